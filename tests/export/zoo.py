@@ -354,8 +354,11 @@ def vit_transformers():
 @net(image())
 def beit():
     from timm.models.beit import Beit
-    return Beit(32, 8, num_classes=5, embed_dim=16, depth=2, num_heads=2, use_shared_rel_pos_bias=False,
-                use_rel_pos_bias=True, init_values=0.1)
+    m = Beit(32, 8, num_classes=5, embed_dim=16, depth=2, num_heads=2, use_shared_rel_pos_bias=False,
+             use_rel_pos_bias=True, init_values=0.1)
+    for block in m.blocks:      # the default exporter cannot decompose fused attention whose mask has a gradient
+        block.attn.fused_attn = False
+    return m
 
 
 @net(image())
@@ -555,7 +558,9 @@ def t5():
     class Pair(T5ForConditionalGeneration):
         def forward(self, x, decoder):
             return super().forward(input_ids=x, decoder_input_ids=decoder, use_cache=False)
-    return Pair(T5Config(vocab_size=31, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, dropout_rate=0.0))
+    # The default exporter cannot decompose fused attention whose mask has a gradient.
+    return Pair(T5Config(vocab_size=31, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, dropout_rate=0.0,
+                         attn_implementation="eager"))
 
 
 @net({"x": (31, (2, 8)), "decoder": (31, (2, 6))}, logits)
@@ -754,7 +759,8 @@ def whisper():
 
     class Pair(WhisperForConditionalGeneration):
         def forward(self, x, decoder):
-            return super().forward(input_features=x, decoder_input_ids=decoder, use_cache=False)
+            return super().forward(input_features=x, decoder_input_ids=decoder, use_cache=False,
+                                   decoder_attention_mask=torch.ones_like(decoder))
     return Pair(WhisperConfig(
         vocab_size=31, num_mel_bins=8, encoder_layers=1, encoder_attention_heads=2, decoder_layers=1,
         decoder_attention_heads=2, decoder_ffn_dim=32, encoder_ffn_dim=32, d_model=16, dropout=0.0,
