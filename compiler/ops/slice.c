@@ -91,6 +91,20 @@ static int slice_ranges(LsOnnxNode *n, int64_t start[], int64_t stop[], int64_t 
     return count[0];
 }
 
+/* The result when it has no element: a constant, which Concat leaves out; torch.roll by 0 slices so. None: it has some. */
+static LsValueId empty_slice(LsOnnxNode *n, const LsSliceAttr *at)
+{
+    LsShape y = *ls_shape(n->g, n->in[0]);
+    if (ls_is_const(n->g, n->in[0]))
+        return (LsValueId){0};
+    for (int k = 0; k < y.rank; k++) {
+        int64_t far = at->stop[k] - at->start[k], step = at->step[k];
+        y.dim[k] = (far > 0) != (step > 0) || far == 0 ? 0 : (far + step - (step > 0 ? 1 : -1)) / step;
+    }
+    return ls_count(&y) > 0 ? (LsValueId){0}
+        : ls_const_add(n->cx, n->g, ls_type(n->g, n->in[0]), &y, ls_arena_alloc(n->g->arena, 1, 8));
+}
+
 static bool slice_build(LsOnnxNode *n, LsValueId out[])
 {
     int64_t start[LS_MAX_RANK], stop[LS_MAX_RANK], axis[LS_MAX_RANK], step[LS_MAX_RANK];
@@ -117,7 +131,9 @@ static bool slice_build(LsOnnxNode *n, LsValueId out[])
     bool all = true;
     for (int k = 0; k < x.rank; k++)
         all &= at.slice.start[k] == 0 && at.slice.stop[k] == x.dim[k] && at.slice.step[k] == 1;
-    out[0] = all ? n->in[0] : ls_append1(n->cx, n->g, LS_OP_SLICE, n->in[0], &at);
+    out[0] = all ? n->in[0] : empty_slice(n, &at.slice);
+    if (!ls_is(out[0]))
+        out[0] = ls_append1(n->cx, n->g, LS_OP_SLICE, n->in[0], &at);
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_slice = {"Slice", 1, slice_build};
