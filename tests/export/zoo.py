@@ -67,7 +67,8 @@ def resnetv2():
 def vgg():
     from torchvision.models.vgg import VGG, make_layers
     m = VGG(make_layers([8, "M", 16, "M", 16], batch_norm=True), num_classes=5, dropout=0.0)
-    m.classifier = nn.Sequential(nn.Linear(16 * 49, 16), nn.ReLU(True), nn.Linear(16, 5))
+    m.avgpool = nn.AdaptiveAvgPool2d(4)
+    m.classifier = nn.Sequential(nn.Linear(16 * 16, 16), nn.ReLU(True), nn.Linear(16, 5))
     return m
 
 
@@ -75,8 +76,7 @@ def vgg():
 def alexnet():
     return nn.Sequential(nn.Conv2d(3, 16, 11, 4, 2), nn.ReLU(True), nn.MaxPool2d(3, 2),
                          nn.LocalResponseNorm(5), nn.Conv2d(16, 24, 5, padding=2), nn.ReLU(True),
-                         nn.MaxPool2d(3, 2), nn.AdaptiveAvgPool2d((2, 2)), nn.Flatten(),
-                         nn.Linear(96, 5))
+                         nn.MaxPool2d(3, 2), nn.Flatten(), nn.Linear(216, 5))
 
 
 @net(image())
@@ -139,7 +139,7 @@ def efficientnet():
 @net(image())
 def efficientnet_v2():
     from torchvision.models.efficientnet import EfficientNet, FusedMBConvConfig as Fu, MBConvConfig as C
-    return EfficientNet([Fu(1, 3, 1, 16, 8, 1), Fu(4, 3, 2, 8, 12, 1), C(4, 3, 2, 12, 16, 1, 1, 1)], 0.0, 0.0, 5,
+    return EfficientNet([Fu(1, 3, 1, 16, 8, 1), Fu(4, 3, 2, 8, 16, 1), C(4, 3, 2, 16, 16, 1, 1, 1)], 0.0, 0.0, 5,
                         last_channel=32)
 
 
