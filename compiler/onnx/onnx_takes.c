@@ -1,6 +1,12 @@
 /* compiler/onnx/onnx_takes.c -- see the header. */
 #include "compiler/onnx/onnx_takes.h"
 
+#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_wire.h"
+
+#include <stdlib.h>
+#include <string.h>
+
 bool ls_onnx_takes(const LsOnnxNode *n, int min, int max)
 {
     if (n->nin < min || n->nin > max)
@@ -31,4 +37,14 @@ bool ls_onnx_takes_image(const LsOnnxNode *n)
         return true;
     return ls_onnx_error(n, LS_E_SHAPE, NULL, "the operand is %s, %s takes N x C x spatial axes",
                          ls_dims(n->g, n->in[0]), n->op);
+}
+
+int64_t ls_onnx_padding_row(const LsOnnxNode *n)
+{
+    const Onnx__NodeProto *p = n->proto;
+    const char *call = p != NULL ? ls_onnx_meta(n->cx->arena, &p->base, LS_META_CALL) : NULL;
+    if (call == NULL || strstr(call, "aten.embedding.default") == NULL)
+        return -1;
+    const char *row = ls_meta_argument(n->cx->arena, call, 2);      /* -1, or the table's row */
+    return row != NULL ? strtoll(row, NULL, 10) : -1;
 }

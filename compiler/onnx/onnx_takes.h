@@ -27,5 +27,8 @@ static inline bool ls_onnx_gives(const LsOnnxNode *n, int k)
 {
     return k < n->nout && n->out_name[k][0] != '\0';
 }
+/* The row of operand 0 that gets no gradient by this Gather: nn.Embedding's padding_idx, which only the exporter's note of
+ * the traced call has. -1: none. */
+int64_t ls_onnx_padding_row(const LsOnnxNode *n);
 
 #endif

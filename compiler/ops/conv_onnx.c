@@ -24,6 +24,18 @@ static bool read_conv(LsOnnxNode *n, LsWindowAttr *w)
     return true;
 }
 
+/* A constant of zeros whose shape is not that of a bias: PyTorch's default exporter writes it (8x2 for 8 channels) where a
+ * 3-D convolution has no bias. */
+static bool is_no_bias(const LsGraph *g, LsValueId b)
+{
+    if (!ls_is(b) || !ls_is_const(g, b) || g->value[b.i].data == NULL || ls_shape(g, b)->rank == 1)
+        return false;
+    for (int64_t i = 0; i < ls_count(ls_shape(g, b)); i++)
+        if (ls_const_at(g, b, i) != 0)
+            return false;
+    return true;
+}
+
 static bool conv_build(LsOnnxNode *n, LsValueId out[])
 {
     LsAttr at = {0};
@@ -31,6 +43,8 @@ static bool conv_build(LsOnnxNode *n, LsValueId out[])
         || !ls_window_auto_pad(n, ls_shape(n->g, n->in[0])->dim + 2, &at.window))
         return false;
     LsValueId in[3] = {n->in[0], n->in[1], ls_onnx_in(n, 2)};
+    if (is_no_bias(n->g, in[2]))
+        in[2] = (LsValueId){0};
     out[0] = ls_append(n->cx, n->g, LS_OP_CONV, ls_is(in[2]) ? 3 : 2, in, &at);
     return ls_is(out[0]);
 }

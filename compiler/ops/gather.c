@@ -108,6 +108,18 @@ static LsValueId cut(LsOnnxNode *n, LsValueId x, LsValueId index, int axis, int6
     return ls_is(v) ? ls_reshape(n->cx, g, v, &to) : v;
 }
 
+/* Y, gathered along axis 0, where elements of row `row` get no gradient. */
+static LsValueId without_row(LsOnnxNode *n, LsValueId y, LsValueId index, int64_t row)
+{
+    LsGraph *g = n->g;
+    LsShape to = *ls_shape(g, index);
+    LsValueId is = ls_append2(n->cx, g, LS_OP_EQUAL, index, ls_const_ints(n->cx, g, 1, &row), NULL);
+    while (to.rank < ls_shape(g, y)->rank)
+        to.dim[to.rank++] = 1;
+    is = ls_is(is) ? ls_reshape(n->cx, g, is, &to) : is;
+    return ls_is(is) ? ls_append3(n->cx, g, LS_OP_WHERE, is, ls_append1(n->cx, g, LS_OP_DETACH, y, NULL), y, NULL) : is;
+}
+
 static bool gather_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 2, 2))
@@ -123,6 +135,9 @@ static bool gather_build(LsOnnxNode *n, LsValueId out[])
     out[0] =
         run ? cut(n, x, index, axis, lo)
             : ls_append2(n->cx, g, LS_OP_GATHER, x, index, &(LsAttr){.gather = {.axis = axis}});
+    int64_t row = axis == 0 ? ls_onnx_padding_row(n) : -1;
+    if (ls_is(out[0]) && row >= 0 && ls_type(g, x) == LS_REAL)
+        out[0] = without_row(n, out[0], index, row);
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_gather = {"Gather", 1, gather_build};

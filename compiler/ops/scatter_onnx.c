@@ -78,6 +78,10 @@ static bool scatter_nd_build(LsOnnxNode *n, LsValueId out[])
         return false;
     LsGraph *g = n->g;
     const LsShape x = *ls_shape(g, n->in[0]), by = *ls_shape(g, n->in[1]);
+    if (ls_count(&by) == 0) {       /* no tuple: nothing is written, whatever shape exporters give to no updates */
+        out[0] = n->in[0];
+        return true;
+    }
     int64_t m = by.rank > 0 ? by.dim[by.rank - 1] : 0;
     LsShape want = {.rank = by.rank - 1 + x.rank - (int)(m <= x.rank ? m : 0)};
     bool fits = m >= 1 && m <= x.rank && want.rank == ls_shape(g, n->in[2])->rank;

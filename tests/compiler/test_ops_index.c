@@ -114,6 +114,7 @@ START_TEST(scatters_combine_in_the_order_of_the_indices)
     node_fails(&odd, "ScatterElements", 18, IN(x, at, u), LS_E_ATTR, "reduction is \"mean\"");
     node_fails(&none, "ScatterElements", 18, IN(x, at, REALS(5, 6)), LS_E_SHAPE, "the updates 2");
     node_fails(&none, "ScatterElements", 18, IN(x, INTS(4, 0, 0), u), LS_E_SHAPE, "index 4 is outside");
+    ck_assert_uint_eq(node_one(&none, "ScatterND", 18, IN(x, ints_of(SHAPE(0, 1), (int64_t[]){0}), u)).i, x.i);
     node_fails(&none, "ScatterND", 18, IN(x, at, u), LS_E_SHAPE, "the indices are 3");
     node_fails(&none, "ScatterND", 18, IN(x, ints_of(SHAPE(3, 1), (int64_t[]){0, 1, 2}), INTS(1, 2, 3)), LS_E_TYPE,
                "the updates are int64");

@@ -1,12 +1,14 @@
 /* tests/compiler/test_ops_kinks.c -- gradients at points with several slopes or none: they equal PyTorch
  * 2.15's, with gradient 1 at every result. Every case is differentiated twice: by the rows' definitions in
  * doubles, and by the program in floats. */
+#include "tests/support/onnx_make.h"
 #include "tests/support/onnx_node.h"
 #include "tests/support/run_graph.h"
 #include "tests/support/suite.h"
 
 #include "base/name_ids.h"
 #include "compiler/onnx/onnx_bodies.h"
+#include "compiler/onnx/onnx_meta.h"
 #include "compiler/passes/channels_last.h"
 
 enum { MOST = 12 };
@@ -69,6 +71,20 @@ static LsValueId trunc_mod(const LsValueId p[])
     node_int(&n, "fmod", 1);
     return node_one(&n, "Mod", 13, IN(p[0], p[1]));
 }
+/* Rows 1, 3, 1 and 0 of an nn.Embedding with padding_idx, -1 for none. */
+static LsValueId rows(LsValueId x, const char *padding)
+{
+    static const char call[] =
+        "%%embedding : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args = (%%p_w, %%x%s), kwargs = {})";
+    Make mk = {.cx = cx};
+    Node n = {0};
+    node_int(&n, "axis", 0);
+    make_meta(&mk, &n.proto.base, 9, LS_META_CALL, ls_arena_printf(cx.arena, call, padding));
+    return node_one(&n, "Gather", 13, IN(x, INTS(1, 3, 1, 0)));
+}
+static LsValueId rows_all(const LsValueId p[]) { return rows(p[0], ""); }
+static LsValueId rows_no_padding(const LsValueId p[]) { return rows(p[0], ", -1"); }
+static LsValueId rows_but_1(const LsValueId p[]) { return rows(p[0], ", 1"); }
 static LsValueId elu_0(const LsValueId p[]) { return with_float("Elu", 6, "alpha", 0, p[0]); }
 static LsValueId hard_sigmoid(const LsValueId p[])
 {
@@ -279,6 +295,9 @@ static const Case table[] = {
     {"ReduceMin", least, P(1, 3, 1, 2), P(.5, 0, .5, 0), ALONE},
     {"ReduceProd, two zeros", product, P(0, 2, 0), P(0, 0, 0), ALONE},
     {"ReduceProd, one zero", product, P(0, 2, 3), P(6, 0, 0), ALONE},
+    {"Gather", rows_all, P(1, 2, 3, 4), P(1, 2, 0, 1), ALONE},
+    {"Gather without padding_idx", rows_no_padding, P(1, 2, 3, 4), P(1, 2, 0, 1), ALONE},
+    {"Gather with padding_idx 1", rows_but_1, P(1, 2, 3, 4), P(1, 0, 0, 1), ALONE},
     {"ReduceLogSumExp", log_sum_exp, P(1, 1, -INF), P(.5, .5, 0), ALONE},
     {"MaxPool", max_pool, P(1, 1, 3, 3), P(1, 0, 1, 0), ALONE},
     {"GlobalMaxPool", global_max_pool, P(1, 3, 3, 2), P(0, 1, 0, 0), ALONE},

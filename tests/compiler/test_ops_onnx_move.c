@@ -66,6 +66,13 @@ START_TEST(slice_clamps_and_counts_from_the_back)
     node_int(&join, "axis", 0);
     ck_assert_uint_eq(node_one(&join, "Concat", 13, IN(y, nothing)).i, y.i);
     node_fails(&n, "Add", 13, IN(input(SHAPE(1)), nothing), LS_E_SHAPE, "of length 0");
+    LsValueId some = input(SHAPE(5)), none = node_one(&n, "Slice", 13, IN(some, INTS(3), INTS(3)));
+    expect_shape(none, SHAPE(0));
+    expect_shape(node_one(&n, "Slice", 13, IN(some, INTS(1), INTS(3), INTS(0), INTS(-2))), SHAPE(0));
+    expect_shape(node_one(&n, "Slice", 13, IN(some, INTS(3), INTS(0), INTS(0), INTS(-2))), SHAPE(2));
+    Node along = {0};
+    node_int(&along, "axis", 0);
+    ck_assert_uint_eq(node_one(&along, "Concat", 13, IN(none, some)).i, some.i);    /* torch.roll by 0 */
 }
 END_TEST
 

@@ -36,6 +36,18 @@ START_TEST(conv_pads_by_auto_pad_on_the_side_it_names)
 }
 END_TEST
 
+START_TEST(zeros_in_place_of_a_bias_are_no_bias)
+{
+    LsValueId x = param("x", SHAPE(1, 2, 8)), w = param("w", SHAPE(3, 2, 3));
+    const float zero[6] = {0}, one[6] = {0, 0, 0, 0, 0, 1};
+    Node n = {0};
+    LsValueId y = node_one(&n, "Conv", 11, IN(x, w, reals_of(SHAPE(3, 2), zero)));
+    ck_assert_int_eq(made_by(y)->nin, 2);
+    node_fails(&n, "Conv", 11, IN(x, w, reals_of(SHAPE(3, 2), one)), LS_E_SHAPE, "the bias is 3x2");
+    node_fails(&n, "Conv", 11, IN(x, w, reals_of(SHAPE(2), zero)), LS_E_SHAPE, "the bias is 2");
+}
+END_TEST
+
 START_TEST(conv_transpose_gets_its_size_from_padding_or_from_output_shape)
 {
     LsValueId x = param("x", SHAPE(1, 2, 3, 3)), w = param("w", SHAPE(2, 4, 3, 3));
@@ -420,6 +432,7 @@ int main(void)
     TCase *tc = tcase_create("ops_onnx_net");
     tcase_add_checked_fixture(tc, graph_open, graph_close);
     tcase_add_test(tc, conv_pads_by_auto_pad_on_the_side_it_names);
+    tcase_add_test(tc, zeros_in_place_of_a_bias_are_no_bias);
     tcase_add_test(tc, conv_transpose_gets_its_size_from_padding_or_from_output_shape);
     tcase_add_test(tc, convolutions_that_do_not_fit_are_refused);
     tcase_add_test(tc, matmul_follows_numpy_with_vectors_and_stacks);

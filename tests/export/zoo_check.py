@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""tests/export/zoo_check.py -- exports the networks of zoo.py, and compares one step of training.
+
+    zoo_check.py LOWERSET [--nets resnet,...] [--calls ts,dyn,raw] [--keep FOLDER] [--table FILE]
+
+Each network is exported in train() mode by three calls: the TorchScript exporter in training form
+(ts), the default exporter without its optimizer (raw), and with it (dyn). Each file is
+compiled with the mean squared error to random targets. The loss, the gradient of every parameter
+and the set of trained tensors are compared with autograd's, in float64. Outcomes as in
+export_check.c; also `unmade`: the exporter has an error; `untold`: the only difference is padding_idx of
+embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. Exit 1 if any is SILENT or broken.
+--table: the file of docs/exports.md; rows of networks that did not run stay as they are.
+"""
+import argparse
+import contextlib
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import warnings
+import zlib
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+import numpy as np
+import torch
+from torch import nn
+
+sys.dont_write_bytecode = True
+from zoo import ZOO
+
+CALLS = ("ts", "raw", "dyn")
+TRAINING = dict(dynamo=False, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False)
+
+
+class Picked(nn.Module):
+    def __init__(self, net):
+        super().__init__()
+        self.net, self.pick, self.masked = net.make(), net.pick, net.masked
+
+    def forward(self, *x):
+        more = {"attention_mask": torch.ones_like(x[0])} if self.masked else {}
+        return self.pick(self.net(*x, **more))
+
+
+def seeded(name):
+    return np.random.RandomState(zlib.crc32(name.encode()))
+
+
+def module(name):
+    """Every float parameter is random: parameters of equal value are one to some exporters."""
+    torch.manual_seed(1)
+    m = Picked(ZOO[name]).train()
+    for p in m.modules():
+        if isinstance(p, nn.Dropout):
+            p.p = 0.0
+    rng = seeded(name)
+    with torch.no_grad():
+        for p in m.parameters():
+            p += torch.from_numpy(rng.uniform(-0.05, 0.05, tuple(p.shape))).to(p.dtype)
+    return m
+
+
+def batch(name):
+    rng = seeded(name + " data")
+    return {k: rng.randint(0, s[0], s[1]).astype(np.int64) if isinstance(s[1], tuple)
+            else rng.standard_normal(s).astype(np.float32) for k, s in ZOO[name].inputs.items()}
+
+
+def as_kind(x, kind):
+    t = torch.from_numpy(x)
+    return t.to(kind) if t.is_floating_point() else t
+
+
+def by_autograd(name, x, kind, padded=True):
+    """One step: labels, the loss and all gradients. Not padded: padding_idx of embeddings is
+    left out, which no file has."""
+    m = module(name).to(kind)
+    for e in m.modules():
+        if isinstance(e, nn.Embedding) and not padded:
+            e.padding_idx = None
+    y = m(*(as_kind(v, kind) for v in x.values()))
+    want = seeded(name + " label").standard_normal(tuple(y.shape)).astype(np.float32)
+    loss = ((y - torch.from_numpy(want).to(y.dtype)) ** 2).mean()
+    loss.backward()
+    grads = {k: p.grad.double().numpy() for k, p in m.named_parameters() if p.grad is not None}
+    return want, loss.item(), grads
+
+
+@contextlib.contextmanager
+def quiet():
+    """The TorchScript exporter prints whole graphs before it raises an error."""
+    sys.stdout.flush()
+    out, nowhere = os.dup(1), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1)
+    try:
+        yield
+    finally:
+        sys.stdout.flush()
+        os.dup2(out, 1)
+        os.close(out)
+        os.close(nowhere)
+
+
+def export(name, calls, x, folder):
+    """Writes CALL.onnx; call -> the exporter's error. dyn is raw after the exporter's optimizer,
+    which is its last pass but for names."""
+    failed, net = {}, ZOO[name]
+    args, more = tuple(torch.from_numpy(v) for v in x.values()), dict(input_names=list(x), output_names=["y"])
+    if "ts" in calls:
+        axes = {"dynamic_axes": {k: {0: "N"} for k in x}} if net.dynamic else {}
+        try:
+            torch.onnx.export(module(name), args, str(folder / "ts.onnx"), **more, **axes, **TRAINING)
+        except Exception as e:      # an exporter may refuse in any way; that is an outcome
+            failed["ts"] = sentence(e, 0)
+    if "raw" in calls or "dyn" in calls:
+        axes = {"dynamic_shapes": (tuple({0: torch.export.Dim.DYNAMIC} for _ in x),)} if net.dynamic else {}
+        try:
+            program = torch.onnx.export(module(name), args, dynamo=True, optimize=False, **more, **axes)
+            program.save(folder / "raw.onnx", external_data=False)
+            program.optimize()
+            program.save(folder / "dyn.onnx", external_data=False)
+        except Exception as e:
+            failed.update(raw=sentence(e, -1), dyn=sentence(e, -1))
+    return failed
+
+
+def sentence(error, line):
+    while error.__cause__ is not None:
+        error = error.__cause__
+    lines = [s.strip() for s in str(error).splitlines() if s.strip()] or [""]
+    return f"{type(error).__name__}: {lines[line]}"[:160]
+
+
+def run(command, folder, log):
+    with open(folder / log, "wb") as out:
+        try:
+            return subprocess.run(command, cwd=folder, stdout=out, stderr=out, timeout=240).returncode
+        except subprocess.TimeoutExpired:
+            return 124
+
+
+def said(folder, log="compile.log"):
+    """The first error, else warning, without the file's name."""
+    lines = [s for s in (folder / log).read_text(errors="replace").splitlines() if re.search("error[ :]|warning: ", s)]
+    lines.sort(key=lambda s: re.search("error[ :]", s) is None)
+    return lines[0].split(".onnx: ", 1)[-1] if lines else ""
+
+
+def far(ref, got, least=0.0):
+    if ref.size != got.size:
+        return np.inf
+    d = np.abs(ref.reshape(-1) - got.reshape(-1)).max() if ref.size else 0.0
+    return d / max(np.abs(ref).max() if ref.size else 0.0, least, 1e-30) if np.isfinite(d) else np.inf
+
+
+def worst(ref, got):
+    """The largest error of the gradients that both have, each beside its tensor's largest value."""
+    group = max((np.abs(g).max() for g in ref.values()), default=0.0)
+    both = [(far(ref[k], got[k], 0.01 * group), k) for k in ref if k in got]
+    return max(both, default=(0.0, ""))
+
+
+def compare(ref, dump, noise):
+    """(what differs or "", what has another name or "")."""
+    _, loss, grads = ref
+    got = {k[5:]: v.astype(np.float64) for k, v in dump.items() if k.startswith("grad/")}
+    off = far(np.array(loss), np.asarray(dump["loss"], np.float64))
+    if not off <= max(1e-4, noise):
+        return f"loss is off by {off:.1e}", ""
+    error, name = worst(grads, got)
+    if not error <= max(1e-3, 10 * noise):
+        return f"the gradient of {name} is off by {error:.1e}", ""
+    lost, more = [sorted(k for k in a if k not in b) for a, b in ((grads, got), (got, grads))]
+    for k in list(lost):        # an equal gradient, maybe transposed, is the same tensor under another name
+        same = [m for m in more if grads[k].size == got[m].size and equal(grads[k], got[m], noise)]
+        if same:
+            lost.remove(k)
+            more.remove(same[0])
+    renamed = len([k for k in grads if k not in got]) - len(lost)
+    wrong = [f"{k} is not trained" for k in lost] + [f"{k} is trained" for k in more if np.abs(got[k]).max() > 0]
+    return (f"{wrong[0]} (of {len(wrong)} differences)" if wrong else ""), (f"{renamed} renamed" if renamed else "")
+
+
+def equal(a, b, noise):
+    return any(far(a, t) <= max(1e-3, 10 * noise) for t in ([b, b.T] if b.ndim == 2 else [b]))
+
+
+def outcome(name, call, x, ref, noise, lowerset, folder):
+    path = folder / (call + ".onnx")
+    more = ["--batch", str(len(next(iter(x.values()))))] if ZOO[name].dynamic else []
+    for k, p in module(name).named_parameters():        # as docs/export.md says: no file has requires_grad
+        more += [] if p.requires_grad else ["--freeze", k]
+    code = run([lowerset, "compile", path, "-O0", "--strategy=none", "--optimizer", "sgd:momentum=0", "--loss", "mse",
+                "--store-gradients", "-o", "t", *more], folder, "compile.log")
+    if code != 0:
+        return "refused" if code < 6 else "broken", said(folder) or f"the compiler ends with {code}"
+    code = run(["./t", "--data", "data.npz", "--no-shuffle", "--progress", "none", "--threads", "1", "--lr", "0",
+                "--steps", "1", "--dump", "dump.npz"], folder, "train.log")
+    if code != 0:
+        return "broken", f"the trainer ends with {code}: " + (folder / "train.log").read_text()[-200:].strip()
+    dump = dict(np.load(folder / "dump.npz"))
+    differs, renamed = compare(ref, dump, noise)
+    if differs == "":
+        return ("renamed", renamed) if renamed else ("equal", "")
+    told = said(folder)
+    untold = beyond_the_file(name, x, ref, dump, noise) if not told and call == "ts" else ""
+    if untold:
+        return "untold", untold
+    return ("warned" if told else "SILENT"), f"{told[:200]} [{differs}]" if told else differs
+
+
+def beyond_the_file(name, x, ref, dump, noise):
+    """What the file of the TorchScript exporter does not tell, if that is all that differs, or ""."""
+    buffers = {k for k, _ in module(name).named_buffers()}
+    rest = {k: v for k, v in dump.items() if not (k.startswith("grad/") and k[5:] in buffers)}
+    trained = ["the buffer " + k[5:] + " is trained" for k in dump if k not in rest]
+    if compare(ref, rest, noise)[0] == "":
+        return ", ".join(trained)
+    if compare(by_autograd(name, x, torch.float64, False), rest, noise)[0] == "":
+        return ", ".join(["padding_idx of an embedding", *trained])
+    return ""
+
+
+def check(name, calls, lowerset, folder):
+    """call -> (outcome, why)."""
+    folder.mkdir(parents=True, exist_ok=True)
+    x = batch(name)
+    try:
+        ref, short = by_autograd(name, x, torch.float64), by_autograd(name, x, torch.float32)
+    except Exception as e:
+        return {c: ("unmade", f"the module: {type(e).__name__}: {str(e).splitlines()[0]}") for c in calls}
+    noise = max(worst(ref[2], short[2])[0], abs(short[1] / ref[1] - 1))
+    np.savez(folder / "data.npz", **x, label=ref[0])
+    with warnings.catch_warnings(), quiet():
+        warnings.simplefilter("ignore")
+        failed = export(name, calls, x, folder)
+    return {c: ("unmade", failed[c]) if c in failed else outcome(name, c, x, ref, noise, lowerset, folder)
+            for c in calls}
+
+
+HEAD = """# Networks and their exports
+
+Made by `./dev export --zoo`; do not edit. Networks of `tests/export/zoo.py` (torchvision, timm, transformers and others at
+small sizes, random weights), each exported in train() mode by three calls: `ts`, the TorchScript exporter in training form; `dyn`,
+the default call; `raw`, the default exporter with `optimize=False`. The loss, the gradient of every parameter and the set of trained
+tensors of one step are compared with autograd's.
+
+equal: all agree. renamed: all agree, some parameters have other names. warned: something differs, and the compiler has a warning.
+refused: the compiler has an error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells, as
+[export.md](export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
+
+| network | call | outcome | why |
+|---|---|---|---|
+"""
+
+
+def write_table(path, rows):
+    old = {}
+    if path.exists():
+        cells = [s.strip("|\n ").split(" | ", 3) for s in path.read_text().splitlines() if s.startswith("| ")]
+        old = {(c[0], c[1]): (c[2], c[3] if len(c) > 3 else "") for c in cells if len(c) >= 3 and c[1] in CALLS}
+    old.update(rows)
+    with open(path, "w") as f:
+        f.write(HEAD)
+        for name in ZOO:
+            for call in CALLS:
+                if (name, call) in old:
+                    got, why = old[name, call]
+                    f.write(f"| {name} | {call} | {got} | {why.strip(' |').replace('|', '/')} |\n")
+
+
+def main():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    p.add_argument("lowerset", type=pathlib.Path)
+    p.add_argument("--nets", default=",".join(ZOO))
+    p.add_argument("--calls", default=",".join(CALLS))
+    p.add_argument("--keep", type=pathlib.Path)
+    p.add_argument("--table", type=pathlib.Path)
+    a = p.parse_args()
+    torch.set_num_threads(1)
+    bad, made = 0, tempfile.TemporaryDirectory()
+    for name in a.nets.split(","):
+        rows = check(name, a.calls.split(","), a.lowerset.resolve(), (a.keep or pathlib.Path(made.name)).resolve() / name)
+        for call, (got, why) in rows.items():
+            print(f"{name:20} {call:4} {got:8} {why}", flush=True)
+            bad += got in ("SILENT", "broken")
+        if a.table is not None:
+            write_table(a.table, {(name, c): v for c, v in rows.items()})
+    return 1 if bad else 0
+
+
+sys.exit(main())
