@@ -416,15 +416,15 @@ START_TEST(a_mask_that_is_trained_gets_its_gradient)
 }
 END_TEST
 
-START_TEST(what_is_not_read_is_named)
+START_TEST(what_does_not_fit_is_named)
 {
     graph_open();
     LsValueId q = param("q", SHAPE(1, 2, 3, 4)), flat = param("f", SHAPE(1, 3, 8));
     LsValueId in[] = {q, q, q, {0}, q, q}, joined[] = {flat, flat, flat};
-    node_fails(&(Node){0}, "Attention", 23, 6, in, LS_E_UNSUPPORTED, "past_key is not read");
-    Node cap = {0};
-    node_float(&cap, "softcap", 2);
-    node_fails(&cap, "Attention", 23, 3, in, LS_E_UNSUPPORTED, "softcap");
+    node_fails(&(Node){0}, "Attention", 23, 5, in, LS_E_NAME, "only one of past_key and past_value is given");
+    Node stage = {0};
+    node_int(&stage, "qk_matmul_output_mode", 4);
+    node_fails(&stage, "Attention", 23, 3, in, LS_E_ATTR, "qk_matmul_output_mode is 4, not 0 to 3");
     node_fails(&(Node){0}, "Attention", 23, 3, joined, LS_E_SHAPE, "q_num_heads is 0");
     graph_close();
 }
@@ -531,7 +531,7 @@ int main(void)
     tcase_add_test(tc, a_mask_that_hides_something_else_is_read);
     tcase_add_test(tc, onnx_attention_takes_heads_as_an_axis_or_joined);
     tcase_add_test(tc, a_mask_that_is_trained_gets_its_gradient);
-    tcase_add_test(tc, what_is_not_read_is_named);
+    tcase_add_test(tc, what_does_not_fit_is_named);
     tcase_add_test(tc, heads_are_read_where_they_lie_side_by_side);
     tcase_add_test(tc, heads_that_lie_otherwise_are_sliced);
     tcase_add_test(tc, rows_that_hold_no_such_heads_are_named);
