@@ -54,6 +54,17 @@ LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v)
     return ls_const_add(cx, g, LS_REAL, &(LsShape){0}, data);
 }
 
+LsValueId ls_const_int(LsCtx *cx, LsGraph *g, LsType type, int64_t v)
+{
+    union { int64_t i64; int32_t i32; uint8_t flag; } *data = ls_arena_alloc(g->arena, 1, sizeof *data);
+    switch (type) {
+    case LS_I32:  data->i32 = (int32_t)v; break;
+    case LS_BOOL: data->flag = v != 0; break;
+    default:      data->i64 = v; break;
+    }
+    return ls_const_add(cx, g, type, &(LsShape){0}, data);
+}
+
 void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape)
 {
     LsValue *v = &g->value[ls_out(g, n, k).i];

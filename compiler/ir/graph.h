@@ -17,6 +17,7 @@ LsValueId ls_value_add(LsCtx *cx, LsGraph *g, LsValueKind kind, const char *name
 /* A constant. data: see LsValue.data; it is not copied. */
 LsValueId ls_const_add(LsCtx *cx, LsGraph *g, LsType type, const LsShape *shape, const void *data);
 LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v);      /* scalar */
+LsValueId ls_const_int(LsCtx *cx, LsGraph *g, LsType type, int64_t v);      /* scalar of an integer type or bool */
 
 /* Appends a bare node: nout results without a type, not folded. ls_append (compiler/fold/append.h) and ls_fuse build on
  * it. */

@@ -32,13 +32,6 @@ static bool known(const LsImport *im, LsValueId v)
         && ls_count(ls_shape(im->g, v)) == 1;
 }
 
-static LsOnnxValue scalar(LsImport *im, LsType type, int64_t v)
-{
-    int64_t *data = ls_arena_alloc(im->cx->arena, 1, sizeof *data);
-    *data = v;                  /* a bool is the first byte */
-    return (LsOnnxValue){.v = ls_const_add(im->cx, im->g, type, &(LsShape){0}, data)};
-}
-
 /* Operand k as a number; the default where it is left out. */
 static bool number(Control *c, size_t k, const char *what, int64_t otherwise, int64_t *to)
 {
@@ -143,8 +136,8 @@ static bool iterate(Control *c, int64_t most, bool going, size_t carried, LsOnnx
     LsOnnxValue *in = ls_arena_alloc(a, carried + 2, sizeof *in);
     LsOnnxValue *out = ls_arena_alloc(a, given + 1, sizeof *out);
     for (int64_t i = 0; i < most && going; i++) {
-        in[0] = scalar(c->im, LS_I64, i);
-        in[1] = scalar(c->im, LS_BOOL, true);
+        in[0].v = ls_const_int(c->im->cx, c->im->g, LS_I64, i);
+        in[1].v = ls_const_int(c->im->cx, c->im->g, LS_BOOL, true);
         for (size_t k = 0; k < carried; k++)
             in[2 + k] = state[k];
         if (!ls_body_run(&c->body, run_name(c, i), in, out))

@@ -131,13 +131,6 @@ static LsSequence *erase(LsImport *im, LsOnnxNode *n, const LsSequence *s)
     return at < 0 ? NULL : to;
 }
 
-static LsValueId whole(LsOnnxNode *n, LsType type, int64_t v)
-{
-    int64_t *data = ls_arena_alloc(n->cx->arena, 1, sizeof *data);
-    *data = v;                  /* a bool is the first byte */
-    return ls_const_add(n->cx, n->g, type, &(LsShape){0}, data);
-}
-
 LsValueId ls_onnx_stack(LsCtx *cx, LsGraph *g, const LsValueId item[], uint32_t n, int axis)
 {
     LsValueId *part = ls_arena_alloc(cx->arena, n, sizeof *part);
@@ -181,7 +174,7 @@ static bool optional(LsOnnxNode *n, const LsOnnxValue *from, LsOnnxValue *to, Ls
 {
     bool there = from->list != NULL || ls_is(from->v);
     if (strcmp(n->op, "OptionalHasElement") == 0) {
-        *out = whole(n, LS_BOOL, there);
+        *out = ls_const_int(n->cx, n->g, LS_BOOL, there);
         return ls_is(*out);
     }
     if (!there && strcmp(n->op, "OptionalGetElement") == 0)
@@ -228,7 +221,7 @@ bool ls_onnx_sequence(LsImport *im, LsOnnxNode *n, LsValueId *out)
     if (from->list == NULL)
         return ls_onnx_error(n, LS_E_TYPE, NULL, "operand 0 is no sequence");
     if (strcmp(n->op, "SequenceLength") == 0)
-        *out = whole(n, LS_I64, from->list->n);
+        *out = ls_const_int(n->cx, n->g, LS_I64, from->list->n);
     return ls_is(*out) || (strcmp(n->op, "SequenceAt") == 0 ? item_at(n, from->list, out)
                                                             : concat(n, from->list, out));
 }

@@ -10,8 +10,6 @@ static LsValueId count_up(const LsOnnxNode *n, int64_t length, int axis, int ran
     return ls_index_count(n, length, 1, axis, rank);
 }
 
-static LsValueId whole(const LsOnnxNode *n, int64_t v) { return ls_index_const(n, v); }
-
 static LsValueId cast(const LsOnnxNode *n, LsValueId v, LsType to)
 {
     return ls_type(n->g, v) == to ? v : ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = to});
@@ -39,7 +37,7 @@ static LsValueId arg_extreme(LsOnnxNode *n, LsValueId x, int axis, bool least, b
     if (!ls_is(hit))
         return hit;
     LsValueId at = ls_append3(n->cx, n->g, LS_OP_WHERE, hit, count_up(n, s.dim[axis], axis, s.rank),
-                              whole(n, last ? -1 : s.dim[axis]), NULL);
+                              ls_index_const(n, last ? -1 : s.dim[axis]), NULL);
     return ls_append1(n->cx, n->g, last ? LS_OP_REDUCE_MAX : LS_OP_REDUCE_MIN, at,
                       &(LsAttr){.reduce = {.axes = 1u << axis, .keep = true}});
 }
@@ -131,8 +129,8 @@ static bool one_hot_build(LsOnnxNode *n, LsValueId out[])
         s.dim[k] = s.dim[k - 1];
     s.dim[axis] = 1;
     LsValueId index = cast(n, ls_reshape(cx, g, n->in[0], &s), LS_I64);
-    LsValueId wrapped = ls_append2(cx, g, LS_OP_ADD, index, whole(n, depth), NULL);
-    LsValueId below = ls_append2(cx, g, LS_OP_LESS, index, whole(n, 0), NULL);
+    LsValueId wrapped = ls_append2(cx, g, LS_OP_ADD, index, ls_index_const(n, depth), NULL);
+    LsValueId below = ls_append2(cx, g, LS_OP_LESS, index, ls_index_const(n, 0), NULL);
     index = ls_append3(cx, g, LS_OP_WHERE, below, wrapped, index, NULL);
     LsValueId hit = ls_append2(cx, g, LS_OP_EQUAL, index, count_up(n, depth, axis, s.rank), NULL);
     LsValueId off = ls_reshape(cx, g, ls_slice_axis(cx, g, values, 0, 0, 1), &(LsShape){0});

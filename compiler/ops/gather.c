@@ -1,4 +1,5 @@
 /* compiler/ops/gather.c -- gathers slices by index, as embeddings do. Known consecutive indices become a slice. */
+#include "compiler/ops/index.h"
 #include "compiler/ops/row.h"
 
 static bool gather_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -62,21 +63,6 @@ const LsOp ls_op_gather_grad = {    /* dy, indices, base */
     .grad = gather_grad_grad, .flops = gather_grad_flops, .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
 };
 
-/* Checks that known indices exist. */
-static bool check_indices(LsOnnxNode *n, LsValueId index, int64_t dim)
-{
-    const LsGraph *g = n->g;
-    if (!ls_is_const(g, index) || g->value[index.i].data == NULL)
-        return true;
-    for (int64_t i = 0; i < ls_count(ls_shape(g, index)); i++) {
-        int64_t j = ls_const_int_at(g, index, i);
-        if (j < -dim || j >= dim)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL,
-                                 "index %" PRId64 " is outside an axis of length %" PRId64, j, dim);
-    }
-    return true;
-}
-
 /* The indices are known and consecutive: lo, lo + 1, ... (of an axis of that length). */
 static bool is_run(const LsGraph *g, LsValueId index, int64_t dim, int64_t *lo)
 {
@@ -127,7 +113,7 @@ static bool gather_build(LsOnnxNode *n, LsValueId out[])
     LsGraph *g = n->g;
     LsValueId x = n->in[0], index = n->in[1];
     int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", 0), ls_shape(g, x)->rank);
-    if (axis < 0 || !check_indices(n, index, ls_shape(g, x)->dim[axis]))
+    if (axis < 0 || !ls_index_inside(n, index, ls_shape(g, x)->dim[axis], ls_shape(g, x)->dim[axis]))
         return false;
     int64_t lo = 0;
     bool run = is_run(g, index, ls_shape(g, x)->dim[axis], &lo)

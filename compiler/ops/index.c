@@ -5,9 +5,7 @@
 
 LsValueId ls_index_const(const LsOnnxNode *n, int64_t v)
 {
-    int64_t *data = ls_arena_alloc(n->g->arena, 1, sizeof *data);
-    *data = v;
-    return ls_const_add(n->cx, n->g, LS_I64, &(LsShape){0}, data);
+    return ls_const_int(n->cx, n->g, LS_I64, v);
 }
 
 LsValueId ls_index_count(const LsOnnxNode *n, int64_t length, int64_t step, int axis, int rank)

@@ -69,11 +69,8 @@ static bool fit_windows(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w, int64_
     bool ceil = ls_onnx_int(n, "ceil_mode", 0) != 0;
     *size = 1;
     for (int d = 0; d < w->n; d++) {
-        w->x_dim[d] = ls_window_places(w, d, x[d], ceil);
-        if (w->x_dim[d] < 1)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "the window spans %" PRId64
-                                 " elements of axis %d, X with padding has %" PRId64,
-                                 ls_window_span(w, d), 2 + d, x[d] + w->pad_lo[d] + w->pad_hi[d]);
+        if (!ls_window_place(n, w, d, x[d], ceil))
+            return false;
         int64_t end = (w->x_dim[d] - 1) * w->stride[d] + ls_window_span(w, d);
         w->pad_hi[d] = end - w->pad_lo[d] - x[d] > w->pad_hi[d] ? end - w->pad_lo[d] - x[d] : w->pad_hi[d];
         if (__builtin_mul_overflow(*size, w->kernel[d], size) || *size > LS_MOST_ELEMENTS)

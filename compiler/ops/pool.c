@@ -105,11 +105,8 @@ static bool pool_sizes(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w)
 {
     bool ceil = ls_onnx_int(n, "ceil_mode", 0) != 0;
     for (int d = 0; d < w->n; d++) {
-        w->x_dim[d] = ls_window_places(w, d, x[d], ceil);
-        if (w->x_dim[d] < 1)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "the window spans %" PRId64
-                                 " elements of axis %d, X with padding has %" PRId64,
-                                 ls_window_span(w, d), 2 + d, x[d] + w->pad_lo[d] + w->pad_hi[d]);
+        if (!ls_window_place(n, w, d, x[d], ceil))
+            return false;
         if (!touches(w, d, x[d]))
             return ls_onnx_error(n, LS_E_ATTR, "the padding must be smaller than the window",
                                  "a window on axis %d lies in the padding alone", 2 + d);

@@ -222,15 +222,6 @@ static LsCell cell_of(const Net *t, int d)
 
 /* ---- lengths of samples ---- */
 
-static LsValueId whole(const Net *t, LsType type, int64_t v)
-{
-    int64_t *data = ls_arena_alloc(t->n->cx->arena, 1, sizeof *data);
-    *data = v;
-    if (type == LS_I32)
-        *(int32_t *)data = (int32_t)v;
-    return ls_const_add(t->n->cx, t->n->g, type, &(LsShape){0}, data);
-}
-
 /* [N,1]: the samples that are longer than `step` steps; none: all of them are. */
 static LsValueId longer(const Net *t, int64_t step)
 {
@@ -242,7 +233,7 @@ static LsValueId longer(const Net *t, int64_t step)
     if (all)
         return (LsValueId){0};
     lens = shaped(t, lens, (LsShape){2, {t->batch, 1}});
-    return ls_append2(t->n->cx, g, LS_OP_GREATER, lens, whole(t, ls_type(g, lens), step), NULL);
+    return ls_append2(t->n->cx, g, LS_OP_GREATER, lens, ls_const_int(t->n->cx, g, ls_type(g, lens), step), NULL);
 }
 
 /* `yes` for the samples of the mask, `no` for the others; no mask: `yes`. A value of none is zero. */

@@ -15,6 +15,15 @@ int64_t ls_window_places(const LsWindowAttr *w, int d, int64_t x, bool ceil)
     return places;
 }
 
+bool ls_window_place(const LsOnnxNode *n, LsWindowAttr *w, int d, int64_t x, bool ceil)
+{
+    w->x_dim[d] = ls_window_places(w, d, x, ceil);
+    return w->x_dim[d] >= 1
+        || ls_onnx_error(n, LS_E_SHAPE, NULL, "the window spans %" PRId64
+                         " elements of axis %d, X with padding has %" PRId64, ls_window_span(w, d), 2 + d,
+                         x + w->pad_lo[d] + w->pad_hi[d]);
+}
+
 /* Reads a list of `count` integers of least..MAX_ATTR; leaves out unchanged when the attribute is
  * absent. */
 static bool read_list(LsOnnxNode *n, const char *attr, int count, int64_t least, int64_t *out)

@@ -13,6 +13,9 @@ static inline int64_t ls_window_span(const LsWindowAttr *w, int d)
  * place that begins inside the data or the low padding counts even if it ends outside. */
 int64_t ls_window_places(const LsWindowAttr *w, int d, int64_t x, bool ceil);
 
+/* Sets w->x_dim[d] to the places over x elements; reports where the window does not fit. */
+bool ls_window_place(const LsOnnxNode *n, LsWindowAttr *w, int d, int64_t x, bool ceil);
+
 /* Reads strides, dilations, pads and kernel_shape (default: `kernel`, n sizes; NULL: kernel_shape
  * is required). */
 bool ls_window_read(LsOnnxNode *n, int spatial, const int64_t *kernel, LsWindowAttr *w);
