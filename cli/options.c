@@ -185,8 +185,11 @@ static const LsOption option[] = {
      "machine whose costs plans use: a name from lowerset targets, or the file that calibrate wrote"},
     {"--costs", NULL, "FILE", TEXT, AT(costs), BUILD,
      "measured times of the model's steps: the file that TRAINER --profile wrote"},
-    {"--precision", NULL, "f32|f64|tf32", TEXT, AT(precision), BUILD,
-     "type of all real numbers (default f32); tf32: f32, but products round their factors (cuda)"},
+    {"--precision", NULL, "f32|f64|tf32|bf16|f16", TEXT, AT(precision), BUILD,
+     "type of all real numbers (default f32); bf16, f16: activations and products in 16 bits, or params=T,compute=T,"
+     "output=T; tf32: f32, but products round their factors (cuda)"},
+    {"--precision-of", NULL, "GLOB=f32", LIST, AT(wide), BUILD,
+     "nodes or values that stay f32 although --precision computes in 16 bits; may be repeated"},
     {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,
      "instruction set for the C compiler (default native)"},
     {"--opt", "-O", "LEVEL", TEXT, AT(opt), PRODUCT,

@@ -3,6 +3,7 @@
 
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
+#include "cli/precision_spec.h"
 #include "cli/trainer_words.h"
 #include "compiler/passes/loss_term.h"
 #include "runtime/base/number.h"
@@ -316,6 +317,30 @@ static int level_options(const LsOptions *o)
     return word("--opt", o->opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
 }
 
+/* --precision, of which only the type of the compute matters here; --precision-of. */
+static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
+{
+    LsPrecisionSpec spec;
+    char why[200];
+    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->wide.n, sizeof *glob);
+    if (!ls_precision_parse(o->precision, &spec, why, sizeof why)) {
+        fprintf(stderr, "lowerset: --precision: %s\n", why);
+        return LS_EXIT_USAGE;
+    }
+    for (int k = 0; k < o->wide.n; k++) {
+        const char *equal = strrchr(o->wide.item[k], '=');
+        if (equal == NULL || strcmp(equal, "=f32") != 0)
+            return bad("--precision-of", o->wide.item[k], "GLOB=f32");
+        glob[k] = ls_arena_printf(cx->arena, "%.*s", (int)(equal - o->wide.item[k]), o->wide.item[k]);
+    }
+    if (o->wide.n > 0 && spec.compute == LS_REAL) {
+        fprintf(stderr, "lowerset: --precision-of: there is nothing to keep in f32 without --precision=bf16 or f16\n");
+        return LS_EXIT_USAGE;
+    }
+    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->wide.n};
+    return 0;
+}
+
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
     *p = (LsPipelineOptions){0};
@@ -323,6 +348,7 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : level_options(o);
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
+    code = code != 0 ? code : precision_options(cx, o, &p->precision);
     return code != 0 ? code : optimizer_options(o, &p->optimizer);
 }
 

@@ -26,7 +26,7 @@ typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT } 
 /* bytes; LS_AT_INPUT: index of LsProgram.input */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
-typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL } LsDataType;
+typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL, LS_DT_BF16, LS_DT_F16 } LsDataType;
 typedef struct LsTensor {       /* names and logical shapes as in the ONNX file */
     const char *name;
     LsDataType type;

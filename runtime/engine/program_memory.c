@@ -3,9 +3,13 @@
 #include "runtime/data/batch_loader.h"
 #include "runtime/base/tensor_copy.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+
+#define LS_FN static inline
+#include "runtime/kernels/ls_math.h"
 
 enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
 
@@ -180,4 +184,15 @@ double ls_real_at(const void *at, int real_bytes)
     if (real_bytes == 8)
         return memcpy(&d, at, 8), d;
     return memcpy(&f, at, 4), (double)f;
+}
+
+double ls_element_at(LsDataType type, const void *at, int real_bytes)
+{
+    ls_bf16 brain;
+    ls_f16 half;
+    if (type == LS_DT_BF16)
+        return memcpy(&brain, at, 2), (double)ls_from_bf16(brain);
+    if (type == LS_DT_F16)
+        return memcpy(&half, at, 2), (double)ls_from_f16(half);
+    return ls_real_at(at, real_bytes);
 }

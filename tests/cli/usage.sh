@@ -100,7 +100,12 @@ plan 2 "--dump: 'parse' is not one of all import" --dump parse
 refuses 2 "--dump: 'parse'" plan net.onnx --dump parse
 # Machines.
 plan 2 "--target: 'tpu'" --target tpu
-plan 2 "--precision: 'f16'" --precision f16
+plan 2 "--precision: 'f8' is not one of f32" --precision f8
+plan 2 "--precision: 'bf16' is not one of params=" --precision bf16,c=f32
+plan 2 "--precision: parameters are kept in f32" --precision p=bf16
+plan 2 "--precision: output is f32" --precision p=f32,c=bf16,o=f16
+plan 2 "--precision-of: '*' is not GLOB=f32" --precision bf16 --precision-of '*'
+plan 2 "--precision-of: there is nothing to keep" --precision-of '*=f32'
 plan 2 "--machine: 'abacus'" --machine abacus
 compile 2 "--opt: 'fast'" -O fast
 compile 2 "--emit: 'asm'" --emit asm
