@@ -56,7 +56,7 @@ bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
-/* What --precision says. (compiler/passes/precision.c) */
+/* What --precision says. (compiler/passes/mixed_precision.c) */
 typedef struct LsPrecision {
     LsType compute;             /* LS_BF16, LS_F16; LS_REAL: nothing is rounded */
     const char *const *wide; int nwide;     /* globs over names of nodes and values that stay f32 */

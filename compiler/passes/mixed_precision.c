@@ -1,4 +1,4 @@
-/* compiler/passes/precision.c -- mixed precision: which values are stored in 16 bits, and where reals are rounded.
+/* compiler/passes/mixed_precision.c -- mixed precision: which values are stored in 16 bits, and where reals are rounded.
  *
  * requires layouts and gradients; keeps results, names and order; gives results of nodes the types LS_BF16 or LS_F16 by
  * the table compiler/ir/precision.def, and adds CAST nodes: where a product reads a value of 32 bits, and around kernels
