@@ -336,7 +336,7 @@ static void search_operand(Search *s, uint32_t n, int k)
     c.times = (product ? ls_matmul_computes : ls_conv_computes)(g, id, k, &c.axis);
     LsValueId read = ls_in(g, id, k), v = product ? ls_viewed(g, read) : read;
     const LsShape *shape = ls_shape(g, v);
-    if (c.times == 0 || !fits(s, v, shape) || ls_type(g, v) != LS_REAL
+    if (c.times == 0 || !fits(s, v, shape) || !ls_is_float(ls_type(g, v))
         || draws(g, v))
         return;
     if (product) {

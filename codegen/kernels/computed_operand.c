@@ -123,10 +123,31 @@ void ls_computed_emit(const LsKernelText *k)
     ls_emit_line(e, "LS_EXACT_END");
 }
 
+const char *ls_stored_word(LsType t)
+{
+    return t == LS_BF16 ? "LS_STORED_BF16" : t == LS_F16 ? "LS_STORED_F16" : "LS_STORED_REAL";
+}
+
+/* Elements of a place: the channels of a convolution's image, or the last axis of a matrix. */
+static int64_t row_of(const LsKernelText *k, const LsShape *s)
+{
+    return ls_op[k->g->node[k->n.i].op]->kernel == LS_K_CONV ? s->dim[1] : s->dim[s->rank - 1];
+}
+
+const char *ls_stored_source(const LsKernelText *k, const char *at, int operand)
+{
+    const LsValue *v = &k->g->value[ls_in(k->g, k->n, operand).i];
+    if (!ls_is_16(v->type))
+        return ls_arena_printf(k->g->arena, "{.at = %s}", at);
+    return ls_arena_printf(k->g->arena, "{.at = %s, .type = %s, .row = %" PRId64 "}", at, ls_stored_word(v->type),
+                           row_of(k, &v->shape));
+}
+
 void ls_computed_source(const LsKernelText *k, const char *var, int operand)
 {
     if (ls_is_read(&k->g->node[k->n.i], operand))
-        ls_emit_line(k->e, "const LsSource %s = {.at = arg[%d]};", var, operand);
+        ls_emit_line(k->e, "const LsSource %s = %s;", var,
+                     ls_stored_source(k, ls_arena_printf(k->g->arena, "arg[%d]", operand), operand));
     else
         ls_emit_line(k->e, "const LsSource %s = {.compute = %s_compute, .arg = arg};", var,
                      k->name);

@@ -27,7 +27,7 @@ typedef struct Precision {
 static bool takes_16(LsOpCode op)
 {
     switch (ls_op[op]->kernel) {
-    case LS_K_MAP: case LS_K_REDUCE: case LS_K_VIEW: return true;
+    case LS_K_MAP: case LS_K_REDUCE: case LS_K_VIEW: case LS_K_CONV: case LS_K_MATMUL: return true;
     case LS_K_MOVE: return op != LS_OP_PAD_GRAD;
     default:        return false;
     }
@@ -162,17 +162,20 @@ static LsValueId as_type(LsRewrite *r, LsValueId old, LsType to)
 static LsValueId operand(LsRewrite *r, LsValueId old, LsOpCode op, int nnarrow)
 {
     const Precision *p = r->user;
-    bool moves = ls_op[op]->kernel == LS_K_MOVE;
-    if (takes_16(op) && !moves)
+    LsKernelId kernel = ls_op[op]->kernel;
+    if (kernel == LS_K_MAP || kernel == LS_K_REDUCE || kernel == LS_K_VIEW)
         return ls_image(r, old);
-    return as_type(r, old, takes_16(op) && nnarrow > 0 ? p->o->compute : LS_REAL);
+    bool moves = kernel == LS_K_MOVE;
+    return as_type(r, old, takes_16(op) && moves && nnarrow > 0 ? p->o->compute : LS_REAL);
 }
 
 /* Operand k of a product, rounded; the kernel reads it widened again if it cannot take 16 bits. */
-static LsValueId rounded(LsRewrite *r, LsValueId old)
+static LsValueId rounded(LsRewrite *r, LsValueId old, LsOpCode op)
 {
     Precision *p = r->user;
     LsValueId narrow = as_type(r, old, p->o->compute);
+    if (takes_16(op))
+        return narrow;
     if (narrow.i == ls_image(r, old).i)
         return as_type(r, old, LS_REAL);
     LsValueId *copy = &p->cast[old.i][1];
@@ -220,7 +223,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
         LsValueId old = ls_in(g, n, k);
         bool product = row->rule == LS_PR_PRODUCT && !named && k < 32 && row->rounded >> k & 1;
         in[k] = !is_real(g, old) ? ls_image(r, old)
-            : product            ? rounded(r, old)
+            : product            ? rounded(r, old, node->op)
                                  : operand(r, old, node->op, nnarrow);
     }
     bool light = is_light(p, g, n);
