@@ -59,6 +59,7 @@ static const LsFused *norm_body(LsArena *a, const LsGraph *g, LsNodeId n, bool b
     for (int k = 0; k < f->nstmt; k++)
         f->stmt[k] = (LsStmt){.op = (uint16_t)row[k].op, .type = LS_REAL, .narg = 2,
                               .arg = {row[k].arg[0], row[k].arg[1]}, .name = g->node[n.i].name};
+    f->stmt[f->nstmt - 1].type = ls_type(g, ls_out(g, n, 0));
     f->out[0].stmt = f->nstmt - 1;
     f->out[1].reduce = f->out[2].reduce = true;
     return f;
