@@ -33,14 +33,22 @@ static bool is_row(const LsGraph *g, LsValueId v, int axis)
     return axis == innermost && x->shape.dim[axis] <= LONGEST;
 }
 
+static bool is_pointwise(LsOpCode op)
+{
+    LsKernelId k = ls_op[op]->kernel;
+    return k == LS_K_MAP || k == LS_K_REDUCE || k == LS_K_VIEW;
+}
+
 /* The kernel reads and writes elements of 16 bits. */
-static bool takes_16(const LsGraph *g, LsNodeId n)
+static bool takes_16(const Precision *p, const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
     LsOpCode op = node->op;
     LsValueId y = ls_out(g, n, 0);
+    if (is_pointwise(op) || p->o->copies)
+        return is_pointwise(op);
     switch (ls_op[op]->kernel) {
-    case LS_K_MAP: case LS_K_REDUCE: case LS_K_VIEW: case LS_K_CONV: case LS_K_MATMUL: return true;
+    case LS_K_CONV: case LS_K_MATMUL: return true;
     case LS_K_MOVE:    return op != LS_OP_PAD_GRAD;
     case LS_K_GATHER:  return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH;
     case LS_K_POOL:    return ls_shape(g, y)->dim[1] <= LONGEST;
@@ -197,7 +205,7 @@ static LsValueId operand(LsRewrite *r, LsNodeId n, int k, int nnarrow)
     const Precision *p = r->user;
     LsOpCode op = r->from->node[n.i].op;
     LsValueId old = ls_in(r->from, n, k);
-    bool takes = takes_16(r->from, n), narrow = ls_op[op]->kernel == LS_K_MOVE && nnarrow > 0;
+    bool takes = takes_16(p, r->from, n), narrow = ls_op[op]->kernel == LS_K_MOVE && nnarrow > 0;
     if (takes && k < 32 && either(op) >> k & 1)
         return ls_image(r, old);
     return as_type(r, old, takes && narrow ? p->o->compute : LS_REAL);
@@ -208,7 +216,7 @@ static LsValueId rounded(LsRewrite *r, LsValueId old, LsNodeId n)
 {
     Precision *p = r->user;
     LsValueId narrow = as_type(r, old, p->o->compute);
-    if (takes_16(r->from, n))
+    if (takes_16(p, r->from, n))
         return narrow;
     if (narrow.i == ls_image(r, old).i)
         return as_type(r, old, LS_REAL);
@@ -233,7 +241,7 @@ static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnar
         const char *name = r->to->value[y.i].name;
         if (ls_type(r->to, y) != LS_REAL)
             continue;
-        if (takes_16(r->from, n)) {
+        if (takes_16(p, r->from, n)) {
             r->to->value[y.i].type = p->o->compute;
             continue;
         }
