@@ -98,7 +98,8 @@ static int64_t weights_size(const Geo *d, LsCostWay way, int real_bytes)
 /* The kernel copies rows of its source as they are: they are not computed and not stored in 16 bits. */
 static bool reads_in_place(const LsGraph *g, LsNodeId n, int operand)
 {
-    return g->node[n.i].computed == NULL && !ls_is_16(ls_type(g, ls_in(g, n, operand)));
+    return g->node[n.i].computed == NULL && !ls_is_16(ls_type(g, ls_in(g, n, operand)))
+        && g->node[n.i].rounds == LS_REAL;
 }
 
 /* Sets d's run; a source that is not read in place has one run per position. */

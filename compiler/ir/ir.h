@@ -179,6 +179,8 @@ typedef struct LsNode {
     uint32_t onnx;          /* place in the ONNX file, from 0, for diagnostics */
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
+    LsType rounds;          /* products: LS_BF16, LS_F16: the kernel rounds the operands that the table of
+                             * compiler/ir/precision.h names and that are not stored so; LS_REAL: none */
     const struct LsComputed *computed;  /* an operand that the kernel computes itself (compiler/passes/fuse.h); NULL:
                                          * none. Only in alternatives */
 } LsNode;

@@ -1,8 +1,8 @@
 /* compiler/passes/mixed_precision.c -- mixed precision: which values are stored in 16 bits, and where reals are rounded.
  *
  * requires layouts and gradients; keeps results, names and order; gives results of nodes the types LS_BF16 or LS_F16 by
- * the table compiler/ir/precision.def, and adds CAST nodes: where a product reads a value of 32 bits, and around kernels
- * that cannot read or write 16 bits themselves (takes_16), where they widen and round exactly as the kernel would.
+ * the table compiler/ir/precision.def. Products that read a value of 32 bits round it themselves (LsNode.rounds). CAST
+ * nodes stand around kernels that cannot read or write 16 bits (takes_16): they widen and round exactly as a kernel would.
  *
  * Parameters, state and gradients of parameters stay f32. Weights and constants, and what only moves them, do not widen
  * the results of pointwise operators. */
@@ -215,9 +215,9 @@ static LsValueId operand(LsRewrite *r, LsNodeId n, int k, int nnarrow)
 static LsValueId rounded(LsRewrite *r, LsValueId old, LsNodeId n)
 {
     Precision *p = r->user;
-    LsValueId narrow = as_type(r, old, p->o->compute);
     if (takes_16(p, r->from, n))
-        return narrow;
+        return ls_image(r, old);
+    LsValueId narrow = as_type(r, old, p->o->compute);
     if (narrow.i == ls_image(r, old).i)
         return as_type(r, old, LS_REAL);
     LsValueId *copy = &p->cast[old.i][1];
@@ -276,6 +276,8 @@ static bool visit(LsRewrite *r, LsNodeId n)
     if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the input is */
         nnarrow = ls_is_16(ls_type(r->to, in[0]));
     append_node(r, n, in, nnarrow);
+    if (row->rule == LS_PR_PRODUCT && !named && takes_16(p, g, n))
+        r->to->node[r->image.i].rounds = p->o->compute;
     return true;
 }
 

@@ -34,12 +34,30 @@ typedef struct LsSource {
     LsCompute *compute;
     void *const *arg;
     LsStored type;              /* of the elements at `at` ... */
-    int64_t row;                /* ... and their number at a place, where they are not real */
+    LsStored round;             /* ... which are rounded to this type as they are read ... */
+    int64_t row;                /* ... and their number at a place, unless they are read in place */
 } LsSource;
 
-/* The elements can be read where they are. */
-LS_INLINE bool ls_in_place(LsSource s) { return s.compute == NULL && s.type == LS_STORED_REAL; }
+/* The elements are reals that are read as they are, in memory; where they lie. */
+LS_INLINE bool ls_is_plain(LsSource s) { return s.type == LS_STORED_REAL && s.round == LS_STORED_REAL; }
+LS_INLINE bool ls_in_place(LsSource s) { return s.compute == NULL && ls_is_plain(s); }
 LS_INLINE const real *ls_reals(LsSource s) { return s.at; }
+
+/* to[i] = element at + i of memory of any type. */
+LS_INLINE void ls_take(LsSource s, int64_t at, real *restrict to, int64_t n)
+{
+    const real *const from = ls_reals(s) + at;
+    if (s.type != LS_STORED_REAL)
+        ls_widen(s.type, to, (const ls_bf16 *)s.at + at, n);
+    else if (s.round == LS_STORED_BF16)
+        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+            to[i] = ls_round_brain(from[i]);
+    else if (s.round == LS_STORED_F16)
+        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+            to[i] = ls_round_half(from[i]);
+    else
+        memcpy(to, from, (size_t)n * sizeof(real));
+}
 
 /* Elements of a source that is not in place, as LsCompute. */
 LS_SHARED_FN void ls_source_rows(LsSource s, int64_t place, int64_t step, int64_t count, int64_t c, int64_t n, real *to,
@@ -50,22 +68,22 @@ LS_SHARED_FN void ls_source_rows(LsSource s, int64_t place, int64_t step, int64_
         return;
     }
     for (int64_t q = 0; q < count; q++, to += ld)
-        ls_widen(s.type, to, (const ls_bf16 *)s.at + (place + q * step) * s.row + c, n);
+        ls_take(s, (place + q * step) * s.row + c, to, n);
 }
 
 /* Element i from the start, and a vector of elements, of memory of any type. */
 LS_INLINE real ls_source_at(LsSource s, int64_t i)
 {
-    return s.type == LS_STORED_REAL ? ls_reals(s)[i]
-         : s.type == LS_STORED_BF16 ? (real)ls_from_bf16(((const ls_bf16 *)s.at)[i])
-                                    : (real)ls_from_f16(((const ls_f16 *)s.at)[i]);
+    real v;
+    ls_take(s, i, &v, 1);
+    return v;
 }
 LS_INLINE ls_vec ls_source_load(LsSource s, int64_t i)
 {
     real v[LS_V];
-    if (s.type == LS_STORED_REAL)
+    if (ls_is_plain(s))
         return ls_load(ls_reals(s) + i);
-    ls_widen(s.type, v, (const ls_bf16 *)s.at + i, LS_V);
+    ls_take(s, i, v, LS_V);
     return ls_load(v);
 }
 
@@ -389,13 +407,13 @@ LS_SHARED_FN void ls_pack_turned(real *restrict to, const real *restrict b, int6
 LS_SHARED_FN void ls_pack_rows_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k, int64_t n,
                                   real scale)
 {
-    if (b.type == LS_STORED_REAL) {
+    if (ls_is_plain(b)) {
         ls_pack_rows(to, ls_reals(b) + at, ldb, k, n, scale);
         return;
     }
     real row[LS_NR];
     for (int64_t i = 0; i < k; i++, to += ls_panel_width(n)) {
-        ls_widen(b.type, row, (const ls_bf16 *)b.at + at + i * ldb, ls_least(n, ls_panel_width(n)));
+        ls_take(b, at + i * ldb, row, ls_least(n, ls_panel_width(n)));
         ls_pack_rows(to, row, 0, 1, n, scale);
     }
 }
@@ -404,14 +422,14 @@ LS_SHARED_FN void ls_pack_turned_of(real *restrict to, LsSource b, int64_t at, i
 {
     enum { SOME = 4 * LS_LINE };
     _Alignas(64) real rows[LS_NR * SOME];
-    if (b.type == LS_STORED_REAL) {
+    if (ls_is_plain(b)) {
         ls_pack_turned(to, ls_reals(b) + at, ldb, k, n, scale);
         return;
     }
     for (int64_t i = 0; i < k; i += SOME) {
         int64_t some = ls_least(SOME, k - i);
         for (int64_t j = 0; j < ls_least(n, LS_NR); j++)
-            ls_widen(b.type, rows + j * SOME, (const ls_bf16 *)b.at + at + j * ldb + i, some);
+            ls_take(b, at + j * ldb + i, rows + j * SOME, some);
         ls_pack_turned(to + i * ls_panel_width(n), rows, SOME, some, n, scale);
     }
 }
