@@ -188,8 +188,8 @@ static const char *load_text(const LsBody *b, int x)
     const char *array = ls_is_joined(b->f, x) ? ls_joined_array(b) : ls_arena_printf(a, "x%d", x);
     if (is_fetched(b, x))
         return ls_arena_printf(a, "LS_FETCHED4(a%d, %s, %s)", x, array, place_of(b, x));
-    return ls_widened(a, operand_type(b, x), ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array,
-                                                         place_of(b, x)));
+    const char *element = ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
+    return ls_is_joined(b->f, x) ? element : ls_widened(a, operand_type(b, x), element);    /* parts are widened */
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
