@@ -38,9 +38,6 @@ _Static_assert(LS_VEC_BYTES <= LS_VEC_BYTES_MOST, "workspaces have room for a ve
 
 typedef real ls_vec __attribute__((vector_size(LS_VEC_BYTES), aligned(sizeof(real)), may_alias));
 
-#define LS_INLINE static inline __attribute__((always_inline, unused))
-#define LS_SHARED_FN static __attribute__((noinline, unused))
-
 LS_INLINE ls_vec ls_load(const real *p) { return *(const ls_vec *)p; }
 LS_INLINE void ls_store(real *p, ls_vec v) { *(ls_vec *)p = v; }
 LS_INLINE ls_vec ls_splat(real x) { return x - (ls_vec){0}; }
