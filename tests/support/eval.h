@@ -80,7 +80,8 @@ static inline void eval_pointwise(Eval *e, LsNodeId n)
         for (int k = 0; k < g->node[n.i].nin; k++)
             arg[k] = e->v[ls_in(g, n, k).i][eval_place(ls_in_shape(g, n, k), at, space.rank)];
         const LsScalarAttr *s = &g->node[n.i].attr.scalar;
-        double v = expr_value(row->expr, arg, s->a, s->b),
+        bool whole = ls_type(g, ls_in(g, n, 0)) != LS_REAL && ls_type(g, ls_out(g, n, 0)) != LS_REAL;
+        double v = expr_value(row->expr, arg, s->a, s->b, whole),
                *to = &y[eval_place(&out, at, space.rank)];
         if (!reduce)
             *to = v;
