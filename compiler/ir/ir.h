@@ -102,6 +102,12 @@ typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
                  double scale[LS_MAX_RANK];     /* output over input, as in the file */
                  LsShape x, y; } LsResizeAttr;  /* shapes before and after
                                                  * (resize_grad: y is dy's) */
+/* What images go on with beyond their ends: nothing, the end, the image reflected at the middle of the ends' elements,
+ * or at their borders. */
+typedef enum { LS_BEYOND_NOTHING, LS_BEYOND_CLAMP, LS_BEYOND_MIDDLE, LS_BEYOND_BORDER } LsBeyond;
+typedef enum { LS_SAMPLE_NEAREST, LS_SAMPLE_LINEAR, LS_SAMPLE_CUBIC } LsSampleMode;
+/* last_first: the coordinates of a place begin with that along the last axis. x: SAMPLE_DX, shape of the result */
+typedef struct { LsSampleMode mode; LsBeyond beyond; bool last_first; LsShape x; } LsSampleAttr;
 /* The epilogue of a product, where the target's library has one (codegen/cuda/epilogue.h). Its results and operands
  * follow the operator's own. */
 typedef enum {
@@ -161,7 +167,8 @@ typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsC
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
-    LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
+    LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsSampleAttr sample;
+    LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
     LsConvFusedAttr conv_fused; LsType cast;

@@ -27,6 +27,7 @@ typedef struct Use { const char *op; unsigned operands; int use; } Use;
 
 static const Use table[] = {
     {"BatchNormalization", 0x06, WEIGHT}, {"BatchNormalization", 0x18, STATISTIC},
+    {"CausalConvWithState", 0x06, WEIGHT},
     {"Conv", 0x06, WEIGHT},               {"ConvTranspose", 0x06, WEIGHT},
     {"DeformConv", 0x0a, WEIGHT},         {"Einsum", ALL, WEIGHT},
     {"GRU", 0x0e, WEIGHT},                {"Gather", 0x01, WEIGHT},
