@@ -64,20 +64,38 @@ Twin net_state(Net *net, LsShape s, bool statistic)
     return v;
 }
 
-static Twin add_integers(Net *net, LsShape s, int64_t lo, int64_t hi, bool wide)
+static const int64_t *some_integers(Net *net, LsShape s, int64_t lo, int64_t hi)
+{
+    int64_t *v = ls_arena_alloc(net->cx.arena, (size_t)ls_count(&s) + 1, sizeof *v);
+    for (int64_t i = 0; i < ls_count(&s); i++)
+        v[i] = net_between(net, lo, hi - 1);
+    return v;
+}
+
+static Twin add_integers(Net *net, LsShape s, const int64_t *v, bool wide)
 {
     const bool constant = net_one_in(net, 2);
     const int64_t n = ls_count(&s);
-    int64_t *v = ls_arena_alloc(net->cx.arena, (size_t)n + 1, sizeof *v);
     int32_t *narrow = ls_arena_alloc(net->cx.arena, (size_t)n + 1, sizeof *narrow);
     for (int64_t i = 0; i < n; i++)
-        narrow[i] = (int32_t)(v[i] = net_between(net, lo, hi - 1));
-    return add_value(net, constant ? LS_V_CONST : LS_V_INPUT, wide ? LS_I64 : LS_I32, &s, wide ? (void *)v : narrow);
+        narrow[i] = (int32_t)v[i];
+    return add_value(net, constant ? LS_V_CONST : LS_V_INPUT, wide ? LS_I64 : LS_I32, &s, wide ? (const void *)v : narrow);
 }
 
 Twin net_index(Net *net, LsShape s, int64_t lo, int64_t hi)
 {
-    return add_integers(net, s, lo, hi, net_one_in(net, 2));
+    return add_integers(net, s, some_integers(net, s, lo, hi), net_one_in(net, 2));
+}
+
+Twin net_different(Net *net, LsShape s, int axis, int64_t below)
+{
+    int64_t inner = 1, *v = ls_arena_alloc(net->cx.arena, (size_t)ls_count(&s) + 1, sizeof *v);
+    const int64_t from = net_between(net, 0, below - 1);
+    for (int k = axis + 1; k < s.rank; k++)
+        inner *= s.dim[k];
+    for (int64_t i = 0; i < ls_count(&s); i++)
+        v[i] = (from + i / inner % s.dim[axis] + i % inner) % below;
+    return add_integers(net, s, v, net_one_in(net, 2));
 }
 
 /* ---- nodes ---- */
@@ -266,7 +284,7 @@ static Twin cross_entropy(Net *net, Twin y)
         y = net_append1(net, LS_OP_LOG_SOFTMAX, y, &(LsAttr){.axis = {axis}});
         at.loss.smoothing = 0;
     }
-    Twin in[3] = {y, add_integers(net, labels, 0, classes, true), {{0}, {0}}};
+    Twin in[3] = {y, add_integers(net, labels, some_integers(net, labels, 0, classes), true), {{0}, {0}}};
     if (weights) {
         float *w = ls_arena_alloc(net->cx.arena, (size_t)classes, sizeof *w);
         for (int64_t i = 0; i < classes; i++)
@@ -332,7 +350,7 @@ Net *net_new(uint64_t seed, int nops)
 {
     LsArena *arena = ls_arena_new();
     Net *net = ls_arena_alloc(arena, 1, sizeof *net);
-    net->cx = (LsCtx){.arena = arena, .log = fopen("/dev/null", "w"), .quiet = true};
+    net->cx = (LsCtx){.arena = arena, .log = getenv("LS_DIFF_LOG") ? stderr : fopen("/dev/null", "w"), .quiet = true};
     net->dice.state = seed * UINT64_C(0x9e3779b97f4a7c15) + 12345;
     for (int k = 0; k < 8; k++)
         roll(&net->dice, 2);

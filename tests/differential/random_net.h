@@ -58,6 +58,8 @@ Twin net_param(Net *net, LsShape s);
 Twin net_state(Net *net, LsShape s, bool statistic);
 /* Integers in [lo, hi): constant or input. */
 Twin net_index(Net *net, LsShape s, int64_t lo, int64_t hi);
+/* Integers in [0, below) that differ along the axis, whose length is at most `below`. */
+Twin net_different(Net *net, LsShape s, int axis, int64_t below);
 
 /* The extremes of a value. */
 void net_range(const Net *net, Twin v, double *least, double *most);

@@ -466,8 +466,10 @@ static Twin scatter(Net *net)
     const int axis = some_axis(net, &s);
     const bool each = net_one_in(net, 2);
     LsAttr at = {.gather = {.axis = axis, .x = s, .how = (LsScatterHow)net_roll(net, 5)}};
-    LsShape by = {1, {net_between(net, 1, 5)}}, with = s;
-    with.dim[axis] = each ? net_between(net, 1, 4) : by.dim[0];
+    /* What is set twice has no gradient that all frameworks agree on. */
+    const bool sets = at.gather.how == LS_SCATTER_SET;
+    LsShape by = {1, {net_between(net, 1, sets && s.dim[axis] < 5 ? s.dim[axis] : 5)}}, with = s;
+    with.dim[axis] = by.dim[0];
     if (each)
         by = with;
     Twin update = net_one_in(net, 2) ? net_leaf(net, with) : none;
@@ -478,8 +480,8 @@ static Twin scatter(Net *net)
     }
     if (!net_is(update))
         update = net_param(net, with);
-    return net_append(net, each ? LS_OP_SCATTER_EACH : LS_OP_SCATTER, 3,
-                      (Twin[]){update, net_index(net, by, 0, s.dim[axis]), base}, &at);
+    Twin index = sets ? net_different(net, by, each ? axis : 0, s.dim[axis]) : net_index(net, by, 0, s.dim[axis]);
+    return net_append(net, each ? LS_OP_SCATTER_EACH : LS_OP_SCATTER, 3, (Twin[]){update, index, base}, &at);
 }
 
 static Twin scan(Net *net)

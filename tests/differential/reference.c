@@ -213,7 +213,8 @@ static double slope(Net *net, LsValueId p, const double *start, const double *wa
         const double up = loss_along(net, p, start, way, step[k]);
         const double down = loss_along(net, p, start, way, -step[k]);
         by[k] = (up - down) / 2 / step[k];
-        if (fabs(up - 2 * f0 + down) > 0.02 * fabs(up - down) + 1e-6 * step[k] + 1e-13 * fabs(f0))  /* a kink, or a jump */
+        const double bend = 50 * step[k] * fabs(up - down) + 1e-7 * step[k] + 1e-13 * fabs(f0);
+        if (fabs(up - 2 * f0 + down) > bend)    /* a kink, or a jump */
             return NAN;
     }
     const double size = 1e-6 + 1e-9 * fabs(f0) + 1e-3 * fabs(by[2]);
