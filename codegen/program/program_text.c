@@ -2,6 +2,7 @@
  * state, inputs, and the LsProgram that names them all. */
 #include "codegen/program/program_text.h"
 
+#include "base/heap.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/phase_tables.h"
@@ -214,11 +215,9 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
         ls_kernel_set_share(set);
     char *rest = NULL;
     size_t size = 0;
-    LsEmit e = {.to = open_memstream(&rest, &size)};
-    if (e.to == NULL)
-        return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "out of memory");
+    LsEmit e = {.to = ls_text_open(&rest, &size)};
     print_rest(c, &train, &eval, &e);
-    fclose(e.to);
+    ls_text_close(e.to, &rest);
     print_kernels(c, set, to, device);
     fwrite(rest, 1, size, to);
     free(rest);

@@ -21,8 +21,8 @@ typedef struct Net {
     Twin pool[NET_POOL]; int npool;         /* real values that operators may read */
     bool read[NET_POOL];
     const void *input[NET_INPUTS];          /* data of the k-th input, as of a constant of its type */
-    bool draws;                 /* some node draws random numbers: the interpreter does not run it */
-    bool stops;                 /* some node stops its gradient: differences do not see that */
+    bool stops;                 /* some node stops its gradient, or has a value at single points: differences do not
+                                 * see that */
     int nleaf;
 } Net;
 
