@@ -199,8 +199,10 @@ static void print_named(const Kernel *k, const char *text, FILE *to)
 static void print_head(const Kernel *k, FILE *to, const char *others)
 {
     fprintf(to, "/* %s: %s\n *", k->name, k->shapes);
-    for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++)
-        fprintf(to, "%s %s", j > 0 ? "," : "", k->node[j]);
+    for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++) {
+        fprintf(to, "%s ", j > 0 ? "," : "");
+        ls_emit_comment(to, k->node[j]);
+    }
     if (k->nnode > NAMES_SHOWN)
         fprintf(to, " and %" PRIu32 " more", k->nnode - NAMES_SHOWN);
     fprintf(to, "%s%s */\n", others != NULL ? "\n * " : "", others != NULL ? others : "");

@@ -145,7 +145,9 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
 static void print_head(const LsCode *c, FILE *to)
 {
     const LsPlan *plan = c->train.plan;
-    fprintf(to, "/* Training program of %s, written by lowerset.\n *\n", c->model);
+    fprintf(to, "/* Training program of ");
+    ls_emit_comment(to, c->model);
+    fprintf(to, ", written by lowerset.\n *\n");
     fprintf(to, " * plan      %s, strategy %s, %u steps\n", c->plan_hash, c->strategy, plan->nstep);
     fprintf(to,
             " * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
