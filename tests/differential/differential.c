@@ -333,7 +333,7 @@ static void compare_value(Case *c, const Precision *p, Kept *want, uint32_t k, c
 static void compare_reference(Case *c, const Results *got, int real_bytes)
 {
     const double eps = real_bytes == 4 ? 6e-8 : 1.2e-16;
-    const Precision p = {.noise = 2 * eps, .fixed = 1.2e-7, .eps = eps, .least = real_bytes == 4 ? 1e-35 : 1e-280};
+    const Precision p = {.noise = 2 * eps, .fixed = 1.2e-7, .eps = eps, .least = real_bytes == 4 ? 1e-25 : 1e-200};
     Kept want = reference_keep(c->net[0], p.noise, p.fixed, 6);
     for (uint32_t k = 0; k < want.n && (!c->wrong || verbose); k++) {
         const int at = find(got, want.name[k]);
