@@ -1,7 +1,7 @@
 /* tests/differential/random_net.c -- the pair of twins: leaves, nodes, the pool of values, the loss. */
 #include "tests/differential/random_net.h"
 
-#include "tests/differential/reference.h"
+#include "tests/differential/interpreter.h"
 
 #include <math.h>
 
@@ -44,7 +44,7 @@ static Twin add_value(Net *net, LsValueKind kind, LsType type, const LsShape *s,
         net->input[net->b->ninput] = data;
         net->b->input[net->b->ninput++] = v.b;
     }
-    reference_follow(net->ref, net->input);
+    interpreter_follow(net->ref, net->input);
     return v;
 }
 
@@ -101,7 +101,7 @@ Twin net_different(Net *net, LsShape s, int axis, int64_t below)
 /* ---- nodes ---- */
 void net_range(const Net *net, Twin v, double *least, double *most)
 {
-    const double *x = reference_of(net->ref, v.b);
+    const double *x = interpreter_of(net->ref, v.b);
     *least = INFINITY;
     *most = -INFINITY;
     for (int64_t i = 0; i < ls_count(net_shape(net, v)); i++) {
@@ -112,7 +112,7 @@ void net_range(const Net *net, Twin v, double *least, double *most)
 
 static bool is_moderate(const Net *net, LsValueId v)
 {
-    const double *x = reference_of(net->ref, v);
+    const double *x = interpreter_of(net->ref, v);
     for (int64_t i = 0; i < ls_count(ls_shape(net->b, v)); i++)
         if (!(fabs(x[i]) < 200))
             return false;
@@ -149,7 +149,7 @@ Twin net_append(Net *net, LsOpCode op, int nin, const Twin in[], const LsAttr *a
         return (Twin){{0}, {0}};
     }
     net->stops |= op == LS_OP_DETACH || op == LS_OP_EQUAL;
-    reference_follow(net->ref, net->input);
+    interpreter_follow(net->ref, net->input);
     return are_moderate(net, nnode) ? y : (Twin){{0}, {0}};
 }
 
@@ -356,7 +356,7 @@ Net *net_new(uint64_t seed, int nops)
     const int64_t batch = net_between(net, 1, 3);
     net->a = open_graph(net, batch);
     net->b = open_graph(net, batch);
-    net->ref = reference_new(net->b);
+    net->ref = interpreter_new(net->b);
     net_pick(net);
     for (int k = 0; k < nops; k++)
         for (int tries = 0; tries < 5 && !net_grow(net); tries++)

@@ -17,7 +17,7 @@ typedef struct Net {
     LsCtx cx;
     LsGraph *a, *b;
     Dice dice;
-    struct Reference *ref;      /* the values of b */
+    struct Interpreter *ref;      /* the values of b */
     Twin pool[NET_POOL]; int npool;         /* real values that operators may read */
     bool read[NET_POOL];
     const void *input[NET_INPUTS];          /* data of the k-th input, as of a constant of its type */
