@@ -232,9 +232,8 @@ void ls_body_rows(const LsBody *b)
 /* The scalar $a or $b of a statement as a literal of its type. */
 static const char *scalar(const LsBody *b, const LsStmt *s, double v)
 {
-    bool real = s->type == LS_BOOL || ls_is_float(s->type);
-    return ls_literal(b->k->g->arena, real ? LS_REAL : s->type, v, (int64_t)v,
-                      b->k->target->real_bytes);
+    const bool whole = s->type == LS_I64 || s->type == LS_I32;      /* a real may be infinite */
+    return ls_literal(b->k->g->arena, whole ? s->type : LS_REAL, v, whole ? (int64_t)v : 0, b->k->target->real_bytes);
 }
 
 /* The operator's expression with the statement's arguments inserted. */
