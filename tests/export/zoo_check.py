@@ -28,6 +28,7 @@ import torch
 from torch import nn
 
 sys.dont_write_bytecode = True
+from rewrite import REWRITES, rewrite
 from round_trip import DATA, round_trip, run
 from zoo import ZOO
 
@@ -109,12 +110,18 @@ def export(name, calls, x, folder):
     which is its last pass but for names."""
     failed, net = {}, ZOO[name]
     args, more = tuple(torch.from_numpy(v) for v in x.values()), dict(input_names=list(x), output_names=["y"])
-    if "ts" in calls:
+    if "ts" in calls or any(c in calls for c in REWRITES):
         axes = {"dynamic_axes": {k: {0: "N"} for k in x}} if net.dynamic else {}
         try:
             torch.onnx.export(module(name), args, str(folder / "ts.onnx"), **more, **axes, **TRAINING)
         except Exception as e:      # an exporter may refuse in any way; that is an outcome
             failed["ts"] = sentence(e, 0)
+    for call in REWRITES:
+        if call in calls:
+            try:
+                rewrite(call, folder / "ts.onnx", folder / (call + ".onnx"), name)
+            except Exception as e:
+                failed[call] = sentence(e, 0)
     if "raw" in calls or "dyn" in calls:
         axes = {"dynamic_shapes": (tuple({0: torch.export.Dim.DYNAMIC} for _ in x),)} if net.dynamic else {}
         try:
