@@ -353,6 +353,7 @@ LS_FN real ls_softplus(real x)
     return ls_max_real(x, 0) + ls_log1p(ls_exp(-ls_abs_real(x)));
 }
 
+#include "runtime/kernels/ls_scale.h"
 #include "runtime/kernels/ls_trig.h"
 
 /* ---- random numbers ----
