@@ -3,6 +3,7 @@
 
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
+#include "cli/scale_spec.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -85,6 +86,9 @@ static const LsOption option[] = {
                                                            "exceeds X (default: no clipping)"},
     {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each element of the gradients to -X..X "
                                                              "(default: no clipping)"},
+    {"--loss-scale", NULL, "SPEC", TEXT, AT(scale), BUILD,
+     "factor of the loss while it is differentiated, see below; steps whose gradients are not finite are skipped "
+     "(default: dynamic for f16, else none)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
@@ -296,6 +300,8 @@ static void put_settings(FILE *to, int command)
         ls_loss_help(to);
         fprintf(to, "Settings of --optimizer, with their defaults\n");
         ls_optimizer_help(to);
+        fprintf(to, "Kinds of --loss-scale, with their defaults\n");
+        ls_scale_help(to);
         fprintf(to, "Settings of --schedule, each also with warmup=UPDATES\n"
                 "    constant\n    linear:min=PART-OF-RATE\n    cosine:min=PART-OF-RATE\n"
                 "    step:every=UPDATES,gamma=0.1\n");

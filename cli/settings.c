@@ -4,6 +4,7 @@
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
 #include "cli/precision_spec.h"
+#include "cli/scale_spec.h"
 #include "cli/trainer_words.h"
 #include "compiler/passes/loss_term.h"
 #include "runtime/base/number.h"
@@ -276,7 +277,7 @@ static int limit(const char *option, const char *text, double *v)
     return bad(option, text, "a number above 0");
 }
 
-static int optimizer_options(const LsOptions *o, LsOptimizerOptions *op)
+static int optimizer_options(const LsOptions *o, LsType compute, LsOptimizerOptions *op)
 {
     char why[300];
     double lr;
@@ -292,6 +293,8 @@ static int optimizer_options(const LsOptions *o, LsOptimizerOptions *op)
     code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
+    if (code == 0 && !ls_scale_parse(o->scale, compute, &op->scale, why, sizeof why))
+        code = bad_setting("--loss-scale", o->scale, why);
     return code;
 }
 
@@ -350,7 +353,7 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision);
-    return code != 0 ? code : optimizer_options(o, &p->optimizer);
+    return code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
 }
 
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)

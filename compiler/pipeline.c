@@ -33,7 +33,7 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    (void)o;
+    ls_loss_scale(cx, g, &o->optimizer.scale);
     return ls_autodiff(cx, g);
 }
 

@@ -27,6 +27,8 @@ static void print_settings(const LsNode *n, FILE *to)
         fprintf(to, "(smoothing %g)", n->attr.loss.smoothing);
     if (updates && n->attr.update.clip != 0)
         fprintf(to, "(clip %g)", n->attr.update.clip);
+    if (updates && n->attr.update.skips)
+        fprintf(to, "(skips)");
     if (n->op == LS_OP_RUNNING_STAT)
         fprintf(to, "(weight %g)", n->attr.update.scale);
 }

@@ -148,6 +148,10 @@ typedef struct {                /* losses: compiler/ir/loss.def defines the kern
     LsRegression regression;
     double edge;                /* beta of LS_REG_SMOOTH, delta of LS_REG_HUBER: above 0 */
 } LsLossAttr;
+typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls_scale.h */
+    double period, grow, shrink, least;
+    bool divides;
+} LsScaleAttr;
 typedef struct {                /* updates: compiler/ir/loss.def */
     double momentum, beta1, beta2, eps, decay;
     bool nesterov, decoupled;
@@ -155,6 +159,8 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
                                  * gradient; RUNNING_STAT: weight of the batch statistic */
     bool by_samples;            /* that factor is also multiplied by run->share */
+    bool skips;                 /* nothing is written if `factor` is negative */
+    LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow those of the other
                                  * (codegen/cuda/updates.h); else one tensor */
 } LsUpdateAttr;
@@ -217,6 +223,9 @@ typedef struct LsGraph {
     LsValueId loss;                         /* scalar; none before ls_loss */
     LsLossOver loss_over;
     LsValueId loss_weight;                  /* LS_OVER_LABELS: scalar result of the loss node; else none */
+    /* --loss-scale: state; none: the gradients are those of the loss itself. The loss is differentiated times `scale`.
+     * counter: of good steps; skips [2]: bad steps in all, and the last ones in a row. (ls_loss_scale) */
+    struct { LsValueId scale, counter, skips; } scaling;
     bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
                                              * not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */

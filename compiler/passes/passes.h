@@ -38,6 +38,10 @@ int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label, g->loss_over */
 
 /* ---- training ---- */
+/* What --loss-scale says: the scale at the start, and how it moves. */
+typedef struct LsLossScale { bool on; double start; LsScaleAttr rule; } LsLossScale;
+/* Sets g->scaling, if it is on: before ls_autodiff. (compiler/passes/loss_scale.c) */
+void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 
 typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
@@ -49,9 +53,11 @@ typedef struct LsOptimizerOptions {
     int accumulate;                 /* micro-steps per update; 0, 1: none */
     bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms'
                                      * scales */
+    LsLossScale scale;
 } LsOptimizerOptions;
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate and
- * step number are run-time scalars (runtime/ls_program.h), not values of the graph. */
+ * step number are run-time scalars (runtime/ls_program.h), not values of the graph. With g->scaling all updates wait
+ * for all gradients. */
 bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */

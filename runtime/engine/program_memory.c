@@ -48,6 +48,9 @@ static void init_state(LsMemory *m)
         }
         ls_memory_store(m, s->t.at, n * p->real_bytes);
     }
+    const float start = (float)p->scaling.start;
+    if (ls_has_scaling(p))
+        ls_memory_write(m, p->scaling.scale, p->real_bytes == 8 ? (const void *)&p->scaling.start : &start, p->real_bytes);
 }
 
 /* Allocates a view for the largest tensor that is ever read, so that none is allocated later. */

@@ -323,6 +323,7 @@ LS_FN real ls_softplus(real x)
 }
 
 #include "runtime/kernels/ls_sample.h"
+#include "runtime/kernels/ls_scale.h"
 #include "runtime/kernels/ls_trig.h"
 
 /* ---- random numbers ----

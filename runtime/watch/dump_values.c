@@ -51,6 +51,21 @@ static void widen(LsDataType type, char *at, int64_t n)
     }
 }
 
+/* Gradients are shown as those of the loss itself: divided by the scale, which moves at the end of the step. */
+static void unscale(const LsDump *d, const LsWatch *w, char *at)
+{
+    const LsProgram *p = d->g->p;
+    if (!ls_has_scaling(p) || strncmp(w->key, "grad/", 5) != 0)
+        return;
+    const int bytes = p->real_bytes;
+    const double scale = ls_real_at(ls_memory_view(d->g->m, p->scaling.scale, bytes), bytes);
+    for (int64_t i = 0, n = ls_tensor_count(&w->t); i < n; i++) {
+        const double v = ls_real_at(at + i * bytes, bytes) / scale;
+        const float f = (float)v;
+        memcpy(at + i * bytes, bytes == 8 ? (const void *)&v : &f, (size_t)bytes);
+    }
+}
+
 static void copy(LsDump *d, uint32_t step, bool before)
 {
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
@@ -64,6 +79,8 @@ static void copy(LsDump *d, uint32_t step, bool before)
             ls_watch_copy(w, to, at, d->g->p->real_bytes);
         if (at && w->t.type != shown(w).type)
             widen(w->t.type, to, ls_tensor_count(&w->t));
+        if (at)
+            unscale(d, w, to);
     }
 }
 

@@ -83,16 +83,12 @@ static const LsStateTensor *bad_state(const LsEngine *g)
     return NULL;
 }
 
-bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e)
+bool ls_check_clean(const LsCheck *c, int64_t update, LsError *e)
 {
-    const LsStateTensor *state = bad_state(c->g);
-    if (!c->nan.there && isfinite(loss) && !state)
-        return true;
     const LsFound *f =
         c->inf.there && (!c->nan.there || c->inf.step <= c->nan.step) ? &c->inf : &c->nan;
     if (!f->there)
-        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the update made '%s' not finite",
-                       update, state ? state->t.name : "loss");
+        return true;
     const LsStep *s = &c->t->step[f->step];
     if (f == &c->inf && c->nan.there && c->nan.step != f->step)
         return ls_fail(e, LS_EXIT_DIVERGED,
@@ -106,6 +102,17 @@ bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e)
                    "step %" PRId64 ": node '%s' (%s) is the first to give a value "
                    "that is not finite: %g in result %u, element %" PRId64,
                    update, s->name, s->op, f->value, f->result, f->element);
+}
+
+bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e)
+{
+    const LsStateTensor *state = bad_state(c->g);
+    if (!c->nan.there && isfinite(loss) && !state)
+        return true;
+    if (!c->nan.there && !c->inf.there)
+        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the update made '%s' not finite",
+                       update, state ? state->t.name : "loss");
+    return ls_check_clean(c, update, e);
 }
 
 /* ---- --measure ---- */
