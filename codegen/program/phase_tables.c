@@ -19,7 +19,8 @@ static void print_address(LsEmit *e, LsAddress a, const char *end)
 
 void ls_tensor_print(FILE *to, const LsTensor *t)
 {
-    static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64", "LS_DT_I32", "LS_DT_BOOL"};
+    static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64", "LS_DT_I32", "LS_DT_BOOL", "LS_DT_BF16",
+                                       "LS_DT_F16"};
     static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
                                         "LS_AT_INPUT"};
     fputc('{', to);
@@ -104,7 +105,9 @@ static int print_arguments(LsPhaseText *ph, LsEmit *e, uint32_t s)
         operand[k] = ls_is_read(node, k) ? address_of(ph, ls_in(ph->g, n, k))
                                          : (LsAddress){LS_AT_NONE, 0};
     place_results(ph, s);
-    fprintf(e->to, "    /* %4u %s */ ", ph->nstep, node->name != NULL ? node->name : "");
+    fprintf(e->to, "    /* %4u ", ph->nstep);
+    ls_emit_comment(e->to, node->name);
+    fprintf(e->to, " */ ");
     for (int k = 0; k < node->nin; k++)
         print_address(e, operand[k], ", ");
     for (int k = 0; k < node->nout; k++)

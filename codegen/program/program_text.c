@@ -2,6 +2,7 @@
  * state, inputs, and the LsProgram that names them all. */
 #include "codegen/program/program_text.h"
 
+#include "base/heap.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/phase_tables.h"
@@ -104,6 +105,16 @@ static void print_loss(const LsGraph *g, LsEmit *e)
         ls_emit_line(e, ".loss_of_file = true,");
 }
 
+static void print_scaling(LsAddresses *a, const LsGraph *g, LsEmit *e)
+{
+    if (ls_is(g->scaling.scale))
+        ls_emit_line(e, ".scaling = {S(%" PRId64 "), S(%" PRId64 "), S(%" PRId64 "), %.9g},",
+                     ls_address_source(a, g, g->scaling.scale).offset,
+                     ls_address_source(a, g, g->scaling.counter).offset,
+                     ls_address_source(a, g, g->scaling.skips).offset,
+                     (double)*(const float *)g->value[g->scaling.scale.i].data);
+}
+
 static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
                           LsEmit *e)
 {
@@ -132,6 +143,7 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
     ls_phase_print_entry(eval, e);
     print_classes(train->g, e);
     print_loss(train->g, e);
+    print_scaling(c->addresses, train->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
@@ -144,7 +156,9 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
 static void print_head(const LsCode *c, FILE *to)
 {
     const LsPlan *plan = c->train.plan;
-    fprintf(to, "/* Training program of %s, written by lowerset.\n *\n", c->model);
+    fprintf(to, "/* Training program of ");
+    ls_emit_comment(to, c->model);
+    fprintf(to, ", written by lowerset.\n *\n");
     fprintf(to, " * plan      %s, strategy %s, %u steps\n", c->plan_hash, c->strategy, plan->nstep);
     fprintf(to,
             " * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
@@ -214,11 +228,9 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
         ls_kernel_set_share(set);
     char *rest = NULL;
     size_t size = 0;
-    LsEmit e = {.to = open_memstream(&rest, &size)};
-    if (e.to == NULL)
-        return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "out of memory");
+    LsEmit e = {.to = ls_text_open(&rest, &size)};
     print_rest(c, &train, &eval, &e);
-    fclose(e.to);
+    ls_text_close(e.to, &rest);
     print_kernels(c, set, to, device);
     fwrite(rest, 1, size, to);
     free(rest);

@@ -188,7 +188,7 @@ bool ls_autodiff(LsCtx *cx, LsGraph *g)
         return false;
     if (d.moves[g->loss.i]) {
         ls_graph_origin(g, (LsOrigin){LS_BACKWARD, g->value[g->loss.i].def, 0, "loss"});
-        d.grad[g->loss.i] = ls_const_real(cx, g, 1);
+        d.grad[g->loss.i] = ls_is(g->scaling.scale) ? g->scaling.scale : ls_const_real(cx, g, 1);
         for (uint32_t i = d.nnode; i-- > 1;)
             if (on_path(&d, i))
                 differentiate(&d, (LsNodeId){i});
@@ -196,7 +196,9 @@ bool ls_autodiff(LsCtx *cx, LsGraph *g)
     collect(&d);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     if (g->ngrad == 0)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "see --freeze and --loss-input",
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                        "`lowerset inspect` lists what is trained, and why; --train GLOB adds tensors of the file; see "
+                        "--freeze, --loss-input",
                         "no trained parameter has influence on the loss");
     return true;
 }

@@ -238,6 +238,7 @@ LS_ROW_SUM(ls_row_exp_to, (y[i] = ls_exp(x[i] - shift)), real *y, const real *x,
             for (int64_t r = c < whole_c ? whole_r : 0; r < rows; r++)                           \
                 to[c * ldt + r] = from[r * ldf + c];                                             \
     }
+LS_TRANSPOSE(16)
 LS_TRANSPOSE(32)
 LS_TRANSPOSE(64)
 static inline void ls_transpose8(uint8_t *to, int64_t ldt, const uint8_t *from, int64_t ldf,
