@@ -1,12 +1,15 @@
 /* lowerset.c -- the command line: which command, and the short ones. */
+#include "base/heap.h"
 #include "build_config.h"
 #include "cli/commands.h"
 #include "cli/options.h"
 #include "models/zoo.h"
 #include "models/zoo_cli.h"
 
+#include <cjson/cJSON.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const struct {
@@ -39,7 +42,8 @@ static const struct {
      "lowerset inspect net.onnx"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
      "write a network of the zoo; --list names them", 0, "lowerset model unet --size=64 -o unet.onnx"},
-    {"ops", ls_ops_main, "", "list the operators that are read, and from which opset", 0, NULL},
+    {"ops", ls_ops_main, "[--precision=bf16|f16]",
+     "list the operators that are read, and from which opset; or what is stored in 16 bits", 0, NULL},
     {"targets", ls_targets_main, "", "list the machines that programs can be built for", 0, NULL},
     {"explain", ls_explain_main, "[LS-E0007]", "explain an error", 0, NULL},
 };
@@ -116,8 +120,11 @@ static int help_main(int argc, char **argv)
     return argc > 1 ? 0 : 2;
 }
 
+static void *json_room(size_t n) { return ls_heap_alloc(1, n); }
+
 int main(int argc, char **argv)
 {
+    cJSON_InitHooks(&(cJSON_Hooks){json_room, free});   /* it leaves out of texts what it has no memory for */
     const char *word = argc > 1 ? argv[1] : "help";
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         printf("lowerset %s\n", LS_VERSION);

@@ -2,6 +2,8 @@
  * arenas are small and short-lived. A request above the limit gets its own. */
 #include "base/arena.h"
 
+#include "base/heap.h"
+
 #include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,17 +30,9 @@ struct LsArena {
     size_t next;                /* bytes of the next block */
 };
 
-static void out_of_memory(size_t n, size_t size)
-{
-    fprintf(stderr, "lowerset: out of memory (asked for %zu x %zu bytes)\n", n, size);
-    exit(1);
-}
-
 LsArena *ls_arena_new(void)
 {
-    LsArena *a = calloc(1, sizeof *a);
-    if (a == NULL)
-        out_of_memory(1, sizeof *a);
+    LsArena *a = ls_heap_alloc(1, sizeof *a);
     a->next = FIRST;
     return a;
 }
@@ -62,9 +56,7 @@ static Block *add_block(LsArena *a, size_t bytes)
         a->next *= 2;
     size_t size = bytes > BLOCK ? bytes : a->next;
     /* calloc, not aligned_alloc and memset: large blocks come from the kernel as zeros already. */
-    Block *b = calloc(1, sizeof *b + size + ALIGN);
-    if (b == NULL)
-        out_of_memory(1, size);
+    Block *b = ls_heap_alloc(1, sizeof *b + size + ALIGN);
     b->byte = (char *)(((uintptr_t)(b + 1) + ALIGN - 1) / ALIGN * ALIGN);
     b->size = size;
     if (bytes > BLOCK && a->block != NULL) {    /* keep filling the block that has room */
@@ -82,7 +74,7 @@ void *ls_arena_alloc(LsArena *a, size_t n, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(n, size, &bytes) || bytes > PTRDIFF_MAX - 2 * BLOCK)
-        out_of_memory(n, size);
+        ls_out_of_memory(n, size);
     bytes = (bytes + SMALL - 1) / SMALL * SMALL;
     const size_t align = bytes < ALIGN ? SMALL : ALIGN;     /* most are names and small structs */
     Block *b = a->block;

@@ -6,6 +6,7 @@
  * budgets, which runs a few steps of training. */
 #include "cli/check_model.h"
 
+#include "base/heap.h"
 #include "cli/archive.h"
 #include "cli/check_table.h"
 #include "cli/compile.h"
@@ -92,11 +93,11 @@ static int plan(LsJob *job, const LsOptions *o, bool aloud, bool tried)
     if (code != 0)
         return code;
     job->unproven = !o->prove;
-    FILE *log = job->cx.log = open_memstream(&text, &n);
+    FILE *log = job->cx.log = ls_text_open(&text, &n);
     code = ls_job_plan(job);
     job->cx.log = NULL;
-    if (log != NULL && fclose(log) == 0
-        && (code == 0 ? aloud : code != LS_EXIT_BUDGET || !tried))
+    ls_text_close(log, &text);
+    if (code == 0 ? aloud : code != LS_EXIT_BUDGET || !tried)
         fwrite(text, 1, n, stderr);
     free(text);
     return code;

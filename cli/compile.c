@@ -1,4 +1,5 @@
 /* cli/compile.c -- lowerset compile: from a model to an executable, an object or readable C. */
+#include "base/heap.h"
 #include "cli/commands.h"
 #include "cli/compile.h"
 #include "cli/optimizer_spec.h"
@@ -296,7 +297,7 @@ static int make(LsJob *job, Output *out)
               && make_place(&job->cx, o, out) && spares_model(&job->cx, o->model, out);
     char *said = NULL;          /* progress messages on a terminal */
     size_t length = 0;
-    FILE *log = job->cx.log == NULL && ls_stage_passes(o) ? open_memstream(&said, &length) : NULL;
+    FILE *log = job->cx.log == NULL && ls_stage_passes(o) ? ls_text_open(&said, &length) : NULL;
     if (job->cx.log == NULL)
         ls_stage(o, "building %s", out->path);
     job->cx.log = log != NULL ? log : job->cx.log;
@@ -304,7 +305,7 @@ static int make(LsJob *job, Output *out)
     ls_stage_end(o);
     if (log != NULL) {
         job->cx.log = NULL;
-        fclose(log);
+        ls_text_close(log, &said);
         fputs(said, stderr);
         free(said);
     }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "cli/job.h"
 #include "cli/memory_here.h"
 
@@ -95,12 +96,11 @@ static int probe(Search *s, int64_t batch, Probe *p)
     int code = ls_job_start(&job, &with, true);
     char *said = NULL;
     size_t length = 0;
-    FILE *log = open_memstream(&said, &length);
+    FILE *log = ls_text_open(&said, &length);
     job.cx.log = log;
     job.unproven = true;
     code = code != 0 ? code : ls_job_plan(&job);
-    if (log != NULL)
-        fclose(log);
+    ls_text_close(log, &said);
     bool large = code == LS_EXIT_MODEL && job.cx.last == LS_E_SHAPE;     /* small batches were compiled without error */
     if (large) {
         code = 0;
@@ -116,7 +116,7 @@ static int probe(Search *s, int64_t batch, Probe *p)
     }
     if (code == 0 && !s->o->quiet)
         fprintf(stderr, "%s: batch %" PRId64 " %s%.*s\n", s->strategy, batch,
-                p->fits ? "fits" : large ? "does not fit: " : "does not fit", !large || said == NULL ? 0 : (int)strcspn(said, "\n"),
+                p->fits ? "fits" : large ? "does not fit: " : "does not fit", !large ? 0 : (int)strcspn(said, "\n"),
                 said);
     free(said);
     ls_job_end(&job);

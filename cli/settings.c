@@ -158,6 +158,7 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;
     im->bn_var_asked = o->bn_var != NULL;
+    im->verbose = o->verbose;
     im->batch = o->batch;
     im->freeze = o->freeze.item;
     im->nfreeze = o->freeze.n;

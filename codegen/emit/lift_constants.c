@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/fnv.h"
+#include "base/heap.h"
 #include "runtime/cuda/ls_cuda_run.h"
 
 static const char part_word[] = "LS_PART(", launch_word[] = "ls_cuda_launch(run, p_";
@@ -191,9 +192,7 @@ const char *ls_numbers_text(LsArena *a, const LsShared *s)
     const LsNumbers *n = s->of[0];
     char *buf = NULL;
     size_t size = 0, at = 0;
-    FILE *to = open_memstream(&buf, &size);
-    if (to == NULL)
-        return n->text;
+    FILE *to = ls_text_open(&buf, &size);
     for (uint32_t x = 0; n->text[at] != '\0';) {
         if (strncmp(n->text + at, part_word, sizeof part_word - 1) == 0) {
             size_t end = print_part_head(s, at, to);
@@ -211,7 +210,7 @@ const char *ls_numbers_text(LsArena *a, const LsShared *s)
             fputc(n->text[at++], to);
         }
     }
-    fclose(to);
+    ls_text_close(to, &buf);
     const char *text = ls_arena_strdup(a, buf);
     free(buf);
     return text;

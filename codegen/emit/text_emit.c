@@ -71,6 +71,16 @@ const char *ls_unmarked(LsArena *a, const char *text)
     return rest;
 }
 
+void ls_emit_comment(FILE *to, const char *s)
+{
+    char before = '\0';
+    for (; s != NULL && *s != '\0'; before = *s++) {
+        const bool mark = (*s == '/' && before == '*') || (*s == '*' && before == '/');
+        const bool odd = (unsigned char)*s < ' ' || *s == 0x7f || *s == '\\' || *s == '?';    /* trigraphs, too */
+        fputc(mark || odd ? '_' : *s, to);
+    }
+}
+
 void ls_emit_string(FILE *to, const char *s)
 {
     fputc('"', to);

@@ -61,4 +61,8 @@ const char *ls_unmarked(LsArena *a, const char *text);
 /* Prints s as a C string literal, quotes included; NULL prints as the empty string. */
 void ls_emit_string(FILE *to, const char *s);
 
+/* Prints s, a name that a file gives, as a part of a comment: it neither ends the comment nor begins another, and stays on
+ * its line. NULL prints nothing. */
+void ls_emit_comment(FILE *to, const char *s);
+
 #endif

@@ -120,8 +120,9 @@ LsGrid ls_fill_part(const LsKernelText *k, double value)
     ls_emit_result(k, "y", 0);
     ls_emit_line(k->e, "%s(i, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  ls_lanes_word(n % 4 == 0), unit, unit, n);
-    ls_emit_line(k->e, "y[i] = %s;", ls_literal(k->g->arena, ls_type(k->g, y), value,
-                                                (int64_t)value, k->target->real_bytes));
+    const LsType type = ls_type(k->g, y);       /* a real may be infinite */
+    ls_emit_line(k->e, "y[i] = %s;", ls_literal(k->g->arena, type, value, type != LS_REAL ? (int64_t)value : 0,
+                                                k->target->real_bytes));
     ls_emit_close(k->e, 2);
     return part;
 }

@@ -188,8 +188,8 @@ static const char *load_text(const LsBody *b, int x)
     const char *array = ls_is_joined(b->f, x) ? ls_joined_array(b) : ls_arena_printf(a, "x%d", x);
     if (is_fetched(b, x))
         return ls_arena_printf(a, "LS_FETCHED4(a%d, %s, %s)", x, array, place_of(b, x));
-    return ls_widened(a, operand_type(b, x), ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array,
-                                                         place_of(b, x)));
+    const char *element = ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
+    return ls_is_joined(b->f, x) ? element : ls_widened(a, operand_type(b, x), element);    /* parts are widened */
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
@@ -232,9 +232,8 @@ void ls_body_rows(const LsBody *b)
 /* The scalar $a or $b of a statement as a literal of its type. */
 static const char *scalar(const LsBody *b, const LsStmt *s, double v)
 {
-    bool real = s->type == LS_BOOL || ls_is_float(s->type);
-    return ls_literal(b->k->g->arena, real ? LS_REAL : s->type, v, (int64_t)v,
-                      b->k->target->real_bytes);
+    const bool whole = s->type == LS_I64 || s->type == LS_I32;      /* a real may be infinite */
+    return ls_literal(b->k->g->arena, whole ? s->type : LS_REAL, v, whole ? (int64_t)v : 0, b->k->target->real_bytes);
 }
 
 /* The operator's expression with the statement's arguments inserted. */

@@ -6,6 +6,7 @@
  * computed once per part, in double. A joint update of many small tensors has a unit for each tensor. An update
  * that computes its gradient (codegen/fusion/gradient_in_update.h) walks a tile of the product row by row. */
 #include "codegen/emit/kernel_emit.h"
+#include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
 #include "compiler/passes/fuse.h"
@@ -287,6 +288,11 @@ static void emit_row(Update *u)
     ls_emit_line(k->e, "}");
 }
 
+static const char *arg_of(const LsKernelText *k, int operand)
+{
+    return ls_arena_printf(k->g->arena, "arg[%d]", operand);
+}
+
 /* Prints an update that computes its gradient tile by tile, on the stack of each thread. */
 static void emit_product(Update *u)
 {
@@ -300,8 +306,8 @@ static void emit_product(Update *u)
     ls_emit_line(e, "{");
     if (u->acc < 0)
         ls_emit_line(e, "if (!run->apply) return;");
-    ls_emit_line(e, "const LsMatmulArgs of = {.a = {.at = arg[%d]}, .b = {.at = arg[%d]}};", first,
-                 first + 1);
+    ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};", ls_stored_source(k, arg_of(k, first), first),
+                 ls_stored_source(k, arg_of(k, first + 1), first + 1));
     ls_emit_line(e, "const LsTaken by = {%s_row, run, arg, {arg[0]%s}};", k->name,
                  has(u, 2) ? ", arg[2]" : "");
     ls_emit_line(e, "ls_matmul_taken(&%s_shape, &of, lo, hi, &by);", k->name);

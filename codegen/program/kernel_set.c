@@ -2,6 +2,7 @@
 #include "codegen/program/kernel_set.h"
 
 #include "base/fnv.h"
+#include "base/heap.h"
 #include "codegen/emit/lift_constants.h"
 #include "compiler/passes/fuse.h"
 
@@ -48,19 +49,16 @@ static Texts print_texts(LsKernelSet *set, const LsGraph *g, LsNodeId n)
     size_t size[3];
     LsEmit e[3] = {0};
     Texts t = {{"", "", ""}, {.arena = set->cx->arena}};
-    bool apart = set->target->kind != LS_TARGET_CPU, open = true;
+    bool apart = set->target->kind != LS_TARGET_CPU;
     e[0].marks = &t.marks;
     for (int k = 0; k < 3; k++)
-        open &= (e[k].to = open_memstream(&buf[k], &size[k])) != NULL;
-    if (open)
-        ls_emitter_of(set->target->kind, ls_op[g->node[n.i].op]->kernel)->emit(
-            &(LsKernelText){.e = &e[0], .host = &e[apart], .table = apart ? &e[2] : NULL, .g = g,
-                            .n = n, .name = STAND_IN, .target = set->target});
+        e[k].to = ls_text_open(&buf[k], &size[k]);
+    ls_emitter_of(set->target->kind, ls_op[g->node[n.i].op]->kernel)->emit(
+        &(LsKernelText){.e = &e[0], .host = &e[apart], .table = apart ? &e[2] : NULL, .g = g,
+                        .n = n, .name = STAND_IN, .target = set->target});
     for (int k = 0; k < 3; k++) {
-        if (e[k].to != NULL)
-            fclose(e[k].to);
-        if (open)
-            t.in[k] = ls_arena_strdup(set->cx->arena, buf[k]);
+        ls_text_close(e[k].to, &buf[k]);
+        t.in[k] = ls_arena_strdup(set->cx->arena, buf[k]);
         free(buf[k]);
     }
     set->needs |= e[0].needs;
@@ -201,8 +199,10 @@ static void print_named(const Kernel *k, const char *text, FILE *to)
 static void print_head(const Kernel *k, FILE *to, const char *others)
 {
     fprintf(to, "/* %s: %s\n *", k->name, k->shapes);
-    for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++)
-        fprintf(to, "%s %s", j > 0 ? "," : "", k->node[j]);
+    for (uint32_t j = 0; j < k->nnode && j < NAMES_SHOWN; j++) {
+        fprintf(to, "%s ", j > 0 ? "," : "");
+        ls_emit_comment(to, k->node[j]);
+    }
     if (k->nnode > NAMES_SHOWN)
         fprintf(to, " and %" PRIu32 " more", k->nnode - NAMES_SHOWN);
     fprintf(to, "%s%s */\n", others != NULL ? "\n * " : "", others != NULL ? others : "");

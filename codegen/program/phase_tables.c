@@ -105,7 +105,9 @@ static int print_arguments(LsPhaseText *ph, LsEmit *e, uint32_t s)
         operand[k] = ls_is_read(node, k) ? address_of(ph, ls_in(ph->g, n, k))
                                          : (LsAddress){LS_AT_NONE, 0};
     place_results(ph, s);
-    fprintf(e->to, "    /* %4u %s */ ", ph->nstep, node->name != NULL ? node->name : "");
+    fprintf(e->to, "    /* %4u ", ph->nstep);
+    ls_emit_comment(e->to, node->name);
+    fprintf(e->to, " */ ");
     for (int k = 0; k < node->nin; k++)
         print_address(e, operand[k], ", ");
     for (int k = 0; k < node->nout; k++)

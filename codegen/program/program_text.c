@@ -2,6 +2,7 @@
  * state, inputs, and the LsProgram that names them all. */
 #include "codegen/program/program_text.h"
 
+#include "base/heap.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/phase_tables.h"
@@ -155,7 +156,9 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
 static void print_head(const LsCode *c, FILE *to)
 {
     const LsPlan *plan = c->train.plan;
-    fprintf(to, "/* Training program of %s, written by lowerset.\n *\n", c->model);
+    fprintf(to, "/* Training program of ");
+    ls_emit_comment(to, c->model);
+    fprintf(to, ", written by lowerset.\n *\n");
     fprintf(to, " * plan      %s, strategy %s, %u steps\n", c->plan_hash, c->strategy, plan->nstep);
     fprintf(to,
             " * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
@@ -225,11 +228,9 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
         ls_kernel_set_share(set);
     char *rest = NULL;
     size_t size = 0;
-    LsEmit e = {.to = open_memstream(&rest, &size)};
-    if (e.to == NULL)
-        return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "out of memory");
+    LsEmit e = {.to = ls_text_open(&rest, &size)};
     print_rest(c, &train, &eval, &e);
-    fclose(e.to);
+    ls_text_close(e.to, &rest);
     print_kernels(c, set, to, device);
     fwrite(rest, 1, size, to);
     free(rest);

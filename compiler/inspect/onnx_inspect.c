@@ -1,6 +1,7 @@
 /* compiler/inspect/onnx_inspect.c -- collects the report as plain data, then prints it as text or JSON. */
 #include "compiler/inspect/onnx_inspect.h"
 
+#include "base/heap.h"
 #include "compiler/inspect/onnx_inspect_roles.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx/onnx_open.h"
@@ -195,10 +196,9 @@ static void try_loss(Report *r, LsGraph *g)
     LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = 1, .nerror = 1};
     char *log = NULL, *rest;
     size_t bytes = 0, prefix = strlen(cx.model) + 2;
-    if ((cx.log = open_memstream(&log, &bytes)) == NULL)
-        return;
+    cx.log = ls_text_open(&log, &bytes);
     ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE});
-    fclose(cx.log);
+    ls_text_close(cx.log, &log);
     for (char *s = strtok_r(log, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest)) {
         bool hint = strncmp(s, "  hint: ", 8) == 0;
         r->hazards = ls_arena_printf(cx.arena, "%s%s%s\n", r->hazards, hint ? "" : "with --loss=ce: ",
@@ -241,10 +241,9 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
         r->bound = o.shape;
         r->nbound = o.nshape;
     }
-    if ((cx.log = open_memstream(&log, &bytes)) == NULL)
-        return;
+    cx.log = ls_text_open(&log, &bytes);
     LsGraph *g = ls_onnx_import(&cx, path, &o);
-    fclose(cx.log);
+    ls_text_close(cx.log, &log);
     sort_log(r, log);
     free(log);
     r->imported = g != NULL;

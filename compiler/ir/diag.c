@@ -1,7 +1,11 @@
 /* compiler/ir/diag.c -- prints diagnostics; ids and exit codes come from errors.def. */
 #include "compiler/ir/diag.h"
 
+#include "base/heap.h"
+#include "base/plain_text.h"
+
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const int exit_code[] = { 0,
@@ -20,14 +24,36 @@ static FILE *start_line(LsCtx *cx, LsWhere at)
         gap = " ";
     }
     if (at.name != NULL && at.name[0] != '\0') {
-        fprintf(to, "%s'%s'", gap, at.name);
+        fprintf(to, "%s'", gap);
+        ls_plain_text(to, at.name);
+        fprintf(to, "'");
         gap = " ";
     }
-    if (at.op != NULL)
-        fprintf(to, "%s(%s)", gap, at.op);
+    if (at.op != NULL) {
+        fprintf(to, "%s(", gap);
+        ls_plain_text(to, at.op);
+        fprintf(to, ")");
+    }
     if (at.node >= 0 || at.name != NULL || at.op != NULL)
         fprintf(to, ": ");
     return to;
+}
+
+/* The rest of a message. Names in it are the file's. */
+__attribute__((format(printf, 3, 0))) static void end_line(FILE *to, const char *hint, const char *fmt, va_list ap)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *whole = ls_text_open(&text, &n);
+    vfprintf(whole, fmt, ap);
+    ls_text_close(whole, &text);
+    ls_plain_text(to, text);
+    free(text);
+    if (hint != NULL) {
+        fprintf(to, "\n  hint: ");
+        ls_plain_text(to, hint);
+    }
+    fputc('\n', to);
 }
 
 bool ls_error(LsCtx *cx, LsWhere at, LsErrId id, const char *hint, const char *fmt, ...)
@@ -42,9 +68,8 @@ bool ls_error(LsCtx *cx, LsWhere at, LsErrId id, const char *hint, const char *f
     fprintf(to, "error LS-E%04d: ", (int)id);
     va_list ap;
     va_start(ap, fmt);
-    vfprintf(to, fmt, ap);
+    end_line(to, hint, fmt, ap);
     va_end(ap);
-    fprintf(to, "%s%s\n", hint != NULL ? "\n  hint: " : "", hint != NULL ? hint : "");
     return false;
 }
 
@@ -57,9 +82,8 @@ void ls_warn(LsCtx *cx, LsWhere at, const char *hint, const char *fmt, ...)
     fprintf(to, "warning: ");
     va_list ap;
     va_start(ap, fmt);
-    vfprintf(to, fmt, ap);
+    end_line(to, hint, fmt, ap);
     va_end(ap);
-    fprintf(to, "%s%s\n", hint != NULL ? "\n  hint: " : "", hint != NULL ? hint : "");
 }
 
 const char *ls_shape_text(LsArena *a, const LsShape *s)

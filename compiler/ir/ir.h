@@ -21,7 +21,7 @@ typedef struct { int rank; int64_t dim[LS_MAX_RANK]; } LsShape;
 
 /* LS_REAL is float, or double when the program is built with --precision=f64. LS_BF16 and LS_F16 are reals that are
  * stored in 16 bits: every element is a number of that format. Kernels compute with them as with LS_REAL. Only results
- * of nodes have these types (compiler/passes/precision.c). */
+ * of nodes have these types (compiler/passes/mixed_precision.c). */
 typedef enum { LS_REAL, LS_I64, LS_I32, LS_BOOL, LS_BF16, LS_F16, LS_NTYPES } LsType;
 static inline bool ls_is_16(LsType t) { return t == LS_BF16 || t == LS_F16; }
 static inline bool ls_is_float(LsType t) { return t == LS_REAL || ls_is_16(t); }
@@ -102,6 +102,12 @@ typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
                  double scale[LS_MAX_RANK];     /* output over input, as in the file */
                  LsShape x, y; } LsResizeAttr;  /* shapes before and after
                                                  * (resize_grad: y is dy's) */
+/* What images go on with beyond their ends: nothing, the end, the image reflected at the middle of the ends' elements,
+ * or at their borders. */
+typedef enum { LS_BEYOND_NOTHING, LS_BEYOND_CLAMP, LS_BEYOND_MIDDLE, LS_BEYOND_BORDER } LsBeyond;
+typedef enum { LS_SAMPLE_NEAREST, LS_SAMPLE_LINEAR, LS_SAMPLE_CUBIC } LsSampleMode;
+/* last_first: the coordinates of a place begin with that along the last axis. x: SAMPLE_DX, shape of the result */
+typedef struct { LsSampleMode mode; LsBeyond beyond; bool last_first; LsShape x; } LsSampleAttr;
 /* The epilogue of a product, where the target's library has one (codegen/cuda/epilogue.h). Its results and operands
  * follow the operator's own. */
 typedef enum {
@@ -167,7 +173,8 @@ typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsC
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
-    LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
+    LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsSampleAttr sample;
+    LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
     LsConvFusedAttr conv_fused; LsType cast;
@@ -185,6 +192,8 @@ typedef struct LsNode {
     uint32_t onnx;          /* place in the ONNX file, from 0, for diagnostics */
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
+    LsType rounds;          /* products: LS_BF16, LS_F16: the kernel rounds the operands that the table of
+                             * compiler/ir/precision.h names and that are not stored so; LS_REAL: none */
     const struct LsComputed *computed;  /* an operand that the kernel computes itself (compiler/passes/fuse.h); NULL:
                                          * none. Only in alternatives */
 } LsNode;

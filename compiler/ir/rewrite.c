@@ -44,6 +44,7 @@ void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
     LsNodeId id = ls_rewrite_append(r, node->op, node->nin, r->from->operand + node->in,
                                     node->nout, out, &node->attr);
     r->to->node[id.i].phase = node->phase;
+    r->to->node[id.i].rounds = node->rounds;
     r->to->node[id.i].computed = node->computed;
 }
 

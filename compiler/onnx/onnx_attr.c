@@ -214,7 +214,8 @@ int ls_onnx_axis(LsOnnxNode *n, int64_t axis, int rank)
 {
     if (axis >= -(int64_t)rank && axis < rank)
         return (int)(axis < 0 ? axis + rank : axis);
-    ls_onnx_error(n, LS_E_ATTR, NULL, "axis %" PRId64 " is outside a tensor of rank %d", axis,
+    ls_onnx_error(n, LS_E_ATTR, "an operand has fewer axes than the node expects: --shape gives an input other axes",
+                  "axis %" PRId64 " is outside a tensor of rank %d", axis,
                   rank);
     return -1;
 }

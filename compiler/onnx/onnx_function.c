@@ -161,7 +161,8 @@ static bool expand_call(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__
 {
     const char *name = node_name(cx->arena, at, node);
     if (at->depth == MAX_CALLS)
-        return ls_error(cx, (LsWhere){at->index, name, ls_text(node->op_type)}, LS_E_CYCLE, NULL,
+        return ls_error(cx, (LsWhere){at->index, name, ls_text(node->op_type)}, LS_E_CYCLE,
+                        "onnx.inliner.inline_local_functions replaces deep calls by their nodes; ONNX allows no circle",
                         "local functions call each other more than %d deep, or in a circle",
                         MAX_CALLS);
     Call c = {.cx = cx, .m = m, .fn = fn, .node = node};

@@ -122,6 +122,8 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
     if (strcmp(op, "Unique") == 0 || strcmp(op, "NonMaxSuppression") == 0)
         return "the size of its result depends on the data, while all shapes are fixed at compile time; "
                "leave it out of the training graph";
+    if (strstr(op, "uantize") != NULL || strncmp(op, "QLinear", 7) == 0 || strstr(op, "Integer") != NULL)
+        return "the file holds a quantised model, for inference; train the model of floats that it was made from";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
         return "operators outside ai.onnx are read when the model defines them as local functions; `lowerset ops` "
                "lists the others";

@@ -61,8 +61,9 @@ static bool read_input(LsCtx *cx, Input *in, const Onnx__ValueInfoProto *p)
                         in->name);
     in->type = p->type->tensor_type->elem_type;
     if (!ls_onnx_type(in->type, &type))
-        return ls_error(cx, LS_NOWHERE, LS_E_TYPE, NULL,
-                        "input '%s' has element type %s (%d), which is not supported",
+        return ls_error(cx, LS_NOWHERE, LS_E_TYPE,
+                        "programs train on numbers: cut the part behind this input out of the file "
+                        "(onnx.utils.extract_model)", "input '%s' has element type %s (%d), which is not supported",
                         in->name, ls_onnx_type_name(in->type), in->type);
     return p->type->tensor_type->shape == NULL || read_dims(cx, in, p->type->tensor_type->shape);
 }

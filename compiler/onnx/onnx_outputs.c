@@ -104,7 +104,7 @@ bool ls_onnx_add_outputs(LsImport *im)
             continue;
         }
         good = false;
-        if (!v->poison && im->m->maker[id] >= 0)
+        if (!v->poison && im->m->maker[id] >= 0 && im->cx->nerror == 0)     /* else by a node that was reported */
             ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
                      "graph output '%s' is a result that is not computed",
                      ls_text(p->output[i]->name));

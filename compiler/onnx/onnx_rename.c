@@ -14,9 +14,12 @@ void ls_rename_bind(LsRename *r, const char *inner, const char *outer)
 
 const char *ls_rename_fresh(LsRename *r, const char *inner)
 {
-    const char *fresh = ls_arena_printf(r->arena, "%s/%s", r->prefix, inner);
-    while (ls_names_find(r->taken, fresh) != 0)
-        fresh = ls_arena_printf(r->arena, "%s_", fresh);
+    const char *base = ls_arena_printf(r->arena, "%s/%s", r->prefix, inner), *fresh = base;
+    if (ls_names_find(r->taken, fresh) != 0)
+        fresh = ls_arena_printf(r->arena, "%s_", base);
+    /* The number of names grows, so the next one is free mostly: thousands of branches may use one name. */
+    for (uint32_t k = r->taken->n; ls_names_find(r->taken, fresh) != 0; k++)
+        fresh = ls_arena_printf(r->arena, "%s_%u", base, k);
     ls_names_add(r->taken, fresh);
     ls_rename_bind(r, inner, fresh);
     return fresh;

@@ -2,6 +2,8 @@
  * people read a file from its first node to its last. */
 #include "compiler/onnx/onnx_report.h"
 
+#include "base/heap.h"
+
 #include <stdlib.h>
 
 typedef struct LsReportPart { int64_t node; size_t from, to; } Part;
@@ -9,14 +11,15 @@ typedef struct LsReportPart { int64_t node; size_t from, to; } Part;
 void ls_report_begin(LsReport *r, LsCtx *cx)
 {
     *r = (LsReport){.cx = cx, .log = cx->log};
-    r->held = open_memstream(&r->text, &r->bytes);
-    if (r->held != NULL)        /* else messages are printed at once */
-        cx->log = r->held;
+    cx->log = r->held = ls_text_open(&r->text, &r->bytes);
 }
 
 void ls_report_cut(LsReport *r, int64_t node)
 {
-    if (r == NULL || r->held == NULL || fflush(r->held) != 0 || r->bytes == r->cut)
+    if (r == NULL)
+        return;
+    fflush(r->held);            /* a failure stays, and ls_text_close sees it */
+    if (r->bytes == r->cut)
         return;
     r->part =
         ls_arena_grow(r->cx->arena, r->part, r->npart, r->npart + 1, sizeof *r->part, &r->cap_part);
@@ -36,9 +39,7 @@ void ls_report_end(LsReport *r)
 {
     ls_report_cut(r, LS_REPORT_LAST);
     r->cx->log = r->log;
-    if (r->held == NULL)
-        return;
-    fclose(r->held);
+    ls_text_close(r->held, &r->text);
     FILE *to = r->log != NULL ? r->log : stderr;
     if (r->npart > 0)
         qsort(r->part, r->npart, sizeof *r->part, by_node);

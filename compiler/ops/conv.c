@@ -48,7 +48,7 @@ static bool conv_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     for (int d = 0; d < w->n; d++) {
         y.dim[2 + d] = ls_window_places(w, d, x->dim[2 + d], false);
         if (y.dim[2 + d] < 1)
-            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+            return ls_error(cx, ls_where(g, n), LS_E_SHAPE, LS_HINT_WINDOW,
                             "W spans %" PRId64 " elements of axis %d, X with padding has %" PRId64,
                             ls_window_span(w, d), 2 + d,
                             x->dim[2 + d] + w->pad_lo[d] + w->pad_hi[d]);

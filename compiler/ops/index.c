@@ -53,7 +53,9 @@ bool ls_index_inside(const LsOnnxNode *n, LsValueId index, int64_t low, int64_t 
     for (int64_t i = 0; i < ls_count(ls_shape(g, index)); i++) {
         int64_t j = ls_const_int_at(g, index, i);
         if (j < -low || j >= high)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+            return ls_onnx_error(n, LS_E_SHAPE,
+                                 "the table is smaller than the file expects: `lowerset inspect` shows whether --dim or "
+                                 "--shape decide its size",
                                  "index %" PRId64 " is outside an axis of length %" PRId64, j, high);
     }
     return true;

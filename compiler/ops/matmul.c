@@ -17,7 +17,8 @@ static bool matmul_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     int64_t m = at->trans_a ? cols(&a) : rows(&a), ka = at->trans_a ? rows(&a) : cols(&a);
     int64_t kb = at->trans_b ? cols(&b) : rows(&b), nn = at->trans_b ? rows(&b) : cols(&b);
     if (ka != kb)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE,
+                        "a size bound by --dim or --shape may not fit the weights: `lowerset inspect` shows the file's own",
                         "A is %s%s and B is %s%s: inner sizes %" PRId64 " and %" PRId64 " differ",
                         ls_shape_text(cx->arena, &a), at->trans_a ? " transposed" : "",
                         ls_shape_text(cx->arena, &b), at->trans_b ? " transposed" : "", ka, kb);

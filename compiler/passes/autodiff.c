@@ -196,7 +196,9 @@ bool ls_autodiff(LsCtx *cx, LsGraph *g)
     collect(&d);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     if (g->ngrad == 0)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "see --freeze and --loss-input",
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                        "`lowerset inspect` lists what is trained, and why; --train GLOB adds tensors of the file; see "
+                        "--freeze, --loss-input",
                         "no trained parameter has influence on the loss");
     return true;
 }

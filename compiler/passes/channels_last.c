@@ -120,13 +120,14 @@ static LsValueId in_layout(LsRewrite *r, LsValueId old, LsLayout layout)
 {
     Layouts *ly = r->user;
     LsValueId v = ls_image(r, old);
-    if (ls_layout_free(ls_shape(r->from, old)) || r->to->value[v.i].layout == layout)
+    if (ls_layout_free(ls_shape(r->from, old)))
         return v;
-    if (is_source(r->from, old) && !ly->decided[old.i]) {
+    if (is_source(r->from, old) && !ly->decided[old.i]) {   /* also row-major: no later reader may change it */
         ly->decided[old.i] = true;
         ly->want[old.i] = r->to->value[v.i].layout = layout;
-        return v;
     }
+    if (r->to->value[v.i].layout == layout)
+        return v;
     LsPhase phase = r->to->node[0].phase;
     if (!ls_is(ly->other[v.i]) || ly->other_phase[v.i] != phase) {
         ly->other[v.i] = ls_append1(r->cx, r->to, LS_OP_CONVERT, v, NULL);

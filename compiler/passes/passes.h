@@ -62,10 +62,12 @@ bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
-/* What --precision says. (compiler/passes/precision.c) */
+/* What --precision says. (compiler/passes/mixed_precision.c) */
 typedef struct LsPrecision {
     LsType compute;             /* LS_BF16, LS_F16; LS_REAL: nothing is rounded */
     const char *const *wide; int nwide;     /* globs over names of nodes and values that stay f32 */
+    bool copies;                /* for tests: only pointwise kernels and views read and write 16 bits; all others get
+                                 * copies in f32 */
 } LsPrecision;
 bool ls_precision(LsCtx *, LsGraph *, const LsPrecision *);     /* before ls_fuse */
 bool ls_residual(LsCtx *, LsGraph *);       /* fuses sums of gradients into a norm's kernel */

@@ -73,6 +73,32 @@ static bool check_writes(LsCtx *cx, const LsGraph *g)
     return true;
 }
 
+/* Whether the kernel finds the elements of operands and results by one layout. Others go by strides, as FUSED nodes do, or
+ * are of pictures, which are channels-last as soon as ls_layout ran. */
+static bool shares_layout(const LsNode *n)
+{
+    const LsKernelId kernel = ls_op[n->op]->kernel;
+    return ls_op[n->op]->layout == LS_LAY_ROW
+        || (ls_op[n->op]->layout == LS_LAY_SAME && n->op != LS_OP_CONVERT
+            && (kernel == LS_K_MOVE || kernel == LS_K_SOFTMAX || kernel == LS_K_RESIZE));
+}
+
+static bool check_layouts(LsCtx *cx, const LsGraph *g, uint32_t i)
+{
+    const LsNode *n = &g->node[i];
+    bool row = false, last = false;
+    for (int k = 0; shares_layout(n) && k < n->nin + n->nout; k++) {
+        const LsValueId v = k < n->nin ? ls_in(g, (LsNodeId){i}, k) : ls_out(g, (LsNodeId){i}, k - n->nin);
+        if (!ls_is(v) || ls_layout_free(ls_shape(g, v)))
+            continue;
+        row |= g->value[v.i].layout == LS_ROW;
+        last |= g->value[v.i].layout == LS_LAST;
+    }
+    if (last && (row || ls_op[n->op]->layout == LS_LAY_ROW))
+        return bad(cx, g, i, "operands and results do not have the layout that the kernel expects");
+    return true;
+}
+
 static bool check_names(LsCtx *cx, const LsGraph *g)
 {
     for (uint32_t i = 1; i < g->nvalue; i++)
@@ -93,7 +119,7 @@ static bool check_list(LsCtx *cx, const LsGraph *g, const LsValueId *list, uint3
 bool ls_verify(LsCtx *cx, const LsGraph *g)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
-        if (!check_node(cx, g, i))
+        if (!check_node(cx, g, i) || !check_layouts(cx, g, i))
             return false;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (!check_value(cx, g, i))

@@ -43,6 +43,14 @@ static bool is_vector(const LsShape *v, int from_end, int64_t count)
     return v->rank > from_end;
 }
 
+/* The new graph computes node n by the same operator over two operands: no other pattern, attention say, has replaced it. */
+static bool is_still(const LsMatch *m, LsNodeId n)
+{
+    const LsGraph *to = m->r->to;
+    const LsNode *image = &to->node[to->value[ls_image(m->r, ls_out(m->g, n, 0)).i].def.i];
+    return image->op == m->g->node[n.i].op && image->nin == 2;
+}
+
 /* Appends the product with one more operand, over the images of its two operands; changes by other
  * patterns in the new graph are kept. */
 static LsValueId with_bias(const LsMatch *m, LsValueId y, LsValueId bias, int64_t count)
@@ -73,7 +81,7 @@ LsValueId ls_match_bias(const LsMatch *m, LsNodeId root)
         bool conv = !through && (ls_made_by(m, made, LS_OP_CONV, 1, &n)
                                  || ls_made_by(m, made, LS_OP_CONV_DX, 1, &n));
         int64_t count = product ? s->dim[s->rank - 1] : conv ? s->dim[1] : 0;
-        if (count == 0 || g->node[n.i].nin > 2
+        if (count == 0 || g->node[n.i].nin > 2 || !is_still(m, n)
             || (product && sum.dim[sum.rank - 1] != count)
             || !is_vector(ls_shape(g, bias), product ? 0 : s->rank - 2, count))
             continue;

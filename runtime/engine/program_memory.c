@@ -3,13 +3,12 @@
 #include "runtime/data/batch_loader.h"
 #include "runtime/base/tensor_copy.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-#define LS_FN static inline
-#include "runtime/kernels/ls_math.h"
+#include "runtime/ls_half.h"         /* takes memcpy and integers from the headers above */
+
 
 enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
 

@@ -57,9 +57,8 @@ LS_FN int64_t ls_end_inside(int64_t start, int64_t step, int64_t n, int64_t coun
     return start >= n ? 0 : ls_least(count, (n - start + step - 1) / step);
 }
 
-/* ---- bits of a float ---- */
-LS_FN uint32_t ls_bits32(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
-LS_FN float ls_float32(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
+/* ---- bits of a float; 16 bits ---- */
+#include "runtime/ls_half.h"
 LS_FN uint64_t ls_bits64(double x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
 LS_FN double ls_float64(uint64_t u) { double x; memcpy(&x, &u, sizeof x); return x; }
 
@@ -127,36 +126,6 @@ LS_FN real ls_round_brain(real x)
     return x != x ? x + x : ls_float32((u + 0x7fffu + (u >> 16 & 1)) & 0xffff0000u);
 }
 #endif
-
-/* ---- reals stored in 16 bits ----
- * ls_from_ widens, which is exact. ls_to_ stores a number that ls_round_brain or ls_round_half gave, so nothing is
- * rounded here. */
-typedef struct ls_bf16 { uint16_t bits; } ls_bf16;
-typedef struct ls_f16 { uint16_t bits; } ls_f16;
-LS_FN real ls_from_bf16(ls_bf16 x) { return (real)ls_float32((uint32_t)x.bits << 16); }
-LS_FN ls_bf16 ls_to_bf16(real x)
-{
-    ls_bf16 y;
-    y.bits = (uint16_t)(ls_bits32((float)x) >> 16);
-    return y;
-}
-LS_FN real ls_from_f16(ls_f16 x)
-{
-    const uint32_t sign = (uint32_t)(x.bits & 0x8000u) << 16, a = (uint32_t)(x.bits & 0x7fffu);
-    const float tiny = (float)(int32_t)a * 5.9604644775390625e-8f;      /* steps of 2^-24, below 2^-14 */
-    const uint32_t normal = (a << 13) + (a < 0x7c00u ? 112u << 23 : 224u << 23);
-    return (real)ls_float32(sign | (a < 0x0400u ? ls_bits32(tiny) : normal));
-}
-LS_FN ls_f16 ls_to_f16(real x)
-{
-    const uint32_t u = ls_bits32((float)x), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
-    const float scaled = ls_float32(a) * 16777216.f;
-    const uint32_t tiny = (uint32_t)(int32_t)(scaled < 1024.f ? scaled : 0.f);
-    const uint32_t normal = a < 0x7f800000u ? (a >> 13) - (112u << 10) : 0x7c00u | (a >> 13 & 0x3ffu);
-    ls_f16 y;
-    y.bits = (uint16_t)(sign | (a < 0x38800000u ? tiny : normal));
-    return y;
-}
 
 LS_FN real ls_relu(real x) { return x < 0 ? 0 : x; }
 
@@ -353,6 +322,7 @@ LS_FN real ls_softplus(real x)
     return ls_max_real(x, 0) + ls_log1p(ls_exp(-ls_abs_real(x)));
 }
 
+#include "runtime/kernels/ls_sample.h"
 #include "runtime/kernels/ls_scale.h"
 #include "runtime/kernels/ls_trig.h"
 

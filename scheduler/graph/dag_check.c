@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/reason.h"
 #include "scheduler/graph/dag_read.h"
 
@@ -143,10 +144,10 @@ static bool check_all(Check *c)
 bool ls_dag_check(const LsDag *dag, char *why, size_t size)
 {
     Check c = {.g = dag, .why = {.text = why, .size = size}};
-    c.made = calloc(dag->ntensor + 1u, sizeof *c.made);
-    c.updated = calloc(dag->ntensor + 1u, sizeof *c.updated);
-    c.seen = calloc(dag->ntensor + 1u, sizeof *c.seen);
-    bool ok = c.made && c.updated && c.seen ? check_all(&c) : fail(&c, "out of memory");
+    c.made = ls_heap_alloc(dag->ntensor + 1u, sizeof *c.made);
+    c.updated = ls_heap_alloc(dag->ntensor + 1u, sizeof *c.updated);
+    c.seen = ls_heap_alloc(dag->ntensor + 1u, sizeof *c.seen);
+    bool ok = check_all(&c);
     free(c.made);
     free(c.updated);
     free(c.seen);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/heap.h"
 #include "base/reason.h"
 
 /* bytes in use; tensor, or NONE */
@@ -215,14 +216,12 @@ static bool check_end(Audit *a)
 bool ls_audit(const LsDag *dag, const LsPlan *plan, char *why, size_t size)
 {
     Audit a = {.g = dag, .plan = plan, .why = {why, size, "step", 0}};
-    a.range = calloc(dag->ntensor + 2u, sizeof *a.range);
-    a.alive = calloc(dag->ntensor + 1u, sizeof *a.alive);
-    a.updated = calloc(dag->ntensor + 1u, sizeof *a.updated);
-    a.at = calloc(dag->ntensor + 1u, sizeof *a.at);
-    a.runs = calloc(dag->nnode + 1u, sizeof *a.runs);
-    bool ok = a.range && a.alive && a.updated && a.at && a.runs;
-    if (!ok)
-        fail(&a, "out of memory");
+    a.range = ls_heap_alloc(dag->ntensor + 2u, sizeof *a.range);
+    a.alive = ls_heap_alloc(dag->ntensor + 1u, sizeof *a.alive);
+    a.updated = ls_heap_alloc(dag->ntensor + 1u, sizeof *a.updated);
+    a.at = ls_heap_alloc(dag->ntensor + 1u, sizeof *a.at);
+    a.runs = ls_heap_alloc(dag->nnode + 1u, sizeof *a.runs);
+    bool ok = true;
     for (uint32_t i = 0; ok && i < plan->nstep; i++) {
         const LsPlanStep *s = &plan->step[i];
         ok = s->free ? do_free(&a, s->id) : do_run(&a, s);

@@ -3,6 +3,8 @@
 
 #include <stdlib.h>
 
+#include "base/heap.h"
+
 /* The state of a walk through a plan. */
 typedef struct Walk {
     LsArena *arena;
@@ -149,8 +151,8 @@ LsWaits ls_waits(LsArena *arena, const LsPieces *p, bool apart)
 
 double ls_waits_longest(const LsPieces *p, const LsWaits *w)
 {
-    double *end = malloc((p->nrun + 1u) * sizeof *end), longest = 0;
-    for (uint32_t r = 0; end != NULL && r < p->nrun; r++) {
+    double *end = ls_heap_alloc(p->nrun + 1u, sizeof *end), longest = 0;
+    for (uint32_t r = 0; r < p->nrun; r++) {
         double from = 0;
         for (uint32_t k = w->on.at[r]; k < w->on.at[r + 1]; k++)
             from = end[w->on.id[k]] > from ? end[w->on.id[k]] : from;

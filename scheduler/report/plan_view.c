@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "base/json_text.h"
 #include "scheduler/report/html.h"
 
@@ -81,15 +82,15 @@ void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most
 
 void ls_view_dot(FILE *to, const LsDag *g, const LsPlan *plan)
 {
-    uint32_t *runs = calloc(g->nnode + 1u, sizeof *runs);
-    uint32_t *maker = calloc(g->ntensor + 1u, sizeof *maker);   /* node + 1 */
-    for (uint32_t s = 0; runs && s < plan->nstep; s++)
+    uint32_t *runs = ls_heap_alloc(g->nnode + 1u, sizeof *runs);
+    uint32_t *maker = ls_heap_alloc(g->ntensor + 1u, sizeof *maker);   /* node + 1 */
+    for (uint32_t s = 0; s < plan->nstep; s++)
         if (!plan->step[s].free)                    /* in a free step the id is a tensor's */
             runs[plan->step[s].id]++;
     fprintf(to, "digraph ");
     ls_json_text(to, g->name);
     fprintf(to, " {\n  node [shape=box, style=filled, fontname=\"sans-serif\"];\n");
-    for (uint32_t v = 0; runs && maker && v < g->nnode; v++) {
+    for (uint32_t v = 0; v < g->nnode; v++) {
         const LsDagNode *n = &g->node[v];
         if (runs[v] == 0)
             continue;

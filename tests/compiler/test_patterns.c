@@ -155,6 +155,22 @@ START_TEST(a_linear_layer_becomes_one_product)
 }
 END_TEST
 
+/* The product with the values is a part of the attention by then, which takes no vector; with and without an axis of heads. */
+START_TEST(a_vector_added_to_attention_stays_an_addition)
+{
+    const LsShape shape[] = {SHAPE(1, 2, 3, 4), SHAPE(2, 3, 4)};
+    const LsAttr plain = {.gemm = {.alpha = 1}}, turned = {.gemm = {.alpha = 1, .trans_b = true}};
+    for (int k = 0; k < 2; k++) {
+        LsValueId q = open_x(shape[k]);
+        LsValueId s = ls_append2(&cx, g, LS_OP_MATMUL, q, param("k", shape[k]), &turned);
+        s = ls_append1(&cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {shape[k].rank - 1}});
+        LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, s, param("v", shape[k]), &plain);
+        check_becomes(op2(LS_OP_ADD, y, param("b", SHAPE(4))), LS_OP_ATTENTION, k == 0 ? 2 : 6, 1e-12);
+        ck_assert_int_eq(cx.nerror, 0);
+    }
+}
+END_TEST
+
 START_TEST(a_bias_per_channel_joins_its_convolution)
 {
     LsValueId x = open_x(SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 1, 1)),
@@ -186,6 +202,7 @@ int main(void)
     tcase_add_test(tc, nine_nodes_become_a_layer_norm);
     tcase_add_test(tc, a_value_in_between_with_another_reader_prevents_the_match);
     tcase_add_test(tc, a_linear_layer_becomes_one_product);
+    tcase_add_test(tc, a_vector_added_to_attention_stays_an_addition);
     tcase_add_test(tc, a_bias_per_channel_joins_its_convolution);
     tcase_add_test(tc, log_of_softmax_is_one_node);
     return run_tests("patterns", tc);

@@ -1,6 +1,6 @@
 /* tests/runtime/test_reader_fuzz.c -- damaged data files and checkpoints are read or refused with a reason: no crash,
  * no byte read outside the file, no memory beyond what the file justifies. */
-#include "tests/support/fuzz.h"
+#include "tests/support/fuzz_target.h"
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
 #include "runtime/base/tensor_copy.h"
@@ -48,6 +48,7 @@ static void end(bool ok, uint64_t round)
     victim = (LsFile){0};
 }
 
+#ifndef LS_LIBFUZZER
 static void fuzz_file(const char *path,
                       void (*try)(const unsigned char *bytes, size_t n, uint64_t round, Dice *d))
 {
@@ -56,6 +57,7 @@ static void fuzz_file(const char *path,
     fuzz(f.data, f.size, ROUNDS, try);
     __real_ls_file_unmap(&f);
 }
+#endif
 
 /* ---- files ---- */
 
@@ -142,9 +144,11 @@ static void try_npz(const unsigned char *bytes, size_t n, uint64_t round, Dice *
     end(ok, round);
 }
 
+#ifndef LS_LIBFUZZER
 START_TEST(damaged_npy_files) { write_files(); fuzz_file("x.npy", try_npy); } END_TEST
 START_TEST(damaged_idx_files) { write_files(); fuzz_file("x.idx", try_idx); } END_TEST
 START_TEST(damaged_archives) { write_files(); fuzz_file("d.npz", try_npz); } END_TEST
+#endif
 
 /* ---- data sets: from the file to the batch ---- */
 
@@ -212,6 +216,7 @@ static void try_text(const unsigned char *bytes, size_t n, uint64_t round, Dice 
     try_data("v.txt", "v.txt", texts, bytes, n, round, d);
 }
 
+#ifndef LS_LIBFUZZER
 START_TEST(data_from_damaged_arrays)
 {
     write_files();
@@ -244,6 +249,7 @@ START_TEST(a_table_of_many_short_rows_takes_no_memory_for_full_ones)
 END_TEST
 
 START_TEST(data_from_damaged_texts) { write_files(); fuzz_file("d.txt", try_text); } END_TEST
+#endif
 
 /* ---- checkpoints ---- */
 
@@ -274,16 +280,23 @@ static void try_checkpoint(const unsigned char *bytes, size_t n, uint64_t round,
     ck_assert_msg(memcmp(before, m.state, ST_END) == 0, "round %d: another state", (int)round);
 }
 
-START_TEST(damaged_checkpoints)
+static void write_checkpoint(void)
 {
     tiny = tiny_program(1);
     ck_assert(ls_memory_open(&m, &tiny, &e));
     fill_state();
     ck_assert_msg(ls_checkpoint_save(&m, &here, "c.safetensors", &e), "%s", e.text);
+}
+
+#ifndef LS_LIBFUZZER
+START_TEST(damaged_checkpoints)
+{
+    write_checkpoint();
     fuzz_file("c.safetensors", try_checkpoint);
     ls_memory_close(&m);
 }
 END_TEST
+#endif
 
 /* The alphabet in an ONNX file's metadata; another one, or none, is not an error. */
 static void try_alphabet(const unsigned char *bytes, size_t n, uint64_t round, Dice *d)
@@ -293,6 +306,32 @@ static void try_alphabet(const unsigned char *bytes, size_t n, uint64_t round, D
     ls_alphabet_of_onnx(&a, bytes, n);
     ck_assert_int_le(ls_alphabet_count(&a), 256);
 }
+
+static void write_alphabet(void)
+{
+    unsigned char bytes[LS_ALPHABET_TEXT + 64] = {0};
+    write_bytes("alphabet", bytes, ls_alphabet_metadata(&here.alphabet, bytes));
+}
+
+const FuzzTarget fuzz_target[] = {
+    {"npy", try_npy, write_files, {"x.npy", "l.npy", "t.npy"}}, {"idx", try_idx, write_files, {"x.idx"}},
+    {"npz", try_npz, write_files, {"d.npz"}}, {"images", try_images, write_files, {"x.npy", "d.npz", "x.idx"}},
+    {"labels", try_labels, write_files, {"l.npy"}}, {"tokens", try_tokens, write_files, {"t.npy"}},
+    {"csv", try_csv, write_files, {"d.csv"}}, {"text", try_text, write_files, {"d.txt"}},
+    {"checkpoint", try_checkpoint, write_checkpoint, {"c.safetensors"}}, {"alphabet", try_alphabet, write_alphabet, {"alphabet"}},
+    {.name = NULL}};
+
+#ifndef LS_LIBFUZZER
+START_TEST(files_that_broke_a_reader_once)
+{
+    write_files();
+    for (const FuzzTarget *t = fuzz_target; t->name != NULL; t++) {
+        t->open();
+        fuzz_replay(t);
+    }
+    ls_memory_close(&m);
+}
+END_TEST
 
 START_TEST(damaged_alphabets)
 {
@@ -306,6 +345,7 @@ int main(void)
     const TTest *const test[] = {damaged_npy_files, damaged_idx_files, damaged_archives, data_from_damaged_arrays,
                                  data_from_damaged_archives, data_from_damaged_tables,
                                  a_table_of_many_short_rows_takes_no_memory_for_full_ones, data_from_damaged_texts,
-                                 damaged_checkpoints, damaged_alphabets};
+                                 damaged_checkpoints, damaged_alphabets, files_that_broke_a_reader_once};
     return run_in_folder("reader_fuzz", sizeof test / sizeof *test, test);
 }
+#endif

@@ -10,6 +10,7 @@
 #include "tests/support/eval_expr.h"
 #include "tests/support/eval_index.h"
 #include "tests/support/eval_move.h"
+#include "tests/support/eval_sample.h"
 
 typedef struct Eval {
     const LsGraph *g;
@@ -79,7 +80,8 @@ static inline void eval_pointwise(Eval *e, LsNodeId n)
         for (int k = 0; k < g->node[n.i].nin; k++)
             arg[k] = e->v[ls_in(g, n, k).i][eval_place(ls_in_shape(g, n, k), at, space.rank)];
         const LsScalarAttr *s = &g->node[n.i].attr.scalar;
-        double v = expr_value(row->expr, arg, s->a, s->b),
+        bool whole = ls_type(g, ls_in(g, n, 0)) != LS_REAL && ls_type(g, ls_out(g, n, 0)) != LS_REAL;
+        double v = expr_value(row->expr, arg, s->a, s->b, whole),
                *to = &y[eval_place(&out, at, space.rank)];
         if (!reduce)
             *to = v;
@@ -517,7 +519,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_K_UPDATE: eval_update(e, n); return;
     default: break;
     }
-    if (move_node(g, e->v, n) || index_node(g, e->v, n))
+    if (move_node(g, e->v, n) || index_node(g, e->v, n) || sample_node(g, e->v, n))
         return;
     switch (g->node[n.i].op) {
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;

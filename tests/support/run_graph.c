@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/ls_half.h"         /* takes memcpy and integers from the headers above */
+
 /* The program's main is not called here, but it must link with this function. */
 int ls_trainer_main(const LsProgram *p, int argc, char **argv)
 {
@@ -65,14 +67,18 @@ static int64_t input_bytes(const LsRunGraph *r, uint32_t k)
     return ls_value_bytes(r->g, r->g->input[k], r->problem->target.real_bytes);
 }
 
-static bool load(LsRunGraph *r, const char *dir)
+static void set_state(LsRunGraph *r)
 {
-    r->handle = dlopen(ls_arena_printf(r->cx->arena, "%s/p.so", dir), RTLD_NOW | RTLD_LOCAL);
-    if (r->handle == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return false;
+    for (uint32_t k = 0; k < r->addresses->nstate; k++) {
+        const LsStateSlot *s = &r->addresses->state[k];
+        const float *data = s->g->value[s->v.i].data;
+        for (int64_t i = 0; data != NULL && i < ls_count(ls_shape(s->g, s->v)); i++)
+            ls_run_graph_set(r, s->v, i, data[i]);
     }
-    r->program = dlsym(r->handle, "ls_program");
+}
+
+void ls_run_graph_open(LsRunGraph *r)
+{
     r->arena = aligned_alloc(64, (size_t)(r->plan.arena + 127) / 64 * 64);
     r->state = aligned_alloc(64, (size_t)(r->addresses->state_bytes + 127) / 64 * 64);
     memset(r->arena, 0xff, (size_t)r->plan.arena);      /* NaN: nothing may be
@@ -83,17 +89,19 @@ static bool load(LsRunGraph *r, const char *dir)
         r->input[k] = ls_arena_alloc(r->cx->arena, (size_t)input_bytes(r, k) + 64, 1);
     r->run = (LsRun){.valid = r->g->batch, .first = true, .apply = true, .share = 1, .lr = 0.01, .update = 1,
                      .pool = ls_pool_create(1)};
-    return true;
+    set_state(r);
 }
 
-static void set_state(LsRunGraph *r)
+static bool load(LsRunGraph *r, const char *dir)
 {
-    for (uint32_t k = 0; k < r->addresses->nstate; k++) {
-        const LsStateSlot *s = &r->addresses->state[k];
-        const float *data = s->g->value[s->v.i].data;
-        for (int64_t i = 0; data != NULL && i < ls_count(ls_shape(s->g, s->v)); i++)
-            ls_run_graph_set(r, s->v, i, data[i]);
+    r->handle = dlopen(ls_arena_printf(r->cx->arena, "%s/p.so", dir), RTLD_NOW | RTLD_LOCAL);
+    if (r->handle == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        return false;
     }
+    r->program = dlsym(r->handle, "ls_program");
+    ls_run_graph_open(r);
+    return true;
 }
 
 LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
@@ -108,7 +116,6 @@ LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
     bool ok = print(r, dir) && build(r, dir, flags) && load(r, dir);
     if (system(ls_arena_printf(cx->arena, "rm -rf %s", dir)) != 0 || !ok)
         return NULL;
-    set_state(r);
     return r;
 }
 
@@ -138,7 +145,8 @@ void ls_run_graph_free(LsRunGraph *r)
     ls_pool_destroy(r->run.pool);
     free(r->arena);
     free(r->state);
-    dlclose(r->handle);
+    if (r->handle != NULL)
+        dlclose(r->handle);
 }
 
 static char *locate(const LsRunGraph *r, LsAddress a)
@@ -185,6 +193,20 @@ void ls_run_graph_until(LsRunGraph *r, LsValueId v)
         run_step(r, &r->program->train.step[k]);
 }
 
+void ls_run_graph_step_seen(LsRunGraph *r, void (*seen)(void *at, uint32_t k, const char *bytes), void *at)
+{
+    const LsPhaseTable *t = &r->program->train;
+    for (uint32_t s = 0; s < t->nstep; s++) {
+        for (uint32_t k = 0; k < t->nwatch; k++)
+            if (t->watch[k].before && t->watch[k].step == s)
+                seen(at, k, locate(r, t->watch[k].t.at));
+        run_step(r, &t->step[s]);
+        for (uint32_t k = 0; k < t->nwatch; k++)
+            if (!t->watch[k].before && t->watch[k].step == s)
+                seen(at, k, locate(r, t->watch[k].t.at));
+    }
+}
+
 /* Bytes of element i, in the value's layout. */
 static char *element(const LsRunGraph *r, LsValueId v, int64_t i)
 {
@@ -215,6 +237,8 @@ double ls_run_graph_get(const LsRunGraph *r, LsValueId v, int64_t i)
         return memcpy(&f, p, 4), f;
     case LS_I64: return memcpy(&l, p, 8), (double)l;
     case LS_I32: return memcpy(&w, p, 4), w;
+    case LS_BF16: return (double)ls_from_bf16(*(const ls_bf16 *)p);
+    case LS_F16: return (double)ls_from_f16(*(const ls_f16 *)p);
     default:     return *(const uint8_t *)p;
     }
 }

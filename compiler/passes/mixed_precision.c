@@ -1,8 +1,8 @@
-/* compiler/passes/precision.c -- mixed precision: which values are stored in 16 bits, and where reals are rounded.
+/* compiler/passes/mixed_precision.c -- mixed precision: which values are stored in 16 bits, and where reals are rounded.
  *
  * requires layouts and gradients; keeps results, names and order; gives results of nodes the types LS_BF16 or LS_F16 by
- * the table compiler/ir/precision.def, and adds CAST nodes: where a product reads a value of 32 bits, and around kernels
- * that cannot read or write 16 bits themselves (takes_16), where they widen and round exactly as the kernel would.
+ * the table compiler/ir/precision.def. Products that read a value of 32 bits round it themselves (LsNode.rounds). CAST
+ * nodes stand around kernels that cannot read or write 16 bits (takes_16): they widen and round exactly as a kernel would.
  *
  * Parameters, state and gradients of parameters stay f32. Weights and constants, and what only moves them, do not widen
  * the results of pointwise operators. */
@@ -23,13 +23,41 @@ typedef struct Precision {
     LsPhase phase;              /* of the node that is visited */
 } Precision;
 
-/* The kernel reads and writes elements of 16 bits. */
-static bool takes_16(LsOpCode op)
+enum { LONGEST = 1 << 16 };     /* elements of a row of reals on a kernel's stack */
+
+/* The axis is the innermost in memory, and not too long to be widened as a row. */
+static bool is_row(const LsGraph *g, LsValueId v, int axis)
 {
+    const LsValue *x = &g->value[v.i];
+    int innermost = x->layout == LS_LAST && x->shape.rank >= 3 ? 1 : x->shape.rank - 1;
+    return axis == innermost && x->shape.dim[axis] <= LONGEST;
+}
+
+static bool is_pointwise(LsOpCode op)
+{
+    LsKernelId k = ls_op[op]->kernel;
+    return k == LS_K_MAP || k == LS_K_REDUCE || k == LS_K_VIEW;
+}
+
+/* The kernel reads and writes elements of 16 bits. */
+static bool takes_16(const Precision *p, const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    LsOpCode op = node->op;
+    LsValueId y = ls_out(g, n, 0);
+    if (is_pointwise(op) || p->o->copies)
+        return is_pointwise(op);
     switch (ls_op[op]->kernel) {
-    case LS_K_MAP: case LS_K_REDUCE: case LS_K_VIEW: return true;
-    case LS_K_MOVE: return op != LS_OP_PAD_GRAD;
-    default:        return false;
+    case LS_K_CONV: case LS_K_MATMUL: return true;
+    case LS_K_MOVE:    return op != LS_OP_PAD_GRAD;
+    case LS_K_GATHER:  return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH;
+    case LS_K_POOL:    return ls_shape(g, y)->dim[1] <= LONGEST;
+    case LS_K_SOFTMAX: return is_row(g, y, node->attr.axis.axis);
+    case LS_K_NORM:    return ls_count(ls_in_shape(g, n, op == LS_OP_LAYER_NORM ? 1 : 2)) <= LONGEST;
+    case LS_K_LOSS:
+        return (op == LS_OP_XENT && is_row(g, ls_in(g, n, 0), node->attr.loss.axis))
+            || (op == LS_OP_XENT_GRAD && is_row(g, ls_in(g, n, 1), node->attr.loss.axis));
+    default:           return false;
     }
 }
 
@@ -158,20 +186,37 @@ static LsValueId as_type(LsRewrite *r, LsValueId old, LsType to)
     return *copy = append_cast(r, v, to, cast_name(r, old, wide ? "f32" : to == LS_BF16 ? "bf16" : "f16"));
 }
 
-/* An operand of this node as its kernel reads it. Copies have one type on both sides. */
-static LsValueId operand(LsRewrite *r, LsValueId old, LsOpCode op, int nnarrow)
+/* Operands that the kernel reads in 16 bits as well as in 32, by bits. */
+static unsigned either(LsOpCode op)
+{
+    switch (ls_op[op]->kernel) {
+    case LS_K_MAP: case LS_K_REDUCE: case LS_K_VIEW: return ~0u;
+    case LS_K_GATHER: case LS_K_POOL: return 1;
+    case LS_K_SOFTMAX: return 1 | 2;
+    case LS_K_NORM:    return op == LS_OP_LAYER_NORM ? 1 : 1 | 2 | 32;
+    case LS_K_LOSS:    return op == LS_OP_XENT_GRAD ? 2 : 1;
+    default:           return 0;
+    }
+}
+
+/* Operand k of this node as its kernel reads it. Copies have one type on both sides. */
+static LsValueId operand(LsRewrite *r, LsNodeId n, int k, int nnarrow)
 {
     const Precision *p = r->user;
-    bool moves = ls_op[op]->kernel == LS_K_MOVE;
-    if (takes_16(op) && !moves)
+    LsOpCode op = r->from->node[n.i].op;
+    LsValueId old = ls_in(r->from, n, k);
+    bool takes = takes_16(p, r->from, n), narrow = ls_op[op]->kernel == LS_K_MOVE && nnarrow > 0;
+    if (takes && k < 32 && either(op) >> k & 1)
         return ls_image(r, old);
-    return as_type(r, old, takes_16(op) && nnarrow > 0 ? p->o->compute : LS_REAL);
+    return as_type(r, old, takes && narrow ? p->o->compute : LS_REAL);
 }
 
 /* Operand k of a product, rounded; the kernel reads it widened again if it cannot take 16 bits. */
-static LsValueId rounded(LsRewrite *r, LsValueId old)
+static LsValueId rounded(LsRewrite *r, LsValueId old, LsNodeId n)
 {
     Precision *p = r->user;
+    if (takes_16(p, r->from, n))
+        return ls_image(r, old);
     LsValueId narrow = as_type(r, old, p->o->compute);
     if (narrow.i == ls_image(r, old).i)
         return as_type(r, old, LS_REAL);
@@ -186,8 +231,7 @@ static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnar
 {
     const LsNode *node = &r->from->node[n.i];
     const Precision *p = r->user;
-    LsOpCode op = node->op;
-    LsNodeId id = ls_append_bare(r->to, op, node->nin, in, node->nout, &node->attr);
+    LsNodeId id = ls_append_bare(r->to, node->op, node->nin, in, node->nout, &node->attr);
     r->to->node[id.i].phase = node->phase;
     r->image = id;
     for (int k = 0; k < node->nout; k++)
@@ -197,7 +241,7 @@ static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnar
         const char *name = r->to->value[y.i].name;
         if (ls_type(r->to, y) != LS_REAL)
             continue;
-        if (takes_16(op)) {
+        if (takes_16(p, r->from, n)) {
             r->to->value[y.i].type = p->o->compute;
             continue;
         }
@@ -220,8 +264,8 @@ static bool visit(LsRewrite *r, LsNodeId n)
         LsValueId old = ls_in(g, n, k);
         bool product = row->rule == LS_PR_PRODUCT && !named && k < 32 && row->rounded >> k & 1;
         in[k] = !is_real(g, old) ? ls_image(r, old)
-            : product            ? rounded(r, old)
-                                 : operand(r, old, node->op, nnarrow);
+            : product            ? rounded(r, old, n)
+                                 : operand(r, n, k, nnarrow);
     }
     bool light = is_light(p, g, n);
     for (int k = 0; k < node->nout; k++) {
@@ -232,6 +276,8 @@ static bool visit(LsRewrite *r, LsNodeId n)
     if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the input is */
         nnarrow = ls_is_16(ls_type(r->to, in[0]));
     append_node(r, n, in, nnarrow);
+    if (row->rule == LS_PR_PRODUCT && !named && takes_16(p, g, n))
+        r->to->node[r->image.i].rounds = p->o->compute;
     return true;
 }
 
