@@ -4,6 +4,7 @@
 #include "cli/job.h"
 #include "cli/max_batch.h"
 #include "cli/output.h"
+#include "cli/precision_advice.h"
 #include "cli/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
 #include "scheduler/graph/dag_read.h"
@@ -155,6 +156,7 @@ static void print_memory(const LsJob *job)
                job->costs);
     if (!job->graph_file)
         print_scaling(job);
+    ls_precision_advice(job);
     if (job->target.kind == LS_TARGET_CUDA && !job->graph_file)
         print_gpu(job);
     if (job->options->overlap)
