@@ -107,7 +107,7 @@ static void tiny_grad(LsRun *run, void *const arg[])
         dw[k] *= tiny_scale_now;
     tiny_bad = tiny_scales && tiny_bad && !run->first;
     for (int m = 0; tiny_scales && m < TM; m++)
-        tiny_bad |= !isfinite(db[m] *= tiny_bad_steps >> run->step & 1 ? INFINITY : tiny_scale_now);
+        tiny_bad |= !isfinite(db[m] *= run->step < 64 && (tiny_bad_steps >> run->step & 1) ? INFINITY : tiny_scale_now);
 }
 
 static void tiny_update(LsRun *run, const float *g, float *p, float *v, float *sum, int n)
