@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_flex.c -- see the header. Without bodies it is an attention like any other. */
+/* compiler/onnx/onnx_flex.c -- see the header. */
 #include "compiler/onnx/onnx_flex.h"
 
 #include <math.h>
@@ -6,7 +6,6 @@
 #include "compiler/fold/append.h"
 #include "compiler/onnx/onnx_attr.h"
 #include "compiler/onnx/onnx_subgraph.h"
-#include "compiler/ops/attention_shape.h"
 
 typedef struct Flex {
     const LsOnnxNode *n;
@@ -75,6 +74,21 @@ static bool read_sizes(Flex *r, const LsValueId in[3])
     return true;
 }
 
+/* Without bodies it is an attention like any other, whose row reads the same attributes. */
+static bool plain(const LsOnnxNode *n, const LsValueId in[3], LsOnnxValue *to)
+{
+    static const char *const name[] = {"Y"};
+    LsValueId out[4] = {{0}};       /* as many results as the row may give */
+    LsOnnxNode node = *n;
+    node.nin = 3;
+    node.nout = 1;
+    node.in = in;
+    node.out_name = name;
+    bool good = ls_onnx_find("Attention")->build(&node, out);
+    to->v = out[0];
+    return good;
+}
+
 bool ls_onnx_flex(const LsOnnxNode *n, const LsOnnxFlat *f, const LsValueId in[3], LsOnnxValue to[])
 {
     Flex r = {.n = n, .f = f};
@@ -84,11 +98,8 @@ bool ls_onnx_flex(const LsOnnxNode *n, const LsOnnxFlat *f, const LsValueId in[3
                                  ls_type_name(ls_type(n->g, in[k])));
     if (!read_sizes(&r, in))
         return false;
-    if (ls_subgraph(f->proto, "score_mod") == NULL && ls_subgraph(f->proto, "prob_mod") == NULL) {
-        LsAttentionAttr at = {.scale = r.scale};
-        to[0].v = ls_attention(n->cx, n->g, (const LsValueId[4]){in[0], in[1], in[2]}, &at);
-        return ls_is(to[0].v);
-    }
+    if (ls_subgraph(f->proto, "score_mod") == NULL && ls_subgraph(f->proto, "prob_mod") == NULL)
+        return plain(n, in, &to[0]);
     LsValueId v = changed(&r, "score_mod", product(&r, in[0], in[1], true, r.scale, r.depth));
     v = ls_is(v) ? ls_append1(n->cx, n->g, LS_OP_SOFTMAX, v, &(LsAttr){.axis = {3}}) : v;
     v = changed(&r, "prob_mod", v);

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_control.c -- bodies of If, Loop, Scan and SequenceMap: what is chosen, how often it is written
- * out, which values and weights it reads, and what is refused. */
+/* tests/compiler/test_onnx_control.c -- bodies of If, Loop, Scan, SequenceMap and FlexAttention: what is chosen, how often it
+ * is written out, which values and weights it reads, and what is refused. */
 #include "compiler/onnx/onnx_export.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
@@ -305,6 +305,49 @@ START_TEST(functions_may_have_bodies)
 }
 END_TEST
 
+/* ---- FlexAttention ---- */
+
+/* z: y attends to itself. */
+static Onnx__NodeProto *flex(void)
+{
+    Onnx__OperatorSetIdProto *set = MAKE_NEW(&mk, Onnx__OperatorSetIdProto, onnx__operator_set_id_proto__init);
+    set->domain = (char *)"ai.onnx.preview";
+    set->has_version = set->version = 1;
+    MAKE_PUSH(&mk, mk.m->opset_import, mk.m->n_opset_import, set);
+    ints("four", "4", 4, (int64_t[]){1, 1, 2, 4});
+    make_node(&mk, "Reshape", "y four", "q");
+    Onnx__NodeProto *p = make_node(&mk, "FlexAttention", "q q q", "z");
+    p->domain = (char *)"ai.onnx.preview";
+    make_output(&mk, "z");
+    return p;
+}
+
+START_TEST(scores_of_flex_attention_pass_through_its_bodies)
+{
+    Onnx__NodeProto *p = flex();
+    if (_i == 1) {
+        Onnx__GraphProto *b = body(p, "score_mod", "scores", "out");
+        own_weight(b, "slope", "2x2", 4);
+        step(b, "Mul", "scores slope", "out");
+        step(body(p, "prob_mod", "p", "p2"), "Tanh", "p", "p2");
+    }
+    LsGraph *g = import_well();
+    ck_assert_uint_eq(count_op(g, LS_OP_ATTENTION), _i == 0);
+    ck_assert_uint_eq(count_op(g, LS_OP_TANH), _i);
+    ck_assert(ls_shape(g, named(g, "z"))->dim[3] == 4);
+    if (_i == 1)
+        ck_assert_int_eq(kind(g, "slope"), LS_V_PARAM);
+}
+END_TEST
+
+START_TEST(a_body_of_flex_attention_keeps_the_shape)
+{
+    Onnx__NodeProto *p = flex();
+    make_int(&mk, step(body(p, "score_mod", "scores", "out"), "ReduceMax", "scores", "out"), "keepdims", 1);
+    refused(LS_E_SHAPE, "'score_mod' gives float of shape 1x1x1x1, not 1x1x2x2");
+}
+END_TEST
+
 /* ---- Scan ---- */
 
 static void int_list(Onnx__NodeProto *p, const char *name, size_t n, const int64_t v[])
@@ -473,6 +516,8 @@ int main(void)
     tcase_add_test(tc, a_loop_that_looks_at_the_data_is_refused);
     tcase_add_test(tc, a_loop_without_an_end_is_refused);
     tcase_add_test(tc, functions_may_have_bodies);
+    tcase_add_loop_test(tc, scores_of_flex_attention_pass_through_its_bodies, 0, 2);
+    tcase_add_test(tc, a_body_of_flex_attention_keeps_the_shape);
     tcase_add_loop_test(tc, a_scan_follows_its_axes_and_directions, 0, 2);
     tcase_add_test(tc, attributes_of_a_scan_are_checked);
     tcase_add_test(tc, a_scan_over_an_axis_that_is_not_there_is_refused);

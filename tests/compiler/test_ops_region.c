@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_region.c -- MaxPool's indices, MaxUnpool, RoiAlign, DeformConv: values, gradients where indices
- * and boxes are known at run time only, and what is refused. */
+/* tests/compiler/test_ops_region.c -- MaxPool's indices, MaxUnpool, RoiAlign, MaxRoiPool, DeformConv: values, gradients
+ * where indices and boxes are known at run time only, and what is refused. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -141,6 +141,30 @@ START_TEST(roi_align_reads_the_image_of_each_box)
 }
 END_TEST
 
+START_TEST(max_roi_pool_takes_the_largest_of_each_part)
+{
+    Node n = {0}, wide = {0}, none = {0};
+    float v[16];
+    for (int k = 0; k < 16; k++)
+        v[k] = (float)(k * 7 % 16);     /* 0 7 14 5, 12 3 10 1, 8 15 6 13, 4 11 2 9 */
+    LsValueId x = reals_of(SHAPE(1, 1, 4, 4), v);
+    LsValueId rois = reals_of(SHAPE(3, 5), (float[]){0, 0, 0, 3, 3, 0, 1.4f, 0.5f, 3.6f, 2, 0, 9, 9, 9, 9});
+    node_ints(&n, "pooled_shape", LIST(2, 2));
+    EXPECT_RUN(node_one(&n, "MaxRoiPool", 1, IN(x, rois)), 12, 14, 15, 13, 10, 1, 15, 13, 0, 0, 0, 0);
+    node_ints(&wide, "pooled_shape", LIST(1, 2));
+    node_float(&wide, "spatial_scale", 0.5f);
+    float *box = ls_arena_alloc(cx.arena, 10, sizeof *box);
+    memcpy(box, (float[]){1, 0, 0, 5, 3, 0, 2, 1, 4, 5}, 10 * sizeof *box);
+    LsValueId y = node_one(&wide, "MaxRoiPool", 22, IN(param("x", SHAPE(2, 2, 3, 4)),
+                           ls_value_add(&cx, g, LS_V_PARAM, "rois", LS_REAL, &SHAPE(2, 5), box)));
+    expect_shape(y, SHAPE(2, 2, 1, 2));
+    check_gradients(weighed(y));
+    ck_assert_uint_eq(g->ngrad, 1);
+    node_fails(&none, "MaxRoiPool", 1, IN(x, rois), LS_E_ATTR, "pooled_shape has 0 entries");
+    node_fails(&n, "MaxRoiPool", 1, IN(x, constant(SHAPE(3, 4))), LS_E_SHAPE, "rois are 3x4");
+}
+END_TEST
+
 static Node *deform(int64_t groups, int64_t offset_groups, int64_t stride, int64_t pad, int64_t dilation)
 {
     static int64_t lists[3][6];
@@ -205,6 +229,7 @@ int main(void)
     tcase_add_test(tc, max_unpool_names_what_does_not_fit);
     tcase_add_test(tc, roi_align_has_gradients_by_the_image_alone);
     tcase_add_test(tc, roi_align_reads_the_image_of_each_box);
+    tcase_add_test(tc, max_roi_pool_takes_the_largest_of_each_part);
     tcase_add_test(tc, deform_conv_is_a_convolution_at_moved_places);
     tcase_add_test(tc, deform_conv_names_what_does_not_fit);
     return run_tests("ops_region", tc);
