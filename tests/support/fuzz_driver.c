@@ -31,6 +31,21 @@ void fuzz_bytes(const FuzzTarget *t, const unsigned char *bytes, size_t n)
         t->try(bytes, n, 0, &d);
 }
 
+void fuzz_truncate(const FuzzTarget *t)
+{
+    for (int k = 0; k < 8 && t->seed[k] != NULL; k++) {
+        size_t n = 0;
+        unsigned char *bytes = file_bytes(t->seed[k], &n);
+        for (size_t cut = 1; bytes != NULL && cut < n; cut++) {
+            unsigned char *part = malloc(cut);
+            memcpy(part, bytes, cut);
+            fuzz_bytes(t, part, cut);
+            free(part);
+        }
+        free(bytes);
+    }
+}
+
 int fuzz_replay(const FuzzTarget *t)
 {
     char path[512];
