@@ -8,7 +8,8 @@
  * Each graph (random_net.h) becomes two versions: lowered with all kernels' alternatives, and without them. Of each
  * version two plans run two steps, by random strategies within random budgets. All four must pass the audit and give the
  * same bits; the first step's outputs, loss, gradients and updated state must be those of the interpreter, up to the
- * rounding errors that random noise shows to be possible; and the interpreter's gradients must be those of differences. */
+ * rounding errors that random noise shows to be possible; and the interpreter's gradients must be those of differences.
+ * The evaluation form beside the training graph must have the interpreter's outputs and loss, too. */
 #include "codegen/program/lowering.h"
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/passes.h"
@@ -41,10 +42,10 @@ typedef struct Results {        /* of one run: as in Expected, of the last step 
 typedef struct Case {
     uint64_t seed;
     int nops, real_bytes;
-    Net *net[VERSIONS];
-    LsProblem *problem[VERSIONS];
+    Net *net[VERSIONS + 1];     /* the last one: the evaluation form */
+    LsProblem *problem[VERSIONS + 1];
     LsPlan plan[VERSIONS][PLANS];
-    int first[VERSIONS];        /* among the programs */
+    int first[VERSIONS + 1];    /* among the programs */
     const char *why;            /* this graph is left out */
     bool wrong;
 } Case;
@@ -83,16 +84,20 @@ static bool differentiate_reference(Case *c, const LsOptimizerOptions *o)
     return ok;
 }
 
-static bool layout(LsCtx *cx, LsGraph *g) { return ls_layout(cx, g, NULL); }
 
 /* The order of compiler/pipeline.c. */
-static bool pass_all(Case *c, Net *net, const LsOptimizerOptions *o)
+static bool pass_all(Case *c, Net *net, const LsOptimizerOptions *o, const LsGraph *like)
 {
     static const struct { const char *name; bool (*run)(LsCtx *, LsGraph *); } pass[] = {
         {"patterns", ls_patterns}, {"heads", ls_heads}, {"autodiff", ls_autodiff}, {"optimizer", NULL}, {"dce", ls_dce},
-        {"layout", layout}, {"residual", ls_residual}, {"fuse", ls_fuse}, {"split", ls_split}};
+        {"layout", NULL}, {"residual", ls_residual}, {"fuse", ls_fuse}, {"split", ls_split}};
     for (size_t k = 0; k < sizeof pass / sizeof *pass; k++) {
-        const bool ok = pass[k].run != NULL ? pass[k].run(&net->cx, net->a) : ls_optimizer(&net->cx, net->a, o);
+        const bool of_training = k == 2 || k == 3 || k == 6;
+        if (of_training && !net->a->training)
+            continue;
+        const bool ok = pass[k].run != NULL ? pass[k].run(&net->cx, net->a)
+                      : k == 5              ? ls_layout(&net->cx, net->a, like)
+                                            : ls_optimizer(&net->cx, net->a, o);
         if (!ok || !ls_verify(&net->cx, net->a)) {
             wrong(c, "refused by the pass ", pass[k].name);
             return false;
@@ -101,16 +106,20 @@ static bool pass_all(Case *c, Net *net, const LsOptimizerOptions *o)
     return true;
 }
 
+/* Version 1 brings the evaluation form with it. */
 static void lower(Case *c, int version, const LsTarget *target)
 {
     Net *net = c->net[version];
+    LsGraph *eval = version == 1 ? c->net[VERSIONS]->a : ls_graph_new(&net->cx);
     LsMachine m;
     ls_machine_find(&m, "cpu");
     LsLowering l = {.target = target, .machine = &m, .name = "random", .no_alternatives = version == 0,
-                    .store_gradients = version == 0, .train = net->a, .eval = ls_graph_new(&net->cx)};
+                    .store_gradients = version == 0, .train = net->a, .eval = eval};
     if (!ls_lower(&net->cx, &l))
         wrong(c, "lowering refuses", "");
     c->problem[version] = l.train_problem;
+    if (version == 1)
+        c->problem[VERSIONS] = l.eval_problem;
 }
 
 /* ---- plans ---- */
@@ -140,10 +149,20 @@ static void plan_one(Case *c, int version, int k, Dice *d)
         wrong(c, "the audit of a plan: ", why);
 }
 
+/* The evaluation form, with the training plan that `lowerset compile` would put beside it. */
+static void add_evaluation(Case *c, LsRunMany *m)
+{
+    LsProblem *const both[2] = {c->problem[1], c->problem[VERSIONS]};
+    LsPlan plan[2] = {c->plan[1][0]};
+    if (!ls_plan_none(c->net[VERSIONS]->cx.arena, &both[1]->dag, &plan[1])
+        || (c->first[VERSIONS] = ls_run_many_add(m, both, plan)) < 0)
+        wrong(c, "the evaluation form cannot be printed", "");
+}
+
 static void prepare(Case *c, LsRunMany *m, const LsTarget *target)
 {
-    for (int v = 0; v < VERSIONS; v++)
-        c->net[v] = net_new(c->seed, c->nops);
+    for (int v = 0; v <= VERSIONS; v++)
+        c->net[v] = net_new(c->seed, c->nops, v < VERSIONS);
     Dice d = c->net[0]->dice;
     const LsOptimizerOptions o = some_optimizer(&d);
     if (!ls_is(c->net[0]->b->loss)) {
@@ -155,14 +174,16 @@ static void prepare(Case *c, LsRunMany *m, const LsTarget *target)
         return;
     }
     for (int v = 0; v < VERSIONS && !c->wrong; v++) {
-        if (!pass_all(c, c->net[v], &o))
+        if (!pass_all(c, c->net[v], &o, NULL) || (v == 1 && !pass_all(c, c->net[VERSIONS], &o, c->net[v]->a)))
             return;
         lower(c, v, target);
         for (int k = 0; k < PLANS && !c->wrong; k++)
             plan_one(c, v, k, &d);
-        if (!c->wrong && (c->first[v] = ls_run_many_add(m, c->problem[v], c->plan[v])) < 0)
+        if (!c->wrong && (c->first[v] = ls_run_many_add(m, (LsProblem *[]){c->problem[v], c->problem[v]}, c->plan[v])) < 0)
             wrong(c, "the program cannot be printed", "");
     }
+    if (!c->wrong)
+        add_evaluation(c, m);
 }
 
 /* ---- running ---- */
@@ -240,14 +261,14 @@ static void set_inputs(LsRunGraph *r, const Net *net)
     }
 }
 
-static void run_steps(LsRunGraph *r, const Net *net, int threads, Results step[STEPS])
+static void run_steps(LsRunGraph *r, const Net *net, int threads, int steps, Results step[])
 {
     set_inputs(r, net);
     ls_pool_destroy(r->run.pool);
     r->run.pool = ls_pool_create(threads);
     r->run.seed = INTERPRETER_SEED;
     r->run.lr = INTERPRETER_LR;
-    for (int s = 0; s < STEPS; s++) {
+    for (int s = 0; s < steps; s++) {
         r->run.step = s;
         r->run.update = s + 1;
         ls_run_graph_step_seen(r, see, &(Seen){r, &step[s]});
@@ -259,6 +280,13 @@ static void run_steps(LsRunGraph *r, const Net *net, int threads, Results step[S
 }
 
 /* ---- comparing ---- */
+static void free_results(Results *r)
+{
+    free(r->name);
+    free(r->value);
+    free(r->shape);
+}
+
 static int find(const Results *in, const char *name)
 {
     for (uint32_t k = 0; k < in->n; k++)
@@ -331,7 +359,27 @@ static void compare_value(Case *c, const Precision *p, Expected *want, uint32_t 
     }
 }
 
-static void compare_reference(Case *c, const Results *got, int real_bytes)
+/* Of the evaluation form: outputs and loss alone. */
+static void compare_evaluation(Case *c, LsRunMany *m, const Precision *p, Expected *want)
+{
+    Results got = {0};
+    LsRunGraph *r = ls_run_many_open(m, c->first[VERSIONS] + 1);
+    run_steps(r, c->net[VERSIONS], 2, 1, &got);
+    ls_run_graph_free(r);
+    for (uint32_t k = 0; k < want->n && !c->wrong; k++) {
+        const int at = find(&got, want->name[k]);
+        const bool forward = strncmp(want->name[k], "out/", 4) == 0 || strcmp(want->name[k], "loss") == 0;
+        if (forward && at >= 0)
+            compare_value(c, p, want, k, got.value[at]);
+        else if (forward)
+            wrong(c, "the evaluation form lacks ", want->name[k]);
+        if (c->wrong)
+            printf("  in the evaluation form\n");
+    }
+    free_results(&got);
+}
+
+static void compare_reference(Case *c, LsRunMany *m, const Results *got, int real_bytes)
 {
     const double eps = real_bytes == 4 ? 6e-8 : 1.2e-16;
     const Precision p = {.noise = 2 * eps, .fixed = 1.2e-7, .eps = eps, .least = real_bytes == 4 ? 1e-25 : 1e-200};
@@ -343,13 +391,8 @@ static void compare_reference(Case *c, const Results *got, int real_bytes)
         else
             wrong(c, "the program lacks ", want.name[k]);
     }
-}
-
-static void free_results(Results *r)
-{
-    free(r->name);
-    free(r->value);
-    free(r->shape);
+    if (!c->wrong)
+        compare_evaluation(c, m, &p, &want);
 }
 
 static void check_case(Case *c, LsRunMany *m, int real_bytes)
@@ -357,12 +400,12 @@ static void check_case(Case *c, LsRunMany *m, int real_bytes)
     Results got[RUNS][STEPS] = {0};
     for (int run = 0; run < RUNS; run++) {
         LsRunGraph *r = ls_run_many_open(m, c->first[run / PLANS] + run % PLANS);
-        run_steps(r, c->net[run / PLANS], run == 3 ? 3 : 1, got[run]);
+        run_steps(r, c->net[run / PLANS], run == 3 ? 3 : 1, STEPS, got[run]);
         ls_run_graph_free(r);
         for (int s = 0; s < STEPS && run > 0; s++)
             same_bits(c, &got[0][s], &got[run][s], run, s);
     }
-    compare_reference(c, &got[0][0], real_bytes);
+    compare_reference(c, m, &got[0][0], real_bytes);
     if (!c->net[0]->stops && expected_check_gradients(c->net[0], &count.checked, &count.skipped) > 0)
         wrong(c, "gradients", "");
     for (int run = 0; run < RUNS; run++)
@@ -397,7 +440,7 @@ static void run_batch(uint64_t seed, int n, int nops, int real_bytes, const char
         count.empty += c[k].why != NULL;
         if (verbose && c[k].why != NULL)
             printf("seed %llu: %s\n", (unsigned long long)c[k].seed, c[k].why);
-        for (int v = 0; v < VERSIONS; v++)
+        for (int v = 0; v <= VERSIONS; v++)
             net_free(c[k].net[v]);
     }
     ls_run_many_free(m);

@@ -335,17 +335,17 @@ static void add_loss(Net *net)
     net->b->loss = loss.b;
 }
 
-static LsGraph *open_graph(Net *net, int64_t batch)
+static LsGraph *open_graph(Net *net, int64_t batch, bool training)
 {
     LsGraph *g = ls_graph_new(&net->cx);
     g->batch = batch;
-    g->training = true;
+    g->training = training;
     g->input = ls_arena_alloc(net->cx.arena, NET_INPUTS, sizeof *g->input);
     g->output = ls_arena_alloc(net->cx.arena, 8, sizeof *g->output);
     return g;
 }
 
-Net *net_new(uint64_t seed, int nops)
+Net *net_new(uint64_t seed, int nops, bool training)
 {
     LsArena *arena = ls_arena_new();
     Net *net = ls_arena_alloc(arena, 1, sizeof *net);
@@ -354,8 +354,8 @@ Net *net_new(uint64_t seed, int nops)
     for (int k = 0; k < 8; k++)
         roll(&net->dice, 2);
     const int64_t batch = net_between(net, 1, 3);
-    net->a = open_graph(net, batch);
-    net->b = open_graph(net, batch);
+    net->a = open_graph(net, batch, training);
+    net->b = open_graph(net, batch, training);
     net->ref = interpreter_new(net->b);
     net_pick(net);
     for (int k = 0; k < nops; k++)

@@ -26,8 +26,9 @@ typedef struct Net {
     int nleaf;
 } Net;
 
-/* A graph of about nops operators with a loss; the same for the same seed. A smaller nops gives a beginning of it. */
-Net *net_new(uint64_t seed, int nops);
+/* A graph of about nops operators with a loss; the same for the same seed. A smaller nops gives a beginning of it. Without
+ * `training` it lacks the updates of running statistics. */
+Net *net_new(uint64_t seed, int nops, bool training);
 void net_free(Net *net);
 
 /* ---- for the operators of random_ops.c ---- */

@@ -262,7 +262,7 @@ static Twin batch_norm(Net *net)
         LsValueId v = ls_normalized(&net->cx, g, k == 0 ? x.a : x.b, &of[k], w,
                                     ls_per_channel(&net->cx, g, k == 0 ? bias.a : bias.b, s.rank));
         *(k == 0 ? &y.a : &y.b) = v;
-        if (follows)
+        if (follows && g->training)
             ls_append2(&net->cx, g, LS_OP_RUNNING_STAT, k == 0 ? run.a : run.b, of[k].mean,
                        &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1}});
     }

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct Pair {
-    LsProblem *problem;
+    LsProblem *problem[2];
     LsPlan plan[2];
     LsAddresses *addresses;
     LsPhaseText phase[2];
@@ -33,16 +33,16 @@ LsRunMany *ls_run_many_new(LsCtx *cx, int real_bytes)
     return m;
 }
 
-int ls_run_many_add(LsRunMany *m, LsProblem *problem, const LsPlan plan[2])
+int ls_run_many_add(LsRunMany *m, LsProblem *const problem[2], const LsPlan plan[2])
 {
     LsCtx *cx = m->cx;
     m->pair = ls_arena_grow(cx->arena, m->pair, m->npair, m->npair + 1, sizeof *m->pair, &m->cap);
     Pair *p = &m->pair[m->npair];
-    *p = (Pair){.problem = problem, .plan = {plan[0], plan[1]}};
-    p->addresses = ls_addresses_new(cx, problem->g, m->target.real_bytes, NULL, 0);
+    *p = (Pair){.problem = {problem[0], problem[1]}, .plan = {plan[0], plan[1]}};
+    p->addresses = ls_addresses_new(cx, problem[0]->g, m->target.real_bytes, NULL, 0);
     const LsCode code = {.target = &m->target, .addresses = p->addresses};
     for (int k = 0; k < 2; k++)
-        if (!ls_phase_init(cx, &p->phase[k], &code, &(LsCodePhase){problem, &p->plan[k], false}, k == 0 ? "train" : "eval")
+        if (!ls_phase_init(cx, &p->phase[k], &code, &(LsCodePhase){problem[k], &p->plan[k], false}, k == 0 ? "train" : "eval")
             || !ls_phase_name_kernels(cx, m->set, &p->phase[k]) || !ls_phase_name_alternatives(cx, m->set, &p->phase[k]))
             return -1;
     return 2 * (int)m->npair++;
@@ -110,7 +110,7 @@ LsRunGraph *ls_run_many_open(LsRunMany *m, int k)
     if (k % 2 == 1)
         program->train = program->eval;
     program->constant = p->addresses->constant;
-    *r = (LsRunGraph){.cx = m->cx, .g = p->problem->g, .problem = p->problem, .plan = p->plan[k % 2],
+    *r = (LsRunGraph){.cx = m->cx, .g = p->problem[k % 2]->g, .problem = p->problem[k % 2], .plan = p->plan[k % 2],
                       .addresses = p->addresses, .program = program};
     ls_run_graph_open(r);
     return r;
