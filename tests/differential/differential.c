@@ -231,12 +231,12 @@ typedef struct Precision {
 /* 0: near; 1: within the noise, which is large; 2: wrong. */
 static int judge(const Precision *p, double got, double want, double off, double scale)
 {
-    const double close = 64 * p->eps * fabs(want) + 64 * p->eps * scale + p->least;
+    const double close = 64 * p->eps * fabs(want) + 200 * p->eps * scale + p->least;
     if (isnan(want) || isnan(off) || isinf(off))
         return 1;
     if (fabs(got - want) <= close)
         return 0;
-    if (!(fabs(got - want) <= close + 150 * off))
+    if (!(fabs(got - want) <= close + 300 * off))
         return 2;
     return off > 0.01 * fabs(want) + 0.01 * scale;
 }

@@ -122,34 +122,33 @@ static double some_noise(Dice *d, double noise)
     return noise * ((double)roll(d, 1 << 20) / (1 << 19) - 1);
 }
 
-/* By a relative error, and by an absolute one of `besides`. */
-static void disturb(Interpreter *r, LsValueId v, double noise, double besides, Dice *d)
+/* By a relative error, and by an absolute one. */
+static void disturb(Interpreter *r, LsValueId v, double noise, double absolute, Dice *d)
 {
     if (!ls_is(v) || ls_type(r->e.g, v) != LS_REAL || noise == 0)
         return;
     for (int64_t i = 0; i < ls_count(ls_shape(r->e.g, v)); i++) {
         r->e.v[v.i][i] *= 1 + some_noise(d, noise);
-        r->e.v[v.i][i] += besides > 0 ? some_noise(d, besides) : 0;
+        r->e.v[v.i][i] += absolute > 0 ? some_noise(d, absolute) : 0;
     }
 }
 
-/* The row's expression subtracts numbers near 1 (exp(x) - 1), so small results have an error like
- * that of 1. */
-static bool cancels(uint16_t op)
+/* The absolute error of results that are small differences. Some rows' expressions subtract numbers near 1 (exp(x) - 1), some
+ * numbers like those of operand 0 (the log of a softmax over one class). */
+static double besides(const Interpreter *r, LsNodeId n, double noise)
 {
-    switch (op) {
-    case LS_OP_ELU:
-    case LS_OP_GELU:
-    case LS_OP_GELU_GRAD:
-    case LS_OP_GELU_TANH:
-    case LS_OP_GELU_TANH_GRAD:
-    case LS_OP_ACOSH:
-    case LS_OP_ATANH:
-    case LS_OP_NORMAL:
-        return true;
-    default:
-        return false;
+    double most = 0;
+    switch (r->e.g->node[n.i].op) {
+    case LS_OP_ELU: case LS_OP_GELU: case LS_OP_GELU_GRAD: case LS_OP_GELU_TANH: case LS_OP_GELU_TANH_GRAD:
+    case LS_OP_ACOSH: case LS_OP_ATANH: case LS_OP_NORMAL: return noise;
+    case LS_OP_XENT: case LS_OP_XENT_GRAD: case LS_OP_LOG_SOFTMAX: case LS_OP_LOG_SOFTMAX_GRAD: case LS_OP_SOFTMAX_GRAD:
+    case LS_OP_LAYER_NORM: case LS_OP_LAYER_NORM_GRAD: case LS_OP_NORM_DX: break;
+    default: return 0;
     }
+    const LsValueId x = ls_in(r->e.g, n, 0);
+    for (int64_t i = 0; i < ls_count(ls_shape(r->e.g, x)); i++)
+        most = fmax(most, fabs(r->e.v[x.i][i]));
+    return noise * most;
 }
 
 void interpreter_run(Interpreter *r, const void *const input[], double noise, double fixed, Dice *d)
@@ -166,7 +165,7 @@ void interpreter_run(Interpreter *r, const void *const input[], double noise, do
         for (int k = 0; k < g->node[i].nout; k++) {
             const LsValueId y = ls_out(g, (LsNodeId){i}, k);
             const double as = r->fixed[y.i] ? fixed : noise;
-            disturb(r, y, as, cancels(g->node[i].op) ? as : 0, d);
+            disturb(r, y, as, besides(r, (LsNodeId){i}, as), d);
         }
         for (int k = 0; k < g->node[i].nin; k++)
             if (ls_writes(&g->node[i], k))

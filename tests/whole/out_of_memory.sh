@@ -4,7 +4,7 @@
 #   sh tests/whole/out_of_memory.sh BUILD LIBRARY
 set -eu
 build=$(cd "$1" && pwd)
-library=$2
+library=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
