@@ -43,7 +43,8 @@ static const struct {
      "lowerset inspect net.onnx"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
      "write a network of the zoo; --list names them", 0, "lowerset model unet --size=64 -o unet.onnx"},
-    {"ops", ls_ops_main, "", "list the operators that are read, and from which opset", 0, NULL},
+    {"ops", ls_ops_main, "[--precision=bf16|f16]",
+     "list the operators that are read, and from which opset; or what is stored in 16 bits", 0, NULL},
     {"targets", ls_targets_main, "", "list the machines that programs can be built for", 0, NULL},
     {"explain", ls_explain_main, "[LS-E0007]", "explain an error", 0, NULL},
 };

@@ -248,7 +248,7 @@ static void set_cpu(Check *c)
     c->cpu.dump_pass = c->cpu.costs = NULL;
     c->cpu.budget = c->cpu.recompute = c->cpu.precision = NULL;
     c->cpu.strategy = "none";   /* as in plain; a search could only find another order */
-    c->cpu.keep = c->cpu.forget = (LsList){0};
+    c->cpu.keep = c->cpu.forget = c->cpu.wide = (LsList){0};
     c->cpu.store_gradients = true;
     c->cpu.own_convolutions = c->cpu.overlap = c->cpu.prove = false;
     if (c->cuda)

@@ -3,6 +3,7 @@
 #include "cli/job.h"
 
 #include "cli/machine_choice.h"
+#include "cli/precision_spec.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 
@@ -23,18 +24,26 @@ static int pick(const char *option, const char *text, const char *const word[], 
 
 static bool choose_target(LsJob *job)
 {
-    static const char *const kind[] = {"cpu", "cuda"}, *const precision[] = {"f32", "f64", "tf32"};
+    static const char *const kind[] = {"cpu", "cuda"};
     const LsOptions *o = job->options;
     int k = pick("--target", o->target, kind, 2);
-    int p = pick("--precision", o->precision, precision, 3);
-    if (k < 0 || p < 0)
+    LsPrecisionSpec p;
+    char why[200];
+    if (k < 0)
         return false;
+    if (!ls_precision_parse(o->precision, &p, why, sizeof why)) {
+        fprintf(stderr, "lowerset: --precision: %s\n", why);
+        return false;
+    }
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
-                             .real_bytes = p == 1 ? 8 : 4, .tf32 = p == 2};
-    if (p == 2 && k != 1)
+                             .real_bytes = p.real_bytes, .tf32 = p.tf32};
+    if (p.compute != LS_REAL && k == 1)
+        fprintf(stderr, "lowerset: --precision=%s is for --target=cpu so far; --precision=tf32 speeds up GPUs\n",
+                o->precision);
+    else if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
                 "CPU multiplies full f32\n");
-    else if (p != 2 && o->own_convolutions)
+    else if (!p.tf32 && o->own_convolutions)
         fprintf(stderr, "lowerset: --own-convolutions use tensor cores: they need "
                 "--target=cuda --precision=tf32\n");
     else

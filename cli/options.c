@@ -3,6 +3,7 @@
 
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
+#include "cli/scale_spec.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -85,6 +86,9 @@ static const LsOption option[] = {
                                                            "exceeds X (default: no clipping)"},
     {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each element of the gradients to -X..X "
                                                              "(default: no clipping)"},
+    {"--loss-scale", NULL, "SPEC", TEXT, AT(scale), BUILD,
+     "factor of the loss while it is differentiated, see below; steps whose gradients are not finite are skipped "
+     "(default: dynamic for f16, else none)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
@@ -185,8 +189,11 @@ static const LsOption option[] = {
      "machine whose costs plans use: a name from lowerset targets, or the file that calibrate wrote"},
     {"--costs", NULL, "FILE", TEXT, AT(costs), BUILD,
      "measured times of the model's steps: the file that TRAINER --profile wrote"},
-    {"--precision", NULL, "f32|f64|tf32", TEXT, AT(precision), BUILD,
-     "type of all real numbers (default f32); tf32: f32, but products round their factors (cuda)"},
+    {"--precision", NULL, "f32|f64|tf32|bf16|f16", TEXT, AT(precision), BUILD,
+     "type of all real numbers (default f32); bf16, f16: activations and products in 16 bits, or params=T,compute=T,"
+     "output=T; tf32: f32, but products round their factors (cuda)"},
+    {"--precision-of", NULL, "GLOB=f32", LIST, AT(wide), BUILD,
+     "nodes or values that stay f32 although --precision computes in 16 bits; may be repeated"},
     {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,
      "instruction set for the C compiler (default native)"},
     {"--opt", "-O", "LEVEL", TEXT, AT(opt), PRODUCT,
@@ -293,6 +300,8 @@ static void put_settings(FILE *to, int command)
         ls_loss_help(to);
         fprintf(to, "Settings of --optimizer, with their defaults\n");
         ls_optimizer_help(to);
+        fprintf(to, "Kinds of --loss-scale, with their defaults\n");
+        ls_scale_help(to);
         fprintf(to, "Settings of --schedule, each also with warmup=UPDATES\n"
                 "    constant\n    linear:min=PART-OF-RATE\n    cosine:min=PART-OF-RATE\n"
                 "    step:every=UPDATES,gamma=0.1\n");

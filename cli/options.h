@@ -40,9 +40,9 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     int64_t batch;
     /* training */
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis;
-    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *bn, *bn_var, *dropout;
+    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *bn, *bn_var, *dropout;
     int64_t accumulate;
-    LsList freeze, train;
+    LsList freeze, train, wide;
     bool tie;
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;

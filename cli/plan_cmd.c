@@ -4,6 +4,8 @@
 #include "cli/job.h"
 #include "cli/max_batch.h"
 #include "cli/output.h"
+#include "cli/precision_advice.h"
+#include "cli/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/plan/plan_diff.h"
@@ -97,6 +99,24 @@ static void print_gpu(const LsJob *job)
     printf("  with --precision=tf32 this plan's step would take %.4g ms\n", ns * 1e-6);
 }
 
+/* Prints the price of the loss scale: updates wait for all gradients. */
+static void print_scaling(const LsJob *job)
+{
+    const LsOptimizerOptions *op = &job->pipeline.optimizer;
+    const LsGraph *g = job->train;
+    int64_t bytes = 0;
+    if (!op->scale.on)
+        return;
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        bytes += ls_value_bytes(g, g->grad[k].grad, job->target.real_bytes);
+    printf("  loss scale %s: updates wait for all gradients", ls_scale_text(job->cx.arena, &op->scale));
+    if (op->clip_norm > 0)
+        printf(", as --clip-norm has them wait anyway\n");
+    else
+        printf(", %s of them in the arena at once%s\n", ls_bytes_text(job->cx.arena, bytes),
+               job->pipeline.precision.compute == LS_F16 ? "; --precision=bf16 needs no loss scale" : "");
+}
+
 /* Prints the dependencies of steps that may overlap. */
 static void print_overlap(const LsJob *job)
 {
@@ -134,6 +154,9 @@ static void print_memory(const LsJob *job)
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
+    if (!job->graph_file)
+        print_scaling(job);
+    ls_precision_advice(job);
     if (job->target.kind == LS_TARGET_CUDA && !job->graph_file)
         print_gpu(job);
     if (job->options->overlap)

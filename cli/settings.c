@@ -3,6 +3,8 @@
 
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
+#include "cli/precision_spec.h"
+#include "cli/scale_spec.h"
 #include "cli/trainer_words.h"
 #include "compiler/passes/loss_term.h"
 #include "runtime/base/number.h"
@@ -156,6 +158,7 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;
     im->bn_var_asked = o->bn_var != NULL;
+    im->verbose = o->verbose;
     im->batch = o->batch;
     im->freeze = o->freeze.item;
     im->nfreeze = o->freeze.n;
@@ -274,7 +277,7 @@ static int limit(const char *option, const char *text, double *v)
     return bad(option, text, "a number above 0");
 }
 
-static int optimizer_options(const LsOptions *o, LsOptimizerOptions *op)
+static int optimizer_options(const LsOptions *o, LsType compute, LsOptimizerOptions *op)
 {
     char why[300];
     double lr;
@@ -290,6 +293,8 @@ static int optimizer_options(const LsOptions *o, LsOptimizerOptions *op)
     code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
+    if (code == 0 && !ls_scale_parse(o->scale, compute, &op->scale, why, sizeof why))
+        code = bad_setting("--loss-scale", o->scale, why);
     return code;
 }
 
@@ -316,6 +321,30 @@ static int level_options(const LsOptions *o)
     return word("--opt", o->opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
 }
 
+/* --precision, of which only the type of the compute matters here; --precision-of. */
+static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
+{
+    LsPrecisionSpec spec;
+    char why[200];
+    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->wide.n, sizeof *glob);
+    if (!ls_precision_parse(o->precision, &spec, why, sizeof why)) {
+        fprintf(stderr, "lowerset: --precision: %s\n", why);
+        return LS_EXIT_USAGE;
+    }
+    for (int k = 0; k < o->wide.n; k++) {
+        const char *equal = strrchr(o->wide.item[k], '=');
+        if (equal == NULL || strcmp(equal, "=f32") != 0)
+            return bad("--precision-of", o->wide.item[k], "GLOB=f32");
+        glob[k] = ls_arena_printf(cx->arena, "%.*s", (int)(equal - o->wide.item[k]), o->wide.item[k]);
+    }
+    if (o->wide.n > 0 && spec.compute == LS_REAL) {
+        fprintf(stderr, "lowerset: --precision-of: there is nothing to keep in f32 without --precision=bf16 or f16\n");
+        return LS_EXIT_USAGE;
+    }
+    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->wide.n};
+    return 0;
+}
+
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
     *p = (LsPipelineOptions){0};
@@ -323,7 +352,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : level_options(o);
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
-    return code != 0 ? code : optimizer_options(o, &p->optimizer);
+    code = code != 0 ? code : precision_options(cx, o, &p->precision);
+    return code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
 }
 
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)

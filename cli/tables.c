@@ -1,6 +1,8 @@
 /* cli/tables.c -- lowerset ops, targets, explain: prints the program's own tables. */
 #include "build_config.h"
 #include "cli/commands.h"
+#include "cli/precision_spec.h"
+#include "cli/precision_table.h"
 #include "codegen/toolchain/cuda_probe.h"
 #include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
@@ -47,10 +49,24 @@ static size_t all_operators(Operator *op, size_t room)
     return n;
 }
 
+static int precision_main(const char *text)
+{
+    LsPrecisionSpec p;
+    char why[200] = "it is for bf16 and f16";
+    if (!ls_precision_parse(text, &p, why, sizeof why) || p.compute == LS_REAL) {
+        fprintf(stderr, "lowerset ops: --precision: %s\n", why);
+        return LS_EXIT_USAGE;
+    }
+    ls_precision_table(stdout, p.compute == LS_BF16 ? "bf16" : "f16");
+    return 0;
+}
+
 int ls_ops_main(int argc, char **argv)
 {
     enum { ROOM = 1024 };
     static Operator op[ROOM];
+    if (argc == 3 && strncmp(argv[2], "--precision=", 12) == 0)
+        return precision_main(argv[2] + 12);
     if (takes(argc, argv, 0) != 0)
         return LS_EXIT_USAGE;
     size_t n = all_operators(op, ROOM);

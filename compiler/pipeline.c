@@ -33,7 +33,7 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    (void)o;
+    ls_loss_scale(cx, g, &o->optimizer.scale);
     return ls_autodiff(cx, g);
 }
 
@@ -59,6 +59,11 @@ static bool residual(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_residual(cx, g);
 }
 
+static bool precision(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_precision(cx, g, &o->precision);
+}
+
 static bool fuse(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     (void)o;
@@ -75,6 +80,7 @@ static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
     {"layout", false, layout},     {"residual", true, residual},
+    {"precision", false, precision},
     {"fuse", false, fuse},         {"split", false, split},
 };
 

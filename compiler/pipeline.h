@@ -9,6 +9,7 @@ typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
     LsOptimizerOptions optimizer;
+    LsPrecision precision;
     const LsGraph *like;        /* evaluation form: the training graph, whose layouts it shares */
     const char *dump;           /* -d PASS: print the graph after that
                                  * pass on stdout; "all"; NULL */

@@ -26,7 +26,7 @@ typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT } 
 /* bytes; LS_AT_INPUT: index of LsProgram.input */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
-typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL } LsDataType;
+typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL, LS_DT_BF16, LS_DT_F16 } LsDataType;
 typedef struct LsTensor {       /* names and logical shapes as in the ONNX file */
     const char *name;
     LsDataType type;
@@ -88,6 +88,13 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
                                  * over the valid samples, or LsProgram.loss_sums */
 } LsPhaseTable;
 
+/* The state of the loss scale, reals; without an address there is none. skips [2]: skipped updates in all, and the last
+ * ones in a row. Gradients of parameters (watches "grad/") are those of the loss times the scale. */
+typedef struct LsScaling {
+    LsAddress scale, counter, skips;
+    double start;               /* of scale; the others start as zeros */
+} LsScaling;
+
 typedef struct LsProgram {
     const char *model;          /* file name of the ONNX model */
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
@@ -118,6 +125,7 @@ typedef struct LsProgram {
     const char *default_schedule;       /* of --schedule, e.g.
                                          * "cosine:warmup=500"; NULL: constant */
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
+    LsScaling scaling;
     bool loss_sums;             /* the loss is a sum over the batch, not a mean */
     bool loss_of_file;          /* the model computes its own loss, over whole batches: padding samples of the last
                                  * batch count in it */

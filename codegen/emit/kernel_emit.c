@@ -12,7 +12,7 @@ extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
     ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_conv_fused,
-    ls_emitter_conv_weights, ls_emitter_scan;
+    ls_emitter_conv_weights, ls_emitter_scan, ls_emitter_sample;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -21,7 +21,7 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_SOFTMAX] = &ls_emitter_softmax, [LS_K_NORM] = &ls_emitter_norm,
     [LS_K_LOSS] = &ls_emitter_loss,       [LS_K_MATMUL] = &ls_emitter_matmul,
     [LS_K_CONV] = &ls_emitter_conv,       [LS_K_ATTENTION] = &ls_emitter_attention,
-    [LS_K_SCAN] = &ls_emitter_scan,
+    [LS_K_SCAN] = &ls_emitter_scan,       [LS_K_SAMPLE] = &ls_emitter_sample,
 };
 
 /* Kernels that differ on GPUs, or that a library computes; all others use the CPU's text. */
@@ -73,8 +73,30 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
 
 const char *ls_ctype(LsType t)
 {
-    static const char *const name[LS_NTYPES] = {"real", "int64_t", "int32_t", "uint8_t"};
+    static const char *const name[LS_NTYPES] = {"real", "int64_t", "int32_t", "uint8_t", "ls_bf16", "ls_f16"};
     return name[t];
+}
+
+const char *ls_register_type(LsType t) { return ls_ctype(ls_is_float(t) ? LS_REAL : t); }
+
+static const char *called(struct LsArena *a, LsType t, const char *bf16, const char *f16, const char *x)
+{
+    return ls_is_16(t) ? ls_arena_printf(a, "%s(%s)", t == LS_BF16 ? bf16 : f16, x) : x;
+}
+
+const char *ls_widened(struct LsArena *a, LsType t, const char *x)
+{
+    return called(a, t, "ls_from_bf16", "ls_from_f16", x);
+}
+
+const char *ls_narrowed(struct LsArena *a, LsType t, const char *v)
+{
+    return called(a, t, "ls_to_bf16", "ls_to_f16", v);
+}
+
+const char *ls_rounded(struct LsArena *a, LsType t, const char *v)
+{
+    return called(a, t, "ls_round_brain", "ls_round_half", v);
 }
 
 /* The fewest digits that round-trip. */
@@ -93,8 +115,8 @@ static const char *real_text(struct LsArena *a, double v, int real_bytes)
 
 const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int real_bytes)
 {
-    if (t == LS_REAL)
-        return ls_arena_printf(a, "LS_R(%s)", real_text(a, v, real_bytes));
+    if (ls_is_float(t))
+        return ls_narrowed(a, t, ls_rounded(a, t, ls_arena_printf(a, "LS_R(%s)", real_text(a, v, real_bytes))));
     if (t == LS_I64 && i == INT64_MIN)
         return "INT64_MIN";
     return ls_arena_printf(a, t == LS_I64 ? "INT64_C(%" PRId64 ")" : "(%" PRId64 ")", i);

@@ -59,7 +59,17 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in);
 
 /* ---- helpers for emitters ---- */
 const char *ls_ctype(LsType t);                             /* "real", "int64_t", … */
-/* A number as a literal of that type: "LS_R(0.1)", "INT64_C(3)". Takes v for LS_REAL, else i. */
+/* The same for a variable with an element's value: "real" for all reals. */
+const char *ls_register_type(LsType t);
+/* An element x of that type as a value: "ls_from_bf16(x)", x itself unless it is stored in 16 bits. */
+const char *ls_widened(struct LsArena *a, LsType t, const char *x);
+/* A value as an element of that type, which stores it exactly: "ls_to_bf16(v)", v itself unless it is stored in 16
+ * bits. */
+const char *ls_narrowed(struct LsArena *a, LsType t, const char *v);
+/* A value rounded to the numbers of that type: "ls_round_brain(v)". */
+const char *ls_rounded(struct LsArena *a, LsType t, const char *v);
+/* A number as a literal of that type: "LS_R(0.1)", "INT64_C(3)". Takes v for reals, else i. Of a
+ * type of 16 bits: an element. */
 const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int real_bytes);
 /* Print "const real *x = arg[0];" for an operand, a result or the workspace of the node. */
 void ls_emit_operand(const LsKernelText *k, const char *var, int in);

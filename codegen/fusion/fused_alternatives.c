@@ -59,6 +59,7 @@ static const LsFused *norm_body(LsArena *a, const LsGraph *g, LsNodeId n, bool b
     for (int k = 0; k < f->nstmt; k++)
         f->stmt[k] = (LsStmt){.op = (uint16_t)row[k].op, .type = LS_REAL, .narg = 2,
                               .arg = {row[k].arg[0], row[k].arg[1]}, .name = g->node[n.i].name};
+    f->stmt[f->nstmt - 1].type = ls_type(g, ls_out(g, n, 0));
     f->out[0].stmt = f->nstmt - 1;
     f->out[1].reduce = f->out[2].reduce = true;
     return f;
@@ -336,7 +337,7 @@ static void search_operand(Search *s, uint32_t n, int k)
     c.times = (product ? ls_matmul_computes : ls_conv_computes)(g, id, k, &c.axis);
     LsValueId read = ls_in(g, id, k), v = product ? ls_viewed(g, read) : read;
     const LsShape *shape = ls_shape(g, v);
-    if (c.times == 0 || !fits(s, v, shape) || ls_type(g, v) != LS_REAL
+    if (c.times == 0 || !fits(s, v, shape) || !ls_is_float(ls_type(g, v))
         || draws(g, v))
         return;
     if (product) {

@@ -60,7 +60,8 @@ static void append(LsRewrite *r, LsNodeId n, LsNodeId product)
     LsGemmAttr *gemm = ls_arena_alloc(r->cx->arena, 1, sizeof *gemm);
     LsComputed *c = ls_arena_alloc(r->cx->arena, 1, sizeof *c);
     *gemm = g->node[product.i].attr.gemm;
-    *c = (LsComputed){.operand = 1, .first = own, .product = gemm};
+    *c = (LsComputed){.operand = 1, .first = own, .product = gemm,
+                      .rounds = g->node[product.i].rounds};
     r->to->node[to.i].computed = c;
 }
 

@@ -61,7 +61,8 @@ static bool has_rows(const Insets *z, LsNodeId n)
     const LsShape *s = ls_shape(g, y);
     int inner = ls_innermost(s, g->value[y.i].layout);
     int64_t length = s->dim[inner];
-    return s->rank > 1 && ls_shape(g, x)->dim[inner] == length && ls_type(g, y) == LS_REAL
+    return s->rank > 1 && ls_shape(g, x)->dim[inner] == length && ls_is_float(ls_type(g, y))
+        && ls_type(g, x) == ls_type(g, y)
         && g->value[x.i].layout == g->value[y.i].layout && !ls_is_updated(g, x)
         && (z->target->kind == LS_TARGET_CPU ? length >= SHORT : length % 4 == 0);
 }

@@ -47,6 +47,15 @@ const char *ls_reduce_text(const LsReduce *r, const char *format, int y)
     return ls_arena_strdup(r->body.nest->arena, buffer);
 }
 
+/* The operand's first element along the reduced axes, to which its mean is relative. */
+static const char *first_of(const LsBody *b)
+{
+    LsArena *a = b->nest->arena;
+    int x = b->f->first;
+    return ls_widened(a, ls_type(b->k->g, ls_in(b->k->g, b->k->n, x)),
+                      ls_arena_printf(a, "x%d[%s]", x, ls_nest_offset(b->nest, x, 0, b->nest->naxis)));
+}
+
 void ls_total_finish(const LsReduce *r, int y, const char *total)
 {
     const LsBody *b = &r->body;
@@ -56,8 +65,7 @@ void ls_total_finish(const LsReduce *r, int y, const char *total)
         ls_emit_line(r->e, "y%d[%s] = (%s)ls_variance(%s, sum0, " LS_N64 ");", y, at, type, total,
                      r->count);
     else if (b->f->out[y].mean && b->f->first > 0)
-        ls_emit_line(r->e, "y%d[%s] = (%s)(x%d[%s] + %s / " LS_N64 ");", y, at, type, b->f->first,
-                     ls_nest_offset(b->nest, b->f->first, 0, b->nest->naxis), total, r->count);
+        ls_emit_line(r->e, "y%d[%s] = (%s)(%s + %s / " LS_N64 ");", y, at, type, first_of(b), total, r->count);
     else if (b->f->out[y].mean)
         ls_emit_line(r->e, "y%d[%s] = (%s)(%s / " LS_N64 ");", y, at, type, total, r->count);
     else

@@ -3,6 +3,7 @@
 
 #include "codegen/kernels/fused_body.h"
 #include "codegen/kernels/read_padded.h"
+#include "compiler/ir/precision.h"
 
 #include <inttypes.h>
 
@@ -94,7 +95,10 @@ static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *
     ls_inset_rows(b);
     ls_emit_line(e, "LS_INDEPENDENT for (int64_t i = 0; i < n; i++) {");
     ls_body_statements(b);
-    ls_emit_line(e, "to[i] = v%d;", c->body->out[0].stmt);
+    const LsStmt *last = &c->body->stmt[c->body->out[0].stmt];
+    LsType rounds = ls_is_16(last->type) ? LS_REAL : ls_rounds_operand(k->g, k->n, c->operand);
+    ls_emit_line(e, "to[i] = %s;", ls_rounded(k->g->arena, rounds, ls_arena_printf(k->g->arena, "v%d",
+                                                                                  c->body->out[0].stmt)));
     ls_emit_close(e, 3);
 }
 
@@ -123,10 +127,45 @@ void ls_computed_emit(const LsKernelText *k)
     ls_emit_line(e, "LS_EXACT_END");
 }
 
+const char *ls_stored_word(LsType t)
+{
+    return t == LS_BF16 ? "LS_STORED_BF16" : t == LS_F16 ? "LS_STORED_F16" : "LS_STORED_REAL";
+}
+
+/* Elements of a place: the channels of a convolution's image, or the last axis of a matrix. */
+static int64_t row_of(const LsKernelText *k, const LsShape *s)
+{
+    return ls_op[k->g->node[k->n.i].op]->kernel == LS_K_CONV ? s->dim[1] : s->dim[s->rank - 1];
+}
+
+LsType ls_rounds_operand(const LsGraph *g, LsNodeId n, int operand)
+{
+    const LsNode *node = &g->node[n.i];
+    const LsPrecisionRow *row = &ls_precision_row[node->op];
+    if (node->computed != NULL && node->computed->product != NULL)      /* both factors */
+        return operand >= node->computed->first ? node->computed->rounds : LS_REAL;
+    return operand < 32 && row->rounded >> operand & 1 ? node->rounds : LS_REAL;
+}
+
+const char *ls_stored_source(const LsKernelText *k, const char *at, int operand)
+{
+    LsArena *a = k->g->arena;
+    const LsValue *v = &k->g->value[ls_in(k->g, k->n, operand).i];
+    LsType rounds = ls_rounds_operand(k->g, k->n, operand);
+    if (ls_is_16(v->type))
+        return ls_arena_printf(a, "{.at = %s, .type = %s, .row = %" PRId64 "}", at, ls_stored_word(v->type),
+                               row_of(k, &v->shape));
+    if (ls_is_16(rounds))
+        return ls_arena_printf(a, "{.at = %s, .round = %s, .row = %" PRId64 "}", at, ls_stored_word(rounds),
+                               row_of(k, &v->shape));
+    return ls_arena_printf(a, "{.at = %s}", at);
+}
+
 void ls_computed_source(const LsKernelText *k, const char *var, int operand)
 {
     if (ls_is_read(&k->g->node[k->n.i], operand))
-        ls_emit_line(k->e, "const LsSource %s = {.at = arg[%d]};", var, operand);
+        ls_emit_line(k->e, "const LsSource %s = %s;", var,
+                     ls_stored_source(k, ls_arena_printf(k->g->arena, "arg[%d]", operand), operand));
     else
         ls_emit_line(k->e, "const LsSource %s = {.compute = %s_compute, .arg = arg};", var,
                      k->name);

@@ -95,7 +95,14 @@ static int64_t weights_size(const Geo *d, LsCostWay way, int real_bytes)
                                     : packed_size(d, real_bytes);
 }
 
-/* Sets d's run; a computed source has one run per position. */
+/* The kernel copies rows of its source as they are: they are not computed and not stored in 16 bits. */
+static bool reads_in_place(const LsGraph *g, LsNodeId n, int operand)
+{
+    return g->node[n.i].computed == NULL && !ls_is_16(ls_type(g, ls_in(g, n, operand)))
+        && g->node[n.i].rounds == LS_REAL;
+}
+
+/* Sets d's run; a source that is not read in place has one run per position. */
 static void merge_runs(Geo *d, bool computed)
 {
     const LsAxis *last = &d->ax[d->n - 1];
@@ -115,7 +122,7 @@ static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsS
                            .from_step = at->stride[i], .from_dim = x->dim[2 + i],
                            .taps = w->dim[2 + i], .off = -at->pad_lo[i], .off_step = at->dilation[i],
                            .tap_step = 1, .tap_dim = w->dim[2 + i]};
-    merge_runs(&d, g->node[n.i].computed != NULL);
+    merge_runs(&d, !reads_in_place(g, n, g->node[n.i].op == LS_OP_CONV_DW));
     return d;
 }
 
@@ -174,7 +181,7 @@ static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
         d.ax[i] = back_axis(at, i, phase % phases, x, w->dim[2 + i], from->dim[2 + i]);
         phase /= phases;
     }
-    merge_runs(&d, g->node[n.i].computed != NULL);
+    merge_runs(&d, !reads_in_place(g, n, 0));
     return d;
 }
 
@@ -282,9 +289,12 @@ static void emit_part(const LsKernelText *k, const char *part, const char *work,
 {
     const LsNode *node = &k->g->node[k->n.i];
     begin_part(k, part);
+    LsType to = ls_type(k->g, ls_out(k->g, k->n, 0));
     ls_computed_source(k, "x", 0);
-    ls_emit_line(k->e, "LsConvArgs a = {.x = x, .w = arg[1], .bias = %s, .y = arg[%d]};",
+    ls_emit_line(k->e, "LsConvArgs a = {.x = x, .w = %s, .bias = %s, .y = arg[%d]};", ls_stored_source(k, "arg[1]", 1),
                  ls_own_operands(node) > 2 ? "arg[2]" : "NULL", node->nin);
+    if (ls_is_16(to))
+        ls_emit_line(k->e, "a.to = %s;", ls_stored_word(to));
     if (way != LS_WAY_FEW)
         ls_emit_line(k->e, "a.packed = arg[%d];", node->nin + 1);
     ls_emit_line(k->e, "ls_conv_some(%s_conv, %" PRId64 ", &%s, &a, lo, hi);", k->name, phases,
@@ -332,14 +342,14 @@ static void weight_emit(const LsKernelText *k)
     if (d.chunk > 0) {
         int nin = k->g->node[k->n.i].nin;
         begin_kernel(k);
+        ls_computed_source(k, "dy", 0);
         ls_computed_source(k, "x", 1);
-        ls_emit_line(e, "ls_wino_dw(run, %s_conv, arg[0], x, arg[%d], arg[%d]);", name, nin,
-                     nin + 1);
+        ls_emit_line(e, "ls_wino_dw(run, %s_conv, dy, x, arg[%d], arg[%d]);", name, nin, nin + 1);
         ls_emit_line(e, "}");
         return;
     }
     begin_part(k, "part");
-    ls_emit_operand(k, "dy", 0);
+    ls_computed_source(k, "dy", 0);
     ls_computed_source(k, "x", 1);
     if (d.splits > 1)
         ls_emit_workspace(k, "real", "dw");

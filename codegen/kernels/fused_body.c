@@ -181,13 +181,15 @@ void ls_body_fetch(const LsBody *b, int axis, const char *g)
                          place_of(b, x), step_of(b, x, axis), g);
 }
 
+/* The operand's element at this point, widened to a value. */
 static const char *load_text(const LsBody *b, int x)
 {
     struct LsArena *a = b->nest->arena;
     const char *array = ls_is_joined(b->f, x) ? ls_joined_array(b) : ls_arena_printf(a, "x%d", x);
     if (is_fetched(b, x))
         return ls_arena_printf(a, "LS_FETCHED4(a%d, %s, %s)", x, array, place_of(b, x));
-    return ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
+    const char *element = ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
+    return ls_is_joined(b->f, x) ? element : ls_widened(a, operand_type(b, x), element);    /* parts are widened */
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
@@ -198,7 +200,7 @@ void ls_body_load(const LsBody *b, LsLoadAt at)
         if (b->load[x] && b->at[x] == at && ls_inset_of(b->f, x) != NULL)
             ls_inset_load(b, ls_inset_of(b->f, x));
         else if (b->load[x] && b->at[x] == at)
-            ls_emit_line(b->k->e, "const %s a%d = %s;", ls_ctype(operand_type(b, x)), x,
+            ls_emit_line(b->k->e, "const %s a%d = %s;", ls_register_type(operand_type(b, x)), x,
                          load_text(b, x));
 }
 
@@ -270,7 +272,8 @@ void ls_body_statements(const LsBody *b)
         const char *text = expression(b, st);
         if (st->op == LS_OP_CAST && st->type == LS_BOOL)
             text = ls_arena_printf(b->k->g->arena, "%s != 0", text);
-        ls_emit_line(b->k->e, "const %s v%d = %s;    /* %s */", ls_ctype(st->type), s, text,
+        text = ls_rounded(b->k->g->arena, st->type, text);
+        ls_emit_line(b->k->e, "const %s v%d = %s;    /* %s */", ls_register_type(st->type), s, text,
                      ls_op[st->op]->name);
     }
 }
@@ -304,6 +307,7 @@ void ls_body_point(const LsBody *b)
         ls_emit_put(b->k->e, b->fours && real_result(b, y),
                     ls_arena_printf(b->nest->arena, "y%d", y),
                     ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
-                    ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt));
+                    ls_narrowed(b->nest->arena, ls_type(b->k->g, ls_out(b->k->g, b->k->n, y)),
+                                ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt)));
     }
 }

@@ -58,8 +58,22 @@ static void pick(const Gather *g, const char *name, const char *place)
 static const char *nothing(const Gather *g)
 {
     const LsNode *node = &g->k->g->node[g->k->n.i];
-    bool real = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0)) == LS_REAL;
-    return real && !node->attr.gather.zero ? "NAN" : "0";
+    LsType type = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0));
+    return ls_narrowed(g->k->g->arena, type, ls_is_float(type) && !node->attr.gather.zero ? "NAN" : "0");
+}
+
+/* The table and the result are stored in different types. */
+static bool converts(const Gather *g)
+{
+    return ls_type(g->k->g, ls_in(g->k->g, g->k->n, 0)) != ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0));
+}
+
+/* An element of the table as an element of the result. */
+static const char *element(const Gather *g, const char *x)
+{
+    LsArena *a = g->k->g->arena;
+    LsType from = ls_type(g->k->g, ls_in(g->k->g, g->k->n, 0)), to = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0));
+    return converts(g) ? ls_narrowed(a, to, ls_rounded(a, to, ls_widened(a, from, x))) : x;
 }
 
 static void forward(const Gather *g)
@@ -80,8 +94,12 @@ static void forward(const Gather *g)
     ls_emit_line(e, "const int64_t from = (p / " LS_N64 " * " LS_N64 " + t) * " LS_N64 ";",
                  g->count, g->length, g->inner);
     ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") {", g->length);
-    ls_emit_line(e, "LS_COPY(y + p * " LS_N64 ", x + from, " LS_N64 ");", g->inner,
-                 g->inner);
+    if (converts(g)) {
+        ls_emit_line(e, "LS_LANES(i, 0, " LS_BOUND64 ")", g->inner);
+        ls_emit_line(e, "    y[p * " LS_N64 " + i] = %s;", g->inner, element(g, "x[from + i]"));
+    } else {
+        ls_emit_line(e, "LS_COPY(y + p * " LS_N64 ", x + from, " LS_N64 ");", g->inner, g->inner);
+    }
     ls_emit_line(e, "continue;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_LANES(i, 0, " LS_BOUND64 ")", g->inner);
@@ -104,7 +122,7 @@ static void forward_each(const Gather *g)
     pick(g, "t", "p");
     ls_emit_line(e, "const int64_t from = (p / " LS_N64 " * " LS_N64 " + t) * " LS_N64 " + p %% "
                  LS_N64 ";", g->count * g->inner, g->length, g->inner, g->inner);
-    ls_emit_line(e, "y[p] = t >= 0 && t < %" PRId64 " ? x[from] : %s;", g->length, nothing(g));
+    ls_emit_line(e, "y[p] = t >= 0 && t < %" PRId64 " ? %s : %s;", g->length, element(g, "x[from]"), nothing(g));
     ls_emit_close(e, 2);
     ls_emit_launch(g->k, &part, 1);
 }

@@ -8,6 +8,12 @@ const char *ls_loss_offset(const LsLossText *l, int tensor)
     return ls_nest_offset(l->n, tensor, 0, l->n->naxis);
 }
 
+const char *ls_loss_widened(const LsLossText *l, const char *element)
+{
+    int scores = l->grad && !l->nll ? 1 : 0;
+    return ls_widened(l->n->arena, ls_type(l->k->g, ls_in(l->k->g, l->k->n, scores)), element);
+}
+
 /* ---- loops over positions ---- */
 LsGrid ls_loss_grid(const LsLossText *l)
 {

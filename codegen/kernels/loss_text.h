@@ -27,6 +27,8 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     const char *classes_text, *plain, *smooth;      /* C; 1 - smoothing; smoothing / C */
 } LsLossText;
 
+/* An element of the scores as a value. */
+const char *ls_loss_widened(const LsLossText *l, const char *element);
 /* The offset of the position's element in a tensor of the nest. */
 const char *ls_loss_offset(const LsLossText *l, int tensor);
 /* The grid over positions: their classes as rows (or, without such loops, one position at a time), or

@@ -41,7 +41,7 @@ static void batch_of(const LsGraph *g, LsNodeId n, LsProduct *p)
 
 enum { ADDRESS = 1024 };        /* bytes of an address text: eight axes of the largest numbers */
 
-/* Writes "VAR + matrix / 4 % 8 * 1024 + ..." to `text`. */
+/* Writes "VAR + matrix / 4 % 8 * 1024 + ..." to `text`. VAR: a pointer to elements. */
 static void address(char *text, size_t room, const char *var, const LsProduct *p,
                     const int64_t *stride)
 {
@@ -105,6 +105,12 @@ void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGe
                  k->name, p->batch, p->m, p->n, p->depth, at->trans_a, at->trans_b, at->alpha);
 }
 
+/* The variable as a pointer to the operand's elements. */
+static const char *elements_of(const LsKernelText *k, int operand, const char *var)
+{
+    return ls_arena_printf(k->g->arena, "(const %s *)%s", ls_ctype(ls_type(k->g, ls_in(k->g, k->n, operand))), var);
+}
+
 static void matmul_emit(const LsKernelText *k)
 {
     const LsGraph *g = k->g;
@@ -113,8 +119,11 @@ static void matmul_emit(const LsKernelText *k)
     const LsProduct p = ls_product_of(g, k->n);
     bool bias = ls_own_operands(node) > 2 && ls_is(ls_in(g, k->n, 2));
     char ta[ADDRESS], tb[ADDRESS];
-    address(ta, sizeof ta, "a.at", &p, p.a);
-    address(tb, sizeof tb, "b.at", &p, p.b);
+    LsType to = ls_type(g, ls_out(g, k->n, 0));
+    address(ta, sizeof ta, elements_of(k, 0, "a.at"), &p, p.a);
+    address(tb, sizeof tb, elements_of(k, 1, "b.at"), &p, p.b);
+    const char *result = ls_is_16(to)
+        ? ls_arena_printf(g->arena, ".to = %s, .rounded = c", ls_stored_word(to)) : ".c = c";
     LsEmit *e = k->e;
     ls_computed_emit(k);
     ls_product_emit_shape(k, &p, at);
@@ -128,17 +137,16 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
     if (p.batch == 1) {
-        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, .c = c};",
-                     bias ? "bias" : "NULL");
+        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, %s};", bias ? "bias" : "NULL", result);
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo, hi);", k->name);
     } else {
         ls_emit_line(e, "const int64_t units = ls_matmul_units(&%s_shape);", k->name);
         ls_emit_line(e, "for (int64_t end; lo < hi; lo = end) {");
         ls_emit_line(e, "const int64_t matrix = lo / units, first = matrix * units;");
         ls_emit_line(e, "end = ls_least(first + units, hi);");
-        ls_emit_line(e, "const LsMatmulArgs of = {.a = {.at = %s},", ta);
-        ls_emit_line(e, "    .b = {.at = %s}, .bias = %s, .c = c + matrix * %" PRId64 "};", tb,
-                     bias ? "bias" : "NULL", p.m * p.n);
+        ls_emit_line(e, "const LsMatmulArgs of = {.a = %s,", ls_stored_source(k, ta, 0));
+        ls_emit_line(e, "    .b = %s, .bias = %s, %s + matrix * %" PRId64 "};", ls_stored_source(k, tb, 1),
+                     bias ? "bias" : "NULL", result, p.m * p.n);
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo - first, end - first);", k->name);
         ls_emit_line(e, "}");
     }

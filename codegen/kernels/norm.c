@@ -3,7 +3,7 @@
  *
  * A row spans the normalised axes and stays in the cache between the passes over it. The variance is the
  * mean of squared distances, not a difference of squares. */
-#include "codegen/kernels/loop_nest.h"
+#include "codegen/kernels/row_stage.h"
 
 #include <inttypes.h>
 
@@ -11,6 +11,7 @@ typedef struct Norm {
     const LsKernelText *k;
     LsEmit *e;
     int64_t rows, n, lanes;
+    int y;                      /* rows of threads */
 } Norm;
 
 /* Prints the function that stores a row once its sums are known. It rounds each operation by itself, so
@@ -40,12 +41,18 @@ static void forward_row(const Norm *m)
         row_function(m, takes, "(x[i] - mean) * invstd * scale[i]");
 }
 
+static LsRowStage stage(const Norm *m, const char *all)
+{
+    return (LsRowStage){all, ls_arena_printf(m->k->g->arena, "row * " LS_N64, m->n), m->n, m->y};
+}
+
 static void forward(const Norm *m)
 {
     const LsKernelText *k = m->k;
     LsEmit *e = m->e;
-    ls_emit_line(e, "const real *const x = all_x + row * " LS_N64 ";", m->n);
-    ls_emit_line(e, "real *const y = all_y + row * " LS_N64 ";", m->n);
+    const LsRowStage x = stage(m, "all_x"), y = stage(m, "all_y");
+    ls_row_stage_in(k, "x", 0, &x);
+    ls_row_stage_out(k, "y", 0, &y);
     ls_emit_line(e,
                  "const real mean = (real)(ls_row_sum(x, %" PRId64 ", %" PRId64 ") / " LS_N64 ");",
                  m->n, m->lanes, m->n);
@@ -56,6 +63,7 @@ static void forward(const Norm *m)
                  k->g->node[k->n.i].attr.norm.eps);
     ls_emit_line(e, "%s_row(x, scale, mean, invstd, %sy LS_ITS_THREADS);", k->name,
                  has(m, 2) ? "bias, " : "");
+    ls_row_stage_end(k, "y", 0, &y);
     ls_emit_line(e, "LS_LEAD {");
     ls_emit_line(e, "means[row] = mean;");
     ls_emit_line(e, "invstds[row] = invstd;");
@@ -90,9 +98,10 @@ static void backward_row(const Norm *m)
 static void backward(const Norm *m)
 {
     LsEmit *e = m->e;
-    ls_emit_line(e, "const real *const dy = all_dy + row * " LS_N64 ";", m->n);
-    ls_emit_line(e, "const real *const x = all_x + row * " LS_N64 ";", m->n);
-    ls_emit_line(e, "real *const dx = all_dx + row * " LS_N64 ";", m->n);
+    const LsRowStage dy = stage(m, "all_dy"), x = stage(m, "all_x"), dx = stage(m, "all_dx"), plus = stage(m, "all_plus");
+    ls_row_stage_in(m->k, "dy", 0, &dy);
+    ls_row_stage_in(m->k, "x", 1, &x);
+    ls_row_stage_out(m->k, "dx", 0, &dx);
     ls_emit_line(e, "const real mean = means[row], invstd = invstds[row];");
     ls_emit_line(e,
                  "const real sum = (real)(ls_row_dot(dy, scale, %" PRId64 ", %" PRId64
@@ -103,9 +112,10 @@ static void backward(const Norm *m)
                  ", %" PRId64 ") / " LS_N64 ");",
                  m->n, m->lanes, m->n);
     if (has(m, 5))
-        ls_emit_line(e, "const real *const plus = all_plus + row * " LS_N64 ";", m->n);
+        ls_row_stage_in(m->k, "plus", 5, &plus);
     ls_emit_line(e, "%s_row(dy, x, scale, mean, invstd, sum, dot, %sdx LS_ITS_THREADS);",
                  m->k->name, has(m, 5) ? "plus, " : "");
+    ls_row_stage_end(m->k, "dx", 0, &dx);
 }
 
 static void backward_pointers(const Norm *m)
@@ -132,6 +142,7 @@ static void norm_emit(const LsKernelText *k)
     int64_t group = ls_row_group(k, m.n);
     (grad ? backward_row : forward_row)(&m);
     const LsGrid part = ls_rows_grid("part", m.rows, group, m.n);
+    m.y = part.y;
     ls_emit_part(k, &part);
     (grad ? backward_pointers : forward_pointers)(&m);
     ls_emit_line(k->e, "LS_ROWS(row, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",

@@ -26,12 +26,12 @@ static LsPool pool_new(const LsKernelText *k, const LsShape *x, const LsShape *y
 static void whole_window(const LsPool *p)
 {
     ls_pool_channels(p);
-    ls_emit_line(p->e, "real m = x[from + c];");
+    ls_emit_line(p->e, "real m = %s;", ls_pool_get(p, "x[from + c]"));
     if (p->max)
         ls_emit_line(p->e, "int32_t k = 0;");
     for (int64_t r = 1; r < ls_pool_positions(p); r++) {
         const char *v =
-            ls_arena_printf(p->k->g->arena, "x[from + " LS_N64 " + c]", ls_pool_far(p, r));
+            ls_pool_get(p, ls_arena_printf(p->k->g->arena, "x[from + " LS_N64 " + c]", ls_pool_far(p, r)));
         if (p->max) {
             ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
             ls_emit_line(
@@ -46,20 +46,40 @@ static void whole_window(const LsPool *p)
     }
     if (p->max)
         ls_emit_line(p->e, "index[to + c] = (%s)k;", ls_pool_index_type(p));
-    ls_emit_put(p->e, p->channels % 4 == 0, "y", "to + c", p->max ? "m" : "m / count");
+    ls_emit_put(p->e, ls_pool_fours(p), "y", "to + c", ls_pool_put(p, p->max ? "m" : "m / count"));
+    ls_emit_line(p->e, "}");
+}
+
+/* The accumulator of channel c, as text: the result itself, or, where that is stored in 16 bits, an array that is
+ * declared here and stored by close_sums. */
+static const char *open_sums(const LsPool *p, const char *result)
+{
+    if (ls_pool_type(p) == LS_REAL)
+        return ls_arena_printf(p->k->g->arena, "%s[to + c]", result);
+    ls_emit_line(p->e, "LS_LOCAL_ROWS(real, sums, %" PRId64 ", %d);", p->channels,
+                 ls_pool_grid(p, result[0] == 'y' ? p->y : p->x).y);
+    return "sums[c]";
+}
+
+static void close_sums(const LsPool *p, const char *result)
+{
+    if (ls_pool_type(p) == LS_REAL)
+        return;
+    ls_pool_channels(p);
+    ls_emit_line(p->e, "%s[to + c] = %s;", result, ls_pool_put(p, "sums[c]"));
     ls_emit_line(p->e, "}");
 }
 
 static void part_window(const LsPool *p)
 {
-    const char *far = "from";
+    const char *far = "from", *sum = open_sums(p, "y");
     int64_t step = p->channels;
     ls_pool_channels(p);
     if (p->max) {
         ls_emit_line(p->e, "index[to + c] = (%s)(%s);", ls_pool_index_type(p),
                      ls_pool_position(p, "a"));
     }
-    ls_emit_line(p->e, p->max ? "y[to + c] = -INFINITY;" : "y[to + c] = 0;");
+    ls_emit_line(p->e, p->max ? "%s = -INFINITY;" : "%s = 0;", sum);
     ls_emit_line(p->e, "}");
     for (int d = p->n - 1; d >= 0; d--) {
         far = ls_arena_printf(p->k->g->arena, "%s + r%d * " LS_N64, far, d,
@@ -70,20 +90,22 @@ static void part_window(const LsPool *p)
         ls_emit_line(p->e, "for (int64_t r%d = a%d; r%d < e%d; r%d++) {", d, d, d, d, d);
     ls_pool_channels(p);
     if (p->max) {
-        ls_emit_line(p->e, "const real v = x[%s + c], m = y[to + c];", far);
+        ls_emit_line(p->e, "const real v = %s, m = %s;",
+                     ls_pool_get(p, ls_arena_printf(p->k->g->arena, "x[%s + c]", far)), sum);
         ls_emit_line(p->e, "const bool take = (v > m) | (v != v);");
         ls_emit_line(p->e, "index[to + c] = take ? (%s)(%s) : index[to + c];",
                      ls_pool_index_type(p), ls_pool_position(p, "r"));
-        ls_emit_line(p->e, "y[to + c] = take ? v : m;");
+        ls_emit_line(p->e, "%s = take ? v : m;", sum);
     } else {
-        ls_emit_line(p->e, "y[to + c] += x[%s + c];", far);
+        ls_emit_line(p->e, "%s += %s;", sum, ls_pool_get(p, ls_arena_printf(p->k->g->arena, "x[%s + c]", far)));
     }
     ls_emit_close(p->e, p->n + 1);
     if (!p->max) {
         ls_pool_channels(p);
-        ls_emit_line(p->e, "y[to + c] /= count;");
+        ls_emit_line(p->e, "%s /= count;", sum);
         ls_emit_line(p->e, "}");
     }
+    close_sums(p, "y");
 }
 
 static void forward(const LsPool *p)
@@ -135,8 +157,9 @@ static void gradient(const LsPool *p)
     ls_pool_begin_gradient(p, &part);
     ls_pool_open_rows(p, p->x, "i", nothing);
     ls_emit_line(p->e, "const int64_t to = %s;", ls_pool_pixel(p, p->x, "i"));
+    const char *sum = open_sums(p, "dx");
     ls_pool_channels(p);
-    ls_emit_line(p->e, "dx[to + c] = 0;");
+    ls_emit_line(p->e, "%s = 0;", sum);
     ls_emit_line(p->e, "}");
     for (int d = 0; d < p->n; d++)
         open_window(p, d);
@@ -147,9 +170,11 @@ static void gradient(const LsPool *p)
     else
         ls_pool_divisor(p, "count");
     ls_pool_channels(p);
-    ls_emit_line(p->e, p->max ? "dx[to + c] += index[from + c] == r ? dy[from + c] : 0;"
-                              : "dx[to + c] += dy[from + c] / count;");
-    ls_emit_close(p->e, p->n + 4);
+    ls_emit_line(p->e, p->max ? "%s += index[from + c] == r ? %s : 0;" : "%s += %s / count;", sum,
+                 ls_pool_get(p, "dy[from + c]"));
+    ls_emit_close(p->e, p->n + 1);
+    close_sums(p, "dx");
+    ls_emit_close(p->e, 3);
     ls_emit_launch(p->k, &part, 1);
 }
 

@@ -3,7 +3,7 @@
  *
  * All operands have the same layout, so memory is outer x axis x inner. If the axis is innermost, each row
  * is contiguous; otherwise a tile of rows side by side is computed at once, with one accumulator per row. */
-#include "codegen/kernels/loop_nest.h"
+#include "codegen/kernels/row_stage.h"
 
 #include <inttypes.h>
 
@@ -65,6 +65,12 @@ static void row_loop(const Softmax *s)
     ls_emit_line(s->e, "%s(i, 0, " LS_BOUND64 ") {", ls_lanes_word(s->n % 4 == 0), s->n);
 }
 
+static bool in_16(const Softmax *s)
+{
+    const LsGraph *g = s->k->g;
+    return ls_is_16(ls_type(g, ls_in(g, s->k->n, 0))) || ls_is_16(ls_type(g, ls_out(g, s->k->n, 0)));
+}
+
 /* Prints one row of n contiguous elements. */
 static void row(const Softmax *s)
 {
@@ -95,10 +101,30 @@ static void row(const Softmax *s)
         ls_emit_line(s->e, "LS_ROW_SYNC;");
         /* The loop indexes the whole array: through a shifted pointer nvcc cannot tell elements apart, and
          * would read and write them one by one. */
-        ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(n % 4 == 0), n);
-        ls_emit_line(s->e, "all_y[i] *= scale;");
+        if (!in_16(s))
+            ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(n % 4 == 0), n);
+        else
+            row_loop(s);
+        ls_emit_line(s->e, in_16(s) ? "y[i] *= scale;" : "all_y[i] *= scale;");
     }
     ls_emit_line(s->e, "}");
+}
+
+/* Prints one row of elements in 16 bits. */
+static void staged_row(const Softmax *s, int y)
+{
+    const LsRowStage x = {"all_x", "at", s->n, y}, dy = {"all_dy", "at", s->n, y};
+    const LsRowStage to = {s->grad ? "all_dx" : "all_y", "at", s->n, y}, out = {"all_y", "at", s->n, y};
+    if (s->grad) {
+        ls_row_stage_in(s->k, "dy", 0, &dy);
+        ls_row_stage_in(s->k, "y", 1, &out);
+        ls_row_stage_out(s->k, "dx", 0, &to);
+    } else {
+        ls_row_stage_in(s->k, "x", 0, &x);
+        ls_row_stage_out(s->k, "y", 0, &to);
+    }
+    row(s);
+    ls_row_stage_end(s->k, s->grad ? "dx" : "y", 0, &to);
 }
 
 static void rows(const Softmax *s)
@@ -110,8 +136,12 @@ static void rows(const Softmax *s)
     ls_emit_line(s->e, "LS_ROWS(j, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, s->outer);
     ls_emit_line(s->e, "const int64_t at = j * " LS_N64 ";", s->n);
-    shift(s);
-    row(s);
+    if (in_16(s))
+        staged_row(s, part.y);
+    else {
+        shift(s);
+        row(s);
+    }
     ls_emit_close(s->e, 2);
     ls_emit_launch(s->k, &part, 1);
 }

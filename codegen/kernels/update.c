@@ -6,6 +6,7 @@
  * computed once per part, in double. A joint update of many small tensors has a unit for each tensor. An update
  * that computes its gradient (codegen/fusion/gradient_in_update.h) walks a tile of the product row by row. */
 #include "codegen/emit/kernel_emit.h"
+#include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
 #include "compiler/passes/fuse.h"
@@ -16,7 +17,7 @@ typedef struct Update {
     const LsKernelText *k;
     const LsNode *node;
     const LsUpdateAttr *at;
-    int factor, acc, weight;        /* operands, -1: absent */
+    int factor, acc, weight, next;  /* operands, -1: absent */
     int each;               /* many tensors: operands of each tensor's update; else 0 */
     bool fours, row;        /* row: updates elements 0 .. end, whose gradient was just computed */
 } Update;
@@ -157,7 +158,7 @@ static void optimizer(const Update *u, bool is_adam)
         state(u, "acc", u->acc);
         declare_part(u);
     }
-    ls_emit_line(e, "if (!run->apply) {");
+    ls_emit_line(e, u->at->skips ? "if (!run->apply || factor < 0) {" : "if (!run->apply) {");
     if (u->acc >= 0) {
         open_loop(u);
         accumulate(u);
@@ -187,12 +188,50 @@ static void accumulation(const Update *u)
 
 static void running_stat(const Update *u)
 {
+    LsEmit *e = u->k->e;
+    const char *momentum = number(u, u->at->momentum), *scale = number(u, u->at->scale);
     state(u, "stat", 0);
     operand(u, "batch", 1);
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    if (u->next >= 0) {
+        state(u, "next", u->next);
+        ls_emit_line(e, "const bool first = run->first, keep = run->apply && factors[0] >= 0;");
+    } else if (u->factor >= 0) {
+        ls_emit_line(e, u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
+    }
     open_loop(u);
-    ls_emit_line(u->k->e, "stat[i] = stat[i] * %s + batch[i] * %s;", number(u, u->at->momentum),
-                 number(u, u->at->scale));
-    ls_emit_line(u->k->e, "}");
+    if (u->next >= 0) {
+        ls_emit_line(e, "const real moved = (first ? stat[i] : next[i]) * %s + batch[i] * %s;", momentum, scale);
+        ls_emit_line(e, "next[i] = moved;");
+        ls_emit_line(e, "stat[i] = keep ? moved : stat[i];");
+    } else {
+        ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", momentum, scale);
+    }
+    ls_emit_line(e, "}");
+}
+
+/* One element: the machine of runtime/kernels/ls_scale.h. */
+static void loss_scale(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    const LsScaleAttr *r = &u->at->rule;
+    operand(u, "factors", 0);
+    state(u, "scale", 1);
+    state(u, "counter", 2);
+    state(u, "skips", 3);
+    ls_emit_line(e, "if (!run->apply) return;");
+    ls_emit_line(e, "const LsScaleRule rule = {%.17g, %.17g, %.17g, %s, (float)%.9g};", r->period, r->grow, r->shrink,
+                 r->divides ? "true" : "false", r->least);
+    open_loop(u);
+    ls_emit_line(e, "const bool finite = factors[i] >= 0;");
+    ls_emit_line(e, "float now = (float)scale[i], good = (float)counter[i];");
+    ls_emit_line(e, "ls_scale_step(&rule, finite, &now, &good);");
+    ls_emit_line(e, "scale[i] = now;");
+    ls_emit_line(e, "counter[i] = good;");
+    ls_emit_line(e, "skips[i] += finite ? 0 : 1;");
+    ls_emit_line(e, "skips[i + 1] = finite ? 0 : skips[i + 1] + 1;");
+    ls_emit_line(e, "}");
 }
 
 /* Prints the loops over the elements of one tensor. */
@@ -201,6 +240,7 @@ static void update(const Update *u)
     switch (u->node->op) {
     case LS_OP_ACCUMULATE:   accumulation(u); break;
     case LS_OP_RUNNING_STAT: running_stat(u); break;
+    case LS_OP_LOSS_SCALE:   loss_scale(u); break;
     default:                 optimizer(u, u->node->op == LS_OP_ADAM); break;
     }
 }
@@ -248,6 +288,11 @@ static void emit_row(Update *u)
     ls_emit_line(k->e, "}");
 }
 
+static const char *arg_of(const LsKernelText *k, int operand)
+{
+    return ls_arena_printf(k->g->arena, "arg[%d]", operand);
+}
+
 /* Prints an update that computes its gradient tile by tile, on the stack of each thread. */
 static void emit_product(Update *u)
 {
@@ -261,8 +306,8 @@ static void emit_product(Update *u)
     ls_emit_line(e, "{");
     if (u->acc < 0)
         ls_emit_line(e, "if (!run->apply) return;");
-    ls_emit_line(e, "const LsMatmulArgs of = {.a = {.at = arg[%d]}, .b = {.at = arg[%d]}};", first,
-                 first + 1);
+    ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};", ls_stored_source(k, arg_of(k, first), first),
+                 ls_stored_source(k, arg_of(k, first + 1), first + 1));
     ls_emit_line(e, "const LsTaken by = {%s_row, run, arg, {arg[0]%s}};", k->name,
                  has(u, 2) ? ", arg[2]" : "");
     ls_emit_line(e, "ls_matmul_taken(&%s_shape, &of, lo, hi, &by);", k->name);
@@ -300,12 +345,16 @@ static LsGrid many(Update *u)
 static void update_emit(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
-    Update u = {.k = k, .node = node, .at = &node->attr.update, .factor = -1, .acc = -1};
+    Update u = {.k = k, .node = node, .at = &node->attr.update, .factor = -1, .acc = -1, .next = -1};
     int extra = node->op == LS_OP_SGD ? 3 : node->op == LS_OP_ADAM ? 4 : -1;
     int weight = node->op == LS_OP_ACCUMULATE ? 2 : extra > 0 ? extra + 2 : -1;
     if (extra > 0) {
         u.factor = has(&u, extra) ? extra : -1;
         u.acc = has(&u, extra + 1) ? extra + 1 : -1;
+    }
+    if (node->op == LS_OP_RUNNING_STAT) {
+        u.next = has(&u, 2) ? 2 : -1;
+        u.factor = has(&u, 3) ? 3 : -1;
     }
     u.weight = weight > 0 && has(&u, weight) ? weight : -1;
     if (node->computed != NULL) {

@@ -105,6 +105,16 @@ static void print_loss(const LsGraph *g, LsEmit *e)
         ls_emit_line(e, ".loss_of_file = true,");
 }
 
+static void print_scaling(LsAddresses *a, const LsGraph *g, LsEmit *e)
+{
+    if (ls_is(g->scaling.scale))
+        ls_emit_line(e, ".scaling = {S(%" PRId64 "), S(%" PRId64 "), S(%" PRId64 "), %.9g},",
+                     ls_address_source(a, g, g->scaling.scale).offset,
+                     ls_address_source(a, g, g->scaling.counter).offset,
+                     ls_address_source(a, g, g->scaling.skips).offset,
+                     (double)*(const float *)g->value[g->scaling.scale.i].data);
+}
+
 static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
                           LsEmit *e)
 {
@@ -133,6 +143,7 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
     ls_phase_print_entry(eval, e);
     print_classes(train->g, e);
     print_loss(train->g, e);
+    print_scaling(c->addresses, train->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",

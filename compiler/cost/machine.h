@@ -65,6 +65,8 @@
     C(SCAN, "scan", GATHER)                     /* scans, largest elements: by lines */            \
     C(RESIZE, "resize", OTHER)                                                                     \
     C(RESIZE_GRAD, "resize.grad", RESIZE)                                                          \
+    C(SAMPLE, "sample", GATHER)                 /* images at computed places */                    \
+    C(SAMPLE_GRAD, "sample.grad", SAMPLE)                                                          \
     C(POOL, "pool", OTHER)                                                                         \
     C(POOL_GRAD, "pool.grad", POOL)                                                                \
     C(SOFTMAX, "softmax", OTHER)                                                                   \

@@ -5,7 +5,7 @@
 
 #include "compiler/ir/graph.h"
 
-static const char *const type_name[LS_NTYPES] = {"real", "i64", "i32", "bool"};
+static const char *const type_name[LS_NTYPES] = {"real", "i64", "i32", "bool", "bf16", "f16"};
 static const char *const phase_name[] = {"forward", "backward", "update"};
 
 static void print_value(const LsGraph *g, LsValueId v, FILE *to)
@@ -27,6 +27,8 @@ static void print_settings(const LsNode *n, FILE *to)
         fprintf(to, "(smoothing %g)", n->attr.loss.smoothing);
     if (updates && n->attr.update.clip != 0)
         fprintf(to, "(clip %g)", n->attr.update.clip);
+    if (updates && n->attr.update.skips)
+        fprintf(to, "(skips)");
     if (n->op == LS_OP_RUNNING_STAT)
         fprintf(to, "(weight %g)", n->attr.update.scale);
 }

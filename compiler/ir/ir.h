@@ -19,8 +19,12 @@ typedef struct { uint32_t i; } LsNodeId;    /* index into LsGraph.node;  0 = non
  * scalar of one element. All dims > 0, except in constants, where 0 is allowed. */
 typedef struct { int rank; int64_t dim[LS_MAX_RANK]; } LsShape;
 
-/* LS_REAL is float, or double when the program is built with --precision=f64. */
-typedef enum { LS_REAL, LS_I64, LS_I32, LS_BOOL, LS_NTYPES } LsType;
+/* LS_REAL is float, or double when the program is built with --precision=f64. LS_BF16 and LS_F16 are reals that are
+ * stored in 16 bits: every element is a number of that format. Kernels compute with them as with LS_REAL. Only results
+ * of nodes have these types (compiler/passes/mixed_precision.c). */
+typedef enum { LS_REAL, LS_I64, LS_I32, LS_BOOL, LS_BF16, LS_F16, LS_NTYPES } LsType;
+static inline bool ls_is_16(LsType t) { return t == LS_BF16 || t == LS_F16; }
+static inline bool ls_is_float(LsType t) { return t == LS_REAL || ls_is_16(t); }
 
 /* How the elements of a value lie in memory. LS_LAST moves axis 1 behind the others: N,C,H,W is
  * stored as N,H,W,C and a convolution weight M,C,R,S as M,R,S,C. Ranks below 3 are always
@@ -98,6 +102,12 @@ typedef struct { LsResizeMode mode; LsResizeCoord coord; LsRound nearest;
                  double scale[LS_MAX_RANK];     /* output over input, as in the file */
                  LsShape x, y; } LsResizeAttr;  /* shapes before and after
                                                  * (resize_grad: y is dy's) */
+/* What images go on with beyond their ends: nothing, the end, the image reflected at the middle of the ends' elements,
+ * or at their borders. */
+typedef enum { LS_BEYOND_NOTHING, LS_BEYOND_CLAMP, LS_BEYOND_MIDDLE, LS_BEYOND_BORDER } LsBeyond;
+typedef enum { LS_SAMPLE_NEAREST, LS_SAMPLE_LINEAR, LS_SAMPLE_CUBIC } LsSampleMode;
+/* last_first: the coordinates of a place begin with that along the last axis. x: SAMPLE_DX, shape of the result */
+typedef struct { LsSampleMode mode; LsBeyond beyond; bool last_first; LsShape x; } LsSampleAttr;
 /* The epilogue of a product, where the target's library has one (codegen/cuda/epilogue.h). Its results and operands
  * follow the operator's own. */
 typedef enum {
@@ -138,6 +148,10 @@ typedef struct {                /* losses: compiler/ir/loss.def defines the kern
     LsRegression regression;
     double edge;                /* beta of LS_REG_SMOOTH, delta of LS_REG_HUBER: above 0 */
 } LsLossAttr;
+typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls_scale.h */
+    double period, grow, shrink, least;
+    bool divides;
+} LsScaleAttr;
 typedef struct {                /* updates: compiler/ir/loss.def */
     double momentum, beta1, beta2, eps, decay;
     bool nesterov, decoupled;
@@ -145,6 +159,8 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
                                  * gradient; RUNNING_STAT: weight of the batch statistic */
     bool by_samples;            /* that factor is also multiplied by run->share */
+    bool skips;                 /* nothing is written if `factor` is negative */
+    LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow those of the other
                                  * (codegen/cuda/updates.h); else one tensor */
 } LsUpdateAttr;
@@ -157,7 +173,8 @@ typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsC
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
-    LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsGemmAttr gemm;
+    LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsSampleAttr sample;
+    LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
     LsConvFusedAttr conv_fused; LsType cast;
@@ -175,6 +192,8 @@ typedef struct LsNode {
     uint32_t onnx;          /* place in the ONNX file, from 0, for diagnostics */
     const char *name;       /* name in the ONNX file, or of the forward node it belongs to */
     LsAttr attr;
+    LsType rounds;          /* products: LS_BF16, LS_F16: the kernel rounds the operands that the table of
+                             * compiler/ir/precision.h names and that are not stored so; LS_REAL: none */
     const struct LsComputed *computed;  /* an operand that the kernel computes itself (compiler/passes/fuse.h); NULL:
                                          * none. Only in alternatives */
 } LsNode;
@@ -204,6 +223,9 @@ typedef struct LsGraph {
     LsValueId loss;                         /* scalar; none before ls_loss */
     LsLossOver loss_over;
     LsValueId loss_weight;                  /* LS_OVER_LABELS: scalar result of the loss node; else none */
+    /* --loss-scale: state; none: the gradients are those of the loss itself. The loss is differentiated times `scale`.
+     * counter: of good steps; skips [2]: bad steps in all, and the last ones in a row. (ls_loss_scale) */
+    struct { LsValueId scale, counter, skips; } scaling;
     bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
                                              * not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */

@@ -44,6 +44,7 @@ void ls_rewrite_copy(LsRewrite *r, LsNodeId n)
     LsNodeId id = ls_rewrite_append(r, node->op, node->nin, r->from->operand + node->in,
                                     node->nout, out, &node->attr);
     r->to->node[id.i].phase = node->phase;
+    r->to->node[id.i].rounds = node->rounds;
     r->to->node[id.i].computed = node->computed;
 }
 
@@ -93,6 +94,9 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     result.loss = r.map[g->loss.i];
     result.loss_weight = r.map[g->loss_weight.i];
     result.label = r.map[g->label.i];
+    result.scaling.scale = r.map[g->scaling.scale.i];
+    result.scaling.counter = r.map[g->scaling.counter.i];
+    result.scaling.skips = r.map[g->scaling.skips.i];
     result.value = to->value, result.nvalue = to->nvalue, result.cap_value = to->cap_value;
     result.node = to->node, result.nnode = to->nnode, result.cap_node = to->cap_node;
     result.operand = to->operand, result.noperand = to->noperand;

@@ -65,6 +65,7 @@ int ls_type_bytes(LsType t, int real_bytes)
     case LS_REAL: return real_bytes;
     case LS_I64:  return 8;
     case LS_I32:  return 4;
+    case LS_BF16: case LS_F16: return 2;
     default:      return 1;
     }
 }

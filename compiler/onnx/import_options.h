@@ -19,6 +19,7 @@ typedef struct LsImportOptions {
     const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
     const char *const *train; int ntrain;       /* trained in any case; wins over freeze */
     bool tie_identity;          /* an Identity of an initializer stays one parameter */
+    bool verbose;               /* warnings name every tensor, not just the first ones */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
 

@@ -5,6 +5,7 @@
 
 #include "compiler/onnx/import_options.h"
 #include "compiler/onnx/onnx_decisions.h"
+#include "compiler/onnx/onnx_edit.h"
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_tensor.h"
 
@@ -43,9 +44,9 @@ typedef struct LsImport {
     LsDataFolder data;
     LsVerdict *verdict;         /* by name id */
     bool has_weights;           /* some trained initializer has more than one element */
-    uint32_t nfolded, nblended; /* parameters that the exporter computed from one parameter, from
-                                 * several */
-    const char *folded_name, *folded_from;      /* one of them */
+    /* Tensors that the exporter computed from one parameter, and from several or from one that is still in the file. */
+    LsUntied *folded; uint32_t nfolded, cap_folded;
+    LsUntied *blended; uint32_t nblended, cap_blended;
     uint32_t nmade_up; const char *made_up;     /* names such as onnx::Mul_12, left by folding */
     uint32_t ndoubtful;         /* verdicts, and the names of some */
     const char *doubtful;

@@ -7,6 +7,7 @@
 #include "compiler/fold/append.h"
 #include "compiler/onnx/onnx_attr.h"
 #include "compiler/onnx/onnx_body.h"
+#include "compiler/onnx/onnx_flex.h"
 #include "compiler/onnx/onnx_sequence.h"
 
 static const char known_hint[] =
@@ -373,6 +374,22 @@ static bool map(Control *c, LsOnnxValue to[])
     return true;
 }
 
+/* ---- FlexAttention ---- */
+
+static bool flex(Control *c, LsOnnxValue to[])
+{
+    LsValueId in[3];
+    if (c->operands != 3 || c->results != 1)
+        return ls_onnx_error(&c->n, LS_E_NAME, NULL, "it takes Q, K and V and gives Y");
+    for (size_t k = 0; k < 3; k++) {
+        LsOnnxValue v = value_at(c, k);
+        if (!is_tensor(c, &v, "operand", k))
+            return false;
+        in[k] = v.v;
+    }
+    return ls_onnx_flex(&c->n, c->f, in, to);
+}
+
 bool ls_onnx_control(LsImport *im, const LsOnnxFlat *f, LsOnnxValue to[])
 {
     Control c = {.im = im,
@@ -387,5 +404,7 @@ bool ls_onnx_control(LsImport *im, const LsOnnxFlat *f, LsOnnxValue to[])
         return loop(&c, to);
     if (ls_flat_is(f, "SequenceMap"))
         return map(&c, to);
+    if (strcmp(c.n.op, "FlexAttention") == 0)
+        return flex(&c, to);
     return f->version < 9 ? scan_8(&c, to) : scan_9(&c, to);
 }

@@ -1,4 +1,4 @@
-/* compiler/onnx/onnx_control.h -- operators with bodies: If, Loop, Scan, SequenceMap.
+/* compiler/onnx/onnx_control.h -- operators with bodies: If, Loop, Scan, SequenceMap, FlexAttention.
  *
  * A program runs the same nodes in every step. So the branch of an If is chosen, and the iterations of the others are
  * written out, when the model is compiled: conditions and numbers of iterations must be known then. */

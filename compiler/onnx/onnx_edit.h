@@ -7,14 +7,15 @@
 #include "compiler/onnx/onnx_source.h"
 #include "compiler/onnx/onnx_tensor.h"
 
-typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and its initializer */
+typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and its initializer; NULL: none */
 
 typedef struct LsOnnxEdits {
     LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
     LsUntied *statistic; uint32_t nstatistic, cap_statistic;    /* running means and variances */
     LsUntied *literal; uint32_t nliteral, cap_literal;  /* ones and zeros of norms without parameters */
-    uint32_t nlost; const char *lost;           /* parameters of the module that the file lacks */
+    LsUntied *lost; uint32_t nlost, cap_lost;   /* parameters of the module that the file lacks; from: nothing */
     LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies that are computed again */
+    LsUntied *unspread; uint32_t nunspread, cap_unspread;       /* parameters that were spread over the batch, and the result */
 } LsOnnxEdits;
 
 typedef struct LsEditor {

@@ -14,6 +14,22 @@ static const char plain_call[] =
     "export in training mode and unoptimised: torch.onnx.export(model.train(), args, file, "
     "dynamo=True, optimize=False)";
 
+/* Each name with its origin, 'copy' WORD 'origin', or all names alone; only some of many, unless every name is wanted. */
+static const char *listed(const LsImport *im, const LsUntied *list, uint32_t n, const char *word)
+{
+    enum { SOME = 3 };
+    LsArena *a = im->cx->arena;
+    const uint32_t most = im->o->verbose || n <= SOME + 1 ? n : SOME;
+    const char *text = "";
+    for (uint32_t k = 0; k < most; k++) {
+        const char *from = list[k].from, *quote = from != NULL && from[0] != '\'' ? "'" : "";
+        text = ls_arena_printf(a, "%s%s'%s'", text, k > 0 ? ", " : "", list[k].name);
+        if (from != NULL)
+            text = ls_arena_printf(a, "%s %s %s%s%s", text, word, quote, from, quote);
+    }
+    return most == n ? text : ls_arena_printf(a, "%s and %u more, which -v lists", text, n - most);
+}
+
 /* ", ..." behind the first of several names. */
 static const char *more(uint32_t n) { return n > 1 ? ", ..." : ""; }
 
@@ -73,6 +89,29 @@ static void hint_made_up(LsImport *im)
                 im->nmade_up, im->nmade_up > 1 ? "s are" : " is", im->made_up, more(im->nmade_up));
 }
 
+/* Initializers under names of results: an optimizer computed them. The older exporter's training form has none. Reals
+ * that were only transposed are named last. */
+static void hint_rewritten(LsImport *im)
+{
+    const Onnx__GraphProto *g = im->m->graph;
+    const char *names[2] = {NULL, NULL};
+    uint32_t n = 0;
+    for (size_t i = 0; i < g->n_initializer; i++) {
+        const char *name = ls_text(g->initializer[i]->name);
+        if (!ls_source_result_name(name) && !(name[0] == '/' && strstr(name, "_output_") != NULL && strstr(name, "/Constant_") == NULL))
+            continue;
+        const bool computed = ls_onnx_type_is_float(g->initializer[i]->data_type) && strstr(name, "/Transpose") == NULL;
+        n++;
+        names[computed] = names[computed] == NULL ? name
+            : computed    ? ls_arena_printf(im->cx->arena, "%s', '%s", names[1], name) : names[0];
+    }
+    if (n > 0 && !im->m->sources->traced)
+        ls_warn(im->cx, LS_NOWHERE, "train from the file that the exporter wrote",
+                "the file was rewritten by an optimizer, which computed '%s': parameters that were read there, or whose "
+                "values were alike, ones or zeros, may be missing or shared",
+                names[1] != NULL ? names[1] : names[0]);
+}
+
 static void hint_untied(LsImport *im)
 {
     if (im->nuntied > 0)
@@ -96,26 +135,28 @@ static void hint_optimised(LsImport *im)
                 more(s->nfolded_norms));
     if (im->nblended > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u tensor%s computed by the exporter from parameters that it does not replace ('%s' from %s): the "
+                "%u tensor%s computed by the exporter from parameters that it does not replace (%s): the "
                 "module trains these parameters; the file has the computed tensor beside them or instead of them",
-                im->nblended, im->nblended > 1 ? "s were" : " was", im->folded_name, im->folded_from);
-    else if (im->nfolded > 0)
+                im->nblended, im->nblended > 1 ? "s were" : " was", listed(im, im->blended, im->nblended, "from"));
+    if (im->nfolded > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u parameter%s in the file only as the exporter's folding left them ('%s' from %s): they train as "
+                "%u parameter%s in the file only as the exporter's folding left them (%s): they train as "
                 "in the module only if they were just transposed or reshaped",
-                im->nfolded, im->nfolded > 1 ? "s are" : " is", im->folded_name, im->folded_from);
-    if (e->nlost > 0 && s->nfolded_norms == 0)
+                im->nfolded, im->nfolded > 1 ? "s are" : " is", listed(im, im->folded, im->nfolded, "from"));
+    if (e->nlost > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u parameter%s of the module %s not in the file any more ('%s'%s): the network that is trained "
+                "%u parameter%s of the module %s not in the file any more (%s): the network that is trained "
                 "lacks them, unless an equal parameter replaces them or nothing read them",
-                e->nlost, e->nlost > 1 ? "s" : "", e->nlost > 1 ? "are" : "is", e->lost,
-                more(e->nlost));
+                e->nlost, e->nlost > 1 ? "s" : "", e->nlost > 1 ? "are" : "is", listed(im, e->lost, e->nlost, ""));
     if (e->nretied > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u constant%s of a parameter that is also in the file ('%s' of '%s'%s): it is computed from the "
+                "%u constant%s of a parameter that is also in the file (%s): it is computed from the "
                 "parameter, so that both stay equal",
-                e->nretied, e->nretied > 1 ? "s are copies" : " is a copy", e->retied->name,
-                e->retied->from, more(e->nretied));
+                e->nretied, e->nretied > 1 ? "s are copies" : " is a copy", listed(im, e->retied, e->nretied, "of"));
+    if (e->nunspread > 0)
+        ls_warn(im->cx, LS_NOWHERE, plain_call,
+                "%u parameter%s in the file only as repeated along the batch (%s): the parameter is trained, once",
+                e->nunspread, e->nunspread > 1 ? "s are" : " is", listed(im, e->unspread, e->nunspread, "as"));
 }
 
 static void hint_merged(LsImport *im)
@@ -125,22 +166,20 @@ static void hint_merged(LsImport *im)
         : "PyTorch: torch.onnx.export with dynamo=True, optimize=False, or with dynamo=False, merges nothing";
     if (e->nuntied > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
-                "%u parameter%s been merged with another of the same initial value ('%s' with '%s'%s). Each is "
+                "%u parameter%s been merged with another of the same initial value (%s). Each is "
                 "trained on its own; --tie trains them as one",
-                e->nuntied, e->nuntied > 1 ? "s had" : " had", e->untied->name, e->untied->from,
-                more(e->nuntied));
+                e->nuntied, e->nuntied > 1 ? "s had" : " had", listed(im, e->untied, e->nuntied, "with"));
     if (e->nliteral > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
-                "%u norm%s without parameters read%s the parameters of others ('%s' was '%s'%s): a constant is "
+                "%u norm%s without parameters read%s the parameters of others (%s): a constant is "
                 "read instead",
                 e->nliteral, e->nliteral > 1 ? "s" : "", e->nliteral > 1 ? "" : "s",
-                e->literal->name, e->literal->from, more(e->nliteral));
+                listed(im, e->literal, e->nliteral, "was"));
     if (e->nstatistic > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
-                "%u running statistic%s been merged with other tensors of the same value ('%s' with '%s'%s). Each "
+                "%u running statistic%s been merged with other tensors of the same value (%s). Each "
                 "batch norm has its own statistic again",
-                e->nstatistic, e->nstatistic > 1 ? "s had" : " had", e->statistic->name,
-                e->statistic->from, more(e->nstatistic));
+                e->nstatistic, e->nstatistic > 1 ? "s had" : " had", listed(im, e->statistic, e->nstatistic, "with"));
 }
 
 static void hint_doubtful(LsImport *im)
@@ -174,7 +213,8 @@ static void hint_variances(LsImport *im)
     for (uint32_t k = 0; k < d->nbn; k++)
         follows |= d->bn[k].by <= LS_BN_BY_TRACE && d->bn[k].by != LS_BN_BY_FROZEN;
     if (follows && !im->o->bn_var_asked
-        && strcmp(ls_text(im->m->proto->producer_name), "pytorch") == 0)
+        && (strcmp(ls_text(im->m->proto->producer_name), "pytorch") == 0
+            || strcmp(ls_text(im->m->proto->producer_name), "onnxruntime.transformers") == 0))
         ls_warn(im->cx, LS_NOWHERE, "--bn-var=torch follows PyTorch; --bn-var=onnx says that this is meant",
                 "running variances follow the batch's population variance, as ONNX has it; PyTorch's "
                 "are a little larger (n / (n - 1))");
@@ -243,6 +283,7 @@ void ls_onnx_hints(LsImport *im)
     hint_untrainable(im);
     hint_folded(im);
     hint_made_up(im);
+    hint_rewritten(im);
     hint_untied(im);
     hint_optimised(im);
     hint_merged(im);

@@ -33,7 +33,8 @@ const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f)
 }
 
 const LsOnnxInner ls_onnx_inner[] = {
-    {"ConcatFromSequence", 11, LS_INNER_LIST}, {"Identity", 1, LS_INNER_SAME},
+    {"ConcatFromSequence", 11, LS_INNER_LIST}, {LS_PREVIEW "FlexAttention", 1, LS_INNER_BODY},
+    {"Identity", 1, LS_INNER_SAME},
     {"If", 1, LS_INNER_BODY},                  {"Loop", 1, LS_INNER_BODY},
     {"Optional", 15, LS_INNER_LIST},           {"OptionalGetElement", 15, LS_INNER_LIST},
     {"OptionalHasElement", 15, LS_INNER_LIST}, {"Scan", 8, LS_INNER_BODY},
@@ -44,10 +45,20 @@ const LsOnnxInner ls_onnx_inner[] = {
     {NULL, 0, LS_INNER_SAME},
 };
 
+/* The node's operator, after its domain and a dot in other domains than ONNX's. */
+static bool is_called(const LsOnnxFlat *f, const char *name)
+{
+    const char *domain = ls_onnx_domain(f->proto->domain);
+    size_t length = strlen(domain);
+    if (length > 0 && (strncmp(name, domain, length) != 0 || name[length++] != '.'))
+        return false;
+    return strcmp(name + length, ls_text(f->proto->op_type)) == 0;
+}
+
 static bool is_inner(const LsOnnxFlat *f, LsInnerKind kind)
 {
     for (const LsOnnxInner *r = ls_onnx_inner; r->name != NULL; r++)
-        if (r->kind == kind && f->version >= r->since && ls_flat_is(f, r->name))
+        if (r->kind == kind && f->version >= r->since && is_called(f, r->name))
             return true;
     return false;
 }

@@ -1,6 +1,6 @@
 /* compiler/onnx/onnx_retie.c -- turns a constant that an exporter folded from a remaining parameter back into a node.
  * Trained by itself, the constant would be a second parameter. Models whose output layer is the transposed token table
- * are exported so. */
+ * are exported so: the exporter's notes tell it, or, in files without notes, the values. */
 #include "compiler/onnx/onnx_retie.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ static const Onnx__TensorProto *only_origin(LsEditor *u, const Onnx__TensorProto
     return found;
 }
 
-typedef enum { OTHER, RESHAPED, TRANSPOSED } Form;
+typedef enum { OTHER, RESHAPED, TRANSPOSED, SPREAD } Form;
 
 static Form form_of(LsEditor *u, const Onnx__TensorProto *t, const Onnx__TensorProto *of)
 {
@@ -70,25 +70,30 @@ static void add_in_front(LsEditor *u, Onnx__NodeProto *p)
     g->n_node++;
 }
 
-static void compute(LsEditor *u, Onnx__TensorProto *t, const Onnx__TensorProto *of, Form form)
+/* An initializer of integers: the shape of t. */
+static char *shape_of(LsEditor *u, const Onnx__TensorProto *t)
 {
     LsArena *a = u->cx->arena;
-    bool turn = form == TRANSPOSED;
-    Onnx__NodeProto *p = copy_node(u, turn ? "Transpose" : "Reshape", of->name, t->name, turn ? 1 : 2);
-    if (!turn) {                /* attribute: the shape; a transposition of a matrix needs none */
-        Onnx__TensorProto *shape = ls_arena_alloc(a, 1, sizeof *shape);
-        onnx__tensor_proto__init(shape);
-        shape->name = (char *)ls_edit_fresh(u, ls_arena_printf(a, "%s.shape", t->name));
-        shape->has_data_type = true;
-        shape->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
-        shape->n_dims = 1;
-        shape->dims = ls_arena_alloc(a, 1, sizeof *shape->dims);
-        shape->dims[0] = (int64_t)t->n_dims;
-        shape->n_int64_data = t->n_dims;
-        shape->int64_data = t->dims;
-        ls_edit_add_initializer(u, shape);
-        p->input[1] = shape->name;
-    }
+    Onnx__TensorProto *shape = ls_arena_alloc(a, 1, sizeof *shape);
+    onnx__tensor_proto__init(shape);
+    shape->name = (char *)ls_edit_fresh(u, ls_arena_printf(a, "%s.shape", t->name));
+    shape->has_data_type = true;
+    shape->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__INT64;
+    shape->n_dims = 1;
+    shape->dims = ls_arena_alloc(a, 1, sizeof *shape->dims);
+    shape->dims[0] = (int64_t)t->n_dims;
+    shape->n_int64_data = t->n_dims;
+    shape->int64_data = t->dims;
+    ls_edit_add_initializer(u, shape);
+    return shape->name;
+}
+
+static void compute(LsEditor *u, Onnx__TensorProto *t, const Onnx__TensorProto *of, Form form)
+{
+    static const char *const op[] = {[TRANSPOSED] = "Transpose", [RESHAPED] = "Reshape", [SPREAD] = "Expand"};
+    Onnx__NodeProto *p = copy_node(u, op[form], of->name, t->name, form == TRANSPOSED ? 1 : 2);
+    if (form != TRANSPOSED)     /* the transposition of a matrix needs no operand */
+        p->input[1] = shape_of(u, t);
     add_in_front(u, p);
 }
 
@@ -101,18 +106,139 @@ static void drop_initializer(LsEditor *u, const Onnx__TensorProto *t)
     u->g->n_initializer = kept;
 }
 
-void ls_onnx_retie(LsEditor *u)
+static void retie(LsEditor *u, uint32_t id, const Onnx__TensorProto *of, Form form)
+{
+    LsOnnxEdits *e = u->e;
+    Onnx__TensorProto *t = u->real[id];
+    u->real[id] = NULL;
+    drop_initializer(u, t);
+    compute(u, t, of, form);
+    ls_edit_note(u, &e->retied, &e->nretied, &e->cap_retied, t->name, of->name);
+}
+
+/* ---- parameters that were spread over the batch, such as class tokens ---- */
+
+/* All parts along axis 0 are the same. */
+static bool repeats(LsEditor *u, const Onnx__TensorProto *t)
+{
+    const float *v = t->n_dims > 1 && t->dims[0] > 1 ? ls_edit_data(u, t) : NULL;
+    const int64_t part = v != NULL ? ls_edit_count(t) / t->dims[0] : 0;
+    for (int64_t i = 1; v != NULL && i < t->dims[0]; i++)
+        if (memcmp(v, v + i * part, (size_t)part * sizeof *v) != 0)
+            return false;
+    return v != NULL;
+}
+
+static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, const char *name)
+{
+    LsArena *a = u->cx->arena;
+    Onnx__TensorProto *p = ls_arena_alloc(a, 1, sizeof *p);
+    onnx__tensor_proto__init(p);
+    p->name = ls_arena_strdup(a, name);
+    p->n_dims = t->n_dims;
+    p->dims = ls_arena_alloc(a, t->n_dims, sizeof *p->dims);
+    memcpy(p->dims, t->dims, t->n_dims * sizeof *p->dims);
+    p->dims[0] = 1;
+    p->has_data_type = p->has_raw_data = true;
+    p->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
+    p->raw_data = (ProtobufCBinaryData){(size_t)ls_edit_count(p) * sizeof(float), (uint8_t *)ls_edit_data(u, t)};
+    return p;
+}
+
+/* A tensor "expand" that was folded from one parameter alone, and repeats one part along axis 0. */
+static void unspread(LsEditor *u)
 {
     LsOnnxEdits *e = u->e;
     for (uint32_t id = 1; id < u->nid; id++) {
         Onnx__TensorProto *t = u->real[id];
-        const Onnx__TensorProto *of = t != NULL ? only_origin(u, t) : NULL;
-        Form form = of != NULL && of != t ? form_of(u, t, of) : OTHER;
-        if (form == OTHER)
+        const char *from, *list = t != NULL ? ls_onnx_source(u->s, ls_text(t->name))->folded_from : NULL;
+        if (list == NULL || strncmp(t->name, "expand", 6) != 0
+            || ls_source_parameters(u->cx->arena, u->s, list, &from) != 1 || ls_edit_real(u, from) != NULL || !repeats(u, t))
             continue;
+        Onnx__TensorProto *p = first_part(u, t, ls_edit_fresh(u, from));
+        ls_edit_add_initializer(u, p);
         u->real[id] = NULL;
         drop_initializer(u, t);
-        compute(u, t, of, form);
-        ls_edit_note(u, &e->retied, &e->nretied, &e->cap_retied, t->name, of->name);
+        compute(u, t, p, SPREAD);
+        ls_edit_note(u, &e->unspread, &e->nunspread, &e->cap_unspread, p->name, t->name);
     }
+}
+
+/* ---- by values ---- */
+
+enum { ROWS = 1, FACTOR = 2 };  /* read as a table of rows; as the factor of a product */
+
+static int use_of(const Onnx__NodeProto *p, size_t k)
+{
+    const char *op = ls_text(p->op_type);
+    if ((strcmp(op, "Gather") == 0 && k == 0) || (strcmp(op, "EmbedLayerNormalization") == 0 && k == 2))
+        return ROWS;
+    return k == 1 && (strstr(op, "MatMul") != NULL || strstr(op, "Gemm") != NULL) ? FACTOR : 0;
+}
+
+static bool differs_within(LsEditor *u, const Onnx__TensorProto *t)
+{
+    const float *v = ls_edit_data(u, t);
+    const int64_t n = ls_edit_count(t);
+    for (int64_t i = 1; v != NULL && i < n; i++)
+        if (v[i] != v[0])
+            return true;
+    return false;
+}
+
+/* A table and the factor of a product that have the same numbers, not all alike, are one parameter: they come from
+ * different layers, which start at different random numbers. */
+static void retie_by_values(LsEditor *u)
+{
+    int *uses = ls_arena_alloc(u->cx->arena, u->nid, sizeof *uses);
+    for (size_t i = 0; i < u->g->n_node; i++)
+        for (size_t k = 0; k < u->g->node[i]->n_input; k++)
+            uses[ls_names_find(&u->names, ls_text(u->g->node[i]->input[k]))] |= use_of(u->g->node[i], k);
+    for (uint32_t table = 1; table < u->nid; table++) {
+        const Onnx__TensorProto *of = u->real[table];
+        if (of == NULL || of->n_dims != 2 || !(uses[table] & ROWS))
+            continue;
+        for (uint32_t id = 1; id < u->nid; id++) {
+            const bool other = id != table && u->real[id] != NULL && uses[id] == FACTOR && u->real[id]->n_dims == 2;
+            const Form form = other ? form_of(u, u->real[id], of) : OTHER;
+            if (form != OTHER && differs_within(u, of))
+                retie(u, id, of, form);
+        }
+    }
+}
+
+void ls_onnx_hoist_results(LsArena *a, Onnx__GraphProto *g)
+{
+    Onnx__TensorProto **list = ls_arena_alloc(a, g->n_initializer + g->n_node + 1, sizeof *list);
+    size_t n = g->n_initializer, kept = 0;
+    if (n > 0)
+        memcpy(list, g->initializer, n * sizeof *list);
+    for (size_t i = 0; i < g->n_node; i++) {
+        const Onnx__NodeProto *p = g->node[i];
+        const bool constant = strcmp(ls_text(p->op_type), "Constant") == 0 && p->n_output == 1 && p->n_attribute == 1;
+        Onnx__TensorProto *t = constant ? p->attribute[0]->t : NULL;
+        if (t == NULL || !ls_onnx_type_is_float(t->data_type) || !ls_source_result_name(ls_text(p->output[0]))) {
+            g->node[kept++] = g->node[i];
+            continue;
+        }
+        t->name = p->output[0];
+        list[n++] = t;
+    }
+    g->n_node = kept;
+    g->initializer = list;
+    g->n_initializer = n;
+}
+
+void ls_onnx_retie(LsEditor *u)
+{
+    for (uint32_t id = 1; id < u->nid; id++) {
+        const Onnx__TensorProto *t = u->real[id], *of = t != NULL ? only_origin(u, t) : NULL;
+        const Form form = of != NULL && of != t ? form_of(u, t, of) : OTHER;
+        if (form != OTHER)
+            retie(u, id, of, form);
+    }
+    if (u->s->traced)
+        unspread(u);
+    else
+        retie_by_values(u);
 }

@@ -27,6 +27,7 @@ typedef struct Use { const char *op; unsigned operands; int use; } Use;
 
 static const Use table[] = {
     {"BatchNormalization", 0x06, WEIGHT}, {"BatchNormalization", 0x18, STATISTIC},
+    {"CausalConvWithState", 0x06, WEIGHT},
     {"Conv", 0x06, WEIGHT},               {"ConvTranspose", 0x06, WEIGHT},
     {"DeformConv", 0x0a, WEIGHT},         {"Einsum", ALL, WEIGHT},
     {"GRU", 0x0e, WEIGHT},                {"Gather", 0x01, WEIGHT},
@@ -152,18 +153,17 @@ static LsVerdict folded(const Tensor *t, const LsOnnxSource *s)
     /* A copy that is only transposed or reshaped would be computed again from the parameter (onnx_retie.c). */
     uint32_t id = ls_names_find(&t->im->m->names, first);
     n += n == 1 && id != 0 && t->im->m->maker[id] == LS_MADE_INITIALIZER;
-    t->im->nfolded += n == 1;
-    t->im->nblended += n > 1;
-    if (t->im->nfolded + t->im->nblended == 1 || (n > 1 && t->im->nblended == 1)) {
-        t->im->folded_name = t->name;
-        t->im->folded_from = s->folded_from;
+    LsImport *im = t->im;
+    const char *from = ls_source_parameter_list(a, im->m->sources, s->folded_from);
+    if (n > 1) {
+        im->blended = ls_arena_grow(a, im->blended, im->nblended, im->nblended + 1, sizeof *im->blended, &im->cap_blended);
+        im->blended[im->nblended++] = (LsUntied){t->name, from};
+        return verdict(LS_ROLE_TRAINED, ls_arena_printf(a, "computed by the exporter from parameters that it does not "
+                                                           "replace: %s", from));
     }
-    if (n > 1)
-        return verdict(LS_ROLE_TRAINED, ls_arena_printf(a, "computed by the exporter from "
-                                                        "parameters that it does not replace, '%s' "
-                                                        "among them", first));
-    return verdict(LS_ROLE_TRAINED,
-                   ls_arena_printf(a, "computed by the exporter from the parameter '%s'", first));
+    im->folded = ls_arena_grow(a, im->folded, im->nfolded, im->nfolded + 1, sizeof *im->folded, &im->cap_folded);
+    im->folded[im->nfolded++] = (LsUntied){t->name, from};
+    return verdict(LS_ROLE_TRAINED, ls_arena_printf(a, "computed by the exporter from the parameter %s", from));
 }
 
 /* A tensor with a generated name. Single numbers are literals of the program; a tensor in the place
@@ -179,6 +179,8 @@ static LsVerdict made_up(const Tensor *t)
         return verdict(LS_ROLE_TRAINED, "a layer's weight, under a made-up name");
     if (is_mask(t->im, t->proto, t->count))
         return verdict(LS_ROLE_CONSTANT, "a mask, by its values");
+    if (axes > 1 && strstr(t->name, "/Gather_output_") != NULL)
+        return doubtful(LS_ROLE_TRAINED, "rows of a table, as an optimizer looked them up");
     return axes == 1 ? doubtful(LS_ROLE_TRAINED, "a vector under a made-up name")
                      : doubtful(LS_ROLE_CONSTANT, "no layer's weight, under a made-up name");
 }

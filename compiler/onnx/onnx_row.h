@@ -19,6 +19,7 @@ typedef struct LsOnnxNode {     /* a node of the file with its operands resolved
 } LsOnnxNode;
 
 #define LS_MICROSOFT "com.microsoft."
+#define LS_PREVIEW "ai.onnx.preview."
 
 typedef struct LsOnnxOp {
     const char *name;           /* ONNX op_type; in other domains than ai.onnx after the domain and a dot */

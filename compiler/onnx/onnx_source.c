@@ -131,6 +131,15 @@ uint32_t ls_source_parameters(LsArena *a, const LsOnnxSources *s, const char *fo
     return n;
 }
 
+const char *ls_source_parameter_list(LsArena *a, const LsOnnxSources *s, const char *folded_from)
+{
+    const char *list = "";
+    for (const char *name; folded_from != NULL && (name = ls_meta_item(a, &folded_from)) != NULL;)
+        if (is_parameter(a, s, name))
+            list = ls_arena_printf(a, "%s%s'%s'", list, list[0] != '\0' ? ", " : "", name);
+    return list;
+}
+
 static bool ends(const char *s, const char *tail)
 {
     size_t n = strlen(s), m = strlen(tail);
@@ -146,7 +155,7 @@ static bool numbered(const char *s, const char *prefix)
 
 bool ls_source_made_up(const char *name)
 {
-    static const char *const counted[] = {"", "val_", "_val_", "const_", "constant_", "Constant_",
+    static const char *const counted[] = {"", "val_", "_val_", "_v_", "const_", "constant_", "Constant_",
                                           "lifted_tensor_", "c_lifted_tensor_", "_tensor_constant"};
     static const char *const prefix[] = {"onnx::", "const_fold_opt__", "Const__", "const_scalar__"};
     static const char *const tail[] = {"/x:0", "/y:0", "/Const:0", "_cast"};
@@ -162,4 +171,11 @@ bool ls_source_made_up(const char *name)
     const char *out = strstr(name, "_output_");
     return (name[0] == '/' && out != NULL && numbered(out, "_output_"))
         || strstr(name, "/Constant_output_") != NULL;
+}
+
+bool ls_source_result_name(const char *name)
+{
+    const char *out = strstr(name, "_output_");
+    return numbered(name, "_v_")
+        || (name[0] == '/' && out != NULL && numbered(out, "_output_") && strstr(name, "/Constant_") == NULL);
 }

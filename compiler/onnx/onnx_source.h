@@ -40,6 +40,9 @@ const char *ls_source_placeholder(LsArena *a, LsSourceKind kind, const char *nam
 uint32_t ls_source_parameters(LsArena *a, const LsOnnxSources *s, const char *folded_from,
                               const char **first);
 
+/* All of them: 'a.weight', 'b.weight'. */
+const char *ls_source_parameter_list(LsArena *a, const LsOnnxSources *s, const char *folded_from);
+
 /* The last part of a dotted name; a copy in lower case. */
 const char *ls_source_leaf(const char *name);
 const char *ls_source_lower(LsArena *a, const char *s);
@@ -48,5 +51,8 @@ bool ls_source_weight_name(const char *name);
 /* The name comes from an exporter, not from a person: val_7, onnx::MatMul_31, 12,
  * /blocks.0/Constant_output_0. */
 bool ls_source_made_up(const char *name);
+/* The name of a node's result, but for Constant nodes, as the older exporter of PyTorch and programs that rewrite its files
+ * choose it: /blocks.0/Gather_output_0, _v_7. */
+bool ls_source_result_name(const char *name);
 
 #endif

@@ -7,6 +7,7 @@
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_meta.h"
 #include "compiler/onnx/onnx_retie.h"
+#include "compiler/onnx/onnx_scope.h"
 #include "compiler/onnx/onnx_wire.h"
 
 /* Makes operand k of p read a copy of its initializer. */
@@ -215,8 +216,8 @@ static void find_lost(Trace *t, const LsNames *made)
         bool there = ls_names_find(&t->known, name) != 0 || ls_edit_real(u, of->name[id]) != NULL;
         for (uint32_t k = 1; k <= made->n && !there; k++)
             there = strcasecmp(made->name[k], name) == 0;
-        if (!there && u->e->nlost++ == 0)
-            u->e->lost = of->name[id];
+        if (!there)
+            ls_edit_note(u, &u->e->lost, &u->e->nlost, &u->e->cap_lost, of->name[id], NULL);
     }
 }
 
@@ -239,9 +240,10 @@ static void untie_by_trace(LsEditor *u)
 
 /* ---- from the readers, in files without notes ---- */
 
-/* PyTorch's older exporter merges nothing in training form, and merges by Identity nodes in other forms. The newer
- * exporter calls its nodes node_conv2d and the like; its notes may have been stripped. */
-static bool never_merged(const Onnx__ModelProto *m)
+/* PyTorch's older exporter merges nothing in training form, and merges by Identity nodes in other forms; other programs
+ * that rewrite its files merge, too. The newer exporter calls its nodes node_conv2d and the like; its notes may have been
+ * stripped. */
+static bool has_scopes(const Onnx__ModelProto *m)
 {
     for (size_t i = 0; i < m->graph->n_node; i++)
         if (strncmp(ls_text(m->graph->node[i]->name), "node_", 5) == 0)
@@ -256,22 +258,35 @@ static const char *weight_beside(const Onnx__NodeProto *p, size_t k)
     return bias ? ls_text(p->input[1]) : NULL;
 }
 
-static bool mergeable(const Onnx__NodeProto *p, size_t k)
+/* Where the node's name tells its module, factors and terms are checked, too. */
+static bool mergeable(const Onnx__NodeProto *p, size_t k, bool scopes)
 {
+    if (scopes && (is(p, "Add") || is(p, "Mul") || is(p, "PRelu")))
+        return true;
     return (is_norm(p) && (k == 1 || k == 2)) || weight_beside(p, k) != NULL;
 }
 
-static void untie_by_value(LsEditor *u)
+/* The parameter's name in the module that the node's name tells; NULL: it is the module's own, or no module is told. */
+static const char *meant_by_scope(LsEditor *u, const Onnx__NodeProto *p, const char *from)
+{
+    const char *module = ls_scope_module(u->cx->arena, ls_text(p->name));
+    if (module == NULL || strchr(from, '.') == NULL || ls_scope_owns(module, from))
+        return NULL;
+    return ls_arena_printf(u->cx->arena, "%s.%s", module, ls_source_leaf(from));
+}
+
+/* scopes: files whose nodes tell their modules, so that only parameters of other modules count as merged. */
+static void untie_by_value(LsEditor *u, bool scopes)
 {
     LsOnnxEdits *e = u->e;
     LsNames seen = {.arena = u->cx->arena}; /* initializer, and the weight beside which it was read */
     LsNames kept = {.arena = u->cx->arena};
     for (size_t i = 0; i < u->g->n_node; i++) {
         Onnx__NodeProto *p = u->g->node[i];
-        for (size_t k = 1; k < p->n_input && k < 3; k++) {
+        for (size_t k = scopes ? 0 : 1; k < p->n_input && k < 3; k++) {
             const char *from = ls_text(p->input[k]), *beside = weight_beside(p, k);
             const Onnx__TensorProto *t = ls_edit_real(u, from);
-            if (t == NULL || !mergeable(p, k) || ls_edit_count(t) < 2)
+            if (t == NULL || !mergeable(p, k, scopes) || (!scopes && ls_edit_count(t) < 2))
                 continue;
             const char *key = ls_arena_printf(u->cx->arena, "%s\n%s", from,
                                               beside != NULL ? beside : "");
@@ -279,9 +294,9 @@ static void untie_by_value(LsEditor *u)
             bool shared = beside != NULL && ls_names_find(&seen, key) != 0;
             ls_names_add(&kept, from);
             ls_names_add(&seen, key);
-            if (again && !shared && uniform(u, t))
-                ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, give_copy(u, p, k, from),
-                             from);
+            const char *name = scopes ? meant_by_scope(u, p, from) : from;
+            if ((again || scopes) && name != NULL && !shared && ls_edit_reads(u, from) > 1 && uniform(u, t))
+                ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, give_copy(u, p, k, name), from);
         }
     }
 }
@@ -334,12 +349,13 @@ const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder da
 {
     LsEditor u = {.cx = cx, .g = m->graph, .s = s, .data = data,
                   .names = {.arena = cx->arena}, .e = ls_arena_alloc(cx->arena, 1, sizeof *u.e)};
+    ls_onnx_hoist_results(cx->arena, m->graph);
     ls_edit_index(&u);
     untie_statistics(&u);
     ls_onnx_retie(&u);
     if (!tie && s->traced)
         untie_by_trace(&u);
-    else if (!tie && !never_merged(m))
-        untie_by_value(&u);
+    else if (!tie)
+        untie_by_value(&u, has_scopes(m));
     return u.e;
 }

@@ -1,5 +1,5 @@
 /* compiler/ops/pad.c -- adds (or, negative, removes) elements at both ends of each axis. */
-#include "compiler/ops/row.h"
+#include "compiler/ops/index.h"
 
 static bool pad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
@@ -65,17 +65,43 @@ const LsOp ls_op_pad_grad = {
     .kernel = LS_K_MOVE, .layout = LS_LAY_SAME,
 };
 
-static bool pad_mode(LsOnnxNode *n, LsPadMode *mode)
+/* *wrap: the data are repeated, which no mode of the IR row does. */
+static bool pad_mode(LsOnnxNode *n, LsPadMode *mode, bool *wrap)
 {
     static const char *const name[] = {"constant", "reflect", "edge"};
     const char *said = ls_onnx_string(n, "mode", "constant");
+    *wrap = n->version >= 19 && strcmp(said, "wrap") == 0;
     for (int k = 0; k < 3; k++)
         if (strcmp(said, name[k]) == 0) {
             *mode = (LsPadMode)k;
             return true;
         }
-    return ls_onnx_error(n, strcmp(said, "wrap") == 0 ? LS_E_UNSUPPORTED : LS_E_ATTR,
-                         "constant, reflect and edge are supported", "mode is \"%s\"", said);
+    return *wrap || ls_onnx_error(n, LS_E_ATTR, NULL, "mode is \"%s\"", said);
+}
+
+/* Repeats the data along each axis, by indices that are known. */
+static bool wrapped(LsOnnxNode *n, const LsPadAttr *pad, LsValueId *v)
+{
+    const LsShape x = *ls_shape(n->g, n->in[0]);
+    *v = n->in[0];
+    for (int k = 0; k < x.rank && ls_is(*v); k++) {
+        int64_t most = LS_INDEX_OUTSIDE, length;
+        if (pad->lo[k] == 0 && pad->hi[k] == 0)
+            continue;
+        length = pad->lo[k] < most && pad->hi[k] < most && pad->lo[k] > -most && pad->hi[k] > -most
+            ? pad->lo[k] + x.dim[k] + pad->hi[k] : 0;
+        if (length < 1)
+            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d of length %" PRId64 " is padded by %" PRId64 " and %" PRId64,
+                                 k, x.dim[k], pad->lo[k], pad->hi[k]);
+        if (!ls_index_affords(n, length))
+            return false;
+        int64_t *index = ls_arena_alloc(n->g->arena, (size_t)length, sizeof *index);
+        for (int64_t i = 0; i < length; i++)
+            index[i] = ((i - pad->lo[k]) % x.dim[k] + x.dim[k]) % x.dim[k];
+        *v = ls_append2(n->cx, n->g, LS_OP_GATHER, *v, ls_const_add(n->cx, n->g, LS_I64, &(LsShape){1, {length}}, index),
+                        &(LsAttr){.gather = {.axis = k}});
+    }
+    return ls_is(*v);
 }
 
 /* The axes of `pads`, in its order; their number, negative after an error. */
@@ -91,10 +117,10 @@ static int pad_axes(LsOnnxNode *n, int rank, int axis[])
 
 static bool pad_build(LsOnnxNode *n, LsValueId out[])
 {
-    bool inputs = n->version >= 11;
+    bool inputs = n->version >= 11, wrap;
     LsAttr at = {0};
     if (!ls_onnx_takes(n, inputs ? 2 : 1, n->version >= 18 ? 4 : inputs ? 3 : 1)
-        || !pad_mode(n, &at.pad.mode))
+        || !pad_mode(n, &at.pad.mode, &wrap))
         return false;
     int axis[LS_MAX_RANK], rank = ls_shape(n->g, n->in[0])->rank, naxes = pad_axes(n, rank, axis);
     int64_t pads[2 * LS_MAX_RANK];
@@ -115,6 +141,8 @@ static bool pad_build(LsOnnxNode *n, LsValueId out[])
         at.pad.value = ls_onnx_float(n, "value", 0);
     else if (ls_onnx_const_reals(n, 2, 1, &at.pad.value) == -2)
         return false;
+    if (wrap && !none)
+        return wrapped(n, &at.pad, &out[0]);
     out[0] = none ? n->in[0] : ls_append1(n->cx, n->g, LS_OP_PAD, n->in[0], &at);
     return ls_is(out[0]);
 }

@@ -1,4 +1,5 @@
 /* compiler/ops/pool.c -- max and average pooling (see net.def), ONNX MaxPool and AveragePool. */
+#include "compiler/ops/pool_index.h"
 #include "compiler/ops/window.h"
 
 /* Shape of s with the spatial sizes of attr.window.x_dim. */
@@ -123,15 +124,28 @@ static bool read_pool(LsOnnxNode *n, LsAttr *at)
         && ls_window_auto_pad(n, x->dim + 2, &at->window);
 }
 
-static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
+/* Pools reals, whose window is read: *y and, if asked for, *index. */
+static bool max_pool(LsOnnxNode *n, LsValueId *y, LsValueId *index)
 {
     LsAttr at = {0};
     if (!read_pool(n, &at) || !pool_sizes(n, ls_shape(n->g, n->in[0])->dim + 2, &at.window))
         return false;
-    if (ls_onnx_gives(n, 1))
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
-                             "the second result (Indices) is not supported");
-    out[0] = ls_append1(n->cx, n->g, LS_OP_MAX_POOL, n->in[0], &at);
+    *y = ls_append1(n->cx, n->g, LS_OP_MAX_POOL, n->in[0], &at);
+    if (ls_is(*y) && ls_onnx_gives(n, 1))
+        *index = ls_pool_index(n, *y, &at.window);
+    return ls_is(*y) && (!ls_onnx_gives(n, 1) || ls_is(*index));
+}
+
+/* Integers of 8 bits, which ONNX allows here, are pooled as reals. */
+static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
+{
+    if (n->nin < 1 || !ls_is(n->in[0]) || ls_type(n->g, n->in[0]) != LS_I32)
+        return max_pool(n, &out[0], &out[1]);
+    LsOnnxNode real = *n;
+    real.in = &(LsValueId){ls_append1(n->cx, n->g, LS_OP_CAST, n->in[0], &(LsAttr){.cast = LS_REAL}).i};
+    if (!ls_is(real.in[0]) || !max_pool(&real, &out[0], &out[1]))
+        return false;
+    out[0] = ls_append1(n->cx, n->g, LS_OP_CAST, out[0], &(LsAttr){.cast = LS_I32});
     return ls_is(out[0]);
 }
 

@@ -60,6 +60,12 @@ const LsOp ls_op_reduce_sum_square = {
     .eval = reduce_sum_square_eval, .eval_int = reduce_sum_square_eval_int,
 };
 
+/* 0 if all elements are finite, else NaN: an infinity minus itself is NaN. */
+const LsOp ls_op_reduce_finite = {
+    .name = "reduce_finite", .min_in = 1, .max_in = 1, .nout = 1, .infer = reduce_infer,
+    .kernel = LS_K_REDUCE, .expr = "%0 - %0", .combine = LS_SUM,
+};
+
 /* dy goes to the elements that equal the result, in equal shares. */
 static void reduce_extreme_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                                 const bool want[], LsValueId dx[])

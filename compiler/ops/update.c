@@ -46,7 +46,7 @@ const LsOp ls_op_accumulate = {
     .infer = ls_infer_like0, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_running_stat = {
-    .name = "running_stat", .min_in = 2, .max_in = 2, .once = true, .writes = 1, .infer = no_result,
+    .name = "running_stat", .min_in = 2, .max_in = 4, .once = true, .writes = 1 | 4, .infer = no_result,
     .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_clip_factor = {
@@ -56,4 +56,12 @@ const LsOp ls_op_clip_factor = {
 const LsOp ls_op_mean_factor = {
     .name = "mean_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = scalar_infer,
     .kernel = LS_K_MAP, .expr = "(%0 != 0 ? 1 / %0 : LS_R(1))",
+};
+const LsOp ls_op_loss_scale = {
+    .name = "loss_scale", .min_in = 4, .max_in = 4, .once = true, .writes = 2 | 4 | 8, .infer = no_result,
+    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_ROW,
+};
+const LsOp ls_op_step_factor = {
+    .name = "step_factor", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
+    .kernel = LS_K_MAP, .expr = "(%0 == 0 ? %1 : LS_R(-1))",
 };

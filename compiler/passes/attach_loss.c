@@ -6,6 +6,9 @@
 #include "compiler/fold/append.h"
 #include "compiler/passes/loss_term.h"
 #include "compiler/passes/passes.h"
+#include "compiler/passes/sample_axis.h"
+
+#include <inttypes.h>
 
 #include <string.h>
 
@@ -113,8 +116,31 @@ static const char *target_name(LsCtx *cx, const LsGraph *g, const LsLossTerm *te
     return several == 1 ? name : ls_arena_printf(cx->arena, "%s.%s", name, g->value[term[k].y[0].i].name);
 }
 
-/* Where inputs and target have no common axis of samples, they are one sample together: data cannot be shuffled or
- * cut along the first axis. */
+/* Where the first axis of the inputs holds no samples (the steps of a sequence, the nodes of a graph), all inputs together
+ * are one sample: data cannot be shuffled or cut along that axis. */
+static void check_samples(LsCtx *cx, LsGraph *g, const LsLossTerm *term, uint32_t n)
+{
+    enum { EACH = sizeof term->y / sizeof *term->y };
+    LsValueId *y = ls_arena_alloc(cx->arena, n, EACH * sizeof *y);
+    uint32_t ny = 0;
+    for (uint32_t k = 0; k < n; k++)
+        for (int j = 0; j < ls_loss_reads(term[k].part.kind); j++)
+            y[ny++] = term[k].y[j];
+    if (g->batch < 2)
+        return;
+    const LsNoSamples found = ls_find_no_samples(cx, g, y, ny);
+    if (found.at.i == 0)
+        return;
+    ls_warn(cx, ls_where(g, found.at), "export the model with samples along the first axis of every input and output "
+            "(PyTorch: batch_first=True)",
+            "%s the first axis of input '%s', whose %" PRId64 " elements are therefore no samples: data files must hold whole "
+            "blocks of %s, and a batch is one block",
+            found.mixed ? "this mixes the elements along" : "the results from here on do not have",
+            g->value[g->input[0].i].name, g->batch, ls_dims(g, g->input[0]));
+    g->batch = 1;
+}
+
+/* Likewise where inputs and target have no common axis of samples. */
 static void find_samples(LsCtx *cx, LsGraph *g, const LsShape *target)
 {
     if (target->rank == 0 || target->dim[0] % g->batch == 0)
@@ -200,6 +226,7 @@ static bool add_terms(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, const
     for (uint32_t k = 0; k < n; k++)
         if (!find_outputs(cx, g, &term[k]))
             return false;
+    check_samples(cx, g, term, n);
     for (uint32_t k = 0; k < n; k++)            /* all, as they decide what a sample is */
         if (!add_target(cx, g, term, n, k, o))
             return false;

@@ -5,7 +5,7 @@
  * ends right after its use; keeps everything else. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
-#include "compiler/passes/passes.h"
+#include "compiler/passes/loss_scale.h"
 
 #include <string.h>
 
@@ -56,19 +56,37 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     return u;
 }
 
-/* min(1, c / norm) over all gradients together, as a scalar. */
-static LsValueId clip_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u)
+/* Sums over all elements of all gradients. */
+typedef struct Sums {
+    LsValueId finite;           /* 0 if all are finite, else NaN; none without a loss scale */
+    LsValueId squares;          /* none without clipping by norm */
+} Sums;
+
+static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId sum, LsValueId v)
 {
-    LsValueId sum = {0};
+    return ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, v, NULL) : v;
+}
+
+/* unscale: 1 / loss scale; none: 1. */
+static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u, LsValueId unscale)
+{
+    Sums s = {{0}, {0}};
     for (uint32_t i = 0; i < g->ngrad; i++) {
-        update_origin(g, g->grad[i].param, grad[i]);
-        LsAttr all = {.reduce = {(1u << ls_shape(g, grad[i])->rank) - 1, true}};
-        LsValueId sq = all.reduce.axes == 0
-                           ? ls_append2(cx, g, LS_OP_MUL, grad[i], grad[i], NULL)
-                           : ls_append1(cx, g, LS_OP_REDUCE_SUM_SQUARE, grad[i], &all);
-        sq = ls_reshape(cx, g, sq, &(LsShape){0});
-        sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, sq, NULL) : sq;
+        LsValueId v = grad[i];
+        update_origin(g, g->grad[i].param, v);
+        if (ls_is(unscale)) {
+            v = ls_append2(cx, g, LS_OP_MUL, v, unscale, NULL);
+            s.finite = plus(cx, g, s.finite, ls_all_axes(cx, g, LS_OP_REDUCE_FINITE, v));
+        }
+        if (u->o->clip_norm > 0)
+            s.squares = plus(cx, g, s.squares, ls_all_axes(cx, g, LS_OP_REDUCE_SUM_SQUARE, v));
     }
+    return s;
+}
+
+/* min(1, c / norm) over all gradients together, as a scalar. */
+static LsValueId clip_factor(LsCtx *cx, LsGraph *g, LsValueId sum, const Update *u)
+{
     const LsAttr at = {.scalar = {.a = u->o->clip_norm}};
     if (!ls_is(u->mean))
         return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
@@ -93,6 +111,7 @@ static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, Ls
                             .nesterov = o->nesterov,
                             .decoupled = o->kind == LS_ADAMW,
                             .clip = o->clip_value,
+                            .skips = ls_is(g->scaling.scale),
                             .scale = u->part.update.scale,
                             .by_samples = u->part.update.by_samples}};
     if (o->kind == LS_SGD) {
@@ -157,10 +176,40 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
                 o->accumulate);
 }
 
+/* The gradients that the updates read: with `apart`, the accumulated sums, which are then made before the updates. */
+static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad, LsValueId *acc)
+{
+    for (uint32_t i = 0; i < g->ngrad; i++) {
+        grad[i] = g->grad[i].grad;
+        update_origin(g, g->grad[i].param, grad[i]);
+        if (u->sums)
+            acc[i] = moment(cx, g, g->grad[i].param, "grad");
+        if (u->sums && apart) {
+            const LsValueId in[] = {grad[i], acc[i], u->weight};
+            grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u->weight), in, &u->part);
+            acc[i] = (LsValueId){0};
+        }
+    }
+}
+
+/* Sets the factor of all gradients: it needs all of them. */
+static void find_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, Update *u)
+{
+    const LsValueId unscale = ls_is(g->scaling.scale) ? ls_scaling_inverse(cx, g) : (LsValueId){0};
+    const Sums all = sum_up(cx, g, grad, u, unscale);
+    if (u->o->clip_norm > 0)
+        u->factor = clip_factor(cx, g, all.squares, u);
+    if (ls_is(unscale)) {
+        u->factor = ls_is(u->factor) ? ls_append2(cx, g, LS_OP_MUL, unscale, u->factor, NULL) : unscale;
+        u->factor = ls_append2(cx, g, LS_OP_STEP_FACTOR, all.finite, u->factor, NULL);
+    }
+}
+
 bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
-    uint32_t first = g->nnode;
-    if (o->kind == LS_OPT_NONE || g->ngrad == 0)
+    const uint32_t first = g->nnode;
+    const bool scaled = ls_is(g->scaling.scale);
+    if ((o->kind == LS_OPT_NONE && !scaled) || g->ngrad == 0)
         return true;
     if (o->accumulate > 1 && g->loss_over == LS_OVER_MIXED)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
@@ -170,23 +219,15 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     Update u = start(cx, g, o);
     LsValueId *grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *grad);
     LsValueId *acc = ls_arena_alloc(cx->arena, g->ngrad, sizeof *acc);
-    for (uint32_t i = 0; i < g->ngrad; i++) {
-        grad[i] = g->grad[i].grad;
-        update_origin(g, g->grad[i].param, grad[i]);
-        if (u.sums)
-            acc[i] = moment(cx, g, g->grad[i].param, "grad");
-        if (u.sums && o->clip_norm > 0) {       /* the norm of the accumulated sum */
-            const LsValueId in[] = {grad[i], acc[i], u.weight};
-            grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u.weight), in, &u.part);
-            acc[i] = (LsValueId){0};
-        }
-    }
-    if (o->clip_norm > 0)
-        u.factor = clip_factor(cx, g, grad, &u);
-    for (uint32_t i = 0; i < g->ngrad; i++) {
+    accumulate(cx, g, &u, o->clip_norm > 0 || scaled, grad, acc);
+    if (o->clip_norm > 0 || scaled)
+        find_factor(cx, g, grad, &u);
+    for (uint32_t i = 0; i < g->ngrad && o->kind != LS_OPT_NONE; i++) {
         update_origin(g, g->grad[i].param, g->grad[i].grad);
         append_update(cx, g, g->grad[i].param, grad[i], acc[i], &u);
     }
+    if (scaled)
+        ls_scaling_move(cx, g, &o->scale, u.factor, u.sums);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     move_updates(cx, g, first);
     return true;

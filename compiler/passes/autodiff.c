@@ -188,7 +188,7 @@ bool ls_autodiff(LsCtx *cx, LsGraph *g)
         return false;
     if (d.moves[g->loss.i]) {
         ls_graph_origin(g, (LsOrigin){LS_BACKWARD, g->value[g->loss.i].def, 0, "loss"});
-        d.grad[g->loss.i] = ls_const_real(cx, g, 1);
+        d.grad[g->loss.i] = ls_is(g->scaling.scale) ? g->scaling.scale : ls_const_real(cx, g, 1);
         for (uint32_t i = d.nnode; i-- > 1;)
             if (on_path(&d, i))
                 differentiate(&d, (LsNodeId){i});

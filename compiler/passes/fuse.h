@@ -113,6 +113,7 @@ typedef struct LsComputed {
     int first;                  /* first operand of the body, or of the product; these follow all
                                  * operands of the operator */
     const LsGemmAttr *product;  /* NULL: the fields below describe it */
+    LsType rounds;              /* of the product: as LsNode.rounds */
     int axis;                   /* of the body's space: the channels, which are contiguous */
     const LsFused *body;
     double times;               /* computations of each element */

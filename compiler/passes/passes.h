@@ -38,6 +38,10 @@ int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label, g->loss_over */
 
 /* ---- training ---- */
+/* What --loss-scale says: the scale at the start, and how it moves. */
+typedef struct LsLossScale { bool on; double start; LsScaleAttr rule; } LsLossScale;
+/* Sets g->scaling, if it is on: before ls_autodiff. (compiler/passes/loss_scale.c) */
+void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 
 typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
@@ -49,13 +53,23 @@ typedef struct LsOptimizerOptions {
     int accumulate;                 /* micro-steps per update; 0, 1: none */
     bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms'
                                      * scales */
+    LsLossScale scale;
 } LsOptimizerOptions;
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate and
- * step number are run-time scalars (runtime/ls_program.h), not values of the graph. */
+ * step number are run-time scalars (runtime/ls_program.h), not values of the graph. With g->scaling all updates wait
+ * for all gradients. */
 bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);
+/* What --precision says. (compiler/passes/mixed_precision.c) */
+typedef struct LsPrecision {
+    LsType compute;             /* LS_BF16, LS_F16; LS_REAL: nothing is rounded */
+    const char *const *wide; int nwide;     /* globs over names of nodes and values that stay f32 */
+    bool copies;                /* for tests: only pointwise kernels and views read and write 16 bits; all others get
+                                 * copies in f32 */
+} LsPrecision;
+bool ls_precision(LsCtx *, LsGraph *, const LsPrecision *);     /* before ls_fuse */
 bool ls_residual(LsCtx *, LsGraph *);       /* fuses sums of gradients into a norm's kernel */
 bool ls_fuse(LsCtx *, LsGraph *);           /* MAP and REDUCE nodes -> FUSED nodes */
 bool ls_split(LsCtx *, LsGraph *);          /* FUSED nodes store slices of their results

@@ -7,6 +7,9 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "runtime/ls_half.h"         /* takes memcpy and integers from the headers above */
+
+
 enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
 
 static char *get(int64_t bytes, const char *what, LsError *e)
@@ -45,6 +48,9 @@ static void init_state(LsMemory *m)
         }
         ls_memory_store(m, s->t.at, n * p->real_bytes);
     }
+    const float start = (float)p->scaling.start;
+    if (ls_has_scaling(p))
+        ls_memory_write(m, p->scaling.scale, p->real_bytes == 8 ? (const void *)&p->scaling.start : &start, p->real_bytes);
 }
 
 /* Allocates a view for the largest tensor that is ever read, so that none is allocated later. */
@@ -180,4 +186,15 @@ double ls_real_at(const void *at, int real_bytes)
     if (real_bytes == 8)
         return memcpy(&d, at, 8), d;
     return memcpy(&f, at, 4), (double)f;
+}
+
+double ls_element_at(LsDataType type, const void *at, int real_bytes)
+{
+    ls_bf16 brain;
+    ls_f16 half;
+    if (type == LS_DT_BF16)
+        return memcpy(&brain, at, 2), (double)ls_from_bf16(brain);
+    if (type == LS_DT_F16)
+        return memcpy(&half, at, 2), (double)ls_from_f16(half);
+    return ls_real_at(at, real_bytes);
 }

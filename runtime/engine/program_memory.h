@@ -34,6 +34,11 @@ void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t b
 int64_t ls_memory_total(const LsProgram *p);
 /* Bytes of the batches alone. */
 int64_t ls_memory_input(const LsProgram *p);
+/* The program scales its loss (--loss-scale). */
+static inline bool ls_has_scaling(const LsProgram *p) { return p->scaling.scale.space != LS_AT_NONE; }
 double ls_real_at(const void *at, int real_bytes);
+/* An element of a type of reals, of 16 bits or of real_bytes. */
+double ls_element_at(LsDataType type, const void *at, int real_bytes);
+static inline bool ls_holds_reals(LsDataType t) { return t == LS_DT_REAL || t == LS_DT_BF16 || t == LS_DT_F16; }
 
 #endif

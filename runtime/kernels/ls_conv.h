@@ -22,19 +22,18 @@ LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t 
 
 /* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] transposed, or, for the data
  * gradient, w[cin][kernel][cout] with the phase's taps only. */
-LS_SHARED_FN void ls_conv_panel_rows(const LsConv *d, const real *w, int64_t g, int64_t j,
+LS_SHARED_FN void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_t j,
                                      int64_t k0, int64_t k, real *to)
 {
     int64_t kernel = ls_conv_kernel(d), n = d->cout - j, depth = ls_conv_depth(d);
     if (!d->back) {
-        ls_pack_turned(to, w + (g * d->cout + j) * depth + k0, depth, k, n, 1);
+        ls_pack_turned_of(to, w, (g * d->cout + j) * depth + k0, depth, k, n, 1);
         return;
     }
     while (k > 0) {
         int64_t c = k0 % d->cin, some = ls_least(k, d->cin - c);
-        ls_pack_rows(to,
-                     w + ((g * d->cin + c) * kernel + ls_conv_tap(d, k0 / d->cin)) * d->cout + j,
-                     kernel * d->cout, some, n, 1);
+        ls_pack_rows_of(to, w, ((g * d->cin + c) * kernel + ls_conv_tap(d, k0 / d->cin)) * d->cout + j,
+                        kernel * d->cout, some, n, 1);
         to += some * ls_panel_width(n);
         k0 += some;
         k -= some;
@@ -65,9 +64,9 @@ LS_INLINE int64_t ls_conv_units(const LsConv *d)
            ls_ceil_div(d->cout, ls_conv_cols(d));
 }
 
-/* Writes rows of a block to the places of their positions. */
-LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t n,
-                                  const real *from, int64_t ld, real *y)
+/* Writes rows of a block to the places of their positions, from channel `first` on. */
+LS_SHARED_FN void ls_conv_scatter(const LsConv *d, const LsConvArgs *arg, int64_t p, int64_t m, int64_t n,
+                                  const real *from, int64_t ld, int64_t first)
 {
     const LsAxis *a = d->ax;
     LsPlace at = ls_place(d, p);
@@ -75,7 +74,11 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t
         int64_t to = at.image;
         for (int k = 0; k < 3; k++)
             to = to * a[k].to_dim + a[k].to + a[k].to_step * at.i[k];
-        ls_copy(y + to * d->group * d->cout, from + i * ld, n);
+        to = to * d->group * d->cout + first;
+        if (arg->to == LS_STORED_REAL)
+            ls_copy((real *)arg->y + to, from + i * ld, n);
+        else
+            ls_give(arg->to, arg->y, to, from + i * ld, n);
     }
 }
 
@@ -83,20 +86,20 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, int64_t p, int64_t m, int64_t
 typedef struct LsConvBlock { int64_t g, p, m, j, n, k0, k; } LsConvBlock;
 
 /* Computes one block; `panels`: the panel of column b.j at depth k0; the panel j columns further lies j * `panel_depth`
- * elements further. Where positions are not contiguous in the result, `sums` accumulates. */
+ * elements further. Where positions are not contiguous in the result, or not real, `sums` accumulates. */
 LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBlock b,
                                 const real *panels, int64_t panel_depth, int64_t skip, real *sums)
 {
     _Alignas(64) real rows[LS_L1_ROWS * LS_LDA];
     int64_t in = d->group * d->cin, out = d->group * d->cout, first = b.g * d->cout + b.j;
     bool begin = b.k0 == 0;
-    bool direct = ls_conv_direct(d) && !ls_crowded(in) && arg->x.compute == NULL;
+    bool direct = ls_conv_direct(d) && !ls_crowded(in) && ls_in_place(arg->x);
     int64_t lda = direct ? in : LS_LDA, ldc = sums == NULL ? out : b.n;
     const real *bias = arg->bias != NULL ? arg->bias + first : ls_no_bias;
     for (int64_t i = 0; i < b.m; i += LS_L1_ROWS) {
         int64_t some = ls_least(LS_L1_ROWS, b.m - i);
-        const real *a = direct ? arg->x.at + (b.p + i) * in + b.g * d->cin + b.k0 : rows;
-        real *c = sums == NULL ? arg->y + (b.p + i) * out + first : sums + i * b.n;
+        const real *a = direct ? ls_reals(arg->x) + (b.p + i) * in + b.g * d->cin + b.k0 : rows;
+        real *c = sums == NULL ? (real *)arg->y + (b.p + i) * out + first : sums + i * b.n;
         if (!direct)
             ls_gather(d, arg->x, b.g, b.p + i, some, b.k0, b.k0 + b.k, rows, LS_LDA);
         for (int64_t j = 0; j < b.n; j += LS_NR) {
@@ -120,14 +123,14 @@ LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
     b.m = ls_least(LS_MC, positions - b.p);
     b.n = ls_least(cols, d->cout - b.j);
     const real *panels = ls_conv_panel(d, arg->packed, b.g, b.j);
-    real *sums = ls_conv_dense(d) ? NULL : room;
+    real *sums = ls_conv_dense(d) && arg->to == LS_STORED_REAL ? NULL : room;
     int64_t blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
     for (int64_t i = 0; i < blocks; i++, b.k0 += b.k) {
         b.k = depth * (i + 1) / blocks - b.k0;
         ls_conv_block(d, arg, b, panels, depth, b.k0, sums);
     }
     if (sums != NULL)
-        ls_conv_scatter(d, b.p, b.m, b.n, sums, b.n, arg->y + b.g * d->cout + b.j);
+        ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
 }
 
 /* Few positions and many weights: each unit packs its own weights, block by block, so that weights
@@ -156,7 +159,7 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
                      .j = unit / row_blocks % col_blocks * cols};
     b.m = ls_least(LS_FEW_ROWS, positions - b.p);
     b.n = ls_least(cols, d->cout - b.j);
-    real *sums = ls_conv_dense(d) ? NULL : room;
+    real *sums = ls_conv_dense(d) && arg->to == LS_STORED_REAL ? NULL : room;
     int64_t blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
     for (int64_t i = 0; i < blocks; i++, b.k0 += b.k) {
         b.k = depth * (i + 1) / blocks - b.k0;
@@ -165,7 +168,7 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
         ls_conv_block(d, arg, b, panels, b.k, 0, sums);
     }
     if (sums != NULL)
-        ls_conv_scatter(d, b.p, b.m, b.n, sums, b.n, arg->y + b.g * d->cout + b.j);
+        ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
 }
 
 /* ---- weight gradient ---- */
@@ -178,7 +181,7 @@ LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 }
 
 /* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
-LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, LsSource x, real *dw,
+LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw,
                                   int64_t unit)
 {
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
@@ -195,7 +198,10 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, const real *dy, LsSource x, r
     real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
         int64_t k = ls_least(LS_DW_DEPTH, end - p);
-        ls_tile_turned(tiles, dy + p * out + g * d->cout + i0, out, k, m);
+        if (ls_in_place(dy))
+            ls_tile_turned(tiles, ls_reals(dy) + p * out + g * d->cout + i0, out, k, m);
+        else
+            ls_tile_computed(tiles, dy, p, g * d->cout + i0, k, m);
         for (int64_t j = 0; j < n; j += LS_NR) {
             int64_t wide = ls_least(n - j, LS_NR);
             ls_gather(d, x, g, p, k, j0 + j, j0 + j + wide, rows, LS_NR);

@@ -29,9 +29,11 @@ typedef struct LsConv {
 } LsConv;
 
 typedef struct LsConvArgs {             /* arguments of a convolution or a data gradient */
-    LsSource x;
-    const real *w, *bias;               /* weights, NULL or one per result channel */
-    real *y, *packed;                   /* result, workspace */
+    LsSource x, w;                      /* w: memory */
+    const real *bias;                   /* NULL or one per result channel */
+    void *y;                            /* result, and how its elements are stored */
+    LsStored to;
+    real *packed;                       /* workspace */
 } LsConvArgs;
 
 enum {
@@ -123,8 +125,7 @@ LS_SHARED_FN void ls_gather_computed(const LsAxis *a, LsSource x, int64_t place,
         if (i < lo || i >= hi)
             ls_zero(to + i * ld, len);
     if (lo < hi)
-        x.compute(x.arg, place + s2 + lo * a->from_step, a->from_step, hi - lo, c, len,
-                  to + lo * ld, ld);
+        ls_source_rows(x, place + s2 + lo * a->from_step, a->from_step, hi - lo, c, len, to + lo * ld, ld);
 }
 
 /* `len` elements from element `lo` of run (t0, t1, t2) of positions p..p+n; c0: first channel of
@@ -144,13 +145,13 @@ LS_INLINE void ls_gather_tap(const LsConv *d, LsSource x, int64_t c0, int64_t p,
         if (s0 < 0 || s0 >= a[0].from_dim || s1 < 0 || s1 >= a[1].from_dim) {
             for (int64_t i = 0; i < some; i++, to += ld)
                 ls_zero(to, len);
-        } else if (x.compute != NULL) {
+        } else if (!ls_in_place(x)) {
             int64_t place = ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * a[2].from_dim;
             ls_gather_computed(&a[2], x, place, (e - lo) / channels, some, c0 + lo, len, to, ld);
             to += some * ld;
         } else {
             const real *from =
-                x.at + c0 + ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
+                ls_reals(x) + c0 + ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line;
             for (int64_t i = 0; i < some; i++, to += ld, e += step)
                 if (e < 0 || e + len > line)
                     ls_gather_run(to, from, e, len, line);

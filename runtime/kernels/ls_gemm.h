@@ -30,10 +30,62 @@ typedef void LsCompute(void *const arg[], int64_t place, int64_t step, int64_t c
 /* The source of an operand's elements, a row of channels at each place: memory, or, if `compute` is
  * set, other operands of the kernel. */
 typedef struct LsSource {
-    const real *at;
+    const void *at;
     LsCompute *compute;
     void *const *arg;
+    LsStored type;              /* of the elements at `at` ... */
+    LsStored round;             /* ... which are rounded to this type as they are read ... */
+    int64_t row;                /* ... and their number at a place, unless they are read in place */
 } LsSource;
+
+/* The elements are reals that are read as they are, in memory; where they lie. */
+LS_INLINE bool ls_is_plain(LsSource s) { return s.type == LS_STORED_REAL && s.round == LS_STORED_REAL; }
+LS_INLINE bool ls_in_place(LsSource s) { return s.compute == NULL && ls_is_plain(s); }
+LS_INLINE const real *ls_reals(LsSource s) { return s.at; }
+
+/* to[i] = element at + i of memory of any type. */
+LS_INLINE void ls_take(LsSource s, int64_t at, real *restrict to, int64_t n)
+{
+    const real *const from = ls_reals(s) + at;
+    if (s.type != LS_STORED_REAL)
+        ls_widen(s.type, to, (const ls_bf16 *)s.at + at, n);
+    else if (s.round == LS_STORED_BF16)
+        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+            to[i] = ls_round_brain(from[i]);
+    else if (s.round == LS_STORED_F16)
+        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+            to[i] = ls_round_half(from[i]);
+    else
+        memcpy(to, from, (size_t)n * sizeof(real));
+}
+
+/* Elements of a source that is not in place, as LsCompute. */
+LS_SHARED_FN void ls_source_rows(LsSource s, int64_t place, int64_t step, int64_t count, int64_t c, int64_t n, real *to,
+                                 int64_t ld)
+{
+    if (s.compute != NULL) {
+        s.compute(s.arg, place, step, count, c, n, to, ld);
+        return;
+    }
+    for (int64_t q = 0; q < count; q++, to += ld)
+        ls_take(s, (place + q * step) * s.row + c, to, n);
+}
+
+/* Element i from the start, and a vector of elements, of memory of any type. */
+LS_INLINE real ls_source_at(LsSource s, int64_t i)
+{
+    real v;
+    ls_take(s, i, &v, 1);
+    return v;
+}
+LS_INLINE ls_vec ls_source_load(LsSource s, int64_t i)
+{
+    real v[LS_V];
+    if (ls_is_plain(s))
+        return ls_load(ls_reals(s) + i);
+    ls_take(s, i, v, LS_V);
+    return ls_load(v);
+}
 
 /* ---- prefetch ---- */
 
@@ -348,6 +400,53 @@ LS_SHARED_FN void ls_pack_turned(real *restrict to, const real *restrict b, int6
             to[i * width + j] = scale * b[j * ldb + i];
         if (n < width)
             ls_zero(to + i * width + n, width - n);
+    }
+}
+
+/* ls_pack_rows and ls_pack_turned from element `at` of memory of any type. */
+LS_SHARED_FN void ls_pack_rows_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k, int64_t n,
+                                  real scale)
+{
+    if (ls_is_plain(b)) {
+        ls_pack_rows(to, ls_reals(b) + at, ldb, k, n, scale);
+        return;
+    }
+    real row[LS_NR];
+    for (int64_t i = 0; i < k; i++, to += ls_panel_width(n)) {
+        ls_take(b, at + i * ldb, row, ls_least(n, ls_panel_width(n)));
+        ls_pack_rows(to, row, 0, 1, n, scale);
+    }
+}
+LS_SHARED_FN void ls_pack_turned_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k, int64_t n,
+                                    real scale)
+{
+    enum { SOME = 4 * LS_LINE };
+    _Alignas(64) real rows[LS_NR * SOME];
+    if (ls_is_plain(b)) {
+        ls_pack_turned(to, ls_reals(b) + at, ldb, k, n, scale);
+        return;
+    }
+    for (int64_t i = 0; i < k; i += SOME) {
+        int64_t some = ls_least(SOME, k - i);
+        for (int64_t j = 0; j < ls_least(n, LS_NR); j++)
+            ls_take(b, at + j * ldb + i, rows + j * SOME, some);
+        ls_pack_turned(to + i * ls_panel_width(n), rows, SOME, some, n, scale);
+    }
+}
+
+/* The tiles of ls_tile_turned from rows place .. place + k, channels c .. c + m, of a source that is not in place. */
+LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place, int64_t c,
+                                   int64_t k, int64_t m)
+{
+    enum { SOME = 16, LD = LS_DW_ROWS + LS_TILE_LD };
+    _Alignas(64) real rows[SOME * LD];
+    for (int64_t q = 0; q < k; q += SOME) {
+        int64_t some = ls_least(SOME, k - q);
+        ls_source_rows(a, place + q, 1, some, c, m, rows, LD);
+        for (int64_t i = 0; i < m; i += LS_MR)
+            for (int64_t r = 0; r < some; r++)
+                ls_copy(to + (i / LS_MR * k + q + r) * LS_TILE_LD, rows + r * LD + i,
+                        ls_least(LS_MR, m - i));
     }
 }
 

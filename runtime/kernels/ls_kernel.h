@@ -14,6 +14,16 @@
 #define LS_FN static inline
 #include "runtime/kernels/ls_math.h"
 
+/* LS_INLINE heads functions that are inlined, LS_SHARED_FN functions that never are. Programs that are not optimised
+ * inline nothing: their functions are compiled once each, if they are called, and the compiler takes half the time. */
+#ifdef __OPTIMIZE__
+#define LS_INLINE static inline __attribute__((always_inline, unused))
+#define LS_SHARED_FN static __attribute__((noinline, unused))
+#else
+#define LS_INLINE static inline __attribute__((unused))
+#define LS_SHARED_FN static inline __attribute__((unused))
+#endif
+
 /* ---- rounding ----
  * Between these two, every operation of a function is rounded by itself: no product is contracted
  * with the sum that reads it, as contraction would depend on the surrounding code. FUSED kernels
@@ -139,8 +149,7 @@ static inline double ls_sum_lanes(const real *lane, int64_t n)
  * Over x[0 .. n): `lanes` running values (a power of two up to 256; both constants where it is
  * called), so that the loop is vectorised; at the end they are combined as a tree, sums in
  * double. */
-#define LS_ROW static inline __attribute__((always_inline))
-LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
+LS_INLINE real ls_row_max(const real *x, int64_t n, int64_t lanes)
 {
     real lane[256];
     int64_t i = 0;
@@ -160,7 +169,7 @@ LS_ROW real ls_row_max(const real *x, int64_t n, int64_t lanes)
 
 /* name(..., n, lanes): sum of `term`, an expression in i. */
 #define LS_ROW_SUM(name, term, ...)                                     \
-    LS_ROW double name(__VA_ARGS__, int64_t n, int64_t lanes)           \
+    LS_INLINE double name(__VA_ARGS__, int64_t n, int64_t lanes)        \
     {                                                                   \
         real lane[256];                                                 \
         for (int64_t l = 0; l < lanes; l++)                             \
@@ -229,6 +238,7 @@ LS_ROW_SUM(ls_row_exp_to, (y[i] = ls_exp(x[i] - shift)), real *y, const real *x,
             for (int64_t r = c < whole_c ? whole_r : 0; r < rows; r++)                           \
                 to[c * ldt + r] = from[r * ldf + c];                                             \
     }
+LS_TRANSPOSE(16)
 LS_TRANSPOSE(32)
 LS_TRANSPOSE(64)
 static inline void ls_transpose8(uint8_t *to, int64_t ldt, const uint8_t *from, int64_t ldf,

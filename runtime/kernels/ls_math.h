@@ -57,9 +57,8 @@ LS_FN int64_t ls_end_inside(int64_t start, int64_t step, int64_t n, int64_t coun
     return start >= n ? 0 : ls_least(count, (n - start + step - 1) / step);
 }
 
-/* ---- bits of a float ---- */
-LS_FN uint32_t ls_bits32(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
-LS_FN float ls_float32(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
+/* ---- bits of a float; 16 bits ---- */
+#include "runtime/ls_half.h"
 LS_FN uint64_t ls_bits64(double x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
 LS_FN double ls_float64(uint64_t u) { double x; memcpy(&x, &u, sizeof x); return x; }
 
@@ -119,12 +118,12 @@ LS_FN real ls_round_half(real x)
     const uint32_t u = ls_bits32(a);
     const float b = ls_float32((u + 0xfffu + (u >> 13 & 1)) & 0xffffe000u);
     const float y = a < 6.10351562e-5f ? tiny : b > 65504.f ? INFINITY : b;
-    return x != x ? x : copysignf(y, x);
+    return x != x ? x + x : copysignf(y, x);
 }
 LS_FN real ls_round_brain(real x)
 {
     const uint32_t u = ls_bits32(x);
-    return x != x ? x : ls_float32((u + 0x7fffu + (u >> 16 & 1)) & 0xffff0000u);
+    return x != x ? x + x : ls_float32((u + 0x7fffu + (u >> 16 & 1)) & 0xffff0000u);
 }
 #endif
 
@@ -323,6 +322,8 @@ LS_FN real ls_softplus(real x)
     return ls_max_real(x, 0) + ls_log1p(ls_exp(-ls_abs_real(x)));
 }
 
+#include "runtime/kernels/ls_sample.h"
+#include "runtime/kernels/ls_scale.h"
 #include "runtime/kernels/ls_trig.h"
 
 /* ---- random numbers ----

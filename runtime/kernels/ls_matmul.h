@@ -26,6 +26,8 @@ typedef struct LsMatmulArgs {
     real *c;                    /* element [i0][j0] of the result */
     int64_t i0, j0;
     int64_t ldc;                /* row distance of c; 0: n */
+    LsStored to;                /* not LS_STORED_REAL: the whole result, in such elements, is `rounded` instead of c */
+    void *rounded;
 } LsMatmulArgs;
 
 /* A consumer of elements at .. end of c, all in one row, called before other elements overwrite
@@ -97,9 +99,9 @@ typedef struct LsBlock { int64_t j, n, k0, k; bool first; } LsBlock;
 
 LS_INLINE int64_t ls_matmul_ldb(const LsMatmul *d) { return d->turn_b ? d->k : d->n; }
 
-LS_INLINE const real *ls_block_at(const LsMatmul *d, const LsBlock *s, const real *b)
+LS_INLINE int64_t ls_block_at(const LsMatmul *d, const LsBlock *s)
 {
-    return d->turn_b ? b + s->j * d->k + s->k0 : b + s->k0 * d->n + s->j;
+    return d->turn_b ? s->j * d->k + s->k0 : s->k0 * d->n + s->j;
 }
 
 /* The panels of ls_block_pack from computed rows. */
@@ -108,7 +110,7 @@ LS_SHARED_FN void ls_block_compute(const LsMatmul *d, const LsBlock *s, LsSource
     for (int64_t j = 0; j < s->n; j += LS_NR) {
         int64_t width = ls_panel_width(s->n - j), n = ls_least(width, s->n - j);
         real *t = to + j * s->k;
-        b.compute(b.arg, s->k0, 1, s->k, s->j + j, n, t, width);
+        ls_source_rows(b, s->k0, 1, s->k, s->j + j, n, t, width);
         for (int64_t i = 0; i < s->k && (n < width || d->alpha != 1); i++, t += width) {
             ls_zero(t + n, width - n);
             for (int64_t q = 0; q < n; q++)
@@ -120,11 +122,12 @@ LS_SHARED_FN void ls_block_compute(const LsMatmul *d, const LsBlock *s, LsSource
 /* Packs a block as panels: the panel of column j lies at to + j * k. */
 LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b, real *restrict to)
 {
-    if (b.compute != NULL) {
+    if (!ls_in_place(b) && !d->turn_b) {
         ls_block_compute(d, s, b, to);
         return;
     }
-    const real *from = ls_block_at(d, s, b.at), scale = d->alpha;
+    const int64_t at = ls_block_at(d, s);
+    const real *from = ls_reals(b) + at, scale = d->alpha;
     int64_t whole = d->turn_b ? 0 : s->n / LS_NR * LS_NR, ldb = ls_matmul_ldb(d);
     for (int64_t i = 0; i < s->k && whole > 0; i++)
         for (int64_t j = 0; j < whole; j += LS_NR) {
@@ -135,16 +138,16 @@ LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b,
         }
     for (int64_t j = whole; j < s->n; j += LS_NR)
         if (d->turn_b)
-            ls_pack_turned(to + j * s->k, from + j * ldb, ldb, s->k, s->n - j, scale);
+            ls_pack_turned_of(to + j * s->k, b, at + j * ldb, ldb, s->k, s->n - j, scale);
         else
             ls_pack_rows(to + j * s->k, from + j, ldb, s->k, s->n - j, scale);
 }
 
 LS_INLINE LsAhead ls_block_ahead(const LsMatmul *d, const LsBlock *s, LsSource b)
 {
-    if (s->n <= 0 || b.compute != NULL)
+    if (s->n <= 0 || !ls_in_place(b))
         return (LsAhead){0};
-    return (LsAhead){.at = ls_block_at(d, s, b.at),
+    return (LsAhead){.at = ls_reals(b) + ls_block_at(d, s),
                      .ld = ls_matmul_ldb(d),
                      .rows = d->turn_b ? s->n : s->k,
                      .lines = ls_ceil_div(d->turn_b ? s->k : s->n, LS_LINE)};
@@ -160,29 +163,13 @@ LS_INLINE const real *ls_rows_at(const LsMatmul *d, int64_t k0, int64_t i, const
     return d->turn_a ? a + k0 * d->m + i : a + i * d->k + k0;
 }
 
-/* The tiles of ls_tile_turned from computed rows place .. place + k, channels c .. c + m. */
-LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place, int64_t c,
-                                   int64_t k, int64_t m)
-{
-    enum { SOME = 16, LD = LS_TURNED + LS_TILE_LD };
-    _Alignas(64) real rows[SOME * LD];
-    for (int64_t q = 0; q < k; q += SOME) {
-        int64_t some = ls_least(SOME, k - q);
-        a.compute(a.arg, place + q, 1, some, c, m, rows, LD);
-        for (int64_t i = 0; i < m; i += LS_MR)
-            for (int64_t r = 0; r < some; r++)
-                ls_copy(to + (i / LS_MR * k + q + r) * LS_TILE_LD, rows + r * LD + i,
-                        ls_least(LS_MR, m - i));
-    }
-}
-
 LS_INLINE LsRows ls_rows_compute(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                                  int64_t m, real *room)
 {
     if (d->turn_a)
         ls_tile_computed(room, a, s->k0, i, s->k, m);
     else
-        a.compute(a.arg, i, 1, m, s->k0, s->k, room, LS_ROWS_LD);
+        ls_source_rows(a, i, 1, m, s->k0, s->k, room, LS_ROWS_LD);
     return (LsRows){.i = i, .m = m, .ready = room, .ld = LS_ROWS_LD, .tiles = d->turn_a};
 }
 
@@ -191,7 +178,7 @@ LS_INLINE LsRows ls_rows_compute(const LsMatmul *d, const LsBlock *s, LsSource a
 LS_INLINE LsRows ls_rows_take(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                               int64_t m, real *room)
 {
-    if (a.compute != NULL)
+    if (!ls_in_place(a))
         return ls_rows_compute(d, s, a, i, m, room);
     int64_t ld = d->turn_a ? d->m : d->k;
     LsRows r = {.i = i, .m = m, .ready = ls_rows_at(d, s->k0, i, a.at), .ld = ld};
@@ -210,7 +197,7 @@ LS_INLINE LsRows ls_rows_take(const LsMatmul *d, const LsBlock *s, LsSource a, i
 LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                                 int64_t m)
 {
-    if (m <= 0 || a.compute != NULL)
+    if (m <= 0 || !ls_in_place(a))
         return (LsAhead){0};
     return (LsAhead){.at = ls_rows_at(d, s->k0, i, a.at),
                      .ld = d->turn_a ? d->m : d->k,
@@ -345,13 +332,34 @@ LS_INLINE LsRectangle ls_units_take(const LsMatmul *d, const LsUnits *u, int64_t
                          ls_least(across * u->cols, d->n - j)};
 }
 
+/* Rows of a result in 16 bits: computed some at a time, so that B is packed again only for so many. */
+LS_SHARED_FN void ls_matmul_rounded_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i, int64_t m, int64_t j,
+                                         int64_t n)
+{
+    enum { ROWS = 5 * LS_TURNED };
+    _Alignas(64) real tile[ROWS * LS_ACROSS];
+    LsMatmulArgs mine = *arg;
+    mine.c = tile;
+    mine.ldc = ls_even_block(n, LS_ACROSS, LS_NR);
+    for (mine.j0 = j; mine.j0 < j + n; mine.j0 += mine.ldc)
+        for (mine.i0 = i; mine.i0 < i + m; mine.i0 += ROWS) {
+            int64_t rows = ls_least(ROWS, i + m - mine.i0), cols = ls_least(mine.ldc, j + n - mine.j0);
+            ls_matmul_part(d, &mine, mine.i0, rows, mine.j0, cols);
+            for (int64_t r = 0; r < rows; r++)
+                ls_give(arg->to, arg->rounded, (mine.i0 + r) * d->n + mine.j0, tile + r * mine.ldc, cols);
+        }
+}
+
 /* Units lo..hi of one matrix. */
 LS_SHARED_FN void ls_matmul_some(const LsMatmul *d, const LsMatmulArgs *arg, int64_t lo, int64_t hi)
 {
     const LsUnits u = ls_matmul_grid(d);
     while (lo < hi) {
         LsRectangle r = ls_units_take(d, &u, &lo, hi);
-        ls_matmul_part(d, arg, r.i, r.m, r.j, r.n);
+        if (arg->to == LS_STORED_REAL)
+            ls_matmul_part(d, arg, r.i, r.m, r.j, r.n);
+        else
+            ls_matmul_rounded_part(d, arg, r.i, r.m, r.j, r.n);
     }
 }
 

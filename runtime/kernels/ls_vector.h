@@ -38,13 +38,61 @@ _Static_assert(LS_VEC_BYTES <= LS_VEC_BYTES_MOST, "workspaces have room for a ve
 
 typedef real ls_vec __attribute__((vector_size(LS_VEC_BYTES), aligned(sizeof(real)), may_alias));
 
-#define LS_INLINE static inline __attribute__((always_inline, unused))
-#define LS_SHARED_FN static __attribute__((noinline, unused))
-
 LS_INLINE ls_vec ls_load(const real *p) { return *(const ls_vec *)p; }
 LS_INLINE void ls_store(real *p, ls_vec v) { *(ls_vec *)p = v; }
 LS_INLINE ls_vec ls_splat(real x) { return x - (ls_vec){0}; }
 LS_INLINE int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+/* ---- elements stored in 16 bits ---- */
+#ifndef LS_F64
+typedef uint16_t ls_vec_16 __attribute__((vector_size(LS_VEC_BYTES / 2), aligned(2), may_alias));
+typedef uint32_t ls_vec_32 __attribute__((vector_size(LS_VEC_BYTES)));
+#endif
+
+/* to[i] = from[i], widened. */
+LS_INLINE void ls_widen(LsStored type, real *restrict to, const void *restrict from, int64_t n)
+{
+    const ls_bf16 *const brain = from;
+    const ls_f16 *const half = from;
+    int64_t i = 0;
+    if (type == LS_STORED_F16) {
+        LS_INDEPENDENT for (; i < n; i++)
+            to[i] = ls_from_f16(half[i]);
+        return;
+    }
+#ifndef LS_F64
+    for (; i + LS_V <= n; i += LS_V)
+        ls_store(to + i, (ls_vec)(__builtin_convertvector(*(const ls_vec_16 *)(brain + i), ls_vec_32) << 16));
+#endif
+    for (; i < n; i++)
+        to[i] = ls_from_bf16(brain[i]);
+}
+
+/* to[at + i] = from[i], rounded to the numbers of the type. */
+LS_INLINE void ls_give(LsStored type, void *to, int64_t at, const real *restrict from, int64_t n)
+{
+    ls_bf16 *const brain = (ls_bf16 *)to + at;
+    ls_f16 *const half = (ls_f16 *)to + at;
+    if (type == LS_STORED_REAL)
+        memcpy((real *)to + at, from, (size_t)n * sizeof(real));
+    else if (type == LS_STORED_BF16)
+        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+            brain[i] = ls_to_bf16((float)ls_round_brain(from[i]));
+    else
+        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+            half[i] = ls_to_f16((float)ls_round_half(from[i]));
+}
+
+LS_INLINE void ls_give_vector(LsStored type, void *to, int64_t at, ls_vec v)
+{
+    real each[LS_V];
+    if (type == LS_STORED_REAL) {
+        ls_store((real *)to + at, v);
+        return;
+    }
+    ls_store(each, v);
+    ls_give(type, to, at, each, LS_V);
+}
 
 /* Copies n elements. Runs are often a few vectors long, so the loops are written in a form that
  * compilers do not turn into a call of memcpy. */

@@ -59,13 +59,13 @@ LS_INLINE void ls_wino_result(ls_vec o[4], const ls_vec m[6])
 LS_INLINE int64_t ls_wino_blocks(const LsConv *d) { return d->cout / LS_V; }
 
 /* Transforms nine vectors g, `step` apart in the order of the phase's taps, to 36. */
-LS_INLINE void ls_wino_kernel_2d(const LsConv *d, const real *w, int64_t step, real *to, int64_t ld)
+LS_INLINE void ls_wino_kernel_2d(const LsConv *d, LsSource w, int64_t at, int64_t step, real *to, int64_t ld)
 {
     ls_vec t[6][3];
     for (int j = 0; j < 3; j++) {
         ls_vec g[3], o[6];
         for (int i = 0; i < 3; i++)
-            g[i] = ls_load(w + ls_conv_tap(d, 3 * i + j) * step);
+            g[i] = ls_source_load(w, at + ls_conv_tap(d, 3 * i + j) * step);
         ls_wino_kernel(o, g);
         for (int i = 0; i < 6; i++)
             t[i][j] = o[i];
@@ -92,12 +92,10 @@ LS_SHARED_FN void ls_wino_pack(const LsConv *d, const LsConvArgs *arg, int64_t u
     int64_t n = unit * LS_V, j = n / LS_NR * LS_NR, width = ls_panel_width(d->cout - j);
     real *to = ls_wino_panel(d, arg->packed, 0, j) + (n - j);
     for (int64_t k = 0; k < d->cin && d->back; k++)
-        ls_wino_kernel_2d(d, arg->w + k * 9 * d->cout + n, d->cout, to + k * width,
-                          d->cout * d->cin);
+        ls_wino_kernel_2d(d, arg->w, k * 9 * d->cout + n, d->cout, to + k * width, d->cout * d->cin);
     for (int64_t k = 0; k < d->cin && !d->back; k += LS_V) {
         for (int q = 0; q < LS_V; q++)
-            ls_wino_kernel_2d(d, arg->w + (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V,
-                              LS_V * LS_V);
+            ls_wino_kernel_2d(d, arg->w, (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V, LS_V * LS_V);
         for (int point = 0; point < LS_WINO_POINTS; point++)
             ls_pack_square(to + point * d->cout * d->cin + k * width, width, square[point]);
     }
@@ -164,8 +162,8 @@ LS_SHARED_FN void ls_wino_compute(const LsConv *d, LsSource x, const LsWinoTile 
             if (!in || j < lo || j >= hi)
                 ls_zero(to + j * LS_WINO_SLICE, n);
         if (in && lo < hi)
-            x.compute(x.arg, (at->image * a[1].from_dim + s1) * a[2].from_dim + s2 + lo, 1, hi - lo,
-                      c, n, to + lo * LS_WINO_SLICE, LS_WINO_SLICE);
+            ls_source_rows(x, (at->image * a[1].from_dim + s1) * a[2].from_dim + s2 + lo, 1, hi - lo, c, n,
+                           to + lo * LS_WINO_SLICE, LS_WINO_SLICE);
     }
 }
 
@@ -179,8 +177,8 @@ LS_INLINE void ls_wino_find(const LsConv *d, LsSource x, const LsWinoTile *at, c
             int64_t s1 = at->y + a[1].off + i, s2 = at->x + a[2].off + j;
             bool in = s1 >= 0 && s1 < a[1].from_dim && s2 >= 0 && s2 < a[2].from_dim;
             int64_t place = (at->image * a[1].from_dim + s1) * a[2].from_dim + s2;
-            from[i][j] = x.compute != NULL ? slice + (6 * i + j) * LS_WINO_SLICE
-                : in ? x.at + place * d->cin : ls_wino_zero;
+            from[i][j] = !ls_in_place(x) ? slice + (6 * i + j) * LS_WINO_SLICE
+                : in ? ls_reals(x) + place * d->cin : ls_wino_zero;
         }
 }
 
@@ -195,8 +193,8 @@ LS_SHARED_FN void ls_wino_take(const LsConv *d, LsSource x, int64_t tile, real *
     const real *from[6][6];
     ls_wino_find(d, x, &at, slice, from);
     for (int64_t k = 0; k < d->cin; k += LS_V) {
-        int64_t at_k = x.compute != NULL ? k % LS_WINO_SLICE : k;
-        if (x.compute != NULL && at_k == 0)
+        int64_t at_k = !ls_in_place(x) ? k % LS_WINO_SLICE : k;
+        if (!ls_in_place(x) && at_k == 0)
             ls_wino_compute(d, x, &at, k, ls_least(LS_WINO_SLICE, d->cin - k), slice);
         ls_vec s[6][6];
         real *to = v + (panels ? ls_wino_in_panels(rows, d->cin, t, k) : t * d->cin + k);
@@ -217,18 +215,17 @@ LS_SHARED_FN void ls_wino_take(const LsConv *d, LsSource x, int64_t tile, real *
     }
 }
 
-/* Stores results n channels wide from m[point][tile of the block][n]; y at the first of the
- * channels. */
-LS_SHARED_FN void ls_wino_give(const LsConv *d, const real *m, int64_t point_step, int64_t n,
-                               const real *bias, int64_t tile, real *y)
+/* Stores results n channels wide, from channel n0 on, from m[point][tile of the block][n]. */
+LS_SHARED_FN void ls_wino_give(const LsConv *d, const LsConvArgs *arg, const real *m, int64_t point_step, int64_t n,
+                               int64_t n0, int64_t tile)
 {
     LsWinoTile at = ls_wino_tile(d, tile);
     const LsAxis *a = d->ax;
     int64_t down = ls_least(4, a[1].count - at.y), across = ls_least(4, a[2].count - at.x);
     int64_t line = a[2].count * d->cout;
-    y += ((at.image * a[1].count + at.y) * a[2].count + at.x) * d->cout;
+    int64_t to = ((at.image * a[1].count + at.y) * a[2].count + at.x) * d->cout + n0;
     for (int64_t k = 0; k < n; k += LS_V) {
-        ls_vec t[4][6], b = bias != NULL ? ls_load(bias + k) : (ls_vec){0};
+        ls_vec t[4][6], b = arg->bias != NULL ? ls_load(arg->bias + n0 + k) : (ls_vec){0};
         for (int j = 0; j < 6; j++) {
             ls_vec c[6], o[4];
             for (int i = 0; i < 6; i++)
@@ -241,7 +238,7 @@ LS_SHARED_FN void ls_wino_give(const LsConv *d, const real *m, int64_t point_ste
             ls_vec o[4];
             ls_wino_result(o, t[i]);
             for (int j = 0; j < across; j++)
-                ls_store(y + i * line + j * d->cout + k, o[j] + b);
+                ls_give_vector(arg->to, arg->y, to + i * line + j * d->cout + k, o[j] + b);
         }
     }
 }
@@ -263,8 +260,7 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
                      ls_wino_panel(d, arg->packed, point, n0 + j), ls_panel_width(n - j),
                      ls_no_bias, 0, m + point * m_step + j, n);
     for (int64_t t = 0; t < tiles; t++)
-        ls_wino_give(d, m + t * n, m_step, n, arg->bias != NULL ? arg->bias + n0 : NULL, first + t,
-                     arg->y + n0);
+        ls_wino_give(d, arg, m + t * n, m_step, n, n0, first + t);
 }
 
 static const LsConvWork ls_wino_pack_work = {ls_wino_blocks, ls_wino_pack};
@@ -293,19 +289,19 @@ LS_INLINE void ls_wino_kernel_back(ls_vec o[3], const ls_vec u[6])
 }
 
 /* The gradient of the results of a tile at the points: row t of g[point][rows][cout]. */
-LS_SHARED_FN void ls_wino_take_back(const LsConv *d, const real *dy, int64_t tile, real *g,
+LS_SHARED_FN void ls_wino_take_back(const LsConv *d, LsSource dy, int64_t tile, real *g,
                                     int64_t rows, int64_t t)
 {
     LsWinoTile at = ls_wino_tile(d, tile);
     const LsAxis *a = d->ax;
     int64_t down = ls_least(4, a[1].count - at.y), across = ls_least(4, a[2].count - at.x);
-    const real *from = dy + ((at.image * a[1].count + at.y) * a[2].count + at.x) * d->cout;
+    const int64_t from = ((at.image * a[1].count + at.y) * a[2].count + at.x) * d->cout;
     for (int64_t k = 0; k < d->cout; k += LS_V) {
         ls_vec s[6][4];
         for (int j = 0; j < 4; j++) {
             ls_vec c[4], o[6];
             for (int i = 0; i < 4; i++)
-                c[i] = i < down && j < across ? ls_load(from + (i * a[2].count + j) * d->cout + k)
+                c[i] = i < down && j < across ? ls_source_load(dy, from + (i * a[2].count + j) * d->cout + k)
                                               : (ls_vec){0};
             ls_wino_result_back(o, c);
             for (int i = 0; i < 6; i++)
@@ -322,8 +318,7 @@ LS_SHARED_FN void ls_wino_take_back(const LsConv *d, const real *dy, int64_t til
 
 typedef struct LsWinoDw {
     const LsConv *d;
-    const real *dy;
-    LsSource x;
+    LsSource dy, x;
     real *dw, *u, *v, *g;       /* result; dU[point][cout][cin]; source and gradient of the chunk */
     int64_t first, tiles;       /* the chunk */
 } LsWinoDw;
@@ -388,7 +383,7 @@ LS_SHARED_FN void ls_wino_dw_give(LsRun *run, void *const arg[], int64_t lo, int
 }
 
 /* The whole kernel; room: 36 * (cout * cin + chunk * (cout + cin)) elements. */
-LS_SHARED_FN void ls_wino_dw(LsRun *run, const LsConv *d, const real *dy, LsSource x, real *dw,
+LS_SHARED_FN void ls_wino_dw(LsRun *run, const LsConv *d, LsSource dy, LsSource x, real *dw,
                              real *room)
 {
     LsWinoDw w = {.d = d, .dy = dy, .x = x, .dw = dw, .u = room};

@@ -55,16 +55,16 @@ static void judge(LsJudge *j)
     const LsProgram *p = j->g->p;
     const LsTensor *t = &j->logits->t;
     const char *at = ls_engine_view(j->g, t->at, ls_tensor_bytes(t, p->real_bytes));
-    int64_t stride[LS_TENSOR_RANK], size = p->real_bytes;
+    int64_t stride[LS_TENSOR_RANK], size = ls_data_bytes(t->type, p->real_bytes);
     int axis = p->class_axis;
     int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;
     strides(t, stride);
     for (int64_t i = 0; i < count; i++) {
         const char *row = at + place(t, stride, axis, i) * size;
         int64_t label = label_at(j, i), best = 0;
-        double most = ls_real_at(row, p->real_bytes);
+        double most = ls_element_at(t->type, row, p->real_bytes);
         for (int64_t c = 1; c < t->dim[axis]; c++) {
-            double v = ls_real_at(row + c * stride[axis] * size, p->real_bytes);
+            double v = ls_element_at(t->type, row + c * stride[axis] * size, p->real_bytes);
             if (v > most) {
                 most = v;
                 best = c;
@@ -101,7 +101,7 @@ static bool can_judge(const LsProgram *p, LsJudge *j)
     if (p->classes == 0 || j->label == p->ninput || !j->logits)
         return false;
     const LsTensor *t = &j->logits->t, *label = &p->input[j->label].t;
-    return t->type == LS_DT_REAL && p->class_axis < t->rank
+    return ls_holds_reals(t->type) && p->class_axis < t->rank
            && (label->type == LS_DT_I64 || label->type == LS_DT_I32)
            && ls_tensor_count(t) == ls_tensor_count(label) * t->dim[p->class_axis];
 }

@@ -37,6 +37,8 @@ static const LsOption row[] = {
     {"--lr", NULL, "RATE", REAL, AT(lr), 1, "learning rate (default: set by lowerset compile)"},
     {"--schedule", NULL, "S", TEXT, AT(schedule), 1,
      "constant, linear, cosine[:min=F], step:every=N,gamma=F; each with warmup=N, e.g. cosine:warmup=500"},
+    {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
+     "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
     {"--seed", NULL, "N", WHOLE(0), AT(seed), 1, "seed of shuffling and dropout (default 0)"},
     {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
                                                        "depend on it"},
@@ -76,8 +78,8 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 static const char *const fixed[] = {
     "accumulate",      "arch",       "batch",      "batch-size", "bn",        "bn-var",    "budget",
     "clip-norm",       "clip-value", "dim",        "forget",     "freeze",    "keep",      "label",
-    "label-smoothing", "loss",       "loss-input", "optimizer",  "precision", "recompute", "shape",
-    "strategy",        "target",     "train",      "workspace",
+    "label-smoothing", "loss",       "loss-input", "loss-scale", "optimizer", "precision", "recompute",
+    "shape",           "strategy",   "target",     "train",      "workspace",
 };
 
 /* False, with an error: the compiler fixed that option. */
@@ -137,6 +139,9 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         return ls_fail(e, LS_EXIT_USAGE, "--eval has no gradients to check");
     if (o->resume && strcmp(o->resume, "auto") == 0 && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--resume=auto looks into --save DIR, which is not given");
+    if (o->max_skipped && p->scaling.scale.space == LS_AT_NONE)
+        return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
+                       "compile with lowerset compile --loss-scale");
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
     if (o->keep_last >= LS_KEEP)
@@ -198,6 +203,6 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
             "else\nbeside the program). If the step takes longer than a second and no update would be lost, the "
             "run ends\nwithout it. A second signal ends the run at once and writes nothing.\n\nExit codes: 0 "
             "done, 1 a file cannot be written, 2 wrong usage, 5 device or its library missing,\n6 gradients are "
-            "wrong, 7 diverged (loss not finite), 8 data or checkpoint unreadable,\n128 + signal: interrupted, "
+            "wrong, 7 diverged (loss not finite, or too many skipped updates), 8 data or checkpoint unreadable,\n128 + signal: interrupted, "
             "checkpoint written (SIGINT: 130).\n");
 }

@@ -8,6 +8,8 @@
 
 #include <stdio.h>
 
+enum { LS_MAX_SKIPPED = 100 };
+
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
     bool shuffle, drop_last;
@@ -16,6 +18,7 @@ typedef struct LsTrainerOptions {
     double lr;
     const char *schedule;
     int64_t seed; bool seed_given;
+    int64_t max_skipped;        /* updates in a row; 0: LS_MAX_SKIPPED */
     int64_t threads;            /* 0: all */
     bool tune;
     bool eval;

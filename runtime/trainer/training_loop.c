@@ -58,10 +58,16 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 
 static bool is_last(const LsTrainer *t) { return t->at.update + 1 == t->updates; }
 
+/* Whether --check-numerics looks at this step; it also names the cause if this skipped update would be one too many. */
+static bool watches(const LsTrainer *t)
+{
+    return t->o.check_numerics || (ls_has_scaling(t->p) && !t->o.eval && t->scale.row + 1 >= ls_most_skipped(&t->o));
+}
+
 static int set_hooks(LsTrainer *t, bool last_batch, LsHook hook[MAX_HOOKS])
 {
     int n = 0;
-    if (t->o.check_numerics) {
+    if (watches(t)) {
         ls_check_start(&t->check, &t->engine, t->o.eval ? &t->p->eval : &t->p->train);
         hook[n++] = ls_check_hook(&t->check);
     }
@@ -104,6 +110,48 @@ static void tell_of_none(LsTrainer *t, int64_t update)
             "and its gradients are 0\n", update);
 }
 
+/* The end of an update, whose gradients were scaled. */
+static bool end_scaled(LsTrainer *t, const LsFlight *f, LsError *e)
+{
+    const LsScaleSeen was = t->scale;
+    const LsError why = t->broken.code != LS_EXIT_DONE ? t->broken : t->suspect;
+    t->scale = ls_scaling_read(&t->memory);
+    const bool skipped = t->scale.skipped != was.skipped;
+    if (t->scale.scale != was.scale || skipped)
+        ls_log_scale(&t->log, f->update, f->epoch, was.scale, t->scale.scale, skipped);
+    if (skipped) {
+        ls_progress_clear(&t->progress);
+        ls_scaling_tell(&was, &t->scale, f->update, t->o.check_numerics ? &why : NULL);
+        return t->scale.row < ls_most_skipped(&t->o)
+               || ls_scaling_give_up(&t->scale, f->update, &why, &t->pass, f->batch, e);
+    }
+    if (t->o.check_numerics && t->broken.code != LS_EXIT_DONE)
+        *e = t->broken;
+    return (isfinite(t->loss) && e->code == LS_EXIT_DONE) || diverged(t, f, t->loss, e);
+}
+
+/* With a loss scale, values that are not finite are no error where they come up: at the end of the update, it shows
+ * whether the update was skipped. */
+static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    if (watches(t) && t->broken.code == LS_EXIT_DONE && ls_check_end(&t->check, one.value, f->update, &t->broken)
+        && t->suspect.code == LS_EXIT_DONE)
+        ls_check_clean(&t->check, f->update, &t->suspect);
+    ls_mean_add(&t->part, one);
+    if (!f->apply)
+        return true;
+    tell_of_none(t, f->update);
+    t->loss = ls_mean(&t->part);
+    if (isfinite(t->loss))
+        ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss |= isfinite(t->loss);
+    t->part = (LsMean){0};
+    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    bool ok = end_scaled(t, f, e);
+    t->broken = t->suspect = (LsError){0};
+    return ok;
+}
+
 /* Reads the loss of the oldest batch in flight; after the last batch of an update, reports the
  * update. */
 static bool land(LsTrainer *t, LsError *e)
@@ -114,6 +162,8 @@ static bool land(LsTrainer *t, LsError *e)
     memmove(t->flight, t->flight + 1, (size_t)t->nflight * sizeof f);
     if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, f.valid, &one, e))
         return false;
+    if (ls_has_scaling(t->p))
+        return land_scaled(t, &f, one, e);
     if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))
         return diverged(t, &f, one.value, e);
     if (!isfinite(one.value)) {
@@ -126,6 +176,7 @@ static bool land(LsTrainer *t, LsError *e)
     tell_of_none(t, f.update);
     t->loss = ls_mean(&t->part);
     ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss = true;
     t->part = (LsMean){0};
     ls_log_step(&t->log, f.update, f.epoch, t->loss, f.lr);
     return isfinite(t->loss) || diverged(t, &f, t->loss, e);
@@ -156,11 +207,11 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
     if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
         || !ls_engine_fed(&t->engine, e))
         return false;
-    t->flight[t->nflight++] = (LsFlight){run->update, t->at.epoch + 1, t->at.cursor, b->valid,
+    t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, t->at.cursor, b->valid,
                                          run->lr, t->engine.slot, run->apply};
     ls_loader_release(&t->loader);
     t->at.cursor++;
-    int ahead = t->o.check_numerics ? 0 : ls_engine_ahead(&t->engine);
+    int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
     return t->nflight <= ahead || land(t, e);
 }
 
@@ -168,8 +219,8 @@ static bool run_update(LsTrainer *t, LsError *e)
 {
     int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1, start = ls_now_ns();
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
-    t->engine.run.update = t->at.update + 1;
-    t->engine.run.lr = ls_rate_at(&t->rate, t->at.update + 1);
+    t->engine.run.update = t->at.update - t->scale.skipped + 1;
+    t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
     t->update_samples = 0;
     for (int64_t k = 0; k < group; k++)
         t->update_samples += ls_batch_valid(&t->pass, t->at.cursor + k);
@@ -243,7 +294,7 @@ static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
     ls_progress_clear(&t->progress);
     printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
            ? t->at.epoch : t->at.epoch + 1, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
-           ls_mean(&t->of_epoch));
+           t->epoch_has_loss ? ls_mean(&t->of_epoch) : t->loss);
     if (t->val.p) {
         ok = ls_train_evaluate(t, e);
         t->pass.first = t->at.cursor;
@@ -252,6 +303,7 @@ static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
     printf("\n");
     fflush(stdout);
     t->of_epoch = (LsMean){0};
+    t->epoch_has_loss = false;
     return ok;
 }
 
@@ -270,6 +322,7 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->pass.end = t->at.cursor + (t->updates - t->at.update) * group;
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
+    t->scale = ls_scaling_read(&t->memory);
     ls_loader_begin(&t->loader, &t->pass);
     while (t->at.update < t->updates && !*t->stop) {
         int64_t epoch = t->at.epoch;

@@ -10,13 +10,14 @@
 #include "runtime/trainer/trainer_options.h"
 #include "runtime/watch/progress.h"
 #include "runtime/trainer/learning_rate.h"
+#include "runtime/trainer/skipped_updates.h"
 #include "runtime/watch/trace.h"
 
 #include <signal.h>
 
 /* A batch in flight: started, and its loss not known yet. */
 typedef struct LsFlight {
-    int64_t update, epoch;      /* from 1 */
+    int64_t update, epoch;      /* from 1; update: skipped ones count */
     int64_t batch;              /* its number, across all epochs */
     int64_t valid;
     double lr;
@@ -48,6 +49,10 @@ typedef struct LsTrainer {
     LsMean part;                /* of the update whose loss is not complete yet */
     double loss;                /* of the last update whose loss is known */
     LsMean of_epoch;            /* of the updates of this epoch so far */
+    bool epoch_has_loss;        /* some update of this epoch had a finite loss */
+    LsScaleSeen scale;          /* after the last update */
+    LsError broken, suspect;    /* with a loss scale, of the update under way: the first value that is wrong, the first
+                                 * that is not finite */
     bool told_of_none;          /* a warning was printed that no label counts in some update */
     int64_t saved;              /* the last update in a checkpoint, or the update that the run began with */
     int64_t longest_ns;         /* longest update of this run */

@@ -8,6 +8,20 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A watched value as the dump shows it: reals of 16 bits are widened. */
+static LsTensor shown(const LsWatch *w)
+{
+    LsTensor t = w->t;
+    t.type = ls_holds_reals(t.type) ? LS_DT_REAL : t.type;
+    return t;
+}
+
+static int64_t shown_bytes(const LsWatch *w, int real_bytes)
+{
+    const LsTensor t = shown(w);
+    return ls_tensor_bytes(&t, real_bytes);
+}
+
 bool ls_dump_open(LsDump *d, const LsEngine *g, const LsPhaseTable *t, LsError *e)
 {
     int64_t n = 0;
@@ -15,7 +29,7 @@ bool ls_dump_open(LsDump *d, const LsEngine *g, const LsPhaseTable *t, LsError *
     d->offset = calloc(t->nwatch + 1, sizeof *d->offset);
     for (uint32_t k = 0; d->offset && k < t->nwatch; k++) {
         d->offset[k] = n;
-        n += (ls_tensor_bytes(&t->watch[k].t, g->p->real_bytes) + 63) / 64 * 64;
+        n += (shown_bytes(&t->watch[k], g->p->real_bytes) + 63) / 64 * 64;
     }
     d->copy = malloc((size_t)n + 1);
     return d->offset && d->copy ? true : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
@@ -28,6 +42,30 @@ void ls_dump_close(LsDump *d)
     *d = (LsDump){0};
 }
 
+/* Widens n elements of 16 bits in place, from the last to the first. */
+static void widen(LsDataType type, char *at, int64_t n)
+{
+    for (int64_t i = n; i-- > 0;) {
+        float v = (float)ls_element_at(type, at + 2 * i, 4);
+        memcpy(at + 4 * i, &v, sizeof v);
+    }
+}
+
+/* Gradients are shown as those of the loss itself: divided by the scale, which moves at the end of the step. */
+static void unscale(const LsDump *d, const LsWatch *w, char *at)
+{
+    const LsProgram *p = d->g->p;
+    if (!ls_has_scaling(p) || strncmp(w->key, "grad/", 5) != 0)
+        return;
+    const int bytes = p->real_bytes;
+    const double scale = ls_real_at(ls_memory_view(d->g->m, p->scaling.scale, bytes), bytes);
+    for (int64_t i = 0, n = ls_tensor_count(&w->t); i < n; i++) {
+        const double v = ls_real_at(at + i * bytes, bytes) / scale;
+        const float f = (float)v;
+        memcpy(at + i * bytes, bytes == 8 ? (const void *)&v : &f, (size_t)bytes);
+    }
+}
+
 static void copy(LsDump *d, uint32_t step, bool before)
 {
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
@@ -36,8 +74,13 @@ static void copy(LsDump *d, uint32_t step, bool before)
         if (w->step != step || w->before != before)
             continue;
         const void *at = ls_engine_view(d->g, w->t.at, bytes);
+        char *to = d->copy + d->offset[k];
         if (at)
-            ls_watch_copy(w, d->copy + d->offset[k], at, d->g->p->real_bytes);
+            ls_watch_copy(w, to, at, d->g->p->real_bytes);
+        if (at && w->t.type != shown(w).type)
+            widen(w->t.type, to, ls_tensor_count(&w->t));
+        if (at)
+            unscale(d, w, to);
     }
 }
 
@@ -86,7 +129,8 @@ static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
     ls_npz_write(z, wide ? (void *)&loss : (void *)&f, (size_t)p->real_bytes);
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
         const LsWatch *w = &d->t->watch[k];
-        if (!write_tensor(z, "", w->key, &w->t, d->copy + d->offset[k], p->real_bytes, e))
+        const LsTensor t = shown(w);
+        if (!write_tensor(z, "", w->key, &t, d->copy + d->offset[k], p->real_bytes, e))
             return false;
     }
     for (uint32_t k = 0; k < p->nstate; k++) {
@@ -107,7 +151,7 @@ bool ls_dump_fits(const LsDump *d, const char *path, LsError *e)
     const LsProgram *p = d->g->p;
     int64_t bytes = (int64_t)members(d) * HEADERS;
     for (uint32_t k = 0; k < d->t->nwatch; k++)
-        bytes += ls_tensor_bytes(&d->t->watch[k].t, p->real_bytes)
+        bytes += shown_bytes(&d->t->watch[k], p->real_bytes)
                  + 2 * (int64_t)strlen(d->t->watch[k].key);
     for (uint32_t k = 0; k < p->nstate; k++)
         bytes += ls_tensor_bytes(&p->state[k].t, p->real_bytes)

@@ -33,7 +33,7 @@ typedef struct LsGrid {
 static bool look_at(LsGridRow *r, const LsTensor *t, const LsGridRow *input, int64_t batch)
 {
     bool image = t->rank == 4, gray = t->rank == 3;
-    if (t->rank < 2 || t->rank > 4 || t->dim[0] != batch || t->type != LS_DT_REAL)
+    if (t->rank < 2 || t->rank > 4 || t->dim[0] != batch || !ls_holds_reals(t->type))
         return false;
     *r = (LsGridRow){.t = t, .count = ls_tensor_count(t) / batch};
     r->c = image ? t->dim[1] : 1;
@@ -75,10 +75,11 @@ static void find_code(LsGrid *x, const LsWatch *like)
             const LsStep *s = &p->eval.step[k];
             int64_t count = p->element_count[s->count + o], each = count / p->batch;
             LsAddress at = p->address[s->arg + s->nin + o];
-            if (p->element_type[s->count + o] != LS_DT_REAL || at.space != LS_AT_ARENA
+            LsDataType type = (LsDataType)p->element_type[s->count + o];
+            if (!ls_holds_reals(type) || at.space != LS_AT_ARENA
                 || count % p->batch != 0 || each < 2 || each > least)
                 continue;
-            LsTensor t = {.name = s->name, .rank = 2, .dim = {p->batch, each}, .at = at};
+            LsTensor t = {.name = s->name, .type = type, .rank = 2, .dim = {p->batch, each}, .at = at};
             look_at(r, &t, NULL, p->batch);
             r->code_t = t;
             r->code = (LsWatch){t, "code/", k, false, 0};
@@ -138,9 +139,9 @@ static void copy_row(LsGrid *x, LsGridRow *r, const char *from)
 {
     LsWalk walk = ls_walk_start(r->t);
     float *to = r->value + x->have * r->count;
+    int64_t each = ls_data_bytes(r->t->type, x->g->p->real_bytes);
     for (int64_t i = 0; i < x->take * r->count; i++)
-        to[i] = (float)ls_real_at(from + ls_walk_next(&walk) * x->g->p->real_bytes,
-                                  x->g->p->real_bytes);
+        to[i] = (float)ls_element_at(r->t->type, from + ls_walk_next(&walk) * each, x->g->p->real_bytes);
 }
 
 static void copy_watched(LsGrid *x, uint32_t step, bool before)

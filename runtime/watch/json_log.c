@@ -65,6 +65,21 @@ void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr
     end_line(l, &t);
 }
 
+void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is, bool skipped)
+{
+    char part[LINE];
+    LsText t = {part, 0, sizeof part, to_file, l->to};
+    if (!l->to)
+        return;
+    put_common(l, &t, update, epoch);
+    ls_text_put(&t, ",\"scale_before\":");
+    ls_text_number(&t, was, 9);
+    ls_text_put(&t, ",\"scale\":");
+    ls_text_number(&t, is, 9);
+    ls_text_put(&t, ",\"skipped\":%s", skipped ? "true" : "false");
+    end_line(l, &t);
+}
+
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy)
 {
     char part[LINE];

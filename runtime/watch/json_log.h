@@ -18,6 +18,8 @@ typedef struct LsLog {
 bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e);
 void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr);
 /* accuracy < 0: none. */
+/* The loss scale before and after a step; skipped: the step made no update. */
+void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is, bool skipped);
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
 /* Logs the result of --check-gradients; name and element: the worst, "": none. */
 void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,

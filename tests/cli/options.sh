@@ -143,6 +143,7 @@ row "$BUILD" --loss-axis 2 "unet.onnx $EFFORT"
 row "$BUILD" --loss-input relu1 "two.onnx --batch 2 $EFFORT"
 row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
+row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --accumulate 3 "$NET"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
@@ -157,9 +158,18 @@ row "$BUILD" --batch 3 "$OPEN" 2
 row "$BUILD" --dim N=3 "$OPEN" N=2
 row "$BUILD" --shape x=3x1x4x4 "$OPEN" x=2x1x4x4
 row "$BUILD" --precision f64 "$NET"
+row "$BUILD" --precision-of '*=f32' "$NET --precision bf16"
 # The value matters, not only the option's presence.
 row "compile" --optimizer adam "$NET" adam:beta1=0.5
 row "compile" --lr 0.125 "$NET" 0.25
+row "compile" --loss-scale 1024 "$NET" 2048
+row "compile" --loss-scale dynamic "$NET" torch
+row "compile" --loss-scale dynamic "$NET" dynamic:init=1024
+row "compile" --loss-scale dynamic "$NET" dynamic:period=7
+row "compile" --loss-scale dynamic "$NET" dynamic:factor=4
+row "compile" --loss-scale dynamic "$NET" dynamic:min=2
+row "compile" --loss-scale torch "$NET" torch:backoff=0.25
+row "compile" --loss-scale none "$NET --precision f16"
 row "compile" --schedule cosine "$NET" cosine:min=0.5
 row "compile" --label-smoothing 0.25 "$NET" 0.5
 row "compile" --ignore-index 3 "$NET" 4

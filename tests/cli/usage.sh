@@ -100,7 +100,21 @@ plan 2 "--dump: 'parse' is not one of all import" --dump parse
 refuses 2 "--dump: 'parse'" plan net.onnx --dump parse
 # Machines.
 plan 2 "--target: 'tpu'" --target tpu
-plan 2 "--precision: 'f16'" --precision f16
+plan 2 "--precision: 'f8' is not one of f32" --precision f8
+plan 2 "--precision: 'bf16' is not one of params=" --precision bf16,c=f32
+plan 2 "--precision: parameters are kept in f32" --precision p=bf16
+plan 2 "--precision: output is f32" --precision p=f32,c=bf16,o=f16
+plan 2 "--precision-of: '*' is not GLOB=f32" --precision bf16 --precision-of '*'
+plan 2 "--precision-of: there is nothing to keep" --precision-of '*=f32'
+for x in 0 -1 inf nan auto 1e39 'dynamic;period=2'; do plan 2 "--loss-scale: '$x': '$x' is not one of none" --loss-scale "$x"; done
+plan 2 "dynamic takes no 'backoff'; it takes init= period= factor= min=" --loss-scale dynamic:backoff=0.5
+plan 2 "torch takes no 'min'; it takes init= period= factor= backoff=" --loss-scale torch:min=1
+plan 2 "dynamic takes no 'period'" --loss-scale dynamic:period
+plan 2 "init is given twice" --loss-scale torch:init=1,init=2
+for x in init=0 period=0 period=2.5 period=16777217 factor=1 min=-1; do
+    plan 2 "$x: must be " --loss-scale "dynamic:$x"
+done
+for x in backoff=0 backoff=1 factor=1e-3; do plan 2 "$x: must be " --loss-scale "torch:$x"; done
 plan 2 "--machine: 'abacus'" --machine abacus
 compile 2 "--opt: 'fast'" -O fast
 compile 2 "--emit: 'asm'" --emit asm
@@ -130,6 +144,7 @@ done <<'END'
 --loss-input a b
 --label a b
 --optimizer adam sgd
+--loss-scale none 8
 --budget 1M 50%
 --strategy auto chen
 --target cpu cuda

@@ -13,19 +13,38 @@ static void check_case(const HObject *o, int k, int i, HNode *const node[3], dou
     sample_free(&s);
 }
 
+/* Stores images and weights in 16 bits; gradients of weights stay real. */
+static void narrow(HNode *const node[3], LsType type)
+{
+    for (int k = 0; k < 3; k++) {
+        node[k]->value[1].type = node[k]->value[2].type = type;
+        node[k]->value[node[k]->node[1].nin + 1].type = k < 2 ? type : LS_REAL;
+    }
+}
+
 /* Every case from `first` on, so many apart. */
-static void check_some(const char *cc, const char *flags, int real_bytes, bool direct, int first, int apart)
+static void check_types(const char *cc, const char *flags, int real_bytes, bool direct, int first, int apart,
+                        LsType type)
 {
     HNode *node[3 * NCASES];
     int n = 0;
-    for (int i = first; i < NCASES; i += apart)
-        nodes_of(&cases[i], node + 3 * n++);
+    h_coarse = type != LS_REAL;
+    for (int i = first; i < NCASES; i += apart, n++) {
+        nodes_of(&cases[i], node + 3 * n);
+        narrow(node + 3 * n, type);
+    }
+    double tolerance = type == LS_BF16 ? 0x1p-8 : type == LS_F16 ? 0x1p-11 : real_bytes == 8 ? 1e-14 : direct ? 4e-6 : 2e-5;
     HObject o = h_build(cc, flags, real_bytes, direct, 3 * n, node);
     for (int k = 0; k < n; k++)
-        check_case(&o, k, first + k * apart, node + 3 * k, real_bytes == 8 ? 1e-14 : direct ? 4e-6 : 2e-5);
+        check_case(&o, k, first + k * apart, node + 3 * k, tolerance);
     for (int k = 0; k < 3 * n; k++)
-        free(node[k]);
+        h_free(node[k]);
     dlclose(o.so);
+}
+
+static void check_some(const char *cc, const char *flags, int real_bytes, bool direct, int first, int apart)
+{
+    check_types(cc, flags, real_bytes, direct, first, apart, LS_REAL);
 }
 
 /* All cases by whole sets, else every second one, from 0 or 1 on: they differ between the ways to compile, and one of
@@ -38,6 +57,12 @@ static void check_all(const char *cc, const char *flags, int real_bytes, bool di
         check_some(cc, flags, real_bytes, direct, first, 2);
 }
 
+START_TEST(convolutions_are_right_in_16_bits)
+{
+    check_types("cc", "-O1 -march=native", 4, false, tests_do_all() ? 0 : _i, tests_do_all() ? 1 : 2,
+                _i == 0 ? LS_BF16 : LS_F16);
+}
+END_TEST
 START_TEST(convolutions_are_right_without_optimisation) { check_all("cc", "-O1", 4, false, 1); }
 END_TEST
 START_TEST(convolutions_are_right_for_this_processor)
@@ -71,6 +96,7 @@ int main(void)
     tcase_add_test(tc, convolutions_are_right_in_double);
     if (tests_do_less())        /* which see nothing of what is compiled */
         return run_tests("conv", tc);
+    tcase_add_loop_test(tc, convolutions_are_right_in_16_bits, 0, 2);
     tcase_add_test(tc, convolutions_are_right_without_optimisation);
     tcase_add_test(tc, convolutions_are_right_for_this_processor);
     tcase_add_test(tc, convolutions_are_right_with_narrow_vectors);

@@ -116,7 +116,7 @@ static void check_all(int real_bytes, const char *engines, const char *again)
     ck_assert_int_eq(kept > 0, engines != NULL && engines[0] != '\0');
     ls_conv_planner_free(t.convs);
     for (int i = 0; i < NODES * n; i++)
-        free(node[i]);
+        h_free(node[i]);
     dlclose(so);
     ls_arena_free(a);
 }
@@ -163,7 +163,7 @@ START_TEST(no_line_of_a_plan_has_the_name_that_kernels_are_compared_under)
     ls_conv_planner_free(t.convs);
     unsetenv("FAKE_CUDNN_WORD");
     for (int i = 0; i < 3; i++)
-        free(node[i]);
+        h_free(node[i]);
     ls_arena_free(a);
 }
 END_TEST

@@ -51,7 +51,7 @@ static void check_all(const LsTarget *t, double tolerance)
     const LsKernel *kernel = dlsym(so, "kernels");
     for (int i = 0; i < NCASES; i++) {
         run_case(&cases[i], node[i], kernel[i], t, tolerance);
-        free(node[i]);
+        h_free(node[i]);
     }
     stand_in_close();
     dlclose(so);
@@ -168,7 +168,7 @@ static void check_behind(int real_bytes, const char *how, double tolerance)
                           "case %d: element %lld is %g, not %g", i, (long long)k, got[k], want[i][k]);
         free(got);
         free(want[i]);
-        free(node[i]);
+        h_free(node[i]);
     }
     stand_in_close();
     unsetenv(how);

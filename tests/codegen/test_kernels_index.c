@@ -1,5 +1,5 @@
-/* tests/codegen/test_kernels_index.c -- scatters, gathers by element, scans and largest elements: kernels against
- * the words of move.def. */
+/* tests/codegen/test_kernels_index.c -- scatters, gathers by element, scans, largest elements and images at computed
+ * places: kernels against the words of move.def. */
 #include "tests/support/eval.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
@@ -170,6 +170,70 @@ START_TEST(largest_elements_come_in_order_and_ties_by_index)
 }
 END_TEST
 
+/* ---- images at computed places ---- */
+typedef struct Places { LsShape x, at, y; int64_t of; } Places;     /* of: rows with their own images; 0: none */
+static const Places samples[] = {
+    {{3, {2, 3, 9}}, {3, {2, 40, 1}}, {3, {2, 3, 40}}, 0},
+    {{4, {2, 5, 4, 7}}, {4, {2, 9, 11, 2}}, {4, {2, 5, 9, 11}}, 0},
+    {{4, {3, 2, 6, 5}}, {4, {7, 4, 3, 2}}, {4, {7, 2, 4, 3}}, 7},
+    {{5, {1, 2, 3, 4, 1}}, {3, {1, 30, 3}}, {3, {1, 2, 30}}, 0},
+};
+
+/* Places inside, on elements, on halves and up to 3 elements outside; one is far away. */
+static LsValueId places(Rig *r, const Places *t, bool far)
+{
+    LsValueId at = rig_operand(r, LS_REAL, LS_ROW, t->at);
+    int axes = t->x.rank - 2;
+    for (int64_t i = 0; i < ls_count(&t->at); i++) {
+        double n = (double)t->x.dim[2 + i % axes], v = (n + 6) * (rig_random(r) + 1) / 2 - 3.5;
+        rig_set(r, at, i, i % 7 == 0 ? floor(v) : i % 7 == 1 ? floor(v) + 0.5 : v);
+    }
+    if (far)
+        rig_set(r, at, 1, 1e30);
+    return at;
+}
+
+static LsValueId images(Rig *r, const Places *t)
+{
+    LsValueId of = rig_operand(r, LS_I64, LS_ROW, SHAPE(t->of));
+    for (int64_t i = 0; i < t->of; i++)
+        rig_set(r, of, i, (double)(i * 5 % (t->x.dim[0] + 1)));     /* one after the last */
+    return of;
+}
+
+static void sample_all(Rig *r, const Places *t, const LsAttr *attr)
+{
+    LsValueId x = rig_operand(r, LS_REAL, LS_ROW, t->x), at = places(r, t, attr->sample.beyond == LS_BEYOND_NOTHING),
+              of = {0},
+              dy = rig_operand(r, LS_REAL, LS_ROW, t->y);
+    if (t->of > 0)
+        of = images(r, t);
+    LsNodeId n = rig_node(r, LS_OP_SAMPLE, t->of > 0 ? 3 : 2, (LsValueId[]){x, at, of}, 1, attr);
+    rig_result(r, n, 0, LS_REAL, LS_ROW, t->y);
+    n = rig_node(r, LS_OP_SAMPLE_DX, t->of > 0 ? 3 : 2, (LsValueId[]){dy, at, of}, 1, attr);
+    rig_result(r, n, 0, LS_REAL, LS_ROW, t->x);
+    n = rig_node(r, LS_OP_SAMPLE_DAT, t->of > 0 ? 4 : 3, (LsValueId[]){dy, x, at, of}, 1, attr);
+    rig_result(r, n, 0, LS_REAL, LS_ROW, t->at);
+}
+
+START_TEST(images_are_sampled_by_every_filter_and_edge)
+{
+    for (int mode = LS_SAMPLE_NEAREST; mode <= LS_SAMPLE_CUBIC; mode++) {
+        Rig r;
+        rig_open(&r, real_bytes[_i]);
+        for (size_t c = 0; c < sizeof samples / sizeof *samples; c++)
+            for (int beyond = LS_BEYOND_NOTHING; beyond <= LS_BEYOND_BORDER; beyond++) {
+                LsAttr attr = {.sample = {.mode = (LsSampleMode)mode, .beyond = (LsBeyond)beyond,
+                                          .last_first = beyond % 2 == 0, .x = samples[c].x}};
+                if (tests_do_all() || (c + (size_t)beyond + (size_t)mode) % 4 == 0)
+                    sample_all(&r, &samples[c], &attr);
+            }
+        agree(&r, 2e-5);
+        rig_close(&r);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("kernels_index");
@@ -179,5 +243,6 @@ int main(void)
     tcase_add_loop_test(t, elements_are_gathered_and_scattered_by_their_own_index, 0, 2);
     tcase_add_loop_test(t, scans_run_along_any_axis_from_either_end, 0, 2);
     tcase_add_loop_test(t, largest_elements_come_in_order_and_ties_by_index, 0, 2);
+    tcase_add_loop_test(t, images_are_sampled_by_every_filter_and_edge, 0, 2);
     return run_tests("kernels_index", t);
 }

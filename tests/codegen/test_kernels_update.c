@@ -6,7 +6,11 @@ enum { N = 20011 };
 static const int real_bytes[] = {4, 8};
 static const LsValueId none = {0};
 
-typedef struct Step { LsUpdateAttr at; bool adam, momentum, factor, acc, weight; } Step;
+typedef struct Step {
+    LsUpdateAttr at;
+    bool adam, momentum, factor, acc, weight;
+    double is;                  /* the factor; 0: any */
+} Step;
 
 /* One element by the book. s: p, g, first moment, second moment, accumulator. */
 static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double v[5])
@@ -15,7 +19,7 @@ static void by_the_book(const Step *s, const LsRun *run, double factor, double w
                            : s->at.by_samples ? s->at.scale * run->share : s->at.scale;
     if (s->acc)
         g = v[4] = (run->first ? 0 : v[4]) + g * part;
-    if (!run->apply)
+    if (!run->apply || (s->at.skips && factor < 0))
         return;
     g *= factor;
     if (s->at.clip > 0)
@@ -55,6 +59,8 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
     LsValueId v[MANY][5], in[MANY * 7], factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     rig_set(&r, weight, 0, first ? 0 : 2.5);
+    if (s->is != 0)
+        rig_set(&r, factor, 0, s->is);
     double (*want)[N][5] = calloc((size_t)z->many, sizeof *want);
     size_t nin = 0;
     for (int t = 0; t < z->many; t++) {
@@ -112,6 +118,9 @@ static const Step steps[] = {
      .adam = true,
      .factor = true,
      .acc = true},
+    {.at = {.momentum = 0.9, .skips = true}, .momentum = true, .factor = true, .is = -1},
+    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = -1},
+    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = 0.5},
 };
 
 START_TEST(test_steps_follow_the_formulas)
@@ -179,6 +188,70 @@ START_TEST(test_accumulation_and_running_statistics)
 }
 END_TEST
 
+/* Statistics that a bad step does not move; with `next`, at the last of several micro-steps. */
+static void check_statistic(bool with_next, bool first, bool apply, double factor)
+{
+    Rig r;
+    LsAttr at = {.update = {.momentum = 0.9, .scale = 0.1}};
+    rig_open(&r, 4);
+    r.run.first = first;
+    r.run.apply = apply;
+    LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33)), batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
+    LsValueId next = with_next ? rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33)) : none;
+    LsValueId f = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    rig_set(&r, f, 0, factor);
+    double from = rig_get(&r, with_next && !first ? next : stat, 7), moved = 0.9 * from + 0.1 * rig_get(&r, batch, 7);
+    double old = rig_get(&r, stat, 7);
+    rig_node(&r, LS_OP_RUNNING_STAT, VALUES(stat, batch, next, f), 0, &at);
+    rig_run(&r);
+    rig_close_to(&r, stat, 7, factor >= 0 && apply ? moved : old, 1e-7);
+    if (with_next)
+        rig_close_to(&r, next, 7, moved, 1e-7);
+    rig_close(&r);
+}
+
+START_TEST(test_statistics_of_bad_steps_are_discarded)
+{
+    check_statistic(false, true, true, _i == 0 ? -1 : 0.5);
+    check_statistic(true, true, false, -1);
+    check_statistic(true, false, true, _i == 0 ? -1 : 0.5);
+}
+END_TEST
+
+/* A step of the machine: what scale, counter and skips become. */
+static void check_machine(int bytes, bool apply, double factor, double good, const double want[4])
+{
+    Rig r;
+    rig_open(&r, bytes);
+    r.run.apply = apply;
+    LsValueId f = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}), scale = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    LsValueId counter = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}), skips = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2));
+    rig_set(&r, f, 0, factor);
+    rig_set(&r, scale, 0, 1024);
+    rig_set(&r, counter, 0, good);
+    rig_set(&r, skips, 0, 5);
+    rig_set(&r, skips, 1, 2);
+    rig_node(&r, LS_OP_LOSS_SCALE, VALUES(f, scale, counter, skips), 0,
+             &(LsAttr){.update = {.rule = {.period = 3, .grow = 4, .shrink = 4, .divides = true, .least = 512}}});
+    rig_run(&r);
+    ck_assert_double_eq(rig_get(&r, scale, 0), want[0]);
+    ck_assert_double_eq(rig_get(&r, counter, 0), want[1]);
+    ck_assert_double_eq(rig_get(&r, skips, 0), want[2]);
+    ck_assert_double_eq(rig_get(&r, skips, 1), want[3]);
+    rig_close(&r);
+}
+
+START_TEST(test_the_loss_scale_moves_at_the_end_of_a_step)
+{
+    static const double grown[] = {4096, 0, 5, 0}, counted[] = {1024, 2, 5, 0}, shrunk[] = {512, 0, 6, 3},
+                        same[] = {1024, 1, 5, 2};
+    check_machine(real_bytes[_i], true, 0.5, 2, grown);
+    check_machine(real_bytes[_i], true, 0.5, 1, counted);
+    check_machine(real_bytes[_i], true, -1, 1, shrunk);
+    check_machine(real_bytes[_i], false, -1, 1, same);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("kernels_update");
@@ -188,5 +261,7 @@ int main(void)
     tcase_add_loop_test(t, test_many_tensors_are_updated_by_one_kernel, 0, n);
     tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, n);
     tcase_add_loop_test(t, test_accumulation_and_running_statistics, 0, 2);
+    tcase_add_loop_test(t, test_statistics_of_bad_steps_are_discarded, 0, 2);
+    tcase_add_loop_test(t, test_the_loss_scale_moves_at_the_end_of_a_step, 0, 2);
     return run_tests("kernels_update", t);
 }

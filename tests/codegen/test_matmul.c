@@ -3,11 +3,16 @@
 #include "tests/support/matmul_cases.h"
 #include "tests/support/suite.h"
 
-static void check_all(const char *cc, const char *flags, int real_bytes)
+/* narrow: the type of A and B, and mostly of C; LS_REAL: all are reals. */
+static void check_types(const char *cc, const char *flags, int real_bytes, LsType narrow)
 {
     HNode *node[NCASES];
-    for (int i = 0; i < NCASES; i++)
+    h_coarse = narrow != LS_REAL;
+    for (int i = 0; i < NCASES; i++) {
         node[i] = node_of(&cases[i]);
+        node[i]->value[1].type = node[i]->value[2].type = narrow;
+        node[i]->value[4].type = i % 3 > 0 ? narrow : LS_REAL;      /* weight gradients stay real */
+    }
     HObject o = h_build(cc, flags, real_bytes, false, NCASES, node);
     for (int i = 0; i < NCASES; i++) {
         double *in[3];
@@ -17,15 +22,23 @@ static void check_all(const char *cc, const char *flags, int real_bytes)
                          (uint64_t)(10 * i + k));
         double *want = reference(&cases[i], node[i], (const double *const *)in);
         h_check(&o, i, node[i], LS_K_MATMUL, (const double *const *)in, want,
-                real_bytes == 4 ? 2e-6 : 1e-14);
+                node[i]->value[4].type == LS_BF16 ? 0x1p-8 : node[i]->value[4].type == LS_F16 ? 0x1p-11
+                : real_bytes == 4 ? 2e-6 : 1e-14);
         for (int k = 0; k < 3; k++)
             free(in[k]);
         free(want);
-        free(node[i]);
+        h_free(node[i]);
     }
     dlclose(o.so);
 }
 
+static void check_all(const char *cc, const char *flags, int real_bytes) { check_types(cc, flags, real_bytes, LS_REAL); }
+
+START_TEST(products_are_right_in_16_bits)
+{
+    check_types("cc", "-O1 -march=native", 4, _i == 0 ? LS_BF16 : LS_F16);
+}
+END_TEST
 START_TEST(products_are_right_without_optimisation) { check_all("cc", "-O1", 4); }
 END_TEST
 START_TEST(products_are_right_for_this_processor) { check_all("cc", "-O3 -march=native", 4); }
@@ -54,6 +67,7 @@ int main(void)
     tcase_add_test(tc, products_are_right_in_double);
     if (tests_do_less())        /* which see nothing of what is compiled */
         return run_tests("matmul", tc);
+    tcase_add_loop_test(tc, products_are_right_in_16_bits, 0, 2);
     tcase_add_test(tc, products_are_right_for_this_processor);
     tcase_add_test(tc, products_are_right_with_narrow_vectors);
     tcase_add_test(tc, products_are_right_with_clang);

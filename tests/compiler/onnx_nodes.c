@@ -59,11 +59,21 @@ static bool finish(LsCtx *cx, LsGraph *g)
  * is not sanitized, and the run without sanitizers checks the same results. */
 static bool text_is_enough(void) { return tests_do_less(); }
 
-static bool close_to(double got, double want, bool real)
+/* largest: of the whole result. Where the terms of a sum cancel, the case's own number is the rounding of the largest. */
+static bool close_to(double got, double want, double largest, bool real)
 {
     if (isnan(want) || isinf(want) || !real)
         return got == want || (isnan(got) && isnan(want));
-    return fabs(got - want) <= 1e-7 + 1e-3 * fabs(want);
+    return fabs(got - want) <= 1e-7 * fmax(1, 3 * largest) + 1e-3 * fabs(want);
+}
+
+/* The largest size of an element that is a number. */
+static double largest_of(const LsGraph *g, LsValueId v)
+{
+    double most = 0;
+    for (int64_t i = 0; i < ls_count(ls_shape(g, v)); i++)
+        most = isfinite(ls_const_at(g, v, i)) ? fmax(most, fabs(ls_const_at(g, v, i))) : most;
+    return most;
 }
 
 /* The results of a program against the test's. */
@@ -80,10 +90,11 @@ static Verdict compare_results(LsCtx *cx, LsRunGraph *r, const LsNodeCase *c, ch
             v = FAIL;
             break;
         }
+        double largest = largest_of(c->holder, want);
         ls_run_graph_until(r, out);
         for (int64_t i = 0; i < ls_count(ls_shape(g, out)) && v == PASS; i++) {
             double a = ls_run_graph_get(r, out, i), b = ls_const_at(c->holder, want, i);
-            if (!close_to(a, b, ls_type(g, out) == LS_REAL)) {
+            if (!close_to(a, b, largest, ls_type(g, out) == LS_REAL)) {
                 snprintf(note, size, "result %u element %ld is %g, expected %g", k, (long)i, a, b);
                 v = FAIL;
             }

@@ -97,6 +97,72 @@ START_TEST(affine_grid_is_the_image_of_the_pixels_centres)
 }
 END_TEST
 
+static LsValueId sampled(int version, const char *mode, const char *padding, int corners, LsValueId x, LsValueId grid)
+{
+    Node n = {0};
+    node_string(&n, "mode", mode);
+    node_string(&n, "padding_mode", padding);
+    node_int(&n, "align_corners", corners);
+    return node_one(&n, "GridSample", version, IN(x, grid));
+}
+
+/* A grid that reaches beyond the image. */
+static LsValueId wide(LsShape s)
+{
+    float *v = numbers(ls_count(&s), 3);
+    for (int64_t i = 0; i < ls_count(&s); i++)
+        v[i] *= 1.7f;
+    return ls_value_add(&cx, g, LS_V_PARAM, "grid", LS_REAL, &s, v);
+}
+
+START_TEST(grid_sample_has_gradients_by_the_image_and_the_grid)
+{
+    static const char *const mode[] = {"linear", "cubic", "nearest"};
+    static const char *const padding[] = {"zeros", "border", "reflection"};
+    static const LsShape x[] = {{3, {2, 2, 5}}, {4, {1, 2, 4, 3}}, {5, {1, 1, 3, 2, 4}}};
+    static const LsShape grid[] = {{3, {2, 3, 1}}, {4, {1, 3, 2, 2}}, {5, {1, 2, 2, 1, 3}}};
+    for (int k = 0; k < 54; k++) {
+        int axes = k / 18;
+        LsShape y = x[axes];
+        memcpy(y.dim + 2, grid[axes].dim + 1, sizeof(int64_t) * (size_t)(axes + 1));
+        LsValueId v = sampled(20, mode[k % 3], padding[k / 3 % 3], k / 9 % 2, param("x", x[axes]), wide(grid[axes]));
+        expect_shape(v, y);
+        check_gradients(weighed(v));
+        graph_reopen();
+    }
+}
+END_TEST
+
+/* PyTorch's values at and beyond the ends, in the names of opset 16. */
+START_TEST(grid_sample_pads_as_pytorch_does)
+{
+    LsValueId grid = reals_of(SHAPE(1, 1, 3, 2), (float[]){-1, 0, 0.75f, 0, 1, 0});
+    EXPECT_RUN(sampled(16, "bilinear", "zeros", 0, doubling(), grid), 0.5f, 8, 4);
+    EXPECT_RUN(sampled(16, "bilinear", "border", 0, doubling(), grid), 1, 8, 8);
+    EXPECT_RUN(sampled(16, "bicubic", "zeros", 0, doubling(), grid), 0.40625f, 8, 4.375f);
+    EXPECT_RUN(sampled(16, "bicubic", "border", 0, doubling(), grid), 0.90625f, 8, 8.375f);
+    EXPECT_RUN(sampled(16, "bicubic", "reflection", 0, doubling(), grid), 0.8125f, 8, 8.75f);
+    grid = reals_of(SHAPE(1, 1, 3, 2), (float[]){-2, 0, NAN, 0, 3, 0});
+    EXPECT_RUN(sampled(22, "linear", "reflection", 1, doubling(), grid), 2 + 1.0f, NAN, 2 - 1.0f);
+}
+END_TEST
+
+START_TEST(grid_sample_names_what_does_not_fit)
+{
+    Node n = {0}, mode = {0}, padding = {0};
+    LsValueId x = doubling(), grid = constant(SHAPE(1, 2, 2, 2));
+    node_fails(&n, "GridSample", 20, IN(x, constant(SHAPE(1, 2, 2, 3))), LS_E_SHAPE, "X is 1x1x1x4, the grid is 1x2x2x3");
+    node_fails(&n, "GridSample", 20, IN(x, constant(SHAPE(2, 2, 2, 2))), LS_E_SHAPE, "the grid is 2x2x2x2");
+    node_fails(&n, "GridSample", 20, IN(x, INTS(1, 2)), LS_E_TYPE, "");
+    node_fails(&n, "GridSample", 20, IN(constant(SHAPE(1, 1, 2, 2, 2, 2)), constant(SHAPE(1, 1, 1, 1, 1, 4))),
+               LS_E_UNSUPPORTED, "4 spatial axes");
+    node_string(&mode, "mode", "lanczos");
+    node_fails(&mode, "GridSample", 20, IN(x, grid), LS_E_ATTR, "mode is \"lanczos\"");
+    node_string(&padding, "padding_mode", "");
+    node_fails(&padding, "GridSample", 20, IN(x, grid), LS_E_ATTR, "padding_mode is \"\"");
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("ops_image");
@@ -105,5 +171,8 @@ int main(void)
     tcase_add_test(tc, resize_crops_and_keeps_the_centre);
     tcase_add_test(tc, resize_has_gradients_along_every_axis);
     tcase_add_test(tc, affine_grid_is_the_image_of_the_pixels_centres);
+    tcase_add_test(tc, grid_sample_has_gradients_by_the_image_and_the_grid);
+    tcase_add_test(tc, grid_sample_pads_as_pytorch_does);
+    tcase_add_test(tc, grid_sample_names_what_does_not_fit);
     return run_tests("ops_image", tc);
 }

@@ -254,6 +254,21 @@ static LsValueId cosine(const LsValueId p[])
     return sum(run("Mul", 14, IN(unit[0], unit[1])));
 }
 
+/* grid_sample of 1 2 4 8 along one axis. */
+static LsValueId sampled(const char *padding, int64_t corners, LsValueId p)
+{
+    Node n = {0};
+    LsShape grid = {3, {1, ls_count(ls_shape(g, p)), 1}};
+    node_string(&n, "padding_mode", padding);
+    node_int(&n, "align_corners", corners);
+    return node_one(&n, "GridSample", 20, IN(reals_of(SHAPE(1, 1, 4), (float[]){1, 2, 4, 8}),
+                                             ls_reshape(&cx, g, p, &grid)));
+}
+static LsValueId sampled_zeros(const LsValueId p[]) { return sampled("zeros", 0, p[0]); }
+static LsValueId sampled_corners(const LsValueId p[]) { return sampled("zeros", 1, p[0]); }
+static LsValueId sampled_border(const LsValueId p[]) { return sampled("border", 0, p[0]); }
+static LsValueId sampled_reflected(const LsValueId p[]) { return sampled("reflection", 0, p[0]); }
+
 #define S6 (1 / 6.0)
 static const Case table[] = {
     {"Relu", relu, P(-1, -0.0, 0, 1), P(0, 0, 0, 1), ALONE},
@@ -324,6 +339,10 @@ static const Case table[] = {
     {"Sigmoid", sigmoid, P(0, 100, -100), P(.25, 0, 0), ALONE},
     {"Tanh", tanh_of, P(0, 100, -100), P(1, 0, 0), ALONE},
     {"Gelu", gelu, P(0, 100, -100), P(.5, 1, 0), ALONE},
+    {"GridSample", sampled_zeros, P(-1, -.75, -.25, .75, 1), P(2, 2, 4, -16, -16), ALONE},
+    {"GridSample, corners", sampled_corners, P(-1, 1), P(1.5, -12), ALONE},
+    {"GridSample border", sampled_border, P(-1, -.75, -.25, .75, 1), P(0, 0, 4, 0, 0), ALONE},
+    {"GridSample reflection", sampled_reflected, P(-1, -.75, -.25, .75, 1), P(0, 0, 4, 0, 0), ALONE},
     {"ScatterElements max", scatter_max, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5), P(1 / 3.0, 1 / 3.0, .5)},
     {"ScatterElements min", scatter_min, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5), P(1 / 3.0, 1 / 3.0, .5)},
     {"ScatterElements twice", scatter_none, P(2, 5, 1), P(0, 0, 1), P(2, 3, 5), P(1, 1, 1)},

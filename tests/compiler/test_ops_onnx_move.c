@@ -120,7 +120,10 @@ START_TEST(pad_knows_its_forms_and_modes)
     node_string(&edge, "mode", "edge");
     EXPECT(node_one(&edge, "Pad", 11, IN(x, INTS(1, 1))), 1, 1, 2, 3, 3);
     node_string(&wrap, "mode", "wrap");
-    node_fails(&wrap, "Pad", 19, IN(x, INTS(1, 1)), LS_E_UNSUPPORTED, "mode is \"wrap\"");
+    node_fails(&wrap, "Pad", 18, IN(x, INTS(1, 1)), LS_E_ATTR, "mode is \"wrap\"");
+    node_fails(&wrap, "Pad", 19, IN(x, INTS(-4, -4)), LS_E_SHAPE, "is padded by -4 and -4");
+    EXPECT_RUN(node_one(&wrap, "Pad", 19, IN(reals_of(SHAPE(3), (float[]){1, 2, 3}), INTS(2, 4))), 2, 3, 1, 2, 3, 1, 2, 3, 1);
+    EXPECT_RUN(node_one(&wrap, "Pad", 19, IN(reals_of(SHAPE(3), (float[]){1, 2, 3}), INTS(-1, 2))), 2, 3, 1, 2);
     node_fails(&n, "Pad", 13, IN(m, INTS(1, 1)), LS_E_ATTR, "pads has 2 entries, 2 axes need 4");
 }
 END_TEST

@@ -232,9 +232,9 @@ static const char *outcome(Case *c)
         compare_all(c);
     if (c->loss <= 1e-4 && c->grad <= 1e-3 && c->end <= 1e-3)
         return c->absent > 0 ? "renamed" : "equal";
-    if (!messages(c, said, sizeof said))
-        return "SILENT";
     quote(c);
+    if (!messages(c, said, sizeof said) || strstr(said, "warning: ") == NULL)
+        return "SILENT";
     return "warned";
 }
 

@@ -8,7 +8,8 @@ Each network is exported in train() mode by three calls: the TorchScript exporte
 compiled with the mean squared error to random targets. The loss, the gradient of every parameter
 and the set of trained tensors are compared with autograd's, in float64. Outcomes as in
 export_check.c; also `unmade`: the exporter has an error; `untold`: the only difference is padding_idx of
-embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. Exit 1 if any is SILENT or broken.
+embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. The trained model is exported and
+read by onnxruntime (round_trip.py). Exit 1 if any is SILENT or broken, or does not come back.
 --table: the file of docs/exports.md; rows of networks that did not run stay as they are.
 """
 import argparse
@@ -16,7 +17,6 @@ import contextlib
 import os
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
 import warnings
@@ -28,6 +28,8 @@ import torch
 from torch import nn
 
 sys.dont_write_bytecode = True
+from rewrite import REWRITES, rewrite
+from round_trip import DATA, round_trip, run
 from zoo import ZOO
 
 CALLS = ("ts", "raw", "dyn")
@@ -108,12 +110,18 @@ def export(name, calls, x, folder):
     which is its last pass but for names."""
     failed, net = {}, ZOO[name]
     args, more = tuple(torch.from_numpy(v) for v in x.values()), dict(input_names=list(x), output_names=["y"])
-    if "ts" in calls:
+    if "ts" in calls or any(c in calls for c in REWRITES):
         axes = {"dynamic_axes": {k: {0: "N"} for k in x}} if net.dynamic else {}
         try:
             torch.onnx.export(module(name), args, str(folder / "ts.onnx"), **more, **axes, **TRAINING)
         except Exception as e:      # an exporter may refuse in any way; that is an outcome
             failed["ts"] = sentence(e, 0)
+    for call in REWRITES:
+        if call in calls:
+            try:
+                rewrite(call, folder / "ts.onnx", folder / (call + ".onnx"), name)
+            except Exception as e:
+                failed[call] = sentence(e, 0)
     if "raw" in calls or "dyn" in calls:
         axes = {"dynamic_shapes": (tuple({0: torch.export.Dim.DYNAMIC} for _ in x),)} if net.dynamic else {}
         try:
@@ -131,14 +139,6 @@ def sentence(error, line):
         error = error.__cause__
     lines = [s.strip() for s in str(error).splitlines() if s.strip()] or [""]
     return f"{type(error).__name__}: {lines[line]}"[:160]
-
-
-def run(command, folder, log):
-    with open(folder / log, "wb") as out:
-        try:
-            return subprocess.run(command, cwd=folder, stdout=out, stderr=out, timeout=240).returncode
-        except subprocess.TimeoutExpired:
-            return 124
 
 
 def said(folder, log="compile.log"):
@@ -188,6 +188,7 @@ def equal(a, b, noise):
 
 
 def outcome(name, call, x, ref, noise, lowerset, folder):
+    """(outcome, what round_trip says of the trained model or "-", why)."""
     path = folder / (call + ".onnx")
     more = ["--batch", str(len(next(iter(x.values()))))] if ZOO[name].dynamic else []
     for k, p in module(name).named_parameters():        # as docs/export.md says: no file has requires_grad
@@ -195,12 +196,19 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
     code = run([lowerset, "compile", path, "-O0", "--strategy=none", "--optimizer", "sgd:momentum=0", "--loss", "mse",
                 "--store-gradients", "-o", "t", *more], folder, "compile.log")
     if code != 0:
-        return "refused" if code < 6 else "broken", said(folder) or f"the compiler ends with {code}"
-    code = run(["./t", "--data", "data.npz", "--no-shuffle", "--progress", "none", "--threads", "1", "--lr", "0",
-                "--steps", "1", "--dump", "dump.npz"], folder, "train.log")
+        return "refused" if code < 6 else "broken", "-", said(folder) or f"the compiler ends with {code}"
+    code = run(["./t", "--data", "data.npz", *DATA, "--lr", "0", "--steps", "1", "--dump", "dump.npz"], folder, "train.log")
     if code != 0:
-        return "broken", f"the trainer ends with {code}: " + (folder / "train.log").read_text()[-200:].strip()
+        return "broken", "-", f"the trainer ends with {code}: " + (folder / "train.log").read_text()[-200:].strip()
     dump = dict(np.load(folder / "dump.npz"))
+    steepest = max((np.abs(v).max() for k, v in dump.items() if k.startswith("grad/")), default=1.0)
+    got, why = judge(name, call, x, ref, noise, dump, folder)
+    back = round_trip(path, folder, "data.npz", 0.01 / max(steepest, 0.1))
+    return got, "equal" if back == "" else "WRONG", why if back == "" else f"{why} [the exported model: {back}]".strip()
+
+
+def judge(name, call, x, ref, noise, dump, folder):
+    """(outcome, why) of one step."""
     differs, renamed = compare(ref, dump, noise)
     if differs == "":
         return ("renamed", renamed) if renamed else ("equal", "")
@@ -224,19 +232,19 @@ def beyond_the_file(name, x, ref, dump, noise):
 
 
 def check(name, calls, lowerset, folder):
-    """call -> (outcome, why)."""
+    """call -> (outcome, of the exported model, why)."""
     folder.mkdir(parents=True, exist_ok=True)
     x = batch(name)
     try:
         ref, short = by_autograd(name, x, torch.float64), by_autograd(name, x, torch.float32)
     except Exception as e:
-        return {c: ("unmade", f"the module: {type(e).__name__}: {str(e).splitlines()[0]}") for c in calls}
+        return {c: ("unmade", "-", f"the module: {type(e).__name__}: {str(e).splitlines()[0]}") for c in calls}
     noise = max(worst(ref[2], short[2])[0], abs(short[1] / ref[1] - 1))
     np.savez(folder / "data.npz", **x, label=ref[0])
     with warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")
         failed = export(name, calls, x, folder)
-    return {c: ("unmade", failed[c]) if c in failed else outcome(name, c, x, ref, noise, lowerset, folder)
+    return {c: ("unmade", "-", failed[c]) if c in failed else outcome(name, c, x, ref, noise, lowerset, folder)
             for c in calls}
 
 
@@ -251,24 +259,27 @@ equal: all agree. renamed: all agree, some parameters have other names. warned: 
 refused: the compiler has an error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells, as
 [export.md](export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
 
-| network | call | outcome | why |
-|---|---|---|---|
+back: the trainer's `--export` after three more steps. equal: it passes ONNX's checker, has the names of the file's inputs, outputs and
+initializers, and gives the outputs of the trainer's `--eval` in onnxruntime.
+
+| network | call | outcome | back | why |
+|---|---|---|---|---|
 """
 
 
 def write_table(path, rows):
     old = {}
     if path.exists():
-        cells = [s.strip("|\n ").split(" | ", 3) for s in path.read_text().splitlines() if s.startswith("| ")]
-        old = {(c[0], c[1]): (c[2], c[3] if len(c) > 3 else "") for c in cells if len(c) >= 3 and c[1] in CALLS}
+        cells = [s.strip("|\n ").split(" | ", 4) for s in path.read_text().splitlines() if s.startswith("| ")]
+        old = {(c[0], c[1]): (c[2], c[3], c[4] if len(c) > 4 else "") for c in cells if len(c) >= 4 and c[1] in CALLS}
     old.update(rows)
     with open(path, "w") as f:
         f.write(HEAD)
         for name in ZOO:
             for call in CALLS:
                 if (name, call) in old:
-                    got, why = old[name, call]
-                    f.write(f"| {name} | {call} | {got} | {why.strip(' |').replace('|', '/')} |\n")
+                    got, back, why = old[name, call]
+                    f.write(f"| {name} | {call} | {got} | {back} | {why.strip(' |').replace('|', '/')} |\n")
 
 
 def main():
@@ -283,9 +294,9 @@ def main():
     bad, made = 0, tempfile.TemporaryDirectory()
     for name in a.nets.split(","):
         rows = check(name, a.calls.split(","), a.lowerset.resolve(), (a.keep or pathlib.Path(made.name)).resolve() / name)
-        for call, (got, why) in rows.items():
-            print(f"{name:20} {call:4} {got:8} {why}", flush=True)
-            bad += got in ("SILENT", "broken")
+        for call, (got, back, why) in rows.items():
+            print(f"{name:20} {call:4} {got:8} {back:5} {why}", flush=True)
+            bad += got in ("SILENT", "broken") or back == "WRONG"
         if a.table is not None:
             write_table(a.table, {(name, c): v for c, v in rows.items()})
     return 1 if bad else 0

@@ -315,6 +315,18 @@ static void check_numerics(void)
     TOLD(err_text, "the first to give an infinity");
 }
 
+static void check_max_skipped(void)
+{
+    LsProgram p = tiny_scaled(1);
+    tiny_wrong = TINY_NOT_FINITE;
+    must(&p, 7, "--data data.npz --epochs 9 --max-skipped 3");
+    TOLD(err_text, "step 3: 3 updates in a row were skipped");
+    tiny_wrong = TINY_RIGHT;
+    p = watched();
+    must(&p, 2, "--data data.npz --max-skipped 3");
+    TOLD(err_text, "this program skips no updates");
+}
+
 static void check_gradients(void)
 {
     runs("--data data.npz --check-gradients=5");
@@ -353,6 +365,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"steps", check_steps},
     {"lr", check_lr},
     {"schedule", check_schedule},
+    {"max-skipped", check_max_skipped},
     {"seed", check_seed},
     {"threads", check_threads},
     {"tune", check_tune},

@@ -56,7 +56,11 @@ void exec_trap(int line);
 
 #ifdef LS_EXECUTOR
 #define __device__
+#ifdef __OPTIMIZE__
 #define __forceinline__ inline __attribute__((always_inline, unused))
+#else                           /* as in ls_kernel.h */
+#define __forceinline__ inline __attribute__((unused))
+#endif
 #define threadIdx (exec_now->thread)
 #define blockIdx (exec_now->block)
 #define blockDim (exec_now->block_dim)

@@ -10,6 +10,7 @@
 #include "tests/support/eval_expr.h"
 #include "tests/support/eval_index.h"
 #include "tests/support/eval_move.h"
+#include "tests/support/eval_sample.h"
 
 typedef struct Eval {
     const LsGraph *g;
@@ -79,7 +80,8 @@ static inline void eval_pointwise(Eval *e, LsNodeId n)
         for (int k = 0; k < g->node[n.i].nin; k++)
             arg[k] = e->v[ls_in(g, n, k).i][eval_place(ls_in_shape(g, n, k), at, space.rank)];
         const LsScalarAttr *s = &g->node[n.i].attr.scalar;
-        double v = expr_value(row->expr, arg, s->a, s->b),
+        bool whole = ls_type(g, ls_in(g, n, 0)) != LS_REAL && ls_type(g, ls_out(g, n, 0)) != LS_REAL;
+        double v = expr_value(row->expr, arg, s->a, s->b, whole),
                *to = &y[eval_place(&out, at, space.rank)];
         if (!reduce)
             *to = v;
@@ -417,6 +419,34 @@ static inline void eval_attention(Eval *e, LsNodeId n)
 }
 
 /* ---- updates, by loss.def ---- */
+/* LOSS_SCALE, and RUNNING_STAT with a factor. */
+static inline void eval_scaled(Eval *e, LsNodeId n)
+{
+    const LsGraph *g = e->g;
+    const LsUpdateAttr *at = &g->node[n.i].attr.update;
+    double *v[4];
+    for (int k = 0; k < 4; k++)
+        v[k] = ls_is(ls_in(g, n, k)) ? e->v[ls_in(g, n, k).i] : NULL;
+    if (g->node[n.i].op == LS_OP_LOSS_SCALE && e->apply) {
+        const LsScaleAttr *r = &at->rule;
+        bool finite = v[0][0] >= 0, full = v[2][0] + 1 >= r->period;
+        if (r->period > 0) {
+            double down = r->divides ? *v[1] / r->shrink : *v[1] * r->shrink;
+            *v[1] = !finite ? fmax(down, r->least) : full ? *v[1] * r->grow : *v[1];
+            *v[2] = finite && !full ? *v[2] + 1 : 0;
+        }
+        v[3][0] += !finite;
+        v[3][1] = finite ? 0 : v[3][1] + 1;
+    }
+    for (int64_t i = 0; g->node[n.i].op == LS_OP_RUNNING_STAT && i < ls_count(ls_in_shape(g, n, 0)); i++) {
+        double moved = (v[2] == NULL || e->first ? v[0][i] : v[2][i]) * at->momentum + v[1][i] * at->scale;
+        if (v[2] != NULL)
+            v[2][i] = moved;
+        if (e->apply && *v[3] >= 0)
+            v[0][i] = moved;
+    }
+}
+
 static inline void eval_update(Eval *e, LsNodeId n)
 {
     const LsGraph *g = e->g;
@@ -426,6 +456,11 @@ static inline void eval_update(Eval *e, LsNodeId n)
     double *p = e->v[ls_in(g, n, 0).i], *grad = e->v[ls_in(g, n, 1).i];
     LsValueId factor = ls_in(g, n, adam ? 4 : 3), acc = ls_in(g, n, adam ? 5 : 4);
     LsValueId weight = ls_in(g, n, op == LS_OP_ACCUMULATE ? 2 : adam ? 6 : 5);
+    if (op == LS_OP_LOSS_SCALE || (op == LS_OP_RUNNING_STAT && g->node[n.i].nin > 2)) {
+        eval_scaled(e, n);
+        return;
+    }
+    bool bad = at->skips && e->v[factor.i][0] < 0;
     double part = at->by_samples ? at->scale * e->share : at->scale;
     if (ls_is(weight))
         part = e->v[weight.i][0] != 0 ? e->v[weight.i][0] : 1;
@@ -444,7 +479,7 @@ static inline void eval_update(Eval *e, LsNodeId n)
         double d = grad[i];
         if (ls_is(acc))
             d = e->v[acc.i][i] = (e->first ? 0 : e->v[acc.i][i]) + d * part;
-        if (!e->apply)
+        if (!e->apply || bad)
             continue;
         d *= ls_is(factor) ? e->v[factor.i][0] : 1;
         if (at->clip != 0)
@@ -484,7 +519,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_K_UPDATE: eval_update(e, n); return;
     default: break;
     }
-    if (move_node(g, e->v, n) || index_node(g, e->v, n))
+    if (move_node(g, e->v, n) || index_node(g, e->v, n) || sample_node(g, e->v, n))
         return;
     switch (g->node[n.i].op) {
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;

@@ -7,9 +7,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <stdbool.h>
 #include <string.h>
 
-typedef struct Expr { const char *at; const double *arg; double a, b; } Expr;
+typedef struct Expr { const char *at; const double *arg; double a, b; bool whole; } Expr;    /* whole: of integers */
 
 static double expr_ternary(Expr *e);
 
@@ -99,7 +100,7 @@ static inline double expr_product(Expr *e)
         if (expr_take(e, "*"))
             v *= expr_primary(e);
         else if (expr_take(e, "/"))
-            v /= expr_primary(e);
+            v = e->whole ? trunc(v / expr_primary(e)) : v / expr_primary(e);
         else
             return v;
 }
@@ -158,9 +159,9 @@ static inline double expr_ternary(Expr *e)
     return v != 0 ? yes : no;
 }
 
-static inline double expr_value(const char *text, const double *arg, double a, double b)
+static inline double expr_value(const char *text, const double *arg, double a, double b, bool whole)
 {
-    Expr e = {text, arg, a, b};
+    Expr e = {text, arg, a, b, whole};
     return expr_ternary(&e);
 }
 

@@ -221,8 +221,6 @@ static int64_t workspace(const Desc *plan)
 }
 
 /* ---- computing ---- */
-typedef struct Walk { const int64_t *p; char *const *at; double *sum; } Walk;
-
 static double load(const int64_t *p, const char *at, int64_t k)
 {
     return p[REAL] == 8 ? ((const double *)(const void *)at)[k]
@@ -237,22 +235,6 @@ static int64_t place(const int64_t *p, int which, const int64_t *index)
     return at;
 }
 
-/* One element of y, one of w: the element of x between them, or none. */
-static void step(const Walk *k, const int64_t *y, const int64_t *w)
-{
-    const int64_t *p = k->p, *xd = p + DIMS, *wd = p + DIMS + RANK, *v = p + WINDOW;
-    int64_t groups = xd[1] / wd[1], filters = wd[0] / groups;
-    int64_t x[RANK] = {y[0], w[0] / filters * wd[1] + w[1]};
-    for (int a = 0; a < p[AXES]; a++) {
-        x[2 + a] = y[2 + a] * v[a] + w[2 + a] * v[3 + a] - v[6 + a];
-        if (x[2 + a] < 0 || x[2 + a] >= xd[2 + a])
-            return;
-    }
-    int64_t at[3] = {place(p, 0, x), place(p, 1, w), place(p, 2, y)};
-    int64_t out = p[KIND] == 0 ? 2 : p[KIND] == 1 ? 0 : 1, a = out == 0 ? 1 : 0, b = 3 - out - a;
-    k->sum[at[out]] += load(p, k->at[a], at[a]) * load(p, k->at[b], at[b]);
-}
-
 static bool next(const int64_t *dim, int rank, int64_t *index)
 {
     for (int k = rank - 1; k >= 0; k--) {
@@ -263,19 +245,51 @@ static bool next(const int64_t *dim, int rank, int64_t *index)
     return false;
 }
 
+/* For an element of y the places of the window inside x: offsets of x and of w, without channels. Returns their
+ * number. */
+static int64_t find_taps(const int64_t *p, const int64_t *y, int64_t (*tap)[2])
+{
+    const int64_t *xs = p + STRIDES, *ws = p + STRIDES + RANK, *v = p + WINDOW;
+    int64_t n = 0, w[RANK] = {0};
+    do {
+        bool inside = true;
+        tap[n][0] = tap[n][1] = 0;
+        for (int a = 0; a < p[AXES]; a++) {
+            int64_t x = y[2 + a] * v[a] + w[2 + a] * v[3 + a] - v[6 + a];
+            inside &= x >= 0 && x < p[DIMS + 2 + a];
+            tap[n][0] += x * xs[2 + a];
+            tap[n][1] += w[2 + a] * ws[2 + a];
+        }
+        n += inside;
+    } while (next(p + DIMS + RANK + 2, (int)p[AXES], w + 2));
+    return n;
+}
+
+/* Adds the products of an element of y to the sums of tensor `out`. */
+static void add_products(const int64_t *p, char *const at[], int out, const int64_t *y, int64_t (*tap)[2], double *sum)
+{
+    const int64_t *wd = p + DIMS + RANK, *xs = p + STRIDES, *ws = p + STRIDES + RANK;
+    const int64_t filters = wd[0] / (p[DIMS + 1] / wd[1]), n = find_taps(p, y, tap);
+    const int a = out == 0 ? 1 : 0, b = 3 - out - a;
+    for (int64_t c = 0; c < wd[1]; c++)
+        for (int64_t k = 0; k < n; k++) {
+            const int64_t of[3] = {y[0] * xs[0] + (y[1] / filters * wd[1] + c) * xs[1] + tap[k][0],
+                                   y[1] * ws[0] + c * ws[1] + tap[k][1], place(p, 2, y)};
+            sum[of[out]] += load(p, at[a], of[a]) * load(p, at[b], of[b]);
+        }
+}
+
 static void compute(const int64_t *p, char *const at[TENSORS])
 {
     int out = p[KIND] == 0 ? 2 : p[KIND] == 1 ? 0 : 1, rank = (int)p[AXES] + 2;
     int64_t n = count(p, out), y[RANK] = {0};
-    Walk k = {p, at, calloc((size_t)n, sizeof (double))};
-    do {
-        int64_t w[RANK] = {y[1]};
-        do
-            step(&k, y, w);
-        while (next(p + DIMS + RANK + 1, rank - 1, w + 1));
-    } while (next(p + DIMS + 2 * RANK, rank, y));
+    double *sum = calloc((size_t)n, sizeof *sum);
+    int64_t (*tap)[2] = calloc((size_t)count(p, 1) + 1, sizeof *tap);
+    do
+        add_products(p, at, out, y, tap, sum);
+    while (next(p + DIMS + 2 * RANK, rank, y));
     for (int64_t i = 0; i < n; i++) {
-        double v = k.sum[i];
+        double v = sum[i];
         if (p[BIAS])
             v += load(p, at[3], i % p[DIMS + out * RANK + 1]);
         v = p[RELU] && v < 0 ? 0 : v;
@@ -285,7 +299,8 @@ static void compute(const int64_t *p, char *const at[TENSORS])
         else
             ((float *)(void *)at[out])[i] = (float)v;
     }
-    free(k.sum);
+    free(tap);
+    free(sum);
 }
 
 typedef struct Convolution {    /* as requested */

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/ls_half.h"     /* takes memcpy and integers from the headers above */
+
 #ifndef H_ASSERT                /* bench/ has its own */
 #include <check.h>
 #define H_ASSERT ck_assert_msg
@@ -27,15 +29,23 @@ typedef struct HNode {          /* one node in a graph of its own */
     LsValue value[6];
     LsNode node[2];
     LsValueId operand[4];
+    LsArena *arena;
 } HNode;
+
+static inline void h_free(HNode *h)
+{
+    ls_arena_free(h->arena);
+    free(h);
+}
 
 /* Operands in[0..nin) (rank < 0: absent) and one result. */
 static HNode *h_node(LsOpCode op, int nin, const LsShape in[], const LsShape *out, LsLayout layout,
                      const LsAttr *attr)
 {
     HNode *h = calloc(1, sizeof *h);
+    h->arena = ls_arena_new();
     h->g = (LsGraph){.value = h->value, .nvalue = (uint32_t)nin + 2, .node = h->node, .nnode = 2,
-                     .operand = h->operand, .noperand = (uint32_t)nin};
+                     .operand = h->operand, .noperand = (uint32_t)nin, .arena = h->arena};
     for (int k = 0; k <= nin; k++) {
         const LsShape *s = k < nin ? &in[k] : out;
         h->value[k + 1] = (LsValue){.name = "v", .kind = LS_V_TEMP, .shape = *s,
@@ -133,30 +143,55 @@ static bool h_guarded(const void *p, int64_t n, int real_bytes)
     return true;
 }
 
-/* Runs kernel i with `threads`; result in the object's precision, to be freed. */
+static inline double h_at(const void *p, int64_t i, int real_bytes)
+{
+    return real_bytes == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
+}
+
+/* Element i of an array of that type, read or written. */
+static inline double h_get(LsType type, const void *p, int64_t i, int real_bytes)
+{
+    if (type == LS_BF16)
+        return (double)ls_from_bf16(((const ls_bf16 *)p)[i]);
+    if (type == LS_F16)
+        return (double)ls_from_f16(((const ls_f16 *)p)[i]);
+    return h_at(p, i, real_bytes);
+}
+
+/* v must be a number of the type. */
+static inline void h_put(LsType type, void *p, int64_t i, double v, int real_bytes)
+{
+    if (type == LS_BF16)
+        ((ls_bf16 *)p)[i] = ls_to_bf16((float)v);
+    else if (type == LS_F16)
+        ((ls_f16 *)p)[i] = ls_to_f16((float)v);
+    else if (real_bytes == 4)
+        ((float *)p)[i] = (float)v;
+    else
+        ((double *)p)[i] = v;
+}
+
+/* Runs kernel i with `threads`; result in its type, to be freed. */
 static inline void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id,
                           const double *const in[], int threads)
 {
-    int nin = h->node[1].nin, rb = o->real_bytes;
+    int nin = h->node[1].nin, rb = o->real_bytes, result = ls_type_bytes(h->value[nin + 1].type, rb);
     void *arg[6] = {0};
     int64_t out = ls_count(&h->value[nin + 1].shape), work = h_workspace(h, id, rb);
     for (int k = 0; k < nin; k++) {
         if (h->operand[k].i == 0)
             continue;
         int64_t n = ls_count(&h->value[k + 1].shape);
-        arg[k] = h_array(n, rb);
+        arg[k] = h_array(n, ls_type_bytes(h->value[k + 1].type, rb));
         for (int64_t j = 0; j < n; j++)
-            if (rb == 4)
-                ((float *)arg[k])[j] = (float)in[k][j];
-            else
-                ((double *)arg[k])[j] = in[k][j];
+            h_put(h->value[k + 1].type, arg[k], j, in[k][j], rb);
     }
-    arg[nin] = h_array(out, rb);
+    arg[nin] = h_array(out, result);
     arg[nin + 1] = h_array((work + rb - 1) / rb, rb);
     LsRun run = {.pool = o->pool_create(threads)};
     o->kernel[i](&run, arg);
     o->pool_destroy(run.pool);
-    H_ASSERT(h_guarded(arg[nin], out, rb), "case %d wrote behind its result", i);
+    H_ASSERT(h_guarded(arg[nin], out, result), "case %d wrote behind its result", i);
     H_ASSERT(h_guarded(arg[nin + 1], (work + rb - 1) / rb, rb),
                   "case %d wrote behind its workspace", i);
     for (int k = 0; k <= nin + 1; k++)
@@ -165,10 +200,8 @@ static inline void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id
     return arg[nin];
 }
 
-static inline double h_at(const void *p, int64_t i, int real_bytes)
-{
-    return real_bytes == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
-}
+/* The next values are numbers of both types of 16 bits. */
+static bool h_coarse __attribute__((unused));
 
 /* Values in -1..1 that float holds exactly, from a small counter-based generator. */
 static inline double *h_random(int64_t n, uint64_t seed)
@@ -177,7 +210,8 @@ static inline double *h_random(int64_t n, uint64_t seed)
     for (int64_t i = 0; i < n; i++) {
         uint64_t z = (seed * 1000003 + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
         z = (z ^ (z >> 29)) * 0xbf58476d1ce4e5b9u;
-        x[i] = (double)(int64_t)((z >> 40) & 0xffff) / 32768 - 1;
+        x[i] = h_coarse ? (double)(int64_t)((z >> 40) & 0x7f) / 64 - 1
+                        : (double)(int64_t)((z >> 40) & 0xffff) / 32768 - 1;
     }
     return x;
 }
@@ -186,19 +220,20 @@ static inline double *h_random(int64_t n, uint64_t seed)
 static inline void h_check(const HObject *o, int i, const HNode *h, LsKernelId id,
                            const double *const in[], const double *want, double tolerance)
 {
-    int64_t n = ls_count(&h->value[h->node[1].nin + 1].shape);
+    const LsValue *y = &h->value[h->node[1].nin + 1];
+    int64_t n = ls_count(&y->shape);
     void *got = h_run(o, i, h, id, in, 1);
     double scale = 1e-30, worst = 0;
     for (int64_t j = 0; j < n; j++)
         scale = fmax(scale, fabs(want[j]));
     for (int64_t j = 0; j < n; j++) {
-        double err = fabs(h_at(got, j, o->real_bytes) - want[j]) / scale;
+        double err = fabs(h_get(y->type, got, j, o->real_bytes) - want[j]) / scale;
         worst = err <= worst ? worst : err;     /* NaN is kept */
     }
     H_ASSERT(worst <= tolerance, "case %d: error %g", i, worst);
     for (int threads = 2; threads <= 3; threads++) {
         void *again = h_run(o, i, h, id, in, threads);
-        H_ASSERT(memcmp(got, again, (size_t)(n * o->real_bytes)) == 0,
+        H_ASSERT(memcmp(got, again, (size_t)(n * ls_type_bytes(y->type, o->real_bytes))) == 0,
                       "case %d: other bits with %d threads", i, threads);
         free(again);
     }

@@ -446,7 +446,7 @@ static inline bool rig_same_order(const Rig *r, LsNodeId n)
     switch (rig_kernel(r, n)) {
     case LS_K_FUSED:                   return !reduces;
     case LS_K_UPDATE: case LS_K_MOVE: case LS_K_GATHER: case LS_K_SCAN: case LS_K_POOL:
-    case LS_K_RESIZE:                  return r->flags == NULL;     /* else it may contract them */
+    case LS_K_RESIZE: case LS_K_SAMPLE: return r->flags == NULL;     /* else it may contract them */
     default:                           return false;
     }
 }

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtime/ls_half.h"         /* takes memcpy and integers from the headers above */
+
 /* The program's main is not called here, but it must link with this function. */
 int ls_trainer_main(const LsProgram *p, int argc, char **argv)
 {
@@ -235,6 +237,8 @@ double ls_run_graph_get(const LsRunGraph *r, LsValueId v, int64_t i)
         return memcpy(&f, p, 4), f;
     case LS_I64: return memcpy(&l, p, 8), (double)l;
     case LS_I32: return memcpy(&w, p, 4), w;
+    case LS_BF16: return (double)ls_from_bf16(*(const ls_bf16 *)p);
+    case LS_F16: return (double)ls_from_f16(*(const ls_f16 *)p);
     default:     return *(const uint8_t *)p;
     }
 }

@@ -18,9 +18,26 @@ enum {
     TM = 2
 }; /* batch, channels, places, features, classes */
 
+enum {
+    ST_W = 0,
+    ST_B = 64,
+    ST_WV = 128,
+    ST_BV = 192,
+    ST_WS = 256,
+    ST_BS = 320,
+    ST_MEAN = 384,
+    ST_END = 388,
+    ST_SCALE = 448, ST_GOOD = 452, ST_SKIPS = 456, ST_SCALED_END = 464
+};
 /* Called after every training step's last kernel; tests look from here into a running trainer. */
 static void (*tiny_spy)(const LsRun *run);
 static int tiny_accumulate = 1;
+/* Its gradients are scaled, by TINY_SCALE at first, which doubles after TINY_PERIOD good updates; an update with a
+ * gradient that is not finite is bad (tiny_scaled). */
+static bool tiny_scales, tiny_bad;
+static float tiny_scale_now = 1;
+static uint64_t tiny_bad_steps;         /* bit k: the gradient of b is infinite in micro-step k */
+enum { TINY_SCALE = 8, TINY_PERIOD = 4 };
 static bool tiny_weighs;        /* its loss reports the number of labels that count: those that are not -1 */
 /* The fault of the gradient's kernel. */
 static enum { TINY_RIGHT, TINY_DOUBLES_B, TINY_SKIPS_LAST_SAMPLE, TINY_NOT_FINITE } tiny_wrong;
@@ -41,6 +58,7 @@ static void tiny_logits_part(LsRun *run, void *const arg[], int64_t lo, int64_t 
 
 static void tiny_logits(LsRun *run, void *const arg[])
 {
+    tiny_scale_now = tiny_scales ? ((const float *)arg[1])[ST_SCALE / 4] : 1;       /* arg[1] is at ST_W */
     ls_parallel(run, tiny_logits_part, TB, arg);
 }
 
@@ -84,13 +102,18 @@ static void tiny_grad(LsRun *run, void *const arg[])
         db[m] = tiny_wrong == TINY_NOT_FINITE ? NAN
                 : tiny_wrong == TINY_DOUBLES_B ? 2 * scratch[m] : scratch[m];
     }
+    for (int k = 0; tiny_scales && k < TM * TF; k++)
+        dw[k] *= tiny_scale_now;
+    tiny_bad = tiny_scales && tiny_bad && !run->first;
+    for (int m = 0; tiny_scales && m < TM; m++)
+        tiny_bad |= !isfinite(db[m] *= tiny_bad_steps >> run->step & 1 ? INFINITY : tiny_scale_now);
 }
 
 static void tiny_update(LsRun *run, const float *g, float *p, float *v, float *sum, int n)
 {
     for (int k = 0; k < n; k++) {
-        sum[k] = (run->first ? 0 : sum[k]) + g[k] * (float)(run->share / tiny_accumulate);
-        if (!run->apply)
+        sum[k] = (run->first ? 0 : sum[k]) + g[k] / tiny_scale_now * (float)(run->share / tiny_accumulate);
+        if (!run->apply || tiny_bad)
             continue;
         v[k] = 0.9f * v[k] + sum[k];
         p[k] -= (float)run->lr * v[k];
@@ -102,11 +125,24 @@ static void tiny_update_w(LsRun *run, void *const arg[])
     tiny_update(run, arg[0], arg[1], arg[2], arg[3], TM * TF);
 }
 
+/* s: scale, counter, skips. */
+static void tiny_move_scale(float s[4])
+{
+    s[1] = tiny_bad ? 0 : s[1] + 1;
+    s[0] *= tiny_bad ? 0.5f : s[1] == TINY_PERIOD ? 2 : 1;
+    s[1] = s[1] == TINY_PERIOD ? 0 : s[1];
+    s[2] += tiny_bad;
+    s[3] = tiny_bad ? s[3] + 1 : 0;
+}
+
 static void tiny_update_b(LsRun *run, void *const arg[])
 {
     float *mean = arg[4];
     tiny_update(run, arg[0], arg[1], arg[2], arg[3], TM);
-    *mean = 0.9f * *mean + 0.1f * ((const float *)arg[5])[0];
+    if (!tiny_bad)
+        *mean = 0.9f * *mean + 0.1f * ((const float *)arg[5])[0];
+    if (tiny_scales && run->apply)
+        tiny_move_scale(mean + (ST_SCALE - ST_MEAN) / 4);
     if (tiny_spy)
         tiny_spy(run);
 }
@@ -122,16 +158,6 @@ enum {
     TINY_MEAN = TINY_B + 8,
     TINY_ONNX = TINY_MEAN + 9
 };
-enum {
-    ST_W = 0,
-    ST_B = 64,
-    ST_WV = 128,
-    ST_BV = 192,
-    ST_WS = 256,
-    ST_BS = 320,
-    ST_MEAN = 384,
-    ST_END = 388
-};
 enum { AR_Y = 0, AR_LOSS = 64, AR_DY = 128, AR_DW = 192, AR_DB = 256, AR_WORK = 320, AR_END = 328 };
 
 static const LsStateTensor tiny_state[] = {
@@ -142,6 +168,12 @@ static const LsStateTensor tiny_state[] = {
     {TENSOR("w.sum", true, 3, TM, TC, TS), IN_STATE(ST_WS), LS_STATE_MOMENT, -1},
     {TENSOR("b.sum", false, 1, TM), IN_STATE(ST_BS), LS_STATE_MOMENT, -1},
     {TENSOR("mean", false, 0, 0), IN_STATE(ST_MEAN), LS_STATE_STAT, TINY_MEAN},
+};
+
+static const LsStateTensor tiny_scaling_state[] = {
+    {TENSOR("loss_scale", false, 0, 0), IN_STATE(ST_SCALE), LS_STATE_MOMENT, -1},
+    {TENSOR("loss_scale.counter", false, 0, 0), IN_STATE(ST_GOOD), LS_STATE_MOMENT, -1},
+    {TENSOR("loss_scale.skips", false, 1, 2), IN_STATE(ST_SKIPS), LS_STATE_MOMENT, -1},
 };
 
 static const LsInput
@@ -200,6 +232,7 @@ static LsProgram tiny_program(int accumulate)
 {
     float w[TM * TF], b[TM] = {0.5f, -0.5f}, mean = 2;
     tiny_accumulate = accumulate;
+    tiny_scales = false;
     memset(tiny_onnx, '#', sizeof tiny_onnx);
     for (int k = 0; k < TM * TF; k++)
         w[k] = 0.1f * (float)(k - 5);
@@ -242,6 +275,23 @@ static inline LsProgram tiny_weighed(int accumulate)
     tiny_weighs = p.has_ignore = true;
     p.ignore = -1;
     p.train.weight = p.eval.weight = (LsAddress){LS_AT_ARENA, AR_LOSS + 4};
+    return p;
+}
+
+/* The same program, with a loss scale. */
+static inline LsProgram tiny_scaled(int accumulate)
+{
+    enum { N = sizeof tiny_state / sizeof *tiny_state, MORE = sizeof tiny_scaling_state / sizeof *tiny_scaling_state };
+    static LsStateTensor all[N + MORE];
+    LsProgram p = tiny_program(accumulate);
+    memcpy(all, tiny_state, sizeof tiny_state);
+    memcpy(all + N, tiny_scaling_state, sizeof tiny_scaling_state);
+    tiny_scales = true;
+    tiny_bad = false;
+    p.state = all;
+    p.nstate = N + MORE;
+    p.state_bytes = ST_SCALED_END;
+    p.scaling = (LsScaling){{LS_AT_STATE, ST_SCALE}, {LS_AT_STATE, ST_GOOD}, {LS_AT_STATE, ST_SKIPS}, TINY_SCALE};
     return p;
 }
 

@@ -19,6 +19,8 @@ spec() {
     unet) echo "unet --width=6 --depth=3 --classes=2 --size=32 :2:ce" ;;
     resnet) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 :4:ce" ;;
     densenet) echo "densenet121 --width=6 --classes=10 --size=32 :4:ce" ;;
+    unet16) echo "unet --width=6 --depth=3 --classes=2 --size=32 :2:ce:--precision=bf16" ;;
+    gpt16) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65 :4:ce:--precision=f16" ;;
     gpt) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65 :4:ce" ;;
     dropout) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 --dropout=0.2 :4:ce" ;;
     esac
@@ -39,8 +41,8 @@ fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 # The net with dropouts is the residual net with dropouts added; the deep net's program takes long to compile.
 dropout=dropout
 [ -z "${LS_SANITIZED:-}" ] || dropout=
-for net in ${*:-unet ${LS_WHOLE:+resnet densenet} gpt $dropout}; do
-    IFS=: read -r options batch loss <<EOF
+for net in ${*:-unet ${LS_WHOLE:+resnet densenet gpt16} gpt $dropout unet16}; do
+    IFS=: read -r options batch loss precision <<EOF
 $(spec "$net")
 EOF
     case ${LS_SANITIZED:+less-}${LS_WHOLE:+whole-}$net in
@@ -52,7 +54,7 @@ EOF
     for budget in $(budgets "$net"); do
         name=$net-$(echo "$budget" | tr -d %)
         if ! "$BUILD/lowerset" compile "$net.onnx" -q "-O$opt" --plan-effort 10 --batch "$batch" --loss "$loss" --budget "$budget" \
-            --optimizer=sgd:momentum=0.9 -v -o "$name" >"$name.log" 2>&1; then
+            ${precision:-} --optimizer=sgd:momentum=0.9 -v -o "$name" >"$name.log" 2>&1; then
             grep -q "lowerset\|budget" "$name.log" && code=4 || code=1
             if [ "$code" = 4 ] && grep -q 'LS-E0016' "$name.log"; then
                 echo "--   $name: below the least budget"

@@ -107,7 +107,7 @@ for model in ${LS_WHOLE:+tiny_gpt} seed_autoencoder ${LS_WHOLE:+jmp_cnn_dynamic}
     for bits in 32 64; do
         recorded "$model" "float$bits" >"recorded$bits"
         # shellcheck disable=SC2046
-        "$BUILD/lowerset" compile "$INPUTS/models/$model.onnx" -q -O2 --precision "f$bits" \
+        "$BUILD/lowerset" compile "$INPUTS/models/$model.onnx" -q -O2 --plan-effort=1 --precision "f$bits" \
             $(compile_options "$model") -o run
         # shellcheck disable=SC2046
         ./run $(run_options "$model") --no-shuffle --progress none --log log.jsonl >run.out

@@ -216,9 +216,9 @@ factors=-DLS_EXACT_FACTORS
 # Weight gradients of 3x3 convolutions likewise.
 d=$OUT/weights
 mkdir "$d"
-batch=2
-[ -z "${LS_WHOLE:-}" ] || batch=7
-"$LOWERSET" model unet --batch=$batch --size=16 --width=48 --depth=1 -o "$d/net.onnx" >/dev/null
+batch=2 size=12
+[ -z "${LS_WHOLE:-}" ] || batch=7 size=16
+"$LOWERSET" model unet --batch=$batch --size=$size --width=48 --depth=1 -o "$d/net.onnx" >/dev/null
 "$LOWERSET" compile "$d/net.onnx" --optimizer=sgd -q -O "$opt" --plan-effort=1 -o "$d/cpu"
 check "a U-Net on the CPU" train "$d/cpu" --steps 1 --dump "$d/cpu.npz"
 build_paper "$d/net" "$d/net.onnx" --precision=tf32 --optimizer=sgd --plan-effort=1

@@ -4,6 +4,7 @@
  * of the classes.
  *
  * The network is x [N, 6] -> 5 -> relu -> 3 classes; data go by .npy files. */
+#include "tests/support/command_line.h"
 #include "tests/support/onnx_make.h"
 #include "tests/support/less.h"
 #include "tests/support/suite.h"
@@ -12,54 +13,7 @@
 
 enum { SAMPLES = 14, FEATURES = 6, CLASSES = 3 };      /* 14: the last of 4 or 8 is not whole */
 
-static char text[1 << 16];      /* output of the last command */
-
-/* Runs a command line in the test's folder. Returns its exit code. */
-static int sh(const char *fmt, ...)
-{
-    char line[2048];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(line, sizeof line, fmt, ap);
-    va_end(ap);
-    strncat(line, " >out 2>&1", sizeof line - strlen(line) - 1);
-    int code = system(line);
-    FILE *f = fopen("out", "r");
-    ck_assert_ptr_nonnull(f);
-    text[fread(text, 1, sizeof text - 1, f)] = '\0';
-    fclose(f);
-    return code < 0 ? code : code >> 8;
-}
-
-#define MUST(...) ck_assert_msg(sh(__VA_ARGS__) == 0, "%s", text)
-
-static double told(const char *what)
-{
-    const char *at = strstr(text, what);
-    ck_assert_msg(at != NULL, "no '%s' in: %s", what, text);
-    return atof(at + strlen(what));
-}
-
 /* ---- data ---- */
-
-static void write_npy(const char *path, const char *type, const char *shape, const void *data,
-                      size_t bytes)
-{
-    char head[128];
-    int n = snprintf(head, sizeof head, "\x93NUMPY%c%cv%c{'descr': '%s', 'fortran_order': False, "
-                     "'shape': (%s), }", 1, 1, 1, type, shape);
-    memset(head + n, ' ', sizeof head - (size_t)n);
-    head[7] = head[9] = 0;
-    head[8] = sizeof head - 10;
-    head[sizeof head - 1] = '\n';
-    FILE *f = fopen(path, "wb");
-    ck_assert_ptr_nonnull(f);
-    fwrite(head, 1, sizeof head, f);
-    fwrite(data, 1, bytes, f);
-    fclose(f);
-}
-
-static float wave(int i, int seed) { return sinf((float)(i * 7 + seed * 13) * 0.37f); }
 
 /* label: NULL: real targets, 0 or 1. */
 static void write_data(const int64_t *label)

@@ -1,0 +1,19 @@
+/* codegen/kernels/row_stage.h -- rows of reals for kernels that pass over a row several times.
+ *
+ * Elements stored in 16 bits are widened into an array of reals before the first pass, and rounded out of one behind the
+ * last; rows of reals are read and written in place. */
+#ifndef LS_CODEGEN_KERNELS_ROW_STAGE_H
+#define LS_CODEGEN_KERNELS_ROW_STAGE_H
+
+#include "codegen/kernels/loop_nest.h"
+
+/* A row of n elements of the array `all`, which lies at the text `at`, by y rows of threads at once. */
+typedef struct LsRowStage { const char *all, *at; int64_t n; int y; } LsRowStage;
+
+/* Declares `var`, a pointer to the operand's row. */
+void ls_row_stage_in(const LsKernelText *k, const char *var, int operand, const LsRowStage *s);
+/* Declares `var`, a pointer to the row to fill; ls_row_stage_end prints what stores it, if that is not its place. */
+void ls_row_stage_out(const LsKernelText *k, const char *var, int result, const LsRowStage *s);
+void ls_row_stage_end(const LsKernelText *k, const char *var, int result, const LsRowStage *s);
+
+#endif

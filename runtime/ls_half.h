@@ -1,0 +1,42 @@
+/* runtime/ls_half.h -- reals stored in 16 bits: bfloat16 and float16.
+ *
+ * One text for C11 and for CUDA C++, for kernels and for the trainer. ls_from_ widens, which is exact. ls_to_ stores a
+ * number that ls_round_brain or ls_round_half (runtime/kernels/ls_math.h) gave, so nothing is rounded here. */
+#ifndef LS_HALF_H
+#define LS_HALF_H
+
+#ifndef LS_FN
+#define LS_FN static inline
+#endif
+
+LS_FN uint32_t ls_bits32(float x) { uint32_t u; memcpy(&u, &x, sizeof u); return u; }
+LS_FN float ls_float32(uint32_t u) { float x; memcpy(&x, &u, sizeof x); return x; }
+
+typedef struct ls_bf16 { uint16_t bits; } ls_bf16;
+typedef struct ls_f16 { uint16_t bits; } ls_f16;
+LS_FN float ls_from_bf16(ls_bf16 x) { return ls_float32((uint32_t)x.bits << 16); }
+LS_FN ls_bf16 ls_to_bf16(float x)
+{
+    ls_bf16 y;
+    y.bits = (uint16_t)(ls_bits32(x) >> 16);
+    return y;
+}
+LS_FN float ls_from_f16(ls_f16 x)
+{
+    const uint32_t sign = (uint32_t)(x.bits & 0x8000u) << 16, a = (uint32_t)(x.bits & 0x7fffu);
+    const float tiny = (float)(int32_t)a * 5.9604644775390625e-8f;      /* steps of 2^-24, below 2^-14 */
+    const uint32_t normal = (a << 13) + (a < 0x7c00u ? 112u << 23 : 224u << 23);
+    return ls_float32(sign | (a < 0x0400u ? ls_bits32(tiny) : normal));
+}
+LS_FN ls_f16 ls_to_f16(float x)
+{
+    const uint32_t u = ls_bits32(x), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
+    const float scaled = ls_float32(a) * 16777216.f;
+    const uint32_t tiny = (uint32_t)(int32_t)(scaled < 1024.f ? scaled : 0.f);
+    const uint32_t normal = a < 0x7f800000u ? (a >> 13) - (112u << 10) : 0x7c00u | (a >> 13 & 0x3ffu);
+    ls_f16 y;
+    y.bits = (uint16_t)(sign | (a < 0x38800000u ? tiny : normal));
+    return y;
+}
+
+#endif

@@ -1,0 +1,112 @@
+/* tests/codegen/test_kernels_16.c -- kernels that read and write 16 bits give the bits of the same kernels between widened
+ * and rounded copies: loss, outputs and gradients of whole networks. */
+#include "tests/support/compiled_model.h"
+#include "tests/support/less.h"
+#include "tests/support/run_graph.h"
+
+typedef struct Net { const char *line; int64_t batch; } Net;
+static const Net net[] = {
+    {"gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=19", 2},
+    {"unet --size=16 --width=4 --depth=1 --classes=3", 2},
+    {"densenet121 --width=4 --classes=4 --size=32", 2},
+    {"resnet18 --width=4 --size=32 --classes=5", 3},
+};
+
+typedef struct Made { LsCtx cx; const LsGraph *g; LsRunGraph *run; } Made;
+
+/* A number in -1..1 that depends on the name and the place alone. */
+static double number(const char *name, int64_t i)
+{
+    uint64_t z = 1469598103934665603u;
+    for (const char *c = name; *c != '\0'; c++)
+        z = (z ^ (uint8_t)*c) * 1099511628211u;
+    z = (z + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 29)) * 0xbf58476d1ce4e5b9u;
+    return (double)(int64_t)(z >> 40) / 8388608 - 1;
+}
+
+static void fill(const Made *m, LsValueId v)
+{
+    const LsValue *x = &m->g->value[v.i];
+    bool positive = strstr(x->name, "var") != NULL;
+    for (int64_t i = 0; i < ls_count(&x->shape); i++) {
+        double r = number(x->name, i);
+        ls_run_graph_set(m->run, v, i, x->type != LS_REAL ? floor((r + 1) * 1.4) : positive ? 1.5 + r : r / 2);
+    }
+}
+
+static void make(Made *m, const Net *n, LsType type, bool copies)
+{
+    *m = (Made){.cx = {.arena = ls_arena_new()}};
+    m->g = compiled_with(&m->cx, n->line, n->batch, (LsOptimizerOptions){.kind = LS_OPT_NONE},
+                         (LsPrecision){.compute = type, .copies = copies});
+    m->run = ls_run_graph_new(&m->cx, m->g, 4);
+    ck_assert_msg(m->run != NULL, "%s does not build", n->line);
+    for (uint32_t i = 1; i < m->g->nvalue; i++)
+        if (m->g->value[i].kind == LS_V_PARAM || m->g->value[i].kind == LS_V_STATE)
+            fill(m, (LsValueId){i});
+    for (uint32_t k = 0; k < m->g->ninput; k++)
+        fill(m, m->g->input[k]);
+}
+
+static void same(const Made *a, LsValueId va, const Made *b, LsValueId vb, const Net *n)
+{
+    ls_run_graph_until(a->run, va);
+    ls_run_graph_until(b->run, vb);
+    double most = 0;
+    for (int64_t i = 0; i < ls_count(ls_shape(a->g, va)); i++) {
+        double x = ls_run_graph_get(a->run, va, i), y = ls_run_graph_get(b->run, vb, i);
+        most = fmax(most, fabs(x));
+        ck_assert_msg(x == y, "%s: %s[%d]: %.9g, not %.9g", n->line, a->g->value[va.i].name, (int)i, x, y);
+    }
+    ck_assert_msg(isfinite(most) && most > 0, "%s: %s is all zeros", n->line, a->g->value[va.i].name);
+}
+
+static uint32_t narrow_values(const LsGraph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        n += ls_is_16(g->value[i].type);
+    return n;
+}
+
+static void check(const Net *n, LsType type)
+{
+    Made own, copies;
+    make(&own, n, type, false);
+    make(&copies, n, type, true);
+    ck_assert_uint_gt(narrow_values(own.g), 10);
+    ck_assert_uint_lt(own.g->nnode, copies.g->nnode);
+    ck_assert_uint_eq(own.g->ngrad, copies.g->ngrad);
+    same(&own, own.g->loss, &copies, copies.g->loss, n);
+    for (uint32_t k = 0; k < own.g->noutput; k++)
+        same(&own, own.g->output[k], &copies, copies.g->output[k], n);
+    for (uint32_t k = 0; k < own.g->ngrad; k++)
+        same(&own, own.g->grad[k].grad, &copies, copies.g->grad[k].grad, n);
+    ls_run_graph_free(own.run);
+    ls_run_graph_free(copies.run);
+    ls_arena_free(own.cx.arena);
+    ls_arena_free(copies.cx.arena);
+}
+
+enum { NETS = sizeof net / sizeof *net, FEW = 2 };
+
+/* Both types for whole sets, else one of them for each of the first networks. */
+START_TEST(kernels_give_the_bits_of_widened_copies)
+{
+    for (int k = 0; k < 2; k++)
+        if (tests_do_all() || k == _i % 2)
+            check(&net[_i], k == 0 ? LS_BF16 : LS_F16);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("kernels_16");
+    if (mkdtemp(dir) == NULL)
+        return perror(dir), 1;
+    tcase_set_timeout(t, 300);
+    tcase_add_loop_test(t, kernels_give_the_bits_of_widened_copies, 0,
+                        tests_do_all() ? NETS : FEW);
+    return run_models("kernels_16", t);
+}

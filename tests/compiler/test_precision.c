@@ -1,0 +1,103 @@
+/* tests/compiler/test_precision.c -- mixed precision: the table is complete, and values get the types that it says. */
+#include "compiler/ir/precision.h"
+#include "compiler/passes/passes.h"
+#include "tests/support/gradient.h"
+#include "tests/support/suite.h"
+
+START_TEST(every_operator_is_in_the_table)
+{
+    for (LsOpCode op = 1; op < LS_NOPS; op++) {
+        bool later = op == LS_OP_FUSED || op == LS_OP_CONV_FUSED;       /* made by later passes */
+        ck_assert_msg((ls_precision_row[op].rule == LS_PR_NONE) == later, "%s", ls_op[op]->name);
+    }
+}
+END_TEST
+
+static LsValueId product(LsValueId a, LsValueId b)
+{
+    return ls_append2(&cx, g, LS_OP_MATMUL, a, b, &(LsAttr){.gemm = {.alpha = 1}});
+}
+
+static LsType type_of(const char *name)
+{
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (strcmp(g->value[i].name, name) == 0)
+            return g->value[i].type;
+    ck_abort_msg("no value %s", name);
+}
+
+static LsValueId named(LsValueId v, const char *name)
+{
+    g->value[v.i].name = name;
+    return v;
+}
+
+/* x w1 + b, softmax, exp, times w2, summed up. */
+static void build(void)
+{
+    graph_open();
+    LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(4, 8), NULL);
+    LsValueId y = named(product(x, param("w1", SHAPE(8, 8))), "first");
+    y = named(ls_append2(&cx, g, LS_OP_ADD, y, param("b", SHAPE(8)), NULL), "sum");
+    y = named(ls_append1(&cx, g, LS_OP_SOFTMAX, y, &(LsAttr){.axis = {1}}), "softmax");
+    LsValueId wide = named(ls_append1(&cx, g, LS_OP_EXP, y, NULL), "exp");
+    y = named(ls_append2(&cx, g, LS_OP_MUL, wide, y, NULL), "mixed");
+    y = named(product(y, param("w2", SHAPE(8, 2))), "second");
+    LsValueId loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {3, true}});
+    g->loss = named(ls_reshape(&cx, g, loss, &(LsShape){0}), "loss");
+    ck_assert(ls_autodiff(&cx, g));
+}
+
+START_TEST(values_get_the_types_of_the_table)
+{
+    build();
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_F16}));
+    ck_assert(ls_verify(&cx, g));
+    ck_assert_int_eq(type_of("w1"), LS_REAL);           /* rounded by the products, without a copy */
+    for (uint32_t i = 1; i < g->nnode; i++)
+        ck_assert(g->node[i].op == LS_OP_MATMUL ? g->node[i].rounds == LS_F16
+                  : g->node[i].rounds == LS_REAL && g->node[i].op != LS_OP_CAST);
+    ck_assert_int_eq(type_of("first"), LS_F16);
+    ck_assert_int_eq(type_of("sum"), LS_F16);           /* a bias does not widen it */
+    ck_assert_int_eq(type_of("softmax"), LS_F16);
+    ck_assert_int_eq(type_of("exp"), LS_REAL);
+    ck_assert_int_eq(type_of("mixed"), LS_REAL);        /* the widest of its operands */
+    ck_assert_int_eq(type_of("second"), LS_F16);
+    ck_assert_int_eq(type_of("loss"), LS_REAL);
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        ck_assert_int_eq(ls_type(g, g->grad[k].grad), LS_REAL);
+}
+END_TEST
+
+START_TEST(named_values_stay_wide)
+{
+    const char *glob = "fir*";
+    build();
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16, .wide = &glob, .nwide = 1}));
+    ck_assert_int_eq(type_of("first"), LS_REAL);
+    ck_assert_int_eq(type_of("sum"), LS_REAL);
+    ck_assert_int_eq(type_of("second"), LS_BF16);
+    for (uint32_t i = 1; i < g->nnode; i++)             /* the operands of that product are not rounded */
+        if (strcmp(g->value[ls_out(g, (LsNodeId){i}, 0).i].name, "first") == 0)
+            ck_assert(g->node[i].rounds == LS_REAL);
+}
+END_TEST
+
+START_TEST(without_16_bits_nothing_changes)
+{
+    build();
+    uint32_t nodes = g->nnode;
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_REAL}));
+    ck_assert_uint_eq(g->nnode, nodes);
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("precision");
+    tcase_add_test(t, every_operator_is_in_the_table);
+    tcase_add_test(t, values_get_the_types_of_the_table);
+    tcase_add_test(t, named_values_stay_wide);
+    tcase_add_test(t, without_16_bits_nothing_changes);
+    return run_tests("precision", t);
+}
