@@ -120,10 +120,12 @@ static bool widest_is_narrow(const Precision *p, const LsGraph *g, LsNodeId n)
     return any[1] ? !wide[1] : any[0] && !wide[0];
 }
 
-/* An embedding: what it makes of a weight are activations. */
+/* An embedding: what it makes of a weight are activations. The gathers of gradients are none: that of a scatter of maxima
+ * compares what it takes with the updates, which are not rounded. */
 static bool is_lookup(const LsGraph *g, LsNodeId n)
 {
-    return g->node[n.i].op == LS_OP_GATHER || g->node[n.i].op == LS_OP_GATHER_EACH;
+    const LsNode *node = &g->node[n.i];
+    return (node->op == LS_OP_GATHER || node->op == LS_OP_GATHER_EACH) && node->phase == LS_FORWARD;
 }
 
 /* The results' number that are stored in 16 bits. */

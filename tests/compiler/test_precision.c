@@ -83,6 +83,26 @@ START_TEST(named_values_stay_wide)
 }
 END_TEST
 
+/* Its gradient looks for the updates among the results: rounded, none would be found, and the gradient be 0 / 0. */
+START_TEST(the_gradient_of_a_scatter_of_weights_is_not_rounded)
+{
+    graph_open();
+    LsValueId in[] = {param("w", SHAPE(2, 3)), labels(SHAPE(2), 5), param("base", SHAPE(5, 3))};
+    LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
+                            &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = LS_SCATTER_MAX}});
+    g->loss = weighed(y);
+    ck_assert(ls_autodiff(&cx, g));
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
+    uint32_t gathers = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op == LS_OP_GATHER) {
+            ck_assert_int_eq(ls_type(g, ls_out(g, (LsNodeId){i}, 0)), LS_REAL);
+            gathers++;
+        }
+    ck_assert_uint_ge(gathers, 2);
+}
+END_TEST
+
 START_TEST(without_16_bits_nothing_changes)
 {
     build();
@@ -98,6 +118,7 @@ int main(void)
     tcase_add_test(t, every_operator_is_in_the_table);
     tcase_add_test(t, values_get_the_types_of_the_table);
     tcase_add_test(t, named_values_stay_wide);
+    tcase_add_test(t, the_gradient_of_a_scatter_of_weights_is_not_rounded);
     tcase_add_test(t, without_16_bits_nothing_changes);
     return run_tests("precision", t);
 }

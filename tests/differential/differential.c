@@ -1,11 +1,11 @@
 /* tests/differential/differential.c -- compiles random graphs and compares every number with the
  * interpreter's.
  *
- *   differential [--seed N] [--graphs N] [--seconds N] [--ops N] [--bytes 4|8] [--cc-flags FLAGS]
+ *   differential [--seed N] [--graphs N] [--seconds N] [--ops N] [--type TYPE] [--cc-flags FLAGS]
  * [-v]
  *
  * Without options: the 30 graphs of the test, 300 for whole sets. --ops: operators of each graph (a
- * failing seed with fewer operators gives a beginning of its graph); --bytes: of a real number; -v
+ * failing seed with fewer operators gives a beginning of its graph); --type: f64, f32, bf16, f16; -v
  * prints the graphs.
  *
  * Each graph (random_net.h) becomes two versions: lowered with all kernels' alternatives, and
@@ -35,11 +35,22 @@
 #include <time.h>
 
 enum { VERSIONS = 2, PLANS = 2, RUNS = VERSIONS * PLANS, STEPS = 2 };
+/* How numbers are computed; how large a rounding error is, and which numbers may as well be 0. */
+static const struct {
+    const char *name;
+    int bytes;                  /* of a real that is not rounded to 16 bits */
+    LsType compute;
+    double eps, least;
+} format[] = {{"f64", 8, LS_REAL, 1.2e-16, 1e-200},
+              {"f32", 4, LS_REAL, 6e-8, 1e-25},
+              {"bf16", 4, LS_BF16, 4e-3, 1e-20},
+              {"f16", 4, LS_F16, 5e-4, 1e-4}};
+enum { F64, F32, BF16, F16, FORMATS };
 enum { AT_ONCE = 15 }; /* graphs in one call of the C compiler */
 
 typedef struct Case {
     uint64_t seed;
-    int nops, real_bytes;
+    int nops, format;
     Net *net[VERSIONS + 1]; /* the last one: the evaluation form */
     LsProblem *problem[VERSIONS + 1];
     LsPlan plan[VERSIONS][PLANS];
@@ -56,8 +67,8 @@ static bool verbose;
 static void wrong(Case *c, const char *what, const char *more)
 {
     if (!c->wrong)
-        printf("--seed %llu --ops %d --bytes %d: ", (unsigned long long)c->seed, c->nops,
-               c->real_bytes);
+        printf("--seed %llu --ops %d --type %s: ", (unsigned long long)c->seed, c->nops,
+               format[c->format].name);
     printf("%s%s%s\n", c->wrong ? "  " : "", what, more);
     count.wrong += !c->wrong;
     c->wrong = true;
@@ -95,13 +106,16 @@ static bool pass_all(Case *c, Net *net, const LsOptimizerOptions *o, const LsGra
         bool (*run)(LsCtx *, LsGraph *);
     } pass[] = {{"patterns", ls_patterns}, {"heads", ls_heads}, {"autodiff", ls_autodiff},
                 {"optimizer", NULL},       {"dce", ls_dce},     {"layout", NULL},
-                {"residual", ls_residual}, {"fuse", ls_fuse},   {"split", ls_split}};
+                {"residual", ls_residual}, {"precision", NULL}, {"fuse", ls_fuse},
+                {"split", ls_split}};
+    const LsPrecision as = {.compute = format[c->format].compute};
     for (size_t k = 0; k < sizeof pass / sizeof *pass; k++) {
         const bool of_training = k == 2 || k == 3 || k == 6;
         if (of_training && !net->a->training)
             continue;
         const bool ok = pass[k].run != NULL ? pass[k].run(&net->cx, net->a)
                         : k == 5            ? ls_layout(&net->cx, net->a, like)
+                        : k == 7            ? ls_precision(&net->cx, net->a, &as)
                                             : ls_optimizer(&net->cx, net->a, o);
         if (!ok || !ls_verify(&net->cx, net->a)) {
             wrong(c, "refused by the pass ", pass[k].name);
@@ -232,6 +246,8 @@ typedef struct Precision {
 static int judge(const Precision *p, double got, double want, double off, double scale)
 {
     const double close = 64 * p->eps * fabs(want) + 200 * p->eps * scale + p->least;
+    if (isnan(got) && !isnan(want))
+        return 2;
     if (isnan(want) || isnan(off) || isinf(off))
         return 1;
     if (fabs(got - want) <= close)
@@ -299,11 +315,13 @@ static void compare_evaluation(Case *c, LsRunMany *m, const Precision *p, Expect
     results_free(&got);
 }
 
-static void compare_reference(Case *c, LsRunMany *m, const Results *got, int real_bytes)
+static void compare_reference(Case *c, LsRunMany *m, const Results *got)
 {
-    const double eps = real_bytes == 4 ? 6e-8 : 1.2e-16;
-    const Precision p = {
-        .noise = 2 * eps, .fixed = 1.2e-7, .eps = eps, .least = real_bytes == 4 ? 1e-25 : 1e-200};
+    const double eps = format[c->format].eps;
+    const Precision p = {.noise = 2 * eps,
+                         .fixed = fmax(1.2e-7, 2 * eps),
+                         .eps = format[c->format].compute == LS_REAL ? eps : eps / 32,
+                         .least = format[c->format].least};
     Expected want = expected_keep(c->net[0], p.noise, p.fixed, 6);
     for (uint32_t k = 0; k < want.n && (!c->wrong || verbose); k++) {
         const int at = results_find(got, want.name[k]);
@@ -316,7 +334,7 @@ static void compare_reference(Case *c, LsRunMany *m, const Results *got, int rea
         compare_evaluation(c, m, &p, &want);
 }
 
-static void check_case(Case *c, LsRunMany *m, int real_bytes)
+static void check_case(Case *c, LsRunMany *m)
 {
     Results got[RUNS][STEPS] = {0};
     for (int run = 0; run < RUNS; run++) {
@@ -326,7 +344,7 @@ static void check_case(Case *c, LsRunMany *m, int real_bytes)
         for (int s = 0; s < STEPS && run > 0; s++)
             same_bits(c, &got[0][s], &got[run][s], run, s);
     }
-    compare_reference(c, m, &got[0][0], real_bytes);
+    compare_reference(c, m, &got[0][0]);
     if (!c->net[0]->stops &&
         expected_check_gradients(c->net[0], &count.checked, &count.skipped) > 0)
         wrong(c, "gradients", "");
@@ -336,14 +354,14 @@ static void check_case(Case *c, LsRunMany *m, int real_bytes)
 }
 
 /* ---- many graphs ---- */
-static void run_batch(uint64_t seed, int n, int nops, int real_bytes, const char *flags)
+static void run_batch(uint64_t seed, int n, int nops, int of, const char *flags)
 {
     LsCtx cx = {.arena = ls_arena_new()};
-    LsTarget target = ls_target_cpu(real_bytes);
-    LsRunMany *m = ls_run_many_new(&cx, real_bytes);
+    LsTarget target = ls_target_cpu(format[of].bytes);
+    LsRunMany *m = ls_run_many_new(&cx, format[of].bytes);
     Case *c = calloc((size_t)n, sizeof *c);
     for (int k = 0; k < n; k++) {
-        c[k] = (Case){.seed = seed + (uint64_t)k, .nops = nops, .real_bytes = real_bytes};
+        c[k] = (Case){.seed = seed + (uint64_t)k, .nops = nops, .format = of};
         if (nops == 0)
             c[k].nops = 3 + (int)((c[k].seed * 2654435761u >> 8) % 22);
         prepare(&c[k], m, &target);
@@ -358,7 +376,7 @@ static void run_batch(uint64_t seed, int n, int nops, int real_bytes, const char
     count.wrong += !built;
     for (int k = 0; k < n; k++) {
         if (built && c[k].why == NULL && !c[k].wrong)
-            check_case(&c[k], m, real_bytes);
+            check_case(&c[k], m);
         count.graphs++;
         count.empty += c[k].why != NULL;
         if (verbose && c[k].why != NULL)
@@ -372,7 +390,8 @@ static void run_batch(uint64_t seed, int n, int nops, int real_bytes, const char
 }
 
 typedef struct Settings {
-    int64_t seed, graphs, seconds, ops, bytes;
+    int64_t seed, graphs, seconds, ops;
+    const char *type;
     const char *flags;
 } Settings;
 
@@ -384,13 +403,15 @@ static bool read_options(Settings *o, int argc, char **argv)
     } number[] = {{"--seed", &o->seed},
                   {"--graphs", &o->graphs},
                   {"--seconds", &o->seconds},
-                  {"--ops", &o->ops},
-                  {"--bytes", &o->bytes}};
+                  {"--ops", &o->ops}};
     for (int k = 1; k < argc; k++) {
         bool known = strcmp(argv[k], "-v") == 0;
         verbose |= known;
-        if (strcmp(argv[k], "--cc-flags") == 0 && k + 1 < argc) {
-            o->flags = argv[++k];
+        const char **text = strcmp(argv[k], "--cc-flags") == 0 ? &o->flags
+                            : strcmp(argv[k], "--type") == 0   ? &o->type
+                                                               : NULL;
+        if (text != NULL && k + 1 < argc) {
+            *text = argv[++k];
             continue;
         }
         for (size_t i = 0; i < sizeof number / sizeof *number && !known && k + 1 < argc; i++)
@@ -410,10 +431,11 @@ static void run_one(const Settings *o, int64_t k, int n)
     static const char *const usual[] = {
         "-O0", "-O0 -march=native", "-O0", "-O0 -mavx2 -mfma",
         "-O0", "-O0 -march=native", "-O0", "-O3 -march=native -fno-math-errno -fno-trapping-math"};
-    run_batch((uint64_t)(o->seed + k * AT_ONCE), n, (int)o->ops,
-              o->bytes > 0 ? (int)o->bytes
-              : k % 2      ? 4
-                           : 8,
+    static const int in_turn[] = {F64, F32, F64, F32, BF16, F32, F64, F16};
+    int of = in_turn[k % 8];
+    for (int f = 0; f < FORMATS && o->type != NULL; f++)
+        of = strcmp(format[f].name, o->type) == 0 ? f : of;
+    run_batch((uint64_t)(o->seed + k * AT_ONCE), n, (int)o->ops, of,
               o->flags != NULL ? o->flags : usual[k / 2 % 8]);
 }
 

@@ -4,8 +4,20 @@
 #include "runtime/engine/thread_pool.h"
 #include "tests/differential/interpreter.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Of a format with so many bits of exponent. */
+static double number_of_16(uint16_t bits, int exponent)
+{
+    const int mantissa = 15 - exponent, bias = (1 << (exponent - 1)) - 1;
+    const int e = bits >> mantissa & ((1 << exponent) - 1), m = bits & ((1 << mantissa) - 1);
+    const double v = e == 2 * bias + 1 ? (m != 0 ? NAN : INFINITY)
+                     : e == 0          ? ldexp(m, 1 - bias - mantissa)
+                                       : ldexp(m + (1 << mantissa), e - bias - mantissa);
+    return bits >> 15 ? -v : v;
+}
 
 static double number_at(const char *p, LsDataType type, int real_bytes)
 {
@@ -16,6 +28,9 @@ static double number_at(const char *p, LsDataType type, int real_bytes)
         return (double)*(const int64_t *)p;
     case LS_DT_I32:
         return *(const int32_t *)p;
+    case LS_DT_BF16:
+    case LS_DT_F16:
+        return number_of_16(*(const uint16_t *)p, type == LS_DT_BF16 ? 8 : 5);
     default:
         return *(const uint8_t *)p;
     }
@@ -29,7 +44,8 @@ static double *numbers_of(LsArena *a, const LsTensor *t, const char *bytes, int 
     const int width = t->type == LS_DT_REAL  ? real_bytes
                       : t->type == LS_DT_I64 ? 8
                       : t->type == LS_DT_I32 ? 4
-                                             : 1;
+                      : t->type == LS_DT_BF16 || t->type == LS_DT_F16 ? 2
+                                                                      : 1;
     int64_t stride[LS_MAX_RANK];
     double *to = ls_arena_alloc(a, (size_t)n + 1, sizeof *to);
     ls_strides(&s, t->channels_last ? LS_LAST : LS_ROW, stride);
