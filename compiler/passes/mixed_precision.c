@@ -103,6 +103,14 @@ static bool is_named(const Precision *p, const LsGraph *g, LsNodeId n)
 
 static bool is_real(const LsGraph *g, LsValueId v) { return ls_is(v) && ls_type(g, v) == LS_REAL; }
 
+/* A scatter of largest or least elements: its gradient compares the operands with the result, which so is as wide as all of
+ * them. */
+static bool selects(const LsNode *n)
+{
+    return (n->op == LS_OP_SCATTER || n->op == LS_OP_SCATTER_EACH)
+        && (n->attr.gather.how == LS_SCATTER_MAX || n->attr.gather.how == LS_SCATTER_MIN);
+}
+
 /* Whether the result of a pointwise operator is stored in 16 bits. */
 static bool widest_is_narrow(const Precision *p, const LsGraph *g, LsNodeId n)
 {
@@ -110,14 +118,14 @@ static bool widest_is_narrow(const Precision *p, const LsGraph *g, LsNodeId n)
     bool any[2] = {false, false}, wide[2] = {false, false};     /* of all operands; of those of the result's shape */
     for (int k = 0; k < g->node[n.i].nin; k++) {
         LsValueId v = ls_in(g, n, k);
-        if (!is_real(g, v) || p->light[v.i])
-            continue;
+        if (!is_real(g, v) || (p->light[v.i] && !selects(&g->node[n.i])))
+            continue;       /* of a scatter that selects, weights count, too */
         for (int same = 0; same <= ls_shape_same(ls_shape(g, v), y); same++) {
             any[same] = true;
             wide[same] |= !p->narrow[v.i];
         }
     }
-    return any[1] ? !wide[1] : any[0] && !wide[0];
+    return any[1] && !selects(&g->node[n.i]) ? !wide[1] : any[0] && !wide[0];
 }
 
 /* An embedding: what it makes of a weight are activations. The gathers of gradients are none: that of a scatter of maxima

@@ -103,6 +103,25 @@ START_TEST(the_gradient_of_a_scatter_of_weights_is_not_rounded)
 }
 END_TEST
 
+/* Nor is the result, if one of what it is compared with is not. */
+START_TEST(the_largest_of_weights_and_activations_is_not_rounded)
+{
+    const LsScatterHow how[] = {LS_SCATTER_MAX, LS_SCATTER_MIN, LS_SCATTER_ADD};
+    for (int k = 0; k < 3; k++) {
+        graph_open();
+        LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(5, 8), NULL);
+        LsValueId in[] = {param("w", SHAPE(2, 3)), labels(SHAPE(2), 5), product(x, param("v", SHAPE(8, 3)))};
+        LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
+                                &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = how[k]}});
+        g->loss = weighed(named(y, "largest"));
+        ck_assert(ls_autodiff(&cx, g));
+        ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_F16}));
+        ck_assert_int_eq(type_of("largest"), how[k] == LS_SCATTER_ADD ? LS_F16 : LS_REAL);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(without_16_bits_nothing_changes)
 {
     build();
@@ -119,6 +138,7 @@ int main(void)
     tcase_add_test(t, values_get_the_types_of_the_table);
     tcase_add_test(t, named_values_stay_wide);
     tcase_add_test(t, the_gradient_of_a_scatter_of_weights_is_not_rounded);
+    tcase_add_test(t, the_largest_of_weights_and_activations_is_not_rounded);
     tcase_add_test(t, without_16_bits_nothing_changes);
     return run_tests("precision", t);
 }
