@@ -15,7 +15,7 @@
 
 typedef struct Precision {
     const LsPrecision *o;
-    bool *gradient;             /* by old value: makes the gradient of a parameter: f32 */
+    bool *gradient;             /* by old value: makes the gradient of a parameter, or the loss: f32 */
     bool *light;                /* by old value: a weight or a constant, perhaps moved */
     bool *narrow;               /* by old value: counts as a value of 16 bits */
     LsValueId (*cast)[2];       /* by old value: its copy in 16 bits; in 32 bits */
@@ -74,6 +74,7 @@ static void find_gradients(LsCtx *cx, const LsGraph *g, bool *gradient)
     uint32_t *left = ls_readers(cx->arena, g, false);
     for (uint32_t k = 0; k < g->ngrad; k++)
         gradient[g->grad[k].grad.i] = true;
+    gradient[g->loss.i] = true;         /* trainers read it as f32, whatever the file adds up to a loss */
     for (uint32_t i = g->nnode - 1; i > 0; i--) {
         LsNodeId n = {i};
         if (g->node[i].op == LS_OP_NOP)

@@ -122,6 +122,26 @@ START_TEST(the_largest_of_weights_and_activations_is_not_rounded)
 }
 END_TEST
 
+/* Trainers read the loss as f32. */
+START_TEST(a_loss_of_activations_is_not_rounded)
+{
+    for (int view = 0; view < 2; view++) {
+        graph_open();
+        LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(1, 8), NULL);
+        LsValueId y = named(product(x, param("w", SHAPE(8, 1))), "product");
+        y = view ? ls_reshape(&cx, g, y, &(LsShape){0}) : ls_append2(&cx, g, LS_OP_ADD, ls_reshape(&cx, g, y, &(LsShape){0}),
+                                                                     param("b", (LsShape){0}), NULL);
+        g->loss = named(y, "loss");
+        ck_assert(ls_autodiff(&cx, g));
+        ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
+        ck_assert(ls_verify(&cx, g));
+        ck_assert_int_eq(type_of("loss"), LS_REAL);
+        ck_assert_int_eq(ls_type(g, g->loss), LS_REAL);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(without_16_bits_nothing_changes)
 {
     build();
@@ -139,6 +159,7 @@ int main(void)
     tcase_add_test(t, named_values_stay_wide);
     tcase_add_test(t, the_gradient_of_a_scatter_of_weights_is_not_rounded);
     tcase_add_test(t, the_largest_of_weights_and_activations_is_not_rounded);
+    tcase_add_test(t, a_loss_of_activations_is_not_rounded);
     tcase_add_test(t, without_16_bits_nothing_changes);
     return run_tests("precision", t);
 }
