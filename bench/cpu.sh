@@ -1,7 +1,7 @@
 #!/bin/sh
 # Training steps on the CPU beside PyTorch: time and peak memory, in turns, one table.
 #   sh bench/cpu.sh BUILD-FOLDER [--rounds R] [--steps PERCENT] [--threads "1 2"]
-#                    [--coretype NAME] [MODEL...]
+#                    [--coretype NAME] [--precision bf16] [MODEL...]
 #
 # Each configuration runs in a process of its own, R times (2), with lowerset and PyTorch in turns, so that other jobs
 # disturb both alike. A figure is the median over the rounds, "best" the fastest step of all rounds, "cpu" the
@@ -10,18 +10,21 @@
 # counts if it is better. A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT), after a
 # warm-up. Both sides train on the same batch: PyTorch has it as a tensor, lowerset reads it from a file each step.
 # --coretype: OPENBLAS_CORETYPE for PyTorch, where its OpenBLAS does not recognise the CPU.
+# --precision bf16: in 16 bits, beside lowerset in f32 and PyTorch under autocast. PYTHON: an interpreter with another
+# PyTorch than Debian's.
 set -eu
 BUILD=$1
 shift
 HERE=$(dirname "$0")
 LOWERSET=$BUILD/lowerset
 OUT=$BUILD/bench
-PYTHON=/usr/bin/python3
+PYTHON=${PYTHON:-/usr/bin/python3}
 ROUNDS=2
 PERCENT=100
 THREADS="1 2"
 MODELS=
 CORETYPE=
+PRECISION=f32
 
 say() { printf '%s\n' "$*" >&2; }
 
@@ -31,8 +34,9 @@ while [ $# -gt 0 ]; do
     --steps) PERCENT=$2; shift 2 ;;
     --threads) THREADS=$2; shift 2 ;;
     --coretype) CORETYPE=$2; shift 2 ;;
+    --precision) PRECISION=$2; shift 2 ;;
     -*) say "usage: bench/cpu.sh BUILD [--rounds R] [--steps PERCENT] [--threads '1 2']" \
-            "[--coretype NAME] [MODEL...]"
+            "[--coretype NAME] [--precision bf16] [MODEL...]"
         exit 2 ;;
     *) MODELS="$MODELS $1"; shift ;;
     esac
@@ -87,7 +91,7 @@ children() {
     awk 'NR == 2 { gsub(/[ms]/, " "); print ($1 * 60 + $2 + $3 * 60 + $4) * 1e3 }'
 }
 
-trainer() {     # MODEL THREADS STEPS
+trainer() {     # PROGRAM THREADS STEPS
     rm -f "$OUT/log.jsonl"
     (pinned "$2" "$OUT/$1" --data "$data" --epochs "$3" --steps "$3" --threads "$2" \
         --progress none --log "$OUT/log.jsonl") >"$OUT/trainer.out" 2>&1 &
@@ -103,16 +107,16 @@ trainer() {     # MODEL THREADS STEPS
 # Adds "MODEL THREADS who median best peak-MiB cpu" for one run of lowerset's trainer; cpu: processor time per step,
 # as the difference to a run of a single step. Its memory is the kernel's high-water mark, read while it runs: nothing
 # is allocated after the first step.
-ours() {
+ours() {        # MODEL THREADS TYPE
     times >"$OUT/times"; before=$(children <"$OUT/times")
-    trainer "$1" "$2" 1
+    trainer "$1-$3" "$2" 1
     times >"$OUT/times"; short=$(children <"$OUT/times")
-    trainer "$1" "$2" "$steps"
+    trainer "$1-$3" "$2" "$steps"
     times >"$OUT/times"; long=$(children <"$OUT/times")
     # a step's time is the difference of two lines' times; the first two steps warm up
     sed -n 's/.*"step":.*"time":\([0-9.]*\).*/\1/p' "$OUT/log.jsonl" \
         | awk 'NR > 2 { printf "%.6f\n", ($1 - last) * 1e3 } { last = $1 }' | sort -n \
-        | awk -v head="$1 $2 lowerset" -v kib="$peak" -v steps="$steps" -v before="$before" \
+        | awk -v head="$1 $2 lowerset-$3" -v kib="$peak" -v steps="$steps" -v before="$before" \
             -v short="$short" -v long="$long" '{ t[NR] = $1 } END {
             printf "%s %.3f %.3f %.0f %.2f\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024,
                 (long - short - (short - before)) / (steps - 1) }' >>"$RESULTS"
@@ -121,7 +125,7 @@ ours() {
 # The same for PyTorch, one variant.
 theirs() {
     "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 --steps "$steps" \
-        --coretype "$CORETYPE" \
+        --coretype "$CORETYPE" ${AUTOCAST:+--autocast "$AUTOCAST"} \
         | tr -d ',"' | awk -v head="$1 $2 $3" '{
             for (i = 1; i < NF; i++) is[$i] = $(i + 1)
             print head, is["median_ms:"], is["best_ms:"], is["peak_rss_mb:"], is["cpu_ms:"] }' \
@@ -132,6 +136,10 @@ variants() {
     case $1 in mlp | gpt) echo plain ;; *) echo plain channels-last ;; esac
 }
 
+TYPES=$PRECISION
+AUTOCAST=
+[ "$PRECISION" = f32 ] || TYPES="$PRECISION f32"
+[ "$PRECISION" != bf16 ] || AUTOCAST=bf16
 [ -x "$LOWERSET" ] || { say "$LOWERSET is not there: ./dev build"; exit 5; }
 mkdir -p "$OUT"
 RESULTS=$OUT/cpu.txt
@@ -146,21 +154,23 @@ for m in $MODELS; do
     say "$m: $model, $steps steps"
     # shellcheck disable=SC2086
     "$LOWERSET" model $model -o "$OUT/$m.onnx"
-    "$LOWERSET" compile "$OUT/$m.onnx" --strategy none --loss=ce --optimizer="$optimizer" \
-        --lr "$lr" -o "$OUT/$m"        # neither side recomputes
+    for type in $TYPES; do
+        "$LOWERSET" compile "$OUT/$m.onnx" --strategy none --loss=ce --optimizer="$optimizer" \
+            --precision "$type" --lr "$lr" -o "$OUT/$m-$type"       # neither side recomputes
+    done
     data=synthetic
     [ -z "$torch" ] || { data=$OUT/$m.npz; "$PYTHON" "$HERE/torch_peer.py" "$m" --save "$data"; }
     round=0
     while [ $round -lt "$ROUNDS" ]; do
         for t in $THREADS; do
-            ours "$m" "$t"
+            for type in $TYPES; do ours "$m" "$t" "$type"; done
             [ -z "$torch" ] || for v in $(variants "$m"); do theirs "$m" "$t" "$v"; done
         done
         round=$((round + 1))
     done
 done
 
-awk -v models="$MODELS" -v threads="$THREADS" '
+awk -v models="$MODELS" -v threads="$THREADS" -v type="$PRECISION" '
     function median(key,    list, n, i, j, x) {
         n = split(value[key], list, " ")
         for (i = 2; i <= n; i++)
@@ -183,7 +193,7 @@ awk -v models="$MODELS" -v threads="$THREADS" '
         nm = split(models, m, " "); nt = split(threads, t, " ")
         for (i = 1; i <= nm; i++)
             for (j = 1; j <= nt; j++) {
-                us = m[i] " " t[j] " lowerset"
+                us = m[i] " " t[j] " lowerset-" type
                 them = ""
                 for (k = 1; k <= j; k++)
                     for (v = 1; v <= 2; v++) {
@@ -199,6 +209,12 @@ awk -v models="$MODELS" -v threads="$THREADS" '
                 printf format, m[i], t[j], ours, cpu[us], peak[us],
                     sprintf("%.1f (%.1f)", median(them), best[them]), cpu[them], peak[them],
                     part[3] " t" part[2], sprintf("%.2f", median(them) / median(us))
+            }
+        for (i = 1; i <= nm && type != "f32"; i++)
+            for (j = 1; j <= nt; j++) {
+                us = m[i] " " t[j] " lowerset-"
+                printf "%-12s %7s  %s %.1f ms, f32 %.1f ms: %.2f of it\n", m[i], t[j], type, median(us type),
+                    median(us "f32"), median(us type) / median(us "f32")
             }
         if (them != "") print "ratio: PyTorch'"'"'s time over ours; above 1 lowerset is faster"
     }' "$RESULTS"

@@ -2,7 +2,7 @@
 """Training steps of the zoo's networks in PyTorch on the CPU, to measure lowerset against.
 
 usage: torch_peer.py MODEL [--variant plain|channels-last] [--threads N] [--seconds S] [--steps N]
-                     [--coretype NAME]
+                     [--coretype NAME] [--autocast bf16]
        torch_peer.py MODEL --save FILE.npz      the batch, for the trainer's --data
        torch_peer.py --blas         the BLAS library that torch has loaded
 
@@ -31,6 +31,7 @@ def options():
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--seconds", type=float, default=8, help="measure at least this long")
     p.add_argument("--steps", type=int, default=5, help="and at least as many steps")
+    p.add_argument("--autocast", choices=["bf16"], help="forward and loss under torch.autocast")
     p.add_argument("--coretype", help="OPENBLAS_CORETYPE, for a CPU that it does not recognise")
     o = p.parse_args()
     if o.model is None and not o.blas:
@@ -99,10 +100,11 @@ def main():
 
     def step():
         opt.zero_grad(set_to_none=True)
-        y = net(x)
-        if args.model == "gpt":
-            y = y.flatten(0, 1)
-        loss = F.cross_entropy(y, target.flatten() if args.model == "gpt" else target)
+        with torch.autocast("cpu", torch.bfloat16, enabled=args.autocast is not None):
+            y = net(x)
+            if args.model == "gpt":
+                y = y.flatten(0, 1)
+            loss = F.cross_entropy(y, target.flatten() if args.model == "gpt" else target)
         loss.backward()
         opt.step()
         return loss

@@ -1,6 +1,6 @@
 /* codegen/kernels/attention.c -- ATTENTION and its gradient: sizes and strides as constants for the
  * code in runtime/kernels/ls_attention.h. */
-#include "codegen/emit/kernel_emit.h"
+#include "codegen/kernels/computed_operand.h"
 
 #include "compiler/ops/attention_shape.h"
 
@@ -66,6 +66,12 @@ static void argument(const LsKernelText *k, const char *name, const char *type, 
         ls_emit_line(k->e, ".%s = (%s *)arg[%d] + %" PRId64 ",", name, type, at, from);
 }
 
+/* Operands or results are stored in 16 bits, or rounded. */
+static bool is_narrow(const LsKernelText *k)
+{
+    return k->g->node[k->n.i].rounds != LS_REAL;
+}
+
 /* Operands and results by their place. */
 static void arguments(const LsKernelText *k, bool grad)
 {
@@ -75,25 +81,60 @@ static void arguments(const LsKernelText *k, bool grad)
     int with = ls_attention_mask(k->g, k->n);
     LsValueId mask = ls_in(k->g, k->n, with);
     ls_emit_line(k->e, "const LsAttentionArgs a = {");
-    for (int p = 0; p < 3; p++)
+    for (int p = 0; p < 3 && !is_narrow(k); p++)
         argument(k, in[p], "const real", ls_attention_heads(k->g, k->n, (LsAttentionPart)p).operand,
                  (LsAttentionPart)p);
     if (ls_is(mask))
         ls_emit_line(k->e, ".%s = arg[%d],", ls_type(k->g, mask) == LS_BOOL ? "bools" : "add", with);
-    if (grad)
+    if (is_narrow(k))
+        ls_emit_line(k->e, ".lse = arg[%d],", grad ? 2 : node->nin + 1);
+    else if (grad)
         ls_emit_line(k->e, ".dy = arg[0], .y = arg[1], .lse = arg[2],");
     else
         ls_emit_line(k->e, ".y = arg[%d], .lse = arg[%d],", node->nin, node->nin + 1);
-    for (int p = 0; grad && p < 3; p++)
+    for (int p = 0; grad && p < 3 && !is_narrow(k); p++)
         argument(k, out[p], "real", node->nin + (joint ? 0 : p), (LsAttentionPart)p);
+    ls_emit_line(k->e, "};");
+}
+
+/* ".q = {.at = (const ls_bf16 *)arg[3] + 64, ...},": an operand as a source. */
+static void source(const LsKernelText *k, const char *name, int operand, int64_t from)
+{
+    const char *type = ls_ctype(ls_type(k->g, ls_in(k->g, k->n, operand)));
+    const char *at = ls_arena_printf(k->g->arena, "(const %s *)arg[%d] + %" PRId64, type, operand, from);
+    ls_emit_line(k->e, ".%s = %s,", name, ls_stored_source(k, at, operand));
+}
+
+/* The tensors of LsAttentionNarrow. */
+static void narrow_arguments(const LsKernelText *k, bool grad)
+{
+    static const char *const in[] = {"q", "k", "v"}, *const out[] = {"dq", "dk", "dv"};
+    const LsNode *node = &k->g->node[k->n.i];
+    LsType to = ls_type(k->g, ls_out(k->g, k->n, 0));
+    bool joint = ls_attention_is_joint(k->g, k->n);
+    ls_emit_line(k->e, "const LsAttentionNarrow narrow = {");
+    for (int p = 0; p < 3; p++) {
+        const LsHeadsAt at = ls_attention_heads(k->g, k->n, (LsAttentionPart)p);
+        source(k, in[p], at.operand, at.from);
+        if (grad)
+            ls_emit_line(k->e, ".%s = (%s *)arg[%d] + %" PRId64 ",", out[p], ls_ctype(to), node->nin + (joint ? 0 : p),
+                         at.from);
+    }
+    if (grad) {
+        source(k, "dy", 0, 0);
+        source(k, "y", 1, 0);
+    } else {
+        ls_emit_line(k->e, ".out = arg[%d],", node->nin);
+    }
+    ls_emit_line(k->e, ".to = %s,", ls_stored_word(to));
     ls_emit_line(k->e, "};");
 }
 
 static void attention_emit(const LsKernelText *k)
 {
-    bool grad = ls_attention_is_back(k->g, k->n);
+    bool grad = ls_attention_is_back(k->g, k->n), narrow = is_narrow(k);
     const LsAttentionSize s = ls_attention_size(k->g, k->n);
-    const char *back = grad ? "back_" : "";
+    const char *back = ls_arena_printf(k->g->arena, "%s%s", grad ? "back_" : "", narrow ? "narrow_" : "");
     shape(k);
     ls_emit_line(k->e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
@@ -102,7 +143,13 @@ static void attention_emit(const LsKernelText *k)
                  ")];", grad ? "BACK_" : "", s.depth, s.width, deep(&s));
     arguments(k, grad);
     ls_emit_line(k->e, "(void)run;");
-    ls_emit_line(k->e, "ls_attention_%ssome(&%s_shape, &a, lo, hi, room);", back, k->name);
+    if (narrow) {
+        narrow_arguments(k, grad);
+        ls_emit_line(k->e, "_Alignas(64) real heads[%d * LS_ATT_HEADS(%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                     ")];", grad ? 2 : 1, s.rows, s.cols, s.depth, s.width);
+    }
+    ls_emit_line(k->e, "ls_attention_%ssome(&%s_shape, &a, %slo, hi, room%s);", back, k->name,
+                 narrow ? "&narrow, " : "", narrow ? ", heads" : "");
     ls_emit_line(k->e, "}");
     ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(k->e, "{");

@@ -8,6 +8,7 @@
  * the results of pointwise operators. */
 #include "compiler/ir/precision.h"
 #include "compiler/ir/rewrite.h"
+#include "compiler/ops/attention_shape.h"
 #include "compiler/passes/passes.h"
 
 #include <fnmatch.h>
@@ -33,6 +34,16 @@ static bool is_row(const LsGraph *g, LsValueId v, int axis)
     return axis == innermost && x->shape.dim[axis] <= LONGEST;
 }
 
+/* All rows of a head fit on a thread's stack as reals. The gradient takes one head at a time. */
+static bool is_small_attention(const LsGraph *g, LsNodeId n)
+{
+    enum { MOST = 1 << 19 };
+    const LsAttentionSize s = ls_attention_size(g, n);
+    bool back = ls_attention_is_back(g, n);
+    int64_t elements = (s.rows + s.cols) * (s.depth + s.width) * (back ? 2 : 1);
+    return elements <= MOST && (!back || s.heads == s.groups);
+}
+
 static bool is_pointwise(LsOpCode op)
 {
     LsKernelId k = ls_op[op]->kernel;
@@ -49,6 +60,7 @@ static bool takes_16(const Precision *p, const LsGraph *g, LsNodeId n)
         return is_pointwise(op);
     switch (ls_op[op]->kernel) {
     case LS_K_CONV: case LS_K_MATMUL: return true;
+    case LS_K_ATTENTION: return is_small_attention(g, n);
     case LS_K_MOVE:    return op != LS_OP_PAD_GRAD;
     case LS_K_GATHER:  return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH;
     case LS_K_POOL:    return ls_shape(g, y)->dim[1] <= LONGEST;

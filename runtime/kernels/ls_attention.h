@@ -408,4 +408,88 @@ LS_SHARED_FN void ls_attention_back_some(const LsAttention *d, const LsAttention
         ls_attend_back(d, a, u / d->groups, u % d->groups, room);
 }
 
+/* ---- tensors in 16 bits ----
+ * A unit is one head: its rows are widened into `heads`, which has room for them (LS_ATT_HEADS), and its results are
+ * rounded out of there. */
+#define LS_ATT_HEADS(rows, cols, depth, width) (((rows) + (cols)) * ((depth) + (width)))
+
+/* Tensors of which some are stored in 16 bits. The gradient: one head for each k and v. */
+typedef struct LsAttentionNarrow {
+    LsSource q, k, v, dy, y;
+    LsStored to;                        /* of the results */
+    void *out, *dq, *dk, *dv;
+} LsAttentionNarrow;
+
+/* The rows of one head, side by side; and back. */
+LS_INLINE void ls_heads_take(LsSource from, const LsHeads *at, int64_t sample, int64_t head, int64_t rows, int64_t n,
+                             real *to)
+{
+    for (int64_t r = 0; r < rows; r++)
+        ls_take(from, ls_heads_at(at, sample, head) + r * at->row, to + r * n, n);
+}
+LS_INLINE void ls_heads_give(LsStored type, void *to, const LsHeads *at, int64_t sample, int64_t head, int64_t rows,
+                             int64_t n, const real *from)
+{
+    for (int64_t r = 0; r < rows; r++)
+        ls_give(type, to, ls_heads_at(at, sample, head) + r * at->row, from + r * n, n);
+}
+
+/* The same attention over rows that lie side by side. */
+LS_INLINE LsAttention ls_heads_dense(const LsAttention *d)
+{
+    LsAttention own = *d;
+    own.q = own.k = (LsHeads){0, 0, d->depth};
+    own.v = own.y = (LsHeads){0, 0, d->width};
+    return own;
+}
+
+LS_SHARED_FN void ls_attention_narrow_some(const LsAttention *d, const LsAttentionArgs *a, const LsAttentionNarrow *t,
+                                           int64_t lo, int64_t hi, real *room, real *heads)
+{
+    const LsAttention own = ls_heads_dense(d);
+    real *const q = heads, *const k = q + d->rows * d->depth, *const v = k + d->cols * d->depth;
+    real *const y = v + d->cols * d->width;
+    LsAttentionArgs mine = *a;
+    int64_t unit = ls_attention_unit(d);
+    mine.q = q, mine.k = k, mine.v = v, mine.y = y;
+    for (int64_t u = lo; u < hi; u++) {
+        int64_t sample = u / d->heads, head = u % d->heads, group = head / (d->heads / d->groups);
+        ls_heads_take(t->q, &d->q, sample, head, d->rows, d->depth, q);
+        ls_heads_take(t->k, &d->k, sample, group, d->cols, d->depth, k);
+        ls_heads_take(t->v, &d->v, sample, group, d->cols, d->width, v);
+        for (int64_t i = 0; i < d->rows; i += unit)
+            ls_attend(&own, &mine, sample, head, i, ls_least(unit, d->rows - i), room);
+        ls_heads_give(t->to, t->out, &d->y, sample, head, d->rows, d->width, y);
+    }
+}
+
+LS_INLINE int64_t ls_attention_narrow_units(const LsAttention *d) { return d->batch * d->heads; }
+
+LS_SHARED_FN void ls_attention_back_narrow_some(const LsAttention *d, const LsAttentionArgs *a,
+                                                const LsAttentionNarrow *t, int64_t lo, int64_t hi, real *room,
+                                                real *heads)
+{
+    const LsAttention own = ls_heads_dense(d);
+    const int64_t rows = d->rows, cols = d->cols;
+    real *const q = heads, *const k = q + rows * d->depth, *const v = k + cols * d->depth;
+    real *const y = v + cols * d->width, *const dq = y + rows * d->width, *const dk = dq + rows * d->depth;
+    real *const dv = dk + cols * d->depth, *const dy = dv + cols * d->width;
+    LsAttentionArgs mine = *a;
+    mine.q = q, mine.k = k, mine.v = v, mine.y = y, mine.dq = dq, mine.dk = dk, mine.dv = dv, mine.dy = dy;
+    for (int64_t u = lo; u < hi; u++) {
+        int64_t sample = u / d->heads, head = u % d->heads;
+        ls_heads_take(t->q, &d->q, sample, head, rows, d->depth, q);
+        ls_heads_take(t->k, &d->k, sample, head, cols, d->depth, k);
+        ls_heads_take(t->v, &d->v, sample, head, cols, d->width, v);
+        ls_heads_take(t->y, &d->y, sample, head, rows, d->width, y);
+        ls_heads_take(t->dy, &d->y, sample, head, rows, d->width, dy);
+        ls_attend_back(&own, &mine, sample, head, room);
+        ls_heads_give(t->to, t->dq, &d->q, sample, head, rows, d->depth, dq);
+        ls_heads_give(t->to, t->dk, &d->k, sample, head, cols, d->depth, dk);
+        ls_heads_give(t->to, t->dv, &d->v, sample, head, cols, d->width, dv);
+    }
+}
+
+LS_INLINE int64_t ls_attention_back_narrow_units(const LsAttention *d) { return d->batch * d->heads; }
+
 #endif

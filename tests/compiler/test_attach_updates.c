@@ -3,6 +3,8 @@
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
+static LsLossScale scale;       /* of open_model */
+
 /* loss = sum over i of c_i p_i^2 / 2, so the gradient is c p; two parameters of three elements. */
 static void open_model(void)
 {
@@ -16,6 +18,7 @@ static void open_model(void)
     }
     sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
     g->loss = ls_reshape(&cx, g, sum, &(LsShape){0});
+    ls_loss_scale(&cx, g, &scale);
     ck_assert(ls_autodiff(&cx, g));
 }
 
@@ -363,6 +366,49 @@ START_TEST(the_first_parameter_is_updated_behind_its_last_reader)
 }
 END_TEST
 
+static const LsOptimizerOptions scaled[] = {
+    {.kind = LS_SGD},
+    {.kind = LS_SGD, .momentum = 0.9, .clip_norm = 0.1},
+    {.kind = LS_ADAM, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5, .clip_value = 0.1},
+    {.kind = LS_ADAMW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5, .decay = 0.1, .accumulate = 2, .clip_norm = 0.1},
+};
+
+START_TEST(updates_divide_by_the_loss_scale_and_skip_bad_steps)
+{
+    LsOptimizerOptions o = scaled[_i];
+    double want[2][3], before;
+    for (int on = 0; on < 2; on++) {
+        scale = (LsLossScale){.on = on, .start = 1024,
+                              .rule = {.period = 2, .grow = 2, .shrink = 2, .divides = true, .least = 1}};
+        o.scale = scale;
+        open_model();
+        ck_assert(ls_optimizer(&cx, g, &o));
+        ck_assert(ls_verify(&cx, g));
+        ck_assert_uint_eq(count_op(LS_OP_LOSS_SCALE), (uint32_t)on);
+        ck_assert_uint_eq(count_op(LS_OP_REDUCE_FINITE), 2 * (uint32_t)on);
+        Eval e = eval_new(g);
+        steps(&e, 2);
+        for (int k = 0; k < 6; k++) {
+            double v = e.v[find(k < 3 ? "p" : "q").i][k % 3];
+            want[k / 3][k % 3] = on == 0 ? v : want[k / 3][k % 3];
+            ck_assert_double_eq_tol(v, want[k / 3][k % 3], 1e-12);
+        }
+        if (on) {
+            ck_assert_int_eq(g->node[g->nnode - 1].op, LS_OP_LOSS_SCALE);
+            ck_assert_double_eq(e.v[g->scaling.scale.i][0], 2048);
+            e.v[find("p").i][1] = INFINITY;     /* and so is its gradient */
+            before = e.v[find("q").i][0];
+            steps(&e, 1);
+            ck_assert_double_eq(e.v[find("q").i][0], before);
+            ck_assert_double_eq(e.v[g->scaling.scale.i][0], 1024);
+            ck_assert_double_eq(e.v[g->scaling.skips.i][1], 1);
+        }
+        graph_close();
+    }
+    scale.on = false;
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("optimizer");
@@ -378,6 +424,7 @@ int main(void)
     tcase_add_test(tc, an_update_without_a_label_has_no_gradient);
     tcase_add_test(tc, an_unknown_loss_of_the_file_is_warned_of);
     tcase_add_test(tc, decay_can_leave_vectors_alone);
+    tcase_add_loop_test(tc, updates_divide_by_the_loss_scale_and_skip_bad_steps, 0, sizeof scaled / sizeof *scaled);
     tcase_add_test(tc, an_update_follows_the_last_reader_of_its_parameter);
     tcase_add_test(tc, the_first_parameter_is_updated_behind_its_last_reader);
     return run_tests("optimizer", tc);

@@ -57,6 +57,7 @@ static const char *broken(const Small *s, int way)
     case 17: g->value[s->h.i].name = NULL; return "a value has no name";
     case 18: g->input[0] = (LsValueId){0}; return "a graph input is no value";
     case 19: g->output[0] = (LsValueId){g->nvalue}; return "a graph output is no value";
+    case 20: g->value[s->w.i].type = LS_BF16; return "is stored in 16 bits";
     default: return NULL;
     }
 }

@@ -42,8 +42,25 @@ START_TEST(a_state_tensor_that_is_not_finite_is_named)
 }
 END_TEST
 
+/* An accumulator keeps the infinity of a skipped update until the next update begins. */
+START_TEST(an_accumulator_of_a_skipped_update_is_no_fault)
+{
+    for (int accumulate = 1; accumulate < 3; accumulate++) {
+        p = tiny_scaled(accumulate);
+        e = (LsError){0};
+        ck_assert(ls_memory_open(&m, &p, &e));
+        engine = (LsEngine){.p = &p, .m = &m};
+        *(float *)(void *)(m.state + ST_WS) = INFINITY;
+        ck_assert(check(1) == (accumulate > 1));
+        *(float *)(void *)(m.state + ST_W) = INFINITY;
+        ck_assert(!check(1));
+        ls_memory_close(&m);
+    }
+}
+END_TEST
+
 int main(void)
 {
-    const TTest *test[] = {a_state_tensor_that_is_not_finite_is_named};
+    const TTest *test[] = {a_state_tensor_that_is_not_finite_is_named, an_accumulator_of_a_skipped_update_is_no_fault};
     return run_in_folder("value_checks", sizeof test / sizeof test[0], test);
 }

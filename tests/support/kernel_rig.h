@@ -11,6 +11,7 @@
 #include "codegen/emit/lift_constants.h"
 #include "compiler/passes/fuse.h"
 #include "runtime/ls_program.h"
+#include "tests/kernel_flags.h"
 #include "tests/support/cuda_executor.h"
 #include "tests/support/less.h"
 
@@ -239,10 +240,8 @@ static inline char *rig_print(Rig *r)
     FILE *f = open_memstream(&text, &size);
     ck_assert_ptr_nonnull(f);
     fprintf(f, cuda ? "#define LS_EXECUTOR\n#include <tests/support/cuda_executor.h>\n"
-                    : "#include <runtime/kernels/ls_kernel.h>\n");
-    if (r->products && !cuda)
-        fprintf(f, "#include <runtime/kernels/ls_conv.h>\n#include <runtime/kernels/ls_matmul.h>\n"
-                   "#include <runtime/kernels/ls_attention.h>\n");
+               : r->products ? "#include <tests/support/rig_products.h>\n"
+                             : "#include <runtime/kernels/ls_kernel.h>\n");
     for (uint32_t i = 1; i < r->g->nnode; i++)
         for (int numbers = 0; numbers <= cuda; numbers++)
             rig_print_kernel(r, i, numbers, f);
@@ -270,9 +269,9 @@ static inline void *rig_load(const Rig *r, const char *text)
     FILE *f = fopen(source, "w");
     ck_assert(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
     snprintf(command, sizeof command,
-             "%s -std=gnu11 %s -fno-math-errno -fno-trapping-math -Wall -Wextra "
-             "-Werror -Wno-unused-function %s %s -I%s -shared -fPIC -nostdlib %s -o %s -lgcc",
-             cc != NULL ? cc : "cc", rig_flags(r), r->real_bytes == 8 ? "-DLS_F64" : "",
+             "%s " LS_KERNEL_FLAGS " %s -Wall -Wextra "
+             "-Werror -Wno-unused-function %s %s -I" LS_PRECOMPILED " -I%s -shared -nostdlib %s -o %s -lgcc",
+             cc != NULL ? cc : "cc", rig_flags(r), r->real_bytes == 8 ? "-DLS_F64=" : "",
              r->target.kind == LS_TARGET_CPU ? "" : "-ffp-contract=off", LS_SOURCE, source, object);
     ck_assert_msg(system(command) == 0, "the kernels do not compile: %s", source);
     void *so = dlopen(object, RTLD_NOW);

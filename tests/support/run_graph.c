@@ -3,6 +3,7 @@
 
 #include "runtime/engine/thread_pool.h"
 #include "scheduler/plan/planner.h"
+#include "tests/kernel_flags.h"
 #include "tests/support/less.h"
 
 #include <dlfcn.h>
@@ -52,13 +53,14 @@ static bool print(LsRunGraph *r, const char *dir)
     return ok;
 }
 
-/* Compiles it into DIR/p.so. Without flags as what compiles soonest, and optimised where whole sets are run. */
+/* Compiles it into DIR/p.so, which finds libc and libm in this process. Without flags as what compiles soonest, and
+ * optimised where whole sets are run. */
 static bool build(LsRunGraph *r, const char *dir, const char *flags)
 {
     const char *usual = tests_do_all() ? "-O1" : "-O0";
     return system(ls_arena_printf(r->cx->arena,
-                                  "cc -std=gnu11 %s -shared -fPIC -I%s "
-                                  "%s/p.c %s/p.S -o %s/p.so", flags != NULL ? flags : usual,
+                                  "cc " LS_KERNEL_FLAGS " %s -shared -nostdlib -I" LS_PRECOMPILED " -I%s "
+                                  "%s/p.c %s/p.S -o %s/p.so -lgcc", flags != NULL ? flags : usual,
                                   LS_SOURCE, dir, dir, dir)) == 0;
 }
 

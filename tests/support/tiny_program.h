@@ -47,6 +47,8 @@ static void tiny_logits_part(LsRun *run, void *const arg[], int64_t lo, int64_t 
     const float *x = arg[0], *w = arg[1], *b = arg[2];
     float *y = arg[3];
     (void)run;
+    if (lo == 0)
+        tiny_scale_now = tiny_scales ? w[(ST_SCALE - ST_W) / 4] : 1;
     for (int64_t n = lo; n < hi; n++)
         for (int m = 0; m < TM; m++) {
             float sum = b[m];
@@ -58,7 +60,6 @@ static void tiny_logits_part(LsRun *run, void *const arg[], int64_t lo, int64_t 
 
 static void tiny_logits(LsRun *run, void *const arg[])
 {
-    tiny_scale_now = tiny_scales ? ((const float *)arg[1])[ST_SCALE / 4] : 1;       /* arg[1] is at ST_W */
     ls_parallel(run, tiny_logits_part, TB, arg);
 }
 
@@ -106,7 +107,7 @@ static void tiny_grad(LsRun *run, void *const arg[])
         dw[k] *= tiny_scale_now;
     tiny_bad = tiny_scales && tiny_bad && !run->first;
     for (int m = 0; tiny_scales && m < TM; m++)
-        tiny_bad |= !isfinite(db[m] *= tiny_bad_steps >> run->step & 1 ? INFINITY : tiny_scale_now);
+        tiny_bad |= !isfinite(db[m] *= run->step < 64 && (tiny_bad_steps >> run->step & 1) ? INFINITY : tiny_scale_now);
 }
 
 static void tiny_update(LsRun *run, const float *g, float *p, float *v, float *sum, int n)

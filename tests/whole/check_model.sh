@@ -53,6 +53,7 @@ smooth_l1:y@beta=0.5,huber:y@delta=0.3@2,cosine:y,ce:relu1,nll:relu2@0.1,triplet
     says 0 "budget  *passed .* within .* without a budget" unet.onnx --batch 2 --budget 70%
     says 0 "gradients  *passed " gpt.onnx --batch 2 --accumulate 2 --clip-norm 1 --optimizer adam
 }
+says 0 "trains as it should here: 4 checks passed" mlp.onnx --batch 4 --precision f16 --precision-of 'relu*=f32' --elements 3
 says 0 '"check": "floats", "result": "skipped"' mlp.onnx --batch 4 --precision f64 --json --elements 3
 grep -q '"says": "3 elements of 4 parameters' out || fail "--elements 3: $(cat out)"
 
