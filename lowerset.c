@@ -7,6 +7,7 @@
 #include "models/zoo_cli.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,9 +123,8 @@ static int help_main(int argc, char **argv)
 
 static void *json_room(size_t n) { return ls_heap_alloc(1, n); }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-    cJSON_InitHooks(&(cJSON_Hooks){json_room, free});   /* it leaves out of texts what it has no memory for */
     const char *word = argc > 1 ? argv[1] : "help";
     if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
         printf("lowerset %s\n", LS_VERSION);
@@ -139,4 +139,14 @@ int main(int argc, char **argv)
         if (is_help(argv[i]))
             return help_of(stdout, k);
     return command[k].run(argc, argv);
+}
+
+int main(int argc, char **argv)
+{
+    cJSON_InitHooks(&(cJSON_Hooks){json_room, free});   /* it leaves out of texts what it has no memory for */
+    int code = run(argc, argv);
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return code;
+    fprintf(stderr, "lowerset: the output could not be written: %s\n", strerror(errno));     /* part of it would pass for all */
+    return code != 0 ? code : 1;
 }

@@ -16,7 +16,7 @@
 
 typedef struct Precision {
     const LsPrecision *o;
-    bool *gradient;             /* by old value: makes the gradient of a parameter: f32 */
+    bool *gradient;             /* by old value: makes the gradient of a parameter, or the loss: f32 */
     bool *light;                /* by old value: a weight or a constant, perhaps moved */
     bool *narrow;               /* by old value: counts as a value of 16 bits */
     LsValueId (*cast)[2];       /* by old value: its copy in 16 bits; in 32 bits */
@@ -86,6 +86,7 @@ static void find_gradients(LsCtx *cx, const LsGraph *g, bool *gradient)
     uint32_t *left = ls_readers(cx->arena, g, false);
     for (uint32_t k = 0; k < g->ngrad; k++)
         gradient[g->grad[k].grad.i] = true;
+    gradient[g->loss.i] = true;         /* trainers read it as f32, whatever the file adds up to a loss */
     for (uint32_t i = g->nnode - 1; i > 0; i--) {
         LsNodeId n = {i};
         if (g->node[i].op == LS_OP_NOP)
@@ -115,6 +116,14 @@ static bool is_named(const Precision *p, const LsGraph *g, LsNodeId n)
 
 static bool is_real(const LsGraph *g, LsValueId v) { return ls_is(v) && ls_type(g, v) == LS_REAL; }
 
+/* A scatter of largest or least elements: its gradient compares the operands with the result, which so is as wide as all of
+ * them. */
+static bool selects(const LsNode *n)
+{
+    return (n->op == LS_OP_SCATTER || n->op == LS_OP_SCATTER_EACH)
+        && (n->attr.gather.how == LS_SCATTER_MAX || n->attr.gather.how == LS_SCATTER_MIN);
+}
+
 /* Whether the result of a pointwise operator is stored in 16 bits. */
 static bool widest_is_narrow(const Precision *p, const LsGraph *g, LsNodeId n)
 {
@@ -122,20 +131,22 @@ static bool widest_is_narrow(const Precision *p, const LsGraph *g, LsNodeId n)
     bool any[2] = {false, false}, wide[2] = {false, false};     /* of all operands; of those of the result's shape */
     for (int k = 0; k < g->node[n.i].nin; k++) {
         LsValueId v = ls_in(g, n, k);
-        if (!is_real(g, v) || p->light[v.i])
-            continue;
+        if (!is_real(g, v) || (p->light[v.i] && !selects(&g->node[n.i])))
+            continue;       /* of a scatter that selects, weights count, too */
         for (int same = 0; same <= ls_shape_same(ls_shape(g, v), y); same++) {
             any[same] = true;
             wide[same] |= !p->narrow[v.i];
         }
     }
-    return any[1] ? !wide[1] : any[0] && !wide[0];
+    return any[1] && !selects(&g->node[n.i]) ? !wide[1] : any[0] && !wide[0];
 }
 
-/* An embedding: what it makes of a weight are activations. */
+/* An embedding: what it makes of a weight are activations. The gathers of gradients are none: that of a scatter of maxima
+ * compares what it takes with the updates, which are not rounded. */
 static bool is_lookup(const LsGraph *g, LsNodeId n)
 {
-    return g->node[n.i].op == LS_OP_GATHER || g->node[n.i].op == LS_OP_GATHER_EACH;
+    const LsNode *node = &g->node[n.i];
+    return (node->op == LS_OP_GATHER || node->op == LS_OP_GATHER_EACH) && node->phase == LS_FORWARD;
 }
 
 /* The results' number that are stored in 16 bits. */

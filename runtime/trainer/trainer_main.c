@@ -7,6 +7,7 @@
 #include "runtime/watch/gradient_check.h"
 #include "runtime/watch/image_grid.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
@@ -325,8 +326,10 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     const char *name = argc > 0 ? argv[0] : "trainer";
     LsError e = {0};
     LsTrainer *t = calloc(1, sizeof *t);
-    if (!t)
+    if (!t) {
+        fprintf(stderr, "%s: error: out of memory\n", name);
         return LS_EXIT_FAIL;
+    }
     setvbuf(stdout, out, _IOLBF, sizeof out);
     t->p = p;
     t->stop = ls_interrupt_asked();
@@ -347,7 +350,8 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
             close_run(t, &e);
         }
     }
-    fflush(stdout);
+    if ((fflush(stdout) != 0 || ferror(stdout)) && e.code == LS_EXIT_DONE)
+        ls_fail(&e, LS_EXIT_FAIL, "the output could not be written: %s", strerror(errno));
     if (e.code != LS_EXIT_DONE)
         fprintf(stderr, "%s: error: %s\n", name, e.text);
     int signal = t->interrupted ? (int)*t->stop : 0;

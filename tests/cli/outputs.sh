@@ -33,6 +33,21 @@ wait "$reader"
 grep -q '^m.onnx: plan' both && grep -q '"steps"' both || fail "stdout is not shared"
 pass
 
+# What does not get all of its text must not pass for a success.
+if [ -c /dev/full ]; then
+    program full
+    for command in "plan m.onnx --batch 4 --plan-effort 1" "plan m.onnx --batch 4 --plan-effort 1 --json" "inspect m.onnx" ops \
+            "explain" help "sweep m.onnx --batch 4 --points 2 --plan-effort 1"; do
+        code=0
+        "$lowerset" $command >/dev/full 2>err || code=$?
+        [ "$code" = 1 ] && grep -q 'the output could not be written' err || fail "$command: exit code $code on a full disk"
+    done
+    code=0
+    ./full --help >/dev/full 2>err || code=$?
+    [ "$code" = 1 ] && grep -q 'the output could not be written' err || fail "a program: exit code $code on a full disk"
+    pass
+fi
+
 # So does a device. Making one takes root.
 if mknod null c 1 3 2>/dev/null; then
     plan --plan-json null && plan --report null && program null || fail "a device is refused"

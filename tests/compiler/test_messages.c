@@ -1,16 +1,15 @@
-/* tests/compiler/test_messages.c -- what people read about files that cannot be compiled: tests/compiler/messages.txt has
- * models in a short form, each with the exact messages. LS_BLESS=1 writes the messages of now into it (./dev bless messages),
- * and the difference is for people to judge.
+/* tests/compiler/test_messages.c -- what people read about files that cannot be compiled:
+ * tests/compiler/messages.txt has models in a short form, each with the exact messages. LS_BLESS=1
+ * writes the messages of now into it (./dev bless messages), and the difference is for people to
+ * judge.
  *
  *   # title
  *   opset 17                           of ai.onnx, before the other lines
- *   input NAME DIMS [TYPE]             DIMS as 2xNx3, or - for none; TYPE: a number of ONNX's, else float
- *   weight NAME DIMS [short]           floats; short: with less data than that
- *   ints NAME V...                     a vector of int64
- *   external NAME DIMS FILE [OFFSET]   data in a file
- *   node OP NAME IN... -> OUT... [KEY=V ...]       V: a number, a list 1,2 or a word; IN "-": absent
- *   function NAME IN... -> OUT...      the nodes behind it are its own, up to "end"
- *   output NAME, loss KIND, import DOMAIN VERSION
+ *   input NAME DIMS [TYPE]             DIMS as 2xNx3, or - for none; TYPE: a number of ONNX's, else
+ * float weight NAME DIMS [short]           floats; short: with less data than that ints NAME V...
+ * a vector of int64 external NAME DIMS FILE [OFFSET]   data in a file node OP NAME IN... -> OUT...
+ * [KEY=V ...]       V: a number, a list 1,2 or a word; IN "-": absent function NAME IN... -> OUT...
+ * the nodes behind it are its own, up to "end" output NAME, loss KIND, import DOMAIN VERSION
  *   ---
  *   messages, up to the next title */
 #include "compiler/pipeline.h"
@@ -31,7 +30,8 @@ static void add_attribute(Onnx__NodeProto *p, char *word)
     char *value = strchr(word, '='), *rest;
     *value++ = '\0';
     if (strchr(value, ',') != NULL) {
-        Onnx__AttributeProto *a = make_attr(&mk, p, word, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
+        Onnx__AttributeProto *a =
+            make_attr(&mk, p, word, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS);
         for (char *t = strtok_r(value, ",", &rest); t != NULL; t = strtok_r(NULL, ",", &rest))
             MAKE_PUSH(&mk, a->ints, a->n_ints, atoll(t));
     } else if (isdigit((unsigned char)*value) || *value == '-') {
@@ -40,7 +40,8 @@ static void add_attribute(Onnx__NodeProto *p, char *word)
         else
             make_int(&mk, p, word, atoll(value));
     } else {
-        Onnx__AttributeProto *a = make_attr(&mk, p, word, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+        Onnx__AttributeProto *a =
+            make_attr(&mk, p, word, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
         a->has_s = true;
         a->s.data = (uint8_t *)ls_arena_strdup(mk.cx.arena, value);
         a->s.len = strlen(value);
@@ -51,9 +52,12 @@ static void add_attribute(Onnx__NodeProto *p, char *word)
 static const char *names_from(char **word, int n, int *from)
 {
     const char *names = "";
-    for (bool first = true; *from < n && strcmp(word[*from], "->") != 0 && strchr(word[*from], '=') == NULL; first = false) {
+    for (bool first = true;
+         *from < n && strcmp(word[*from], "->") != 0 && strchr(word[*from], '=') == NULL;
+         first = false) {
         const char *name = word[(*from)++];
-        names = ls_arena_printf(mk.cx.arena, "%s%s%s", names, first ? "" : " ", strcmp(name, "-") == 0 ? "" : name);
+        names = ls_arena_printf(mk.cx.arena, "%s%s%s", names, first ? "" : " ",
+                                strcmp(name, "-") == 0 ? "" : name);
     }
     *from += *from < n && strcmp(word[*from], "->") == 0;
     return names;
@@ -62,7 +66,8 @@ static const char *names_from(char **word, int n, int *from)
 static void add_node(char **word, int n)
 {
     int at = 3;
-    const char *in = names_from(word, n, &at), *out = names_from(word, n, &at), *dot = strchr(word[1], '.');
+    const char *in = names_from(word, n, &at), *out = names_from(word, n, &at),
+               *dot = strchr(word[1], '.');
     Onnx__NodeProto *p = make_body(&mk, dot != NULL ? dot + 1 : word[1], in, out);
     if (dot != NULL)
         p->domain = ls_arena_printf(mk.cx.arena, "%.*s", (int)(dot - word[1]), word[1]);
@@ -88,14 +93,16 @@ static void add_ints(char **word, int n)
     int64_t v[WORDS];
     for (int k = 2; k < n; k++)
         v[k - 2] = atoll(word[k]);
-    Onnx__TensorProto *t = make_tensor(&mk, word[1], MAKE_I64, ls_arena_printf(mk.cx.arena, "%d", n - 2), v,
-                                       (size_t)(n - 2) * sizeof *v);
+    Onnx__TensorProto *t =
+        make_tensor(&mk, word[1], MAKE_I64, ls_arena_printf(mk.cx.arena, "%d", n - 2), v,
+                    (size_t)(n - 2) * sizeof *v);
     MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, t);
 }
 
 static void add_import(const char *domain, int64_t version)
 {
-    Onnx__OperatorSetIdProto *v = MAKE_NEW(&mk, Onnx__OperatorSetIdProto, onnx__operator_set_id_proto__init);
+    Onnx__OperatorSetIdProto *v =
+        MAKE_NEW(&mk, Onnx__OperatorSetIdProto, onnx__operator_set_id_proto__init);
     v->domain = ls_arena_strdup(mk.cx.arena, domain);
     v->has_version = true;
     v->version = version;
@@ -104,7 +111,9 @@ static void add_import(const char *domain, int64_t version)
 
 static LsLossKind loss_kind(const char *word)
 {
-    return strcmp(word, "graph") == 0 ? LS_LOSS_GRAPH : strcmp(word, "mse") == 0 ? LS_LOSS_MSE : LS_LOSS_CE;
+    return strcmp(word, "graph") == 0 ? LS_LOSS_GRAPH
+           : strcmp(word, "mse") == 0 ? LS_LOSS_MSE
+                                      : LS_LOSS_CE;
 }
 
 static void read_line(char **word, int n)
@@ -115,13 +124,15 @@ static void read_line(char **word, int n)
         mk.m->opset_import[0]->version = atoll(word[1]);
     } else if (strcmp(is, "input") == 0) {
         MAKE_PUSH(&mk, mk.g->input, mk.g->n_input,
-                  make_value(&mk, word[1], n > 3 ? atoi(word[3]) : MAKE_FLOAT, strcmp(word[2], "-") == 0 ? NULL : word[2]));
+                  make_value(&mk, word[1], n > 3 ? atoi(word[3]) : MAKE_FLOAT,
+                             strcmp(word[2], "-") == 0 ? NULL : word[2]));
     } else if (strcmp(is, "weight") == 0) {
         make_weight(&mk, word[1], word[2], count_of(word[2]) - (n > 3));
     } else if (strcmp(is, "ints") == 0) {
         add_ints(word, n);
     } else if (strcmp(is, "external") == 0) {
-        make_external(&mk, make_weight(&mk, word[1], word[2], 0), ls_arena_strdup(mk.cx.arena, word[3]),
+        make_external(&mk, make_weight(&mk, word[1], word[2], 0),
+                      ls_arena_strdup(mk.cx.arena, word[3]),
                       n > 4 ? ls_arena_strdup(mk.cx.arena, word[4]) : NULL);
     } else if (strcmp(is, "node") == 0) {
         add_node(word, n);
@@ -167,7 +178,8 @@ static void run_case(char **at, FILE *to)
         if (strcmp(line, "---") == 0)
             break;
         char *words = ls_arena_strdup(mk.cx.arena, line);
-        for (char *w = strtok_r(words, " ", &rest); w != NULL && n < WORDS; w = strtok_r(NULL, " ", &rest))
+        for (char *w = strtok_r(words, " ", &rest); w != NULL && n < WORDS;
+             w = strtok_r(NULL, " ", &rest))
             word[n++] = w;
         if (n > 0 && word[0][0] != '#')
             read_line(word, n);
@@ -176,7 +188,8 @@ static void run_case(char **at, FILE *to)
     const size_t size = make_pack(&mk, &bytes);
     make_write(&mk, bytes, size);
     mk.cx.model = mk.path;
-    LsPipelineOptions o = {.import = {.training = true}, .loss = {.kind = loss}, .optimizer = {.kind = LS_SGD}};
+    LsPipelineOptions o = {
+        .import = {.training = true}, .loss = {.kind = loss}, .optimizer = {.kind = LS_SGD}};
     const LsGraph *g = ls_pipeline(&mk.cx, mk.path, &o);
     put_messages(to, g != NULL ? "compiled\n" : make_log(&mk));
     fprintf(to, "\n");
@@ -219,7 +232,8 @@ START_TEST(messages_are_those_that_were_blessed)
         size_t same = 0, line = 1;
         for (; want[same] != '\0' && want[same] == got[same]; same++)
             line += want[same] == '\n';
-        ck_assert_msg(strcmp(want, got) == 0, "messages.txt, from line %zu on: now it is\n%.400s", line, got + same);
+        ck_assert_msg(strcmp(want, got) == 0, "messages.txt, from line %zu on: now it is\n%.400s",
+                      line, got + same);
     }
     free(want);
     free(cases);

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_hostile.c -- files made to harm: what they say is printed harmlessly, and refusing them takes
- * little memory. */
+/* tests/compiler/test_onnx_hostile.c -- files made to harm: what they say is printed harmlessly,
+ * and refusing them takes little memory. */
 #include "base/plain_text.h"
 #include "tests/support/less.h"
 #include "tests/support/onnx_small.h"
@@ -26,7 +26,9 @@ START_TEST(control_characters_and_broken_utf8_are_escaped)
     check_plain("\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
     check_plain("\xff \xc3 \xc0\xaf \xed\xa0\x80 \xf4\x90\x80\x80",
                 "\\xff \\xc3 \\xc0\\xaf \\xed\\xa0\\x80 \\xf4\\x90\\x80\\x80");
-    check_plain("\xc2\x9b" "31m", "\\xc2\\x9b31m");      /* a terminal may take it for ESC [ */
+    check_plain("\xc2\x9b"
+                "31m",
+                "\\xc2\\x9b31m"); /* a terminal may take it for ESC [ */
 }
 END_TEST
 
@@ -75,8 +77,9 @@ static Onnx__GraphProto *branch(int depth)
     Onnx__GraphProto *g = MAKE_NEW(&mk, Onnx__GraphProto, onnx__graph_proto__init);
     Onnx__NodeProto *p = make_body(&mk, depth == 0 ? "Relu" : "If", depth == 0 ? "x" : "c", "z");
     for (int k = 0; k < 2 && depth > 0; k++)
-        make_attr(&mk, p, k == 0 ? "then_branch" : "else_branch", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)->g
-            = branch(depth - 1);
+        make_attr(&mk, p, k == 0 ? "then_branch" : "else_branch",
+                  ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)
+            ->g = branch(depth - 1);
     MAKE_PUSH(&mk, g->node, g->n_node, p);
     MAKE_PUSH(&mk, g->output, g->n_output, make_value(&mk, "z", MAKE_FLOAT, NULL));
     g->name = "b";
@@ -85,10 +88,12 @@ static Onnx__GraphProto *branch(int depth)
 
 START_TEST(a_thousand_branches_with_one_name_take_little_memory)
 {
-    enum { DEPTH = 10 };        /* 2^10 branches in about 100 KB */
+    enum { DEPTH = 10 }; /* 2^10 branches in about 100 KB */
     Onnx__NodeProto *p = make_node(&mk, "If", "c", "q");
     for (int k = 0; k < 2; k++)
-        make_attr(&mk, p, k == 0 ? "then_branch" : "else_branch", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)->g = branch(DEPTH);
+        make_attr(&mk, p, k == 0 ? "then_branch" : "else_branch",
+                  ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__GRAPH)
+            ->g = branch(DEPTH);
     MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "c", 9, "1", "\1", 1));
     make_node(&mk, "Add", "q h", "t");
     allow(64);
@@ -100,10 +105,12 @@ END_TEST
 START_TEST(functions_that_double_each_time_are_refused)
 {
     for (int k = 0; k < 40; k++) {
-        Onnx__FunctionProto *f = make_function(&mk, ls_arena_printf(mk.cx.arena, "f%d", k), "X", "Y");
+        Onnx__FunctionProto *f =
+            make_function(&mk, ls_arena_printf(mk.cx.arena, "f%d", k), "X", "Y");
         const char *callee = k == 0 ? "Relu" : ls_arena_printf(mk.cx.arena, "f%d", k - 1);
         for (int call = 0; call < 2; call++) {
-            Onnx__NodeProto *p = make_body(&mk, callee, call == 0 ? "X" : "t", call == 0 ? "t" : "Y");
+            Onnx__NodeProto *p =
+                make_body(&mk, callee, call == 0 ? "X" : "t", call == 0 ? "t" : "Y");
             p->domain = k == 0 ? NULL : "local";
             MAKE_PUSH(&mk, f->node, f->n_node, p);
         }

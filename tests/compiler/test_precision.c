@@ -83,6 +83,65 @@ START_TEST(named_values_stay_wide)
 }
 END_TEST
 
+/* Its gradient looks for the updates among the results: rounded, none would be found, and the gradient be 0 / 0. */
+START_TEST(the_gradient_of_a_scatter_of_weights_is_not_rounded)
+{
+    graph_open();
+    LsValueId in[] = {param("w", SHAPE(2, 3)), labels(SHAPE(2), 5), param("base", SHAPE(5, 3))};
+    LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
+                            &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = LS_SCATTER_MAX}});
+    g->loss = weighed(y);
+    ck_assert(ls_autodiff(&cx, g));
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
+    uint32_t gathers = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (g->node[i].op == LS_OP_GATHER) {
+            ck_assert_int_eq(ls_type(g, ls_out(g, (LsNodeId){i}, 0)), LS_REAL);
+            gathers++;
+        }
+    ck_assert_uint_ge(gathers, 2);
+}
+END_TEST
+
+/* Nor is the result, if one of what it is compared with is not. */
+START_TEST(the_largest_of_weights_and_activations_is_not_rounded)
+{
+    const LsScatterHow how[] = {LS_SCATTER_MAX, LS_SCATTER_MIN, LS_SCATTER_ADD};
+    for (int k = 0; k < 3; k++) {
+        graph_open();
+        LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(5, 8), NULL);
+        LsValueId in[] = {param("w", SHAPE(2, 3)), labels(SHAPE(2), 5), product(x, param("v", SHAPE(8, 3)))};
+        LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
+                                &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = how[k]}});
+        g->loss = weighed(named(y, "largest"));
+        ck_assert(ls_autodiff(&cx, g));
+        ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_F16}));
+        ck_assert_int_eq(type_of("largest"), how[k] == LS_SCATTER_ADD ? LS_F16 : LS_REAL);
+        graph_close();
+    }
+}
+END_TEST
+
+/* Trainers read the loss as f32. */
+START_TEST(a_loss_of_activations_is_not_rounded)
+{
+    for (int view = 0; view < 2; view++) {
+        graph_open();
+        LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(1, 8), NULL);
+        LsValueId y = named(product(x, param("w", SHAPE(8, 1))), "product");
+        y = view ? ls_reshape(&cx, g, y, &(LsShape){0}) : ls_append2(&cx, g, LS_OP_ADD, ls_reshape(&cx, g, y, &(LsShape){0}),
+                                                                     param("b", (LsShape){0}), NULL);
+        g->loss = named(y, "loss");
+        ck_assert(ls_autodiff(&cx, g));
+        ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
+        ck_assert(ls_verify(&cx, g));
+        ck_assert_int_eq(type_of("loss"), LS_REAL);
+        ck_assert_int_eq(ls_type(g, g->loss), LS_REAL);
+        graph_close();
+    }
+}
+END_TEST
+
 START_TEST(without_16_bits_nothing_changes)
 {
     build();
@@ -98,6 +157,9 @@ int main(void)
     tcase_add_test(t, every_operator_is_in_the_table);
     tcase_add_test(t, values_get_the_types_of_the_table);
     tcase_add_test(t, named_values_stay_wide);
+    tcase_add_test(t, the_gradient_of_a_scatter_of_weights_is_not_rounded);
+    tcase_add_test(t, the_largest_of_weights_and_activations_is_not_rounded);
+    tcase_add_test(t, a_loss_of_activations_is_not_rounded);
     tcase_add_test(t, without_16_bits_nothing_changes);
     return run_tests("precision", t);
 }

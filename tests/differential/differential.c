@@ -1,24 +1,30 @@
-/* tests/differential/differential.c -- compiles random graphs and compares every number with the interpreter's.
+/* tests/differential/differential.c -- compiles random graphs and compares every number with the
+ * interpreter's.
  *
- *   differential [--seed N] [--graphs N] [--seconds N] [--ops N] [--bytes 4|8] [--cc-flags FLAGS] [-v]
+ *   differential [--seed N] [--graphs N] [--seconds N] [--ops N] [--type TYPE] [--cc-flags FLAGS]
+ * [-v]
  *
- * Without options: the 30 graphs of the test, 300 for whole sets. --ops: operators of each graph (a failing seed with fewer
- * operators gives a beginning of its graph); --bytes: of a real number; -v prints the graphs.
+ * Without options: the 30 graphs of the test, 300 for whole sets. --ops: operators of each graph (a
+ * failing seed with fewer operators gives a beginning of its graph); --type: f64, f32, bf16, f16; -v
+ * prints the graphs.
  *
- * Each graph (random_net.h) becomes two versions: lowered with all kernels' alternatives, and without them. Of each
- * version two plans run two steps, by random strategies within random budgets. All four must pass the audit and give the
- * same bits; the first step's outputs, loss, gradients and updated state must be those of the interpreter, up to the
- * rounding errors that random noise shows to be possible; and the interpreter's gradients must be those of differences. */
+ * Each graph (random_net.h) becomes two versions: lowered with all kernels' alternatives, and
+ * without them. Of each version two plans run two steps, by random strategies within random
+ * budgets. All four must pass the audit and give the same bits; the first step's outputs, loss,
+ * gradients and updated state must be those of the interpreter, up to the rounding errors that
+ * random noise shows to be possible; and the interpreter's gradients must be those of differences.
+ * The evaluation form beside the training graph must have the interpreter's outputs and loss, too.
+ */
 #include "codegen/program/lowering.h"
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/passes.h"
 #include "compiler/patterns/patterns.h"
 #include "compiler/ir/graph_text.h"
-#include "runtime/engine/thread_pool.h"
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/planner.h"
 #include "tests/differential/expected.h"
 #include "tests/differential/interpreter.h"
+#include "tests/differential/results.h"
 #include "tests/support/less.h"
 #include "tests/support/run_many.h"
 
@@ -29,33 +35,40 @@
 #include <time.h>
 
 enum { VERSIONS = 2, PLANS = 2, RUNS = VERSIONS * PLANS, STEPS = 2 };
-enum { AT_ONCE = 15 };         /* graphs in one call of the C compiler */
-
-typedef struct Results {        /* of one run: as in Expected, of the last step */
-    uint32_t n, cap;
-    const char **name;
-    LsShape *shape;
-    double **value;
-} Results;
+/* How numbers are computed; how large a rounding error is, and which numbers may as well be 0. */
+static const struct {
+    const char *name;
+    int bytes;                  /* of a real that is not rounded to 16 bits */
+    LsType compute;
+    double eps, least;
+} format[] = {{"f64", 8, LS_REAL, 1.2e-16, 1e-200},
+              {"f32", 4, LS_REAL, 6e-8, 1e-25},
+              {"bf16", 4, LS_BF16, 4e-3, 1e-20},
+              {"f16", 4, LS_F16, 5e-4, 1e-4}};
+enum { F64, F32, BF16, F16, FORMATS };
+enum { AT_ONCE = 15 }; /* graphs in one call of the C compiler */
 
 typedef struct Case {
     uint64_t seed;
-    int nops, real_bytes;
-    Net *net[VERSIONS];
-    LsProblem *problem[VERSIONS];
+    int nops, format;
+    Net *net[VERSIONS + 1]; /* the last one: the evaluation form */
+    LsProblem *problem[VERSIONS + 1];
     LsPlan plan[VERSIONS][PLANS];
-    int first[VERSIONS];        /* among the programs */
-    const char *why;            /* this graph is left out */
+    int first[VERSIONS + 1]; /* among the programs */
+    const char *why;         /* this graph is left out */
     bool wrong;
 } Case;
 
-static struct { int graphs, empty, wrong, checked, skipped, loose, values; } count;
+static struct {
+    int graphs, empty, wrong, checked, skipped, loose, values;
+} count;
 static bool verbose;
 
 static void wrong(Case *c, const char *what, const char *more)
 {
     if (!c->wrong)
-        printf("--seed %llu --ops %d --bytes %d: ", (unsigned long long)c->seed, c->nops, c->real_bytes);
+        printf("--seed %llu --ops %d --type %s: ", (unsigned long long)c->seed, c->nops,
+               format[c->format].name);
     printf("%s%s%s\n", c->wrong ? "  " : "", what, more);
     count.wrong += !c->wrong;
     c->wrong = true;
@@ -65,7 +78,8 @@ static void wrong(Case *c, const char *what, const char *more)
 /* ---- compiling ---- */
 static LsOptimizerOptions some_optimizer(Dice *d)
 {
-    LsOptimizerOptions o = {.kind = (LsOptimizerKind)roll(d, 3), .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
+    LsOptimizerOptions o = {
+        .kind = (LsOptimizerKind)roll(d, 3), .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
     o.momentum = roll(d, 2) ? 0.9 : 0;
     o.nesterov = o.momentum > 0 && roll(d, 3) == 0;
     o.decay = roll(d, 3) == 0 ? 0.01 : 0;
@@ -78,21 +92,31 @@ static LsOptimizerOptions some_optimizer(Dice *d)
 static bool differentiate_reference(Case *c, const LsOptimizerOptions *o)
 {
     Net *net = c->net[0];
-    const bool ok = ls_autodiff(&net->cx, net->b) && ls_optimizer(&net->cx, net->b, o) && ls_verify(&net->cx, net->b);
-    net->ref = interpreter_new(net->b);       /* nodes and values have other numbers now */
+    const bool ok = ls_autodiff(&net->cx, net->b) && ls_optimizer(&net->cx, net->b, o) &&
+                    ls_verify(&net->cx, net->b);
+    net->ref = interpreter_new(net->b); /* nodes and values have other numbers now */
     return ok;
 }
 
-static bool layout(LsCtx *cx, LsGraph *g) { return ls_layout(cx, g, NULL); }
-
 /* The order of compiler/pipeline.c. */
-static bool pass_all(Case *c, Net *net, const LsOptimizerOptions *o)
+static bool pass_all(Case *c, Net *net, const LsOptimizerOptions *o, const LsGraph *like)
 {
-    static const struct { const char *name; bool (*run)(LsCtx *, LsGraph *); } pass[] = {
-        {"patterns", ls_patterns}, {"heads", ls_heads}, {"autodiff", ls_autodiff}, {"optimizer", NULL}, {"dce", ls_dce},
-        {"layout", layout}, {"residual", ls_residual}, {"fuse", ls_fuse}, {"split", ls_split}};
+    static const struct {
+        const char *name;
+        bool (*run)(LsCtx *, LsGraph *);
+    } pass[] = {{"patterns", ls_patterns}, {"heads", ls_heads}, {"autodiff", ls_autodiff},
+                {"optimizer", NULL},       {"dce", ls_dce},     {"layout", NULL},
+                {"residual", ls_residual}, {"precision", NULL}, {"fuse", ls_fuse},
+                {"split", ls_split}};
+    const LsPrecision as = {.compute = format[c->format].compute};
     for (size_t k = 0; k < sizeof pass / sizeof *pass; k++) {
-        const bool ok = pass[k].run != NULL ? pass[k].run(&net->cx, net->a) : ls_optimizer(&net->cx, net->a, o);
+        const bool of_training = k == 2 || k == 3 || k == 6;
+        if (of_training && !net->a->training)
+            continue;
+        const bool ok = pass[k].run != NULL ? pass[k].run(&net->cx, net->a)
+                        : k == 5            ? ls_layout(&net->cx, net->a, like)
+                        : k == 7            ? ls_precision(&net->cx, net->a, &as)
+                                            : ls_optimizer(&net->cx, net->a, o);
         if (!ok || !ls_verify(&net->cx, net->a)) {
             wrong(c, "refused by the pass ", pass[k].name);
             return false;
@@ -101,29 +125,45 @@ static bool pass_all(Case *c, Net *net, const LsOptimizerOptions *o)
     return true;
 }
 
+/* Version 1 brings the evaluation form with it. */
 static void lower(Case *c, int version, const LsTarget *target)
 {
     Net *net = c->net[version];
+    LsGraph *eval = version == 1 ? c->net[VERSIONS]->a : ls_graph_new(&net->cx);
     LsMachine m;
     ls_machine_find(&m, "cpu");
-    LsLowering l = {.target = target, .machine = &m, .name = "random", .no_alternatives = version == 0,
-                    .store_gradients = version == 0, .train = net->a, .eval = ls_graph_new(&net->cx)};
+    LsLowering l = {.target = target,
+                    .machine = &m,
+                    .name = "random",
+                    .no_alternatives = version == 0,
+                    .store_gradients = version == 0,
+                    .train = net->a,
+                    .eval = eval};
     if (!ls_lower(&net->cx, &l))
         wrong(c, "lowering refuses", "");
     c->problem[version] = l.train_problem;
+    if (version == 1)
+        c->problem[VERSIONS] = l.eval_problem;
 }
 
 /* ---- plans ---- */
 static void plan_one(Case *c, int version, int k, Dice *d)
 {
-    static const char *const strategy[] = {"auto", "chen", "exact", "approx", "chen", "exact-tc", "approx-mc", "approx-tc"};
+    static const char *const strategy[] = {"auto", "chen",     "exact",     "approx",
+                                           "chen", "exact-tc", "approx-mc", "approx-tc"};
     LsProblem *p = c->problem[version];
     LsArena *arena = c->net[version]->cx.arena;
     LsPlan *out = &c->plan[version][k];
     LsPlanReport r;
     char why[300];
-    LsPlanOptions o = {.strategy = strategy[roll(d, p->dag.nnode > 60 ? 7 : 8) + (p->dag.nnode > 60)], .effort = 1 + roll(d, 3), .unproven = true, .seconds = 100,
-                       .least = roll(d, 4) == 0, .no_inplace = roll(d, 6) == 0, .max_lower_sets = 200};
+    LsPlanOptions o = {.strategy =
+                           strategy[roll(d, p->dag.nnode > 60 ? 7 : 8) + (p->dag.nnode > 60)],
+                       .effort = 1 + roll(d, 3),
+                       .unproven = true,
+                       .seconds = 100,
+                       .least = roll(d, 4) == 0,
+                       .no_inplace = roll(d, 6) == 0,
+                       .max_lower_sets = 200};
     o.percent = 20 + roll(d, 80);
     if (version == 0 && k == 0) {
         if (!ls_plan_none(arena, &p->dag, out))
@@ -140,10 +180,20 @@ static void plan_one(Case *c, int version, int k, Dice *d)
         wrong(c, "the audit of a plan: ", why);
 }
 
+/* The evaluation form, with the training plan that `lowerset compile` would put beside it. */
+static void add_evaluation(Case *c, LsRunMany *m)
+{
+    LsProblem *const both[2] = {c->problem[1], c->problem[VERSIONS]};
+    LsPlan plan[2] = {c->plan[1][0]};
+    if (!ls_plan_none(c->net[VERSIONS]->cx.arena, &both[1]->dag, &plan[1]) ||
+        (c->first[VERSIONS] = ls_run_many_add(m, both, plan)) < 0)
+        wrong(c, "the evaluation form cannot be printed", "");
+}
+
 static void prepare(Case *c, LsRunMany *m, const LsTarget *target)
 {
-    for (int v = 0; v < VERSIONS; v++)
-        c->net[v] = net_new(c->seed, c->nops);
+    for (int v = 0; v <= VERSIONS; v++)
+        c->net[v] = net_new(c->seed, c->nops, v < VERSIONS);
     Dice d = c->net[0]->dice;
     const LsOptimizerOptions o = some_optimizer(&d);
     if (!ls_is(c->net[0]->b->loss)) {
@@ -155,144 +205,54 @@ static void prepare(Case *c, LsRunMany *m, const LsTarget *target)
         return;
     }
     for (int v = 0; v < VERSIONS && !c->wrong; v++) {
-        if (!pass_all(c, c->net[v], &o))
+        if (!pass_all(c, c->net[v], &o, NULL) ||
+            (v == 1 && !pass_all(c, c->net[VERSIONS], &o, c->net[v]->a)))
             return;
         lower(c, v, target);
         for (int k = 0; k < PLANS && !c->wrong; k++)
             plan_one(c, v, k, &d);
-        if (!c->wrong && (c->first[v] = ls_run_many_add(m, c->problem[v], c->plan[v])) < 0)
+        if (!c->wrong && (c->first[v] = ls_run_many_add(
+                              m, (LsProblem *[]){c->problem[v], c->problem[v]}, c->plan[v])) < 0)
             wrong(c, "the program cannot be printed", "");
     }
-}
-
-/* ---- running ---- */
-static double number_at(const char *p, LsDataType type, int real_bytes)
-{
-    switch (type) {
-    case LS_DT_REAL: return real_bytes == 4 ? (double)*(const float *)p : *(const double *)p;
-    case LS_DT_I64: return (double)*(const int64_t *)p;
-    case LS_DT_I32: return *(const int32_t *)p;
-    default: return *(const uint8_t *)p;
-    }
-}
-
-static double *numbers_of(LsArena *a, const LsTensor *t, const char *bytes, int real_bytes)
-{
-    LsShape s = {.rank = t->rank};
-    memcpy(s.dim, t->dim, sizeof s.dim);
-    const int64_t n = ls_count(&s);
-    const int width = t->type == LS_DT_REAL ? real_bytes : t->type == LS_DT_I64 ? 8 : t->type == LS_DT_I32 ? 4 : 1;
-    int64_t stride[LS_MAX_RANK];
-    double *to = ls_arena_alloc(a, (size_t)n + 1, sizeof *to);
-    ls_strides(&s, t->channels_last ? LS_LAST : LS_ROW, stride);
-    for (int64_t i = 0; i < n; i++) {
-        int64_t at = 0, rest = i;
-        for (int k = s.rank - 1; k >= 0; rest /= s.dim[k--])
-            at += rest % s.dim[k] * stride[k];
-        to[i] = number_at(bytes + at * width, t->type, real_bytes);
-    }
-    return to;
-}
-
-typedef struct Seen { LsRunGraph *r; Results *to; } Seen;
-
-static void keep(Results *to, LsArena *a, const char *name, const LsTensor *t, double *value)
-{
-    if (to->n == to->cap) {
-        to->cap = 2 * to->cap + 16;
-        to->name = realloc(to->name, to->cap * sizeof *to->name);
-        to->value = realloc(to->value, to->cap * sizeof *to->value);
-        to->shape = realloc(to->shape, to->cap * sizeof *to->shape);
-    }
-    to->name[to->n] = ls_arena_strdup(a, name);
-    to->shape[to->n] = (LsShape){.rank = t->rank};
-    memcpy(to->shape[to->n].dim, t->dim, sizeof t->dim);
-    to->value[to->n++] = value;
-}
-
-static void see(void *at, uint32_t k, const char *bytes)
-{
-    const Seen *s = at;
-    const LsWatch *w = &s->r->program->train.watch[k];
-    const bool output = k < s->r->g->noutput;
-    keep(s->to, s->r->cx->arena, output ? ls_arena_printf(s->r->cx->arena, "out/%u", k) : w->key, &w->t,
-         numbers_of(s->r->cx->arena, &w->t, bytes, s->r->problem->target.real_bytes));
-}
-
-static void keep_state(LsRunGraph *r, Results *to)
-{
-    for (uint32_t k = 0; k < r->addresses->nstate; k++) {
-        const LsStateSlot *s = &r->addresses->state[k];
-        if (s->g->value[s->v.i].once_written)
-            keep(to, r->cx->arena, ls_arena_printf(r->cx->arena, "state/%s", s->row.t.name), &s->row.t,
-                 numbers_of(r->cx->arena, &s->row.t, r->state + s->row.t.at.offset, r->problem->target.real_bytes));
-    }
-}
-
-static void set_inputs(LsRunGraph *r, const Net *net)
-{
-    for (uint32_t k = 0; k < r->g->ninput; k++) {
-        LsValue as = r->g->value[r->g->input[k].i];
-        as.data = net->input[k];
-        const LsGraph one = {.value = &as};
-        for (int64_t i = 0; i < ls_count(&as.shape); i++)
-            ls_run_graph_set(r, r->g->input[k], i, ls_const_at(&one, (LsValueId){0}, i));
-    }
-}
-
-static void run_steps(LsRunGraph *r, const Net *net, int threads, Results step[STEPS])
-{
-    set_inputs(r, net);
-    ls_pool_destroy(r->run.pool);
-    r->run.pool = ls_pool_create(threads);
-    r->run.seed = INTERPRETER_SEED;
-    r->run.lr = INTERPRETER_LR;
-    for (int s = 0; s < STEPS; s++) {
-        r->run.step = s;
-        r->run.update = s + 1;
-        ls_run_graph_step_seen(r, see, &(Seen){r, &step[s]});
-        const LsTensor loss = {.type = LS_DT_REAL};
-        keep(&step[s], r->cx->arena, "loss", &loss,
-             numbers_of(r->cx->arena, &loss, r->arena + r->program->train.loss.offset, r->problem->target.real_bytes));
-        keep_state(r, &step[s]);
-    }
+    if (!c->wrong)
+        add_evaluation(c, m);
 }
 
 /* ---- comparing ---- */
-static int find(const Results *in, const char *name)
-{
-    for (uint32_t k = 0; k < in->n; k++)
-        if (strcmp(in->name[k], name) == 0)
-            return (int)k;
-    return -1;
-}
-
 static void same_bits(Case *c, const Results *a, const Results *b, int run, int step)
 {
     for (uint32_t k = 0; k < b->n && !c->wrong; k++) {
-        const int at = find(a, b->name[k]);
+        const int at = results_find(a, b->name[k]);
         const int64_t n = ls_count(&b->shape[k]);
         for (int64_t i = 0; at >= 0 && i < n && !c->wrong; i++)
-            if (a->value[at][i] != b->value[k][i] && !(isnan(a->value[at][i]) && isnan(b->value[k][i]))) {
+            if (a->value[at][i] != b->value[k][i] &&
+                !(isnan(a->value[at][i]) && isnan(b->value[k][i]))) {
                 char text[200];
-                snprintf(text, sizeof text, "%s[%lld] is %.9g in plan %d (%s), %.9g in plan 0, step %d", b->name[k], (long long)i,
-                         b->value[k][i], run, c->plan[run / PLANS][run % PLANS].strategy, a->value[at][i], step);
+                snprintf(text, sizeof text,
+                         "%s[%lld] is %.9g in plan %d (%s), %.9g in plan 0, step %d", b->name[k],
+                         (long long)i, b->value[k][i], run,
+                         c->plan[run / PLANS][run % PLANS].strategy, a->value[at][i], step);
                 wrong(c, "other bits: ", text);
             }
     }
 }
 
-typedef struct Precision { double noise, fixed, eps, least; } Precision;    /* least: smaller numbers may be 0 */
+typedef struct Precision {
+    double noise, fixed, eps, least;
+} Precision; /* least: smaller numbers may be 0 */
 
 /* 0: near; 1: within the noise, which is large; 2: wrong. */
 static int judge(const Precision *p, double got, double want, double off, double scale)
 {
     const double close = 64 * p->eps * fabs(want) + 200 * p->eps * scale + p->least;
+    if (isnan(got) && !isnan(want))
+        return 2;
     if (isnan(want) || isnan(off) || isinf(off))
         return 1;
     if (fabs(got - want) <= close)
         return 0;
-    if (!(fabs(got - want) <= close + 150 * off))
+    if (!(fabs(got - want) <= close + 300 * off))
         return 2;
     return off > 0.01 * fabs(want) + 0.01 * scale;
 }
@@ -305,7 +265,8 @@ static double largest(const double *v, int64_t n)
     return most;
 }
 
-static void compare_value(Case *c, const Precision *p, Expected *want, uint32_t k, const double *got)
+static void compare_value(Case *c, const Precision *p, Expected *want, uint32_t k,
+                          const double *got)
 {
     const int64_t n = ls_count(&want->shape[k]);
     const double scale = largest(want->value[k], n);
@@ -321,8 +282,10 @@ static void compare_value(Case *c, const Precision *p, Expected *want, uint32_t 
         count.loose += is == 1;
         if (is == 2) {
             char text[200];
-            snprintf(text, sizeof text, "[%lld] of %s is %.9g, should be %.9g +- %.2g (largest %.3g)", (long long)i,
-                     ls_shape_text(c->net[0]->cx.arena, &want->shape[k]), got[i], want->value[k][i], want->off[k][i], scale);
+            snprintf(text, sizeof text,
+                     "[%lld] of %s is %.9g, should be %.9g +- %.2g (largest %.3g)", (long long)i,
+                     ls_shape_text(c->net[0]->cx.arena, &want->shape[k]), got[i], want->value[k][i],
+                     want->off[k][i], scale);
             wrong(c, want->name[k], text);
             for (int64_t j = 0; verbose && j < n; j++)
                 printf("  [%lld] %.9g, should be %.9g\n", (long long)j, got[j], want->value[k][j]);
@@ -331,59 +294,80 @@ static void compare_value(Case *c, const Precision *p, Expected *want, uint32_t 
     }
 }
 
-static void compare_reference(Case *c, const Results *got, int real_bytes)
+/* Of the evaluation form: outputs and loss alone. */
+static void compare_evaluation(Case *c, LsRunMany *m, const Precision *p, Expected *want)
 {
-    const double eps = real_bytes == 4 ? 6e-8 : 1.2e-16;
-    const Precision p = {.noise = 2 * eps, .fixed = 1.2e-7, .eps = eps, .least = real_bytes == 4 ? 1e-25 : 1e-200};
+    Results got = {0};
+    LsRunGraph *r = ls_run_many_open(m, c->first[VERSIONS] + 1);
+    results_run(r, c->net[VERSIONS], 2, 1, &got);
+    ls_run_graph_free(r);
+    for (uint32_t k = 0; k < want->n && !c->wrong; k++) {
+        const int at = results_find(&got, want->name[k]);
+        const bool forward =
+            strncmp(want->name[k], "out/", 4) == 0 || strcmp(want->name[k], "loss") == 0;
+        if (forward && at >= 0)
+            compare_value(c, p, want, k, got.value[at]);
+        else if (forward)
+            wrong(c, "the evaluation form lacks ", want->name[k]);
+        if (c->wrong)
+            printf("  in the evaluation form\n");
+    }
+    results_free(&got);
+}
+
+static void compare_reference(Case *c, LsRunMany *m, const Results *got)
+{
+    const double eps = format[c->format].eps;
+    const Precision p = {.noise = 2 * eps,
+                         .fixed = fmax(1.2e-7, 2 * eps),
+                         .eps = format[c->format].compute == LS_REAL ? eps : eps / 32,
+                         .least = format[c->format].least};
     Expected want = expected_keep(c->net[0], p.noise, p.fixed, 6);
     for (uint32_t k = 0; k < want.n && (!c->wrong || verbose); k++) {
-        const int at = find(got, want.name[k]);
+        const int at = results_find(got, want.name[k]);
         if (at >= 0)
             compare_value(c, &p, &want, k, got->value[at]);
         else
             wrong(c, "the program lacks ", want.name[k]);
     }
+    if (!c->wrong)
+        compare_evaluation(c, m, &p, &want);
 }
 
-static void free_results(Results *r)
-{
-    free(r->name);
-    free(r->value);
-    free(r->shape);
-}
-
-static void check_case(Case *c, LsRunMany *m, int real_bytes)
+static void check_case(Case *c, LsRunMany *m)
 {
     Results got[RUNS][STEPS] = {0};
     for (int run = 0; run < RUNS; run++) {
         LsRunGraph *r = ls_run_many_open(m, c->first[run / PLANS] + run % PLANS);
-        run_steps(r, c->net[run / PLANS], run == 3 ? 3 : 1, got[run]);
+        results_run(r, c->net[run / PLANS], run == 3 ? 3 : 1, STEPS, got[run]);
         ls_run_graph_free(r);
         for (int s = 0; s < STEPS && run > 0; s++)
             same_bits(c, &got[0][s], &got[run][s], run, s);
     }
-    compare_reference(c, &got[0][0], real_bytes);
-    if (!c->net[0]->stops && expected_check_gradients(c->net[0], &count.checked, &count.skipped) > 0)
+    compare_reference(c, m, &got[0][0]);
+    if (!c->net[0]->stops &&
+        expected_check_gradients(c->net[0], &count.checked, &count.skipped) > 0)
         wrong(c, "gradients", "");
     for (int run = 0; run < RUNS; run++)
         for (int s = 0; s < STEPS; s++)
-            free_results(&got[run][s]);
+            results_free(&got[run][s]);
 }
 
 /* ---- many graphs ---- */
-static void run_batch(uint64_t seed, int n, int nops, int real_bytes, const char *flags)
+static void run_batch(uint64_t seed, int n, int nops, int of, const char *flags)
 {
     LsCtx cx = {.arena = ls_arena_new()};
-    LsTarget target = ls_target_cpu(real_bytes);
-    LsRunMany *m = ls_run_many_new(&cx, real_bytes);
+    LsTarget target = ls_target_cpu(format[of].bytes);
+    LsRunMany *m = ls_run_many_new(&cx, format[of].bytes);
     Case *c = calloc((size_t)n, sizeof *c);
     for (int k = 0; k < n; k++) {
-        c[k] = (Case){.seed = seed + (uint64_t)k, .nops = nops, .real_bytes = real_bytes};
+        c[k] = (Case){.seed = seed + (uint64_t)k, .nops = nops, .format = of};
         if (nops == 0)
             c[k].nops = 3 + (int)((c[k].seed * 2654435761u >> 8) % 22);
         prepare(&c[k], m, &target);
         if (verbose && c[k].net[0] != NULL)
-            ls_graph_print(c[k].net[0]->b, stdout), ls_graph_print(c[k].problem[1] ? c[k].problem[1]->g : c[k].net[1]->a, stdout);
+            ls_graph_print(c[k].net[0]->b, stdout),
+                ls_graph_print(c[k].problem[1] ? c[k].problem[1]->g : c[k].net[1]->a, stdout);
     }
     const bool built = ls_run_many_build(m, flags);
     if (!built)
@@ -392,12 +376,12 @@ static void run_batch(uint64_t seed, int n, int nops, int real_bytes, const char
     count.wrong += !built;
     for (int k = 0; k < n; k++) {
         if (built && c[k].why == NULL && !c[k].wrong)
-            check_case(&c[k], m, real_bytes);
+            check_case(&c[k], m);
         count.graphs++;
         count.empty += c[k].why != NULL;
         if (verbose && c[k].why != NULL)
             printf("seed %llu: %s\n", (unsigned long long)c[k].seed, c[k].why);
-        for (int v = 0; v < VERSIONS; v++)
+        for (int v = 0; v <= VERSIONS; v++)
             net_free(c[k].net[v]);
     }
     ls_run_many_free(m);
@@ -405,18 +389,29 @@ static void run_batch(uint64_t seed, int n, int nops, int real_bytes, const char
     free(c);
 }
 
-typedef struct Settings { int64_t seed, graphs, seconds, ops, bytes; const char *flags; } Settings;
+typedef struct Settings {
+    int64_t seed, graphs, seconds, ops;
+    const char *type;
+    const char *flags;
+} Settings;
 
 static bool read_options(Settings *o, int argc, char **argv)
 {
-    const struct { const char *name; int64_t *to; } number[] = {
-        {"--seed", &o->seed}, {"--graphs", &o->graphs}, {"--seconds", &o->seconds}, {"--ops", &o->ops},
-        {"--bytes", &o->bytes}};
+    const struct {
+        const char *name;
+        int64_t *to;
+    } number[] = {{"--seed", &o->seed},
+                  {"--graphs", &o->graphs},
+                  {"--seconds", &o->seconds},
+                  {"--ops", &o->ops}};
     for (int k = 1; k < argc; k++) {
         bool known = strcmp(argv[k], "-v") == 0;
         verbose |= known;
-        if (strcmp(argv[k], "--cc-flags") == 0 && k + 1 < argc) {
-            o->flags = argv[++k];
+        const char **text = strcmp(argv[k], "--cc-flags") == 0 ? &o->flags
+                            : strcmp(argv[k], "--type") == 0   ? &o->type
+                                                               : NULL;
+        if (text != NULL && k + 1 < argc) {
+            *text = argv[++k];
             continue;
         }
         for (size_t i = 0; i < sizeof number / sizeof *number && !known && k + 1 < argc; i++)
@@ -433,9 +428,14 @@ static bool read_options(Settings *o, int argc, char **argv)
 /* Batch k: floats and doubles in turn, and each with all flags. */
 static void run_one(const Settings *o, int64_t k, int n)
 {
-    static const char *const usual[] = {"-O0", "-O0 -march=native", "-O0", "-O0 -mavx2 -mfma", "-O0", "-O0 -march=native",
-                                        "-O0", "-O3 -march=native -fno-math-errno -fno-trapping-math"};
-    run_batch((uint64_t)(o->seed + k * AT_ONCE), n, (int)o->ops, o->bytes > 0 ? (int)o->bytes : k % 2 ? 4 : 8,
+    static const char *const usual[] = {
+        "-O0", "-O0 -march=native", "-O0", "-O0 -mavx2 -mfma",
+        "-O0", "-O0 -march=native", "-O0", "-O3 -march=native -fno-math-errno -fno-trapping-math"};
+    static const int in_turn[] = {F64, F32, F64, F32, BF16, F32, F64, F16};
+    int of = in_turn[k % 8];
+    for (int f = 0; f < FORMATS && o->type != NULL; f++)
+        of = strcmp(format[f].name, o->type) == 0 ? f : of;
+    run_batch((uint64_t)(o->seed + k * AT_ONCE), n, (int)o->ops, of,
               o->flags != NULL ? o->flags : usual[k / 2 % 8]);
 }
 
@@ -445,12 +445,15 @@ int main(int argc, char **argv)
     if (!read_options(&o, argc, argv))
         return 2;
     const time_t start = time(NULL);
-    for (int64_t k = 0; o.seconds > 0 ? time(NULL) - start < o.seconds : k * AT_ONCE < o.graphs; k++) {
+    for (int64_t k = 0; o.seconds > 0 ? time(NULL) - start < o.seconds : k * AT_ONCE < o.graphs;
+         k++) {
         const int64_t left = o.graphs - k * AT_ONCE;
         run_one(&o, k, o.seconds > 0 || left > AT_ONCE ? AT_ONCE : (int)left);
     }
-    printf("%d graphs from seed %lld, %d without a gradient; %d values, %d of them loosely; %d gradients by differences, %d "
-           "not smooth; %d wrong\n", count.graphs, (long long)o.seed, count.empty, count.values, count.loose,
-           count.checked, count.skipped, count.wrong);
+    printf("%d graphs from seed %lld, %d without a gradient; %d values, %d of them loosely; %d "
+           "gradients by differences, %d "
+           "not smooth; %d wrong\n",
+           count.graphs, (long long)o.seed, count.empty, count.values, count.loose, count.checked,
+           count.skipped, count.wrong);
     return count.wrong > 0;
 }

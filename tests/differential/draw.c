@@ -1,4 +1,5 @@
-/* tests/differential/draw.c -- see the header. The kernels' header goes with no header of the compiler. */
+/* tests/differential/draw.c -- see the header. The kernels' header goes with no header of the
+ * compiler. */
 #include "tests/differential/draw.h"
 
 #define LS_F64

@@ -7,7 +7,11 @@
 #include <stdio.h>
 
 /* ---- what a step leaves ---- */
-typedef struct Visit { Expected *want; Net *net; bool first; } Visit;
+typedef struct Visit {
+    Expected *want;
+    Net *net;
+    bool first;
+} Visit;
 
 static void visit(Visit *s, const char *kind, const char *name, LsValueId v)
 {
@@ -55,9 +59,9 @@ Expected expected_keep(Net *net, double noise, double fixed, int times)
 {
     const size_t most = net->b->noutput + 1 + net->b->ngrad + net->b->nvalue;
     Expected want = {.name = ls_arena_alloc(net->cx.arena, most, sizeof *want.name),
-                 .shape = ls_arena_alloc(net->cx.arena, most, sizeof *want.shape),
-                 .value = ls_arena_alloc(net->cx.arena, most, sizeof *want.value),
-                 .off = ls_arena_alloc(net->cx.arena, most, sizeof *want.off)};
+                     .shape = ls_arena_alloc(net->cx.arena, most, sizeof *want.shape),
+                     .value = ls_arena_alloc(net->cx.arena, most, sizeof *want.value),
+                     .off = ls_arena_alloc(net->cx.arena, most, sizeof *want.off)};
     interpreter_run(net->ref, net->input, 0, 0, &net->dice);
     visit_all(&(Visit){&want, net, true});
     expected_widen(net, &want, noise, fixed, times);
@@ -79,7 +83,8 @@ static double loss_along(Net *net, LsValueId p, const double *start, const doubl
     return interpreter_of(r, net->b->loss)[0];
 }
 
-/* The derivative of the loss along `way`, by differences; NAN: those of several steps do not agree. */
+/* The derivative of the loss along `way`, by differences; NAN: those of several steps do not agree.
+ */
 static double slope(Net *net, LsValueId p, const double *start, const double *way)
 {
     static const double step[] = {1e-4, 3e-5, 1e-5};
@@ -89,7 +94,7 @@ static double slope(Net *net, LsValueId p, const double *start, const double *wa
         const double down = loss_along(net, p, start, way, -step[k]);
         by[k] = (up - down) / 2 / step[k];
         const double bend = 50 * step[k] * fabs(up - down) + 1e-7 * step[k] + 1e-13 * fabs(f0);
-        if (fabs(up - 2 * f0 + down) > bend)    /* a kink, or a jump */
+        if (fabs(up - 2 * f0 + down) > bend) /* a kink, or a jump */
             return NAN;
     }
     const double size = 1e-6 + 1e-9 * fabs(f0) + 1e-3 * fabs(by[2]);
@@ -115,8 +120,8 @@ static bool check_gradient(Net *net, const LsGrad *grad, int *skipped)
     *skipped += isnan(got);
     if (isnan(got) || fabs(got - want) <= 1e-5 + 2e-3 * fmax(fabs(want), fabs(got)))
         return true;
-    printf("  gradient of %s: %.9g along a random direction, differences give %.9g\n", g->value[grad->param.i].name, want,
-           got);
+    printf("  gradient of %s: %.9g along a random direction, differences give %.9g\n",
+           g->value[grad->param.i].name, want, got);
     return false;
 }
 
@@ -124,7 +129,7 @@ int expected_check_gradients(Net *net, int *checked, int *skipped)
 {
     int wrong = 0;
     interpreter_run(net->ref, net->input, 0, 0, &net->dice);
-    for (uint32_t i = 1; i < net->b->nvalue; i++)       /* updates changed them */
+    for (uint32_t i = 1; i < net->b->nvalue; i++) /* updates changed them */
         if (ls_is_state(net->b, (LsValueId){i}))
             interpreter_load(net->ref, i, net->input);
     for (uint32_t k = 0; k < net->b->ngrad; k++, ++*checked)

@@ -1,4 +1,5 @@
-/* tests/differential/expected.h -- what a step of a random graph must leave, and how far rounding alone can move it. */
+/* tests/differential/expected.h -- what a step of a random graph must leave, and how far rounding
+ * alone can move it. */
 #ifndef LS_TESTS_DIFFERENTIAL_EXPECTED_H
 #define LS_TESTS_DIFFERENTIAL_EXPECTED_H
 
@@ -7,9 +8,9 @@
 /* The outputs, the loss, the gradients, all state that is updated. */
 typedef struct Expected {
     uint32_t n;
-    const char **name;          /* "out/0", "loss", "grad/NAME", "state/NAME" */
+    const char **name; /* "out/0", "loss", "grad/NAME", "state/NAME" */
     LsShape *shape;
-    double **value, **off;      /* value, and how far noise moved it */
+    double **value, **off; /* value, and how far noise moved it */
 } Expected;
 
 /* Noise as in interpreter_run, in that many runs. */
@@ -17,8 +18,9 @@ Expected expected_keep(Net *net, double noise, double fixed, int times);
 /* Widens `off` by further runs. */
 void expected_widen(Net *net, Expected *want, double noise, double fixed, int times);
 
-/* Compares the gradients with differences of the loss. Returns the number of parameters whose gradient is wrong, after a line
- * about each; *skipped: those where the differences do not agree with themselves. */
+/* Compares the gradients with differences of the loss. Returns the number of parameters whose
+ * gradient is wrong, after a line about each; *skipped: those where the differences do not agree
+ * with themselves. */
 int expected_check_gradients(Net *net, int *checked, int *skipped);
 
 #endif

@@ -7,25 +7,34 @@
 #include <math.h>
 #include <stdio.h>
 
-enum { VALUES = 16384 };        /* most values of a graph */
+enum { VALUES = 16384 }; /* most values of a graph */
 
 struct Interpreter {
     Eval e;
-    uint32_t nvalue, nnode;     /* those done so far */
-    bool *fixed;                /* by value: depends on constants alone */
+    uint32_t nvalue, nnode; /* those done so far */
+    bool *fixed;            /* by value: depends on constants alone */
 };
 
 Interpreter *interpreter_new(const LsGraph *g)
 {
     Interpreter *r = ls_arena_alloc(g->arena, 1, sizeof *r);
-    r->e = (Eval){.g = g, .v = ls_arena_alloc(g->arena, VALUES, sizeof(double *)), .valid = g->batch, .update = 1,
-                  .first = true, .apply = true, .lr = INTERPRETER_LR, .share = 1};
+    r->e = (Eval){.g = g,
+                  .v = ls_arena_alloc(g->arena, VALUES, sizeof(double *)),
+                  .valid = g->batch,
+                  .update = 1,
+                  .first = true,
+                  .apply = true,
+                  .lr = INTERPRETER_LR,
+                  .share = 1};
     r->fixed = ls_arena_alloc(g->arena, VALUES, sizeof *r->fixed);
     r->nvalue = r->nnode = 1;
     return r;
 }
 
-double *interpreter_of(const Interpreter *r, LsValueId v) { return r->e.v[v.i]; }
+double *interpreter_of(const Interpreter *r, LsValueId v)
+{
+    return r->e.v[v.i];
+}
 
 /* ---- leaves ---- */
 static const void *data_of(const LsGraph *g, uint32_t v, const void *const input[])
@@ -54,8 +63,9 @@ static void follow_values(Interpreter *r, const void *const input[])
     for (; r->nvalue < g->nvalue; r->nvalue++) {
         const uint32_t i = r->nvalue;
         r->e.v[i] = eval_room(&r->e, (LsValueId){i});
-        r->fixed[i] = g->value[i].kind == LS_V_CONST
-            || (g->value[i].kind == LS_V_STATE && strncmp(g->value[i].name, "fixed", 5) == 0);
+        r->fixed[i] =
+            g->value[i].kind == LS_V_CONST ||
+            (g->value[i].kind == LS_V_STATE && strncmp(g->value[i].name, "fixed", 5) == 0);
         if (g->value[i].kind != LS_V_TEMP)
             interpreter_load(r, i, input);
     }
@@ -81,8 +91,13 @@ static void draw(Interpreter *r, LsNodeId n)
 void interpreter_node(Interpreter *r, LsNodeId n)
 {
     switch (r->e.g->node[n.i].op) {
-    case LS_OP_DROPOUT: case LS_OP_UNIFORM: case LS_OP_NORMAL: draw(r, n); return;
-    default: eval_node(&r->e, n);
+    case LS_OP_DROPOUT:
+    case LS_OP_UNIFORM:
+    case LS_OP_NORMAL:
+        draw(r, n);
+        return;
+    default:
+        eval_node(&r->e, n);
     }
 }
 
@@ -102,12 +117,38 @@ void interpreter_follow(Interpreter *r, const void *const input[])
 }
 
 /* ---- noise ---- */
-static void disturb(Interpreter *r, LsValueId v, double noise, Dice *d)
+static double some_noise(Dice *d, double noise)
+{
+    return noise * ((double)roll(d, 1 << 20) / (1 << 19) - 1);
+}
+
+/* By a relative error, and by an absolute one. */
+static void disturb(Interpreter *r, LsValueId v, double noise, double absolute, Dice *d)
 {
     if (!ls_is(v) || ls_type(r->e.g, v) != LS_REAL || noise == 0)
         return;
-    for (int64_t i = 0; i < ls_count(ls_shape(r->e.g, v)); i++)
-        r->e.v[v.i][i] *= 1 + noise * ((double)roll(d, 1 << 20) / (1 << 19) - 1);
+    for (int64_t i = 0; i < ls_count(ls_shape(r->e.g, v)); i++) {
+        r->e.v[v.i][i] *= 1 + some_noise(d, noise);
+        r->e.v[v.i][i] += absolute > 0 ? some_noise(d, absolute) : 0;
+    }
+}
+
+/* The absolute error of results that are small differences. Some rows' expressions subtract numbers near 1 (exp(x) - 1), some
+ * numbers like those of operand 0 (the log of a softmax over one class). */
+static double besides(const Interpreter *r, LsNodeId n, double noise)
+{
+    double most = 0;
+    switch (r->e.g->node[n.i].op) {
+    case LS_OP_ELU: case LS_OP_GELU: case LS_OP_GELU_GRAD: case LS_OP_GELU_TANH: case LS_OP_GELU_TANH_GRAD:
+    case LS_OP_ACOSH: case LS_OP_ATANH: case LS_OP_NORMAL: return noise;
+    case LS_OP_XENT: case LS_OP_XENT_GRAD: case LS_OP_LOG_SOFTMAX: case LS_OP_LOG_SOFTMAX_GRAD: case LS_OP_SOFTMAX_GRAD:
+    case LS_OP_LAYER_NORM: case LS_OP_LAYER_NORM_GRAD: case LS_OP_NORM_DX: break;
+    default: return 0;
+    }
+    const LsValueId x = ls_in(r->e.g, n, 0);
+    for (int64_t i = 0; i < ls_count(ls_shape(r->e.g, x)); i++)
+        most = fmax(most, fabs(r->e.v[x.i][i]));
+    return noise * most;
 }
 
 void interpreter_run(Interpreter *r, const void *const input[], double noise, double fixed, Dice *d)
@@ -117,16 +158,17 @@ void interpreter_run(Interpreter *r, const void *const input[], double noise, do
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].kind != LS_V_TEMP) {
             interpreter_load(r, i, input);
-            disturb(r, (LsValueId){i}, r->fixed[i] ? fixed : noise, d);
+            disturb(r, (LsValueId){i}, r->fixed[i] ? fixed : noise, 0, d);
         }
     for (uint32_t i = 1; i < g->nnode; i++) {
         interpreter_node(r, (LsNodeId){i});
         for (int k = 0; k < g->node[i].nout; k++) {
             const LsValueId y = ls_out(g, (LsNodeId){i}, k);
-            disturb(r, y, r->fixed[y.i] ? fixed : noise, d);
+            const double as = r->fixed[y.i] ? fixed : noise;
+            disturb(r, y, as, besides(r, (LsNodeId){i}, as), d);
         }
         for (int k = 0; k < g->node[i].nin; k++)
             if (ls_writes(&g->node[i], k))
-                disturb(r, ls_in(g, (LsNodeId){i}, k), noise, d);
+                disturb(r, ls_in(g, (LsNodeId){i}, k), noise, 0, d);
     }
 }

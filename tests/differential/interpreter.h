@@ -1,12 +1,12 @@
-/* tests/differential/interpreter.h -- runs a graph node by node in doubles, by the rows' definitions
- * (tests/support/eval.h). */
+/* tests/differential/interpreter.h -- runs a graph node by node in doubles, by the rows'
+ * definitions (tests/support/eval.h). */
 #ifndef LS_TESTS_DIFFERENTIAL_INTERPRETER_H
 #define LS_TESTS_DIFFERENTIAL_INTERPRETER_H
 
 #include "compiler/ir/graph.h"
 #include "tests/support/fuzz.h"
 
-enum { INTERPRETER_SEED = 7 };  /* of the run; the step is 0 */
+enum { INTERPRETER_SEED = 7 }; /* of the run; the step is 0 */
 #define INTERPRETER_LR 0.05
 
 typedef struct Interpreter Interpreter;
@@ -16,9 +16,10 @@ Interpreter *interpreter_new(const LsGraph *g);
 void interpreter_follow(Interpreter *r, const void *const input[]);
 double *interpreter_of(const Interpreter *r, LsValueId v);
 
-/* Runs all nodes anew, with every leaf and every result changed by a random relative error of at most `noise` (0: exactly);
- * constants and what follows from them alone by `fixed`. */
-void interpreter_run(Interpreter *r, const void *const input[], double noise, double fixed, Dice *d);
+/* Runs all nodes anew, with every leaf and every result changed by a random relative error of at
+ * most `noise` (0: exactly); constants and what follows from them alone by `fixed`. */
+void interpreter_run(Interpreter *r, const void *const input[], double noise, double fixed,
+                     Dice *d);
 
 /* Single nodes, and values without a node: their initial numbers. */
 void interpreter_node(Interpreter *r, LsNodeId n);

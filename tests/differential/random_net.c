@@ -1,18 +1,26 @@
-/* tests/differential/random_net.c -- the pair of twins: leaves, nodes, the pool of values, the loss. */
+/* tests/differential/random_net.c -- the pair of twins: leaves, nodes, the pool of values, the
+ * loss. */
 #include "tests/differential/random_net.h"
 
 #include "tests/differential/interpreter.h"
 
 #include <math.h>
 
-int64_t net_between(Net *net, int64_t lo, int64_t hi) { return lo + net_roll(net, (uint32_t)(hi - lo + 1)); }
+int64_t net_between(Net *net, int64_t lo, int64_t hi)
+{
+    return lo + net_roll(net, (uint32_t)(hi - lo + 1));
+}
 
-double net_real(Net *net, double lo, double hi) { return lo + (hi - lo) * net_roll(net, 1 << 20) / (1 << 20); }
+double net_real(Net *net, double lo, double hi)
+{
+    return lo + (hi - lo) * net_roll(net, 1 << 20) / (1 << 20);
+}
 
 /* ---- leaves ---- */
 enum { PLAIN, COARSE, SMALL, POSITIVE, NKINDS };
 
-/* Mostly different numbers in [-1, 1); also multiples of 1/4 with ties and zeros, tiny and positive numbers. */
+/* Mostly different numbers in [-1, 1); also multiples of 1/4 with ties and zeros, tiny and positive
+ * numbers. */
 static float *numbers(Net *net, int64_t n)
 {
     static const int usual[] = {PLAIN, PLAIN, PLAIN, PLAIN, COARSE, SMALL, POSITIVE};
@@ -20,14 +28,18 @@ static float *numbers(Net *net, int64_t n)
     float *v = ls_arena_alloc(net->cx.arena, (size_t)n + 1, sizeof *v);
     for (int64_t i = 0; i < n; i++) {
         const double x = net_real(net, -1, 1);
-        v[i] = (float)(kind == COARSE ? floor(x * 4) / 4 : kind == SMALL ? x * 0.01 : kind == POSITIVE ? fabs(x) + 0.1 : x);
+        v[i] = (float)(kind == COARSE     ? floor(x * 4) / 4
+                       : kind == SMALL    ? x * 0.01
+                       : kind == POSITIVE ? fabs(x) + 0.1
+                                          : x);
     }
     return v;
 }
 
 static Twin add_value(Net *net, LsValueKind kind, LsType type, const LsShape *s, const void *data)
 {
-    static const char *const word[] = {[LS_V_INPUT] = "x", [LS_V_PARAM] = "w", [LS_V_STATE] = "s", [LS_V_CONST] = "fixed"};
+    static const char *const word[] = {
+        [LS_V_INPUT] = "x", [LS_V_PARAM] = "w", [LS_V_STATE] = "s", [LS_V_CONST] = "fixed"};
     const char *name = ls_arena_printf(net->cx.arena, "%s%d", word[kind], net->nleaf++);
     const bool constant = kind == LS_V_CONST;
     Twin v;
@@ -38,7 +50,8 @@ static Twin add_value(Net *net, LsValueKind kind, LsType type, const LsShape *s,
                    : ls_value_add(&net->cx, net->a, kind, name, type, s, initial);
     /* Integers are no state: they are constants, or inputs. */
     v.b = constant && type != LS_REAL ? ls_const_add(&net->cx, net->b, type, s, data)
-        : ls_value_add(&net->cx, net->b, constant ? LS_V_STATE : kind, name, type, s, initial);
+                                      : ls_value_add(&net->cx, net->b, constant ? LS_V_STATE : kind,
+                                                     name, type, s, initial);
     if (kind == LS_V_INPUT) {
         net->a->input[net->a->ninput++] = v.a;
         net->input[net->b->ninput] = data;
@@ -50,12 +63,15 @@ static Twin add_value(Net *net, LsValueKind kind, LsType type, const LsShape *s,
 
 Twin net_leaf(Net *net, LsShape s)
 {
-    static const LsValueKind kind[] = {LS_V_PARAM, LS_V_PARAM, LS_V_PARAM, LS_V_CONST, LS_V_CONST, LS_V_INPUT, LS_V_INPUT,
-                                       LS_V_STATE};
+    static const LsValueKind kind[] = {LS_V_PARAM, LS_V_PARAM, LS_V_PARAM, LS_V_CONST,
+                                       LS_V_CONST, LS_V_INPUT, LS_V_INPUT, LS_V_STATE};
     return add_value(net, kind[net_roll(net, 8)], LS_REAL, &s, numbers(net, ls_count(&s)));
 }
 
-Twin net_param(Net *net, LsShape s) { return add_value(net, LS_V_PARAM, LS_REAL, &s, numbers(net, ls_count(&s))); }
+Twin net_param(Net *net, LsShape s)
+{
+    return add_value(net, LS_V_PARAM, LS_REAL, &s, numbers(net, ls_count(&s)));
+}
 
 Twin net_state(Net *net, LsShape s, bool statistic)
 {
@@ -79,7 +95,8 @@ static Twin add_integers(Net *net, LsShape s, const int64_t *v, bool wide)
     int32_t *narrow = ls_arena_alloc(net->cx.arena, (size_t)n + 1, sizeof *narrow);
     for (int64_t i = 0; i < n; i++)
         narrow[i] = (int32_t)v[i];
-    return add_value(net, constant ? LS_V_CONST : LS_V_INPUT, wide ? LS_I64 : LS_I32, &s, wide ? (const void *)v : narrow);
+    return add_value(net, constant ? LS_V_CONST : LS_V_INPUT, wide ? LS_I64 : LS_I32, &s,
+                     wide ? (const void *)v : narrow);
 }
 
 Twin net_index(Net *net, LsShape s, int64_t lo, int64_t hi)
@@ -130,7 +147,7 @@ static bool are_moderate(const Net *net, uint32_t first_node)
 
 Twin net_append(Net *net, LsOpCode op, int nin, const Twin in[], const LsAttr *at)
 {
-    enum { MOST = 20000 };      /* elements */
+    enum { MOST = 20000 }; /* elements */
     LsValueId a[LS_MAX_IN], b[LS_MAX_IN];
     const uint32_t nnode = net->b->nnode;
     for (int k = 0; k < nin; k++) {
@@ -139,7 +156,8 @@ Twin net_append(Net *net, LsOpCode op, int nin, const Twin in[], const LsAttr *a
         if (k == 0 && !net_is(in[k]))
             return (Twin){{0}, {0}};
     }
-    Twin y = {ls_append(&net->cx, net->a, op, nin, a, at), ls_append(&net->cx, net->b, op, nin, b, at)};
+    Twin y = {ls_append(&net->cx, net->a, op, nin, a, at),
+              ls_append(&net->cx, net->b, op, nin, b, at)};
     net->cx.nerror = 0;
     net->cx.exit_code = 0;
     if (!net_is(y))
@@ -153,7 +171,10 @@ Twin net_append(Net *net, LsOpCode op, int nin, const Twin in[], const LsAttr *a
     return are_moderate(net, nnode) ? y : (Twin){{0}, {0}};
 }
 
-Twin net_append1(Net *net, LsOpCode op, Twin x, const LsAttr *at) { return net_append(net, op, 1, &x, at); }
+Twin net_append1(Net *net, LsOpCode op, Twin x, const LsAttr *at)
+{
+    return net_append(net, op, 1, &x, at);
+}
 
 Twin net_append2(Net *net, LsOpCode op, Twin x, Twin y, const LsAttr *at)
 {
@@ -276,14 +297,18 @@ static Twin cross_entropy(Net *net, Twin y)
     for (int k = 0; k < s.rank; k++)
         if (k != axis)
             labels.dim[k - (k > axis)] = s.dim[k];
-    LsAttr at = {.loss = {.axis = axis, .reduction = (LsReduction)net_roll(net, 3), .smoothing = net_one_in(net, 3) ? 0.1 : 0,
-                          .has_ignore = net_one_in(net, 3), .ignore = net_between(net, 0, classes - 1)}};
+    LsAttr at = {.loss = {.axis = axis,
+                          .reduction = (LsReduction)net_roll(net, 3),
+                          .smoothing = net_one_in(net, 3) ? 0.1 : 0,
+                          .has_ignore = net_one_in(net, 3),
+                          .ignore = net_between(net, 0, classes - 1)}};
     const bool weights = net_one_in(net, 2), nll = net_one_in(net, 4);
     if (nll) {
         y = net_append1(net, LS_OP_LOG_SOFTMAX, y, &(LsAttr){.axis = {axis}});
         at.loss.smoothing = 0;
     }
-    Twin in[3] = {y, add_integers(net, labels, some_integers(net, labels, 0, classes), true), {{0}, {0}}};
+    Twin in[3] = {
+        y, add_integers(net, labels, some_integers(net, labels, 0, classes), true), {{0}, {0}}};
     if (weights) {
         float *w = ls_arena_alloc(net->cx.arena, (size_t)classes, sizeof *w);
         for (int64_t i = 0; i < classes; i++)
@@ -296,7 +321,8 @@ static Twin cross_entropy(Net *net, Twin y)
 
 static Twin regression(Net *net, Twin y)
 {
-    static const LsRegression kind[] = {LS_REG_SQUARE, LS_REG_ABS, LS_REG_LOGIT, LS_REG_SMOOTH, LS_REG_HUBER, LS_REG_LINEAR};
+    static const LsRegression kind[] = {LS_REG_SQUARE, LS_REG_ABS,   LS_REG_LOGIT,
+                                        LS_REG_SMOOTH, LS_REG_HUBER, LS_REG_LINEAR};
     const LsShape s = *net_shape(net, y);
     Twin target = add_value(net, LS_V_INPUT, LS_REAL, &s, numbers(net, ls_count(&s)));
     return net_append2(net, LS_OP_REGRESSION_LOSS, y, target,
@@ -308,9 +334,14 @@ static Twin term_of(Net *net, Twin y)
 {
     const LsShape *s = net_shape(net, y);
     switch (net_roll(net, 8)) {
-    case 0: case 1: return s->rank >= 2 ? cross_entropy(net, y) : weighed(net, y);
-    case 2: return s->rank >= 1 && s->dim[0] % net->b->batch == 0 ? regression(net, y) : weighed(net, y);
-    default: return weighed(net, y);
+    case 0:
+    case 1:
+        return s->rank >= 2 ? cross_entropy(net, y) : weighed(net, y);
+    case 2:
+        return s->rank >= 1 && s->dim[0] % net->b->batch == 0 ? regression(net, y)
+                                                              : weighed(net, y);
+    default:
+        return weighed(net, y);
     }
 }
 
@@ -320,8 +351,8 @@ static void add_loss(Net *net)
     Twin loss = {{0}, {0}};
     const int npool = net->npool;
     for (int k = npool - 1; k >= 0; k--) {
-        if (net->read[k] || net->b->value[net->pool[k].b.i].kind != LS_V_TEMP
-            || net->a->value[net->pool[k].a.i].kind != LS_V_TEMP)
+        if (net->read[k] || net->b->value[net->pool[k].b.i].kind != LS_V_TEMP ||
+            net->a->value[net->pool[k].a.i].kind != LS_V_TEMP)
             continue;
         Twin term = term_of(net, net->pool[k]);
         Twin sum = net_is(loss) ? net_append2(net, LS_OP_ADD, loss, term, NULL) : term;
@@ -335,17 +366,17 @@ static void add_loss(Net *net)
     net->b->loss = loss.b;
 }
 
-static LsGraph *open_graph(Net *net, int64_t batch)
+static LsGraph *open_graph(Net *net, int64_t batch, bool training)
 {
     LsGraph *g = ls_graph_new(&net->cx);
     g->batch = batch;
-    g->training = true;
+    g->training = training;
     g->input = ls_arena_alloc(net->cx.arena, NET_INPUTS, sizeof *g->input);
     g->output = ls_arena_alloc(net->cx.arena, 8, sizeof *g->output);
     return g;
 }
 
-Net *net_new(uint64_t seed, int nops)
+Net *net_new(uint64_t seed, int nops, bool training)
 {
     LsArena *arena = ls_arena_new();
     Net *net = ls_arena_alloc(arena, 1, sizeof *net);
@@ -354,8 +385,8 @@ Net *net_new(uint64_t seed, int nops)
     for (int k = 0; k < 8; k++)
         roll(&net->dice, 2);
     const int64_t batch = net_between(net, 1, 3);
-    net->a = open_graph(net, batch);
-    net->b = open_graph(net, batch);
+    net->a = open_graph(net, batch, training);
+    net->b = open_graph(net, batch, training);
     net->ref = interpreter_new(net->b);
     net_pick(net);
     for (int k = 0; k < nops; k++)

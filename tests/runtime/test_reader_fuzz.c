@@ -333,6 +333,16 @@ START_TEST(files_that_broke_a_reader_once)
 }
 END_TEST
 
+START_TEST(files_that_end_at_any_byte)
+{
+    for (const FuzzTarget *t = fuzz_target; t->name != NULL; t++) {
+        t->open();
+        fuzz_truncate(t);
+    }
+    ls_memory_close(&m);
+}
+END_TEST
+
 START_TEST(damaged_alphabets)
 {
     unsigned char bytes[LS_ALPHABET_TEXT + 64] = {0};
@@ -345,7 +355,7 @@ int main(void)
     const TTest *const test[] = {damaged_npy_files, damaged_idx_files, damaged_archives, data_from_damaged_arrays,
                                  data_from_damaged_archives, data_from_damaged_tables,
                                  a_table_of_many_short_rows_takes_no_memory_for_full_ones, data_from_damaged_texts,
-                                 damaged_checkpoints, damaged_alphabets, files_that_broke_a_reader_once};
+                                 damaged_checkpoints, damaged_alphabets, files_that_broke_a_reader_once, files_that_end_at_any_byte};
     return run_in_folder("reader_fuzz", sizeof test / sizeof *test, test);
 }
 #endif

@@ -157,6 +157,20 @@ START_TEST(texts_that_broke_a_reader_once)
 }
 END_TEST
 
+START_TEST(texts_that_end_at_any_byte)
+{
+    char dir[] = "/tmp/lowerset-test-XXXXXX";
+    ck_assert(mkdtemp(dir) != NULL && chdir(dir) == 0);
+    write_json();
+    for (const FuzzTarget *t = fuzz_target; t->name != NULL; t++)
+        fuzz_truncate(t);
+    const char *const made[] = {"v.json", "graph.json", "plan.json", "view.json"};
+    for (int k = 0; k < 4; k++)
+        unlink(made[k]);
+    ck_assert(chdir("/") == 0 && rmdir(dir) == 0);
+}
+END_TEST
+
 START_TEST(damaged_graphs)
 {
     char *text = NULL;
@@ -193,7 +207,8 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("json_fuzz");
-    const TTest *const test[] = {damaged_graphs, damaged_plans, damaged_earlier_plans, texts_that_broke_a_reader_once};
+    const TTest *const test[] = {damaged_graphs, damaged_plans, damaged_earlier_plans, texts_that_broke_a_reader_once,
+                                 texts_that_end_at_any_byte};
     tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     add_tests(tc, sizeof test / sizeof *test, test);

@@ -1,7 +1,7 @@
 /* tests/support/fuzz_driver.c -- tries files on a target (fuzz_target.h); libFuzzer's entry points.
  *
- * LS_FUZZ_TARGET names the target. With LS_FUZZ_SEEDS=FOLDER the program writes the target's first files there and
- * ends. */
+ * LS_FUZZ_TARGET names the target. With LS_FUZZ_SEEDS=FOLDER the program writes the target's first
+ * files there and ends. */
 #include "tests/support/fuzz_target.h"
 
 #include <dirent.h>
@@ -15,7 +15,8 @@ static unsigned char *file_bytes(const char *path, size_t *n)
         return NULL;
     *n = (size_t)ftell(f);
     rewind(f);
-    unsigned char *bytes = malloc(*n + (*n == 0));      /* exact: sanitizers see the first byte read behind it */
+    unsigned char *bytes =
+        malloc(*n + (*n == 0)); /* exact: sanitizers see the first byte read behind it */
     *n = fread(bytes, 1, *n, f);
     fclose(f);
     return bytes;
@@ -29,6 +30,21 @@ void fuzz_bytes(const FuzzTarget *t, const unsigned char *bytes, size_t n)
     d.state += d.state == 0;
     if (n > 0)
         t->try(bytes, n, 0, &d);
+}
+
+void fuzz_truncate(const FuzzTarget *t)
+{
+    for (int k = 0; k < 8 && t->seed[k] != NULL; k++) {
+        size_t n = 0;
+        unsigned char *bytes = file_bytes(t->seed[k], &n);
+        for (size_t cut = 1; bytes != NULL && cut < n; cut++) {
+            unsigned char *part = malloc(cut);
+            memcpy(part, bytes, cut);
+            fuzz_bytes(t, part, cut);
+            free(part);
+        }
+        free(bytes);
+    }
 }
 
 int fuzz_replay(const FuzzTarget *t)
@@ -80,7 +96,8 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
     const char *name = getenv("LS_FUZZ_TARGET"), *seeds = getenv("LS_FUZZ_SEEDS");
     static char dir[] = "/tmp/lowerset-test-XXXXXX";
     (void)argc, (void)argv;
-    for (target = fuzz_target; target->name != NULL && (name == NULL || strcmp(name, target->name) != 0); target++)
+    for (target = fuzz_target;
+         target->name != NULL && (name == NULL || strcmp(name, target->name) != 0); target++)
         continue;
     if (target->name == NULL || mkdtemp(dir) == NULL || chdir(dir) != 0) {
         fprintf(stderr, "LS_FUZZ_TARGET is not one of:");

@@ -18,6 +18,8 @@ extern const FuzzTarget fuzz_target[];  /* ends with a name of NULL */
 
 /* Tries the file's bytes, with dice that depend on the bytes alone. */
 void fuzz_bytes(const FuzzTarget *t, const unsigned char *bytes, size_t n);
+/* Tries every beginning of every first file, one byte longer each; after `open`. */
+void fuzz_truncate(const FuzzTarget *t);
 /* Tries every file of tests/findings/TARGET; returns how many there are. */
 int fuzz_replay(const FuzzTarget *t);
 

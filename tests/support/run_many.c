@@ -1,5 +1,5 @@
-/* tests/support/run_many.c -- see the header. A pair of plans takes the places of training and evaluation in one set of
- * tables; the names of a set are made different by the preprocessor. */
+/* tests/support/run_many.c -- see the header. A pair of plans takes the places of training and
+ * evaluation in one set of tables; the names of a set are made different by the preprocessor. */
 #include "tests/support/run_many.h"
 
 #include "codegen/program/phase_tables.h"
@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 typedef struct Pair {
-    LsProblem *problem;
+    LsProblem *problem[2];
     LsPlan plan[2];
     LsAddresses *addresses;
     LsPhaseText phase[2];
@@ -20,7 +20,8 @@ struct LsRunMany {
     LsCtx *cx;
     LsTarget target;
     LsKernelSet *set;
-    Pair *pair; uint32_t npair, cap;
+    Pair *pair;
+    uint32_t npair, cap;
     void *handle;
 };
 
@@ -33,25 +34,27 @@ LsRunMany *ls_run_many_new(LsCtx *cx, int real_bytes)
     return m;
 }
 
-int ls_run_many_add(LsRunMany *m, LsProblem *problem, const LsPlan plan[2])
+int ls_run_many_add(LsRunMany *m, LsProblem *const problem[2], const LsPlan plan[2])
 {
     LsCtx *cx = m->cx;
     m->pair = ls_arena_grow(cx->arena, m->pair, m->npair, m->npair + 1, sizeof *m->pair, &m->cap);
     Pair *p = &m->pair[m->npair];
-    *p = (Pair){.problem = problem, .plan = {plan[0], plan[1]}};
-    p->addresses = ls_addresses_new(cx, problem->g, m->target.real_bytes, NULL, 0);
+    *p = (Pair){.problem = {problem[0], problem[1]}, .plan = {plan[0], plan[1]}};
+    p->addresses = ls_addresses_new(cx, problem[0]->g, m->target.real_bytes, NULL, 0);
     const LsCode code = {.target = &m->target, .addresses = p->addresses};
     for (int k = 0; k < 2; k++)
-        if (!ls_phase_init(cx, &p->phase[k], &code, &(LsCodePhase){problem, &p->plan[k], false}, k == 0 ? "train" : "eval")
-            || !ls_phase_name_kernels(cx, m->set, &p->phase[k]) || !ls_phase_name_alternatives(cx, m->set, &p->phase[k]))
+        if (!ls_phase_init(cx, &p->phase[k], &code, &(LsCodePhase){problem[k], &p->plan[k], false},
+                           k == 0 ? "train" : "eval") ||
+            !ls_phase_name_kernels(cx, m->set, &p->phase[k]) ||
+            !ls_phase_name_alternatives(cx, m->set, &p->phase[k]))
             return -1;
     return 2 * (int)m->npair++;
 }
 
 static void print_pair(Pair *p, uint32_t k, LsEmit *e)
 {
-    static const char *const name[] = {"address", "element_count", "element_type", "train_step", "eval_step", "train_watch",
-                                       "eval_watch"};
+    static const char *const name[] = {"address",   "element_count", "element_type", "train_step",
+                                       "eval_step", "train_watch",   "eval_watch"};
     enum { TABLES = 3, NAMES = sizeof name / sizeof *name };
     for (int i = 0; i < NAMES; i++)
         ls_emit_line(e, "#define %s %s_%u", name[i], name[i], k);
@@ -87,10 +90,12 @@ bool ls_run_many_build(LsRunMany *m, const char *flags)
     char dir[] = "/tmp/ls-many-XXXXXX";
     if (mkdtemp(dir) == NULL)
         return false;
-    const char *c = ls_arena_printf(m->cx->arena, "%s/p.c", dir), *so = ls_arena_printf(m->cx->arena, "%s/p.so", dir);
-    bool ok = print(m, c)
-        && system(ls_arena_printf(m->cx->arena, "cc -std=gnu11 %s -shared -fPIC -nostdlib -I%s %s -o %s -lgcc", flags,
-                                  LS_SOURCE, c, so)) == 0;
+    const char *c = ls_arena_printf(m->cx->arena, "%s/p.c", dir),
+               *so = ls_arena_printf(m->cx->arena, "%s/p.so", dir);
+    bool ok = print(m, c) &&
+              system(ls_arena_printf(m->cx->arena,
+                                     "cc -std=gnu11 %s -shared -fPIC -nostdlib -I%s %s -o %s -lgcc",
+                                     flags, LS_SOURCE, c, so)) == 0;
     m->handle = ok ? dlopen(so, RTLD_NOW | RTLD_LOCAL) : NULL;
     if (ok && m->handle == NULL)
         fprintf(stderr, "%s\n", dlerror());
@@ -106,12 +111,17 @@ LsRunGraph *ls_run_many_open(LsRunMany *m, int k)
     Pair *p = &m->pair[k / 2];
     LsRunGraph *r = ls_arena_alloc(m->cx->arena, 1, sizeof *r);
     LsProgram *program = ls_arena_alloc(m->cx->arena, 1, sizeof *program);
-    *program = *(const LsProgram *)dlsym(m->handle, ls_arena_printf(m->cx->arena, "program_%d", k / 2));
+    *program =
+        *(const LsProgram *)dlsym(m->handle, ls_arena_printf(m->cx->arena, "program_%d", k / 2));
     if (k % 2 == 1)
         program->train = program->eval;
     program->constant = p->addresses->constant;
-    *r = (LsRunGraph){.cx = m->cx, .g = p->problem->g, .problem = p->problem, .plan = p->plan[k % 2],
-                      .addresses = p->addresses, .program = program};
+    *r = (LsRunGraph){.cx = m->cx,
+                      .g = p->problem[k % 2]->g,
+                      .problem = p->problem[k % 2],
+                      .plan = p->plan[k % 2],
+                      .addresses = p->addresses,
+                      .program = program};
     ls_run_graph_open(r);
     return r;
 }

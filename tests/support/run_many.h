@@ -8,9 +8,9 @@
 typedef struct LsRunMany LsRunMany;
 
 LsRunMany *ls_run_many_new(LsCtx *cx, int real_bytes);
-/* Adds the programs of two plans of a problem. Returns the number of the first, the other is the next one. -1: after a
- * diagnostic. */
-int ls_run_many_add(LsRunMany *m, LsProblem *problem, const LsPlan plan[2]);
+/* Adds two programs: plans of one problem, or of the training graph and of its evaluation form, which has the former's
+ * addresses. Returns the number of the first, the other is the next one. -1: after a diagnostic. */
+int ls_run_many_add(LsRunMany *m, LsProblem *const problem[2], const LsPlan plan[2]);
 /* Compiles and loads. false: after a message on stderr. */
 bool ls_run_many_build(LsRunMany *m, const char *flags);
 /* Program k with memory of its own; by ls_run_graph_free. */

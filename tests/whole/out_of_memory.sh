@@ -1,10 +1,11 @@
 #!/bin/sh
 # A failed allocation ends the command with a sentence and an exit code, or changes nothing: no crash, no silence, no
-# output that lacks a part. Each allocation of some commands fails in turn; of the long ones a selection, all in whole sets.
+# output that lacks a part. Allocations of some commands fail in turn: all of short ones, of long ones a selection, ten times
+# as many in whole sets.
 #   sh tests/whole/out_of_memory.sh BUILD LIBRARY
 set -eu
 build=$(cd "$1" && pwd)
-library=$2
+library=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
@@ -30,7 +31,7 @@ complain() {
 every() {
     step=$1
     shift
-    [ -z "${LS_WHOLE:-}" ] || step=1
+    [ -z "${LS_WHOLE:-}" ] || step=$(((step + 9) / 10))
     one 0 "$@"
     [ "$code" = 0 ] || { cat err >&2; exit 1; }
     all=$(cat count)
