@@ -7,8 +7,6 @@
 #include "compiler/onnx/onnx_source.h"
 #include "compiler/onnx/onnx_tensor.h"
 
-typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and its initializer; NULL: none */
-
 typedef struct LsOnnxEdits {
     LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
     LsUntied *statistic; uint32_t nstatistic, cap_statistic;    /* running means and variances */

@@ -129,10 +129,10 @@ static void hint_optimised(LsImport *im)
     const LsOnnxEdits *e = im->m->edits;
     if (s->nfolded_norms > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "the exporter folded %u batch norm%s into convolutions ('%s'%s): the network that is trained has "
+                "the exporter folded %u batch norm%s into convolutions (%s): the network that is trained has "
                 "no such batch norms and is not the module",
-                s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "", s->folded_norm,
-                more(s->nfolded_norms));
+                s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "",
+                listed(im, s->folded_norm, s->nfolded_norms, "of"));
     if (im->nblended > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
                 "%u tensor%s computed by the exporter from parameters that it does not replace (%s): the "
