@@ -122,6 +122,9 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
     if (strcmp(op, "Unique") == 0 || strcmp(op, "NonMaxSuppression") == 0)
         return "the size of its result depends on the data, while all shapes are fixed at compile time; "
                "leave it out of the training graph";
+    if (strcmp(ls_onnx_domain(f->proto->domain), "ai.onnx.ml") == 0)
+        return "operators of ai.onnx.ml turn scores into labels, and training does not need them: remove them and their "
+               "outputs from the file";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
         return "operators outside ai.onnx are read when the model defines them as local functions; `lowerset ops` "
                "lists the others";

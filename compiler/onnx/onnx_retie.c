@@ -44,32 +44,6 @@ static Form form_of(LsEditor *u, const Onnx__TensorProto *t, const Onnx__TensorP
     return TRANSPOSED;
 }
 
-static Onnx__NodeProto *copy_node(LsEditor *u, const char *op, const char *from, char *to, size_t nin)
-{
-    LsArena *a = u->cx->arena;
-    Onnx__NodeProto *p = ls_arena_alloc(a, 1, sizeof *p);
-    onnx__node_proto__init(p);
-    p->op_type = ls_arena_strdup(a, op);
-    p->name = to;
-    p->input = ls_arena_alloc(a, 2, sizeof *p->input);
-    p->output = ls_arena_alloc(a, 1, sizeof *p->output);
-    p->n_input = nin;
-    p->n_output = 1;
-    p->input[0] = ls_arena_strdup(a, from);
-    p->output[0] = to;
-    return p;
-}
-
-static void add_in_front(LsEditor *u, Onnx__NodeProto *p)
-{
-    Onnx__GraphProto *g = u->g;
-    Onnx__NodeProto **list = ls_arena_alloc(u->cx->arena, g->n_node + 1, sizeof *list);
-    list[0] = p;
-    memcpy(list + 1, g->node, g->n_node * sizeof *list);
-    g->node = list;
-    g->n_node++;
-}
-
 /* An initializer of integers: the shape of t. */
 static char *shape_of(LsEditor *u, const Onnx__TensorProto *t)
 {
@@ -91,19 +65,10 @@ static char *shape_of(LsEditor *u, const Onnx__TensorProto *t)
 static void compute(LsEditor *u, Onnx__TensorProto *t, const Onnx__TensorProto *of, Form form)
 {
     static const char *const op[] = {[TRANSPOSED] = "Transpose", [RESHAPED] = "Reshape", [SPREAD] = "Expand"};
-    Onnx__NodeProto *p = copy_node(u, op[form], of->name, t->name, form == TRANSPOSED ? 1 : 2);
+    Onnx__NodeProto *p = ls_edit_node(u, op[form], of->name, t->name, form == TRANSPOSED ? 1 : 2);
     if (form != TRANSPOSED)     /* the transposition of a matrix needs no operand */
         p->input[1] = shape_of(u, t);
-    add_in_front(u, p);
-}
-
-static void drop_initializer(LsEditor *u, const Onnx__TensorProto *t)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < u->g->n_initializer; i++)
-        if (u->g->initializer[i] != t)
-            u->g->initializer[kept++] = u->g->initializer[i];
-    u->g->n_initializer = kept;
+    ls_edit_add_in_front(u, p);
 }
 
 static void retie(LsEditor *u, uint32_t id, const Onnx__TensorProto *of, Form form)
@@ -111,7 +76,7 @@ static void retie(LsEditor *u, uint32_t id, const Onnx__TensorProto *of, Form fo
     LsOnnxEdits *e = u->e;
     Onnx__TensorProto *t = u->real[id];
     u->real[id] = NULL;
-    drop_initializer(u, t);
+    ls_edit_drop_initializer(u, t);
     compute(u, t, of, form);
     ls_edit_note(u, &e->retied, &e->nretied, &e->cap_retied, t->name, of->name);
 }
@@ -184,7 +149,7 @@ static void unspread(LsEditor *u)
         Onnx__TensorProto *p = first_part(u, t, axes, ls_edit_fresh(u, from));
         ls_edit_add_initializer(u, p);
         u->real[id] = NULL;
-        drop_initializer(u, t);
+        ls_edit_drop_initializer(u, t);
         compute(u, t, p, SPREAD);
         ls_edit_note(u, &e->unspread, &e->nunspread, &e->cap_unspread, p->name, t->name);
     }

@@ -158,6 +158,62 @@ START_TEST(constants_under_the_names_of_results_may_be_parameters)
 }
 END_TEST
 
+/* Keras's Dense layers are products and sums; their biases start as zeros. */
+START_TEST(biases_of_products_with_weights_of_their_own_are_separated)
+{
+    initializer("k1", "4x4", numbers(16, 0.1f, 0.2f), 16);
+    initializer("k2", "4x4", numbers(16, 0.3f, 0.1f), 16);
+    initializer("bias", "4", numbers(4, 0, 0), 4);
+    make_node(&mk, "MatMul", "y k1", "p1");
+    make_node(&mk, "Add", "p1 bias", "a");
+    make_node(&mk, "MatMul", "a k2", "p2");
+    make_node(&mk, "Add", "bias p2", "b");
+    make_node(&mk, "MatMul", "b k1", "p3");             /* the first layer again */
+    make_node(&mk, "Add", "p3 bias", "c");
+    make_output(&mk, "c");
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "bias.2"), LS_V_PARAM);
+    ck_assert_uint_eq(named(g, "bias.3").i, 0);
+}
+END_TEST
+
+static void lstm(const float *bias, const char *producer)
+{
+    mk.m->producer_name = ls_arena_strdup(mk.cx.arena, producer);
+    mk.m->opset_import[0]->version = 14;
+    initializer("W", "1x8x4", numbers(32, 0.1f, 0.1f), 32);
+    initializer("R", "1x8x2", numbers(16, 0.2f, 0.1f), 16);
+    initializer("B", "1x16", bias, 16);
+    int64_t shape[3] = {2, 1, 4};
+    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "shape", MAKE_I64, "3", shape, sizeof shape));
+    make_node(&mk, "Reshape", "y shape", "s");
+    make_int(&mk, make_node(&mk, "LSTM", "s W R B", "r"), "hidden_size", 2);
+    make_output(&mk, "r");
+}
+
+START_TEST(the_zeros_behind_the_only_bias_of_keras_stay_zeros)
+{
+    static const char *const producer[] = {"tf2onnx", "pytorch", "tf2onnx"};
+    for (int k = 0; k < 3; k++) {
+        if (k > 0)
+            setup();
+        float *bias = numbers(16, 1, 1);
+        for (int i = 8; i < 16; i++)
+            bias[i] = k == 2 ? 1 : 0;
+        lstm(bias, producer[k]);
+        LsGraph *g = import_well();
+        const bool halved = k == 0;
+        ck_assert_int_eq(kind(g, halved ? "B.input" : "B"), LS_V_PARAM);
+        ck_assert_int_eq(ls_count(ls_shape(g, named(g, halved ? "B.input" : "B"))), halved ? 8 : 16);
+        ck_assert(said("Keras's only bias ('B')") == halved);
+        if (halved)
+            ck_assert_int_eq(kind(g, "B.zeros"), LS_V_CONST);
+        if (k < 2)
+            teardown();
+    }
+}
+END_TEST
+
 START_TEST(every_tensor_is_named_on_request)
 {
     for (int k = 0; k < 2; k++) {
@@ -188,6 +244,8 @@ int main(void)
         the_head_of_a_tied_table_is_computed_from_it,
         a_parameter_that_is_repeated_along_the_batch_is_one,
         constants_under_the_names_of_results_may_be_parameters,
+        biases_of_products_with_weights_of_their_own_are_separated,
+        the_zeros_behind_the_only_bias_of_keras_stay_zeros,
         every_tensor_is_named_on_request,
     };
     add_tests(tc, sizeof test / sizeof *test, test);

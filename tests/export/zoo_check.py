@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tests/export/zoo_check.py -- exports the networks of zoo.py, and compares one step of training.
 
-    zoo_check.py LOWERSET [--nets resnet,...] [--calls ts,dyn,raw] [--keep FOLDER] [--table FILE]
+    zoo_check.py LOWERSET [--nets resnet,...] [--calls ts,dyn,raw] [--keep FOLDER [--reuse]] [--table FILE]
 
 Each network is exported in train() mode by three calls: the TorchScript exporter in training form
 (ts), the default exporter without its optimizer (raw), and with it (dyn). Each file is
@@ -10,6 +10,7 @@ and the set of trained tensors are compared with autograd's, in float64. Outcome
 export_check.c; also `unmade`: the exporter has an error; `untold`: the only difference is padding_idx of
 embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. The trained model is exported and
 read by onnxruntime (round_trip.py). Exit 1 if any is SILENT or broken, or does not come back.
+--reuse: exports that an earlier run left in FOLDER are not made again.
 --table: the file of docs/exports.md; rows of networks that did not run stay as they are.
 """
 import argparse
@@ -248,7 +249,7 @@ def beyond_the_file(name, x, ref, dump, noise):
     return ""
 
 
-def check(name, calls, lowerset, folder):
+def check(name, calls, lowerset, folder, reuse):
     """call -> (outcome, of the exported model, why)."""
     folder.mkdir(parents=True, exist_ok=True)
     x = batch(name)
@@ -260,7 +261,8 @@ def check(name, calls, lowerset, folder):
     np.savez(folder / "data.npz", **x, label=ref[0])
     with warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")
-        failed = export(name, calls, x, folder)
+        made = [c for c in calls if reuse and (folder / (c + ".onnx")).exists()]
+        failed = export(name, [c for c in calls if c not in made], x, folder)
     return {c: ("unmade", "-", failed[c]) if c in failed else outcome(name, c, x, ref, noise, lowerset, folder)
             for c in calls}
 
@@ -305,12 +307,13 @@ def main():
     p.add_argument("--nets", default=",".join(ZOO))
     p.add_argument("--calls", default=",".join(CALLS))
     p.add_argument("--keep", type=pathlib.Path)
+    p.add_argument("--reuse", action="store_true")
     p.add_argument("--table", type=pathlib.Path)
     a = p.parse_args()
     torch.set_num_threads(1)
     bad, made = 0, tempfile.TemporaryDirectory()
     for name in a.nets.split(","):
-        rows = check(name, a.calls.split(","), a.lowerset.resolve(), (a.keep or pathlib.Path(made.name)).resolve() / name)
+        rows = check(name, a.calls.split(","), a.lowerset.resolve(), (a.keep or pathlib.Path(made.name)).resolve() / name, a.reuse)
         for call, (got, back, why) in rows.items():
             print(f"{name:20} {call:4} {got:8} {back:5} {why}", flush=True)
             bad += got in ("SILENT", "broken") or back == "WRONG"
