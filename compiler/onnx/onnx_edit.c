@@ -81,6 +81,10 @@ void ls_edit_index(LsEditor *u)
     u->nid = u->names.n + 1;
     u->real = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->real);
     u->reads = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->reads);
+    u->maker = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->maker);
+    for (size_t i = 0; i < g->n_node; i++)
+        for (size_t k = 0; k < g->node[i]->n_output; k++)
+            u->maker[ls_names_find(&u->names, ls_text(g->node[i]->output[k]))] = g->node[i];
     for (size_t i = 0; i < g->n_initializer; i++)
         if (ls_onnx_type_is_float(g->initializer[i]->data_type))
             u->real[ls_names_find(&u->names, ls_text(g->initializer[i]->name))] = g->initializer[i];
@@ -95,4 +99,39 @@ void ls_edit_index(LsEditor *u)
     }
     for (size_t i = 0; i < g->n_output; i++)
         u->reads[ls_names_find(&u->names, ls_text(g->output[i]->name))]++;
+}
+
+Onnx__NodeProto *ls_edit_node(LsEditor *u, const char *op, const char *from, char *to, size_t nin)
+{
+    LsArena *a = u->cx->arena;
+    Onnx__NodeProto *p = ls_arena_alloc(a, 1, sizeof *p);
+    onnx__node_proto__init(p);
+    p->op_type = ls_arena_strdup(a, op);
+    p->name = to;
+    p->input = ls_arena_alloc(a, 2, sizeof *p->input);
+    p->output = ls_arena_alloc(a, 1, sizeof *p->output);
+    p->n_input = nin;
+    p->n_output = 1;
+    p->input[0] = ls_arena_strdup(a, from);
+    p->output[0] = to;
+    return p;
+}
+
+void ls_edit_add_in_front(LsEditor *u, Onnx__NodeProto *p)
+{
+    Onnx__GraphProto *g = u->g;
+    Onnx__NodeProto **list = ls_arena_alloc(u->cx->arena, g->n_node + 1, sizeof *list);
+    list[0] = p;
+    memcpy(list + 1, g->node, g->n_node * sizeof *list);
+    g->node = list;
+    g->n_node++;
+}
+
+void ls_edit_drop_initializer(LsEditor *u, const Onnx__TensorProto *t)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < u->g->n_initializer; i++)
+        if (u->g->initializer[i] != t)
+            u->g->initializer[kept++] = u->g->initializer[i];
+    u->g->n_initializer = kept;
 }

@@ -7,14 +7,13 @@
 #include "compiler/onnx/onnx_source.h"
 #include "compiler/onnx/onnx_tensor.h"
 
-typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a copy, and its initializer; NULL: none */
-
 typedef struct LsOnnxEdits {
     LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
     LsUntied *statistic; uint32_t nstatistic, cap_statistic;    /* running means and variances */
     LsUntied *literal; uint32_t nliteral, cap_literal;  /* ones and zeros of norms without parameters */
     LsUntied *lost; uint32_t nlost, cap_lost;   /* parameters of the module that the file lacks; from: nothing */
     LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies that are computed again */
+    LsUntied *halved; uint32_t nhalved, cap_halved;     /* biases whose second half is a constant (onnx_single_bias.h) */
     LsUntied *unspread; uint32_t nunspread, cap_unspread;       /* parameters that were spread over the batch, and the result */
 } LsOnnxEdits;
 
@@ -26,6 +25,7 @@ typedef struct LsEditor {
     LsNames names;              /* of all values of the graph */
     Onnx__TensorProto **real;   /* by name id: the initializer of reals; NULL: there is none */
     uint32_t *reads;            /* by name id: operands of nodes, and graph outputs */
+    const Onnx__NodeProto **maker;      /* by name id: the node that computes it; NULL: none */
     uint32_t nid;               /* ids that fit into the two arrays */
     LsOnnxEdits *e;
 } LsEditor;
@@ -45,5 +45,9 @@ const char *ls_edit_fresh(LsEditor *u, const char *like);
 void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, const char *name,
                   const char *from);
 void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t);
+void ls_edit_drop_initializer(LsEditor *u, const Onnx__TensorProto *t);
+/* A node that makes `to` from `from`, with room for two operands; not yet in the graph. */
+Onnx__NodeProto *ls_edit_node(LsEditor *u, const char *op, const char *from, char *to, size_t nin);
+void ls_edit_add_in_front(LsEditor *u, Onnx__NodeProto *p);
 
 #endif

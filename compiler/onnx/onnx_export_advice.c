@@ -129,10 +129,10 @@ static void hint_optimised(LsImport *im)
     const LsOnnxEdits *e = im->m->edits;
     if (s->nfolded_norms > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "the exporter folded %u batch norm%s into convolutions ('%s'%s): the network that is trained has "
+                "the exporter folded %u batch norm%s into convolutions (%s): the network that is trained has "
                 "no such batch norms and is not the module",
-                s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "", s->folded_norm,
-                more(s->nfolded_norms));
+                s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "",
+                listed(im, s->folded_norm, s->nfolded_norms, "of"));
     if (im->nblended > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
                 "%u tensor%s computed by the exporter from parameters that it does not replace (%s): the "
@@ -153,6 +153,10 @@ static void hint_optimised(LsImport *im)
                 "%u constant%s of a parameter that is also in the file (%s): it is computed from the "
                 "parameter, so that both stay equal",
                 e->nretied, e->nretied > 1 ? "s are copies" : " is a copy", listed(im, e->retied, e->nretied, "of"));
+    if (e->nhalved > 0)
+        ls_warn(im->cx, LS_NOWHERE, NULL,
+                "%u bias%s of recurrent layers %s the zeros behind Keras's only bias (%s): they stay zeros",
+                e->nhalved, e->nhalved > 1 ? "es" : "", e->nhalved > 1 ? "have" : "has", listed(im, e->halved, e->nhalved, ""));
     if (e->nunspread > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
                 "%u parameter%s in the file only as repeated along the batch (%s): the parameter is trained, once",

@@ -124,6 +124,9 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
                "leave it out of the training graph";
     if (strstr(op, "uantize") != NULL || strncmp(op, "QLinear", 7) == 0 || strstr(op, "Integer") != NULL)
         return "the file holds a quantised model, for inference; train the model of floats that it was made from";
+    if (strcmp(ls_onnx_domain(f->proto->domain), "ai.onnx.ml") == 0)
+        return "operators of ai.onnx.ml turn scores into labels, and training does not need them: remove them and their "
+               "outputs from the file";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
         return "operators outside ai.onnx are read when the model defines them as local functions; `lowerset ops` "
                "lists the others";

@@ -44,32 +44,6 @@ static Form form_of(LsEditor *u, const Onnx__TensorProto *t, const Onnx__TensorP
     return TRANSPOSED;
 }
 
-static Onnx__NodeProto *copy_node(LsEditor *u, const char *op, const char *from, char *to, size_t nin)
-{
-    LsArena *a = u->cx->arena;
-    Onnx__NodeProto *p = ls_arena_alloc(a, 1, sizeof *p);
-    onnx__node_proto__init(p);
-    p->op_type = ls_arena_strdup(a, op);
-    p->name = to;
-    p->input = ls_arena_alloc(a, 2, sizeof *p->input);
-    p->output = ls_arena_alloc(a, 1, sizeof *p->output);
-    p->n_input = nin;
-    p->n_output = 1;
-    p->input[0] = ls_arena_strdup(a, from);
-    p->output[0] = to;
-    return p;
-}
-
-static void add_in_front(LsEditor *u, Onnx__NodeProto *p)
-{
-    Onnx__GraphProto *g = u->g;
-    Onnx__NodeProto **list = ls_arena_alloc(u->cx->arena, g->n_node + 1, sizeof *list);
-    list[0] = p;
-    memcpy(list + 1, g->node, g->n_node * sizeof *list);
-    g->node = list;
-    g->n_node++;
-}
-
 /* An initializer of integers: the shape of t. */
 static char *shape_of(LsEditor *u, const Onnx__TensorProto *t)
 {
@@ -91,19 +65,10 @@ static char *shape_of(LsEditor *u, const Onnx__TensorProto *t)
 static void compute(LsEditor *u, Onnx__TensorProto *t, const Onnx__TensorProto *of, Form form)
 {
     static const char *const op[] = {[TRANSPOSED] = "Transpose", [RESHAPED] = "Reshape", [SPREAD] = "Expand"};
-    Onnx__NodeProto *p = copy_node(u, op[form], of->name, t->name, form == TRANSPOSED ? 1 : 2);
+    Onnx__NodeProto *p = ls_edit_node(u, op[form], of->name, t->name, form == TRANSPOSED ? 1 : 2);
     if (form != TRANSPOSED)     /* the transposition of a matrix needs no operand */
         p->input[1] = shape_of(u, t);
-    add_in_front(u, p);
-}
-
-static void drop_initializer(LsEditor *u, const Onnx__TensorProto *t)
-{
-    size_t kept = 0;
-    for (size_t i = 0; i < u->g->n_initializer; i++)
-        if (u->g->initializer[i] != t)
-            u->g->initializer[kept++] = u->g->initializer[i];
-    u->g->n_initializer = kept;
+    ls_edit_add_in_front(u, p);
 }
 
 static void retie(LsEditor *u, uint32_t id, const Onnx__TensorProto *of, Form form)
@@ -111,25 +76,38 @@ static void retie(LsEditor *u, uint32_t id, const Onnx__TensorProto *of, Form fo
     LsOnnxEdits *e = u->e;
     Onnx__TensorProto *t = u->real[id];
     u->real[id] = NULL;
-    drop_initializer(u, t);
+    ls_edit_drop_initializer(u, t);
     compute(u, t, of, form);
     ls_edit_note(u, &e->retied, &e->nretied, &e->cap_retied, t->name, of->name);
 }
 
+static bool differs_within(LsEditor *u, const Onnx__TensorProto *t)
+{
+    const float *v = ls_edit_data(u, t);
+    const int64_t n = ls_edit_count(t);
+    for (int64_t i = 1; v != NULL && i < n; i++)
+        if (v[i] != v[0])
+            return true;
+    return false;
+}
+
 /* ---- parameters that were spread over the batch, such as class tokens ---- */
 
-/* All parts along axis 0 are the same. */
-static bool repeats(LsEditor *u, const Onnx__TensorProto *t)
+/* All parts along the first `axes` axes are the same. */
+static bool repeats(LsEditor *u, const Onnx__TensorProto *t, size_t axes)
 {
-    const float *v = t->n_dims > 1 && t->dims[0] > 1 ? ls_edit_data(u, t) : NULL;
-    const int64_t part = v != NULL ? ls_edit_count(t) / t->dims[0] : 0;
-    for (int64_t i = 1; v != NULL && i < t->dims[0]; i++)
+    int64_t parts = 1;
+    for (size_t k = 0; k < axes; k++)
+        parts *= t->dims[k];
+    const float *v = t->n_dims > axes && parts > 1 ? ls_edit_data(u, t) : NULL;
+    const int64_t part = v != NULL ? ls_edit_count(t) / parts : 0;
+    for (int64_t i = 1; v != NULL && i < parts; i++)
         if (memcmp(v, v + i * part, (size_t)part * sizeof *v) != 0)
             return false;
     return v != NULL;
 }
 
-static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, const char *name)
+static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, size_t axes, const char *name)
 {
     LsArena *a = u->cx->arena;
     Onnx__TensorProto *p = ls_arena_alloc(a, 1, sizeof *p);
@@ -138,27 +116,40 @@ static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, co
     p->n_dims = t->n_dims;
     p->dims = ls_arena_alloc(a, t->n_dims, sizeof *p->dims);
     memcpy(p->dims, t->dims, t->n_dims * sizeof *p->dims);
-    p->dims[0] = 1;
+    for (size_t k = 0; k < axes; k++)
+        p->dims[k] = 1;
     p->has_data_type = p->has_raw_data = true;
     p->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
     p->raw_data = (ProtobufCBinaryData){(size_t)ls_edit_count(p) * sizeof(float), (uint8_t *)ls_edit_data(u, t)};
     return p;
 }
 
-/* A tensor "expand" that was folded from one parameter alone, and repeats one part along axis 0. */
+/* The leading axes along which t repeats one part; 0: none. A part of one repeated number tells nothing, but the name
+ * "expand" does. Rows of a table may be repeated along the steps, too. */
+static size_t repeated_axes(LsEditor *u, const Onnx__TensorProto *t)
+{
+    const bool tells = t->n_dims > 2 && differs_within(u, t);
+    if (tells && strncmp(t->name, "embedding", 9) == 0 && repeats(u, t, t->n_dims - 1))
+        return t->n_dims - 1;
+    return (tells || strncmp(t->name, "expand", 6) == 0) && repeats(u, t, 1) ? 1 : 0;
+}
+
+/* Tensors that were folded from one parameter alone. */
 static void unspread(LsEditor *u)
 {
     LsOnnxEdits *e = u->e;
     for (uint32_t id = 1; id < u->nid; id++) {
         Onnx__TensorProto *t = u->real[id];
         const char *from, *list = t != NULL ? ls_onnx_source(u->s, ls_text(t->name))->folded_from : NULL;
-        if (list == NULL || strncmp(t->name, "expand", 6) != 0
-            || ls_source_parameters(u->cx->arena, u->s, list, &from) != 1 || ls_edit_real(u, from) != NULL || !repeats(u, t))
+        if (list == NULL || ls_source_parameters(u->cx->arena, u->s, list, &from) != 1 || ls_edit_real(u, from) != NULL)
             continue;
-        Onnx__TensorProto *p = first_part(u, t, ls_edit_fresh(u, from));
+        const size_t axes = repeated_axes(u, t);
+        if (axes == 0)
+            continue;
+        Onnx__TensorProto *p = first_part(u, t, axes, ls_edit_fresh(u, from));
         ls_edit_add_initializer(u, p);
         u->real[id] = NULL;
-        drop_initializer(u, t);
+        ls_edit_drop_initializer(u, t);
         compute(u, t, p, SPREAD);
         ls_edit_note(u, &e->unspread, &e->nunspread, &e->cap_unspread, p->name, t->name);
     }
@@ -174,16 +165,6 @@ static int use_of(const Onnx__NodeProto *p, size_t k)
     if ((strcmp(op, "Gather") == 0 && k == 0) || (strcmp(op, "EmbedLayerNormalization") == 0 && k == 2))
         return ROWS;
     return k == 1 && (strstr(op, "MatMul") != NULL || strstr(op, "Gemm") != NULL) ? FACTOR : 0;
-}
-
-static bool differs_within(LsEditor *u, const Onnx__TensorProto *t)
-{
-    const float *v = ls_edit_data(u, t);
-    const int64_t n = ls_edit_count(t);
-    for (int64_t i = 1; v != NULL && i < n; i++)
-        if (v[i] != v[0])
-            return true;
-    return false;
 }
 
 /* A table and the factor of a product that have the same numbers, not all alike, are one parameter: they come from

@@ -46,8 +46,11 @@ static void take_node(LsArena *a, LsOnnxSources *s, const Onnx__NodeProto *p)
     while (call != NULL && (name = ls_meta_placeholder(a, &call)) != NULL)
         ls_names_add(&s->placeholders, ls_source_lower(a, name));
     s->optimised |= rule != NULL;
-    if (rule != NULL && strstr(rule, "FuseBatchNorm") != NULL && s->nfolded_norms++ == 0)
-        s->folded_norm = ls_text(p->name);
+    if (rule == NULL || strstr(rule, "FuseBatchNorm") == NULL || p->n_input < 2)
+        return;
+    s->folded_norm = ls_arena_grow(a, s->folded_norm, s->nfolded_norms, s->nfolded_norms + 1, sizeof *s->folded_norm,
+                                   &s->cap_folded_norms);
+    s->folded_norm[s->nfolded_norms++] = (LsUntied){ls_text(p->input[p->n_input - 1]), ls_text(p->name)};
 }
 
 static void take_signature(LsArena *a, LsOnnxSources *s, const char *text)

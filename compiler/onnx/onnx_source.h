@@ -16,14 +16,16 @@ typedef struct LsOnnxSource {
     const char *folded_from;    /* a printed list of names; NULL: not folded */
 } LsOnnxSource;
 
+typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a tensor, and what it comes from; NULL: nothing */
+
 typedef struct LsOnnxSources {
     LsNames names; LsOnnxSource *item;          /* by id */
     LsNames placeholders;       /* placeholders that calls read, in lower case */
     LsNames parameters;         /* of the module, in the file or not; empty: not noted */
     bool traced;                /* by torch.export: notes tell parameters from buffers */
     bool optimised;             /* constants were folded, nodes rewritten */
-    uint32_t nfolded_norms;     /* convolutions with a folded batch norm; the name of the first */
-    const char *folded_norm;
+    /* Convolutions with a folded batch norm: the bias that it made (or the weight), and the node. */
+    LsUntied *folded_norm; uint32_t nfolded_norms, cap_folded_norms;
 } LsOnnxSources;
 
 LsOnnxSources *ls_onnx_sources(LsArena *a, const Onnx__GraphProto *g);

@@ -8,6 +8,7 @@
 #include "compiler/onnx/onnx_meta.h"
 #include "compiler/onnx/onnx_retie.h"
 #include "compiler/onnx/onnx_scope.h"
+#include "compiler/onnx/onnx_single_bias.h"
 #include "compiler/onnx/onnx_wire.h"
 
 /* Makes operand k of p read a copy of its initializer. */
@@ -251,19 +252,39 @@ static bool has_scopes(const Onnx__ModelProto *m)
     return strcmp(ls_text(m->producer_name), "pytorch") == 0;
 }
 
-/* The weight of the same node as a bias: nodes that share it share the bias, too. */
-static const char *weight_beside(const Onnx__NodeProto *p, size_t k)
+/* The initializer that the product behind an operand of Add has as a factor; NULL: none. */
+static const char *factor_behind(LsEditor *u, const char *operand)
 {
+    enum { FAR = 3 };           /* views between the product and the sum */
+    for (int step = 0; step <= FAR; step++) {
+        const uint32_t id = ls_names_find(&u->names, operand);
+        const Onnx__NodeProto *p = id < u->nid ? u->maker[id] : NULL;
+        if (p == NULL)
+            return NULL;
+        if (is(p, "MatMul") || is(p, "Conv"))
+            return ls_edit_real(u, p->input[1]) != NULL ? ls_text(p->input[1]) : NULL;
+        if (!is(p, "Reshape") && !is(p, "Transpose") && !is(p, "Squeeze"))
+            return NULL;
+        operand = ls_text(p->input[0]);
+    }
+    return NULL;
+}
+
+/* The weight that belongs to a bias: nodes that share it share the bias, too. NULL: operand k is no bias. */
+static const char *weight_beside(LsEditor *u, const Onnx__NodeProto *p, size_t k)
+{
+    if (is(p, "Add") && p->n_input == 2)
+        return factor_behind(u, ls_text(p->input[1 - k]));
     bool bias = k == 2 && (is(p, "Gemm") || is(p, "Conv") || is(p, "ConvTranspose"));
     return bias ? ls_text(p->input[1]) : NULL;
 }
 
 /* Where the node's name tells its module, factors and terms are checked, too. */
-static bool mergeable(const Onnx__NodeProto *p, size_t k, bool scopes)
+static bool mergeable(LsEditor *u, const Onnx__NodeProto *p, size_t k, bool scopes)
 {
     if (scopes && (is(p, "Add") || is(p, "Mul") || is(p, "PRelu")))
         return true;
-    return (is_norm(p) && (k == 1 || k == 2)) || weight_beside(p, k) != NULL;
+    return (is_norm(p) && (k == 1 || k == 2)) || weight_beside(u, p, k) != NULL;
 }
 
 /* The parameter's name in the module that the node's name tells; NULL: it is the module's own, or no module is told. */
@@ -283,10 +304,10 @@ static void untie_by_value(LsEditor *u, bool scopes)
     LsNames kept = {.arena = u->cx->arena};
     for (size_t i = 0; i < u->g->n_node; i++) {
         Onnx__NodeProto *p = u->g->node[i];
-        for (size_t k = scopes ? 0 : 1; k < p->n_input && k < 3; k++) {
-            const char *from = ls_text(p->input[k]), *beside = weight_beside(p, k);
+        for (size_t k = scopes || is(p, "Add") ? 0 : 1; k < p->n_input && k < 3; k++) {
+            const char *from = ls_text(p->input[k]), *beside = weight_beside(u, p, k);
             const Onnx__TensorProto *t = ls_edit_real(u, from);
-            if (t == NULL || !mergeable(p, k, scopes) || (!scopes && ls_edit_count(t) < 2))
+            if (t == NULL || !mergeable(u, p, k, scopes) || (!scopes && ls_edit_count(t) < 2))
                 continue;
             const char *key = ls_arena_printf(u->cx->arena, "%s\n%s", from,
                                               beside != NULL ? beside : "");
@@ -353,6 +374,8 @@ const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder da
     ls_edit_index(&u);
     untie_statistics(&u);
     ls_onnx_retie(&u);
+    if (strcmp(ls_text(m->producer_name), "tf2onnx") == 0)
+        ls_onnx_single_bias(&u);
     if (!tie && s->traced)
         untie_by_trace(&u);
     else if (!tie)

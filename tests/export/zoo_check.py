@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """tests/export/zoo_check.py -- exports the networks of zoo.py, and compares one step of training.
 
-    zoo_check.py LOWERSET [--nets resnet,...] [--calls ts,dyn,raw] [--keep FOLDER] [--table FILE]
+    zoo_check.py LOWERSET [--nets resnet,...] [--calls ts,dyn,raw] [--keep FOLDER [--reuse]] [--table FILE]
 
 Each network is exported in train() mode by three calls: the TorchScript exporter in training form
 (ts), the default exporter without its optimizer (raw), and with it (dyn). Each file is
@@ -10,6 +10,7 @@ and the set of trained tensors are compared with autograd's, in float64. Outcome
 export_check.c; also `unmade`: the exporter has an error; `untold`: the only difference is padding_idx of
 embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. The trained model is exported and
 read by onnxruntime (round_trip.py). Exit 1 if any is SILENT or broken, or does not come back.
+--reuse: exports that an earlier run left in FOLDER are not made again.
 --table: the file of docs/exports.md; rows of networks that did not run stay as they are.
 """
 import argparse
@@ -155,36 +156,43 @@ def far(ref, got, least=0.0):
     return d / max(np.abs(ref).max() if ref.size else 0.0, least, 1e-30) if np.isfinite(d) else np.inf
 
 
-def worst(ref, got):
-    """The largest error of the gradients that both have, each beside its tensor's largest value."""
+def gaps(ref, got, turned):
+    """name -> the error of a gradient that both have, beside its tensor's largest value. turned: transposed, too."""
     group = max((np.abs(g).max() for g in ref.values()), default=0.0)
-    both = [(far(ref[k], got[k], 0.01 * group), k) for k in ref if k in got]
-    return max(both, default=(0.0, ""))
+    forms = (lambda g: [g, g.T]) if turned else (lambda g: [g])
+    both = [k for k in ref if k in got]
+    return {k: min(far(a, b, 0.01 * group) for b in forms(got[k]) for a, b in [in_use(ref[k], b)]) for k in both}
 
 
-def compare(ref, dump, noise):
-    """(what differs or "", what has another name or "")."""
+def in_use(a, b):
+    """Both; without zeros where b has only the rows of a that are in use."""
+    return (a, b) if a.size == b.size else tuple(np.sort(t[t != 0]) for t in (a, b))
+
+
+def compare(ref, dump, noise, turned=False):
+    """(differences: list of (sentence, tensor or None), what has another name or "")."""
     _, loss, grads = ref
     got = {k[5:]: v.astype(np.float64) for k, v in dump.items() if k.startswith("grad/")}
     off = far(np.array(loss), np.asarray(dump["loss"], np.float64))
-    if not off <= max(1e-4, noise):
-        return f"loss is off by {off:.1e}", ""
-    error, name = worst(grads, got)
-    if not error <= max(1e-3, 10 * noise):
-        return f"the gradient of {name} is off by {error:.1e}", ""
+    wrong = [(f"loss is off by {off:.1e}", None)] if not off <= max(1e-4, noise) else []
     lost, more = [sorted(k for k in a if k not in b) for a, b in ((grads, got), (got, grads))]
-    for k in list(lost):        # an equal gradient, maybe transposed, is the same tensor under another name
-        same = [m for m in more if grads[k].size == got[m].size and equal(grads[k], got[m], noise)]
-        if same:
-            lost.remove(k)
-            more.remove(same[0])
+    if not wrong:               # otherwise all gradients differ
+        bad = {k: e for k, e in gaps(grads, got, turned).items() if not e <= max(1e-3, 10 * noise)}
+        wrong += [(f"the gradient of {k} is off by {e:.1e}", k) for k, e in sorted(bad.items(), key=lambda b: -b[1])]
+        for k in list(lost):    # an equal gradient, maybe transposed, is the same tensor under another name
+            same = [m for m in more if equal(grads[k], got[m], noise)]
+            if same:
+                lost.remove(k)
+                more.remove(same[0])
     renamed = len([k for k in grads if k not in got]) - len(lost)
-    wrong = [f"{k} is not trained" for k in lost] + [f"{k} is trained" for k in more if np.abs(got[k]).max() > 0]
-    return (f"{wrong[0]} (of {len(wrong)} differences)" if wrong else ""), (f"{renamed} renamed" if renamed else "")
+    wrong += [(f"{k} is not trained", k) for k in lost if np.abs(grads[k]).max() > 0]
+    wrong += [(f"{k} is trained", k) for k in more if np.abs(got[k]).max() > 0]
+    return wrong, (f"{renamed} renamed" if renamed else "")
 
 
 def equal(a, b, noise):
-    return any(far(a, t) <= max(1e-3, 10 * noise) for t in ([b, b.T] if b.ndim == 2 else [b]))
+    a, b = in_use(a, b)
+    return a.size == b.size and any(far(a, t) <= max(1e-3, 10 * noise) for t in ([b, b.T] if b.ndim == 2 else [b]))
 
 
 def outcome(name, call, x, ref, noise, lowerset, folder):
@@ -194,7 +202,7 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
     for k, p in module(name).named_parameters():        # as docs/export.md says: no file has requires_grad
         more += [] if p.requires_grad else ["--freeze", k]
     code = run([lowerset, "compile", path, "-O0", "--strategy=none", "--optimizer", "sgd:momentum=0", "--loss", "mse",
-                "--store-gradients", "-o", "t", *more], folder, "compile.log")
+                "--store-gradients", "-v", "-o", "t", *more], folder, "compile.log")
     if code != 0:
         return "refused" if code < 6 else "broken", "-", said(folder) or f"the compiler ends with {code}"
     code = run(["./t", "--data", "data.npz", *DATA, "--lr", "0", "--steps", "1", "--dump", "dump.npz"], folder, "train.log")
@@ -208,15 +216,25 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
 
 
 def judge(name, call, x, ref, noise, dump, folder):
-    """(outcome, why) of one step."""
-    differs, renamed = compare(ref, dump, noise)
-    if differs == "":
+    """(outcome, why) of one step. A difference is told if a warning names the tensor; a loss, if a warning names one."""
+    wrong, renamed = compare(ref, dump, noise, call in REWRITES)
+    if not wrong:
         return ("renamed", renamed) if renamed else ("equal", "")
-    told = said(folder)
-    untold = beyond_the_file(name, x, ref, dump, noise) if not told and call == "ts" else ""
+    untold = beyond_the_file(name, x, ref, dump, noise) if call == "ts" or call in REWRITES else ""
     if untold:
         return "untold", untold
-    return ("warned" if told else "SILENT"), f"{told[:200]} [{differs}]" if told else differs
+    told = warnings_of(folder)
+    names = set(re.findall("'([^' ]+)'", " ".join(told)))
+    silent = [s for s, k in wrong if (k not in names if k else not names)]
+    if silent:
+        return "SILENT", f"{silent[0]} (of {len(silent)})"
+    named = next((t for t in told if wrong[-1][1] and f"'{wrong[-1][1]}'" in t), told[0])
+    return "warned", f"{named[:160]} [{wrong[0][0]} (of {len(wrong)} differences)]"
+
+
+def warnings_of(folder):
+    lines = (folder / "compile.log").read_text(errors="replace").splitlines()
+    return [s.split(".onnx: ", 1)[-1] for s in lines if "warning: " in s]
 
 
 def beyond_the_file(name, x, ref, dump, noise):
@@ -224,14 +242,14 @@ def beyond_the_file(name, x, ref, dump, noise):
     buffers = {k for k, _ in module(name).named_buffers()}
     rest = {k: v for k, v in dump.items() if not (k.startswith("grad/") and k[5:] in buffers)}
     trained = ["the buffer " + k[5:] + " is trained" for k in dump if k not in rest]
-    if compare(ref, rest, noise)[0] == "":
+    if not compare(ref, rest, noise, True)[0]:
         return ", ".join(trained)
-    if compare(by_autograd(name, x, torch.float64, False), rest, noise)[0] == "":
+    if not compare(by_autograd(name, x, torch.float64, False), rest, noise, True)[0]:
         return ", ".join(["padding_idx of an embedding", *trained])
     return ""
 
 
-def check(name, calls, lowerset, folder):
+def check(name, calls, lowerset, folder, reuse):
     """call -> (outcome, of the exported model, why)."""
     folder.mkdir(parents=True, exist_ok=True)
     x = batch(name)
@@ -239,11 +257,12 @@ def check(name, calls, lowerset, folder):
         ref, short = by_autograd(name, x, torch.float64), by_autograd(name, x, torch.float32)
     except Exception as e:
         return {c: ("unmade", "-", f"the module: {type(e).__name__}: {str(e).splitlines()[0]}") for c in calls}
-    noise = max(worst(ref[2], short[2])[0], abs(short[1] / ref[1] - 1))
+    noise = max([*gaps(ref[2], short[2], False).values(), abs(short[1] / ref[1] - 1)])
     np.savez(folder / "data.npz", **x, label=ref[0])
     with warnings.catch_warnings(), quiet():
         warnings.simplefilter("ignore")
-        failed = export(name, calls, x, folder)
+        made = [c for c in calls if reuse and (folder / (c + ".onnx")).exists()]
+        failed = export(name, [c for c in calls if c not in made], x, folder)
     return {c: ("unmade", "-", failed[c]) if c in failed else outcome(name, c, x, ref, noise, lowerset, folder)
             for c in calls}
 
@@ -255,8 +274,8 @@ small sizes, random weights), each exported in train() mode by three calls: `ts`
 the default call; `raw`, the default exporter with `optimize=False`. The loss, the gradient of every parameter and the set of trained
 tensors of one step are compared with autograd's.
 
-equal: all agree. renamed: all agree, some parameters have other names. warned: something differs, and the compiler has a warning.
-refused: the compiler has an error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells, as
+equal: all agree. renamed: all agree, some parameters have other names. warned: something differs, and the compiler's
+warnings (with `-v`) name every tensor that differs. refused: the compiler has an error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells, as
 [export.md](export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
 
 back: the trainer's `--export` after three more steps. equal: it passes ONNX's checker, has the names of the file's inputs, outputs and
@@ -288,12 +307,13 @@ def main():
     p.add_argument("--nets", default=",".join(ZOO))
     p.add_argument("--calls", default=",".join(CALLS))
     p.add_argument("--keep", type=pathlib.Path)
+    p.add_argument("--reuse", action="store_true")
     p.add_argument("--table", type=pathlib.Path)
     a = p.parse_args()
     torch.set_num_threads(1)
     bad, made = 0, tempfile.TemporaryDirectory()
     for name in a.nets.split(","):
-        rows = check(name, a.calls.split(","), a.lowerset.resolve(), (a.keep or pathlib.Path(made.name)).resolve() / name)
+        rows = check(name, a.calls.split(","), a.lowerset.resolve(), (a.keep or pathlib.Path(made.name)).resolve() / name, a.reuse)
         for call, (got, back, why) in rows.items():
             print(f"{name:20} {call:4} {got:8} {back:5} {why}", flush=True)
             bad += got in ("SILENT", "broken") or back == "WRONG"
