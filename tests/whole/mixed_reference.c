@@ -153,8 +153,9 @@ static char *read_all(const char *path)
 int main(int argc, char **argv)
 {
     char *text = argc > 2 ? read_all(argv[2]) : NULL;
+    char *lowerset = realpath(argv[1], NULL);
     int failed = 0, n = 0;
-    if (text == NULL) {
+    if (text == NULL || lowerset == NULL) {
         printf("skipped: there is no %s\n", argc > 2 ? argv[2] : "file");
         return 77;
     }
@@ -162,7 +163,7 @@ int main(int argc, char **argv)
     cJSON_ArrayForEach(net, cJSON_GetObjectItemCaseSensitive(all, "nets"))
         for (int k = 0; k < 2; k++) {
             static const char *const type[] = {"bf16", "f16"};
-            Case c = {.net = net, .lowerset = argv[1], .type = type[k], .work = "/tmp/ls-mixed-XXXXXX"};
+            Case c = {.net = net, .lowerset = lowerset, .type = type[k], .work = "/tmp/ls-mixed-XXXXXX"};
             const cJSON *tolerance = cJSON_GetObjectItemCaseSensitive(net, "tolerance");
             c.tolerance = cJSON_GetObjectItemCaseSensitive(tolerance, type[k]);
             snprintf(c.folder, sizeof c.folder, "%.*s/..", (int)(strrchr(argv[2], '/') - argv[2]), argv[2]);
@@ -175,6 +176,7 @@ int main(int argc, char **argv)
             failed += !ok || (ok && system(command) != 0);
             n++;
         }
+    free(lowerset);
     printf("%d passed, %d failed\n", n - failed, failed);
     return failed == 0 && n > 0 ? 0 : 1;
 }
