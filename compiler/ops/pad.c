@@ -76,7 +76,8 @@ static bool pad_mode(LsOnnxNode *n, LsPadMode *mode, bool *wrap)
             *mode = (LsPadMode)k;
             return true;
         }
-    return *wrap || ls_onnx_error(n, LS_E_ATTR, NULL, "mode is \"%s\"", said);
+    return *wrap || ls_onnx_error(n, LS_E_ATTR, "constant, reflect and edge are supported, and wrap from opset 19 on",
+                                  "mode is \"%s\"", said);
 }
 
 /* Repeats the data along each axis, by indices that are known. */

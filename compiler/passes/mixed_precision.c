@@ -132,10 +132,10 @@ static bool widest_is_narrow(const Precision *p, const LsGraph *g, LsNodeId n)
     for (int k = 0; k < g->node[n.i].nin; k++) {
         LsValueId v = ls_in(g, n, k);
         if (!is_real(g, v) || (p->light[v.i] && !selects(&g->node[n.i])))
-            continue;       /* of a scatter that selects, weights count, too */
+            continue;       /* of a scatter that selects, weights and inputs count, too */
         for (int same = 0; same <= ls_shape_same(ls_shape(g, v), y); same++) {
             any[same] = true;
-            wide[same] |= !p->narrow[v.i];
+            wide[same] |= !p->narrow[v.i] || (selects(&g->node[n.i]) && g->value[v.i].kind != LS_V_TEMP);
         }
     }
     return any[1] && !selects(&g->node[n.i]) ? !wide[1] : any[0] && !wide[0];

@@ -106,11 +106,13 @@ END_TEST
 /* Nor is the result, if one of what it is compared with is not. */
 START_TEST(the_largest_of_weights_and_activations_is_not_rounded)
 {
-    const LsScatterHow how[] = {LS_SCATTER_MAX, LS_SCATTER_MIN, LS_SCATTER_ADD};
-    for (int k = 0; k < 3; k++) {
+    const LsScatterHow how[] = {LS_SCATTER_MAX, LS_SCATTER_MIN, LS_SCATTER_ADD, LS_SCATTER_MAX};
+    for (int k = 0; k < 4; k++) {
         graph_open();
         LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(5, 8), NULL);
-        LsValueId in[] = {param("w", SHAPE(2, 3)), labels(SHAPE(2), 5), product(x, param("v", SHAPE(8, 3)))};
+        LsValueId of = k < 3 ? param("w", SHAPE(2, 3))      /* or an input, which is not rounded either */
+                             : ls_value_add(&cx, g, LS_V_INPUT, "u", LS_REAL, &SHAPE(2, 3), NULL);
+        LsValueId in[] = {of, labels(SHAPE(2), 5), product(x, param("v", SHAPE(8, 3)))};
         LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
                                 &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = how[k]}});
         g->loss = weighed(named(y, "largest"));
