@@ -287,11 +287,12 @@ static bool mergeable(LsEditor *u, const Onnx__NodeProto *p, size_t k, bool scop
     return (is_norm(p) && (k == 1 || k == 2)) || weight_beside(u, p, k) != NULL;
 }
 
-/* The parameter's name in the module that the node's name tells; NULL: it is the module's own, or no module is told. */
+/* The parameter's name in the module that the node's name tells; NULL: it is the module's own, no module is told, or it is
+ * no parameter but a result that an optimizer computed. */
 static const char *meant_by_scope(LsEditor *u, const Onnx__NodeProto *p, const char *from)
 {
     const char *module = ls_scope_module(u->cx->arena, ls_text(p->name));
-    if (module == NULL || strchr(from, '.') == NULL || ls_scope_owns(module, from))
+    if (module == NULL || from[0] == '/' || strchr(from, '.') == NULL || ls_scope_owns(module, from))
         return NULL;
     return ls_arena_printf(u->cx->arena, "%s.%s", module, ls_source_leaf(from));
 }

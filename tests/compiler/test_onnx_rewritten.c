@@ -63,11 +63,15 @@ START_TEST(names_of_nodes_tell_which_parameters_were_merged)
     node("n2", "LayerNormalization", "a n1.weight n1.bias", "b");
     node("n1_1", "LayerNormalization", "b n1.weight n1.bias", "c");     /* the module again */
     node("n3/scale", "Mul", "c n1.weight", "d");
+    initializer("/m.0/Sqrt_output_0", "", numbers(1, 2, 0), 1);         /* a factor that two layers share */
+    node("m.0", "Mul", "d /m.0/Sqrt_output_0", "e");
+    node("m.1", "Mul", "e /m.0/Sqrt_output_0", "f");
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "n2.weight"), LS_V_PARAM);
     ck_assert_int_eq(kind(g, "n2.bias"), LS_V_PARAM);
     ck_assert_int_eq(kind(g, "n3.scale.weight"), LS_V_PARAM);
     ck_assert_uint_eq(named(g, "n1_1.weight").i, 0);
+    ck_assert_int_eq(kind(g, "/m.0/Sqrt_output_0"), LS_V_CONST);
     ck_assert(said("3 parameters had been merged") && said("'n2.weight' with 'n1.weight'"));
 }
 END_TEST
