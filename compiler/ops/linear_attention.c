@@ -65,8 +65,9 @@ static bool run(const Linear *r, LsValueId out[])
         y[t] = ls_reshape(cx, g, y[t], &(LsShape){3, {r->batch, 1, r->heads * r->groups * r->width}});
     }
     out[0] = r->steps == 1 ? y[0] : ls_append(cx, g, LS_OP_CONCAT, (int)r->steps, y, &(LsAttr){.axis = {1}});
-    out[1] = state;
-    return ls_is(out[0]) && ls_is(out[1]);
+    if (ls_onnx_gives(r->n, 1))
+        out[1] = state;
+    return ls_is(out[0]) && ls_is(state);
 }
 
 /* ---- operands and attributes ---- */
