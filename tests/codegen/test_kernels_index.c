@@ -180,15 +180,17 @@ static const Places samples[] = {
 };
 
 /* Places inside, on elements, on halves and up to 3 elements outside; one is far away. */
-static LsValueId places(Rig *r, const Places *t, bool far)
+static LsValueId places(Rig *r, const Places *t, const LsSampleAttr *attr)
 {
     LsValueId at = rig_operand(r, LS_REAL, LS_ROW, t->at);
     int axes = t->x.rank - 2;
     for (int64_t i = 0; i < ls_count(&t->at); i++) {
-        double n = (double)t->x.dim[2 + i % axes], v = (n + 6) * (rig_random(r) + 1) / 2 - 3.5;
+        int axis = (int)(i % axes);
+        double n = (double)t->x.dim[2 + (attr->last_first ? axes - 1 - axis : axis)];
+        double v = (n + 6) * (rig_random(r) + 1) / 2 - 3.5;
         rig_set(r, at, i, i % 7 == 0 ? floor(v) : i % 7 == 1 ? floor(v) + 0.5 : v);
     }
-    if (far)
+    if (attr->beyond == LS_BEYOND_NOTHING)
         rig_set(r, at, 1, 1e30);
     return at;
 }
@@ -203,7 +205,7 @@ static LsValueId images(Rig *r, const Places *t)
 
 static void sample_all(Rig *r, const Places *t, const LsAttr *attr)
 {
-    LsValueId x = rig_operand(r, LS_REAL, LS_ROW, t->x), at = places(r, t, attr->sample.beyond == LS_BEYOND_NOTHING),
+    LsValueId x = rig_operand(r, LS_REAL, LS_ROW, t->x), at = places(r, t, &attr->sample),
               of = {0},
               dy = rig_operand(r, LS_REAL, LS_ROW, t->y);
     if (t->of > 0)
