@@ -3,7 +3,6 @@
 #include "cli/job.h"
 
 #include "cli/machine_choice.h"
-#include "cli/precision_spec.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 
@@ -28,13 +27,8 @@ static bool choose_target(LsJob *job)
     const LsOptions *o = job->options;
     int k = pick("--target", o->target, kind, 2);
     LsPrecisionSpec p;
-    char why[200];
-    if (k < 0)
+    if (k < 0 || ls_options_precision(o, &p) != 0)
         return false;
-    if (!ls_precision_parse(o->precision, &p, why, sizeof why)) {
-        fprintf(stderr, "lowerset: --precision: %s\n", why);
-        return false;
-    }
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32};
     if (p.compute != LS_REAL && k == 1)

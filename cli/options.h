@@ -3,6 +3,7 @@
 #ifndef LS_CLI_OPTIONS_H
 #define LS_CLI_OPTIONS_H
 
+#include "cli/precision_spec.h"
 #include "compiler/pipeline.h"
 #include "runtime/base/option_table.h"
 #include "scheduler/plan/keep_forget_hints.h"
@@ -76,6 +77,8 @@ void ls_options_help(FILE *to, int command);
 /* "COMMAND --option" lines, COMMAND being `name`: for scripts and tests. */
 void ls_options_table(FILE *to, int command, const char *name);
 
+/* The meaning of --precision. 0, or the exit code after a message. */
+int ls_options_precision(const LsOptions *o, LsPrecisionSpec *to);
 /* The options of the passes. 0, or the exit code after a message. Strings and arrays come from
  * cx->arena. */
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p);

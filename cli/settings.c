@@ -3,7 +3,6 @@
 
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
-#include "cli/precision_spec.h"
 #include "cli/scale_spec.h"
 #include "cli/trainer_words.h"
 #include "compiler/passes/loss_term.h"
@@ -321,16 +320,22 @@ static int level_options(const LsOptions *o)
     return word("--opt", o->opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
 }
 
+int ls_options_precision(const LsOptions *o, LsPrecisionSpec *to)
+{
+    char why[200];
+    if (ls_precision_parse(o->precision, to, why, sizeof why))
+        return 0;
+    fprintf(stderr, "lowerset: --precision: %s\n", why);
+    return LS_EXIT_USAGE;
+}
+
 /* --precision, of which only the type of the compute matters here; --precision-of. */
 static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
 {
     LsPrecisionSpec spec;
-    char why[200];
     const char **glob = ls_arena_alloc(cx->arena, (size_t)o->wide.n, sizeof *glob);
-    if (!ls_precision_parse(o->precision, &spec, why, sizeof why)) {
-        fprintf(stderr, "lowerset: --precision: %s\n", why);
+    if (ls_options_precision(o, &spec) != 0)
         return LS_EXIT_USAGE;
-    }
     for (int k = 0; k < o->wide.n; k++) {
         const char *equal = strrchr(o->wide.item[k], '=');
         if (equal == NULL || strcmp(equal, "=f32") != 0)

@@ -99,6 +99,8 @@ const char *ls_rounded(struct LsArena *a, LsType t, const char *v)
     return called(a, t, "ls_round_brain", "ls_round_half", v);
 }
 
+const char *ls_stored(struct LsArena *a, LsType t, const char *v) { return ls_narrowed(a, t, ls_rounded(a, t, v)); }
+
 /* The fewest digits that round-trip. */
 static const char *real_text(struct LsArena *a, double v, int real_bytes)
 {
@@ -116,7 +118,7 @@ static const char *real_text(struct LsArena *a, double v, int real_bytes)
 const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int real_bytes)
 {
     if (ls_is_float(t))
-        return ls_narrowed(a, t, ls_rounded(a, t, ls_arena_printf(a, "LS_R(%s)", real_text(a, v, real_bytes))));
+        return ls_stored(a, t, ls_arena_printf(a, "LS_R(%s)", real_text(a, v, real_bytes)));
     if (t == LS_I64 && i == INT64_MIN)
         return "INT64_MIN";
     return ls_arena_printf(a, t == LS_I64 ? "INT64_C(%" PRId64 ")" : "(%" PRId64 ")", i);
@@ -124,14 +126,12 @@ const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int rea
 
 void ls_emit_operand(const LsKernelText *k, const char *var, int in)
 {
-    LsValueId v = ls_in(k->g, k->n, in);
-    ls_emit_line(k->e, "LS_IN(%s, %s, " LS_N ");", ls_ctype(ls_type(k->g, v)), var, in);
+    ls_emit_line(k->e, "LS_IN(%s, %s, " LS_N ");", ls_ctype(ls_operand_type(k, in)), var, in);
 }
 
 void ls_emit_result(const LsKernelText *k, const char *var, int out)
 {
-    LsValueId v = ls_out(k->g, k->n, out);
-    ls_emit_line(k->e, "LS_OUT(%s, %s, " LS_N ");", ls_ctype(ls_type(k->g, v)), var,
+    ls_emit_line(k->e, "LS_OUT(%s, %s, " LS_N ");", ls_ctype(ls_result_type(k, out)), var,
                  k->g->node[k->n.i].nin + out);
 }
 

@@ -58,6 +58,8 @@ const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id);
 bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in);
 
 /* ---- helpers for emitters ---- */
+static inline LsType ls_operand_type(const LsKernelText *k, int in) { return ls_type(k->g, ls_in(k->g, k->n, in)); }
+static inline LsType ls_result_type(const LsKernelText *k, int out) { return ls_type(k->g, ls_out(k->g, k->n, out)); }
 const char *ls_ctype(LsType t);                             /* "real", "int64_t", … */
 /* The same for a variable with an element's value: "real" for all reals. */
 const char *ls_register_type(LsType t);
@@ -68,6 +70,8 @@ const char *ls_widened(struct LsArena *a, LsType t, const char *x);
 const char *ls_narrowed(struct LsArena *a, LsType t, const char *v);
 /* A value rounded to the numbers of that type: "ls_round_brain(v)". */
 const char *ls_rounded(struct LsArena *a, LsType t, const char *v);
+/* A value as an element of that type, rounded. */
+const char *ls_stored(struct LsArena *a, LsType t, const char *v);
 /* A number as a literal of that type: "LS_R(0.1)", "INT64_C(3)". Takes v for reals, else i. Of a
  * type of 16 bits: an element. */
 const char *ls_literal(struct LsArena *a, LsType t, double v, int64_t i, int real_bytes);

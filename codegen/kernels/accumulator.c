@@ -6,7 +6,7 @@
 
 LsType ls_reduce_type(const LsReduce *r, int y)
 {
-    return ls_type(r->body.k->g, ls_out(r->body.k->g, r->body.k->n, y));
+    return ls_result_type(r->body.k, y);
 }
 
 bool ls_long_sum(const LsReduce *r, int y)
@@ -52,7 +52,7 @@ static const char *first_of(const LsBody *b)
 {
     LsArena *a = b->nest->arena;
     int x = b->f->first;
-    return ls_widened(a, ls_type(b->k->g, ls_in(b->k->g, b->k->n, x)),
+    return ls_widened(a, ls_operand_type(b->k, x),
                       ls_arena_printf(a, "x%d[%s]", x, ls_nest_offset(b->nest, x, 0, b->nest->naxis)));
 }
 

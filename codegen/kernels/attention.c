@@ -100,7 +100,7 @@ static void arguments(const LsKernelText *k, bool grad)
 /* ".q = {.at = (const ls_bf16 *)arg[3] + 64, ...},": an operand as a source. */
 static void source(const LsKernelText *k, const char *name, int operand, int64_t from)
 {
-    const char *type = ls_ctype(ls_type(k->g, ls_in(k->g, k->n, operand)));
+    const char *type = ls_ctype(ls_operand_type(k, operand));
     const char *at = ls_arena_printf(k->g->arena, "(const %s *)arg[%d] + %" PRId64, type, operand, from);
     ls_emit_line(k->e, ".%s = %s,", name, ls_stored_source(k, at, operand));
 }
@@ -110,7 +110,7 @@ static void narrow_arguments(const LsKernelText *k, bool grad)
 {
     static const char *const in[] = {"q", "k", "v"}, *const out[] = {"dq", "dk", "dv"};
     const LsNode *node = &k->g->node[k->n.i];
-    LsType to = ls_type(k->g, ls_out(k->g, k->n, 0));
+    LsType to = ls_result_type(k, 0);
     bool joint = ls_attention_is_joint(k->g, k->n);
     ls_emit_line(k->e, "const LsAttentionNarrow narrow = {");
     for (int p = 0; p < 3; p++) {

@@ -86,7 +86,7 @@ static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] || ls_inset_with(b->f, x) != NULL)
             ls_emit_line(e, "const %s *const x%d = arg[%d];",
-                         ls_ctype(ls_type(k->g, ls_in(b->k->g, b->k->n, x))), x, c->first + x);
+                         ls_ctype(ls_operand_type(b->k, x)), x, c->first + x);
     ls_body_load(b, LS_AT_TOP);
     ls_emit_line(e, "for (int64_t q = 0; q < count; q++, to += ld) {");
     ls_emit_line(e, "const int64_t j = place + q * step;");

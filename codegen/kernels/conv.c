@@ -289,7 +289,7 @@ static void emit_part(const LsKernelText *k, const char *part, const char *work,
 {
     const LsNode *node = &k->g->node[k->n.i];
     begin_part(k, part);
-    LsType to = ls_type(k->g, ls_out(k->g, k->n, 0));
+    LsType to = ls_result_type(k, 0);
     ls_computed_source(k, "x", 0);
     ls_emit_line(k->e, "LsConvArgs a = {.x = x, .w = %s, .bias = %s, .y = arg[%d]};", ls_stored_source(k, "arg[1]", 1),
                  ls_own_operands(node) > 2 ? "arg[2]" : "NULL", node->nin);

@@ -95,7 +95,7 @@ static LsGrid transpose_part(const LsKernelText *k, const char *suffix, const Ls
                  nc, TILE);
     ls_nest_decode(e, n, ls_arena_printf(n->arena, "u / " LS_N64, ni * nc), naxis, axis);
     ls_emit_line(e, "ls_transpose%d(y + %s, %" PRId64 ", x + %s, %" PRId64 ",",
-                 8 * ls_type_bytes(ls_type(k->g, ls_out(k->g, k->n, 0)), k->target->real_bytes),
+                 8 * ls_type_bytes(ls_result_type(k, 0), k->target->real_bytes),
                  ls_unmarked(n->arena, at(c, LS_COPY_TO, c->to)), n->stride[LS_COPY_TO][cross],
                  ls_unmarked(n->arena, at(c, LS_COPY_FROM, c->from)),
                  n->stride[LS_COPY_FROM][last]);

@@ -134,15 +134,10 @@ bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b)
     return same;
 }
 
-static LsType operand_type(const LsBody *b, int x)
-{
-    return ls_type(b->k->g, ls_in(b->k->g, b->k->n, x));
-}
-
 /* Whether operand x is read four elements at a time. */
 static bool in_fours(const LsBody *b, int x)
 {
-    return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && operand_type(b, x) == LS_REAL;
+    return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && ls_operand_type(b->k, x) == LS_REAL;
 }
 
 /* Whether it is also prefetched. */
@@ -189,7 +184,7 @@ static const char *load_text(const LsBody *b, int x)
     if (is_fetched(b, x))
         return ls_arena_printf(a, "LS_FETCHED4(a%d, %s, %s)", x, array, place_of(b, x));
     const char *element = ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
-    return ls_is_joined(b->f, x) ? element : ls_widened(a, operand_type(b, x), element);    /* parts are widened */
+    return ls_is_joined(b->f, x) ? element : ls_widened(a, ls_operand_type(b->k, x), element);    /* parts are widened */
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
@@ -200,7 +195,7 @@ void ls_body_load(const LsBody *b, LsLoadAt at)
         if (b->load[x] && b->at[x] == at && ls_inset_of(b->f, x) != NULL)
             ls_inset_load(b, ls_inset_of(b->f, x));
         else if (b->load[x] && b->at[x] == at)
-            ls_emit_line(b->k->e, "const %s a%d = %s;", ls_register_type(operand_type(b, x)), x,
+            ls_emit_line(b->k->e, "const %s a%d = %s;", ls_register_type(ls_operand_type(b->k, x)), x,
                          load_text(b, x));
 }
 
@@ -280,7 +275,7 @@ void ls_body_statements(const LsBody *b)
 
 static bool real_result(const LsBody *b, int y)
 {
-    return ls_type(b->k->g, ls_out(b->k->g, b->k->n, y)) == LS_REAL;
+    return ls_result_type(b->k, y) == LS_REAL;
 }
 
 /* Prints the condition under which a part is stored, before the store. */
@@ -307,7 +302,7 @@ void ls_body_point(const LsBody *b)
         ls_emit_put(b->k->e, b->fours && real_result(b, y),
                     ls_arena_printf(b->nest->arena, "y%d", y),
                     ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
-                    ls_narrowed(b->nest->arena, ls_type(b->k->g, ls_out(b->k->g, b->k->n, y)),
+                    ls_narrowed(b->nest->arena, ls_result_type(b->k, y),
                                 ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt)));
     }
 }

@@ -38,7 +38,7 @@ static Gather gather_new(const LsKernelText *k, const LsShape *table)
     Gather g = {.k = k, .e = k->e, .outer = 1, .length = table->dim[axis], .inner = 1,
                 .each = node->op == LS_OP_GATHER_EACH || node->op == LS_OP_SCATTER_EACH,
                 .how = node->op == LS_OP_GATHER_GRAD ? LS_SCATTER_ADD : node->attr.gather.how,
-                .type = ls_ctype(ls_type(k->g, ls_out(k->g, k->n, 0)))};
+                .type = ls_ctype(ls_result_type(k, 0))};
     g.count = g.each ? index->dim[axis] : ls_count(index);
     for (int a = 0; a < table->rank; a++)
         if (a != axis)
@@ -58,22 +58,22 @@ static void pick(const Gather *g, const char *name, const char *place)
 static const char *nothing(const Gather *g)
 {
     const LsNode *node = &g->k->g->node[g->k->n.i];
-    LsType type = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0));
+    LsType type = ls_result_type(g->k, 0);
     return ls_narrowed(g->k->g->arena, type, ls_is_float(type) && !node->attr.gather.zero ? "NAN" : "0");
 }
 
 /* The table and the result are stored in different types. */
 static bool converts(const Gather *g)
 {
-    return ls_type(g->k->g, ls_in(g->k->g, g->k->n, 0)) != ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0));
+    return ls_operand_type(g->k, 0) != ls_result_type(g->k, 0);
 }
 
 /* An element of the table as an element of the result. */
 static const char *element(const Gather *g, const char *x)
 {
     LsArena *a = g->k->g->arena;
-    LsType from = ls_type(g->k->g, ls_in(g->k->g, g->k->n, 0)), to = ls_type(g->k->g, ls_out(g->k->g, g->k->n, 0));
-    return converts(g) ? ls_narrowed(a, to, ls_rounded(a, to, ls_widened(a, from, x))) : x;
+    LsType from = ls_operand_type(g->k, 0), to = ls_result_type(g->k, 0);
+    return converts(g) ? ls_stored(a, to, ls_widened(a, from, x)) : x;
 }
 
 static void forward(const Gather *g)

@@ -5,14 +5,12 @@
 
 #include <inttypes.h>
 
-static LsType result_type(const LsLossText *l) { return ls_type(l->k->g, ls_out(l->k->g, l->k->n, 0)); }
-
 /* Prints dx of each class c of the row at `row`, in fours if the row's length allows; columns beyond the
  * classes are 0. score: the value reads the score. */
 static void put_row(const LsLossText *l, bool score, const char *before, const char *behind)
 {
     struct LsArena *a = l->n->arena;
-    LsType type = result_type(l);
+    LsType type = ls_result_type(l->k, 0);
     bool real = type == LS_REAL && ls_loss_widened(l, "x")[0] == 'x';
     int64_t from = 0, fours = real && l->width % 4 == 0 ? l->classes / 4 * 4 : 0;
     for (int four = 1; four >= 0; four--) {
@@ -22,14 +20,14 @@ static void put_row(const LsLossText *l, bool score, const char *before, const c
             ls_emit_line(l->e, "%s(c, " LS_BOUND64 ", " LS_BOUND64 ") {", ls_lanes_word(four),
                          from, to);
             const char *v = ls_arena_printf(a, "%s%s%s", before, x, behind);
-            ls_emit_put(l->e, four, "dx", "row + c", ls_narrowed(a, type, ls_rounded(a, type, v)));
+            ls_emit_put(l->e, four, "dx", "row + c", ls_stored(a, type, v));
             ls_emit_line(l->e, "}");
         }
         from = to;
     }
     if (l->width > l->classes)
         ls_emit_line(l->e, "LS_LANES(c, " LS_BOUND64 ", " LS_BOUND64 ") dx[row + c] = %s;", l->classes, l->width,
-                     ls_narrowed(a, type, "0"));
+                     ls_stored(a, type, "0"));
 }
 
 /* Declares dloss of the position times its weight and 1 - smoothing (`pick`), and the smoothing's share of
@@ -79,7 +77,7 @@ static void grad_group(const LsLossText *l)
     ls_emit_line(e, "}");
     ls_emit_line(e, "const real z = lse[%s], by = %s;", ls_loss_offset(l, LS_LOSS_LSE), factor(l));
     const char *even = even_part(l, "even");
-    if (result_type(l) != LS_REAL) {    /* rounded once, so the label's share is subtracted before */
+    if (ls_result_type(l->k, 0) != LS_REAL) {    /* rounded once, so the label's share is subtracted before */
         put_row(l, true, "(ls_exp(", ls_arena_printf(l->n->arena, " - z) * by%s) - (c == t ? pick : 0)", even));
         ls_emit_close(e, 3);
         return;

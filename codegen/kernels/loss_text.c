@@ -11,7 +11,7 @@ const char *ls_loss_offset(const LsLossText *l, int tensor)
 const char *ls_loss_widened(const LsLossText *l, const char *element)
 {
     int scores = l->grad && !l->nll ? 1 : 0;
-    return ls_widened(l->n->arena, ls_type(l->k->g, ls_in(l->k->g, l->k->n, scores)), element);
+    return ls_widened(l->n->arena, ls_operand_type(l->k, scores), element);
 }
 
 /* ---- loops over positions ---- */

@@ -108,7 +108,7 @@ void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGe
 /* The variable as a pointer to the operand's elements. */
 static const char *elements_of(const LsKernelText *k, int operand, const char *var)
 {
-    return ls_arena_printf(k->g->arena, "(const %s *)%s", ls_ctype(ls_type(k->g, ls_in(k->g, k->n, operand))), var);
+    return ls_arena_printf(k->g->arena, "(const %s *)%s", ls_ctype(ls_operand_type(k, operand)), var);
 }
 
 static void matmul_emit(const LsKernelText *k)
@@ -119,7 +119,7 @@ static void matmul_emit(const LsKernelText *k)
     const LsProduct p = ls_product_of(g, k->n);
     bool bias = ls_own_operands(node) > 2 && ls_is(ls_in(g, k->n, 2));
     char ta[ADDRESS], tb[ADDRESS];
-    LsType to = ls_type(g, ls_out(g, k->n, 0));
+    LsType to = ls_result_type(k, 0);
     address(ta, sizeof ta, elements_of(k, 0, "a.at"), &p, p.a);
     address(tb, sizeof tb, elements_of(k, 1, "b.at"), &p, p.b);
     const char *result = ls_is_16(to)

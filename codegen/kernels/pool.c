@@ -54,7 +54,7 @@ static void whole_window(const LsPool *p)
  * declared here and stored by close_sums. */
 static const char *open_sums(const LsPool *p, const char *result)
 {
-    if (ls_pool_type(p) == LS_REAL)
+    if (ls_result_type(p->k, 0) == LS_REAL)
         return ls_arena_printf(p->k->g->arena, "%s[to + c]", result);
     ls_emit_line(p->e, "LS_LOCAL_ROWS(real, sums, %" PRId64 ", %d);", p->channels,
                  ls_pool_grid(p, result[0] == 'y' ? p->y : p->x).y);
@@ -63,7 +63,7 @@ static const char *open_sums(const LsPool *p, const char *result)
 
 static void close_sums(const LsPool *p, const char *result)
 {
-    if (ls_pool_type(p) == LS_REAL)
+    if (ls_result_type(p->k, 0) == LS_REAL)
         return;
     ls_pool_channels(p);
     ls_emit_line(p->e, "%s[to + c] = %s;", result, ls_pool_put(p, "sums[c]"));

@@ -12,19 +12,16 @@ const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var
     return ls_arena_printf(a, "%s * " LS_N64, text, p->channels);
 }
 
-LsType ls_pool_type(const LsPool *p) { return ls_type(p->k->g, ls_out(p->k->g, p->k->n, 0)); }
-
-bool ls_pool_fours(const LsPool *p) { return p->channels % 4 == 0 && ls_pool_type(p) == LS_REAL; }
+bool ls_pool_fours(const LsPool *p) { return p->channels % 4 == 0 && ls_result_type(p->k, 0) == LS_REAL; }
 
 const char *ls_pool_get(const LsPool *p, const char *element)
 {
-    return ls_widened(p->k->g->arena, ls_type(p->k->g, ls_in(p->k->g, p->k->n, 0)), element);
+    return ls_widened(p->k->g->arena, ls_operand_type(p->k, 0), element);
 }
 
 const char *ls_pool_put(const LsPool *p, const char *v)
 {
-    LsArena *a = p->k->g->arena;
-    return ls_narrowed(a, ls_pool_type(p), ls_rounded(a, ls_pool_type(p), v));
+    return ls_stored(p->k->g->arena, ls_result_type(p->k, 0), v);
 }
 
 static int64_t rows(const LsPool *p, const int64_t size[])

@@ -44,7 +44,6 @@ int64_t ls_pool_far(const LsPool *p, int64_t r);
 const char *ls_pool_index_type(const LsPool *p);
 /* Declares the average's divisor for the window that starts at s0, s1, ... */
 void ls_pool_divisor(const LsPool *p, const char *name);
-LsType ls_pool_type(const LsPool *p);                   /* of the result */
 bool ls_pool_fours(const LsPool *p);                    /* the result is stored in fours */
 const char *ls_pool_get(const LsPool *p, const char *element);      /* an element of operand 0 as a value */
 const char *ls_pool_put(const LsPool *p, const char *v);            /* a value as an element of the result */

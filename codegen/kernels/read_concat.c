@@ -75,7 +75,7 @@ void ls_joined_declare(const LsBody *b)
 static void fill(const LsBody *b, const char *to, const char *x, const char *at, int64_t length)
 {
     LsArena *a = b->nest->arena;
-    LsType type = ls_type(b->k->g, ls_in(b->k->g, b->k->n, b->f->joined));
+    LsType type = ls_operand_type(b->k, b->f->joined);
     LsEmit *e = b->k->e;
     if (!ls_is_16(type)) {
         ls_emit_line(e, "LS_COPY(row%d + %s, %s + %s, " LS_N64 ");", b->f->joined, to, x, at, length);
@@ -103,8 +103,7 @@ void ls_joined_fill(const LsBody *b)
             continue;
         }
         ls_emit_line(e, "for (int64_t part = 0; part < %d; part++) {", p->n);
-        ls_emit_line(e, "LS_IN(%s, x, " LS_N " + part);",
-                     ls_ctype(ls_type(b->k->g, ls_in(b->k->g, b->k->n, x))), p->first);
+        ls_emit_line(e, "LS_IN(%s, x, " LS_N " + part);", ls_ctype(ls_operand_type(b->k, x)), p->first);
         fill(b, ls_arena_printf(a, LS_N64 " + part * " LS_N64, p->from, p->length), "x", row, p->length);
         ls_emit_line(e, "}");
     }

@@ -158,11 +158,6 @@ static const char *number(struct LsArena *a, const Term *t)
     return text != NULL ? text : "0";
 }
 
-static LsType operand_type(const LsBody *b, int operand)
-{
-    return ls_type(b->k->g, ls_in(b->k->g, b->k->n, operand));
-}
-
 /* Declares the row's indices along the other axes: p0, p2, ... */
 static void emit_indices(const LsBody *b)
 {
@@ -186,7 +181,7 @@ static void emit_row(const LsBody *b, const Term *t)
         from = ls_arena_printf(a, "o%s ? %s : 0", t->name, from);
     }
     ls_emit_line(e, "const int64_t f%s = %s;", t->name, from);
-    ls_emit_line(e, "const %s *const row%s = x%d + f%s;", ls_ctype(operand_type(b, t->in->operand)), t->name,
+    ls_emit_line(e, "const %s *const row%s = x%d + f%s;", ls_ctype(ls_operand_type(b->k, t->in->operand)), t->name,
                  t->in->operand, t->name);
     if (t->in->which == 0)
         return;
@@ -218,7 +213,7 @@ static void emit_term(const LsBody *b, const Term *t)
 {
     struct LsArena *a = b->nest->arena;
     const char *at = b->nest->var[b->nest->naxis - 1];
-    LsType type = operand_type(b, t->in->operand);
+    LsType type = ls_operand_type(b->k, t->in->operand);
     const char *get = ls_get_text(a, b->fours && type == LS_REAL, ls_arena_printf(a, "g%s", t->name),
                                   ls_arena_printf(a, "row%s", t->name), at);
     get = ls_widened(a, type, get);
@@ -245,5 +240,5 @@ void ls_inset_load(const LsBody *b, const LsInset *in)
             own = ls_arena_printf(a, "(w%s == nth%s ? g%s : 0)", t.name, t.name, t.name);
         sum = sum == NULL ? own : ls_arena_printf(a, "%s + %s", sum, own);
     }
-    ls_emit_line(b->k->e, "const real a%d = %s;", in->operand, ls_rounded(a, operand_type(b, in->operand), sum));
+    ls_emit_line(b->k->e, "const real a%d = %s;", in->operand, ls_rounded(a, ls_operand_type(b->k, in->operand), sum));
 }

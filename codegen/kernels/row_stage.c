@@ -11,7 +11,7 @@ static void loop(const LsKernelText *k, int64_t n)
 void ls_row_stage_in(const LsKernelText *k, const char *var, int operand, const LsRowStage *s)
 {
     LsArena *a = k->g->arena;
-    LsType type = ls_type(k->g, ls_in(k->g, k->n, operand));
+    LsType type = ls_operand_type(k, operand);
     if (!ls_is_16(type)) {
         ls_emit_line(k->e, "const real *const %s = %s + %s;", var, s->all, s->at);
         return;
@@ -24,7 +24,7 @@ void ls_row_stage_in(const LsKernelText *k, const char *var, int operand, const 
 
 void ls_row_stage_out(const LsKernelText *k, const char *var, int result, const LsRowStage *s)
 {
-    if (ls_is_16(ls_type(k->g, ls_out(k->g, k->n, result))))
+    if (ls_is_16(ls_result_type(k, result)))
         ls_emit_line(k->e, "LS_LOCAL_ROWS(real, %s, %" PRId64 ", %d);", var, s->n, s->y);
     else
         ls_emit_line(k->e, "real *const %s = %s + %s;", var, s->all, s->at);
@@ -33,12 +33,12 @@ void ls_row_stage_out(const LsKernelText *k, const char *var, int result, const 
 void ls_row_stage_end(const LsKernelText *k, const char *var, int result, const LsRowStage *s)
 {
     LsArena *a = k->g->arena;
-    LsType type = ls_type(k->g, ls_out(k->g, k->n, result));
+    LsType type = ls_result_type(k, result);
     if (!ls_is_16(type))
         return;
     ls_emit_line(k->e, "LS_ROW_SYNC;");
     loop(k, s->n);
     ls_emit_line(k->e, "    %s[%s + element] = %s;", s->all, s->at,
-                 ls_narrowed(a, type, ls_rounded(a, type, ls_arena_printf(a, "%s[element]", var))));
+                 ls_stored(a, type, ls_arena_printf(a, "%s[element]", var)));
     ls_emit_line(k->e, "LS_ROW_SYNC;");
 }

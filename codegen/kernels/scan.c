@@ -15,7 +15,7 @@ typedef struct Scan {
     const char *type;           /* of the elements */
 } Scan;
 
-static bool is_real(const Scan *s) { return ls_type(s->k->g, ls_in(s->k->g, s->k->n, 0)) == LS_REAL; }
+static bool is_real(const Scan *s) { return ls_operand_type(s->k, 0) == LS_REAL; }
 
 static int axis_of(const LsNode *node)
 {
@@ -26,7 +26,7 @@ static Scan scan_new(const LsKernelText *k)
 {
     const LsShape *x = ls_in_shape(k->g, k->n, 0);
     Scan s = {.k = k, .e = k->e, .node = &k->g->node[k->n.i], .inner = 1,
-              .type = ls_ctype(ls_type(k->g, ls_in(k->g, k->n, 0)))};
+              .type = ls_ctype(ls_operand_type(k, 0))};
     int axis = axis_of(s.node);
     s.n = x->dim[axis];
     s.lines = ls_count(x) / s.n;

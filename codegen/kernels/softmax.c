@@ -52,23 +52,9 @@ static void pointers(const Softmax *s)
     }
 }
 
-/* Declares pointers to this row or tile, which starts at `at`. */
-static void shift(const Softmax *s)
-{
-    ls_emit_line(s->e, s->grad ? "const real *const dy = all_dy + at, *const y = all_y + at;"
-                               : "const real *const x = all_x + at;");
-    ls_emit_line(s->e, s->grad ? "real *const dx = all_dx + at;" : "real *const y = all_y + at;");
-}
-
 static void row_loop(const Softmax *s)
 {
     ls_emit_line(s->e, "%s(i, 0, " LS_BOUND64 ") {", ls_lanes_word(s->n % 4 == 0), s->n);
-}
-
-static bool in_16(const Softmax *s)
-{
-    const LsGraph *g = s->k->g;
-    return ls_is_16(ls_type(g, ls_in(g, s->k->n, 0))) || ls_is_16(ls_type(g, ls_out(g, s->k->n, 0)));
 }
 
 /* Prints one row of n contiguous elements. */
@@ -101,30 +87,33 @@ static void row(const Softmax *s)
         ls_emit_line(s->e, "LS_ROW_SYNC;");
         /* The loop indexes the whole array: through a shifted pointer nvcc cannot tell elements apart, and
          * would read and write them one by one. */
-        if (!in_16(s))
+        bool staged = ls_is_16(ls_result_type(s->k, 0));
+        if (!staged)
             ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(n % 4 == 0), n);
         else
             row_loop(s);
-        ls_emit_line(s->e, in_16(s) ? "y[i] *= scale;" : "all_y[i] *= scale;");
+        ls_emit_line(s->e, staged ? "y[i] *= scale;" : "all_y[i] *= scale;");
     }
     ls_emit_line(s->e, "}");
 }
 
-/* Prints one row of elements in 16 bits. */
-static void staged_row(const Softmax *s, int y)
+/* Prints one row, which starts at `at`, read and written as its elements are stored. */
+static void stored_row(const Softmax *s, int y)
 {
     const LsRowStage x = {"all_x", "at", s->n, y}, dy = {"all_dy", "at", s->n, y};
-    const LsRowStage to = {s->grad ? "all_dx" : "all_y", "at", s->n, y}, out = {"all_y", "at", s->n, y};
+    const LsRowStage dx = {"all_dx", "at", s->n, y}, out = {"all_y", "at", s->n, y};
     if (s->grad) {
         ls_row_stage_in(s->k, "dy", 0, &dy);
         ls_row_stage_in(s->k, "y", 1, &out);
-        ls_row_stage_out(s->k, "dx", 0, &to);
+        ls_row_stage_out(s->k, "dx", 0, &dx);
+        row(s);
+        ls_row_stage_end(s->k, "dx", 0, &dx);
     } else {
         ls_row_stage_in(s->k, "x", 0, &x);
-        ls_row_stage_out(s->k, "y", 0, &to);
+        ls_row_stage_out(s->k, "y", 0, &out);
+        row(s);
+        ls_row_stage_end(s->k, "y", 0, &out);
     }
-    row(s);
-    ls_row_stage_end(s->k, s->grad ? "dx" : "y", 0, &to);
 }
 
 static void rows(const Softmax *s)
@@ -136,12 +125,7 @@ static void rows(const Softmax *s)
     ls_emit_line(s->e, "LS_ROWS(j, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, s->outer);
     ls_emit_line(s->e, "const int64_t at = j * " LS_N64 ";", s->n);
-    if (in_16(s))
-        staged_row(s, part.y);
-    else {
-        shift(s);
-        row(s);
-    }
+    stored_row(s, part.y);
     ls_emit_close(s->e, 2);
     ls_emit_launch(s->k, &part, 1);
 }
@@ -195,6 +179,14 @@ static void tile_body(const Softmax *s)
         columns(s, "scale[i] = (real)(1 / sum[i]);");
         sweep(s, "y[c + i] *= scale[i];");
     }
+}
+
+/* Declares pointers to this tile, which starts at `at`. */
+static void shift(const Softmax *s)
+{
+    ls_emit_line(s->e, s->grad ? "const real *const dy = all_dy + at, *const y = all_y + at;"
+                               : "const real *const x = all_x + at;");
+    ls_emit_line(s->e, s->grad ? "real *const dx = all_dx + at;" : "real *const y = all_y + at;");
 }
 
 static void tiles(const Softmax *s)

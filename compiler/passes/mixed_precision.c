@@ -194,26 +194,35 @@ static const char *cast_name(const LsRewrite *r, LsValueId old, const char *what
                            p->phase == LS_FORWARD ? "" : ".backward");
 }
 
-/* The image of an old value as a value of this type. */
-static LsValueId as_type(LsRewrite *r, LsValueId old, LsType to)
+/* The copy of an old value in the other width, made from v. One in 16 bits serves all readers, one in 32 bits those of its
+ * part. */
+static LsValueId copy_of(LsRewrite *r, LsValueId old, LsValueId v, LsType to, const char *what)
 {
     Precision *p = r->user;
-    LsValueId v = ls_image(r, old);
-    if (!ls_is(v) || !ls_is_float(ls_type(r->to, v)) || ls_type(r->to, v) == to)
-        return v;
     bool wide = to == LS_REAL;
     LsValueId *copy = &p->cast[old.i][wide];
     if (ls_is(*copy) && (!wide || p->cast_phase[old.i] == p->phase))
         return *copy;
-    p->cast_phase[old.i] = wide ? p->phase : p->cast_phase[old.i];
-    return *copy = append_cast(r, v, to, cast_name(r, old, wide ? "f32" : to == LS_BF16 ? "bf16" : "f16"));
+    if (wide)
+        p->cast_phase[old.i] = p->phase;
+    return *copy = append_cast(r, v, to, cast_name(r, old, what));
+}
+
+/* The image of an old value as a value of this type. */
+static LsValueId as_type(LsRewrite *r, LsValueId old, LsType to)
+{
+    LsValueId v = ls_image(r, old);
+    if (!ls_is(v) || !ls_is_float(ls_type(r->to, v)) || ls_type(r->to, v) == to)
+        return v;
+    return copy_of(r, old, v, to, to == LS_REAL ? "f32" : to == LS_BF16 ? "bf16" : "f16");
 }
 
 /* Operands that the kernel reads in 16 bits as well as in 32, by bits. */
 static unsigned either(LsOpCode op)
 {
+    if (is_pointwise(op))
+        return ~0u;
     switch (ls_op[op]->kernel) {
-    case LS_K_MAP: case LS_K_REDUCE: case LS_K_VIEW: return ~0u;
     case LS_K_GATHER: case LS_K_POOL: return 1;
     case LS_K_SOFTMAX: return 1 | 2;
     case LS_K_NORM:    return op == LS_OP_LAYER_NORM ? 1 : 1 | 2 | 32;
@@ -237,17 +246,13 @@ static LsValueId operand(LsRewrite *r, LsNodeId n, int k, int nnarrow)
 /* Operand k of a product, rounded; the kernel reads it widened again if it cannot take 16 bits. */
 static LsValueId rounded(LsRewrite *r, LsValueId old, LsNodeId n)
 {
-    Precision *p = r->user;
+    const Precision *p = r->user;
     if (takes_16(p, r->from, n))
         return ls_image(r, old);
     LsValueId narrow = as_type(r, old, p->o->compute);
     if (narrow.i == ls_image(r, old).i)
         return as_type(r, old, LS_REAL);
-    LsValueId *copy = &p->cast[old.i][1];
-    if (ls_is(*copy) && p->cast_phase[old.i] == p->phase)
-        return *copy;
-    p->cast_phase[old.i] = p->phase;
-    return *copy = append_cast(r, narrow, LS_REAL, cast_name(r, old, "rounded"));
+    return copy_of(r, old, narrow, LS_REAL, "rounded");
 }
 
 static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnarrow)
