@@ -320,18 +320,12 @@ static bool ms_rotary_build(LsOnnxNode *n, LsValueId out[])
     if (heads == 0 && s.rank == 3 && table.dim[1] > 0)
         heads = s.dim[2] / (2 * table.dim[1]);
     bool joined = s.rank == 3;
-    if (s.rank != 4 && (!joined || heads < 1 || s.dim[2] % heads != 0))
-        return ls_onnx_error(n, LS_E_SHAPE, "give [N,H,T,D], or [N,T,H*D] and num_heads",
-                             "the input is %s and num_heads is %" PRId64, ls_dims(n->g, n->in[0]), heads);
+    if (!ls_rotary_fits(n, heads, "the input"))
+        return false;
     LsRotary r = {n->in[0], n->in[2], n->in[3], token_positions(n, s.dim[joined ? 1 : 2]), joined,
                   ls_onnx_int(n, "interleaved", 0) != 0, rotated};
     if (!ls_is(r.ids) || !ls_index_inside(n, r.ids, 0, table.dim[0]))
         return false;
-    if (joined)
-        r.x = ls_reshape(n->cx, n->g, r.x, &(LsShape){4, {s.dim[0], s.dim[1], heads, s.dim[2] / heads}});
-    out[0] = ls_rotary(n, &r);
-    if (ls_is(out[0]) && joined)
-        out[0] = ls_reshape(n->cx, n->g, out[0], &s);
-    return ls_is(out[0]);
+    return ls_is(out[0] = ls_rotary_joined(n, &r, heads));
 }
 const LsOnnxOp ls_onnx_ms_rotary = {LS_MICROSOFT "RotaryEmbedding", 1, ms_rotary_build};

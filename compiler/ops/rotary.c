@@ -91,6 +91,23 @@ static bool tables_fit(LsOnnxNode *n)
     return ls_index_inside(n, n->in[3], rows, rows);
 }
 
+bool ls_rotary_fits(LsOnnxNode *n, int64_t heads, const char *what)
+{
+    const LsShape *s = ls_shape(n->g, n->in[0]);
+    return s->rank == 4 || (s->rank == 3 && heads >= 1 && s->dim[2] % heads == 0)
+        || ls_onnx_error(n, LS_E_SHAPE, "give [N,H,T,D], or [N,T,H*D] and num_heads", "%s is %s and num_heads is %" PRId64,
+                         what, ls_dims(n->g, n->in[0]), heads);
+}
+
+LsValueId ls_rotary_joined(LsOnnxNode *n, LsRotary *r, int64_t heads)
+{
+    const LsShape s = *ls_shape(n->g, r->x);
+    if (r->by_token)
+        r->x = ls_reshape(n->cx, n->g, r->x, &(LsShape){4, {s.dim[0], s.dim[1], heads, s.dim[2] / heads}});
+    LsValueId y = ls_rotary(n, r);
+    return ls_is(y) && r->by_token ? ls_reshape(n->cx, n->g, y, &s) : y;
+}
+
 static bool rotary_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 3, 4))
@@ -98,21 +115,12 @@ static bool rotary_build(LsOnnxNode *n, LsValueId out[])
     for (int k = 0; k < 3; k++)
         if (!ls_onnx_takes_real(n, k))
             return false;
-    const LsShape s = *ls_shape(n->g, n->in[0]);
     int64_t heads = ls_onnx_int(n, "num_heads", 0);
-    bool joined = s.rank == 3;
-    if (s.rank != 4 && (!joined || heads < 1 || s.dim[2] % heads != 0))
-        return ls_onnx_error(n, LS_E_SHAPE, "give [N,H,T,D], or [N,T,H*D] and num_heads",
-                             "X is %s and num_heads is %" PRId64, ls_dims(n->g, n->in[0]), heads);
-    if (!tables_fit(n))
+    bool joined = ls_shape(n->g, n->in[0])->rank == 3;
+    if (!ls_rotary_fits(n, heads, "X") || !tables_fit(n))
         return false;
     LsRotary r = {n->in[0], n->in[1], n->in[2], ls_onnx_in(n, 3), joined, ls_onnx_int(n, "interleaved", 0) != 0,
                   ls_onnx_int(n, "rotary_embedding_dim", 0)};
-    if (joined)
-        r.x = ls_reshape(n->cx, n->g, r.x, &(LsShape){4, {s.dim[0], s.dim[1], heads, s.dim[2] / heads}});
-    out[0] = ls_rotary(n, &r);
-    if (ls_is(out[0]) && joined)
-        out[0] = ls_reshape(n->cx, n->g, out[0], &s);
-    return ls_is(out[0]);
+    return ls_is(out[0] = ls_rotary_joined(n, &r, heads));
 }
 const LsOnnxOp ls_onnx_rotary = {.name = "RotaryEmbedding", .since = 23, .build = rotary_build};

@@ -15,5 +15,9 @@ typedef struct LsRotary {
 
 /* x with each pair (a, b) of a head turned by its angle: (a cos - b sin, a sin + b cos). None after an error. */
 LsValueId ls_rotary(LsOnnxNode *n, const LsRotary *r);
+/* The same of an operand [N,H,T,D], or [N,T,H*D] if by_token, with a result of its shape. */
+LsValueId ls_rotary_joined(LsOnnxNode *n, LsRotary *r, int64_t heads);
+/* Operand 0 has such a shape; else reports it under the name `what`. */
+bool ls_rotary_fits(LsOnnxNode *n, int64_t heads, const char *what);
 
 #endif

@@ -4,10 +4,9 @@
  * of the classes.
  *
  * The network is x [N, 6] -> 5 -> relu -> 3 classes; data go by .npy files. */
-#include "tests/support/command_line.h"
-#include "tests/support/onnx_make.h"
 #include "tests/support/less.h"
 #include "tests/support/suite.h"
+#include "tests/support/wave_weight.h"
 
 #include <math.h>
 
@@ -32,15 +31,6 @@ static void write_data(const int64_t *label)
 
 /* ---- the network ---- */
 
-static void weight(Make *mk, const char *name, const char *dims, int n, int seed)
-{
-    float v[256];
-    for (int i = 0; i < n; i++)
-        v[i] = 0.7f * wave(i, seed);
-    MAKE_PUSH(mk, mk->g->initializer, mk->g->n_initializer,
-              make_tensor(mk, name, MAKE_FLOAT, dims, v, (size_t)n * sizeof *v));
-}
-
 /* Makes m.onnx in a new folder and goes there. loss: operator of the file's own loss, over labels t; NULL:
  * none. The caller may add to the model, then writes it. */
 static Onnx__NodeProto *open_net(Make *mk, const char *loss)
@@ -48,10 +38,10 @@ static Onnx__NodeProto *open_net(Make *mk, const char *loss)
     Onnx__NodeProto *n = NULL;
     make_begin(mk, 17);
     make_input(mk, "x", "Nx6");
-    weight(mk, "w1", "6x5", 30, 2);
-    weight(mk, "b1", "5", 5, 3);
-    weight(mk, "w2", "5x3", 15, 4);
-    weight(mk, "b2", "3", 3, 5);
+    wave_weight(mk, "w1", "6x5", 30, 2);
+    wave_weight(mk, "b1", "5", 5, 3);
+    wave_weight(mk, "w2", "5x3", 15, 4);
+    wave_weight(mk, "b2", "3", 3, 5);
     make_node(mk, "Gemm", "x w1 b1", "h");
     make_node(mk, "Relu", "h", "r");
     make_node(mk, "Gemm", "r w2 b2", "y");
@@ -160,7 +150,7 @@ START_TEST(a_large_weight_takes_the_means_too)
     make_begin(&mk, 17);
     make_input(&mk, "x", "Nx6");
     float *v = ls_arena_alloc(mk.cx.arena, 512 * 1024, sizeof *v);
-    weight(&mk, "b", "3", 3, 2);
+    wave_weight(&mk, "b", "3", 3, 2);
     const struct { const char *name, *dims; int n; } w[] = {
         {"w1", "6x512", 6 * 512}, {"w2", "512x1024", 512 * 1024}, {"w3", "1024x3", 1024 * 3}};
     for (int k = 0; k < 3; k++) {
@@ -215,7 +205,7 @@ START_TEST(labels_of_another_class_axis_are_refused)
     Make mk;
     make_begin(&mk, 17);
     make_input(&mk, "x", "Nx4x5");
-    weight(&mk, "w", "4x5", 20, 1);
+    wave_weight(&mk, "w", "4x5", 20, 1);
     make_node(&mk, "Mul", "x w", "y");
     make_output(&mk, "y");
     ck_assert_int_eq(chdir(mk.dir), 0);

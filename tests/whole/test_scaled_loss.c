@@ -3,20 +3,10 @@
  *
  * The loss is a sum over inputs a, b and c, each times parameters of its own, so that an infinity in an input makes that
  * parameter's gradient infinite and no other's. b goes through a batch norm. */
-#include "tests/support/command_line.h"
-#include "tests/support/onnx_make.h"
 #include "tests/support/suite.h"
+#include "tests/support/wave_weight.h"
 
 enum { SAMPLES = 16 };
-
-static void weight(Make *mk, const char *name, const char *dims, int n, int seed)
-{
-    float v[8];
-    for (int i = 0; i < n; i++)
-        v[i] = seed == 0 ? 1 : 0.7f * wave(i, seed);
-    MAKE_PUSH(mk, mk->g->initializer, mk->g->n_initializer,
-              make_tensor(mk, name, MAKE_FLOAT, dims, v, (size_t)n * sizeof *v));
-}
 
 static void add_sum(Make *mk, const char *in, const char *out)
 {
@@ -31,13 +21,13 @@ static void open_net(Make *mk)
     make_input(mk, "a", "Nx4");
     make_input(mk, "b", "Nx6");
     make_input(mk, "c", "Nx1");
-    weight(mk, "first", "4", 4, 1);
-    weight(mk, "s", "6", 6, 2);
-    weight(mk, "bias", "6", 6, 3);
-    weight(mk, "mean", "6", 6, 4);
-    weight(mk, "var", "6", 6, 0);
-    weight(mk, "last", "1", 1, 5);
-    weight(mk, "one", "", 1, 6);
+    wave_weight(mk, "first", "4", 4, 1);
+    wave_weight(mk, "s", "6", 6, 2);
+    wave_weight(mk, "bias", "6", 6, 3);
+    wave_weight(mk, "mean", "6", 6, 4);
+    wave_weight(mk, "var", "6", 6, 0);
+    wave_weight(mk, "last", "1", 1, 5);
+    wave_weight(mk, "one", "", 1, 6);
     make_node(mk, "Mul", "a first", "pa");
     make_node(mk, "BatchNormalization", "b s bias mean var", "n");
     make_node(mk, "Mul", "n b", "pb");
