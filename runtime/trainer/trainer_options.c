@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "runtime/base/option_table.h"
+#include "runtime/engine/program_memory.h"
 #include "runtime/trainer/checkpoint_folder.h"
 
 #define FLAG LS_OPTION_FLAG, 0, 0
@@ -139,7 +140,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         return ls_fail(e, LS_EXIT_USAGE, "--eval has no gradients to check");
     if (o->resume && strcmp(o->resume, "auto") == 0 && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--resume=auto looks into --save DIR, which is not given");
-    if (o->max_skipped && p->scaling.scale.space == LS_AT_NONE)
+    if (o->max_skipped && !ls_has_scaling(p))
         return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
     if ((o->save_every || o->keep_last) && !o->save)

@@ -45,19 +45,23 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     return true;
 }
 
-static void put_common(LsLog *l, LsText *t, int64_t update, int64_t epoch)
+/* Begins a line on an update; `part`: room for it. False without a log. */
+static bool begin(LsLog *l, LsText *t, char part[LINE], int64_t update, int64_t epoch)
 {
+    if (!l->to)
+        return false;
+    *t = (LsText){part, 0, LINE, to_file, l->to};
     ls_text_put(t, "{\"step\":%" PRId64 ",\"epoch\":%" PRId64 ",\"time\":%.6f", update, epoch,
                 (double)(ls_now_ns() - l->start_ns) * 1e-9);
+    return true;
 }
 
 void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr)
 {
     char part[LINE];
-    LsText t = {part, 0, sizeof part, to_file, l->to};
-    if (!l->to)
+    LsText t;
+    if (!begin(l, &t, part, update, epoch))
         return;
-    put_common(l, &t, update, epoch);
     ls_text_put(&t, ",\"loss\":");
     ls_text_number(&t, loss, l->digits);
     ls_text_put(&t, ",\"lr\":");
@@ -68,10 +72,9 @@ void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr
 void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is, bool skipped)
 {
     char part[LINE];
-    LsText t = {part, 0, sizeof part, to_file, l->to};
-    if (!l->to)
+    LsText t;
+    if (!begin(l, &t, part, update, epoch))
         return;
-    put_common(l, &t, update, epoch);
     ls_text_put(&t, ",\"scale_before\":");
     ls_text_number(&t, was, 9);
     ls_text_put(&t, ",\"scale\":");
@@ -83,10 +86,9 @@ void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy)
 {
     char part[LINE];
-    LsText t = {part, 0, sizeof part, to_file, l->to};
-    if (!l->to)
+    LsText t;
+    if (!begin(l, &t, part, update, epoch))
         return;
-    put_common(l, &t, update, epoch);
     ls_text_put(&t, ",\"val_loss\":");
     ls_text_number(&t, loss, l->digits);
     if (accuracy >= 0) {
