@@ -69,6 +69,8 @@ static void print_conv(LsEmit *e, const char *name, const LsDnnConv *c)
     ls_emit_line(e, ".conv = {");
     ls_emit_line(e, ".kind = %s, .axes = %d, .real_bytes = %d, .bias = %d, .relu = %d, .mask = %d,",
                  kind[c->kind], c->axes, c->real_bytes, c->bias, c->relu, c->mask);
+    if (c->brain)
+        ls_emit_line(e, ".brain = true,");
     print_list(e, "x", c->x, 2 + c->axes);
     print_list(e, "w", c->w, 2 + c->axes);
     print_list(e, "y", c->y, 2 + c->axes);
