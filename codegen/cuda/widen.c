@@ -5,7 +5,7 @@
 #include "compiler/passes/fuse.h"
 
 enum {
-    FOURS = 4,                  /* elements in 16 bytes */
+    ACCESS = 16,                /* bytes */
     FEWEST = 32,                /* fewest classes: with less there is nothing to gain */
     MOST = 4,                   /* most values widened together */
 };
@@ -118,11 +118,12 @@ uint32_t ls_widen_scores(LsGraph *g, const LsTarget *t)
         LsNodeId product;
         if (g->node[i].op != LS_OP_XENT)
             continue;
-        int64_t classes = columns(g, ls_in(g, (LsNodeId){i}, 0));
-        if (classes < FEWEST || classes % FOURS == 0 || !find(g, (LsNodeId){i}, &scores, &product)
+        const LsValueId v = ls_in(g, (LsNodeId){i}, 0);
+        const int64_t classes = columns(g, v), together = ACCESS / (ls_is_16(ls_type(g, v)) ? 2 : 4);
+        if (classes < FEWEST || classes % together == 0 || !find(g, (LsNodeId){i}, &scores, &product)
             || !find_gradients(g, &scores, &gradient))
             continue;
-        int64_t width = (classes + FOURS - 1) / FOURS * FOURS;
+        int64_t width = (classes + together - 1) / together * together;
         widen(g, &scores, width);
         widen(g, &gradient, width);
         widen_weights(g, product, width - classes);
