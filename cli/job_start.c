@@ -31,10 +31,7 @@ static bool choose_target(LsJob *job)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32};
-    if (p.compute != LS_REAL && k == 1)
-        fprintf(stderr, "lowerset: --precision=%s is for --target=cpu so far; --precision=tf32 speeds up GPUs\n",
-                o->precision);
-    else if (p.tf32 && k != 1)
+    if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
                 "CPU multiplies full f32\n");
     else if (!p.tf32 && o->own_convolutions)
