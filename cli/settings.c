@@ -350,6 +350,20 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
     return 0;
 }
 
+static int grads_options(const LsOptions *o, LsPipelineOptions *p)
+{
+    static const char *const grads[] = {"mean", "per-sample", "per-sample-norm", NULL};
+    const int mode = word("--grads", o->grads, grads, LS_GRADS_MEAN);
+    if (mode < 0)
+        return LS_EXIT_USAGE;
+    p->grads = (LsGradsMode)mode;
+    if (p->grads == LS_GRADS_MEAN || !p->optimizer.scale.on)
+        return 0;
+    fprintf(stderr, "lowerset: --grads=%s: gradients of samples have no loss scale; give --loss-scale=none, or "
+            "--precision=bf16 instead of f16\n", o->grads);
+    return LS_EXIT_USAGE;
+}
+
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
     *p = (LsPipelineOptions){0};
@@ -358,7 +372,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision);
-    return code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
+    code = code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
+    return code != 0 ? code : grads_options(o, p);
 }
 
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)

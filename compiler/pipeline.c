@@ -34,7 +34,7 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     ls_loss_scale(cx, g, &o->optimizer.scale);
-    return ls_autodiff(cx, g);
+    return ls_autodiff_samples(cx, g, o->grads);
 }
 
 static bool optimizer(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)

@@ -42,7 +42,11 @@ bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->
 typedef struct LsLossScale { bool on; double start; LsScaleAttr rule; } LsLossScale;
 /* Sets g->scaling, if it is on: before ls_autodiff. (compiler/passes/loss_scale.c) */
 void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
+/* What --grads asks for beside the gradients of the parameters: those of every sample with their norms, or the norms
+ * alone. */
+typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
+bool ls_autodiff_samples(LsCtx *, LsGraph *, LsGradsMode);      /* the same, with what --grads asks for */
 
 typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
 typedef struct LsOptimizerOptions {

@@ -1,0 +1,155 @@
+/* compiler/passes/per_sample.c -- see the header.
+ *
+ * requires gradients of a sum over samples (ls_autodiff); appends nodes of phase LS_BACKWARD; keeps all others; the
+ * gradients of the parameters become means again. */
+#include "compiler/passes/per_sample.h"
+
+#include "base/arena.h"
+#include "compiler/fold/append.h"
+
+/* ---- what mixes samples ---- */
+
+static bool is_batch_norm(const LsPerSample *p, LsNodeId n)
+{
+    const LsGraph *g = p->g;
+    return g->node[n.i].op == LS_OP_NORM_VAR && ls_sample_role(p, ls_out(g, n, 0)) == LS_SUMMED;
+}
+
+/* Names of all batch norms that take statistics of the batch; NULL: none. */
+static const char *batch_norms(const LsPerSample *p, LsNodeId *first)
+{
+    const LsGraph *g = p->g;
+    const char *names = NULL;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        if (g->node[i].phase != LS_FORWARD || !is_batch_norm(p, (LsNodeId){i}))
+            continue;
+        if (names == NULL)
+            *first = (LsNodeId){i};
+        const char *name = g->node[i].name != NULL ? g->node[i].name : "(no name)";
+        names = names == NULL ? name : ls_arena_printf(p->cx->arena, "%s, %s", names, name);
+    }
+    return names;
+}
+
+/* A node whose result belongs to samples, but that reads a sum over samples. Losses do: they divide by the weights of
+ * all labels. */
+static bool mixes(const LsPerSample *p, LsNodeId n)
+{
+    const LsGraph *g = p->g;
+    const LsNode *node = &g->node[n.i];
+    bool sum = false;
+    if (node->nout == 0 || ls_op[node->op]->kernel == LS_K_LOSS || ls_sample_role(p, ls_out(g, n, 0)) != LS_PLACED)
+        return false;
+    for (int k = 0; k < node->nin; k++)
+        sum |= ls_sample_role(p, ls_in(g, n, k)) == LS_SUMMED;
+    return sum;
+}
+
+static bool refuse(const LsPerSample *p, LsNodeId n, const char *what)
+{
+    return ls_error(p->cx, ls_where(p->g, n), LS_E_UNSUPPORTED, "freeze the parameters before it (--freeze), or replace it",
+                    "%s %s: a sample has no gradient of its own", ls_op[p->g->node[n.i].op]->name, what);
+}
+
+static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
+{
+    const LsGraph *g = p->g;
+    LsNodeId norm = {0};
+    const char *norms = batch_norms(p, &norm);
+    if (norms != NULL)
+        return ls_error(p->cx, ls_where(g, norm), LS_E_UNSUPPORTED, "take running statistics (--bn=frozen), or group norms in "
+                        "the model", "batch norms take statistics of all samples, so a sample has no gradient of its own: %s",
+                        norms);
+    if (p->samples.mixed.i != 0)
+        return refuse(p, p->samples.mixed, "combines different samples");
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (mixes(p, (LsNodeId){i}))
+            return refuse(p, (LsNodeId){i}, "reads a statistic of all samples");
+    for (uint32_t v = 1; v < p->nvalue; v++)
+        if (ls_is(gradient_of[v]) && ls_sample_role(p, gradient_of[v]) == LS_NOT_FOLLOWED)
+            return refuse(p, g->value[gradient_of[v].i].def, "does not show where its result has the samples");
+    return true;
+}
+
+static bool fits(const LsPerSample *p)
+{
+    const LsGraph *g = p->g;
+    const LsNodeId loss = g->value[ls_viewed(g, g->loss).i].def;
+    const LsOpCode op = (LsOpCode)g->node[loss.i].op;
+    if (g->loss_over == LS_OVER_LABELS || g->loss_over == LS_OVER_MIXED)
+        return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "leave out --ignore-index and --class-weights",
+                        "the loss is a mean over the labels that count, not over samples: a sample has no loss of its own");
+    if (g->loss_of_file && op != LS_OP_REDUCE_MEAN && op != LS_OP_XENT && op != LS_OP_NLL && op != LS_OP_REGRESSION_LOSS)
+        return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "take one of the losses of --loss",
+                        "the file's loss is not a plain mean, so the losses of samples are not known");
+    return true;
+}
+
+/* ---- results ---- */
+
+static void begin(const LsPerSample *p, LsValueId grad)
+{
+    const LsNode *made = &p->g->node[p->g->value[grad.i].def.i];
+    ls_graph_origin(p->g, (LsOrigin){LS_BACKWARD, made->fwd, made->onnx, made->name});
+}
+
+static void add(LsPerSample *p, LsGrad *list, LsGrad result)
+{
+    list[p->g->ngrad++] = result;
+}
+
+static LsValueId root(const LsPerSample *p, LsValueId v) { return ls_append1(p->cx, p->g, LS_OP_SQRT, v, NULL); }
+
+static bool add_results(LsPerSample *p, LsGradsMode grads)
+{
+    LsGraph *g = p->g;
+    const uint32_t n = g->ngrad;
+    LsGrad *list = ls_arena_alloc(p->cx->arena, 3 * (size_t)n + 1, sizeof *list);
+    LsValueId all = {0};
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = g->grad[i];
+    g->grad = list;
+    for (uint32_t i = 0; i < n; i++) {
+        const LsGrad of = list[i];
+        begin(p, of.grad);
+        if (grads == LS_GRADS_PER_SAMPLE) {
+            const LsValueId each = ls_each(p, of.grad);
+            if (!ls_is(each))
+                return false;
+            add(p, list, (LsGrad){of.param, each, LS_SAMPLE_GRAD});
+        }
+        const LsValueId norm = ls_each_norm(p, of.grad);
+        if (!ls_is(norm))
+            return false;
+        add(p, list, (LsGrad){of.param, root(p, norm), LS_SAMPLE_NORM});
+        all = ls_is(all) ? ls_append2(p->cx, g, LS_OP_ADD, all, norm, NULL) : norm;
+    }
+    add(p, list, (LsGrad){{0}, root(p, all), LS_SAMPLE_NORM});
+    return true;
+}
+
+/* Sums over samples become means. */
+static void average(LsPerSample *p)
+{
+    LsGraph *g = p->g;
+    for (uint32_t i = 0; i < g->ngrad && g->loss_over != LS_OVER_SUM; i++) {
+        LsValueId *grad = &g->grad[i].grad;
+        if (g->grad[i].kind != LS_GRAD)
+            continue;
+        begin(p, *grad);
+        *grad = g->loss_of_file ? ls_scale(p->cx, g, *grad, 1.0 / (double)g->batch)
+                                : ls_append1(p->cx, g, LS_OP_OVER_SAMPLES, *grad, NULL);
+    }
+}
+
+bool ls_per_sample(LsCtx *cx, LsGraph *g, LsGradsMode grads, const LsValueId *gradient_of)
+{
+    LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue};
+    p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);
+    p.weighed = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.weighed);
+    if (!is_separable(&p, gradient_of) || !fits(&p) || !add_results(&p, grads))
+        return false;
+    average(&p);
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    return true;
+}
