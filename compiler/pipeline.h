@@ -8,7 +8,7 @@
 typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
-    LsGradsMode grads;
+    LsSampleGrads grads;
     LsOptimizerOptions optimizer;
     LsPrecision precision;
     const LsGraph *like;        /* evaluation form: the training graph, whose layouts it shares */

@@ -40,7 +40,7 @@ typedef struct Update {         /* shared by all updates */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     Update u = {.o = o, .sums = o->accumulate > 1, .part = {.update = {.scale = 1}}};
-    if (!u.sums || g->loss_over == LS_OVER_SUM)
+    if (!u.sums || g->loss_over == LS_OVER_SUM || g->grads_add_up)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
         u.part.update = (LsUpdateAttr){.scale = 1.0 / o->accumulate, .by_samples = true};

@@ -197,26 +197,27 @@ static void collect(Diff *d)
 
 /* The gradient of the loss by itself, times the loss scale. Per-sample gradients are those of the samples' own losses,
  * whose mean the loss is. */
-static LsValueId seed(LsCtx *cx, LsGraph *g, LsGradsMode grads)
+static LsValueId seed(LsCtx *cx, LsGraph *g, bool samples)
 {
     LsValueId one = ls_is(g->scaling.scale) ? g->scaling.scale : ls_const_real(cx, g, 1);
-    if (grads == LS_GRADS_MEAN || g->loss_over == LS_OVER_SUM)
+    if (!samples || g->loss_over == LS_OVER_SUM)
         return one;
     return g->loss_of_file ? ls_scale(cx, g, one, (double)g->batch) : ls_append1(cx, g, LS_OP_TIMES_SAMPLES, one, NULL);
 }
 
-static bool per_sample(Diff *d, LsGradsMode grads)
+static bool per_sample(Diff *d, const LsSampleGrads *o)
 {
     LsValueId *of = ls_arena_alloc(d->cx->arena, d->g->nvalue, sizeof *of);
     for (uint32_t i = 0; i < d->npart; i++)
         of[d->part[i].grad.i] = d->part[i].param;
-    return ls_per_sample(d->cx, d->g, grads, of);
+    return ls_per_sample(d->cx, d->g, o, of);
 }
 
-bool ls_autodiff(LsCtx *cx, LsGraph *g) { return ls_autodiff_samples(cx, g, LS_GRADS_MEAN); }
+bool ls_autodiff(LsCtx *cx, LsGraph *g) { return ls_autodiff_samples(cx, g, &(LsSampleGrads){0}); }
 
-bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, LsGradsMode grads)
+bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, const LsSampleGrads *o)
 {
+    const bool samples = o->mode != LS_GRADS_MEAN || o->privacy.on;
     Diff d = {.cx = cx, .g = g, .nnode = g->nnode, .nvalue = g->nvalue};
     d.moves = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.moves);
     d.matters = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.matters);
@@ -227,7 +228,7 @@ bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, LsGradsMode grads)
         return false;
     if (d.moves[g->loss.i]) {
         ls_graph_origin(g, (LsOrigin){LS_BACKWARD, g->value[g->loss.i].def, 0, "loss"});
-        d.grad[g->loss.i] = seed(cx, g, grads);
+        d.grad[g->loss.i] = seed(cx, g, samples);
         for (uint32_t i = d.nnode; i-- > 1;)
             if (on_path(&d, i))
                 differentiate(&d, (LsNodeId){i});
@@ -239,5 +240,5 @@ bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, LsGradsMode grads)
                         "`lowerset inspect` lists what is trained, and why; --train GLOB adds tensors of the file; see "
                         "--freeze, --loss-input",
                         "no trained parameter has influence on the loss");
-    return grads == LS_GRADS_MEAN || per_sample(&d, grads);
+    return !samples || per_sample(&d, o);
 }

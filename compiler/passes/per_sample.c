@@ -6,6 +6,7 @@
 
 #include "base/arena.h"
 #include "compiler/fold/append.h"
+#include "compiler/ops/random.h"
 
 /* ---- what mixes samples ---- */
 
@@ -93,38 +94,73 @@ static void begin(const LsPerSample *p, LsValueId grad)
     ls_graph_origin(p->g, (LsOrigin){LS_BACKWARD, made->fwd, made->onnx, made->name});
 }
 
-static void add(LsPerSample *p, LsGrad *list, LsGrad result)
-{
-    list[p->g->ngrad++] = result;
-}
-
 static LsValueId root(const LsPerSample *p, LsValueId v) { return ls_append1(p->cx, p->g, LS_OP_SQRT, v, NULL); }
 
-static bool add_results(LsPerSample *p, LsGradsMode grads)
+/* Squared norms of the gradients of all parameters, by parameter and together: [batch]. False after an error. */
+static bool square_norms(LsPerSample *p, LsValueId *norm, LsValueId *all)
+{
+    const uint32_t n = ls_gradients(p->g);
+    *all = (LsValueId){0};
+    for (uint32_t i = 0; i < n; i++) {
+        const LsValueId grad = p->g->grad[i].grad;
+        begin(p, grad);
+        norm[i] = ls_each_norm(p, grad);
+        if (!ls_is(norm[i]))
+            return false;
+        *all = ls_is(*all) ? ls_append2(p->cx, p->g, LS_OP_ADD, *all, norm[i], NULL) : norm[i];
+    }
+    return true;
+}
+
+/* The terms of all gradients, which the norms are then taken of. */
+static bool make_terms(LsPerSample *p, LsValueId *each)
+{
+    for (uint32_t i = 0; i < ls_gradients(p->g); i++) {
+        begin(p, p->g->grad[i].grad);
+        each[i] = ls_each(p, p->g->grad[i].grad);
+        if (!ls_is(each[i]))
+            return false;
+    }
+    return true;
+}
+
+/* each: none without --grads=per-sample. */
+static void add_results(LsPerSample *p, const LsValueId *each, const LsValueId *norm, LsValueId all)
 {
     LsGraph *g = p->g;
-    const uint32_t n = g->ngrad;
+    const uint32_t n = ls_gradients(g);
     LsGrad *list = ls_arena_alloc(p->cx->arena, 3 * (size_t)n + 1, sizeof *list);
-    LsValueId all = {0};
     for (uint32_t i = 0; i < n; i++)
         list[i] = g->grad[i];
     g->grad = list;
     for (uint32_t i = 0; i < n; i++) {
-        const LsGrad of = list[i];
-        begin(p, of.grad);
-        if (grads == LS_GRADS_PER_SAMPLE) {
-            const LsValueId each = ls_each(p, of.grad);
-            if (!ls_is(each))
-                return false;
-            add(p, list, (LsGrad){of.param, each, LS_SAMPLE_GRAD});
-        }
-        const LsValueId norm = ls_each_norm(p, of.grad);
-        if (!ls_is(norm))
-            return false;
-        add(p, list, (LsGrad){of.param, root(p, norm), LS_SAMPLE_NORM});
-        all = ls_is(all) ? ls_append2(p->cx, g, LS_OP_ADD, all, norm, NULL) : norm;
+        begin(p, list[i].grad);
+        if (ls_is(each[i]))
+            list[g->ngrad++] = (LsGrad){list[i].param, each[i], LS_SAMPLE_GRAD};
+        list[g->ngrad++] = (LsGrad){list[i].param, root(p, norm[i]), LS_SAMPLE_NORM};
     }
-    add(p, list, (LsGrad){{0}, root(p, all), LS_SAMPLE_NORM});
+    list[g->ngrad++] = (LsGrad){{0}, root(p, all), LS_SAMPLE_NORM};
+}
+
+/* ---- gradients of the parameters ---- */
+
+/* The gradient of private training. */
+static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
+{
+    LsGraph *g = p->g;
+    p->factor = ls_append1(p->cx, g, LS_OP_SAMPLE_FACTOR, all, &(LsAttr){.scalar = {.a = o->clip}});
+    for (uint32_t i = 0; i < ls_gradients(g); i++) {
+        LsValueId *grad = &g->grad[i].grad;
+        begin(p, *grad);
+        *grad = ls_weighed(p, *grad);
+        if (!ls_is(*grad))
+            return false;
+        const LsAttr at = {.scalar = {.a = o->noise * o->clip, .b = ls_random_stream_of_node(g)}};
+        if (o->noise > 0)
+            *grad = ls_append1(p->cx, g, LS_OP_ADD_NOISE, *grad, &at);
+        *grad = ls_scale(p->cx, g, *grad, 1 / o->expected);
+    }
+    g->grads_add_up = true;
     return true;
 }
 
@@ -132,24 +168,28 @@ static bool add_results(LsPerSample *p, LsGradsMode grads)
 static void average(LsPerSample *p)
 {
     LsGraph *g = p->g;
-    for (uint32_t i = 0; i < g->ngrad && g->loss_over != LS_OVER_SUM; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g) && g->loss_over != LS_OVER_SUM; i++) {
         LsValueId *grad = &g->grad[i].grad;
-        if (g->grad[i].kind != LS_GRAD)
-            continue;
         begin(p, *grad);
         *grad = g->loss_of_file ? ls_scale(p->cx, g, *grad, 1.0 / (double)g->batch)
                                 : ls_append1(p->cx, g, LS_OP_OVER_SAMPLES, *grad, NULL);
     }
 }
 
-bool ls_per_sample(LsCtx *cx, LsGraph *g, LsGradsMode grads, const LsValueId *gradient_of)
+bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueId *gradient_of)
 {
     LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue};
+    LsValueId *each = ls_arena_alloc(cx->arena, g->ngrad, sizeof *each), all;
+    LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
     p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);
     p.weighed = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.weighed);
-    if (!is_separable(&p, gradient_of) || !fits(&p) || !add_results(&p, grads))
+    if (!is_separable(&p, gradient_of) || !fits(&p) || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each))
+        || !square_norms(&p, norm, &all) || (o->privacy.on && !make_private(&p, &o->privacy, all)))
         return false;
-    average(&p);
+    if (!o->privacy.on)
+        average(&p);
+    if (o->mode != LS_GRADS_MEAN)
+        add_results(&p, each, norm, all);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     return true;
 }

@@ -30,8 +30,13 @@ LsValueId ls_weighed(LsPerSample *p, LsValueId v);
 /* Squared Euclidean norms of the terms: [batch]. */
 LsValueId ls_each_norm(LsPerSample *p, LsValueId v);
 
-/* Appends what `grads` asks for behind a graph with gradients: sets further entries of g->grad. gradient_of: by value,
+/* Whether a node that makes a SUMMED value adds up samples, or is linear in operands that do. */
+bool ls_adds_linearly(const LsPerSample *p, LsNodeId n);
+/* Reports that the pass has no form of the node for single samples. Returns none. */
+LsValueId ls_refuse_node(const LsPerSample *p, LsNodeId n);
+
+/* Appends what is asked for behind a graph with gradients: sets further entries of g->grad. gradient_of: by value,
  * the value that it is a gradient of, or a part of it. Refuses what mixes samples. */
-bool ls_per_sample(LsCtx *, LsGraph *, LsGradsMode grads, const LsValueId *gradient_of);
+bool ls_per_sample(LsCtx *, LsGraph *, const LsSampleGrads *, const LsValueId *gradient_of);
 
 #endif

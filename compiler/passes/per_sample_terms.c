@@ -15,7 +15,7 @@ LsSampleRole ls_sample_role(const LsPerSample *p, LsValueId v)
         : t->lost || t->n > 1 ? LS_NOT_FOLLOWED : t->n == 1 ? LS_PLACED : LS_SUMMED;
 }
 
-static LsValueId refuse(const LsPerSample *p, LsNodeId n)
+LsValueId ls_refuse_node(const LsPerSample *p, LsNodeId n)
 {
     ls_error(p->cx, ls_where(p->g, n), LS_E_UNSUPPORTED, "replace the operator, or freeze the parameters that it has "
              "(--freeze)", "%s: gradients of single samples cannot be told apart here", ls_op[p->g->node[n.i].op]->name);
@@ -52,7 +52,7 @@ static LsValueId samples_first(const LsPerSample *p, LsValueId v)
     const int64_t batch = p->g->batch, place = p->samples.of[v.i].inner[0];
     const int axis = ls_sample_axis(&s, place, batch);
     if (axis < 0 || s.rank + 2 > LS_MAX_RANK)
-        return refuse(p, p->g->value[v.i].def);
+        return ls_refuse_node(p, p->g->value[v.i].def);
     int64_t behind = 1;
     for (int k = axis + 1; k < s.rank; k++)
         behind *= s.dim[k];
@@ -96,7 +96,7 @@ static LsValueId over_terms(LsPerSample *p, LsNodeId n, const LsAttr *at, int ra
 }
 
 /* Whether a pointwise node is linear in what depends on samples. */
-static bool is_linear(const LsPerSample *p, LsNodeId n)
+static bool is_linear_map(const LsPerSample *p, LsNodeId n)
 {
     const LsGraph *g = p->g;
     const bool first = ls_sample_role(p, ls_in(g, n, 0)) == LS_SUMMED;
@@ -110,12 +110,82 @@ static bool is_linear(const LsPerSample *p, LsNodeId n)
     }
 }
 
+/* A product of two matrices with the samples on its inner axis, or with one factor that is a sum over samples. */
+static bool is_linear_product(const LsPerSample *p, LsNodeId n)
+{
+    const LsGraph *g = p->g;
+    const LsSampleRole a = ls_sample_role(p, ls_in(g, n, 0)), b = ls_sample_role(p, ls_in(g, n, 1));
+    const bool adds = a == LS_PLACED && b == LS_PLACED && ls_in_shape(g, n, 0)->rank == 2 && ls_in_shape(g, n, 1)->rank == 2;
+    const bool behind = (a == LS_SUMMED && b == LS_FREE_OF_SAMPLES) || (b == LS_SUMMED && a == LS_FREE_OF_SAMPLES);
+    return (adds || behind) && !ls_is(ls_in(g, n, 2));
+}
+
+static bool samples_are_images(const LsPerSample *p, LsNodeId n)
+{
+    bool are = true;
+    for (int k = 0; k < 2; k++) {
+        const LsValueId v = ls_in(p->g, n, k);
+        are = are && ls_sample_role(p, v) == LS_PLACED
+            && ls_sample_axis(ls_shape(p->g, v), p->samples.of[v.i].inner[0], p->g->batch) == 0;
+    }
+    return are;
+}
+
+/* A scatter of sums to places that do not depend on samples, or of samples, each to the rows that it read. */
+static bool is_linear_scatter(const LsPerSample *p, LsNodeId n)
+{
+    const LsGraph *g = p->g;
+    const LsValueId dy = ls_in(g, n, 0), index = ls_in(g, n, 1);
+    const LsShape *s = ls_shape(g, index);
+    if (ls_is(ls_in(g, n, 2)))
+        return false;
+    if (ls_sample_role(p, dy) == LS_SUMMED)
+        return ls_sample_role(p, index) == LS_FREE_OF_SAMPLES;
+    return ls_sample_role(p, dy) == LS_PLACED && g->node[n.i].attr.gather.axis == 0 && s->rank > 0
+        && s->dim[0] == g->batch && p->samples.of[dy.i].inner[0] * g->batch == ls_count(ls_shape(g, dy));
+}
+
+/* A reduction is linear in operand 0; its other operands belong to samples or do not depend on them. */
+static bool is_linear_reduction(const LsPerSample *p, LsNodeId n)
+{
+    const LsNode *node = &p->g->node[n.i];
+    bool fits = node->op == LS_OP_REDUCE_SUM || node->op == LS_OP_REDUCE_MEAN || node->op == LS_OP_NORM_DOT
+        || node->op == LS_OP_LAYER_NORM_DSCALE;
+    for (int k = 0; k < node->nin; k++) {
+        const LsSampleRole role = ls_sample_role(p, ls_in(p->g, n, k));
+        fits = fits && (k == 0 ? role == LS_PLACED || role == LS_SUMMED : role != LS_SUMMED && role != LS_NOT_FOLLOWED);
+    }
+    return fits;
+}
+
+static bool is_linear_move(const LsPerSample *p, LsNodeId n)
+{
+    const LsNode *node = &p->g->node[n.i];
+    bool fits = node->op != LS_OP_PAD || node->attr.pad.value == 0;
+    for (int k = 0; k < node->nin; k++)
+        fits = fits && ls_sample_role(p, ls_in(p->g, n, k)) == LS_SUMMED;
+    return fits;
+}
+
+bool ls_adds_linearly(const LsPerSample *p, LsNodeId n)
+{
+    const LsNode *node = &p->g->node[n.i];
+    switch (node->op) {
+    case LS_OP_MATMUL: return is_linear_product(p, n);
+    case LS_OP_CONV_DW: return samples_are_images(p, n);
+    case LS_OP_GATHER_GRAD: return is_linear_scatter(p, n);
+    case LS_OP_RESHAPE: case LS_OP_TRANSPOSE: case LS_OP_SLICE: case LS_OP_SLICE_GRAD: case LS_OP_PAD: case LS_OP_CONCAT:
+        return is_linear_move(p, n);
+    default: break;
+    }
+    return ls_op[node->op]->kernel == LS_K_MAP ? is_linear_map(p, n)
+        : ls_op[node->op]->kernel == LS_K_REDUCE && is_linear_reduction(p, n);
+}
+
 static LsValueId each_of_map(LsPerSample *p, LsNodeId n)
 {
     LsAttr at = p->g->node[n.i].attr;
     const LsShape y = shape_of_result(p, n);
-    if (!is_linear(p, n))
-        return refuse(p, n);
     if (p->g->node[n.i].op == LS_OP_EXPAND)
         at.shape.shape = with_batch(p, &y);
     return over_terms(p, n, &at, y.rank);
@@ -147,15 +217,9 @@ static LsValueId each_of_move(LsPerSample *p, LsNodeId n)
         for (int k = 0; k < x.rank; k++)
             at.pad.lo[k + 1] = node.attr.pad.lo[k], at.pad.hi[k + 1] = node.attr.pad.hi[k];
         at.pad.lo[0] = at.pad.hi[0] = 0;
-        if (node.attr.pad.value != 0)
-            return refuse(p, n);
         break;
-    case LS_OP_CONCAT: at.axis.axis++; break;
-    default: return refuse(p, n);
+    default: at.axis.axis++; break;             /* CONCAT */
     }
-    for (int k = 0; k < node.nin; k++)
-        if (ls_sample_role(p, ls_in(p->g, n, k)) != LS_SUMMED)
-            return refuse(p, n);
     return over_terms(p, n, &at, 0);
 }
 
@@ -167,8 +231,6 @@ static LsValueId each_of_reduction(LsPerSample *p, LsNodeId n)
     const LsOpCode op = (LsOpCode)p->g->node[n.i].op;
     const LsShape y = shape_of_result(p, n);
     LsAttr at = p->g->node[n.i].attr;
-    if (op != LS_OP_REDUCE_SUM && op != LS_OP_REDUCE_MEAN && op != LS_OP_NORM_DOT && op != LS_OP_LAYER_NORM_DSCALE)
-        return refuse(p, n);
     const bool adds = ls_sample_role(p, ls_in(p->g, n, 0)) == LS_PLACED;
     at.reduce.axes <<= 1;
     LsValueId v = over_terms(p, n, &at, y.rank);
@@ -203,20 +265,6 @@ static LsValueId each_of_first_axis(LsPerSample *p, LsNodeId n)
     return ls_reshape(p->cx, p->g, ls_append(p->cx, p->g, node.op, node.nin, in, &at), &to);
 }
 
-/* A product of two matrices, with the samples on its inner axis; or of one that is a sum over samples. */
-static LsValueId each_of_product(LsPerSample *p, LsNodeId n)
-{
-    const LsGraph *g = p->g;
-    const LsNode node = g->node[n.i];
-    const LsShape y = shape_of_result(p, n);
-    const LsSampleRole a = ls_sample_role(p, ls_in(g, n, 0)), b = ls_sample_role(p, ls_in(g, n, 1));
-    const bool adds = a == LS_PLACED && b == LS_PLACED && ls_in_shape(g, n, 0)->rank == 2 && ls_in_shape(g, n, 1)->rank == 2;
-    const bool behind = (a == LS_SUMMED && b == LS_FREE_OF_SAMPLES) || (b == LS_SUMMED && a == LS_FREE_OF_SAMPLES);
-    if ((!adds && !behind) || ls_is(ls_in(g, n, 2)))
-        return refuse(p, n);
-    return over_terms(p, n, &node.attr, y.rank);
-}
-
 /* A convolution's weight gradient for every image: [images * filters, ..], then the sum over a sample's images. */
 static LsValueId each_of_weights(LsPerSample *p, LsNodeId n)
 {
@@ -224,11 +272,6 @@ static LsValueId each_of_weights(LsPerSample *p, LsNodeId n)
     const LsShape y = shape_of_result(p, n), dy = *ls_in_shape(g, n, 0);
     const int64_t images = dy.dim[0], batch = g->batch;
     LsAttr at = g->node[n.i].attr;
-    for (int k = 0; k < 2; k++) {
-        const LsPlaces *t = &p->samples.of[ls_in(g, n, k).i];
-        if (ls_sample_role(p, ls_in(g, n, k)) != LS_PLACED || ls_sample_axis(ls_in_shape(g, n, k), t->inner[0], batch) != 0)
-            return refuse(p, n);
-    }
     const int64_t inner = p->samples.of[ls_in(g, n, 0).i].inner[0] / (ls_count(&dy) / images);
     at.window.each = true;
     LsValueId v = ls_append2(p->cx, g, LS_OP_CONV_DW, ls_in(g, n, 0), ls_in(g, n, 1), &at);
@@ -266,20 +309,14 @@ static LsValueId each_of_scatter(LsPerSample *p, LsNodeId n)
 {
     LsGraph *g = p->g;
     LsValueId dy = ls_in(g, n, 0), index = ls_in(g, n, 1);
-    const LsShape y = shape_of_result(p, n), s = *ls_shape(g, index), to = with_batch(p, &y);
+    const LsShape y = shape_of_result(p, n), to = with_batch(p, &y);
     LsAttr at = g->node[n.i].attr;
-    if (ls_is(ls_in(g, n, 2)))
-        return refuse(p, n);
-    if (ls_sample_role(p, dy) == LS_SUMMED && ls_sample_role(p, index) == LS_FREE_OF_SAMPLES) {
+    if (ls_sample_role(p, dy) == LS_SUMMED) {
         at.gather.axis++;
         at.gather.x = to;
         dy = ls_each(p, dy);
         return ls_is(dy) ? ls_append2(p->cx, g, LS_OP_GATHER_GRAD, dy, index, &at) : dy;
     }
-    const LsPlaces *t = &p->samples.of[dy.i];
-    if (ls_sample_role(p, dy) != LS_PLACED || at.gather.axis != 0 || s.rank == 0 || s.dim[0] != g->batch
-        || t->inner[0] * g->batch != ls_count(ls_shape(g, dy)))
-        return refuse(p, n);
     at.gather.x.dim[0] = g->batch * y.dim[0];
     LsValueId v = ls_append2(p->cx, g, LS_OP_GATHER_GRAD, dy, own_rows(p, index, y.dim[0]), &at);
     return ls_reshape(p->cx, g, v, &to);
@@ -290,8 +327,11 @@ static LsValueId each_of_scatter(LsPerSample *p, LsNodeId n)
 static LsValueId each_of_node(LsPerSample *p, LsNodeId n)
 {
     const LsNode *node = &p->g->node[n.i];
+    const LsAttr at = node->attr;
+    if (!ls_adds_linearly(p, n))
+        return ls_refuse_node(p, n);
     switch (node->op) {
-    case LS_OP_MATMUL: return each_of_product(p, n);
+    case LS_OP_MATMUL: return over_terms(p, n, &at, ls_shape(p->g, ls_out(p->g, n, 0))->rank);
     case LS_OP_CONV_DW: return each_of_weights(p, n);
     case LS_OP_GATHER_GRAD: return each_of_scatter(p, n);
     default: break;
@@ -311,6 +351,6 @@ LsValueId ls_each(LsPerSample *p, LsValueId v)
     const LsSampleRole role = ls_sample_role(p, v);
     const bool sum = role == LS_SUMMED && n.i != 0 && p->g->node[n.i].nout == 1;
     if (role != LS_PLACED && !sum)
-        return refuse(p, n);
+        return ls_refuse_node(p, n);
     return p->each[v.i] = role == LS_PLACED ? samples_first(p, v) : each_of_node(p, n);
 }
