@@ -17,7 +17,11 @@ awk '$1 == "bound" && $NF == "near" && ++k % 7 == 1' "$2" >"$out/rows"
 while read -r _ rate noise steps delta epsilon order _; do
     n=$((n + 1))
     "$LOWERSET" dp --sample-rate "$rate" --noise "$noise" --steps "$steps" --delta "$delta" --json >"$out/json"
-    within "$(field epsilon "$out/json")" "$epsilon" || fail "rate $rate noise $noise steps $steps: $(cat "$out/json"), not $epsilon"
+    within "$(field epsilon "$out/json")" "$epsilon" \
+        || fail "rate $rate noise $noise steps $steps: $(cat "$out/json"), not $epsilon"
+    "$LOWERSET" dp --sample-rate "$rate" --noise "$noise" --steps "$steps" --delta "$delta" >"$out/words"
+    awk -v least="$(field epsilon "$out/json")" 'NR == 1 { exit !($2 >= least && $2 < least + 2e-4) }' "$out/words" \
+        || fail "the words understate epsilon: $(cat "$out/words" "$out/json")"
     [ "$order" -gt 63 ] 2>/dev/null && continue     # where epsilon changes little with the noise
     "$LOWERSET" dp --sample-rate "$rate" --epsilon "$epsilon" --steps "$steps" --delta "$delta" --json >"$out/json"
     within "$(field noise "$out/json")" "$noise" || fail "rate $rate epsilon $epsilon: $(cat "$out/json"), not $noise"
