@@ -148,17 +148,16 @@ static void add_results(LsPerSample *p, const LsValueId *each, const LsValueId *
 static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
 {
     LsGraph *g = p->g;
-    p->factor = ls_append1(p->cx, g, LS_OP_SAMPLE_FACTOR, all, &(LsAttr){.scalar = {.a = o->clip}});
+    p->factor = ls_append1(p->cx, g, LS_OP_SAMPLE_FACTOR, all, &(LsAttr){.scalar = {.a = o->clip, .b = 1 / o->expected}});
     for (uint32_t i = 0; i < ls_gradients(g); i++) {
         LsValueId *grad = &g->grad[i].grad;
         begin(p, *grad);
         *grad = ls_weighed(p, *grad);
         if (!ls_is(*grad))
             return false;
-        const LsAttr at = {.scalar = {.a = o->noise * o->clip, .b = ls_random_stream_of_node(g)}};
+        const LsAttr at = {.scalar = {.a = o->noise * o->clip / o->expected, .b = ls_random_stream_of_node(g)}};
         if (o->noise > 0)
             *grad = ls_append1(p->cx, g, LS_OP_ADD_NOISE, *grad, &at);
-        *grad = ls_scale(p->cx, g, *grad, 1 / o->expected);
     }
     g->grads_add_up = true;
     return true;
