@@ -31,7 +31,10 @@ static bool choose_target(LsJob *job)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32};
-    if (p.tf32 && k != 1)
+    if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
+        fprintf(stderr, "lowerset: %s: gradients of samples are for --target=cpu so far\n",
+                o->privacy != NULL ? "--dp" : "--grads");
+    else if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
                 "CPU multiplies full f32\n");
     else if (!p.tf32 && o->own_convolutions)

@@ -40,7 +40,7 @@ typedef struct Update {         /* shared by all updates */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     Update u = {.o = o, .sums = o->accumulate > 1, .part = {.update = {.scale = 1}}};
-    if (!u.sums || g->loss_over == LS_OVER_SUM)
+    if (!u.sums || g->loss_over == LS_OVER_SUM || g->grads_add_up)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
         u.part.update = (LsUpdateAttr){.scale = 1.0 / o->accumulate, .by_samples = true};
@@ -71,7 +71,7 @@ static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId sum, LsValueId v)
 static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u, LsValueId unscale)
 {
     Sums s = {{0}, {0}};
-    for (uint32_t i = 0; i < g->ngrad; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g); i++) {
         LsValueId v = grad[i];
         update_origin(g, g->grad[i].param, v);
         if (ls_is(unscale)) {
@@ -179,7 +179,7 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
 /* The gradients that the updates read: with `apart`, the accumulated sums, which are then made before the updates. */
 static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad, LsValueId *acc)
 {
-    for (uint32_t i = 0; i < g->ngrad; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g); i++) {
         grad[i] = g->grad[i].grad;
         update_origin(g, g->grad[i].param, grad[i]);
         if (u->sums)
@@ -222,7 +222,7 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     accumulate(cx, g, &u, o->clip_norm > 0 || scaled, grad, acc);
     if (o->clip_norm > 0 || scaled)
         find_factor(cx, g, grad, &u);
-    for (uint32_t i = 0; i < g->ngrad && o->kind != LS_OPT_NONE; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
         update_origin(g, g->grad[i].param, g->grad[i].grad);
         append_update(cx, g, g->grad[i].param, grad[i], acc[i], &u);
     }
