@@ -65,8 +65,8 @@ for kernel in relu maxpool norm_dx; do wide resnet $kernel 0 0; done
 for kernel in reducemean norm_dot; do wide resnet $kernel 0 16; done     # their sums one by one; a pool's gradient
 wide resnet moments 4 16                # the first of each channel once more
 wide resnet xent_grad 4 1               # the loss, the label once more
-compiled half resnet18 --batch=2 --size=64 --width=16 --classes=16 -- --precision=bf16
-for kernel in relu maxpool norm_dx reducemean norm_dot; do eights half $kernel 0 0; done
+compiled half unet --batch=2 --size=16 --width=8 --depth=1 -- --precision=bf16
+for kernel in relu maxpool norm_dx norm_dot; do eights half $kernel 0 0; done
 eights half moments 8 0                 # the first of each channel once more
 compiled taps unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
 wide taps conv_dw_own 0 16                # its sums, once a block
