@@ -149,6 +149,10 @@ check "kernels take eight elements" grep -q "LS_LANES8" "$OUT/gpt16/all/net.cu"
 steps=1
 one unet16 0.1 unet --batch=2 --size=16 --width=8 --depth=1 -- --optimizer=sgd --precision=f16
 check "convolutions are of 16 bits" grep -q "real_bytes = 2" "$OUT/unet16/all/net.c"
+FAKE_CUDNN_NO_DRIVER=1 build_paper "$OUT/masks16" "$OUT/unet16/net.onnx" --optimizer=sgd --precision=f16 --compiled-engines --plan-effort=1
+check "gradients of ReLUs are taken into them" grep -q "mask = 1" "$OUT/masks16/net.c"
+FAKE_CUDNN_MASK= XDG_CACHE_HOME=$OUT/masks16 check "or left to kernels" train "$OUT/masks16/net" --steps 1 --dump "$OUT/masks16.npz"
+check "which give the same" cmp "$OUT/unet16/all.npz" "$OUT/masks16.npz"
 one brain16 0.15 autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --optimizer=sgd --precision=bf16
 check "in bfloat16" grep -q "brain = true" "$OUT/brain16/all/net.c"
 steps=3
@@ -256,6 +260,7 @@ done
 factors=
 # Convolutions that no engine supports.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other
+[ -z "${LS_WHOLE:-}" ] || { steps=1; all_ways own16 0.1 unet --batch=2 --size=16 --width=8 --depth=1 -- --optimizer=sgd --precision=f16; steps=3; }
 one unet_own 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
 
 echo "$passed passed, $failed failed"
