@@ -62,7 +62,7 @@ static void rows_declare(const LsReduce *r, const char *format, int y)
     (void)format;
     ls_local_rows(r, &r->part[0], ls_total_type(r, y), "total", y, r->tile);
     if (ls_long_sum(r, y))
-        ls_emit_line(r->e, "LS_OWNED(real, run%d, %" PRId64 ");", y, r->tile);
+        ls_emit_line(r->e, "LS_OWNED%s(real, run%d, %" PRId64 ");", r->wide == 8 ? "8" : "", y, r->tile);
 }
 
 static void rows_start(const LsReduce *r, const char *format, int y)

@@ -128,7 +128,8 @@ enum { ls_x = 0, ls_y = 0 };
     LS_SHARED(type, name##_rows, [rows][n]);                                                       \
     type *const name = name##_rows[threadIdx.y]
 /* In registers: shared memory would be accessed at every step. */
-#define LS_OWNED(type, name, n) type name##_own[8] = {0}
+#define LS_OWNED(type, name, n) type name##_own[4] = {0}
+#define LS_OWNED8(type, name, n) type name##_own[8] = {0}
 #define LS_OWN(name, at) name##_own[0]
 #define LS_OWN4(name, at) name##_own[(at) & 3]
 #define LS_OWN8(name, at) name##_own[(at) & 7]

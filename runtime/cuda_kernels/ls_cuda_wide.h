@@ -56,10 +56,11 @@ LS_FN void ls_store16(void *to, const uint32_t from[4])
                  "r"(from[2]), "r"(from[3]) : "memory");
 }
 #else
-#define LS_MOVE_WORDS(name, bytes, type, to_const, from_const)                                     \
-    LS_FN void name(to_const, from_const)                                                          \
+/* at: the side in memory. */
+#define LS_MOVE_WORDS(name, bytes, at, ...)                                                        \
+    LS_FN void name(__VA_ARGS__)                                                                   \
     {                                                                                              \
-        LS_CHECK((uintptr_t)type % bytes == 0);                                                    \
+        LS_CHECK((uintptr_t)at % bytes == 0);                                                      \
         memcpy(to, from, bytes);                                                                   \
     }
 LS_MOVE_WORDS(ls_load8, 8, from, uint32_t to[2], const void *from)

@@ -114,6 +114,8 @@ check "targets names the toolkit" grep -q "toolkit    $CUDA" "$OUT/out"
 check "targets names the driver" grep -q "driver  " "$OUT/out"
 "$LOWERSET" model mlp --batch=4 --width=64 -o "$OUT/mlp.onnx" >/dev/null
 check "an old architecture is refused" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=60
+check "bfloat16 is refused for one without it" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=75,90a --precision=bf16
+check "with the first that has it" grep -q "arch=75: --precision=bf16 needs GPUs from sm_80 on" "$OUT/errors"
 check "a processor is no GPU" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --machine=cpu
 check "a plan for a GPU ends well" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=80
 check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
