@@ -35,6 +35,9 @@ bool ls_adds_linearly(const LsPerSample *p, LsNodeId n);
 /* Reports that the pass has no form of the node for single samples. Returns none. */
 LsValueId ls_refuse_node(const LsPerSample *p, LsNodeId n);
 
+/* Makes the random numbers of a forward graph those of `how`, or refuses them. (compiler/passes/sample_randomness.c) */
+bool ls_sample_randomness(LsCtx *, LsGraph *, LsRandomness how);
+
 /* Appends what is asked for behind a graph with gradients: sets further entries of g->grad. gradient_of: by value,
  * the value that it is a gradient of, or a part of it. Refuses what mixes samples. */
 bool ls_per_sample(LsCtx *, LsGraph *, const LsSampleGrads *, const LsValueId *gradient_of);
