@@ -27,6 +27,10 @@ LsValueId ls_each(LsPerSample *p, LsValueId v);
 /* The terms times p->factor, added up: the shape of v. Terms with a factor of 0 count as 0, whatever they are. */
 LsValueId ls_weighed(LsPerSample *p, LsValueId v);
 
+/* The sum over samples that v is, or with p->factor the weighed one: from its terms if they are there and that is the
+ * shorter way. None after an error. */
+LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v);
+
 /* Squared Euclidean norms of the terms: [batch]. */
 LsValueId ls_each_norm(LsPerSample *p, LsValueId v);
 
