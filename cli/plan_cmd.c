@@ -87,7 +87,8 @@ static void print_gpu(const LsJob *job)
     double ns = ls_job_step_ns(job);
     ls_conv_report(stdout, job->target.convs, job->train, job->target.real_bytes,
                    job->options->verbose);
-    if (job->target.tf32 || job->target.real_bytes != 4 || job->options->costs != NULL)
+    if (job->target.tf32 || job->target.real_bytes != 4 || job->options->costs != NULL
+        || job->pipeline.precision.compute != LS_REAL)
         return;
     fast.target.tf32 = true;
     fast.dag.node = ls_arena_alloc(job->cx.arena, fast.dag.nnode, sizeof *node);

@@ -346,7 +346,8 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
         fprintf(stderr, "lowerset: --precision-of: there is nothing to keep in f32 without --precision=bf16 or f16\n");
         return LS_EXIT_USAGE;
     }
-    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->wide.n};
+    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->wide.n,
+                       .gpu = o->target != NULL && strcmp(o->target, "cuda") == 0};
     return 0;
 }
 

@@ -244,11 +244,11 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
     }
 }
 
-LsMachine ls_machine_tf32(const LsMachine *m)
+LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak)
 {
     LsMachine fast = *m;
-    if (m->peak[LS_PEAK_TF32] > 0)
-        fast.peak[LS_PEAK_F32] = m->peak[LS_PEAK_TF32];
+    if (m->peak[peak] > 0)
+        fast.peak[LS_PEAK_F32] = m->peak[peak];
     return fast;
 }
 

@@ -105,8 +105,8 @@ typedef struct LsMachine {
     LsClassCost cost[LS_NCOSTS];
 } LsMachine;
 
-/* The machine as seen by products whose factors may be rounded to TF32. */
-LsMachine ls_machine_tf32(const LsMachine *m);
+/* The machine as seen by products that reach another peak, if it has one. */
+LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak);
 
 /* Reads the text form. False with a sentence in err: "FILE:3: ..."; *m is then undefined. */
 bool ls_machine_parse(LsMachine *m, const char *text, const char *file, char *err, size_t size);

@@ -112,6 +112,9 @@ template <class A> LS_FN auto ls_abs(A a)
 LS_FN real ls_round_half(real x) { return x; }
 LS_FN real ls_round_brain(real x) { return x; }
 #else
+#ifdef __CUDACC__
+LS_FN real ls_round_half(real x) { return ls_from_f16(ls_to_f16(x)); }
+#else
 LS_FN real ls_round_half(real x)
 {
     const float a = fabsf(x), tiny = (a + 0.5f) - 0.5f;     /* below 2^-14 all steps are 2^-24 */
@@ -120,6 +123,7 @@ LS_FN real ls_round_half(real x)
     const float y = a < 6.10351562e-5f ? tiny : b > 65504.f ? INFINITY : b;
     return x != x ? x + x : copysignf(y, x);
 }
+#endif
 LS_FN real ls_round_brain(real x)
 {
     const uint32_t u = ls_bits32(x);

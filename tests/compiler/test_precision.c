@@ -144,6 +144,58 @@ START_TEST(a_loss_of_activations_is_not_rounded)
 }
 END_TEST
 
+static uint32_t count_of(LsOpCode op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == op;
+    return n;
+}
+
+/* Libraries multiply: both factors are in memory in 16 bits, the weights' copies once for all readers. */
+START_TEST(a_gpus_products_read_copies_of_weights)
+{
+    build();
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_F16, .gpu = true}));
+    ck_assert(ls_verify(&cx, g));
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < 2 && g->node[i].op == LS_OP_MATMUL; k++)
+            ck_assert_int_eq(ls_type(g, ls_in(g, (LsNodeId){i}, k)), LS_F16);
+    ck_assert_int_eq(type_of("w1"), LS_REAL);
+    ck_assert_int_eq(type_of("w2.f16"), LS_F16);        /* read forward and backward */
+    ck_assert_int_eq(type_of("first"), LS_F16);
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        ck_assert_int_eq(ls_type(g, g->grad[k].grad), LS_REAL);
+    ck_assert_uint_eq(count_of(LS_OP_MATMUL), 5);
+}
+END_TEST
+
+/* x * w + bias by channels, and the gradients of w and bias. */
+START_TEST(a_gpus_convolutions_leave_biases_to_a_kernel_and_gradients_to_copies)
+{
+    graph_open();
+    LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(1, 3, 5, 5), NULL);
+    LsValueId in[] = {x, param("w", SHAPE(4, 3, 3, 3)), param("bias", SHAPE(4))};
+    LsAttr at = {.window = {.n = 2, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    g->loss = weighed(named(ls_append(&cx, g, LS_OP_CONV, 3, in, &at), "y"));
+    ck_assert(ls_autodiff(&cx, g));
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16, .gpu = true}));
+    ck_assert(ls_verify(&cx, g));
+    ck_assert_int_eq(type_of("y.product"), LS_BF16);
+    ck_assert_int_eq(type_of("y"), LS_BF16);
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNodeId n = {i};
+        if (g->node[i].op == LS_OP_CONV)
+            ck_assert(!ls_is(ls_in(g, n, 2)));
+        if (g->node[i].op == LS_OP_CONV_DW)
+            ck_assert_int_eq(ls_type(g, ls_out(g, n, 0)), LS_BF16);
+    }
+    ck_assert_uint_eq(count_of(LS_OP_CONV_DW), 1);
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        ck_assert_int_eq(ls_type(g, g->grad[k].grad), LS_REAL);
+}
+END_TEST
+
 START_TEST(without_16_bits_nothing_changes)
 {
     build();
@@ -162,6 +214,8 @@ int main(void)
     tcase_add_test(t, the_gradient_of_a_scatter_of_weights_is_not_rounded);
     tcase_add_test(t, the_largest_of_weights_and_activations_is_not_rounded);
     tcase_add_test(t, a_loss_of_activations_is_not_rounded);
+    tcase_add_test(t, a_gpus_products_read_copies_of_weights);
+    tcase_add_test(t, a_gpus_convolutions_leave_biases_to_a_kernel_and_gradients_to_copies);
     tcase_add_test(t, without_16_bits_nothing_changes);
     return run_tests("precision", t);
 }
