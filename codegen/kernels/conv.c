@@ -235,8 +235,9 @@ static void emit_axis(LsEmit *e, const LsAxis *a)
                  a->off_step, a->tap, a->tap_step, a->tap_dim);
 }
 
-static void emit_geo(LsEmit *e, const Geo *d)
+static void emit_geo(const LsKernelText *k, const Geo *d)
 {
+    LsEmit *e = k->e;
     ls_emit_line(e, "{");
     ls_emit_line(e, ".ax = {");
     for (int i = d->n; i < LS_MAX_SPATIAL; i++)
@@ -251,6 +252,10 @@ static void emit_geo(LsEmit *e, const Geo *d)
     ls_emit_line(e,
                  ".splits = %" PRId64 ", .chunk = %" PRId64 ", .packed = %" PRId64 ", .back = %d,",
                  d->splits, d->chunk, d->packed, d->back);
+    if (ls_factors_are_bf16(k->g, k->n, 0)) {
+        e->needs |= LS_NEEDS_DOT16;
+        ls_emit_line(e, ".dot16 = LS_DOT16,");
+    }
     ls_emit_line(e, "},");
 }
 
@@ -263,7 +268,7 @@ static int64_t emit_phases(const LsKernelText *k, LsCostWay way)
         Geo d = phase_geo(k->g, k->n, i);
         d.packed = packed;
         packed += weights_size(&d, way, k->target->real_bytes);
-        emit_geo(k->e, &d);
+        emit_geo(k, &d);
     }
     ls_emit_line(k->e, "};");
     return n;
@@ -337,7 +342,7 @@ static void weight_emit(const LsKernelText *k)
     int64_t size = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0)));
     const char *kind = depthwise(&d) ? "depthwise" : "conv";
     ls_emit_line(e, "static const LsConv %s_conv[] = {", name);
-    emit_geo(e, &d);
+    emit_geo(k, &d);
     ls_emit_line(e, "};");
     if (d.chunk > 0) {
         int nin = k->g->node[k->n.i].nin;

@@ -255,6 +255,14 @@ static LsValueId rounded(LsRewrite *r, LsValueId old, LsNodeId n)
     return copy_of(r, old, narrow, LS_REAL, "rounded");
 }
 
+/* The kernel rounds the product's factors, or would find them rounded. Copies around a product change only the widths in
+ * memory: bits depend on the type of the factors. */
+static bool rounds_factors(const Precision *p, const LsGraph *g, LsNodeId n)
+{
+    LsKernelId kernel = ls_op[g->node[n.i].op]->kernel;
+    return takes_16(p, g, n) || kernel == LS_K_CONV || kernel == LS_K_MATMUL;
+}
+
 static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnarrow)
 {
     const LsNode *node = &r->from->node[n.i];
@@ -304,7 +312,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
     if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the input is */
         nnarrow = ls_is_16(ls_type(r->to, in[0]));
     append_node(r, n, in, nnarrow);
-    if (row->rule == LS_PR_PRODUCT && !named && takes_16(p, g, n))
+    if (row->rule == LS_PR_PRODUCT && !named && rounds_factors(p, g, n))
         r->to->node[r->image.i].rounds = p->o->compute;
     return true;
 }

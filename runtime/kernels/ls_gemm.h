@@ -4,12 +4,12 @@
  * adjacent columns for each k. Panels are packed beforehand. As in Goto & van de Geijn (2008), a panel of about LS_KC
  * rows stays in the L1 cache while the rows of A stream from L2.
  *
- * Every result is a sum over blocks of k of sums over k in ascending order, with the same blocks in every tile and
- * tail: bits do not depend on the partition of work. */
+ * Every result is a sum over blocks of k of sums over k in ascending order, or in that of ls_dot16.h, with the same blocks
+ * in every tile and tail: bits do not depend on the partition of work. */
 #ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
 #define LS_RUNTIME_KERNELS_LS_GEMM_H
 
-#include "runtime/kernels/ls_vector.h"
+#include "runtime/kernels/ls_dot16.h"
 
 enum {
     LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
@@ -112,29 +112,55 @@ LS_INLINE void ls_ahead_take(LsAhead *t, int64_t k, const real *else_at, const r
 
 /* ---- the micro-kernel ---- */
 
-/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or a[k * lda + i] when `turned`;
- * init has row distance ldi, 0 for a bias shared by all rows. */
+/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or, `how` being LS_TURNED_A, at a[k * lda + i]; init has
+ * row distance ldi, 0 for a bias shared by all rows. With LS_DOTS in `how` the factors are bfloat16, packed as
+ * ls_dot16.h says; k counts packed elements. */
+enum { LS_TURNED_A = 1, LS_HOWS = LS_TURNED_A + LS_DOTS + 1 };
 #define LS_MICRO_PARAMS int64_t k, const real *restrict a, int64_t lda, const real *restrict b, \
     int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc, const LsStrips *next
 
 /* s += column q of A from here times row q of B. Three pointers address the rows of A, five rows
  * each: one pointer for 14 rows, or one for each, needs more address registers than x86 has. */
-LS_INLINE void ls_micro_column(const int rows, const int nv, const bool turned,
-                               ls_vec s[LS_MR][2], int64_t q, const real *const p[3], int64_t lda,
-                               const real *b)
+LS_INLINE void ls_micro_column(const int rows, const int nv, const int how, ls_vec s[LS_MR][2], int64_t q,
+                               const real *const p[3], int64_t lda, const real *b)
 {
     ls_vec b0 = ls_load(b), b1 = nv == 2 ? ls_load(b + LS_V) : b0;
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
-        ls_vec x = ls_splat(turned ? p[0][i] : p[i / 5][i % 5 * lda + q]);
+        const real *at = how & LS_TURNED_A ? &p[0][q * lda + i] : &p[i / 5][i % 5 * lda + q];
+        if (how & LS_WORDS) {
+            ls_vec x = ls_splat_word(at);
+            s[i][0] = ls_dot(s[i][0], x, b0);
+            if (nv == 2)
+                s[i][1] = ls_dot(s[i][1], x, b1);
+            continue;
+        }
+        ls_vec x = ls_splat(*at);
         s[i][0] += x * b0;
         if (nv == 2)
             s[i][1] += x * b1;
     }
 }
 
-LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS_MICRO_PARAMS)
+/* The distance from column q of k to the column in its place: in pairs, the second comes first. */
+LS_INLINE int ls_micro_swap(const int how, int64_t q, int64_t k)
 {
+    const bool pairs = how & LS_PAIRS;
+    return !pairs || (q % 2 == 0 && q + 1 == k) ? 0 : q % 2 == 0 ? 1 : -1;
+}
+
+/* The zeros that fill up an odd k: a sum of -0 becomes 0. */
+LS_INLINE void ls_micro_fill(const int rows, const int nv, ls_vec s[LS_MR][2])
+{
+#pragma GCC unroll 14
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < nv; j++)
+            s[i][j] += (ls_vec){0};
+}
+
+LS_INLINE void ls_micro_body(const int rows, const int nv, const int how, LS_MICRO_PARAMS)
+{
+    const bool turned = how & LS_TURNED_A;
     ls_vec s[LS_MR][2];
     const real *p[3] = {a, a + (turned ? 0 : 5 * lda), a + (turned ? 0 : 10 * lda)};
     const real *line[2] = {next->at[0], next->at[1]};
@@ -156,15 +182,19 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS
         }
 #pragma GCC unroll 4
         for (int q = 0; q < LS_STRIDE; q++, b += ldb) {
-            ls_micro_column(rows, nv, turned, s, q, p, lda, b);
+            const int swap = ls_micro_swap(how, q, LS_STRIDE);
+            ls_micro_column(rows, nv, how, s, (turned ? 0 : q) + swap, p, lda, b + swap * ldb);
             if (turned)
                 p[0] += lda;
         }
         for (int i = 0; i < 3 && !turned; i++)
             p[i] += LS_STRIDE;
     }
-    for (; k > 0; k--, b += ldb) {
-        ls_micro_column(rows, nv, turned, s, 0, p, lda, b);
+    for (int64_t q = 0; q < k; q++, b += ldb) {
+        const int swap = ls_micro_swap(how, q, k);
+        if (how & LS_PAIRS && swap == 0)
+            ls_micro_fill(rows, nv, s);
+        ls_micro_column(rows, nv, how, s, swap, p, lda, b + swap * ldb);
         p[0] += turned ? lda : 1;
         for (int i = 1; i < 3 && !turned; i++)
             p[i]++;
@@ -177,15 +207,20 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS
     }
 }
 
-#define LS_MICRO(rows, nv, turned)                                                              \
-    LS_SHARED_FN void ls_micro_##rows##x##nv##_##turned(LS_MICRO_PARAMS)                        \
+#define LS_MICRO(rows, nv, how)                                                                 \
+    LS_SHARED_FN void ls_micro_##rows##x##nv##_##how(LS_MICRO_PARAMS)                           \
     {                                                                                           \
-        ls_micro_body(rows, nv, turned, k, a, lda, b, ldb, init, ldi, c, ldc, next);            \
+        ls_micro_body(rows, nv, how, k, a, lda, b, ldb, init, ldi, c, ldc, next);               \
     }
-#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) \
-    LS_MICRO(rows, 2, 1)
-#define LS_MICRO_ROW(rows) {{ls_micro_##rows##x1_0, ls_micro_##rows##x2_0},                     \
-                            {ls_micro_##rows##x1_1, ls_micro_##rows##x2_1}}
+#define LS_MICRO_PAIR(rows, how) {ls_micro_##rows##x1_##how, ls_micro_##rows##x2_##how}
+#ifdef LS_DOT16
+#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1) \
+    LS_MICRO(rows, 1, 2) LS_MICRO(rows, 2, 2) LS_MICRO(rows, 1, 3) LS_MICRO(rows, 2, 3)
+#define LS_MICRO_ROW(rows) {LS_MICRO_PAIR(rows, 0), LS_MICRO_PAIR(rows, 1), LS_MICRO_PAIR(rows, 2), LS_MICRO_PAIR(rows, 3)}
+#else
+#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1)
+#define LS_MICRO_ROW(rows) {LS_MICRO_PAIR(rows, 0), LS_MICRO_PAIR(rows, 1)}
+#endif
 #if LS_MR == 14
 LS_MICROS(14) LS_MICROS(8)
 #else
@@ -194,7 +229,7 @@ LS_MICROS(6)
 LS_MICROS(4) LS_MICROS(2) LS_MICROS(1)
 
 typedef void LsMicro(LS_MICRO_PARAMS);
-static const struct { int rows; LsMicro *fn[2][2]; } ls_micro[] __attribute__((unused)) = {
+static const struct { int rows; LsMicro *fn[LS_HOWS][2]; } ls_micro[] __attribute__((unused)) = {
 #if LS_MR == 14
     {14, LS_MICRO_ROW(14)}, {8, LS_MICRO_ROW(8)},
 #else
@@ -210,18 +245,19 @@ LS_INLINE bool ls_crowded(int64_t ld) { return ld * (int64_t)sizeof(real) % 4096
 
 /* c[m][n] = init + a * panel, n <= LS_NR. Panels are LS_NR wide, or LS_V where n <= LS_V. Outside
  * its n columns c is not written and init not read. `ahead`: two prefetches, each may be NULL. */
-LS_SHARED_FN void ls_panel_ahead(bool turned, int64_t m, int64_t n, int64_t k, const real *a,
+LS_SHARED_FN void ls_panel_ahead(int how, int64_t m, int64_t n, int64_t k, const real *a,
                                  int64_t lda, const real *b, int64_t ldb, const real *init,
                                  int64_t ldi, real *c, int64_t ldc, LsAhead *const ahead[2])
 {
     int nv = n > LS_V ? 2 : 1;
+    const bool turned = how & LS_TURNED_A;
     int kind = LS_MR > 8 && nv == 1 && !turned && ls_crowded(lda);     /* at most 8 rows */
     bool full = n == nv * LS_V;
     for (int64_t i = 0; i < m; i += ls_micro[kind].rows) {
         while (ls_micro[kind].rows > m - i)
             kind++;
         const real *ai = a + i * (turned ? 1 : lda), *from = init + i * ldi;
-        LsMicro *fn = ls_micro[kind].fn[turned][nv - 1];
+        LsMicro *fn = ls_micro[kind].fn[how][nv - 1];
         LsStrips next;
         for (int q = 0; q < 2; q++)
             ls_ahead_take(ahead[q], k, ai, &next.at[q], &next.ld[q]);
@@ -240,12 +276,12 @@ LS_SHARED_FN void ls_panel_ahead(bool turned, int64_t m, int64_t n, int64_t k, c
     }
 }
 
-LS_INLINE void ls_panel(bool turned, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
+LS_INLINE void ls_panel(int how, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
                         const real *b, int64_t ldb, const real *init, int64_t ldi, real *c,
                         int64_t ldc)
 {
     LsAhead *const nothing[2] = {NULL, NULL};
-    ls_panel_ahead(turned, m, n, k, a, lda, b, ldb, init, ldi, c, ldc, nothing);
+    ls_panel_ahead(how, m, n, k, a, lda, b, ldb, init, ldi, c, ldc, nothing);
 }
 
 /* Packs transposed rows a[k][m], m of them, as tiles of LS_MR rows: to[tile][k][LS_TILE_LD]. */
@@ -262,21 +298,21 @@ LS_SHARED_FN void ls_tile_turned(real *restrict to, const real *restrict a, int6
     }
 }
 
-/* ls_panel for such tiles. */
-LS_INLINE void ls_panel_tiles_ahead(int64_t m, int64_t n, int64_t k, const real *tiles,
+/* ls_panel for such tiles; dots: LS_DOTS, or 0. */
+LS_INLINE void ls_panel_tiles_ahead(int dots, int64_t m, int64_t n, int64_t k, const real *tiles,
                                     const real *b, int64_t ldb, const real *init, int64_t ldi,
                                     real *c, int64_t ldc, LsAhead *const ahead[2])
 {
     for (int64_t i = 0; i < m; i += LS_MR, tiles += k * LS_TILE_LD)
-        ls_panel_ahead(true, ls_least(LS_MR, m - i), n, k, tiles, LS_TILE_LD, b, ldb,
+        ls_panel_ahead(LS_TURNED_A | dots, ls_least(LS_MR, m - i), n, k, tiles, LS_TILE_LD, b, ldb,
                        init + i * ldi, ldi, c + i * ldc, ldc, ahead);
 }
 
-LS_INLINE void ls_panel_tiles(int64_t m, int64_t n, int64_t k, const real *tiles, const real *b,
+LS_INLINE void ls_panel_tiles(int dots, int64_t m, int64_t n, int64_t k, const real *tiles, const real *b,
                               int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
 {
     LsAhead *const nothing[2] = {NULL, NULL};
-    ls_panel_tiles_ahead(m, n, k, tiles, b, ldb, init, ldi, c, ldc, nothing);
+    ls_panel_tiles_ahead(dots, m, n, k, tiles, b, ldb, init, ldi, c, ldc, nothing);
 }
 
 /* Initial value of accumulation without a bias. */
@@ -448,6 +484,13 @@ LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place,
                 ls_copy(to + (i / LS_MR * k + q + r) * LS_TILE_LD, rows + r * LD + i,
                         ls_least(LS_MR, m - i));
     }
+}
+
+/* The tiles of k elements as tiles of words, in place, for dot products that take them. */
+LS_SHARED_FN void ls_tile_words(int dots, real *tiles, int64_t k, int64_t m)
+{
+    for (int64_t i = 0; i < ls_ceil_div(m, LS_MR) && (dots & LS_WORDS) != 0; i++)
+        ls_words_down(tiles + i * ls_dot_depth(dots, k) * LS_TILE_LD, tiles + i * k * LS_TILE_LD, k, LS_TILE_LD);
 }
 
 /* Size of a block of at most `most`, a multiple of `step`, such that all blocks are about equal. */

@@ -1,5 +1,6 @@
 /* tests/codegen/test_conv.c -- generated convolutions and their gradients against plain loops in double. */
 #include "tests/support/conv_cases.h"
+#include "tests/support/dot16_units.h"
 #include "tests/support/less.h"
 #include "tests/support/suite.h"
 
@@ -26,7 +27,7 @@ static void narrow(HNode *const node[3], LsType type)
 static void check_types(const char *cc, const char *flags, int real_bytes, bool direct, int first, int apart,
                         LsType type)
 {
-    HNode *node[3 * NCASES];
+    HNode *node[3 * NCASES] = {0};
     int n = 0;
     h_coarse = type != LS_REAL;
     for (int i = first; i < NCASES; i += apart, n++) {
@@ -88,6 +89,21 @@ START_TEST(convolutions_are_right_with_clang)
 }
 END_TEST
 
+/* Blocks of several depths, odd depths, channels that are no pairs, phases, few positions, splits, groups, 1-D. */
+START_TEST(units_of_dot_products_agree)
+{
+    static const int some[] = {0, 2, 6, 11, 13, 17, 23, 24, 30};
+    enum { SOME = sizeof some / sizeof *some };
+    HNode *node[3 * NCASES];
+    int n = tests_do_all() ? NCASES : SOME;
+    for (int i = 0; i < n; i++)
+        nodes_of(&cases[tests_do_all() ? i : some[i]], node + 3 * i);
+    units_agree(LS_K_CONV, 3 * n, node);
+    for (int i = 0; i < 3 * n; i++)
+        h_free(node[i]);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("conv");
@@ -97,6 +113,7 @@ int main(void)
     if (tests_do_less())        /* which see nothing of what is compiled */
         return run_tests("conv", tc);
     tcase_add_loop_test(tc, convolutions_are_right_in_16_bits, 0, 2);
+    tcase_add_test(tc, units_of_dot_products_agree);
     tcase_add_test(tc, convolutions_are_right_without_optimisation);
     tcase_add_test(tc, convolutions_are_right_for_this_processor);
     tcase_add_test(tc, convolutions_are_right_with_narrow_vectors);

@@ -77,9 +77,10 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
     snprintf(path, sizeof path, "%s/k.c", dir);
     FILE *to = fopen(path, "w");
     H_ASSERT(to != NULL, "%s", path);
-    fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
-                "#include \"runtime/kernels/ls_matmul.h\"\n");
-    LsEmit e = {.to = to};
+    char *text = NULL;
+    size_t size;
+    LsEmit e = {.to = open_memstream(&text, &size)};
+    H_ASSERT(e.to != NULL, "%s", path);
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);
@@ -96,6 +97,10 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
         ls_emitter_of(LS_TARGET_CPU, id)->emit(&k);
         H_ASSERT(e.depth == 0, "case %d: braces", i);
     }
+    fclose(e.to);
+    fprintf(to, "%s#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
+                "#include \"runtime/kernels/ls_matmul.h\"\n%s", e.needs & LS_NEEDS_DOT16 ? LS_DEFINES_DOT16 : "", text);
+    free(text);
     fprintf(to, "const LsKernel kernels[] = {");
     for (int i = 0; i < n; i++)
         fprintf(to, "k%d, ", i);
