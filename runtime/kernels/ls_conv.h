@@ -44,7 +44,7 @@ LS_INLINE void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_
 {
     ls_conv_panel_reals(d, w, g, j, k0, k, to);
     if (d->dot16 & LS_WORDS)
-        ls_words_down(to, to, k, ls_panel_width(d->cout - j));
+        ls_words_down(to, to, k, ls_panel_width(d->cout - j), LS_WORD_FILL);
 }
 
 LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
@@ -227,7 +227,7 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
             int64_t wide = ls_least(n - j, LS_NR);
             ls_gather(d, x, g, p, k, j0 + j, j0 + j + wide, rows, LS_NR);
             if (dots & LS_WORDS)
-                ls_words_down(rows, rows, k, LS_NR);
+                ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
             const uint64_t mode = ls_flush_begin(dots);
             ls_panel_tiles(dots, m, wide, ls_dot_depth(dots, k), tiles, rows, LS_NR, p > begin ? c + j : ls_no_bias,
                            p > begin ? depth : 0, c + j, depth);

@@ -1,8 +1,8 @@
 /* runtime/kernels/ls_dot16.h -- products of bfloat16 factors, in the order of the processors' dot products.
  *
  * Sums over k go in pairs: first the product of k + 1, then that of k, each by a fused multiply-add in f32 that takes
- * and gives subnormal numbers as zeros. An odd k is filled up by a product of zeros. Products of two bfloat16 are exact
- * in f32, so x86's VDPBF16PS and two multiply-adds give the same bits, and the program may use what is faster:
+ * and gives subnormal numbers as zeros. An odd number of terms ends with a single one. Products of two bfloat16 are
+ * exact in f32, so x86's VDPBF16PS and two multiply-adds give the same bits, and the program may use what is faster:
  *
  *   LS_DOT16_UNIT 0    multiply-adds; factors are packed as f32, like those of other products
  *   LS_DOT16_UNIT 1    VDPBF16PS; factors are packed as *words* of two, the even k in the lower half
@@ -109,19 +109,21 @@ LS_INLINE uint32_t ls_word_at(const real *even, const real *odd)
     return low >> 16 | (high & 0xffff0000u);
 }
 
-/* Rows 2 i and 2 i + 1 of k rows become row i of words; width: whole vectors. `to` may begin at `from`. */
-LS_SHARED_FN void ls_words_down(real *to, const real *from, int64_t k, int64_t width)
+/* Rows 2 i and 2 i + 1 of k rows become row i of words; width: whole vectors. `to` may begin at `from`. The row behind an
+ * odd k holds `fill`: 0 in one factor and LS_WORD_FILL, -0, in the other, whose product changes no sum. */
+#define LS_WORD_FILL 0x80000000u
+LS_SHARED_FN void ls_words_down(real *to, const real *from, int64_t k, int64_t width, uint32_t fill)
 {
     for (int64_t i = 0; i < k; i += 2, from += 2 * width, to += width)
         for (int64_t j = 0; j < width; j += LS_V) {
-            ls_vec_32 even = (ls_vec_32)ls_load(from + j), odd = {0};
+            ls_vec_32 even = (ls_vec_32)ls_load(from + j), odd = fill - (ls_vec_32){0};
             if (i + 1 < k)
                 odd = (ls_vec_32)ls_load(from + width + j);
             ls_store(to + j, (ls_vec)(even >> 16 | (odd & 0xffff0000u)));
         }
 }
 
-/* Each of `rows` rows of k elements, `ld` apart, becomes a row of words in its place. */
+/* Each of `rows` rows of k elements, `ld` apart, becomes a row of words in its place, filled up with 0. */
 LS_SHARED_FN void ls_words_along(real *x, int64_t ld, int64_t rows, int64_t k)
 {
     for (; rows > 0; rows--, x += ld) {
@@ -137,11 +139,12 @@ LS_SHARED_FN void ls_words_along(real *x, int64_t ld, int64_t rows, int64_t k)
     }
 }
 #else       /* never called */
+#define LS_WORD_FILL 0
 LS_INLINE ls_vec ls_dot(ls_vec sum, ls_vec a, ls_vec b) { return (void)a, (void)b, sum; }
 LS_INLINE ls_vec ls_splat_word(const real *at) { return ls_load(at); }
-LS_INLINE void ls_words_down(real *to, const real *from, int64_t k, int64_t width)
+LS_INLINE void ls_words_down(real *to, const real *from, int64_t k, int64_t width, uint32_t fill)
 {
-    (void)to, (void)from, (void)k, (void)width;
+    (void)to, (void)from, (void)k, (void)width, (void)fill;
 }
 LS_INLINE void ls_words_along(real *x, int64_t ld, int64_t rows, int64_t k) { (void)x, (void)ld, (void)rows, (void)k; }
 #endif

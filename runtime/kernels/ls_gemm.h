@@ -142,27 +142,24 @@ LS_INLINE void ls_micro_column(const int rows, const int nv, const int how, ls_v
     }
 }
 
-/* The distance from column q of k to the column in its place: in pairs, the second comes first. */
-LS_INLINE int ls_micro_swap(const int how, int64_t q, int64_t k)
+/* A pair of columns, the second first; of a transposed A it is at p[1]. */
+LS_INLINE void ls_micro_pair(const int rows, const int nv, const int how, ls_vec s[LS_MR][2], int64_t q,
+                             const real *const p[3], int64_t lda, const real *b, int64_t ldb)
 {
-    const bool pairs = how & LS_PAIRS;
-    return !pairs || (q % 2 == 0 && q + 1 == k) ? 0 : q % 2 == 0 ? 1 : -1;
-}
-
-/* The zeros that fill up an odd k: a sum of -0 becomes 0. */
-LS_INLINE void ls_micro_fill(const int rows, const int nv, ls_vec s[LS_MR][2])
-{
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++)
-        for (int j = 0; j < nv; j++)
-            s[i][j] += (ls_vec){0};
+    const real *const second[3] = {p[1]};
+    if (how & LS_TURNED_A)
+        ls_micro_column(rows, nv, how, s, 0, second, lda, b + ldb);
+    else
+        ls_micro_column(rows, nv, how, s, q + 1, p, lda, b + ldb);
+    ls_micro_column(rows, nv, how, s, q, p, lda, b);
 }
 
 LS_INLINE void ls_micro_body(const int rows, const int nv, const int how, LS_MICRO_PARAMS)
 {
-    const bool turned = how & LS_TURNED_A;
+    const bool turned = how & LS_TURNED_A, pairs = how & LS_PAIRS;
+    const int step = pairs ? 2 : 1;
     ls_vec s[LS_MR][2];
-    const real *p[3] = {a, a + (turned ? 0 : 5 * lda), a + (turned ? 0 : 10 * lda)};
+    const real *p[3] = {a, a + (turned ? lda : 5 * lda), a + (turned ? 0 : 10 * lda)};
     const real *line[2] = {next->at[0], next->at[1]};
     real *row = c, *const end = c + rows * ldc;
     /* The compiler must not derive one pointer from another. */
@@ -181,20 +178,21 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const int how, LS_MIC
             line[i] += next->ld[i];
         }
 #pragma GCC unroll 4
-        for (int q = 0; q < LS_STRIDE; q++, b += ldb) {
-            const int swap = ls_micro_swap(how, q, LS_STRIDE);
-            ls_micro_column(rows, nv, how, s, (turned ? 0 : q) + swap, p, lda, b + swap * ldb);
-            if (turned)
-                p[0] += lda;
+        for (int q = 0; q < LS_STRIDE; q += step, b += step * ldb) {
+            if (pairs)
+                ls_micro_pair(rows, nv, how, s, turned ? 0 : q, p, lda, b, ldb);
+            else
+                ls_micro_column(rows, nv, how, s, turned ? 0 : q, p, lda, b);
+            for (int i = 0; i < step && turned; i++)
+                p[i] += step * lda;
         }
         for (int i = 0; i < 3 && !turned; i++)
             p[i] += LS_STRIDE;
     }
-    for (int64_t q = 0; q < k; q++, b += ldb) {
-        const int swap = ls_micro_swap(how, q, k);
-        if (how & LS_PAIRS && swap == 0)
-            ls_micro_fill(rows, nv, s);
-        ls_micro_column(rows, nv, how, s, swap, p, lda, b + swap * ldb);
+    for (int64_t q = k > 1; k > 0 && pairs; k--, q = q == 1 ? 0 : 2)    /* 1, 0, 2 */
+        ls_micro_column(rows, nv, how, s, q, p, lda, b + q * ldb);
+    for (; k > 0 && !pairs; k--, b += ldb) {
+        ls_micro_column(rows, nv, how, s, 0, p, lda, b);
         p[0] += turned ? lda : 1;
         for (int i = 1; i < 3 && !turned; i++)
             p[i]++;
@@ -490,7 +488,7 @@ LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place,
 LS_SHARED_FN void ls_tile_words(int dots, real *tiles, int64_t k, int64_t m)
 {
     for (int64_t i = 0; i < ls_ceil_div(m, LS_MR) && (dots & LS_WORDS) != 0; i++)
-        ls_words_down(tiles + i * ls_dot_depth(dots, k) * LS_TILE_LD, tiles + i * k * LS_TILE_LD, k, LS_TILE_LD);
+        ls_words_down(tiles + i * ls_dot_depth(dots, k) * LS_TILE_LD, tiles + i * k * LS_TILE_LD, k, LS_TILE_LD, 0);
 }
 
 /* Size of a block of at most `most`, a multiple of `step`, such that all blocks are about equal. */

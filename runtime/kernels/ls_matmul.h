@@ -149,7 +149,7 @@ LS_INLINE void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b, re
 {
     ls_block_reals(d, s, b, to);
     for (int64_t j = 0; j < s->n && (d->dot16 & LS_WORDS) != 0; j += LS_NR)
-        ls_words_down(to + j * s->k, to + j * s->k, s->k, ls_panel_width(s->n - j));
+        ls_words_down(to + j * s->k, to + j * s->k, s->k, ls_panel_width(s->n - j), LS_WORD_FILL);
 }
 
 LS_INLINE LsAhead ls_block_ahead(const LsMatmul *d, const LsBlock *s, LsSource b)

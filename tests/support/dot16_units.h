@@ -9,7 +9,7 @@
 
 /* Which numbers a run has: usual ones; those whose products are about as small as f32 can be, and subnormal factors;
  * usual ones with some infinities, NaN and largest numbers. */
-enum { USUAL, TINY, SPECIAL, KINDS };
+enum { USUAL, TINY, SPECIAL, UNIT_KINDS };
 
 static inline uint64_t unit_random(uint64_t seed, int64_t i)
 {
@@ -36,34 +36,55 @@ static inline uint32_t unit_bits(LsType type, const void *p, int64_t i)
     return isnan(v) ? 0x7fc00000u : ls_bits32(v);
 }
 
-/* Makes the factors bfloat16, every second time the second one f32 that is rounded as it is packed, like a weight. */
-static inline void units_narrow(HNode *h, int i)
+/* Objects of the nodes for units 0, 2 and, on x86, 1. */
+typedef struct Units {
+    HObject object[3];
+    int runs;                   /* the leading ones that this processor runs */
+} Units;
+
+/* Makes all factors bfloat16, every second time the second one f32 that is rounded as it is packed, like a weight. gcc
+ * fuses multiply-adds from -O2 on. */
+static inline Units units_new(int n, HNode *const node[])
 {
-    h->value[1].type = h->value[2].type = LS_BF16;
-    h->node[1].rounds = LS_BF16;
-    if (i % 2 != 0 && h->node[1].op != LS_OP_CONV_DW)
-        h->value[2].type = LS_REAL;
+    static const char *const flags[] = {"-O2 -march=native -DLS_DOT16_UNIT=0", "-O2 -march=native -DLS_DOT16_UNIT=2",
+                                        "-O2 -march=native -mavx512f -mavx512bf16 -DLS_DOT16_UNIT=1"};
+    Units u = {.runs = 2};
+    bool x86 = false;
+#if defined __x86_64__
+    x86 = true;
+    u.runs += __builtin_cpu_supports("avx512bf16") != 0;
+#endif
+    for (int i = 0; i < n; i++) {
+        HNode *h = node[i];
+        h->value[1].type = h->node[1].rounds = LS_BF16;
+        h->value[2].type = i % 2 != 0 && h->node[1].op != LS_OP_CONV_DW ? LS_REAL : LS_BF16;
+    }
+    for (int k = 0; k < 2 + x86; k++)
+        u.object[k] = h_build("cc", flags[k], 4, true, n, node);
+    if (u.runs < 3)
+        printf("this processor has no dot products of bfloat16: their kernels compile, and do not run\n");
+    return u;
 }
 
-/* Runs kernel i of every object on numbers of one kind; a bias is 0, some elements -0. Returns the first result. */
-static inline void *units_run(const HObject *unit, int units, int i, const HNode *h, LsKernelId id, int kind,
-                              double *in[])
+/* Runs kernel i of every object on numbers of one kind; a bias is 0, some elements -0. Returns the result; in[3]: the
+ * operands. Both go to units_free. */
+static inline void *units_run(const Units *u, int i, const HNode *h, LsKernelId id, int kind, double *in[])
 {
     const int nin = h->node[1].nin;
     const LsValue *y = &h->value[nin + 1];
     void *got = NULL;
-    for (int k = 0; k < nin; k++) {
-        int64_t n = h->operand[k].i != 0 ? ls_count(&h->value[k + 1].shape) : 0;
+    for (int k = 0; k < 3; k++) {
+        int64_t n = k < nin && h->operand[k].i != 0 ? ls_count(&h->value[k + 1].shape) : 0;
         in[k] = malloc((size_t)(n > 0 ? n : 1) * sizeof **in);
         for (int64_t j = 0; j < n; j++)
             in[k][j] = k == 2 ? (j % 3 != 0 ? 0. : -0.) : unit_number(kind, unit_random((uint64_t)(10 * i + k), j));
     }
-    for (int u = 0; u < units; u++) {
-        void *now = h_run(&unit[u], i, h, id, (const double *const *)in, 1 + u);
-        for (int64_t j = 0; u > 0 && j < ls_count(&y->shape); j++)
-            H_ASSERT(unit_bits(y->type, got, j) == unit_bits(y->type, now, j), "case %d, numbers of kind %d: unit %d gives "
-                     "%a, unit 0 %a at %d", i, kind, u, h_get(y->type, now, j, 4), h_get(y->type, got, j, 4), (int)j);
-        if (u == 0)
+    for (int k = 0; k < u->runs; k++) {
+        void *now = h_run(&u->object[k], i, h, id, (const double *const *)in, 1 + k);
+        for (int64_t j = 0; k > 0 && j < ls_count(&y->shape); j++)
+            H_ASSERT(unit_bits(y->type, got, j) == unit_bits(y->type, now, j), "case %d, numbers of kind %d: object %d gives "
+                     "%a, object 0 %a at %d", i, kind, k, h_get(y->type, now, j, 4), h_get(y->type, got, j, 4), (int)j);
+        if (k == 0)
             got = now;
         else
             free(now);
@@ -71,46 +92,11 @@ static inline void *units_run(const HObject *unit, int units, int i, const HNode
     return got;
 }
 
-/* The processor has the dot products; their kernels compile in any case. */
-static inline bool units_native(void)
+static inline void units_free(void *result, double *in[])
 {
-#if defined __x86_64__
-    return __builtin_cpu_supports("avx512bf16");
-#else
-    return false;
-#endif
-}
-
-/* Compiles the nodes for units 0, 2 and, on x86, 1. Returns how many of the objects run here. gcc fuses multiply-adds from
- * -O2 on. */
-static inline int units_build(HObject unit[3], int n, HNode *const node[])
-{
-    static const char *const flags[] = {"-O2 -march=native -DLS_DOT16_UNIT=0", "-O2 -march=native -DLS_DOT16_UNIT=2",
-                                        "-O2 -march=native -mavx512f -mavx512bf16 -DLS_DOT16_UNIT=1"};
-    int units = 2;
-#if defined __x86_64__
-    units = 3;
-#endif
-    for (int u = 0; u < units; u++)
-        unit[u] = h_build("cc", flags[u], 4, true, n, node);
-    return units_native() ? 3 : 2;
-}
-
-static inline void units_agree(LsKernelId id, int n, HNode *const node[])
-{
-    HObject unit[3];
-    for (int i = 0; i < n; i++)
-        units_narrow(node[i], i);
-    const int units = units_build(unit, n, node);
-    for (int i = 0; i < n; i++)
-        for (int kind = 0; kind < KINDS; kind++) {
-            double *in[3] = {0};
-            free(units_run(unit, units, i, node[i], id, kind, in));
-            for (int k = 0; k < 3; k++)
-                free(in[k]);
-        }
-    if (units < 3)
-        printf("this processor has no dot products of bfloat16: their kernels compile, and did not run\n");
+    free(result);
+    for (int k = 0; k < 3; k++)
+        free(in[k]);
 }
 
 #endif

@@ -221,6 +221,17 @@ static inline double *h_random(int64_t n, uint64_t seed)
     return x;
 }
 
+/* n such values as elements of a type. */
+static inline void *h_elements(LsType type, int64_t n, uint64_t seed)
+{
+    void *to = h_array(n, ls_type_bytes(type, 4));
+    double *x = h_random(n, seed);
+    for (int64_t i = 0; i < n; i++)
+        h_put(type, to, i, x[i], 4);
+    free(x);
+    return to;
+}
+
 /* The same bits for 1, 2 and 3 threads, and `want` within `tolerance` of its largest element. */
 static inline void h_check(const HObject *o, int i, const HNode *h, LsKernelId id,
                            const double *const in[], const double *want, double tolerance)
