@@ -8,8 +8,8 @@
 #include <float.h>
 
 /* Which numbers a run has: usual ones; those whose products are about as small as f32 can be, and subnormal factors;
- * usual ones with some infinities, NaN and largest numbers. */
-enum { USUAL, TINY, SPECIAL, UNIT_KINDS };
+ * usual ones with some infinities, NaN and largest numbers; those whose products are zeros of both signs. */
+enum { USUAL, TINY, SPECIAL, ZEROS, UNIT_KINDS };
 
 static inline uint64_t unit_random(uint64_t seed, int64_t i)
 {
@@ -21,11 +21,14 @@ static inline uint64_t unit_random(uint64_t seed, int64_t i)
 static inline double unit_number(int kind, uint64_t z)
 {
     static const uint16_t special[] = {0x7f80, 0xff80, 0x7fc0, 0x7f7f, 0xff7f, 0x0001, 0x8000, 0x0000};
+    static const uint16_t zeros[] = {0x1c80, 0x9c80, 0x0000, 0x8000};
     uint16_t bits = (uint16_t)((z & 0x807f) | (uint64_t)(kind == TINY ? 58 + (z >> 16) % 9 : 120 + (z >> 16) % 9) << 7);
     if (kind == TINY && (z >> 24) % 16 == 0)
         bits &= 0x807f;
     if (kind == SPECIAL && (z >> 24) % 512 == 0)
         bits = special[(z >> 40) % 8];
+    if (kind == ZEROS)
+        bits = zeros[(z >> 40) % 4];
     return ls_from_bf16((ls_bf16){bits});
 }
 
