@@ -147,14 +147,6 @@ LsType ls_rounds_operand(const LsGraph *g, LsNodeId n, int operand)
     return operand < 32 && row->rounded >> operand & 1 ? node->rounds : LS_REAL;
 }
 
-bool ls_factors_are_bf16(const LsGraph *g, LsNodeId n, int first)
-{
-    for (int k = first; k < first + 2; k++)
-        if (ls_rounds_operand(g, n, k) != LS_BF16 && ls_type(g, ls_in(g, n, k)) != LS_BF16)
-            return false;
-    return true;
-}
-
 const char *ls_stored_source(const LsKernelText *k, const char *at, int operand)
 {
     LsArena *a = k->g->arena;

@@ -18,8 +18,6 @@ void ls_computed_emit(const LsKernelText *k);
 const char *ls_stored_word(LsType t);
 /* The type of 16 bits to which the kernel rounds the operand; LS_REAL: to none, or the operand is stored so. */
 LsType ls_rounds_operand(const LsGraph *g, LsNodeId n, int operand);
-/* Both factors of a product, operands `first` and the next, are of bfloat16, so that it is one of ls_dot16.h. */
-bool ls_factors_are_bf16(const LsGraph *g, LsNodeId n, int first);
 /* An LsSource's fields for an operand that is read, whose address is the text `at`. */
 const char *ls_stored_source(const LsKernelText *k, const char *at, int operand);
 /* Prints "const LsSource VAR = …;" for an operand, computed or read. */

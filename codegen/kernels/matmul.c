@@ -97,9 +97,7 @@ double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 
 void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGemmAttr *at)
 {
-    const LsComputed *c = k->g->node[k->n.i].computed;
-    const bool dot16 = at->alpha == 1
-        && ls_factors_are_bf16(k->g, k->n, c != NULL && c->product != NULL ? c->first : 0);
+    const bool dot16 = ls_is_dot16(&k->g->node[k->n.i]);
     k->e->needs |= dot16 ? LS_NEEDS_MATMUL | LS_NEEDS_DOT16 : LS_NEEDS_MATMUL;
     ls_emit_line(k->e,
                  "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64

@@ -18,7 +18,7 @@ static void check_case(const HObject *o, int k, int i, HNode *const node[3], dou
 static void narrow(HNode *const node[3], LsType type)
 {
     for (int k = 0; k < 3; k++) {
-        node[k]->value[1].type = node[k]->value[2].type = type;
+        node[k]->node[1].rounds = node[k]->value[1].type = node[k]->value[2].type = type;
         node[k]->value[node[k]->node[1].nin + 1].type = k < 2 ? type : LS_REAL;
     }
 }
@@ -109,10 +109,43 @@ START_TEST(units_of_dot_products_agree)
 }
 END_TEST
 
+/* In bfloat16, direct convolutions of the speed `rate` are preferred where Winograd's algorithm saves less. */
+START_TEST(fast_dot_products_compete_with_winograd)
+{
+    static const Case some[] = {{2, 1, 1, 48, 64, {30, 29}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},
+                                {2, 4, 1, 256, 256, {56, 56}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true}};
+    const double rate[] = {0, 1, 2, 8};
+    const LsEmitter *conv = ls_emitter_of(LS_TARGET_CPU, LS_K_CONV);
+    int winograd[2][4] = {{0}};
+    for (int i = 0; i < 2; i++) {
+        HNode *node[3];
+        nodes_of(&some[i], node);
+        for (int k = 0; k < 3; k++) {
+            for (int brain = 0; brain < 2; brain++)
+                for (int r = 0; r < 4; r++) {
+                    const LsTarget t = {.real_bytes = 4, .dot_rate = rate[r]};
+                    node[k]->node[1].rounds = brain ? LS_BF16 : LS_REAL;
+                    winograd[brain][r] += conv->way(&node[k]->g, (LsNodeId){1}, &t) == LS_WAY_WINOGRAD;
+                }
+            h_free(node[k]);
+        }
+    }
+    ck_assert_int_eq(winograd[0][0], 6);
+    for (int r = 0; r < 4; r++)
+        ck_assert_int_eq(winograd[0][r], winograd[0][0]);
+    ck_assert_int_eq(winograd[1][0], winograd[0][0]);
+    ck_assert_int_eq(winograd[1][1], winograd[0][0]);
+    ck_assert_int_lt(winograd[1][2], winograd[1][1]);
+    ck_assert_int_gt(winograd[1][2], 0);
+    ck_assert_int_eq(winograd[1][3], 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("conv");
     tcase_set_timeout(tc, 300);
+    tcase_add_test(tc, fast_dot_products_compete_with_winograd);
     tcase_add_test(tc, direct_convolutions_are_closer);
     tcase_add_test(tc, convolutions_are_right_in_double);
     if (tests_do_less())        /* which see nothing of what is compiled */

@@ -11,7 +11,7 @@ static void check_types(const char *cc, const char *flags, int real_bytes, LsTyp
     h_coarse = narrow != LS_REAL;
     for (int i = 0; i < NCASES; i++) {
         node[i] = node_of(&cases[i]);
-        node[i]->value[1].type = node[i]->value[2].type = narrow;
+        node[i]->node[1].rounds = node[i]->value[1].type = node[i]->value[2].type = narrow;
         node[i]->value[4].type = i % 3 > 0 ? narrow : LS_REAL;      /* weight gradients stay real */
     }
     HObject o = h_build(cc, flags, real_bytes, false, NCASES, node);
