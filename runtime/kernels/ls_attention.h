@@ -9,7 +9,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_ATTENTION_H
 #define LS_RUNTIME_KERNELS_LS_ATTENTION_H
 
-#include "runtime/kernels/ls_gemm.h"
+#include "runtime/kernels/ls_packing.h"
 
 enum {
     LS_ATT_ROWS = LS_MR > 8 ? 2 * LS_MR : 4 * LS_MR,    /* of a tile; of the gradient's tile */

@@ -8,7 +8,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_GATHER_H
 #define LS_RUNTIME_KERNELS_LS_GATHER_H
 
-#include "runtime/kernels/ls_gemm.h"
+#include "runtime/kernels/ls_packing.h"
 
 #define LS_AXIS_NONE                                                                               \
     {                                                                                              \

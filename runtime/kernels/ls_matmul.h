@@ -9,7 +9,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
 #define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
-#include "runtime/kernels/ls_gemm.h"
+#include "runtime/kernels/ls_packing.h"
 
 /* c[m][n] = alpha * a * b + bias for each of `batch`; `turn_a`: a is [k][m], `turn_b`: b is [n][k]
  * in memory. */
