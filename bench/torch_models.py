@@ -248,7 +248,7 @@ class GPTBlock(nn.Module):
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             return self.attn_proj(y.transpose(1, 2).reshape(n, t, d))
         scores = (q @ k.transpose(2, 3)) * (d // self.heads) ** -0.5
-        weights = scores.masked_fill(mask, torch.finfo(torch.float32).min).softmax(-1)
+        weights = scores.masked_fill(mask, torch.finfo(scores.dtype).min).softmax(-1)
         return self.attn_proj((weights @ v).transpose(1, 2).reshape(n, t, d))
 
     def forward(self, x, mask):

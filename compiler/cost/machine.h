@@ -6,7 +6,8 @@
  *   what     NVIDIA L4 24 GB        # for people
  *   kind     gpu                    # cpu, gpu
  *   threads  2                      # cpu: threads used when measuring
- *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64
+ *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64. cpu: bf16 where products of bfloat16
+ *                                   # have a speed of their own, as by x86's VDPBF16PS
  *   memory   300                    # bytes per ns
  *   cache    50331648 3             # bytes; its speed as a multiple of the memory's
  *   lanes    8                      # floats per vector: products are padded to it

@@ -275,6 +275,7 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
                            : product_flops(places, cols, depth, lanes));
     if (m->gpu)
         return;
+    w->dots = ls_is_dot16(node) ? w->flops : 0;
     const LsShape *weight = dw ? ls_shape(g, ls_out(g, n, 0)) : ls_in_shape(g, n, 1);
     double cin = (double)(back ? weight->dim[0] / node->attr.window.group : weight->dim[1]);
     double taps = (double)ls_count(weight) / (double)(weight->dim[0] * weight->dim[1]);
@@ -319,6 +320,7 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
               : rows <= THIN || cols <= THIN ? LS_COST_MATMUL_THIN
               : at->trans_a                  ? LS_COST_MATMUL_TURNED
                                              : LS_COST_MATMUL;
+    w->dots = ls_is_dot16(node) ? product_flops(rows, cols, depth, lanes) : 0;
     w->flops = product_flops(rows, cols, depth, lanes) + (c ? w->flops : 0);
 }
 
@@ -394,7 +396,9 @@ double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
     if (w->none)
         return 0;
     const LsClassCost *c = &m->cost[w->kind];
-    double compute = over(w->flops, c->compute * peak_of(m, real_bytes))
+    double dots = m->gpu || m->peak[LS_PEAK_BF16] <= 0 ? 0 : w->dots;
+    double compute = over(w->flops - dots, c->compute * peak_of(m, real_bytes))
+        + over(dots, c->compute * m->peak[LS_PEAK_BF16])
         + over(w->packing, m->cost[LS_COST_PACKING].compute * peak_of(m, real_bytes));
     double read = over(w->read, c->read * m->memory);
     double written = over(w->written, c->write * m->memory);

@@ -255,6 +255,15 @@ static void widen_weights(LsRewrite *r, LsNodeId n)
     r->map[old.i] = append_cast(r, y, LS_REAL, name);
 }
 
+/* The kernel rounds the product's factors, or would find them rounded. On processors, copies around a product change only
+ * the widths in memory: bits depend on the type of the factors. */
+static bool rounds_factors(const LsRewrite *r, LsNodeId n)
+{
+    const Precision *p = r->user;
+    LsKernelId kernel = ls_op[r->from->node[n.i].op]->kernel;
+    return takes_16(r, n) || (!p->o->gpu && (kernel == LS_K_CONV || kernel == LS_K_MATMUL));
+}
+
 static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnarrow)
 {
     const LsNode *node = &r->from->node[n.i];
@@ -304,7 +313,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
     if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the input is */
         nnarrow = ls_is_16(ls_type(r->to, in[0]));
     const LsValueId bias = bias_apart(r, n);
-    const bool rounds = row->rule == LS_PR_PRODUCT && !named && takes_16(r, n);
+    const bool rounds = row->rule == LS_PR_PRODUCT && !named && rounds_factors(r, n);
     if (rounds && ls_is(bias))
         in[2].i = 0;
     append_node(r, n, in, nnarrow);
