@@ -186,6 +186,8 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "costs", r->costs);
         cJSON_AddNumberToObject(root, "step_ns", r->step_ns);
     }
+    if (r->precisions != NULL)
+        cJSON_AddRawToObject(root, "precisions", r->precisions);
     if (r->against != NULL)
         cJSON_AddRawToObject(root, "against", r->against);
     if (r->error != NULL)
