@@ -32,14 +32,12 @@ LS_FN float ls_from_f16(ls_f16 x)
 LS_FN ls_f16 ls_to_f16(float x)
 {
     const uint32_t u = ls_bits32(x), sign = u >> 16 & 0x8000u, a = u & 0x7fffffffu;
-    const float scaled = ls_float32(a) * 16777216.f;
-    const uint32_t tiny = (uint32_t)(int32_t)(scaled < 1024.f ? scaled : 0.f);
-    const uint32_t normal = a < 0x7f800000u ? (a >> 13) - (112u << 10) : 0x7c00u | (a >> 13 & 0x3ffu);
+    const uint32_t tiny = ls_bits32(ls_float32(a) + 0.5f) - 0x3f000000u;        /* steps of 2^-24, as from 0.5 on */
+    const uint32_t normal = (a >> 13) - (a < 0x7f800000u ? 112u << 10 : 224u << 10);
     ls_f16 y;
     y.bits = (uint16_t)(sign | (a < 0x38800000u ? tiny : normal));
     return y;
 }
-
 LS_FN float ls_nearest_f16(float x)
 {
     const uint32_t u = ls_bits32(x), v = u & 0x7fffffffu;
