@@ -78,6 +78,77 @@ START_TEST(exported_weights_of_16_bits_are_a_model)
 }
 END_TEST
 
+/* What is kept for the backward part, without recomputation; parameters and moments are f32 in both types. */
+START_TEST(activations_take_half_of_the_bytes)
+{
+    static const char *const net[] = {"cnn --size=32", "unet --width=8 --depth=2 --size=32", "resnet18 --stem=cifar --width=8 "
+                                      "--size=32", "gpt --depth=1 --heads=2 --width=64 --context=64 --vocab=65"};
+    for (int k = 0; k < 4; k++) {
+        double kept[3], state[3];
+        MUST(LS_BUILD "/lowerset model %s -o net.onnx", net[k]);
+        for (int t = 0; t < 3; t++) {
+            MUST(LS_BUILD "/lowerset plan net.onnx --batch=8 --strategy=none --machine=cpu --json --precision=%s",
+                 t == 2 ? "f32" : types[t]);
+            kept[t] = told("\"kept_bytes\":");
+            state[t] = told("\"state_bytes\":");
+        }
+        for (int t = 0; t < 2; t++) {
+            ck_assert_msg(kept[t] <= 0.52 * kept[2], "%s in %s: %g of %g bytes", net[k], types[t], kept[t], kept[2]);
+            ck_assert_msg(state[t] - state[2] >= 0 && state[t] - state[2] <= 256, "%s: %g, %g", net[k], state[t], state[2]);
+        }
+    }
+}
+END_TEST
+
+/* The loss of the last of 62 epochs, 496 steps: in doubles, in f32 in five orders of the data, and in 16 bits. */
+START_TEST(losses_in_16_bits_lie_among_those_in_f32)
+{
+    enum { SAMPLES = 32, ORDERS = 5 };
+    float x[SAMPLES * 16];
+    int64_t label[SAMPLES];
+    double least = INFINITY, most = 0, of;
+    for (int i = 0; i < SAMPLES * 16; i++)
+        x[i] = wave(i, 1);
+    for (int i = 0; i < SAMPLES; i++)
+        label[i] = i * 7 % 10;
+    write_npy("x.npy", "<f4", "32, 1, 4, 4", x, sizeof x);
+    write_npy("label.npy", "<i8", "32", label, sizeof label);
+    static const char *const program[] = {"f64", "f32", "bf16", "f16"};
+    for (int k = 0; k < 4; k++) {
+        MUST(COMPILE "mlp.onnx --precision=%s --optimizer=adam --lr=2e-3 -o t", program[k]);
+        for (int order = 0; order < (k == 1 ? ORDERS : 1); order++) {
+            MUST("./t --data x.npy,label.npy --seed %d --epochs 62 --progress none", order);
+            of = told("epoch 62  step 496  loss ");
+            if (k < 2) {
+                least = fmin(least, of);
+                most = fmax(most, of);
+            }
+        }
+        const double spread = most - least;
+        ck_assert_msg(k < 2 || (of >= least - spread && of <= most + spread), "%s: %g, f32 from %g to %g", program[k], of,
+                      least, most);
+    }
+    ck_assert_msg(most < 1.5 && most > least, "from %g to %g", least, most);        /* it began at 2.3 */
+}
+END_TEST
+
+/* A profile tells the types of results, so that it does not price a program in another type. */
+START_TEST(a_profile_prices_programs_of_its_type)
+{
+    MUST(COMPILE "gpt.onnx --precision=bf16 -o t");
+    MUST("./t" RUN "--steps 4 --profile p.json");
+    MUST("grep -c '\"types\":\\[\"bf16\"\\]' p.json");
+    ck_assert_int_eq(sh(LS_BUILD "/lowerset plan gpt.onnx --batch=4 --plan-effort=2 --precision=bf16 --costs p.json"), 0);
+    ck_assert_msg(strstr(text, "measured in p.json") != NULL, "%s", text);
+    const char *of = strstr(text, "measured in p.json (");
+    int found, all;
+    ck_assert_int_eq(sscanf(of, "measured in p.json (%d of %d nodes", &found, &all), 2);
+    ck_assert_int_eq(found, all);
+    ck_assert_int_ne(sh(LS_BUILD "/lowerset plan gpt.onnx --batch=4 --plan-effort=2 --precision=f16 --costs p.json"), 0);
+    ck_assert_msg(strstr(text, "its types differ") != NULL, "%s", text);
+}
+END_TEST
+
 START_TEST(a_plan_has_both_types_side_by_side)
 {
     for (int k = 0; k < 2; k++) {
@@ -91,6 +162,8 @@ START_TEST(a_plan_has_both_types_side_by_side)
         ck_assert_double_eq(pays, told("\"step_ns\":"));
         ck_assert_ptr_nonnull(strstr(at, "{\"type\":\"f32\",\"feasible\":true,"));
         ck_assert_ptr_nonnull(strstr(at, "\"pays\":\""));
+        snprintf(want, sizeof want, "\"type\":\"%s\",\"bytes\":", types[k]);         /* of live tensors at the peak */
+        ck_assert_msg(strstr(at, want) != NULL, "no %s in %s", want, text);
     }
     MUST(LS_BUILD "/lowerset plan gpt.onnx --batch=4 --plan-effort=2 --machine=cpu --json");
     ck_assert_ptr_null(strstr(text, "precisions"));
@@ -108,6 +181,9 @@ int main(void)
     tcase_add_loop_test(t, every_budget_gives_the_same_bits, 0, 4);
     tcase_add_test(t, evaluation_has_a_type_of_its_own);
     tcase_add_test(t, exported_weights_of_16_bits_are_a_model);
+    tcase_add_test(t, activations_take_half_of_the_bytes);
+    tcase_add_test(t, losses_in_16_bits_lie_among_those_in_f32);
+    tcase_add_test(t, a_profile_prices_programs_of_its_type);
     tcase_add_test(t, a_plan_has_both_types_side_by_side);
     int code = run_tests("mixed_runs", t);
     char remove[64];
