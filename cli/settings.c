@@ -22,8 +22,7 @@ static int bad(const char *option, const char *text, const char *want)
     return LS_EXIT_USAGE;
 }
 
-/* Parses an optional number from least to most. */
-static int real(const char *option, const char *text, double least, double most, double *v)
+int ls_options_real(const char *option, const char *text, double least, double most, double *v)
 {
     char want[80];
     if (text == NULL || ls_number_real(text, least, most, v))
@@ -221,7 +220,7 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
                     row[k].nll ? " and nll" : "", o->loss);
             return LS_EXIT_USAGE;
         }
-    int code = real("--label-smoothing", o->smoothing, 0, 1, &loss->smoothing);
+    int code = ls_options_real("--label-smoothing", o->smoothing, 0, 1, &loss->smoothing);
     loss->has_ignore = o->ignore != NULL;
     if (code == 0 && o->ignore != NULL
         && !ls_number_whole(o->ignore, INT32_MIN, INT32_MAX, &loss->ignore))

@@ -319,6 +319,20 @@ row "model" --bn on "vgg16 --width=1 --size=32 --weights=none -o new/m"
 row "model" -v - "$MLP"
 row "model" -o new/n "mlp --width=8 --size=4"
 row "model" --list - ""
+
+# ---- the accountant of private training
+DP="--sample-rate 0.01 --steps 100 --delta 1e-5"
+PASSES="--noise 1 --delta 1e-5"
+row "dp" --sample-rate 0.01 "--steps 100 $PASSES" 0.02
+row "dp" --steps 100 "--sample-rate 0.01 $PASSES" 200
+row "dp" --noise 1 "$DP" 2
+row "dp" --epsilon 1 "$DP" 2
+row "dp" --delta 1e-5 "--sample-rate 0.01 --steps 100 --noise 1" 1e-6
+row "dp" --samples 1000 "--batch 10 --epochs 2 $PASSES" 2000
+row "dp" --batch 10 "--samples 1000 --epochs 2 $PASSES" 20
+row "dp" --epochs 2 "--samples 1000 --batch 10 $PASSES" 3
+row "dp" --json - "$DP --noise 1"
+
 row "calibrate" --threads 1 "--quick -o new/f" 2
 row "calibrate" --verbose - "--quick -o new/f"
 row "calibrate" --output new/f "--quick"
