@@ -224,7 +224,7 @@ static bool is_of(const LsSample *s, int c)
 }
 
 /* Products of 16 bits may be faster than those of floats, by so much. */
-static double most_of_peak(int c) { return c < LS_COST_BF16 ? 1 : 16; }
+static double most_of_peak(int c) { return c < LS_COST_BF16 ? 1 : 4; }
 
 static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[],
                     const Line *least)
@@ -347,8 +347,8 @@ double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint
     }
     Fit best = best_fit(row, m, sample, n, old);
     set_tops(m, &best);
-    for (int c = 0; c < LS_NCOSTS; c++)
-        m->cost[c] = figures(m, c, &best.line[c]);
+    for (int c = 0; c < LS_NCOSTS; c++)         /* without samples of 16 bits, as the parent is now */
+        m->cost[c] = c < LS_COST_BF16 || best.sampled[c] ? figures(m, c, &best.line[c]) : m->cost[ls_cost_class[c].parent];
     for (uint32_t i = 0; i < n; i++) {
         all += sample[i].ns;
         missed += fabs(ls_work_ns(m, &sample[i].work, 4) - sample[i].ns);
