@@ -62,7 +62,8 @@ def measure(folder, lowerset, size, target, precision, args):
     if status != 0:
         sys.exit(f"{' '.join(command)} fails")
     times = [json.loads(line).get("time") for line in open(folder / "log.jsonl", encoding="utf-8")]
-    steps = sorted(t for t in times[2:] if t is not None)
+    times = [t for t in times if t is not None]             # since the start
+    steps = sorted(b - a for a, b in zip(times[1:], times[2:]))
     return {"program": "Lowerset", "target": target, "type": precision, "arena": plan["arena_bytes"] / 2**20,
             "state": plan["state_bytes"] / 2**20, "resident": used.ru_maxrss / 1024, "predicted": plan["step_ns"] / 1e9,
             "step": statistics.median(steps), "least": steps[0]}
