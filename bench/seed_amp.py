@@ -6,8 +6,8 @@ usage: seed_amp.py BUILD-FOLDER [--inputs FOLDER] [--threads N] [--steps N] [--c
 
 The network is that of jmp's example for mixed precision: convolutions of 32 and 64 channels, each with ReLU and average
 pooling, dense layers of 256 and 10, Adam, 128 images a batch. A row per size, type and target: the plan's bytes, the
-resident memory of the process, the step, and the epoch of 60,000 images that it makes, predicted and measured. GPUs are
-measured where nvidia-smi finds one and the type compiles. With PYTHON (or python3) that has torch, PyTorch's rows too.
+resident memory of the process, the step, and the epoch of 60,000 images that it makes. GPUs are measured where nvidia-smi
+finds one and the type compiles. With PYTHON (or python3) that has torch, PyTorch's rows too.
 
 Curves: MNIST in file order by 64 images, weights by the formula of CURVES.json in FOLDER/wave2, whose runs in f32 are the
 measure: its first ten losses to 1e-4 (f32 alone), the mean of the last 100 to 5 % + 0.01, accuracy to 1 point; and to half
@@ -22,7 +22,6 @@ import pathlib
 import re
 import shutil
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
@@ -65,7 +64,7 @@ def measure(folder, lowerset, size, target, precision, args):
     times = [t for t in times if t is not None]             # since the start
     steps = sorted(b - a for a, b in zip(times[1:], times[2:]))
     return {"program": "Lowerset", "target": target, "type": precision, "arena": plan["arena_bytes"] / 2**20,
-            "state": plan["state_bytes"] / 2**20, "resident": used.ru_maxrss / 1024, "predicted": plan["step_ns"] / 1e9,
+            "state": plan["state_bytes"] / 2**20, "resident": used.ru_maxrss / 1024,
             "step": statistics.median(steps), "least": steps[0]}
 
 
@@ -103,12 +102,12 @@ def table(rows):
     def cell(row, key, form="{:.1f}", factor=1):
         return form.format(row[key] * factor) if key in row else ""
 
-    text = ["| program | target | type | arena, MiB | state, MiB | in memory, MiB | step, ms | least | predicted | epoch, s |",
-            "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"]
+    text = ["| program | target | type | arena, MiB | state, MiB | in memory, MiB | step, ms | least | epoch, s |",
+            "|---|---|---|--:|--:|--:|--:|--:|--:|"]
     for r in rows:
         text.append(f"| {r['program']} | {r['target']} | {r['type']} | {cell(r, 'arena')} | {cell(r, 'state')} | "
                     f"{cell(r, 'resident', '{:.0f}')} | {cell(r, 'step', factor=1e3)} | {cell(r, 'least', factor=1e3)} | "
-                    f"{cell(r, 'predicted', factor=1e3)} | {r['step'] * (IMAGES // BATCH):.1f} |")
+                    f"{r['step'] * (IMAGES // BATCH):.1f} |")
     return "\n".join(text)
 
 
@@ -226,10 +225,11 @@ def curves(folder, lowerset, inputs, args):
     return "\n".join(text), good
 
 
-def page(parts, args):
+def page(parts, args, busy):
     return f"""# Mixed precision of a small network
 
-Made by `./dev seed amp` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit.
+Made by `./dev seed amp` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
+{busy} of {os.cpu_count()} processors were busy with other programs.
 
 The network is that of jmp's example: convolutions of 32 and 64 channels with ReLU and average pooling, dense layers of 256 and
 10, Adam, batches of 128 images. *Arena* and *state* are the plan's; *in memory* is the largest resident size of the process, on a
@@ -255,7 +255,7 @@ def options():
 def main():
     args = options()
     lowerset = pathlib.Path(args.build).resolve() / "lowerset"
-    parts, good = [], True
+    parts, good, busy = [], True, f"{min(os.getloadavg()[0], os.cpu_count()):.1f}"
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         for size in args.sizes.split(",") if args.only != "curves" else []:
@@ -269,7 +269,7 @@ def main():
     elif args.only != "table":
         print("no curves: there are no recorded ones", file=sys.stderr)
     if args.out:
-        pathlib.Path(args.out).write_text(page("\n".join(parts), args), encoding="utf-8")
+        pathlib.Path(args.out).write_text(page("\n".join(parts), args, busy), encoding="utf-8")
     print("within bounds" if good else "outside the bounds", flush=True)
     return 0 if good else 6
 
