@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """./dev seed amp: memory and time of a small network in 16 bits beside f32, and its curves beside recorded ones.
 
-usage: seed_amp.py BUILD-FOLDER [--inputs FOLDER] [--threads N] [--steps N] [--curve-steps N] [--seeds 1,2,3]
-                   [--sizes 128,28] [--only table|curves] [--out PAGE.md]
+usage: seed_amp.py BUILD-FOLDER [--inputs FOLDER] [--threads N] [--steps N] [--rounds N] [--curve-steps N]
+                   [--seeds 1,2,3] [--sizes 128,28] [--only table|curves] [--out PAGE.md]
 
 The network is that of jmp's example for mixed precision: convolutions of 32 and 64 channels, each with ReLU and average
 pooling, dense layers of 256 and 10, Adam, 128 images a batch. A row per size, type and target: the plan's bytes, the
@@ -46,45 +46,50 @@ def processor():
 
 
 # ---- memory and time ----
-def measure(folder, lowerset, size, target, precision, args):
-    """A row of the table; None where the type does not compile for the target."""
+def build(folder, lowerset, size, target, precision):
+    """A row of the table without its times; None where the type does not compile for the target."""
     options = ["--batch", BATCH, f"--precision={precision}", f"--target={target}", "--optimizer=adam", "-q"]
-    plan = json.loads(run([lowerset, "plan", f"cnn{size}.onnx", *options, "--json"], folder)) \
-        if target == "cpu" or tries([lowerset, "plan", f"cnn{size}.onnx", *options], folder) else None
-    if plan is None:
+    if target != "cpu" and not tries([lowerset, "plan", f"cnn{size}.onnx", *options], folder):
         return None
-    run([lowerset, "compile", f"cnn{size}.onnx", *options, "-o", "t"], folder)
-    command = ["./t", "--data", f"synthetic:{BATCH * 4}", "--steps", str(args.steps), "--epochs", str(args.steps),
-               "--progress", "none", "--log", "log.jsonl", "--measure", "--threads", str(args.threads)]
+    plan = json.loads(run([lowerset, "plan", f"cnn{size}.onnx", *options, "--json"], folder))
+    run([lowerset, "compile", f"cnn{size}.onnx", *options, "-o", f"t-{target}-{precision}"], folder)
+    return {"program": "Lowerset", "target": target, "type": precision, "arena": plan["arena_bytes"] / 2**20,
+            "state": plan["state_bytes"] / 2**20, "resident": 0, "steps": []}
+
+
+def measure(row, folder, args):
+    """Some steps of a row's program."""
+    command = [f"./t-{row['target']}-{row['type']}", "--data", f"synthetic:{BATCH * 4}", "--steps", str(args.steps),
+               "--epochs", str(args.steps), "--progress", "none", "--log", "log.jsonl", "--threads", str(args.threads)]
     pid = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid
     _, status, used = os.wait4(pid, 0)
     if status != 0:
         sys.exit(f"{' '.join(command)} fails")
     times = [json.loads(line).get("time") for line in open(folder / "log.jsonl", encoding="utf-8")]
     times = [t for t in times if t is not None]             # since the start
-    steps = sorted(b - a for a, b in zip(times[1:], times[2:]))
-    return {"program": "Lowerset", "target": target, "type": precision, "arena": plan["arena_bytes"] / 2**20,
-            "state": plan["state_bytes"] / 2**20, "resident": used.ru_maxrss / 1024,
-            "step": statistics.median(steps), "least": steps[0]}
+    row["steps"] += [b - a for a, b in zip(times[1:], times[2:])]
+    row["resident"] = max(row["resident"], used.ru_maxrss / 1024)
 
 
 def tries(command, folder):
     return subprocess.run([str(c) for c in command], cwd=folder, capture_output=True).returncode == 0
 
 
-def peer(size, target, autocast, args):
-    python = os.environ.get("PYTHON", "python3")
-    if not tries([python, "-c", "import torch"], "."):
+def peer(target, autocast):
+    """A row of PyTorch's; None without it."""
+    if not tries([os.environ.get("PYTHON", "python3"), "-c", "import torch"], "."):
         return None
-    command = [python, HERE / "torch_peer.py", f"cnn{size}", "--device", target, "--threads", args.threads,
-               "--seconds", 0, "--steps", args.steps] + (["--autocast", autocast] if autocast else [])
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        print(f"{' '.join(map(str, command))}: {done.stderr.strip()[-300:]}", file=sys.stderr)
-        return None
-    got = json.loads(done.stdout)
     return {"program": "PyTorch", "target": target, "type": f"autocast {autocast}" if autocast else "f32",
-            "resident": got["device_mb"] or got["peak_rss_mb"], "step": got["median_ms"] / 1e3, "least": got["best_ms"] / 1e3}
+            "autocast": autocast, "resident": 0, "steps": []}
+
+
+def measure_peer(row, size, args):
+    command = [os.environ.get("PYTHON", "python3"), HERE / "torch_peer.py", f"cnn{size}", "--device", row["target"],
+               "--threads", args.threads, "--seconds", 0, "--steps", args.steps] \
+        + (["--autocast", row["autocast"]] if row["autocast"] else [])
+    got = json.loads(run(command, "."))
+    row["resident"] = max(row["resident"], got["device_mb"] or got["peak_rss_mb"])
+    row["steps"] += [got["median_ms"] / 1e3, got["best_ms"] / 1e3]
 
 
 def rows_of(folder, lowerset, size, args):
@@ -93,9 +98,18 @@ def rows_of(folder, lowerset, size, args):
     rows = []
     for target in ["cpu"] + (["cuda"] if gpu else []):
         types = ["f32", "bf16", "f16"] if target == "cpu" else ["f32", "tf32", "bf16", "f16"]
-        rows += [measure(folder, lowerset, size, target, t, args) for t in types]
-        rows += [peer(size, target, a, args) for a in ([None, "bf16"] if target == "cpu" else [None, "bf16", "f16"])]
-    return [r for r in rows if r]
+        rows += [build(folder, lowerset, size, target, t) for t in types]
+        rows += [peer(target, a) for a in ([None, "bf16"] if target == "cpu" else [None, "bf16", "f16"])]
+    rows = [r for r in rows if r]
+    for _ in range(args.rounds):        # in turns, as other programs disturb some rounds more than others
+        for row in rows:
+            if row["program"] == "PyTorch":
+                measure_peer(row, size, args)
+            else:
+                measure(row, folder, args)
+    for row in rows:
+        row["step"], row["least"] = statistics.median(row["steps"]), min(row["steps"])
+    return rows
 
 
 def table(rows):
@@ -233,7 +247,8 @@ Made by `./dev seed amp` on {processor()}, {args.threads} thread{'s' if args.thr
 
 The network is that of jmp's example: convolutions of 32 and 64 channels with ReLU and average pooling, dense layers of 256 and
 10, Adam, batches of 128 images. *Arena* and *state* are the plan's; *in memory* is the largest resident size of the process, on a
-GPU what the process reserves there. A step is the median of {args.steps} on synthetic data; an epoch is {IMAGES // BATCH} of them.
+GPU what the process reserves there. A step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on
+synthetic data; an epoch is {IMAGES // BATCH} steps.
 
 {parts}"""
 
@@ -243,7 +258,8 @@ def options():
     p.add_argument("build")
     p.add_argument("--inputs", default=str(HERE.parent.parent / "shared/inputs"))
     p.add_argument("--threads", type=int, default=1)
-    p.add_argument("--steps", type=int, default=12)
+    p.add_argument("--steps", type=int, default=5, help="of a round, but for two at its start")
+    p.add_argument("--rounds", type=int, default=4)
     p.add_argument("--curve-steps", type=int, default=300)
     p.add_argument("--seeds", default="1,2,3")
     p.add_argument("--sizes", default="128,28")

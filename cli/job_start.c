@@ -31,7 +31,10 @@ static bool choose_target(LsJob *job)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32};
-    if (p.compute != LS_REAL && k == 1)
+    const bool eval = o->eval_precision != NULL && strcmp(o->eval_precision, "f32") != 0;
+    if (eval && k == 1)
+        fprintf(stderr, "lowerset: --eval-precision=%s is for --target=cpu so far\n", o->eval_precision);
+    else if (p.compute != LS_REAL && k == 1)
         fprintf(stderr, "lowerset: --precision=%s is for --target=cpu so far; --precision=tf32 speeds up GPUs\n",
                 o->precision);
     else if (p.tf32 && k != 1)

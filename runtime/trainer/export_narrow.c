@@ -15,10 +15,11 @@ enum {
     MODEL_GRAPH = LS_PROTO_BYTES(7), MODEL_OPSET = LS_PROTO_BYTES(8),
     OPSET_DOMAIN = LS_PROTO_BYTES(1), OPSET_VERSION = LS_PROTO_VARINT(2),
     GRAPH_NODE = LS_PROTO_BYTES(1), GRAPH_INITIALIZER = LS_PROTO_BYTES(5), GRAPH_INPUT = LS_PROTO_BYTES(11),
+    GRAPH_OUTPUT = LS_PROTO_BYTES(12), GRAPH_VALUE = LS_PROTO_BYTES(13),
     NODE_INPUT = LS_PROTO_BYTES(1), NODE_OUTPUT = LS_PROTO_BYTES(2), NODE_OP = LS_PROTO_BYTES(4),
-    NODE_ATTRIBUTE = LS_PROTO_BYTES(5),
+    NODE_ATTRIBUTE = LS_PROTO_BYTES(5), ATTRIBUTE_GRAPH = LS_PROTO_BYTES(6), ATTRIBUTE_GRAPHS = LS_PROTO_BYTES(11),
     TENSOR_TYPE = LS_PROTO_VARINT(2), TENSOR_NAME = LS_PROTO_BYTES(8), TENSOR_RAW = LS_PROTO_BYTES(9),
-    INPUT_NAME = LS_PROTO_BYTES(1),
+    VALUE_NAME = LS_PROTO_BYTES(1),
 };
 /* AttributeProto of Cast: name "to", i = 1 (FLOAT), type = 2 (INT). */
 static const unsigned char to_float[] = {LS_PROTO_BYTES(1), 2, 't', 'o', LS_PROTO_VARINT(3), 1, 0xa0, 1, 2};
@@ -32,8 +33,11 @@ typedef struct Narrow {
     const LsMemory *m;
     LsDataType type;
     bool *narrow;               /* by state: becomes narrow */
-    char suffix[32];
+    char suffix[32];            /* of the name of the widened weight, which nodes read */
 } Narrow;
+
+/* Puts the content of a message, changed. */
+typedef void Put(Sink *, const Narrow *, LsProtoBytes);
 
 bool ls_export_type(const char *word, LsDataType *type)
 {
@@ -87,6 +91,15 @@ static void put_text(Sink *s, uint64_t tag, LsProtoBytes text, const char *suffi
     put_head(s, tag, ls_proto_size(text) + strlen(suffix));
     put_bytes(s, text);
     put(s, suffix, strlen(suffix));
+}
+
+/* The same for a message. */
+static void put_message(Sink *s, const Narrow *n, uint64_t tag, Put *content, LsProtoBytes of)
+{
+    Sink size = {0};
+    content(&size, n, of);
+    put_head(s, tag, size.n);
+    content(s, n, of);
 }
 
 /* ---- weights ---- */
@@ -149,12 +162,32 @@ static bool find_weight(const Narrow *n, LsProtoField f, Weight *w)
     return w->state != NULL && w->name.p != NULL;
 }
 
+/* The name of an input, an output or a value. */
+static LsProtoBytes name_of(LsProtoField f)
+{
+    LsProtoField part;
+    LsProtoBytes name = {0};
+    while (ls_proto_next(&f.held, &part))
+        name = part.tag == VALUE_NAME ? part.held : name;
+    return name;
+}
+
+static bool is_output(LsProtoBytes graph, const char *name)
+{
+    LsProtoField f;
+    while (ls_proto_next(&graph, &f))
+        if (f.tag == GRAPH_OUTPUT && ls_proto_equals(name_of(f), name))
+            return true;
+    return false;
+}
+
 /* Decides which weights become narrow. */
-static void choose(Narrow *n, const char *path)
+static void choose(Narrow *n, LsProtoBytes graph, const char *path)
 {
     for (uint32_t k = 0; k < n->m->p->nstate; k++) {
         const LsStateTensor *s = &n->m->p->state[k];
-        if (s->onnx_offset < 0 || (s->kind != LS_STATE_PARAM && s->kind != LS_STATE_FROZEN))
+        if (s->onnx_offset < 0 || (s->kind != LS_STATE_PARAM && s->kind != LS_STATE_FROZEN)
+            || is_output(graph, s->t.name))
             continue;
         const float far = n->type == LS_DT_F16 ? convert(n, s, NULL) : 0;
         n->narrow[k] = far == 0;
@@ -166,15 +199,70 @@ static void choose(Narrow *n, const char *path)
 
 /* ---- the new messages ---- */
 
-static void put_cast(Sink *s, const Narrow *n, const Weight *w)
+static bool is_narrow(const Narrow *n, LsProtoBytes name)
+{
+    for (uint32_t k = 0; k < n->m->p->nstate; k++)
+        if (n->narrow[k] && ls_proto_equals(name, n->m->p->state[k].t.name))
+            return true;
+    return false;
+}
+
+/* The Cast that reads the weight of this name. */
+static void put_cast(Sink *s, const Narrow *n, LsProtoBytes name)
 {
     static const char op[] = "Cast";
-    put_text(s, NODE_INPUT, w->name, n->suffix);
-    put_text(s, NODE_OUTPUT, w->name, "");
+    put_text(s, NODE_INPUT, name, "");
+    put_text(s, NODE_OUTPUT, name, n->suffix);
     put_head(s, NODE_OP, strlen(op));
     put(s, op, strlen(op));
     put_head(s, NODE_ATTRIBUTE, sizeof to_float);
     put(s, to_float, sizeof to_float);
+}
+
+static Put put_body;
+
+static void put_attribute(Sink *s, const Narrow *n, LsProtoBytes attribute)
+{
+    LsProtoField f;
+    while (ls_proto_next(&attribute, &f))
+        if (f.tag == ATTRIBUTE_GRAPH || f.tag == ATTRIBUTE_GRAPHS)
+            put_message(s, n, f.tag, put_body, f.held);
+        else
+            put_bytes(s, f.whole);
+}
+
+/* A node reads widened weights, and so do the bodies in its attributes. */
+static void put_node(Sink *s, const Narrow *n, LsProtoBytes node)
+{
+    LsProtoField f;
+    while (ls_proto_next(&node, &f))
+        if (f.tag == NODE_INPUT && is_narrow(n, f.held))
+            put_text(s, NODE_INPUT, f.held, n->suffix);
+        else if (f.tag == NODE_ATTRIBUTE)
+            put_message(s, n, f.tag, put_attribute, f.held);
+        else
+            put_bytes(s, f.whole);
+}
+
+/* The description of a body's output, which may be a weight. */
+static void put_value(Sink *s, const Narrow *n, LsProtoBytes value)
+{
+    LsProtoField f;
+    while (ls_proto_next(&value, &f))
+        if (f.tag == VALUE_NAME && is_narrow(n, f.held))
+            put_text(s, VALUE_NAME, f.held, n->suffix);
+        else
+            put_bytes(s, f.whole);
+}
+
+static void put_body(Sink *s, const Narrow *n, LsProtoBytes body)
+{
+    LsProtoField f;
+    while (ls_proto_next(&body, &f))
+        if (f.tag == GRAPH_NODE || f.tag == GRAPH_OUTPUT)
+            put_message(s, n, f.tag, f.tag == GRAPH_NODE ? put_node : put_value, f.held);
+        else
+            put_bytes(s, f.whole);
 }
 
 static void put_tensor(Sink *s, const Narrow *n, const Weight *w, LsProtoBytes tensor)
@@ -183,27 +271,19 @@ static void put_tensor(Sink *s, const Narrow *n, const Weight *w, LsProtoBytes t
     const size_t bytes = (size_t)ls_tensor_count(&w->state->t) * sizeof(uint16_t);
     LsProtoField f;
     while (ls_proto_next(&tensor, &f))
-        if (f.tag != TENSOR_TYPE && f.tag != TENSOR_NAME && f.tag != TENSOR_RAW)
+        if (f.tag != TENSOR_TYPE && f.tag != TENSOR_RAW)
             put_bytes(s, f.whole);
     put(s, type, sizeof type);
-    put_text(s, TENSOR_NAME, w->name, n->suffix);
     put_head(s, TENSOR_RAW, bytes);
     s->n += bytes;
     if (s->o != NULL)
         convert(n, w->state, s->o);
 }
 
-/* The file may list a weight among the inputs; now a Cast makes that value. */
-static bool is_weight_input(const Narrow *n, LsProtoField f)
+/* A description of a weight: among the inputs of old files, or as a value. It has another type now. */
+static bool describes_weight(const Narrow *n, LsProtoField f)
 {
-    LsProtoField part;
-    LsProtoBytes name = {0};
-    while (f.tag == GRAPH_INPUT && ls_proto_next(&f.held, &part))
-        name = part.tag == INPUT_NAME ? part.held : name;
-    for (uint32_t k = 0; name.p != NULL && k < n->m->p->nstate; k++)
-        if (n->narrow[k] && ls_proto_equals(name, n->m->p->state[k].t.name))
-            return true;
-    return false;
+    return (f.tag == GRAPH_INPUT || f.tag == GRAPH_VALUE) && is_narrow(n, name_of(f));
 }
 
 static void put_graph(Sink *s, const Narrow *n, LsProtoBytes graph)
@@ -211,12 +291,8 @@ static void put_graph(Sink *s, const Narrow *n, LsProtoBytes graph)
     LsProtoField f;
     Weight w;
     for (LsProtoBytes at = graph; ls_proto_next(&at, &f);)      /* nodes follow what they read */
-        if (find_weight(n, f, &w) && w.narrow) {
-            Sink size = {0};
-            put_cast(&size, n, &w);
-            put_head(s, GRAPH_NODE, size.n);
-            put_cast(s, n, &w);
-        }
+        if (find_weight(n, f, &w) && w.narrow)
+            put_message(s, n, GRAPH_NODE, put_cast, w.name);
     for (LsProtoBytes at = graph; ls_proto_next(&at, &f);) {
         bool trained = find_weight(n, f, &w);
         if (trained && w.narrow) {
@@ -229,7 +305,9 @@ static void put_graph(Sink *s, const Narrow *n, LsProtoBytes graph)
             put_bytes(s, f.whole);
             if (s->o != NULL)
                 ls_export_patch(s->o, n->m, w.state, at);
-        } else if (!is_weight_input(n, f)) {
+        } else if (f.tag == GRAPH_NODE) {
+            put_message(s, n, GRAPH_NODE, put_node, f.held);
+        } else if (!describes_weight(n, f)) {
             put_bytes(s, f.whole);
         }
     }
@@ -257,8 +335,7 @@ bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *
     Sink s = {.o = o};
     if (n.narrow == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --export");
-    choose(&n, path);
-    strcpy(n.suffix, type == LS_DT_F16 ? ".f16" : ".bf16");
+    strcpy(n.suffix, ".f32");
     while (ls_proto_next(&file, &f)) {
         if (f.tag != MODEL_GRAPH) {
             put_bytes(&s, f.whole);
@@ -266,10 +343,8 @@ bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *
         }
         for (size_t end = strlen(n.suffix); end + 1 < sizeof n.suffix && occurs(f.held, n.suffix); end++)
             n.suffix[end] = '_';
-        Sink size = {0};
-        put_graph(&size, &n, f.held);
-        put_head(&s, MODEL_GRAPH, size.n);
-        put_graph(&s, &n, f.held);
+        choose(&n, f.held, path);
+        put_message(&s, &n, MODEL_GRAPH, put_graph, f.held);
     }
     free(n.narrow);
     return true;

@@ -1,8 +1,9 @@
 /* runtime/trainer/export_narrow.h -- --export-precision: the exported model with its weights in 16 bits.
  *
- * Each trained or frozen weight NAME becomes an initializer NAME.f16 or NAME.bf16, rounded to the nearest, halves to
- * even; a Cast to float gives it its name back. So nodes, inputs and outputs stay as they are, and everything is computed
- * in float32. Statistics stay float32, and so does a weight with a number that float16 does not reach, with a note. */
+ * Each trained or frozen weight NAME is rounded to the nearest, halves to even, under its name; a Cast to float makes
+ * NAME.f32, which nodes then read, also in the bodies of If, Loop and Scan. So inputs, outputs and names stay, and
+ * everything is computed in float32. Statistics stay float32, and so does a weight that is an output, or has a number that
+ * float16 does not reach, with a note. */
 #ifndef LS_RUNTIME_TRAINER_EXPORT_NARROW_H
 #define LS_RUNTIME_TRAINER_EXPORT_NARROW_H
 

@@ -118,17 +118,17 @@ static uint16_t narrow_at(const Onnx__TensorProto *t, size_t i)
     return v;
 }
 
-START_TEST(a_weight_is_rounded_and_a_cast_gives_it_its_name)
+START_TEST(a_weight_is_rounded_and_a_cast_widens_it)
 {
-    static const struct { LsDataType type; int number; const char *name; uint16_t third, half, last; } want[] = {
-        {LS_DT_F16, HALF, "w.f16", 0x3555, 0x6802, 0x4600}, {LS_DT_BF16, BRAIN, "w.bf16", 0x3eab, 0x4500, 0x40c0}};
+    static const struct { LsDataType type; int number; uint16_t third, half, last; } want[] = {
+        {LS_DT_F16, HALF, 0x3555, 0x6802, 0x4600}, {LS_DT_BF16, BRAIN, 0x3eab, 0x4500, 0x40c0}};
     make_model();
     open_program();
     weights()[0] = 1 / 3.f;
     weights()[1] = 2051;        /* between 2050 and 2052: to the even one */
     for (int k = 0; k < 2; k++) {
         const Onnx__GraphProto *g = exported(want[k].type);
-        const Onnx__TensorProto *w = initializer(g, want[k].name);
+        const Onnx__TensorProto *w = initializer(g, "w");
         ck_assert_int_eq(w->data_type, want[k].number);
         ck_assert(w->n_dims == 2 && w->dims[0] == 3 && w->dims[1] == 4 && w->raw_data.len == 24);
         ck_assert_uint_eq(narrow_at(w, 0), want[k].third);
@@ -136,12 +136,13 @@ START_TEST(a_weight_is_rounded_and_a_cast_gives_it_its_name)
         ck_assert_uint_eq(narrow_at(w, 11), want[k].last);
         ck_assert_uint_eq(g->n_node, 3);        /* Cast, MatMul, Sub */
         ck_assert_str_eq(g->node[0]->op_type, "Cast");
-        ck_assert_str_eq(g->node[0]->input[0], want[k].name);
-        ck_assert_str_eq(g->node[0]->output[0], "w");
+        ck_assert_str_eq(g->node[0]->input[0], "w");
+        ck_assert_str_eq(g->node[0]->output[0], "w.f32");
         ck_assert_str_eq(g->node[0]->attribute[0]->name, "to");
         ck_assert_int_eq(g->node[0]->attribute[0]->type, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
         ck_assert_int_eq(g->node[0]->attribute[0]->i, FLOAT);
-        ck_assert_str_eq(g->node[1]->input[1], "w");
+        ck_assert_str_eq(g->node[1]->input[1], "w.f32");
+        ck_assert_str_eq(g->node[2]->input[1], "mean");
     }
 }
 END_TEST
@@ -165,32 +166,78 @@ START_TEST(a_weight_beyond_float16_stays_float)
     make_model();
     open_program();
     weights()[5] = -65519.9f;   /* rounds to the largest float16 */
-    initializer(exported(LS_DT_F16), "w.f16");
+    ck_assert_int_eq(initializer(exported(LS_DT_F16), "w")->data_type, HALF);
     weights()[5] = -65520;      /* would be infinite */
     const Onnx__GraphProto *g = exported(LS_DT_F16);
     ck_assert_uint_eq(g->n_node, 2);
     memcpy(&there, initializer(g, "w")->raw_data.data + 20, sizeof there);
     ck_assert_float_eq(there, -65520);
-    initializer(exported(LS_DT_BF16), "w.bf16");
+    ck_assert_int_eq(initializer(exported(LS_DT_BF16), "w")->data_type, BRAIN);
     weights()[5] = INFINITY;    /* float16 has that */
-    ck_assert_uint_eq(narrow_at(initializer(exported(LS_DT_F16), "w.f16"), 5), 0x7c00);
+    ck_assert_uint_eq(narrow_at(initializer(exported(LS_DT_F16), "w"), 5), 0x7c00);
 }
 END_TEST
 
 START_TEST(new_names_are_free_and_weights_are_no_inputs)
 {
     make_model();
-    mk.out[1][0] = "w.f16";
+    mk.out[1][0] = "w.f32";
     mk.g.n_input = 2;
     open_program();
     const Onnx__GraphProto *g = exported(LS_DT_F16);
-    initializer(g, "w.f16_");
-    ck_assert_str_eq(g->node[0]->input[0], "w.f16_");
-    for (size_t i = 0; i < g->n_input; i++)
-        ck_assert_str_ne(g->input[i]->name, "w");
+    ck_assert_str_eq(g->node[0]->output[0], "w.f32_");
+    ck_assert_str_eq(g->node[1]->input[1], "w.f32_");
     ck_assert_uint_eq(g->n_input, 1);
+    ck_assert_str_eq(g->input[0]->name, "x");
     g = exported(LS_DT_REAL);
     ck_assert_uint_eq(g->n_input, 2);
+}
+END_TEST
+
+/* The second node is an If: its body, and a body in that, read the weight and give it on. */
+START_TEST(bodies_read_the_widened_weight)
+{
+    Onnx__GraphProto body[2], *inner;
+    Onnx__NodeProto node[2], *nodes[2] = {&node[0], &node[1]};
+    Onnx__AttributeProto attribute[2], *attributes[2] = {&attribute[0], &attribute[1]};
+    Onnx__ValueInfoProto output, *outputs[1] = {&output};
+    char *in[2] = {"w", "mean"}, *out[1] = {"v"};
+    make_model();
+    onnx__value_info_proto__init(&output);
+    output.name = "w";
+    for (int k = 0; k < 2; k++) {
+        onnx__graph_proto__init(&body[k]);
+        onnx__node_proto__init(&node[k]);
+        onnx__attribute_proto__init(&attribute[k]);
+        body[k].node = &nodes[k], body[k].n_node = 1;
+        node[k].op_type = "Sub", node[k].input = in, node[k].n_input = 2, node[k].output = out, node[k].n_output = 1;
+        attribute[k].name = "then_branch", attribute[k].g = &body[k];
+    }
+    body[1].output = outputs, body[1].n_output = 1;
+    node[0].attribute = &attributes[1], node[0].n_attribute = 1;
+    mk.node[1].attribute = &attributes[0], mk.node[1].n_attribute = 1;
+    open_program();
+    const Onnx__NodeProto *outer = exported(LS_DT_F16)->node[2];
+    ck_assert_str_eq(outer->attribute[0]->name, "then_branch");
+    ck_assert_str_eq(outer->attribute[0]->g->node[0]->input[0], "w.f32");
+    ck_assert_str_eq(outer->attribute[0]->g->node[0]->input[1], "mean");
+    inner = outer->attribute[0]->g->node[0]->attribute[0]->g;
+    ck_assert_str_eq(inner->node[0]->input[0], "w.f32");
+    ck_assert_str_eq(inner->output[0]->name, "w.f32");
+}
+END_TEST
+
+START_TEST(a_weight_that_is_an_output_stays_float)
+{
+    Onnx__ValueInfoProto output, *outputs[1] = {&output};
+    make_model();
+    onnx__value_info_proto__init(&output);
+    output.name = "w";
+    mk.g.output = outputs, mk.g.n_output = 1;
+    open_program();
+    const Onnx__GraphProto *g = exported(LS_DT_F16);
+    ck_assert_uint_eq(g->n_node, 2);
+    ck_assert_int_eq(initializer(g, "w")->data_type, FLOAT);
 }
 END_TEST
 
@@ -212,10 +259,10 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        a_weight_is_rounded_and_a_cast_gives_it_its_name,
+        a_weight_is_rounded_and_a_cast_widens_it,
         statistics_leave_as_floats_with_their_last_values,
         a_weight_beyond_float16_stays_float,
-        new_names_are_free_and_weights_are_no_inputs,
+        new_names_are_free_and_weights_are_no_inputs, bodies_read_the_widened_weight, a_weight_that_is_an_output_stays_float,
         what_casts_cannot_do_is_refused,
     };
     return run_in_folder("export_narrow", sizeof test / sizeof *test, test);

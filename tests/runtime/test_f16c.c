@@ -5,6 +5,9 @@
 #include "runtime/kernels/ls_vector.h"
 #include "tests/support/suite.h"
 
+#if defined __F16C__
+#include <cpuid.h>
+#endif
 #include <stdio.h>
 
 enum { ALL = 1 << 16, TAIL = 5 };
@@ -46,7 +49,9 @@ END_TEST
 int main(void)
 {
 #if defined __F16C__
-    if (!__builtin_cpu_supports("f16c") || (LS_F16C == 16 && !__builtin_cpu_supports("avx512f"))) {
+    unsigned a, b, features = 0, d;
+    __get_cpuid(1, &a, &b, &features, &d);
+    if (!(features & bit_F16C) || (LS_F16C == 16 && !__builtin_cpu_supports("avx512f"))) {
         printf("skipped: this processor lacks the instructions\n");
         return 77;
     }
