@@ -90,6 +90,12 @@ static const LsOption option[] = {
     {"--loss-scale", NULL, "SPEC", TEXT, AT(scale), BUILD,
      "factor of the loss while it is differentiated, see below; steps whose gradients are not finite are skipped "
      "(default: dynamic for f16, else none)"},
+    {"--grads", NULL, "mean|per-sample|per-sample-norm", TEXT, AT(grads), BUILD,
+     "what the trainer's --dump has beside the gradients of the mean loss: those of every sample (psgrad/) and their "
+     "norms (psnorm/), or the norms alone (default mean: neither)"},
+    {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD,
+     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N]: the gradients of samples are clipped to a norm, "
+     "noise is added, the sum is divided by the expected batch (default: batch times --accumulate)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,

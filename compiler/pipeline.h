@@ -8,6 +8,7 @@
 typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
+    LsSampleGrads grads;
     LsOptimizerOptions optimizer;
     LsPrecision precision;
     LsType eval_compute;        /* what precision.compute is in the evaluation form */
