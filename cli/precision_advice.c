@@ -8,7 +8,7 @@
 
 LsPays ls_precision_pays(const LsPrecisionPlan *narrow, const LsPrecisionPlan *wide)
 {
-    bool time = narrow->step_ns <= wide->step_ns;
+    bool time = narrow->step_ns < wide->step_ns;
     bool memory = (double)narrow->arena <= 0.95 * (double)wide->arena;
     return time && memory ? LS_PAYS_BOTH : time ? LS_PAYS_TIME : memory ? LS_PAYS_MEMORY : LS_PAYS_NOTHING;
 }

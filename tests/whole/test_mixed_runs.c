@@ -170,6 +170,26 @@ START_TEST(a_plan_has_both_types_side_by_side)
 }
 END_TEST
 
+/* On machines whose kernels of bf16 are slow, or as fast as the others; and a small network whose arena is small anyway. */
+START_TEST(where_16_bits_do_not_pay_a_plan_says_so)
+{
+    static const char *const want[] = {"16 bits are predicted to pay in memory alone: a step takes ", "\"pays\":\"memory\"",
+                                       "\"pays\":\"both\"", "16 bits are not predicted to pay here: a step takes "};
+    for (int k = 0; k < 4; k++) {
+        FILE *f = fopen("made.machine", "w");
+        ck_assert_ptr_nonnull(f);
+        fprintf(f, "lowerset-machine 1\nname made\nkind cpu\npeak f32=100\nmemory 10\nlanes 16\nclass other 0.5 1 1 100\n");
+        for (int i = 0; i < 4 && k != 2; i++)
+            fprintf(f, "class matmul%s.bf16 0.005 1 1 100\n", (const char *[]){"", ".thin", ".batch", ".outer"}[i]);
+        fclose(f);
+        MUST(LS_BUILD "/lowerset plan %s --batch=4 --plan-effort=2 --machine=made.machine --precision=bf16 %s",
+             k == 3 ? "mlp.onnx --precision-of '*=f32'" : "gpt.onnx", k % 3 == 0 ? "" : "--json | tr -d '\n\t'");
+        ck_assert_msg(strstr(text, want[k]) != NULL, "%s: %s", want[k], text);
+        ck_assert_int_eq(strstr(text, "predicted to pay") != NULL, k % 3 == 0);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("mixed_runs");
@@ -185,6 +205,7 @@ int main(void)
     tcase_add_test(t, losses_in_16_bits_lie_among_those_in_f32);
     tcase_add_test(t, a_profile_prices_programs_of_its_type);
     tcase_add_test(t, a_plan_has_both_types_side_by_side);
+    tcase_add_test(t, where_16_bits_do_not_pay_a_plan_says_so);
     int code = run_tests("mixed_runs", t);
     char remove[64];
     snprintf(remove, sizeof remove, "rm -rf %s", dir);
