@@ -31,7 +31,10 @@ static bool choose_target(LsJob *job)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32};
-    if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
+    const bool eval = o->eval_precision != NULL && strcmp(o->eval_precision, "f32") != 0;
+    if (eval && k == 1)
+        fprintf(stderr, "lowerset: --eval-precision=%s is for --target=cpu so far\n", o->eval_precision);
+    else if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
         fprintf(stderr, "lowerset: %s: gradients of samples are for --target=cpu so far\n",
                 o->privacy != NULL ? "--dp" : "--grads");
     else if (p.tf32 && k != 1)

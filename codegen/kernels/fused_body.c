@@ -276,6 +276,29 @@ static const char *expression(const LsBody *b, const LsStmt *s)
     return text;
 }
 
+/* The arguments, by bits, of which a statement gives one, or its negative or its size; 0 counts as one of them. */
+static unsigned gives(LsOpCode op)
+{
+    switch (op) {
+    case LS_OP_RELU: case LS_OP_RELU_GRAD: case LS_OP_NEG: case LS_OP_ABS: return 1;
+    case LS_OP_MIN: case LS_OP_MAX: return 1 | 2;
+    case LS_OP_WHERE: return 2 | 4;
+    default: return 0;
+    }
+}
+
+/* The statement's value is a number of its type before it is rounded, as its arguments are. */
+static bool is_exact(const LsBody *b, const LsStmt *s)
+{
+    const unsigned given = gives((LsOpCode)s->op);
+    for (int k = 0; k < s->narg; k++) {
+        LsType type = s->arg[k] < 0 ? ls_operand_type(b->k, ~s->arg[k]) : b->f->stmt[s->arg[k]].type;
+        if ((given >> k & 1) && type != s->type)
+            return false;
+    }
+    return given != 0;
+}
+
 void ls_body_statements(const LsBody *b)
 {
     ls_body_load(b, LS_AT_INNER);
@@ -284,7 +307,8 @@ void ls_body_statements(const LsBody *b)
         const char *text = expression(b, st);
         if (st->op == LS_OP_CAST && st->type == LS_BOOL)
             text = ls_arena_printf(b->k->g->arena, "%s != 0", text);
-        text = ls_rounded(b->k->g->arena, st->type, text);
+        if (!is_exact(b, st))
+            text = ls_rounded(b->k->g->arena, st->type, text);
         ls_emit_line(b->k->e, "const %s v%d = %s;    /* %s */", ls_register_type(st->type), s, text,
                      ls_op[st->op]->name);
     }

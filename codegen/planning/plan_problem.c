@@ -4,6 +4,7 @@
 
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/fusion/fused_alternatives.h"
+#include "compiler/ir/precision.h"
 #include "compiler/passes/fuse.h"
 
 static bool runs(const LsGraph *g, uint32_t n)
@@ -26,6 +27,7 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
     d->tensor = ls_arena_alloc(cx->arena, g->nvalue, sizeof *d->tensor);
     p->value_of = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p->value_of);
     p->tensor_of = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p->tensor_of);
+    const char **type = ls_arena_alloc(cx->arena, g->nvalue, sizeof *type);
     p->tensor_of[0] = -1;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         LsValueId v = {i};
@@ -33,11 +35,14 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
         if (root(g, v).i != i)
             continue;
         p->value_of[d->ntensor] = v;
+        type[d->ntensor] = ls_is_16(ls_type(g, v)) ? ls_precision_name(ls_type(g, v)) : NULL;
         p->tensor_of[i] = d->ntensor;
         d->tensor[d->ntensor++] = (LsDagTensor){
             .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->target.real_bytes),
             .persistent = g->value[i].def.i == 0};
     }
+    d->type = type;
+    d->ntype = d->ntensor;
     for (uint32_t i = 1; i < g->nvalue; i++)
         p->tensor_of[i] = p->tensor_of[root(g, (LsValueId){i}).i];
     const LsValueId last[] = {g->loss, g->loss_weight};     /* read after the phase */

@@ -19,7 +19,9 @@
  *                                   # speed when reading and writing, ns of every launch; a
  *                                   # share of "-" costs nothing
  * A class that is not listed has the figures of its parent: conv.dx those of conv, conv those of
- * `other`, which must be there. Lines may come in any order; # begins a comment. */
+ * `other`, which must be there. Kernels that read or write 16 bits have classes of their own, as
+ * conv.dx.bf16 and conv.dx.f16: the parent of the first is conv.dx, of the second conv.dx.bf16.
+ * Lines may come in any order; # begins a comment. */
 #ifndef LS_COMPILER_COST_MACHINE_H
 #define LS_COMPILER_COST_MACHINE_H
 
@@ -78,7 +80,13 @@
     C(LOSS_GRAD, "loss.grad", LOSS)
 
 #define LS_COST_ID(id, name, parent) LS_COST_##id,
-typedef enum { LS_COST_CLASSES(LS_COST_ID) LS_NCOSTS } LsCostClass;
+/* Class k + LS_COST_BF16 has the kernels of class k in bfloat16, k + LS_COST_F16 those in float16. */
+typedef enum {
+    LS_COST_CLASSES(LS_COST_ID)
+    LS_COST_BF16,
+    LS_COST_F16 = 2 * LS_COST_BF16,
+    LS_NCOSTS = 3 * LS_COST_BF16
+} LsCostClass;
 #undef LS_COST_ID
 typedef struct LsCostName { const char *name; LsCostClass parent; } LsCostName;
 extern const LsCostName ls_cost_class[LS_NCOSTS];
@@ -87,7 +95,8 @@ typedef enum { LS_PEAK_F32, LS_PEAK_TF32, LS_PEAK_F16, LS_PEAK_BF16, LS_PEAK_F64
     LsPeak;
 
 typedef struct LsClassCost {
-    double compute;             /* share of the peak; 0: operations are free */
+    double compute;             /* share of the peak for f32, in 16 bits perhaps more than 1; 0:
+                                 * operations are free */
     double read, write;         /* shares of the memory's speed; 0: bytes are free */
     double launch;              /* ns of every launch */
 } LsClassCost;

@@ -166,7 +166,7 @@ static LsValueId as_type(LsRewrite *r, LsValueId old, LsType to)
     LsValueId v = ls_image(r, old);
     if (!ls_is(v) || !ls_is_float(ls_type(r->to, v)) || ls_type(r->to, v) == to)
         return v;
-    return copy_of(r, old, v, to, to == LS_REAL ? "f32" : to == LS_BF16 ? "bf16" : "f16");
+    return copy_of(r, old, v, to, ls_precision_name(to));
 }
 
 /* The kernel of node n reads and writes elements of 16 bits, as they now lie. */

@@ -1,4 +1,5 @@
 /* tests/compiler/test_precision.c -- mixed precision: the table is complete, and values get the types that it says. */
+#include "compiler/cost/roofline.h"
 #include "compiler/ir/precision.h"
 #include "compiler/passes/passes.h"
 #include "tests/support/gradient.h"
@@ -66,6 +67,33 @@ START_TEST(values_get_the_types_of_the_table)
     ck_assert_int_eq(type_of("loss"), LS_REAL);
     for (uint32_t k = 0; k < g->ngrad; k++)
         ck_assert_int_eq(ls_type(g, g->grad[k].grad), LS_REAL);
+}
+END_TEST
+
+/* A class of its own for each type: of a product that rounds, of what stores 16 bits and of what only reads them. */
+START_TEST(kernels_of_16_bits_have_their_own_cost_class)
+{
+    static const LsType types[] = {LS_REAL, LS_BF16, LS_F16};
+    LsMachine m;
+    LsCostClass base[3] = {LS_COST_MATMUL_OUTER, LS_COST_SOFTMAX, LS_COST_MAP_MATH};
+    ck_assert(ls_machine_find(&m, "cpu"));
+    for (int t = 0; t < 3; t++) {
+        build();
+        ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = types[t]}));
+        for (uint32_t i = 1, seen = 0; i < g->nnode && seen != 7; i++) {
+            const LsOpCode op = g->node[i].op;
+            const int k = op == LS_OP_MATMUL ? 0 : op == LS_OP_SOFTMAX ? 1 : op == LS_OP_EXP ? 2 : -1;
+            if (k < 0 || g->node[i].phase != LS_FORWARD)
+                continue;
+            seen |= 1u << k;
+            LsWork w = ls_node_work(g, (LsNodeId){i}, &m, LS_WAY_DIRECT, 4);
+            ck_assert_str_eq(ls_cost_class[w.kind].name, ls_cost_class[base[k] + t * LS_COST_BF16].name);
+            double ns = ls_work_ns(&m, &w, 4);
+            m.cost[w.kind].launch += 5;
+            ck_assert_double_eq_tol(ls_work_ns(&m, &w, 4), ns + 5, 1e-9);
+        }
+        graph_close();
+    }
 }
 END_TEST
 
@@ -210,6 +238,7 @@ int main(void)
     TCase *t = tcase_create("precision");
     tcase_add_test(t, every_operator_is_in_the_table);
     tcase_add_test(t, values_get_the_types_of_the_table);
+    tcase_add_test(t, kernels_of_16_bits_have_their_own_cost_class);
     tcase_add_test(t, named_values_stay_wide);
     tcase_add_test(t, the_gradient_of_a_scatter_of_weights_is_not_rounded);
     tcase_add_test(t, the_largest_of_weights_and_activations_is_not_rounded);
