@@ -171,7 +171,7 @@ static int use_of(const Onnx__NodeProto *p, size_t k)
  * different layers, which start at different random numbers. */
 static void retie_by_values(LsEditor *u)
 {
-    int *uses = ls_arena_alloc(u->cx->arena, u->nid, sizeof *uses);
+    int *uses = ls_arena_alloc(u->scratch, u->nid, sizeof *uses);
     for (size_t i = 0; i < u->g->n_node; i++)
         for (size_t k = 0; k < u->g->node[i]->n_input; k++)
             uses[ls_names_find(&u->names, ls_text(u->g->node[i]->input[k]))] |= use_of(u->g->node[i], k);

@@ -270,7 +270,7 @@ static void collect_uses(LsImport *im, int *uses)
         const LsOnnxFlat *f = &im->m->node[i];
         for (size_t k = 0; k < f->proto->n_input - f->ncaptured; k++)
             note_use(&all, f->proto, k);
-        ls_subgraph_reads(im->cx->arena, f->proto, note_use, &all);
+        ls_subgraph_reads(f->proto, note_use, &all);
     }
     /* The reader of an Identity's result counts as a reader of its operand. */
     for (uint32_t i = im->m->nnode; i-- > 0;) {
@@ -391,14 +391,16 @@ void ls_onnx_record(LsImport *im)
     const LsGraph *g = im->g;
     LsDecisions *to = im->decisions;
     freeze_made(im);
-    to->tensor = ls_arena_alloc(im->cx->arena, g->nvalue + 1, sizeof *to->tensor);
+    uint32_t room = 0;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         const LsValue *v = &g->value[i];
         uint32_t id = ls_names_find(&im->m->names, v->name);
         bool own = id != 0 && im->value[id].v.i == i && v->type == LS_REAL;
         bool constant = v->kind == LS_V_CONST && im->verdict[id].role != LS_ROLE_NONE;
-        if (own && (ls_is_state(g, (LsValueId){i}) || constant))
-            to->tensor[to->ntensor++] = settled(im, v, id);
+        if (!own || (!ls_is_state(g, (LsValueId){i}) && !constant))
+            continue;
+        to->tensor = ls_arena_regrow(im->cx->arena, to->tensor, to->ntensor, to->ntensor + 1, sizeof *to->tensor, &room);
+        to->tensor[to->ntensor++] = settled(im, v, id);
     }
     check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze);
     check_globs(im, "--train", im->o->train, im->o->ntrain);
