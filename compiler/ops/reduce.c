@@ -31,7 +31,8 @@ static void reduce_sum_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId d
 {
     (void)want;
     double share = ls_op[g->node[n.i].op]->mean ? 1.0 / (double)reduced_count(g, n) : 1;
-    dx[0] = ls_expand(cx, g, ls_scale(cx, g, dy[0], share), ls_in_shape(g, n, 0));
+    LsValueId d = ls_scale(cx, g, dy[0], share);
+    dx[0] = ls_expand(cx, g, d, *ls_in_shape(g, n, 0));
 }
 
 LS_EVAL(reduce_sum, x[0])

@@ -105,7 +105,7 @@ static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId v, double by)
 static LsValueId mean(LsCtx *cx, LsGraph *g, LsValueId v, double offset)
 {
     const LsShape s = *ls_shape(g, v);
-    return regression(cx, g, v, ls_expand(cx, g, ls_const_real(cx, g, offset), &s), LS_REG_LINEAR, 0);
+    return regression(cx, g, v, ls_expand(cx, g, ls_const_real(cx, g, offset), s), LS_REG_LINEAR, 0);
 }
 
 /* 1 - y t / sqrt((y y + 1e-12) (t t + 1e-12)), as torch.nn.CosineEmbeddingLoss has for pairs that belong together. */

@@ -366,9 +366,9 @@ START_TEST(the_loss_is_the_weighted_sum_of_its_terms)
             ck_assert(g->loss_over == LS_OVER_SAMPLES && !g->loss_of_file);
         }
         for (uint32_t i = 0; i < g->ninput; i++) {
-            LsValue *v = &g->value[g->input[i].i];
-            LsShape s = v->shape;
-            v->data = v->type == LS_I64 ? g->value[labels(s, 3).i].data : numbers(8, 9);
+            LsShape s = *ls_shape(g, g->input[i]);
+            const void *data = ls_type(g, g->input[i]) == LS_I64 ? g->value[labels(s, 3).i].data : numbers(8, 9);
+            g->value[g->input[i].i].data = data;
             g->value[g->input[i].i].kind = LS_V_CONST;
         }
         if (k == 3)
