@@ -38,6 +38,10 @@ static const struct {
     {"calibrate", ls_calibrate_main, "[options]",
      "measure the costs of this machine: two minutes, once", LS_CMD_CALIBRATE,
      "lowerset calibrate"},
+    {"dp", ls_dp_main, "[options]",
+     "say what noisy training keeps private, or how much noise that takes", LS_CMD_DP,
+     "lowerset dp --samples 60000 --batch 256 --epochs 30 --noise 1.1 --delta 1e-5\n"
+     "lowerset dp --sample-rate 0.01 --steps 10000 --epsilon 3 --delta 1e-5"},
     {"inspect", ls_inspect_main, "MODEL.onnx [options]",
      "list operators, dimensions, parameters, obstacles (exit 3)", LS_CMD_INSPECT,
      "lowerset inspect net.onnx"},

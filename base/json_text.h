@@ -1,7 +1,8 @@
-/* base/json_text.h -- strings for JSON that is printed line by line, so that people can read it. */
+/* base/json_text.h -- strings and numbers for JSON that is printed line by line, so that people can read it. */
 #ifndef LS_BASE_JSON_TEXT_H
 #define LS_BASE_JSON_TEXT_H
 
+#include <math.h>
 #include <stdio.h>
 
 /* Prints s quoted and escaped; NULL prints "". */
@@ -18,6 +19,16 @@ static inline void ls_json_text(FILE *to, const char *s)
             fputc(c, to);
     }
     fputc('"', to);
+}
+
+/* Prints a later field of an object, of nine digits: `, "key": 1.5`; null when the value is not finite. */
+static inline void ls_json_number(FILE *to, const char *key, double v)
+{
+    fprintf(to, ", \"%s\": ", key);
+    if (isfinite(v))
+        fprintf(to, "%.9g", v);
+    else
+        fprintf(to, "null");
 }
 
 #endif

@@ -4,7 +4,6 @@
 #include "base/json_text.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 static const char *const word[] = {"passed", "FAILED", "skipped"};
 
@@ -44,15 +43,6 @@ void ls_check_print(const LsCheckTable *t)
                failed, made);
 }
 
-/* null when the value is not finite. */
-static void put_number(const char *key, double v)
-{
-    if (isfinite(v))
-        printf(", \"%s\": %.9g", key, v);
-    else
-        printf(", \"%s\": null", key);
-}
-
 void ls_check_print_json(const LsCheckTable *t)
 {
     static const char *const result[] = {"passed", "failed", "skipped"};
@@ -65,8 +55,8 @@ void ls_check_print_json(const LsCheckTable *t)
         printf("%s\n  {\"check\": \"%s\", \"result\": \"%s\"", k > 0 ? "," : "", r->name,
                result[r->result]);
         if (r->limit >= 0 && r->result != LS_CHECK_SKIPPED) {
-            put_number("off", r->off);
-            put_number("limit", r->limit);
+            ls_json_number(stdout, "off", r->off);
+            ls_json_number(stdout, "limit", r->limit);
         }
         printf(", \"says\": ");
         ls_json_text(stdout, r->says);

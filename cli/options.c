@@ -27,6 +27,7 @@ enum {
     GPU = LS_CMD_GPU
 };
 enum { MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
+#define MOST_STEPS (INT64_C(1) << 40)
 
 static const LsOption option[] = {
     LS_OPTION_HEADING("Output"),
@@ -91,6 +92,12 @@ static const LsOption option[] = {
     {"--loss-scale", NULL, "SPEC", TEXT, AT(scale), BUILD,
      "factor of the loss while it is differentiated, see below; steps whose gradients are not finite are skipped "
      "(default: dynamic for f16, else none)"},
+    {"--grads", NULL, "mean|per-sample|per-sample-norm", TEXT, AT(grads), BUILD,
+     "what the trainer's --dump has beside the gradients of the mean loss: those of every sample (psgrad/) and their "
+     "norms (psnorm/), or the norms alone (default mean: neither)"},
+    {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD,
+     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N]: the gradients of samples are clipped to a norm, "
+     "noise is added, the sum is divided by the expected batch (default: batch times --accumulate)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
@@ -154,7 +161,7 @@ static const LsOption option[] = {
      "build and run the plans that get a page: those of auto, or of all --strategies"},
     LS_OPTION_HEADING("Reports"),
     {"--json", NULL, NULL, FLAG, AT(json),
-     REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE,
+     REPORT | LS_CMD_INSPECT | LS_CMD_CHECK | LS_CMD_SCHEDULE | LS_CMD_DP,
      "summary as JSON on stdout"},
     {"--graph-json", NULL, "FILE", TEXT, AT(graph_json), REPORT,
      "write the training graph in the interchange format"},
@@ -185,6 +192,22 @@ static const LsOption option[] = {
      "threads that the programs run with (default: all cores)"},
     {"--quick", NULL, NULL, FLAG, AT(quick), LS_CMD_CALIBRATE,
      "fewer programs, for less time"},
+    LS_OPTION_HEADING("Privacy"),
+    {"--sample-rate", NULL, "Q", TEXT, AT(sample_rate), LS_CMD_DP,
+     "probability, 0 to 1, with which a step takes a sample; needs --steps"},
+    {"--steps", NULL, "N", INTEGER(1, MOST_STEPS), AT(steps), LS_CMD_DP, "number of updates"},
+    {"--samples", NULL, "N", INTEGER(1, MOST_STEPS), AT(samples), LS_CMD_DP,
+     "number of training samples; with --batch and --epochs in place of --sample-rate and --steps"},
+    {"--batch", NULL, "N", INTEGER(1, MOST_BATCH), AT(batch), LS_CMD_DP, "samples that a step takes on average"},
+    {"--epochs", NULL, "N", INTEGER(1, MOST_COUNT), AT(epochs), LS_CMD_DP,
+     "passes over the samples, each of samples / batch steps, rounded up"},
+    {"--noise", NULL, "S", TEXT, AT(noise), LS_CMD_DP,
+     "deviation of the noise on the sum of clipped gradients, in clipping norms; 0, or at least 0.01, as less counts as "
+     "none"},
+    {"--epsilon", NULL, "E", TEXT, AT(epsilon), LS_CMD_DP,
+     "search for the least noise, a multiple of 0.0001, that keeps epsilon within E"},
+    {"--delta", NULL, "D", TEXT, AT(delta), LS_CMD_DP,
+     "probability, above 0 and below 1, with which epsilon need not hold: well below 1 / samples"},
     LS_OPTION_HEADING("Machine"),
     {"--target", NULL, "cpu|cuda", TEXT, AT(target), BUILD, "machine to build for (default cpu)"},
     {"--machine", NULL, "NAME|FILE", TEXT, AT(machine), BUILD,
@@ -258,10 +281,12 @@ static int usage(const char *option, const char *text)
 static int consistent(const LsOptions *o, int command)
 {
     bool gpu = o->target != NULL && strcmp(o->target, "cuda") == 0;
-    if (o->model == NULL && !o->table && command != LS_CMD_CALIBRATE)
+    bool modelless = command == LS_CMD_CALIBRATE || command == LS_CMD_DP;
+    if (o->model == NULL && !o->table && !modelless)
         return usage("no model given;", "see lowerset help");
-    if (o->model != NULL && command == LS_CMD_CALIBRATE)
-        return usage(o->model, "is not an option, and calibrate takes no model");
+    if (o->model != NULL && modelless)
+        return usage(o->model, command == LS_CMD_DP ? "is not an option, and dp takes no model"
+                                                    : "is not an option, and calibrate takes no model");
     if (o->gpu_only != NULL && !gpu)
         return usage(o->gpu_only, "is for GPUs: it needs --target=cuda");
     if (o->measure_only != NULL && command == LS_CMD_SWEEP && !o->measure)

@@ -20,7 +20,7 @@ enum {
     LS_CMD_SCHEDULE = 64,       /* likewise to a plan in a file */
     LS_CMD_GPU = 128,           /* in an option's row: the option needs --target=cuda */
     LS_CMD_MEASURE = 256,       /* likewise for a sweep: the option needs --measure */
-    LS_CMD_CALIBRATE = 512
+    LS_CMD_CALIBRATE = 512, LS_CMD_DP = 1024
 };
 
 typedef struct LsOptions {      /* as typed; ls_options_* below work out the meaning */
@@ -41,7 +41,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     int64_t batch;
     /* training */
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
-    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *bn, *bn_var, *dropout;
+    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *bn, *bn_var, *dropout;
     int64_t accumulate;
     LsList freeze, train, wide;
     bool tie;
@@ -67,6 +67,9 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     /* calibrate */
     int64_t threads;            /* 0: all */
     bool quick;
+    /* dp */
+    const char *sample_rate, *noise, *epsilon, *delta;
+    int64_t steps, samples, epochs;     /* 0: not given */
 } LsOptions;
 
 /* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. An option may be
@@ -95,6 +98,9 @@ bool ls_budget_parse(const char *text, LsBudget *b);
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 /* The hints; they live as long as the options. 0, or the exit code after a message. */
 int ls_options_hints(const LsOptions *o, LsHints *hints);
+
+/* Parses the value of an option from least to most; no text leaves *v as it is. 0, or the exit code after a message. */
+int ls_options_real(const char *option, const char *text, double least, double most, double *v);
 
 /* --tolerance as a fraction of 1. 0, or the exit code after a message. */
 int ls_options_tolerance(const LsOptions *o, double *part);

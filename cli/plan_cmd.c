@@ -107,7 +107,7 @@ static void print_scaling(const LsJob *job)
     int64_t bytes = 0;
     if (!op->scale.on)
         return;
-    for (uint32_t k = 0; k < g->ngrad; k++)
+    for (uint32_t k = 0; k < ls_gradients(g); k++)
         bytes += ls_value_bytes(g, g->grad[k].grad, job->target.real_bytes);
     printf("  loss scale %s: updates wait for all gradients", ls_scale_text(job->cx.arena, &op->scale));
     if (op->clip_norm > 0)

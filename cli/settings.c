@@ -3,6 +3,7 @@
 
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
+#include "cli/privacy_spec.h"
 #include "cli/scale_spec.h"
 #include "cli/trainer_words.h"
 #include "compiler/passes/loss_term.h"
@@ -22,8 +23,7 @@ static int bad(const char *option, const char *text, const char *want)
     return LS_EXIT_USAGE;
 }
 
-/* Parses an optional number from least to most. */
-static int real(const char *option, const char *text, double least, double most, double *v)
+int ls_options_real(const char *option, const char *text, double least, double most, double *v)
 {
     char want[80];
     if (text == NULL || ls_number_real(text, least, most, v))
@@ -228,7 +228,7 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
                     row[k].nll ? " and nll" : "", o->loss);
             return LS_EXIT_USAGE;
         }
-    int code = real("--label-smoothing", o->smoothing, 0, 1, &loss->smoothing);
+    int code = ls_options_real("--label-smoothing", o->smoothing, 0, 1, &loss->smoothing);
     loss->has_ignore = o->ignore != NULL;
     if (code == 0 && o->ignore != NULL
         && !ls_number_whole(o->ignore, INT32_MIN, INT32_MAX, &loss->ignore))
@@ -359,6 +359,24 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
     return 0;
 }
 
+/* --grads, --dp */
+static int grads_options(const LsOptions *o, LsPipelineOptions *p)
+{
+    static const char *const grads[] = {"mean", "per-sample", "per-sample-norm", NULL};
+    char why[300];
+    const int mode = word("--grads", o->grads, grads, LS_GRADS_MEAN);
+    if (mode < 0)
+        return LS_EXIT_USAGE;
+    p->grads.mode = (LsGradsMode)mode;
+    if (!ls_privacy_parse(o->privacy, &p->grads.privacy, why, sizeof why))
+        return bad_setting("--dp", o->privacy, why);
+    if (!p->optimizer.scale.on || (p->grads.mode == LS_GRADS_MEAN && !p->grads.privacy.on))
+        return 0;
+    fprintf(stderr, "lowerset: %s: gradients of samples have no loss scale; give --loss-scale=none, or "
+            "--precision=bf16 instead of f16\n", p->grads.privacy.on ? "--dp" : "--grads");
+    return LS_EXIT_USAGE;
+}
+
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
     *p = (LsPipelineOptions){0};
@@ -367,7 +385,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision);
-    return code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
+    code = code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
+    return code != 0 ? code : grads_options(o, p);
 }
 
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)

@@ -33,8 +33,11 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
+    LsSampleGrads grads = o->grads;
+    if (grads.privacy.expected == 0)
+        grads.privacy.expected = (double)g->batch * (o->optimizer.accumulate > 1 ? o->optimizer.accumulate : 1);
     ls_loss_scale(cx, g, &o->optimizer.scale);
-    return ls_autodiff(cx, g);
+    return ls_autodiff_samples(cx, g, &grads);
 }
 
 static bool optimizer(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)

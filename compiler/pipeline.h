@@ -8,6 +8,7 @@
 typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
+    LsSampleGrads grads;
     LsOptimizerOptions optimizer;
     LsPrecision precision;
     const LsGraph *like;        /* evaluation form: the training graph, whose layouts it shares */

@@ -16,6 +16,7 @@ typedef struct LsRun {
     int64_t step;               /* micro-steps done before this one: part of the key of random
                                  * numbers */
     int64_t valid;              /* samples of the batch that count; fewer in the last batch */
+    uint64_t secret;            /* seed of the noise of private training: neither logged nor saved */
     double lr;                  /* learning rate of this update */
     int64_t update;             /* number of this update, from 1: t of Adam */
     bool first, apply;          /* gradient accumulation: this is the first micro-step; this one

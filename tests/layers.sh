@@ -67,7 +67,8 @@ runtime/kernels engine .
 runtime/cuda engine base .
 runtime/cuda_kernels kernels .
 runtime/watch engine data base .
-runtime/trainer watch engine data base .
+runtime/privacy
+runtime/trainer watch privacy engine data base .
 
 base/.
 models/.

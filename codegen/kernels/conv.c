@@ -198,18 +198,30 @@ static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_
     return way;
 }
 
+/* Whether the parts of the sum over positions are added up. With a gradient of every image they are the result. */
+static bool sums_parts(const LsGraph *g, LsNodeId n, const Geo *d)
+{
+    return d->splits > 1 && !g->node[n.i].attr.window.each;
+}
+
 /* The weight gradient, with the sum over positions split so that several threads have units although dW is
  * small. Each split costs a copy of dW in the workspace. */
 static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
 {
     enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20 };
-    const LsShape *w = ls_shape(g, ls_out(g, n, 0));
-    Geo d = forward_geo(g, n, ls_in_shape(g, n, 1), w, ls_in_shape(g, n, 0));
+    const bool each = g->node[n.i].attr.window.each;
+    LsShape w = *ls_shape(g, ls_out(g, n, 0));
+    w.dim[0] /= each ? ls_in_shape(g, n, 0)->dim[0] : 1;
+    Geo d = forward_geo(g, n, ls_in_shape(g, n, 1), &w, ls_in_shape(g, n, 0));
+    if (each) {
+        d.splits = d.images;
+        return d;
+    }
     int64_t units = depthwise(&d) ? ls_ceil_div(d.group * real_bytes, LS_VEC_BYTES_MOST)
                                   : d.group * ls_ceil_div(d.cout, LS_DW_ROWS)
                                         * ls_ceil_div(depth_of(&d), LS_COLS);
     int64_t parts = (UNITS + units - 1) / units, most = positions_of(&d) / POSITIONS;
-    int64_t fit = BYTES / (ls_count(w) * real_bytes);
+    int64_t fit = BYTES / (ls_count(&w) * real_bytes);
     parts = parts < most ? parts : most;
     parts = parts < fit ? parts : fit;
     d.splits = parts > 1 ? parts : 1;
@@ -335,6 +347,7 @@ static void weight_emit(const LsKernelText *k)
     const char *name = k->name;
     Geo d = weight_geo(k->g, k->n, k->target->real_bytes, k->target->direct);
     int64_t size = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0)));
+    const bool sums = sums_parts(k->g, k->n, &d);
     const char *kind = depthwise(&d) ? "depthwise" : "conv";
     ls_emit_line(e, "static const LsConv %s_conv[] = {", name);
     emit_geo(e, &d);
@@ -351,14 +364,14 @@ static void weight_emit(const LsKernelText *k)
     begin_part(k, "part");
     ls_computed_source(k, "dy", 0);
     ls_computed_source(k, "x", 1);
-    if (d.splits > 1)
+    if (sums)
         ls_emit_workspace(k, "real", "dw");
     else
         ls_emit_result(k, "dw", 0);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++)");
     ls_emit_line(e, "    ls_%s_dw_unit(%s_conv, dy, x, dw, u);", kind, name);
     ls_emit_line(e, "}");
-    if (d.splits > 1) {
+    if (sums) {
         begin_part(k, "sum");
         ls_emit_result(k, "dw", 0);
         ls_emit_workspace(k, "real", "part");
@@ -368,7 +381,7 @@ static void weight_emit(const LsKernelText *k)
     }
     begin_kernel(k);
     ls_emit_line(e, "ls_parallel(run, %s_part, ls_%s_dw_units(%s_conv), arg);", name, kind, name);
-    if (d.splits > 1)
+    if (sums)
         ls_emit_line(e, "ls_parallel(run, %s_sum, ls_ceil_div(%" PRId64 ", LS_SUM_UNIT), arg);",
                      name, size);
     ls_emit_line(e, "}");
@@ -387,7 +400,7 @@ double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
         return 0;
     *axis = 1;
     LsCostWay way = way_of(&d, 4, false);
-    if (way == LS_WAY_WINOGRAD)
+    if (weights ? d.chunk > 0 : way == LS_WAY_WINOGRAD)
         return 2.25;
     double read = (double)positions_of(&d) * (double)depth_of(&d) * (double)d.group;
     int64_t block = weights ? LS_DW_ROWS : way == LS_WAY_FEW ? LS_FEW_COLS : LS_CONV_COLS;
@@ -422,7 +435,7 @@ static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bo
     Geo d = weight_geo(g, n, real_bytes, no_winograd);
     if (d.chunk > 0)
         return LS_WINO_POINTS * (d.cin * d.cout + d.chunk * (d.cin + d.cout));
-    return d.splits > 1 ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
+    return sums_parts(g, n, &d) ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
 }
 
 /* Suffices for the kernel with and without Winograd's algorithm. */

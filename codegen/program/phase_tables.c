@@ -233,8 +233,14 @@ static void print_watches(LsPhaseText *ph, LsEmit *e)
     ls_emit_line(e, "static const LsWatch %s_watch[] = {", ph->name);
     for (uint32_t i = 0; ph->g != NULL && i < ph->g->noutput; i++)
         print_watch(ph, e, "out/", ph->g->value[ph->g->output[i].i].name, ph->g->output[i]);
-    for (uint32_t i = 0; ph->g != NULL && i < ph->g->ngrad; i++)
-        print_watch(ph, e, "grad/", ph->g->value[ph->g->grad[i].param.i].name, ph->g->grad[i].grad);
+    static const char *const prefix[] = {[LS_GRAD] = "grad/", [LS_SAMPLE_GRAD] = "psgrad/", [LS_SAMPLE_NORM] = "psnorm/"};
+    for (uint32_t i = 0; ph->g != NULL && i < ph->g->ngrad; i++) {
+        const LsGrad *of = &ph->g->grad[i];
+        if (ls_is(of->param))
+            print_watch(ph, e, prefix[of->kind], ph->g->value[of->param.i].name, of->grad);
+        else
+            print_watch(ph, e, "", "psnorm", of->grad);
+    }
     if (ph->g != NULL && !ph->g->training) {
         LsNodeId loss = ls_find_cross_entropy(ph->g);
         if (loss.i != 0)

@@ -126,6 +126,14 @@ int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i)
     return c->type == LS_I64 ? ((const int64_t *)c->data)[i] : (int64_t)ls_const_at(g, v, i);
 }
 
+uint32_t ls_gradients(const LsGraph *g)
+{
+    uint32_t n = 0;
+    while (n < g->ngrad && g->grad[n].kind == LS_GRAD)
+        n++;
+    return n;
+}
+
 uint32_t *ls_readers(LsArena *arena, const LsGraph *g, bool results)
 {
     uint32_t *readers = ls_arena_alloc(arena, g->nvalue, sizeof *readers);

@@ -79,6 +79,9 @@ void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* with its rows_behind */
 
+/* Gradients of parameters: the first entries of g->grad. */
+uint32_t ls_gradients(const LsGraph *g);
+
 /* Readers of each value: operands of nodes and graph outputs. With `results`, the loss and the
  * gradients of parameters count, too. */
 uint32_t *ls_readers(struct LsArena *arena, const LsGraph *g, bool results);

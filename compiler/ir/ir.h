@@ -63,6 +63,7 @@ typedef struct {                /* convolutions and pooling; spatial axis d is t
     int64_t kernel[LS_MAX_SPATIAL], stride[LS_MAX_SPATIAL], dilation[LS_MAX_SPATIAL];
     int64_t pad_lo[LS_MAX_SPATIAL], pad_hi[LS_MAX_SPATIAL];
     int64_t group;              /* convolutions */
+    bool each;                  /* CONV_DW: a gradient of every image, [images * M,C/group,K..] */
     bool relu;                  /* CONV, on GPUs: stores max(y, 0) (codegen/cuda/conv_fuse.h) */
     bool count_pad;             /* average pooling: padding counts in the divisor */
     int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose:
@@ -199,7 +200,10 @@ typedef struct LsNode {
                                          * none. Only in alternatives */
 } LsNode;
 
-typedef struct LsGrad { LsValueId param, grad; } LsGrad;
+/* Results of the backward part that a program can show: the gradient of a parameter; with --grads that of every sample
+ * [batch, ...], its Euclidean norms [batch], and those of all parameters together (param: none). */
+typedef enum { LS_GRAD, LS_SAMPLE_GRAD, LS_SAMPLE_NORM } LsGradKind;
+typedef struct LsGrad { LsValueId param, grad; LsGradKind kind; } LsGrad;
 
 /* Statistics that batch norms use in training: as in the file, batch statistics, running
  * statistics. */
@@ -227,9 +231,10 @@ typedef struct LsGraph {
     /* --loss-scale: state; none: the gradients are those of the loss itself. The loss is differentiated times `scale`.
      * counter: of good steps; skips [2]: bad steps in all, and the last ones in a row. (ls_loss_scale) */
     struct { LsValueId scale, counter, skips; } scaling;
+    bool grads_add_up;                      /* the gradients of an update's micro-steps are summed as they are (--dp) */
     bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
                                              * not */
-    LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff */
+    LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff; then the other kinds */
     LsValueId label;                        /* target input added by ls_loss: that of the first cross-entropy, else
                                              * the first; none: no loss has one (--loss=graph, triplet) */
     uint32_t nlabel;                        /* all targets that ls_loss added: the last inputs */

@@ -90,7 +90,7 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     copy_lists(&r, &result.output, g->noutput);
     result.grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *result.grad);
     for (uint32_t i = 0; i < g->ngrad; i++)
-        result.grad[i] = (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i]};
+        result.grad[i] = (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i], g->grad[i].kind};
     result.loss = r.map[g->loss.i];
     result.loss_weight = r.map[g->loss_weight.i];
     result.label = r.map[g->label.i];

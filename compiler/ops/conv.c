@@ -78,7 +78,7 @@ static bool conv_dw_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     const LsShape *y = ls_in_shape(g, n, 0), *x = ls_in_shape(g, n, 1);
     if (!ranks_fit(cx, g, n))
         return false;
-    LsShape f = {.rank = y->rank, .dim = {y->dim[1], x->dim[1] / w->group}};
+    LsShape f = {.rank = y->rank, .dim = {y->dim[1] * (w->each ? y->dim[0] : 1), x->dim[1] / w->group}};
     for (int d = 0; d < w->n; d++)
         f.dim[2 + d] = w->kernel[d];
     return ls_infer_out(cx, g, n, LS_REAL, &f);

@@ -65,3 +65,20 @@ const LsOp ls_op_step_factor = {
     .name = "step_factor", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
     .kernel = LS_K_MAP, .expr = "(%0 == 0 ? %1 : LS_R(-1))",
 };
+
+const LsOp ls_op_times_samples = {
+    .name = "times_samples", .min_in = 1, .max_in = 1, .nout = 1, .infer = scalar_infer,
+    .kernel = LS_K_MAP, .expr = "%0 * (real)run->valid",
+};
+const LsOp ls_op_over_samples = {
+    .name = "over_samples", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
+    .kernel = LS_K_MAP, .expr = "%0 / (real)(run->valid > 0 ? run->valid : 1)",
+};
+const LsOp ls_op_sample_factor = {
+    .name = "sample_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
+    .kernel = LS_K_MAP, .expr = "(%0 >= 0 && %0 < INFINITY ? $b * ls_min(LS_R(1), $a / ls_sqrt(%0)) : 0)",
+};
+const LsOp ls_op_add_noise = {
+    .name = "add_noise", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
+    .kernel = LS_K_MAP, .expr = "(run->apply ? %0 + $a * ls_normal(run->secret, run->update, $b, %i) : %0)",
+};

@@ -6,6 +6,7 @@
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/loss_scale.h"
+#include "compiler/passes/row_pairs.h"
 
 #include <string.h>
 
@@ -40,7 +41,7 @@ typedef struct Update {         /* shared by all updates */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     Update u = {.o = o, .sums = o->accumulate > 1, .part = {.update = {.scale = 1}}};
-    if (!u.sums || g->loss_over == LS_OVER_SUM)
+    if (!u.sums || g->loss_over == LS_OVER_SUM || g->grads_add_up)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
         u.part.update = (LsUpdateAttr){.scale = 1.0 / o->accumulate, .by_samples = true};
@@ -67,11 +68,19 @@ static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId sum, LsValueId v)
     return ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, v, NULL) : v;
 }
 
+/* Of a gradient that a product over few rows makes: from its factors. Then the update alone reads the gradient, and may
+ * compute it itself (codegen/fusion/gradient_in_update.h). */
+static LsValueId square_norm(LsCtx *cx, LsGraph *g, LsValueId v)
+{
+    const LsValueId by_rows = ls_square_norm_by_rows(cx, g, v);
+    return ls_is(by_rows) ? by_rows : ls_all_axes(cx, g, LS_OP_REDUCE_SUM_SQUARE, v);
+}
+
 /* unscale: 1 / loss scale; none: 1. */
 static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u, LsValueId unscale)
 {
     Sums s = {{0}, {0}};
-    for (uint32_t i = 0; i < g->ngrad; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g); i++) {
         LsValueId v = grad[i];
         update_origin(g, g->grad[i].param, v);
         if (ls_is(unscale)) {
@@ -79,7 +88,7 @@ static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u
             s.finite = plus(cx, g, s.finite, ls_all_axes(cx, g, LS_OP_REDUCE_FINITE, v));
         }
         if (u->o->clip_norm > 0)
-            s.squares = plus(cx, g, s.squares, ls_all_axes(cx, g, LS_OP_REDUCE_SUM_SQUARE, v));
+            s.squares = plus(cx, g, s.squares, square_norm(cx, g, v));
     }
     return s;
 }
@@ -179,7 +188,7 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
 /* The gradients that the updates read: with `apart`, the accumulated sums, which are then made before the updates. */
 static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad, LsValueId *acc)
 {
-    for (uint32_t i = 0; i < g->ngrad; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g); i++) {
         grad[i] = g->grad[i].grad;
         update_origin(g, g->grad[i].param, grad[i]);
         if (u->sums)
@@ -222,7 +231,7 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     accumulate(cx, g, &u, o->clip_norm > 0 || scaled, grad, acc);
     if (o->clip_norm > 0 || scaled)
         find_factor(cx, g, grad, &u);
-    for (uint32_t i = 0; i < g->ngrad && o->kind != LS_OPT_NONE; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
         update_origin(g, g->grad[i].param, g->grad[i].grad);
         append_update(cx, g, g->grad[i].param, grad[i], acc[i], &u);
     }

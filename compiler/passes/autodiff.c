@@ -11,6 +11,7 @@
  * layer. */
 #include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
+#include "compiler/passes/per_sample.h"
 #include "compiler/passes/passes.h"
 
 #include <assert.h>
@@ -23,6 +24,7 @@ typedef struct Diff {
     bool *moves;                /* by value: real, and depends on a trained parameter */
     bool *matters;              /* by value: the loss depends on it */
     LsValueId *grad;            /* by value: its gradient so far */
+    LsGrad *part; uint32_t npart, cap_part;     /* all gradients so far, with the values that they belong to */
 } Diff;
 
 static bool real_out(const LsGraph *g, LsValueId v) { return ls_type(g, v) == LS_REAL; }
@@ -93,11 +95,28 @@ static bool all_have_gradients(Diff *d)
     return all;
 }
 
+static void note_part(Diff *d, LsValueId v, LsValueId dv)
+{
+    if (d->npart == d->cap_part) {
+        LsGrad *old = d->part;
+        d->cap_part = d->cap_part > 0 ? 2 * d->cap_part : 256;
+        d->part = ls_arena_alloc(d->cx->arena, d->cap_part, sizeof *d->part);
+        for (uint32_t i = 0; i < d->npart; i++)
+            d->part[i] = old[i];
+    }
+    d->part[d->npart++] = (LsGrad){.param = v, .grad = dv};
+}
+
 static void add_grad(Diff *d, LsValueId v, LsValueId dv)
 {
     LsValueId *sum = &d->grad[v.i];
     assert(ls_shape_same(ls_shape(d->g, v), ls_shape(d->g, dv)));
-    *sum = ls_is(*sum) ? ls_sum_grads(d->cx, d->g, *sum, dv) : dv;
+    note_part(d, v, dv);
+    if (ls_is(*sum)) {
+        *sum = ls_sum_grads(d->cx, d->g, *sum, dv);
+        note_part(d, v, *sum);
+    } else
+        *sum = dv;
 }
 
 static bool begins_with(const LsGraph *g, const LsNode *all, const LsNode *some)
@@ -168,7 +187,7 @@ static void collect(Diff *d)
         if (g->value[i].kind != LS_V_PARAM)
             continue;
         if (ls_is(d->grad[i]))
-            g->grad[g->ngrad++] = (LsGrad){{i}, d->grad[i]};
+            g->grad[g->ngrad++] = (LsGrad){.param = {i}, .grad = d->grad[i]};
         else
             ls_warn(d->cx, LS_NOWHERE, NULL,
                     "parameter '%s' has no influence on the loss and is not trained",
@@ -176,8 +195,29 @@ static void collect(Diff *d)
     }
 }
 
-bool ls_autodiff(LsCtx *cx, LsGraph *g)
+/* The gradient of the loss by itself, times the loss scale. Per-sample gradients are those of the samples' own losses,
+ * whose mean the loss is. */
+static LsValueId seed(LsCtx *cx, LsGraph *g, bool samples)
 {
+    LsValueId one = ls_is(g->scaling.scale) ? g->scaling.scale : ls_const_real(cx, g, 1);
+    if (!samples || g->loss_over == LS_OVER_SUM)
+        return one;
+    return g->loss_of_file ? ls_scale(cx, g, one, (double)g->batch) : ls_append1(cx, g, LS_OP_TIMES_SAMPLES, one, NULL);
+}
+
+static bool per_sample(Diff *d, const LsSampleGrads *o)
+{
+    LsValueId *of = ls_arena_alloc(d->cx->arena, d->g->nvalue, sizeof *of);
+    for (uint32_t i = 0; i < d->npart; i++)
+        of[d->part[i].grad.i] = d->part[i].param;
+    return ls_per_sample(d->cx, d->g, o, of);
+}
+
+bool ls_autodiff(LsCtx *cx, LsGraph *g) { return ls_autodiff_samples(cx, g, &(LsSampleGrads){0}); }
+
+bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, const LsSampleGrads *o)
+{
+    const bool samples = o->mode != LS_GRADS_MEAN || o->privacy.on;
     Diff d = {.cx = cx, .g = g, .nnode = g->nnode, .nvalue = g->nvalue};
     d.moves = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.moves);
     d.matters = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.matters);
@@ -188,7 +228,7 @@ bool ls_autodiff(LsCtx *cx, LsGraph *g)
         return false;
     if (d.moves[g->loss.i]) {
         ls_graph_origin(g, (LsOrigin){LS_BACKWARD, g->value[g->loss.i].def, 0, "loss"});
-        d.grad[g->loss.i] = ls_is(g->scaling.scale) ? g->scaling.scale : ls_const_real(cx, g, 1);
+        d.grad[g->loss.i] = seed(cx, g, samples);
         for (uint32_t i = d.nnode; i-- > 1;)
             if (on_path(&d, i))
                 differentiate(&d, (LsNodeId){i});
@@ -200,5 +240,5 @@ bool ls_autodiff(LsCtx *cx, LsGraph *g)
                         "`lowerset inspect` lists what is trained, and why; --train GLOB adds tensors of the file; see "
                         "--freeze, --loss-input",
                         "no trained parameter has influence on the loss");
-    return true;
+    return !samples || per_sample(&d, o);
 }

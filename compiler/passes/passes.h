@@ -45,7 +45,16 @@ bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->
 typedef struct LsLossScale { bool on; double start; LsScaleAttr rule; } LsLossScale;
 /* Sets g->scaling, if it is on: before ls_autodiff. (compiler/passes/loss_scale.c) */
 void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
+/* What --grads asks for beside the gradients of the parameters: those of every sample with their norms, or the norms
+ * alone. */
+typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
+/* What --dp says: the gradient of an update is the sum over its samples of their gradients, each scaled down to the norm
+ * `clip`, plus normal noise of deviation noise * clip, over `expected` samples. */
+typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; } LsPrivacy;
+typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; } LsSampleGrads;
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
+/* The same with what --grads and --dp ask for. */
+bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
 
 typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
 typedef struct LsOptimizerOptions {

@@ -145,6 +145,8 @@ row "$BUILD" --loss-input relu1 "two.onnx --batch 2 $EFFORT"
 row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
+row "$BUILD" --grads per-sample "$NET"
+row "$BUILD" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "$BUILD" --accumulate 3 "$NET"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
@@ -177,6 +179,8 @@ row "compile" --ignore-index 3 "$NET" 4
 row "compile" --class-weights 1,2,3,4,5,6,7,8,9,10 "$NET" 1,2,3,4,5,6,7,8,9,11
 row "compile" --clip-norm 1.5 "$NET" 2.5
 row "compile" --clip-value 1.5 "$NET" 2.5
+row "compile" --grads per-sample "$NET" per-sample-norm
+row "compile" --dp clip=1,noise=1.5,delta=1e-5 "$NET" clip=1,noise=1.5,delta=1e-5,expected-batch=7
 row "compile" --accumulate 3 "$NET" 2
 row "compile" --label target "$NET" aim
 row "compile" --freeze "fc1*" "$NET" "fc2*"
@@ -319,6 +323,20 @@ row "model" --bn on "vgg16 --width=1 --size=32 --weights=none -o new/m"
 row "model" -v - "$MLP"
 row "model" -o new/n "mlp --width=8 --size=4"
 row "model" --list - ""
+
+# ---- the accountant of private training
+DP="--sample-rate 0.01 --steps 100 --delta 1e-5"
+PASSES="--noise 1 --delta 1e-5"
+row "dp" --sample-rate 0.01 "--steps 100 $PASSES" 0.02
+row "dp" --steps 100 "--sample-rate 0.01 $PASSES" 200
+row "dp" --noise 1 "$DP" 2
+row "dp" --epsilon 1 "$DP" 2
+row "dp" --delta 1e-5 "--sample-rate 0.01 --steps 100 --noise 1" 1e-6
+row "dp" --samples 1000 "--batch 10 --epochs 2 $PASSES" 2000
+row "dp" --batch 10 "--samples 1000 --epochs 2 $PASSES" 20
+row "dp" --epochs 2 "--samples 1000 --batch 10 $PASSES" 3
+row "dp" --json - "$DP --noise 1"
+
 row "calibrate" --threads 1 "--quick -o new/f" 2
 row "calibrate" --verbose - "--quick -o new/f"
 row "calibrate" --output new/f "--quick"

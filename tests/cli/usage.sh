@@ -134,6 +134,24 @@ plan 2 "--tolerance is for --against" --tolerance 1%
 for o in "--from 20%" "--points 3" "--strategies auto" --measure "--keep x" "--recompute all"; do
     refuses 2 "--table takes no ${o%% *}" sweep net.onnx --table $o
 done
+# The accountant of private training.
+dp() { words=$1; shift; refuses 2 "$words" dp "$@"; }
+for o in "" "--sample-rate 0.1" "--steps 10" "--samples 100 --batch 10" "--batch 10 --epochs 1" "--samples 100 --epochs 2" \
+        "--sample-rate 0.1 --steps 10 --epochs 1" "--sample-rate 0.1 --epochs 1"; do
+    dp "give --sample-rate and --steps, or else --samples, --batch and --epochs" $o --noise 1 --delta 1e-5
+done
+dp "give --noise, or --epsilon to search" --sample-rate 0.1 --steps 10 --delta 1e-5
+dp "give --noise, or --epsilon to search" --sample-rate 0.1 --steps 10 --delta 1e-5 --noise 1 --epsilon 1
+dp "give --delta" --sample-rate 0.1 --steps 10 --noise 1
+dp "--batch 200 is more than all 100 --samples" --samples 100 --batch 200 --epochs 1 --noise 1 --delta 1e-5
+for x in -0.1 1.5 nan x; do dp "--sample-rate: '$x' is not a number from 0 to 1" --sample-rate=$x --steps 1 --noise 1 --delta 1e-5; done
+for x in -1 inf x; do dp "--noise: '$x' is not a number of at least 0" --sample-rate 0.1 --steps 1 --noise=$x --delta 1e-5; done
+for x in -1 nan x; do dp "--epsilon: '$x' is not a number of at least 0" --sample-rate 0.1 --steps 1 --epsilon=$x --delta 1e-5; done
+for x in 0 1; do dp "--delta must be above 0 and below 1" --sample-rate 0.1 --steps 1 --noise 1 --delta $x; done
+dp "--delta: '2' is not a number from 0 to 1" --sample-rate 0.1 --steps 1 --noise 1 --delta 2
+dp "no noise multiplier up to 1e+06 keeps epsilon within 0" --sample-rate 1 --steps 1000000 --epsilon 0 --delta 1e-9
+for o in steps samples epochs batch; do dp "--$o needs a whole number" --$o=0; done
+dp "net.onnx is not an option, and dp takes no model" net.onnx
 # Options with one value are given once.
 while read -r line; do
     eval "set -- $line"

@@ -188,6 +188,15 @@ START_TEST(test_rows_are_summed_and_maximised_for_every_length)
 }
 END_TEST
 
+/* Of counts that should all be `each`. */
+static double chi_square(int bins, const int *count, double each)
+{
+    double chi = 0;
+    for (int b = 0; b < bins; b++)
+        chi += pow(count[b] - each, 2) / each;
+    return chi;
+}
+
 START_TEST(test_random_numbers_are_uniform_and_independent)
 {
     enum { BINS = 64, N = 1 << 18 };
@@ -203,9 +212,7 @@ START_TEST(test_random_numbers_are_uniform_and_independent)
             product += (u - 0.5) * (before - 0.5);
             before = u;
         }
-        double chi = 0;
-        for (int b = 0; b < BINS; b++)
-            chi += pow(bin[b] - N / BINS, 2) / (N / BINS);
+        double chi = chi_square(BINS, bin, N / BINS);
         ck_assert_msg(fabs(sum / N - 0.5) < 0.003, "counting %d: mean %g", which, sum / N);
         ck_assert_msg(fabs(product / N) < 0.001, "counting %d: neighbours go together: %g", which,
                       product / N);
@@ -242,6 +249,35 @@ START_TEST(test_normal_numbers_are_distributed_normally)
 }
 END_TEST
 
+/* The chi-square statistic of `freedom` degrees is out of reach of chance: one in a million beyond either end, by
+ * Wilson and Hilferty's cube root. Numbers that are too even fail, too. */
+static void check_chi_square(const char *what, int counting, double chi, int freedom)
+{
+    const double spread = 2. / (9 * freedom), z = (cbrt(chi / freedom) - 1 + spread) / sqrt(spread);
+    ck_assert_msg(fabs(z) < 4.75, "counting %d, %s: chi-square %g of %d degrees", counting, what, chi, freedom);
+}
+
+/* A million numbers, counted by index, by step and by node: over intervals of equal probability, and of each number and
+ * the one before it over squares of equal probability. */
+START_TEST(test_a_million_normal_numbers_pass_the_chi_square_test)
+{
+    enum { BINS = 200, SIDE = 20, N = 1000000 };
+    for (int which = 0; which < 3; which++) {
+        int bin[BINS] = {0}, pair[SIDE * SIDE] = {0}, before = 0;
+        for (int64_t i = 0; i < N; i++) {
+            const double z = which == 0 ? ls_normal(7, 2, 3, i) : which == 1 ? ls_normal(7, i, 3, 2) : ls_normal(7, 2, i, 3);
+            const double u = erfc(-z * M_SQRT1_2) / 2;
+            ck_assert(u > 0 && u < 1);
+            bin[(int)(u * BINS)]++;
+            pair[before * SIDE + (int)(u * SIDE)] += i % 2;     /* pairs do not overlap */
+            before = (int)(u * SIDE);
+        }
+        check_chi_square("numbers", which, chi_square(BINS, bin, (double)N / BINS), BINS - 1);
+        check_chi_square("pairs", which, chi_square(SIDE * SIDE, pair, N / 2. / (SIDE * SIDE)), SIDE * SIDE - 1);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("kernel_math");
@@ -256,5 +292,6 @@ int main(void)
     tcase_add_test(t, test_rows_are_summed_and_maximised_for_every_length);
     tcase_add_test(t, test_random_numbers_are_uniform_and_independent);
     tcase_add_test(t, test_normal_numbers_are_distributed_normally);
+    tcase_add_test(t, test_a_million_normal_numbers_pass_the_chi_square_test);
     return run_tests("kernel_math", t);
 }

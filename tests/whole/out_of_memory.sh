@@ -50,6 +50,7 @@ every() {
     done
 }
 
+every 1 dp --sample-rate 0.01 --steps 100 --noise 1 --delta 1e-5
 every 1 inspect net.onnx
 every 13 inspect net.onnx --json
 every 211 plan net.onnx --batch 2 --json

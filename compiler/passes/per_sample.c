@@ -1,0 +1,194 @@
+/* compiler/passes/per_sample.c -- see the header.
+ *
+ * requires gradients of a sum over samples (ls_autodiff); appends nodes of phase LS_BACKWARD; keeps all others; the
+ * gradients of the parameters become means again. */
+#include "compiler/passes/per_sample.h"
+
+#include "base/arena.h"
+#include "compiler/fold/append.h"
+#include "compiler/ops/random.h"
+
+/* ---- what mixes samples ---- */
+
+static bool is_batch_norm(const LsPerSample *p, LsNodeId n)
+{
+    const LsGraph *g = p->g;
+    return g->node[n.i].op == LS_OP_NORM_VAR && ls_sample_role(p, ls_out(g, n, 0)) == LS_SUMMED;
+}
+
+/* Names of all batch norms that take statistics of the batch; NULL: none. */
+static const char *batch_norms(const LsPerSample *p, LsNodeId *first)
+{
+    const LsGraph *g = p->g;
+    const char *names = NULL;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        if (g->node[i].phase != LS_FORWARD || !is_batch_norm(p, (LsNodeId){i}))
+            continue;
+        if (names == NULL)
+            *first = (LsNodeId){i};
+        const char *name = g->node[i].name != NULL ? g->node[i].name : "(no name)";
+        names = names == NULL ? name : ls_arena_printf(p->cx->arena, "%s, %s", names, name);
+    }
+    return names;
+}
+
+/* A node whose result belongs to samples, but that reads a sum over samples. Losses do: they divide by the weights of
+ * all labels. */
+static bool mixes(const LsPerSample *p, LsNodeId n)
+{
+    const LsGraph *g = p->g;
+    const LsNode *node = &g->node[n.i];
+    bool sum = false;
+    if (node->nout == 0 || ls_op[node->op]->kernel == LS_K_LOSS || ls_sample_role(p, ls_out(g, n, 0)) != LS_PLACED)
+        return false;
+    for (int k = 0; k < node->nin; k++)
+        sum |= ls_sample_role(p, ls_in(g, n, k)) == LS_SUMMED;
+    return sum;
+}
+
+static bool refuse(const LsPerSample *p, LsNodeId n, const char *what)
+{
+    return ls_error(p->cx, ls_where(p->g, n), LS_E_UNSUPPORTED, "freeze the parameters before it (--freeze), or replace it",
+                    "%s %s: a sample has no gradient of its own", ls_op[p->g->node[n.i].op]->name, what);
+}
+
+static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
+{
+    const LsGraph *g = p->g;
+    LsNodeId norm = {0};
+    const char *norms = batch_norms(p, &norm);
+    if (norms != NULL)
+        return ls_error(p->cx, ls_where(g, norm), LS_E_UNSUPPORTED, "take running statistics (--bn=frozen), or group norms in "
+                        "the model", "batch norms take statistics of all samples, so a sample has no gradient of its own: %s",
+                        norms);
+    if (p->samples.mixed.i != 0)
+        return refuse(p, p->samples.mixed, "combines different samples");
+    for (uint32_t i = 1; i < g->nnode; i++)
+        if (mixes(p, (LsNodeId){i}))
+            return refuse(p, (LsNodeId){i}, "reads a statistic of all samples");
+    for (uint32_t v = 1; v < p->nvalue; v++)
+        if (ls_is(gradient_of[v]) && ls_sample_role(p, gradient_of[v]) == LS_NOT_FOLLOWED)
+            return refuse(p, g->value[gradient_of[v].i].def, "does not show where its result has the samples");
+    return true;
+}
+
+static bool fits(const LsPerSample *p)
+{
+    const LsGraph *g = p->g;
+    const LsNodeId loss = g->value[ls_viewed(g, g->loss).i].def;
+    const LsOpCode op = (LsOpCode)g->node[loss.i].op;
+    if (g->loss_over == LS_OVER_LABELS || g->loss_over == LS_OVER_MIXED)
+        return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "leave out --ignore-index and --class-weights",
+                        "the loss is a mean over the labels that count, not over samples: a sample has no loss of its own");
+    if (g->loss_of_file && op != LS_OP_REDUCE_MEAN && op != LS_OP_XENT && op != LS_OP_NLL && op != LS_OP_REGRESSION_LOSS)
+        return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "take one of the losses of --loss",
+                        "the file's loss is not a plain mean, so the losses of samples are not known");
+    return true;
+}
+
+/* ---- results ---- */
+
+static void begin(const LsPerSample *p, LsValueId grad)
+{
+    const LsNode *made = &p->g->node[p->g->value[grad.i].def.i];
+    ls_graph_origin(p->g, (LsOrigin){LS_BACKWARD, made->fwd, made->onnx, made->name});
+}
+
+static LsValueId root(const LsPerSample *p, LsValueId v) { return ls_append1(p->cx, p->g, LS_OP_SQRT, v, NULL); }
+
+/* Squared norms of the gradients of all parameters, by parameter and together: [batch]. False after an error. */
+static bool square_norms(LsPerSample *p, LsValueId *norm, LsValueId *all)
+{
+    const uint32_t n = ls_gradients(p->g);
+    *all = (LsValueId){0};
+    for (uint32_t i = 0; i < n; i++) {
+        const LsValueId grad = p->g->grad[i].grad;
+        begin(p, grad);
+        norm[i] = ls_each_norm(p, grad);
+        if (!ls_is(norm[i]))
+            return false;
+        *all = ls_is(*all) ? ls_append2(p->cx, p->g, LS_OP_ADD, *all, norm[i], NULL) : norm[i];
+    }
+    return true;
+}
+
+/* The terms of all gradients, which the norms are then taken of. */
+static bool make_terms(LsPerSample *p, LsValueId *each)
+{
+    for (uint32_t i = 0; i < ls_gradients(p->g); i++) {
+        begin(p, p->g->grad[i].grad);
+        each[i] = ls_each(p, p->g->grad[i].grad);
+        if (!ls_is(each[i]))
+            return false;
+    }
+    return true;
+}
+
+/* each: none without --grads=per-sample. */
+static void add_results(LsPerSample *p, const LsValueId *each, const LsValueId *norm, LsValueId all)
+{
+    LsGraph *g = p->g;
+    const uint32_t n = ls_gradients(g);
+    LsGrad *list = ls_arena_alloc(p->cx->arena, 3 * (size_t)n + 1, sizeof *list);
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = g->grad[i];
+    g->grad = list;
+    for (uint32_t i = 0; i < n; i++) {
+        begin(p, list[i].grad);
+        if (ls_is(each[i]))
+            list[g->ngrad++] = (LsGrad){list[i].param, each[i], LS_SAMPLE_GRAD};
+        list[g->ngrad++] = (LsGrad){list[i].param, root(p, norm[i]), LS_SAMPLE_NORM};
+    }
+    list[g->ngrad++] = (LsGrad){{0}, root(p, all), LS_SAMPLE_NORM};
+}
+
+/* ---- gradients of the parameters ---- */
+
+/* The gradient of private training. */
+static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
+{
+    LsGraph *g = p->g;
+    p->factor = ls_append1(p->cx, g, LS_OP_SAMPLE_FACTOR, all, &(LsAttr){.scalar = {.a = o->clip, .b = 1 / o->expected}});
+    for (uint32_t i = 0; i < ls_gradients(g); i++) {
+        LsValueId *grad = &g->grad[i].grad;
+        begin(p, *grad);
+        *grad = ls_weighed(p, *grad);
+        if (!ls_is(*grad))
+            return false;
+        const LsAttr at = {.scalar = {.a = o->noise * o->clip / o->expected, .b = ls_random_stream_of_node(g)}};
+        if (o->noise > 0)
+            *grad = ls_append1(p->cx, g, LS_OP_ADD_NOISE, *grad, &at);
+    }
+    g->grads_add_up = true;
+    return true;
+}
+
+/* Sums over samples become means. */
+static void average(LsPerSample *p)
+{
+    LsGraph *g = p->g;
+    for (uint32_t i = 0; i < ls_gradients(g) && g->loss_over != LS_OVER_SUM; i++) {
+        LsValueId *grad = &g->grad[i].grad;
+        begin(p, *grad);
+        *grad = g->loss_of_file ? ls_scale(p->cx, g, *grad, 1.0 / (double)g->batch)
+                                : ls_append1(p->cx, g, LS_OP_OVER_SAMPLES, *grad, NULL);
+    }
+}
+
+bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueId *gradient_of)
+{
+    LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue};
+    LsValueId *each = ls_arena_alloc(cx->arena, g->ngrad, sizeof *each), all;
+    LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
+    p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);
+    p.weighed = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.weighed);
+    if (!is_separable(&p, gradient_of) || !fits(&p) || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each))
+        || !square_norms(&p, norm, &all) || (o->privacy.on && !make_private(&p, &o->privacy, all)))
+        return false;
+    if (!o->privacy.on)
+        average(&p);
+    if (o->mode != LS_GRADS_MEAN)
+        add_results(&p, each, norm, all);
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    return true;
+}

@@ -1,0 +1,42 @@
+/* compiler/passes/per_sample.h -- gradients of every sample of a batch, and their norms. */
+#ifndef LS_COMPILER_PASSES_PER_SAMPLE_H
+#define LS_COMPILER_PASSES_PER_SAMPLE_H
+
+#include "compiler/passes/passes.h"
+#include "compiler/passes/sample_places.h"
+
+/* A training graph whose backward part has the gradients of a sum over samples. */
+typedef struct LsPerSample {
+    LsCtx *cx;
+    LsGraph *g;
+    LsSamples samples;          /* of the values that the graph has before the pass */
+    uint32_t nvalue;            /* of those values */
+    LsValueId factor;           /* [batch]: of the samples in ls_weighed */
+    LsValueId *each, *weighed;  /* by value, as far as computed */
+} LsPerSample;
+
+/* Roles of values. FREE: does not depend on samples. PLACED: its elements belong to samples. SUMMED: a sum over samples,
+ * whose terms ls_each computes. */
+typedef enum { LS_FREE_OF_SAMPLES, LS_PLACED, LS_SUMMED, LS_NOT_FOLLOWED } LsSampleRole;
+LsSampleRole ls_sample_role(const LsPerSample *p, LsValueId v);
+
+/* The terms of a SUMMED value, [batch, shape of v], or the elements of a PLACED one, [batch, shape of v without the
+ * samples along their axis]. None after an error. */
+LsValueId ls_each(LsPerSample *p, LsValueId v);
+
+/* The terms times p->factor, added up: the shape of v. Terms with a factor of 0 count as 0, whatever they are. */
+LsValueId ls_weighed(LsPerSample *p, LsValueId v);
+
+/* Squared Euclidean norms of the terms: [batch]. */
+LsValueId ls_each_norm(LsPerSample *p, LsValueId v);
+
+/* Whether a node that makes a SUMMED value adds up samples, or is linear in operands that do. */
+bool ls_adds_linearly(const LsPerSample *p, LsNodeId n);
+/* Reports that the pass has no form of the node for single samples. Returns none. */
+LsValueId ls_refuse_node(const LsPerSample *p, LsNodeId n);
+
+/* Appends what is asked for behind a graph with gradients: sets further entries of g->grad. gradient_of: by value,
+ * the value that it is a gradient of, or a part of it. Refuses what mixes samples. */
+bool ls_per_sample(LsCtx *, LsGraph *, const LsSampleGrads *, const LsValueId *gradient_of);
+
+#endif

@@ -1,0 +1,56 @@
+/* compiler/passes/per_sample_norms.c -- norms of the terms of a sum over samples, without the terms where that is
+ * cheaper.
+ *
+ * The gradient of a weight in a product is, for a sample with t rows x and g, the sum of the t outer products of their
+ * rows. With t = 1 its norm is the product of the rows' norms; else pairs of rows give it (row_pairs.h). */
+#include "compiler/fold/append.h"
+#include "compiler/passes/per_sample.h"
+#include "compiler/passes/row_pairs.h"
+
+/* Sums of squares of v [batch, ...] over all axes but the first: [batch]. */
+static LsValueId squares(const LsPerSample *p, LsValueId v)
+{
+    const LsShape s = *ls_shape(p->g, v);
+    const LsShape flat = {2, {p->g->batch, ls_count(&s) / p->g->batch}}, to = {1, {p->g->batch}};
+    v = ls_reshape(p->cx, p->g, v, &flat);
+    v = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {2, true}});
+    return ls_reshape(p->cx, p->g, v, &to);
+}
+
+/* By pairs of rows, if v is a product over the rows of samples and that takes fewer operations; else none. */
+static LsValueId by_rows(LsPerSample *p, LsValueId v)
+{
+    LsGraph *g = p->g;
+    const LsNodeId n = g->value[v.i].def;
+    LsRowSum of;
+    if (!ls_row_sum_of(g, n, &of) || ls_sample_role(p, ls_in(g, n, 0)) != LS_PLACED
+        || ls_sample_role(p, ls_in(g, n, 1)) != LS_PLACED)
+        return (LsValueId){0};
+    const int64_t t = of.rows / g->batch;
+    if (t * (of.length[0] + of.length[1]) >= of.length[0] * of.length[1])
+        return (LsValueId){0};
+    const LsValueId a = ls_each(p, ls_in(g, n, 0)), b = ls_is(a) ? ls_each(p, ls_in(g, n, 1)) : a;
+    if (!ls_is(b))
+        return b;
+    if (t == 1) {
+        LsValueId both = ls_append2(p->cx, g, LS_OP_MUL, squares(p, a), squares(p, b), NULL);
+        return of.alpha == 1 ? both : ls_scale(p->cx, g, both, of.alpha * of.alpha);
+    }
+    LsValueId sum = ls_row_pairs(p->cx, g, &of, a, b);
+    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {2 | 4, true}});
+    return ls_reshape(p->cx, g, sum, &(LsShape){1, {g->batch}});
+}
+
+LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
+{
+    LsGraph *g = p->g;
+    LsValueId of = v;               /* the same elements in another order */
+    for (LsNodeId n = g->value[of.i].def; g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE;
+         n = g->value[of.i].def)
+        of = ls_in(g, n, 0);
+    LsValueId sum = ls_is(p->each[v.i]) ? (LsValueId){0} : by_rows(p, of);
+    if (ls_is(sum))
+        return sum;
+    v = ls_each(p, v);
+    return ls_is(v) ? squares(p, v) : v;
+}

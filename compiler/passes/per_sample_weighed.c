@@ -1,0 +1,67 @@
+/* compiler/passes/per_sample_weighed.c -- sums over samples whose terms have factors.
+ *
+ * The node that adds up the samples is linear in each of its operands: the operand's elements are multiplied by the
+ * factors of their samples, and no term is made by itself. */
+#include "compiler/fold/append.h"
+#include "compiler/passes/per_sample.h"
+
+/* The factors as a value that broadcasts to x: [.., batch, ..] along the samples' axis. */
+static LsValueId factors_along(const LsPerSample *p, LsValueId v, const LsShape *x, int axis)
+{
+    LsShape s = {.rank = x->rank};
+    for (int k = 0; k < s.rank; k++)
+        s.dim[k] = k == axis ? p->g->batch : 1;
+    return ls_reshape(p->cx, p->g, v, &s);
+}
+
+/* x times the factors; 0 where the factor is 0, whatever x is. */
+static LsValueId scaled(LsPerSample *p, LsValueId x)
+{
+    LsGraph *g = p->g;
+    LsShape s = *ls_shape(g, x);
+    const LsShape was = s;
+    const int64_t place = p->samples.of[x.i].inner[0];
+    int axis = ls_sample_axis(&s, place, g->batch);
+    if (axis < 0 || s.dim[axis] != g->batch) {
+        s = (LsShape){3, {ls_count(&was) / place / g->batch, g->batch, place}};
+        x = ls_reshape(p->cx, g, x, &s);
+        axis = 1;
+    }
+    LsValueId counts = ls_append2(p->cx, g, LS_OP_GREATER, p->factor, ls_const_real(p->cx, g, 0), NULL);
+    LsValueId y = ls_append2(p->cx, g, LS_OP_MUL, x, factors_along(p, p->factor, &s, axis), NULL);
+    y = ls_append3(p->cx, g, LS_OP_WHERE, factors_along(p, counts, &s, axis), y, ls_const_real(p->cx, g, 0), NULL);
+    return ls_reshape(p->cx, g, y, &was);
+}
+
+/* The operand that is multiplied: of a product's or a convolution's two the smaller one. */
+static int operand_to_scale(const LsPerSample *p, LsNodeId n)
+{
+    const LsOpCode op = (LsOpCode)p->g->node[n.i].op;
+    const bool either = op == LS_OP_MATMUL || op == LS_OP_CONV_DW;
+    return either && ls_count(ls_in_shape(p->g, n, 1)) < ls_count(ls_in_shape(p->g, n, 0)) ? 1 : 0;
+}
+
+LsValueId ls_weighed(LsPerSample *p, LsValueId v)
+{
+    LsGraph *g = p->g;
+    const LsNodeId n = g->value[v.i].def;
+    const LsNode node = g->node[n.i];
+    const LsAttr at = node.attr;
+    if (ls_is(p->weighed[v.i]))
+        return p->weighed[v.i];
+    if (ls_sample_role(p, v) != LS_SUMMED || !ls_adds_linearly(p, n))
+        return ls_refuse_node(p, n);
+    LsValueId *in = ls_arena_alloc(p->cx->arena, node.nin, sizeof *in);
+    for (int k = 0; k < node.nin; k++) {
+        in[k] = ls_in(g, n, k);
+        if (ls_sample_role(p, in[k]) != LS_SUMMED)
+            continue;
+        in[k] = ls_weighed(p, in[k]);
+        if (!ls_is(in[k]))
+            return in[k];
+    }
+    const int k = operand_to_scale(p, n);
+    if (ls_sample_role(p, ls_in(g, n, k)) == LS_PLACED)
+        in[k] = scaled(p, in[k]);
+    return p->weighed[v.i] = ls_append(p->cx, g, node.op, node.nin, in, &at);
+}
