@@ -6,17 +6,21 @@
 #include "base/heap.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 
-/* Sanitizers report an access to an array that was given back. */
+/* Sanitizers report an access to an array that was given back. Under them a small array moves whenever it is asked to
+ * grow, so that each pointer that is kept too long is seen. */
 #ifdef __SANITIZE_ADDRESS__
+#define MOVES(used) ((used) < 256)
 #include <sanitizer/asan_interface.h>
 #define FORBID(p, n) ASAN_POISON_MEMORY_REGION(p, n)
 #define ALLOW(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
 #else
+#define MOVES(used) false
 #define FORBID(p, n) ((void)(p), (void)(n))
 #define ALLOW(p, n) ((void)(p), (void)(n))
 #endif
@@ -151,25 +155,14 @@ static Block **mapping_of(LsArena *a, const void *p)
     return NULL;
 }
 
-void *ls_arena_regrow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap)
+/* Makes the block a mapping of that many bytes, or a new one (at NULL) in the list. */
+static Block *map_block(LsArena *a, Block **at, size_t bytes)
 {
-    if (want <= *cap)
-        return old;
-    const size_t more = more_items(want, *cap), before = *cap * size;
-    if (more < BLOCK / size) {
-        void *p = ls_arena_grow(a, old, used, want, size, cap);
-        FORBID(old, before);
-        return p;
-    }
-    size_t bytes;
-    if (__builtin_mul_overflow(more, size, &bytes) || bytes > PTRDIFF_MAX - 2 * BLOCK)
-        ls_out_of_memory(more, size);
-    Block **at = mapping_of(a, old);
     const size_t mapped = bytes + sizeof(Block) + ALIGN;
     Block *b = at != NULL ? mremap(*at, (*at)->mapped, mapped, MREMAP_MAYMOVE)
                           : mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (b == MAP_FAILED)
-        ls_out_of_memory(more, size);
+        ls_out_of_memory(1, bytes);
     b->mapped = mapped;
     b->byte = first_byte(b);
     b->used = b->size = bytes;
@@ -177,6 +170,27 @@ void *ls_arena_regrow(LsArena *a, void *old, size_t used, size_t want, size_t si
         *at = b;
     else
         add_behind(a, b);
+    return b;
+}
+
+void *ls_arena_regrow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap)
+{
+    if (want <= *cap && !MOVES(used))
+        return old;
+    const size_t more = more_items(want, MOVES(used) ? 0 : *cap), before = *cap * size;
+    if (more < BLOCK / size) {
+        void *p = ls_arena_alloc(a, more, size);
+        if (used > 0)
+            memcpy(p, old, used * size);
+        *cap = (uint32_t)more;
+        FORBID(old, before);
+        return p;
+    }
+    size_t bytes;
+    if (__builtin_mul_overflow(more, size, &bytes) || bytes > PTRDIFF_MAX - 2 * BLOCK)
+        ls_out_of_memory(more, size);
+    Block **at = mapping_of(a, old);
+    Block *b = map_block(a, at, bytes);
     if (at == NULL && used > 0) {
         memcpy(b->byte, old, used * size);
         FORBID(old, before);
