@@ -2,12 +2,15 @@
 #ifndef LS_TESTS_SUPPORT_COMMAND_LINE_H
 #define LS_TESTS_SUPPORT_COMMAND_LINE_H
 
+#include "tests/support/suite.h"
+
 #include <check.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static char text[1 << 16];      /* output of the last command */
 
@@ -52,6 +55,19 @@ static inline void write_npy(const char *path, const char *type, const char *sha
     fwrite(head, 1, sizeof head, f);
     fwrite(data, 1, bytes, f);
     fclose(f);
+}
+
+/* Runs the tests of t in a new folder, after `make`, which writes what they all read. Returns the exit code. */
+static inline int run_in_folder(const char *name, TCase *t, void (*make)(void))
+{
+    char dir[] = "/tmp/lowerset-test-XXXXXX", remove[64];
+    if (mkdtemp(dir) == NULL || chdir(dir) != 0)
+        return 99;
+    tcase_set_timeout(t, 120);
+    tcase_add_unchecked_fixture(t, make, NULL);
+    const int code = run_tests(name, t);
+    snprintf(remove, sizeof remove, "rm -rf %s", dir);
+    return system(remove) != 0 || code != 0;
 }
 
 static inline float wave(int i, int seed) { return sinf((float)(i * 7 + seed * 13) * 0.37f); }

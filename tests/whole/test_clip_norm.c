@@ -4,7 +4,6 @@
 #include "tests/support/command_line.h"
 #include "tests/support/suite.h"
 
-#include <unistd.h>
 
 #define COMPILE LS_BUILD "/lowerset compile -q -O0 --plan-effort=5 "
 #define RUN " --data synthetic --seed 3 --progress none "
@@ -94,16 +93,8 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("clip_norm");
-    char dir[] = "/tmp/lowerset-clip-XXXXXX";
-    if (mkdtemp(dir) == NULL || chdir(dir) != 0)
-        return 99;
-    tcase_set_timeout(t, 120);
-    tcase_add_unchecked_fixture(t, make_nets, NULL);
     tcase_add_test(t, norms_from_pairs_of_rows_clip_as_norms_of_gradients_do);
     tcase_add_test(t, large_gradients_are_never_stored);
     tcase_add_test(t, gradients_are_made_twice_where_the_budget_wants_it);
-    int code = run_tests("clip_norm", t);
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", dir);
-    return system(remove) != 0 || code != 0;
+    return run_in_folder("clip_norm", t, make_nets);
 }

@@ -193,11 +193,6 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("mixed_runs");
-    char dir[] = "/tmp/lowerset-mixed-XXXXXX";
-    if (mkdtemp(dir) == NULL || chdir(dir) != 0)
-        return 99;
-    tcase_set_timeout(t, 120);
-    tcase_add_unchecked_fixture(t, make_nets, NULL);
     tcase_add_loop_test(t, every_budget_gives_the_same_bits, 0, 4);
     tcase_add_test(t, evaluation_has_a_type_of_its_own);
     tcase_add_test(t, exported_weights_of_16_bits_are_a_model);
@@ -206,8 +201,5 @@ int main(void)
     tcase_add_test(t, a_profile_prices_programs_of_its_type);
     tcase_add_test(t, a_plan_has_both_types_side_by_side);
     tcase_add_test(t, where_16_bits_do_not_pay_a_plan_says_so);
-    int code = run_tests("mixed_runs", t);
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", dir);
-    return system(remove) != 0 || code != 0;
+    return run_in_folder("mixed_runs", t, make_nets);
 }

@@ -6,7 +6,6 @@
 #include "tests/support/npz_util.h"
 #include "tests/support/suite.h"
 
-#include <unistd.h>
 
 enum { BATCH = 3 };
 
@@ -252,18 +251,10 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("per_sample");
-    char dir[] = "/tmp/lowerset-samples-XXXXXX";
-    if (mkdtemp(dir) == NULL || chdir(dir) != 0)
-        return 99;
-    tcase_set_timeout(t, 120);
-    tcase_add_unchecked_fixture(t, make_nets, NULL);
     tcase_add_loop_test(t, gradients_of_samples_are_those_of_runs_of_one_sample, 0, tests_do_less() ? 1 : tests_part(NNETS, 2));
     tcase_add_test(t, the_last_batch_is_smaller);
     tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
     tcase_add_test(t, random_numbers_are_the_same_or_different_for_samples);
     tcase_add_test(t, what_has_no_gradient_of_a_sample_is_refused);
-    int code = run_tests("per_sample", t);
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", dir);
-    return system(remove) != 0 || code != 0;
+    return run_in_folder("per_sample", t, make_nets);
 }

@@ -167,19 +167,11 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("scaled_runs");
-    char dir[] = "/tmp/lowerset-scaled-XXXXXX";
-    if (mkdtemp(dir) == NULL || chdir(dir) != 0)
-        return 99;
-    tcase_set_timeout(t, 120);
-    tcase_add_unchecked_fixture(t, make_nets, NULL);
     tcase_add_test(t, a_static_power_of_two_changes_no_bit_in_bf16);
     tcase_add_test(t, small_gradients_live_with_a_scale_and_die_without);
     tcase_add_test(t, every_budget_gives_the_same_bits_while_the_scale_moves);
     tcase_add_test(t, an_overflowing_net_recovers);
     tcase_add_loop_test(t, a_killed_run_goes_on_bit_for_bit, 0, 2);
     tcase_add_test(t, clipping_sees_unscaled_gradients);
-    int code = run_tests("scaled_runs", t);
-    char remove[64];
-    snprintf(remove, sizeof remove, "rm -rf %s", dir);
-    return system(remove) != 0 || code != 0;
+    return run_in_folder("scaled_runs", t, make_nets);
 }
