@@ -58,7 +58,7 @@ static inline void write_npy(const char *path, const char *type, const char *sha
 }
 
 /* Runs the tests of t in a new folder, after `make`, which writes what they all read. Returns the exit code. */
-static inline int run_in_folder(const char *name, TCase *t, void (*make)(void))
+static inline int run_command_lines(const char *name, TCase *t, void (*make)(void))
 {
     char dir[] = "/tmp/lowerset-test-XXXXXX", remove[64];
     if (mkdtemp(dir) == NULL || chdir(dir) != 0)

@@ -96,5 +96,5 @@ int main(void)
     tcase_add_test(t, norms_from_pairs_of_rows_clip_as_norms_of_gradients_do);
     tcase_add_test(t, large_gradients_are_never_stored);
     tcase_add_test(t, gradients_are_made_twice_where_the_budget_wants_it);
-    return run_in_folder("clip_norm", t, make_nets);
+    return run_command_lines("clip_norm", t, make_nets);
 }

@@ -201,5 +201,5 @@ int main(void)
     tcase_add_test(t, a_profile_prices_programs_of_its_type);
     tcase_add_test(t, a_plan_has_both_types_side_by_side);
     tcase_add_test(t, where_16_bits_do_not_pay_a_plan_says_so);
-    return run_in_folder("mixed_runs", t, make_nets);
+    return run_command_lines("mixed_runs", t, make_nets);
 }

@@ -256,5 +256,5 @@ int main(void)
     tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
     tcase_add_test(t, random_numbers_are_the_same_or_different_for_samples);
     tcase_add_test(t, what_has_no_gradient_of_a_sample_is_refused);
-    return run_in_folder("per_sample", t, make_nets);
+    return run_command_lines("per_sample", t, make_nets);
 }

@@ -173,5 +173,5 @@ int main(void)
     tcase_add_test(t, an_overflowing_net_recovers);
     tcase_add_loop_test(t, a_killed_run_goes_on_bit_for_bit, 0, 2);
     tcase_add_test(t, clipping_sees_unscaled_gradients);
-    return run_in_folder("scaled_runs", t, make_nets);
+    return run_command_lines("scaled_runs", t, make_nets);
 }
