@@ -375,4 +375,13 @@ LS_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index)
     return (w < 5 ? p : q) * x * LS_R(1.41421356237309505);
 }
 
+/* A normal number for the noise of private training: the sum of four numbers of ls_normal, by 2. It ends at 10.8
+ * deviations in place of 5.42, and no single number of 24 bits decides its value. */
+LS_FN real ls_noise(uint64_t seed, int64_t step, int64_t id, int64_t index)
+{
+    const real a = ls_normal(seed, step, id, 4 * index), b = ls_normal(seed, step, id, 4 * index + 1);
+    const real c = ls_normal(seed, step, id, 4 * index + 2), d = ls_normal(seed, step, id, 4 * index + 3);
+    return LS_R(0.5) * ((a + b) + (c + d));
+}
+
 #endif

@@ -8,8 +8,9 @@
 #include "runtime/base/file.h"
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
+#include "runtime/privacy/ledger_text.h"
 
-/* The position of a run, and the settings of its data. 64-bit fields only: the checksum covers its
+/* The position of a run, and the settings of its data. 64-bit fields only, up to the alphabet: the checksum covers its
  * bytes. */
 typedef struct LsPlace {
     int64_t update;             /* updates done */
@@ -19,6 +20,8 @@ typedef struct LsPlace {
     uint64_t seed;
     int64_t drop_last, shuffle; /* 0 or 1: settings of the data order */
     LsAlphabet alphabet;        /* of the text; the checksum covers it only if it is not empty */
+    LsPrivacyLedger ledger;     /* of private updates; likewise, and with it `seeded` */
+    int64_t seeded;             /* 0 or 1: private updates were made with --noise-seed */
 } LsPlace;
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);

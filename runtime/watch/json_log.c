@@ -83,6 +83,19 @@ void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is
     end_line(l, &t);
 }
 
+void ls_log_privacy(LsLog *l, int64_t update, int64_t epoch, double epsilon, double delta)
+{
+    char part[LINE];
+    LsText t;
+    if (!begin(l, &t, part, update, epoch))
+        return;
+    ls_text_put(&t, ",\"epsilon\":");
+    ls_text_number(&t, epsilon, 17);
+    ls_text_put(&t, ",\"delta\":");
+    ls_text_number(&t, delta, 17);
+    end_line(l, &t);
+}
+
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy)
 {
     char part[LINE];
