@@ -94,16 +94,6 @@ static int choose_convs(LsJob *job)
     return 0;
 }
 
-/* Refuses what GPUs do not have so far. */
-static int check_grads(const LsJob *job)
-{
-    const LsSampleGrads *grads = &job->pipeline.grads;
-    if (job->target.kind != LS_TARGET_CUDA || (grads->mode == LS_GRADS_MEAN && !grads->privacy.on))
-        return 0;
-    fprintf(stderr, "lowerset: %s: for --target=cpu so far\n", grads->privacy.on ? "--dp" : "--grads");
-    return LS_EXIT_USAGE;
-}
-
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
 {
     *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
@@ -113,7 +103,6 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
         return LS_EXIT_USAGE;
     int code = ls_options_pipeline(&job->cx, o, &job->pipeline);
     job->pipeline.import.weightless = weightless;
-    code = code != 0 ? code : check_grads(job);
     if (code == 0)
         code = choose_machine(job);
     if (code == 0)
