@@ -137,7 +137,7 @@ static bool is_linear_scatter(const LsPerSample *p, LsNodeId n)
     const LsGraph *g = p->g;
     const LsValueId dy = ls_in(g, n, 0), index = ls_in(g, n, 1);
     const LsShape *s = ls_shape(g, index);
-    if (ls_is(ls_in(g, n, 2)))
+    if (ls_is(ls_in(g, n, 2)) && ls_sample_role(p, ls_in(g, n, 2)) != LS_SUMMED)
         return false;
     if (ls_sample_role(p, dy) == LS_SUMMED)
         return ls_sample_role(p, index) == LS_FREE_OF_SAMPLES;
@@ -305,11 +305,11 @@ static LsValueId own_rows(LsPerSample *p, LsValueId index, int64_t rows)
 }
 
 /* The rows that a gather read: every sample scatters into a table of its own, all tables are one behind the other. */
-static LsValueId each_of_scatter(LsPerSample *p, LsNodeId n)
+static LsValueId each_of_rows(LsPerSample *p, LsNodeId n)
 {
     LsGraph *g = p->g;
-    LsValueId dy = ls_in(g, n, 0), index = ls_in(g, n, 1);
     const LsShape y = shape_of_result(p, n), to = with_batch(p, &y);
+    LsValueId dy = ls_in(g, n, 0), index = ls_in(g, n, 1);
     LsAttr at = g->node[n.i].attr;
     if (ls_sample_role(p, dy) == LS_SUMMED) {
         at.gather.axis++;
@@ -320,6 +320,16 @@ static LsValueId each_of_scatter(LsPerSample *p, LsNodeId n)
     at.gather.x.dim[0] = g->batch * y.dim[0];
     LsValueId v = ls_append2(p->cx, g, LS_OP_GATHER_GRAD, dy, own_rows(p, index, y.dim[0]), &at);
     return ls_reshape(p->cx, g, v, &to);
+}
+
+/* The same, plus the terms of the sum that the scatter begins with. */
+static LsValueId each_of_scatter(LsPerSample *p, LsNodeId n)
+{
+    const LsValueId base = ls_in(p->g, n, 2), first = ls_is(base) ? ls_each(p, base) : base;
+    if (ls_is(base) && !ls_is(first))
+        return first;
+    const LsValueId v = each_of_rows(p, n);
+    return ls_is(v) && ls_is(base) ? ls_append2(p->cx, p->g, LS_OP_ADD, first, v, NULL) : v;
 }
 
 /* ---- the walk ---- */

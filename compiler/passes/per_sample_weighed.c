@@ -52,18 +52,16 @@ LsValueId ls_weighed(LsPerSample *p, LsValueId v)
     if (ls_sample_role(p, v) != LS_SUMMED || !ls_adds_linearly(p, n))
         return ls_refuse_node(p, n);
     LsValueId *in = ls_arena_alloc(p->cx->arena, node.nin, sizeof *in);
-    bool behind = false;
     for (int k = 0; k < node.nin; k++) {
         in[k] = ls_in(g, n, k);
         if (ls_sample_role(p, in[k]) != LS_SUMMED)
             continue;
-        behind = true;
         in[k] = ls_weighed(p, in[k]);
         if (!ls_is(in[k]))
             return in[k];
     }
     const int k = operand_to_scale(p, n);
-    if (!behind)
+    if (ls_sample_role(p, ls_in(g, n, k)) == LS_PLACED)
         in[k] = scaled(p, in[k]);
     return p->weighed[v.i] = ls_append(p->cx, g, node.op, node.nin, in, &at);
 }

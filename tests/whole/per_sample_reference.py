@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Per-sample gradients, norms and clipped sums beside references in double precision.
+
+    tests/whole/per_sample_reference.py LOWERSET INPUTS [NETWORK...]
+
+INPUTS/wave2/persample has, for each network, the gradient of every sample's own loss, their norms, and the sum of the
+gradients clipped to half of the median norm. A difference is the norm of the difference over that of the reference, at
+most 1e-5. Without networks in the arguments: five of them, with LS_WHOLE in the environment all.
+"""
+import json
+import os
+import subprocess
+import sys
+import tempfile
+
+try:
+    import numpy as np
+except ImportError:
+    print("skipped: there is no numpy")
+    sys.exit(77)
+
+MOST = 1e-5
+QUICK = ["tiny_gpt", "cnn_groupnorm", "vgg_small", "shared_conv", "gru_rows"]
+LOSS = {"softmax_ce": "ce", "mse": "mse"}
+
+
+def run(*words):
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(words)}: {done.stderr or done.stdout}")
+
+
+def dump(lowerset, entry, folder, options):
+    """What the trainer's --dump has after one step at rate 0."""
+    n = str(entry["samples"])
+    model = os.path.join(folder, entry["model"])
+    run(lowerset, "compile", model, "-q", "-O0", "--plan-effort=2", f"--batch={n}", "--store-gradients",
+        f"--loss={LOSS[entry['loss_spec']['kind']]}", "-o", "net", *options)
+    run("./net", "--data", "in.npz", "--steps", "1", "--lr", "0", "--no-shuffle", "--progress", "none", "--dump", "out.npz")
+    return np.load("out.npz")
+
+
+def distance(got, ref, group, rows):
+    """The distance between a member of the dump and of the reference, which may have every K-th element."""
+    got = got.astype(np.float64)
+    if ".every" in group:
+        step = int(group.split("every")[1])
+        got = got.reshape(rows, -1)[:, ::step]
+    return np.linalg.norm(got.ravel() - ref.ravel()) / max(np.linalg.norm(ref), 1e-12)
+
+
+def compare(name, out, ref, groups, worst):
+    for key in ref.files:
+        group, _, param = key.partition("/")
+        kind = group.split(".")[0]
+        if kind not in groups or ".l2" in group:
+            continue
+        member = groups[kind] + ("/" + param if param else "")
+        if member not in out.files:
+            sys.exit(f"{name}: the dump has no {member}")
+        rows = len(ref["psnorm"]) if kind == "psgrad" else 1
+        far = distance(out[member], ref[key].astype(np.float64), group, rows)
+        worst.append((far, key))
+
+
+def check(lowerset, folder, entry):
+    ref = np.load(os.path.join(folder, entry["reference"]))
+    data = {key[3:]: ref[key] for key in ref.files if key.startswith("in/")}
+    np.savez("in.npz", label=ref["label"], **data)
+    worst = []
+    each = {"psgrad": "psgrad", "psnorm": "psnorm", "grad": "grad", "loss": "loss"}
+    compare(entry["name"], dump(lowerset, entry, folder, ["--grads=per-sample"]), ref, each, worst)
+    del each["psgrad"]
+    compare(entry["name"], dump(lowerset, entry, folder, ["--grads=per-sample-norm"]), ref, each, worst)
+    clip = float(ref["dp_C"].ravel()[0])
+    private = [f"--dp=clip={clip!r},noise=0,delta=1e-5,expected-batch=1"]
+    compare(entry["name"], dump(lowerset, entry, folder, private), ref, {"dp_sum": "grad"}, worst)
+    far, key = max(worst)
+    print(f"{entry['name']:20} {far:9.1e}  {key}")
+    return far <= MOST
+
+
+def main():
+    lowerset, inputs = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
+    folder = os.path.join(inputs, "wave2")
+    if not os.path.isdir(folder):
+        print("skipped: there is no", folder)
+        sys.exit(77)
+    with open(os.path.join(folder, "MANIFEST.json")) as f:
+        entries = [e for e in json.load(f)["entries"] if e["kind"] == "per-sample"]
+    wanted = sys.argv[3:] or ([] if "LS_WHOLE" in os.environ else QUICK)
+    with tempfile.TemporaryDirectory() as work:
+        os.chdir(work)
+        bad = [e["name"] for e in entries if (not wanted or e["name"] in wanted) and not check(lowerset, folder, e)]
+    if bad:
+        sys.exit(f"more than {MOST}: {' '.join(bad)}")
+
+
+main()

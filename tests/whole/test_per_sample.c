@@ -1,0 +1,229 @@
+/* tests/whole/test_per_sample.c -- gradients of samples, through the command line: equal to runs of one sample each,
+ * their norms, clipped sums, what is refused. */
+#include "runtime/data/npz.h"
+#include "tests/support/command_line.h"
+#include "tests/support/less.h"
+#include "tests/support/npz_util.h"
+#include "tests/support/suite.h"
+
+#include <unistd.h>
+
+enum { BATCH = 3 };
+
+#define COMPILE LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 "
+#define RUN " --data synthetic --seed 3 --progress none --no-shuffle --lr 0 "
+
+static void make_nets(void)
+{
+    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=33 -o gpt.onnx");
+    MUST(LS_BUILD "/lowerset model autoencoder -o auto.onnx");
+    MUST(LS_BUILD "/lowerset model cnn --size=12 --width=4 -o cnn.onnx");
+    MUST(LS_BUILD "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=8 -o res.onnx");
+}
+
+typedef struct Member { LsFile f; LsArray a; } Member;
+
+static bool open_member(const char *path, const char *name, Member *m)
+{
+    LsError e = {0};
+    bool found = false;
+    ck_assert_msg(ls_file_map(&m->f, path, &e), "%s", e.text);
+    ck_assert(ls_npz_find(&m->f, name, &m->a, &found, &e));
+    if (!found)
+        ls_file_unmap(&m->f);
+    return found;
+}
+
+/* The distance between `of`'s elements from `first` on and all of `ref`, over the norm of ref. */
+static double distance(const LsArray *of, int64_t first, const LsArray *ref)
+{
+    double far = 0, norm = 0;
+    for (int64_t i = 0; i < ref->count; i++) {
+        const double a = ls_array_real(of, first + i), b = ls_array_real(ref, i);
+        far += (a - b) * (a - b), norm += b * b;
+    }
+    return norm > 0 ? sqrt(far / norm) : sqrt(far);
+}
+
+static double norm_of(const LsArray *a, int64_t first, int64_t n)
+{
+    double sum = 0;
+    for (int64_t i = first; i < first + n; i++)
+        sum += ls_array_real(a, i) * ls_array_real(a, i);
+    return sqrt(sum);
+}
+
+/* Compares member psgrad/PARAM and psnorm/PARAM of all.npz with grad/PARAM of the runs of one sample. */
+static void compare_param(const char *param, double *squares)
+{
+    char key[300], path[32];
+    Member all, norms, one;
+    snprintf(key, sizeof key, "psgrad/%s", param);
+    ck_assert_msg(open_member("all.npz", key, &all), "%s", key);
+    snprintf(key, sizeof key, "psnorm/%s", param);
+    ck_assert_msg(open_member("all.npz", key, &norms), "%s", key);
+    ck_assert_int_eq(norms.a.count, BATCH);
+    for (int s = 0; s < BATCH; s++) {
+        snprintf(path, sizeof path, "one%d.npz", s);
+        snprintf(key, sizeof key, "grad/%s", param);
+        ck_assert_msg(open_member(path, key, &one), "%s", key);
+        ck_assert_int_eq(all.a.count, BATCH * one.a.count);
+        const double far = distance(&all.a, s * one.a.count, &one.a), n = norm_of(&one.a, 0, one.a.count);
+        ck_assert_msg(far <= 1e-5, "%s of sample %d: %g", key, s, far);
+        ck_assert_double_eq_tol(ls_array_real(&norms.a, s), n, 1e-5 * n);
+        squares[s] += n * n;
+        ls_file_unmap(&one.f);
+    }
+    ls_file_unmap(&all.f);
+    ls_file_unmap(&norms.f);
+}
+
+/* Compares all gradients of the dump one0.npz. */
+static void compare_all(void)
+{
+    LsFile f;
+    LsError e = {0};
+    LsArray a;
+    const char *name;
+    size_t len;
+    bool found = true;
+    double squares[BATCH] = {0};
+    int n = 0;
+    ck_assert(ls_file_map(&f, "one0.npz", &e));
+    for (uint32_t k = 0; ls_npz_at(&f, k, &name, &len, &a, &found, &e) && found; k++) {
+        char param[200];
+        if (len < 6 || strncmp(name, "grad/", 5) != 0)
+            continue;
+        snprintf(param, sizeof param, "%.*s", (int)len - 5, name + 5);
+        compare_param(param, squares);
+        n++;
+    }
+    ls_file_unmap(&f);
+    ck_assert_int_gt(n, 3);
+    Member all;
+    ck_assert(open_member("all.npz", "psnorm", &all));
+    for (int s = 0; s < BATCH; s++)
+        ck_assert_double_eq_tol(ls_array_real(&all.a, s), sqrt(squares[s]), 1e-5 * sqrt(squares[s]));
+    ls_file_unmap(&all.f);
+}
+
+/* Dumps one0.npz, one1.npz, ...: gradients of single samples. The parameters stay, as the rate is 0. */
+static void dump_single(const char *net)
+{
+    MUST(COMPILE "%s --batch=1 --store-gradients -o one", net);
+    for (int s = 0; s < BATCH; s++)
+        MUST("./one" RUN "--steps %d --dump one%d.npz", s + 1, s);
+}
+
+static const char *const nets[] = {"gpt.onnx", "res.onnx --bn=frozen", "auto.onnx --loss=mse", "cnn.onnx"};
+enum { NNETS = sizeof nets / sizeof *nets };
+
+START_TEST(gradients_of_samples_are_those_of_runs_of_one_sample)
+{
+    dump_single(nets[_i]);
+    MUST(COMPILE "%s --batch=%d --grads=per-sample --store-gradients -o all", nets[_i], BATCH);
+    MUST("./all" RUN "--steps 1 --dump all.npz");
+    compare_all();
+    MUST(COMPILE "%s --batch=%d --grads=per-sample --store-gradients --budget=min -o least", nets[_i], BATCH);
+    MUST("./least" RUN "--steps 1 --dump least.npz");
+    MUST(LS_BUILD "/tests/npz_near all.npz least.npz 0");
+    MUST(COMPILE "%s --batch=%d --grads=per-sample-norm --store-gradients -o norms", nets[_i], BATCH);
+    MUST("./norms" RUN "--steps 1 --dump norms.npz");
+    MUST(LS_BUILD "/tests/npz_near norms.npz all.npz 1e-5 psnorm");
+    MUST(COMPILE "%s --batch=%d --store-gradients -o mean", nets[_i], BATCH);
+    MUST("./mean" RUN "--steps 1 --dump mean.npz");
+    MUST(LS_BUILD "/tests/npz_near mean.npz all.npz 1e-5 grad/");
+    MUST(LS_BUILD "/tests/npz_near mean.npz norms.npz 1e-5 grad/");
+}
+END_TEST
+
+/* Five samples in batches of three: the second batch has two. */
+START_TEST(the_last_batch_is_smaller)
+{
+    float x[5 * 12 * 12];
+    int64_t label[5];
+    for (int i = 0; i < 5 * 12 * 12; i++)
+        x[i] = (float)sin(i);
+    for (int i = 0; i < 5; i++)
+        label[i] = i;
+    write_npz("five.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {5, 1, 12, 12}, x}, {"label", LS_I64, 1, {5}, label}});
+    MUST(COMPILE "cnn.onnx --batch=3 --grads=per-sample --store-gradients -o all");
+    MUST(COMPILE "cnn.onnx --batch=3 --store-gradients -o mean");
+    MUST(COMPILE "cnn.onnx --batch=1 --store-gradients -o one");
+    MUST("./all --data five.npz --progress none --no-shuffle --lr 0 --steps 2 --dump all.npz");
+    MUST("./mean --data five.npz --progress none --no-shuffle --lr 0 --steps 2 --dump mean.npz");
+    MUST(LS_BUILD "/tests/npz_near mean.npz all.npz 1e-5 grad/");
+    MUST("./one --data five.npz --progress none --no-shuffle --lr 0 --steps 4 --dump one.npz");
+    Member all, one;
+    ck_assert(open_member("all.npz", "psgrad/fc2.bias", &all) && open_member("one.npz", "grad/fc2.bias", &one));
+    ck_assert_double_le(distance(&all.a, 0, &one.a), 1e-5);
+    ck_assert_double_eq(norm_of(&all.a, 2 * one.a.count, one.a.count), 0);
+    ls_file_unmap(&all.f);
+    ls_file_unmap(&one.f);
+}
+END_TEST
+
+/* The clip is half of the least norm: every sample counts half of it, over its own norm. */
+START_TEST(clipped_sums_are_sums_of_clipped_gradients)
+{
+    MUST(COMPILE "gpt.onnx --batch=3 --grads=per-sample --store-gradients -o all");
+    MUST("./all" RUN "--steps 1 --dump all.npz");
+    Member norms, each, sum;
+    ck_assert(open_member("all.npz", "psnorm", &norms) && open_member("all.npz", "psgrad/transformer.wte", &each));
+    double clip = INFINITY;
+    for (int s = 0; s < BATCH; s++)
+        clip = fmin(clip, 0.5 * ls_array_real(&norms.a, s));
+    MUST(COMPILE "gpt.onnx --batch=3 --dp clip=%.9g,noise=0,delta=1e-5,expected-batch=2 --store-gradients -o private", clip);
+    MUST("./private" RUN "--steps 1 --dump sum.npz");
+    ck_assert(open_member("sum.npz", "grad/transformer.wte", &sum));
+    double far = 0, norm = 0;
+    for (int64_t i = 0; i < sum.a.count; i++) {
+        double want = 0;
+        for (int s = 0; s < BATCH; s++)
+            want += clip / ls_array_real(&norms.a, s) * ls_array_real(&each.a, s * sum.a.count + i) / 2;
+        const double d = ls_array_real(&sum.a, i) - want;
+        far += d * d, norm += want * want;
+    }
+    ck_assert_double_le(sqrt(far / norm), 1e-6);
+    ls_file_unmap(&norms.f);
+    ls_file_unmap(&each.f);
+    ls_file_unmap(&sum.f);
+}
+END_TEST
+
+START_TEST(what_has_no_gradient_of_a_sample_is_refused)
+{
+    ck_assert_int_ne(sh(COMPILE "res.onnx --batch=4 --grads=per-sample -o no"), 0);
+    ck_assert_ptr_nonnull(strstr(text, "batch norms take statistics of all samples"));
+    ck_assert_ptr_nonnull(strstr(text, "--bn=frozen"));
+    const char *names = strstr(text, "of its own: ");
+    ck_assert_ptr_nonnull(names);
+    ck_assert_ptr_nonnull(strchr(names, ','));
+    ck_assert_int_ne(sh(COMPILE "gpt.onnx --batch=4 --grads=per-sample --ignore-index=0 -o no"), 0);
+    ck_assert_ptr_nonnull(strstr(text, "a sample has no loss of its own"));
+    ck_assert_int_ne(sh(COMPILE "gpt.onnx --batch=4 --grads=per-sample --precision=f16 -o no"), 0);
+    ck_assert_ptr_nonnull(strstr(text, "--loss-scale=none"));
+    ck_assert_int_ne(sh(COMPILE "gpt.onnx --batch=4 --dp clip=1,noise=1 -o no"), 0);
+    ck_assert_ptr_nonnull(strstr(text, "delta= is missing"));
+    ck_assert_int_ne(sh(COMPILE "gpt.onnx --batch=4 --dp clip=0,noise=1,delta=1e-5 -o no"), 0);
+    ck_assert_ptr_nonnull(strstr(text, "clip=0: must be a number above 0"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *t = tcase_create("per_sample");
+    char dir[] = "/tmp/lowerset-samples-XXXXXX";
+    if (mkdtemp(dir) == NULL || chdir(dir) != 0)
+        return 99;
+    tcase_set_timeout(t, 120);
+    tcase_add_unchecked_fixture(t, make_nets, NULL);
+    tcase_add_loop_test(t, gradients_of_samples_are_those_of_runs_of_one_sample, 0, tests_do_less() ? 1 : tests_part(NNETS, 2));
+    tcase_add_test(t, the_last_batch_is_smaller);
+    tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
+    tcase_add_test(t, what_has_no_gradient_of_a_sample_is_refused);
+    int code = run_tests("per_sample", t);
+    char remove[64];
+    snprintf(remove, sizeof remove, "rm -rf %s", dir);
+    return system(remove) != 0 || code != 0;
+}
