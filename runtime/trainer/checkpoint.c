@@ -342,9 +342,10 @@ bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsErro
         ls_memory_store(m, t->at, bytes_of(m, &m->p->state[k]));
     }
     ok = ok && ls_device_ok(m->device, e);
-    ls_privacy_free(ok ? &at->ledger : &l.place.ledger);
     if (ok)
         *at = l.place;
+    else
+        ls_privacy_free(&l.place.ledger);
     free(l.offset);
     ls_file_unmap(&f);
     return ok;

@@ -14,7 +14,7 @@
  * bytes. */
 typedef struct LsPlace {
     int64_t update;             /* updates done */
-    int64_t cursor;             /* batches taken from the data, over all epochs */
+    int64_t cursor;             /* batches taken from the data, over all epochs; in private training: updates */
     int64_t epoch;              /* whole epochs done */
     int64_t samples;            /* of the training data */
     uint64_t seed;
@@ -25,7 +25,8 @@ typedef struct LsPlace {
 } LsPlace;
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
-/* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. */
+/* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. Allocates the ledger of private
+ * updates, which the caller frees. */
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e);
 
 #endif

@@ -13,15 +13,14 @@
 #include <string.h>
 
 enum { MAX_HOOKS = 4 };
+enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
 
 /* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
- * varies: updates are counted, and the group is 1. */
+ * varies, and is nobody's business: updates are counted, and the group is 1. */
 static int64_t group_of(const LsTrainer *t)
 {
     return !ls_is_private(t->p) && t->p->accumulate > 0 ? t->p->accumulate : 1;
 }
-
-static int64_t taken(const LsTrainer *t) { return ls_is_private(t->p) ? t->at.update : t->at.cursor; }
 
 /* The samples of the updates to come. */
 static LsDrawn drawn(const LsTrainer *t)
@@ -58,13 +57,13 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     if (__builtin_mul_overflow(epochs, t->per_epoch, &batches))
         return ls_fail(e, LS_EXIT_USAGE, "--epochs=%" PRId64 ": more batches than can be counted",
                        epochs);
-    int64_t left = (batches - taken(t)) / group;
+    int64_t left = (batches - t->at.cursor) / group;
     t->updates = t->at.update + (left > 0 ? left : 0);
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
-    else if (left > 0 && (epochs * t->per_epoch - taken(t)) % group != 0)
+    else if (left > 0 && (epochs * t->per_epoch - t->at.cursor) % group != 0)
         fprintf(stderr, "note: the last %" PRId64 " of %" PRId64 " batches make no update: an update takes %"
-                PRId64 " batches (--accumulate)\n", (epochs * t->per_epoch - taken(t)) % group,
+                PRId64 " batches (--accumulate)\n", (epochs * t->per_epoch - t->at.cursor) % group,
                 epochs * t->per_epoch, group);
     if (resumed && t->updates <= t->at.update)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
@@ -244,7 +243,7 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
         return false;
     ls_engine_feed(&t->engine, &t->loader, b);
     const bool own = ls_is_private(t->p);
-    run->step = own ? t->at.cursor : t->at.update * group + k;
+    run->step = own ? (t->at.update << PARTS) + k : t->at.update * group + k;
     run->first = k == 0;
     run->apply = own ? b->last : k == group - 1;
     run->share = own ? 1 : (double)(b->valid * group) / (double)t->update_samples;
@@ -254,7 +253,7 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
     t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, t->at.cursor, b->valid,
                                          run->lr, t->engine.slot, run->apply};
     ls_loader_release(&t->loader);
-    t->at.cursor++;
+    t->at.cursor += !own || run->apply;
     int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
     return t->nflight <= ahead || land(t, e);
 }
@@ -285,7 +284,7 @@ static void show_progress(LsTrainer *t)
     char what[96];
     int64_t group = group_of(t);
     int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
-    int64_t in_epoch = taken(t) - t->at.epoch * t->per_epoch;
+    int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
     int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
     if (ls_is_private(t->p) && ls_progress_due(&t->progress))
         snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->at).epsilon);
@@ -379,7 +378,7 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->pass.first = t->at.cursor;
     t->pass.end = t->at.cursor + (t->updates - t->at.update) * group_of(t);
     t->pass.drawn = drawn(t);
-    t->at.epoch = taken(t) / t->per_epoch;
+    t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);
     ls_loader_begin(&t->loader, &t->pass);
@@ -388,7 +387,7 @@ bool ls_train(LsTrainer *t, LsError *e)
         if (!run_update(t, e))
             return false;
         ls_interrupt_allow(true, t->longest_ns);
-        t->at.epoch = taken(t) / t->per_epoch;
+        t->at.epoch = t->at.cursor / t->per_epoch;
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
             return false;
