@@ -34,6 +34,9 @@ static bool choose_target(LsJob *job)
     if (p.compute != LS_REAL && k == 1)
         fprintf(stderr, "lowerset: --precision=%s is for --target=cpu so far; --precision=tf32 speeds up GPUs\n",
                 o->precision);
+    else if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
+        fprintf(stderr, "lowerset: %s: gradients of samples are for --target=cpu so far\n",
+                o->privacy != NULL ? "--dp" : "--grads");
     else if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
                 "CPU multiplies full f32\n");

@@ -6,6 +6,7 @@
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/loss_scale.h"
+#include "compiler/passes/row_pairs.h"
 
 #include <string.h>
 
@@ -67,6 +68,14 @@ static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId sum, LsValueId v)
     return ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, v, NULL) : v;
 }
 
+/* Of a gradient that a product over few rows makes: from its factors. Then the update alone reads the gradient, and may
+ * compute it itself (codegen/fusion/gradient_in_update.h). */
+static LsValueId square_norm(LsCtx *cx, LsGraph *g, LsValueId v)
+{
+    const LsValueId by_rows = ls_square_norm_by_rows(cx, g, v);
+    return ls_is(by_rows) ? by_rows : ls_all_axes(cx, g, LS_OP_REDUCE_SUM_SQUARE, v);
+}
+
 /* unscale: 1 / loss scale; none: 1. */
 static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u, LsValueId unscale)
 {
@@ -79,7 +88,7 @@ static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u
             s.finite = plus(cx, g, s.finite, ls_all_axes(cx, g, LS_OP_REDUCE_FINITE, v));
         }
         if (u->o->clip_norm > 0)
-            s.squares = plus(cx, g, s.squares, ls_all_axes(cx, g, LS_OP_REDUCE_SUM_SQUARE, v));
+            s.squares = plus(cx, g, s.squares, square_norm(cx, g, v));
     }
     return s;
 }

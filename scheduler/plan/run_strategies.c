@@ -374,6 +374,7 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
     uint32_t effort = limit.effort;
     ls_strategy_roam(z->pool, &limit, false);
     ls_strategy_order(z->pool);
+    ls_strategy_twice(z->pool);
     limit = usual_limit(z, false);                  /* roaming has its own limit */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);

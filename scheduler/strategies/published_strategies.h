@@ -46,6 +46,9 @@ void ls_strategy_hierarchy(LsCandidates *pool, const LsProb *p);
  * missed targets are tried again; this reaches lower peaks and takes several times as long. */
 void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient);
 
+/* Lowers the peak of some candidates by running backward nodes twice whose results wait for a second reader. */
+void ls_strategy_twice(LsCandidates *pool);
+
 /* Repairs the pool's candidates for a ladder of targets, improves them, and offers the Pareto front.
  * store_all: live peak of every node once without in-place reuse, bytes. Returns whether the clock cut the
  * search. */

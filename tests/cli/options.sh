@@ -144,6 +144,8 @@ row "$BUILD" --loss-input relu1 "two.onnx --batch 2 $EFFORT"
 row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
+row "$BUILD" --grads per-sample "$NET"
+row "$BUILD" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "$BUILD" --accumulate 3 "$NET"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
@@ -176,6 +178,8 @@ row "compile" --ignore-index 3 "$NET" 4
 row "compile" --class-weights 1,2,3,4,5,6,7,8,9,10 "$NET" 1,2,3,4,5,6,7,8,9,11
 row "compile" --clip-norm 1.5 "$NET" 2.5
 row "compile" --clip-value 1.5 "$NET" 2.5
+row "compile" --grads per-sample "$NET" per-sample-norm
+row "compile" --dp clip=1,noise=1.5,delta=1e-5 "$NET" clip=1,noise=1.5,delta=1e-5,expected-batch=7
 row "compile" --accumulate 3 "$NET" 2
 row "compile" --label target "$NET" aim
 row "compile" --freeze "fc1*" "$NET" "fc2*"

@@ -140,7 +140,7 @@ static LsValueId descent(int64_t m, int64_t n, int64_t batch)
                                 &(LsAttr){.gemm = {.trans_a = true, .alpha = 1}});
     ls_append(&cx, g, LS_OP_SGD, 5, (LsValueId[]){p, grad, none, none, none}, &(LsAttr){0});
     static LsGrad pair[1];
-    pair[0] = (LsGrad){p, grad};
+    pair[0] = (LsGrad){.param = p, .grad = grad};
     g->grad = pair;
     g->ngrad = 1;
     return grad;

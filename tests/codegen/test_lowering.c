@@ -122,7 +122,7 @@ START_TEST(a_tensor_read_twice_keeps_its_place_and_a_gradient_runs)
         else if (view == 2)
             dy = ls_append1(&cx, g, LS_OP_SOFTMAX, x, &axis);
         LsValueId dx = ls_append2(&cx, g, LS_OP_SOFTMAX_GRAD, dy, y, &axis);
-        LsGrad grad = {x, dx};
+        LsGrad grad = {.param = x, .grad = dx};
         g->grad = &grad, g->ngrad = 1;
         const LsDag *d = &ls_problem_new(&cx, g, "net", &cpu)->dag;
         const LsDagNode *n = &d->node[d->nnode - 1];
