@@ -146,6 +146,30 @@ START_TEST(an_update_of_many_micro_steps_is_that_of_one_large_batch)
 }
 END_TEST
 
+/* Losses of all kinds: two samples in a batch of two, or of five. */
+START_TEST(what_fills_up_a_batch_adds_nothing_to_any_loss)
+{
+    static const char *const loss[] = {"ce", "kl", "bce", "cosine", "huber"};
+    const int64_t label[] = {3, 7};
+    float x[2 * FEATURES], y[2 * OUTPUTS];
+    for (int i = 0; i < 2 * FEATURES; i++)
+        x[i] = wave(i, 2);
+    for (int i = 0; i < 2 * OUTPUTS; i++)
+        y[i] = 0.1f + 0.1f * (float)(i % 3);
+    for (int k = 0; k < (int)(sizeof loss / sizeof *loss); k++) {
+        const NpzItem target = k == 0 ? (NpzItem){"label", LS_I64, 1, {2}, label} : (NpzItem){"label", LS_F32, 2, {2, OUTPUTS}, y};
+        write_npz("two.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {2, 1, 4, 4}, x}, target});
+        for (int size = 2; size <= 5; size += 3) {
+            MUST(LS_BUILD "/lowerset compile net.onnx -q -O0 --plan-effort=2 --loss=%s --batch=%d "
+                 "--dp=clip=1e-3,noise=0,delta=1e-5,expected-batch=2 -o t", loss[k], size);
+            MUST("./t --data two.npz --lr 0 --steps 1 --dump of%d.npz" QUIET, size);
+        }
+        ck_assert_msg(near("of2.npz", "of5.npz", 1e-6, "moment/"), "%s: %s", loss[k], text);
+        ck_assert_msg(near("of2.npz", "of5.npz", 1e-6, "loss"), "%s: %s", loss[k], text);
+    }
+}
+END_TEST
+
 /* All samples of the data are drawn. The batch has four of them and four that repeat these, or no others; or four that
  * are not finite. */
 START_TEST(what_fills_up_a_batch_adds_nothing)
@@ -337,6 +361,7 @@ int main(void)
     tcase_add_test(t, updates_take_every_sample_with_the_same_chance);
     tcase_add_test(t, an_update_of_many_micro_steps_is_that_of_one_large_batch);
     tcase_add_test(t, what_fills_up_a_batch_adds_nothing);
+    tcase_add_test(t, what_fills_up_a_batch_adds_nothing_to_any_loss);
     tcase_add_test(t, an_update_without_samples_adds_noise);
     tcase_add_test(t, the_noise_has_its_deviation_once_per_update);
     tcase_add_test(t, noise_is_secret_unless_it_is_seeded);
