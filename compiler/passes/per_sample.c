@@ -196,8 +196,9 @@ bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueI
     LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
     p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);
     p.weighed = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.weighed);
-    if (!is_separable(&p, gradient_of) || !fits(&p) || !pads(&p, &o->privacy) || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each))
-        || !square_norms(&p, norm, &all) || (o->privacy.on && !make_private(&p, &o->privacy, all)))
+    if (!pads(&p, &o->privacy) || !is_separable(&p, gradient_of) || !fits(&p)
+        || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each)) || !square_norms(&p, norm, &all)
+        || (o->privacy.on && !make_private(&p, &o->privacy, all)))
         return false;
     if (!o->privacy.on)
         average(&p);
