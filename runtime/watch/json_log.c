@@ -41,6 +41,9 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     ls_text_string(&t, p->plan_hash);
     ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", p->batch,
                 append ? "true" : "false");
+    if (p->privacy.expected > 0)
+        ls_text_put(&t, ",\"private\":{\"clip\":%.9g,\"noise\":%.9g,\"delta\":%.9g,\"expected_batch\":%.9g}", p->privacy.clip,
+                    p->privacy.noise, p->privacy.delta, p->privacy.expected);
     end_line(l, &t);
     return true;
 }
