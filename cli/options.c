@@ -97,6 +97,9 @@ static const LsOption option[] = {
      "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N]: every update draws samples at random, as many as "
      "the expected batch on average (default: batch times --accumulate); their gradients are clipped to a norm, and noise is "
      "added"},
+    {"--randomness", NULL, "error|different|same", TEXT, AT(randomness), BUILD,
+     "with --grads or --dp, random numbers of the model, as in dropouts: refuse them, draw for every sample, or draw once "
+     "for all samples (default error)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,

@@ -354,14 +354,23 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
 static int grads_options(const LsOptions *o, LsPipelineOptions *p)
 {
     static const char *const grads[] = {"mean", "per-sample", "per-sample-norm", NULL};
+    static const char *const randomness[] = {"error", "different", "same", NULL};
     char why[300];
     const int mode = word("--grads", o->grads, grads, LS_GRADS_MEAN);
     if (mode < 0)
         return LS_EXIT_USAGE;
+    const int random = word("--randomness", o->randomness, randomness, LS_RANDOM_ERROR);
+    if (random < 0)
+        return LS_EXIT_USAGE;
     p->grads.mode = (LsGradsMode)mode;
+    p->grads.randomness = (LsRandomness)random;
     if (!ls_privacy_parse(o->privacy, &p->grads.privacy, why, sizeof why))
         return bad_setting("--dp", o->privacy, why);
-    if (!p->optimizer.scale.on || (p->grads.mode == LS_GRADS_MEAN && !p->grads.privacy.on))
+    if (o->randomness != NULL && !ls_wants_samples(&p->grads)) {
+        fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp\n");
+        return LS_EXIT_USAGE;
+    }
+    if (!p->optimizer.scale.on || !ls_wants_samples(&p->grads))
         return 0;
     fprintf(stderr, "lowerset: %s: gradients of samples have no loss scale; give --loss-scale=none, or "
             "--precision=bf16 instead of f16\n", p->grads.privacy.on ? "--dp" : "--grads");

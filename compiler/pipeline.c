@@ -4,6 +4,7 @@
 #include "compiler/ir/graph_text.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/passes/channels_last.h"
+#include "compiler/passes/per_sample.h"
 #include "compiler/patterns/patterns.h"
 
 #include <string.h>
@@ -36,6 +37,8 @@ static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     LsSampleGrads grads = o->grads;
     if (grads.privacy.expected == 0)
         grads.privacy.expected = (double)g->batch * (o->optimizer.accumulate > 1 ? o->optimizer.accumulate : 1);
+    if (ls_wants_samples(&grads) && !ls_sample_randomness(cx, g, grads.randomness))
+        return false;
     ls_loss_scale(cx, g, &o->optimizer.scale);
     return ls_autodiff_samples(cx, g, &grads);
 }

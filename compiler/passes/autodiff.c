@@ -217,7 +217,7 @@ bool ls_autodiff(LsCtx *cx, LsGraph *g) { return ls_autodiff_samples(cx, g, &(Ls
 
 bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, const LsSampleGrads *o)
 {
-    const bool samples = o->mode != LS_GRADS_MEAN || o->privacy.on;
+    const bool samples = ls_wants_samples(o);
     Diff d = {.cx = cx, .g = g, .nnode = g->nnode, .nvalue = g->nvalue};
     d.moves = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.moves);
     d.matters = ls_arena_alloc(cx->arena, d.nvalue, sizeof *d.matters);

@@ -48,7 +48,10 @@ typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
 /* What --dp says: the gradient of an update is the sum over its samples of their gradients, each scaled down to the norm
  * `clip`, plus normal noise of deviation noise * clip, over `expected` samples. */
 typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; } LsPrivacy;
-typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; } LsSampleGrads;
+/* What --randomness says of random numbers in the model: refused, other ones for every sample, the same for all. */
+typedef enum { LS_RANDOM_ERROR, LS_RANDOM_DIFFERENT, LS_RANDOM_SAME } LsRandomness;
+typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; LsRandomness randomness; } LsSampleGrads;
+static inline bool ls_wants_samples(const LsSampleGrads *o) { return o->mode != LS_GRADS_MEAN || o->privacy.on; }
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);

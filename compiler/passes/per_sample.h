@@ -27,6 +27,10 @@ LsValueId ls_each(LsPerSample *p, LsValueId v);
 /* The terms times p->factor, added up: the shape of v. Terms with a factor of 0 count as 0, whatever they are. */
 LsValueId ls_weighed(LsPerSample *p, LsValueId v);
 
+/* The sum over samples that v is, or with p->factor the weighed one: from its terms if they are there and that is the
+ * shorter way. None after an error. */
+LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v);
+
 /* Squared Euclidean norms of the terms: [batch]. */
 LsValueId ls_each_norm(LsPerSample *p, LsValueId v);
 
@@ -34,6 +38,9 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v);
 bool ls_adds_linearly(const LsPerSample *p, LsNodeId n);
 /* Reports that the pass has no form of the node for single samples. Returns none. */
 LsValueId ls_refuse_node(const LsPerSample *p, LsNodeId n);
+
+/* Makes the random numbers of a forward graph those of `how`, or refuses them. (compiler/passes/sample_randomness.c) */
+bool ls_sample_randomness(LsCtx *, LsGraph *, LsRandomness how);
 
 /* Appends what is asked for behind a graph with gradients: sets further entries of g->grad. gradient_of: by value,
  * the value that it is a gradient of, or a part of it. Refuses what mixes samples. */

@@ -17,8 +17,9 @@ static LsValueId squares(const LsPerSample *p, LsValueId v)
     return ls_reshape(p->cx, p->g, v, &to);
 }
 
-/* By pairs of rows, if v is a product over the rows of samples and that takes fewer operations; else none. */
-static LsValueId by_rows(LsPerSample *p, LsValueId v)
+/* By pairs of rows, if v is a product over the rows of samples and that takes fewer operations than making the terms, or,
+ * if they are there, than reading them; else none. */
+static LsValueId by_rows(LsPerSample *p, LsValueId v, bool there)
 {
     LsGraph *g = p->g;
     const LsNodeId n = g->value[v.i].def;
@@ -26,8 +27,8 @@ static LsValueId by_rows(LsPerSample *p, LsValueId v)
     if (!ls_row_sum_of(g, n, &of) || ls_sample_role(p, ls_in(g, n, 0)) != LS_PLACED
         || ls_sample_role(p, ls_in(g, n, 1)) != LS_PLACED)
         return (LsValueId){0};
-    const int64_t t = of.rows / g->batch;
-    if (t * (of.length[0] + of.length[1]) >= of.length[0] * of.length[1])
+    const int64_t t = of.rows / g->batch, pairs = t * (of.length[0] + of.length[1]), all = of.length[0] * of.length[1];
+    if (there ? t * pairs >= all : pairs >= all)
         return (LsValueId){0};
     const LsValueId a = ls_each(p, ls_in(g, n, 0)), b = ls_is(a) ? ls_each(p, ls_in(g, n, 1)) : a;
     if (!ls_is(b))
@@ -48,7 +49,7 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
     for (LsNodeId n = g->value[of.i].def; g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE;
          n = g->value[of.i].def)
         of = ls_in(g, n, 0);
-    LsValueId sum = ls_is(p->each[v.i]) ? (LsValueId){0} : by_rows(p, of);
+    LsValueId sum = by_rows(p, of, ls_is(p->each[v.i]));
     if (ls_is(sum))
         return sum;
     v = ls_each(p, v);

@@ -15,7 +15,17 @@ static LsValueId factors_along(const LsPerSample *p, LsValueId v, const LsShape 
     return ls_reshape(p->cx, p->g, v, &s);
 }
 
-/* x, with `times` multiplied by the factors; 0 where the factor is 0, whatever x is. */
+/* x [.., batch, ..], with `times` multiplied by the factors; 0 where the factor is 0, whatever x is. */
+static LsValueId weigh(const LsPerSample *p, LsValueId x, int axis, bool times)
+{
+    LsGraph *g = p->g;
+    const LsShape s = *ls_shape(g, x);
+    LsValueId counts = ls_append2(p->cx, g, LS_OP_GREATER, p->factor, ls_const_real(p->cx, g, 0), NULL);
+    LsValueId y = times ? ls_append2(p->cx, g, LS_OP_MUL, x, factors_along(p, p->factor, &s, axis), NULL) : x;
+    return ls_append3(p->cx, g, LS_OP_WHERE, factors_along(p, counts, &s, axis), y, ls_const_real(p->cx, g, 0), NULL);
+}
+
+/* The same for x of any shape. */
 static LsValueId scaled(LsPerSample *p, LsValueId x, bool times)
 {
     LsGraph *g = p->g;
@@ -28,10 +38,33 @@ static LsValueId scaled(LsPerSample *p, LsValueId x, bool times)
         x = ls_reshape(p->cx, g, x, &s);
         axis = 1;
     }
-    LsValueId counts = ls_append2(p->cx, g, LS_OP_GREATER, p->factor, ls_const_real(p->cx, g, 0), NULL);
-    LsValueId y = times ? ls_append2(p->cx, g, LS_OP_MUL, x, factors_along(p, p->factor, &s, axis), NULL) : x;
-    y = ls_append3(p->cx, g, LS_OP_WHERE, factors_along(p, counts, &s, axis), y, ls_const_real(p->cx, g, 0), NULL);
-    return ls_reshape(p->cx, g, y, &was);
+    return ls_reshape(p->cx, g, weigh(p, x, axis, times), &was);
+}
+
+/* The terms are there, and adding them up takes less time than the node that makes v without them. */
+static bool adds_terms(const LsPerSample *p, LsValueId v)
+{
+    enum { PER_ELEMENT = 16 };      /* operations in the time of reading one element */
+    const LsGraph *g = p->g;
+    LsNodeId n = g->value[v.i].def;
+    if (!ls_is(p->each[v.i]))
+        return false;
+    while (g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE)
+        n = g->value[ls_in(g, n, 0).i].def;
+    const double terms = (double)ls_count(ls_shape(g, p->each[v.i]));
+    return ls_op[g->node[n.i].op]->flops != NULL && ls_op[g->node[n.i].op]->flops(g, n) >= PER_ELEMENT * terms;
+}
+
+LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v)
+{
+    const LsShape s = *ls_shape(p->g, v);
+    if (!adds_terms(p, v))
+        return ls_is(p->factor) ? ls_weighed(p, v) : v;
+    LsValueId sum = p->each[v.i];
+    if (ls_is(p->factor))
+        sum = weigh(p, sum, 0, true);
+    sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
+    return ls_reshape(p->cx, p->g, sum, &s);
 }
 
 /* The operand that is multiplied: of a product's or a convolution's two the smaller one. */

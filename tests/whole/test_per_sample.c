@@ -192,6 +192,45 @@ START_TEST(clipped_sums_are_sums_of_clipped_gradients)
 }
 END_TEST
 
+/* Three samples that are equal: with the same masks they have equal gradients, with different masks they do not. The masks
+ * of a sample depend on its place alone, not on the batch. */
+START_TEST(random_numbers_are_the_same_or_different_for_samples)
+{
+    float x[BATCH * 4];
+    int64_t label[BATCH] = {0};
+    for (int i = 0; i < BATCH * 4; i++)
+        x[i] = (float)(i % 4 + 1);
+    write_npz("equal.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {BATCH, 1, 2, 2}, x}, {"label", LS_I64, 1, {BATCH}, label}});
+    MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=32 --size=2 --dropout=0.5 -o drop.onnx");
+    ck_assert_int_ne(sh(COMPILE "drop.onnx --batch=3 --grads=per-sample -o no"), 0);
+    ck_assert_msg(strstr(text, "Dropout draws random numbers") != NULL && strstr(text, "--randomness=different") != NULL, "%s", text);
+    for (int same = 0; same < 2; same++) {
+        Member each;
+        MUST(COMPILE "drop.onnx --batch=3 --grads=per-sample --store-gradients --randomness=%s -o drop",
+             same ? "same" : "different");
+        MUST("./drop --data equal.npz --progress none --lr 0 --steps 1 --dump drop.npz");
+        ck_assert(open_member("drop.npz", "psgrad/fc1.weight", &each));
+        const int64_t n = each.a.count / BATCH;
+        double far = 0;
+        for (int64_t i = 0; i < n; i++)
+            far += fabs(ls_array_real(&each.a, i) - ls_array_real(&each.a, n + i));
+        ck_assert_msg(same ? far == 0 : far > 0, "%s: %g", same ? "same" : "different", far);
+        ls_file_unmap(&each.f);
+    }
+    MUST(COMPILE "drop.onnx --batch=2 --grads=per-sample --store-gradients --randomness=different -o two");
+    MUST("./two --data equal.npz --progress none --lr 0 --steps 1 --dump two.npz");
+    MUST(COMPILE "drop.onnx --batch=3 --grads=per-sample --store-gradients --randomness=different --budget=min -o three");
+    MUST("./three --data equal.npz --progress none --lr 0 --steps 1 --dump three.npz");
+    Member two, three;
+    ck_assert(open_member("two.npz", "psgrad/fc1.weight", &two) && open_member("three.npz", "psgrad/fc1.weight", &three));
+    for (int64_t i = 0; i < two.a.count; i++)
+        ck_assert_double_eq_tol(ls_array_real(&two.a, i), ls_array_real(&three.a, i), 1e-6);
+    ls_file_unmap(&two.f);
+    ls_file_unmap(&three.f);
+    ck_assert_int_ne(sh(COMPILE "drop.onnx --batch=3 --randomness=same -o no"), 0);
+}
+END_TEST
+
 START_TEST(what_has_no_gradient_of_a_sample_is_refused)
 {
     ck_assert_int_ne(sh(COMPILE "res.onnx --batch=4 --grads=per-sample -o no"), 0);
@@ -222,6 +261,7 @@ int main(void)
     tcase_add_loop_test(t, gradients_of_samples_are_those_of_runs_of_one_sample, 0, tests_do_less() ? 1 : tests_part(NNETS, 2));
     tcase_add_test(t, the_last_batch_is_smaller);
     tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
+    tcase_add_test(t, random_numbers_are_the_same_or_different_for_samples);
     tcase_add_test(t, what_has_no_gradient_of_a_sample_is_refused);
     int code = run_tests("per_sample", t);
     char remove[64];
