@@ -194,6 +194,26 @@ START_TEST(what_fills_up_a_batch_adds_nothing)
 }
 END_TEST
 
+/* The same for convolutions, with twice the clip over twice the samples: the same bits. */
+START_TEST(samples_that_are_not_finite_add_nothing)
+{
+    enum { SIZE = 12 * 12, GOOD = 4, ALL = 8 };
+    static float x[ALL * SIZE];
+    const int64_t label[ALL] = {1, 2, 3, 4, 5, 6, 7, 8};
+    MUST(LS_BUILD "/lowerset model cnn --size=12 --width=4 -o cnn.onnx");
+    for (int i = 0; i < ALL * SIZE; i++)
+        x[i] = i < GOOD * SIZE ? wave(i, 3) : i % 50 == 0 ? NAN : 1e30f;
+    for (int k = 0; k < 2; k++) {
+        const int n = k == 0 ? GOOD : ALL;
+        write_npz("images.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {n, 1, 12, 12}, x}, {"label", LS_I64, 1, {n}, label}});
+        MUST(LS_BUILD "/lowerset compile cnn.onnx -q -O0 --plan-effort=2 --batch=8 "
+             "--dp=clip=%g,noise=0,delta=1e-5,expected-batch=%d -o t", 0.001 * (k + 1), n);
+        MUST("./t --data images.npz --lr 0 --steps 1 --dump images%d.npz" QUIET, k);
+    }
+    ck_assert_msg(near("images0.npz", "images1.npz", 0, "moment/"), "%s", text);
+}
+END_TEST
+
 /* Nearly all updates have no sample: noise alone. Their losses are 0. */
 START_TEST(an_update_without_samples_adds_noise)
 {
@@ -376,6 +396,7 @@ int main(void)
     tcase_add_test(t, updates_take_every_sample_with_the_same_chance);
     tcase_add_test(t, an_update_of_many_micro_steps_is_that_of_one_large_batch);
     tcase_add_test(t, what_fills_up_a_batch_adds_nothing);
+    tcase_add_test(t, samples_that_are_not_finite_add_nothing);
     tcase_add_test(t, what_fills_up_a_batch_adds_nothing_to_any_loss);
     tcase_add_test(t, an_update_without_samples_adds_noise);
     tcase_add_test(t, the_noise_has_its_deviation_once_per_update);
