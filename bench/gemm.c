@@ -1,11 +1,12 @@
 /* bench/gemm.c -- generated matrix products beside OpenBLAS, with and without its core type set.
  *
- *     gemm [-t THREADS] [-c CORETYPE] [-r ROUNDS] [-f FLAGS] [SUBSTRING]
+ *     gemm [-b] [-t THREADS] [-c CORETYPE] [-r ROUNDS] [-f FLAGS] [SUBSTRING]
  *
  * prints GFLOP/s for the products whose line contains SUBSTRING: those of a step of the MLP and the
  * GPT of bench/cpu.sh, then a few larger ones. The second column is OpenBLAS with OPENBLAS_*
  * unset, which may not recognise a new CPU and then falls back on slow kernels; the third has
- * OPENBLAS_CORETYPE set to CORETYPE.
+ * OPENBLAS_CORETYPE set to CORETYPE. -b: the generated products have operands and results of bfloat16, B' and the results of
+ * A' are f32, like weights and their gradients.
  *
  * The three take short turns, so that other jobs disturb all alike, and the best turn of each counts. With one
  * thread (the default) the time is processor time. Both OpenBLAS run in processes of their own, because the
@@ -15,6 +16,7 @@
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))
 #include "tests/support/kernel_harness.h"
 
+#include <signal.h>
 #include <time.h>
 
 typedef struct Case { int64_t batch, m, n, k; bool ta, tb; const char *what; } Case;
@@ -144,13 +146,19 @@ static double peer_time(const Peer *p, int i)
 
 /* ---- ours ---- */
 
-static HNode *case_node(const Case *c)
+static HNode *case_node(const Case *c, bool brain)
 {
     int64_t m = c->m, n = c->n, k = c->k;
     LsShape a = {3, {c->batch, c->ta ? k : m, c->ta ? m : k}};
     LsShape b = {3, {c->batch, c->tb ? n : k, c->tb ? k : n}}, y = {3, {c->batch, m, n}};
-    return h_node(LS_OP_MATMUL, 2, (LsShape[]){a, b}, &y, LS_ROW,
-                  &(LsAttr){.gemm = {.trans_a = c->ta, .trans_b = c->tb, .alpha = 1}});
+    HNode *h = h_node(LS_OP_MATMUL, 2, (LsShape[]){a, b}, &y, LS_ROW,
+                      &(LsAttr){.gemm = {.trans_a = c->ta, .trans_b = c->tb, .alpha = 1}});
+    if (brain) {
+        h->node[1].rounds = h->value[1].type = LS_BF16;
+        h->value[2].type = c->tb ? LS_REAL : LS_BF16;
+        h->value[3].type = c->ta ? LS_REAL : LS_BF16;
+    }
+    return h;
 }
 
 static double our_time(LsKernel kernel, LsRun *run, void *const arg[], int repeat, bool wall)
@@ -166,7 +174,8 @@ static void measure(const HObject *o, int i, const HNode *h, LsRun *run, const P
 {
     const Case *c = &cases[i];
     int64_t work = h_workspace(h, LS_K_MATMUL, 4);
-    void *arg[] = {random_array(c->batch * c->m * c->k, 0), random_array(c->batch * c->n * c->k, 1),
+    void *arg[] = {h_elements(h->value[1].type, c->batch * c->m * c->k, 0),
+                   h_elements(h->value[2].type, c->batch * c->n * c->k, 1),
                    h_array(c->batch * c->m * c->n, 4), h_array(work / 4, 4)};
     double best[3] = {INFINITY, INFINITY, INFINITY};
     o->kernel[i](run, arg);
@@ -186,11 +195,14 @@ static void measure(const HObject *o, int i, const HNode *h, LsRun *run, const P
 int main(int argc, char **argv)
 {
     int threads = 1, rounds = 20, option;
+    bool brain = false;
     const char *coretype = "SkylakeX";
     const char *flags = "-O3 -march=native -fno-math-errno -fno-trapping-math";
-    while ((option = getopt(argc, argv, "t:c:r:f:")) != -1)
+    while ((option = getopt(argc, argv, "bt:c:r:f:")) != -1)
         if (option == 't')
             threads = atoi(optarg);
+        else if (option == 'b')
+            brain = true;
         else if (option == 'c')
             coretype = optarg;
         else if (option == 'r')
@@ -200,10 +212,11 @@ int main(int argc, char **argv)
         else
             return 2;
     const char *only = optind < argc ? argv[optind] : "";
+    signal(SIGPIPE, SIG_IGN);           /* of a peer without the library */
     const Peer peer[2] = {peer_start(NULL, threads), peer_start(coretype, threads)};
     HNode *node[NCASES];
     for (int i = 0; i < NCASES; i++)
-        node[i] = case_node(&cases[i]);
+        node[i] = case_node(&cases[i], brain);
     HObject o = h_build("cc", flags, 4, false, NCASES, node);
     LsRun run = {.pool = o.pool_create(threads)};
     printf("%-48s %10s %10s %10s %6s\n", "matrix product, GFLOP/s", "ours", "OpenBLAS", coretype,

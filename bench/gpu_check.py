@@ -29,14 +29,14 @@ SANITIZED = [("mlp", "f32", "50%"), ("unet", "f32", "50%"), ("densenet", "f32", 
              ("resnet50", "tf32", OWN), ("unet-wide", "tf32", OWN)]
 BUDGETS = ["none", "100%", "75%", "50%", "min", OVERLAP]
 NUMBERS = [("cpu", "f64", "none"), ("cpu", "f32", "none"), ("device", "f32", "none"), ("device", "tf32", "none"),
-           ("device", "tf32", OWN), ("device", "tf32", BOTH)]
-BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]]
-PRECISIONS = [("f32", "none"), ("tf32", "none"), ("tf32", OWN), ("tf32", BOTH)]
+           ("device", "tf32", OWN), ("device", "tf32", BOTH), ("device", "bf16", "none"), ("device", "f16", "none")]
+BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]] + [("device", "bf16", "50%")]
+PRECISIONS = [("f32", "none"), ("tf32", "none"), ("tf32", OWN), ("tf32", BOTH), ("bf16", "none"), ("f16", "none")]
 # Tolerances of the loss, of the worst tensor and of the median tensor. Different rounding flips the sign of a ReLU's
 # operand in a few places, which changes all gradients before it; such differences are no error.
-LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1)}
-# If a network's floats are this far from doubles, its gradients in TF32 prove nothing: TF32 rounds 2^13 times as
-# coarsely.
+LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1), "f16": (2e-2, .5, .1), "bf16": (5e-2, 1, .3)}
+# If a network's floats are this far from doubles, its gradients in TF32 or 16 bits prove nothing: TF32 rounds 2^13 times
+# as coarsely.
 TOUCHY = 1e-5
 
 
@@ -45,7 +45,7 @@ def compare(a_path, b_path):
     to the tensor's norm, but at least to a thousandth of the largest norm."""
     import numpy
     a, b = numpy.load(a_path), numpy.load(b_path)
-    if sorted(a.files) != sorted(b.files):
+    if {k for k in a.files if "loss_scale" not in k} != set(b.files):
         raise ValueError("the dumps hold different tensors")
     grads = {k: (a[k].astype("f8"), b[k].astype("f8")) for k in a.files if k.startswith("grad/")}
     floor = 1e-3 * max([float(numpy.sqrt(numpy.square(y).mean())) for _, y in grads.values() if y.size] + [1e-30])
@@ -61,7 +61,7 @@ def compare(a_path, b_path):
 
 def close(precision, got, noise):
     """Whether a result is acceptable if floats on the CPU are `noise` from doubles."""
-    if precision == "tf32" and noise["median"] > TOUCHY:
+    if precision != "f32" and noise["median"] > TOUCHY:
         return got["worst"] < float("inf") and got["loss"] <= LIMITS[precision][0]
     return all(got[k] <= max(limit, 5 * noise[k])
                for k, limit in zip(("loss", "worst", "median"), LIMITS[precision]))
@@ -79,8 +79,8 @@ def build_all(s, nets, variants):
             name = f"check-{net}-{where}-{precision}-{budget.strip('%')}"
             keys.append((net, where, precision, budget))
             jobs.append(lambda onnx=onnx, name=name, w=where, p=precision, b=budget, l=loss:
-                        s.compile(onnx, name, "cpu" if w == "cpu" else None, p,
-                                  None if b == "none" else b, l))
+                        s.compile(onnx, name, "cpu" if w == "cpu" else None, p, None if b == "none" else b, l,
+                                  more=["--loss-scale=128"] if p == "f16" else []))
     for key, (path, done) in zip(keys, s.side_by_side(jobs)):
         if done.rc == 124 and s.left() < 2:
             continue
@@ -147,9 +147,27 @@ def check_numbers(s, net, made):
             numbers(s, net, precision, budget, path, want, noise)
 
 
+def check_half(s, net, made):
+    """Compares bf16 within half of the memory with bf16."""
+    bits = []
+    for budget in ("none", "50%"):
+        path = made.get((net, "device", "bf16", budget))
+        got, why = run_dump(s, path, f"{net}-bf16-{budget.strip('%')}", 5) if path else (None, "")
+        if got is not None:
+            bits.append(bits_of(got))
+        elif path:
+            s.fail(f"{net} in bf16 at {budget}: {why}")
+    if len(bits) == 2:
+        s.record("budget", net=net, budget="bf16, 50%", same=bits[0] == bits[1],
+                 **s.memory_of(made[net, "device", "bf16", "50%"]))
+        if bits[0] != bits[1]:
+            s.fail(f"{net} in bf16 at 50%: other bits than without a budget")
+
+
 def check_budgets(s, net, made):
     """Compares all budgets with each other, and replays with steps launched one by one."""
     first = None
+    check_half(s, net, made)
     for budget in BUDGETS:
         path = made.get((net, "device", "f32", budget))
         if path is None:

@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 """Training steps of one network in PyTorch or JAX, to measure lowerset against on a GPU.
 
-usage: gpu_peer.py MODEL WHO [--precision f32|tf32] [--batch N] [--seconds S] [--device cuda|cpu] [--tiny]
+usage: gpu_peer.py MODEL WHO [--precision f32|tf32|bf16] [--batch N] [--seconds S] [--device cuda|cpu] [--tiny]
   MODEL  resnet50, densenet121, unet (the paper's, 572 pixels) or gpt (GPT-2, 124 million)
   WHO    eager    PyTorch: channels-last, cudnn.benchmark, fused optimizer, its own attention
          compile  the same through torch.compile; graphs: with CUDA graphs; tune: max-autotune
          jax      jitted step, donated state
+
+In bf16 PyTorch runs the forward part and the loss under autocast. JAX casts parameters and images to bf16 and scores back
+to f32. Parameters and optimizers are f32 in both; what is left in f32 may use TF32.
 
 One configuration per process, since peak memory is the process's. The batch lies on the device and is
 random. After a warm-up, steps are timed in groups between two waits for the device; the figure is the
@@ -38,7 +41,7 @@ def options():
     p = argparse.ArgumentParser()
     p.add_argument("model", choices=list(SIZES))
     p.add_argument("who", choices=["eager", "compile", "graphs", "tune", "jax"])
-    p.add_argument("--precision", choices=["f32", "tf32"], default="tf32")
+    p.add_argument("--precision", choices=["f32", "tf32", "bf16"], default="tf32")
     p.add_argument("--batch", type=int, default=16)
     p.add_argument("--seconds", type=float, default=4)
     p.add_argument("--device", default="cuda")
@@ -84,8 +87,8 @@ def by_torch(o, sizes):
 
     cuda = o.device == "cuda"
     torch.manual_seed(0)
-    torch.backends.cuda.matmul.allow_tf32 = o.precision == "tf32"
-    torch.backends.cudnn.allow_tf32 = o.precision == "tf32"
+    torch.backends.cuda.matmul.allow_tf32 = o.precision != "f32"
+    torch.backends.cudnn.allow_tf32 = o.precision != "f32"
     torch.backends.cudnn.benchmark = True
     begin = time.perf_counter()
     sizes = dict(sizes)
@@ -116,8 +119,9 @@ def by_torch(o, sizes):
         opt = torch.optim.SGD(net.parameters(), lr=0.01, momentum=0.9, **fused)
 
     def loss_of(x, target):
-        y = net(x)
-        return F.cross_entropy(y.flatten(0, 1) if o.model == "gpt" else y, target)
+        with torch.autocast(o.device, torch.bfloat16, enabled=o.precision == "bf16"):
+            y = net(x)
+            return F.cross_entropy(y.flatten(0, 1) if o.model == "gpt" else y, target)
 
     mode = {"compile": None, "graphs": "reduce-overhead", "tune": "max-autotune"}
     forward = torch.compile(loss_of, mode=mode[o.who]) if o.who in mode else loss_of
@@ -161,7 +165,7 @@ def by_jax(o, sizes):
     import jax_models
 
     jax.config.update("jax_default_matmul_precision",
-                      "tensorfloat32" if o.precision == "tf32" else "float32")
+                      "float32" if o.precision == "f32" else "tensorfloat32")
     begin = time.perf_counter()
     sizes = dict(sizes)
     key, key2 = jax.random.split(jax.random.PRNGKey(0))
@@ -175,7 +179,7 @@ def by_jax(o, sizes):
         out = valid_output(size)
         shape = (o.batch, out, out) if o.model == "unet" else (o.batch,)
         target = jax.random.randint(key2, shape, 0, sizes["classes"])
-    step_fn, state = jax_models.train_step(o.model, sizes, x)
+    step_fn, state = jax_models.train_step(o.model, sizes, x, brain=o.precision == "bf16")
     count = sum(v.size for v in jax.tree_util.tree_leaves(state[0]))
 
     def step():

@@ -203,7 +203,7 @@ def run_ours(s):
     for precision in reversed(s.o.precisions.split(",")):       # TF32 first: the goals are about it
         for net in names(s):
             todo.append((net, precision, "none", False))
-    todo += [(net, "tf32", "none", True) for net in names(s)]
+    todo += [(net, precision, "none", True) for precision in ("tf32", "bf16") for net in names(s)]
     todo += [(net, "tf32", v, small) for v in VARIANTS for small in (True, False) for net in names(s)
              if has_variant(net, v)]
     todo += [(net, "tf32", peaks[net, "tf32"] // 2, False) for net in names(s) if (net, "tf32") in peaks]
@@ -283,13 +283,15 @@ def is_there(s, module):
 
 def peers_to_run(s):
     """Configurations for the goals first, in TF32: PyTorch at both batches, torch.compile. Then the others, each of
-    which takes a minute to compile, and f32: [(net, who, precision, small)]."""
+    which takes a minute to compile, in bf16 (under autocast), and f32: [(net, who, precision, small)]."""
     module = {who: "jax" if who == "jax" else "torch" for who in s.o.who.split(",")}
     there = {name: is_there(s, name) for name in dict.fromkeys(module.values())}
     whos = [who for who in module if there[module[who]]]
     precisions = s.o.precisions.split(",")
     order = [("eager", "tf32", False), ("eager", "tf32", True), ("compile", "tf32", False), ("eager", "f32", False),
-             ("graphs", "tf32", True), ("tune", "tf32", False), ("jax", "tf32", False), ("compile", "f32", False),
+             ("eager", "bf16", False), ("eager", "bf16", True), ("compile", "bf16", False),
+             ("graphs", "tf32", True), ("tune", "tf32", False), ("jax", "tf32", False), ("jax", "bf16", False),
+             ("compile", "f32", False),
              ("tune", "f32", False), ("jax", "f32", False)]
     return [(net, *one) for one in order for net in names(s)
             if one[0] in whos and (one[1] in precisions or one[2])]

@@ -234,7 +234,7 @@ class Session:
             return True
         wrong = 0
         jobs = [(f"probe-{name}-{precision}", self.model("probe-" + name, spec, 4), precision)
-                for name, spec in PROBES.items() for precision in ("f32", "tf32")]
+                for name, spec in PROBES.items() for precision in ("f32", "tf32", "bf16", "f16")]
         made = self.side_by_side([lambda n=n, o=o, p=p: self.compile(o, n, precision=p)
                                   for n, o, p in jobs if o is not None])
         for path, done in made:

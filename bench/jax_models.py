@@ -150,9 +150,10 @@ def gpt(f, x, depth=12, width=768, heads=12, context=1024, vocab=50257):
 NETS = {"resnet50": resnet50, "densenet121": densenet121, "unet": unet, "gpt": gpt}
 
 
-def train_step(model, sizes, x, rate=.01):
+def train_step(model, sizes, x, rate=.01, brain=False):
     """Jitted step(state, x, target) -> (state, loss) and a first state. SGD with momentum; AdamW for the GPT. The
-    batch is an argument, because the compiler would fold a constant batch."""
+    batch is an argument, because the compiler would fold a constant batch. brain: the network computes in bf16, over
+    parameters that are kept in f32."""
     net = NETS[model]
     first = Layers()
     jax.eval_shape(lambda x: net(first, x, **sizes), x)     # which parameters and statistics
@@ -162,8 +163,11 @@ def train_step(model, sizes, x, rate=.01):
     moments = (zeros, jax.tree_util.tree_map(jnp.zeros_like, params)) if adam else zeros
 
     def loss_of(params, stats, x, target):
+        if brain:
+            params = jax.tree_util.tree_map(lambda p: p.astype(jnp.bfloat16), params)
+            x = x if model == "gpt" else x.astype(jnp.bfloat16)
         f = Layers(params, stats)
-        score = net(f, x, **sizes)
+        score = net(f, x, **sizes).astype(jnp.float32)
         chosen = jnp.take_along_axis(jax.nn.log_softmax(score), target[..., None], -1)
         return -chosen.mean(), f.new_stats
 

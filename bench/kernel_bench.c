@@ -1,8 +1,9 @@
 /* bench/kernel_bench.c -- speed of generated convolutions in isolation.
  *
- *     kernel_bench [-d] [-t THREADS] [-f FLAGS] [SUBSTRING]
+ *     kernel_bench [-b] [-d] [-t THREADS] [-f FLAGS] [SUBSTRING]
  *
- * prints GFLOP/s for the cases whose line contains SUBSTRING; -d: without Winograd's algorithm. With one thread
+ * prints GFLOP/s for the cases whose line contains SUBSTRING; -b: in mixed precision with bfloat16; -d: without
+ * Winograd's algorithm. With one thread
  * it measures processor time, which other jobs disturb little; with several threads it measures wall time. Each
  * figure is the best of several runs; padding counts as work. */
 #include <stdio.h>
@@ -44,12 +45,7 @@ static double rate(const HObject *o, int i, const HNode *h, LsKernelId id, int t
     void *arg[6] = {0};
     int nin = h->node[1].nin;
     for (int k = 0; k <= nin; k++) {
-        int64_t n = ls_count(&h->value[k + 1].shape);
-        arg[k] = h_array(n, 4);
-        double *x = h_random(n, (uint64_t)k);
-        for (int64_t j = 0; j < n; j++)
-            ((float *)arg[k])[j] = (float)x[j];
-        free(x);
+        arg[k] = h_elements(h->value[k + 1].type, ls_count(&h->value[k + 1].shape), (uint64_t)k);
     }
     arg[nin + 1] = h_array(h_workspace(h, id, 4) / 4, 4);
     LsRun run = {.pool = o->pool_create(threads)};
@@ -86,14 +82,26 @@ static void conv_nodes(const ConvCase *c, HNode *node[3])
     node[2] = h_node(LS_OP_CONV_DW, 2, (LsShape[]){ys, xs}, &ws, LS_LAST, &at);
 }
 
+/* Images in 16 bits, weights and their gradients in f32. */
+static void narrow(HNode *node[3])
+{
+    h_coarse = true;
+    for (int k = 0; k < 3; k++) {
+        node[k]->node[1].rounds = node[k]->value[1].type = LS_BF16;
+        node[k]->value[k < 2 ? 3 : 2].type = LS_BF16;
+    }
+}
+
 int main(int argc, char **argv)
 {
     int threads = 1, option;
-    bool direct = false;
+    bool direct = false, brain = false;
     const char *flags = "-O3 -march=native -fno-math-errno -fno-trapping-math";
-    while ((option = getopt(argc, argv, "dt:f:")) != -1)
+    while ((option = getopt(argc, argv, "bdt:f:")) != -1)
         if (option == 't')
             threads = atoi(optarg);
+        else if (option == 'b')
+            brain = true;
         else if (option == 'd')
             direct = true;
         else if (option == 'f')
@@ -104,6 +112,8 @@ int main(int argc, char **argv)
     HNode *node[3 * NCONV];
     for (int i = 0; i < NCONV; i++)
         conv_nodes(&convs[i], node + 3 * i);
+    for (int i = 0; i < NCONV && brain; i++)
+        narrow(node + 3 * i);
     HObject o = h_build("cc", flags, 4, direct, 3 * NCONV, node);
     printf("%-44s %8s %8s %8s\n", "convolution, GFLOP/s", "forward", "dX", "dW");
     for (int i = 0; i < NCONV; i++) {

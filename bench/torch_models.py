@@ -219,6 +219,22 @@ class UNet(nn.Module):
         return self.outc(x)
 
 
+class CNN(nn.Module):
+    """Two convolutions and two dense layers, for images of one channel."""
+
+    def __init__(self, size, width=32, hidden=256, classes=10):
+        super().__init__()
+        self.conv1 = nn.Conv2d(1, width, 3, padding=1)
+        self.conv2 = nn.Conv2d(width, 2 * width, 3, padding=1)
+        self.fc1 = nn.Linear(2 * width * (size // 4) ** 2, hidden)
+        self.fc2 = nn.Linear(hidden, classes)
+
+    def forward(self, x):
+        x = F.avg_pool2d(F.relu(self.conv1(x)), 2)
+        x = F.avg_pool2d(F.relu(self.conv2(x)), 2)
+        return self.fc2(F.relu(self.fc1(x.flatten(1))))
+
+
 class MLP(nn.Module):
     def __init__(self, width=2048):
         super().__init__()
@@ -248,7 +264,7 @@ class GPTBlock(nn.Module):
             y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
             return self.attn_proj(y.transpose(1, 2).reshape(n, t, d))
         scores = (q @ k.transpose(2, 3)) * (d // self.heads) ** -0.5
-        weights = scores.masked_fill(mask, torch.finfo(torch.float32).min).softmax(-1)
+        weights = scores.masked_fill(mask, torch.finfo(scores.dtype).min).softmax(-1)
         return self.attn_proj((weights @ v).transpose(1, 2).reshape(n, t, d))
 
     def forward(self, x, mask):

@@ -37,11 +37,15 @@ typedef struct Probe {
 } Probe;
 enum {
     QUICK = 1,                  /* runs also under --quick */
-    STORED = 2                  /* stores all gradients; else updates compute those of large
+    STORED = 2,                 /* stores all gradients; else updates compute those of large
                                  * weights */
+    BF16 = 4, F16 = 8           /* computes in that type; else in floats */
 };
 
-/* Dropout in one GPT's attention keeps its products and softmax from being fused. */
+static const char *precision_of(const Probe *p) { return p->how & BF16 ? "bf16" : p->how & F16 ? "f16" : "f32"; }
+
+/* Dropout in one GPT's attention keeps its products and softmax from being fused. In 16 bits the same kernels in fewer
+ * sizes: what is measured there is how they differ from those of floats. */
 static const Probe probe[] = {
     {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "64"}, {"width", "512"}, {"depth", "2"}}, QUICK},
     {"autoencoder", "mse", "sgd:momentum=0.9", {{"batch", "8"}}, 0},
@@ -59,6 +63,17 @@ static const Probe probe[] = {
                                         {"depth", "3"}}, 0},
     {"googlenet", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"size", "64"}}, 0},
     {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, 0},
+    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "128"}, {"heads", "4"},
+                            {"context", "64"}, {"vocab", "512"}, {"dropout", "0.1"}}, BF16 | QUICK},
+    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "384"}, {"heads", "6"},
+                            {"context", "384"}, {"vocab", "6000"}}, BF16},
+    {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "96"}}, BF16},
+    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "64"}, {"depth", "3"}}, BF16},
+    {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, BF16 | QUICK},
+    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "256"}, {"heads", "4"},
+                            {"context", "256"}, {"vocab", "2000"}}, F16},
+    {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "96"}}, F16},
+    {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, F16 | QUICK},
 };
 enum { NPROBES = sizeof probe / sizeof *probe };
 
@@ -113,13 +128,14 @@ static int write_model(const Calibration *c, int k)
                ? 0 : fail(probe[k].model, err);
 }
 
-enum { NARGS = 14 };
+enum { NARGS = 16 };
 /* The options of a probe's program, for compile and plan alike. */
 static int arguments(const Calibration *c, int k, const char *command, const char *argv[NARGS])
 {
     const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine", "cpu",
                          "--no-alternatives", "--loss", probe[k].loss,
-                         "--optimizer", probe[k].optimizer, "--strategy", "none", "-q",
+                         "--optimizer", probe[k].optimizer, "--precision", precision_of(&probe[k]), "--strategy",
+                         "none", "-q",
                          "--store-gradients"};
     int n = sizeof all / sizeof *all;
     memcpy(argv, all, sizeof all);
@@ -229,7 +245,7 @@ static void say(const Calibration *c, const char *what, int k, int number)
     fprintf(stderr, "calibrate: %s %d of %d: %s", what, number, count(c), probe[k].model);
     for (int i = 0; i < MAX_SET && probe[k].set[i].option != NULL; i++)
         fprintf(stderr, " %s=%s", probe[k].set[i].option, probe[k].set[i].value);
-    fprintf(stderr, "\n");
+    fprintf(stderr, " in %s\n", precision_of(&probe[k]));
 }
 
 /* Builds the program of a probe in a process of its own. */

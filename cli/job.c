@@ -90,6 +90,7 @@ static LsGraph *import_eval(LsJob *job)
     LsPipelineOptions o = job->pipeline;
     o.import.training = false;
     o.like = job->train;
+    o.precision.compute = o.eval_compute;
     o.dump = NULL;
     o.import.weightless = true;     /* values come from the file that the program embeds */
     LsCtx quiet = job->cx;          /* the training form has given the same warnings */

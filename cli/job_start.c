@@ -31,9 +31,9 @@ static bool choose_target(LsJob *job)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32};
-    if (p.compute != LS_REAL && k == 1)
-        fprintf(stderr, "lowerset: --precision=%s is for --target=cpu so far; --precision=tf32 speeds up GPUs\n",
-                o->precision);
+    const bool eval = o->eval_precision != NULL && strcmp(o->eval_precision, "f32") != 0;
+    if (eval && k == 1)
+        fprintf(stderr, "lowerset: --eval-precision=%s is for --target=cpu so far\n", o->eval_precision);
     else if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
         fprintf(stderr, "lowerset: %s: gradients of samples are for --target=cpu so far\n",
                 o->privacy != NULL ? "--dp" : "--grads");
@@ -55,13 +55,29 @@ static const char *described(const LsCudaArchs *archs)
     return newest >= 90 ? "h200" : newest == 80 ? "a100" : newest == 86 ? "rtx4090" : "l4";
 }
 
+/* NVIDIA's libraries multiply bfloat16 from sm_80 on. */
+static bool has_old_arch(const LsJob *job, const LsCudaArchs *archs)
+{
+    enum { FIRST = 80 };
+    LsPrecisionSpec p;
+    if (ls_options_precision(job->options, &p) != 0 || p.compute != LS_BF16)
+        return false;
+    for (int k = 0; k < archs->n; k++)
+        if (archs->arch[k].number < FIRST) {
+            fprintf(stderr, "lowerset: --arch=%d: --precision=bf16 needs GPUs from sm_%d on; f16 runs on older ones\n",
+                    archs->arch[k].number, FIRST);
+            return true;
+        }
+    return false;
+}
+
 /* Chooses the machine that gives plans their costs. */
 static int choose_machine(LsJob *job)
 {
     const char *from, *name = job->options->machine;
     bool cuda = job->target.kind == LS_TARGET_CUDA;
     LsCudaArchs archs;
-    if (cuda && !ls_cuda_archs(&job->cx, job->options->arch, &archs))
+    if (cuda && (!ls_cuda_archs(&job->cx, job->options->arch, &archs) || has_old_arch(job, &archs)))
         return LS_EXIT_USAGE;
     int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name,
                                  &job->machine, &from);
@@ -69,6 +85,7 @@ static int choose_machine(LsJob *job)
         return code;
     job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
     job->target.device = job->machine.name;
+    job->target.dot_rate = job->machine.peak[LS_PEAK_BF16] / job->machine.peak[LS_PEAK_F32];
     if (!cuda || job->machine.gpu)
         return 0;
     fprintf(stderr, "lowerset: --machine: '%s' is not a GPU, but --target=cuda needs a GPU; lowerset targets lists "

@@ -219,6 +219,8 @@ static const LsOption option[] = {
     {"--precision", NULL, "f32|f64|tf32|bf16|f16", TEXT, AT(precision), BUILD,
      "type of all real numbers (default f32); bf16, f16: activations and products in 16 bits, or params=T,compute=T,"
      "output=T; tf32: f32, but products round their factors (cuda)"},
+    {"--eval-precision", NULL, "f32|bf16|f16", TEXT, AT(eval_precision), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "type that evaluation computes in: --val, --eval (default: as training)"},
     {"--precision-of", NULL, "GLOB=f32", LIST, AT(wide), BUILD,
      "nodes or values that stay f32 although --precision computes in 16 bits; may be repeated"},
     {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,

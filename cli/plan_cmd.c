@@ -7,6 +7,7 @@
 #include "cli/precision_advice.h"
 #include "cli/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
+#include "compiler/ir/precision.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/plan/plan_diff.h"
 #include "scheduler/plan/plan_json.h"
@@ -87,7 +88,8 @@ static void print_gpu(const LsJob *job)
     double ns = ls_job_step_ns(job);
     ls_conv_report(stdout, job->target.convs, job->train, job->target.real_bytes,
                    job->options->verbose);
-    if (job->target.tf32 || job->target.real_bytes != 4 || job->options->costs != NULL)
+    if (job->target.tf32 || job->target.real_bytes != 4 || job->options->costs != NULL
+        || job->pipeline.precision.compute != LS_REAL)
         return;
     fast.target.tf32 = true;
     fast.dag.node = ls_arena_alloc(job->cx.arena, fast.dag.nnode, sizeof *node);
@@ -156,6 +158,9 @@ static void print_memory(const LsJob *job)
                job->costs);
     if (!job->graph_file)
         print_scaling(job);
+    if (!job->graph_file && job->pipeline.eval_compute != job->pipeline.precision.compute)
+        printf("  evaluation computes in %s, within %s of the arena\n", ls_precision_name(job->pipeline.eval_compute),
+               ls_bytes_text(job->cx.arena, job->eval_plan.arena));
     ls_precision_advice(job);
     if (job->target.kind == LS_TARGET_CUDA && !job->graph_file)
         print_gpu(job);
@@ -199,6 +204,7 @@ static int report(LsJob *job)
     if (o->json) {
         if (!job->graph_file)
             job->report.costs = job->costs, job->report.step_ns = ls_job_step_ns(job);
+        job->report.precisions = ls_precision_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         print_memory(job);

@@ -1,50 +1,102 @@
 /* cli/precision_advice.c -- see precision_advice.h. */
 #include "cli/precision_advice.h"
 
+#include "compiler/ir/precision.h"
+
+#include <inttypes.h>
 #include <stdio.h>
 
-static void row(const LsJob *job, const char *type, const LsJob *of)
+LsPays ls_precision_pays(const LsPrecisionPlan *narrow, const LsPrecisionPlan *wide)
 {
-    printf("  %-5s %12s %12.4g ms %12s\n", type, ls_bytes_text(job->cx.arena, of->arena_bytes),
-           ls_job_step_ns(of) * 1e-6, ls_bytes_text(job->cx.arena, of->state_bytes));
+    bool time = narrow->step_ns < wide->step_ns;
+    bool memory = (double)narrow->arena <= 0.95 * (double)wide->arena;
+    return time && memory ? LS_PAYS_BOTH : time ? LS_PAYS_TIME : memory ? LS_PAYS_MEMORY : LS_PAYS_NOTHING;
 }
 
-/* The step in 16 bits takes longer or hardly less, or the arena is hardly smaller. */
-static void judge(const LsJob *job, const LsJob *wide)
+static LsPrecisionPlan plan_of(const LsJob *job)
 {
-    double time = ls_job_step_ns(job) / ls_job_step_ns(wide);
-    double bytes = (double)job->arena_bytes / (double)(wide->arena_bytes > 0 ? wide->arena_bytes : 1);
-    if (time > 1 && bytes > 0.95)
-        printf("  16 bits are not predicted to pay here: neither time nor memory gets less\n");
-    else if (time > 1)
-        printf("  16 bits are predicted to pay in memory alone: a step takes %.1f %% longer\n", 100 * (time - 1));
+    return (LsPrecisionPlan){ls_precision_name(job->pipeline.precision.compute), true, job->arena_bytes,
+                             job->state_bytes, ls_job_step_ns(job)};
 }
 
-void ls_precision_advice(const LsJob *job)
+bool ls_precision_compare(const LsJob *job, LsPrecisionPlan *narrow, LsPrecisionPlan *wide)
 {
     if (job->graph_file || job->pipeline.precision.compute == LS_REAL)
-        return;
+        return false;
     LsOptions o = *job->options;
-    LsJob wide;
-    o.precision = NULL;
+    LsJob other;
+    o.precision = o.eval_precision = NULL;
     o.wide.n = 0;
     o.scale = NULL;
     o.dump_pass = NULL;
     o.verbose = false;
-    printf("  %-5s %12s %15s %12s\n", "type", "arena", "a step", "state");
-    row(job, job->pipeline.precision.compute == LS_BF16 ? "bf16" : "f16", job);
-    bool started = ls_job_start(&wide, &o, true) == 0;
+    *narrow = plan_of(job);
+    *wide = (LsPrecisionPlan){.type = ls_precision_name(LS_REAL)};
+    if (ls_job_start(&other, &o, true) != 0)
+        return true;
     FILE *quiet = fopen("/dev/null", "w");
-    wide.cx.log = quiet;
-    wide.unproven = true;
-    if (started && ls_job_plan(&wide) == 0) {
-        row(job, "f32", &wide);
-        judge(job, &wide);
-    } else {
-        printf("  f32   no plan keeps within this budget\n");
-    }
-    if (started)
-        ls_job_end(&wide);
+    other.cx.log = quiet;
+    other.unproven = true;
+    if (ls_job_plan(&other) == 0)
+        *wide = plan_of(&other);
+    ls_job_end(&other);
     if (quiet != NULL)
         fclose(quiet);
+    return true;
+}
+
+static void print_row(const LsJob *job, const LsPrecisionPlan *p)
+{
+    if (p->planned)
+        printf("  %-5s %12s %12.4g ms %12s\n", p->type, ls_bytes_text(job->cx.arena, p->arena), p->step_ns * 1e-6,
+               ls_bytes_text(job->cx.arena, p->state));
+    else
+        printf("  %-5s no plan keeps within this budget\n", p->type);
+}
+
+void ls_precision_advice(const LsJob *job)
+{
+    LsPrecisionPlan narrow, wide;
+    if (!ls_precision_compare(job, &narrow, &wide))
+        return;
+    printf("  %-5s %12s %15s %12s\n", "type", "arena", "a step", "state");
+    print_row(job, &narrow);
+    print_row(job, &wide);
+    const double longer = 100 * (narrow.step_ns / wide.step_ns - 1);
+    switch (wide.planned ? ls_precision_pays(&narrow, &wide) : LS_PAYS_BOTH) {
+    case LS_PAYS_NOTHING:
+        printf("  16 bits are not predicted to pay here: a step takes %.1f %% longer, and the arena is hardly smaller\n",
+               longer);
+        break;
+    case LS_PAYS_MEMORY:
+        printf("  16 bits are predicted to pay in memory alone: a step takes %.1f %% longer\n", longer);
+        break;
+    case LS_PAYS_TIME:
+        printf("  16 bits are predicted to pay in time alone: the arena is hardly smaller\n");
+        break;
+    default:
+        break;
+    }
+}
+
+/* {"type":...} of one plan. */
+static const char *json_row(LsArena *a, const LsPrecisionPlan *p)
+{
+    if (!p->planned)
+        return ls_arena_printf(a, "{\"type\":\"%s\",\"feasible\":false}", p->type);
+    return ls_arena_printf(a, "{\"type\":\"%s\",\"feasible\":true,\"arena_bytes\":%" PRId64 ",\"step_ns\":%.17g,"
+                           "\"state_bytes\":%" PRId64 "}", p->type, p->arena, p->step_ns, p->state);
+}
+
+const char *ls_precision_json(const LsJob *job)
+{
+    static const char *const pays[] = {[LS_PAYS_BOTH] = "both", [LS_PAYS_TIME] = "time", [LS_PAYS_MEMORY] = "memory",
+                                       [LS_PAYS_NOTHING] = "nothing"};
+    LsArena *a = job->cx.arena;
+    LsPrecisionPlan narrow, wide;
+    if (!ls_precision_compare(job, &narrow, &wide))
+        return NULL;
+    const char *verdict = wide.planned ? ls_arena_printf(a, ",\"pays\":\"%s\"", pays[ls_precision_pays(&narrow, &wide)])
+                                       : "";
+    return ls_arena_printf(a, "{\"plans\":[%s,%s]%s}", json_row(a, &narrow), json_row(a, &wide), verdict);
 }

@@ -329,12 +329,29 @@ int ls_options_precision(const LsOptions *o, LsPrecisionSpec *to)
     return LS_EXIT_USAGE;
 }
 
-/* --precision, of which only the type of the compute matters here; --precision-of. */
-static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
+/* --eval-precision: the type that the evaluation form computes in. */
+static int eval_options(const LsOptions *o, const LsPrecisionSpec *of, LsType *compute)
+{
+    static const char *const type[] = {"f32", "bf16", "f16", NULL};
+    *compute = of->compute;
+    if (o->eval_precision == NULL)
+        return 0;
+    int k = word("--eval-precision", o->eval_precision, type, 0);
+    if (k < 0)
+        return LS_EXIT_USAGE;
+    *compute = k == 1 ? LS_BF16 : k == 2 ? LS_F16 : LS_REAL;
+    if (of->real_bytes == 4 && !of->tf32)
+        return 0;
+    fprintf(stderr, "lowerset: --eval-precision: with --precision=%s, evaluation computes in the same type\n", o->precision);
+    return LS_EXIT_USAGE;
+}
+
+/* --precision and --eval-precision, of which only the types of the compute matter here; --precision-of. */
+static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsType *eval_compute)
 {
     LsPrecisionSpec spec;
     const char **glob = ls_arena_alloc(cx->arena, (size_t)o->wide.n, sizeof *glob);
-    if (ls_options_precision(o, &spec) != 0)
+    if (ls_options_precision(o, &spec) != 0 || eval_options(o, &spec, eval_compute) != 0)
         return LS_EXIT_USAGE;
     for (int k = 0; k < o->wide.n; k++) {
         const char *equal = strrchr(o->wide.item[k], '=');
@@ -342,11 +359,12 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p)
             return bad("--precision-of", o->wide.item[k], "GLOB=f32");
         glob[k] = ls_arena_printf(cx->arena, "%.*s", (int)(equal - o->wide.item[k]), o->wide.item[k]);
     }
-    if (o->wide.n > 0 && spec.compute == LS_REAL) {
+    if (o->wide.n > 0 && spec.compute == LS_REAL && *eval_compute == LS_REAL) {
         fprintf(stderr, "lowerset: --precision-of: there is nothing to keep in f32 without --precision=bf16 or f16\n");
         return LS_EXIT_USAGE;
     }
-    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->wide.n};
+    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->wide.n,
+                       .gpu = o->target != NULL && strcmp(o->target, "cuda") == 0};
     return 0;
 }
 
@@ -384,7 +402,7 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : level_options(o);
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
-    code = code != 0 ? code : precision_options(cx, o, &p->precision);
+    code = code != 0 ? code : precision_options(cx, o, &p->precision, &p->eval_compute);
     code = code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
     return code != 0 ? code : grads_options(o, p);
 }

@@ -6,6 +6,7 @@
 #include "codegen/toolchain/cuda_probe.h"
 #include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
+#include "compiler/ir/precision.h"
 #include "compiler/onnx/onnx_bodies.h"
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_row.h"
@@ -57,7 +58,7 @@ static int precision_main(const char *text)
         fprintf(stderr, "lowerset ops: --precision: %s\n", why);
         return LS_EXIT_USAGE;
     }
-    ls_precision_table(stdout, p.compute == LS_BF16 ? "bf16" : "f16");
+    ls_precision_table(stdout, ls_precision_name(p.compute));
     return 0;
 }
 

@@ -11,6 +11,7 @@ typedef struct LsPipelineOptions {
     LsSampleGrads grads;
     LsOptimizerOptions optimizer;
     LsPrecision precision;
+    LsType eval_compute;        /* what precision.compute is in the evaluation form */
     const LsGraph *like;        /* evaluation form: the training graph, whose layouts it shares */
     const char *dump;           /* -d PASS: print the graph after that
                                  * pass on stdout; "all"; NULL */

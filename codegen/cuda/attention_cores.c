@@ -1,5 +1,5 @@
 /* codegen/cuda/attention_cores.c -- attention and its gradient with products on tensor cores, which
- * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h).
+ * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h). Operands of 16 bits are numbers of TF32.
  *
  * A warp holds 16 rows of q (or of k) and their accumulators in registers. All warps of the block loop over
  * tiles of the other matrix in shared memory. Scores never leave the registers: the accumulator of one

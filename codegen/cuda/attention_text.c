@@ -9,8 +9,6 @@ enum {
     GROUP = 8,
     WARPS = 4,          /* of a block that uses tensor cores */
     PASS = 32,
-    ROW_MOST = 256,     /* most columns of q and y together, on tensor cores: registers hold the rows */
-    BACK_MOST = 128,    /* the same in the gradient */
 };
 
 /* Rows of a tile: a power of two for which the larger part's arrays fit in shared memory. */
@@ -25,9 +23,9 @@ static int tile_of(const LsAttentionSize *s, int real_bytes)
 
 static bool on_cores(const LsAttText *t)
 {
-    const int64_t columns = 8 * (ls_ceil_div(t->s.depth, 8) + ls_ceil_div(t->s.width, 8));
-    return t->k->target->tf32 && t->k->target->real_bytes == 4
-        && columns <= (t->grad ? BACK_MOST : ROW_MOST);
+    const LsTarget *target = t->k->target;
+    return ((target->tf32 && target->real_bytes == 4) || ls_is_16(ls_operand_type(t->k, 0)))
+        && ls_attention_fits_cores(t->k->g, t->k->n);
 }
 
 LsAttText ls_att_text(const LsKernelText *k)
@@ -247,11 +245,18 @@ static void each_unit(const LsAttText *t, const char *first, int64_t down, const
     ls_emit_line(t->e, "const int64_t sample = u / " LS_N64 ";", down * heads);
 }
 
+/* The type of the elements that are read (q, k, v, y and dy have one type), and of those that are written. */
+static const char *read_type(const LsAttText *t)
+{
+    return ls_arena_printf(t->k->g->arena, "const %s", ls_ctype(ls_operand_type(t->k, 0)));
+}
+static const char *write_type(const LsAttText *t) { return ls_ctype(ls_result_type(t->k, 0)); }
+
 /* Declares kh and vh, the tile's first rows of k and v. */
 static void key_heads(const LsAttText *t)
 {
-    ls_att_heads(t, "const real", "kh", "k", LS_ATT_K, "j0");
-    ls_att_heads(t, "const real", "vh", "v", LS_ATT_V, "j0");
+    ls_att_heads(t, read_type(t), "kh", "k", LS_ATT_K, "j0");
+    ls_att_heads(t, read_type(t), "vh", "v", LS_ATT_V, "j0");
 }
 
 /* The loop over units, each a tile of q's rows i0 .. i0 + have of a head, with the head's group of k and v.
@@ -264,11 +269,11 @@ static void each_query_tile(const LsAttText *t)
                  "const int64_t group = head / " LS_N64 ", have = ls_least(" LS_N ", " LS_N64
                  " - i0);",
                  s->heads / s->groups, t->tile, s->rows);
-    ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
-    ls_att_heads(t, t->grad ? "const real" : "real", "yh", "y", LS_ATT_Y, "i0");
+    ls_att_heads(t, read_type(t), "qh", "q", LS_ATT_Q, "i0");
+    ls_att_heads(t, t->grad ? read_type(t) : write_type(t), "yh", "y", LS_ATT_Y, "i0");
     if (t->grad) {
-        ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
-        ls_att_heads(t, "real", "dqh", "dq", LS_ATT_Q, "i0");
+        ls_att_heads(t, read_type(t), "dyh", "dy", LS_ATT_Y, "i0");
+        ls_att_heads(t, write_type(t), "dqh", "dq", LS_ATT_Q, "i0");
     }
 }
 
@@ -279,8 +284,8 @@ static void each_key_tile(const LsAttText *t)
     each_unit(t, "j0", ls_ceil_div(s->cols, t->tile), "group", s->groups);
     ls_emit_line(t->e, "const int64_t n = ls_least(" LS_N ", " LS_N64 " - j0);", t->tile, s->cols);
     key_heads(t);
-    ls_att_heads(t, "real", "dkh", "dk", LS_ATT_K, "j0");
-    ls_att_heads(t, "real", "dvh", "dv", LS_ATT_V, "j0");
+    ls_att_heads(t, write_type(t), "dkh", "dk", LS_ATT_K, "j0");
+    ls_att_heads(t, write_type(t), "dvh", "dv", LS_ATT_V, "j0");
 }
 
 /* The loop over tiles of k, at kh and vh, with scores that count for rows i0 .. i0 + have. */
@@ -315,8 +320,8 @@ static void each_tile_of_rows(const LsAttText *t)
                  t->at->causal ? "from" : "0", t->s.rows, t->pass);
     ls_emit_line(t->e, "const int64_t have = ls_least(" LS_N ", " LS_N64 " - i0);", t->pass,
                  t->s.rows);
-    ls_att_heads(t, "const real", "qh", "q", LS_ATT_Q, "i0");
-    ls_att_heads(t, "const real", "dyh", "dy", LS_ATT_Y, "i0");
+    ls_att_heads(t, read_type(t), "qh", "q", LS_ATT_Q, "i0");
+    ls_att_heads(t, read_type(t), "dyh", "dy", LS_ATT_Y, "i0");
 }
 
 /* ---- passes ---- */

@@ -6,7 +6,7 @@
 static void take(LsBehind *b, int argument, const LsShape *shape)
 {
     int at = b->node[1].nin + b->node[1].nout;
-    b->value[at + 1] = (LsValue){.name = "v", .kind = LS_V_TEMP, .shape = *shape,
+    b->value[at + 1] = (LsValue){.name = "v", .kind = LS_V_TEMP, .type = b->type, .shape = *shape,
                                  .layout = shape->rank > 2 ? b->body.layout : LS_ROW};
     b->operand[at] = (LsValueId){(uint32_t)at + 1};
     b->argument[at] = argument;
@@ -21,7 +21,7 @@ int ls_behind_operand(LsBehind *b, int argument, const LsShape *shape)
 int ls_behind_state(LsBehind *b, LsOpCode op, int first, int second)
 {
     LsStmt *s = &b->stmt[b->body.nstmt];
-    *s = (LsStmt){.op = (uint16_t)op, .narg = ls_op[op]->min_in,
+    *s = (LsStmt){.op = (uint16_t)op, .type = b->type, .narg = ls_op[op]->min_in,
                   .arg = {(int16_t)first, (int16_t)second}};
     return b->body.nstmt++;
 }

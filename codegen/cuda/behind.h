@@ -12,6 +12,7 @@
 enum { LS_BEHIND_ARGUMENTS = 6 };
 
 typedef struct LsBehind {       /* a FUSED node in a graph of its own; starts as zeros */
+    LsType type;                /* of operands, statements and results */
     LsGraph g;
     LsNode node[2];
     LsValue value[LS_BEHIND_ARGUMENTS + 1];

@@ -69,6 +69,8 @@ static void print_conv(LsEmit *e, const char *name, const LsDnnConv *c)
     ls_emit_line(e, ".conv = {");
     ls_emit_line(e, ".kind = %s, .axes = %d, .real_bytes = %d, .bias = %d, .relu = %d, .mask = %d,",
                  kind[c->kind], c->axes, c->real_bytes, c->bias, c->relu, c->mask);
+    if (c->brain)
+        ls_emit_line(e, ".brain = true,");
     print_list(e, "x", c->x, 2 + c->axes);
     print_list(e, "w", c->w, 2 + c->axes);
     print_list(e, "y", c->y, 2 + c->axes);
@@ -132,7 +134,7 @@ static void print_behind(const LsKernelText *k, bool bias, bool relu, bool mask)
     LsShape channels = {.rank = all->rank - 1, .dim = {all->dim[1]}};
     for (int d = 1; d < channels.rank; d++)
         channels.dim[d] = 1;
-    LsBehind b = {.body = {.space = *all, .layout = LS_LAST}};
+    LsBehind b = {.type = ls_result_type(k, 0), .body = {.space = *all, .layout = LS_LAST}};
     int y = ls_behind_operand(&b, node->nin, all);
     int with = bias ? ls_behind_operand(&b, 2, &channels) : 0;
     int of = mask ? ls_behind_operand(&b, LS_CONV_MASK, all) : 0;

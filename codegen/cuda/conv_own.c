@@ -88,6 +88,18 @@ static void pointers(const Own *o, const char *a, const char *b, const char *out
     ls_emit_result(k, out, 0);
 }
 
+/* Element `x` of operand k as a value. */
+static const char *get(const Own *o, int k, const char *x)
+{
+    return ls_widened(o->k->g->arena, ls_operand_type(o->k, k), x);
+}
+
+/* A value as an element of the result. */
+static const char *put(const Own *o, const char *v)
+{
+    return ls_stored(o->k->g->arena, ls_result_type(o->k, 0), v);
+}
+
 static const char *start(const Own *o, const char *bias)
 {
     return ls_is(ls_in(o->k->g, o->k->n, 2)) ? bias : "0";
@@ -108,13 +120,13 @@ static void forward_body(const Own *o)
     }
     const char *px = place(o, "image", "i", o->x->dim + 2, o->x->dim[1]);
     const char *pw = place(o, "m", "t", o->w->dim + 2, o->cg);
-    ls_emit_line(e, "const real *const px = x + %s + m / " LS_N64 " * " LS_N64 ";", px, o->mg,
-                 o->cg);
-    ls_emit_line(e, "const real *const pw = w + %s;", pw);
+    ls_emit_line(e, "const %s *const px = x + %s + m / " LS_N64 " * " LS_N64 ";", ls_ctype(ls_operand_type(o->k, 0)), px,
+                 o->mg, o->cg);
+    ls_emit_line(e, "const %s *const pw = w + %s;", ls_ctype(ls_operand_type(o->k, 1)), pw);
     ls_emit_line(e, "for (int64_t c = 0; c < %" PRId64 "; c++)", o->cg);
-    ls_emit_line(e, "    sum = ls_fma(px[c], pw[c], sum);");
+    ls_emit_line(e, "    sum = ls_fma(%s, %s, sum);", get(o, 0, "px[c]"), get(o, 1, "pw[c]"));
     ls_emit_close(e, open);
-    ls_emit_line(e, "y[u * " LS_N64 " + m] = sum;", o->w->dim[0]);
+    ls_emit_line(e, "y[u * " LS_N64 " + m] = %s;", o->w->dim[0], put(o, "sum"));
 }
 
 /* x: one unit per point of X, its channels over the threads. */
@@ -134,11 +146,12 @@ static void data_body(const Own *o)
     const char *py = place(o, "image", "q", o->y->dim + 2, o->y->dim[1]);
     const char *pw = place(o, "m", "t", o->w->dim + 2, o->cg);
     ls_emit_line(e, "for (int64_t m = first; m < first + %" PRId64 "; m++)", o->mg);
-    ls_emit_line(e, "    sum = ls_fma(y[%s + m], w[%s + c %% %" PRId64 "], sum);",
-                 ls_unmarked(o->k->g->arena, py),
-                 ls_unmarked(o->k->g->arena, pw), o->cg);
+    LsArena *a = o->k->g->arena;
+    const char *at_y = ls_arena_printf(a, "y[%s + m]", ls_unmarked(a, py));
+    const char *at_w = ls_arena_printf(a, "w[%s + c %% %" PRId64 "]", ls_unmarked(a, pw), o->cg);
+    ls_emit_line(e, "    sum = ls_fma(%s, %s, sum);", get(o, 0, at_y), get(o, 1, at_w));
     ls_emit_close(e, open);
-    ls_emit_line(e, "x[u * " LS_N64 " + c] = sum;", o->x->dim[1]);
+    ls_emit_line(e, "x[u * " LS_N64 " + c] = %s;", o->x->dim[1], put(o, "sum"));
 }
 
 /* w: one unit per filter and tap, its channels over the threads; long sums in double. */
@@ -158,10 +171,12 @@ static void weights_body(const Own *o)
     }
     const char *px = place(o, "image", "i", o->x->dim + 2, o->x->dim[1]);
     const char *py = place(o, "image", "q", o->y->dim + 2, o->y->dim[1]);
-    ls_emit_line(e, "sum += (double)y[%s + m] * (double)x[%s + m / " LS_N64 " * " LS_N64 " + c];",
-                 py, px, o->mg, o->cg);
+    LsArena *a = o->k->g->arena;
+    const char *at_y = ls_arena_printf(a, "y[%s + m]", py);
+    const char *at_x = ls_arena_printf(a, "x[%s + m / " LS_N64 " * " LS_N64 " + c]", px, o->mg, o->cg);
+    ls_emit_line(e, "sum += (double)%s * (double)%s;", get(o, 0, at_y), get(o, 1, at_x));
     ls_emit_close(e, open);
-    ls_emit_line(e, "w[u * " LS_N64 " + c] = (real)sum;", o->cg);
+    ls_emit_line(e, "w[u * " LS_N64 " + c] = %s;", o->cg, put(o, "(real)sum"));
 }
 
 LsGrid ls_conv_own_part(const LsKernelText *k)

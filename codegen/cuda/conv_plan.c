@@ -57,10 +57,11 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
     const LsShape *x = data ? out : weights ? in1 : in, *w = weights ? out : in1;
     const LsShape *y = data || weights ? in : out;
     int more = at->n == 1;              /* add a leading axis of length 1 */
+    const LsType type = ls_type(g, ls_in(g, n, 0));
     *c = (LsDnnConv){.kind = data      ? LS_DNN_CONV_DATA
                              : weights ? LS_DNN_CONV_WEIGHTS
                                        : LS_DNN_CONV_FORWARD,
-                     .axes = at->n + more, .real_bytes = real_bytes,
+                     .axes = at->n + more, .real_bytes = ls_type_bytes(type, real_bytes), .brain = type == LS_BF16,
                      .bias = !weights && ls_is(ls_in(g, n, 2)), .relu = at->relu,
                      .mask = data && ls_is(ls_in(g, n, LS_CONV_MASK)),
                      .x = {x->dim[0], x->dim[1], 1}, .w = {w->dim[0], w->dim[1], 1},
@@ -132,7 +133,7 @@ static void leave_room(const LsConvWishes *w, LsConvChoice *to)
 static void estimate(const LsDnnConv *c, const LsConvWishes *w, LsConvChoice *to)
 {
     bool thin = c->x[1] % 4 != 0 || c->y[1] % 4 != 0 || c->x[1] != c->w[1];
-    bool copies = thin || (!w->rules.tf32 && c->kind == LS_DNN_CONV_DATA);
+    bool copies = thin || (!w->rules.tf32 && c->real_bytes != 2 && c->kind == LS_DNN_CONV_DATA);
     *to = (LsConvChoice){.conv = *c, .engine = -1};
     to->conv.bias = c->bias && c->kind == LS_DNN_CONV_FORWARD;
     to->bias_apart = c->bias && !to->conv.bias;

@@ -44,7 +44,7 @@ const char *ls_conv_planner_estimates(const LsConvPlanner *p);
 int64_t ls_conv_planner_version(const LsConvPlanner *p);        /* of cuDNN, 91900; 0: none */
 const LsConvWishes *ls_conv_planner_wishes(const LsConvPlanner *p);
 
-/* Describes CONV, CONV_DX or CONV_DW to cuDNN. False if cuDNN has no such convolution; *why is then a
+/* Describes CONV, CONV_DX or CONV_DW to cuDNN; real_bytes: of a tensor of reals, unless it is stored in 16 bits. False if cuDNN has no such convolution; *why is then a
  * sentence. */
 bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c, const char **why);
 

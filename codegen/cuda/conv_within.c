@@ -255,7 +255,7 @@ static bool try_conv(Search *s, LsNodeId n)
 
 uint32_t ls_conv_within(LsCtx *cx, LsGraph *g, const LsTarget *t, const LsMachine *m)
 {
-    Search s = {.g = g, .target = t, .machine = m, .fast = ls_machine_tf32(m)};
+    Search s = {.g = g, .target = t, .machine = m, .fast = ls_machine_with_peak(m, LS_PEAK_TF32)};
     uint32_t found = 0;
     if (t->kind != LS_TARGET_CUDA || !t->tf32 || t->real_bytes != 4)
         return 0;

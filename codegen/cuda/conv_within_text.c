@@ -111,7 +111,7 @@ static Within within_new(const LsKernelText *k)
     own->n = (LsNodeId){1};
     w.body = ls_body_over(own, tile_nest(k, at, w.s));
     w.body.load[0] = false;     /* operand 0 is a0 */
-    w.body.fours = true;
+    w.body.wide = 4;
     return w;
 }
 

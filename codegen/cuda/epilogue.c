@@ -43,7 +43,7 @@ static LsNodeId product_behind(const Search *s, LsValueId v)
 {
     LsNodeId n = s->g->value[ls_viewed(s->g, v).i].def;
     bool is = n.i != 0 && s->g->node[n.i].op == LS_OP_MATMUL && s->g->node[n.i].nout == 1
-              && s->then[n.i] == LS_THEN_NOTHING;
+              && s->then[n.i] == LS_THEN_NOTHING && !ls_is_16(ls_type(s->g, ls_in(s->g, n, 0)));
     return is ? n : (LsNodeId){0};
 }
 
@@ -141,7 +141,7 @@ static void try_sums(Search *s, LsNodeId f)
     for (uint32_t i = f.i - 1; i > 0; i--) {
         const LsNode *n = &g->node[i];
         if (n->op != LS_OP_MATMUL || n->nout != 1 || s->then[i] != LS_THEN_NOTHING
-            || n->phase != g->node[f.i].phase)
+            || n->phase != g->node[f.i].phase || ls_is_16(ls_type(g, x)))
             continue;
         LsThen then = factor_of(g, (LsNodeId){i}, x);
         if (then != LS_THEN_NOTHING) {

@@ -26,7 +26,7 @@ static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     int64_t pieces = 2 * LS_GPU_PROCESSORS / tiles, longest = p.depth / SHORTEST;
     if (pieces > longest)
         pieces = longest;
-    if (t->tf32 && p.batch * p.m * p.n * p.depth >= LARGE)
+    if ((t->tf32 || ls_is_16(ls_type(g, ls_in(g, n, 0)))) && p.batch * p.m * p.n * p.depth >= LARGE)
         return ls_product_room(MOST);
     if (pieces < 2 || p.batch * p.m * p.n * p.depth <= SMALL)
         return 0;
@@ -110,9 +110,18 @@ static void emit_rest(const LsKernelText *k)
         ls_emit_line(k->host, ".behind = %s_behind,", k->name);
 }
 
+/* LsProductType. */
+static const char *type_word(const LsKernelText *k)
+{
+    const LsType factor = ls_operand_type(k, 0);
+    return factor == LS_BF16                ? "LS_PRODUCT_BF16"
+         : factor == LS_F16                 ? "LS_PRODUCT_F16"
+         : k->target->real_bytes == 8       ? "LS_PRODUCT_F64"
+         : k->target->tf32                  ? "LS_PRODUCT_TF32" : "LS_PRODUCT_F32";
+}
+
 static void matmul_emit(const LsKernelText *k)
 {
-    static const char *const type[] = {"LS_PRODUCT_F32", "LS_PRODUCT_TF32", "LS_PRODUCT_F64"};
     const LsNode *node = &k->g->node[k->n.i];
     const LsGemmAttr *at = &node->attr.gemm;
     const LsProduct p = ls_product_of(k->g, k->n);
@@ -121,7 +130,9 @@ static void matmul_emit(const LsKernelText *k)
         print_behind(k);
     ls_emit_line(e, "static const LsCudaMatmul %s_product = {", k->name);
     ls_emit_line(e, ".type = %s, .m = %" PRId64 ", .n = %" PRId64 ", .k = %" PRId64 ",",
-                 type[k->target->real_bytes == 8 ? 2 : k->target->tf32], p.m, p.n, p.depth);
+                 type_word(k), p.m, p.n, p.depth);
+    if (ls_is_16(ls_operand_type(k, 0)) && !ls_is_16(ls_result_type(k, 0)))
+        ls_emit_line(e, ".wide = true,");
     ls_emit_line(e, ".turn_a = %d, .turn_b = %d, .alpha = %.17g, .naxis = %d,", at->trans_a,
                  at->trans_b, at->alpha, p.naxis);
     if (p.row_a != (at->trans_a ? p.m : p.depth))

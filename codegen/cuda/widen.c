@@ -1,11 +1,12 @@
 /* codegen/cuda/widen.c */
 #include "codegen/cuda/widen.h"
 
+#include "codegen/fusion/inline_bodies.h"
 #include "codegen/kernels/product.h"
 #include "compiler/passes/fuse.h"
 
 enum {
-    FOURS = 4,                  /* elements in 16 bytes */
+    ACCESS = 16,                /* bytes */
     FEWEST = 32,                /* fewest classes: with less there is nothing to gain */
     MOST = 4,                   /* most values widened together */
 };
@@ -74,13 +75,56 @@ static bool find(const LsGraph *g, LsNodeId loss, Widened *all, LsNodeId *produc
     return def.i != 0 && plain_product(g, def) && all_take(g, v, all);
 }
 
-/* Adds rows of zeros behind the weights, if these have a row for each class. */
-static void widen_weights(LsGraph *g, LsNodeId product, int64_t rows)
+static bool is_among(LsValueId v, const Widened *all)
 {
-    LsValue *w = &g->value[ls_in(g, product, 1).i];
+    bool is = false;
+    for (int k = 0; k < all->n; k++)
+        is |= all->v[k].i == v.i;
+    return is;
+}
+
+/* The node that makes v, if v is a copy in 16 bits of all its operand, and nothing else; else none. */
+static LsNodeId copy_maker(const LsGraph *g, LsValueId v)
+{
+    const LsNodeId n = g->value[v.i].def;
+    const LsFused *f = ls_is_16(ls_type(g, v)) ? ls_body_of(g, n) : NULL;
+    bool copies = f != NULL && g->node[n.i].nin == 1 && g->node[n.i].nout == 1 && f->nstmt == 1
+        && f->stmt[0].op == LS_OP_CAST && !f->out[0].reduce && ls_shape_same(ls_in_shape(g, n, 0), ls_shape(g, v));
+    return copies ? n : (LsNodeId){0};
+}
+
+/* Whether only products read copy v of the weights: the one that makes the scores, and those of the scores' gradient. */
+static bool only_products_read(const LsGraph *g, LsValueId v, LsNodeId product, const Widened *gradient)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++) {
+            const LsNodeId n = {i};
+            const LsGemmAttr *at = &g->node[i].attr.gemm;
+            if (ls_in(g, n, k).i == v.i && (k != 1 || !plain_product(g, n) || at->trans_a
+                                            || (i != product.i && (at->trans_b || !is_among(ls_in(g, n, 0), gradient)))))
+                return false;
+        }
+    return true;
+}
+
+/* Adds rows of zeros behind the weights, if these have a row for each class; a copy in 16 bits has them, too. */
+static void widen_weights(LsGraph *g, LsNodeId product, const Widened *gradient, int64_t rows)
+{
+    const LsValueId v = ls_in(g, product, 1);
+    const LsNodeId maker = copy_maker(g, v);
+    LsValue *w = &g->value[maker.i != 0 ? ls_in(g, maker, 0).i : v.i];
     bool state = w->kind == LS_V_PARAM || w->kind == LS_V_STATE;
-    if (state && w->shape.rank == 2 && g->node[product.i].attr.gemm.trans_b)
-        w->rows_behind = rows;
+    if (!state || w->shape.rank != 2 || !g->node[product.i].attr.gemm.trans_b
+        || (maker.i != 0 && !only_products_read(g, v, product, gradient)))
+        return;
+    w->rows_behind = rows;
+    if (maker.i == 0)
+        return;
+    LsFused *f = ls_arena_alloc(g->arena, 1, sizeof *f);
+    *f = *ls_body_of(g, maker);
+    f->space.dim[0] += rows;            /* it copies the zeros */
+    g->value[v.i].shape.dim[0] += rows;
+    g->node[maker.i].attr.fused.body = f;
 }
 
 static void widen(LsGraph *g, const Widened *all, int64_t width)
@@ -118,14 +162,15 @@ uint32_t ls_widen_scores(LsGraph *g, const LsTarget *t)
         LsNodeId product;
         if (g->node[i].op != LS_OP_XENT)
             continue;
-        int64_t classes = columns(g, ls_in(g, (LsNodeId){i}, 0));
-        if (classes < FEWEST || classes % FOURS == 0 || !find(g, (LsNodeId){i}, &scores, &product)
+        const LsValueId v = ls_in(g, (LsNodeId){i}, 0);
+        const int64_t classes = columns(g, v), together = ACCESS / (ls_is_16(ls_type(g, v)) ? 2 : 4);
+        if (classes < FEWEST || classes % together == 0 || !find(g, (LsNodeId){i}, &scores, &product)
             || !find_gradients(g, &scores, &gradient))
             continue;
-        int64_t width = (classes + FOURS - 1) / FOURS * FOURS;
+        int64_t width = (classes + together - 1) / together * together;
         widen(g, &scores, width);
         widen(g, &gradient, width);
-        widen_weights(g, product, width - classes);
+        widen_weights(g, product, &gradient, width - classes);
         n++;
     }
     return n;

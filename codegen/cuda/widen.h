@@ -1,10 +1,10 @@
 /* codegen/cuda/widen.h -- rows of scores that begin at multiples of 16 bytes.
  *
- * Tensor cores need this alignment of every matrix. If the number of classes is no multiple of four
- * (GPT-2's 50257), cuBLASLt has only old kernels for the product that makes the scores and for its two
+ * Tensor cores need this alignment of every matrix. If the number of classes is no multiple of four, or in 16 bits of
+ * eight (GPT-2's 50257), cuBLASLt has only old kernels for the product that makes the scores and for its two
  * gradients, at a third of the speed on an H200. So the scores and their gradient get columns beyond the
  * classes, which no other kernel reads; in the gradient they are 0. If the weights lie class by class,
- * rows of zeros behind them make the products as wide. */
+ * rows of zeros behind them and behind their copy in 16 bits make the products as wide. */
 #ifndef LS_CODEGEN_CUDA_WIDEN_H
 #define LS_CODEGEN_CUDA_WIDEN_H
 

@@ -13,6 +13,7 @@ typedef struct LsTarget {
     int real_bytes;             /* bytes of a real number: 4 or 8 */
     bool direct;                /* CPU: convolutions sum term by term, without Winograd's algorithm
                                  * (which exists for float only) */
+    double dot_rate;            /* CPU: speed of products of bfloat16 relative to those of f32; 0: not known, 1 */
     bool tf32;                  /* CUDA: products of floats may round their factors to TF32 */
     const char *device;         /* CUDA: the machine that plans are made for, "h200" */
     struct LsConvPlanner *convs;        /* CUDA: chooses cuDNN's engines (cuda/conv_plan.h);

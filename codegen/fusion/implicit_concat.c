@@ -24,7 +24,7 @@ static bool is_plain(const Join *j, LsNodeId n)
     int axis = g->node[n.i].attr.axis.axis;
     int64_t grain = j->target->kind == LS_TARGET_CPU ? 1 : 4;
     bool plain = s->rank > 1 && ls_innermost(s, g->value[y.i].layout) == axis
-        && (ls_type(g, y) == LS_REAL || (ls_is_16(ls_type(g, y)) && j->target->kind == LS_TARGET_CPU));
+        && ls_is_float(ls_type(g, y));
     for (int k = 0; k < g->node[n.i].nin; k++)
         plain &= ls_in_shape(g, n, k)->dim[axis] % grain == 0 && !ls_is_updated(g, ls_in(g, n, k))
             && (g->value[ls_in(g, n, k).i].layout == g->value[y.i].layout

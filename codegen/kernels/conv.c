@@ -6,6 +6,7 @@
 #include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 typedef struct Geo {            /* the contents of an LsConv */
@@ -55,8 +56,9 @@ static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm */
 
 /* Whether Winograd's algorithm is faster for phase d than the direct product. Costs are cycles of two fused
  * multiply-adds of 16 lanes. The transforms of weights and tiles cost a fixed number of cycles per element,
- * and tiles that stick out of the result add multiplications. */
-static bool winograd_wins(const Geo *d)
+ * and tiles that stick out of the result add multiplications. direct_rate: speed of the direct product's multiplications
+ * relative to Winograd's, which are in f32; infinity: no Winograd. */
+static bool winograd_wins(const Geo *d, double direct_rate)
 {
     enum { ROOM = 20 << 20 };   /* bytes of weights */
     bool fits = d->n == 2 && d->group == 1 && d->cin % LS_WINO_STEP == 0
@@ -72,17 +74,17 @@ static bool winograd_wins(const Geo *d)
     double pairs = (double)(d->cin * d->cout), points = LS_WINO_POINTS;
     double direct = (double)positions_of(d) * 9 * pairs / 32;
     double maps = points * (2.5 * pairs + 0.5 * tiles * (double)(d->cin + d->cout));
-    return tiles * points * pairs / 32 + maps < 0.85 * direct;
+    return tiles * points * pairs / 32 + maps < 0.85 * direct / direct_rate;
 }
 
 /* LS_WAY_FEW: so few positions for so many weights that packing all weights beforehand is a large share of
  * the work. */
-static LsCostWay way_of(const Geo *d, int real_bytes, bool no_winograd)
+static LsCostWay way_of(const Geo *d, int real_bytes, double direct_rate)
 {
     enum { POSITIONS = 1024, CHANNELS = 256 };
     if (depthwise(d))
         return LS_WAY_DEPTHWISE;
-    if (real_bytes == 4 && !no_winograd && winograd_wins(d))
+    if (real_bytes == 4 && winograd_wins(d, direct_rate))
         return LS_WAY_WINOGRAD;
     return positions_of(d) <= POSITIONS && d->cout >= CHANNELS ? LS_WAY_FEW : LS_WAY_DIRECT;
 }
@@ -185,14 +187,24 @@ static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
     return d;
 }
 
+/* The speed of the node's direct product relative to one in f32; and infinity where the target wants no other. */
+static double dot_rate(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    return ls_is_dot16(&g->node[n.i]) && t->dot_rate > 0 ? t->dot_rate : 1;
+}
+static double direct_rate(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    return t->direct ? INFINITY : dot_rate(g, n, t);
+}
+
 /* All phases go one way. */
-static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
     Geo d = phase_geo(g, n, 0);
-    LsCostWay way = way_of(&d, real_bytes, no_winograd);
+    LsCostWay way = way_of(&d, real_bytes, direct_rate);
     for (int64_t i = 1; i < phase_count(g, n); i++) {
         d = phase_geo(g, n, i);
-        if (way_of(&d, real_bytes, no_winograd) != way)
+        if (way_of(&d, real_bytes, direct_rate) != way)
             return LS_WAY_DIRECT;
     }
     return way;
@@ -206,7 +218,7 @@ static bool sums_parts(const LsGraph *g, LsNodeId n, const Geo *d)
 
 /* The weight gradient, with the sum over positions split so that several threads have units although dW is
  * small. Each split costs a copy of dW in the workspace. */
-static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
     enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20 };
     const bool each = g->node[n.i].attr.window.each;
@@ -225,7 +237,7 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, bool no_wino
     parts = parts < most ? parts : most;
     parts = parts < fit ? parts : fit;
     d.splits = parts > 1 ? parts : 1;
-    if (way_of(&d, real_bytes, no_winograd) == LS_WAY_WINOGRAD) {
+    if (way_of(&d, real_bytes, direct_rate) == LS_WAY_WINOGRAD) {
         int64_t tiles = tiles_of(&d);
         /* Half of the bytes that the node reads, at most: small models stay small. */
         int64_t bytes = (ls_count(ls_in_shape(g, n, 0)) + ls_count(ls_in_shape(g, n, 1))) * 2;
@@ -247,8 +259,9 @@ static void emit_axis(LsEmit *e, const LsAxis *a)
                  a->off_step, a->tap, a->tap_step, a->tap_dim);
 }
 
-static void emit_geo(LsEmit *e, const Geo *d)
+static void emit_geo(const LsKernelText *k, const Geo *d)
 {
+    LsEmit *e = k->e;
     ls_emit_line(e, "{");
     ls_emit_line(e, ".ax = {");
     for (int i = d->n; i < LS_MAX_SPATIAL; i++)
@@ -263,6 +276,10 @@ static void emit_geo(LsEmit *e, const Geo *d)
     ls_emit_line(e,
                  ".splits = %" PRId64 ", .chunk = %" PRId64 ", .packed = %" PRId64 ", .back = %d,",
                  d->splits, d->chunk, d->packed, d->back);
+    if (ls_is_dot16(&k->g->node[k->n.i])) {
+        e->needs |= LS_NEEDS_DOT16;
+        ls_emit_line(e, ".dot16 = LS_DOT16,");
+    }
     ls_emit_line(e, "},");
 }
 
@@ -275,7 +292,7 @@ static int64_t emit_phases(const LsKernelText *k, LsCostWay way)
         Geo d = phase_geo(k->g, k->n, i);
         d.packed = packed;
         packed += weights_size(&d, way, k->target->real_bytes);
-        emit_geo(k->e, &d);
+        emit_geo(k, &d);
     }
     ls_emit_line(k->e, "};");
     return n;
@@ -329,7 +346,7 @@ static void product_emit(const LsKernelText *k)
         [LS_WAY_WINOGRAD] = {"ls_wino_pack_work", "ls_wino_work"},
         [LS_WAY_DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_work"},
     };
-    LsCostWay way = node_way(k->g, k->n, k->target->real_bytes, k->target->direct);
+    LsCostWay way = node_way(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
     int64_t phases = emit_phases(k, way);
     if (name[way].pack != NULL)
         emit_part(k, "pack", name[way].pack, phases, way);
@@ -345,12 +362,12 @@ static void weight_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
     const char *name = k->name;
-    Geo d = weight_geo(k->g, k->n, k->target->real_bytes, k->target->direct);
+    Geo d = weight_geo(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
     int64_t size = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0)));
     const bool sums = sums_parts(k->g, k->n, &d);
     const char *kind = depthwise(&d) ? "depthwise" : "conv";
     ls_emit_line(e, "static const LsConv %s_conv[] = {", name);
-    emit_geo(e, &d);
+    emit_geo(k, &d);
     ls_emit_line(e, "};");
     if (d.chunk > 0) {
         int nin = k->g->node[k->n.i].nin;
@@ -395,11 +412,11 @@ double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
     if (g->node[n.i].op == LS_OP_CONV_DX || operand != (weights ? 1 : 0))
         return 0;
-    Geo d = weights ? weight_geo(g, n, 4, false) : phase_geo(g, n, 0);
+    Geo d = weights ? weight_geo(g, n, 4, 1) : phase_geo(g, n, 0);
     if (depthwise(&d))
         return 0;
     *axis = 1;
-    LsCostWay way = way_of(&d, 4, false);
+    LsCostWay way = way_of(&d, 4, 1);
     if (weights ? d.chunk > 0 : way == LS_WAY_WINOGRAD)
         return 2.25;
     double read = (double)positions_of(&d) * (double)depth_of(&d) * (double)d.group;
@@ -419,9 +436,9 @@ static void conv_emit(const LsKernelText *k)
 }
 
 /* Elements of workspace for the packed weights of CONV or CONV_DX. */
-static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
-    LsCostWay way = node_way(g, n, real_bytes, no_winograd);
+    LsCostWay way = node_way(g, n, real_bytes, direct_rate);
     int64_t size = 0;
     for (int64_t i = 0; i < phase_count(g, n); i++) {
         Geo d = phase_geo(g, n, i);
@@ -430,9 +447,9 @@ static int64_t product_workspace(const LsGraph *g, LsNodeId n, int real_bytes, b
     return size;
 }
 
-static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bool no_winograd)
+static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
-    Geo d = weight_geo(g, n, real_bytes, no_winograd);
+    Geo d = weight_geo(g, n, real_bytes, direct_rate);
     if (d.chunk > 0)
         return LS_WINO_POINTS * (d.cin * d.cout + d.chunk * (d.cin + d.cout));
     return sums_parts(g, n, &d) ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
@@ -442,17 +459,17 @@ static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, bo
 static int64_t conv_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
-    int64_t (*need)(const LsGraph *, LsNodeId, int, bool) = weights ? weight_workspace
-                                                                     : product_workspace;
-    int64_t with = need(g, n, t->real_bytes, false), without = need(g, n, t->real_bytes, true);
+    int64_t (*need)(const LsGraph *, LsNodeId, int, double) = weights ? weight_workspace : product_workspace;
+    int64_t with = need(g, n, t->real_bytes, 1), without = need(g, n, t->real_bytes, INFINITY);
     return (with > without ? with : without) * t->real_bytes;
 }
 
 static LsCostWay conv_way(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
+    const double rate = dot_rate(g, n, t);
     if (g->node[n.i].op != LS_OP_CONV_DW)
-        return node_way(g, n, t->real_bytes, false);
-    Geo d = weight_geo(g, n, t->real_bytes, false);
+        return node_way(g, n, t->real_bytes, rate);
+    Geo d = weight_geo(g, n, t->real_bytes, rate);
     return depthwise(&d) ? LS_WAY_DEPTHWISE : d.chunk > 0 ? LS_WAY_WINOGRAD : LS_WAY_DIRECT;
 }
 

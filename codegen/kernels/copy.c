@@ -119,7 +119,7 @@ LsGrid ls_fill_part(const LsKernelText *k, double value)
     ls_emit_part(k, &part);
     ls_emit_result(k, "y", 0);
     ls_emit_line(k->e, "%s(i, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
-                 ls_lanes_word(n % 4 == 0), unit, unit, n);
+                 ls_lanes_word(ls_fours(n)), unit, unit, n);
     const LsType type = ls_type(k->g, y);       /* a real may be infinite */
     ls_emit_line(k->e, "y[i] = %s;", ls_literal(k->g->arena, type, value, type != LS_REAL ? (int64_t)value : 0,
                                                 k->target->real_bytes));

@@ -66,6 +66,18 @@ static void part_strides(const LsKernelText *k, const LsFused *f, int y,
     *before = f->out[y].from * own[f->split];
 }
 
+/* Whether a GPU's kernel reads or writes elements of 16 bits. */
+static bool has_16(const LsKernelText *k)
+{
+    const LsNode *node = &k->g->node[k->n.i];
+    bool any = false;
+    for (int x = 0; x < node->nin; x++)
+        any |= ls_is(ls_in(k->g, k->n, x)) && ls_is_16(ls_operand_type(k, x));
+    for (int y = 0; y < node->nout; y++)
+        any |= ls_is_16(ls_result_type(k, y));
+    return any && k->target->kind == LS_TARGET_CUDA;
+}
+
 static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFused *f)
 {
     int nin = node->nin, nout = node->nout;
@@ -103,6 +115,7 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
             || ((joined || f->ninset > 0) && a == f->space.rank - 1);
     }
     ls_nest_merge(n);
+    n->eights = has_16(k);
     return n;
 }
 
@@ -134,23 +147,24 @@ bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b)
     return same;
 }
 
-/* Whether operand x is read four elements at a time. */
-static bool in_fours(const LsBody *b, int x)
+/* How many elements of operand x are read at a time: 4, 8, or 0: one. */
+static int wide_of(const LsBody *b, int x)
 {
-    return b->fours && b->load[x] && b->at[x] == LS_AT_INNER && ls_operand_type(b->k, x) == LS_REAL;
+    bool wide = b->load[x] && b->at[x] == LS_AT_INNER && ls_in_wide(b->k, b->wide, ls_operand_type(b->k, x));
+    return wide ? b->wide : 0;
 }
 
 /* Whether it is also prefetched. */
 static bool is_fetched(const LsBody *b, int x)
 {
-    return b->group > 0 && in_fours(b, x) && ls_inset_of(b->f, x) == NULL;
+    return b->group > 0 && wide_of(b, x) > 0 && ls_inset_of(b->f, x) == NULL;
 }
 
 int ls_body_streams(const LsBody *b, int axis)
 {
     int n = 0;
     for (int x = 0; x < b->node->nin; x++)
-        n += in_fours(b, x) && b->nest->stride[x][axis] != 0;
+        n += wide_of(b, x) > 0 && b->nest->stride[x][axis] != 0;
     return n;
 }
 
@@ -172,7 +186,7 @@ void ls_body_fetch(const LsBody *b, int axis, const char *g)
     ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
         if (is_fetched(b, x))
-            ls_emit_line(b->k->e, "LS_FETCH4(" LS_N ", a%d, x%d, %s, %s, %s);", b->group, x, x,
+            ls_emit_line(b->k->e, "LS_FETCH%d(" LS_N ", a%d, x%d, %s, %s, %s);", b->wide, b->group, x, x,
                          place_of(b, x), step_of(b, x, axis), g);
 }
 
@@ -182,9 +196,10 @@ static const char *load_text(const LsBody *b, int x)
     struct LsArena *a = b->nest->arena;
     const char *array = ls_is_joined(b->f, x) ? ls_joined_array(b) : ls_arena_printf(a, "x%d", x);
     if (is_fetched(b, x))
-        return ls_arena_printf(a, "LS_FETCHED4(a%d, %s, %s)", x, array, place_of(b, x));
-    const char *element = ls_get_text(a, in_fours(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
-    return ls_is_joined(b->f, x) ? element : ls_widened(a, ls_operand_type(b->k, x), element);    /* parts are widened */
+        return ls_arena_printf(a, "LS_FETCHED%d(a%d, %s, %s)", b->wide, x, array, place_of(b, x));
+    const char *element = ls_get_text(a, wide_of(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
+    const bool real = wide_of(b, x) > 0 || (ls_is_joined(b->f, x) && b->k->target->kind == LS_TARGET_CPU);
+    return real ? element : ls_widened(a, ls_operand_type(b->k, x), element);   /* a CPU has a row of parts widened */
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
@@ -210,10 +225,12 @@ void ls_body_declare(const LsBody *b)
         if (!b->f->out[y].reduce)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
     for (int x = 0; x < b->node->nin; x++)
-        if (is_fetched(b, x))
+        if (is_fetched(b, x) && b->wide == 8)
+            ls_emit_line(b->k->e, "LS_EIGHT_OF(%d, %s, a%d);", b->group, ls_ctype(ls_operand_type(b->k, x)), x);
+        else if (is_fetched(b, x))
             ls_emit_line(b->k->e, "LS_FOUR_OF(%d, a%d);", b->group, x);
-        else if (in_fours(b, x) && ls_inset_of(b->f, x) == NULL)
-            ls_emit_line(b->k->e, "LS_FOUR(a%d);", x);
+        else if (wide_of(b, x) > 0 && ls_inset_of(b->f, x) == NULL)
+            ls_emit_room(b->k->e, b->wide, ls_arena_printf(b->nest->arena, "a%d", x));
     ls_body_load(b, LS_AT_TOP);
 }
 
@@ -259,6 +276,29 @@ static const char *expression(const LsBody *b, const LsStmt *s)
     return text;
 }
 
+/* The arguments, by bits, of which a statement gives one, or its negative or its size; 0 counts as one of them. */
+static unsigned gives(LsOpCode op)
+{
+    switch (op) {
+    case LS_OP_RELU: case LS_OP_RELU_GRAD: case LS_OP_NEG: case LS_OP_ABS: return 1;
+    case LS_OP_MIN: case LS_OP_MAX: return 1 | 2;
+    case LS_OP_WHERE: return 2 | 4;
+    default: return 0;
+    }
+}
+
+/* The statement's value is a number of its type before it is rounded, as its arguments are. */
+static bool is_exact(const LsBody *b, const LsStmt *s)
+{
+    const unsigned given = gives((LsOpCode)s->op);
+    for (int k = 0; k < s->narg; k++) {
+        LsType type = s->arg[k] < 0 ? ls_operand_type(b->k, ~s->arg[k]) : b->f->stmt[s->arg[k]].type;
+        if ((given >> k & 1) && type != s->type)
+            return false;
+    }
+    return given != 0;
+}
+
 void ls_body_statements(const LsBody *b)
 {
     ls_body_load(b, LS_AT_INNER);
@@ -267,15 +307,11 @@ void ls_body_statements(const LsBody *b)
         const char *text = expression(b, st);
         if (st->op == LS_OP_CAST && st->type == LS_BOOL)
             text = ls_arena_printf(b->k->g->arena, "%s != 0", text);
-        text = ls_rounded(b->k->g->arena, st->type, text);
+        if (!is_exact(b, st))
+            text = ls_rounded(b->k->g->arena, st->type, text);
         ls_emit_line(b->k->e, "const %s v%d = %s;    /* %s */", ls_register_type(st->type), s, text,
                      ls_op[st->op]->name);
     }
-}
-
-static bool real_result(const LsBody *b, int y)
-{
-    return ls_result_type(b->k, y) == LS_REAL;
 }
 
 /* Prints the condition under which a part is stored, before the store. */
@@ -285,9 +321,9 @@ static void emit_within(const LsBody *b, const LsFusedOut *part)
     int axis = 0;
     while (!n->alone[axis])
         axis++;
-    bool four = b->fours && axis == n->naxis - 1;
+    int wide = axis == n->naxis - 1 ? b->wide : 0;
     ls_emit_line(b->k->e, "%s(%s, " LS_N64 ", " LS_N64 ")",
-                 four ? "LS_WITHIN4" : "LS_WITHIN", n->var[axis], part->from,
+                 wide == 8 ? "LS_WITHIN8" : wide == 4 ? "LS_WITHIN4" : "LS_WITHIN", n->var[axis], part->from,
                  part->from + part->length);
 }
 
@@ -299,10 +335,11 @@ void ls_body_point(const LsBody *b)
             continue;
         if (b->f->out[y].length > 0)
             emit_within(b, &b->f->out[y]);
-        ls_emit_put(b->k->e, b->fours && real_result(b, y),
-                    ls_arena_printf(b->nest->arena, "y%d", y),
+        const LsType type = ls_result_type(b->k, y);
+        const int wide = ls_in_wide(b->k, b->wide, type) ? b->wide : 0;
+        const char *v = ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt);
+        ls_emit_put(b->k->e, wide, ls_arena_printf(b->nest->arena, "y%d", y),
                     ls_nest_offset(b->nest, b->node->nin + y, 0, b->nest->naxis),
-                    ls_narrowed(b->nest->arena, ls_result_type(b->k, y),
-                                ls_arena_printf(b->nest->arena, "v%d", b->f->out[y].stmt)));
+                    wide > 0 ? v : ls_narrowed(b->nest->arena, type, v));
     }
 }

@@ -83,10 +83,13 @@ static void forward(const Gather *g)
     int64_t group = g->inner >= unit ? 1 : unit / g->inner;
     int x = ls_threads(g->inner, 256);
     const LsGrid part = {"part", ls_ceil_div(rows, group), x, ls_threads(group, 256 / x)};
+    const int wide = g->k->target->kind == LS_TARGET_CUDA ? ls_wide(g->inner, true) : 0;
     ls_emit_part(g->k, &part);
     ls_emit_operand(g->k, "x", 0);
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "y", 0);
+    if (converts(g) && wide > 0)
+        ls_emit_room(e, wide, "v");
     ls_emit_line(e, "LS_ROWS(p, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, rows);
     ls_emit_line(e, "const int64_t j = p %% " LS_N64 ";", g->count);
@@ -94,7 +97,12 @@ static void forward(const Gather *g)
     ls_emit_line(e, "const int64_t from = (p / " LS_N64 " * " LS_N64 " + t) * " LS_N64 ";",
                  g->count, g->length, g->inner);
     ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") {", g->length);
-    if (converts(g)) {
+    if (converts(g) && wide > 0) {
+        ls_emit_line(e, "%s(i, 0, " LS_BOUND64 ")", ls_lanes_word(wide), g->inner);
+        ls_emit_line(e, "    LS_PUT%d(y, p * " LS_N64 " + i, %s);", wide, g->inner,
+                     ls_rounded(g->k->g->arena, ls_result_type(g->k, 0),
+                                ls_get_text(g->k->g->arena, wide, "v", "x", "from + i")));
+    } else if (converts(g)) {
         ls_emit_line(e, "LS_LANES(i, 0, " LS_BOUND64 ")", g->inner);
         ls_emit_line(e, "    y[p * " LS_N64 " + i] = %s;", g->inner, element(g, "x[from + i]"));
     } else {
@@ -189,7 +197,7 @@ static LsGrid start_part(const Gather *g, bool with_keys)
         ls_emit_line(e, "    LS_COPY(dx + from, base + from, to - from);");
     } else {
         ls_emit_line(e, "%s(i, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 "))",
-                     ls_lanes_word(n % 4 == 0), unit, unit, n);
+                     ls_lanes_word(ls_fours(n)), unit, unit, n);
         ls_emit_line(e, "    dx[i] = 0;");
     }
     ls_emit_close(e, 1);

@@ -206,18 +206,18 @@ LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n)
 }
 
 /* Whether every tensor moves along the innermost axis by one or not at all, and its rows start at multiples
- * of four elements. */
-static bool in_fours(const LsNest *n, int64_t inner)
+ * of `count` elements. */
+static bool goes_in(const LsNest *n, int64_t inner, int count)
 {
     int last = n->naxis - 1;
-    bool fours = n->size[last] % 4 == 0 && inner % 4 == 0;
+    bool goes = n->size[last] % count == 0 && inner % count == 0;
     for (int t = 0; t < n->ntensor; t++) {
-        fours &= n->stride[t][last] == 0 || n->stride[t][last] == 1;
-        fours &= n->before[t] % 4 == 0;
+        goes &= n->stride[t][last] == 0 || n->stride[t][last] == 1;
+        goes &= n->before[t] % count == 0;
         for (int k = 0; k < last && n->stride[t][last] != 0; k++)
-            fours &= n->stride[t][k] % 4 == 0;
+            goes &= n->stride[t][k] % count == 0;
     }
-    return fours;
+    return goes;
 }
 
 LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n)
@@ -237,13 +237,13 @@ LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n)
     for (int a = 0; a + 2 < n->naxis; a++)
         b.outer *= n->size[a];
     b.units = b.outer * b.nmid * b.ninner;
-    b.fours = in_fours(n, b.inner);
+    b.wide = n->eights && goes_in(n, b.inner, 8) ? 8 : goes_in(n, b.inner, 4) ? 4 : 0;
     return b;
 }
 
 LsGrid ls_boxes_grid(const char *suffix, const LsBoxes *b)
 {
-    int x = ls_threads(b->fours ? b->inner / 4 : b->inner, THREADS);
+    int x = ls_threads(b->wide > 0 ? b->inner / b->wide : b->inner, THREADS);
     if (b->units == 1 && b->mid == 1 && x < ONE_BLOCK)
         x = ONE_BLOCK;
     return (LsGrid){suffix, b->units, x, ls_threads(b->mid, THREADS / x)};
@@ -310,7 +310,7 @@ int ls_boxes_open(LsEmit *e, const LsNest *n, const LsBoxes *b)
 void ls_boxes_inner(LsEmit *e, const LsNest *n, const LsBoxes *b)
 {
     int last = n->naxis - 1;
-    walk(e, ls_lanes_word(b->fours), n->var[last], "0", n->size[last], b->inner);
+    walk(e, ls_lanes_word(b->wide), n->var[last], "0", n->size[last], b->inner);
 }
 
 int64_t ls_lanes(int64_t n)
@@ -319,18 +319,23 @@ int64_t ls_lanes(int64_t n)
 }
 
 /* ---- text ---- */
-void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const char *v)
+void ls_emit_put(LsEmit *e, int wide, const char *y, const char *at, const char *v)
 {
-    if (fours)
-        ls_emit_line(e, "LS_PUT4(%s, %s, %s);", y, at, v);
+    if (wide > 0)
+        ls_emit_line(e, "LS_PUT%d(%s, %s, %s);", wide, y, at, v);
     else
         ls_emit_line(e, "%s[%s] = %s;", y, at, v);
 }
 
-const char *ls_get_text(struct LsArena *a, bool fours, const char *v, const char *x, const char *at)
+const char *ls_get_text(struct LsArena *a, int wide, const char *v, const char *x, const char *at)
 {
-    return fours ? ls_arena_printf(a, "LS_GET4(%s, %s, %s)", v, x, at)
-                 : ls_arena_printf(a, "%s[%s]", x, at);
+    return wide > 0 ? ls_arena_printf(a, "LS_GET%d(%s, %s, %s)", wide, v, x, at)
+                    : ls_arena_printf(a, "%s[%s]", x, at);
+}
+
+void ls_emit_room(LsEmit *e, int wide, const char *v)
+{
+    ls_emit_line(e, "%s(%s);", wide == 8 ? "LS_EIGHT" : "LS_FOUR", v);
 }
 
 void ls_emit_close(LsEmit *e, int count)

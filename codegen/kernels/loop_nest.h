@@ -22,6 +22,7 @@ typedef struct LsNest {
     int64_t *before;                    /* by tensor, elements: subtracted from its offset, for a tensor
                                          * that covers a part of the axes */
     const char *var[LS_NEST_AXES]; /* name of the axis' index in the text: i is the innermost */
+    bool eights;                        /* a GPU's kernel takes eight neighbours at a time where it can */
 } LsNest;
 
 /* The axes of `space` in the order of `layout`; all strides are 0. */
@@ -56,7 +57,7 @@ typedef struct LsBoxes {
     int64_t inner, mid;         /* elements of a row, and rows, in one unit */
     int64_t ninner, nmid, outer;    /* units along each axis; product of the axes outside */
     int64_t units;
-    bool fours;                 /* LS_LANES4 serves the innermost axis */
+    int wide;                   /* neighbours of the innermost axis that are taken together: 8, 4, or 0: one */
     bool gpu;
 } LsBoxes;
 LsBoxes ls_boxes(const LsKernelText *k, const LsNest *n);
@@ -83,16 +84,29 @@ int64_t ls_row_group(const LsKernelText *k, int64_t n);
 int64_t ls_line_group(const LsKernelText *k, int64_t n);
 /* The grid of a reduction over rows of n elements (ls_row_sum, ...), `group` rows in a unit as LS_ROWS. */
 LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n);
-/* LS_LANES4 if every tensor that moves along the loop does so in fours, else LS_LANES. */
-static inline const char *ls_lanes_word(bool fours) { return fours ? LS_FOURS "LS_LANES4" :
-"LS_LANES"; }
+/* Neighbours that a thread takes together of n elements: 4, or 8 if there may be eights; 0: one at a time. */
+static inline int ls_wide(int64_t n, bool eights) { return eights && n % 8 == 0 ? 8 : n % 4 == 0 ? 4 : 0; }
+static inline int ls_fours(int64_t n) { return ls_wide(n, false); }
+/* LS_LANES4 or LS_LANES8 if every tensor that moves along the loop does so in fours or eights, else LS_LANES. */
+static inline const char *ls_lanes_word(int wide)
+{
+    return wide == 8 ? LS_FOURS "LS_LANES8" : wide == 4 ? LS_FOURS "LS_LANES4" : "LS_LANES";
+}
+/* An element of that type is one of several that are read or written together in such a loop. */
+static inline bool ls_in_wide(const LsKernelText *k, int wide, LsType t)
+{
+    return wide > 0 && (t == LS_REAL || (ls_is_16(t) && k->target->kind == LS_TARGET_CUDA));
+}
 
 /* ---- text that many emitters share ---- */
-/* Prints "y[at] = v;", or in LS_LANES4, for four real neighbours, "LS_PUT4(y, at, v);". */
-void ls_emit_put(LsEmit *e, bool fours, const char *y, const char *at, const char *v);
-/* "x[at]", or in LS_LANES4, for real numbers, "LS_GET4(v, x, at)", which "LS_FOUR(v);" must precede. */
-const char *ls_get_text(struct LsArena *a, bool fours, const char *v, const char *x,
+/* Prints "y[at] = v;", or in LS_LANES4, for four neighbours, "LS_PUT4(y, at, v);", likewise for eight. v is then a real,
+ * whatever the type of y's elements (ls_in_wide). */
+void ls_emit_put(LsEmit *e, int wide, const char *y, const char *at, const char *v);
+/* "x[at]", or in LS_LANES4 "LS_GET4(v, x, at)", a real, which "LS_FOUR(v);" must precede; likewise for eight. */
+const char *ls_get_text(struct LsArena *a, int wide, const char *v, const char *x,
                         const char *at);
+/* Prints "LS_FOUR(v);" or "LS_EIGHT(v);". */
+void ls_emit_room(LsEmit *e, int wide, const char *v);
 void ls_emit_close(LsEmit *e, int count);
 
 static inline int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }

@@ -5,22 +5,32 @@
 
 #include <inttypes.h>
 
-/* Prints dx of each class c of the row at `row`, in fours if the row's length allows; columns beyond the
- * classes are 0. score: the value reads the score. */
+/* Scores and their gradients that are read and written together: 4, 8; 0: one at a time. */
+static int wide_of(const LsLossText *l)
+{
+    const LsType from = ls_operand_type(l->k, 1), to = ls_result_type(l->k, 0);
+    const int wide = ls_wide(l->width, ls_is_16(from) || ls_is_16(to));
+    return ls_in_wide(l->k, wide, from) && ls_in_wide(l->k, wide, to) ? wide : 0;
+}
+
+/* Prints dx of each class c of the row at `row`, several neighbours at a time if the row's length allows; columns beyond
+ * the classes are 0. score: the value reads the score. */
 static void put_row(const LsLossText *l, bool score, const char *before, const char *behind)
 {
     struct LsArena *a = l->n->arena;
     LsType type = ls_result_type(l->k, 0);
-    bool real = type == LS_REAL && ls_loss_widened(l, "x")[0] == 'x';
-    int64_t from = 0, fours = real && l->width % 4 == 0 ? l->classes / 4 * 4 : 0;
-    for (int four = 1; four >= 0; four--) {
-        int64_t to = four ? fours : l->classes;
-        const char *x = score ? ls_loss_widened(l, ls_get_text(a, four, "score", "x", "row + c")) : "";
+    const int most = wide_of(l);
+    int64_t from = 0;
+    for (int part = 0; part < 2; part++) {
+        const int wide = part == 0 ? most : 0;
+        int64_t to = part > 0 ? l->classes : most > 0 ? l->classes / most * most : 0;
+        const char *x = ls_get_text(a, wide, "score", "x", "row + c");
+        x = !score ? "" : wide > 0 ? x : ls_loss_widened(l, x);
         if (to > from) {
-            ls_emit_line(l->e, "%s(c, " LS_BOUND64 ", " LS_BOUND64 ") {", ls_lanes_word(four),
+            ls_emit_line(l->e, "%s(c, " LS_BOUND64 ", " LS_BOUND64 ") {", ls_lanes_word(wide),
                          from, to);
             const char *v = ls_arena_printf(a, "%s%s%s", before, x, behind);
-            ls_emit_put(l->e, four, "dx", "row + c", ls_stored(a, type, v));
+            ls_emit_put(l->e, wide, "dx", "row + c", wide > 0 ? ls_rounded(a, type, v) : ls_stored(a, type, v));
             ls_emit_line(l->e, "}");
         }
         from = to;
@@ -65,8 +75,8 @@ static const char *even_part(const LsLossText *l, const char *even)
 static void grad_group(const LsLossText *l)
 {
     LsEmit *e = l->e;
-    if (l->width % 4 == 0)
-        ls_emit_line(e, "LS_FOUR(score);");
+    if (wide_of(l) > 0 || (l->width % 4 == 0 && l->k->target->kind == LS_TARGET_CPU))
+        ls_emit_room(e, wide_of(l), "score");
     ls_loss_open_group(l);
     ls_loss_label(l);
     factors(l);

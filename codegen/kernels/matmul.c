@@ -97,12 +97,14 @@ double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 
 void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGemmAttr *at)
 {
-    k->e->needs |= LS_NEEDS_MATMUL;
+    const bool dot16 = ls_is_dot16(&k->g->node[k->n.i]);
+    k->e->needs |= dot16 ? LS_NEEDS_MATMUL | LS_NEEDS_DOT16 : LS_NEEDS_MATMUL;
     ls_emit_line(k->e,
                  "static const LsMatmul %s_shape = {.batch = %" PRId64 ", .m = %" PRId64
                  ", .n = %" PRId64 ", .k = %" PRId64
-                 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)};",
-                 k->name, p->batch, p->m, p->n, p->depth, at->trans_a, at->trans_b, at->alpha);
+                 ", .turn_a = %d, .turn_b = %d, .alpha = LS_R(%.17g)%s};",
+                 k->name, p->batch, p->m, p->n, p->depth, at->trans_a, at->trans_b, at->alpha,
+                 dot16 ? ", .dot16 = LS_DOT16" : "");
 }
 
 /* The variable as a pointer to the operand's elements. */

@@ -23,16 +23,54 @@ static void row_function(const Norm *m, const char *takes, const char *value)
     ls_emit_line(m->e, "LS_HELPER void %s_row(%s,", m->k->name, takes);
     ls_emit_line(m->e, "    real *y LS_THREADS)");
     ls_emit_line(m->e, "{");
-    ls_emit_line(m->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(m->n % 4 == 0), m->n);
+    ls_emit_line(m->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(ls_fours(m->n)), m->n);
     ls_emit_line(m->e, "y[i] = %s;", value);
     ls_emit_close(m->e, 2);
     ls_emit_line(m->e, "LS_EXACT_END");
 }
 
+/* The same where rows are of 16 bits and in place: `takes` and `value` then speak of pointers to their elements. rows,
+ * vectors: the arrays of that type that the value reads, and those of reals. */
+static void row_function_in_place(const Norm *m, const char *takes, const char *const rows[],
+                                  const char *const vectors[], const char *value)
+{
+    const LsType type = ls_result_type(m->k, 0);
+    const int wide = ls_wide(m->n, true);
+    ls_emit_line(m->e, "LS_HELPER void %s_row(%s,", m->k->name, takes);
+    ls_emit_line(m->e, "    %s *y LS_THREADS)", ls_ctype(type));
+    ls_emit_line(m->e, "{");
+    for (int k = 0; wide > 0 && rows[k] != NULL; k++)
+        ls_emit_room(m->e, wide, rows[k]);
+    for (int k = 0; wide > 0 && vectors[k] != NULL; k++)
+        ls_emit_room(m->e, wide, vectors[k]);
+    if (wide > 0)
+        ls_emit_room(m->e, wide, "y");
+    ls_emit_line(m->e, "%s(i, 0, %" PRId64 ") {", ls_lanes_word(wide), m->n);
+    for (int k = 0; rows[k] != NULL; k++)
+        ls_emit_line(m->e, "const real %s_i = %s;", rows[k], ls_row_get(m->k, type, wide, rows[k]));
+    for (int k = 0; vectors[k] != NULL; k++)
+        ls_emit_line(m->e, "const real %s_i = %s;", vectors[k], ls_row_get(m->k, LS_REAL, wide, vectors[k]));
+    ls_row_put(m->k, type, wide, "y", value);
+    ls_emit_close(m->e, 2);
+}
+
 static bool has(const Norm *m, int operand) { return ls_is(ls_in(m->k->g, m->k->n, operand)); }
+
+static void forward_row_in_place(const Norm *m)
+{
+    static const char *const rows[] = {"x", NULL}, *const scaled[] = {"scale", NULL}, *const both[] = {"scale", "bias", NULL};
+    const char *takes = ls_arena_printf(m->k->g->arena, "const %s *x, const real *scale, real mean, real invstd%s",
+                                        ls_ctype(ls_result_type(m->k, 0)), has(m, 2) ? ", const real *bias" : "");
+    row_function_in_place(m, takes, rows, has(m, 2) ? both : scaled,
+                          has(m, 2) ? "(x_i - mean) * invstd * scale_i + bias_i" : "(x_i - mean) * invstd * scale_i");
+}
 
 static void forward_row(const Norm *m)
 {
+    if (ls_rows_in_place(m->k)) {
+        forward_row_in_place(m);
+        return;
+    }
     static const char takes[] = "const real *x, const real *scale, real mean, real invstd";
     if (has(m, 2))
         row_function(m, ls_arena_printf(m->k->g->arena, "%s, const real *bias", takes),
@@ -81,8 +119,25 @@ static void forward_pointers(const Norm *m)
     ls_emit_result(m->k, "invstds", 2);
 }
 
+static void backward_row_in_place(const Norm *m)
+{
+    static const char *const two[] = {"dy", "x", NULL}, *const three[] = {"dy", "x", "plus", NULL};
+    static const char *const vectors[] = {"scale", NULL};
+    const char *type = ls_ctype(ls_result_type(m->k, 0));
+    const char *takes = ls_arena_printf(m->k->g->arena, "const %s *dy, const %s *x, const real *scale,\n    real mean, real "
+                                        "invstd, real sum, real dot%s", type, type,
+                                        has(m, 5) ? ls_arena_printf(m->k->g->arena, ", const %s *plus", type) : "");
+    row_function_in_place(m, takes, has(m, 5) ? three : two, vectors,
+                          has(m, 5) ? "invstd * (dy_i * scale_i - sum - (x_i - mean) * invstd * dot) + plus_i"
+                                    : "invstd * (dy_i * scale_i - sum - (x_i - mean) * invstd * dot)");
+}
+
 static void backward_row(const Norm *m)
 {
+    if (ls_rows_in_place(m->k)) {
+        backward_row_in_place(m);
+        return;
+    }
     static const char takes[] = "const real *dy, const real *x, const real *scale,\n"
                                 "    real mean, real invstd, real sum, real dot";
     static const char dx[] = "invstd * (dy[i] * scale[i] - sum - (x[i] - mean) * invstd * dot)";
@@ -104,9 +159,9 @@ static void backward(const Norm *m)
     ls_row_stage_out(m->k, "dx", 0, &dx);
     ls_emit_line(e, "const real mean = means[row], invstd = invstds[row];");
     ls_emit_line(e,
-                 "const real sum = (real)(ls_row_dot(dy, scale, %" PRId64 ", %" PRId64
+                 "const real sum = (real)(ls_row_%s(dy, scale, %" PRId64 ", %" PRId64
                  ") / " LS_N64 ");",
-                 m->n, m->lanes, m->n);
+                 ls_rows_in_place(m->k) ? "weighted" : "dot", m->n, m->lanes, m->n);
     ls_emit_line(e,
                  "const real dot = (real)(ls_row_normal_dot(dy, scale, x, mean, invstd, %" PRId64
                  ", %" PRId64 ") / " LS_N64 ");",

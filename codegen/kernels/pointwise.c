@@ -7,7 +7,7 @@ static void pointwise(const LsKernelText *k)
     LsBody body = ls_body_new(k);
     const LsBoxes b = ls_boxes(k, body.nest);
     const LsGrid part = ls_boxes_grid("part", &b);
-    body.fours = b.fours;
+    body.wide = b.wide;
     ls_emit_part(k, &part);
     ls_body_declare(&body);
     int open = ls_boxes_open(k->e, body.nest, &b);

@@ -46,7 +46,7 @@ static void whole_window(const LsPool *p)
     }
     if (p->max)
         ls_emit_line(p->e, "index[to + c] = (%s)k;", ls_pool_index_type(p));
-    ls_emit_put(p->e, ls_pool_fours(p), "y", "to + c", ls_pool_put(p, p->max ? "m" : "m / count"));
+    ls_emit_put(p->e, ls_pool_wide(p), "y", "to + c", ls_pool_put(p, p->max ? "m" : "m / count"));
     ls_emit_line(p->e, "}");
 }
 

@@ -12,7 +12,14 @@ const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var
     return ls_arena_printf(a, "%s * " LS_N64, text, p->channels);
 }
 
-bool ls_pool_fours(const LsPool *p) { return p->channels % 4 == 0 && ls_result_type(p->k, 0) == LS_REAL; }
+bool ls_pool_is_16(const LsPool *p) { return ls_is_16(ls_operand_type(p->k, 0)) || ls_is_16(ls_result_type(p->k, 0)); }
+
+int ls_pool_wide(const LsPool *p)
+{
+    const bool gpu = p->k->target->kind == LS_TARGET_CUDA;
+    return gpu ? ls_wide(p->channels, ls_pool_is_16(p))
+         : ls_result_type(p->k, 0) == LS_REAL ? ls_fours(p->channels) : 0;
+}
 
 const char *ls_pool_get(const LsPool *p, const char *element)
 {
@@ -34,7 +41,8 @@ static int64_t rows(const LsPool *p, const int64_t size[])
 
 LsGrid ls_pool_grid(const LsPool *p, const int64_t size[])
 {
-    int x = ls_threads(p->channels % 4 == 0 ? p->channels / 4 : p->channels, 256);
+    const int wide = ls_wide(p->channels, p->k->target->kind == LS_TARGET_CUDA && ls_pool_is_16(p));
+    int x = ls_threads(wide > 0 ? p->channels / wide : p->channels, 256);
     return (LsGrid){"part", rows(p, size), x, ls_threads(size[p->n - 1], 256 / x)};
 }
 
@@ -57,8 +65,8 @@ void ls_pool_open_rows(const LsPool *p, const int64_t size[], const char *var,
 
 void ls_pool_channels(const LsPool *p)
 {
-    ls_emit_line(p->e, "%s(c, 0, " LS_BOUND64 ") {", ls_lanes_word(p->channels % 4 == 0),
-                 p->channels);
+    const int wide = ls_wide(p->channels, p->k->target->kind == LS_TARGET_CUDA && ls_pool_is_16(p));
+    ls_emit_line(p->e, "%s(c, 0, " LS_BOUND64 ") {", ls_lanes_word(wide), p->channels);
 }
 
 /* ---- one window ---- */

@@ -44,7 +44,8 @@ int64_t ls_pool_far(const LsPool *p, int64_t r);
 const char *ls_pool_index_type(const LsPool *p);
 /* Declares the average's divisor for the window that starts at s0, s1, ... */
 void ls_pool_divisor(const LsPool *p, const char *name);
-bool ls_pool_fours(const LsPool *p);                    /* the result is stored in fours */
+bool ls_pool_is_16(const LsPool *p);                    /* what is pooled or made is stored in 16 bits */
+int ls_pool_wide(const LsPool *p);                      /* neighbours of the result stored together */
 const char *ls_pool_get(const LsPool *p, const char *element);      /* an element of operand 0 as a value */
 const char *ls_pool_put(const LsPool *p, const char *v);            /* a value as an element of the result */
 

@@ -7,7 +7,16 @@
 
 #include <inttypes.h>
 
-static bool fours(const LsPool *p) { return p->channels % 4 == 0; }
+/* Neighbours that are read and written together: 4, 8; 0: one. */
+static int wide_of(const LsPool *p) { return ls_pool_wide(p); }
+
+/* Prints the store of result element `at`, rounded to its type. */
+static void put(const LsPool *p, const char *y, const char *at, const char *v)
+{
+    struct LsArena *a = p->k->g->arena;
+    const LsType type = ls_result_type(p->k, 0);
+    ls_emit_put(p->e, wide_of(p), y, at, wide_of(p) > 0 ? ls_rounded(a, type, v) : ls_stored(a, type, v));
+}
 
 /* The index along axis d of element r of a box of that size. */
 static int64_t along(const LsPool *p, int64_t r, int d, const int64_t size[])
@@ -30,9 +39,10 @@ static const char *of_axes(const LsPool *p, int64_t r, const int64_t size[], con
 }
 
 /* Declares buffers of four neighbours for n values. */
-static void rooms(const LsPool *p, int64_t n, const char *word, const char *var)
+static void rooms(const LsPool *p, int64_t n, bool bytes, const char *var)
 {
-    for (int64_t r = 0; r < n && fours(p); r++)
+    const char *word = bytes ? wide_of(p) == 8 ? "LS_BYTES8" : "LS_BYTES4" : wide_of(p) == 8 ? "LS_EIGHT" : "LS_FOUR";
+    for (int64_t r = 0; r < n && wide_of(p) > 0; r++)
         ls_emit_line(p->e, "%s(%s%" PRId64 ");", word, var, r);
 }
 
@@ -42,8 +52,9 @@ static void get(const LsPool *p, const char *var, int64_t r, const char *conditi
 {
     struct LsArena *a = p->k->g->arena;
     const char *v = ls_arena_printf(a, "%s%" PRId64, var, r);
+    const char *element = ls_get_text(a, wide_of(p), v, x, at);
     ls_emit_line(p->e, "const real %s = %s ? %s : %s;", v, condition,
-                 ls_get_text(a, fours(p), v, x, at), other);
+                 wide_of(p) > 0 ? element : ls_pool_get(p, element), other);
 }
 
 /* ---- forward ---- */
@@ -74,20 +85,20 @@ static void window_point(const LsPool *p)
             ls_emit_line(p->e, "m += v%" PRId64 ";", r);
         }
     }
-    if (p->max && fours(p))
-        ls_emit_line(p->e, "LS_PUT4B(k, index, to + c, (uint8_t)k);");
+    if (p->max && wide_of(p) > 0)
+        ls_emit_line(p->e, "LS_PUT%dB(k, index, to + c, (uint8_t)k);", wide_of(p));
     else if (p->max)
         ls_emit_line(p->e, "index[to + c] = (uint8_t)k;");
-    ls_emit_put(p->e, fours(p), "y", "to + c", p->max ? "m" : "m / count");
+    put(p, "y", "to + c", p->max ? "m" : "m / count");
 }
 
 void ls_pool_fours_forward(const LsPool *p)
 {
     const LsGrid part = ls_pool_grid(p, p->y);
     ls_pool_begin(p, &part);
-    rooms(p, ls_pool_positions(p), "LS_FOUR", "v");
-    if (p->max && fours(p))
-        ls_emit_line(p->e, "LS_BYTES4(k);");
+    rooms(p, ls_pool_positions(p), false, "v");
+    if (p->max && wide_of(p) > 0)
+        ls_emit_line(p->e, "LS_BYTES%d(k);", wide_of(p));
     ls_pool_open_windows(p, window_axis);
     ls_pool_channels(p);
     window_point(p);
@@ -203,11 +214,11 @@ static void pixel_point(const LsPool *p, int64_t windows)
             continue;
         }
         ls_emit_line(p->e, "const uint8_t k%" PRId64 " = %s ? %s : 255;", q, there,
-                     fours(p) ? ls_arena_printf(a, "LS_GET4B(k%" PRId64 ", index, %s)", q, at)
+                     wide_of(p) > 0 ? ls_arena_printf(a, "LS_GET%dB(k%" PRId64 ", index, %s)", wide_of(p), q, at)
                               : ls_arena_printf(a, "index[%s]", at));
         ls_emit_line(p->e, "sum += k%" PRId64 " == nth%" PRId64 " ? g%" PRId64 " : 0;", q, q, q);
     }
-    ls_emit_put(p->e, fours(p), "dx", "to + c", "sum");
+    put(p, "dx", "to + c", "sum");
 }
 
 void ls_pool_fours_gradient(const LsPool *p)
@@ -215,9 +226,9 @@ void ls_pool_fours_gradient(const LsPool *p)
     const LsGrid part = ls_pool_grid(p, p->x);
     const Slots s = slots_of(p);
     ls_pool_begin_gradient(p, &part);
-    rooms(p, s.all, "LS_FOUR", "g");
+    rooms(p, s.all, false, "g");
     if (p->max)
-        rooms(p, s.all, "LS_BYTES4", "k");
+        rooms(p, s.all, true, "k");
     ls_pool_open_rows(p, p->x, "i", pixel_axis);
     ls_emit_line(p->e, "const int64_t to = %s;", ls_pool_pixel(p, p->x, "i"));
     pixel_windows(p, &s);

@@ -154,12 +154,13 @@ void ls_joined_pick(const LsBody *b)
     LsEmit *e = b->k->e;
     LsJoinedRun run[LS_JOINED_RUNS];
     int n = runs_of(b, run), x = b->f->joined;
-    const char *four = b->fours ? "LS_WHOLE4" : "";         /* tells the compiler */
+    const char *four = b->wide > 0 ? "LS_WHOLE4" : "";         /* tells the compiler */
     ls_emit_line(e, "const int64_t part%d = %s;", x, chosen(b, run, n, part_text));
     ls_emit_line(e, "const int64_t length%d = %s(%s);", x, four, chosen(b, run, n, length_text));
     ls_emit_line(e, "const int64_t from%d = %s(%s);", x, four, chosen(b, run, n, from_text));
-    ls_emit_line(e, "LS_IN(real, own%d, part%d);", x, x);
-    ls_emit_line(e, "const real *const x%d = own%d + ((%s) * length%d - from%d);", x, x,
+    const char *type = ls_ctype(ls_operand_type(b->k, x));
+    ls_emit_line(e, "LS_IN(%s, own%d, part%d);", type, x, x);
+    ls_emit_line(e, "const %s *const x%d = own%d + ((%s) * length%d - from%d);", type, x, x,
                  row_of(b, ls_joined_row(b)), x, x);
 }
 

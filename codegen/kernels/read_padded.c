@@ -75,9 +75,9 @@ static void each_term(const LsBody *b, void (*print)(const LsBody *, const Term 
 
 static void emit_places(const LsBody *b, const Term *t)
 {
-    ls_emit_line(b->k->e, "LS_FOUR(g%s);", t->name);
+    ls_emit_room(b->k->e, b->wide, ls_arena_printf(b->nest->arena, "g%s", t->name));
     if (t->in->which > 0)
-        ls_emit_line(b->k->e, "LS_BYTES4(k%s);", t->which);
+        ls_emit_line(b->k->e, "LS_BYTES%d(k%s);", b->wide, t->which);
 }
 
 void ls_inset_declare(const LsBody *b)
@@ -87,7 +87,7 @@ void ls_inset_declare(const LsBody *b)
         if (in->which > 0 && is_used(b, in))
             ls_emit_operand(b->k, ls_arena_printf(b->nest->arena, "x%d", in->which), in->which);
     }
-    if (b->fours)
+    if (b->wide > 0)
         each_term(b, emit_places);
 }
 
@@ -214,16 +214,17 @@ static void emit_term(const LsBody *b, const Term *t)
     struct LsArena *a = b->nest->arena;
     const char *at = b->nest->var[b->nest->naxis - 1];
     LsType type = ls_operand_type(b->k, t->in->operand);
-    const char *get = ls_get_text(a, b->fours && type == LS_REAL, ls_arena_printf(a, "g%s", t->name),
+    const int wide = ls_in_wide(b->k, b->wide, type) ? b->wide : 0;
+    const char *get = ls_get_text(a, wide, ls_arena_printf(a, "g%s", t->name),
                                   ls_arena_printf(a, "row%s", t->name), at);
-    get = ls_widened(a, type, get);
+    get = wide > 0 ? get : ls_widened(a, type, get);
     if (t->in->over > 0)
         get = ls_arena_printf(a, "%s / " LS_N64, get, t->in->over);
     ls_emit_line(b->k->e, "const real g%s = %s;", t->name, where_there(b, t, get));
     if (t->in->which == 0)
         return;
-    const char *byte = b->fours ? ls_arena_printf(a, "LS_GET4B(k%s, row%s, %s)", t->which, t->which,
-                                                  at)
+    const char *byte = b->wide > 0 ? ls_arena_printf(a, "LS_GET%dB(k%s, row%s, %s)", b->wide, t->which,
+                                                     t->which, at)
                                 : ls_arena_printf(a, "row%s[%s]", t->which, at);
     ls_emit_line(b->k->e, "const uint8_t w%s = %s;", t->name, where_there(b, t, byte));
 }

@@ -57,7 +57,7 @@ static void sort_axes(LsReduce *r)
 /* About `rows` rows, chosen so that each row of threads has the same number of runs in a piece. */
 static int64_t whole_runs(const LsReduce *r, int64_t rows)
 {
-    int x = ls_threads(ls_ceil_div(r->tile, 4), GPU_THREADS);
+    int x = ls_threads(ls_ceil_div(r->tile, r->wide == 8 ? 8 : 4), GPU_THREADS);
     int64_t all = (int64_t)LS_REDUCE_RUN * (GPU_THREADS / x);
     return rows < all ? rows : rows / all * all;
 }
@@ -94,7 +94,7 @@ static void find_grids(LsReduce *r, int nsum)
 {
     int64_t points = r->outer * (r->rows ? r->inner : 1);
     int64_t units = ls_ceil_div(r->outer, r->group) * r->ntile * r->npiece;
-    int64_t lanes = r->fours ? r->tile / 4 : r->tile;
+    int64_t lanes = r->wide > 0 ? r->tile / r->wide : r->tile;
     int x = r->rows ? ls_threads(lanes, GPU_THREADS) : (int)r->lanes, y = 1;
     int64_t rows = r->rows ? r->nred > 0 ? 256 : 1 : x <= 32 ? r->group : 1;
     int64_t bytes = (r->rows ? r->tile * 8 : r->lanes * 12) * nsum;
@@ -104,6 +104,12 @@ static void find_grids(LsReduce *r, int nsum)
     r->part[1] = (LsGrid){"end", ls_ceil_div(points, END_COLUMNS), END_COLUMNS, 32};
 }
 
+static int wide_of(const LsReduce *r)
+{
+    int wide = ls_boxes(r->body.k, r->body.nest).wide;
+    return wide == 0 ? 0 : ls_wide(r->tile, wide == 8);
+}
+
 static LsReduce reduce_new(const LsKernelText *k)
 {
     LsReduce r = {.body = ls_body_new(k), .e = k->e};
@@ -111,10 +117,9 @@ static LsReduce reduce_new(const LsKernelText *k)
     for (int y = 0; y < r.body.node->nout; y++)
         nsum += r.body.f->out[y].reduce;
     sort_axes(&r);
+    r.wide = r.body.wide = r.rows ? wide_of(&r) : 0;
     cut_axis(&r);
-    r.fours = r.rows && r.tile % 4 == 0 && ls_boxes(k, r.body.nest).fours;
-    r.body.fours = r.fours;
-    if (r.fours && k->target->kind != LS_TARGET_CPU && ls_reduce_runs(&r))  /* registers limit it */
+    if (r.wide > 0 && k->target->kind != LS_TARGET_CPU && ls_reduce_runs(&r))  /* registers limit it */
         r.body.group = ls_body_streams(&r.body, r.red[r.nred - 1]) <= 3 ? 4 : 2;
     find_grids(&r, nsum);
     return r;

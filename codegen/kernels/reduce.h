@@ -19,7 +19,7 @@ typedef struct LsReduce {
     int64_t group;          /* kept points in one unit */
     int64_t tile, ntile;    /* rows: accumulators, tiles of the innermost axis */
     int64_t lanes;          /* not rows: accumulators */
-    bool fours;             /* rows: LS_LANES4 serves the innermost axis */
+    int wide;               /* rows: neighbours of the innermost axis taken together, as LsBoxes.wide */
     LsGrid part[2];
     int cut;                /* the axis cut into pieces */
     int64_t piece, npiece;  /* length of a piece, number of pieces */

@@ -32,7 +32,7 @@ static void deliver(const LsReduce *r, const char *format, int y)
 static void tile_loop(const LsReduce *r)
 {
     const char *i = r->body.nest->var[r->body.nest->naxis - 1];
-    const char *word = r->fours ? LS_FOURS "LS_ONCE4" : "LS_ONCE";
+    const char *word = r->wide == 8 ? LS_FOURS "LS_ONCE8" : r->wide == 4 ? LS_FOURS "LS_ONCE4" : "LS_ONCE";
     if (r->ntile == 1)
         ls_emit_line(r->e, "%s(%s, 0, " LS_BOUND64 ") {", word, i, r->inner);
     else
@@ -48,7 +48,7 @@ static const char *column(const LsReduce *r)
  * run, would take too many registers. */
 static const char *run(const LsReduce *r, int y)
 {
-    return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(run%d, %s)", r->fours ? "4" : "", y,
+    return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(run%d, %s)", r->wide == 8 ? "8" : r->wide == 4 ? "4" : "", y,
                            column(r));
 }
 
@@ -62,7 +62,7 @@ static void rows_declare(const LsReduce *r, const char *format, int y)
     (void)format;
     ls_local_rows(r, &r->part[0], ls_total_type(r, y), "total", y, r->tile);
     if (ls_long_sum(r, y))
-        ls_emit_line(r->e, "LS_OWNED(real, run%d, %" PRId64 ");", y, r->tile);
+        ls_emit_line(r->e, "LS_OWNED%s(real, run%d, %" PRId64 ");", r->wide == 8 ? "8" : "", y, r->tile);
 }
 
 static void rows_start(const LsReduce *r, const char *format, int y)

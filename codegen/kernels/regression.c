@@ -142,7 +142,7 @@ void ls_regression_grad_emit(const LsKernelText *k)
     valid_count(k);
     ls_emit_line(e, "const real scale = count != 0 ? (real)(dloss[0] / %s) : 0;", divisor(k));
     ls_emit_line(e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");", ls_unit(k), n);
-    ls_emit_line(e, "%s(i, lo * %" PRId64 ", end)", ls_lanes_word(n % 4 == 0), ls_unit(k));
+    ls_emit_line(e, "%s(i, lo * %" PRId64 ", end)", ls_lanes_word(ls_fours(n)), ls_unit(k));
     ls_emit_line(e, "    dy[i] = i < count ? scale * %s : 0;", slope(k));
     ls_emit_line(e, "}");
     ls_emit_launch(k, &part, 1);

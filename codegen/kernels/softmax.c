@@ -54,7 +54,7 @@ static void pointers(const Softmax *s)
 
 static void row_loop(const Softmax *s)
 {
-    ls_emit_line(s->e, "%s(i, 0, " LS_BOUND64 ") {", ls_lanes_word(s->n % 4 == 0), s->n);
+    ls_emit_line(s->e, "%s(i, 0, " LS_BOUND64 ") {", ls_lanes_word(ls_fours(s->n)), s->n);
 }
 
 /* Prints one row of n contiguous elements. */
@@ -89,11 +89,47 @@ static void row(const Softmax *s)
          * would read and write them one by one. */
         bool staged = ls_is_16(ls_result_type(s->k, 0));
         if (!staged)
-            ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(n % 4 == 0), n);
+            ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(ls_fours(n)), n);
         else
             row_loop(s);
         ls_emit_line(s->e, staged ? "y[i] *= scale;" : "all_y[i] *= scale;");
     }
+    ls_emit_line(s->e, "}");
+}
+
+/* Prints the rooms for neighbours in a kernel with rows in place. */
+static void rooms_in_place(const Softmax *s, int wide)
+{
+    if (wide == 0)
+        return;
+    ls_emit_room(s->e, wide, s->grad ? "all_dy" : "all_x");
+    if (s->grad)
+        ls_emit_room(s->e, wide, "all_y");
+}
+
+/* Prints one row of 16 bits, which starts at `at`, in place. Exponentials are computed again rather than kept. */
+static void row_in_place(const Softmax *s, int wide)
+{
+    struct LsArena *a = s->k->g->arena;
+    const LsType type = ls_result_type(s->k, 0);
+    const char *x = ls_row_get(s->k, type, wide, "all_x"), *y = ls_row_get(s->k, type, wide, "all_y");
+    const char *dy = ls_row_get(s->k, type, wide, "all_dy"), *v;
+    const char *size = ls_arena_printf(a, "%" PRId64 ", %" PRId64, s->n, s->lanes);
+    if (s->grad && s->log)
+        ls_emit_line(s->e, "const real sum = (real)ls_row_sum(all_dy + at, %s);", size);
+    else if (s->grad)
+        ls_emit_line(s->e, "const real sum = (real)ls_row_dot(all_dy + at, all_y + at, %s);", size);
+    else
+        ls_emit_line(s->e, "const real max = ls_row_max(all_x + at, %s);", size);
+    if (!s->grad)
+        ls_emit_line(s->e, s->log ? "const real log = ls_log((real)ls_row_exp(all_x + at, max, %s));"
+                                  : "const real scale = (real)(1 / ls_row_exp(all_x + at, max, %s));", size);
+    v = s->grad && s->log ? ls_arena_printf(a, "%s - ls_exp(%s) * sum", dy, y)
+      : s->grad           ? ls_arena_printf(a, "(%s - sum) * %s", dy, y)
+      : s->log            ? ls_arena_printf(a, "%s - max - log", x)
+                          : ls_arena_printf(a, "ls_exp(%s - max) * scale", x);
+    ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(wide), s->n);
+    ls_row_put(s->k, type, wide, s->grad ? "all_dx" : "all_y", v);
     ls_emit_line(s->e, "}");
 }
 
@@ -122,10 +158,16 @@ static void rows(const Softmax *s)
     const LsGrid part = ls_rows_grid("part", s->outer, group, s->n);
     ls_emit_part(s->k, &part);
     pointers(s);
+    const bool in_place = ls_rows_in_place(s->k);
+    const int wide = in_place ? ls_wide(s->n, true) : 0;
+    rooms_in_place(s, wide);
     ls_emit_line(s->e, "LS_ROWS(j, lo * " LS_N64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  group, group, s->outer);
     ls_emit_line(s->e, "const int64_t at = j * " LS_N64 ";", s->n);
-    stored_row(s, part.y);
+    if (in_place)
+        row_in_place(s, wide);
+    else
+        stored_row(s, part.y);
     ls_emit_close(s->e, 2);
     ls_emit_launch(s->k, &part, 1);
 }

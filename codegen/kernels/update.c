@@ -54,9 +54,9 @@ static void operand(const Update *u, const char *name, int k) { declare(u, "LS_I
 static void open_loop(const Update *u)
 {
     if (u->each > 0 || u->row)
-        ls_emit_line(u->k->e, "%s(i, 0, end) {", ls_lanes_word(u->fours));
+        ls_emit_line(u->k->e, "%s(i, 0, end) {", ls_lanes_word(u->fours ? 4 : 0));
     else
-        ls_emit_line(u->k->e, "%s(i, lo * " LS_INNER64 ", end) {", ls_lanes_word(u->fours),
+        ls_emit_line(u->k->e, "%s(i, lo * " LS_INNER64 ", end) {", ls_lanes_word(u->fours ? 4 : 0),
                      ls_unit(u->k));
 }
 

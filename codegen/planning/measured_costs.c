@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/read_file.h"
+#include "compiler/ir/precision.h"
 
 enum { MAX_FILE = 256 << 20, MAX_RESULTS = 64 };    /* bytes of a profile; results of a step */
 
@@ -29,12 +30,21 @@ static char *read_profile(LsCtx *cx, const char *path)
 }
 
 /* ---- keys ---- */
+/* A key with one more result: its elements, and its type if that has 16 bits. */
+static char *with_result(LsArena *a, const char *key, double elements, const char *type)
+{
+    bool narrow = type != NULL && (strcmp(type, "bf16") == 0 || strcmp(type, "f16") == 0);
+    return ls_arena_printf(a, "%s %.0f%s", key, elements, narrow ? type : "");
+}
+
 static const char *step_key(LsArena *a, const cJSON *o, bool again)
 {
     static const char mark[] = " again";    /* the program's suffix of a recomputation */
     const char *name = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "name"));
     const char *op = cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(o, "op"));
     const cJSON *sizes = cJSON_GetObjectItemCaseSensitive(o, "elements"), *size;
+    const cJSON *type = cJSON_GetObjectItemCaseSensitive(o, "types");
+    type = cJSON_IsArray(type) ? type->child : NULL;
     if (name == NULL || op == NULL || !cJSON_IsArray(sizes)
         || cJSON_GetArraySize(sizes) > MAX_RESULTS)
         return NULL;
@@ -42,8 +52,10 @@ static const char *step_key(LsArena *a, const cJSON *o, bool again)
     if (again && n >= cut && strcmp(name + n - cut, mark) == 0)
         n -= cut;
     char *key = ls_arena_printf(a, "%.*s\n%s\n", (int)n, name, op);
-    cJSON_ArrayForEach(size, sizes)
-        key = ls_arena_printf(a, "%s %.0f", key, cJSON_IsNumber(size) ? size->valuedouble : -1);
+    cJSON_ArrayForEach(size, sizes) {
+        key = with_result(a, key, cJSON_IsNumber(size) ? size->valuedouble : -1, cJSON_GetStringValue(type));
+        type = type != NULL ? type->next : NULL;
+    }
     return key;
 }
 
@@ -55,8 +67,8 @@ static const char *node_key(LsArena *a, const LsProblem *p, uint32_t i)
     char *key = ls_arena_printf(a, "%s%s\n%s\n", node->name != NULL ? node->name : "",
                                 role[node->phase], ls_op[node->op]->name);
     for (int k = 0; k < node->nout; k++) {
-        double size = (double)ls_count(ls_shape(p->g, ls_out(p->g, n, k)));
-        key = ls_arena_printf(a, "%s %.0f", key, size);
+        LsValueId y = ls_out(p->g, n, k);
+        key = with_result(a, key, (double)ls_count(ls_shape(p->g, y)), ls_precision_name(ls_type(p->g, y)));
     }
     return key;
 }
@@ -224,7 +236,7 @@ bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachin
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
                         "measure a program built from this model, with this batch",
                         "--costs: %" PRIu32 " of %" PRIu32 " nodes are in '%s', measured on '%s': "
-                        "the model or its shapes differ", from->matched, from->nodes,
+                        "the model, its shapes or its types differ", from->matched, from->nodes,
                         from->path, from->model);
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
         LsDagNode *n = &p->dag.node[i];

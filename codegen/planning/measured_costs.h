@@ -1,10 +1,10 @@
 /* codegen/planning/measured_costs.h -- a program's step times, from its --profile, in place of the cost
  * model's.
  *
- * A step matches a node if the name of the ONNX node, its role (forward, backward, update), the operator
- * and the sizes of all results are the same; their order tells several such nodes apart. So a profile of a
- * program with a budget, which recomputes some nodes, serves as well as one without, and so does a profile
- * made with another optimizer. */
+ * A step matches a node if the name of the ONNX node, its role (forward, backward, update), the operator,
+ * the sizes of all results and their types of 16 bits are the same; their order tells several such nodes
+ * apart. So a profile of a program with a budget, which recomputes some nodes, serves as well as one
+ * without, and so does a profile made with another optimizer. */
 #ifndef LS_CODEGEN_PLANNING_MEASURED_COSTS_H
 #define LS_CODEGEN_PLANNING_MEASURED_COSTS_H
 

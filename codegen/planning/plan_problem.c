@@ -4,6 +4,7 @@
 
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/fusion/fused_alternatives.h"
+#include "compiler/ir/precision.h"
 #include "compiler/passes/fuse.h"
 
 static bool runs(const LsGraph *g, uint32_t n)
@@ -26,6 +27,7 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
     d->tensor = ls_arena_alloc(cx->arena, g->nvalue, sizeof *d->tensor);
     p->value_of = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p->value_of);
     p->tensor_of = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p->tensor_of);
+    const char **type = ls_arena_alloc(cx->arena, g->nvalue, sizeof *type);
     p->tensor_of[0] = -1;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         LsValueId v = {i};
@@ -33,11 +35,14 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
         if (root(g, v).i != i)
             continue;
         p->value_of[d->ntensor] = v;
+        type[d->ntensor] = ls_is_16(ls_type(g, v)) ? ls_precision_name(ls_type(g, v)) : NULL;
         p->tensor_of[i] = d->ntensor;
         d->tensor[d->ntensor++] = (LsDagTensor){
             .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->target.real_bytes),
             .persistent = g->value[i].def.i == 0};
     }
+    d->type = type;
+    d->ntype = d->ntensor;
     for (uint32_t i = 1; i < g->nvalue; i++)
         p->tensor_of[i] = p->tensor_of[root(g, (LsValueId){i}).i];
     const LsValueId last[] = {g->loss, g->loss_weight};     /* read after the phase */
@@ -120,22 +125,27 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
     return ls_node_work(p->g, n, m, way, p->target.real_bytes);
 }
 
-/* Convolutions, products and attention multiply at the speed of TF32 if they may round to it.
+/* Convolutions, products and attention multiply at the speed of TF32 if they may round to it, and of 16 bits on a GPU if
+ * their operands are stored so; attention then has TF32's instructions all the same.
  * (Heads too deep for attention's kernels on tensor cores cost more than this: docs/cuda-kernels.md.) */
-static bool is_product(const LsProblem *p, uint32_t node)
+static LsPeak peak_of(const LsProblem *p, uint32_t node)
 {
-    LsKernelId k = ls_op[p->g->node[p->node_of[node].i].op]->kernel;
-    return k == LS_K_CONV || k == LS_K_CONV_FUSED || k == LS_K_CONV_WEIGHTS || k == LS_K_MATMUL
+    const LsNodeId n = p->node_of[node];
+    const LsKernelId k = ls_op[p->g->node[n.i].op]->kernel;
+    const bool product = k == LS_K_CONV || k == LS_K_CONV_FUSED || k == LS_K_CONV_WEIGHTS || k == LS_K_MATMUL
         || k == LS_K_ATTENTION;
+    const bool half = product && p->target.kind == LS_TARGET_CUDA && ls_is_16(ls_type(p->g, ls_in(p->g, n, 0)));
+    if (half && k != LS_K_ATTENTION)
+        return ls_type(p->g, ls_in(p->g, n, 0)) == LS_BF16 ? LS_PEAK_BF16 : LS_PEAK_F16;
+    return product && (half || p->target.tf32) ? LS_PEAK_TF32 : LS_PEAK_F32;
 }
 
 void ls_problem_price(LsProblem *p, const LsMachine *m)
 {
-    const LsMachine fast = p->target.tf32 ? ls_machine_tf32(m) : *m;
     for (uint32_t i = 0; i < p->dag.nnode; i++) {
-        const LsMachine *as = is_product(p, i) ? &fast : m;
-        LsWork w = ls_problem_work(p, i, as);
-        p->dag.node[i].cost = ls_work_ns(as, &w, p->target.real_bytes);
+        const LsMachine as = ls_machine_with_peak(m, peak_of(p, i));
+        LsWork w = ls_problem_work(p, i, &as);
+        p->dag.node[i].cost = ls_work_ns(&as, &w, p->target.real_bytes);
     }
 }
 

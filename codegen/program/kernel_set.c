@@ -216,6 +216,8 @@ void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
         fprintf(to, "#include \"runtime/cuda_kernels/ls_cuda.h\"\n");
         return;
     }
+    if (set->needs & LS_NEEDS_DOT16)
+        fputs(LS_DEFINES_DOT16, to);
     fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n");
     for (size_t k = 0; k < sizeof need / sizeof *need; k++)
         if (set->needs & need[k].bit)

@@ -10,8 +10,14 @@
 #include "base/read_file.h"
 
 #define LS_COST_ROW(id, name, parent) {name, LS_COST_##parent},
-const LsCostName ls_cost_class[LS_NCOSTS] = {LS_COST_CLASSES(LS_COST_ROW)};
+#define LS_COST_ROW_BF16(id, name, parent) {name ".bf16", LS_COST_##id},
+#define LS_COST_ROW_F16(id, name, parent) {name ".f16", (LsCostClass)(LS_COST_##id + LS_COST_BF16)},
+const LsCostName ls_cost_class[LS_NCOSTS] = {
+    LS_COST_CLASSES(LS_COST_ROW) LS_COST_CLASSES(LS_COST_ROW_BF16) LS_COST_CLASSES(LS_COST_ROW_F16)
+};
 #undef LS_COST_ROW
+#undef LS_COST_ROW_BF16
+#undef LS_COST_ROW_F16
 
 static const char *const peak_name[LS_NPEAKS] = {"f32", "tf32", "f16", "bf16", "f64"};
 
@@ -219,6 +225,12 @@ static void put_share(FILE *to, double v)
         fprintf(to, " %10s", "-");
 }
 
+static bool has_figures_of(const LsMachine *m, int k, int other)
+{
+    const LsClassCost *a = &m->cost[k], *b = &m->cost[other];
+    return a->compute == b->compute && a->read == b->read && a->write == b->write && a->launch == b->launch;
+}
+
 void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
 {
     fprintf(to, "lowerset-machine 1\n");
@@ -234,9 +246,11 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
     fprintf(to, "lanes    %d\noverlap  %.6g\nstep     %.6g\n", m->lanes, m->overlap, m->step);
     if (m->context > 0)
         fprintf(to, "context  %.9g\n", m->context);
-    fprintf(to, "#        %-18s %10s %10s %10s %8s\n", "", "of peak", "read", "write", "ns");
+    fprintf(to, "#        %-22s %10s %10s %10s %8s\n", "", "of peak", "read", "write", "ns");
     for (int k = 0; k < LS_NCOSTS; k++) {
-        fprintf(to, "class    %-18s", ls_cost_class[k].name);
+        if (k >= LS_COST_BF16 && has_figures_of(m, k, ls_cost_class[k].parent))
+            continue;
+        fprintf(to, "class    %-22s", ls_cost_class[k].name);
         put_share(to, m->cost[k].compute);
         put_share(to, m->cost[k].read);
         put_share(to, m->cost[k].write);
@@ -244,11 +258,11 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
     }
 }
 
-LsMachine ls_machine_tf32(const LsMachine *m)
+LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak)
 {
     LsMachine fast = *m;
-    if (m->peak[LS_PEAK_TF32] > 0)
-        fast.peak[LS_PEAK_F32] = m->peak[LS_PEAK_TF32];
+    if (m->peak[peak] > 0)
+        fast.peak[LS_PEAK_F32] = m->peak[peak];
     return fast;
 }
 

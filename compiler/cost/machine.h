@@ -6,7 +6,8 @@
  *   what     NVIDIA L4 24 GB        # for people
  *   kind     gpu                    # cpu, gpu
  *   threads  2                      # cpu: threads used when measuring
- *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64
+ *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64. cpu: bf16 where products of bfloat16
+ *                                   # have a speed of their own, as by x86's VDPBF16PS
  *   memory   300                    # bytes per ns
  *   cache    50331648 3             # bytes; its speed as a multiple of the memory's
  *   lanes    8                      # floats per vector: products are padded to it
@@ -18,7 +19,9 @@
  *                                   # speed when reading and writing, ns of every launch; a
  *                                   # share of "-" costs nothing
  * A class that is not listed has the figures of its parent: conv.dx those of conv, conv those of
- * `other`, which must be there. Lines may come in any order; # begins a comment. */
+ * `other`, which must be there. Kernels that read or write 16 bits have classes of their own, as
+ * conv.dx.bf16 and conv.dx.f16: the parent of the first is conv.dx, of the second conv.dx.bf16.
+ * Lines may come in any order; # begins a comment. */
 #ifndef LS_COMPILER_COST_MACHINE_H
 #define LS_COMPILER_COST_MACHINE_H
 
@@ -77,7 +80,13 @@
     C(LOSS_GRAD, "loss.grad", LOSS)
 
 #define LS_COST_ID(id, name, parent) LS_COST_##id,
-typedef enum { LS_COST_CLASSES(LS_COST_ID) LS_NCOSTS } LsCostClass;
+/* Class k + LS_COST_BF16 has the kernels of class k in bfloat16, k + LS_COST_F16 those in float16. */
+typedef enum {
+    LS_COST_CLASSES(LS_COST_ID)
+    LS_COST_BF16,
+    LS_COST_F16 = 2 * LS_COST_BF16,
+    LS_NCOSTS = 3 * LS_COST_BF16
+} LsCostClass;
 #undef LS_COST_ID
 typedef struct LsCostName { const char *name; LsCostClass parent; } LsCostName;
 extern const LsCostName ls_cost_class[LS_NCOSTS];
@@ -86,7 +95,8 @@ typedef enum { LS_PEAK_F32, LS_PEAK_TF32, LS_PEAK_F16, LS_PEAK_BF16, LS_PEAK_F64
     LsPeak;
 
 typedef struct LsClassCost {
-    double compute;             /* share of the peak; 0: operations are free */
+    double compute;             /* share of the peak for f32, in 16 bits perhaps more than 1; 0:
+                                 * operations are free */
     double read, write;         /* shares of the memory's speed; 0: bytes are free */
     double launch;              /* ns of every launch */
 } LsClassCost;
@@ -105,8 +115,8 @@ typedef struct LsMachine {
     LsClassCost cost[LS_NCOSTS];
 } LsMachine;
 
-/* The machine as seen by products whose factors may be rounded to TF32. */
-LsMachine ls_machine_tf32(const LsMachine *m);
+/* The machine as seen by products that reach another peak, if it has one. */
+LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak);
 
 /* Reads the text form. False with a sentence in err: "FILE:3: ..."; *m is then undefined. */
 bool ls_machine_parse(LsMachine *m, const char *text, const char *file, char *err, size_t size);

@@ -223,6 +223,9 @@ static bool is_of(const LsSample *s, int c)
     return !s->work.none && s->work.packing == 0 && (int)s->work.kind == c && s->ns > 0;
 }
 
+/* Products of 16 bits may be faster than those of floats, by so much. */
+static double most_of_peak(int c) { return c < LS_COST_BF16 ? 1 : 4; }
+
 static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const Line old[],
                     const Line *least)
 {
@@ -233,7 +236,9 @@ static void fit_all(Fit *f, Row *row, const LsSample *sample, uint32_t n, const 
             if (is_of(&sample[i], c))
                 row[k++] = row_of(&sample[i], f->cache, f->near);
         f->sampled[c] = k > 0;
-        f->line[c] = k > 0 ? fit_class(row, k, &old[c], least, f->overlap) : old[c];
+        Line floor = *least;
+        floor.c[1] /= most_of_peak(c);
+        f->line[c] = k > 0 ? fit_class(row, k, &old[c], &floor, f->overlap) : old[c];
         for (uint32_t i = 0; i < k; i++)
             f->missed += fabs(value(&row[i], &f->line[c]) - row[i].ns) / sqrt(row[i].ns);
     }
@@ -287,9 +292,9 @@ static void set_tops(LsMachine *m, const Fit *f)
     m->overlap = f->overlap;
 }
 
-static LsClassCost figures(const LsMachine *m, const Line *l)
+static LsClassCost figures(const LsMachine *m, int c, const Line *l)
 {
-    return (LsClassCost){.compute = rounded(fmin(rate(l, 1) / m->peak[LS_PEAK_F32], 1)),
+    return (LsClassCost){.compute = rounded(fmin(rate(l, 1) / m->peak[LS_PEAK_F32], most_of_peak(c))),
                          .read = rounded(rate(l, 2) / m->memory),
                          .write = rounded(rate(l, 3) / m->memory),
                          .launch = rounded(l->c[0] * unit[0])};
@@ -342,8 +347,8 @@ double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint
     }
     Fit best = best_fit(row, m, sample, n, old);
     set_tops(m, &best);
-    for (int c = 0; c < LS_NCOSTS; c++)
-        m->cost[c] = figures(m, &best.line[c]);
+    for (int c = 0; c < LS_NCOSTS; c++)         /* without samples of 16 bits, as the parent is now */
+        m->cost[c] = c < LS_COST_BF16 || best.sampled[c] ? figures(m, c, &best.line[c]) : m->cost[ls_cost_class[c].parent];
     for (uint32_t i = 0; i < n; i++) {
         all += sample[i].ns;
         missed += fabs(ls_work_ns(m, &sample[i].work, 4) - sample[i].ns);

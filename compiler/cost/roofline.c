@@ -275,6 +275,7 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
                            : product_flops(places, cols, depth, lanes));
     if (m->gpu)
         return;
+    w->dots = ls_is_dot16(node) ? w->flops : 0;
     const LsShape *weight = dw ? ls_shape(g, ls_out(g, n, 0)) : ls_in_shape(g, n, 1);
     double cin = (double)(back ? weight->dim[0] / node->attr.window.group : weight->dim[1]);
     double taps = (double)ls_count(weight) / (double)(weight->dim[0] * weight->dim[1]);
@@ -319,6 +320,7 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
               : rows <= THIN || cols <= THIN ? LS_COST_MATMUL_THIN
               : at->trans_a                  ? LS_COST_MATMUL_TURNED
                                              : LS_COST_MATMUL;
+    w->dots = ls_is_dot16(node) ? product_flops(rows, cols, depth, lanes) : 0;
     w->flops = product_flops(rows, cols, depth, lanes) + (c ? w->flops : 0);
 }
 
@@ -342,6 +344,18 @@ static double rank_flops(const LsGraph *g, LsNodeId n, const LsMachine *m, int r
 {
     double count = (double)ls_count(ls_in_shape(g, n, 1));
     return 2 * count * count * peak_of(m, real_bytes) / peak_of(m, 4);
+}
+
+/* What is added to the class of a kernel that stores, reads or rounds to 16 bits. */
+static int narrow_class(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    LsType narrow = node->rounds;
+    for (int k = 0; k < node->nout && !ls_is_16(narrow); k++)
+        narrow = ls_type(g, ls_out(g, n, k));
+    for (int k = 0; k < node->nin && !ls_is_16(narrow); k++)
+        narrow = ls_is(ls_in(g, n, k)) ? ls_type(g, ls_in(g, n, k)) : LS_REAL;
+    return narrow == LS_BF16 ? LS_COST_BF16 : narrow == LS_F16 ? LS_COST_F16 : 0;
 }
 
 LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay way, int real_bytes)
@@ -368,6 +382,7 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         conv_fused_work(g, n, lanes, &w);
     else if (kernel == LS_K_MATMUL || (kernel == LS_K_UPDATE && node->computed != NULL))
         matmul_work(g, n, lanes, &w);
+    w.kind = (LsCostClass)((int)w.kind + narrow_class(g, n));
     return w;
 }
 
@@ -394,8 +409,13 @@ double ls_work_ns(const LsMachine *m, const LsWork *w, int real_bytes)
     if (w->none)
         return 0;
     const LsClassCost *c = &m->cost[w->kind];
-    double compute = over(w->flops, c->compute * peak_of(m, real_bytes))
-        + over(w->packing, m->cost[LS_COST_PACKING].compute * peak_of(m, real_bytes));
+    const LsClassCost *packing = &m->cost[LS_COST_PACKING + w->kind / LS_COST_BF16 * LS_COST_BF16];
+    /* A class of 16 bits with figures of its own has been measured with its dot products. */
+    const bool measured = c->compute != m->cost[w->kind % LS_COST_BF16].compute;
+    double dots = m->gpu || measured || m->peak[LS_PEAK_BF16] <= 0 ? 0 : w->dots;
+    double compute = over(w->flops - dots, c->compute * peak_of(m, real_bytes))
+        + over(dots, c->compute * m->peak[LS_PEAK_BF16])
+        + over(w->packing, packing->compute * peak_of(m, real_bytes));
     double read = over(w->read, c->read * m->memory);
     double written = over(w->written, c->write * m->memory);
     double slow = ls_work_slow(w, false, m->cache, m->near);

@@ -22,6 +22,7 @@ typedef struct LsWork {
     LsCostClass kind;
     bool none;                  /* a view: no code */
     double flops;               /* operations carried out, padding included */
+    double dots;                /* of these, operations of a product of bfloat16 factors */
     double packing;             /* operations on an operand that the kernel computes itself */
     double read, written;       /* bytes */
     const LsTouch *touch; uint32_t ntouch;      /* of operands and results; 0: ages unknown */

@@ -13,6 +13,9 @@ typedef struct LsPrecisionRow {
     int like;                   /* LIKE: operand */
 } LsPrecisionRow;
 
+/* "f32", "bf16", "f16": the type that reals of this type are stored in, in a program whose LS_REAL has 4 bytes. */
+const char *ls_precision_name(LsType type);
+
 extern const LsPrecisionRow ls_precision_row[LS_NOPS];
 
 #endif

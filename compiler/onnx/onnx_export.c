@@ -156,6 +156,19 @@ static void take_identity(Export *e, const LsOnnxFlat *f)
     e->gone[f->index] = true;
 }
 
+/* Whether a node makes a weight of another real type: it becomes a float32 initializer, so the model does throughout. */
+static bool has_narrow_constant(const LsOnnxModel *m)
+{
+    for (uint32_t i = 0; i < m->norder; i++) {
+        const LsOnnxFlat *f = &m->node[m->order[i]];
+        const Onnx__AttributeProto *v = attribute(f->proto, "value");
+        if (v != NULL && v->t != NULL && v->t->n_dims > 0 && v->t->data_type != FLOAT
+            && ls_onnx_type_is_float(v->t->data_type) && !f->inner && ls_onnx_makes_weight(m, f))
+            return true;
+    }
+    return false;
+}
+
 static void take_nodes(Export *e, const LsImportOptions *o)
 {
     for (uint32_t i = 0; i < e->m->norder; i++) {
@@ -258,13 +271,14 @@ bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
     e.list = ls_arena_alloc(cx->arena, most, sizeof *e.list);
     e.tensor = ls_arena_alloc(cx->arena, ids, sizeof *e.tensor);
     e.gone = ls_arena_alloc(cx->arena, g->n_node + 1, sizeof *e.gone);
-    if (ls_onnx_has_other_reals(p) && !ls_onnx_all_float(cx, p))
+    bool other = ls_onnx_has_other_reals(p) || has_narrow_constant(m);
+    if (other && !ls_onnx_all_float(cx, p))
         return false;
     if (!take_initializers(&e))
         return false;
     take_nodes(&e, o);
     drop_nodes(&e, g);
-    ls_onnx_infer_form(cx->arena, p);
+    ls_onnx_infer_form(cx->arena, p, other ? &m->names : NULL);
     drop_unread_constants(cx->arena, g);
     g->initializer = e.list;
     g->n_initializer = e.nlist;

@@ -228,8 +228,8 @@ static void hint_converted(LsImport *im)
 {
     if (im->nconverted > 0)
         ls_warn(im->cx, LS_NOWHERE, NULL,
-                "%u initializer%s not float ('%s' is %s); computing and the exported file use "
-                "float",
+                "%u initializer%s not float ('%s' is %s); they are trained and exported "
+                "as float",
                 im->nconverted, im->nconverted > 1 ? "s are" : " is", ls_text(im->converted->name),
                 ls_onnx_type_name(im->converted->data_type));
 }

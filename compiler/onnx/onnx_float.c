@@ -2,6 +2,7 @@
  * names a type. */
 #include "compiler/onnx/onnx_float.h"
 
+#include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_tensor.h"
 
 #include <string.h>
@@ -32,6 +33,13 @@ static void float_values(Onnx__ValueInfoProto **list, size_t n)
     }
 }
 
+/* A Cast to 16 bits, which ls_onnx_infer_form follows with one to float. */
+static bool rounds(const Onnx__NodeProto *p, const Onnx__AttributeProto *a)
+{
+    return strcmp(ls_text(p->op_type), "Cast") == 0 && ls_onnx_domain(p->domain)[0] == '\0'
+        && strcmp(ls_text(a->name), "to") == 0 && a->i != ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE;
+}
+
 static bool float_graph(LsCtx *cx, Onnx__GraphProto *g);
 
 static bool float_nodes(LsCtx *cx, Onnx__NodeProto **list, size_t n)
@@ -45,6 +53,8 @@ static bool float_nodes(LsCtx *cx, Onnx__NodeProto **list, size_t n)
                 good &= float_graph(cx, a->g);
             else if (a->t != NULL && other_real(a->t->data_type))
                 good &= ls_tensor_to_float(cx, LS_NOWHERE, NULL, a->t);
+            else if (rounds(list[i], a))
+                continue;
             else if ((strcmp(name, "to") == 0 || strcmp(name, "dtype") == 0) && other_real(a->i))
                 a->i = FLOAT;
         }

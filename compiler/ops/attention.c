@@ -64,6 +64,14 @@ LsHeadsAt ls_attention_heads(const LsGraph *g, LsNodeId n, LsAttentionPart part)
     return at;
 }
 
+bool ls_attention_fits_cores(const LsGraph *g, LsNodeId n)
+{
+    enum { PIECE = 8, MOST = 256, BACK_MOST = 128 };        /* columns: of a fragment; of q and y together */
+    const LsAttentionSize s = ls_attention_size(g, n);
+    const int64_t columns = (s.depth + PIECE - 1) / PIECE * PIECE + (s.width + PIECE - 1) / PIECE * PIECE;
+    return columns <= (ls_attention_is_back(g, n) ? BACK_MOST : MOST);
+}
+
 double ls_attention_scores(const LsGraph *g, LsNodeId n)
 {
     const LsAttentionAttr *at = &g->node[n.i].attr.attention;

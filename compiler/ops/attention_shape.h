@@ -18,6 +18,8 @@ typedef struct LsAttentionSize {
 } LsAttentionSize;
 LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n);
 enum { LS_DEEPEST_HEAD = 512 };     /* elements of a head, at most */
+/* The heads are narrow enough for a GPU's kernels on tensor cores, which keep rows of q and y in registers. */
+bool ls_attention_fits_cores(const LsGraph *g, LsNodeId n);
 /* Number of scores that take part: all, or those that a causal mask leaves. */
 double ls_attention_scores(const LsGraph *g, LsNodeId n);
 

@@ -105,8 +105,8 @@ static bool reaches(Fuse *f, uint32_t target, uint32_t from)
                 uint32_t p = f->of[f->g->value[ls_in(f->g, (LsNodeId){m}, k).i].def.i];
                 if (p == target)
                     return true;
-                /* a group that ended before the target began cannot depend on it */
-                if (p == 0 || f->mark[p] == f->stamp || f->group[p].last < target)
+                if (p == 0 || f->mark[p] == f->stamp)   /* one that ended before the target began may depend on it, by a
+                                                         * group that went on */
                     continue;
                 f->mark[p] = f->stamp;
                 f->stack[n++] = p;

@@ -119,6 +119,14 @@ typedef struct LsComputed {
     double times;               /* computations of each element */
 } LsComputed;
 
+/* The node multiplies matrices of bfloat16 factors, unscaled: on CPUs a product of runtime/kernels/ls_dot16.h. */
+static inline bool ls_is_dot16(const LsNode *n)
+{
+    if (n->computed != NULL && n->computed->product != NULL)
+        return n->computed->rounds == LS_BF16 && n->computed->product->alpha == 1;
+    return n->rounds == LS_BF16 && (n->op != LS_OP_MATMUL || n->attr.gemm.alpha == 1);
+}
+
 /* Number of operands of the operator itself, computed or not. */
 static inline int ls_own_operands(const LsNode *n)
 {

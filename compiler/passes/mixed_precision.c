@@ -6,9 +6,10 @@
  *
  * Parameters, state and gradients of parameters stay f32. Weights and constants, and what only moves them, do not widen
  * the results of pointwise operators. */
+#include "compiler/fold/append.h"
 #include "compiler/ir/precision.h"
 #include "compiler/ir/rewrite.h"
-#include "compiler/ops/attention_shape.h"
+#include "compiler/passes/kernels_16.h"
 #include "compiler/passes/passes.h"
 
 #include <fnmatch.h>
@@ -23,55 +24,6 @@ typedef struct Precision {
     LsPhase *cast_phase;        /* of the copy in 32 bits: it is not kept from the forward part */
     LsPhase phase;              /* of the node that is visited */
 } Precision;
-
-enum { LONGEST = 1 << 16 };     /* elements of a row of reals on a kernel's stack */
-
-/* The axis is the innermost in memory, and not too long to be widened as a row. */
-static bool is_row(const LsGraph *g, LsValueId v, int axis)
-{
-    const LsValue *x = &g->value[v.i];
-    int innermost = x->layout == LS_LAST && x->shape.rank >= 3 ? 1 : x->shape.rank - 1;
-    return axis == innermost && x->shape.dim[axis] <= LONGEST;
-}
-
-/* All rows of a head fit on a thread's stack as reals. The gradient takes one head at a time. */
-static bool is_small_attention(const LsGraph *g, LsNodeId n)
-{
-    enum { MOST = 1 << 19 };
-    const LsAttentionSize s = ls_attention_size(g, n);
-    bool back = ls_attention_is_back(g, n);
-    int64_t elements = (s.rows + s.cols) * (s.depth + s.width) * (back ? 2 : 1);
-    return elements <= MOST && (!back || s.heads == s.groups);
-}
-
-static bool is_pointwise(LsOpCode op)
-{
-    LsKernelId k = ls_op[op]->kernel;
-    return k == LS_K_MAP || k == LS_K_REDUCE || k == LS_K_VIEW;
-}
-
-/* The kernel reads and writes elements of 16 bits. */
-static bool takes_16(const Precision *p, const LsGraph *g, LsNodeId n)
-{
-    const LsNode *node = &g->node[n.i];
-    LsOpCode op = node->op;
-    LsValueId y = ls_out(g, n, 0);
-    if (is_pointwise(op) || p->o->copies)
-        return is_pointwise(op);
-    switch (ls_op[op]->kernel) {
-    case LS_K_CONV: case LS_K_MATMUL: return true;
-    case LS_K_ATTENTION: return is_small_attention(g, n);
-    case LS_K_MOVE:    return op != LS_OP_PAD_GRAD;
-    case LS_K_GATHER:  return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH;
-    case LS_K_POOL:    return ls_shape(g, y)->dim[1] <= LONGEST;
-    case LS_K_SOFTMAX: return is_row(g, y, node->attr.axis.axis);
-    case LS_K_NORM:    return ls_count(ls_in_shape(g, n, op == LS_OP_LAYER_NORM ? 1 : 2)) <= LONGEST;
-    case LS_K_LOSS:
-        return (op == LS_OP_XENT && is_row(g, ls_in(g, n, 0), node->attr.loss.axis))
-            || (op == LS_OP_XENT_GRAD && is_row(g, ls_in(g, n, 1), node->attr.loss.axis));
-    default:           return false;
-    }
-}
 
 /* ---- gradients of parameters ---- */
 static bool passes_on(const LsGraph *g, LsNodeId n)
@@ -214,21 +166,25 @@ static LsValueId as_type(LsRewrite *r, LsValueId old, LsType to)
     LsValueId v = ls_image(r, old);
     if (!ls_is(v) || !ls_is_float(ls_type(r->to, v)) || ls_type(r->to, v) == to)
         return v;
-    return copy_of(r, old, v, to, to == LS_REAL ? "f32" : to == LS_BF16 ? "bf16" : "f16");
+    return copy_of(r, old, v, to, ls_precision_name(to));
 }
 
-/* Operands that the kernel reads in 16 bits as well as in 32, by bits. */
-static unsigned either(LsOpCode op)
+/* The kernel of node n reads and writes elements of 16 bits, as they now lie. */
+static bool takes_16(const LsRewrite *r, LsNodeId n)
 {
-    if (is_pointwise(op))
-        return ~0u;
-    switch (ls_op[op]->kernel) {
-    case LS_K_GATHER: case LS_K_POOL: return 1;
-    case LS_K_SOFTMAX: return 1 | 2;
-    case LS_K_NORM:    return op == LS_OP_LAYER_NORM ? 1 : 1 | 2 | 32;
-    case LS_K_LOSS:    return op == LS_OP_XENT_GRAD ? 2 : 1;
-    default:           return 0;
+    const Precision *p = r->user;
+    const LsNode *node = &r->from->node[n.i];
+    const unsigned same = ls_same_width((LsOpCode)node->op, p->o->gpu);
+    if (p->o->copies)
+        return ls_takes_any((LsOpCode)node->op);
+    if (ls_writes_alike((LsOpCode)node->op, p->o->gpu) && narrow_results(p, r->from, n) == 0)
+        return false;
+    for (int k = 0; k < node->nin && k < 32; k++) {
+        LsValueId v = ls_image(r, ls_in(r->from, n, k));
+        if (same >> k & 1 && ls_is(v) && !ls_is_16(ls_type(r->to, v)))
+            return false;
     }
+    return ls_takes_16(r->from, n, p->o->gpu);
 }
 
 /* Operand k of this node as its kernel reads it. Copies have one type on both sides. */
@@ -237,22 +193,75 @@ static LsValueId operand(LsRewrite *r, LsNodeId n, int k, int nnarrow)
     const Precision *p = r->user;
     LsOpCode op = r->from->node[n.i].op;
     LsValueId old = ls_in(r->from, n, k);
-    bool takes = takes_16(p, r->from, n), narrow = ls_op[op]->kernel == LS_K_MOVE && nnarrow > 0;
-    if (takes && k < 32 && either(op) >> k & 1)
+    bool takes = takes_16(r, n), narrow = ls_op[op]->kernel == LS_K_MOVE && nnarrow > 0;
+    if (takes && k < 32 && ls_either_width(op) >> k & 1)
         return ls_image(r, old);
     return as_type(r, old, takes && narrow ? p->o->compute : LS_REAL);
 }
 
-/* Operand k of a product, rounded; the kernel reads it widened again if it cannot take 16 bits. */
+/* Operand k of a product, rounded. The kernel rounds it itself, or on a GPU reads a rounded copy; if it cannot take 16
+ * bits, it reads that widened again. */
 static LsValueId rounded(LsRewrite *r, LsValueId old, LsNodeId n)
 {
     const Precision *p = r->user;
-    if (takes_16(p, r->from, n))
-        return ls_image(r, old);
+    if (takes_16(r, n))
+        return p->o->gpu ? as_type(r, old, p->o->compute) : ls_image(r, old);
     LsValueId narrow = as_type(r, old, p->o->compute);
     if (narrow.i == ls_image(r, old).i)
         return as_type(r, old, LS_REAL);
     return copy_of(r, old, narrow, LS_REAL, "rounded");
+}
+
+/* ---- products on GPUs ---- */
+/* The operand with the bias of a product that a library computes; else none. */
+static LsValueId bias_apart(const LsRewrite *r, LsNodeId n)
+{
+    const Precision *p = r->user;
+    LsKernelId kernel = ls_op[r->from->node[n.i].op]->kernel;
+    bool product = kernel == LS_K_CONV || kernel == LS_K_MATMUL;
+    return p->o->gpu && product && takes_16(r, n) ? ls_in(r->from, n, 2) : (LsValueId){0};
+}
+
+/* Adds the bias of a convolution or a matrix product, a vector, in a node of its own: libraries add it only in 16 bits. */
+static void add_bias(LsRewrite *r, LsNodeId n, LsValueId bias)
+{
+    LsValueId old = ls_out(r->from, n, 0), y = ls_image(r, old), in[2] = {y, ls_image(r, bias)};
+    const LsShape *shape = ls_shape(r->to, y);
+    const char *name = r->to->value[y.i].name;
+    if (ls_op[r->from->node[n.i].op]->kernel == LS_K_CONV) {        /* along the channels */
+        LsShape channels = {.rank = shape->rank - 1, .dim = {shape->dim[1]}};
+        for (int d = 1; d < channels.rank; d++)
+            channels.dim[d] = 1;
+        in[1] = ls_reshape(r->cx, r->to, in[1], &channels);
+    }
+    r->to->value[y.i].name = ls_arena_printf(r->cx->arena, "%s.product", name);
+    LsNodeId add = ls_append_bare(r->to, LS_OP_ADD, 2, in, 1, &(LsAttr){.cast = LS_REAL});
+    r->to->node[add.i].phase = r->from->node[n.i].phase;
+    LsValueId sum = ls_out(r->to, add, 0);
+    ls_set_out(r->to, add, 0, ls_type(r->to, y), ls_shape(r->to, y));
+    r->to->value[sum.i].name = name;
+    r->to->value[sum.i].layout = r->to->value[y.i].layout;
+    r->map[old.i] = sum;
+}
+
+/* cuDNN writes gradients of weights in 16 bits alone: they are widened. */
+static void widen_weights(LsRewrite *r, LsNodeId n)
+{
+    const Precision *p = r->user;
+    LsValueId old = ls_out(r->from, n, 0), y = ls_image(r, old);
+    const char *name = r->to->value[y.i].name;
+    r->to->value[y.i].type = p->o->compute;
+    r->to->value[y.i].name = ls_arena_printf(r->cx->arena, "%s.%s", name, p->o->compute == LS_BF16 ? "bf16" : "f16");
+    r->map[old.i] = append_cast(r, y, LS_REAL, name);
+}
+
+/* The kernel rounds the product's factors, or would find them rounded. On processors, copies around a product change only
+ * the widths in memory: bits depend on the type of the factors. */
+static bool rounds_factors(const LsRewrite *r, LsNodeId n)
+{
+    const Precision *p = r->user;
+    LsKernelId kernel = ls_op[r->from->node[n.i].op]->kernel;
+    return takes_16(r, n) || (!p->o->gpu && (kernel == LS_K_CONV || kernel == LS_K_MATMUL));
 }
 
 static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnarrow)
@@ -269,7 +278,7 @@ static void append_node(LsRewrite *r, LsNodeId n, const LsValueId in[], int nnar
         const char *name = r->to->value[y.i].name;
         if (ls_type(r->to, y) != LS_REAL)
             continue;
-        if (takes_16(p, r->from, n)) {
+        if (takes_16(r, n)) {
             r->to->value[y.i].type = p->o->compute;
             continue;
         }
@@ -303,9 +312,17 @@ static bool visit(LsRewrite *r, LsNodeId n)
     }
     if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the input is */
         nnarrow = ls_is_16(ls_type(r->to, in[0]));
+    const LsValueId bias = bias_apart(r, n);
+    const bool rounds = row->rule == LS_PR_PRODUCT && !named && rounds_factors(r, n);
+    if (rounds && ls_is(bias))
+        in[2].i = 0;
     append_node(r, n, in, nnarrow);
-    if (row->rule == LS_PR_PRODUCT && !named && takes_16(p, g, n))
+    if (rounds)
         r->to->node[r->image.i].rounds = p->o->compute;
+    if (rounds && ls_is(bias))
+        add_bias(r, n, bias);
+    if (rounds && p->o->gpu && node->op == LS_OP_CONV_DW && nnarrow == 0)
+        widen_weights(r, n);
     return true;
 }
 

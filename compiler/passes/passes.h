@@ -78,6 +78,7 @@ bool ls_dce(LsCtx *, LsGraph *);
 typedef struct LsPrecision {
     LsType compute;             /* LS_BF16, LS_F16; LS_REAL: nothing is rounded */
     const char *const *wide; int nwide;     /* globs over names of nodes and values that stay f32 */
+    bool gpu;                   /* for the kernels and libraries of GPUs (compiler/passes/kernels_16.h) */
     bool copies;                /* for tests: only pointwise kernels and views read and write 16 bits; all others get
                                  * copies in f32 */
 } LsPrecision;

@@ -78,6 +78,15 @@ void ls_walk_read(LsWalk *w, const void *from, void *to, int64_t count, int64_t 
     }
 }
 
+void ls_walk_floats(LsWalk *w, const void *from, float *to, int64_t count, int real_bytes)
+{
+    const double *wide = from;
+    if (real_bytes == 4)
+        ls_walk_read(w, from, to, count, 4);
+    for (int64_t i = 0; real_bytes == 8 && i < count; i++)
+        to[i] = (float)wide[ls_walk_next(w)];
+}
+
 void ls_walk_write(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes)
 {
     size_t e = (size_t)element_bytes;

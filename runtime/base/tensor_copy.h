@@ -42,6 +42,8 @@ static inline int64_t ls_walk_at(const LsWalk *w, int64_t i)
 
 /* Reads the next `count` elements of the walk, from the tensor at `from`, row-major to `to`. */
 void ls_walk_read(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes);
+/* The same for reals of 4 or 8 bytes, as float32. */
+void ls_walk_floats(LsWalk *w, const void *from, float *to, int64_t count, int real_bytes);
 /* Writes row-major `from` into the tensor at `to`. */
 void ls_walk_write(LsWalk *w, const void *from, void *to, int64_t count, int64_t element_bytes);
 

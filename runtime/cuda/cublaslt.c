@@ -69,7 +69,7 @@ static int64_t aux_bytes(const LsCudaMatmul *p, int64_t offset)
 {
     int64_t rows = offset / p->n, ld = ls_product_aux_ld(p->after, p->n);
     bool bits = p->after == LS_AFTER_RELU || p->after == LS_AFTER_DRELU;
-    return bits ? rows * ld / 8 : rows * ld * ls_blas_bytes(p);
+    return bits ? rows * ld / 8 : rows * ld * ls_blas_result_bytes(p);
 }
 
 static cublasStatus_t call_once(const Call *call, int64_t at)
@@ -82,12 +82,12 @@ static cublasStatus_t call_once(const Call *call, int64_t at)
     const bool wide = p->type == LS_PRODUCT_F64;
     const void *alpha = wide ? (const void *)&alpha8 : &alpha4;
     const void *beta = wide ? (const void *)&beta8 : &beta4;
-    int64_t offset[3], bytes = ls_blas_bytes(p);
+    int64_t offset[3], bytes = ls_blas_bytes(p), result = ls_blas_result_bytes(p);
     call_offsets(q, at, offset);
     const char *x = (const char *)call->arg[p->arg_a] + bytes * offset[0];
     const char *y = (const char *)call->arg[p->arg_b] + bytes * offset[1];
-    char *z = (char *)call->arg[p->arg_c] + bytes * offset[2];
-    const char *w = p->plus ? (const char *)call->arg[p->arg_plus] + bytes * offset[2] : z;
+    char *z = (char *)call->arg[p->arg_c] + result * offset[2];
+    const char *w = p->plus ? (const char *)call->arg[p->arg_plus] + result * offset[2] : z;
     if (p->arg_aux >= 0) {
         const char *aux = (const char *)call->arg[p->arg_aux] + aux_bytes(p, offset[2]);
         cublasStatus_t s = b->lib.MatmulDescSetAttribute(
@@ -125,7 +125,7 @@ static uint32_t alignment(const LsBlasProduct *q, int which)
     uint64_t all = LS_BLAS_ALIGNMENT;
     for (int k = 0; k < p->naxis; k++) {
         int64_t apart = which == 0 ? p->axis[k].a : which == 1 ? p->axis[k].b : ls_blas_apart(p, k);
-        all |= (uint64_t)(apart * ls_blas_bytes(p));
+        all |= (uint64_t)(apart * (which == 2 ? ls_blas_result_bytes(p) : ls_blas_bytes(p)));
     }
     return (uint32_t)(all & -all);
 }
@@ -157,9 +157,9 @@ static bool make_preference(const LsCublas *b, const LsBlasProduct *q,
 
 static int product_text(const LsCudaMatmul *p, char *text, size_t room)
 {
-    static const char *const type[] = {"f32", "tf32", "f64"};
-    int n = snprintf(text, room, "%s %" PRId64 "x%" PRId64 "x%" PRId64 " %c%c", type[p->type], p->m,
-                     p->n, p->k, p->turn_a ? 'T' : 'N', p->turn_b ? 'T' : 'N');
+    static const char *const type[] = {"f32", "tf32", "f64", "bf16", "f16"};
+    int n = snprintf(text, room, "%s%s %" PRId64 "x%" PRId64 "x%" PRId64 " %c%c", type[p->type], p->wide ? " to f32" : "",
+                     p->m, p->n, p->k, p->turn_a ? 'T' : 'N', p->turn_b ? 'T' : 'N');
     if ((p->row_a > 0 || p->row_c > 0) && n < (int)room)
         n += snprintf(text + n, room - (size_t)n, " rows %" PRId64 " %" PRId64, p->row_a, p->row_c);
     if (p->plus && n < (int)room)

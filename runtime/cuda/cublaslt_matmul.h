@@ -11,6 +11,8 @@ typedef enum {
     LS_PRODUCT_F32,
     LS_PRODUCT_TF32,            /* floats whose factors are rounded to 10 bits of mantissa */
     LS_PRODUCT_F64,
+    LS_PRODUCT_BF16,            /* factors of 16 bits, summed in floats */
+    LS_PRODUCT_F16,
 } LsProductType;
 
 /* The epilogue: applied to alpha * a * b + bias before it is stored. */
@@ -29,6 +31,7 @@ enum { LS_PRODUCT_AXES = 6, LS_PRODUCT_ARGS = 12 };
  * and b advance by so many elements per step, 0 for the same matrix in each step. */
 typedef struct LsCudaMatmul {
     LsProductType type;
+    bool wide;                  /* of factors of 16 bits: c has floats; else it is stored as they are */
     int64_t m, n, k;
     bool turn_a, turn_b;
     int64_t row_a, row_c;       /* elements from one row to the next, of a as it lies and of c; 0: its number of

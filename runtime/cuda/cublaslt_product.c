@@ -7,7 +7,14 @@
 
 #include <stdlib.h>
 
-int ls_blas_bytes(const LsCudaMatmul *p) { return p->type == LS_PRODUCT_F64 ? 8 : 4; }
+/* By LsProductType. */
+static const struct { cudaDataType_t factor; cublasComputeType_t compute; int bytes; } row[] = {
+    {CUDA_R_32F, CUBLAS_COMPUTE_32F, 4}, {CUDA_R_32F, CUBLAS_COMPUTE_32F_FAST_TF32, 4},
+    {CUDA_R_64F, CUBLAS_COMPUTE_64F, 8}, {CUDA_R_16BF, CUBLAS_COMPUTE_32F, 2},
+    {CUDA_R_16F, CUBLAS_COMPUTE_32F, 2}};
+
+int ls_blas_bytes(const LsCudaMatmul *p) { return row[p->type].bytes; }
+int ls_blas_result_bytes(const LsCudaMatmul *p) { return p->wide ? 4 : row[p->type].bytes; }
 
 bool ls_blas_ok(const LsCublasLibrary *l, cublasStatus_t s, const char *what, LsError *e)
 {
@@ -53,8 +60,6 @@ bool ls_blas_vectors(const LsCublasLibrary *l, const LsBlasProduct *q, const voi
 
 static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
 {
-    static const cublasComputeType_t compute[] = {
-        CUBLAS_COMPUTE_32F, CUBLAS_COMPUTE_32F_FAST_TF32, CUBLAS_COMPUTE_64F};
     const LsCudaMatmul *p = q->p;
     cudaDataType_t scale = p->type == LS_PRODUCT_F64 ? CUDA_R_64F : CUDA_R_32F;
     int32_t first = p->turn_b ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -64,7 +69,7 @@ static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
     int64_t apart = q->batch >= 0 ? ls_blas_apart(p, q->batch) / p->n * ld : 0;
     const void *aligned = (const void *)(uintptr_t)LS_BLAS_ALIGNMENT;
     bool batched_aux = p->arg_aux >= 0 && q->batch >= 0;
-    if (!ls_blas_ok(l, l->MatmulDescCreate(&q->desc, compute[p->type], scale), "describe a product",
+    if (!ls_blas_ok(l, l->MatmulDescCreate(&q->desc, row[p->type].compute, scale), "describe a product",
                     e))
         return false;
     return set(l, q->desc, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, e)
@@ -78,16 +83,15 @@ static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
         && ls_blas_vectors(l, q, aligned, aligned, e);
 }
 
-/* Describes a row-major matrix, rows `row` elements apart (0: contiguous); with count > 1, a batch
+/* Describes a row-major matrix, rows `ld` elements apart (0: contiguous); with count > 1, a batch
  * with a stride of `apart` elements. */
-static bool make_layout(const LsCublasLibrary *l, const LsCudaMatmul *p, int64_t rows, int64_t cols,
-                        int64_t row, int64_t count, int64_t apart, cublasLtMatrixLayout_t *to,
+static bool make_layout(const LsCublasLibrary *l, cudaDataType_t type, int64_t rows, int64_t cols,
+                        int64_t ld, int64_t count, int64_t apart, cublasLtMatrixLayout_t *to,
                         LsError *e)
 {
-    cudaDataType_t type = p->type == LS_PRODUCT_F64 ? CUDA_R_64F : CUDA_R_32F;
     int32_t n = (int32_t)count;
     if (!ls_blas_ok(l, l->MatrixLayoutCreate(to, type, (uint64_t)cols, (uint64_t)rows,
-                                             row > 0 ? row : cols),
+                                             ld > 0 ? ld : cols),
             "describe a matrix", e))
         return false;
     return count == 1
@@ -129,12 +133,13 @@ bool ls_blas_product_make(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e
     int64_t a = q->batch >= 0 ? p->axis[q->batch].a : 0;
     int64_t b = q->batch >= 0 ? p->axis[q->batch].b : 0;
     int64_t c = q->batch >= 0 ? ls_blas_apart(p, q->batch) : 0;
+    const cudaDataType_t factor = row[p->type].factor, result = p->wide ? CUDA_R_32F : factor;
     return make_desc(l, q, e)
-        && make_layout(l, p, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, p->row_a, count, a,
+        && make_layout(l, factor, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, p->row_a, count, a,
                        &q->a, e)
-        && make_layout(l, p, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, 0, count, b,
+        && make_layout(l, factor, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, 0, count, b,
                        &q->b, e)
-        && make_layout(l, p, p->m, p->n, p->row_c, count, c, &q->c, e);
+        && make_layout(l, result, p->m, p->n, p->row_c, count, c, &q->c, e);
 }
 
 bool ls_blas_product_part(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)

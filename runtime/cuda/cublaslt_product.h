@@ -21,7 +21,8 @@ typedef struct LsBlasProduct {        /* a prepared product */
     bool chosen, ran;
 } LsBlasProduct;
 
-int ls_blas_bytes(const LsCudaMatmul *p);               /* of an element */
+int ls_blas_bytes(const LsCudaMatmul *p);               /* of an element of a factor */
+int ls_blas_result_bytes(const LsCudaMatmul *p);        /* of an element of c */
 uint32_t ls_blas_epilogue(const LsCudaMatmul *p);       /* cublasLtEpilogue_t */
 /* Distance in elements of c between steps of a batch axis. */
 int64_t ls_blas_apart(const LsCudaMatmul *p, int axis);

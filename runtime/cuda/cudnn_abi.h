@@ -115,7 +115,7 @@ enum {                          /* cudnnBackendAttributeType_t */
     LS_DNN_T_CHAR = 24,
 };
 
-enum { LS_DNN_FLOAT = 0, LS_DNN_DOUBLE = 1 };                   /* cudnnDataType_t */
+enum { LS_DNN_FLOAT = 0, LS_DNN_DOUBLE = 1, LS_DNN_HALF = 2, LS_DNN_BRAIN = 9 };    /* cudnnDataType_t */
 enum { LS_DNN_CROSS_CORRELATION = 1 };                          /* cudnnConvolutionMode_t */
 enum {                          /* cudnnPointwiseMode_t */
     LS_DNN_ADD = 0,

@@ -85,15 +85,20 @@ void ls_dnn_scope_drop(LsDnnScope *s)
 /* ---- operations ---- */
 enum { ALIGNMENT = 64, ANY_UID = 100 };     /* bytes, of every address; uids of virtual tensors */
 
-static int data_type(const LsDnnConv *c)
+/* Of sums, and of tensors inside the graph. */
+static int compute_type(const LsDnnConv *c) { return c->real_bytes == 8 ? LS_DNN_DOUBLE : LS_DNN_FLOAT; }
+
+/* Of tensors in memory. */
+static int stored_type(const LsDnnConv *c)
 {
-    return c->real_bytes == 8 ? LS_DNN_DOUBLE : LS_DNN_FLOAT;
+    return c->real_bytes != 2 ? compute_type(c) : c->brain ? LS_DNN_BRAIN : LS_DNN_HALF;
 }
 
 /* A channels-last tensor. uid from ANY_UID on: a virtual tensor, internal to the graph. */
 static LsDnnDesc tensor(LsDnnScope *s, const LsDnnConv *c, int64_t uid, const int64_t dim[])
 {
-    int rank = 2 + c->axes, type = data_type(c);
+    bool inner = uid >= ANY_UID;
+    int rank = 2 + c->axes, type = inner ? compute_type(c) : stored_type(c);
     int64_t stride[LS_DNN_RANK];
     int64_t step = dim[1];
     for (int k = rank - 1; k >= 2; k--) {
@@ -102,7 +107,6 @@ static LsDnnDesc tensor(LsDnnScope *s, const LsDnnConv *c, int64_t uid, const in
     }
     stride[0] = step;
     stride[1] = 1;
-    bool inner = uid >= ANY_UID;
     LsDnnDesc d = ls_dnn_make(s, LS_DNN_TENSOR);
     ls_dnn_set_int(s, d, LS_DNN_TENSOR_UID, uid);
     ls_dnn_set_int(s, d, LS_DNN_TENSOR_ALIGNMENT, ALIGNMENT);
@@ -116,7 +120,7 @@ static LsDnnDesc tensor(LsDnnScope *s, const LsDnnConv *c, int64_t uid, const in
 
 static LsDnnDesc window(LsDnnScope *s, const LsDnnConv *c)
 {
-    int mode = LS_DNN_CROSS_CORRELATION, type = data_type(c);
+    int mode = LS_DNN_CROSS_CORRELATION, type = compute_type(c);
     LsDnnDesc d = ls_dnn_make(s, LS_DNN_CONVOLUTION);
     ls_dnn_set(s, d, LS_DNN_CONV_PRECISION, LS_DNN_T_DATA_TYPE, 1, &type);
     ls_dnn_set(s, d, LS_DNN_CONV_MODE, LS_DNN_T_CONV_MODE, 1, &mode);
@@ -159,7 +163,7 @@ static LsDnnDesc convolution(LsDnnScope *s, const LsDnnConv *c, LsDnnDesc x, LsD
 
 static LsDnnDesc pointwise_mode(LsDnnScope *s, const LsDnnConv *c, int mode)
 {
-    int type = data_type(c);
+    int type = compute_type(c);
     LsDnnDesc p = ls_dnn_make(s, LS_DNN_POINTWISE);
     ls_dnn_set(s, p, LS_DNN_POINTWISE_MODE, LS_DNN_T_POINTWISE_MODE, 1, &mode);
     ls_dnn_set(s, p, LS_DNN_POINTWISE_PRECISION, LS_DNN_T_DATA_TYPE, 1, &type);
@@ -196,7 +200,7 @@ static LsDnnDesc relu_gradient(LsDnnScope *s, const LsDnnConv *c, LsDnnDesc in, 
 
 static LsDnnDesc statistics(LsDnnScope *s, const LsDnnConv *c, LsDnnDesc of, const int64_t dim[])
 {
-    int mode = LS_DNN_SUM_AND_SQUARES, type = data_type(c);
+    int mode = LS_DNN_SUM_AND_SQUARES, type = compute_type(c);
     LsDnnDesc sum = tensor(s, c, LS_DNN_SUM, dim), squares = tensor(s, c, LS_DNN_SQUARES, dim);
     LsDnnDesc d = ls_dnn_make(s, LS_DNN_OP_STATISTICS);
     ls_dnn_set(s, d, LS_DNN_STATISTICS_MODE, LS_DNN_T_STATISTICS_MODE, 1, &mode);

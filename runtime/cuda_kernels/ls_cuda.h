@@ -74,7 +74,7 @@ typedef unsigned long uintptr_t;
 #define LS_IN(type, name, k)                                                                       \
     const type *const __restrict__ name = (const type *)__builtin_assume_aligned(ls_at[k], 16)
 #define LS_OUT(type, name, k)                                                                      \
-    real name##_four[4];                                                                           \
+    real name##_four[8];                                                                           \
     type *const __restrict__ name = (type *)__builtin_assume_aligned(ls_at[k], 16);                \
     (void)name##_four
 #define LS_SAME(j, k) (ls_at[j] == ls_at[k])
@@ -96,17 +96,21 @@ enum { ls_x = 0, ls_y = 0 };
 /* ---- loops ---- */
 #define LS_LANES(i, from, to)                                                                      \
     for (int64_t i = (int64_t)(from) + threadIdx.x; i < (int64_t)(to); i += LS_X)
-#define LS_LANES4(i, from, to)                                                                      \
-    for (int64_t ls_##i = (int64_t)(from) / 4 + threadIdx.x; ls_##i < (int64_t)(to) / 4;           \
+#define LS_LANES_OF(count, i, from, to)                                                            \
+    for (int64_t ls_##i = (int64_t)(from) / count + threadIdx.x; ls_##i < (int64_t)(to) / count;   \
          ls_##i += LS_X)                                                                           \
-        LS_UNROLL for (int64_t i = 4 * ls_##i; i < 4 * ls_##i + 4; i++)
+        LS_UNROLL for (int64_t i = count * ls_##i; i < count * ls_##i + count; i++)
+#define LS_LANES4(i, from, to) LS_LANES_OF(4, i, from, to)
+#define LS_LANES8(i, from, to) LS_LANES_OF(8, i, from, to)
 #define LS_ONCE(i, from, to)                                                                       \
     for (int64_t i = (int64_t)(from) + threadIdx.x, ls_once_##i = 1;                               \
          ls_once_##i && i < (int64_t)(to); ls_once_##i = 0)
-#define LS_ONCE4(i, from, to)                                                                      \
-    for (int64_t ls_##i = (int64_t)(from) / 4 + threadIdx.x, ls_once_##i = 1;                      \
-         ls_once_##i && ls_##i < (int64_t)(to) / 4; ls_once_##i = 0)                               \
-        LS_UNROLL for (int64_t i = 4 * ls_##i; i < 4 * ls_##i + 4; i++)
+#define LS_ONCE_OF(count, i, from, to)                                                             \
+    for (int64_t ls_##i = (int64_t)(from) / count + threadIdx.x, ls_once_##i = 1;                  \
+         ls_once_##i && ls_##i < (int64_t)(to) / count; ls_once_##i = 0)                           \
+        LS_UNROLL for (int64_t i = count * ls_##i; i < count * ls_##i + count; i++)
+#define LS_ONCE4(i, from, to) LS_ONCE_OF(4, i, from, to)
+#define LS_ONCE8(i, from, to) LS_ONCE_OF(8, i, from, to)
 #define LS_ROWS(j, from, to)                                                                       \
     for (int64_t j = (int64_t)(from) + threadIdx.y; j < (int64_t)(to); j += LS_Y)
 #define LS_GROUPS(n, g, from, to)                                                                  \
@@ -126,8 +130,10 @@ enum { ls_x = 0, ls_y = 0 };
     type *const name = name##_rows[threadIdx.y]
 /* In registers: shared memory would be accessed at every step. */
 #define LS_OWNED(type, name, n) type name##_own[4] = {0}
+#define LS_OWNED8(type, name, n) type name##_own[8] = {0}
 #define LS_OWN(name, at) name##_own[0]
 #define LS_OWN4(name, at) name##_own[(at) & 3]
+#define LS_OWN8(name, at) name##_own[(at) & 7]
 #define LS_OF_ROW(name, k) name##_rows[k]
 #define LS_FOLD(k, rows) LS_ROLLED for (int64_t k = 1; k < (rows); k++)
 
@@ -185,135 +191,42 @@ LS_FN void ls_row_sync(int x, int y)
 LS_ROW_TREE(ls_tree_sum, double, LS_ADD)
 LS_ROW_TREE(ls_tree_max, real, ls_max_real)
 
-/* Four neighbours at a multiple of 16 bytes. The compiler would split a copy and not always merge
- * it again; it reads a vector as a whole, but does not write it so. */
-#if !defined __CUDACC__
-LS_FN void ls_get4(real to[4], const real *from)
-{
-    LS_CHECK((uintptr_t)from % 16 == 0);
-    memcpy(to, from, 4 * sizeof *to);
-}
-LS_FN void ls_put4(real *to, const real from[4])
-{
-    LS_CHECK((uintptr_t)to % 16 == 0);
-    memcpy(to, from, 4 * sizeof *to);
-}
-#elif defined LS_F64
-LS_FN void ls_get4(real to[4], const real *from)
-{
-    const double2 a = *(const double2 *)from, b = *(const double2 *)(from + 2);
-    to[0] = a.x, to[1] = a.y, to[2] = b.x, to[3] = b.y;
-}
-LS_FN void ls_put4(real *to, const real from[4])
-{
-    asm volatile("st.v2.f64 [%0], {%1, %2};" ::"l"(to), "d"(from[0]), "d"(from[1]) : "memory");
-    asm volatile("st.v2.f64 [%0], {%1, %2};" ::"l"(to + 2), "d"(from[2]), "d"(from[3]) : "memory");
-}
-#else
-LS_FN void ls_get4(real to[4], const real *from)
-{
-    const float4 v = *(const float4 *)from;
-    to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
-}
-LS_FN void ls_put4(real *to, const real from[4])
-{
-    asm volatile("st.v4.f32 [%0], {%1, %2, %3, %4};" ::"l"(to), "f"(from[0]), "f"(from[1]),
-                 "f"(from[2]), "f"(from[3]) : "memory");
-}
-#endif
-
 #define LS_WITHIN4(i, from, to) LS_WITHIN((i) & ~(int64_t)3, from, to)
-/* The compiler merges neighbouring loads only if no store lies between them, as the store may
- * alias: so a thread's four values wait in registers for the last of them. */
-#define LS_PUT4(y, at, v)                                                                          \
-    do {                                                                                           \
-        const int64_t ls_here = (at);                                                              \
-        y##_four[ls_here & 3] = (v);                                                               \
-        if ((ls_here & 3) == 3)                                                                    \
-            ls_put4((y) + (ls_here - 3), y##_four);                                                \
-    } while (0)
+#define LS_WITHIN8(i, from, to) LS_WITHIN((i) & ~(int64_t)7, from, to)
 
-/* The compiler stops merging loads when it turns an address in a loop into one running pointer, as
- * it then loses the alignment of 16 bytes: so the four are read as one vector, when the first is
- * needed. */
-#define LS_FOUR(v)                                                                                 \
-    real v##_four[4];                                                                              \
-    (void)v##_four
-#define LS_GET4(v, x, at) ls_four_at(v##_four, x, at)
-LS_FN real ls_four_at(real four[4], const real *x, int64_t at)
-{
-    if ((at & 3) == 0)
-        ls_get4(four, x + at);
-    return four[at & 3];
-}
+#include "runtime/cuda_kernels/ls_cuda_wide.h"
 
-/* No load moves before an earlier store, which may alias: the loads of several steps have to
- * precede the stores of the first. */
-#define LS_FOUR_OF(n, v)                                                                           \
-    real v##_group[n][4];                                                                          \
-    (void)v##_group
-#define LS_FETCH4(n, v, x, at, step, g)                                                            \
-    do {                                                                                           \
-        const int64_t ls_here = (at);                                                              \
-        LS_UNROLL for (int ls_of = 0; ls_of < (n); ls_of++)                                        \
-            if ((ls_here & 3) == 0 && (g) + ls_of < ls_to_##g)                                     \
-                ls_get4(v##_group[ls_of], (x) + ls_here + ls_of * (int64_t)(step));                \
-    } while (0)
-#define LS_FETCHED4(v, x, at) v##_group[ls_of][(at) & 3]
-
-/* Four bytes as one word of memory. */
-#define LS_BYTES4(v)                                                                               \
-    uint32_t v##_bytes = 0;                                                                        \
-    (void)v##_bytes
-#define LS_GET4B(v, x, at) ls_byte_at(&v##_bytes, x, at)
-LS_FN uint8_t ls_byte_at(uint32_t *four, const uint8_t *x, int64_t at)
-{
-    if ((at & 3) == 0) {
-        LS_CHECK((uintptr_t)(x + at) % 4 == 0);
-        memcpy(four, __builtin_assume_aligned(x + at, 4), sizeof *four);
-    }
-    return (uint8_t)(*four >> 8 * (at & 3));
-}
-#define LS_PUT4B(v, y, at, value) ls_put_byte(&v##_bytes, y, at, value)
-LS_FN void ls_put_byte(uint32_t *four, uint8_t *y, int64_t at, uint8_t value)
-{
-    *four = ((at & 3) == 0 ? 0 : *four) | (uint32_t)value << 8 * (at & 3);
-    if ((at & 3) == 3) {
-        LS_CHECK((uintptr_t)(y + (at - 3)) % 4 == 0);
-        memcpy(__builtin_assume_aligned(y + (at - 3), 4), four, sizeof *four);
-    }
-}
-
-/* run[0 .. 3]: running reductions of the values of elements a, b, c of the arrays x0, x1, x2. Where these and `also`
- * start at multiples of 16 bytes, as they do when n is a multiple of 4, a thread takes four neighbours at a time, which
- * are v[0 .. 3] at i for `four`. Otherwise, and for the remainder, it takes four values a step of all threads apart,
- * each v at i for `one`. */
-#define LS_ROW_RUN(start, join, value, x0, x1, x2, also, four, one)                                \
-    real run[4] = {start, start, start, start};                                                    \
+/* run[0 .. count - 1]: running reductions of the values of elements a, b, c of the arrays x0, x1, x2. Where these and
+ * `also` start at multiples of 16 bytes, as they do when n is a multiple of `count`, a thread takes `count` neighbours at
+ * a time, which are v[0 .. count - 1] at i for `four`. Otherwise, and for the remainder, it takes as many values a step of
+ * all threads apart, each v at i for `one`. */
+#define LS_ROW_RUN(count, start, join, value, x0, x1, x2, also, four, one)                         \
+    real run[count];                                                                               \
     int64_t ls_from = 0;                                                                           \
+    LS_UNROLL for (int l = 0; l < count; l++) run[l] = start;                                      \
     ls_row_sync(ls_x, ls_y);                                                                       \
-    if (n % 4 == 0                                                                                 \
+    if (n % count == 0                                                                             \
         || ((uintptr_t)(x0) | (uintptr_t)(x1) | (uintptr_t)(x2) | (uintptr_t)(also)) % 16 == 0) {  \
-        ls_from = n & ~INT64_C(3);                                                                 \
-        for (int64_t i = 4 * (int64_t)threadIdx.x; i < ls_from; i += 4 * ls_x) {                   \
-            real a4[4], b4[4], c4[4], v[4];                                                        \
-            ls_get4(a4, (x0) + i);                                                                 \
-            ls_get4(b4, (x1) + i);                                                                 \
-            ls_get4(c4, (x2) + i);                                                                 \
-            LS_UNROLL for (int l = 0; l < 4; l++) {                                                \
+        ls_from = n & ~(int64_t)(count - 1);                                                        \
+        for (int64_t i = count * (int64_t)threadIdx.x; i < ls_from; i += count * ls_x) {           \
+            real a4[count], b4[count], c4[count], v[count];                                        \
+            ls_get##count(a4, (x0) + i);                                                           \
+            ls_get##count(b4, (x1) + i);                                                           \
+            ls_get##count(c4, (x2) + i);                                                           \
+            LS_UNROLL for (int l = 0; l < count; l++) {                                            \
                 const real a = a4[l], b = b4[l], c = c4[l];                                        \
                 (void)a, (void)b, (void)c;                                                         \
                 v[l] = value;                                                                      \
             }                                                                                      \
             four;                                                                                  \
-            LS_UNROLL for (int l = 0; l < 4; l++) run[l] = join(run[l], v[l]);                     \
+            LS_UNROLL for (int l = 0; l < count; l++) run[l] = join(run[l], v[l]);                 \
         }                                                                                          \
     }                                                                                              \
-    for (int64_t at = ls_from + threadIdx.x; at < n; at += 4 * ls_x)                               \
-        LS_UNROLL for (int l = 0; l < 4; l++) {                                                    \
+    for (int64_t at = ls_from + threadIdx.x; at < n; at += count * ls_x)                           \
+        LS_UNROLL for (int l = 0; l < count; l++) {                                                \
             const int64_t i = at + l * ls_x;                                                       \
             if (i < n) {                                                                           \
-                const real a = (x0)[i], b = (x1)[i], c = (x2)[i];                                  \
+                const real a = ls_one((x0)[i]), b = ls_one((x1)[i]), c = ls_one((x2)[i]);          \
                 (void)a, (void)b, (void)c;                                                         \
                 const real v = value;                                                              \
                 one;                                                                               \
@@ -321,29 +234,64 @@ LS_FN void ls_put_byte(uint32_t *four, uint8_t *y, int64_t at, uint8_t value)
             }                                                                                      \
         }
 
-LS_FN real ls_row_max_of(const real *x, int64_t n, int ls_x, int ls_y)
-{
-    LS_ROW_RUN(-INFINITY, ls_max_real, a, x, x, x, x, , )
-    const real low = ls_max_real(run[0], run[1]), high = ls_max_real(run[2], run[3]);
-    return ls_tree_max(ls_max_real(low, high), ls_x, ls_y);
-}
+/* The value of an element. */
+LS_FN real LS_NAMED(ls_one, real)(real x) { return x; }
+LS_FN real LS_NAMED(ls_one, ls_bf16)(ls_bf16 x) { return ls_from_bf16(x); }
+LS_FN real LS_NAMED(ls_one, ls_f16)(ls_f16 x) { return ls_from_f16(x); }
+#ifndef __cplusplus
+#define ls_one(x)                                                                                  \
+    _Generic((x), ls_bf16 : ls_one_ls_bf16, ls_f16 : ls_one_ls_f16, default : ls_one_real)(x)
+#endif
+
+#define LS_ROW_MAX(count, type)                                                                    \
+    LS_FN real LS_NAMED(ls_row_max_of, type)(const type *x, int64_t n, int ls_x, int ls_y)         \
+    {                                                                                              \
+        LS_ROW_RUN(count, -INFINITY, ls_max_real, a, x, x, x, x, , )                               \
+        LS_UNROLL for (int l = 0; l < count; l += 2) run[l] = ls_max_real(run[l], run[l + 1]);     \
+        LS_UNROLL for (int l = 4; l < count; l += 4) {                                             \
+            run[0] = ls_max_real(run[0], run[l]);                                                  \
+            run[2] = ls_max_real(run[2], run[l + 2]);                                              \
+        }                                                                                          \
+        return ls_tree_max(ls_max_real(run[0], run[2]), ls_x, ls_y);                               \
+    }
 
 /* name_of(..., n): sum of the values. */
-#define LS_ROW_SUM(name, value, x0, x1, x2, also, four, one, ...)                                  \
-    LS_FN double name##_of(__VA_ARGS__, int64_t n, int ls_x, int ls_y)                             \
+#define LS_ROW_SUM(count, name, type, value, x0, x1, x2, also, four, one, ...)                     \
+    LS_FN double LS_NAMED(name##_of, type)(__VA_ARGS__, int64_t n, int ls_x, int ls_y)             \
     {                                                                                              \
-        LS_ROW_RUN(0, LS_ADD, value, x0, x1, x2, also, four, one)                                  \
-        const double sum = ((double)run[0] + run[1]) + ((double)run[2] + run[3]);                  \
+        LS_ROW_RUN(count, 0, LS_ADD, value, x0, x1, x2, also, four, one)                           \
+        double sum = 0;                                                                            \
+        LS_UNROLL for (int l = 0; l < count; l += 4) {                                             \
+            const double part = ((double)run[l] + run[l + 1]) + ((double)run[l + 2] + run[l + 3]); \
+            sum = l == 0 ? part : sum + part;                                                      \
+        }                                                                                          \
         return ls_tree_sum(sum, ls_x, ls_y);                                                       \
     }
-LS_ROW_SUM(ls_row_sum, a, x, x, x, x, , , const real *x)
-LS_ROW_SUM(ls_row_dot, a * b, x, y, y, y, , , const real *x, const real *y)
-LS_ROW_SUM(ls_row_square, (a - mean) * (a - mean), x, x, x, x, , , const real *x, real mean)
-LS_ROW_SUM(ls_row_normal_dot, a * b * ((c - mean) * invstd), dy, scale, x, x, , , const real *dy,
-           const real *scale, const real *x, real mean, real invstd)
-LS_ROW_SUM(ls_row_exp, ls_exp(a - shift), x, x, x, x, , , const real *x, real shift)
-LS_ROW_SUM(ls_row_exp_to, ls_exp(a - shift), x, x, x, y, ls_put4(y + i, v), y[i] = v, real *y,
-           const real *x, real shift)
+/* ls_row_weighted: of elements and of floats. */
+#define LS_ROW_FUNCTIONS(count, type)                                                              \
+    LS_ROW_MAX(count, type)                                                                        \
+    LS_ROW_SUM(count, ls_row_sum, type, a, x, x, x, x, , , const type *x)                          \
+    LS_ROW_SUM(count, ls_row_dot, type, a * b, x, y, y, y, , , const type *x, const type *y)       \
+    LS_ROW_SUM(count, ls_row_square, type, (a - mean) * (a - mean), x, x, x, x, , , const type *x, \
+               real mean)                                                                          \
+    LS_ROW_SUM(count, ls_row_normal_dot, type, a * b * ((c - mean) * invstd), dy, scale, x, x, , , \
+               const type *dy, const real *scale, const type *x, real mean, real invstd)           \
+    LS_ROW_SUM(count, ls_row_exp, type, ls_exp(a - shift), x, x, x, x, , , const type *x,          \
+               real shift)
+#define LS_ROW_WEIGHTED(type)                                                                      \
+    LS_ROW_SUM(8, ls_row_weighted, type, a * b, x, y, y, y, , , const type *x, const real *y)
+LS_ROW_FUNCTIONS(4, real)
+LS_ROW_FUNCTIONS(8, ls_bf16)
+LS_ROW_FUNCTIONS(8, ls_f16)
+LS_ROW_WEIGHTED(ls_bf16)
+LS_ROW_WEIGHTED(ls_f16)
+LS_ROW_SUM(4, ls_row_exp_to, real, ls_exp(a - shift), x, x, x, y, ls_put4(y + i, v), y[i] = v,
+           real *y, const real *x, real shift)
+#ifdef __cplusplus
+#define LS_ROW_OF(x, name) name
+#else
+#define LS_ROW_OF(x, name) LS_BY_ELEMENT(x, name)
+#endif
 
 /* lane[0 .. n), n a power of two up to 256: the CPU's tree, bit-identical. */
 LS_FN double ls_sum_lanes_of(const real *lane, int64_t n, int ls_x, int ls_y)
@@ -360,14 +308,17 @@ LS_FN double ls_sum_lanes_of(const real *lane, int64_t n, int ls_x, int ls_y)
     return ls_tree_sum(t[0], ls_x, ls_y);
 }
 
-#define ls_row_max(x, n, lanes) ls_row_max_of(x, n, LS_X, LS_Y)
-#define ls_row_sum(x, n, lanes) ls_row_sum_of(x, n, LS_X, LS_Y)
-#define ls_row_dot(a, b, n, lanes) ls_row_dot_of(a, b, n, LS_X, LS_Y)
-#define ls_row_square(x, mean, n, lanes) ls_row_square_of(x, mean, n, LS_X, LS_Y)
+#define ls_row_max(x, n, lanes) LS_ROW_OF(x, ls_row_max_of)(x, n, LS_X, LS_Y)
+#define ls_row_sum(x, n, lanes) LS_ROW_OF(x, ls_row_sum_of)(x, n, LS_X, LS_Y)
+#define ls_row_dot(a, b, n, lanes) LS_ROW_OF(a, ls_row_dot_of)(a, b, n, LS_X, LS_Y)
+#define ls_row_weighted(a, b, n, lanes)                                                            \
+    LS_NAMED_16(a, ls_row_weighted_of)(a, b, n, LS_X, LS_Y)
+#define ls_row_square(x, mean, n, lanes) LS_ROW_OF(x, ls_row_square_of)(x, mean, n, LS_X, LS_Y)
 #define ls_row_normal_dot(dy, scale, x, mean, invstd, n, lanes)                                    \
-    ls_row_normal_dot_of(dy, scale, x, mean, invstd, n, LS_X, LS_Y)
-#define ls_row_exp(x, shift, n, lanes) ls_row_exp_of(x, shift, n, LS_X, LS_Y)
-#define ls_row_exp_to(y, x, shift, n, lanes) ls_row_exp_to_of(y, x, shift, n, LS_X, LS_Y)
+    LS_ROW_OF(dy, ls_row_normal_dot_of)(dy, scale, x, mean, invstd, n, LS_X, LS_Y)
+#define ls_row_exp(x, shift, n, lanes) LS_ROW_OF(x, ls_row_exp_of)(x, shift, n, LS_X, LS_Y)
+#define ls_row_exp_to(y, x, shift, n, lanes)                                                       \
+    LS_NAMED(ls_row_exp_to_of, real)(y, x, shift, n, LS_X, LS_Y)
 #define ls_sum_lanes(lane, n) ls_sum_lanes_of(lane, n, LS_X, LS_Y)
 
 /* ---- copies ----
@@ -383,6 +334,8 @@ LS_FN void ls_copy_of(void *to, const void *from, int64_t bytes, int ls_x)
         LS_COPY_WORDS(to, from, bytes, 16);
     else if (odd % 4 == 0)
         LS_COPY_WORDS(to, from, bytes, 4);
+    else if (odd % 2 == 0)
+        LS_COPY_WORDS(to, from, bytes, 2);
     else
         LS_COPY_WORDS(to, from, bytes, 1);
 }
@@ -417,10 +370,13 @@ LS_FN void ls_copy_of(void *to, const void *from, int64_t bytes, int ls_x)
             }                                                                                      \
     }
 LS_TRANSPOSE(8)
+LS_TRANSPOSE(16)
 LS_TRANSPOSE(32)
 LS_TRANSPOSE(64)
 #define ls_transpose8(to, ldt, from, ldf, rows, cols)                                              \
     ls_transpose8_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
+#define ls_transpose16(to, ldt, from, ldf, rows, cols)                                             \
+    ls_transpose16_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
 #define ls_transpose32(to, ldt, from, ldf, rows, cols)                                             \
     ls_transpose32_of(to, ldt, from, ldf, rows, cols, LS_X, LS_Y)
 #define ls_transpose64(to, ldt, from, ldf, rows, cols)                                             \

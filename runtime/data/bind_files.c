@@ -31,7 +31,7 @@ static bool raw_type(LsElement *type, const char *name, LsError *e)
             return true;
         }
     return ls_fail(e, LS_EXIT_USAGE,
-                   "--raw=%s: element types are float32, float64, int8, uint8, int16, "
+                   "--raw=%s: element types are float32, float64, float16, bfloat16, int8, uint8, int16, "
                    "uint16, int32, uint32, int64, bool",
                    name);
 }

@@ -249,10 +249,8 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
         const float *table = s->table + (s->mean ? c * 256 : 0);
         for (int64_t k = 0; k < n; k++)
             f[k * step] = table[from[k]];
-    } else if (from && s->array.type == LS_F32 && !s->array.swap && !wide && !s->mean &&
-               !s->scale) {
-        for (int64_t k = 0; k < n; k++)
-            memcpy(f + k * step, from + 4 * k, 4);
+    } else if (from && !wide && !s->mean && !s->scale) {
+        ls_array_floats(&s->array, r->from + i, n, f, step);
     } else if (s->synthetic) {
         ls_synthetic_reals(r->d, made_as(r), r->sample, i, n, to, step);
     } else {

@@ -8,8 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "runtime/ls_half.h"
+
 static const struct { const char *descr, *name; int bytes; } element[] = {
-    [LS_F32] = {"f4", "float32", 4}, [LS_F64] = {"f8", "float64", 8}, [LS_I8] = {"i1", "int8", 1},
+    [LS_F32] = {"f4", "float32", 4}, [LS_F64] = {"f8", "float64", 8},
+    [LS_F16] = {"f2", "float16", 2}, [LS_BF16] = {"V2", "bfloat16", 2}, [LS_I8] = {"i1", "int8", 1},
     [LS_U8] = {"u1", "uint8", 1}, [LS_I16] = {"i2", "int16", 2}, [LS_U16] = {"u2", "uint16", 2},
     [LS_I32] = {"i4", "int32", 4}, [LS_U32] = {"u4", "uint32", 4}, [LS_I64] = {"i8", "int64", 8},
     [LS_B8] = {"b1", "bool", 1},
@@ -17,7 +20,7 @@ static const struct { const char *descr, *name; int bytes; } element[] = {
 enum { NELEMENTS = sizeof element / sizeof element[0] };
 
 int64_t ls_element_bytes(LsElement type) { return element[type].bytes; }
-bool ls_element_is_float(LsElement type) { return type == LS_F32 || type == LS_F64; }
+bool ls_element_is_float(LsElement type) { return type <= LS_BF16; }
 const char *ls_element_name(LsElement type) { return element[type].name; }
 
 static uint64_t raw(const LsArray *a, int64_t i)
@@ -40,7 +43,29 @@ double ls_array_real(const LsArray *a, int64_t i)
         return memcpy(&f, &low, 4), f;
     if (a->type == LS_F64)
         return memcpy(&d, &bits, 8), d;
+    if (a->type == LS_F16)
+        return ls_from_f16((ls_f16){(uint16_t)bits});
+    if (a->type == LS_BF16)
+        return ls_from_bf16((ls_bf16){(uint16_t)bits});
     return (double)ls_array_int(a, i);
+}
+
+void ls_array_floats(const LsArray *a, int64_t i, int64_t n, float *to, int64_t step)
+{
+    const unsigned char *from = a->data + i * element[a->type].bytes;
+    uint16_t half;
+    if (a->type == LS_F32 && !a->swap)
+        for (int64_t k = 0; k < n; k++)
+            memcpy(to + k * step, from + 4 * k, 4);
+    else if (a->type == LS_F16 && !a->swap)
+        for (int64_t k = 0; k < n; k++)
+            memcpy(&half, from + 2 * k, 2), to[k * step] = ls_from_f16((ls_f16){half});
+    else if (a->type == LS_BF16)
+        for (int64_t k = 0; k < n; k++)
+            memcpy(&half, from + 2 * k, 2), to[k * step] = ls_from_bf16((ls_bf16){half});
+    else
+        for (int64_t k = 0; k < n; k++)
+            to[k * step] = (float)ls_array_real(a, i + k);
 }
 
 int64_t ls_array_int(const LsArray *a, int64_t i)
@@ -54,6 +79,8 @@ int64_t ls_array_int(const LsArray *a, int64_t i)
     case LS_B8: return bits != 0;
     case LS_F32:
     case LS_F64:
+    case LS_F16:
+    case LS_BF16:
         d = ls_array_real(a, i);
         return d > -9e18 && d < 9e18 ? (int64_t)d : 0;
     default: return (int64_t)bits;
@@ -93,13 +120,20 @@ static Text header_value(Text header, const char *key)
     return t;
 }
 
+/* Whether this byte order goes with the type. NumPy writes '<V2' for bfloat16, and '|V2' for pairs of bytes without a
+ * meaning: also for a bfloat16 array that was loaded without ml_dtypes' view. */
+static bool is_order(char order, LsElement type)
+{
+    return type == LS_BF16 ? order == '<' : memchr("<>|=", order, 4) != NULL;
+}
+
 /* Parses "'<f4'": byte order and type. */
 static bool read_type(LsArray *a, Text t, const char *what, LsError *e)
 {
     enum { LONG = 40 };         /* most characters of a type in a message */
     int n = 0;
     for (int k = 0; k < NELEMENTS && t.end - t.p >= 5 && t.p[0] == '\''; k++)
-        if (memchr("<>|=", t.p[1], 4) && memcmp(t.p + 2, element[k].descr, 2) == 0
+        if (is_order(t.p[1], (LsElement)k) && memcmp(t.p + 2, element[k].descr, 2) == 0
             && t.p[4] == '\'') {
             a->type = (LsElement)k;
             a->swap = t.p[1] == '>' && element[k].bytes > 1;
@@ -107,7 +141,10 @@ static bool read_type(LsArray *a, Text t, const char *what, LsError *e)
         }
     while (n < LONG && t.p + n < t.end && t.p[n] && !strchr(",}", t.p[n]))
         n++;
-    return ls_fail(e, LS_EXIT_DATA, "%s: element type %.*s is not read; store float32, float64, "
+    if (starts_with(&t, "'|V2'"))
+        return ls_fail(e, LS_EXIT_DATA, "%s: element type '|V2' may be anything of two bytes; if it is bfloat16, save "
+                       "array.view(ml_dtypes.bfloat16)", what);
+    return ls_fail(e, LS_EXIT_DATA, "%s: element type %.*s is not read; store float32, float64, float16, bfloat16, "
                    "int64, int32, uint8 or bool", what, n > 0 ? n : 1, n > 0 ? t.p : "?");
 }
 

@@ -8,6 +8,8 @@
 typedef enum {
     LS_F32,
     LS_F64,
+    LS_F16,
+    LS_BF16,                    /* descr '<V2': the form in which ml_dtypes' bfloat16 is stored */
     LS_I8,
     LS_U8,
     LS_I16,
@@ -31,6 +33,8 @@ int64_t ls_element_bytes(LsElement type);
 bool ls_element_is_float(LsElement type);
 const char *ls_element_name(LsElement type);                /* "float32" */
 double ls_array_real(const LsArray *a, int64_t i);
+/* The same for n elements from element i on, as float32, stored `step` elements apart. */
+void ls_array_floats(const LsArray *a, int64_t i, int64_t n, float *to, int64_t step);
 int64_t ls_array_int(const LsArray *a, int64_t i);          /* floats are truncated */
 
 /* Reads an NPY file of n bytes; `what` names it in errors. The array points into data. */

@@ -9,7 +9,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_ATTENTION_H
 #define LS_RUNTIME_KERNELS_LS_ATTENTION_H
 
-#include "runtime/kernels/ls_gemm.h"
+#include "runtime/kernels/ls_packing.h"
 
 enum {
     LS_ATT_ROWS = LS_MR > 8 ? 2 * LS_MR : 4 * LS_MR,    /* of a tile; of the gradient's tile */
@@ -107,7 +107,7 @@ LS_INLINE void ls_scores_multiply(const LsScores *t, real *to, const real *from,
 {
     for (int64_t c = 0; c < t->wide; c += LS_NR) {
         int64_t width = ls_panel_width(t->n - c);
-        ls_panel(false, t->m, width, depth, from, ldf, panels + c * depth, width, ls_no_bias, 0,
+        ls_panel(0, t->m, width, depth, from, ldf, panels + c * depth, width, ls_no_bias, 0,
                  to + c, t->ld);
         for (int64_t r = 0; width < LS_NR && r < t->m; r++)
             ls_zero(to + r * t->ld + c + width, LS_NR - width);
@@ -120,7 +120,7 @@ LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, c
                              int64_t ldt)
 {
     for (int64_t c = 0; c < width; c += LS_NR)
-        ls_panel(turned, m, ls_least(LS_NR, width - c), k, from, ldf, panels + c * rows,
+        ls_panel(turned ? LS_TURNED_A : 0, m, ls_least(LS_NR, width - c), k, from, ldf, panels + c * rows,
                  ls_panel_width(width - c), add ? to + c : ls_no_bias, add ? ldt : 0, to + c, ldt);
 }
 

@@ -21,8 +21,8 @@ LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t 
 }
 
 /* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] transposed, or, for the data
- * gradient, w[cin][kernel][cout] with the phase's taps only. */
-LS_SHARED_FN void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_t j,
+ * gradient, w[cin][kernel][cout] with the phase's taps only. As reals; and as the micro-kernel takes them. */
+LS_SHARED_FN void ls_conv_panel_reals(const LsConv *d, LsSource w, int64_t g, int64_t j,
                                      int64_t k0, int64_t k, real *to)
 {
     int64_t kernel = ls_conv_kernel(d), n = d->cout - j, depth = ls_conv_depth(d);
@@ -38,6 +38,13 @@ LS_SHARED_FN void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int
         k0 += some;
         k -= some;
     }
+}
+
+LS_INLINE void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_t j, int64_t k0, int64_t k, real *to)
+{
+    ls_conv_panel_reals(d, w, g, j, k0, k, to);
+    if (d->dot16 & LS_WORDS)
+        ls_words_down(to, to, k, ls_panel_width(d->cout - j), LS_WORD_FILL);
 }
 
 LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
@@ -85,6 +92,14 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, const LsConvArgs *arg, int64_
 /* A block of the result: rows p..p+m, columns j..j+n of group g, depth k0..k0+k. */
 typedef struct LsConvBlock { int64_t g, p, m, j, n, k0, k; } LsConvBlock;
 
+/* Blocks of the sum over `depth`, and the depth at which block i begins: pairs stay together. */
+LS_INLINE int64_t ls_conv_blocks(int64_t depth) { return ls_most(ls_ceil_div(depth, LS_KC), 1); }
+LS_INLINE int64_t ls_conv_block_at(const LsConv *d, int64_t depth, int64_t i)
+{
+    int64_t at = depth * i / ls_conv_blocks(depth);
+    return d->dot16 & LS_DOTS ? ls_least(at + at % 2, depth) : at;
+}
+
 /* Computes one block; `panels`: the panel of column b.j at depth k0; the panel j columns further lies j * `panel_depth`
  * elements further. Where positions are not contiguous in the result, or not real, `sums` accumulates. */
 LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBlock b,
@@ -96,19 +111,25 @@ LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBl
     bool direct = ls_conv_direct(d) && !ls_crowded(in) && ls_in_place(arg->x);
     int64_t lda = direct ? in : LS_LDA, ldc = sums == NULL ? out : b.n;
     const real *bias = arg->bias != NULL ? arg->bias + first : ls_no_bias;
+    const int dots = d->dot16 & LS_DOTS;
+    const int64_t k = ls_dot_depth(dots, b.k), skipped = ls_dot_depth(dots, skip);
     for (int64_t i = 0; i < b.m; i += LS_L1_ROWS) {
         int64_t some = ls_least(LS_L1_ROWS, b.m - i);
         const real *a = direct ? ls_reals(arg->x) + (b.p + i) * in + b.g * d->cin + b.k0 : rows;
         real *c = sums == NULL ? (real *)arg->y + (b.p + i) * out + first : sums + i * b.n;
         if (!direct)
             ls_gather(d, arg->x, b.g, b.p + i, some, b.k0, b.k0 + b.k, rows, LS_LDA);
+        if (dots & LS_WORDS)
+            ls_words_along(rows, LS_LDA, some, b.k);
+        const uint64_t mode = ls_flush_begin(dots);
         for (int64_t j = 0; j < b.n; j += LS_NR) {
             int64_t width = ls_panel_width(b.n - j);
             const real *shared = arg->bias != NULL ? bias + j : bias;
-            ls_panel(false, some, ls_least(b.n - j, LS_NR), b.k, a, lda,
-                     panels + j * panel_depth + skip * width, width, begin ? shared : c + j,
+            ls_panel(dots, some, ls_least(b.n - j, LS_NR), k, a, lda,
+                     panels + j * panel_depth + skipped * width, width, begin ? shared : c + j,
                      begin ? 0 : ldc, c + j, ldc);
         }
+        ls_flush_end(dots, mode);
     }
 }
 
@@ -124,9 +145,8 @@ LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
     b.n = ls_least(cols, d->cout - b.j);
     const real *panels = ls_conv_panel(d, arg->packed, b.g, b.j);
     real *sums = ls_conv_dense(d) && arg->to == LS_STORED_REAL ? NULL : room;
-    int64_t blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
-    for (int64_t i = 0; i < blocks; i++, b.k0 += b.k) {
-        b.k = depth * (i + 1) / blocks - b.k0;
+    for (int64_t i = 0; i < ls_conv_blocks(depth); i++, b.k0 += b.k) {
+        b.k = ls_conv_block_at(d, depth, i + 1) - b.k0;
         ls_conv_block(d, arg, b, panels, depth, b.k0, sums);
     }
     if (sums != NULL)
@@ -160,9 +180,8 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
     b.m = ls_least(LS_FEW_ROWS, positions - b.p);
     b.n = ls_least(cols, d->cout - b.j);
     real *sums = ls_conv_dense(d) && arg->to == LS_STORED_REAL ? NULL : room;
-    int64_t blocks = ls_most(ls_ceil_div(depth, LS_KC), 1);
-    for (int64_t i = 0; i < blocks; i++, b.k0 += b.k) {
-        b.k = depth * (i + 1) / blocks - b.k0;
+    for (int64_t i = 0; i < ls_conv_blocks(depth); i++, b.k0 += b.k) {
+        b.k = ls_conv_block_at(d, depth, i + 1) - b.k0;
         for (int64_t j = 0; j < b.n; j += LS_NR)
             ls_conv_panel_rows(d, arg->w, b.g, b.j + j, b.k0, b.k, panels + j * b.k);
         ls_conv_block(d, arg, b, panels, b.k, 0, sums);
@@ -194,6 +213,7 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
     int64_t split = unit / col_blocks / row_blocks / d->group;
     int64_t m = ls_least(height, d->cout - i0), n = ls_least(cols, depth - j0);
     int64_t out = d->group * d->cout;
+    const int dots = d->dot16 & LS_DOTS;
     int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
     real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
@@ -202,11 +222,16 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
             ls_tile_turned(tiles, ls_reals(dy) + p * out + g * d->cout + i0, out, k, m);
         else
             ls_tile_computed(tiles, dy, p, g * d->cout + i0, k, m);
+        ls_tile_words(dots, tiles, k, m);
         for (int64_t j = 0; j < n; j += LS_NR) {
             int64_t wide = ls_least(n - j, LS_NR);
             ls_gather(d, x, g, p, k, j0 + j, j0 + j + wide, rows, LS_NR);
-            ls_panel_tiles(m, wide, k, tiles, rows, LS_NR, p > begin ? c + j : ls_no_bias,
+            if (dots & LS_WORDS)
+                ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
+            const uint64_t mode = ls_flush_begin(dots);
+            ls_panel_tiles(dots, m, wide, ls_dot_depth(dots, k), tiles, rows, LS_NR, p > begin ? c + j : ls_no_bias,
                            p > begin ? depth : 0, c + j, depth);
+            ls_flush_end(dots, mode);
         }
     }
 }

@@ -8,7 +8,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_GATHER_H
 #define LS_RUNTIME_KERNELS_LS_GATHER_H
 
-#include "runtime/kernels/ls_gemm.h"
+#include "runtime/kernels/ls_packing.h"
 
 #define LS_AXIS_NONE                                                                               \
     {                                                                                              \
@@ -26,6 +26,7 @@ typedef struct LsConv {
     int64_t packed;                     /* offset in the workspace of the packed weights, in
                                          * elements */
     bool back; /* data gradient: w is [cin][kernel][cout], not the reverse */
+    int dot16;                          /* as in LsMatmul (ls_matmul.h) */
 } LsConv;
 
 typedef struct LsConvArgs {             /* arguments of a convolution or a data gradient */

@@ -1,15 +1,15 @@
-/* runtime/kernels/ls_gemm.h -- matrix product: a register-blocked micro-kernel, and the packing around it.
+/* runtime/kernels/ls_gemm.h -- matrix product: sources of operands, and a register-blocked micro-kernel.
  *
  * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read in place, and a *panel* of B: LS_NR
- * adjacent columns for each k. Panels are packed beforehand. As in Goto & van de Geijn (2008), a panel of about LS_KC
- * rows stays in the L1 cache while the rows of A stream from L2.
+ * adjacent columns for each k. Panels are packed beforehand (ls_packing.h). As in Goto & van de Geijn (2008), a panel of
+ * about LS_KC rows stays in the L1 cache while the rows of A stream from L2.
  *
- * Every result is a sum over blocks of k of sums over k in ascending order, with the same blocks in every tile and
- * tail: bits do not depend on the partition of work. */
+ * Every result is a sum over blocks of k of sums over k in ascending order, or in that of ls_dot16.h, with the same blocks
+ * in every tile and tail: bits do not depend on the partition of work. */
 #ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
 #define LS_RUNTIME_KERNELS_LS_GEMM_H
 
-#include "runtime/kernels/ls_vector.h"
+#include "runtime/kernels/ls_dot16.h"
 
 enum {
     LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
@@ -112,31 +112,54 @@ LS_INLINE void ls_ahead_take(LsAhead *t, int64_t k, const real *else_at, const r
 
 /* ---- the micro-kernel ---- */
 
-/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or a[k * lda + i] when `turned`;
- * init has row distance ldi, 0 for a bias shared by all rows. */
+/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or, `how` being LS_TURNED_A, at a[k * lda + i]; init has
+ * row distance ldi, 0 for a bias shared by all rows. With LS_DOTS in `how` the factors are bfloat16, packed as
+ * ls_dot16.h says; k counts packed elements. */
+enum { LS_TURNED_A = 1, LS_HOWS = LS_TURNED_A + LS_DOTS + 1 };
 #define LS_MICRO_PARAMS int64_t k, const real *restrict a, int64_t lda, const real *restrict b, \
     int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc, const LsStrips *next
 
 /* s += column q of A from here times row q of B. Three pointers address the rows of A, five rows
  * each: one pointer for 14 rows, or one for each, needs more address registers than x86 has. */
-LS_INLINE void ls_micro_column(const int rows, const int nv, const bool turned,
-                               ls_vec s[LS_MR][2], int64_t q, const real *const p[3], int64_t lda,
-                               const real *b)
+LS_INLINE void ls_micro_column(const int rows, const int nv, const int how, ls_vec s[LS_MR][2], int64_t q,
+                               const real *const p[3], int64_t lda, const real *b)
 {
     ls_vec b0 = ls_load(b), b1 = nv == 2 ? ls_load(b + LS_V) : b0;
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
-        ls_vec x = ls_splat(turned ? p[0][i] : p[i / 5][i % 5 * lda + q]);
+        const real *at = how & LS_TURNED_A ? &p[0][q * lda + i] : &p[i / 5][i % 5 * lda + q];
+        if (how & LS_WORDS) {
+            ls_vec x = ls_splat_word(at);
+            s[i][0] = ls_dot(s[i][0], x, b0);
+            if (nv == 2)
+                s[i][1] = ls_dot(s[i][1], x, b1);
+            continue;
+        }
+        ls_vec x = ls_splat(*at);
         s[i][0] += x * b0;
         if (nv == 2)
             s[i][1] += x * b1;
     }
 }
 
-LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS_MICRO_PARAMS)
+/* A pair of columns, the second first; of a transposed A it is at p[1]. */
+LS_INLINE void ls_micro_pair(const int rows, const int nv, const int how, ls_vec s[LS_MR][2], int64_t q,
+                             const real *const p[3], int64_t lda, const real *b, int64_t ldb)
 {
+    const real *const second[3] = {p[1]};
+    if (how & LS_TURNED_A)
+        ls_micro_column(rows, nv, how, s, 0, second, lda, b + ldb);
+    else
+        ls_micro_column(rows, nv, how, s, q + 1, p, lda, b + ldb);
+    ls_micro_column(rows, nv, how, s, q, p, lda, b);
+}
+
+LS_INLINE void ls_micro_body(const int rows, const int nv, const int how, LS_MICRO_PARAMS)
+{
+    const bool turned = how & LS_TURNED_A, pairs = how & LS_PAIRS;
+    const int step = pairs ? 2 : 1;
     ls_vec s[LS_MR][2];
-    const real *p[3] = {a, a + (turned ? 0 : 5 * lda), a + (turned ? 0 : 10 * lda)};
+    const real *p[3] = {a, a + (turned ? lda : 5 * lda), a + (turned ? 0 : 10 * lda)};
     const real *line[2] = {next->at[0], next->at[1]};
     real *row = c, *const end = c + rows * ldc;
     /* The compiler must not derive one pointer from another. */
@@ -155,16 +178,21 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS
             line[i] += next->ld[i];
         }
 #pragma GCC unroll 4
-        for (int q = 0; q < LS_STRIDE; q++, b += ldb) {
-            ls_micro_column(rows, nv, turned, s, q, p, lda, b);
-            if (turned)
-                p[0] += lda;
+        for (int q = 0; q < LS_STRIDE; q += step, b += step * ldb) {
+            if (pairs)
+                ls_micro_pair(rows, nv, how, s, turned ? 0 : q, p, lda, b, ldb);
+            else
+                ls_micro_column(rows, nv, how, s, turned ? 0 : q, p, lda, b);
+            for (int i = 0; i < step && turned; i++)
+                p[i] += step * lda;
         }
         for (int i = 0; i < 3 && !turned; i++)
             p[i] += LS_STRIDE;
     }
-    for (; k > 0; k--, b += ldb) {
-        ls_micro_column(rows, nv, turned, s, 0, p, lda, b);
+    for (int64_t q = k > 1; k > 0 && pairs; k--, q = q == 1 ? 0 : 2)    /* 1, 0, 2 */
+        ls_micro_column(rows, nv, how, s, q, p, lda, b + q * ldb);
+    for (; k > 0 && !pairs; k--, b += ldb) {
+        ls_micro_column(rows, nv, how, s, 0, p, lda, b);
         p[0] += turned ? lda : 1;
         for (int i = 1; i < 3 && !turned; i++)
             p[i]++;
@@ -177,15 +205,20 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const bool turned, LS
     }
 }
 
-#define LS_MICRO(rows, nv, turned)                                                              \
-    LS_SHARED_FN void ls_micro_##rows##x##nv##_##turned(LS_MICRO_PARAMS)                        \
+#define LS_MICRO(rows, nv, how)                                                                 \
+    LS_SHARED_FN void ls_micro_##rows##x##nv##_##how(LS_MICRO_PARAMS)                           \
     {                                                                                           \
-        ls_micro_body(rows, nv, turned, k, a, lda, b, ldb, init, ldi, c, ldc, next);            \
+        ls_micro_body(rows, nv, how, k, a, lda, b, ldb, init, ldi, c, ldc, next);               \
     }
-#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) \
-    LS_MICRO(rows, 2, 1)
-#define LS_MICRO_ROW(rows) {{ls_micro_##rows##x1_0, ls_micro_##rows##x2_0},                     \
-                            {ls_micro_##rows##x1_1, ls_micro_##rows##x2_1}}
+#define LS_MICRO_PAIR(rows, how) {ls_micro_##rows##x1_##how, ls_micro_##rows##x2_##how}
+#ifdef LS_DOT16
+#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1) \
+    LS_MICRO(rows, 1, 2) LS_MICRO(rows, 2, 2) LS_MICRO(rows, 1, 3) LS_MICRO(rows, 2, 3)
+#define LS_MICRO_ROW(rows) {LS_MICRO_PAIR(rows, 0), LS_MICRO_PAIR(rows, 1), LS_MICRO_PAIR(rows, 2), LS_MICRO_PAIR(rows, 3)}
+#else
+#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1)
+#define LS_MICRO_ROW(rows) {LS_MICRO_PAIR(rows, 0), LS_MICRO_PAIR(rows, 1)}
+#endif
 #if LS_MR == 14
 LS_MICROS(14) LS_MICROS(8)
 #else
@@ -194,7 +227,7 @@ LS_MICROS(6)
 LS_MICROS(4) LS_MICROS(2) LS_MICROS(1)
 
 typedef void LsMicro(LS_MICRO_PARAMS);
-static const struct { int rows; LsMicro *fn[2][2]; } ls_micro[] __attribute__((unused)) = {
+static const struct { int rows; LsMicro *fn[LS_HOWS][2]; } ls_micro[] __attribute__((unused)) = {
 #if LS_MR == 14
     {14, LS_MICRO_ROW(14)}, {8, LS_MICRO_ROW(8)},
 #else
@@ -210,18 +243,19 @@ LS_INLINE bool ls_crowded(int64_t ld) { return ld * (int64_t)sizeof(real) % 4096
 
 /* c[m][n] = init + a * panel, n <= LS_NR. Panels are LS_NR wide, or LS_V where n <= LS_V. Outside
  * its n columns c is not written and init not read. `ahead`: two prefetches, each may be NULL. */
-LS_SHARED_FN void ls_panel_ahead(bool turned, int64_t m, int64_t n, int64_t k, const real *a,
+LS_SHARED_FN void ls_panel_ahead(int how, int64_t m, int64_t n, int64_t k, const real *a,
                                  int64_t lda, const real *b, int64_t ldb, const real *init,
                                  int64_t ldi, real *c, int64_t ldc, LsAhead *const ahead[2])
 {
     int nv = n > LS_V ? 2 : 1;
+    const bool turned = how & LS_TURNED_A;
     int kind = LS_MR > 8 && nv == 1 && !turned && ls_crowded(lda);     /* at most 8 rows */
     bool full = n == nv * LS_V;
     for (int64_t i = 0; i < m; i += ls_micro[kind].rows) {
         while (ls_micro[kind].rows > m - i)
             kind++;
         const real *ai = a + i * (turned ? 1 : lda), *from = init + i * ldi;
-        LsMicro *fn = ls_micro[kind].fn[turned][nv - 1];
+        LsMicro *fn = ls_micro[kind].fn[how][nv - 1];
         LsStrips next;
         for (int q = 0; q < 2; q++)
             ls_ahead_take(ahead[q], k, ai, &next.at[q], &next.ld[q]);
@@ -240,12 +274,12 @@ LS_SHARED_FN void ls_panel_ahead(bool turned, int64_t m, int64_t n, int64_t k, c
     }
 }
 
-LS_INLINE void ls_panel(bool turned, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
+LS_INLINE void ls_panel(int how, int64_t m, int64_t n, int64_t k, const real *a, int64_t lda,
                         const real *b, int64_t ldb, const real *init, int64_t ldi, real *c,
                         int64_t ldc)
 {
     LsAhead *const nothing[2] = {NULL, NULL};
-    ls_panel_ahead(turned, m, n, k, a, lda, b, ldb, init, ldi, c, ldc, nothing);
+    ls_panel_ahead(how, m, n, k, a, lda, b, ldb, init, ldi, c, ldc, nothing);
 }
 
 /* Packs transposed rows a[k][m], m of them, as tiles of LS_MR rows: to[tile][k][LS_TILE_LD]. */
@@ -262,198 +296,24 @@ LS_SHARED_FN void ls_tile_turned(real *restrict to, const real *restrict a, int6
     }
 }
 
-/* ls_panel for such tiles. */
-LS_INLINE void ls_panel_tiles_ahead(int64_t m, int64_t n, int64_t k, const real *tiles,
+/* ls_panel for such tiles; dots: LS_DOTS, or 0. */
+LS_INLINE void ls_panel_tiles_ahead(int dots, int64_t m, int64_t n, int64_t k, const real *tiles,
                                     const real *b, int64_t ldb, const real *init, int64_t ldi,
                                     real *c, int64_t ldc, LsAhead *const ahead[2])
 {
     for (int64_t i = 0; i < m; i += LS_MR, tiles += k * LS_TILE_LD)
-        ls_panel_ahead(true, ls_least(LS_MR, m - i), n, k, tiles, LS_TILE_LD, b, ldb,
+        ls_panel_ahead(LS_TURNED_A | dots, ls_least(LS_MR, m - i), n, k, tiles, LS_TILE_LD, b, ldb,
                        init + i * ldi, ldi, c + i * ldc, ldc, ahead);
 }
 
-LS_INLINE void ls_panel_tiles(int64_t m, int64_t n, int64_t k, const real *tiles, const real *b,
+LS_INLINE void ls_panel_tiles(int dots, int64_t m, int64_t n, int64_t k, const real *tiles, const real *b,
                               int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
 {
     LsAhead *const nothing[2] = {NULL, NULL};
-    ls_panel_tiles_ahead(m, n, k, tiles, b, ldb, init, ldi, c, ldc, nothing);
+    ls_panel_tiles_ahead(dots, m, n, k, tiles, b, ldb, init, ldi, c, ldc, nothing);
 }
 
 /* Initial value of accumulation without a bias. */
 static const real ls_no_bias[2 * LS_COLS] __attribute__((unused));
-
-/* ---- packing ---- */
-
-/* Width of a panel with n columns left, and size of a matrix of n columns in panels. */
-LS_INLINE int64_t ls_panel_width(int64_t n) { return n > LS_V ? LS_NR : LS_V; }
-LS_INLINE int64_t ls_packed_cols(int64_t n) { return ls_ceil_div(n, LS_V) * LS_V; }
-
-/* One panel from rows of B: to[k][width] = scale * b[k * ldb + 0..n). */
-LS_SHARED_FN void ls_pack_rows(real *restrict to, const real *restrict b, int64_t ldb, int64_t k,
-                               int64_t n, real scale)
-{
-    int64_t width = ls_panel_width(n);
-    n = ls_least(n, width);
-    for (int64_t i = 0; i < k; i++, to += width, b += ldb) {
-        ls_copy(to, b, n);
-        if (n < width)
-            ls_zero(to + n, width - n);
-        if (scale != 1)
-            for (int64_t j = 0; j < n; j++)
-                to[j] *= scale;
-    }
-}
-
-/* to[k][j] = from[j][k] for a 4 x 4 square. */
-typedef real ls_vec4
-    __attribute__((vector_size(4 * sizeof(real)), aligned(sizeof(real)), may_alias));
-LS_INLINE void ls_turn4(real *to, int64_t ldt, const real *from, int64_t ldf)
-{
-    ls_vec4 a = *(const ls_vec4 *)from, b = *(const ls_vec4 *)(from + ldf);
-    ls_vec4 c = *(const ls_vec4 *)(from + 2 * ldf), d = *(const ls_vec4 *)(from + 3 * ldf);
-    ls_vec4 ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-            cd = __builtin_shufflevector(c, d, 0, 4, 1, 5);
-    *(ls_vec4 *)to = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    *(ls_vec4 *)(to + ldt) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    ab = __builtin_shufflevector(a, b, 2, 6, 3, 7);
-    cd = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    *(ls_vec4 *)(to + 2 * ldt) = __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    *(ls_vec4 *)(to + 3 * ldt) = __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-}
-
-/* to[k * ldt + j] = from[j][k] for an LS_V x LS_V square. */
-LS_INLINE void ls_pack_square(real *to, int64_t ldt, const real *from)
-{
-    for (int i = 0; i < LS_V; i += LS_V > 4 ? 4 : LS_V)
-        for (int j = 0; j < LS_V; j += LS_V > 4 ? 4 : LS_V)
-            if (LS_V >= 4)
-                ls_turn4(to + i * ldt + j, ldt, from + j * LS_V + i, LS_V);
-            else
-                for (int q = 0; q < LS_V * LS_V; q++)
-                    to[q / LS_V * ldt + q % LS_V] = from[q % LS_V * LS_V + q / LS_V];
-}
-
-/* to[k * ldt + j] = scale * from[j * ldf + k], k < 4, j < LS_V, by whole vectors: each holds four
- * elements of every fourth row, and 4 x 4 squares are transposed side by side. */
-#if LS_VEC_BYTES >= 8 * LS_REAL_BYTES
-#if LS_VEC_BYTES == 16 * LS_REAL_BYTES
-#define LS_FOURS 4
-#define LS_WIDE(a, b, i, j, k, l)                                                                  \
-    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8,    \
-                            l + 8, i + 12, j + 12, k + 12, l + 12)
-#else
-#define LS_FOURS 2
-#define LS_WIDE(a, b, i, j, k, l)                                                                  \
-    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4)
-#endif
-typedef real ls_vec8
-    __attribute__((vector_size(8 * sizeof(real)), aligned(sizeof(real)), may_alias));
-LS_INLINE ls_vec ls_load_fours(const real *from, int64_t ldf)
-{
-    ls_vec8 x[LS_FOURS / 2];
-    for (int i = 0; i < LS_FOURS; i += 2)
-        x[i / 2] = __builtin_shufflevector(*(const ls_vec4 *)(from + 4 * i * ldf),
-                                           *(const ls_vec4 *)(from + 4 * (i + 1) * ldf), 0, 1, 2,
-                                           3, 4, 5, 6, 7);
-#if LS_FOURS == 4
-    return __builtin_shufflevector(x[0], x[1], 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14,
-                                   15);
-#else
-    return x[0];
-#endif
-}
-
-LS_INLINE void ls_turn_wide(real *to, int64_t ldt, const real *from, int64_t ldf, real scale)
-{
-    ls_vec a = ls_load_fours(from, ldf), b = ls_load_fours(from + ldf, ldf);
-    ls_vec c = ls_load_fours(from + 2 * ldf, ldf), d = ls_load_fours(from + 3 * ldf, ldf);
-    ls_vec ab = LS_WIDE(a, b, 0, LS_V, 1, LS_V + 1), cd = LS_WIDE(c, d, 0, LS_V, 1, LS_V + 1);
-    ls_store(to, scale * LS_WIDE(ab, cd, 0, 1, LS_V, LS_V + 1));
-    ls_store(to + ldt, scale * LS_WIDE(ab, cd, 2, 3, LS_V + 2, LS_V + 3));
-    ab = LS_WIDE(a, b, 2, LS_V + 2, 3, LS_V + 3);
-    cd = LS_WIDE(c, d, 2, LS_V + 2, 3, LS_V + 3);
-    ls_store(to + 2 * ldt, scale * LS_WIDE(ab, cd, 0, 1, LS_V, LS_V + 1));
-    ls_store(to + 3 * ldt, scale * LS_WIDE(ab, cd, 2, 3, LS_V + 2, LS_V + 3));
-}
-#else
-LS_INLINE void ls_turn_wide(real *to, int64_t ldt, const real *from, int64_t ldf, real scale)
-{
-    for (int i = 0; i < 4; i++)
-        for (int j = 0; j < LS_V; j++)
-            to[i * ldt + j] = scale * from[j * ldf + i];
-}
-#endif
-
-/* The same for a transposed B: to[k][width] = scale * b[j * ldb + k]. */
-LS_SHARED_FN void ls_pack_turned(real *restrict to, const real *restrict b, int64_t ldb, int64_t k,
-                                 int64_t n, real scale)
-{
-    int64_t width = ls_panel_width(n), whole = k / 4 * 4, wide;
-    n = ls_least(n, width);
-    wide = n / LS_V * LS_V;
-    for (int64_t i = 0; i < whole; i += LS_LINE)
-        for (int64_t j = 0; j < wide; j += LS_V)
-            for (int64_t q = i; q < ls_least(i + LS_LINE, whole); q += 4)
-                ls_turn_wide(to + q * width + j, width, b + j * ldb + q, ldb, scale);
-    for (int64_t i = 0; i < k; i++) {
-        for (int64_t j = i < whole ? wide : 0; j < n; j++)
-            to[i * width + j] = scale * b[j * ldb + i];
-        if (n < width)
-            ls_zero(to + i * width + n, width - n);
-    }
-}
-
-/* ls_pack_rows and ls_pack_turned from element `at` of memory of any type. */
-LS_SHARED_FN void ls_pack_rows_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k, int64_t n,
-                                  real scale)
-{
-    if (ls_is_plain(b)) {
-        ls_pack_rows(to, ls_reals(b) + at, ldb, k, n, scale);
-        return;
-    }
-    real row[LS_NR];
-    for (int64_t i = 0; i < k; i++, to += ls_panel_width(n)) {
-        ls_take(b, at + i * ldb, row, ls_least(n, ls_panel_width(n)));
-        ls_pack_rows(to, row, 0, 1, n, scale);
-    }
-}
-LS_SHARED_FN void ls_pack_turned_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k, int64_t n,
-                                    real scale)
-{
-    enum { SOME = 4 * LS_LINE };
-    _Alignas(64) real rows[LS_NR * SOME];
-    if (ls_is_plain(b)) {
-        ls_pack_turned(to, ls_reals(b) + at, ldb, k, n, scale);
-        return;
-    }
-    for (int64_t i = 0; i < k; i += SOME) {
-        int64_t some = ls_least(SOME, k - i);
-        for (int64_t j = 0; j < ls_least(n, LS_NR); j++)
-            ls_take(b, at + j * ldb + i, rows + j * SOME, some);
-        ls_pack_turned(to + i * ls_panel_width(n), rows, SOME, some, n, scale);
-    }
-}
-
-/* The tiles of ls_tile_turned from rows place .. place + k, channels c .. c + m, of a source that is not in place. */
-LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place, int64_t c,
-                                   int64_t k, int64_t m)
-{
-    enum { SOME = 16, LD = LS_DW_ROWS + LS_TILE_LD };
-    _Alignas(64) real rows[SOME * LD];
-    for (int64_t q = 0; q < k; q += SOME) {
-        int64_t some = ls_least(SOME, k - q);
-        ls_source_rows(a, place + q, 1, some, c, m, rows, LD);
-        for (int64_t i = 0; i < m; i += LS_MR)
-            for (int64_t r = 0; r < some; r++)
-                ls_copy(to + (i / LS_MR * k + q + r) * LS_TILE_LD, rows + r * LD + i,
-                        ls_least(LS_MR, m - i));
-    }
-}
-
-/* Size of a block of at most `most`, a multiple of `step`, such that all blocks are about equal. */
-LS_INLINE int64_t ls_even_block(int64_t n, int64_t most, int64_t step)
-{
-    return ls_ceil_div(ls_ceil_div(n, ls_ceil_div(n, most)), step) * step;
-}
 
 #endif

@@ -63,6 +63,8 @@
  *   LS_LANES(i, from, to) {}       independent steps, shared by the x threads of a row
  *   LS_LANES4(i, from, to) {}      the same where from, to - from and all strides are multiples of
  *                                  four elements: a thread takes four neighbours
+ *   LS_LANES8 {}, LS_ONCE8 {}      and what belongs to them: the same of eight, in kernels of GPUs with
+ *                                  elements of 16 bits (runtime/cuda_kernels/ls_cuda_wide.h)
  *   LS_PUT4(y, at, v);             y[at] = v of real numbers, in LS_LANES4 once for each of the four:
  *                                  they are stored together, after all earlier reads
  *   LS_WITHIN(i, from, to) {}      executed where i is at least `from` and below `to`; LS_WITHIN4: in

@@ -112,19 +112,12 @@ template <class A> LS_FN auto ls_abs(A a)
 LS_FN real ls_round_half(real x) { return x; }
 LS_FN real ls_round_brain(real x) { return x; }
 #else
-LS_FN real ls_round_half(real x)
-{
-    const float a = fabsf(x), tiny = (a + 0.5f) - 0.5f;     /* below 2^-14 all steps are 2^-24 */
-    const uint32_t u = ls_bits32(a);
-    const float b = ls_float32((u + 0xfffu + (u >> 13 & 1)) & 0xffffe000u);
-    const float y = a < 6.10351562e-5f ? tiny : b > 65504.f ? INFINITY : b;
-    return x != x ? x + x : copysignf(y, x);
-}
-LS_FN real ls_round_brain(real x)
-{
-    const uint32_t u = ls_bits32(x);
-    return x != x ? x + x : ls_float32((u + 0x7fffu + (u >> 16 & 1)) & 0xffff0000u);
-}
+#ifdef __CUDACC__
+LS_FN real ls_round_half(real x) { return ls_from_f16(ls_to_f16(x)); }
+#else
+LS_FN real ls_round_half(real x) { return ls_nearest_f16(x); }
+#endif
+LS_FN real ls_round_brain(real x) { return ls_nearest_bf16(x); }
 #endif
 
 LS_FN real ls_relu(real x) { return x < 0 ? 0 : x; }

@@ -9,7 +9,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
 #define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
-#include "runtime/kernels/ls_gemm.h"
+#include "runtime/kernels/ls_packing.h"
 
 /* c[m][n] = alpha * a * b + bias for each of `batch`; `turn_a`: a is [k][m], `turn_b`: b is [n][k]
  * in memory. */
@@ -17,6 +17,7 @@ typedef struct LsMatmul {
     int64_t batch, m, n, k;
     bool turn_a, turn_b;
     real alpha;
+    int dot16;          /* LS_DOT16: both factors are bfloat16 (ls_dot16.h), and alpha is 1; else 0 */
 } LsMatmul;
 
 /* bias: one per column, or NULL. b is not computed where it is transposed. */
@@ -119,8 +120,8 @@ LS_SHARED_FN void ls_block_compute(const LsMatmul *d, const LsBlock *s, LsSource
     }
 }
 
-/* Packs a block as panels: the panel of column j lies at to + j * k. */
-LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b, real *restrict to)
+/* Packs a block as panels of reals: the panel of column j lies at to + j * k. */
+LS_SHARED_FN void ls_block_reals(const LsMatmul *d, const LsBlock *s, LsSource b, real *restrict to)
 {
     if (!ls_in_place(b) && !d->turn_b) {
         ls_block_compute(d, s, b, to);
@@ -141,6 +142,14 @@ LS_SHARED_FN void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b,
             ls_pack_turned_of(to + j * s->k, b, at + j * ldb, ldb, s->k, s->n - j, scale);
         else
             ls_pack_rows(to + j * s->k, from + j, ldb, s->k, s->n - j, scale);
+}
+
+/* The panels as the micro-kernel takes them, in the same places. */
+LS_INLINE void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b, real *to)
+{
+    ls_block_reals(d, s, b, to);
+    for (int64_t j = 0; j < s->n && (d->dot16 & LS_WORDS) != 0; j += LS_NR)
+        ls_words_down(to + j * s->k, to + j * s->k, s->k, ls_panel_width(s->n - j), LS_WORD_FILL);
 }
 
 LS_INLINE LsAhead ls_block_ahead(const LsMatmul *d, const LsBlock *s, LsSource b)
@@ -166,10 +175,14 @@ LS_INLINE const real *ls_rows_at(const LsMatmul *d, int64_t k0, int64_t i, const
 LS_INLINE LsRows ls_rows_compute(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                                  int64_t m, real *room)
 {
-    if (d->turn_a)
+    if (d->turn_a) {
         ls_tile_computed(room, a, s->k0, i, s->k, m);
-    else
+        ls_tile_words(d->dot16, room, s->k, m);
+    } else {
         ls_source_rows(a, i, 1, m, s->k0, s->k, room, LS_ROWS_LD);
+        if (d->dot16 & LS_WORDS)
+            ls_words_along(room, LS_ROWS_LD, m, s->k);
+    }
     return (LsRows){.i = i, .m = m, .ready = room, .ld = LS_ROWS_LD, .tiles = d->turn_a};
 }
 
@@ -209,6 +222,9 @@ LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, LsSource a,
 LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
                                 const LsRows *r, const real *panels, LsAhead *const ahead[2])
 {
+    const int dots = d->dot16 & LS_DOTS, how = d->turn_a ? LS_TURNED_A | dots : dots;
+    const int64_t k = ls_dot_depth(dots, s->k);
+    const uint64_t mode = ls_flush_begin(dots);
     for (int64_t j = 0; j < s->n; j += LS_NR) {
         int64_t n = ls_least(LS_NR, s->n - j), width = ls_panel_width(s->n - j);
         int64_t ldc = arg->ldc > 0 ? arg->ldc : d->n, ldi = s->first ? 0 : ldc;
@@ -216,11 +232,11 @@ LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMat
         real *c = arg->c + (r->i - arg->i0) * ldc + s->j + j - arg->j0;
         const real *init = !s->first ? c : arg->bias != NULL ? arg->bias + s->j + j : ls_no_bias;
         if (r->tiles)
-            ls_panel_tiles_ahead(r->m, n, s->k, r->ready, b, width, init, ldi, c, ldc, ahead);
+            ls_panel_tiles_ahead(dots, r->m, n, k, r->ready, b, width, init, ldi, c, ldc, ahead);
         else
-            ls_panel_ahead(d->turn_a, r->m, n, s->k, r->ready, r->ld, b, width, init, ldi, c, ldc,
-                           ahead);
+            ls_panel_ahead(how, r->m, n, k, r->ready, r->ld, b, width, init, ldi, c, ldc, ahead);
     }
+    ls_flush_end(dots, mode);
 }
 
 LS_SHARED_FN void ls_block_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,

@@ -44,6 +44,7 @@ LS_INLINE ls_vec ls_splat(real x) { return x - (ls_vec){0}; }
 LS_INLINE int64_t ls_ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 /* ---- elements stored in 16 bits ---- */
+#include "runtime/kernels/ls_f16c.h"
 #ifndef LS_F64
 typedef uint16_t ls_vec_16 __attribute__((vector_size(LS_VEC_BYTES / 2), aligned(2), may_alias));
 typedef uint32_t ls_vec_32 __attribute__((vector_size(LS_VEC_BYTES)));
@@ -56,6 +57,7 @@ LS_INLINE void ls_widen(LsStored type, real *restrict to, const void *restrict f
     const ls_f16 *const half = from;
     int64_t i = 0;
     if (type == LS_STORED_F16) {
+        i = ls_f16c_widen(to, half, n);
         LS_INDEPENDENT for (; i < n; i++)
             to[i] = ls_from_f16(half[i]);
         return;
@@ -79,7 +81,7 @@ LS_INLINE void ls_give(LsStored type, void *to, int64_t at, const real *restrict
         LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
             brain[i] = ls_to_bf16((float)ls_round_brain(from[i]));
     else
-        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+        LS_INDEPENDENT for (int64_t i = ls_f16c_round(half, from, n); i < n; i++)
             half[i] = ls_to_f16((float)ls_round_half(from[i]));
 }
 

@@ -256,7 +256,7 @@ LS_SHARED_FN void ls_wino_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
         ls_wino_take(d, arg->x, first + t, v, tiles, t, false);
     for (int64_t point = 0; point < LS_WINO_POINTS; point++)
         for (int64_t j = 0; j < n; j += LS_NR)
-            ls_panel(false, tiles, ls_least(n - j, LS_NR), d->cin, v + point * v_step, d->cin,
+            ls_panel(0, tiles, ls_least(n - j, LS_NR), d->cin, v + point * v_step, d->cin,
                      ls_wino_panel(d, arg->packed, point, n0 + j), ls_panel_width(n - j),
                      ls_no_bias, 0, m + point * m_step + j, n);
     for (int64_t t = 0; t < tiles; t++)
@@ -349,7 +349,7 @@ LS_SHARED_FN void ls_wino_dw_sum(LsRun *run, void *const arg[], int64_t lo, int6
                 ls_tile_turned(tiles, w->g + (point * w->tiles + t) * m + i, m, k, some);
                 for (int64_t j = 0; j < n; j += LS_NR) {
                     real *c = w->u + (point * m + i) * n + j;
-                    ls_panel_tiles(some, ls_least(LS_NR, n - j), k, tiles,
+                    ls_panel_tiles(0, some, ls_least(LS_NR, n - j), k, tiles,
                                    v + ls_wino_in_panels(w->tiles, n, t, j), ls_panel_width(n - j),
                                    begin ? ls_no_bias : c, begin ? 0 : n, c, n);
                 }

@@ -5,7 +5,8 @@
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
 
-/* alphabet: of the training text, written to the file's metadata; may be empty. */
-bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, const char *path, LsError *e);
+/* alphabet: of the training text, written to the file's metadata; may be empty. type: of the weights, LS_DT_REAL
+ * (float32), LS_DT_F16 or LS_DT_BF16. */
+bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e);
 
 #endif

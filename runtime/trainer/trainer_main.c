@@ -241,7 +241,7 @@ static bool write_results(LsTrainer *t, LsError *e)
            (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
            (!o->profile ||
             ls_profile_write(&t->trace, o->profile, t->memory.device ? 0 : t->threads, e)) &&
-           (!o->export_to || ls_export(&t->memory, &t->at.alphabet, o->export_to, e)) &&
+           (!o->export_to || ls_export(&t->memory, &t->at.alphabet, o->export_type, o->export_to, e)) &&
            (!o->image_grid ||
             ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
 }

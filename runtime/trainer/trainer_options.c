@@ -8,6 +8,7 @@
 #include "runtime/base/option_table.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/trainer/checkpoint_folder.h"
+#include "runtime/trainer/export_narrow.h"
 
 #define FLAG LS_OPTION_FLAG, 0, 0
 #define TEXT LS_OPTION_TEXT, 0, 0
@@ -56,6 +57,8 @@ static const LsOption row[] = {
     {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
      "continue from a checkpoint, bit for bit; auto: from the newest in --save"},
     {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1, "write the trained model as ONNX, in evaluation form"},
+    {"--export-precision", NULL, "f32|f16|bf16", TEXT, AT(export_precision), 1,
+     "types of the weights in --export (default f32); a Cast widens those of 16 bits"},
     {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
      "write a picture (PNG or PPM): five inputs, with the model's outputs below"},
     LS_OPTION_HEADING("Reports"),
@@ -80,10 +83,11 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 
 /* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
-    "accumulate", "arch",  "batch", "batch-size",      "bn",    "bn-var",     "budget",     "clip-norm", "clip-value",
-    "dim",        "dp",    "forget", "freeze",         "grads", "keep",       "label",      "label-smoothing", "loss",
-    "loss-input", "loss-scale", "optimizer", "precision", "recompute", "shape", "strategy", "target", "train",
-    "workspace",
+    "accumulate", "arch",      "batch",      "batch-size",      "bn",         "bn-var",    "budget",
+    "clip-norm",  "clip-value", "dim",       "dp",              "eval-precision", "forget", "freeze",
+    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale",
+    "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
+    "train",      "workspace",
 };
 
 /* False, with an error: the compiler fixed that option. */
@@ -172,6 +176,18 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     return true;
 }
 
+/* The type of --export-precision, which the model must be able to cast. */
+static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    if (o->export_precision == NULL || o->help)
+        return true;
+    if (!ls_export_type(o->export_precision, &o->export_type))
+        return ls_fail(e, LS_EXIT_USAGE, "--export-precision=%s: must be f32, f16 or bf16", o->export_precision);
+    if (o->export_to == NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "--export-precision is for --export FILE, which is not given");
+    return ls_export_narrow_can(p, o->export_type, e);
+}
+
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e)
 {
@@ -185,7 +201,7 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
         else if (!parse_one(o, argc, argv, &k, e))
             return false;
     }
-    return consistent(o, p, e);
+    return consistent(o, p, e) && read_export(o, p, e);
 }
 
 /* Refuses two outputs into one regular file: the second would replace the first. */

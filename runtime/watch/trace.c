@@ -165,6 +165,13 @@ static double disturbed(const LsTrace *x)
     return sum > 0 ? (double)median(run, samples(x)) / (double)sum : 1;
 }
 
+static const char *type_name(const LsProgram *p, LsDataType type)
+{
+    static const char *const name[] = {[LS_DT_REAL] = "f32", [LS_DT_I64] = "i64", [LS_DT_I32] = "i32",
+                                       [LS_DT_BOOL] = "bool", [LS_DT_BF16] = "bf16", [LS_DT_F16] = "f16"};
+    return type == LS_DT_REAL && p->real_bytes == 8 ? "f64" : name[type];
+}
+
 static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t runs, double times)
 {
     const LsStep *s = &x->t->step[k];
@@ -176,6 +183,9 @@ static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, int64_t ru
     ls_text_put(t, ",\"elements\":[");
     for (uint32_t r = 0; r < s->nout; r++)
         ls_text_put(t, "%s%" PRId64, r ? "," : "", x->g->p->element_count[s->count + r]);
+    ls_text_put(t, "],\"types\":[");
+    for (uint32_t r = 0; r < s->nout; r++)
+        ls_text_put(t, "%s\"%s\"", r ? "," : "", type_name(x->g->p, (LsDataType)x->g->p->element_type[s->count + r]));
     ls_text_put(t, "],\"again\":%s,\"ns\":%" PRId64 ",\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64
                 "}", s->again ? "true" : "false", ns, x->total[k] / runs, x->least[k]);
 }

@@ -7,6 +7,7 @@
 #define LS_SCHEDULER_GRAPH_DAG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 typedef enum { LS_DAG_FORWARD, LS_DAG_BACKWARD, LS_DAG_OPTIMIZER } LsDagKind;
@@ -39,7 +40,15 @@ typedef struct LsDag {
     int64_t alignment;          /* of every arena offset, bytes */
     LsDagTensor *tensor; uint32_t ntensor;
     LsDagNode *node;     uint32_t nnode;
+    const char *const *type; uint32_t ntype;    /* for people: types of the first ntype tensors, where their elements
+                                                 * have 16 bits ("bf16"); NULL of others */
 } LsDag;
+
+/* The type of a tensor of 16 bits; NULL: others, or not known. */
+static inline const char *ls_dag_type(const LsDag *g, uint32_t tensor)
+{
+    return tensor < g->ntype ? g->type[tensor] : NULL;
+}
 
 /* Returns the least multiple of `to` that is at least n. */
 static inline int64_t ls_align(int64_t n, int64_t to) { return (n + to - 1) / to * to; }

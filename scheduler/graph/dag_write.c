@@ -59,6 +59,10 @@ void ls_dag_write(FILE *to, const LsDag *g)
     for (uint32_t t = 0; t < g->ntensor; t++) {
         fprintf(to, " {\"id\": %" PRIu32 ", \"name\": ", t);
         ls_json_text(to, g->tensor[t].name);
+        if (ls_dag_type(g, t) != NULL) {
+            fprintf(to, ", \"type\": ");
+            ls_json_text(to, ls_dag_type(g, t));
+        }
         fprintf(to, ", \"bytes\": %" PRId64 "%s}%s\n", g->tensor[t].bytes,
                 g->tensor[t].persistent ? ", \"persistent\": true" : "",
                 t + 1 < g->ntensor ? "," : "");

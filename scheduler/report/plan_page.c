@@ -88,6 +88,11 @@ static void put_owner(const Page *p, const LsSeriesLive *o)
     int64_t most = p->s->live[0].bytes > 0 ? p->s->live[0].bytes : 1;
     fprintf(p->to, "<tr><td class=\"l name\">");
     ls_page_text(p->to, p->dag->tensor[o->tensor].name);
+    if (ls_dag_type(p->dag, o->tensor) != NULL) {
+        fputs(" (", p->to);
+        ls_page_text(p->to, ls_dag_type(p->dag, o->tensor));
+        fputs(")", p->to);
+    }
     fprintf(p->to, "</td><td class=\"l\">%s</td><td>%s</td><td class=\"l\"><div class=\"bar\" "
             "style=\"width:%.0fpx;background:var(--%s)\"></div></td></tr>\n",
             ls_owner_short[o->owner], ls_page_bytes(text, o->bytes),

@@ -57,6 +57,15 @@ void ls_view_bound(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRep
     fprintf(to, "proven: no plan has a live peak below %s\n", least);
 }
 
+static void put_owner(FILE *to, const char *bytes, const LsDag *g, uint32_t tensor)
+{
+    const char *type = ls_dag_type(g, tensor);
+    fprintf(to, "  %12s  %s", bytes, g->tensor[tensor].name);
+    if (type != NULL)
+        fprintf(to, " (%s)", type);
+    fputs("\n", to);
+}
+
 void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most)
 {
     char bytes[24];
@@ -73,7 +82,7 @@ void ls_view_peak(FILE *to, const LsDag *g, const LsPlanReport *r, uint32_t most
         rest += k < most ? 0 : r->owner[k].bytes;
         ls_page_bytes(bytes, r->owner[k].bytes);
         if (k < most)
-            fprintf(to, "  %12s  %s\n", bytes, g->tensor[r->owner[k].tensor].name);
+            put_owner(to, bytes, g, r->owner[k].tensor);
     }
     ls_page_bytes(bytes, rest);
     if (r->nowner > most)
@@ -141,6 +150,8 @@ static cJSON *json_peak(const LsDag *g, const LsPlanReport *r)
     for (uint32_t k = 0; k < r->nowner; k++) {
         cJSON *o = cJSON_CreateObject();
         cJSON_AddStringToObject(o, "tensor", g->tensor[r->owner[k].tensor].name);
+        if (ls_dag_type(g, r->owner[k].tensor) != NULL)
+            cJSON_AddStringToObject(o, "type", ls_dag_type(g, r->owner[k].tensor));
         cJSON_AddNumberToObject(o, "bytes", (double)r->owner[k].bytes);
         cJSON_AddItemToArray(owners, o);
     }
@@ -186,6 +197,8 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "costs", r->costs);
         cJSON_AddNumberToObject(root, "step_ns", r->step_ns);
     }
+    if (r->precisions != NULL)
+        cJSON_AddRawToObject(root, "precisions", r->precisions);
     if (r->against != NULL)
         cJSON_AddRawToObject(root, "against", r->against);
     if (r->error != NULL)

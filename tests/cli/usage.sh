@@ -105,6 +105,9 @@ plan 2 "--precision: 'bf16' is not one of params=" --precision bf16,c=f32
 plan 2 "--precision: parameters are kept in f32" --precision p=bf16
 plan 2 "--precision: output is f32" --precision p=f32,c=bf16,o=f16
 plan 2 "--precision-of: '*' is not GLOB=f32" --precision bf16 --precision-of '*'
+plan 2 "--eval-precision: 'f64' is not one of" --eval-precision f64
+plan 2 "--eval-precision: with --precision=f64, evaluation computes in the same type" --precision f64 --eval-precision f32
+plan 2 "--eval-precision=bf16 is for --target=cpu so far" --target cuda --eval-precision bf16
 plan 2 "--precision-of: there is nothing to keep" --precision-of '*=f32'
 for x in 0 -1 inf nan auto 1e39 'dynamic;period=2'; do plan 2 "--loss-scale: '$x': '$x' is not one of none" --loss-scale "$x"; done
 plan 2 "dynamic takes no 'backoff'; it takes init= period= factor= min=" --loss-scale dynamic:backoff=0.5

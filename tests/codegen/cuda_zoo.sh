@@ -38,8 +38,11 @@ builds() {
 
 builds 90a gpt --dropout=0.1 --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=adamw
 builds 75,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
+builds 90a mlp --batch=4 --width=64 -- --clip-norm=1 --precision=f16
 [ -z "${LS_WHOLE:-}" ] || builds 90a unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
 if [ -n "${LS_WHOLE:-}" ]; then
+    builds 75,90a gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --precision=f16
+    builds 80 resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=f16
     builds 90a unet --up=bilinear --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
     builds 75,80,86,89,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
     builds 75,80 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --precision=tf32

@@ -1,5 +1,6 @@
 /* tests/codegen/test_conv.c -- generated convolutions and their gradients against plain loops in double. */
 #include "tests/support/conv_cases.h"
+#include "tests/support/dot16_units.h"
 #include "tests/support/less.h"
 #include "tests/support/suite.h"
 
@@ -17,7 +18,7 @@ static void check_case(const HObject *o, int k, int i, HNode *const node[3], dou
 static void narrow(HNode *const node[3], LsType type)
 {
     for (int k = 0; k < 3; k++) {
-        node[k]->value[1].type = node[k]->value[2].type = type;
+        node[k]->node[1].rounds = node[k]->value[1].type = node[k]->value[2].type = type;
         node[k]->value[node[k]->node[1].nin + 1].type = k < 2 ? type : LS_REAL;
     }
 }
@@ -26,7 +27,7 @@ static void narrow(HNode *const node[3], LsType type)
 static void check_types(const char *cc, const char *flags, int real_bytes, bool direct, int first, int apart,
                         LsType type)
 {
-    HNode *node[3 * NCASES];
+    HNode *node[3 * NCASES] = {0};
     int n = 0;
     h_coarse = type != LS_REAL;
     for (int i = first; i < NCASES; i += apart, n++) {
@@ -88,15 +89,69 @@ START_TEST(convolutions_are_right_with_clang)
 }
 END_TEST
 
+/* Blocks of several depths, odd depths, channels that are no pairs, phases, few positions, splits, groups, 1-D. */
+START_TEST(units_of_dot_products_agree)
+{
+    static const int some[] = {0, 2, 6, 11, 13, 17, 23, 24, 30};
+    enum { SOME = sizeof some / sizeof *some };
+    HNode *node[3 * NCASES];
+    int n = tests_do_all() ? NCASES : SOME;
+    for (int i = 0; i < n; i++)
+        nodes_of(&cases[tests_do_all() ? i : some[i]], node + 3 * i);
+    Units u = units_new(3 * n, node);
+    for (int i = 0; i < 3 * n; i++) {
+        for (int kind = 0; kind < UNIT_KINDS; kind++) {
+            double *in[3];
+            units_free(units_run(&u, i, node[i], LS_K_CONV, kind, in), in);
+        }
+        h_free(node[i]);
+    }
+}
+END_TEST
+
+/* In bfloat16, direct convolutions of the speed `rate` are preferred where Winograd's algorithm saves less. */
+START_TEST(fast_dot_products_compete_with_winograd)
+{
+    static const Case some[] = {{2, 1, 1, 48, 64, {30, 29}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true},
+                                {2, 4, 1, 256, 256, {56, 56}, ALL(3), ALL(1), ALL(1), ALL(1), ALL(1), true}};
+    const double rate[] = {0, 1, 2, 8};
+    const LsEmitter *conv = ls_emitter_of(LS_TARGET_CPU, LS_K_CONV);
+    int winograd[2][4] = {{0}};
+    for (int i = 0; i < 2; i++) {
+        HNode *node[3];
+        nodes_of(&some[i], node);
+        for (int k = 0; k < 3; k++) {
+            for (int brain = 0; brain < 2; brain++)
+                for (int r = 0; r < 4; r++) {
+                    const LsTarget t = {.real_bytes = 4, .dot_rate = rate[r]};
+                    node[k]->node[1].rounds = brain ? LS_BF16 : LS_REAL;
+                    winograd[brain][r] += conv->way(&node[k]->g, (LsNodeId){1}, &t) == LS_WAY_WINOGRAD;
+                }
+            h_free(node[k]);
+        }
+    }
+    ck_assert_int_eq(winograd[0][0], 6);
+    for (int r = 0; r < 4; r++)
+        ck_assert_int_eq(winograd[0][r], winograd[0][0]);
+    ck_assert_int_eq(winograd[1][0], winograd[0][0]);
+    ck_assert_int_eq(winograd[1][1], winograd[0][0]);
+    ck_assert_int_lt(winograd[1][2], winograd[1][1]);
+    ck_assert_int_gt(winograd[1][2], 0);
+    ck_assert_int_eq(winograd[1][3], 0);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("conv");
     tcase_set_timeout(tc, 300);
+    tcase_add_test(tc, fast_dot_products_compete_with_winograd);
     tcase_add_test(tc, direct_convolutions_are_closer);
     tcase_add_test(tc, convolutions_are_right_in_double);
     if (tests_do_less())        /* which see nothing of what is compiled */
         return run_tests("conv", tc);
     tcase_add_loop_test(tc, convolutions_are_right_in_16_bits, 0, 2);
+    tcase_add_test(tc, units_of_dot_products_agree);
     tcase_add_test(tc, convolutions_are_right_without_optimisation);
     tcase_add_test(tc, convolutions_are_right_for_this_processor);
     tcase_add_test(tc, convolutions_are_right_with_narrow_vectors);

@@ -89,6 +89,26 @@ START_TEST(scores_and_their_gradients_get_whole_fours_of_columns)
 }
 END_TEST
 
+START_TEST(scores_in_16_bits_get_whole_eights)
+{
+    LsCtx cx = {.arena = ls_arena_new()};
+    LsGraph *g = compiled_with(&cx, "gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=66", 2,
+                               (LsOptimizerOptions){.kind = LS_SGD}, (LsPrecision){.compute = LS_BF16, .gpu = true});
+    ck_assert_uint_eq(ls_widen_scores(g, &gpu), 1);
+    ck_assert_int_eq(widened(g, 66, 6), 4);
+    const LsValue *w = weights(g), *copy = NULL;
+    ck_assert_ptr_nonnull(w);
+    ck_assert_str_eq(w->name, "transformer.wte.weight");
+    ck_assert_int_eq(w->rows_behind, 6);
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        copy = strcmp(g->value[i].name, "transformer.wte.weight.bf16") == 0 ? &g->value[i] : copy;
+    ck_assert_ptr_nonnull(copy);
+    ck_assert_int_eq(copy->shape.dim[0], 72);           /* both products read it */
+    ck_assert_int_eq(g->node[copy->def.i].attr.fused.body->space.dim[0], 72);
+    ls_arena_free(cx.arena);
+}
+END_TEST
+
 START_TEST(whole_fours_and_few_classes_stay_as_they_are)
 {
     static const char *const line[] = {
@@ -162,6 +182,7 @@ int main(void)
         means_and_variances_of_batch_norms_are_joined,
         channels_that_are_no_multiple_of_four_take_two_passes,
         scores_and_their_gradients_get_whole_fours_of_columns,
+        scores_in_16_bits_get_whole_eights,
         whole_fours_and_few_classes_stay_as_they_are,
         updates_of_small_tensors_are_joined,
         only_updates_that_are_alike_are_joined,

@@ -1,5 +1,7 @@
 /* tests/codegen/test_kernels_16.c -- kernels that read and write 16 bits give the bits of the same kernels between widened
- * and rounded copies: loss, outputs and gradients of whole networks. */
+ * and rounded copies: loss, outputs and gradients of whole networks. So do products of bfloat16 by every unit of
+ * runtime/kernels/ls_dot16.h. */
+#include "scheduler/plan/planner.h"
 #include "tests/support/compiled_model.h"
 #include "tests/support/less.h"
 #include "tests/support/run_graph.h"
@@ -35,12 +37,16 @@ static void fill(const Made *m, LsValueId v)
     }
 }
 
-static void make(Made *m, const Net *n, LsType type, bool copies)
+static void make(Made *m, const Net *n, LsType type, bool copies, const char *flags)
 {
+    const LsTarget target = ls_target_cpu(4);
+    LsPlan plan;
     *m = (Made){.cx = {.arena = ls_arena_new()}};
     m->g = compiled_with(&m->cx, n->line, n->batch, (LsOptimizerOptions){.kind = LS_OPT_NONE},
                          (LsPrecision){.compute = type, .copies = copies});
-    m->run = ls_run_graph_new(&m->cx, m->g, 4);
+    LsProblem *problem = ls_problem_new(&m->cx, m->g, "test", &target);
+    ck_assert(ls_plan_none(m->cx.arena, &problem->dag, &plan));
+    m->run = ls_run_graph_plan(&m->cx, problem, &plan, flags);
     ck_assert_msg(m->run != NULL, "%s does not build", n->line);
     for (uint32_t i = 1; i < m->g->nvalue; i++)
         if (m->g->value[i].kind == LS_V_PARAM || m->g->value[i].kind == LS_V_STATE)
@@ -72,25 +78,34 @@ static uint32_t narrow_values(const LsGraph *g)
     return n;
 }
 
+static void discard(Made *m)
+{
+    ls_run_graph_free(m->run);
+    ls_arena_free(m->cx.arena);
+}
+
+static void compare(const Made *a, const Made *b, const Net *n)
+{
+    uint32_t some = 0;
+    ck_assert_uint_eq(a->g->ngrad, b->g->ngrad);
+    ck_assert(same(a, a->g->loss, b, b->g->loss, n));
+    for (uint32_t k = 0; k < a->g->noutput; k++)
+        ck_assert(same(a, a->g->output[k], b, b->g->output[k], n));
+    for (uint32_t k = 0; k < a->g->ngrad; k++)
+        some += same(a, a->g->grad[k].grad, b, b->g->grad[k].grad, n);
+    ck_assert_msg(2 * some > a->g->ngrad, "%s: most gradients are zeros", n->line);
+}
+
 static void check(const Net *n, LsType type)
 {
     Made own, copies;
-    make(&own, n, type, false);
-    make(&copies, n, type, true);
+    make(&own, n, type, false, NULL);
+    make(&copies, n, type, true, NULL);
     ck_assert_uint_gt(narrow_values(own.g), 10);
     ck_assert_uint_lt(own.g->nnode, copies.g->nnode);
-    ck_assert_uint_eq(own.g->ngrad, copies.g->ngrad);
-    uint32_t some = 0;
-    ck_assert(same(&own, own.g->loss, &copies, copies.g->loss, n));
-    for (uint32_t k = 0; k < own.g->noutput; k++)
-        ck_assert(same(&own, own.g->output[k], &copies, copies.g->output[k], n));
-    for (uint32_t k = 0; k < own.g->ngrad; k++)
-        some += same(&own, own.g->grad[k].grad, &copies, copies.g->grad[k].grad, n);
-    ck_assert_msg(2 * some > own.g->ngrad, "%s: most gradients are zeros", n->line);
-    ls_run_graph_free(own.run);
-    ls_run_graph_free(copies.run);
-    ls_arena_free(own.cx.arena);
-    ls_arena_free(copies.cx.arena);
+    compare(&own, &copies, n);
+    discard(&own);
+    discard(&copies);
 }
 
 enum { NETS = sizeof net / sizeof *net, FEW = 2 };
@@ -102,6 +117,27 @@ START_TEST(kernels_give_the_bits_of_widened_copies)
 }
 END_TEST
 
+static const char *const unit[] = {"-O1 -DLS_DOT16_UNIT=0", "-O1 -DLS_DOT16_UNIT=2",
+                                   "-O1 -march=native -DLS_DOT16_UNIT=0", "-O1 -march=native -DLS_DOT16_UNIT=1"};
+
+/* Words against f32; and, if the processor has them, its dot products against multiply-adds. */
+START_TEST(units_of_dot_products_agree)
+{
+    Made a, b;
+    bool native = false;
+#if defined __x86_64__
+    native = __builtin_cpu_supports("avx512bf16");
+#endif
+    for (int k = 0; k <= native; k++) {
+        make(&a, &net[_i], LS_BF16, false, unit[2 * k]);
+        make(&b, &net[_i], LS_BF16, false, unit[2 * k + 1]);
+        compare(&a, &b, &net[_i]);
+        discard(&a);
+        discard(&b);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("kernels_16");
@@ -110,5 +146,6 @@ int main(void)
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, kernels_give_the_bits_of_widened_copies, 0,
                         tests_do_all() ? NETS : FEW);
+    tcase_add_loop_test(t, units_of_dot_products_agree, 0, tests_do_all() ? NETS : 1);
     return run_models("kernels_16", t);
 }

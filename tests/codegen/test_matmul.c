@@ -1,4 +1,5 @@
 /* tests/codegen/test_matmul.c -- generated matrix products against a triple loop in double precision. */
+#include "tests/support/dot16_units.h"
 #include "tests/support/less.h"
 #include "tests/support/matmul_cases.h"
 #include "tests/support/suite.h"
@@ -10,7 +11,7 @@ static void check_types(const char *cc, const char *flags, int real_bytes, LsTyp
     h_coarse = narrow != LS_REAL;
     for (int i = 0; i < NCASES; i++) {
         node[i] = node_of(&cases[i]);
-        node[i]->value[1].type = node[i]->value[2].type = narrow;
+        node[i]->node[1].rounds = node[i]->value[1].type = node[i]->value[2].type = narrow;
         node[i]->value[4].type = i % 3 > 0 ? narrow : LS_REAL;      /* weight gradients stay real */
     }
     HObject o = h_build(cc, flags, real_bytes, false, NCASES, node);
@@ -59,6 +60,62 @@ START_TEST(products_are_right_with_clang)
 }
 END_TEST
 
+/* Without the instruction, sums with subnormal products are rounded differently. */
+static bool has_multiply_add(void)
+{
+#if defined __x86_64__
+    return __builtin_cpu_supports("fma");
+#else
+    return true;
+#endif
+}
+
+/* sum + a * b as the processor's dot products do it. */
+static float multiply_add(float a, float b, float sum)
+{
+    float r = fmaf(fabsf(a) < FLT_MIN ? 0 : a, fabsf(b) < FLT_MIN ? 0 : b, fabsf(sum) < FLT_MIN ? 0 : sum);
+    return fabsf(r) < FLT_MIN ? copysignf(0, r) : r;
+}
+
+/* c = a * b', of one block of k: pairs of multiply-adds, and a single one at the end. */
+static void check_pairs(const Case *c, const double *const in[], const float *got)
+{
+    for (int64_t q = 0; q < c->m * c->n; q++) {
+        const double *a = in[0] + q / c->n * c->k, *b = in[1] + q % c->n * c->k;
+        float sum = 0;
+        for (int64_t k = 0; k < c->k; k += 2) {
+            if (k + 1 < c->k)
+                sum = multiply_add((float)a[k + 1], (float)b[k + 1], sum);
+            sum = multiply_add((float)a[k], (float)b[k], sum);
+        }
+        sum = 0 + sum;
+        ck_assert_msg(unit_bits(LS_REAL, got, q) == unit_bits(LS_REAL, &sum, 0), "%a, not %a", (double)got[q], (double)sum);
+    }
+}
+
+START_TEST(units_of_dot_products_agree)
+{
+    static const Case plain[] = {{13, 33, 24, 0, 1, 0, 1, {0}, {0}}, {13, 33, 37, 0, 1, 0, 1, {0}, {0}}};
+    enum { PLAIN = 2 };
+    HNode *node[NCASES + PLAIN] = {node_of(&plain[0]), node_of(&plain[1])};
+    int n = PLAIN;
+    for (int i = 0; i < NCASES; i++)
+        if (tests_do_all() || i % 3 == 1)
+            node[n++] = node_of(&cases[i]);
+    Units u = units_new(n, node);
+    for (int i = 0; i < n; i++)
+        for (int kind = 0; kind < UNIT_KINDS; kind++) {
+            double *in[3];
+            float *got = units_run(&u, i, node[i], LS_K_MATMUL, kind, in);
+            if (i < PLAIN && has_multiply_add())
+                check_pairs(&plain[i], (const double *const *)in, got);
+            units_free(got, in);
+        }
+    for (int i = 0; i < n; i++)
+        h_free(node[i]);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("matmul");
@@ -68,6 +125,7 @@ int main(void)
     if (tests_do_less())        /* which see nothing of what is compiled */
         return run_tests("matmul", tc);
     tcase_add_loop_test(tc, products_are_right_in_16_bits, 0, 2);
+    tcase_add_test(tc, units_of_dot_products_agree);
     tcase_add_test(tc, products_are_right_for_this_processor);
     tcase_add_test(tc, products_are_right_with_narrow_vectors);
     tcase_add_test(tc, products_are_right_with_clang);

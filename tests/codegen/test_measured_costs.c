@@ -120,6 +120,24 @@ START_TEST(unknown_nodes_cost_what_their_class_says)
 }
 END_TEST
 
+/* In the problem, the result of the first act has 16 bits. */
+START_TEST(nodes_are_told_apart_by_types_of_16_bits)
+{
+#define TYPED(type, ns) "{\"node\":1,\"name\":\"act\",\"op\":\"Relu\",\"elements\":[1600],\"types\":[\"" type "\"],\"ns\":" #ns "}"
+    static const struct { const char *step; double ns; } cases[] = {
+        {TYPED("bf16", 20), 20}, {TYPED("f16", 20), -1}, {TYPED("f32", 20), -1}, {ACT(1, 20), -1}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        LsMeasured from;
+        open_problem();
+        g->value[ls_out(g, p->node_of[1], 0).i].type = LS_BF16;
+        write_profile(cases[k].step);
+        ck_assert(ls_measured_load(&cx, path, &from));
+        ck_assert_double_eq(ls_measured_find(&cx, &from, p)[1], cases[k].ns);
+        close_problem();
+    }
+}
+END_TEST
+
 START_TEST(the_profile_of_another_model_is_refused)
 {
     open_problem();
@@ -240,7 +258,7 @@ int main(void)
     const TTest *const tests[] = {
         every_node_gets_its_own_time, recomputations_count_with_the_first_run,
         nodes_are_told_apart_by_order_when_numbers_moved, unknown_nodes_cost_what_their_class_says,
-        the_profile_of_another_model_is_refused, another_precision_or_batch_is_refused,
+        nodes_are_told_apart_by_types_of_16_bits, the_profile_of_another_model_is_refused, another_precision_or_batch_is_refused,
         what_is_no_profile_is_refused, a_cut_file_is_refused_wherever_it_ends,
         files_of_every_length_are_read_whole};
     add_tests(tc, sizeof tests / sizeof *tests, tests);

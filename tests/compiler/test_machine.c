@@ -27,6 +27,27 @@ START_TEST(a_class_has_the_figures_of_its_parent)
 }
 END_TEST
 
+START_TEST(classes_of_16_bits_have_the_figures_of_floats_or_their_own)
+{
+    char text[1024], *written = NULL;
+    size_t size;
+    snprintf(text, sizeof text, "%sclass conv 0.7 - 0.9 200\nclass conv.bf16 1.5 1 1 300\nclass conv.dx.f16 0.4 1 1 9\n", least);
+    ck_assert_msg(parse(text), "%s", err);
+    ck_assert_double_eq(m.cost[LS_COST_CONV_DX + LS_COST_BF16].compute, 0.7);
+    ck_assert_double_eq(m.cost[LS_COST_CONV + LS_COST_BF16].compute, 1.5);
+    ck_assert_double_eq(m.cost[LS_COST_CONV + LS_COST_F16].launch, 300);
+    ck_assert_double_eq(m.cost[LS_COST_CONV_DX + LS_COST_F16].launch, 9);
+    FILE *to = open_memstream(&written, &size);
+    ls_machine_write(to, &m, NULL);
+    fclose(to);
+    ck_assert_ptr_nonnull(strstr(written, "class    conv.bf16 "));
+    ck_assert_ptr_nonnull(strstr(written, "class    conv.dx.f16 "));
+    ck_assert_ptr_null(strstr(written, "conv.f16"));           /* that of conv.bf16 */
+    ck_assert_ptr_null(strstr(written, "map.bf16"));
+    free(written);
+}
+END_TEST
+
 START_TEST(mistakes_are_named_with_their_line)
 {
     static const struct { const char *more, *want; } row[] = {
@@ -140,7 +161,8 @@ int main(void)
 {
     TCase *tc = tcase_create("machine");
     const TTest *const tests[] = {
-        a_class_has_the_figures_of_its_parent, mistakes_are_named_with_their_line,
+        a_class_has_the_figures_of_its_parent, classes_of_16_bits_have_the_figures_of_floats_or_their_own,
+        mistakes_are_named_with_their_line,
         what_is_no_machine_file_is_refused, no_damage_to_a_file_does_harm,
         a_machine_that_is_written_reads_the_same, five_gpus_and_a_cpu_are_known_by_name};
     add_tests(tc, sizeof tests / sizeof *tests, tests);

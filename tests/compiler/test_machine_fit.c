@@ -74,6 +74,30 @@ START_TEST(the_figures_that_made_the_times_are_found)
 }
 END_TEST
 
+/* Also where products of 16 bits are faster than the machine's peak, which is that of floats. */
+START_TEST(kernels_of_16_bits_get_their_own_figures)
+{
+    LsSample s[4 * MANY];
+    open_machines();
+    truth.cost[LS_COST_MATMUL] = (LsClassCost){0.9, 2, 0.8, 3000};
+    truth.cost[LS_COST_MATMUL + LS_COST_BF16] = (LsClassCost){1.8, 2, 0.8, 4000};
+    truth.cost[LS_COST_MAP + LS_COST_F16] = (LsClassCost){0.05, 0.9, 0.4, 700};
+    uint32_t n = samples(s, LS_COST_MATMUL);
+    n += samples(s + n, (LsCostClass)(LS_COST_MATMUL + LS_COST_BF16));
+    n += samples(s + n, LS_COST_MAP);
+    n += samples(s + n, (LsCostClass)(LS_COST_MAP + LS_COST_F16));
+    LsMachine m = old;
+    ck_assert_double_lt(ls_machine_fit(arena, &m, s, n), 0.05);
+    ck_assert_double_lt(worst(&m, LS_COST_MATMUL), 0.1);
+    ck_assert_double_lt(worst(&m, (LsCostClass)(LS_COST_MATMUL + LS_COST_BF16)), 0.1);
+    ck_assert_double_lt(worst(&m, LS_COST_MAP), 0.1);
+    ck_assert_double_lt(worst(&m, (LsCostClass)(LS_COST_MAP + LS_COST_F16)), 0.1);
+    ck_assert_mem_eq(&m.cost[LS_COST_MATMUL + LS_COST_F16], &m.cost[LS_COST_MATMUL + LS_COST_BF16], sizeof m.cost[0]);
+    ck_assert_mem_eq(&m.cost[LS_COST_MAP + LS_COST_BF16], &m.cost[LS_COST_MAP], sizeof m.cost[0]);
+    ls_arena_free(arena);
+}
+END_TEST
+
 START_TEST(what_moving_hides_of_computing_is_found)
 {
     static const double overlap[] = {0, 0.5, 1};
@@ -211,7 +235,7 @@ int main(void)
 {
     TCase *tc = tcase_create("machine_fit");
     const TTest *const tests[] = {
-        the_figures_that_made_the_times_are_found,
+        the_figures_that_made_the_times_are_found, kernels_of_16_bits_get_their_own_figures,
         samples_say_how_long_ago_their_bytes_were_touched, a_disturbed_measurement_bends_no_line,
         kernels_whose_bytes_are_all_that_counts_are_not_dearer_for_it,
         what_moving_hides_of_computing_is_found, alike_samples_scale_the_old_figures,

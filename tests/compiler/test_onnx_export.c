@@ -237,6 +237,54 @@ START_TEST(doubles_leave_as_floats_everywhere)
 }
 END_TEST
 
+enum { HALF = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT16 };
+
+START_TEST(casts_to_16_bits_still_round_where_all_else_is_float)
+{
+    Onnx__TensorProto *t = mk.g->initializer[0];
+    make_typed(t, HALF);
+    for (int i = 0; i < 12; i++)
+        MAKE_PUSH(&mk, t->int32_data, t->n_int32_data, 0x3c00);
+    mk.g->output[0] = make_value(&mk, "z", HALF, "2x4");
+    make_int(&mk, make_node(&mk, "Cast", "y", "z"), "to", HALF);
+    Onnx__GraphProto *g = export_model();
+    const Onnx__NodeProto *rounds = g->node[2], *widens = g->node[3];
+    ck_assert_uint_eq(g->n_node, 4);
+    ck_assert_int_eq(rounds->attribute[0]->i, HALF);
+    ck_assert_int_eq(widens->attribute[0]->i, MAKE_FLOAT);
+    ck_assert_str_eq(rounds->output[0], widens->input[0]);
+    ck_assert_str_eq(widens->output[0], "z");
+    ck_assert_int_eq(g->output[0]->type->tensor_type->elem_type, MAKE_FLOAT);
+    ck_assert_float_eq(at_slot("w", 11), 1);
+}
+END_TEST
+
+START_TEST(casts_stay_where_weights_are_float)
+{
+    mk.g->output[0] = make_value(&mk, "z", HALF, "2x4");
+    make_int(&mk, make_node(&mk, "Cast", "y", "z"), "to", HALF);
+    Onnx__GraphProto *g = export_model();
+    ck_assert_uint_eq(g->n_node, 3);
+    ck_assert_int_eq(g->output[0]->type->tensor_type->elem_type, HALF);
+}
+END_TEST
+
+START_TEST(a_constant_of_16_bits_makes_all_of_the_model_float)
+{
+    uint16_t half[4] = {0x3c00, 0x4000, 0x4200, 0x4400};
+    mk.g->input[0] = make_value(&mk, "x", HALF, "2x3");
+    Onnx__NodeProto *p = make_node(&mk, "Constant", "", "bias");
+    make_tensor_attr(&mk, p, "value", make_tensor(&mk, "", HALF, "4", half, sizeof half));
+    make_node(&mk, "Add", "y bias", "z");
+    mk.g->output[0] = make_value(&mk, "z", HALF, "2x4");
+    Onnx__GraphProto *g = export_model();
+    ck_assert_int_eq(initializer(g, "bias")->data_type, MAKE_FLOAT);
+    ck_assert_int_eq(g->input[0]->type->tensor_type->elem_type, MAKE_FLOAT);
+    ck_assert_int_eq(g->output[0]->type->tensor_type->elem_type, MAKE_FLOAT);
+    ck_assert_float_eq(at_slot("bias", 3), 4);
+}
+END_TEST
+
 START_TEST(dynamic_dimensions_and_names_stay)
 {
     mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "Nx3");
@@ -319,6 +367,8 @@ int main(void)
         tied_identities_stay_nodes,
         external_data_moves_inside,
         doubles_leave_as_floats_everywhere,
+        casts_to_16_bits_still_round_where_all_else_is_float, casts_stay_where_weights_are_float,
+        a_constant_of_16_bits_makes_all_of_the_model_float,
         dynamic_dimensions_and_names_stay,
         batch_norms_inside_functions_lose_their_training_mode,
     };

@@ -1,4 +1,5 @@
 /* tests/compiler/test_precision.c -- mixed precision: the table is complete, and values get the types that it says. */
+#include "compiler/cost/roofline.h"
 #include "compiler/ir/precision.h"
 #include "compiler/passes/passes.h"
 #include "tests/support/gradient.h"
@@ -66,6 +67,33 @@ START_TEST(values_get_the_types_of_the_table)
     ck_assert_int_eq(type_of("loss"), LS_REAL);
     for (uint32_t k = 0; k < g->ngrad; k++)
         ck_assert_int_eq(ls_type(g, g->grad[k].grad), LS_REAL);
+}
+END_TEST
+
+/* A class of its own for each type: of a product that rounds, of what stores 16 bits and of what only reads them. */
+START_TEST(kernels_of_16_bits_have_their_own_cost_class)
+{
+    static const LsType types[] = {LS_REAL, LS_BF16, LS_F16};
+    LsMachine m;
+    LsCostClass base[3] = {LS_COST_MATMUL_OUTER, LS_COST_SOFTMAX, LS_COST_MAP_MATH};
+    ck_assert(ls_machine_find(&m, "cpu"));
+    for (int t = 0; t < 3; t++) {
+        build();
+        ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = types[t]}));
+        for (uint32_t i = 1, seen = 0; i < g->nnode && seen != 7; i++) {
+            const LsOpCode op = g->node[i].op;
+            const int k = op == LS_OP_MATMUL ? 0 : op == LS_OP_SOFTMAX ? 1 : op == LS_OP_EXP ? 2 : -1;
+            if (k < 0 || g->node[i].phase != LS_FORWARD)
+                continue;
+            seen |= 1u << k;
+            LsWork w = ls_node_work(g, (LsNodeId){i}, &m, LS_WAY_DIRECT, 4);
+            ck_assert_str_eq(ls_cost_class[w.kind].name, ls_cost_class[base[k] + t * LS_COST_BF16].name);
+            double ns = ls_work_ns(&m, &w, 4);
+            m.cost[w.kind].launch += 5;
+            ck_assert_double_eq_tol(ls_work_ns(&m, &w, 4), ns + 5, 1e-9);
+        }
+        graph_close();
+    }
 }
 END_TEST
 
@@ -144,6 +172,58 @@ START_TEST(a_loss_of_activations_is_not_rounded)
 }
 END_TEST
 
+static uint32_t count_of(LsOpCode op)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        n += g->node[i].op == op;
+    return n;
+}
+
+/* Libraries multiply: both factors are in memory in 16 bits, the weights' copies once for all readers. */
+START_TEST(a_gpus_products_read_copies_of_weights)
+{
+    build();
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_F16, .gpu = true}));
+    ck_assert(ls_verify(&cx, g));
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < 2 && g->node[i].op == LS_OP_MATMUL; k++)
+            ck_assert_int_eq(ls_type(g, ls_in(g, (LsNodeId){i}, k)), LS_F16);
+    ck_assert_int_eq(type_of("w1"), LS_REAL);
+    ck_assert_int_eq(type_of("w2.f16"), LS_F16);        /* read forward and backward */
+    ck_assert_int_eq(type_of("first"), LS_F16);
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        ck_assert_int_eq(ls_type(g, g->grad[k].grad), LS_REAL);
+    ck_assert_uint_eq(count_of(LS_OP_MATMUL), 5);
+}
+END_TEST
+
+/* x * w + bias by channels, and the gradients of w and bias. */
+START_TEST(a_gpus_convolutions_leave_biases_to_a_kernel_and_gradients_to_copies)
+{
+    graph_open();
+    LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(1, 3, 5, 5), NULL);
+    LsValueId in[] = {x, param("w", SHAPE(4, 3, 3, 3)), param("bias", SHAPE(4))};
+    LsAttr at = {.window = {.n = 2, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    g->loss = weighed(named(ls_append(&cx, g, LS_OP_CONV, 3, in, &at), "y"));
+    ck_assert(ls_autodiff(&cx, g));
+    ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16, .gpu = true}));
+    ck_assert(ls_verify(&cx, g));
+    ck_assert_int_eq(type_of("y.product"), LS_BF16);
+    ck_assert_int_eq(type_of("y"), LS_BF16);
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        const LsNodeId n = {i};
+        if (g->node[i].op == LS_OP_CONV)
+            ck_assert(!ls_is(ls_in(g, n, 2)));
+        if (g->node[i].op == LS_OP_CONV_DW)
+            ck_assert_int_eq(ls_type(g, ls_out(g, n, 0)), LS_BF16);
+    }
+    ck_assert_uint_eq(count_of(LS_OP_CONV_DW), 1);
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        ck_assert_int_eq(ls_type(g, g->grad[k].grad), LS_REAL);
+}
+END_TEST
+
 START_TEST(without_16_bits_nothing_changes)
 {
     build();
@@ -158,10 +238,13 @@ int main(void)
     TCase *t = tcase_create("precision");
     tcase_add_test(t, every_operator_is_in_the_table);
     tcase_add_test(t, values_get_the_types_of_the_table);
+    tcase_add_test(t, kernels_of_16_bits_have_their_own_cost_class);
     tcase_add_test(t, named_values_stay_wide);
     tcase_add_test(t, the_gradient_of_a_scatter_of_weights_is_not_rounded);
     tcase_add_test(t, the_largest_of_weights_and_activations_is_not_rounded);
     tcase_add_test(t, a_loss_of_activations_is_not_rounded);
+    tcase_add_test(t, a_gpus_products_read_copies_of_weights);
+    tcase_add_test(t, a_gpus_convolutions_leave_biases_to_a_kernel_and_gradients_to_copies);
     tcase_add_test(t, without_16_bits_nothing_changes);
     return run_tests("precision", t);
 }

@@ -227,6 +227,33 @@ START_TEST(winograd_multiplies_less)
 }
 END_TEST
 
+/* Their copies, and the same products of f32, take as long as ever. */
+START_TEST(products_of_bfloat16_multiply_at_a_speed_of_their_own)
+{
+    graph_open();
+    LsMachine m = simple();
+    LsAttr plain = {.gemm = {.alpha = 1}}, scaled = {.gemm = {.alpha = 0.5f}};
+    LsValueId a = param("a", SHAPE(640, 640)), b = param("b", SHAPE(640, 640));
+    LsValueId of[] = {ls_append2(&cx, g, LS_OP_MATMUL, a, b, &plain), convolution(4, 64, 64)};
+    LsValueId by_half = ls_append2(&cx, g, LS_OP_MATMUL, a, b, &scaled);
+    double before[2], copies[2];
+    for (int k = 0; k < 2; k++) {
+        before[k] = cost(of[k], &m) - 50;
+        g->node[made(of[k]).i].rounds = g->node[made(by_half).i].rounds = LS_BF16;
+        ck_assert_double_eq(cost(of[k], &m) - 50, before[k]);   /* a speed that is not known */
+        copies[k] = work(of[k], &m).flops - work(of[k], &m).dots;
+    }
+    m.peak[LS_PEAK_BF16] = 200;
+    for (int k = 0; k < 2; k++)
+        ck_assert_double_eq_tol(cost(of[k], &m) - 50, before[k] / 2 + copies[k] / 2 / 10, 1e-6 * before[k]);
+    ck_assert_double_eq(cost(by_half, &m) - 50, before[0]);
+    g->node[made(of[0]).i].rounds = LS_REAL;
+    ck_assert_double_eq(cost(of[0], &m) - 50, before[0]);
+    ck_assert(copies[0] == 0 && copies[1] > 0);
+    graph_close();
+}
+END_TEST
+
 START_TEST(thin_batched_and_turned_products_are_classes_of_their_own)
 {
     graph_open();
@@ -284,6 +311,7 @@ int main(void)
         bytes_that_stay_in_the_cache_cost_less, ages_that_are_known_count_instead_of_sizes,
         products_are_padded_to_whole_vectors,
         a_convolution_pays_for_the_copies_that_it_makes, winograd_multiplies_less,
+        products_of_bfloat16_multiply_at_a_speed_of_their_own,
         thin_batched_and_turned_products_are_classes_of_their_own,
         more_to_do_never_takes_less_on_any_machine};
     add_tests(tc, sizeof tests / sizeof *tests, tests);

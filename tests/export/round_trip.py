@@ -6,7 +6,7 @@
 FOLDER/NET/CALL.onnx and data.npz: as make.py writes them. Each file is compiled (with OPTIONs) and trained for a few steps. The
 program's --export must pass onnx.checker with full_check, keep the names of inputs, outputs and
 initializers, and give in onnxruntime the outputs of the program's own --eval, to 1e-3 of the
-largest. Prints a row a file; exit 1 if one differs.
+largest; with --export-precision, to a hundredth in f16 and a tenth in bf16. Prints a row a file; exit 1 if one differs.
 """
 import pathlib
 import shutil
@@ -106,8 +106,29 @@ def round_trip(source, folder, data, lr):
             got = checked(folder / "trained.onnx", x)
         except Exception as e:      # of the checker or of onnxruntime: any kind
             return "" if refused(source, x, e) else said(e)
-        off = distance(got, {k[4:]: dump[k] for k in dump if k.startswith("out/")})
-    return "" if off <= 1e-3 else f"outputs are off by {off:.1e}"
+        want = {k[4:]: dump[k] for k in dump if k.startswith("out/")}
+        off = distance(got, want)
+        if off > 1e-3:
+            return f"outputs are off by {off:.1e}"
+        return narrow(folder, data, newest, x, want)
+
+
+def narrow(folder, data, newest, x, want):
+    """The same for weights in 16 bits."""
+    for kind, limit in (("f16", 1e-2), ("bf16", 1e-1)):
+        code = run(["./t", "--data", data, *DATA, "--eval", "--resume", newest, "--export", "narrow.onnx",
+                    f"--export-precision={kind}"], folder, "narrow.log")
+        if code == 2 and "from opset" in (folder / "narrow.log").read_text():
+            continue
+        if code != 0:
+            return f"--export-precision={kind} ends with {code}"
+        try:
+            off = distance(checked(folder / "narrow.onnx", x), want)
+        except Exception as e:
+            return f"{kind}: {said(e)}"
+        if not off <= limit:
+            return f"outputs in {kind} are off by {off:.1e}"
+    return ""
 
 
 def main():

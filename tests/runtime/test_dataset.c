@@ -148,6 +148,32 @@ START_TEST(npz_members_are_found_by_name_and_then_by_in_name)
 }
 END_TEST
 
+START_TEST(members_of_16_bits_are_inputs_and_labels)
+{
+    uint16_t half[48], brain[4] = {0x4040, 0x4000, 0x3f80, 0}, part = 0x3fc0;     /* 3 2 1 0; 1.5 */
+    for (int k = 0; k < 48; k++)
+        half[k] = (uint16_t)(0x6400 + k);       /* 1024 + k */
+    program(false);
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F16, 4, {4, 3, 2, 2}, half}, {"label", LS_BF16, 1, {4}, brain}});
+    OPEN(.data = "a.npz");
+    read_sample(3, 0);
+    ck_assert_float_eq(real[0], 1024 + 36);
+    ck_assert_int_eq(whole[0], 0);
+    read_sample(0, 0);
+    ck_assert_int_eq(whole[0], 3);
+    ls_dataset_close(&d);
+    OPEN(.data = "a.npz", .scale = "0.5");
+    read_sample(3, 0);
+    ck_assert_float_eq(real[0], 512 + 18);
+    ls_dataset_close(&d);
+    brain[2] = part;
+    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F16, 4, {4, 3, 2, 2}, half}, {"label", LS_BF16, 1, {4}, brain}});
+    OPEN(.data = "a.npz");
+    ck_assert(!ls_dataset_read(&d, 1, 2, 0, whole, &e) && strstr(e.text, "1.5 is not an integer") != NULL);
+    ls_dataset_close(&d);
+}
+END_TEST
+
 START_TEST(one_number_stands_for_a_whole_target)
 {
     float x[24] = {0}, t = 0.25f;
@@ -541,6 +567,7 @@ int main(void)
         channels_last_inputs_are_transposed_on_the_way,
         mean_and_std_are_per_channel,
         doubles_keep_what_floats_lose,
+        members_of_16_bits_are_inputs_and_labels,
         npz_members_are_found_by_name_and_then_by_in_name,
         one_number_stands_for_a_whole_target,
         an_input_can_be_its_own_target,

@@ -2,6 +2,7 @@
  * refused. */
 #include "tests/support/npz_util.h"
 
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -66,6 +67,27 @@ START_TEST(every_element_type_is_converted)
 }
 END_TEST
 
+START_TEST(reals_of_16_bits_are_widened)
+{
+    const uint16_t half[] = {0x3e00, 0xc000, 0x0001, 0xfc00}, brain[] = {0x3fc0, 0xc000, 0x0001, 0xff80};
+    const float half_is[] = {1.5f, -2, 0x1p-24f, -INFINITY}, brain_is[] = {1.5f, -2, 0x1p-133f, -INFINITY};
+    float to[8] = {0};
+    LsArray a;
+    ck_assert(reads(&a, 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (4,), }", half, sizeof half));
+    ls_array_floats(&a, 0, 4, to, 2);
+    for (int k = 0; k < 4; k++)
+        ck_assert(to[2 * k] == half_is[k] && ls_array_real(&a, k) == (double)half_is[k]);
+    ck_assert_int_eq(ls_array_int(&a, 1), -2);
+    ck_assert(reads(&a, 1, "{'descr': '<V2', 'fortran_order': False, 'shape': (4,), }", brain, sizeof brain));
+    ls_array_floats(&a, 1, 3, to, 1);
+    for (int k = 0; k < 4; k++)
+        ck_assert((k == 0 || to[k - 1] == brain_is[k]) && ls_array_real(&a, k) == (double)brain_is[k]);
+    ck_assert(reads(&a, 1, "{'descr': '>f2', 'fortran_order': False, 'shape': (1,), }", "\x3e\0", 2));
+    ls_array_floats(&a, 0, 1, to, 1);
+    ck_assert_float_eq(to[0], 1.5f);
+}
+END_TEST
+
 START_TEST(scalars_and_empty_arrays_have_a_shape)
 {
     LsArray a;
@@ -87,6 +109,8 @@ START_TEST(headers_that_cannot_be_used_are_refused)
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }", "Fortran"},
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "'<c8' is not read"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "not read"},
+        {"{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }", "save array.view(ml_dtypes.bfloat16)"},
+        {"{'descr': '>V2', 'fortran_order': False, 'shape': (1,), }", "not read"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "not read"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "impossible shape"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (1,", "impossible shape"},
@@ -345,7 +369,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *test[] = {every_element_type_is_converted, scalars_and_empty_arrays_have_a_shape,
+    const TTest *test[] = {every_element_type_is_converted, reals_of_16_bits_are_widened, scalars_and_empty_arrays_have_a_shape,
                            headers_that_cannot_be_used_are_refused,
                            no_header_is_read_past_its_end, a_header_may_be_long,
                            names_beyond_ascii_are_said_to_be_utf8,

@@ -14,12 +14,13 @@
 enum { STEPS = 3, RUNS = 6 };
 
 static const int64_t element_count[STEPS] = {8, 8, 8};
+static const uint8_t element_type[STEPS] = {LS_DT_REAL, LS_DT_BF16, LS_DT_F16};
 static const LsStep step[STEPS] = {{.name = "a", .op = "Relu", .node = 0, .nout = 1, .count = 0},
                                    {.name = "b", .op = "Relu", .node = 1, .nout = 1, .count = 1},
                                    {.name = "c", .op = "Relu", .node = 2, .nout = 1, .count = 2}};
 static const LsPhaseTable phase = {.step = step, .nstep = STEPS};
 static const LsProgram program = {.model = "m", .plan_hash = "h", .real_bytes = 4, .batch = 1,
-                                  .element_count = element_count};
+                                  .element_count = element_count, .element_type = element_type};
 
 /* Writes the profile of those runs and reads the numbers called `key` of its steps. */
 static void profile(int64_t took[RUNS][STEPS], const char *key, double out[STEPS])
@@ -45,6 +46,11 @@ static void profile(int64_t took[RUNS][STEPS], const char *key, double out[STEPS
     unlink(path);
     cJSON *root = cJSON_Parse(text), *steps = cJSON_GetObjectItem(root, "steps");
     ck_assert_int_eq(cJSON_GetArraySize(steps), STEPS);
+    for (int k = 0; k < STEPS; k++) {
+        static const char *const type[STEPS] = {"f32", "bf16", "f16"};
+        const cJSON *types = cJSON_GetObjectItem(cJSON_GetArrayItem(steps, k), "types");
+        ck_assert_str_eq(cJSON_GetStringValue(cJSON_GetArrayItem(types, 0)), type[k]);
+    }
     for (int k = 0; k < STEPS; k++)
         out[k] = cJSON_GetNumberValue(cJSON_GetObjectItem(cJSON_GetArrayItem(steps, k), key));
     cJSON_Delete(root);

@@ -489,7 +489,7 @@ START_TEST(the_plan_and_the_trace_list_every_step)
     ck_assert_ptr_null(strstr(text, "\"run\":4"));
     tiny_read("p.json", text, sizeof text);
     TOLD(text, "\"runs\":9");
-    TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"elements\":[],\"again\":false,\"ns\":");
+    TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"elements\":[],\"types\":[],\"again\":false,\"ns\":");
 }
 END_TEST
 

@@ -263,6 +263,18 @@ static void check_export(void)
     check_begins("x.onnx", "#######");
 }
 
+/* What it writes: test_export_narrow.c, with a model; the tiny program's bytes are none. */
+static void check_export_precision(void)
+{
+    runs("--data data.npz --export x.onnx --export-precision f32");
+    MUST(2, "--data data.npz --export x.onnx --export-precision f16");
+    TOLD(err_text, "--export-precision: the model has opset 0, and Cast takes float16 from opset 6 on");
+    MUST(2, "--data data.npz --export x.onnx --export-precision half");
+    TOLD(err_text, "--export-precision=half: must be f32, f16 or bf16");
+    MUST(2, "--data data.npz --export-precision f16");
+    TOLD(err_text, "--export-precision is for --export FILE, which is not given");
+}
+
 static void check_image_grid(void)
 {
     runs("--data data.npz --image-grid x.ppm");
@@ -395,6 +407,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"keep-last", check_keep_last},
     {"resume", check_resume},
     {"export", check_export},
+    {"export-precision", check_export_precision},
     {"image-grid", check_image_grid},
     {"log", check_log},
     {"progress", check_progress},

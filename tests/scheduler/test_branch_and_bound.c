@@ -93,7 +93,7 @@ START_TEST(a_chain_is_cut_where_the_budget_wants_it)
     for (uint32_t v = 0; v < 4; v++)
         n[v] = (LsDagNode){.name = t[v].name, .op = "", .cost = 1 << v, .out = id + v, .nout = 1,
                            .in = id + (v ? v - 1 : 0), .nin = v > 0, .of = -1};
-    LsDag g = {"chain", 1, t, 4, n, 4};
+    LsDag g = {.name = "chain", .alignment = 1, .tensor = t, .ntensor = 4, .node = n, .nnode = 4};
     LsForward *f = ls_forward_new(a, ls_prob_new(a, &g, true));
     LsExact *x = ls_exact_new(a, f, ls_family_all(f, 100), 0);
     static const struct { int64_t budget; bool greatest; double time; } want[] = {

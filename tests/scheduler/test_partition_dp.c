@@ -159,7 +159,7 @@ START_TEST(chen_cuts_a_chain_anywhere_and_nowhere_across_a_long_skip)
              .of = -1},
             {.name = "d", .op = "", .cost = 1, .in = last, .nin = skip ? 2 : 1, .out = out + 3,
              .nout = 1, .of = -1}};
-        LsDag g = {"chain", 1, t, 4, n, 4};
+        LsDag g = {.name = "chain", .alignment = 1, .tensor = t, .ntensor = 4, .node = n, .nnode = 4};
         LsStrategies s = ls_chen(a, ls_forward_new(a, ls_prob_new(a, &g, true)));
         /* the smallest parts first: every cut is taken */
         ck_assert_uint_eq(s.item[0].ncut, skip ? 2 : 4);

@@ -38,7 +38,7 @@ static void open_plan(void)
          .out = out + 3, .nout = 1, .inplace = pair, .ninplace = 1, .of = 0},
         {.name = "sgd", .op = "", .kind = LS_DAG_OPTIMIZER, .cost = 1, .in = in + 8, .nin = 2,
          .upd = upd, .nupd = 1, .of = 0}}, sizeof node);
-    g = (LsDag){"small", 4, tensor, NT, node, 6};
+    g = (LsDag){.name = "small", .alignment = 4, .tensor = tensor, .ntensor = NT, .node = node, .nnode = 6};
     a = ls_arena_new();
     LsPlanReport report;
     ck_assert(ls_dag_check(&g, why, sizeof why));

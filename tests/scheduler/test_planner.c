@@ -146,8 +146,8 @@ static LsDag *chain(uint32_t n)
 {
     LsDag *g = ls_arena_alloc(a, 1, sizeof *g);
     uint32_t *id = ls_arena_alloc(a, 6 * n, sizeof *id);
-    *g = (LsDag){"chain", 1, ls_arena_alloc(a, 2 * n + 2, sizeof *g->tensor), 0,
-                 ls_arena_alloc(a, 2 * n, sizeof *g->node), 0};
+    *g = (LsDag){.name = "chain", .alignment = 1, .tensor = ls_arena_alloc(a, 2 * n + 2, sizeof *g->tensor),
+                 .node = ls_arena_alloc(a, 2 * n, sizeof *g->node)};
     for (uint32_t k = 0; k < n; k++) {              /* node k reads k and makes k + 1 */
         id[2 * k] = k;
         id[2 * k + 1] = k + 1;
@@ -269,7 +269,7 @@ START_TEST(a_small_result_does_not_hold_the_whole_place_of_its_operand)
         {.name = "d", .op = "Op", .cost = 1, .in = id + 1, .nin = 2, .out = id + 3, .nout = 1,
          .of = -1},
     };
-    LsDag g = {"small heir", 1, tensor, 4, node, 4};
+    LsDag g = {.name = "small heir", .alignment = 1, .tensor = tensor, .ntensor = 4, .node = node, .nnode = 4};
     LsPlan plan;
     char why[300];
     ck_assert_msg(ls_dag_check(&g, why, sizeof why), "%s", why);
@@ -320,7 +320,7 @@ END_TEST
 
 START_TEST(a_graph_without_nodes_has_an_empty_plan)
 {
-    LsDag g = {"empty", 1, NULL, 0, NULL, 0};
+    LsDag g = {.name = "empty", .alignment = 1};
     LsPlan plan;
     LsPlanReport r;
     char why[300];

@@ -18,6 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/kernels/ls_kernel.h"  /* rounding to 16 bits */
+
 enum { MAGIC = 0x15fa4e, ALGORITHMS = 4096, WORKSPACE_ALIGNMENT = 256 };
 
 typedef struct FakeReport { int live, asked, checked, products; } FakeReport;
@@ -165,6 +167,9 @@ static bool types_agree(const Desc *d, const Layout *a, const Layout *b, const L
 {
     bool wide = d->compute == CUBLAS_COMPUTE_64F;
     cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F;
+    if (a->type == CUDA_R_16BF || a->type == CUDA_R_16F)
+        return d->compute == CUBLAS_COMPUTE_32F && d->scale == CUDA_R_32F && b->type == a->type
+            && (out->type == a->type || out->type == CUDA_R_32F);
     return (wide || d->compute == CUBLAS_COMPUTE_32F || d->compute == CUBLAS_COMPUTE_32F_FAST_TF32)
         && d->scale == type && a->type == type && b->type == type && out->type == type;
 }
@@ -236,7 +241,7 @@ static uint64_t name_of(const Desc *d, const Layout *a, const Layout *b, const L
     for (size_t k = 0; k < sizeof desc / sizeof *desc; k++)
         h = mixed(h, desc[k]);
     for (int k = 0; k < 3; k++)
-        h = mixed(mixed(mixed(h, of[k]->rows), of[k]->cols), (uint64_t)of[k]->count);
+        h = mixed(mixed(mixed(mixed(h, of[k]->rows), of[k]->cols), (uint64_t)of[k]->count), of[k]->type);
     return h;
 }
 
@@ -292,10 +297,16 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t 
 }
 
 /* ---- products ---- */
+static double element(const Layout *l, const void *at, int64_t k)
+{
+    return l->type == CUDA_R_64F  ? ((const double *)at)[k]
+         : l->type == CUDA_R_16BF ? (double)ls_from_bf16(((const ls_bf16 *)at)[k])
+         : l->type == CUDA_R_16F  ? (double)ls_from_f16(((const ls_f16 *)at)[k]) : ((const float *)at)[k];
+}
+
 static double get(const Layout *l, const void *at, int64_t i, int64_t j, int32_t batch)
 {
-    int64_t k = i + j * l->ld + batch * l->apart;
-    return l->type == CUDA_R_64F ? ((const double *)at)[k] : ((const float *)at)[k];
+    return element(l, at, i + j * l->ld + batch * l->apart);
 }
 
 static void put(const Layout *l, void *at, int64_t i, int64_t j, int32_t batch, double v)
@@ -303,6 +314,10 @@ static void put(const Layout *l, void *at, int64_t i, int64_t j, int32_t batch, 
     int64_t k = i + j * l->ld + batch * l->apart;
     if (l->type == CUDA_R_64F)
         ((double *)at)[k] = v;
+    else if (l->type == CUDA_R_16BF)
+        ((ls_bf16 *)at)[k] = ls_to_bf16(ls_round_brain((float)v));
+    else if (l->type == CUDA_R_16F)
+        ((ls_f16 *)at)[k] = ls_to_f16(ls_round_half((float)v));
     else
         ((float *)at)[k] = (float)v;
 }
@@ -329,7 +344,7 @@ static double gelu_slope(double x)
 
 static double vector_at(const Layout *l, const void *at, int64_t i)
 {
-    return l->type == CUDA_R_64F ? ((const double *)at)[i] : ((const float *)at)[i];
+    return element(l, at, i);
 }
 
 /* One element after the epilogue. */

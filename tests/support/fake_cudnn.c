@@ -22,6 +22,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/kernels/ls_kernel.h"  /* rounding to 16 bits */
+
 enum { ATTRS = 16, RANK = 5, OPS = 4, TENSORS = 5, BAD = 2000, NOT_SUPPORTED = 3000, FAILED = 5000 };
 
 typedef struct Attr { int name, type; int64_t n; void *value; } Attr;
@@ -98,7 +100,7 @@ static int64_t int_of(const Desc *d, int name)
 }
 
 /* ---- plans: the computation of a graph, as numbers ---- */
-enum { KIND, AXES, REAL, BIAS, RELU, MASK, ALIGNED, DIMS, STRIDES = DIMS + 3 * RANK,
+enum { KIND, AXES, TYPE, BIAS, RELU, MASK, ALIGNED, DIMS, STRIDES = DIMS + 3 * RANK,
        WINDOW = STRIDES + 3 * RANK, NUMBERS = WINDOW + 12 };
 
 static bool put_tensor(int64_t *to, const Desc *t, int which, int64_t uid)
@@ -110,7 +112,9 @@ static bool put_tensor(int64_t *to, const Desc *t, int which, int64_t uid)
         return false;
     memcpy(to + DIMS + which * RANK, dims->value, (size_t)dims->n * 8);
     memcpy(to + STRIDES + which * RANK, strides->value, (size_t)dims->n * 8);
-    to[REAL] = int_of(t, LS_DNN_TENSOR_TYPE) == LS_DNN_DOUBLE ? 8 : 4;
+    int64_t type = int_of(t, LS_DNN_TENSOR_TYPE);
+    if (int_of(t, LS_DNN_TENSOR_VIRTUAL) == 0)
+        to[TYPE] = type;
     int64_t aligned = int_of(t, LS_DNN_TENSOR_ALIGNMENT);
     to[ALIGNED] = aligned > to[ALIGNED] ? aligned : to[ALIGNED];
     return true;
@@ -214,17 +218,38 @@ static int64_t count(const int64_t *p, int which)
     return n;
 }
 
+static int64_t element_bytes(const int64_t *p)
+{
+    return p[TYPE] == LS_DNN_DOUBLE ? 8 : p[TYPE] == LS_DNN_FLOAT ? 4 : 2;
+}
+
 static int64_t workspace(const Desc *plan)
 {
     const int64_t *p = plan->number;
-    return plan->engine == 3 ? (count(p, 0) + count(p, 2)) * p[REAL] : plan->engine == 2 ? 1000 : 0;
+    return plan->engine == 3 ? (count(p, 0) + count(p, 2)) * element_bytes(p) : plan->engine == 2 ? 1000 : 0;
 }
 
 /* ---- computing ---- */
 static double load(const int64_t *p, const char *at, int64_t k)
 {
-    return p[REAL] == 8 ? ((const double *)(const void *)at)[k]
-                        : ((const float *)(const void *)at)[k];
+    const void *all = at;
+    switch (p[TYPE]) {
+    case LS_DNN_DOUBLE: return ((const double *)all)[k];
+    case LS_DNN_BRAIN:  return (double)ls_from_bf16(((const ls_bf16 *)all)[k]);
+    case LS_DNN_HALF:   return (double)ls_from_f16(((const ls_f16 *)all)[k]);
+    default:            return ((const float *)all)[k];
+    }
+}
+
+static void store(const int64_t *p, char *at, int64_t k, double v)
+{
+    void *all = at;
+    switch (p[TYPE]) {
+    case LS_DNN_DOUBLE: ((double *)all)[k] = v; break;
+    case LS_DNN_BRAIN:  ((ls_bf16 *)all)[k] = ls_to_bf16(ls_round_brain((float)v)); break;
+    case LS_DNN_HALF:   ((ls_f16 *)all)[k] = ls_to_f16(ls_round_half((float)v)); break;
+    default:            ((float *)all)[k] = (float)v;
+    }
 }
 
 static int64_t place(const int64_t *p, int which, const int64_t *index)
@@ -294,10 +319,7 @@ static void compute(const int64_t *p, char *const at[TENSORS])
             v += load(p, at[3], i % p[DIMS + out * RANK + 1]);
         v = p[RELU] && v < 0 ? 0 : v;
         v = p[MASK] && !(load(p, at[4], i) > 0) ? 0 : v;
-        if (p[REAL] == 8)
-            ((double *)(void *)at[out])[i] = v;
-        else
-            ((float *)(void *)at[out])[i] = (float)v;
+        store(p, at[out], i, v);
     }
     free(tap);
     free(sum);

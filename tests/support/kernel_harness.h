@@ -77,9 +77,10 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
     snprintf(path, sizeof path, "%s/k.c", dir);
     FILE *to = fopen(path, "w");
     H_ASSERT(to != NULL, "%s", path);
-    fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
-                "#include \"runtime/kernels/ls_matmul.h\"\n");
-    LsEmit e = {.to = to};
+    char *text = NULL;
+    size_t size;
+    LsEmit e = {.to = open_memstream(&text, &size)};
+    H_ASSERT(e.to != NULL, "%s", path);
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);
@@ -96,6 +97,10 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
         ls_emitter_of(LS_TARGET_CPU, id)->emit(&k);
         H_ASSERT(e.depth == 0, "case %d: braces", i);
     }
+    fclose(e.to);
+    fprintf(to, "%s#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
+                "#include \"runtime/kernels/ls_matmul.h\"\n%s", e.needs & LS_NEEDS_DOT16 ? LS_DEFINES_DOT16 : "", text);
+    free(text);
     fprintf(to, "const LsKernel kernels[] = {");
     for (int i = 0; i < n; i++)
         fprintf(to, "k%d, ", i);
@@ -214,6 +219,17 @@ static inline double *h_random(int64_t n, uint64_t seed)
                         : (double)(int64_t)((z >> 40) & 0xffff) / 32768 - 1;
     }
     return x;
+}
+
+/* n such values as elements of a type. */
+static inline void *h_elements(LsType type, int64_t n, uint64_t seed)
+{
+    void *to = h_array(n, ls_type_bytes(type, 4));
+    double *x = h_random(n, seed);
+    for (int64_t i = 0; i < n; i++)
+        h_put(type, to, i, x[i], 4);
+    free(x);
+    return to;
 }
 
 /* The same bits for 1, 2 and 3 threads, and `want` within `tolerance` of its largest element. */

@@ -22,7 +22,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { RIG_VALUES = 256 };
+#include "runtime/ls_half.h"     /* takes memcpy and integers from the headers above */
+
+enum { RIG_VALUES = 4096 };
 
 typedef struct Rig {
     LsCtx cx;
@@ -96,6 +98,8 @@ static inline double rig_get(const Rig *r, LsValueId v, int64_t index)
     case LS_REAL: return r->real_bytes == 4 ? ((const float *)b)[at] : ((const double *)b)[at];
     case LS_I64:  return (double)((const int64_t *)b)[at];
     case LS_I32:  return ((const int32_t *)b)[at];
+    case LS_BF16: return (double)ls_from_bf16(((const ls_bf16 *)b)[at]);
+    case LS_F16:  return (double)ls_from_f16(((const ls_f16 *)b)[at]);
     default:      return ((const uint8_t *)b)[at];
     }
 }
@@ -113,6 +117,8 @@ static inline void rig_set(Rig *r, LsValueId v, int64_t index, double x)
         break;
     case LS_I64: ((int64_t *)b)[at] = (int64_t)x; break;
     case LS_I32: ((int32_t *)b)[at] = (int32_t)x; break;
+    case LS_BF16: ((ls_bf16 *)b)[at] = ls_to_bf16((float)x); break;         /* cut to the type's numbers */
+    case LS_F16: ((ls_f16 *)b)[at] = ls_to_f16((float)x); break;
     default:     ((uint8_t *)b)[at] = (uint8_t)x; break;
     }
 }
@@ -135,7 +141,7 @@ static inline LsValueId rig_operand(Rig *r, LsType type, LsLayout layout, LsShap
     rig_buffer(r, v);
     for (int64_t i = 0; i < ls_count(&shape); i++) {
         double x = rig_random(r);
-        rig_set(r, v, i, type == LS_REAL ? x : type == LS_BOOL ? x > 0 : floor(x * 5));
+        rig_set(r, v, i, ls_is_float(type) ? x : type == LS_BOOL ? x > 0 : floor(x * 5));
     }
     return v;
 }

@@ -66,6 +66,7 @@ ends() {        # CODE COMMAND...: its exit code
     [ "$got" = "$want" ]
 }
 
+steps=3
 # agrees NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: it gives the results of the CPU's program.
 agrees() {
     name=$1 tolerance=$2
@@ -77,9 +78,9 @@ agrees() {
     shift
     "$LOWERSET" model $model -o "$d/net.onnx" >/dev/null
     "$LOWERSET" compile "$d/net.onnx" "$@" -q -O "$opt" --plan-effort=1 -o "$d/cpu"
-    check "$name runs here" train "$d/cpu" --steps 3 --dump "$d/cpu.npz"
+    check "$name runs here" train "$d/cpu" --steps $steps --dump "$d/cpu.npz"
     build_paper "$d/all" "$d/net.onnx" "$@" --plan-effort=1
-    check "$name runs on paper" train "$d/all/net" --steps 3 --dump "$d/all.npz"
+    check "$name runs on paper" train "$d/all/net" --steps $steps --dump "$d/all.npz"
     check "$name keeps the compiler's plans" ends 1 grep "planned" "$OUT/err"
     printf '%s: ' "$name"
     check "$name agrees with the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/all.npz" "$tolerance"
@@ -92,14 +93,14 @@ all_ways() {
     shift 2
     while [ "$1" != -- ]; do shift; done
     shift
-    LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "$name runs late" train "$d/all/net" --steps 3 --dump "$d/late.npz"
+    LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "$name runs late" train "$d/all/net" --steps $steps --dump "$d/late.npz"
     check "$name does not depend on when" cmp "$d/all.npz" "$d/late.npz"
     build_paper "$d/min" "$d/net.onnx" "$@" --budget=min --plan-effort=10
-    check "$name runs in the least memory" train "$d/min/net" --steps 3 --dump "$d/min.npz"
+    check "$name runs in the least memory" train "$d/min/net" --steps $steps --dump "$d/min.npz"
     check "$name has the same bits in the least memory" cmp "$d/all.npz" "$d/min.npz"
     build_paper "$d/apart" "$d/net.onnx" "$@" --overlap --plan-effort=1
     for order in 1 ${LS_WHOLE:+2 3}; do
-        LS_FAKE_ORDER=$order check "$name runs in order $order" train "$d/apart/net" --steps 3 --dump "$d/apart.npz"
+        LS_FAKE_ORDER=$order check "$name runs in order $order" train "$d/apart/net" --steps $steps --dump "$d/apart.npz"
         check "$name has the same bits in order $order" cmp "$d/all.npz" "$d/apart.npz"
     done
 }
@@ -113,6 +114,8 @@ check "targets names the toolkit" grep -q "toolkit    $CUDA" "$OUT/out"
 check "targets names the driver" grep -q "driver  " "$OUT/out"
 "$LOWERSET" model mlp --batch=4 --width=64 -o "$OUT/mlp.onnx" >/dev/null
 check "an old architecture is refused" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=60
+check "bfloat16 is refused for one without it" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=75,90a --precision=bf16
+check "with the first that has it" grep -q "arch=75: --precision=bf16 needs GPUs from sm_80 on" "$OUT/errors"
 check "a processor is no GPU" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --machine=cpu
 check "a plan for a GPU ends well" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --target=cuda --arch=80
 check "it is planned for the GPU asked for" grep -q "machine a100" "$OUT/out"
@@ -138,6 +141,31 @@ all_ways gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- 
 one odd 1e-4 gpt --depth=1 --heads=1 --width=24 --context=8 --vocab=67 -- --batch=2 --optimizer=sgd:momentum=0.9
 check "its numbers are finite" train "$OUT/odd/all/net" --steps 2 --check-numerics
 check "products make whole fours of columns" grep -q "[.]m = 16, [.]n = 68, [.]k = 24" "$OUT/odd/all/net.c"
+# In 16 bits: sums in another order let elements fall to the next number of the type, and units of a ReLU to its other
+# side.
+one gpt16 2e-2 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9 --precision=bf16
+check "products are of 16 bits" grep -q "type = LS_PRODUCT_BF16" "$OUT/gpt16/all/net.c"
+check "gradients of weights are reals" grep -q "wide = true" "$OUT/gpt16/all/net.c"
+check "kernels take eight elements" grep -q "LS_LANES8" "$OUT/gpt16/all/net.cu"
+if [ -n "${LS_WHOLE:-}" ]; then
+    one odd16 5e-3 gpt --depth=1 --heads=1 --width=24 --context=8 --vocab=67 -- --batch=2 --optimizer=sgd:momentum=0.9 --precision=f16
+    check "products make whole eights of columns" grep -q "[.]m = 16, [.]n = 72, [.]k = 24" "$OUT/odd16/all/net.c"
+fi
+steps=1
+one unet16 0.1 unet --batch=2 --size=16 --width=8 --depth=1 -- --optimizer=sgd --precision=f16
+check "convolutions are of 16 bits" grep -q "real_bytes = 2" "$OUT/unet16/all/net.c"
+FAKE_CUDNN_NO_DRIVER=1 build_paper "$OUT/masks16" "$OUT/unet16/net.onnx" --optimizer=sgd --precision=f16 --compiled-engines --plan-effort=1
+check "gradients of ReLUs are taken into them" grep -q "mask = 1" "$OUT/masks16/net.c"
+FAKE_CUDNN_MASK= XDG_CACHE_HOME=$OUT/masks16 check "or left to kernels" train "$OUT/masks16/net" --steps 1 --dump "$OUT/masks16.npz"
+check "which give the same" cmp "$OUT/unet16/all.npz" "$OUT/masks16.npz"
+one brain16 0.15 autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --optimizer=sgd --precision=bf16
+check "in bfloat16" grep -q "brain = true" "$OUT/brain16/all/net.c"
+steps=3
+# A scale at which all gradients overflow: the same steps are skipped.
+one scale16 5e-3 mlp --batch=4 --width=64 -- --optimizer=adamw --clip-norm=1 --precision=f16 --loss-scale=dynamic:init=268435456,factor=16
+for side in cpu all/net; do train "$OUT/scale16/$side" --steps 4 && cat "$OUT/said" "$OUT/err" | grep skipped >"$OUT/scale16/$(basename $side).skips"; done
+check "updates are skipped" grep -q "step 1: scale 268435456 -> 16777216, update skipped" "$OUT/scale16/net.skips"
+check "as on the CPU" cmp "$OUT/scale16/cpu.skips" "$OUT/scale16/net.skips"
 # Epilogues of products that the library lacks: all, or those of one kind.
 export FAKE_CUBLASLT_WITHOUT=all
 check "products without epilogues train" train "$OUT/gpt/all/net" --steps 3 --dump "$OUT/alone.npz"
@@ -237,6 +265,7 @@ done
 factors=
 # Convolutions that no engine supports.
 export FAKE_CUDNN_ENGINES= XDG_CACHE_HOME=$OUT/other
+[ -z "${LS_WHOLE:-}" ] || { steps=1; all_ways own16 0.1 unet --batch=2 --size=16 --width=8 --depth=1 -- --optimizer=sgd --precision=f16; steps=3; }
 one unet_own 1e-4 unet --batch=2 --size=16 --width=4 --depth=2 -- --optimizer=sgd:momentum=0.9
 
 echo "$passed passed, $failed failed"

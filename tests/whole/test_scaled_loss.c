@@ -90,6 +90,8 @@ static const Case cases[] = {
     {"--optimizer=sgd:momentum=0.9", 2, false},
     {"--optimizer=adam --clip-norm=0.1", 2, true},
     {"--optimizer=adamw --accumulate=4", 8, true},
+    {"--optimizer=adam --accumulate=4 --precision=f16", 8, true},
+    {"--optimizer=sgd:momentum=0.9 --accumulate=4 --precision=bf16", 8, false},
     {"--optimizer=sgd:momentum=0.9,nesterov --accumulate=4 --clip-norm=0.1 --clip-value=0.05 --budget=min", 8, false},
 };
 

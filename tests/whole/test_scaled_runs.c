@@ -104,12 +104,15 @@ START_TEST(an_overflowing_net_recovers)
 }
 END_TEST
 
-/* Updates of three batches; the process is killed somewhere, and goes on from its last checkpoint. */
+/* Updates of three batches; the process is killed somewhere, mostly within one, and goes on from its last checkpoint. */
 START_TEST(a_killed_run_goes_on_bit_for_bit)
 {
-    MUST(COMPILE "res.onnx --precision=f16 --loss-scale=torch:init=1e7,period=3 --accumulate=3 -o t");
+    const bool half = _i == 0;          /* bf16 does not overflow: there the scale only grows */
+    MUST("rm -rf ck");
+    MUST(COMPILE "res.onnx --precision=%s --loss-scale=torch:init=1e7,period=3 --accumulate=3 -o t", half ? "f16" : "bf16");
     MUST("./t" RUN "--steps 60 --epochs 99 --schedule cosine --dump whole.npz");
-    ck_assert_ptr_nonnull(strstr(text, "update skipped"));
+    ck_assert_int_eq(strstr(text, "update skipped") != NULL, half);
+    ck_assert_double_ne(scalar("whole.npz", "moment/loss_scale"), 1e7);
     MUST("./t" RUN "--steps 60 --epochs 99 --schedule cosine --save ck --save-every 1 >killed 2>&1 & p=$! i=0; "
          "while [ ! -e ck/step-000000012.safetensors ] && [ $i -lt 3000 ]; do sleep 0.01; i=$((i + 1)); done; "
          "kill -9 $p; wait $p || :");
@@ -173,7 +176,7 @@ int main(void)
     tcase_add_test(t, small_gradients_live_with_a_scale_and_die_without);
     tcase_add_test(t, every_budget_gives_the_same_bits_while_the_scale_moves);
     tcase_add_test(t, an_overflowing_net_recovers);
-    tcase_add_test(t, a_killed_run_goes_on_bit_for_bit);
+    tcase_add_loop_test(t, a_killed_run_goes_on_bit_for_bit, 0, 2);
     tcase_add_test(t, clipping_sees_unscaled_gradients);
     int code = run_tests("scaled_runs", t);
     char remove[64];

@@ -1,0 +1,294 @@
+#!/usr/bin/env python3
+"""./dev seed amp: memory and time of a small network in 16 bits beside f32, and its curves beside recorded ones.
+
+usage: seed_amp.py BUILD-FOLDER [--inputs FOLDER] [--threads N] [--steps N] [--rounds N] [--curve-steps N]
+                   [--seeds 1,2,3] [--sizes 128,28] [--only table|curves] [--out PAGE.md]
+
+The network is that of jmp's example for mixed precision: convolutions of 32 and 64 channels, each with ReLU and average
+pooling, dense layers of 256 and 10, Adam, 128 images a batch. A row per size, type and target: the plan's bytes, the
+resident memory of the process, the step, and the epoch of 60,000 images that it makes. GPUs are measured where nvidia-smi
+finds one and the type compiles. With PYTHON (or python3) that has torch, PyTorch's rows too.
+
+Curves: MNIST in file order by 64 images, weights by the formula of CURVES.json in FOLDER/wave2, whose runs in f32 are the
+measure: its first ten losses to 1e-4 (f32 alone), the mean of the last 100 to 5 % + 0.01, accuracy to 1 point; and to half
+a point of this machine's f32. Exit 6 if a run is outside. Without FOLDER (default ../shared/inputs) there are no curves.
+"""
+import argparse
+import array
+import gzip
+import json
+import os
+import pathlib
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+BATCH, IMAGES = 128, 60000
+MEAN_OF, CLOSE_STEPS = 100, 10
+
+
+def run(command, folder, **more):
+    done = subprocess.run([str(c) for c in command], cwd=folder, capture_output=True, text=True, **more)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, command))} ends with {done.returncode}: {(done.stderr or done.stdout).strip()[-400:]}")
+    return done.stdout + done.stderr
+
+
+def processor():
+    for line in open("/proc/cpuinfo", encoding="ascii", errors="replace"):
+        if line.startswith("model name"):
+            return line.split(":", 1)[1].strip()
+    return "unknown processor"
+
+
+# ---- memory and time ----
+def build(folder, lowerset, size, target, precision):
+    """A row of the table without its times; None where the type does not compile for the target."""
+    options = ["--batch", BATCH, f"--precision={precision}", f"--target={target}", "--optimizer=adam", "-q"]
+    if target != "cpu" and not tries([lowerset, "plan", f"cnn{size}.onnx", *options], folder):
+        return None
+    plan = json.loads(run([lowerset, "plan", f"cnn{size}.onnx", *options, "--json"], folder))
+    run([lowerset, "compile", f"cnn{size}.onnx", *options, "-o", f"t-{target}-{precision}"], folder)
+    return {"program": "Lowerset", "target": target, "type": precision, "arena": plan["arena_bytes"] / 2**20,
+            "state": plan["state_bytes"] / 2**20, "resident": 0, "steps": []}
+
+
+def measure(row, folder, args):
+    """Some steps of a row's program."""
+    command = [f"./t-{row['target']}-{row['type']}", "--data", f"synthetic:{BATCH * 4}", "--steps", str(args.steps),
+               "--epochs", str(args.steps), "--progress", "none", "--log", "log.jsonl", "--threads", str(args.threads)]
+    pid = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid
+    _, status, used = os.wait4(pid, 0)
+    if status != 0:
+        sys.exit(f"{' '.join(command)} fails")
+    times = [json.loads(line).get("time") for line in open(folder / "log.jsonl", encoding="utf-8")]
+    times = [t for t in times if t is not None]             # since the start
+    row["steps"] += [b - a for a, b in zip(times[1:], times[2:])]
+    row["resident"] = max(row["resident"], used.ru_maxrss / 1024)
+
+
+def tries(command, folder):
+    return subprocess.run([str(c) for c in command], cwd=folder, capture_output=True).returncode == 0
+
+
+def peer(target, autocast):
+    """A row of PyTorch's; None without it."""
+    if not tries([os.environ.get("PYTHON", "python3"), "-c", "import torch"], "."):
+        return None
+    return {"program": "PyTorch", "target": target, "type": f"autocast {autocast}" if autocast else "f32",
+            "autocast": autocast, "resident": 0, "steps": []}
+
+
+def measure_peer(row, size, args):
+    command = [os.environ.get("PYTHON", "python3"), HERE / "torch_peer.py", f"cnn{size}", "--device", row["target"],
+               "--threads", args.threads, "--seconds", 0, "--steps", args.steps] \
+        + (["--autocast", row["autocast"]] if row["autocast"] else [])
+    got = json.loads(run(command, "."))
+    row["resident"] = max(row["resident"], got["device_mb"] or got["peak_rss_mb"])
+    row["steps"] += [got["median_ms"] / 1e3, got["best_ms"] / 1e3]
+
+
+def rows_of(folder, lowerset, size, args):
+    run([lowerset, "model", "cnn", f"--size={size}", "-o", f"cnn{size}.onnx"], folder)
+    gpu = shutil.which("nvidia-smi") and tries(["nvidia-smi"], folder)
+    rows = []
+    for target in ["cpu"] + (["cuda"] if gpu else []):
+        types = ["f32", "bf16", "f16"] if target == "cpu" else ["f32", "tf32", "bf16", "f16"]
+        rows += [build(folder, lowerset, size, target, t) for t in types]
+        rows += [peer(target, a) for a in ([None, "bf16"] if target == "cpu" else [None, "bf16", "f16"])]
+    rows = [r for r in rows if r]
+    for _ in range(args.rounds):        # in turns, as other programs disturb some rounds more than others
+        for row in rows:
+            if row["program"] == "PyTorch":
+                measure_peer(row, size, args)
+            else:
+                measure(row, folder, args)
+    for row in rows:
+        row["step"], row["least"] = statistics.median(row["steps"]), min(row["steps"])
+    return rows
+
+
+def table(rows):
+    def cell(row, key, form="{:.1f}", factor=1):
+        return form.format(row[key] * factor) if key in row else ""
+
+    text = ["| program | target | type | arena, MiB | state, MiB | in memory, MiB | step, ms | least | epoch, s |",
+            "|---|---|---|--:|--:|--:|--:|--:|--:|"]
+    for r in rows:
+        text.append(f"| {r['program']} | {r['target']} | {r['type']} | {cell(r, 'arena')} | {cell(r, 'state')} | "
+                    f"{cell(r, 'resident', '{:.0f}')} | {cell(r, 'step', factor=1e3)} | {cell(r, 'least', factor=1e3)} | "
+                    f"{r['step'] * (IMAGES // BATCH):.1f} |")
+    return "\n".join(text)
+
+
+# ---- curves ----
+def formula(seed, tensor, count, fan_in):
+    """The weights of one tensor, float32."""
+    mask = (1 << 64) - 1
+    base, root = (seed << 48) + (tensor << 40) + 1, fan_in ** 0.5
+    out = array.array("f")
+    for i in range(count):
+        z = (base + i) * 0x9E3779B97F4A7C15 & mask
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & mask
+        z = (z ^ z >> 27) * 0x94D049BB133111EB & mask
+        z ^= z >> 31
+        out.append((2 * ((z >> 40) / 16777216) - 1) / root)
+    return out
+
+
+def fields(data, at, end):
+    """(number, start, end) of the length-delimited fields of a protocol buffer's message."""
+    def varint(at):
+        value = shift = 0
+        while True:
+            value |= (data[at] & 127) << shift
+            shift += 7
+            at += 1
+            if data[at - 1] < 128:
+                return value, at
+
+    while at < end:
+        tag, at = varint(at)
+        if tag & 7 == 0:
+            _, at = varint(at)
+        elif tag & 7 == 2:
+            n, at = varint(at)
+            yield tag >> 3, at, at + n
+            at += n
+        else:
+            at += 8 if tag & 7 == 1 else 4
+
+
+def set_weights(path, seed):
+    """Overwrites the initializers: their order is that of the formula's tensors."""
+    data, fan_in, tensor = bytearray(path.read_bytes()), 1, 0
+    graph = next((a, b) for number, a, b in fields(data, 0, len(data)) if number == 7)
+    for number, a, b in fields(data, *graph):
+        if number != 5:
+            continue
+        raw = next((x, y) for field, x, y in fields(data, a, b) if field == 9)
+        count = (raw[1] - raw[0]) // 4
+        if tensor % 2 == 0:                     # a weight; the bias behind it has the same fan_in
+            fan_in = [9, 9 * 32, 64 * 49, 256][tensor // 2]
+        data[raw[0]:raw[1]] = formula(seed, tensor, count, fan_in).tobytes()
+        tensor += 1
+    path.write_bytes(data)
+
+
+def train(folder, lowerset, precision, seed, steps):
+    run([lowerset, "compile", f"s{seed}.onnx", "--batch", 64, f"--precision={precision}", "--optimizer=adam:eps=1e-8",
+         "--lr=1e-3", "-q", "-o", "t"], folder)
+    shutil.rmtree(folder / "ck", ignore_errors=True)
+    common = ["--threads", "1", "--progress", "none", "--no-shuffle", "--save", "ck"]
+    run(["./t", "--data", "train-images-idx3-ubyte,train-labels-idx1-ubyte", "--steps", steps, "--log", "log.jsonl", *common],
+        folder)
+    losses = [json.loads(line) for line in open(folder / "log.jsonl", encoding="utf-8")]
+    losses = [line["loss"] for line in losses if "loss" in line]
+    said = run(["./t", "--data", "t10k-images-idx3-ubyte,t10k-labels-idx1-ubyte", "--eval", "--resume=auto", *common], folder)
+    return {"losses": losses, "mean": statistics.mean(losses[-MEAN_OF:]),
+            "accuracy": float(re.search(r"val_accuracy ([0-9.]+)", said).group(1))}
+
+
+def judge(got, own, recorded, precision, whole):
+    """What is outside its bounds, as text."""
+    bad = []
+    first = recorded["loss_before_step"]
+    for k in range(CLOSE_STEPS if precision == "f32" else 0):
+        want = first.get(str(k))
+        if want is not None and abs(got["losses"][k] - want) > 1e-4 * want:
+            bad.append(f"loss {k} is {got['losses'][k]:.6f}, not {want:.6f}")
+    if whole:
+        want = recorded["mean_of_last"][1]
+        if abs(got["mean"] - want) > 0.05 * want + 0.01:
+            bad.append(f"mean loss {got['mean']:.4f}, not {want:.4f}")
+        if abs(got["accuracy"] - recorded["test_accuracy"]) > 0.01:
+            bad.append(f"accuracy {got['accuracy']:.4f}, not {recorded['test_accuracy']:.4f}")
+    if abs(got["accuracy"] - own["accuracy"]) > 0.005:
+        bad.append(f"accuracy {got['accuracy']:.4f} beside {own['accuracy']:.4f} in f32")
+    return "; ".join(bad)
+
+
+def curves(folder, lowerset, inputs, args):
+    """(table, whether all is within its bounds); None without the recorded runs."""
+    if not (inputs / "wave2/CURVES.json").exists():
+        return None
+    recorded = json.loads((inputs / "wave2/CURVES.json").read_text())["runs"]
+    for name in ["train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"]:
+        (folder / name).write_bytes(gzip.decompress((inputs / f"mnist/{name}.gz").read_bytes()))
+    text = ["| seed | type | loss at step 0 | 10 | 50 | 100 | 200 | mean of the last 100 | recorded, f32 | accuracy | recorded, "
+            "f32 | |", "|--:|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|---|"]
+    good = True
+    for seed in map(int, args.seeds.split(",")):
+        run([lowerset, "model", "cnn", "--size=28", "-o", f"s{seed}.onnx"], folder)
+        set_weights(folder / f"s{seed}.onnx", seed)
+        want = next(r for r in recorded if (r["size"], r["mode"], r["seed"]) == (28, "f32", seed))
+        own = None
+        for precision in ["f32", "bf16", "f16"]:
+            got = train(folder, lowerset, precision, seed, args.curve_steps)
+            own = own or got
+            bad = judge(got, own, want, precision, args.curve_steps == want["steps"])
+            good &= bad == ""
+            at = [f"{got['losses'][k]:.4f}" if k < len(got["losses"]) else "" for k in (0, 10, 50, 100, 200)]
+            text.append(f"| {seed} | {precision} | {' | '.join(at)} | {got['mean']:.4f} | {want['mean_of_last'][1]:.4f} | "
+                        f"{100 * got['accuracy']:.2f} % | {100 * want['test_accuracy']:.2f} % | {bad or 'within'} |")
+            print(text[-1], flush=True)
+    return "\n".join(text), good
+
+
+def page(parts, args, busy):
+    return f"""# Mixed precision of a small network
+
+Made by `./dev seed amp` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
+{busy} of {os.cpu_count()} processors were busy with other programs.
+
+The network is that of jmp's example: convolutions of 32 and 64 channels with ReLU and average pooling, dense layers of 256 and
+10, Adam, batches of 128 images. *Arena* and *state* are the plan's; *in memory* is the largest resident size of the process, on a
+GPU what the process reserves there. A step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on
+synthetic data; an epoch is {IMAGES // BATCH} steps.
+
+{parts}"""
+
+
+def options():
+    p = argparse.ArgumentParser()
+    p.add_argument("build")
+    p.add_argument("--inputs", default=str(HERE.parent.parent / "shared/inputs"))
+    p.add_argument("--threads", type=int, default=1)
+    p.add_argument("--steps", type=int, default=5, help="of a round, but for two at its start")
+    p.add_argument("--rounds", type=int, default=4)
+    p.add_argument("--curve-steps", type=int, default=300)
+    p.add_argument("--seeds", default="1,2,3")
+    p.add_argument("--sizes", default="128,28")
+    p.add_argument("--only", choices=["table", "curves"])
+    p.add_argument("--out")
+    return p.parse_args()
+
+
+def main():
+    args = options()
+    lowerset = pathlib.Path(args.build).resolve() / "lowerset"
+    parts, good, busy = [], True, f"{min(os.getloadavg()[0], os.cpu_count()):.1f}"
+    with tempfile.TemporaryDirectory() as made:
+        folder = pathlib.Path(made)
+        for size in args.sizes.split(",") if args.only != "curves" else []:
+            parts.append(f"## Images of {size}x{size}\n\n{table(rows_of(folder, lowerset, int(size), args))}\n")
+            print(parts[-1], flush=True)
+        made_curves = curves(folder, lowerset, pathlib.Path(args.inputs), args) if args.only != "table" else None
+    if made_curves:
+        good = made_curves[1]
+        parts.append(f"## Curves\n\nMNIST at 28x28 in file order, 64 images a batch, {args.curve_steps} steps, beside runs of "
+                     f"PyTorch with the same weights.\n\n{made_curves[0]}\n")
+    elif args.only != "table":
+        print("no curves: there are no recorded ones", file=sys.stderr)
+    if args.out:
+        pathlib.Path(args.out).write_text(page("\n".join(parts), args, busy), encoding="utf-8")
+    print("within bounds" if good else "outside the bounds", flush=True)
+    return 0 if good else 6
+
+
+if __name__ == "__main__":
+    sys.exit(main())

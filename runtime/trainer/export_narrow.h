@@ -1,0 +1,22 @@
+/* runtime/trainer/export_narrow.h -- --export-precision: the exported model with its weights in 16 bits.
+ *
+ * Each trained or frozen weight NAME is rounded to the nearest, halves to even, under its name; a Cast to float makes
+ * NAME.f32, which nodes then read, also in the bodies of If, Loop and Scan. So inputs, outputs and names stay, and
+ * everything is computed in float32. Statistics stay float32, and so does a weight that is an output, or has a number that
+ * float16 does not reach, with a note. */
+#ifndef LS_RUNTIME_TRAINER_EXPORT_NARROW_H
+#define LS_RUNTIME_TRAINER_EXPORT_NARROW_H
+
+#include "runtime/base/file.h"
+#include "runtime/engine/program_memory.h"
+
+/* LS_DT_REAL for "f32", LS_DT_F16 for "f16", LS_DT_BF16 for "bf16". False: another word. */
+bool ls_export_type(const char *word, LsDataType *type);
+/* Whether the model's opset has a Cast from that type; else an LS_EXIT_USAGE error. */
+bool ls_export_narrow_can(const LsProgram *p, LsDataType type, LsError *e);
+/* Overwrites the float32 data that begin at byte `at` of o with those of a state tensor. */
+void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at);
+/* Writes the model to o. `path` names the file in notes. False: no memory. */
+bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *path, LsError *e);
+
+#endif
