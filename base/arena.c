@@ -1,19 +1,36 @@
 /* base/arena.c -- blocks from calloc in a list, each twice as large as the last up to a limit: most
- * arenas are small and short-lived. A request above the limit gets its own. */
+ * arenas are small and short-lived. A request above the limit gets its own. Arrays that are grown and given back lie
+ * in mappings of their own: the allocator would keep their memory. */
 #include "base/arena.h"
 
 #include "base/heap.h"
 
 #include <assert.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { SMALL = 16, ALIGN = 64, FIRST = 1 << 13, BLOCK = 1 << 20 };
+/* Sanitizers report an access to an array that was given back. Under them a small array moves whenever it is asked to
+ * grow, so that each pointer that is kept too long is seen. */
+#ifdef __SANITIZE_ADDRESS__
+#define MOVES(used) ((used) < 256)
+#include <sanitizer/asan_interface.h>
+#define FORBID(p, n) ASAN_POISON_MEMORY_REGION(p, n)
+#define ALLOW(p, n) ASAN_UNPOISON_MEMORY_REGION(p, n)
+#else
+#define MOVES(used) false
+#define FORBID(p, n) ((void)(p), (void)(n))
+#define ALLOW(p, n) ((void)(p), (void)(n))
+#endif
+
+enum { SMALL = 8, ALIGN = 64, FIRST = 1 << 13, BLOCK = 1 << 20 };
 
 typedef struct Block {
     struct Block *next;
     size_t used, size;
+    size_t mapped;              /* bytes of the mapping that the block is; 0: it is from calloc */
     char *byte;                 /* behind the header, aligned */
 } Block;
 
@@ -45,9 +62,26 @@ void ls_arena_free(LsArena *a)
         e->end(e->p, e->n);
     for (Block *b = a->block, *next; b != NULL; b = next) {
         next = b->next;
-        free(b);
+        ALLOW(b->byte, b->size);
+        if (b->mapped > 0)
+            munmap(b, b->mapped);
+        else
+            free(b);
     }
     free(a);
+}
+
+/* A block goes behind the one that is being filled. */
+static void add_behind(LsArena *a, Block *b)
+{
+    Block **at = a->block != NULL ? &a->block->next : &a->block;
+    b->next = *at;
+    *at = b;
+}
+
+static char *first_byte(Block *b)
+{
+    return (char *)(((uintptr_t)(b + 1) + ALIGN - 1) / ALIGN * ALIGN);
 }
 
 static Block *add_block(LsArena *a, size_t bytes)
@@ -57,12 +91,11 @@ static Block *add_block(LsArena *a, size_t bytes)
     size_t size = bytes > BLOCK ? bytes : a->next;
     /* calloc, not aligned_alloc and memset: large blocks come from the kernel as zeros already. */
     Block *b = ls_heap_alloc(1, sizeof *b + size + ALIGN);
-    b->byte = (char *)(((uintptr_t)(b + 1) + ALIGN - 1) / ALIGN * ALIGN);
+    b->byte = first_byte(b);
     b->size = size;
-    if (bytes > BLOCK && a->block != NULL) {    /* keep filling the block that has room */
-        b->next = a->block->next;
-        a->block->next = b;
-    } else {
+    if (bytes > BLOCK && a->block != NULL)      /* keep filling the block that has room */
+        add_behind(a, b);
+    else {
         b->next = a->block;
         a->block = b;
         a->next *= a->next < BLOCK ? 2 : 1;
@@ -94,18 +127,76 @@ void ls_arena_at_end(LsArena *a, void (*end)(void *p, size_t n), void *p, size_t
     a->ending = e;
 }
 
+/* Items of an array that grows. */
+static size_t more_items(size_t want, uint32_t cap)
+{
+    size_t more = cap < 4 ? 8 : 2 * (size_t)cap;
+    return more < want ? want : more;
+}
+
 void *ls_arena_grow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap)
 {
     if (want <= *cap)
         return old;
-    size_t more = *cap < 8 ? 16 : 2 * (size_t)*cap;
-    if (more < want)
-        more = want;
+    const size_t more = more_items(want, *cap);
     void *p = ls_arena_alloc(a, more, size);
     if (used > 0)
         memcpy(p, old, used * size);
     *cap = (uint32_t)more;
     return p;
+}
+
+/* The mapping whose only contents are `p`; NULL: there is none. */
+static Block **mapping_of(LsArena *a, const void *p)
+{
+    for (Block **at = &a->block; *at != NULL; at = &(*at)->next)
+        if ((*at)->mapped > 0 && (*at)->byte == p)
+            return at;
+    return NULL;
+}
+
+/* Makes the block a mapping of that many bytes, or a new one (at NULL) in the list. */
+static Block *map_block(LsArena *a, Block **at, size_t bytes)
+{
+    const size_t mapped = bytes + sizeof(Block) + ALIGN;
+    Block *b = at != NULL ? mremap(*at, (*at)->mapped, mapped, MREMAP_MAYMOVE)
+                          : mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (b == MAP_FAILED)
+        ls_out_of_memory(1, bytes);
+    b->mapped = mapped;
+    b->byte = first_byte(b);
+    b->used = b->size = bytes;
+    if (at != NULL)
+        *at = b;
+    else
+        add_behind(a, b);
+    return b;
+}
+
+void *ls_arena_regrow(LsArena *a, void *old, size_t used, size_t want, size_t size, uint32_t *cap)
+{
+    if (want <= *cap && !MOVES(used))
+        return old;
+    const size_t more = more_items(want, MOVES(used) ? 0 : *cap), before = *cap * size;
+    if (more < BLOCK / size) {
+        void *p = ls_arena_alloc(a, more, size);
+        if (used > 0)
+            memcpy(p, old, used * size);
+        *cap = (uint32_t)more;
+        FORBID(old, before);
+        return p;
+    }
+    size_t bytes;
+    if (__builtin_mul_overflow(more, size, &bytes) || bytes > PTRDIFF_MAX - 2 * BLOCK)
+        ls_out_of_memory(more, size);
+    Block **at = mapping_of(a, old);
+    Block *b = map_block(a, at, bytes);
+    if (at == NULL && used > 0) {
+        memcpy(b->byte, old, used * size);
+        FORBID(old, before);
+    }
+    *cap = (uint32_t)more;
+    return b->byte;
 }
 
 char *ls_arena_strdup(LsArena *a, const char *s)

@@ -27,7 +27,7 @@ uint32_t ls_names_find(const LsNames *t, const char *name)
 
 static void widen(LsNames *t)
 {
-    t->nslot = t->nslot == 0 ? 64 : 2 * t->nslot;
+    t->nslot = t->nslot == 0 ? 16 : 2 * t->nslot;
     t->slot = ls_arena_alloc(t->arena, t->nslot, sizeof *t->slot);
     for (uint32_t i = 1; i <= t->n; i++)
         *probe(t, t->name[i]) = i;
@@ -41,7 +41,7 @@ uint32_t ls_names_add(LsNames *t, const char *name)
     if (*slot != 0)
         return *slot;
     size_t used = t->n == 0 ? 0 : t->n + 1;
-    t->name = ls_arena_grow(t->arena, t->name, used, t->n + 2, sizeof *t->name, &t->cap);
+    t->name = ls_arena_regrow(t->arena, t->name, used, t->n + 2, sizeof *t->name, &t->cap);
     t->name[++t->n] = name;
     return *slot = t->n;
 }

@@ -1,7 +1,10 @@
 /* base/plain_text.c -- see the header. */
 #include "base/plain_text.h"
 
+#include "base/heap.h"
+
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { MOST = 400, SHOWN = 150 };       /* bytes of a word; of its beginning and of its end where it is longer */
@@ -47,5 +50,36 @@ void ls_plain_text(FILE *to, const char *s)
         s += n;
         if (*s == ' ')
             fputc(*s++, to);
+    }
+}
+
+void ls_plain_vprintf(FILE *to, const char *fmt, va_list ap)
+{
+    char *text = NULL;
+    size_t n = 0;
+    FILE *whole = ls_text_open(&text, &n);
+    vfprintf(whole, fmt, ap);
+    ls_text_close(whole, &text);
+    ls_plain_text(to, text);
+    free(text);
+}
+
+void ls_plain_printf(FILE *to, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    ls_plain_vprintf(to, fmt, ap);
+    va_end(ap);
+}
+
+void ls_plain_json(FILE *to, const char *json)
+{
+    for (size_t n; *json != '\0'; json += n) {
+        n = printable(json);
+        if (n > 0 || (unsigned char)*json < 0x20)       /* blanks between the strings: within them they are escaped */
+            fwrite(json, 1, n > 0 ? n : 1, to);
+        else
+            fprintf(to, "\\\\x%02x", (unsigned char)*json);
+        n = n > 0 ? n : 1;
     }
 }

@@ -71,6 +71,8 @@ static const LsOption option[] = {
      "cross-entropy: axis of the classes, counted from the end if negative (default: the axis that the model's "
      "last weight makes)"},
     {"--loss-axis", NULL, "K", TEXT, AT(class_axis), BUILD, "same as --class-axis"},
+    {"--label-shape", NULL, "AxBx...", TEXT, AT(label_shape), BUILD,
+     "cross-entropy: shape of the target, samples first; the classes are on the axis that the output has beside it"},
     {"--label-smoothing", NULL, "E", TEXT, AT(smoothing), BUILD,
      "cross-entropy: part of each target that is spread over all classes, 0 to 1 (default 0)"},
     {"--ignore-index", NULL, "K", TEXT, AT(ignore), BUILD,

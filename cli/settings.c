@@ -121,19 +121,26 @@ static int dims(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     return 0;
 }
 
+/* "2x3x4" */
+static bool read_shape(const char *text, LsShape *shape)
+{
+    bool ok = true;
+    *shape = (LsShape){0};
+    while (ok && shape->rank < LS_MAX_RANK) {
+        ok = positive(text, &text, &shape->dim[shape->rank++]);
+        if (*text != 'x')
+            break;
+        text++;
+    }
+    return ok && *text == '\0';
+}
+
 static int shapes(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
     LsShapeBinding *s = ls_arena_alloc(cx->arena, (size_t)o->shape.n, sizeof *s);
     for (int k = 0; k < o->shape.n; k++) {
         const char *rest;
-        bool ok = split(cx->arena, o->shape.item[k], &s[k].input, &rest);
-        while (ok && s[k].shape.rank < LS_MAX_RANK) {
-            ok = positive(rest, &rest, &s[k].shape.dim[s[k].shape.rank++]);
-            if (*rest != 'x')
-                break;
-            rest++;
-        }
-        if (!ok || *rest != '\0')
+        if (!split(cx->arena, o->shape.item[k], &s[k].input, &rest) || !read_shape(rest, &s[k].shape))
             return bad("--shape", o->shape.item[k], "INPUT=AxBxC with sizes above 0");
         for (int i = 0; i < k; i++)
             if (strcmp(s[i].input, s[k].input) == 0)
@@ -214,7 +221,7 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
 {
     const struct { const char *option, *text; bool nll; } row[] = {{"--label-smoothing", o->smoothing, false},
         {"--ignore-index", o->ignore, true}, {"--class-weights", o->class_weights, true},
-        {"--class-axis", o->class_axis, true}};
+        {"--class-axis", o->class_axis, true}, {"--label-shape", o->label_shape, true}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (row[k].text != NULL && !has_kind(loss, LS_LOSS_CE) && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))) {
             fprintf(stderr, "lowerset: %s is for --loss=ce%s, but the loss is %s\n", row[k].option,
@@ -228,6 +235,8 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
         code = bad("--ignore-index", o->ignore, "a whole number, such as -100");
     if (code == 0 && o->class_weights != NULL)
         code = class_weights(cx, o, loss);
+    if (code == 0 && o->label_shape != NULL && !read_shape(o->label_shape, &loss->label_shape))
+        code = bad("--label-shape", o->label_shape, "AxBx... with sizes above 0");
     return code != 0 ? code : class_axis(o, loss);
 }
 

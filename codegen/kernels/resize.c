@@ -4,9 +4,9 @@
  * operand indices with weights. The matrices are computed here and printed as tables. The gradient prints
  * the transposed matrices and runs the same loops. So both directions only gather, in a fixed order. */
 #include "codegen/kernels/loop_nest.h"
+#include "compiler/ops/resize_line.h"
 
 #include <inttypes.h>
-#include <math.h>
 
 enum { TO, FROM, TENSORS };     /* tensors of the nest; FROM has stride 0 along resized axes */
 
@@ -27,52 +27,18 @@ typedef struct Resize {
     Axis axis[LS_NEST_AXES];    /* by axis of the nest */
 } Resize;
 
-/* The coordinate of result index i in the operand. */
-static double coordinate(const LsResizeAttr *at, int k, int64_t i)
-{
-    double x = (double)at->x.dim[k], scale = at->scale[k], y = scale * x;     /* y: not rounded */
-    switch (at->coord) {
-    case LS_COORD_ALIGN_CORNERS: return at->y.dim[k] == 1 ? 0 : (double)i * (x - 1) / (y - 1);
-    case LS_COORD_ASYMMETRIC:    return (double)i / scale;
-    case LS_COORD_PYTORCH_HALF_PIXEL:
-        if (at->y.dim[k] == 1)
-            return 0;
-        break;
-    default: break;
-    }
-    return ((double)i + 0.5) / scale - 0.5;
-}
-
-static double rounded(LsRound how, double c)
-{
-    switch (how) {
-    case LS_ROUND_FLOOR:        return floor(c);
-    case LS_ROUND_CEIL:         return ceil(c);
-    case LS_ROUND_PREFER_FLOOR: return ceil(c - 0.5);
-    default:                    return floor(c + 0.5);
-    }
-}
-
-static int64_t clamped(double c, int64_t n)
-{
-    return c <= 0 ? 0 : c >= (double)(n - 1) ? n - 1 : (int64_t)c;
-}
-
 /* The matrix of logical axis k, from x to y. */
 static void forward_entries(const Resize *r, int k, Axis *a)
 {
-    const LsResizeAttr *at = r->at;
-    int64_t x = at->x.dim[k], y = at->y.dim[k];
-    a->entry = ls_arena_alloc(r->k->g->arena, (size_t)y * 2, sizeof *a->entry);
-    a->pick = at->mode == LS_RESIZE_NEAREST;
-    for (int64_t i = 0; i < y; i++) {
-        double c = coordinate(at, k, i), part = c - floor(c);
-        if (a->pick) {
-            a->entry[a->count++] = (Entry){i, clamped(rounded(at->nearest, c), x), 1};
-            continue;
-        }
-        a->entry[a->count++] = (Entry){i, clamped(floor(c), x), 1 - part};
-        a->entry[a->count++] = (Entry){i, clamped(floor(c) + 1, x), part};
+    enum { MOST = 2 };          /* of nearest and linear */
+    const LsResizeLine line = ls_resize_axis(r->at, k);
+    a->entry = ls_arena_alloc(r->k->g->arena, (size_t)line.y * MOST, sizeof *a->entry);
+    a->pick = line.mode == LS_LINE_NEAREST;
+    for (int64_t i = 0; i < line.y; i++) {
+        LsLineTap tap[MOST];
+        const int64_t n = ls_line_taps(&line, i, tap);
+        for (int64_t j = 0; j < n; j++)
+            a->entry[a->count++] = (Entry){i, tap[j].at, tap[j].by};
     }
 }
 

@@ -4,6 +4,7 @@
  * gradient by the image a lane has one channel of one image, and goes through all places in their order: places may
  * meet in any element, and sums do not depend on how work is shared out. */
 #include "codegen/kernels/loop_nest.h"
+#include "codegen/kernels/roi_bins.h"
 
 #include <inttypes.h>
 
@@ -206,8 +207,13 @@ static void gradient_of_image(const Sample *s)
 
 static void sample_emit(const LsKernelText *k)
 {
+    const LsOpCode op = (LsOpCode)k->g->node[k->n.i].op;
+    if (op == LS_OP_ROI_MEAN || op == LS_OP_ROI_MEAN_DX) {
+        ls_roi_emit(k);
+        return;
+    }
     const Sample s = sample_new(k);
-    switch (k->g->node[k->n.i].op) {
+    switch (op) {
     case LS_OP_SAMPLE:    forward(&s); break;
     case LS_OP_SAMPLE_DX: gradient_of_image(&s); break;
     default:              gradient_of_places(&s); break;

@@ -211,7 +211,7 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
         return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH ? LS_COST_GATHER : LS_COST_GATHER_GRAD;
     case LS_K_SCAN: return LS_COST_SCAN;
     case LS_K_RESIZE: return op == LS_OP_RESIZE ? LS_COST_RESIZE : LS_COST_RESIZE_GRAD;
-    case LS_K_SAMPLE: return op == LS_OP_SAMPLE ? LS_COST_SAMPLE : LS_COST_SAMPLE_GRAD;
+    case LS_K_SAMPLE: return op == LS_OP_SAMPLE || op == LS_OP_ROI_MEAN ? LS_COST_SAMPLE : LS_COST_SAMPLE_GRAD;
     case LS_K_POOL:
         return op == LS_OP_MAX_POOL || op == LS_OP_AVERAGE_POOL ? LS_COST_POOL : LS_COST_POOL_GRAD;
     case LS_K_SOFTMAX:

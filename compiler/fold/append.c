@@ -52,18 +52,18 @@ LsValueId ls_reshape(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
     return ls_append1(cx, g, LS_OP_RESHAPE, v, &(LsAttr){.shape = {*to}});
 }
 
-LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
+LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, LsShape to)
 {
     const LsShape from = *ls_shape(g, v);
-    int skip = from.rank - to->rank;
+    int skip = from.rank - to.rank;
     uint32_t axes = 0;
     for (int k = 0; k < from.rank; k++)
-        if (from.dim[k] > 1 && (k < skip || to->dim[k - skip] == 1))
+        if (from.dim[k] > 1 && (k < skip || to.dim[k - skip] == 1))
             axes |= 1u << k;
     if (axes != 0)
         v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v,
                        &(LsAttr){.reduce = {.axes = axes, .keep = true}});
-    return ls_reshape(cx, g, v, to);
+    return ls_reshape(cx, g, v, &to);
 }
 
 /* Constants are floats. Where 1 / by is exact in a float and by is not, this appends a division, so
@@ -78,11 +78,11 @@ LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by)
                    : ls_append2(cx, g, LS_OP_MUL, v, ls_const_real(cx, g, by), NULL);
 }
 
-LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to)
+LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, LsShape to)
 {
-    if (ls_shape_same(ls_shape(g, v), to))
+    if (ls_shape_same(ls_shape(g, v), &to))
         return v;
-    return ls_append1(cx, g, LS_OP_EXPAND, v, &(LsAttr){.shape = {*to}});
+    return ls_append1(cx, g, LS_OP_EXPAND, v, &(LsAttr){.shape = {to}});
 }
 
 LsValueId ls_slice_axis(LsCtx *cx, LsGraph *g, LsValueId v, int axis, int64_t start, int64_t stop)

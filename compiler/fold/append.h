@@ -16,14 +16,14 @@ LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId 
 LsValueId ls_append3(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, LsValueId c,
                      const LsAttr *attr);
 
-/* ---- common small builders ---- */
+/* ---- common small builders. Each may move the graph's arrays: pointers into them are read before. ---- */
 LsValueId ls_reshape(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
 /* Sums v over the axes along which `to` was broadcast to v's shape; the result has shape `to`. The
  * gradient of a broadcasting operator reaches its operand this way. */
-LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
+LsValueId ls_reduce_to(LsCtx *cx, LsGraph *g, LsValueId v, LsShape to);
 LsValueId ls_scale(LsCtx *cx, LsGraph *g, LsValueId v, double by);      /* v * by */
 /* v broadcast to `to`. */
-LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
+LsValueId ls_expand(LsCtx *cx, LsGraph *g, LsValueId v, LsShape to);
 /* v[..., start:stop, ...] along one axis; the full range: v itself. */
 LsValueId ls_slice_axis(LsCtx *cx, LsGraph *g, LsValueId v, int axis, int64_t start, int64_t stop);
 LsValueId ls_transpose(LsCtx *cx, LsGraph *g, LsValueId v, const int perm[]);

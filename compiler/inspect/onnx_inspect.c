@@ -2,6 +2,7 @@
 #include "compiler/inspect/onnx_inspect.h"
 
 #include "base/heap.h"
+#include "base/plain_text.h"
 #include "compiler/inspect/onnx_inspect_roles.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx/onnx_open.h"
@@ -32,8 +33,19 @@ typedef struct Report {
     bool all;                   /* list all tensors, however many */
     const LsDecisions *decisions;       /* NULL: the import failed */
     bool missing;               /* tensors whose data file does not exist */
-    char *problems, *hazards;   /* errors and warnings of the import, by lines */
+    FILE *to_problems, *to_hazards;     /* errors and warnings, by lines ... */
+    char *problems, *hazards;   /* ... whose text is here after the streams are closed; for free() */
 } Report;
+
+/* A line about things of the file. */
+__attribute__((format(printf, 2, 3))) static void tell(FILE *to, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    ls_plain_vprintf(to, fmt, ap);
+    va_end(ap);
+    fputc('\n', to);
+}
 
 static void count(Report *r, Counts *c, const char *name, const char *first, uint32_t room)
 {
@@ -182,11 +194,11 @@ static void find_gradless(Report *r, const LsGraph *g)
         if (g->value[i].kind == LS_V_PARAM && taught[i])
             r->ntaught++;
         else if (g->value[i].kind == LS_V_PARAM)
-            r->hazards = ls_arena_printf(a, "%sparameter '%s' has no influence on any output and is "
-                                         "not trained\n", r->hazards, g->value[i].name);
+            tell(r->to_hazards, "parameter '%s' has no influence on any output and is not trained",
+                 g->value[i].name);
     if (r->ntaught == 0)
-        r->problems = ls_arena_printf(a, "%sno trained parameter has influence on an output\n"
-                                      "  hint: see --train and --freeze\n", r->problems);
+        fprintf(r->to_problems, "no trained parameter has influence on an output\n"
+                                "  hint: see --train and --freeze\n");
 }
 
 /* Collects the warnings that compile would print when it adds its default loss. Errors do not matter: the file may
@@ -201,8 +213,7 @@ static void try_loss(Report *r, LsGraph *g)
     ls_text_close(cx.log, &log);
     for (char *s = strtok_r(log, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest)) {
         bool hint = strncmp(s, "  hint: ", 8) == 0;
-        r->hazards = ls_arena_printf(cx.arena, "%s%s%s\n", r->hazards, hint ? "" : "with --loss=ce: ",
-                                     hint ? s : s + prefix);
+        fprintf(r->to_hazards, "%s%s\n", hint ? "" : "with --loss=ce: ", hint ? s : s + prefix);
     }
     free(log);
 }
@@ -211,23 +222,21 @@ static void try_loss(Report *r, LsGraph *g)
  * it. */
 static void sort_log(Report *r, char *log)
 {
-    size_t prefix = strlen(r->cx->model) + 2, room = strlen(log) + 2;
-    char *text[2] = {ls_arena_alloc(r->cx->arena, room, 1), ls_arena_alloc(r->cx->arena, room, 1)};
-    char *end[2] = {text[0], text[1]}, *rest;
-    int to = 0;
+    const size_t prefix = strlen(r->cx->model) + 2;
+    FILE *to = r->to_problems;
+    char *rest;
     for (char *line = strtok_r(log, "\n", &rest); line != NULL;
          line = strtok_r(NULL, "\n", &rest)) {
         if (strncmp(line, "  hint: ", 8) != 0) {
-            to = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL;
+            bool warns = strstr(line, "warning: ") != NULL && strstr(line, "error LS-E") == NULL;
+            to = warns ? r->to_hazards : r->to_problems;
             line += strlen(line) > prefix ? prefix : 0;
         }
-        end[to] = stpcpy(stpcpy(end[to], line), "\n");
+        fprintf(to, "%s\n", line);
     }
-    r->problems = text[0];
-    r->hazards = text[1];
 }
 
-static void try_import(Report *r, const char *path, const LsImportOptions *given)
+static void try_import(Report *r, const LsImportOptions *given)
 {
     LsImportOptions o = *given;
     LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = r->cx->max_error};
@@ -242,7 +251,7 @@ static void try_import(Report *r, const char *path, const LsImportOptions *given
         r->nbound = o.nshape;
     }
     cx.log = ls_text_open(&log, &bytes);
-    LsGraph *g = ls_onnx_import(&cx, path, &o);
+    LsGraph *g = ls_onnx_import_model(&cx, r->m, &o);
     ls_text_close(cx.log, &log);
     sort_log(r, log);
     free(log);
@@ -277,11 +286,8 @@ static void find_data(Report *r)
         ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
     r->missing = from.nmissing > 0;
     if (r->missing)
-        r->problems =
-            ls_arena_printf(r->cx->arena, "%s%s does not exist; the data of %u tensor%s in it "
-                            "('%s'%s)\n", r->problems, from.file, from.nmissing,
-                            from.nmissing > 1 ? "s lies" : " lies", from.tensor,
-                            from.nmissing > 1 ? ", ..." : "");
+        tell(r->to_problems, "%s does not exist; the data of %u tensor%s in it ('%s'%s)", from.file, from.nmissing,
+             from.nmissing > 1 ? "s lies" : " lies", from.tensor, from.nmissing > 1 ? ", ..." : "");
 }
 
 static bool is_trainable(const Report *r)
@@ -320,10 +326,10 @@ static void print_counts(FILE *to, const char *what, const Counts *c, bool with_
     fprintf(to, "%s", what);
     for (uint32_t i = 1; i <= c->names.n; i++)
         if (with_first)
-            fprintf(to, "    %s: %u node%s, the first is '%s'\n", c->item[i].name, c->item[i].n,
-                    c->item[i].n > 1 ? "s" : "", c->item[i].first);
+            tell(to, "    %s: %u node%s, the first is '%s'", c->item[i].name, c->item[i].n,
+                 c->item[i].n > 1 ? "s" : "", c->item[i].first);
         else
-            fprintf(to, "%s%s %u", i > 1 ? ", " : "", c->item[i].name, c->item[i].n);
+            ls_plain_printf(to, "%s%s %u", i > 1 ? ", " : "", c->item[i].name, c->item[i].n);
     fprintf(to, "%s", with_first ? "" : "\n");
 }
 
@@ -336,24 +342,27 @@ static void print_lines(FILE *to, const char *what, char *lines)
         fprintf(to, "    %s\n", s);
 }
 
-static void print_text(Report *r, FILE *to)
+static void print_values(const Report *r, FILE *to)
 {
     const Onnx__GraphProto *g = r->m->graph;
     LsArena *a = r->cx->arena;
-    fprintf(to, "%s\n  format      IR %" PRId64 ", opset %d, written by %s %s\n", r->cx->model,
-            r->m->proto->ir_version, r->m->opset, ls_text(r->m->proto->producer_name),
-            ls_text(r->m->proto->producer_version));
     for (size_t i = 0; i < g->n_input; i++)
         if (is_input(r, g->input[i]))
-            fprintf(to, "  input       %s: %s\n", ls_text(g->input[i]->name),
-                    value_text(a, g->input[i]));
+            tell(to, "  input       %s: %s", ls_text(g->input[i]->name), value_text(a, g->input[i]));
     for (size_t i = 0; i < g->n_output; i++)
-        fprintf(to, "  output      %s: %s\n", ls_text(g->output[i]->name),
-                value_text(a, g->output[i]));
+        tell(to, "  output      %s: %s", ls_text(g->output[i]->name), value_text(a, g->output[i]));
     for (uint32_t i = 1; i <= r->open.n; i++)
-        fprintf(to, "  to bind     %s\n", r->open.name[i]);
+        tell(to, "  to bind     %s", r->open.name[i]);
     for (int i = 0; i < r->nbound; i++)
-        fprintf(to, "  bound       %s: %s\n", r->bound[i].input, ls_shape_text(a, &r->bound[i].shape));
+        tell(to, "  bound       %s: %s", r->bound[i].input, ls_shape_text(a, &r->bound[i].shape));
+}
+
+static void print_text(Report *r, FILE *to)
+{
+    tell(to, "%s", r->cx->model);
+    tell(to, "  format      IR %" PRId64 ", opset %d, written by %s %s", r->m->proto->ir_version, r->m->opset,
+         ls_text(r->m->proto->producer_name), ls_text(r->m->proto->producer_version));
+    print_values(r, to);
     print_counts(to, "  operators   ", &r->ops, false);
     fprintf(to, "  parameters  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
             r->trained.n, r->trained.elements, 4 * r->trained.elements);
@@ -361,7 +370,7 @@ static void print_text(Report *r, FILE *to)
         fprintf(to, "  statistics  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
                 r->other.n, r->other.elements, 4 * r->other.elements);
     if (r->decisions != NULL)
-        ls_inspect_roles_text(to, a, r->decisions, r->all);
+        ls_inspect_roles_text(to, r->cx->arena, r->decisions, r->all);
     if (r->unsupported.names.n > 0)
         print_counts(to, "  not supported:\n", &r->unsupported, true);
     if (r->gradless.names.n > 0)
@@ -448,17 +457,32 @@ static bool print_json(Report *r, FILE *to)
     cJSON_Delete(o);
     if (text == NULL)
         return false;
-    fprintf(to, "%s\n", text);
+    ls_plain_json(to, text);
+    fputc('\n', to);
     free(text);
     return true;
+}
+
+/* Everything but the printing. */
+static void collect(Report *r, const LsImportOptions *o)
+{
+    size_t n[2];
+    r->to_problems = ls_text_open(&r->problems, &n[0]);
+    r->to_hazards = ls_text_open(&r->hazards, &n[1]);
+    count_ops(r);
+    try_import(r, o);
+    find_data(r);
+    ls_text_close(r->to_problems, &r->problems);
+    ls_text_close(r->to_hazards, &r->hazards);
 }
 
 bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to, bool json,
                 bool all, bool *trainable)
 {
+    bool good = true;
     if (cx->model == NULL)
         cx->model = path;
-    Report r = {.cx = cx, .all = all, .problems = "", .hazards = "", .open = {.arena = cx->arena}};
+    Report r = {.cx = cx, .all = all, .open = {.arena = cx->arena}};
     if ((r.m = ls_onnx_open(cx, path, o->tie_identity)) == NULL)
         return false;
     /* The import reports problems with names again, together with all others. */
@@ -467,14 +491,13 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
         return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot open /dev/null");
     ls_onnx_resolve(&quiet, r.m);
     fclose(quiet.log);
-    count_ops(&r);
-    try_import(&r, path, o);
-    find_data(&r);
-    r.problems = ls_arena_strdup(cx->arena, r.problems);    /* printing splits it into lines */
-    r.hazards = ls_arena_strdup(cx->arena, r.hazards);
+    collect(&r, o);
     *trainable = is_trainable(&r);
     if (json)
-        return print_json(&r, to);
-    print_text(&r, to);
-    return true;
+        good = print_json(&r, to);
+    else
+        print_text(&r, to);
+    free(r.problems);
+    free(r.hazards);
+    return good;
 }

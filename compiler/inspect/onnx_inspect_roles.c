@@ -1,6 +1,8 @@
 /* compiler/inspect/onnx_inspect_roles.c -- the table of tensors and batch norms of lowerset inspect. */
 #include "compiler/inspect/onnx_inspect_roles.h"
 
+#include "base/plain_text.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -8,8 +10,8 @@ enum { MANY = 40 };             /* limit for listing tensors one by one */
 
 static void print_tensor(FILE *to, LsArena *a, const LsDecision *d)
 {
-    fprintf(to, "    %-9s  %-28s %-14s %s", ls_role_name[d->role], d->name,
-            ls_shape_text(a, &d->shape), d->why);
+    ls_plain_printf(to, "    %-9s  %-28s %-14s %s", ls_role_name[d->role], d->name,
+                    ls_shape_text(a, &d->shape), d->why);
     if (d->role == LS_ROLE_TRAINED && d->readers > 1)
         fprintf(to, "; shared: %" PRIu32 " operands read it", d->readers);
     fputc('\n', to);
@@ -36,8 +38,8 @@ static void print_groups(FILE *to, LsArena *a, const LsDecisions *d)
             }
         if (n == 0)
             continue;
-        fprintf(to, "    %-9s  %5" PRIu32 "  %s ('%s'%s)", ls_role_name[first->role], n, first->why,
-                first->name, n > 1 ? ", ..." : "");
+        ls_plain_printf(to, "    %-9s  %5" PRIu32 "  %s ('%s'%s)", ls_role_name[first->role], n, first->why,
+                        first->name, n > 1 ? ", ..." : "");
         if (first->role == LS_ROLE_TRAINED && shared > 0)
             fprintf(to, "; %" PRIu32 " shared by several operands", shared);
         fputc('\n', to);
@@ -53,8 +55,10 @@ static void print_batch_norms(FILE *to, const LsDecisions *d)
             if (d->bn[k].by == (LsBnBy)by && n++ == 0)
                 first = d->bn[k].node;
         if (n > 0)
-            fprintf(to, "  batch norms %" PRIu32 " by %s ('%s'%s)\n", n, ls_bn_by_text[by], first,
-                    n > 1 ? ", ..." : "");
+            ls_plain_printf(to, "  batch norms %" PRIu32 " by %s ('%s'%s)", n, ls_bn_by_text[by], first,
+                            n > 1 ? ", ..." : "");
+        if (n > 0)
+            fputc('\n', to);
     }
 }
 

@@ -1,11 +1,9 @@
 /* compiler/ir/diag.c -- prints diagnostics; ids and exit codes come from errors.def. */
 #include "compiler/ir/diag.h"
 
-#include "base/heap.h"
 #include "base/plain_text.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 static const int exit_code[] = { 0,
@@ -42,13 +40,7 @@ static FILE *start_line(LsCtx *cx, LsWhere at)
 /* The rest of a message. Names in it are the file's. */
 __attribute__((format(printf, 3, 0))) static void end_line(FILE *to, const char *hint, const char *fmt, va_list ap)
 {
-    char *text = NULL;
-    size_t n = 0;
-    FILE *whole = ls_text_open(&text, &n);
-    vfprintf(whole, fmt, ap);
-    ls_text_close(whole, &text);
-    ls_plain_text(to, text);
-    free(text);
+    ls_plain_vprintf(to, fmt, ap);
     if (hint != NULL) {
         fprintf(to, "\n  hint: ");
         ls_plain_text(to, hint);
@@ -90,8 +82,8 @@ const char *ls_shape_text(LsArena *a, const LsShape *s)
 {
     if (s->rank == 0)
         return "scalar";
-    char *text = ls_arena_alloc(a, LS_MAX_RANK, 22);
+    char text[LS_MAX_RANK * 22];
     for (int k = 0, at = 0; k < s->rank; k++)
         at += sprintf(text + at, "%s%" PRId64, k > 0 ? "x" : "", s->dim[k]);
-    return text;
+    return ls_arena_strdup(a, text);
 }

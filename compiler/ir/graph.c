@@ -24,7 +24,7 @@ void ls_graph_origin(LsGraph *g, LsOrigin o)
 
 LsValueId ls_graph_push_value(LsGraph *g, LsValue v)
 {
-    g->value = ls_arena_grow(g->arena, g->value, g->nvalue, g->nvalue + 1, sizeof v, &g->cap_value);
+    g->value = ls_arena_regrow(g->arena, g->value, g->nvalue, g->nvalue + 1, sizeof v, &g->cap_value);
     g->value[g->nvalue] = v;
     return (LsValueId){g->nvalue++};
 }
@@ -83,8 +83,9 @@ LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], 
                         const LsAttr *attr)
 {
     LsNodeId n = {g->nnode};
+    const LsAttr own = attr != NULL ? *attr : (LsAttr){0};      /* perhaps of a node, which moves */
     g->node =
-        ls_arena_grow(g->arena, g->node, g->nnode, g->nnode + 1, sizeof *g->node, &g->cap_node);
+        ls_arena_regrow(g->arena, g->node, g->nnode, g->nnode + 1, sizeof *g->node, &g->cap_node);
     g->operand = ls_arena_grow(g->arena, g->operand, g->noperand, g->noperand + (uint32_t)nin,
                                sizeof *g->operand, &g->cap_operand);
     LsNode node = g->node[0];
@@ -93,7 +94,7 @@ LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], 
     node.nout = (uint16_t)nout;
     node.in = g->noperand;
     node.out = g->nvalue;
-    node.attr = attr != NULL ? *attr : (LsAttr){0};
+    node.attr = own;
     if (node.phase == LS_FORWARD && ls_op[op]->once)
         node.phase = LS_UPDATE;
     for (int k = 0; k < nin; k++) {

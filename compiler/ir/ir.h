@@ -109,6 +109,7 @@ typedef enum { LS_BEYOND_NOTHING, LS_BEYOND_CLAMP, LS_BEYOND_MIDDLE, LS_BEYOND_B
 typedef enum { LS_SAMPLE_NEAREST, LS_SAMPLE_LINEAR, LS_SAMPLE_CUBIC } LsSampleMode;
 /* last_first: the coordinates of a place begin with that along the last axis. x: SAMPLE_DX, shape of the result */
 typedef struct { LsSampleMode mode; LsBeyond beyond; bool last_first; LsShape x; } LsSampleAttr;
+typedef struct { int64_t height, width; LsShape x; } LsRoiAttr;        /* bins of a box; x: ROI_MEAN_DX, shape of the result */
 /* The epilogue of a product, where the target's library has one (codegen/cuda/epilogue.h). Its results and operands
  * follow the operator's own. */
 typedef enum {
@@ -175,7 +176,7 @@ typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsC
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
     LsSliceAttr slice; LsGatherAttr gather; LsScanAttr scan; LsTopAttr top; LsPadAttr pad; LsResizeAttr resize; LsSampleAttr sample;
-    LsGemmAttr gemm;
+    LsRoiAttr roi; LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
     LsConvFusedAttr conv_fused; LsType cast;

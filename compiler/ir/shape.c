@@ -19,6 +19,15 @@ bool ls_shape_same(const LsShape *a, const LsShape *b)
     return true;
 }
 
+LsShape ls_shape_without(const LsShape *s, int axis)
+{
+    LsShape to = *s;
+    to.rank--;
+    for (int k = axis; k < to.rank; k++)
+        to.dim[k] = to.dim[k + 1];
+    return to;
+}
+
 bool ls_shape_broadcast(LsShape *to, const LsShape *with)
 {
     LsShape r = {.rank = to->rank > with->rank ? to->rank : with->rank};

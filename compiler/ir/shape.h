@@ -10,6 +10,7 @@
 #define LS_MOST_IN_ALL (INT64_C(1) << 45)
 int64_t ls_count(const LsShape *s);                     /* elements */
 bool ls_shape_same(const LsShape *a, const LsShape *b);
+LsShape ls_shape_without(const LsShape *s, int axis);
 bool ls_shape_broadcast(LsShape *to, const LsShape *with);      /* NumPy's rule; false: cannot */
 /* Distance in elements between neighbours along each logical axis, for this layout. */
 void ls_strides(const LsShape *s, LsLayout layout, int64_t stride[LS_MAX_RANK]);

@@ -40,7 +40,7 @@ static void *longer(LsArena *a, const void *old, uint32_t n, uint32_t want, size
     return memcpy(ls_arena_alloc(a, want, size), old, n * size);
 }
 
-/* The id of the name, after making room for it in the arrays by name. */
+/* The id of the name, after making room for it in the arrays by name, which may move. */
 static uint32_t name_id(LsImport *im, const char *name)
 {
     LsArena *a = im->cx->arena;
@@ -138,11 +138,15 @@ static void index_names(LsImport *im, uint32_t from, uint32_t to)
 {
     for (uint32_t i = from; i < to; i++) {
         const Onnx__NodeProto *p = im->m->node[i].proto;
-        for (size_t k = 0; k < p->n_input; k++)
-            im->reads[name_id(im, ls_text(p->input[k]))]++;
-        for (size_t k = 0; k < p->n_output; k++)
+        for (size_t k = 0; k < p->n_input; k++) {
+            uint32_t id = name_id(im, ls_text(p->input[k]));
+            im->reads[id]++;
+        }
+        for (size_t k = 0; k < p->n_output; k++) {
+            uint32_t id = name_id(im, ls_text(p->output[k]));
             if (ls_text(p->output[k])[0] != '\0')
-                im->m->maker[name_id(im, p->output[k])] = i;
+                im->m->maker[id] = i;
+        }
     }
 }
 
@@ -150,7 +154,8 @@ static bool take_results(const LsBody *b, LsRename *r, LsOnnxValue result[])
 {
     for (size_t k = 0; k < b->g->n_output; k++) {
         const char *name = ls_text(b->g->output[k]->name);
-        result[k] = b->im->value[name_id(b->im, ls_rename_name(r, name))];
+        uint32_t id = name_id(b->im, ls_rename_name(r, name));
+        result[k] = b->im->value[id];
         if (result[k].poison)
             return false;       /* the reason was reported */
         if (!ls_onnx_is_there(&result[k]))

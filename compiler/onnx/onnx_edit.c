@@ -1,6 +1,7 @@
 /* compiler/onnx/onnx_edit.c -- see the header. */
 #include "compiler/onnx/onnx_edit.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/onnx/onnx_subgraph.h"
@@ -37,11 +38,26 @@ const float *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
     return ls_tensor_data(&quiet, LS_NOWHERE, &u->data, t);
 }
 
+/* The number of the next name like that of id. Thousands of names may be alike. */
+static uint32_t *suffix_of(LsEditor *u, uint32_t id)
+{
+    if (id >= u->nsuffix) {
+        const uint32_t n = u->names.n + 1;
+        u->suffix = ls_arena_regrow(u->scratch, u->suffix, u->nsuffix, n, sizeof *u->suffix, &u->cap_suffix);
+        memset(u->suffix + u->nsuffix, 0, (n - u->nsuffix) * sizeof *u->suffix);
+        u->nsuffix = n;
+    }
+    return &u->suffix[id];
+}
+
 const char *ls_edit_fresh(LsEditor *u, const char *like)
 {
     const char *name = like;
-    for (int k = 2; ls_names_find(&u->names, name) != 0; k++)
-        name = ls_arena_printf(u->cx->arena, "%s.%d", like, k);
+    const uint32_t id = ls_names_find(&u->names, like);
+    for (uint32_t k = id != 0 ? *suffix_of(u, id) : 0; ls_names_find(&u->names, name) != 0; k++) {
+        name = ls_arena_printf(u->cx->arena, "%s.%u", like, k + 2);
+        *suffix_of(u, id) = k + 1;
+    }
     ls_names_add(&u->names, name);
     return name;
 }
@@ -56,16 +72,15 @@ void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, cons
 void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t)
 {
     Onnx__GraphProto *g = u->g;
-    Onnx__TensorProto **list =
-        ls_arena_alloc(u->cx->arena, g->n_initializer + 1, sizeof *list);
-    memcpy(list, g->initializer, g->n_initializer * sizeof *list);
-    list[g->n_initializer++] = t;
-    g->initializer = list;
+    const size_t n = g->n_initializer;
+    g->initializer = ls_arena_grow(u->cx->arena, g->initializer, n, n + 1, sizeof *g->initializer, &u->cap_initializer);
+    g->initializer[g->n_initializer++] = t;
 }
 
 void ls_edit_index(LsEditor *u)
 {
     const Onnx__GraphProto *g = u->g;
+    u->scratch = u->names.arena = ls_arena_new();
     for (size_t i = 0; i < g->n_initializer; i++)
         ls_names_add(&u->names, ls_text(g->initializer[i]->name));
     for (size_t i = 0; i < g->n_input; i++)
@@ -79,9 +94,9 @@ void ls_edit_index(LsEditor *u)
         ls_subgraph_names(g->node[i], &u->names);
     }
     u->nid = u->names.n + 1;
-    u->real = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->real);
-    u->reads = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->reads);
-    u->maker = ls_arena_alloc(u->cx->arena, u->nid, sizeof *u->maker);
+    u->real = ls_arena_alloc(u->scratch, u->nid, sizeof *u->real);
+    u->reads = ls_arena_alloc(u->scratch, u->nid, sizeof *u->reads);
+    u->maker = ls_arena_alloc(u->scratch, u->nid, sizeof *u->maker);
     for (size_t i = 0; i < g->n_node; i++)
         for (size_t k = 0; k < g->node[i]->n_output; k++)
             u->maker[ls_names_find(&u->names, ls_text(g->node[i]->output[k]))] = g->node[i];
@@ -92,10 +107,13 @@ void ls_edit_index(LsEditor *u)
         for (size_t k = 0; k < g->node[i]->n_input; k++)
             u->reads[ls_names_find(&u->names, ls_text(g->node[i]->input[k]))]++;
     for (size_t i = 0; i < g->n_node; i++) {
-        LsNames captured = {.arena = u->cx->arena};
+        if (!ls_subgraph_any(g->node[i]))
+            continue;
+        LsNames captured = {.arena = ls_arena_new()};
         ls_subgraph_captures(g->node[i], &captured);
         for (uint32_t k = 1; k <= captured.n; k++)
             u->reads[ls_names_find(&u->names, captured.name[k])]++;
+        ls_arena_free(captured.arena);
     }
     for (size_t i = 0; i < g->n_output; i++)
         u->reads[ls_names_find(&u->names, ls_text(g->output[i]->name))]++;
@@ -120,18 +138,39 @@ Onnx__NodeProto *ls_edit_node(LsEditor *u, const char *op, const char *from, cha
 void ls_edit_add_in_front(LsEditor *u, Onnx__NodeProto *p)
 {
     Onnx__GraphProto *g = u->g;
-    Onnx__NodeProto **list = ls_arena_alloc(u->cx->arena, g->n_node + 1, sizeof *list);
-    list[0] = p;
-    memcpy(list + 1, g->node, g->n_node * sizeof *list);
-    g->node = list;
+    if (u->free_in_front == 0) {
+        const size_t more = g->n_node + 16;
+        Onnx__NodeProto **list = ls_arena_alloc(u->cx->arena, more + g->n_node, sizeof *list);
+        memcpy(list + more, g->node, g->n_node * sizeof *list);
+        g->node = list + more;
+        u->free_in_front = (uint32_t)more;
+    }
+    *--g->node = p;
+    u->free_in_front--;
     g->n_node++;
 }
 
-void ls_edit_drop_initializer(LsEditor *u, const Onnx__TensorProto *t)
+void ls_edit_drop_initializer(LsEditor *u, Onnx__TensorProto *t)
 {
+    u->dropped = ls_arena_regrow(u->scratch, u->dropped, u->ndropped, u->ndropped + 1, sizeof *u->dropped, &u->cap_dropped);
+    u->dropped[u->ndropped++] = t;
+}
+
+static int by_address(const void *x, const void *y)
+{
+    Onnx__TensorProto *const *a = x, *const *b = y;
+    return *a < *b ? -1 : *a > *b;
+}
+
+void ls_edit_finish(LsEditor *u)
+{
+    Onnx__GraphProto *g = u->g;
     size_t kept = 0;
-    for (size_t i = 0; i < u->g->n_initializer; i++)
-        if (u->g->initializer[i] != t)
-            u->g->initializer[kept++] = u->g->initializer[i];
-    u->g->n_initializer = kept;
+    if (u->ndropped > 0)        /* sorted for the look-up alone */
+        qsort(u->dropped, u->ndropped, sizeof *u->dropped, by_address);
+    for (size_t i = 0; i < g->n_initializer; i++)
+        if (u->ndropped == 0 || bsearch(&g->initializer[i], u->dropped, u->ndropped, sizeof *u->dropped, by_address) == NULL)
+            g->initializer[kept++] = g->initializer[i];
+    g->n_initializer = kept;
+    ls_arena_free(u->scratch);
 }

@@ -19,6 +19,7 @@ typedef struct LsOnnxEdits {
 
 typedef struct LsEditor {
     LsCtx *cx;
+    LsArena *scratch;           /* for what is not needed after the last change */
     Onnx__GraphProto *g;
     const LsOnnxSources *s;
     LsDataFolder data;
@@ -26,11 +27,14 @@ typedef struct LsEditor {
     Onnx__TensorProto **real;   /* by name id: the initializer of reals; NULL: there is none */
     uint32_t *reads;            /* by name id: operands of nodes, and graph outputs */
     const Onnx__NodeProto **maker;      /* by name id: the node that computes it; NULL: none */
-    uint32_t nid;               /* ids that fit into the two arrays */
+    uint32_t nid;               /* ids that fit into the arrays by name id */
+    uint32_t *suffix, cap_suffix, nsuffix;      /* by name id: the number to try next for a similar name; 0: none was made */
+    uint32_t cap_initializer, free_in_front;    /* room in g's list of initializers, and before its nodes */
+    Onnx__TensorProto **dropped; uint32_t ndropped, cap_dropped;
     LsOnnxEdits *e;
 } LsEditor;
 
-/* Fills names, real and reads from g. */
+/* Fills names, real and reads from g; opens the scratch arena. */
 void ls_edit_index(LsEditor *u);
 /* The initializer of reals of that name; NULL: there is none. */
 Onnx__TensorProto *ls_edit_real(const LsEditor *u, const char *name);
@@ -45,7 +49,9 @@ const char *ls_edit_fresh(LsEditor *u, const char *like);
 void ls_edit_note(LsEditor *u, LsUntied **list, uint32_t *n, uint32_t *cap, const char *name,
                   const char *from);
 void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t);
-void ls_edit_drop_initializer(LsEditor *u, const Onnx__TensorProto *t);
+/* Initializers are removed from g by ls_edit_finish, all at once. */
+void ls_edit_drop_initializer(LsEditor *u, Onnx__TensorProto *t);
+void ls_edit_finish(LsEditor *u);     /* frees the scratch arena, too */
 /* A node that makes `to` from `from`, with room for two operands; not yet in the graph. */
 Onnx__NodeProto *ls_edit_node(LsEditor *u, const char *op, const char *from, char *to, size_t nin);
 void ls_edit_add_in_front(LsEditor *u, Onnx__NodeProto *p);

@@ -94,22 +94,25 @@ static void hint_made_up(LsImport *im)
 static void hint_rewritten(LsImport *im)
 {
     const Onnx__GraphProto *g = im->m->graph;
-    const char *names[2] = {NULL, NULL};
+    LsUntied *computed = ls_arena_alloc(im->cx->arena, g->n_initializer + 1, sizeof *computed);
+    const char *moved = NULL;
     uint32_t n = 0;
     for (size_t i = 0; i < g->n_initializer; i++) {
         const char *name = ls_text(g->initializer[i]->name);
         if (!ls_source_result_name(name) && !(name[0] == '/' && strstr(name, "_output_") != NULL && strstr(name, "/Constant_") == NULL))
             continue;
-        const bool computed = ls_onnx_type_is_float(g->initializer[i]->data_type) && strstr(name, "/Transpose") == NULL;
-        n++;
-        names[computed] = names[computed] == NULL ? name
-            : computed    ? ls_arena_printf(im->cx->arena, "%s', '%s", names[1], name) : names[0];
+        if (ls_onnx_type_is_float(g->initializer[i]->data_type) && strstr(name, "/Transpose") == NULL)
+            computed[n++] = (LsUntied){name, NULL};
+        else if (moved == NULL)
+            moved = name;
     }
+    if (n == 0 && moved != NULL)
+        computed[n++] = (LsUntied){moved, NULL};
     if (n > 0 && !im->m->sources->traced)
         ls_warn(im->cx, LS_NOWHERE, "train from the file that the exporter wrote",
-                "the file was rewritten by an optimizer, which computed '%s': parameters that were read there, or whose "
+                "the file was rewritten by an optimizer, which computed %s: parameters that were read there, or whose "
                 "values were alike, ones or zeros, may be missing or shared",
-                names[1] != NULL ? names[1] : names[0]);
+                listed(im, computed, n, ""));
 }
 
 static void hint_untied(LsImport *im)

@@ -225,7 +225,7 @@ static bool expand(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__NodeP
                     .depth = at->depth};
     f.proto = with_captures(cx->arena, node, &f.ncaptured);
     m->node =
-        ls_arena_grow(cx->arena, m->node, m->nnode, m->nnode + 1, sizeof *m->node, &m->cap_node);
+        ls_arena_regrow(cx->arena, m->node, m->nnode, m->nnode + 1, sizeof *m->node, &m->cap_node);
     m->node[m->nnode++] = f;
     return true;
 }

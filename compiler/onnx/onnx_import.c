@@ -273,6 +273,11 @@ static bool cut_results(const LsOnnxNode *n, LsValueId out[], int element[])
     return true;
 }
 
+/* An array of n items for one node, in the arena where it is long: graphs may have many nodes. Operators look at some
+ * operands without counting them. */
+enum { FEW = 16 };
+#define ROOM(im, few, n) ((n) + 8 <= FEW ? (few) : ls_arena_alloc((im)->cx->arena, (n) + 8, sizeof *(few)))
+
 /* Operands and results of a node, with their element types in the file (TensorProto.DataType, 0: unknown). */
 typedef struct Built {
     const LsValueId *in;
@@ -285,7 +290,7 @@ typedef struct Built {
 static bool run_row(LsImport *im, const LsOnnxFlat *f, const Built *b)
 {
     const Onnx__NodeProto *p = f->proto;
-    const char **out_name = ls_arena_alloc(im->cx->arena, p->n_output + 1, sizeof *out_name);
+    const char *few[FEW] = {NULL}, **out_name = ROOM(im, few, p->n_output);
     int nout = 0, before = im->cx->nerror;
     for (size_t k = 0; k < p->n_output; k++) {
         out_name[k] = ls_text(p->output[k]);
@@ -346,10 +351,10 @@ void ls_onnx_build(LsImport *im, const LsOnnxFlat *f)
 {
     const Onnx__NodeProto *p = f->proto;
     uint32_t from = im->g->nvalue;
-    LsValueId *in = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in);
-    LsValueId *out = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *out);
-    int *in_element = ls_arena_alloc(im->cx->arena, p->n_input + 8, sizeof *in_element);
-    int *element = ls_arena_alloc(im->cx->arena, p->n_output + 8, sizeof *element);
+    LsValueId few_in[FEW] = {0}, few_out[FEW] = {0};
+    int few_in_element[FEW] = {0}, few_element[FEW] = {0};
+    LsValueId *in = ROOM(im, few_in, p->n_input), *out = ROOM(im, few_out, p->n_output);
+    int *in_element = ROOM(im, few_in_element, p->n_input), *element = ROOM(im, few_element, p->n_output);
     Built b = {in, in_element, 0, out, element};
     for (size_t k = 0; k < p->n_input; k++)
         in_element[k] = value_of(im, ls_text(p->input[k]))->element;
@@ -363,7 +368,7 @@ void ls_onnx_build(LsImport *im, const LsOnnxFlat *f)
     for (size_t k = 0; k < p->n_output; k++) {
         const char *name = ls_text(p->output[k]);
         bool fresh = out[k].i >= from && out[k].i < end;
-        for (size_t j = 0; j < k; j++)
+        for (size_t j = 0; j < k && fresh; j++)
             fresh &= out[j].i != out[k].i;
         if (name[0] != '\0' && ls_is(out[k]))
             bind_result(im, f, out[k], name, fresh, element[k]);
@@ -388,7 +393,8 @@ static bool import(LsImport *im, LsReport *r)
     good &= add_initializers(im);
     good &= ls_onnx_bind_inputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
-    for (uint32_t i = 0; i < m->norder; i++) {
+    /* Behind the last error that is printed, nodes would only take memory. */
+    for (uint32_t i = 0; i < m->norder && (im->cx->max_error <= 0 || im->cx->nerror <= im->cx->max_error); i++) {
         const LsOnnxFlat f = m->node[m->order[i]];      /* bodies append nodes */
         ls_onnx_build(im, &f);
         ls_report_cut(r, f.index);
@@ -404,15 +410,10 @@ static bool import(LsImport *im, LsReport *r)
     return good;
 }
 
-LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
+/* m: NULL after diagnostics. */
+static LsGraph *import_model(LsCtx *cx, LsReport *r, LsOnnxModel *m, const LsImportOptions *o)
 {
-    LsReport r;
-    int before = cx->nerror;
-    if (cx->model == NULL)
-        cx->model = path;
-    ls_report_begin(&r, cx);
-    LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx),
-                   .m = ls_onnx_open(cx, path, o->tie_identity),
+    LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx), .m = m,
                    .decisions = ls_arena_alloc(cx->arena, 1, sizeof *im.decisions)};
     im.g->weightless = o->weightless;
     im.g->training = o->training;
@@ -420,8 +421,29 @@ LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
     im.g->bn_var_torch = o->bn_var_torch;
     im.g->decisions = im.decisions;
     im.g->dropout = o->dropout;
-    bool good = im.m != NULL && import(&im, &r);
+    bool good = im.m != NULL && import(&im, r);
     ls_graph_origin(im.g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
+    return good ? im.g : NULL;
+}
+
+static LsGraph *import_any(LsCtx *cx, const char *path, LsOnnxModel *m, const LsImportOptions *o)
+{
+    LsReport r;
+    int before = cx->nerror;
+    ls_report_begin(&r, cx);
+    LsGraph *g = import_model(cx, &r, m != NULL ? m : ls_onnx_open(cx, path, o->tie_identity), o);
     ls_report_end(&r);
-    return good && cx->nerror == before ? im.g : NULL;
+    return cx->nerror == before ? g : NULL;
+}
+
+LsGraph *ls_onnx_import_model(LsCtx *cx, LsOnnxModel *m, const LsImportOptions *o)
+{
+    return import_any(cx, NULL, m, o);
+}
+
+LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o)
+{
+    if (cx->model == NULL)
+        cx->model = path;
+    return import_any(cx, path, NULL, o);
 }

@@ -18,8 +18,16 @@ typedef struct Input {
     int type;                   /* ONNX type */
     bool ranked;
     LsShape shape;              /* UNKNOWN where the file has no number */
-    const char *symbol[LS_MAX_RANK];    /* "" for none */
+    const Onnx__TensorShapeProto *dims; /* in the file, of that rank; NULL: not ranked there */
 } Input;
+
+/* The name of dimension k; "": it has none. */
+static const char *symbol(const Input *in, int k)
+{
+    const Onnx__TensorShapeProto__Dimension *d = in->dims != NULL ? in->dims->dim[k] : NULL;
+    const bool named = d != NULL && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+    return named ? ls_text(d->dim_param) : "";
+}
 
 typedef struct Bind {
     LsImport *im;
@@ -34,13 +42,11 @@ static bool read_dims(LsCtx *cx, Input *in, const Onnx__TensorShapeProto *s)
         return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL, "input '%s' has rank %zu; at most %d is "
                         "supported", in->name, s->n_dim, LS_MAX_RANK);
     in->ranked = true;
+    in->dims = s;
     in->shape.rank = (int)s->n_dim;
     for (int k = 0; k < in->shape.rank; k++) {
         const Onnx__TensorShapeProto__Dimension *d = s->dim[k];
-        in->symbol[k] = "";
-        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM)
-            in->symbol[k] = ls_text(d->dim_param);
-        else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
+        if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE)
             in->shape.dim[k] = d->dim_value == -1 ? UNKNOWN : d->dim_value;
         if (in->shape.dim[k] < 0)
             return ls_error(cx, LS_NOWHERE, LS_E_SHAPE, NULL, "input '%s' has dimension %" PRId64
@@ -68,14 +74,14 @@ static bool read_input(LsCtx *cx, Input *in, const Onnx__ValueInfoProto *p)
     return p->type->tensor_type->shape == NULL || read_dims(cx, in, p->type->tensor_type->shape);
 }
 
-static bool bind_symbol(Bind *b, const char *symbol, int64_t size, const char *flag)
+static bool bind_symbol(Bind *b, const char *name, int64_t size, const char *flag)
 {
     LsCtx *cx = b->im->cx;
-    uint32_t id = ls_names_find(&b->symbol, symbol);
+    uint32_t id = ls_names_find(&b->symbol, name);
     if (id != 0 && b->size[id] != size)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s makes dimension '%s' %" PRId64
-                        ", another option makes it %" PRId64, flag, symbol, size, b->size[id]);
-    id = ls_names_add(&b->symbol, symbol);
+                        ", another option makes it %" PRId64, flag, name, size, b->size[id]);
+    id = ls_names_add(&b->symbol, name);
     uint32_t used = b->size != NULL ? id : 0;
     b->size = ls_arena_grow(cx->arena, b->size, used, id + 1, sizeof *b->size, &b->cap);
     b->size[id] = size;
@@ -112,10 +118,8 @@ static bool apply_shape(Bind *b, Input *in, const LsShape *s)
         if (s->dim[k] < 1)
             return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "--shape %s: a size is at least 1",
                             in->name);
-        if (in->ranked && in->symbol[k][0] != '\0')
-            good &= bind_symbol(b, in->symbol[k], s->dim[k], "--shape");
-        else
-            in->symbol[k] = "";
+        if (symbol(in, k)[0] != '\0')
+            good &= bind_symbol(b, symbol(in, k), s->dim[k], "--shape");
     }
     in->shape = *s;
     in->ranked = true;
@@ -156,9 +160,9 @@ static bool apply_batch(Bind *b)
                 batch, in->name, in->shape.dim[0]);
         if (in->shape.dim[0] != UNKNOWN)
             continue;
-        if (in->symbol[0][0] != '\0' && ls_names_find(&b->symbol, in->symbol[0]) == 0)
-            good &= bind_symbol(b, in->symbol[0], batch, "--batch");
-        else if (in->symbol[0][0] == '\0')
+        if (symbol(in, 0)[0] != '\0' && ls_names_find(&b->symbol, symbol(in, 0)) == 0)
+            good &= bind_symbol(b, symbol(in, 0), batch, "--batch");
+        else if (symbol(in, 0)[0] == '\0')
             in->shape.dim[0] = batch;
     }
     return good;
@@ -169,7 +173,7 @@ static const char *declared_text(LsArena *a, const Input *in)
 {
     const char *text = "";
     for (int k = 0; k < in->shape.rank; k++) {
-        const char *dim = in->symbol[k][0] != '\0' ? in->symbol[k] : "?";
+        const char *dim = symbol(in, k)[0] != '\0' ? symbol(in, k) : "?";
         if (in->shape.dim[k] != UNKNOWN)
             dim = ls_arena_printf(a, "%" PRId64, in->shape.dim[k]);
         text = ls_arena_printf(a, "%s%s%s", text, k > 0 ? "x" : "", dim);
@@ -183,8 +187,8 @@ static const char *flags_text(LsArena *a, const Input *in)
     const char *text = "give";
     bool open = false;
     for (int k = 0; k < in->shape.rank; k++)
-        if (in->shape.dim[k] == UNKNOWN && in->symbol[k][0] != '\0')
-            text = ls_arena_printf(a, "%s --dim %s=SIZE", text, in->symbol[k]);
+        if (in->shape.dim[k] == UNKNOWN && symbol(in, k)[0] != '\0')
+            text = ls_arena_printf(a, "%s --dim %s=SIZE", text, symbol(in, k));
         else if (in->shape.dim[k] == UNKNOWN)
             open = true;
     if (open || !in->ranked)
@@ -198,7 +202,7 @@ static bool settle(Bind *b, Input *in)
     int64_t count = 1;
     bool open = !in->ranked;
     for (int k = 0; k < in->shape.rank; k++) {
-        uint32_t id = in->symbol[k][0] != '\0' ? ls_names_find(&b->symbol, in->symbol[k]) : 0;
+        uint32_t id = symbol(in, k)[0] != '\0' ? ls_names_find(&b->symbol, symbol(in, k)) : 0;
         if (in->shape.dim[k] == UNKNOWN && id != 0)
             in->shape.dim[k] = b->size[id];
         open |= in->shape.dim[k] == UNKNOWN;
@@ -222,8 +226,8 @@ static LsNames symbols(const Bind *b)
     LsNames known = {.arena = b->im->cx->arena};
     for (uint32_t j = 0; j < b->ninput; j++)
         for (int k = 0; k < b->input[j].shape.rank; k++)
-            if (b->input[j].symbol[k][0] != '\0')
-                ls_names_add(&known, b->input[j].symbol[k]);
+            if (symbol(&b->input[j], k)[0] != '\0')
+                ls_names_add(&known, symbol(&b->input[j], k));
     return known;
 }
 

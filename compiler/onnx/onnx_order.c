@@ -195,6 +195,7 @@ static bool sort(LsCtx *cx, LsOnnxModel *m)
               ls_arena_alloc(cx->arena, m->nnode + 1, sizeof *w.stack),
               ls_arena_alloc(cx->arena, m->nnode + 1, sizeof *w.next), 0};
     bool good = true, moved = false;
+    m->norder = 0;
     m->order = ls_arena_alloc(cx->arena, m->nnode + 1, sizeof *m->order);
     for (uint32_t i = 0; i < m->nnode; i++)
         if (w.colour[i] == WHITE)

@@ -3,6 +3,7 @@
  * are exported so: the exporter's notes tell it, or, in files without notes, the values. */
 #include "compiler/onnx/onnx_retie.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "compiler/onnx/onnx_meta.h"
@@ -167,24 +168,112 @@ static int use_of(const Onnx__NodeProto *p, size_t k)
     return k == 1 && (strstr(op, "MatMul") != NULL || strstr(op, "Gemm") != NULL) ? FACTOR : 0;
 }
 
+/* A matrix, by what a transposed copy shares with it: the number of its elements, and the sum of their bits. Factors that
+ * begin a run of equal ones know how many of these are left. */
+typedef struct Matrix { int64_t count; uint64_t sum; uint32_t id, left; } Matrix;
+
+static int by_numbers(const void *x, const void *y)
+{
+    const Matrix *a = x, *b = y;
+    if (a->count != b->count)
+        return a->count < b->count ? -1 : 1;
+    if (a->sum != b->sum)
+        return a->sum < b->sum ? -1 : 1;
+    return a->id < b->id ? -1 : a->id > b->id;
+}
+
+static uint64_t sum_of(LsEditor *u, uint32_t id)
+{
+    const float *v = ls_edit_data(u, u->real[id]);
+    const int64_t n = ls_edit_count(u->real[id]);
+    uint64_t sum = 0;
+    for (int64_t i = 0; v != NULL && i < n; i++) {
+        uint32_t bits;
+        memcpy(&bits, &v[i], sizeof bits);
+        sum += bits * UINT64_C(0x9e3779b97f4a7c15);
+    }
+    return sum;
+}
+
+/* The first of the n matrices, which are sorted, that is not before `like`. */
+static uint32_t first_like(const Matrix *m, uint32_t n, const Matrix *like)
+{
+    uint32_t lo = 0, hi = n;
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (by_numbers(&m[mid], like) < 0)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* Tables of rows, sorted, that can be told apart from others. */
+static Matrix *tables_of(LsEditor *u, const int *uses, uint32_t *n)
+{
+    Matrix *table = ls_arena_alloc(u->scratch, u->nid, sizeof *table);
+    *n = 0;
+    for (uint32_t id = 1; id < u->nid; id++)
+        if (u->real[id] != NULL && u->real[id]->n_dims == 2 && (uses[id] & ROWS) && differs_within(u, u->real[id]))
+            table[(*n)++] = (Matrix){ls_edit_count(u->real[id]), sum_of(u, id), id, 0};
+    return table;
+}
+
+/* Factors with as many elements as some table, sorted. The data of others are not read: they may be most of the file. */
+static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, uint32_t ntable, uint32_t *n)
+{
+    Matrix *sorted = ls_arena_alloc(u->scratch, ntable, sizeof *sorted);
+    Matrix *factor = ls_arena_alloc(u->scratch, u->nid, sizeof *factor);
+    memcpy(sorted, table, ntable * sizeof *sorted);
+    qsort(sorted, ntable, sizeof *sorted, by_numbers);
+    *n = 0;
+    for (uint32_t id = 1; id < u->nid; id++) {
+        if (u->real[id] == NULL || uses[id] != FACTOR || u->real[id]->n_dims != 2)
+            continue;
+        const Matrix like = {.count = ls_edit_count(u->real[id])};
+        const uint32_t at = first_like(sorted, ntable, &like);
+        if (at < ntable && sorted[at].count == like.count)
+            factor[(*n)++] = (Matrix){like.count, sum_of(u, id), id, 0};
+    }
+    qsort(factor, *n, sizeof *factor, by_numbers);
+    for (uint32_t from = 0, to; from < *n; from = to) {
+        for (to = from; to < *n && factor[to].count == factor[from].count && factor[to].sum == factor[from].sum; to++)
+            ;
+        factor[from].left = to - from;
+    }
+    return factor;
+}
+
 /* A table and the factor of a product that have the same numbers, not all alike, are one parameter: they come from
  * different layers, which start at different random numbers. */
 static void retie_by_values(LsEditor *u)
 {
-    int *uses = ls_arena_alloc(u->cx->arena, u->nid, sizeof *uses);
+    int *uses = ls_arena_alloc(u->scratch, u->nid, sizeof *uses);
+    uint32_t ntable, nfactor;
     for (size_t i = 0; i < u->g->n_node; i++)
         for (size_t k = 0; k < u->g->node[i]->n_input; k++)
             uses[ls_names_find(&u->names, ls_text(u->g->node[i]->input[k]))] |= use_of(u->g->node[i], k);
-    for (uint32_t table = 1; table < u->nid; table++) {
-        const Onnx__TensorProto *of = u->real[table];
-        if (of == NULL || of->n_dims != 2 || !(uses[table] & ROWS))
+    const Matrix *table = tables_of(u, uses, &ntable);
+    if (ntable == 0)
+        return;
+    Matrix *factor = factors_like(u, uses, table, ntable, &nfactor);
+    for (uint32_t t = 0; t < ntable; t++) {
+        const uint32_t at = first_like(factor, nfactor, &(Matrix){.count = table[t].count, .sum = table[t].sum});
+        if (at == nfactor || factor[at].count != table[t].count || factor[at].sum != table[t].sum)
             continue;
-        for (uint32_t id = 1; id < u->nid; id++) {
-            const bool other = id != table && u->real[id] != NULL && uses[id] == FACTOR && u->real[id]->n_dims == 2;
-            const Form form = other ? form_of(u, u->real[id], of) : OTHER;
-            if (form != OTHER && differs_within(u, of))
+        const Onnx__TensorProto *of = u->real[table[t].id];
+        const uint32_t left = factor[at].left;
+        uint32_t kept = 0;
+        for (uint32_t k = 0; k < left; k++) {
+            const uint32_t id = factor[at + k].id;
+            const Form form = form_of(u, u->real[id], of);
+            if (form != OTHER)
                 retie(u, id, of, form);
+            else
+                factor[at + kept++].id = id;
         }
+        factor[at].left = kept;
     }
 }
 

@@ -19,7 +19,8 @@
 
 enum {                          /* the use of an operand by the operator that reads it */
     WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,
-    BOUND = 64                  /* a setting that is trained only on request */
+    BOUND = 64,                 /* a setting that is trained only on request */
+    DECIDES = 128               /* the number of a loop's iterations or an If's branch is computed from it */
 };
 enum { ALL = 0xffff };          /* operands, as bits */
 
@@ -116,6 +117,7 @@ typedef struct Tensor {
     LsShape shape;
     int64_t count;
     int uses;
+    bool decides;               /* which nodes of bodies run */
 } Tensor;
 
 static LsVerdict verdict(LsRole role, const char *why) { return (LsVerdict){role, why, false}; }
@@ -239,6 +241,8 @@ static LsVerdict decide(const Tensor *t)
     bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
     if (told(t, s, ls_onnx_told_to_train))
         return may_train ? verdict(LS_ROLE_TRAINED, "--train") : without_gradient(t, true);
+    if (t->count == 1 && t->decides)
+        return verdict(LS_ROLE_CONSTANT, "decides which nodes of a body run, and how often");
     if (is_literal(im, t->name))
         return verdict(LS_ROLE_CONSTANT, "of a norm whose module has no parameters");
     LsVerdict v = only(t, STATISTIC)    ? unsaid(t)
@@ -263,6 +267,25 @@ static void note_use(void *of, const Onnx__NodeProto *p, size_t k)
     u->uses[ls_names_find(&u->im->m->names, ls_text(p->input[k]))] |= use_of(op, k);
 }
 
+/* Numbers of iterations and conditions must be known when the model is compiled, and so must what they are computed from. */
+static void mark_decisions(LsImport *im, int *uses)
+{
+    const LsOnnxModel *m = im->m;
+    for (uint32_t i = m->norder; i-- > 0;) {
+        const LsOnnxFlat *f = &m->node[m->order[i]];
+        const Onnx__NodeProto *p = f->proto;
+        size_t operands = ls_flat_is(f, "Loop") ? 2 : ls_flat_is(f, "If") ? 1 : 0;
+        for (size_t k = 0; k < p->n_output; k++)
+            if (uses[ls_names_find(&m->names, ls_text(p->output[k]))] & DECIDES)
+                operands = p->n_input;
+        if (ls_flat_is(f, "Shape") || ls_flat_is(f, "Size"))    /* which are known whatever the values */
+            operands = 0;
+        for (size_t k = 0; k < operands && k < p->n_input; k++)
+            if (ls_text(p->input[k])[0] != '\0')
+                uses[ls_names_find(&m->names, p->input[k])] |= DECIDES;
+    }
+}
+
 static void collect_uses(LsImport *im, int *uses)
 {
     Uses all = {im, uses};
@@ -270,7 +293,7 @@ static void collect_uses(LsImport *im, int *uses)
         const LsOnnxFlat *f = &im->m->node[i];
         for (size_t k = 0; k < f->proto->n_input - f->ncaptured; k++)
             note_use(&all, f->proto, k);
-        ls_subgraph_reads(im->cx->arena, f->proto, note_use, &all);
+        ls_subgraph_reads(f->proto, note_use, &all);
     }
     /* The reader of an Identity's result counts as a reader of its operand. */
     for (uint32_t i = im->m->nnode; i-- > 0;) {
@@ -279,6 +302,7 @@ static void collect_uses(LsImport *im, int *uses)
             uses[ls_names_find(&im->m->names, ls_text(f->proto->input[0]))] |=
                 uses[ls_names_find(&im->m->names, ls_text(f->proto->output[0]))];
     }
+    mark_decisions(im, uses);
 }
 
 void ls_onnx_decide(LsImport *im)
@@ -292,7 +316,8 @@ void ls_onnx_decide(LsImport *im)
         Tensor t = {.im = im, .proto = g->initializer[i], .name = ls_text(g->initializer[i]->name)};
         uint32_t id = ls_names_find(&im->m->names, t.name);
         LsType type;
-        t.uses = uses[id];
+        t.uses = uses[id] & ~DECIDES;
+        t.decides = (uses[id] & DECIDES) != 0;
         if (im->reads[id] == 0 || !ls_onnx_type_is_float(t.proto->data_type)
             || !ls_tensor_shape(&quiet, LS_NOWHERE, t.proto, &t.shape, &type)
             || (t.count = ls_count(&t.shape)) == 0)
@@ -391,14 +416,16 @@ void ls_onnx_record(LsImport *im)
     const LsGraph *g = im->g;
     LsDecisions *to = im->decisions;
     freeze_made(im);
-    to->tensor = ls_arena_alloc(im->cx->arena, g->nvalue + 1, sizeof *to->tensor);
+    uint32_t room = 0;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         const LsValue *v = &g->value[i];
         uint32_t id = ls_names_find(&im->m->names, v->name);
         bool own = id != 0 && im->value[id].v.i == i && v->type == LS_REAL;
         bool constant = v->kind == LS_V_CONST && im->verdict[id].role != LS_ROLE_NONE;
-        if (own && (ls_is_state(g, (LsValueId){i}) || constant))
-            to->tensor[to->ntensor++] = settled(im, v, id);
+        if (!own || (!ls_is_state(g, (LsValueId){i}) && !constant))
+            continue;
+        to->tensor = ls_arena_regrow(im->cx->arena, to->tensor, to->ntensor, to->ntensor + 1, sizeof *to->tensor, &room);
+        to->tensor[to->ntensor++] = settled(im, v, id);
     }
     check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze);
     check_globs(im, "--train", im->o->train, im->o->ntrain);

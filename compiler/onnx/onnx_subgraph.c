@@ -11,6 +11,14 @@ const Onnx__GraphProto *ls_subgraph(const Onnx__NodeProto *node, const char *att
     return NULL;
 }
 
+bool ls_subgraph_any(const Onnx__NodeProto *node)
+{
+    for (size_t i = 0; i < node->n_attribute; i++)
+        if (node->attribute[i]->g != NULL)
+            return true;
+    return false;
+}
+
 static void add(LsNames *to, const char *name)
 {
     if (ls_text(name)[0] != '\0')
@@ -73,10 +81,19 @@ static void walk_bodies(const Walk *w, const Onnx__NodeProto *node, const Scope 
             walk_body(w, node->attribute[i]->g, outer);
 }
 
-void ls_subgraph_reads(LsArena *a, const Onnx__NodeProto *node,
+/* Files may have very many bodies: their names are forgotten after each node. */
+static void walk_node(Walk w, const Onnx__NodeProto *node)
+{
+    w.arena = ls_arena_new();
+    walk_bodies(&w, node, NULL);
+    ls_arena_free(w.arena);
+}
+
+void ls_subgraph_reads(const Onnx__NodeProto *node,
                        void (*visit)(void *of, const Onnx__NodeProto *reader, size_t k), void *of)
 {
-    walk_bodies(&(Walk){a, visit, NULL, of}, node, NULL);
+    if (ls_subgraph_any(node))
+        walk_node((Walk){.visit = visit, .of = of}, node);
 }
 
 static void take_operand(void *of, const Onnx__NodeProto *reader, size_t k)
@@ -88,7 +105,8 @@ static void take_result(void *of, const char *name) { add(of, name); }
 
 void ls_subgraph_captures(const Onnx__NodeProto *node, LsNames *to)
 {
-    walk_bodies(&(Walk){to->arena, take_operand, take_result, to}, node, NULL);
+    if (ls_subgraph_any(node))
+        walk_node((Walk){.visit = take_operand, .result = take_result, .of = to}, node);
 }
 
 static void add_all(const Onnx__GraphProto *g, LsNames *to)
@@ -117,7 +135,7 @@ typedef struct Hoist {
 
 static void count_names(Hoist *h, const Onnx__GraphProto *g)
 {
-    LsNames own = {.arena = h->arena};
+    LsNames own = {.arena = ls_arena_new()};
     ls_subgraph_own(g, &own);
     for (uint32_t i = 1; i <= own.n; i++) {
         uint32_t used = h->makers != NULL ? h->names.n + 1 : 0;
@@ -128,6 +146,7 @@ static void count_names(Hoist *h, const Onnx__GraphProto *g)
             h->makers[id] = 0;
         h->makers[id]++;
     }
+    ls_arena_free(own.arena);
     for (size_t i = 0; i < g->n_node; i++)
         for (size_t k = 0; k < g->node[i]->n_attribute; k++)
             if (g->node[i]->attribute[k]->g != NULL)
@@ -135,7 +154,7 @@ static void count_names(Hoist *h, const Onnx__GraphProto *g)
 }
 
 /* Replaces a name in the body, and in bodies inside it that do not define the name themselves. */
-static void replace(LsArena *a, Onnx__GraphProto *g, const char *from, char *to)
+static void replace(Onnx__GraphProto *g, const char *from, char *to)
 {
     for (size_t i = 0; i < g->n_output; i++)
         if (strcmp(ls_text(g->output[i]->name), from) == 0)
@@ -146,12 +165,13 @@ static void replace(LsArena *a, Onnx__GraphProto *g, const char *from, char *to)
             if (strcmp(ls_text(p->input[k]), from) == 0)
                 p->input[k] = to;
         for (size_t k = 0; k < p->n_attribute; k++) {
-            LsNames own = {.arena = a};
             if (p->attribute[k]->g == NULL)
                 continue;
+            LsNames own = {.arena = ls_arena_new()};
             ls_subgraph_own(p->attribute[k]->g, &own);
             if (ls_names_find(&own, from) == 0)
-                replace(a, p->attribute[k]->g, from, to);
+                replace(p->attribute[k]->g, from, to);
+            ls_arena_free(own.arena);
         }
     }
 }
@@ -172,7 +192,7 @@ static void move(Hoist *h, Onnx__GraphProto *body, Onnx__TensorProto *t, const c
         while (ls_names_find(&h->names, fresh) != 0)
             fresh = ls_arena_printf(h->arena, "%s_", fresh);
         ls_names_add(&h->names, fresh);
-        replace(h->arena, body, t->name, fresh);
+        replace(body, t->name, fresh);
         t->name = fresh;
     }
     Onnx__GraphProto *g = h->g;

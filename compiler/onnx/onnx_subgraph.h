@@ -8,6 +8,8 @@
 
 /* The body in that attribute; NULL: there is none. */
 const Onnx__GraphProto *ls_subgraph(const Onnx__NodeProto *node, const char *attribute);
+/* The node has a body. */
+bool ls_subgraph_any(const Onnx__NodeProto *node);
 /* Adds the names that the body itself defines: inputs, initializers, results of nodes. */
 void ls_subgraph_own(const Onnx__GraphProto *body, LsNames *to);
 /* Adds the names that the node's bodies read from outside, each once, in order. */
@@ -15,7 +17,7 @@ void ls_subgraph_captures(const Onnx__NodeProto *node, LsNames *to);
 /* Adds all names of the node's bodies. */
 void ls_subgraph_names(const Onnx__NodeProto *node, LsNames *to);
 /* Calls visit for every operand (a node of a body, and its number) that is read from outside. */
-void ls_subgraph_reads(LsArena *a, const Onnx__NodeProto *node,
+void ls_subgraph_reads(const Onnx__NodeProto *node,
                        void (*visit)(void *of, const Onnx__NodeProto *reader, size_t k), void *of);
 
 /* Moves initializers of all bodies into the graph, where they may be trained and are stored. A name that the file uses

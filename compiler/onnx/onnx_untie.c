@@ -224,9 +224,9 @@ static void find_lost(Trace *t, const LsNames *made)
 
 static void untie_by_trace(LsEditor *u)
 {
-    Trace t = {.u = u, .known = {.arena = u->cx->arena}};
-    LsNames made = {.arena = u->cx->arena};
-    t.meant = ls_arena_alloc(u->cx->arena, u->nid, sizeof *t.meant);
+    Trace t = {.u = u, .known = {.arena = u->scratch}};
+    LsNames made = {.arena = u->scratch};
+    t.meant = ls_arena_alloc(u->scratch, u->nid, sizeof *t.meant);
     learn(&t);
     for (size_t i = 0; i < u->g->n_node; i++) {
         Onnx__NodeProto *p = u->g->node[i];
@@ -301,8 +301,8 @@ static const char *meant_by_scope(LsEditor *u, const Onnx__NodeProto *p, const c
 static void untie_by_value(LsEditor *u, bool scopes)
 {
     LsOnnxEdits *e = u->e;
-    LsNames seen = {.arena = u->cx->arena}; /* initializer, and the weight beside which it was read */
-    LsNames kept = {.arena = u->cx->arena};
+    LsNames seen = {.arena = u->scratch}; /* initializer, and the weight beside which it was read */
+    LsNames kept = {.arena = u->scratch};
     for (size_t i = 0; i < u->g->n_node; i++) {
         Onnx__NodeProto *p = u->g->node[i];
         for (size_t k = scopes || is(p, "Add") ? 0 : 1; k < p->n_input && k < 3; k++) {
@@ -310,7 +310,7 @@ static void untie_by_value(LsEditor *u, bool scopes)
             const Onnx__TensorProto *t = ls_edit_real(u, from);
             if (t == NULL || !mergeable(u, p, k, scopes) || (!scopes && ls_edit_count(t) < 2))
                 continue;
-            const char *key = ls_arena_printf(u->cx->arena, "%s\n%s", from,
+            const char *key = ls_arena_printf(u->scratch, "%s\n%s", from,
                                               beside != NULL ? beside : "");
             bool again = ls_names_find(&kept, from) != 0;
             bool shared = beside != NULL && ls_names_find(&seen, key) != 0;
@@ -345,8 +345,8 @@ static const char *statistic_name(LsEditor *u, const Onnx__NodeProto *p, size_t 
 static void untie_statistics(LsEditor *u)
 {
     LsOnnxEdits *e = u->e;
-    uint32_t *follow = ls_arena_alloc(u->cx->arena, u->nid, sizeof *follow);
-    bool *kept = ls_arena_alloc(u->cx->arena, u->nid, sizeof *kept);
+    uint32_t *follow = ls_arena_alloc(u->scratch, u->nid, sizeof *follow);
+    bool *kept = ls_arena_alloc(u->scratch, u->nid, sizeof *kept);
     for (size_t i = 0; i < u->g->n_node; i++)
         for (size_t k = 3; is_statistic(u->g->node[i], k) && k < 5; k++)
             follow[ls_names_find(&u->names, ls_text(u->g->node[i]->input[k]))]++;
@@ -370,7 +370,7 @@ const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder da
                                  const LsOnnxSources *s, bool tie)
 {
     LsEditor u = {.cx = cx, .g = m->graph, .s = s, .data = data,
-                  .names = {.arena = cx->arena}, .e = ls_arena_alloc(cx->arena, 1, sizeof *u.e)};
+                  .e = ls_arena_alloc(cx->arena, 1, sizeof *u.e)};
     ls_onnx_hoist_results(cx->arena, m->graph);
     ls_edit_index(&u);
     untie_statistics(&u);
@@ -381,5 +381,6 @@ const LsOnnxEdits *ls_onnx_untie(LsCtx *cx, Onnx__ModelProto *m, LsDataFolder da
         untie_by_trace(&u);
     else if (!tie)
         untie_by_value(&u, has_scopes(m));
+    ls_edit_finish(&u);
     return u.e;
 }

@@ -13,35 +13,62 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MAX_DEPTH = 64 }; /* model > graph > node > attribute > graph ...: 3 per nested body */
+/* Depth: model > graph > node > attribute > graph ...: 3 per nested body. Messages become structs of 40 to 250 bytes,
+ * which may be 2 bytes in the file; a node as exporters write it has about 20, its values' declarations included. Bodies:
+ * no more can run (compiler/onnx/onnx_body.c). Parts: protobuf joins a message that is given several times, with copies
+ * of what it has so far. */
+enum { MAX_DEPTH = 64, MAX_MESSAGES = 1 << 22, MAX_BODIES = 1 << 16, MAX_PARTS = 16 };
 
-typedef struct Check { LsArena *arena; const unsigned char *start; const char *wrong; } Check;
+typedef struct Check {
+    LsArena *arena;
+    const unsigned char *start;
+    const char *wrong;
+    uint32_t messages, graphs;  /* so far */
+} Check;
+
+/* Says what is wrong, unless it is known. */
+__attribute__((format(printf, 2, 3))) static bool fails(Check *c, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    if (c->wrong == NULL)
+        c->wrong = ls_arena_vprintf(c->arena, fmt, ap);
+    va_end(ap);
+    return false;
+}
+
+static bool count(Check *c, const ProtobufCMessageDescriptor *kind)
+{
+    c->graphs += kind == &onnx__graph_proto__descriptor;
+    if (++c->messages > MAX_MESSAGES)
+        return fails(c, "the file has more than %d messages", MAX_MESSAGES);
+    if (c->graphs > MAX_BODIES)
+        return fails(c, "the file has more than %d graphs, bodies of nodes included", MAX_BODIES);
+    return true;
+}
 
 static bool check(Check *c, const ProtobufCMessageDescriptor *kind, const unsigned char *p,
                   const unsigned char *end, int depth)
 {
-    if (depth > MAX_DEPTH) {
-        c->wrong = ls_arena_printf(c->arena, "byte %td: messages are nested deeper than %d",
-                                   p - c->start, MAX_DEPTH);
+    if (depth > MAX_DEPTH)
+        return fails(c, "byte %td: messages are nested deeper than %d", p - c->start, MAX_DEPTH);
+    if (!count(c, kind))
         return false;
-    }
     LsWireField f;
+    int parts = 0;
     for (const unsigned char *from = p; ls_wire_next(&p, end, &f); from = p) {
         const ProtobufCFieldDescriptor *d = protobuf_c_message_descriptor_get_field(kind, f.number);
         if (d == NULL || d->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
-        if (f.type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED) {
-            c->wrong = ls_arena_printf(c->arena, "byte %td: %s.%s is not a message",
-                                       from - c->start, kind->short_name, d->name);
-            return false;
-        }
+        if (f.type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
+            return fails(c, "byte %td: %s.%s is not a message", from - c->start, kind->short_name, d->name);
+        if (d->label != PROTOBUF_C_LABEL_REPEATED && ++parts > MAX_PARTS)
+            return fails(c, "byte %td: %s.%s is given again and again", from - c->start, kind->short_name, d->name);
         if (!check(c, d->descriptor, f.data, f.data + f.len, depth + 1))
             return false;
     }
-    if (p == NULL && c->wrong == NULL)
-        c->wrong = ls_arena_printf(c->arena, "a field of a %s is malformed or runs past byte %td, "
-                                   "where it must end", kind->short_name, end - c->start);
-    return p != NULL;
+    return p != NULL || fails(c, "a field of a %s is malformed or runs past byte %td, where it must end",
+                              kind->short_name, end - c->start);
 }
 
 /* NULL when the bytes are a well-formed message of the kind, else a description of the error, in
@@ -49,7 +76,7 @@ static bool check(Check *c, const ProtobufCMessageDescriptor *kind, const unsign
 static const char *malformed(LsArena *a, const ProtobufCMessageDescriptor *kind,
                              const unsigned char *bytes, size_t n)
 {
-    Check c = {a, bytes, NULL};
+    Check c = {.arena = a, .start = bytes};
     return check(&c, kind, bytes, bytes + n, 0) ? NULL : c.wrong;
 }
 

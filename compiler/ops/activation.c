@@ -74,8 +74,8 @@ static void prelu_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], 
         dx[0] = ls_append3(cx, g, LS_OP_PRELU_GRAD, dy[0], x, slope, NULL);
     if (want[1]) {
         LsValueId below = ls_append2(cx, g, LS_OP_MIN, x, ls_const_real(cx, g, 0), NULL);
-        dx[1] = ls_reduce_to(cx, g, ls_append2(cx, g, LS_OP_MUL, dy[0], below, NULL),
-                             ls_shape(g, slope));
+        LsValueId d = ls_append2(cx, g, LS_OP_MUL, dy[0], below, NULL);
+        dx[1] = ls_reduce_to(cx, g, d, *ls_shape(g, slope));
     }
 }
 

@@ -6,7 +6,7 @@ static void add_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
 {
     for (int k = 0; k < 2; k++)
         if (want[k])
-            dx[k] = ls_reduce_to(cx, g, dy[0], ls_in_shape(g, n, k));
+            dx[k] = ls_reduce_to(cx, g, dy[0], *ls_in_shape(g, n, k));
 }
 
 LS_EVAL(add, x[0] + x[1])
@@ -39,10 +39,11 @@ static void mul_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
         dx[0] = ls_append2(cx, g, LS_OP_MUL, ls_scale(cx, g, dy[0], 2), x[0], NULL);
         return;
     }
-    for (int k = 0; k < 2; k++)
+    for (int k = 0; k < 2; k++) {
+        LsValueId d = want[k] ? ls_append2(cx, g, LS_OP_MUL, dy[0], x[1 - k], NULL) : (LsValueId){0};
         if (want[k])
-            dx[k] = ls_reduce_to(cx, g, ls_append2(cx, g, LS_OP_MUL, dy[0], x[1 - k], NULL),
-                                 ls_shape(g, x[k]));
+            dx[k] = ls_reduce_to(cx, g, d, *ls_shape(g, x[k]));
+    }
 }
 
 LS_EVAL(mul, x[0] * x[1])
@@ -59,10 +60,10 @@ static void div_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
     LsValueId a = ls_in(g, n, 0), b = ls_in(g, n, 1), y = ls_out(g, n, 0);
     LsValueId q = ls_append2(cx, g, LS_OP_DIV, dy[0], b, NULL);
     if (want[0])
-        dx[0] = ls_reduce_to(cx, g, q, ls_shape(g, a));
+        dx[0] = ls_reduce_to(cx, g, q, *ls_shape(g, a));
     if (want[1]) {
         LsValueId t = ls_append2(cx, g, LS_OP_MUL, q, y, NULL);
-        dx[1] = ls_append1(cx, g, LS_OP_NEG, ls_reduce_to(cx, g, t, ls_shape(g, b)), NULL);
+        dx[1] = ls_append1(cx, g, LS_OP_NEG, ls_reduce_to(cx, g, t, *ls_shape(g, b)), NULL);
     }
 }
 

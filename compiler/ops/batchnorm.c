@@ -1,8 +1,8 @@
 /* compiler/ops/batchnorm.c -- ONNX BatchNormalization and InstanceNormalization.
  *
  * Batch statistics are REDUCE rows: one pass for the mean, one for the squared deviations, since
- * E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), or per sample and
- * channel. */
+ * E[x^2] - mean^2 loses digits in float. They are per channel (1,C,1,1), per sample and channel, or
+ * per element of a sample. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/onnx/onnx_roles.h"
 #include "compiler/ops/normalize.h"
@@ -93,6 +93,34 @@ bool ls_onnx_per_channel(const LsOnnxNode *n, int k, int64_t channels)
                          k, ls_shape_text(n->cx->arena, s), channels);
 }
 
+/* spatial=0, before opset 9: the statistics are over the samples alone, for each element of a sample. */
+static bool by_element(const LsOnnxNode *n)
+{
+    return n->version < 9 && ls_onnx_int(n, "spatial", 1) == 0;
+}
+
+/* One number for each channel, or each element of a sample, in the shape that broadcasts against X. */
+static LsValueId spread(const LsOnnxNode *n, LsValueId v)
+{
+    LsShape s = *ls_shape(n->g, n->in[0]);
+    if (!by_element(n))
+        return ls_per_channel(n->cx, n->g, v, s.rank);
+    s.dim[0] = 1;
+    return ls_reshape(n->cx, n->g, v, &s);
+}
+
+static bool per_element(const LsOnnxNode *n, int k)
+{
+    const LsShape *x = ls_shape(n->g, n->in[0]), *s = ls_shape(n->g, n->in[k]);
+    bool same = s->rank == x->rank - 1;
+    for (int d = 0; same && d < s->rank; d++)
+        same = s->dim[d] == x->dim[d + 1];
+    if (same)
+        return ls_onnx_takes_real(n, k);
+    return ls_onnx_error(n, LS_E_SHAPE, NULL, "operand %d is %s; with spatial=0 it has the shape of a sample of X, which is %s",
+                         k, ls_dims(n->g, n->in[k]), ls_dims(n->g, n->in[0]));
+}
+
 static bool batch_norm_takes(const LsOnnxNode *n)
 {
     if (!ls_onnx_takes(n, 5, 5) || !ls_onnx_takes_real(n, 0))
@@ -102,7 +130,7 @@ static bool batch_norm_takes(const LsOnnxNode *n)
         return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs N,C axes",
                              ls_shape_text(n->cx->arena, x));
     for (int k = 1; k < 5; k++)
-        if (!ls_onnx_per_channel(n, k, x->dim[1]))
+        if (by_element(n) ? !per_element(n, k) : !ls_onnx_per_channel(n, k, x->dim[1]))
             return false;
     return true;
 }
@@ -176,9 +204,7 @@ static LsValueId by_computed(LsOnnxNode *n, LsValueId scale, LsValueId bias, dou
 {
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
-    int rank = ls_shape(g, n->in[0])->rank;
-    LsValueId mean = ls_per_channel(cx, g, n->in[3], rank);
-    LsValueId var = ls_per_channel(cx, g, n->in[4], rank);
+    LsValueId mean = spread(n, n->in[3]), var = spread(n, n->in[4]);
     LsValueId std = ls_append1(cx, g, LS_OP_SQRT,
                                ls_append2(cx, g, LS_OP_ADD, var, ls_const_real(cx, g, eps), NULL), NULL);
     LsValueId d = ls_append2(cx, g, LS_OP_SUB, n->in[0], mean, NULL);
@@ -191,12 +217,10 @@ static bool by_given(LsOnnxNode *n, LsValueId scale, LsValueId bias, double eps,
 {
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
-    int rank = ls_shape(g, n->in[0])->rank;
     if (computed(n)) {
         out[0] = by_computed(n, scale, bias, eps);
     } else {
-        LsValueId mean = ls_per_channel(cx, g, n->in[3], rank);
-        LsValueId var = ls_per_channel(cx, g, n->in[4], rank);
+        LsValueId mean = spread(n, n->in[3]), var = spread(n, n->in[4]);
         LsValueId invstd =
             ls_append1(cx, g, LS_OP_NORM_INVSTD, var, &(LsAttr){.scalar = {.a = eps}});
         LsValueId a = ls_append2(cx, g, LS_OP_NORM_SCALE, scale, invstd, NULL);
@@ -214,25 +238,26 @@ static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
     LsGraph *g = n->g;
     if (!batch_norm_takes(n))
         return false;
-    if (n->version < 9 && ls_onnx_int(n, "spatial", 1) == 0)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "spatial=0 (statistics per position)");
     ls_onnx_weight(n, 1);
     ls_onnx_weight(n, 2);
     make_state(g, n->in[3]);
     make_state(g, n->in[4]);
     double eps = ls_onnx_float(n, "epsilon", 1e-5);
     const LsShape xs = *ls_shape(g, n->in[0]);
-    LsValueId x = n->in[0], scale = ls_per_channel(cx, g, n->in[1], xs.rank);
-    LsValueId bias = ls_per_channel(cx, g, n->in[2], xs.rank);
+    LsValueId x = n->in[0], scale = spread(n, n->in[1]), bias = spread(n, n->in[2]);
     if (!trains(n))
         return by_given(n, scale, bias, eps, out);
-    uint32_t axes = ((1u << xs.rank) - 1) & ~2u;
-    LsStats s = ls_stats(cx, g, x, axes, eps);
+    const LsShape stored = *ls_shape(g, n->in[3]);
+    LsStats s = ls_stats(cx, g, x, by_element(n) ? 1u : ((1u << xs.rank) - 1) & ~2u, eps);
     out[0] = ls_normalized(cx, g, x, &s, scale, bias);
-    double count = (double)ls_count(&xs) / (double)xs.dim[1];
+    double count = (double)ls_count(&xs) / (double)ls_count(&stored);
     double correct = g->bn_var_torch && count > 1 ? count / (count - 1) : 1;
     for (int k = 3; k < n->nout && k < 5; k++)
-        out[k] = ls_reshape(cx, g, k == 3 ? s.mean : s.var, &(LsShape){1, {xs.dim[1]}});
+        out[k] = ls_reshape(cx, g, k == 3 ? s.mean : s.var, &stored);
+    if (by_element(n)) {        /* in memory they lie as the running ones only then */
+        s.mean = ls_reshape(cx, g, s.mean, &stored);
+        s.var = ls_reshape(cx, g, s.var, &stored);
+    }
     return ls_is(out[0]) && follow(n, n->in[3], s.mean, 1, ls_onnx_gives(n, 1) ? &out[1] : NULL)
         && follow(n, n->in[4], s.var, correct, ls_onnx_gives(n, 2) ? &out[2] : NULL);
 }

@@ -130,7 +130,7 @@ static void expand_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
                         LsValueId dx[])
 {
     (void)want;
-    dx[0] = ls_reduce_to(cx, g, dy[0], ls_in_shape(g, n, 0));
+    dx[0] = ls_reduce_to(cx, g, dy[0], *ls_in_shape(g, n, 0));
 }
 
 LS_EVAL_INT(expand, (*y = x[0], true))
@@ -151,7 +151,7 @@ static bool expand_build(LsOnnxNode *n, LsValueId out[])
     if (!ls_shape_broadcast(&y, ls_shape(n->g, n->in[0])))
         return ls_onnx_error(n, LS_E_SHAPE, NULL, "%s and the asked shape %s do not broadcast",
                              ls_dims(n->g, n->in[0]), ls_shape_text(n->g->arena, &to));
-    out[0] = ls_expand(n->cx, n->g, n->in[0], &y);
+    out[0] = ls_expand(n->cx, n->g, n->in[0], y);
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_expand = {"Expand", 8, expand_build};

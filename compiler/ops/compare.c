@@ -136,7 +136,7 @@ static void where_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], 
             LsValueId zero = ls_const_real(cx, g, 0);
             LsValueId part = ls_append3(cx, g, LS_OP_WHERE, c, k == 1 ? dy[0] : zero,
                                         k == 1 ? zero : dy[0], NULL);
-            dx[k] = ls_reduce_to(cx, g, part, ls_in_shape(g, n, k));
+            dx[k] = ls_reduce_to(cx, g, part, *ls_in_shape(g, n, k));
         }
 }
 

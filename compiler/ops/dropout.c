@@ -44,7 +44,7 @@ static bool dropout_mask(LsOnnxNode *n, LsValueId out[], const LsAttr *at)
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
     const LsShape x = *ls_shape(g, n->in[0]);
-    LsValueId v = ls_expand(cx, g, ls_const_real(cx, g, 1), &x);
+    LsValueId v = ls_expand(cx, g, ls_const_real(cx, g, 1), x);
     if (ls_is(v) && at != NULL)
         v = ls_append1(cx, g, LS_OP_DROPOUT, v, at);
     if (ls_is(v))

@@ -98,7 +98,7 @@ static void layer_norm_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId d
         if (want[1])
             dx[1] = dscale(cx, g, n, dy[0]);
         if (g->node[n.i].nin > 2 && want[2])
-            dx[2] = ls_reduce_to(cx, g, dy[0], &over);
+            dx[2] = ls_reduce_to(cx, g, dy[0], over);
     }
     if (want[0])
         dx[0] = through_stats(cx, g, n, dy[1], dy[2], dx[0]);
@@ -118,13 +118,14 @@ const LsOp ls_op_layer_norm_grad = {
 static LsValueId fit(LsOnnxNode *n, int k, const LsShape *over)
 {
     LsShape given = *ls_shape(n->g, n->in[k]), s = *over;
+    const LsShape all = s;
     int skip = 0;
     while (skip < given.rank && given.dim[skip] == 1)
         skip++;
     given = trailing(&given, skip);
     if (given.rank > over->rank || !ls_shape_broadcast(&s, &given) || !ls_shape_same(&s, over))
         return (LsValueId){0};
-    return ls_expand(n->cx, n->g, ls_reshape(n->cx, n->g, n->in[k], &given), over);
+    return ls_expand(n->cx, n->g, ls_reshape(n->cx, n->g, n->in[k], &given), all);
 }
 
 static LsValueId filled(LsOnnxNode *n, const LsShape *s, float with)

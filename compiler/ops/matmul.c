@@ -66,17 +66,17 @@ static void matmul_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
         LsShape s = *ls_shape(g, a);
         dx[0] = at.trans_a ? product(cx, g, b, at.trans_b, dy[0], true, at.alpha)
                            : product(cx, g, dy[0], false, b, !at.trans_b, at.alpha);
-        dx[0] = ls_reduce_to(cx, g, dx[0], &s);
+        dx[0] = ls_reduce_to(cx, g, dx[0], s);
     }
     if (want[1]) {
         LsShape s = *ls_shape(g, b);
         dx[1] = at.trans_b ? product(cx, g, dy[0], true, a, at.trans_a, at.alpha)
                            : product(cx, g, a, !at.trans_a, dy[0], false, at.alpha);
-        dx[1] = ls_reduce_to(cx, g, dx[1], &s);
+        dx[1] = ls_reduce_to(cx, g, dx[1], s);
     }
     if (g->node[n.i].nin > 2 && want[2]) {
         LsShape s = *ls_in_shape(g, n, 2);
-        dx[2] = ls_reduce_to(cx, g, dy[0], &s);
+        dx[2] = ls_reduce_to(cx, g, dy[0], s);
     }
 }
 

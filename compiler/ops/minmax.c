@@ -14,7 +14,7 @@ static void extreme_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[]
         if (want[k]) {
             LsValueId high = max ? x[k] : x[1 - k], low = max ? x[1 - k] : x[k];
             LsValueId part = ls_append3(cx, g, LS_OP_GREATER_GRAD, dy[0], high, low, NULL);
-            dx[k] = ls_reduce_to(cx, g, part, ls_shape(g, x[k]));
+            dx[k] = ls_reduce_to(cx, g, part, *ls_shape(g, x[k]));
         }
 }
 

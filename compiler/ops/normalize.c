@@ -70,7 +70,7 @@ static void scale_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], 
             continue;
         LsShape s = *ls_shape(g, of[k]);
         dx[k] = ls_append2(cx, g, LS_OP_MUL, dy[0], of[1 - k], NULL);
-        dx[k] = ls_reduce_to(cx, g, dx[k], &s);
+        dx[k] = ls_reduce_to(cx, g, dx[k], s);
     }
 }
 
@@ -122,7 +122,7 @@ static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
     if (want[2] && (is_apart || a.i != invstd.i))
         dx[2] = dot;
     if (want[3])
-        dx[3] = ls_reduce_to(cx, g, sum, &bias_shape);
+        dx[3] = ls_reduce_to(cx, g, sum, bias_shape);
 }
 
 /* Statistics are constants here: y = (x - mean) a + bias. */
@@ -138,11 +138,11 @@ static void affine_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
         dx[2] =
             ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &(LsAttr){.reduce = {axes, true}});
     if (want[3])
-        dx[3] = ls_reduce_to(cx, g, dy[0], &bias);
+        dx[3] = ls_reduce_to(cx, g, dy[0], bias);
     if (want[1]) {
         LsShape shape = *ls_shape(g, mean);
         LsValueId d = ls_append2(cx, g, LS_OP_MUL, dy[0], a, NULL);
-        dx[1] = ls_append1(cx, g, LS_OP_NEG, ls_reduce_to(cx, g, d, &shape), NULL);
+        dx[1] = ls_append1(cx, g, LS_OP_NEG, ls_reduce_to(cx, g, d, shape), NULL);
     }
 }
 

@@ -117,11 +117,13 @@ static void pow_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
     if (want[0]) {
         LsValueId d = ls_append3(cx, g, LS_OP_POW_GRAD, dy[0], x, p, NULL);
         bool root = is_positive(g, p) && ls_const_at(g, p, 0) < 1;
-        dx[0] = ls_reduce_to(cx, g, root ? root_grad(cx, g, x, x, d) : d, ls_shape(g, x));
+        d = root ? root_grad(cx, g, x, x, d) : d;
+        dx[0] = ls_reduce_to(cx, g, d, *ls_shape(g, x));
     }
-    if (want[1])
-        dx[1] = ls_reduce_to(cx, g, ls_append3(cx, g, LS_OP_POW_GRAD_EXPONENT, dy[0], y, x, NULL),
-                             ls_shape(g, p));
+    if (want[1]) {
+        LsValueId d = ls_append3(cx, g, LS_OP_POW_GRAD_EXPONENT, dy[0], y, x, NULL);
+        dx[1] = ls_reduce_to(cx, g, d, *ls_shape(g, p));
+    }
 }
 
 /* By squaring; with a negative exponent the result would be no integer. */

@@ -38,7 +38,8 @@ static double stream(const LsOnnxNode *n)
 /* Numbers of that distribution; only the shape is that of `like`. */
 static LsValueId draw(LsOnnxNode *n, LsOpCode op, const LsShape *shape)
 {
-    LsValueId zero = ls_expand(n->cx, n->g, ls_const_real(n->cx, n->g, 0), shape);
+    const LsShape to = *shape;
+    LsValueId zero = ls_expand(n->cx, n->g, ls_const_real(n->cx, n->g, 0), to);
     if (!ls_is(zero))
         return zero;
     return ls_append1(n->cx, n->g, op, zero, &(LsAttr){.scalar = {.b = stream(n)}});

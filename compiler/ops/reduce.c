@@ -2,6 +2,8 @@
  * from them, from pointwise rows, and from a reshape where axes are dropped. */
 #include "compiler/ops/row.h"
 
+#include <math.h>
+
 static bool reduce_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     LsShape shape = *ls_in_shape(g, n, 0);
@@ -29,7 +31,8 @@ static void reduce_sum_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId d
 {
     (void)want;
     double share = ls_op[g->node[n.i].op]->mean ? 1.0 / (double)reduced_count(g, n) : 1;
-    dx[0] = ls_expand(cx, g, ls_scale(cx, g, dy[0], share), ls_in_shape(g, n, 0));
+    LsValueId d = ls_scale(cx, g, dy[0], share);
+    dx[0] = ls_expand(cx, g, d, *ls_in_shape(g, n, 0));
 }
 
 LS_EVAL(reduce_sum, x[0])
@@ -119,8 +122,8 @@ const LsOp ls_op_reduce_prod = {
 };
 
 /* ---- ONNX rows ---- */
-/* The reduced axes of the node; *none: no axis is reduced (noop_with_empty_axes). */
-static bool reduce_axes(LsOnnxNode *n, int since_input, LsReduceAttr *at, bool *none)
+/* The reduced axes of the node; there are none of a scalar, and with noop_with_empty_axes. */
+static bool reduce_axes(LsOnnxNode *n, int since_input, LsReduceAttr *at)
 {
     int64_t list[LS_MAX_RANK];
     int rank = ls_shape(n->g, n->in[0])->rank;
@@ -136,9 +139,8 @@ static bool reduce_axes(LsOnnxNode *n, int since_input, LsReduceAttr *at, bool *
             return false;
         at->axes |= 1u << axis;
     }
-    *none =
-        count <= 0 && n->version >= since_input && ls_onnx_int(n, "noop_with_empty_axes", 0) != 0;
-    if (count <= 0)
+    const bool noop = n->version >= since_input && ls_onnx_int(n, "noop_with_empty_axes", 0) != 0;
+    if (count <= 0 && !noop)
         at->axes = (1u << rank) - 1;
     return true;
 }
@@ -157,18 +159,39 @@ static bool reduce_done(LsOnnxNode *n, LsValueId out[], LsValueId v, const LsRed
     return ls_is(out[0]);
 }
 
-/* before (pointwise, or NOP), the reduction, after (pointwise, or NOP). */
+/* The square root of integers, rounded towards zero: ONNX defines ReduceL2 for them, but not Sqrt. */
+static LsValueId root_of_ints(LsOnnxNode *n, LsValueId v)
+{
+    LsGraph *g = n->g;
+    if (!ls_is_const(g, v)) {
+        ls_onnx_error(n, LS_E_TYPE, "insert a Cast to float", "the operand is %s, and the sum of its squares is not known at "
+                      "compile time, or leaves its type: %s takes float then", ls_type_name(ls_type(g, v)), n->op);
+        return (LsValueId){0};
+    }
+    const LsShape s = *ls_shape(g, v);
+    const int64_t count = ls_count(&s);
+    int64_t *root = ls_arena_alloc(g->arena, (size_t)count + 1, sizeof *root);
+    for (int64_t i = 0; i < count; i++) {
+        const int64_t x = ls_const_int_at(g, v, i);
+        root[i] = (int64_t)sqrt((double)x);         /* off by one where doubles have gaps */
+        while (root[i] > 0 && root[i] > x / root[i])
+            root[i]--;
+        while (root[i] + 1 <= x / (root[i] + 1))
+            root[i]++;
+    }
+    const LsType type = ls_type(g, v);
+    v = ls_const_add(n->cx, g, LS_I64, &s, root);
+    return type == LS_I64 ? v : ls_append1(n->cx, g, LS_OP_CAST, v, &(LsAttr){.cast = type});
+}
+
+/* before (pointwise, or NOP), the reduction, after (pointwise, or NOP). Without an axis the others remain. */
 static bool reduce_chain(LsOnnxNode *n, LsValueId out[], int since_input, LsOpCode before,
                          LsOpCode reduce, LsOpCode after)
 {
     LsReduceAttr at;
-    bool none;
-    if (!ls_onnx_takes(n, 1, n->version < since_input ? 1 : 2)
-        || !reduce_axes(n, since_input, &at, &none))
+    if (!ls_onnx_takes(n, 1, n->version < since_input ? 1 : 2) || !reduce_axes(n, since_input, &at))
         return false;
-    LsValueId v = out[0] = n->in[0];
-    if (none)
-        return true;
+    LsValueId v = n->in[0];
     bool truth = ls_type(n->g, v) == LS_BOOL && (reduce == LS_OP_REDUCE_MAX || reduce == LS_OP_REDUCE_MIN);
     if (truth)                          /* any, all */
         v = ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = LS_I32});
@@ -176,9 +199,11 @@ static bool reduce_chain(LsOnnxNode *n, LsValueId out[], int since_input, LsOpCo
         v = ls_append1(n->cx, n->g, before, v, NULL);
     if (ls_is(v) && at.axes != 0)
         v = ls_append1(n->cx, n->g, reduce, v, &(LsAttr){.reduce = at});
-    else if (ls_is(v) && reduce == LS_OP_REDUCE_SUM_SQUARE)         /* of a scalar */
+    else if (ls_is(v) && reduce == LS_OP_REDUCE_SUM_SQUARE)
         v = ls_append2(n->cx, n->g, LS_OP_MUL, v, v, NULL);
-    if (ls_is(v) && after != LS_OP_NOP)
+    if (ls_is(v) && after == LS_OP_SQRT && ls_type(n->g, v) != LS_REAL)
+        v = root_of_ints(n, v);
+    else if (ls_is(v) && after != LS_OP_NOP)
         v = ls_append1(n->cx, n->g, after, v, NULL);
     return reduce_done(n, out, v, &at) && (!truth || ls_onnx_cast_type(n, out, LS_BOOL));
 }
@@ -203,14 +228,11 @@ static bool reduce_log_sum_exp_build(LsOnnxNode *n, LsValueId out[])
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
     LsReduceAttr at;
-    bool none;
-    if (!ls_onnx_takes(n, 1, n->version < 18 ? 1 : 2) || !reduce_axes(n, 18, &at, &none))
+    if (!ls_onnx_takes(n, 1, n->version < 18 ? 1 : 2) || !reduce_axes(n, 18, &at) || !ls_onnx_takes_real(n, 0))
         return false;
     LsValueId x = out[0] = n->in[0];
-    if (none || at.axes == 0)
+    if (at.axes == 0)
         return true;
-    if (ls_type(g, x) != LS_REAL)
-        return ls_onnx_error(n, LS_E_TYPE, NULL, "the operand is %s", ls_type_name(ls_type(g, x)));
     LsValueId m = ls_append1(cx, g, LS_OP_REDUCE_MAX, x, &(LsAttr){.reduce = at});
     if (!ls_is(m))
         return false;

@@ -6,7 +6,7 @@
 typedef struct Roi {
     LsOnnxNode *n;
     LsShape x, y;               /* y: R x C x the result's height and width */
-    int64_t ratio;              /* samples along an axis of a bin */
+    int64_t ratio;              /* samples along an axis of a bin; 0: one for each pixel that it is long */
     double scale, shift;        /* of the boxes' coordinates, to pixels */
     bool at_least_one;          /* boxes are at least one pixel wide */
 } Roi;
@@ -44,18 +44,28 @@ static LsValueId lattice(const Roi *r)
     return ls_const_add(r->n->cx, r->n->g, LS_REAL, &s, v);
 }
 
+/* First corners and sizes of bins in pixels, [R, 2] each. */
+static void corners(const Roi *r, LsValueId *first, LsValueId *bin)
+{
+    LsCtx *cx = r->n->cx;
+    LsGraph *g = r->n->g;
+    LsValueId box = ls_append1(cx, g, LS_OP_DETACH, r->n->in[1], NULL);
+    box = two(r, LS_OP_SUB, two(r, LS_OP_MUL, box, number(r, r->scale)), number(r, r->shift));
+    LsValueId from = ls_slice_axis(cx, g, box, 1, 0, 2), size = two(r, LS_OP_SUB, ls_slice_axis(cx, g, box, 1, 2, 4), from);
+    if (r->at_least_one)
+        size = two(r, LS_OP_MAX, size, number(r, 1));
+    *first = from;
+    *bin = two(r, LS_OP_DIV, size, pair(r, (double)r->y.dim[3], (double)r->y.dim[2]));
+}
+
 /* The samples' places in pixels, [R, height * ratio, width * ratio, 2]. */
 static LsValueId places(const Roi *r)
 {
     LsCtx *cx = r->n->cx;
     LsGraph *g = r->n->g;
     LsShape to = {4, {r->y.dim[0], 1, 1, 2}};
-    LsValueId box = ls_append1(cx, g, LS_OP_DETACH, r->n->in[1], NULL);
-    box = two(r, LS_OP_SUB, two(r, LS_OP_MUL, box, number(r, r->scale)), number(r, r->shift));
-    LsValueId from = ls_slice_axis(cx, g, box, 1, 0, 2), size = two(r, LS_OP_SUB, ls_slice_axis(cx, g, box, 1, 2, 4), from);
-    if (r->at_least_one)
-        size = two(r, LS_OP_MAX, size, number(r, 1));
-    LsValueId bin = two(r, LS_OP_DIV, size, pair(r, (double)r->y.dim[3], (double)r->y.dim[2]));
+    LsValueId from, bin;
+    corners(r, &from, &bin);
     return two(r, LS_OP_ADD, ls_reshape(cx, g, from, &to), two(r, LS_OP_MUL, ls_reshape(cx, g, bin, &to), lattice(r)));
 }
 
@@ -99,12 +109,29 @@ static LsValueId largest_neighbours(const Roi *r, LsValueId at, LsValueId of)
     return best;
 }
 
+/* As many samples as the bin has pixels, which are data: a row of its own. */
+static bool build_adaptive(const Roi *r, LsValueId of, LsValueId *out)
+{
+    LsValueId part[2];
+    corners(r, &part[0], &part[1]);
+    LsValueId box = ls_append2(r->n->cx, r->n->g, LS_OP_CONCAT, part[0], part[1], &(LsAttr){.axis = {1}});
+    if (ls_is(box))
+        *out = ls_append3(r->n->cx, r->n->g, LS_OP_ROI_MEAN, r->n->in[0], box, of,
+                          &(LsAttr){.roi = {.height = r->y.dim[2], .width = r->y.dim[3]}});
+    return ls_is(box) && ls_is(*out);
+}
+
 static bool build(const Roi *r, bool largest, LsValueId *out)
 {
     LsCtx *cx = r->n->cx;
     LsGraph *g = r->n->g;
-    LsValueId of = ls_index_ints(r->n, 2), at = places(r), v;
-    if (!ls_is(of) || !ls_is(at) || !ls_index_inside(r->n, of, 0, r->x.dim[0]))
+    LsValueId of = ls_index_ints(r->n, 2), v;
+    if (!ls_is(of) || !ls_index_inside(r->n, of, 0, r->x.dim[0]))
+        return false;
+    if (r->ratio == 0)
+        return build_adaptive(r, of, out);
+    LsValueId at = places(r);
+    if (!ls_is(at))
         return false;
     if (largest)
         v = largest_neighbours(r, at, of);
@@ -128,7 +155,7 @@ static bool shapes_fit(const LsOnnxNode *n)
 }
 
 /* Fills y and the samples of a bin. */
-static bool read_counts(Roi *r)
+static bool read_counts(Roi *r, bool largest)
 {
     LsOnnxNode *n = r->n;
     int64_t height = ls_onnx_int(n, "output_height", 1), width = ls_onnx_int(n, "output_width", 1);
@@ -136,9 +163,13 @@ static bool read_counts(Roi *r)
     r->y = (LsShape){4, {ls_shape(n->g, n->in[1])->dim[0], r->x.dim[1], height, width}};
     if (height < 1 || height > INT32_MAX || width < 1 || width > INT32_MAX)
         return ls_onnx_error(n, LS_E_ATTR, NULL, "the result is %" PRId64 " high and %" PRId64 " wide", height, width);
-    if (r->ratio <= 0)
+    if (r->ratio <= 0 && largest)
         return ls_onnx_error(n, LS_E_UNSUPPORTED, "give the number of samples: sampling_ratio 2 is usual",
-                             "with sampling_ratio 0 the number of samples depends on the sizes of the boxes");
+                             "with mode \"max\" and sampling_ratio 0 the number of samples depends on the sizes of the boxes");
+    if (r->ratio <= 0) {
+        r->ratio = 0;
+        return true;
+    }
     return (r->ratio <= 1 << 10 && ls_index_affords(n, height * r->ratio)
             && height * r->ratio <= LS_INDEX_OUTSIDE / (width * r->ratio)
             && ls_index_affords(n, 2 * height * width * r->ratio * r->ratio))
@@ -159,6 +190,6 @@ static bool roi_align_build(LsOnnxNode *n, LsValueId out[])
         return ls_onnx_error(n, LS_E_ATTR, NULL, "coordinate_transformation_mode is \"%s\"", shift);
     Roi r = {.n = n, .x = *ls_shape(n->g, n->in[0]), .scale = ls_onnx_float(n, "spatial_scale", 1),
              .shift = half ? 0.5 : 0, .at_least_one = !half};
-    return read_counts(&r) && build(&r, largest, out);
+    return read_counts(&r, largest) && build(&r, largest, out);
 }
 const LsOnnxOp ls_onnx_roi_align = {"RoiAlign", 10, roi_align_build};

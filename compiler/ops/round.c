@@ -80,11 +80,12 @@ static void mod_real_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[
 {
     LsValueId a = ls_in(g, n, 0), b = ls_in(g, n, 1), y = ls_out(g, n, 0);
     if (want[0])
-        dx[0] = ls_reduce_to(cx, g, dy[0], ls_shape(g, a));
+        dx[0] = ls_reduce_to(cx, g, dy[0], *ls_shape(g, a));
     if (want[1]) {
         LsValueId q = ls_append2(cx, g, LS_OP_DIV, ls_append2(cx, g, LS_OP_SUB, y, a, NULL), b, NULL);
         q = ls_append1(cx, g, LS_OP_ROUND, q, NULL);
-        dx[1] = ls_reduce_to(cx, g, ls_append2(cx, g, LS_OP_MUL, dy[0], q, NULL), ls_shape(g, b));
+        q = ls_append2(cx, g, LS_OP_MUL, dy[0], q, NULL);
+        dx[1] = ls_reduce_to(cx, g, q, *ls_shape(g, b));
     }
 }
 

@@ -80,3 +80,58 @@ const LsOp ls_op_sample_dat = {         /* dY, X, at, of */
     .name = "sample_dat", .min_in = 3, .max_in = 4, .nout = 1, .infer = sample_dat_infer, .flops = sample_flops,
     .kernel = LS_K_SAMPLE, .layout = LS_LAY_ROW,
 };
+
+/* ---- boxes ---- */
+
+/* The operands behind operand 0 fit images of shape x; Y or dY is y. */
+static bool boxes_fit(LsCtx *cx, LsGraph *g, LsNodeId n, const LsShape *x, LsShape *y)
+{
+    const LsShape *box = ls_in_shape(g, n, 1), *of = ls_in_shape(g, n, 2);
+    const LsType type = ls_type(g, ls_in(g, n, 2));
+    if (x->rank != 4 || box->rank != 2 || box->dim[1] != 4 || of->rank != 1 || of->dim[0] != box->dim[0]
+        || (type != LS_I64 && type != LS_I32))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "X is %s, boxes are %s, their images %s",
+                        ls_shape_text(g->arena, x), ls_shape_text(g->arena, box), ls_shape_text(g->arena, of));
+    const LsRoiAttr *a = &g->node[n.i].attr.roi;
+    *y = (LsShape){4, {box->dim[0], x->dim[1], a->height, a->width}};
+    return true;
+}
+
+static bool roi_mean_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    LsShape y;
+    return boxes_fit(cx, g, n, ls_in_shape(g, n, 0), &y) && ls_infer_out(cx, g, n, LS_REAL, &y);
+}
+
+static bool roi_mean_dx_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsShape x = g->node[n.i].attr.roi.x;
+    LsShape y;
+    return boxes_fit(cx, g, n, &x, &y) && ls_infer_out(cx, g, n, LS_REAL, &x);
+}
+
+/* Boxes are places, which get no gradient. */
+static void roi_mean_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[], LsValueId dx[])
+{
+    LsAttr at = g->node[n.i].attr;
+    at.roi.x = *ls_in_shape(g, n, 0);
+    if (want[0])
+        dx[0] = ls_append3(cx, g, LS_OP_ROI_MEAN_DX, dy[0], ls_in(g, n, 1), ls_in(g, n, 2), &at);
+}
+
+/* As if every box had four samples to a bin: the number is not known. */
+static double roi_mean_flops(const LsGraph *g, LsNodeId n)
+{
+    enum { SAMPLES = 4, EACH = 8 };
+    const LsShape *y = g->node[n.i].op == LS_OP_ROI_MEAN ? ls_shape(g, ls_out(g, n, 0)) : ls_in_shape(g, n, 0);
+    return (double)ls_count(y) * SAMPLES * EACH;
+}
+
+const LsOp ls_op_roi_mean = {           /* X, box, of */
+    .name = "roi_mean", .min_in = 3, .max_in = 3, .nout = 1, .infer = roi_mean_infer, .grad = roi_mean_grad,
+    .flops = roi_mean_flops, .kernel = LS_K_SAMPLE, .layout = LS_LAY_ROW,
+};
+const LsOp ls_op_roi_mean_dx = {        /* dY, box, of */
+    .name = "roi_mean_dx", .min_in = 3, .max_in = 3, .nout = 1, .infer = roi_mean_dx_infer, .flops = roi_mean_flops,
+    .kernel = LS_K_SAMPLE, .layout = LS_LAY_ROW,
+};

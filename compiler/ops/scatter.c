@@ -143,7 +143,7 @@ static void product_grad(const Grad *r, const bool want[], LsValueId dx[])
     if (!want[0])
         return;
     LsValueId is_zero = two(r, LS_OP_EQUAL, r->updates, zero);
-    LsValueId none = ls_expand(cx, g, zero, &r->at.gather.x);
+    LsValueId none = ls_expand(cx, g, zero, r->at.gather.x);
     LsValueId zeros = taken(r, scattered(r, LS_SCATTER_ADD, number(r, is_zero), none));
     LsValueId alone = two(r, LS_OP_AND, is_zero, two(r, LS_OP_EQUAL, zeros, one));
     LsValueId others = scattered(r, LS_SCATTER_MUL, where(r, alone, one, r->updates), r->base);

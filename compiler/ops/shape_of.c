@@ -133,7 +133,7 @@ static bool constant_of_shape_build(LsOnnxNode *n, LsValueId out[])
         return ls_onnx_error(n, LS_E_ATTR, NULL, "value has shape %s, not one element",
                              ls_dims(n->g, v));
     v = ls_reshape(n->cx, n->g, v, &(LsShape){0});
-    out[0] = ls_is(v) ? ls_expand(n->cx, n->g, v, &to) : v;     /* checks the shape */
+    out[0] = ls_is(v) ? ls_expand(n->cx, n->g, v, to) : v;     /* checks the shape */
     if (ls_is(out[0]) && ls_fold_affords(n->g, ls_count(&to)))
         out[0] = repeated(n, v, &to);
     return ls_is(out[0]);

@@ -15,6 +15,7 @@
 /* The only output that can be the loss; none after a diagnostic. */
 static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
 {
+    enum { SOME = 20 };
     const char *names = "";
     LsValueId loss = {0};
     uint32_t n = 0;
@@ -23,7 +24,8 @@ static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
         if (ls_count(&v->shape) != 1 || v->type != LS_REAL)
             continue;
         loss = g->output[i];
-        names = ls_arena_printf(cx->arena, "%s%s'%s'", names, n++ > 0 ? ", " : "", v->name);
+        if (n++ < SOME)
+            names = ls_arena_printf(cx->arena, "%s%s'%s'", names, n > 1 ? ", " : "", v->name);
     }
     if (n == 1)
         return loss;
@@ -32,7 +34,7 @@ static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
                  "none of the %u model outputs is a scalar loss", g->noutput);
     else
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME selects the loss",
-                 "%u model outputs have one element: %s", n, names);
+                 "%u model outputs have one element: %s%s", n, names, n > SOME ? ", ..." : "");
     return (LsValueId){0};
 }
 

@@ -95,7 +95,7 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
     if (made == usual)
         return usual;
     if (made <= 0 && s->rank == 3) {
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--class-axis 1 or --class-axis 2 chooses",
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--class-axis 1 or --class-axis 2 chooses, and so does --label-shape",
                  "output '%s' is %s, and no weight shows which axis has the classes of a cross-entropy: %" PRId64
                  " classes on axis 1 (labels %s), or %" PRId64 " on axis 2 (labels %s)", g->value[y.i].name,
                  ls_shape_text(cx->arena, s), s->dim[1], ls_shape_text(cx->arena, &(LsShape){2, {s->dim[0], s->dim[2]}}),
@@ -110,4 +110,22 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
             "warning", "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64
             " classes, %s", g->value[y.i].name, ls_shape_text(cx->arena, s), axis, s->dim[axis], why);
     return axis;
+}
+
+int ls_class_axis_of_label(LsCtx *cx, const LsGraph *g, LsValueId y, const LsShape *label)
+{
+    const LsShape *s = ls_shape(g, y);
+    int axis = 0, fit = 0;
+    for (int k = 1; k < s->rank; k++) {
+        const LsShape rest = ls_shape_without(s, k);
+        if (!ls_shape_same(&rest, label))
+            continue;
+        axis = fit++ == 0 ? k : axis;
+    }
+    if (fit == 1)
+        return axis;
+    ls_error(cx, LS_NOWHERE, LS_E_LOSS, fit == 0 ? "the label has the output's shape without the axis of the classes"
+             : "--class-axis chooses", "output '%s' is %s: labels %s fit %s of its axes", g->value[y.i].name,
+             ls_shape_text(cx->arena, s), ls_shape_text(cx->arena, label), fit == 0 ? "none" : "several");
+    return 0;
 }

@@ -14,10 +14,22 @@ bool ls_loss_has_classes(LsLossKind k) { return k == LS_LOSS_CE || k == LS_LOSS_
 
 /* ---- what a term reads ---- */
 
+/* --class-axis and --label-shape may both be given. */
+static bool label_fits(LsCtx *cx, const LsGraph *g, const LsLossTerm *t, const LsLossOptions *o)
+{
+    const LsShape is = ls_shape_without(ls_shape(g, t->y[0]), t->axis);
+    if (o->label_shape.rank == 0 || ls_shape_same(&is, &o->label_shape))
+        return true;
+    return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "with the classes of output '%s' on axis %d the labels are %s, and "
+                    "--label-shape says %s", g->value[t->y[0].i].name, t->axis, ls_shape_text(cx->arena, &is),
+                    ls_shape_text(cx->arena, &o->label_shape));
+}
+
 static bool find_axis(LsCtx *cx, LsGraph *g, LsLossTerm *t, const LsLossOptions *o)
 {
     const LsShape s = *ls_shape(g, t->y[0]);
-    int axis = o->axis != 0 ? o->axis : ls_class_axis(cx, g, t->y[0]);
+    int axis = o->axis != 0 ? o->axis : o->label_shape.rank > 0 ? ls_class_axis_of_label(cx, g, t->y[0], &o->label_shape)
+                                                                : ls_class_axis(cx, g, t->y[0]);
     if (axis == 0)
         return false;
     t->axis = axis < 0 ? axis + s.rank : axis;
@@ -25,6 +37,8 @@ static bool find_axis(LsCtx *cx, LsGraph *g, LsLossTerm *t, const LsLossOptions 
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output, --class-axis "
                         "another axis", "output '%s' is %s: no axis %d of classes for a cross-entropy",
                         g->value[t->y[0].i].name, ls_shape_text(cx->arena, &s), t->axis);
+    if (!label_fits(cx, g, t, o))
+        return false;
     if (o->class_weight != NULL && o->nclass != s.dim[t->axis])
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%" PRId64 " class weights for %" PRId64
                         " classes of output '%s'", o->nclass, s.dim[t->axis], g->value[t->y[0].i].name);
@@ -59,9 +73,7 @@ bool ls_loss_target(LsCtx *cx, LsGraph *g, LsLossTerm *t, const LsLossOptions *o
         if (!find_axis(cx, g, t, o))
             return false;
         *type = LS_I64;
-        shape->rank--;
-        for (int k = t->axis; k < shape->rank; k++)
-            shape->dim[k] = shape->dim[k + 1];
+        *shape = ls_shape_without(ls_shape(g, t->y[0]), t->axis);
         return true;
     default:
         return true;
@@ -105,7 +117,7 @@ static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId v, double by)
 static LsValueId mean(LsCtx *cx, LsGraph *g, LsValueId v, double offset)
 {
     const LsShape s = *ls_shape(g, v);
-    return regression(cx, g, v, ls_expand(cx, g, ls_const_real(cx, g, offset), &s), LS_REG_LINEAR, 0);
+    return regression(cx, g, v, ls_expand(cx, g, ls_const_real(cx, g, offset), s), LS_REG_LINEAR, 0);
 }
 
 /* 1 - y t / sqrt((y y + 1e-12) (t t + 1e-12)), as torch.nn.CosineEmbeddingLoss has for pairs that belong together. */

@@ -29,12 +29,15 @@ typedef struct LsLossOptions {
     double smoothing;
     int64_t ignore; bool has_ignore;
     const float *class_weight; int64_t nclass;      /* NULL: all 1 */
-    int axis;                   /* of the classes (ce), negative from the end; 0: ls_class_axis */
+    int axis;                   /* of the classes (ce), negative from the end; 0: by the label's shape, or ls_class_axis */
+    LsShape label_shape;        /* of the target of a cross-entropy; rank 0: not known */
 } LsLossOptions;
 /* The class axis of output y for a cross-entropy: the axis that a weight makes. Where no weight shows it: axis 1 (N,C and
  * N,C,H,W), with a warning above rank 2; at rank 3 (N,T,V or N,C,L?) an error that names both. Warns of an axis that is
  * not the usual one: the last at rank 3, else axis 1. 0 after an error. (compiler/passes/class_axis.c) */
 int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
+/* The axis without which y's shape is the label's. 0 after an error: there is none, or several. */
+int ls_class_axis_of_label(LsCtx *, const LsGraph *, LsValueId y, const LsShape *label);
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label, g->loss_over */
 
 /* ---- training ---- */

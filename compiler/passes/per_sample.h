@@ -31,6 +31,12 @@ LsValueId ls_weighed(LsPerSample *p, LsValueId v);
  * shorter way. None after an error. */
 LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v);
 
+/* Whether norms from pairs of a sample's rows, of lengths a and b, pay: they take at most half of the time of the products
+ * of the rows, or less than the time of storing them. */
+bool ls_pairs_pay(int64_t rows, int64_t a, int64_t b);
+/* Squared norms of the terms of a convolution's weight gradient, from pairs of positions, if that pays; else none. */
+LsValueId ls_conv_norm_by_rows(LsPerSample *p, LsNodeId n);
+
 /* Squared Euclidean norms of the terms: [batch]. */
 LsValueId ls_each_norm(LsPerSample *p, LsValueId v);
 

@@ -17,18 +17,26 @@ static LsValueId squares(const LsPerSample *p, LsValueId v)
     return ls_reshape(p->cx, p->g, v, &to);
 }
 
-/* By pairs of rows, if v is a product over the rows of samples and that takes fewer operations than making the terms, or,
- * if they are there, than reading them; else none. */
-static LsValueId by_rows(LsPerSample *p, LsValueId v, bool there)
+bool ls_pairs_pay(int64_t rows, int64_t a, int64_t b)
+{
+    enum { PER_ELEMENT = 6 };       /* products of pairs in the time of writing and reading an element */
+    return 2 * rows * (a + b) <= a * b || rows * rows * (a + b) <= PER_ELEMENT * a * b;
+}
+
+/* By pairs of rows, if v is a product over the rows of samples, or a convolution's weight gradient, and that pays; else
+ * none. */
+static LsValueId by_rows(LsPerSample *p, LsValueId v)
 {
     LsGraph *g = p->g;
     const LsNodeId n = g->value[v.i].def;
     LsRowSum of;
+    if (g->node[n.i].op == LS_OP_CONV_DW && ls_adds_linearly(p, n))
+        return ls_conv_norm_by_rows(p, n);
     if (!ls_row_sum_of(g, n, &of) || ls_sample_role(p, ls_in(g, n, 0)) != LS_PLACED
         || ls_sample_role(p, ls_in(g, n, 1)) != LS_PLACED)
         return (LsValueId){0};
-    const int64_t t = of.rows / g->batch, pairs = t * (of.length[0] + of.length[1]), all = of.length[0] * of.length[1];
-    if (there ? t * pairs >= all : pairs >= all)
+    const int64_t t = of.rows / g->batch;
+    if (!ls_pairs_pay(t, of.length[0], of.length[1]))
         return (LsValueId){0};
     const LsValueId a = ls_each(p, ls_in(g, n, 0)), b = ls_is(a) ? ls_each(p, ls_in(g, n, 1)) : a;
     if (!ls_is(b))
@@ -49,7 +57,7 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
     for (LsNodeId n = g->value[of.i].def; g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE;
          n = g->value[of.i].def)
         of = ls_in(g, n, 0);
-    LsValueId sum = by_rows(p, of, ls_is(p->each[v.i]));
+    LsValueId sum = by_rows(p, of);
     if (ls_is(sum))
         return sum;
     v = ls_each(p, v);

@@ -48,9 +48,9 @@ static bool visit(LsRewrite *r, LsNodeId n)
         return false;
     }
     one.dim[axis] = 1;
-    LsValueId v = ls_expand(r->cx, r->to, ls_const_real(r->cx, r->to, mask), &one);
+    LsValueId v = ls_expand(r->cx, r->to, ls_const_real(r->cx, r->to, mask), one);
     v = ls_append1(r->cx, r->to, (LsOpCode)g->node[n.i].op, v, &at);
-    v = mask ? ls_append2(r->cx, r->to, LS_OP_MUL, ls_image(r, ls_in(g, n, 0)), v, NULL) : ls_expand(r->cx, r->to, v, &s);
+    v = mask ? ls_append2(r->cx, r->to, LS_OP_MUL, ls_image(r, ls_in(g, n, 0)), v, NULL) : ls_expand(r->cx, r->to, v, s);
     r->map[y.i] = v;
     return true;
 }

@@ -67,4 +67,44 @@ LS_FN void ls_taps_cubic(real at, int64_t n, int edge, int64_t tap[], real by[],
     }
 }
 
+/* ---- bins of boxes ---- */
+
+/* Samples of a bin along an axis: `count`, in the middles of parts of length `step` from `first` on. Those from `lo` to
+ * hi - 1 may be in the image. */
+typedef struct LsBin { real first, step, count; int64_t lo, hi; } LsBin;
+
+/* n: elements of the axis. False: a NaN, or too long. */
+LS_FN int ls_bin(real first, real size, int64_t n, LsBin *b)
+{
+    const real count = size > 0 ? ls_ceil(size) : LS_R(0);
+    b->first = first;
+    b->count = count;
+    b->step = count > 0 ? size / count : LS_R(0);
+    b->lo = b->hi = 0;
+    if (!(size <= LS_R(1e9)) || !(first == first))
+        return 0;
+    if (!(count > 0))
+        return 1;
+    /* A sample more on either side: each is looked at again. */
+    const real lo = ls_floor((-1 - first) / b->step) - 1, hi = ls_ceil(((real)n - first) / b->step) + 1;
+    b->lo = lo > 0 ? (int64_t)(lo < count ? lo : count) : 0;
+    b->hi = hi > 0 ? (int64_t)(hi < count ? hi : count) : 0;
+    return 1;
+}
+
+/* The elements around sample i, and their weights. False: it is outside. */
+LS_FN int ls_bin_tap(const LsBin *b, int64_t i, int64_t n, int64_t tap[2], real by[2])
+{
+    real at = b->first + ((real)i + LS_R(0.5)) * b->step;
+    if (!(at >= -1 && at <= (real)n))
+        return 0;
+    at = at < 0 ? LS_R(0) : at > (real)(n - 1) ? (real)(n - 1) : at;
+    const real low = ls_floor(at);
+    tap[0] = (int64_t)low;
+    tap[1] = tap[0] + 1 < n ? tap[0] + 1 : tap[0];
+    by[1] = at - low;
+    by[0] = 1 - by[1];
+    return 1;
+}
+
 #endif

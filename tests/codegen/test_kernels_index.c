@@ -236,6 +236,32 @@ START_TEST(images_are_sampled_by_every_filter_and_edge)
 }
 END_TEST
 
+/* Boxes inside, across the border, of less than a pixel, empty, far away, too large, without a place; and an image that
+ * does not exist. */
+START_TEST(boxes_have_as_many_samples_as_they_are_large)
+{
+    static const double box[][4] = {{1, 2, 1.5, 0.7}, {-2.5, -1, 2.2, 3.1}, {3, 3, 0.2, 0.25}, {2, 2, -1, 1}, {900, 0, 1, 1},
+                                    {-1000, -60, 700, 35}, {0, 0, 2e9, 1}, {NAN, 0, 1, 1}, {4, 5, 1, 1}, {0, 0, NAN, 1}};
+    enum { BOXES = sizeof box / sizeof *box, HIGH = 2, WIDE = 3 };
+    const LsShape x = SHAPE(2, 3, 6, 9), y = SHAPE(BOXES, 3, HIGH, WIDE);
+    Rig r;
+    rig_open(&r, real_bytes[_i]);
+    LsValueId in[] = {rig_operand(&r, LS_REAL, LS_ROW, x), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(BOXES, 4)),
+                      rig_operand(&r, LS_I64, LS_ROW, SHAPE(BOXES))};
+    for (int i = 0; i < BOXES; i++) {
+        for (int k = 0; k < 4; k++)
+            rig_set(&r, in[1], 4 * i + k, box[i][k]);
+        rig_set(&r, in[2], i, i == 8 ? 2 : i % 2);
+    }
+    const LsAttr at = {.roi = {.height = HIGH, .width = WIDE, .x = x}};
+    rig_result(&r, rig_node(&r, LS_OP_ROI_MEAN, 3, in, 1, &at), 0, LS_REAL, LS_ROW, y);
+    in[0] = rig_operand(&r, LS_REAL, LS_ROW, y);
+    rig_result(&r, rig_node(&r, LS_OP_ROI_MEAN_DX, 3, in, 1, &at), 0, LS_REAL, LS_ROW, x);
+    agree(&r, 2e-5);
+    rig_close(&r);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("kernels_index");
@@ -246,5 +272,6 @@ int main(void)
     tcase_add_loop_test(t, scans_run_along_any_axis_from_either_end, 0, 2);
     tcase_add_loop_test(t, largest_elements_come_in_order_and_ties_by_index, 0, 2);
     tcase_add_loop_test(t, images_are_sampled_by_every_filter_and_edge, 0, 2);
+    tcase_add_loop_test(t, boxes_have_as_many_samples_as_they_are_large, 0, 2);
     return run_tests("kernels_index", t);
 }

@@ -43,12 +43,12 @@ $3 == "floats" { floats++; floats_ok += good }
 END {
     printf "%d of %d cases pass, %d of them with gradients checked against differences; %d give wrong results.\n", ok, all, with, wrong
     printf "Of the cases in floats (float operands and results, beside integers and bools), %d of %d pass: %.1f %%.\n\n", floats_ok, floats, 100 * floats_ok / floats
-    print "## Cases that do not pass\n\n| operator | cases | |\n|---|---|---|"
+    if (ok < all) print "## Cases that do not pass\n\n| operator | cases | |\n|---|---|---|"
     n = 0
     for (op in missing) row[n++] = op
     for (i = 0; i < n; i++) for (j = i + 1; j < n; j++) if (row[j] < row[i]) { t = row[i]; row[i] = row[j]; row[j] = t }
     for (i = 0; i < n; i++) printf "| %s | %d | %s |\n", row[i] == "" ? "(none)" : row[i], missing[row[i]], why[row[i]]
-    print "\n## Cases that are left out\n\n| reason | cases |\n|---|---|"
+    print (ok < all ? "\n" : "") "## Cases that are left out\n\n| reason | cases |\n|---|---|"
     n = 0
     for (r in out) row[n++] = r
     for (i = 0; i < n; i++) for (j = i + 1; j < n; j++) if (row[j] < row[i]) { t = row[i]; row[i] = row[j]; row[j] = t }

@@ -138,7 +138,7 @@ static bool weighted_loss(LsCtx *cx, LsGraph *g)
             w[i] = (float)random_weight(i + 1000 * k);
         LsValueId part =
             ls_append2(cx, g, LS_OP_MUL, y, ls_const_add(cx, g, LS_REAL, ls_shape(g, y), w), NULL);
-        part = ls_reduce_to(cx, g, part, &(LsShape){0});
+        part = ls_reduce_to(cx, g, part, (LsShape){0});
         sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, part, NULL) : part;
     }
     g->loss = sum;

@@ -98,6 +98,30 @@ END_TEST
 
 /* ---- which axis has the classes ---- */
 
+/* Scores [4, 3, 5] have labels [4, 5] or [4, 3]; axes of one length cannot be told apart. */
+START_TEST(the_shape_of_the_labels_shows_the_class_axis)
+{
+    static const struct { LsShape s, label; int asked, axis; LsErrId wrong; } want[] = {
+        {{3, {4, 3, 5}}, {2, {4, 5}}, 0, 1, LS_E_NONE}, {{3, {4, 3, 5}}, {2, {4, 3}}, 0, 2, LS_E_NONE},
+        {{3, {4, 3, 5}}, {2, {4, 3}}, -1, 2, LS_E_NONE}, {{3, {4, 3, 5}}, {2, {4, 3}}, 1, 0, LS_E_OPTION},
+        {{3, {4, 3, 5}}, {2, {3, 5}}, 0, 0, LS_E_LOSS}, {{3, {4, 5, 5}}, {2, {4, 5}}, 0, 0, LS_E_LOSS},
+        {{4, {4, 3, 5, 6}}, {3, {4, 3, 5}}, 0, 3, LS_E_NONE}, {{3, {4, 5, 5}}, {2, {4, 5}}, 2, 2, LS_E_NONE}};
+    for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
+        open_with(want[k].s, 4);
+        cx.log = fopen("/dev/null", "w");
+        const LsLossOptions o = {.kind = LS_LOSS_CE, .axis = want[k].asked, .label_shape = want[k].label};
+        ck_assert_msg(ls_loss(&cx, g, &o) == (want[k].wrong == LS_E_NONE), "case %zu", k);
+        fclose(cx.log);
+        cx.log = NULL;
+        if (want[k].wrong != LS_E_NONE)
+            ck_assert_int_eq(cx.last, want[k].wrong);
+        else
+            ck_assert_int_eq(g->node[g->value[g->loss.i].def.i].attr.loss.axis, want[k].axis);
+        graph_close();
+    }
+}
+END_TEST
+
 static LsValueId input(LsShape s)
 {
     return ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &s, NULL);
@@ -366,9 +390,9 @@ START_TEST(the_loss_is_the_weighted_sum_of_its_terms)
             ck_assert(g->loss_over == LS_OVER_SAMPLES && !g->loss_of_file);
         }
         for (uint32_t i = 0; i < g->ninput; i++) {
-            LsValue *v = &g->value[g->input[i].i];
-            LsShape s = v->shape;
-            v->data = v->type == LS_I64 ? g->value[labels(s, 3).i].data : numbers(8, 9);
+            LsShape s = *ls_shape(g, g->input[i]);
+            const void *data = ls_type(g, g->input[i]) == LS_I64 ? g->value[labels(s, 3).i].data : numbers(8, 9);
+            g->value[g->input[i].i].data = data;
             g->value[g->input[i].i].kind = LS_V_CONST;
         }
         if (k == 3)
@@ -638,6 +662,7 @@ int main(void)
     tcase_add_test(tc, cross_entropy_gradients_match_differences);
     tcase_add_test(tc, cross_entropy_of_equal_scores_is_the_log_of_the_classes);
     tcase_add_test(tc, class_axis_follows_the_rank);
+    tcase_add_test(tc, the_shape_of_the_labels_shows_the_class_axis);
     tcase_add_test(tc, classes_lie_where_a_weight_makes_them);
     tcase_add_test(tc, regression_gradients_match_differences);
     tcase_add_loop_test(tc, losses_and_slopes_are_those_of_pytorch, 0, sizeof torch / sizeof *torch);

@@ -249,6 +249,22 @@ START_TEST(bodies_in_bodies_see_the_names_around_them)
 }
 END_TEST
 
+/* A named real would be a parameter, but no program can run one step more as it is trained. So is ONNX's Range written
+ * out as a function. */
+START_TEST(numbers_that_decide_how_often_a_loop_runs_are_constants)
+{
+    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "steps", MAKE_FLOAT, "", &(float){2.5f}, 4));
+    make_node(&mk, "Ceil", "steps", "whole");
+    make_int(&mk, make_node(&mk, "Cast", "whole", "m"), "to", MAKE_I64);
+    make_node(&mk, "Mul", "y steps", "scaled");
+    loop("m  scaled", "still");
+    LsGraph *g = import_well();
+    ck_assert(ls_shape_same(ls_shape(g, named(g, "all")), &(LsShape){3, {3, 2, 4}}));
+    ck_assert_int_eq(kind(g, "steps"), LS_V_CONST);
+    ck_assert_int_eq(kind(g, "w"), LS_V_PARAM);
+}
+END_TEST
+
 START_TEST(a_loop_whose_length_is_not_known_is_refused)
 {
     MAKE_PUSH(&mk, mk.g->input, mk.g->n_input, make_value(&mk, "m", MAKE_I64, ""));
@@ -512,6 +528,7 @@ int main(void)
     tcase_add_test(tc, bodies_may_call_their_weights_alike);
     tcase_add_test(tc, a_loop_ends_when_its_known_condition_is_false);
     tcase_add_test(tc, bodies_in_bodies_see_the_names_around_them);
+    tcase_add_test(tc, numbers_that_decide_how_often_a_loop_runs_are_constants);
     tcase_add_test(tc, a_loop_whose_length_is_not_known_is_refused);
     tcase_add_test(tc, a_loop_that_looks_at_the_data_is_refused);
     tcase_add_test(tc, a_loop_without_an_end_is_refused);

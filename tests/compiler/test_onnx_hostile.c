@@ -1,6 +1,7 @@
 /* tests/compiler/test_onnx_hostile.c -- files made to harm: what they say is printed harmlessly,
  * and refusing them takes little memory. */
 #include "base/plain_text.h"
+#include "compiler/inspect/onnx_inspect.h"
 #include "tests/support/less.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
@@ -54,6 +55,48 @@ START_TEST(a_name_of_a_megabyte_is_shortened)
     mk.g->node[0]->name = mk.g->node[0]->input[1] = name;
     refuse(LS_E_NAME, LS_EXIT_MODEL, "aaa...aaa");
     ck_assert_uint_lt(strlen(make_log(&mk)), 2000);
+}
+END_TEST
+
+static char *inspected(bool json)
+{
+    char *text = NULL;
+    size_t n = 0;
+    bool trainable;
+    unsigned char *bytes;
+    const size_t size = make_pack(&mk, &bytes);
+    make_write(&mk, bytes, size);
+    FILE *to = open_memstream(&text, &n);
+    ck_assert(ls_inspect(&mk.cx, mk.path, &mk.o, to, json, true, &trainable));
+    fclose(to);
+    return text;
+}
+
+/* Every byte prints, and the words, which end with NULL, are said. */
+static void inspect_says(bool json, const char *const word[])
+{
+    char *said = inspected(json);
+    for (const char *const *s = word; *s != NULL; s++)
+        ck_assert_msg(strstr(said, *s) != NULL, "not said: %s\nbut: %s", *s, said);
+    for (const char *c = said; *c != '\0'; c++)
+        ck_assert_msg(*c == '\n' || (json && *c == '\t') || (*c >= ' ' && *c < 0x7f), "byte %d is printed", *c);
+    free(said);
+}
+
+START_TEST(inspect_prints_names_of_a_file_harmlessly)
+{
+    mk.m->producer_name = "p\x1b[2J";
+    mk.g->input[0]->name = mk.g->node[0]->input[0] = "x\n  problems:\xff";
+    make_input(&mk, "y2", "2xN\x1b");
+    mk.g->initializer[0]->name = mk.g->node[0]->input[1] = "w\x1b[31m";
+    mk.g->output[0]->name = mk.g->node[1]->output[0] = "y\r\xc2\x9b";
+    inspect_says(false, (const char *const[]){"p\\x1b[2J", "x\\x0a  problems:\\xff", "2xN\\x1b", "w\\x1b[31m",
+                                              "y\\x0d\\xc2\\x9b", NULL});
+    inspect_says(true, (const char *const[]){"p\\u001b[2J", "x\\n  problems:\\\\xff", "N\\u001b", "w\\u001b[31m",
+                                             "y\\r\\\\xc2\\\\x9b", NULL});
+    make_node(&mk, "No\x07pe", "h", "z")->name = "n\x1b";
+    inspect_says(false, (const char *const[]){"No\\x07pe: 1 node, the first is 'n\\x1b'", NULL});
+    inspect_says(true, (const char *const[]){"No\\u0007pe", NULL});
 }
 END_TEST
 
@@ -142,6 +185,7 @@ int main(void)
     tcase_add_checked_fixture(tc, setup, teardown);
     tcase_add_test(tc, control_characters_and_broken_utf8_are_escaped);
     tcase_add_test(tc, names_of_a_file_are_printed_harmlessly);
+    tcase_add_test(tc, inspect_prints_names_of_a_file_harmlessly);
     tcase_add_test(tc, a_name_of_a_megabyte_is_shortened);
     tcase_add_test(tc, a_thousand_branches_with_one_name_take_little_memory);
     tcase_add_test(tc, functions_that_double_each_time_are_refused);

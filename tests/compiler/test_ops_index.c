@@ -53,7 +53,7 @@ START_TEST(an_index_outside_of_one_axis_is_no_other_element)
     LsValueId x = counting(SHAPE(3, 4));
     LsValueId at = arriving(LS_I64, SHAPE(3, 2), (int64_t[]){0, 4, 1, 1, -4, 0});
     EXPECT_RUN(node_one(&n, "GatherND", 13, IN(x, at)), NAN, 5, NAN);
-    LsValueId y = node_one(&n, "ScatterND", 13, IN(ls_expand(&cx, g, scalar(0), &SHAPE(2, 4)),
+    LsValueId y = node_one(&n, "ScatterND", 13, IN(ls_expand(&cx, g, scalar(0), SHAPE(2, 4)),
                                                    arriving(LS_I64, SHAPE(2, 2), (int64_t[]){0, 4, 1, 1}),
                                                    REALS(8, 9)));
     EXPECT_RUN(y, 0, 0, 0, 0, 0, 9, 0, 0);

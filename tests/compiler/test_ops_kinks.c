@@ -398,7 +398,7 @@ static void build(void)
         ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, (uint32_t)k, table[k].what});
         for (int j = 0; j < operands(k); j++)
             param[j] = param_of(k, j);
-        LsValueId y = ls_reduce_to(&cx, g, table[k].make(param), &(LsShape){0});
+        LsValueId y = ls_reduce_to(&cx, g, table[k].make(param), (LsShape){0});
         loss = ls_is(loss) ? ls_append2(&cx, g, LS_OP_ADD, loss, y, NULL) : y;
     }
     g->loss = loss;

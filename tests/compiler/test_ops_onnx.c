@@ -121,6 +121,7 @@ START_TEST(reductions_take_axes_from_attributes_then_operands)
     node_int(&noop, "noop_with_empty_axes", 1);
     LsValueId x = grid();
     ck_assert_uint_eq(node_one(&noop, "ReduceSum", 13, IN(x)).i, x.i);
+    ck_assert_uint_eq(node_one(&noop, "ReduceLogSumExp", 18, IN(x)).i, x.i);
     node_fails(&none, "ReduceSum", 13, IN(x, INTS(2)), LS_E_ATTR, "axis 2 is outside");
 }
 END_TEST
@@ -141,6 +142,38 @@ START_TEST(composed_reductions_have_their_values)
     expect_shape(most, SHAPE(1, 2, 1, 1));
     ck_assert_str_eq(ls_op[made_by(most)->op]->name, "MaxPool");
     node_fails(&n, "GlobalMaxPool", 1, IN(x), LS_E_SHAPE, "the operand is 1x2");
+}
+END_TEST
+
+/* Roots are rounded towards zero; 9007199254740993 is no double. */
+START_TEST(reductions_of_constant_integers_are_integers)
+{
+    Node n = {0};
+    LsValueId x = ints_of(SHAPE(1, 2), (int64_t[]){-3, 5}), axis = INTS(1);
+    LsValueId large = ints_of(SHAPE(1, 2), (int64_t[]){-67108864, 67108865});
+    EXPECT(node_one(&n, "ReduceL1", 18, IN(x, axis)), 8);
+    EXPECT(node_one(&n, "ReduceL2", 18, IN(x, axis)), 5);
+    EXPECT(node_one(&n, "ReduceSumSquare", 18, IN(x, axis)), 34);
+    EXPECT(node_one(&n, "ReduceL2", 18, IN(large, axis)), 94906266);
+    EXPECT(node_one(&n, "ReduceL2", 18, IN(INTS(3037000499), INTS(0))), 3037000499);
+    ck_assert_int_eq(ls_type(g, node_one(&n, "ReduceL2", 18, IN(x, axis))), LS_I64);
+    node_fails(&n, "ReduceLogSum", 18, IN(x, axis), LS_E_TYPE, "takes float");
+    node_fails(&n, "ReduceLogSumExp", 18, IN(x, axis), LS_E_TYPE, "takes float");
+    LsValueId batch = ls_value_add(&cx, g, LS_V_INPUT, "i", LS_I64, &SHAPE(2), NULL);
+    node_fails(&n, "ReduceL2", 18, IN(batch, INTS(0)), LS_E_TYPE, "not known at compile time");
+}
+END_TEST
+
+/* noop_with_empty_axes: the steps beside the sum remain. */
+START_TEST(reductions_over_no_axis_still_square_and_take_roots)
+{
+    Node n = {0};
+    node_int(&n, "noop_with_empty_axes", 1);
+    LsValueId x = REALS(-3, 4);
+    EXPECT(node_one(&n, "ReduceSumSquare", 18, IN(x)), 9, 16);
+    EXPECT(node_one(&n, "ReduceL1", 18, IN(x)), 3, 4);
+    EXPECT(node_one(&n, "ReduceL2", 18, IN(x)), 3, 4);
+    EXPECT(node_one(&n, "ReduceLogSum", 18, IN(REALS(1, 2))), 0, log(2));
 }
 END_TEST
 
@@ -231,6 +264,8 @@ int main(void)
     tcase_add_test(tc, activations_read_their_attributes);
     tcase_add_test(tc, reductions_take_axes_from_attributes_then_operands);
     tcase_add_test(tc, composed_reductions_have_their_values);
+    tcase_add_test(tc, reductions_of_constant_integers_are_integers);
+    tcase_add_test(tc, reductions_over_no_axis_still_square_and_take_roots);
     tcase_add_test(tc, gradient_of_log_sum_exp_matches_differences);
     tcase_add_test(tc, shapes_sizes_and_ranges_are_constants);
     tcase_add_test(tc, dropout_works_in_training_only);

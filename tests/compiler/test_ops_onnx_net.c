@@ -317,6 +317,53 @@ START_TEST(running_statistics_follow_the_batch_once)
 }
 END_TEST
 
+/* Before opset 9: statistics over the samples alone, and parameters of a sample's shape. */
+START_TEST(batch_norm_with_spatial_0_has_statistics_of_each_element)
+{
+    enum { N = 3, EACH = 6 };
+    for (int trains = 0; trains < 2; trains++) {
+        graph_close();
+        graph_open();
+        Node n = {0};
+        float start[EACH];
+        for (int i = 0; i < EACH; i++)
+            start[i] = 0.5f + 0.25f * (float)i;
+        LsShape s = SHAPE(2, 3);
+        LsValueId x = param("x", SHAPE(N, 2, 3)), scale = param("s", s), bias = param("b", s), out[3];
+        LsValueId mean = ls_value_add(&cx, g, LS_V_PARAM, "mean", LS_REAL, &s, start);
+        LsValueId var = ls_value_add(&cx, g, LS_V_PARAM, "var", LS_REAL, &s, start);
+        node_int(&n, "spatial", 0);
+        node_float(&n, "momentum", 0.75f);
+        ck_assert(node_build(&n, "BatchNormalization", 7, 5, (LsValueId[]){x, scale, bias, mean, var}, trains ? 3 : 1, out, NULL));
+        Eval e = eval_new(g);
+        double old[EACH];
+        memcpy(old, e.v[mean.i], sizeof old);
+        eval_run(&e, 1, g->nnode);
+        for (int i = 0; i < EACH; i++) {
+            double m = old[i], v = old[i];
+            if (trains) {
+                m = (e.v[x.i][i] + e.v[x.i][i + EACH] + e.v[x.i][i + 2 * EACH]) / N;
+                v = 0;
+                for (int k = 0; k < N; k++)
+                    v += pow(e.v[x.i][i + k * EACH] - m, 2) / N;
+                ck_assert_double_eq_tol(e.v[mean.i][i], 0.75 * old[i] + 0.25 * m, 1e-6);
+                ck_assert_double_eq_tol(e.v[var.i][i], 0.75 * old[i] + 0.25 * v, 1e-6);
+            }
+            for (int k = 0; k < N; k++)
+                ck_assert_double_eq_tol(e.v[out[0].i][i + k * EACH], (e.v[x.i][i + k * EACH] - m) / sqrt(v + 1e-5) * e.v[scale.i][i]
+                                                                         + e.v[bias.i][i], 1e-5);
+        }
+        if (trains)
+            check_gradients(weighed(out[0]));
+    }
+    Node n = {0};
+    node_int(&n, "spatial", 0);
+    LsValueId c = param("c", SHAPE(2));
+    node_fails(&n, "BatchNormalization", 7, 5, (LsValueId[]){param("y", SHAPE(3, 2, 3)), c, c, c, c}, LS_E_SHAPE,
+               "with spatial=0 it has the shape of a sample");
+}
+END_TEST
+
 START_TEST(two_batch_norms_cannot_share_running_statistics)
 {
     Node n = {0};
@@ -441,6 +488,7 @@ int main(void)
     tcase_add_test(tc, softmax_flattens_before_opset_13);
     tcase_add_test(tc, batch_norm_trains_when_its_opset_says_so);
     tcase_add_test(tc, running_statistics_follow_the_batch_once);
+    tcase_add_test(tc, batch_norm_with_spatial_0_has_statistics_of_each_element);
     tcase_add_test(tc, two_batch_norms_cannot_share_running_statistics);
     tcase_add_test(tc, group_norm_scales_groups_before_opset_21_and_channels_from_then_on);
     tcase_add_test(tc, layer_norm_takes_any_scale_that_broadcasts);

@@ -123,6 +123,34 @@ START_TEST(roi_align_has_gradients_by_the_image_alone)
 }
 END_TEST
 
+/* With sampling_ratio 0 a bin has a sample for each pixel that it is long, which is the same as that many by the attribute. */
+START_TEST(roi_align_takes_as_many_samples_as_a_box_is_large)
+{
+    static const struct { float box[4]; int64_t ratio; } same[] = {
+        {{1, 1, 4, 3}, 1}, {{-3, 2, 9, 10}, 2}, {{0, 0, 17, 11.5f}, 3}, {{8, 8, 3, 3}, 1}, {{-40, -40, 60, 26}, 17}};
+    int nalike = 0;
+    for (int k = 0; k < 10; k++) {
+        const int c = k / 2, version = k % 2 ? 10 : 16;
+        Node *fixed = roi("avg", same[c].ratio, 0.5f), *adaptive = roi("avg", 0, 0.5f);
+        LsValueId x = param("x", SHAPE(2, 2, 5, 7)), box = reals_of(SHAPE(1, 4), same[c].box);
+        float wide = (same[c].box[2] - same[c].box[0]) / 2, tall = (same[c].box[3] - same[c].box[1]) / 2;
+        bool alike = ceilf(wide / 3) == same[c].ratio && ceilf(tall / 2) == same[c].ratio;
+        LsValueId a = node_one(adaptive, "RoiAlign", version, IN(x, box, INTS(1)));
+        LsValueId b = node_one(fixed, "RoiAlign", version, IN(x, box, INTS(1)));
+        Eval e = eval_new(g);
+        eval_run(&e, 1, g->nnode);
+        for (int64_t i = 0; alike && i < ls_count(ls_shape(g, a)); i++)
+            ck_assert_double_eq_tol(e.v[a.i][i], e.v[b.i][i], 1e-6);
+        for (int64_t i = 0; version == 16 && c == 3 && i < ls_count(ls_shape(g, a)); i++)
+            ck_assert_double_eq(e.v[a.i][i], 0);        /* a turned box has no sample */
+        nalike += alike;
+        check_gradients(weighed(a));
+        graph_reopen();
+    }
+    ck_assert_int_eq(nalike, 8);
+}
+END_TEST
+
 START_TEST(roi_align_reads_the_image_of_each_box)
 {
     Node n = {0};
@@ -132,8 +160,8 @@ START_TEST(roi_align_reads_the_image_of_each_box)
     EXPECT_RUN(node_one(&n, "RoiAlign", 22, IN(x, rois, INTS(1, 0, 1))), 25, 4, 20);
     node_fails(&n, "RoiAlign", 22, IN(x, rois, INTS(1, 0, 2)), LS_E_SHAPE, "index 2 is outside");
     node_fails(&n, "RoiAlign", 22, IN(x, rois, INTS(1, 0)), LS_E_SHAPE, "batch_indices 2");
-    Node adaptive = {0}, *mode = roi("median", 1, 1), high = {0};
-    node_fails(&adaptive, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_UNSUPPORTED, "sampling_ratio 0");
+    Node *adaptive = roi("max", 0, 1), *mode = roi("median", 1, 1), high = {0};
+    node_fails(adaptive, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_UNSUPPORTED, "sampling_ratio 0");
     node_fails(mode, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_ATTR, "mode is \"median\"");
     node_int(&high, "sampling_ratio", 2);
     node_int(&high, "output_height", INT64_C(1) << 40);
@@ -228,6 +256,7 @@ int main(void)
     tcase_add_test(tc, max_unpool_puts_the_maxima_back_with_their_gradients);
     tcase_add_test(tc, max_unpool_names_what_does_not_fit);
     tcase_add_test(tc, roi_align_has_gradients_by_the_image_alone);
+    tcase_add_test(tc, roi_align_takes_as_many_samples_as_a_box_is_large);
     tcase_add_test(tc, roi_align_reads_the_image_of_each_box);
     tcase_add_test(tc, max_roi_pool_takes_the_largest_of_each_part);
     tcase_add_test(tc, deform_conv_is_a_convolution_at_moved_places);

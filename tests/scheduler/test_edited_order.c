@@ -122,7 +122,7 @@ START_TEST(an_operand_gives_its_place_to_one_result)
         {.name = "split", .op = "", .cost = 1, .in = id, .nin = 1, .out = id + 1, .nout = 2, .inplace = pair,
          .ninplace = 2, .workspace = 50, .of = -1},
         {.name = "join", .op = "", .cost = 1, .in = id + 1, .nin = 2, .out = id + 3, .nout = 1, .of = -1}};
-    LsDag g = {"two heirs", 1, tensor, 4, node, 3};
+    LsDag g = {.name = "two heirs", .alignment = 1, .tensor = tensor, .ntensor = 4, .node = node, .nnode = 3};
     for (int inplace = 0; inplace < 2; inplace++) {
         LsProb *p = ls_prob_new(a, &g, inplace);
         LsSeq plain = ls_seq_plain(a, p);

@@ -519,7 +519,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_K_UPDATE: eval_update(e, n); return;
     default: break;
     }
-    if (move_node(g, e->v, n) || index_node(g, e->v, n) || sample_node(g, e->v, n))
+    if (move_node(g, e->v, n) || index_node(g, e->v, n) || sample_node(g, e->v, n) || roi_node(g, e->v, n))
         return;
     switch (g->node[n.i].op) {
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;

@@ -101,4 +101,55 @@ static inline bool sample_node(const LsGraph *g, double **v, LsNodeId n)
     return true;
 }
 
+/* One sample of an image at (y, x), and its weight `by`: added to *to, or to the gradient of the image. */
+static inline void roi_sample(double *image, const LsShape *xs, double y, double x, double by, bool back, double *to)
+{
+    double at[2] = {y, x};
+    for (int d = 0; d < 2; d++) {
+        double n = (double)xs->dim[2 + d];
+        if (!(at[d] >= -1 && at[d] <= n))
+            return;
+        at[d] = fmin(fmax(at[d], 0), n - 1);
+    }
+    for (int64_t i = 0; i < xs->dim[2] * xs->dim[3]; i++) {
+        double w = by * fmax(0, 1 - fabs(at[0] - (double)(i / xs->dim[3]))) * fmax(0, 1 - fabs(at[1] - (double)(i % xs->dim[3])));
+        if (back)
+            image[i] += w * *to;
+        else
+            *to += w * image[i];
+    }
+}
+
+/* False: not a row of these. */
+static inline bool roi_node(const LsGraph *g, double **v, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    const LsRoiAttr *a = &node->attr.roi;
+    const bool back = node->op == LS_OP_ROI_MEAN_DX;
+    if (node->op != LS_OP_ROI_MEAN && !back)
+        return false;
+    LsValueId y = back ? ls_in(g, n, 0) : ls_out(g, n, 0), x = back ? ls_out(g, n, 0) : ls_in(g, n, 0);
+    const LsShape *xs = ls_shape(g, x);
+    const int64_t bins = a->height * a->width, plane = xs->dim[2] * xs->dim[3];
+    memset(v[ls_out(g, n, 0).i], 0, (size_t)ls_count(ls_shape(g, ls_out(g, n, 0))) * sizeof(double));
+    for (int64_t q = 0; q < ls_count(ls_shape(g, y)); q++) {
+        const int64_t p = q % bins, c = q / bins % xs->dim[1], r = q / bins / xs->dim[1];
+        const double *box = &v[ls_in(g, n, 1).i][4 * r];
+        const int64_t image = (int64_t)v[ls_in(g, n, 2).i][r];
+        const bool is = image >= 0 && image < xs->dim[0] && box[2] <= 1e9 && box[3] <= 1e9 && !isnan(box[0]) && !isnan(box[1]);
+        if (!is && !back)
+            v[y.i][q] = NAN;
+        if (!is)
+            continue;
+        const double tall = fmax(ceil(box[3]), 0), wide = fmax(ceil(box[2]), 0);
+        for (double i = 0; i < tall; i++)
+            for (double j = 0; j < wide; j++)
+                roi_sample(&v[x.i][(image * xs->dim[1] + c) * plane], xs,
+                           box[1] + (double)(p / a->width) * box[3] + (i + 0.5) * box[3] / tall,
+                           box[0] + (double)(p % a->width) * box[2] + (j + 0.5) * box[2] / wide, 1 / (tall * wide), back,
+                           &v[y.i][q]);
+    }
+    return true;
+}
+
 #endif

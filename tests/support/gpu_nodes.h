@@ -103,6 +103,15 @@ static inline void run_on_cpu(Rig *r, void *so, LsNodeId n)
         narrow(r, n, &w, true);
 }
 
+/* Whether the CPU's kernels may need products of bfloat16 factors. */
+static inline bool has_dot_products(const Rig *r)
+{
+    bool any = false;
+    for (uint32_t i = 1; i < r->g->nvalue; i++)
+        any |= r->g->value[i].type == LS_BF16;
+    return any;
+}
+
 /* The kernels of all nodes for the rig's target. */
 static inline void *build(Rig *r)
 {
@@ -110,6 +119,8 @@ static inline void *build(Rig *r)
     char *text = NULL;
     size_t size;
     FILE *f = open_memstream(&text, &size);
+    if (!cuda && has_dot_products(r))
+        fputs(LS_DEFINES_DOT16, f);
     fprintf(f, cuda ? "#define LS_EXECUTOR\n#include <tests/support/cuda_executor.h>\n"
                       "#include <runtime/cuda/cublaslt_matmul.h>\n#include <runtime/cuda/cudnn_conv_step.h>\n"
                       "void ls_cuda_matmul(LsRun *, const LsCudaMatmul *, void *const[]);\n"

@@ -237,9 +237,14 @@ START_TEST(labels_of_another_class_axis_are_refused)
         }
         ck_assert_double_eq_tol(told("val_loss "), sum / (SAMPLES * 5), 1e-5);
     }
+    MUST("%s --label-shape=7x5 -o by_label", compile);
+    ck_assert_ptr_null(strstr(text, "class-axis"));
+    MUST("./by_label --data x.npy,t.npy --eval");
+    ck_assert_int_eq(sh("%s --label-shape=7x6 -o t", compile), 1);
+    ck_assert_ptr_nonnull(strstr(text, "labels 7x6 fit none of its axes"));
     static const char *const bad[] = {"--class-axis=0", "--class-axis=x", "--class-axis=1.5",
-                                      "--class-axis=1 --loss=mse"};
-    for (int k = 0; k < 4; k++)
+                                      "--class-axis=1 --loss=mse", "--label-shape=7x", "--label-shape=7x5 --loss=mse"};
+    for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         ck_assert_int_eq(sh("%s %s -o t", compile, bad[k]), 2);
     ck_assert_int_eq(sh("%s --class-axis=3 -o t", compile), 1);
     ck_assert_ptr_nonnull(strstr(text, "no axis 3 of classes"));
