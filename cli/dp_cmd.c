@@ -2,7 +2,7 @@
 #include "base/json_text.h"
 #include "cli/commands.h"
 #include "cli/options.h"
-#include "runtime/privacy/privacy_ledger.h"
+#include "runtime/privacy/ledger_text.h"
 
 #include <float.h>
 #include <inttypes.h>
@@ -89,10 +89,8 @@ static void print_words(const Question *q, const LsPrivacyBound *b)
 {
     if (q->search)
         printf("noise %.4f: ", q->noise);
-    if (isfinite(b->epsilon))           /* rounded up: a guarantee is not understated */
-        printf("epsilon %.4f at delta %g (order %g)\n", ceil(b->epsilon * 1e4) / 1e4, q->delta, b->order);
-    else
-        printf("epsilon is infinite: without noise nothing is guaranteed\n");
+    char bound[LS_PRIVACY_WHY];
+    printf("%s\n", ls_privacy_bound_text(*b, q->delta, bound));
     printf("  sample rate  %-10.6g  part of the samples in a batch, drawn by Poisson sampling\n", q->rate);
     printf("  noise        %-10.6g  deviation, in clipping norms\n", q->noise);
     printf("  steps        %-10" PRId64 "  updates\n", q->steps);

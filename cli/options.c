@@ -95,9 +95,10 @@ static const LsOption option[] = {
     {"--grads", NULL, "mean|per-sample|per-sample-norm", TEXT, AT(grads), BUILD,
      "what the trainer's --dump has beside the gradients of the mean loss: those of every sample (psgrad/) and their "
      "norms (psnorm/), or the norms alone (default mean: neither)"},
-    {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD,
-     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N]: the gradients of samples are clipped to a norm, "
-     "noise is added, the sum is divided by the expected batch (default: batch times --accumulate)"},
+    {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD & ~LS_CMD_CHECK,
+     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N]: every update draws samples at random, as many as "
+     "the expected batch on average (default: batch times --accumulate); their gradients are clipped to a norm, and noise is "
+     "added"},
     {"--randomness", NULL, "error|different|same", TEXT, AT(randomness), BUILD,
      "with --grads or --dp, random numbers of the model, as in dropouts: refuse them, draw for every sample, or draw once "
      "for all samples (default error)"},

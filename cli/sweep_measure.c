@@ -11,6 +11,7 @@
 #include "scheduler/algorithms/tasks.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -87,11 +88,23 @@ static int silent(const Measuring *m)
     return LS_EXIT_TOOL;
 }
 
+/* Private programs train on so many samples that (nearly) all of them are drawn: each update takes the same time. */
+static LsTrial trial(const Measuring *m, const Program *p)
+{
+    LsTrial t = {.of = m->sweep->model, .program = p->path, .threads = m->sweep->threads};
+    const double expected = m->job->train != NULL ? m->job->train->privacy.expected : 0;
+    t.draws = expected > 0;
+    if (t.draws)
+        t.data = ls_arena_printf(m->job->cx.arena, "synthetic:%.0f", ceil(expected));
+    return t;
+}
+
 static int time_steps(Measuring *m, const Program *p)
 {
     LsArena *a = m->job->cx.arena;
-    LsTrial t = {.of = m->sweep->model, .program = p->path, .log = m->log,
-                 .steps = count_steps(p->run->measured_ns), .threads = m->sweep->threads};
+    LsTrial t = trial(m, p);
+    t.log = m->log;
+    t.steps = count_steps(p->run->measured_ns);
     int code = ls_trial_run(a, &t);
     double ns = code == 0 ? ls_trial_step_ns(a, m->log) : 0, *had = &p->run->measured_ns;
     if (ns > 0 && (*had == 0 || ns < *had))
@@ -101,8 +114,10 @@ static int time_steps(Measuring *m, const Program *p)
 
 static int find_touched(Measuring *m, const Program *p)
 {
-    LsTrial t = {.of = m->sweep->model, .program = p->path, .out = m->out, .steps = TOUCHING_STEPS,
-                 .threads = m->sweep->threads, .measure = true};
+    LsTrial t = trial(m, p);
+    t.out = m->out;
+    t.steps = TOUCHING_STEPS;
+    t.measure = true;
     int code = ls_trial_run(m->job->cx.arena, &t);
     p->run->touched = code == 0 ? (int64_t)ls_trial_number(m->out, "touched", -1) : -1;
     return code != 0 || p->run->touched >= 0 ? code : silent(m);

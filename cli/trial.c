@@ -62,7 +62,8 @@ int ls_trial_run(LsArena *arena, const LsTrial *t)
     give(argv, &n, "--log", t->log);
     give(argv, &n, "--profile", t->profile);
     give(argv, &n, "--dump", t->dump);
-    argv[n++] = "--no-shuffle";
+    if (!t->draws)
+        argv[n++] = "--no-shuffle";
     if (t->gradients != NULL)
         argv[n++] = t->gradients;
     if (t->measure)

@@ -19,11 +19,12 @@ typedef struct LsTrial {
     const char *gradients;      /* an option that makes it check its gradients; NULL: it trains */
     int64_t steps;
     int threads;
+    bool draws;                 /* private training: it draws its samples */
     bool measure;               /* measure the bytes that it touches */
     bool hand_on;               /* its exit code is the result, as it has printed its own message */
 } LsTrial;
 
-/* Trains, on the data in file order. 0, or the exit code after a message. */
+/* Trains, on the data in file order if it draws none. 0, or the exit code after a message. */
 int ls_trial_run(LsArena *arena, const LsTrial *t);
 
 /* The median time between steps, ns, from a log; 0: the log has no steps. */

@@ -95,13 +95,18 @@ typedef struct LsScaling {
     double start;               /* of scale; the others start as zeros */
 } LsScaling;
 
+/* Private training (--dp). An update takes every sample of the data with probability expected / samples, in as many
+ * micro-steps as these fill. Its gradient is the sum of the samples' gradients, each scaled down to the norm `clip`, plus
+ * normal noise of deviation noise * clip, over `expected`. delta: of the guarantee. */
+typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacyTerms;
+
 typedef struct LsProgram {
     const char *model;          /* file name of the ONNX model */
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
     const char *strategy, *loss, *optimizer;
     int real_bytes;             /* 4, or 8 for --precision=f64 */
     int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
-    int accumulate;             /* micro-steps per update */
+    int accumulate;             /* micro-steps per update; in private training as many as are needed */
     int64_t budget;             /* as asked for, bytes in all; 0: none */
     int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases */
     double overhead;            /* predicted overhead of recomputation, relative to a step without
@@ -126,6 +131,7 @@ typedef struct LsProgram {
                                          * "cosine:warmup=500"; NULL: constant */
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
     LsScaling scaling;
+    LsPrivacyTerms privacy;     /* expected = 0: not private */
     bool loss_sums;             /* the loss is a sum over the batch, not a mean */
     bool loss_of_file;          /* the model computes its own loss, over whole batches: padding samples of the last
                                  * batch count in it */

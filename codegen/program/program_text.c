@@ -115,6 +115,13 @@ static void print_scaling(LsAddresses *a, const LsGraph *g, LsEmit *e)
                      (double)*(const float *)g->value[g->scaling.scale.i].data);
 }
 
+static void print_privacy(const LsGraph *g, LsEmit *e)
+{
+    if (g->privacy.expected > 0)
+        ls_emit_line(e, ".privacy = {%.17g, %.17g, %.17g, %.17g},", g->privacy.clip, g->privacy.noise, g->privacy.delta,
+                     g->privacy.expected);
+}
+
 static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
                           LsEmit *e)
 {
@@ -144,6 +151,7 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
     print_classes(train->g, e);
     print_loss(train->g, e);
     print_scaling(c->addresses, train->g, e);
+    print_privacy(train->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",

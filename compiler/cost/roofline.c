@@ -13,7 +13,7 @@ static bool calls_slow(const char *c)
                                        "ls_pow", "ls_sigmoid", "ls_softplus", "ls_uniform",
                                        "ls_sin", "ls_cos",     "ls_tan",      "ls_asin",
                                        "ls_acos", "ls_atan",   "ls_fmod",     "ls_floor_mod",
-                                       "ls_normal"};
+                                       "ls_normal", "ls_noise"};
     for (size_t k = 0; k < sizeof slow / sizeof *slow; k++)
         if (strncmp(c, slow[k], strlen(slow[k])) == 0)
             return true;

@@ -232,6 +232,7 @@ typedef struct LsGraph {
      * counter: of good steps; skips [2]: bad steps in all, and the last ones in a row. (ls_loss_scale) */
     struct { LsValueId scale, counter, skips; } scaling;
     bool grads_add_up;                      /* the gradients of an update's micro-steps are summed as they are (--dp) */
+    struct { double clip, noise, delta, expected; } privacy;    /* --dp; expected, in samples: 0: not private */
     bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
                                              * not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff; then the other kinds */

@@ -80,5 +80,5 @@ const LsOp ls_op_sample_factor = {
 };
 const LsOp ls_op_add_noise = {
     .name = "add_noise", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
-    .kernel = LS_K_MAP, .expr = "(run->apply ? %0 + $a * ls_normal(run->secret, run->update, $b, %i) : %0)",
+    .kernel = LS_K_MAP, .expr = "%0 + (run->apply ? $a : 0) * ls_noise(run->secret, run->update, $b, %i)",
 };

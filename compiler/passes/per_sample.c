@@ -86,6 +86,16 @@ static bool fits(const LsPerSample *p)
     return true;
 }
 
+/* The samples that fill up a private batch must not count. */
+static bool pads(const LsPerSample *p, const LsPrivacy *o)
+{
+    const LsGraph *g = p->g;
+    return !o->on || !g->loss_of_file
+           || ls_error(p->cx, ls_where(g, g->value[ls_viewed(g, g->loss).i].def), LS_E_LOSS, "take one of the losses of --loss",
+                       "--dp: the file's loss counts all samples of a batch, but private batches are of any size, so some "
+                       "samples only fill them up");
+}
+
 /* ---- results ---- */
 
 static void begin(const LsPerSample *p, LsValueId grad)
@@ -160,6 +170,10 @@ static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
             *grad = ls_append1(p->cx, g, LS_OP_ADD_NOISE, *grad, &at);
     }
     g->grads_add_up = true;
+    g->privacy.clip = o->clip;
+    g->privacy.noise = o->noise;
+    g->privacy.delta = o->delta;
+    g->privacy.expected = o->expected;
     return true;
 }
 
@@ -183,8 +197,9 @@ bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueI
     LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
     p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);
     p.weighed = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.weighed);
-    if (!is_separable(&p, gradient_of) || !fits(&p) || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each))
-        || !square_norms(&p, norm, &all) || (o->privacy.on && !make_private(&p, &o->privacy, all)))
+    if (!pads(&p, &o->privacy) || !is_separable(&p, gradient_of) || !fits(&p)
+        || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each)) || !square_norms(&p, norm, &all)
+        || (o->privacy.on && !make_private(&p, &o->privacy, all)))
         return false;
     if (!o->privacy.on)
         average(&p);

@@ -1,7 +1,8 @@
 /* compiler/passes/per_sample_weighed.c -- sums over samples whose terms have factors.
  *
- * The node that adds up the samples is linear in each of its operands: the operand's elements are multiplied by the
- * factors of their samples, and no term is made by itself. */
+ * The node that adds up the samples is linear in each of its operands: one operand's elements are multiplied by the
+ * factors of their samples, and no term is made by itself. Samples that count as zero may have any values, also NaN, so
+ * they are zeros in all operands. */
 #include "compiler/fold/append.h"
 #include "compiler/passes/per_sample.h"
 
@@ -14,17 +15,18 @@ static LsValueId factors_along(const LsPerSample *p, LsValueId v, const LsShape 
     return ls_reshape(p->cx, p->g, v, &s);
 }
 
-/* x [.., batch, ..] times the factors; 0 where the factor is 0, whatever x is. */
-static LsValueId times_factors(const LsPerSample *p, LsValueId x, int axis)
+/* x [.., batch, ..], with `times` multiplied by the factors; 0 where the factor is 0, whatever x is. */
+static LsValueId weigh(const LsPerSample *p, LsValueId x, int axis, bool times)
 {
     LsGraph *g = p->g;
     const LsShape s = *ls_shape(g, x);
     LsValueId counts = ls_append2(p->cx, g, LS_OP_GREATER, p->factor, ls_const_real(p->cx, g, 0), NULL);
-    LsValueId y = ls_append2(p->cx, g, LS_OP_MUL, x, factors_along(p, p->factor, &s, axis), NULL);
+    LsValueId y = times ? ls_append2(p->cx, g, LS_OP_MUL, x, factors_along(p, p->factor, &s, axis), NULL) : x;
     return ls_append3(p->cx, g, LS_OP_WHERE, factors_along(p, counts, &s, axis), y, ls_const_real(p->cx, g, 0), NULL);
 }
 
-static LsValueId scaled(LsPerSample *p, LsValueId x)
+/* The same for x of any shape. */
+static LsValueId scaled(LsPerSample *p, LsValueId x, bool times)
 {
     LsGraph *g = p->g;
     LsShape s = *ls_shape(g, x);
@@ -36,7 +38,7 @@ static LsValueId scaled(LsPerSample *p, LsValueId x)
         x = ls_reshape(p->cx, g, x, &s);
         axis = 1;
     }
-    return ls_reshape(p->cx, g, times_factors(p, x, axis), &was);
+    return ls_reshape(p->cx, g, weigh(p, x, axis, times), &was);
 }
 
 /* The terms are there, and adding them up takes less time than the node that makes v without them. */
@@ -60,7 +62,7 @@ LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v)
         return ls_is(p->factor) ? ls_weighed(p, v) : v;
     LsValueId sum = p->each[v.i];
     if (ls_is(p->factor))
-        sum = times_factors(p, sum, 0);
+        sum = weigh(p, sum, 0, true);
     sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
     return ls_reshape(p->cx, p->g, sum, &s);
 }
@@ -92,8 +94,9 @@ LsValueId ls_weighed(LsPerSample *p, LsValueId v)
         if (!ls_is(in[k]))
             return in[k];
     }
-    const int k = operand_to_scale(p, n);
-    if (ls_sample_role(p, ls_in(g, n, k)) == LS_PLACED)
-        in[k] = scaled(p, in[k]);
+    const int times = operand_to_scale(p, n);
+    for (int k = 0; k < node.nin; k++)
+        if (ls_is(in[k]) && ls_type(g, in[k]) == LS_REAL && ls_sample_role(p, ls_in(g, n, k)) == LS_PLACED)
+            in[k] = scaled(p, in[k], k == times);
     return p->weighed[v.i] = ls_append(p->cx, g, node.op, node.nin, in, &at);
 }

@@ -34,6 +34,7 @@ typedef unsigned long uintptr_t;
 #endif
 
 #define LS_FN static __device__ __forceinline__
+#define LS_EACH_FN LS_FN
 #include "runtime/cuda_kernels/ls_cuda_sizes.h"
 #include "runtime/kernels/ls_math.h"
 #include "runtime/ls_run.h"

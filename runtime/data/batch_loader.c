@@ -73,12 +73,29 @@ bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e)
     return true;
 }
 
-static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, int64_t number, LsError *e)
+/* Decides which samples batch `number` has, the next one to fill. */
+static void assign(LsLoader *l, LsBatch *b, int64_t number)
 {
+    const LsPass *pass = &l->pass;
     b->number = number;
-    b->valid = ls_batch_valid(pass, number);
+    if (pass->drawn.rate > 0)
+        b->valid = ls_draw_take(&l->draw, l->p->batch, b->drawn, &b->last);
+    else
+        b->valid = ls_batch_valid(pass, number);
+}
+
+/* The same as sample_at for drawn samples, too. A batch without samples reads the first of the data. */
+static int64_t sample_of(const LsPass *pass, const LsBatch *b, int64_t place)
+{
+    if (pass->drawn.rate == 0)
+        return sample_at(pass, b->number, place);
+    return b->valid > 0 ? b->drawn[place % b->valid] : 0;
+}
+
+static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, LsError *e)
+{
     for (int64_t place = 0; place < l->p->batch; place++) {
-        int64_t i = sample_at(pass, number, place);
+        int64_t i = sample_of(pass, b, place);
         for (uint32_t k = 0; k < l->p->ninput; k++)
             if (!(pass->data->source[k].whole && place > 0)
                 && !ls_dataset_read(pass->data, k, i, place, b->input + l->offset[k], e))
@@ -87,9 +104,15 @@ static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, int64_t numb
     return true;
 }
 
+/* Whether the pass has a batch `number`, the next one to fill. */
+static bool has_next(const LsLoader *l, int64_t number)
+{
+    return l->pass.drawn.rate > 0 ? l->draw.update <= l->pass.drawn.last : number < l->pass.end;
+}
+
 static bool may_fill(const LsLoader *l)
 {
-    return l->next < l->pass.end && l->next < l->taken + LS_RING && l->error.code == LS_EXIT_DONE;
+    return has_next(l, l->next) && l->next < l->taken + LS_RING && l->error.code == LS_EXIT_DONE;
 }
 
 static void *work(void *arg)
@@ -106,8 +129,9 @@ static void *work(void *arg)
         LsPass pass = l->pass;
         LsError e = {0};
         l->busy++;
+        assign(l, &slot->batch, number);
         pthread_mutex_unlock(&l->lock);
-        bool ok = fill(l, &pass, &slot->batch, number, &e);
+        bool ok = fill(l, &pass, &slot->batch, &e);
         pthread_mutex_lock(&l->lock);
         l->busy--;
         slot->full = ok;
@@ -125,18 +149,22 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
 {
     size_t ring = (size_t)ls_ring_bytes(p), table = (p->ninput + 1) * sizeof *l->offset;
     size_t threads = (size_t)(workers + 1) * sizeof *l->thread;
+    size_t drawn = p->privacy.expected > 0 ? (size_t)p->batch * sizeof(int64_t) : 0;    /* of a slot */
+    size_t all = ring + table + threads + LS_RING * drawn;
     *l = (LsLoader){.p = p, .slot_bytes = slot_bytes(p)};
-    if (posix_memalign((void **)&l->memory, 64, ring + table + threads) != 0) {
+    if (posix_memalign((void **)&l->memory, 64, all) != 0) {
         l->memory = NULL;
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the input ring, %zu bytes", ring);
     }
-    memset(l->memory, 0, ring + table + threads);
+    memset(l->memory, 0, all);
     l->offset = (int64_t *)(void *)(l->memory + ring);
     l->thread = (pthread_t *)(void *)(l->memory + ring + table);
     for (uint32_t k = 0; k < p->ninput; k++)
         l->offset[k + 1] = l->offset[k] + aligned(ls_tensor_bytes(&p->input[k].t, p->real_bytes));
-    for (int k = 0; k < LS_RING; k++)
+    for (int k = 0; k < LS_RING; k++) {
         l->slot[k].batch.input = l->memory + k * l->slot_bytes;
+        l->slot[k].batch.drawn = (int64_t *)(void *)(l->memory + ring + table + threads + (size_t)k * drawn);
+    }
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->filled, NULL);
     pthread_cond_init(&l->freed, NULL);
@@ -166,11 +194,13 @@ void ls_loader_close(LsLoader *l)
 void ls_loader_begin(LsLoader *l, const LsPass *pass)
 {
     pthread_mutex_lock(&l->lock);
-    l->pass.end = l->next;      /* no worker takes a new number of the earlier pass */
+    l->pass = (LsPass){.end = l->next};         /* no worker takes a new number of the earlier pass */
     while (l->busy > 0)
         pthread_cond_wait(&l->filled, &l->lock);
     l->pass = *pass;
     l->next = l->taken = pass->first;
+    if (pass->drawn.rate > 0)
+        ls_draw_begin(&l->draw, pass->drawn.secret, pass->drawn.rate, pass->data->samples, pass->drawn.first);
     l->error = (LsError){0};
     for (int k = 0; k < LS_RING; k++)
         l->slot[k].full = false;
@@ -181,10 +211,14 @@ void ls_loader_begin(LsLoader *l, const LsPass *pass)
 const LsBatch *ls_loader_next(LsLoader *l, LsError *e)
 {
     LsSlot *slot = &l->slot[l->taken % LS_RING];
-    if (l->taken >= l->pass.end)
+    if (l->pass.drawn.rate == 0 && l->taken >= l->pass.end)
         return NULL;
-    if (l->nthread == 0)
-        return fill(l, &l->pass, &slot->batch, l->taken, e) ? &slot->batch : NULL;
+    if (l->nthread == 0) {
+        if (!has_next(l, l->taken))
+            return NULL;
+        assign(l, &slot->batch, l->taken);
+        return fill(l, &l->pass, &slot->batch, e) ? &slot->batch : NULL;
+    }
     pthread_mutex_lock(&l->lock);
     while (!slot->full && (l->error.code == LS_EXIT_DONE || l->error_at > l->taken))
         pthread_cond_wait(&l->filled, &l->lock);

@@ -3,22 +3,33 @@
 #define LS_RUNTIME_DATA_BATCH_LOADER_H
 
 #include "runtime/data/dataset.h"
+#include "runtime/data/poisson_draw.h"
 
 #include <pthread.h>
 
+/* The samples that a pass draws for its updates. The batches of an update are those that its samples fill, at least one. */
+typedef struct LsDrawn {
+    double rate;                /* 0: nothing is drawn */
+    uint64_t secret;
+    int64_t first, last;        /* updates */
+} LsDrawn;
+
 /* The batches of one pass, numbered through all epochs: batch number q is batch q % per_epoch of
- * epoch q / per_epoch. */
+ * epoch q / per_epoch. Batches of drawn samples are numbered, too, but belong to no epoch. */
 typedef struct LsPass {
     const LsDataset *data;
     uint64_t seed;
     bool shuffle;               /* a new order every epoch, fixed by (seed, epoch) */
     bool drop_last;             /* else the last batch of an epoch may count only partly */
-    int64_t first, end;         /* batches [first, end) */
+    int64_t first, end;         /* batches [first, end); of drawn samples: end is not read */
+    LsDrawn drawn;
 } LsPass;
 
 typedef struct LsBatch {
     char *input;                /* all inputs, at LsLoader.offset */
     int64_t number, valid;      /* valid: samples that count; the others repeat them */
+    int64_t *drawn;             /* the samples that count, [batch], of a program with private training */
+    bool last;                  /* of drawn samples: the last batch of its update */
 } LsBatch;
 
 typedef struct LsSlot { LsBatch batch; bool full; } LsSlot;
@@ -30,6 +41,7 @@ typedef struct LsLoader {
     LsSlot slot[LS_RING];
     LsPass pass;
     int64_t next, taken;        /* next batch to fill; first batch that is not released */
+    LsDraw draw;                /* of the next batch to fill */
     int busy;                   /* workers that are filling a batch */
     bool stop;
     LsError error;              /* of batch error_at, the first that failed */
@@ -37,15 +49,15 @@ typedef struct LsLoader {
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
     pthread_t *thread; int nthread;     /* 0: a batch is filled when it is requested */
-    char *memory;               /* one allocation: the ring, offsets, threads */
+    char *memory;               /* one allocation: the ring, offsets, threads, drawn samples */
 } LsLoader;
 
 int64_t ls_batches_per_epoch(const LsPass *pass);
-/* Number of samples that count in batch `number`. */
+/* Number of samples that count in batch `number`, of a pass that draws nothing. */
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);
 /* Index in the data of sample i of an epoch: a permutation of 0..n-1 computed without memory. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
-/* Whether the reals of a batch are finite (ls_dataset_is_finite). */
+/* Whether the reals of a batch are finite (ls_dataset_is_finite); likewise. */
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e);
 /* Bytes of the whole ring. */
 int64_t ls_ring_bytes(const LsProgram *p);

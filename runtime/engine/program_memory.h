@@ -36,6 +36,8 @@ int64_t ls_memory_total(const LsProgram *p);
 int64_t ls_memory_input(const LsProgram *p);
 /* The program scales its loss (--loss-scale). */
 static inline bool ls_has_scaling(const LsProgram *p) { return p->scaling.scale.space != LS_AT_NONE; }
+/* Its updates are private (--dp). */
+static inline bool ls_is_private(const LsProgram *p) { return p->privacy.expected > 0; }
 double ls_real_at(const void *at, int real_bytes);
 /* An element of a type of reals, of 16 bits or of real_bytes. */
 double ls_element_at(LsDataType type, const void *at, int real_bytes);

@@ -12,6 +12,12 @@
 #include <string.h>
 
 #define LS_FN static inline
+/* Heads functions that are inlined although many kernels call them: else no loop that calls them is vectorised. */
+#ifdef __OPTIMIZE__
+#define LS_EACH_FN static inline __attribute__((always_inline))
+#else
+#define LS_EACH_FN LS_FN
+#endif
 #include "runtime/kernels/ls_math.h"
 
 /* LS_INLINE heads functions that are inlined, LS_SHARED_FN functions that never are. Programs that are not optimised

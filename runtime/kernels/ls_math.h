@@ -152,7 +152,7 @@ LS_FN real ls_floor(real x) { return floor(x); }
 LS_FN real ls_ceil(real x) { return ceil(x); }
 LS_FN real ls_round(real x) { return rint(x); }     /* half to even */
 LS_FN real ls_exp(real x) { return exp(x); }
-LS_FN real ls_log(real x) { return log(x); }
+LS_EACH_FN real ls_log(real x) { return log(x); }
 LS_FN real ls_log1p(real x) { return log1p(x); }
 LS_FN real ls_tanh(real x) { return tanh(x); }
 LS_FN real ls_erf(real x) { return erf(x); }
@@ -193,7 +193,7 @@ LS_FN real ls_exp(real x)
 
 /* x = 2^k (1 + f), sqrt(1/2) <= 1 + f < sqrt(2); log(1 + f) by s = f / (2 + f) as in FreeBSD's
  * libm, with a different polynomial. */
-LS_FN real ls_log(real x)
+LS_EACH_FN real ls_log(real x)
 {
     const float a = x < 1.17549435e-38f ? x * 8388608.f : x;
     const float shift = x < 1.17549435e-38f ? -23.f : 0.f;
@@ -324,7 +324,7 @@ LS_FN real ls_softplus(real x)
  * element `index` of node `id` gives the same number. The loop over index keeps to 32-bit
  * arithmetic (a keyed bijection in the manner of MurmurHash3's finalizer), everything else is
  * loop-invariant. */
-LS_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
+LS_EACH_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
 {
     uint64_t key = seed + 0x9e3779b97f4a7c15u * (uint64_t)(id + 1);
     key = (key ^ key >> 30) * 0xbf58476d1ce4e5b9u + (uint64_t)step;
@@ -344,7 +344,7 @@ LS_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t index)
 /* A normal number of mean 0 and deviation 1, of the same arguments: sqrt(2) erfinv(2 u - 1) of a number u
  * in (0, 1), by the polynomials of M. Giles, "Approximating the erfinv function" (2010). They are right to
  * seven digits, also in programs in doubles. */
-LS_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index)
+LS_EACH_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index)
 {
     const real x = 2 * ls_uniform(seed, step, id, index) - 1 + LS_R(5.9604644775390625e-08);
     const real w = -ls_log((1 - x) * (1 + x)), a = w - LS_R(2.5), b = ls_sqrt(w) - 3;
@@ -366,6 +366,15 @@ LS_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index)
     q = LS_R(1.00167406) + q * b;
     q = LS_R(2.83297682) + q * b;
     return (w < 5 ? p : q) * x * LS_R(1.41421356237309505);
+}
+
+/* A normal number for the noise of private training: the sum of four numbers of ls_normal, by 2. It ends at 10.8
+ * deviations in place of 5.42, and no single number of 24 bits decides its value. */
+LS_EACH_FN real ls_noise(uint64_t seed, int64_t step, int64_t id, int64_t index)
+{
+    const real a = ls_normal(seed, step, id, 4 * index), b = ls_normal(seed, step, id, 4 * index + 1);
+    const real c = ls_normal(seed, step, id, 4 * index + 2), d = ls_normal(seed, step, id, 4 * index + 3);
+    return LS_R(0.5) * ((a + b) + (c + d));
 }
 
 #endif

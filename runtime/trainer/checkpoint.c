@@ -41,12 +41,24 @@ static void each_part(const LsMemory *m, void (*put)(void *to, const void *data,
     }
 }
 
-/* The checksum of a checkpoint without an alphabet is that of older versions. */
+/* The text of the ledger is what is summed up: it is exact, and has no padding. */
+static uint64_t sum_ledger(uint64_t sum, const LsPlace *at)
+{
+    char text[LS_PRIVACY_WHY];
+    for (int k = 0; k < at->ledger.n; k++) {
+        ls_privacy_run_text(&at->ledger.run[k], text);
+        sum = ls_fnv64(sum, text, strlen(text));
+    }
+    return at->ledger.n > 0 ? ls_fnv64(sum, &at->seeded, sizeof at->seeded) : sum;
+}
+
+/* The checksum of a checkpoint without an alphabet and private updates is that of older versions. */
 static uint64_t sum_place(const LsPlace *at)
 {
     uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
-    return ls_alphabet_count(&at->alphabet) > 0
-               ? ls_fnv64(sum, &at->alphabet, sizeof at->alphabet) : sum;
+    if (ls_alphabet_count(&at->alphabet) > 0)
+        sum = ls_fnv64(sum, &at->alphabet, sizeof at->alphabet);
+    return sum_ledger(sum, at);
 }
 
 static void put_sum(void *to, const void *data, size_t n)
@@ -56,6 +68,17 @@ static void put_sum(void *to, const void *data, size_t n)
 }
 
 static void put_file(void *to, const void *data, size_t n) { ls_out_write(to, data, n); }
+
+static void put_ledger(LsText *t, const LsPlace *at)
+{
+    char text[LS_PRIVACY_WHY];
+    if (at->ledger.n == 0)
+        return;
+    ls_text_put(t, ",\"noise_seeded\":\"%" PRId64 "\",\"privacy\":\"", at->seeded);
+    for (int k = 0; k < at->ledger.n; k++)
+        ls_text_put(t, "%s%s", k > 0 ? ";" : "", ls_privacy_run_text(&at->ledger.run[k], text));
+    ls_text_put(t, "\"");
+}
 
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
@@ -70,6 +93,7 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
         ls_text_put(t, ",\"alphabet\":");
         ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
     }
+    put_ledger(t, at);
     ls_text_put(t,
                 ",\"update\":\"%" PRId64 "\",\"cursor\":\"%" PRId64 "\",\"epoch\":\"%" PRId64
                 "\",\"samples\":\"%" PRId64 "\",\"seed\":\"%" PRIu64 "\",\"drop_last\":\"%" PRId64
@@ -146,8 +170,9 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
     struct { const char *name; int64_t *to; } field[] = {
         {"update", &l->place.update}, {"cursor", &l->place.cursor}, {"epoch", &l->place.epoch},
         {"samples", &l->place.samples}, {"drop_last", &l->place.drop_last},
-        {"shuffle", &l->place.shuffle},
+        {"shuffle", &l->place.shuffle}, {"noise_seeded", &l->place.seeded},
     };
+    char why[LS_PRIVACY_WHY];
     if (!ls_json_char(j, '{'))
         return false;
     do {
@@ -165,6 +190,8 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
         }
         if (strcmp(key, "alphabet") == 0
             && !ls_alphabet_parse(&l->place.alphabet, value, strlen(value)))
+            return false;
+        if (strcmp(key, "privacy") == 0 && !ls_privacy_read(&l->place.ledger, value, why))
             return false;
         l->ours |= strcmp(key, "format") == 0 && strcmp(value, "lowerset-1") == 0;
     } while (ls_json_char(j, ','));
@@ -317,6 +344,8 @@ bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsErro
     ok = ok && ls_device_ok(m->device, e);
     if (ok)
         *at = l.place;
+    else
+        ls_privacy_free(&l.place.ledger);
     free(l.offset);
     ls_file_unmap(&f);
     return ok;

@@ -8,21 +8,25 @@
 #include "runtime/base/file.h"
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
+#include "runtime/privacy/ledger_text.h"
 
-/* The position of a run, and the settings of its data. 64-bit fields only: the checksum covers its
+/* The position of a run, and the settings of its data. 64-bit fields only, up to the alphabet: the checksum covers its
  * bytes. */
 typedef struct LsPlace {
     int64_t update;             /* updates done */
-    int64_t cursor;             /* batches taken from the data, over all epochs */
+    int64_t cursor;             /* batches taken from the data, over all epochs; in private training: updates */
     int64_t epoch;              /* whole epochs done */
     int64_t samples;            /* of the training data */
     uint64_t seed;
     int64_t drop_last, shuffle; /* 0 or 1: settings of the data order */
     LsAlphabet alphabet;        /* of the text; the checksum covers it only if it is not empty */
+    LsPrivacyLedger ledger;     /* of private updates; likewise, and with it `seeded` */
+    int64_t seeded;             /* 0 or 1: private updates were made with --noise-seed */
 } LsPlace;
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
-/* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. */
+/* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. Allocates the ledger of private
+ * updates, which the caller frees. */
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e);
 
 #endif

@@ -119,6 +119,8 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     if (*resumed && t->o.seed_given && t->at.seed != (uint64_t)t->o.seed)
         return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
                        t->o.seed, from, t->at.seed);
+    if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->at, from, e))
+        return false;
     while (s->count > 0 && s->update[s->count - 1] > t->at.update)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
@@ -166,6 +168,8 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     if (o->dump && !o->eval && t->p->napplied > 0)
         fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
                 "compile with --store-gradients to have them\n", o->dump, t->p->napplied);
+    if (o->dump && !o->eval && ls_is_private(t->p))
+        fprintf(stderr, "note: no guarantee covers the values of single samples in %s\n", o->dump);
     if (o->measure)
         ls_measure_start(&t->measure, &t->engine, phase);
     ls_progress_open(&t->progress, o->progress, ls_memory_total(t->p), t->p->budget);
@@ -209,6 +213,7 @@ static bool open_run(LsTrainer *t, LsError *e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
     t->engine.run.seed = t->at.seed;
+    t->engine.run.secret = t->own.noise;
     t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
     return t->engine.run.pool ? true
                               : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
@@ -282,6 +287,13 @@ static bool check_gradients(LsTrainer *t, LsError *e)
     return ok;
 }
 
+static void print_guarantee(const LsTrainer *t)
+{
+    char text[LS_PRIVACY_WHY];
+    printf("%s after %" PRId64 " updates\n", ls_privacy_bound_text(ls_private_bound(t->p, &t->at), t->p->privacy.delta, text),
+           t->at.update);
+}
+
 static bool run(LsTrainer *t, LsError *e)
 {
     if (t->o.check_gradients) {
@@ -299,6 +311,8 @@ static bool run(LsTrainer *t, LsError *e)
     }
     if (!ls_train(t, e))
         return false;
+    if (ls_is_private(t->p))
+        print_guarantee(t);
     t->interrupted = t->at.update < t->updates;
     return (!t->interrupted || end_interrupted(t, e)) && write_results(t, e);
 }
@@ -318,6 +332,7 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_dataset_close(&t->data);
     ls_dataset_close(&t->val);
     ls_memory_close(&t->memory);
+    ls_privacy_free(&t->at.ledger);
 }
 
 int ls_trainer_main(const LsProgram *p, int argc, char **argv)

@@ -42,6 +42,9 @@ static const LsOption row[] = {
     {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
      "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
     {"--seed", NULL, "N", WHOLE(0), AT(seed), 1, "seed of shuffling and dropout (default 0)"},
+    {"--noise-seed", NULL, "N", WHOLE(0), AT(noise_seed), 1,
+     "private training: repeatable draws and noise, for experiments; such a run is not private (default: a secret of the "
+     "system's)"},
     {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
                                                        "depend on it"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
@@ -80,10 +83,11 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 
 /* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
-    "accumulate",     "arch",       "batch",    "batch-size",      "bn",        "bn-var",     "budget",
-    "clip-norm",      "clip-value", "dim",      "eval-precision",  "forget",    "freeze",     "keep",
-    "label",          "loss",       "loss-input", "label-smoothing", "loss-scale", "optimizer", "precision",
-    "recompute",      "shape",      "strategy", "target",          "train",     "workspace",
+    "accumulate", "arch",      "batch",      "batch-size",      "bn",         "bn-var",    "budget",
+    "clip-norm",  "clip-value", "dim",       "dp",              "eval-precision", "forget", "freeze",
+    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale",
+    "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
+    "train",      "workspace",
 };
 
 /* False, with an error: the compiler fixed that option. */
@@ -110,6 +114,7 @@ static bool parse_one(LsTrainerOptions *o, int argc, char **argv, int *k, LsErro
         return false;
     const LsOption *op = ls_option_take(&table, o, NULL, argc, argv, k, why);
     o->seed_given |= op != NULL && op->at == AT(seed);
+    o->order_given |= op != NULL && (op->at == AT(shuffle) || op->at == AT(drop_last));
     return op != NULL || ls_fail(e, LS_EXIT_USAGE, "%s", why);
 }
 
@@ -118,6 +123,19 @@ static const char *output(const LsTrainerOptions *o, int k)
 {
     return row[k].kind == LS_OPTION_OUTPUT ? *(const char *const *)(const void *)((const char *)o + row[k].at)
                                  : NULL;
+}
+
+/* What private training adds to the rules. */
+static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    if (!ls_is_private(p))
+        return o->noise_seed < 0 || ls_fail(e, LS_EXIT_USAGE, "--noise-seed: this program adds no noise; compile with "
+                                            "lowerset compile --dp");
+    if (o->order_given && !o->eval)
+        return ls_fail(e, LS_EXIT_USAGE, "--shuffle, --no-shuffle and --drop-last: private training draws the samples of "
+                       "every update at random, whatever their order");
+    return !o->check_gradients || ls_fail(e, LS_EXIT_USAGE, "--check-gradients: private gradients are clipped and noisy; "
+                                          "check a program that was compiled without --dp");
 }
 
 static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
@@ -146,6 +164,8 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (o->max_skipped && !ls_has_scaling(p))
         return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
+    if (!fits_privacy(o, p, e))
+        return false;
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
     if (o->keep_last >= LS_KEEP)
@@ -171,7 +191,7 @@ static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e)
 {
-    *o = (LsTrainerOptions){.shuffle = true, .workers = -1, .lr = p->default_lr, .progress = "auto",
+    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)
@@ -213,6 +233,9 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
     fprintf(to,
             "usage: %s --data SPEC [options]\n\nTrains %s: %s, %s, batch %" PRId64 ", plan %s.\n",
             name, p->model, p->loss, p->optimizer, p->batch, p->plan_hash);
+    if (ls_is_private(p))
+        fprintf(to, "Updates are private: clip %g, noise %g, delta %g, %g samples on average.\n", p->privacy.clip, p->privacy.noise,
+                p->privacy.delta, p->privacy.expected);
     ls_option_help(to, &table);
     fprintf(to,
             "\nSIGINT, SIGTERM and SIGHUP end the run after the current step and write a checkpoint (to --save, "

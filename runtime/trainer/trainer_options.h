@@ -12,12 +12,13 @@ enum { LS_MAX_SKIPPED = 100 };
 
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
-    bool shuffle, drop_last;
+    bool shuffle, drop_last, order_given;   /* order_given: one of both */
     int64_t workers;            /* -1: chosen from the number of threads */
     int64_t epochs, steps;      /* steps: updates; 0: no limit */
     double lr;
     const char *schedule;
     int64_t seed; bool seed_given;
+    int64_t noise_seed;         /* -1: a secret */
     int64_t max_skipped;        /* updates in a row; 0: LS_MAX_SKIPPED */
     int64_t threads;            /* 0: all */
     bool tune;

@@ -13,20 +13,37 @@
 #include <string.h>
 
 enum { MAX_HOOKS = 4 };
+enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
+
+/* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
+ * varies, and is nobody's business: updates are counted, and the group is 1. */
+static int64_t group_of(const LsTrainer *t)
+{
+    return !ls_is_private(t->p) && t->p->accumulate > 0 ? t->p->accumulate : 1;
+}
+
+/* The samples of the updates to come. */
+static LsDrawn drawn(const LsTrainer *t)
+{
+    return (LsDrawn){t->own.rate, t->own.draw, t->at.update + 1, t->updates};
+}
 
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
-    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
+    int64_t group = group_of(t);
     t->pass = (LsPass){.data = &t->data, .seed = t->at.seed, .shuffle = t->o.shuffle,
                        .drop_last = t->o.drop_last};
-    t->per_epoch = ls_batches_per_epoch(&t->pass);
+    if (ls_is_private(t->p) && !ls_private_begin(&t->own, t->p, &t->o, &t->at, t->data.samples, e))
+        return false;
+    t->per_epoch = ls_is_private(t->p) ? ls_private_epoch(t->p, t->data.samples) : ls_batches_per_epoch(&t->pass);
     if (t->per_epoch == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
                        " (--drop-last)", t->o.data, t->data.samples, t->p->batch);
     if (resumed && t->at.shuffle != t->o.shuffle)
         fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
                 t->at.shuffle ? "shuffled" : "in file order");
-    if (resumed && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
+    if (resumed && !ls_is_private(t->p)
+        && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
         fprintf(stderr,
                 "note: the data are not those of the checkpoint; continuing with epoch %" PRId64 "\n",
                 t->at.epoch + 1);
@@ -86,7 +103,7 @@ static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError
 {
     LsError data = {0}, node = *e;
     *e = (LsError){0};
-    if (!ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
+    if (!ls_is_private(t->p) && !ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
         return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
     if (data.code != LS_EXIT_DONE)
         return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data "
@@ -152,6 +169,29 @@ static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
     return ok;
 }
 
+/* In private training a sample whose gradient is not finite counts as zero: its batch has no loss, but training goes
+ * on. A batch without samples has none either. */
+static bool land_private(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    const bool finite = isfinite(one.value);
+    if (f->valid > 0 && finite)
+        ls_mean_add(&t->part, one);
+    t->spoilt |= f->valid > 0 && !finite;
+    if (!f->apply)
+        return true;
+    const bool has_loss = !t->spoilt || t->part.weight != 0;
+    t->loss = has_loss ? ls_mean(&t->part) : NAN;
+    ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss |= has_loss;
+    t->part = (LsMean){0};
+    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    if (t->spoilt)
+        ls_progress_clear(&t->progress);
+    const bool ok = ls_private_check(&t->own, &t->memory, f->update, t->spoilt, e);
+    t->spoilt = false;
+    return ok;
+}
+
 /* Reads the loss of the oldest batch in flight; after the last batch of an update, reports the
  * update. */
 static bool land(LsTrainer *t, LsError *e)
@@ -166,6 +206,8 @@ static bool land(LsTrainer *t, LsError *e)
         return land_scaled(t, &f, one, e);
     if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))
         return diverged(t, &f, one.value, e);
+    if (ls_is_private(t->p))
+        return land_private(t, &f, one, e);
     if (!isfinite(one.value)) {
         ls_log_step(&t->log, f.update, f.epoch, one.value, f.lr);
         return diverged(t, &f, one.value, e);
@@ -190,7 +232,7 @@ static bool land_all(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Starts batch k of an update of `group` batches. On a device the batch before may still be in
+/* Starts batch k of an update of `group` batches, or of as many as its drawn samples fill. On a device the batch before may still be in
  * flight; its loss is read then. */
 static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
 {
@@ -200,34 +242,38 @@ static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
     if (!b)
         return false;
     ls_engine_feed(&t->engine, &t->loader, b);
-    run->step = t->at.update * group + k;
+    const bool own = ls_is_private(t->p);
+    run->step = own ? (t->at.update << PARTS) + k : t->at.update * group + k;
     run->first = k == 0;
-    run->apply = k == group - 1;
-    run->share = (double)(b->valid * group) / (double)t->update_samples;
+    run->apply = own ? b->last : k == group - 1;
+    run->share = own ? 1 : (double)(b->valid * group) / (double)t->update_samples;
     if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
         || !ls_engine_fed(&t->engine, e))
         return false;
     t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, t->at.cursor, b->valid,
                                          run->lr, t->engine.slot, run->apply};
     ls_loader_release(&t->loader);
-    t->at.cursor++;
+    t->at.cursor += !own || run->apply;
     int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
     return t->nflight <= ahead || land(t, e);
 }
 
 static bool run_update(LsTrainer *t, LsError *e)
 {
-    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1, start = ls_now_ns();
+    int64_t group = group_of(t), start = ls_now_ns();
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update - t->scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
     t->update_samples = 0;
-    for (int64_t k = 0; k < group; k++)
+    for (int64_t k = 0; k < group && !ls_is_private(t->p); k++)
         t->update_samples += ls_batch_valid(&t->pass, t->at.cursor + k);
-    for (int64_t k = 0; k < group; k++)
+    t->engine.run.apply = false;
+    for (int64_t k = 0; !t->engine.run.apply; k++)
         if (!run_batch(t, k, group, e))
             return false;
     t->at.update++;
+    if (ls_is_private(t->p) && !ls_private_spend(&t->own, t->p, &t->at, e))
+        return false;
     int64_t took = ls_now_ns() - start;
     t->longest_ns = took > t->longest_ns ? took : t->longest_ns;
     return true;
@@ -235,11 +281,13 @@ static bool run_update(LsTrainer *t, LsError *e)
 
 static void show_progress(LsTrainer *t)
 {
-    char what[64];
-    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
+    char what[96];
+    int64_t group = group_of(t);
     int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
     int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
-    snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
+    int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
+    if (ls_is_private(t->p) && ls_progress_due(&t->progress))
+        snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->at).epsilon);
     LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss};
     ls_progress_show(&t->progress, &at);
 }
@@ -286,6 +334,13 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     return true;
 }
 
+static void report_epsilon(LsTrainer *t)
+{
+    const double epsilon = ls_private_bound(t->p, &t->at).epsilon;
+    printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
+    ls_log_privacy(&t->log, t->at.update, t->at.epoch, epsilon, t->p->privacy.delta);
+}
+
 /* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
  * run. */
 static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
@@ -295,9 +350,12 @@ static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
     printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
            ? t->at.epoch : t->at.epoch + 1, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
            t->epoch_has_loss ? ls_mean(&t->of_epoch) : t->loss);
+    if (ls_is_private(t->p))
+        report_epsilon(t);
     if (t->val.p) {
         ok = ls_train_evaluate(t, e);
         t->pass.first = t->at.cursor;
+        t->pass.drawn = drawn(t);
         ls_loader_begin(&t->loader, &t->pass);
     }
     printf("\n");
@@ -317,9 +375,9 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
 
 bool ls_train(LsTrainer *t, LsError *e)
 {
-    int64_t group = t->p->accumulate > 0 ? t->p->accumulate : 1;
     t->pass.first = t->at.cursor;
-    t->pass.end = t->at.cursor + (t->updates - t->at.update) * group;
+    t->pass.end = t->at.cursor + (t->updates - t->at.update) * group_of(t);
+    t->pass.drawn = drawn(t);
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);

@@ -10,6 +10,7 @@
 #include "runtime/trainer/trainer_options.h"
 #include "runtime/watch/progress.h"
 #include "runtime/trainer/learning_rate.h"
+#include "runtime/trainer/private_updates.h"
 #include "runtime/trainer/skipped_updates.h"
 #include "runtime/watch/trace.h"
 
@@ -42,13 +43,15 @@ typedef struct LsTrainer {
     LsMeasure measure;
     LsPlace at;
     LsPass pass;
-    int64_t per_epoch;          /* batches */
+    LsPrivateRun own;           /* of private training */
+    int64_t per_epoch;          /* batches; in private training updates */
     int64_t updates;            /* of the whole run */
     LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
     int64_t update_samples;     /* of all batches of the update under way */
     LsMean part;                /* of the update whose loss is not complete yet */
     double loss;                /* of the last update whose loss is known */
     LsMean of_epoch;            /* of the updates of this epoch so far */
+    bool spoilt;                /* in private training: the update under way has a batch whose loss is not finite */
     bool epoch_has_loss;        /* some update of this epoch had a finite loss */
     LsScaleSeen scale;          /* after the last update */
     LsError broken, suspect;    /* with a loss scale, of the update under way: the first value that is wrong, the first

@@ -41,6 +41,9 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     ls_text_string(&t, p->plan_hash);
     ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", p->batch,
                 append ? "true" : "false");
+    if (p->privacy.expected > 0)
+        ls_text_put(&t, ",\"private\":{\"clip\":%.9g,\"noise\":%.9g,\"delta\":%.9g,\"expected_batch\":%.9g}", p->privacy.clip,
+                    p->privacy.noise, p->privacy.delta, p->privacy.expected);
     end_line(l, &t);
     return true;
 }
@@ -80,6 +83,19 @@ void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is
     ls_text_put(&t, ",\"scale\":");
     ls_text_number(&t, is, 9);
     ls_text_put(&t, ",\"skipped\":%s", skipped ? "true" : "false");
+    end_line(l, &t);
+}
+
+void ls_log_privacy(LsLog *l, int64_t update, int64_t epoch, double epsilon, double delta)
+{
+    char part[LINE];
+    LsText t;
+    if (!begin(l, &t, part, update, epoch))
+        return;
+    ls_text_put(&t, ",\"epsilon\":");
+    ls_text_number(&t, epsilon, 17);
+    ls_text_put(&t, ",\"delta\":");
+    ls_text_number(&t, delta, 17);
     end_line(l, &t);
 }
 

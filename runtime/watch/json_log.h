@@ -17,9 +17,11 @@ typedef struct LsLog {
 /* Appends when `append` (a resumed run), else starts the file with a line about the program. */
 bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, LsError *e);
 void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr);
-/* accuracy < 0: none. */
 /* The loss scale before and after a step; skipped: the step made no update. */
 void ls_log_scale(LsLog *l, int64_t update, int64_t epoch, double was, double is, bool skipped);
+/* What all updates so far guarantee (runtime/privacy/privacy_ledger.h). */
+void ls_log_privacy(LsLog *l, int64_t update, int64_t epoch, double epsilon, double delta);
+/* accuracy < 0: none. */
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
 /* Logs the result of --check-gradients; name and element: the worst, "": none. */
 void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,

@@ -101,6 +101,12 @@ static void measure_rate(LsProgress *g, int64_t now, int64_t done)
     g->last_done = done;
 }
 
+bool ls_progress_due(const LsProgress *g)
+{
+    return g->mode != LS_PROGRESS_NONE
+           && ls_now_ns() - g->last_ns >= (g->mode == LS_PROGRESS_BAR ? BAR_NS : PLAIN_NS);
+}
+
 void ls_progress_show(LsProgress *g, const LsProgressAt *at)
 {
     char right[256], have[32], asked[32], left[32];
@@ -108,7 +114,7 @@ void ls_progress_show(LsProgress *g, const LsProgressAt *at)
     bool bar = g->mode == LS_PROGRESS_BAR;
     if (at->done < g->last_done)
         g->last_done = 0;
-    if (g->mode == LS_PROGRESS_NONE || now - g->last_ns < (bar ? BAR_NS : PLAIN_NS))
+    if (!ls_progress_due(g))
         return;
     measure_rate(g, now, at->done);
     time_text(g->rate > 0 ? (double)at->left / g->rate : 0, left);

@@ -24,6 +24,8 @@ typedef struct LsProgressAt {
 
 /* mode: auto, bar, plain, none. */
 void ls_progress_open(LsProgress *g, const char *mode, int64_t bytes, int64_t budget);
+/* Whether ls_progress_show would print something now. */
+bool ls_progress_due(const LsProgress *g);
 /* May be called after every batch; prints at most ten times a second, or every ten seconds in plain
  * mode. */
 void ls_progress_show(LsProgress *g, const LsProgressAt *at);

@@ -147,7 +147,7 @@ row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --grads per-sample "$NET"
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
-row "$BUILD" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
+row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "$BUILD" --accumulate 3 "$NET"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"

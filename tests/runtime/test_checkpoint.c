@@ -105,6 +105,50 @@ START_TEST(no_cut_and_no_flipped_byte_is_taken_for_sound)
 }
 END_TEST
 
+static bool same_ledger(const LsPrivacyLedger *a, const LsPrivacyLedger *b)
+{
+    bool same = a->n == b->n;
+    for (int k = 0; same && k < a->n; k++)
+        same = a->run[k].rate == b->run[k].rate && a->run[k].noise == b->run[k].noise
+               && a->run[k].updates == b->run[k].updates
+               && memcmp(a->run[k].renyi, b->run[k].renyi, sizeof a->run[k].renyi) == 0;
+    return same;
+}
+
+/* Numbers that have no short decimal form come back as they were; and no change of the ledger passes. */
+START_TEST(the_ledger_comes_back_and_cannot_be_changed)
+{
+    char why[LS_PRIVACY_WHY];
+    LsFile f;
+    LsPlace at = here, back;
+    open_memory();
+    at.seeded = 1;
+    ck_assert(ls_privacy_add(&at.ledger, 1. / 3, 1.1, 12, why) && ls_privacy_add(&at.ledger, 0.1, 0.7, 1, why));
+    ck_assert_msg(ls_checkpoint_save(&m, &at, "c.safetensors", &e), "%s", e.text);
+    ck_assert_msg(ls_checkpoint_load(&m, &back, "c.safetensors", &e), "%s", e.text);
+    ck_assert(back.seeded == 1 && same_ledger(&at.ledger, &back.ledger));
+    ls_privacy_free(&back.ledger);
+    ck_assert(ls_file_map(&f, "c.safetensors", &e));
+    char *copy = malloc(f.size), *text = memmem(f.data, f.size, "\"noise_seeded\"", 14);
+    const size_t from = (size_t)(text - (char *)f.data), end = from + 110;
+    ck_assert_ptr_nonnull(text);
+    for (size_t n = from; n < end; n++) {
+        memcpy(copy, f.data, f.size);
+        copy[n] ^= 1;
+        write_bytes("changed", copy, f.size);
+        e = (LsError){0};
+        if (ls_checkpoint_load(&m, &back, "changed", &e)) {     /* the last of 17 digits may pass */
+            ck_assert_msg(same_ledger(&at.ledger, &back.ledger), "byte %zu of the ledger", n - from);
+            ls_privacy_free(&back.ledger);
+        }
+    }
+    free(copy);
+    ls_file_unmap(&f);
+    ls_privacy_free(&at.ledger);
+    ls_memory_close(&m);
+}
+END_TEST
+
 /* The checksum covers the data, not the header. */
 START_TEST(tensors_out_of_place_are_refused)
 {
@@ -326,7 +370,7 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        state_and_place_come_back, a_program_with_another_layout_reads_the_same_values,
+        state_and_place_come_back, the_ledger_comes_back_and_cannot_be_changed, a_program_with_another_layout_reads_the_same_values,
         no_cut_and_no_flipped_byte_is_taken_for_sound, tensors_out_of_place_are_refused,
         another_program_is_refused_with_the_tensor_that_differs, a_missing_tensor_is_named,
         a_tensor_outside_the_file_is_refused,

@@ -223,16 +223,20 @@ START_TEST(test_random_numbers_are_uniform_and_independent)
 }
 END_TEST
 
+typedef real (*Normal)(uint64_t seed, int64_t step, int64_t id, int64_t index);
+static const Normal normal[] = {ls_normal, ls_noise};
+enum { NORMALS = sizeof normal / sizeof *normal };
+
 /* Moments, and the share below each of a few places. */
 START_TEST(test_normal_numbers_are_distributed_normally)
 {
     enum { N = 1 << 18 };
-    static const double place[] = {-4, -3, -2, -1, -0.5, 0, 0.25, 1, 2, 3, 4};
+    static const double place[] = {-4.5, -4, -3, -2, -1, -0.5, 0, 0.25, 1, 2, 3, 4, 4.5};
     int below[sizeof place / sizeof *place] = {0};
     double moment[5] = {0};
     for (int64_t i = 0; i < N; i++) {
-        double z = ls_normal(1, 2, 3, i);
-        ck_assert(isfinite(z) && z == (double)ls_normal(1, 2, 3, i));
+        double z = normal[_i](1, 2, 3, i);
+        ck_assert(isfinite(z) && z == (double)normal[_i](1, 2, 3, i));
         for (int k = 1; k < 5; k++)
             moment[k] += pow(z, k) / N;
         for (size_t k = 0; k < sizeof place / sizeof *place; k++)
@@ -262,10 +266,11 @@ static void check_chi_square(const char *what, int counting, double chi, int fre
 START_TEST(test_a_million_normal_numbers_pass_the_chi_square_test)
 {
     enum { BINS = 200, SIDE = 20, N = 1000000 };
+    const Normal f = normal[_i];
     for (int which = 0; which < 3; which++) {
         int bin[BINS] = {0}, pair[SIDE * SIDE] = {0}, before = 0;
         for (int64_t i = 0; i < N; i++) {
-            const double z = which == 0 ? ls_normal(7, 2, 3, i) : which == 1 ? ls_normal(7, i, 3, 2) : ls_normal(7, 2, i, 3);
+            const double z = which == 0 ? f(7, 2, 3, i) : which == 1 ? f(7, i, 3, 2) : f(7, 2, i, 3);
             const double u = erfc(-z * M_SQRT1_2) / 2;
             ck_assert(u > 0 && u < 1);
             bin[(int)(u * BINS)]++;
@@ -275,6 +280,26 @@ START_TEST(test_a_million_normal_numbers_pass_the_chi_square_test)
         check_chi_square("numbers", which, chi_square(BINS, bin, (double)N / BINS), BINS - 1);
         check_chi_square("pairs", which, chi_square(SIDE * SIDE, pair, N / 2. / (SIDE * SIDE)), SIDE * SIDE - 1);
     }
+}
+END_TEST
+
+/* Numbers of the noise beyond 5.42 deviations, where those of ls_normal end: about 0.06 in a million. */
+START_TEST(test_the_noise_has_tails)
+{
+    enum { N = 1 << 25 };
+    static float z[1 << 12];
+    int beyond = 0, far = 0;
+    for (int64_t i = 0; i < N; i += 1 << 12) {
+        for (int64_t k = 0; k < 1 << 12; k++)
+            z[k] = (float)ls_noise(8, 1, 0, i + k);
+        for (int64_t k = 0; k < 1 << 12; k++) {
+            beyond += fabsf(z[k]) > 5;
+            far += fabsf(z[k]) > 5.45f;
+        }
+    }
+    const double want = N * erfc(5 * M_SQRT1_2);
+    ck_assert_msg(fabs(beyond - want) < 5 * sqrt(want), "%d numbers beyond 5, not %g", beyond, want);
+    ck_assert_int_ge(far, 1);
 }
 END_TEST
 
@@ -291,7 +316,8 @@ int main(void)
     tcase_add_test(t, test_minima_and_maxima_hand_on_nan_and_keep_integers);
     tcase_add_test(t, test_rows_are_summed_and_maximised_for_every_length);
     tcase_add_test(t, test_random_numbers_are_uniform_and_independent);
-    tcase_add_test(t, test_normal_numbers_are_distributed_normally);
-    tcase_add_test(t, test_a_million_normal_numbers_pass_the_chi_square_test);
+    tcase_add_loop_test(t, test_normal_numbers_are_distributed_normally, 0, NORMALS);
+    tcase_add_loop_test(t, test_a_million_normal_numbers_pass_the_chi_square_test, 0, NORMALS);
+    tcase_add_test(t, test_the_noise_has_tails);
     return run_tests("kernel_math", t);
 }

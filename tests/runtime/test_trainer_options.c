@@ -13,6 +13,7 @@ typedef struct Seen {
     uint64_t seed;
     int64_t update, steps;
     int tasks;                  /* threads of the process */
+    uint64_t secret;
     bool tune;
 } Seen;
 static Seen seen;
@@ -32,6 +33,7 @@ static void note(const LsRun *run)
 {
     seen.lr = run->lr;
     seen.seed = run->seed;
+    seen.secret = run->secret;
     seen.update = run->update;
     seen.steps++;
     seen.tasks = count_tasks();
@@ -339,6 +341,23 @@ static void check_max_skipped(void)
     TOLD(err_text, "this program skips no updates");
 }
 
+static void check_noise_seed(void)
+{
+    LsProgram p = watched();
+    uint64_t secret[3];
+    must(&p, 2, "--data data.npz --noise-seed 3");
+    TOLD(err_text, "this program adds no noise");
+    p.privacy = (LsPrivacyTerms){1, 1, 1e-5, 4};
+    for (int k = 0; k < 3; k++) {
+        must(&p, 0, k < 2 ? "--data data.npz --noise-seed 3" : "--data data.npz");
+        secret[k] = seen.secret;
+    }
+    ck_assert(secret[0] == secret[1] && secret[0] != secret[2] && secret[2] != 0);
+    ck_assert_ptr_null(strstr(err_text, "not private"));
+    must(&p, 2, "--data data.npz --no-drop-last");
+    TOLD(err_text, "draws the samples of every update at random");
+}
+
 static void check_gradients(void)
 {
     runs("--data data.npz --check-gradients=5");
@@ -379,6 +398,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"schedule", check_schedule},
     {"max-skipped", check_max_skipped},
     {"seed", check_seed},
+    {"noise-seed", check_noise_seed},
     {"threads", check_threads},
     {"tune", check_tune},
     {"eval", check_eval},

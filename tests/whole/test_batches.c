@@ -293,6 +293,25 @@ START_TEST(each_output_has_its_target)
 }
 END_TEST
 
+/* It would count the samples that fill up a private batch. */
+START_TEST(private_training_takes_no_loss_of_the_file)
+{
+    const char *compile = LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --batch=4 --loss=graph --loss-input=loss "
+                                   "--dp=clip=1,noise=1,delta=1e-5 -o t";
+    Make mk;
+    open_net(&mk, NULL);
+    make_int(&mk, make_node(&mk, "ReduceMean", "y", "loss"), "keepdims", 0);
+    make_output(&mk, "loss");
+    write_net(&mk);
+    ck_assert_int_ne(sh("%s", compile), 0);
+    ck_assert_msg(strstr(text, "--dp: the file's loss counts all samples of a batch") != NULL, "%s", text);
+    make_end(&mk);
+    open_case(&mk, &(Case){.options = "", .loss = "SoftmaxCrossEntropyLoss"});     /* as one that is added */
+    MUST("%s", compile);
+    make_end(&mk);
+}
+END_TEST
+
 /* Each cross-entropy has its own number of classes. */
 START_TEST(labels_are_checked_by_their_own_classes)
 {
@@ -326,6 +345,7 @@ int main(void)
     tcase_add_test(tc, a_window_without_a_label_changes_nothing_and_is_told);
     tcase_add_test(tc, labels_of_another_class_axis_are_refused);
     tcase_add_test(tc, each_output_has_its_target);
+    tcase_add_test(tc, private_training_takes_no_loss_of_the_file);
     tcase_add_test(tc, labels_are_checked_by_their_own_classes);
     return run_tests("batches", tc);
 }

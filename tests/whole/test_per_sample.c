@@ -162,7 +162,8 @@ START_TEST(the_last_batch_is_smaller)
 }
 END_TEST
 
-/* The clip is half of the least norm: every sample counts half of it, over its own norm. */
+/* The clip is half of the least norm: every sample counts half of it, over its own norm. The data are one batch, of which
+ * all samples are drawn. */
 START_TEST(clipped_sums_are_sums_of_clipped_gradients)
 {
     MUST(COMPILE "gpt.onnx --batch=3 --grads=per-sample --store-gradients -o all");
@@ -172,14 +173,14 @@ START_TEST(clipped_sums_are_sums_of_clipped_gradients)
     double clip = INFINITY;
     for (int s = 0; s < BATCH; s++)
         clip = fmin(clip, 0.5 * ls_array_real(&norms.a, s));
-    MUST(COMPILE "gpt.onnx --batch=3 --dp clip=%.9g,noise=0,delta=1e-5,expected-batch=2 --store-gradients -o private", clip);
-    MUST("./private" RUN "--steps 1 --dump sum.npz");
+    MUST(COMPILE "gpt.onnx --batch=3 --dp clip=%.9g,noise=0,delta=1e-5,expected-batch=3 --store-gradients -o private", clip);
+    MUST("./private --data synthetic:3 --seed 3 --progress none --lr 0 --steps 1 --dump sum.npz");
     ck_assert(open_member("sum.npz", "grad/transformer.wte.weight", &sum));
     double far = 0, norm = 0;
     for (int64_t i = 0; i < sum.a.count; i++) {
         double want = 0;
         for (int s = 0; s < BATCH; s++)
-            want += clip / ls_array_real(&norms.a, s) * ls_array_real(&each.a, s * sum.a.count + i) / 2;
+            want += clip / ls_array_real(&norms.a, s) * ls_array_real(&each.a, s * sum.a.count + i) / BATCH;
         const double d = ls_array_real(&sum.a, i) - want;
         far += d * d, norm += want * want;
     }
