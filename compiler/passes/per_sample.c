@@ -13,7 +13,10 @@
 static bool is_batch_norm(const LsPerSample *p, LsNodeId n)
 {
     const LsGraph *g = p->g;
-    return g->node[n.i].op == LS_OP_NORM_VAR && ls_sample_role(p, ls_out(g, n, 0)) == LS_SUMMED;
+    if (g->batch == 1)              /* of a variance: the mean has one, too */
+        return g->node[n.i].op == LS_OP_RUNNING_STAT && g->node[g->value[ls_viewed(g, ls_in(g, n, 1)).i].def.i].op == LS_OP_NORM_VAR;
+    return g->node[n.i].phase == LS_FORWARD && g->node[n.i].op == LS_OP_NORM_VAR
+        && ls_sample_role(p, ls_out(g, n, 0)) == LS_SUMMED;
 }
 
 /* Names of all batch norms that take statistics of the batch; NULL: none. */
@@ -22,7 +25,7 @@ static const char *batch_norms(const LsPerSample *p, LsNodeId *first)
     const LsGraph *g = p->g;
     const char *names = NULL;
     for (uint32_t i = 1; i < g->nnode; i++) {
-        if (g->node[i].phase != LS_FORWARD || !is_batch_norm(p, (LsNodeId){i}))
+        if (!is_batch_norm(p, (LsNodeId){i}))
             continue;
         if (names == NULL)
             *first = (LsNodeId){i};
@@ -61,6 +64,8 @@ static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
         return ls_error(p->cx, ls_where(g, norm), LS_E_UNSUPPORTED, "take running statistics (--bn=frozen), or group norms in "
                         "the model", "batch norms take statistics of all samples, so a sample has no gradient of its own: %s",
                         norms);
+    if (g->batch == 1)
+        return true;
     if (p->samples.mixed.i != 0)
         return refuse(p, p->samples.mixed, "combines different samples");
     for (uint32_t i = 1; i < g->nnode; i++)

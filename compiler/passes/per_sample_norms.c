@@ -57,7 +57,7 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
     for (LsNodeId n = g->value[of.i].def; g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE;
          n = g->value[of.i].def)
         of = ls_in(g, n, 0);
-    LsValueId sum = by_rows(p, of);
+    LsValueId sum = g->batch > 1 ? by_rows(p, of) : (LsValueId){0};
     if (ls_is(sum))
         return sum;
     v = ls_each(p, v);

@@ -358,6 +358,10 @@ LsValueId ls_each(LsPerSample *p, LsValueId v)
     const LsNodeId n = p->g->value[v.i].def;
     if (ls_is(p->each[v.i]))
         return p->each[v.i];
+    if (p->g->batch == 1) {         /* nothing is summed over samples, and any axis of 1 could be theirs */
+        const LsShape to = with_batch(p, ls_shape(p->g, v));
+        return p->each[v.i] = ls_reshape(p->cx, p->g, v, &to);
+    }
     const LsSampleRole role = ls_sample_role(p, v);
     const bool sum = role == LS_SUMMED && n.i != 0 && p->g->node[n.i].nout == 1;
     if (role != LS_PLACED && !sum)

@@ -83,6 +83,10 @@ LsValueId ls_weighed(LsPerSample *p, LsValueId v)
     const LsAttr at = node.attr;
     if (ls_is(p->weighed[v.i]))
         return p->weighed[v.i];
+    if (g->batch == 1) {
+        const LsShape s = *ls_shape(g, v);
+        return p->weighed[v.i] = ls_reshape(p->cx, g, weigh(p, ls_each(p, v), 0, true), &s);
+    }
     if (ls_sample_role(p, v) != LS_SUMMED || !ls_adds_linearly(p, n))
         return ls_refuse_node(p, n);
     LsValueId *in = ls_arena_alloc(p->cx->arena, node.nin, sizeof *in);

@@ -230,6 +230,26 @@ START_TEST(random_numbers_are_the_same_or_different_for_samples)
 }
 END_TEST
 
+/* A batch of one sample: its gradient is that of the batch. */
+START_TEST(a_batch_may_be_one_sample)
+{
+    Member each, norm;
+    MUST(COMPILE "gpt.onnx --batch=1 --grads=per-sample --store-gradients -o one");
+    MUST("./one" RUN "--steps 1 --dump one.npz");
+    MUST(COMPILE "gpt.onnx --batch=1 --store-gradients -o mean");
+    MUST("./mean" RUN "--steps 1 --dump mean.npz");
+    MUST(LS_BUILD "/tests/npz_near mean.npz one.npz 0 grad/");
+    ck_assert(open_member("one.npz", "psgrad/transformer.wte.weight", &each)
+              && open_member("one.npz", "psnorm/transformer.wte.weight", &norm));
+    ck_assert_double_eq_tol(ls_array_real(&norm.a, 0), norm_of(&each.a, 0, each.a.count), 1e-5);
+    ls_file_unmap(&each.f);
+    ls_file_unmap(&norm.f);
+    MUST(COMPILE "gpt.onnx --batch=1 --dp=clip=1,noise=1,delta=1e-5 -o private");
+    ck_assert_int_ne(sh(COMPILE "res.onnx --batch=1 --grads=per-sample -o no"), 0);
+    ck_assert_ptr_nonnull(strstr(text, "batch norms take statistics"));
+}
+END_TEST
+
 START_TEST(what_has_no_gradient_of_a_sample_is_refused)
 {
     ck_assert_int_ne(sh(COMPILE "res.onnx --batch=4 --grads=per-sample -o no"), 0);
@@ -256,6 +276,7 @@ int main(void)
     tcase_add_test(t, the_last_batch_is_smaller);
     tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
     tcase_add_test(t, random_numbers_are_the_same_or_different_for_samples);
+    tcase_add_test(t, a_batch_may_be_one_sample);
     tcase_add_test(t, what_has_no_gradient_of_a_sample_is_refused);
     return run_command_lines("per_sample", t, make_nets);
 }
