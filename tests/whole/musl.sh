@@ -3,6 +3,7 @@
 # and exports as the program built with glibc does.
 #   sh tests/whole/musl.sh BUILD-FOLDER
 set -eu
+unset CC
 BUILD=$(cd "$1" && pwd)
 command -v musl-gcc >/dev/null || { echo "skipped: no musl-gcc (Debian: apt-get install musl-tools)"; exit 77; }
 DIR=$(mktemp -d)
