@@ -32,7 +32,8 @@ static void set_label(const void *data)
 static void set_class_labels(int64_t classes)
 {
     LsShape s = *ls_shape(g, g->label);
-    set_label(g->value[labels(s, classes).i].data);
+    const LsValueId v = labels(s, classes);
+    set_label(g->value[v.i].data);
 }
 
 static void check_ce(LsShape s, const LsLossOptions *o, int64_t classes)
@@ -391,7 +392,8 @@ START_TEST(the_loss_is_the_weighted_sum_of_its_terms)
         }
         for (uint32_t i = 0; i < g->ninput; i++) {
             LsShape s = *ls_shape(g, g->input[i]);
-            const void *data = ls_type(g, g->input[i]) == LS_I64 ? g->value[labels(s, 3).i].data : numbers(8, 9);
+            const LsValueId classes = ls_type(g, g->input[i]) == LS_I64 ? labels(s, 3) : (LsValueId){0};
+            const void *data = ls_is(classes) ? g->value[classes.i].data : numbers(8, 9);
             g->value[g->input[i].i].data = data;
             g->value[g->input[i].i].kind = LS_V_CONST;
         }

@@ -73,7 +73,8 @@ START_TEST(work_counts_the_scores_that_are_seen)
     LsValueId in[] = {param("q", SHAPE(2, 3, 4, 8)), param("k", SHAPE(2, 3, 6, 8)),
                       param("v", SHAPE(2, 3, 6, 5))};
     LsAttr at = plain(1, 0);
-    LsNodeId n = g->value[ls_append(&cx, g, LS_OP_ATTENTION, 3, in, &at).i].def;
+    const LsValueId y = ls_append(&cx, g, LS_OP_ATTENTION, 3, in, &at);
+    LsNodeId n = g->value[y.i].def;
     ck_assert_double_eq(ls_attention_scores(g, n), 6 * 24);
     ck_assert_double_eq(ls_op[LS_OP_ATTENTION]->flops(g, n), 6 * 24 * (16 + 10 + 14));
     g->node[n.i].attr.attention.causal = true;
