@@ -23,7 +23,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 WAYS = {
     "plain": [],
     "norms": ["--grads=per-sample-norm"],
-    "clipped": ["--dp=clip=1,noise=0,delta=1e-5"],
+    "clipped": ["--dp=clip=1,noise=0,delta=1e-5"],      # and an expected batch: see options_of
     "each": ["--grads=per-sample"],
 }
 
@@ -64,11 +64,19 @@ def networks(torch):
     }
 
 
+def options_of(way, batch):
+    """Private batches are drawn: of half the physical batch, so that hardly one needs two micro-steps."""
+    options = [*WAYS.get(way, [])]
+    if way == "clipped":
+        options[0] += f",expected-batch={max(1, batch // 2)}"
+    return options
+
+
 class Ours:
     def __init__(self, lowerset, model, way, batch, path, threads):
         self.way, self.path, self.threads, self.took = way, path, threads, []
         self.samples = batch if way == "loop" else 1        # runs that make one step
-        options = ["--batch", "1" if way == "loop" else str(batch), "--loss=ce", "--optimizer=sgd", *WAYS.get(way, [])]
+        options = ["--batch", "1" if way == "loop" else str(batch), "--loss=ce", "--optimizer=sgd", *options_of(way, batch)]
         said(lowerset, "compile", model, "-q", *options, "-o", path)
         plan = said(lowerset, "plan", model, *options)
         self.arena = re.search(r"arena +([0-9.]+ \w+)", plan).group(1)
