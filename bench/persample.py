@@ -60,7 +60,7 @@ def networks(torch):
         "cnn": lambda: (tutorial(), images(64, 1, 28, 28), torch.randint(10, (64,))),
         "resnet18": lambda: (grouped(zoo.ResNet18()), images(8, 3, 64, 64), torch.randint(1000, (8,))),
         "unet": lambda: (grouped(zoo.UNet()), images(2, 3, 64, 64), torch.randint(2, (2, 64, 64))),
-        "gpt": lambda: (zoo.GPT(), torch.randint(65, (8, 128)), torch.randint(65, (8, 128))),
+        "gpt": lambda: (zoo.GPT(), torch.randint(65, (4, 256)), torch.randint(65, (4, 256))),
     }
 
 
