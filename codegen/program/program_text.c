@@ -117,7 +117,7 @@ static void print_scaling(LsAddresses *a, const LsGraph *g, LsEmit *e)
 
 static void print_privacy(const LsGraph *g, LsEmit *e)
 {
-    if (g->privacy.expected > 0)
+    if (g->privacy.on)
         ls_emit_line(e, ".privacy = {%.17g, %.17g, %.17g, %.17g},", g->privacy.clip, g->privacy.noise, g->privacy.delta,
                      g->privacy.expected);
 }

@@ -205,6 +205,10 @@ typedef struct LsNode {
 typedef enum { LS_GRAD, LS_SAMPLE_GRAD, LS_SAMPLE_NORM } LsGradKind;
 typedef struct LsGrad { LsValueId param, grad; LsGradKind kind; } LsGrad;
 
+/* What --dp says: the gradient of an update is the sum over its samples of their gradients, each scaled down to the norm
+ * `clip`, plus normal noise of deviation noise * clip, over `expected` samples. */
+typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; } LsPrivacy;
+
 /* Statistics that batch norms use in training: as in the file, batch statistics, running
  * statistics. */
 typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
@@ -231,8 +235,7 @@ typedef struct LsGraph {
     /* --loss-scale: state; none: the gradients are those of the loss itself. The loss is differentiated times `scale`.
      * counter: of good steps; skips [2]: bad steps in all, and the last ones in a row. (ls_loss_scale) */
     struct { LsValueId scale, counter, skips; } scaling;
-    bool grads_add_up;                      /* the gradients of an update's micro-steps are summed as they are (--dp) */
-    struct { double clip, noise, delta, expected; } privacy;    /* --dp; expected, in samples: 0: not private */
+    LsPrivacy privacy;                      /* the gradients of an update's micro-steps then add up as they are */
     bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
                                              * not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff; then the other kinds */

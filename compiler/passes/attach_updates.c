@@ -40,8 +40,8 @@ typedef struct Update {         /* shared by all updates */
  * the total weight at the end. Sample counts are known before the update begins: LsRun.share. */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
-    Update u = {.o = o, .sums = o->accumulate > 1 || g->grads_add_up, .part = {.update = {.scale = 1}}};
-    if (!u.sums || g->loss_over == LS_OVER_SUM || g->grads_add_up)
+    Update u = {.o = o, .sums = o->accumulate > 1 || g->privacy.on, .part = {.update = {.scale = 1}}};
+    if (!u.sums || g->loss_over == LS_OVER_SUM || g->privacy.on)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
         u.part.update = (LsUpdateAttr){.scale = 1.0 / o->accumulate, .by_samples = true};

@@ -48,9 +48,6 @@ void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
 /* What --grads asks for beside the gradients of the parameters: those of every sample with their norms, or the norms
  * alone. */
 typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
-/* What --dp says: the gradient of an update is the sum over its samples of their gradients, each scaled down to the norm
- * `clip`, plus normal noise of deviation noise * clip, over `expected` samples. */
-typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; } LsPrivacy;
 /* What --randomness says of random numbers in the model: refused, other ones for every sample, the same for all. */
 typedef enum { LS_RANDOM_ERROR, LS_RANDOM_DIFFERENT, LS_RANDOM_SAME } LsRandomness;
 typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; LsRandomness randomness; } LsSampleGrads;

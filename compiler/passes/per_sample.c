@@ -174,11 +174,7 @@ static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
         if (o->noise > 0)
             *grad = ls_append1(p->cx, g, LS_OP_ADD_NOISE, *grad, &at);
     }
-    g->grads_add_up = true;
-    g->privacy.clip = o->clip;
-    g->privacy.noise = o->noise;
-    g->privacy.delta = o->delta;
-    g->privacy.expected = o->expected;
+    g->privacy = *o;
     return true;
 }
 

@@ -2,7 +2,7 @@
  *
  * A convolution is a product of the patches of its operand, a row for each position of the result. So the gradient of
  * its weight has the norm of row_pairs.h, with a group's patches and its channels of the result as factors. */
-#include "compiler/fold/append.h"
+#include "compiler/ops/window.h"
 #include "compiler/passes/per_sample.h"
 #include "compiler/passes/row_pairs.h"
 
@@ -32,8 +32,7 @@ static LsValueId padded(const LsPerSample *p, const Geometry *c, LsValueId x)
     LsAttr at = {.pad = {.mode = LS_PAD_CONSTANT}};
     bool any = false;
     for (int d = 0; d < c->window.n; d++) {
-        const int64_t span = (c->window.kernel[d] - 1) * c->window.dilation[d] + 1;
-        const int64_t all = (c->y.dim[2 + d] - 1) * c->window.stride[d] + span;
+        const int64_t all = (c->y.dim[2 + d] - 1) * c->window.stride[d] + ls_window_span(&c->window, d);
         at.pad.lo[2 + d] = c->window.pad_lo[d];
         at.pad.hi[2 + d] = all - c->window.pad_lo[d] - c->x.dim[2 + d];
         any |= at.pad.lo[2 + d] != 0 || at.pad.hi[2 + d] != 0;

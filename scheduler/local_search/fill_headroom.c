@@ -44,16 +44,6 @@ static Item *find_extras(LsArena *arena, const LsMoves *m, uint32_t *n)
     return extra;
 }
 
-/* Returns the next reader of a tensor that is live when run `turn` starts but not read by it, or LS_TAPE_END. */
-static uint32_t next_reader(const LsTape *t, uint32_t x, uint32_t turn)
-{
-    if (t->p->size[x] == 0 || t->p->maker[x] == LS_NO_ID || !ls_tape_has(t, x, turn))
-        return LS_TAPE_END;
-    uint32_t k = ls_tape_events_before(t, x, turn);
-    uint32_t next = k < t->list[x].n ? ls_tape_event_run(t, x, k) : LS_TAPE_END;
-    return next == turn ? LS_TAPE_END : next;
-}
-
 /* Returns the tensors kept at the turn, those first whose relief costs least per byte. */
 static Item *find_kept(LsArena *arena, LsMoves *m, uint32_t turn, uint32_t *n)
 {
@@ -61,7 +51,7 @@ static Item *find_kept(LsArena *arena, LsMoves *m, uint32_t turn, uint32_t *n)
     Item *kept = ls_arena_alloc(arena, m->p->nt + 1u, sizeof *kept);
     *n = 0;
     for (uint32_t x = 0; x < m->p->nt; x++) {
-        uint32_t next = next_reader(m->t, x, turn);
+        uint32_t next = ls_tape_next_read(m->t, x, turn);
         Item one = {.id = x};
         double cost = next == LS_TAPE_END ? -1 : ls_moves_price_relief(m, x, next, any, &one.way);
         one.price = cost / (double)m->p->size[x];

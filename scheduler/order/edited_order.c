@@ -568,6 +568,15 @@ bool ls_tape_has(const LsTape *t, uint32_t tensor, uint32_t run)
     return k < l->n ? l->event[k] % 2 == 0 : t->p->dag->tensor[tensor].output;
 }
 
+uint32_t ls_tape_next_read(const LsTape *t, uint32_t tensor, uint32_t run)
+{
+    if (t->p->size[tensor] == 0 || t->p->maker[tensor] == LS_NO_ID || !ls_tape_has(t, tensor, run))
+        return LS_TAPE_END;
+    const uint32_t k = ls_tape_events_before(t, tensor, run);
+    const uint32_t next = k < t->list[tensor].n ? ls_tape_event_run(t, tensor, k) : LS_TAPE_END;
+    return next == run ? LS_TAPE_END : next;
+}
+
 bool ls_tape_must_stay(const LsTape *t, uint32_t run)
 {
     uint32_t node = t->run[run].node;

@@ -97,6 +97,9 @@ uint32_t ls_tape_maker(const LsTape *t, uint32_t tensor, uint32_t run);
 /* Returns whether an instance of the tensor is live when `run` starts. */
 bool ls_tape_has(const LsTape *t, uint32_t tensor, uint32_t run);
 
+/* Returns the next read of a tensor that is live when `run` starts but not read by it, or LS_TAPE_END. */
+uint32_t ls_tape_next_read(const LsTape *t, uint32_t tensor, uint32_t run);
+
 /* Returns whether the run must stay even if its results are not read: it changes state, or is the only run of
  * a node that must run. */
 bool ls_tape_must_stay(const LsTape *t, uint32_t run);

@@ -9,17 +9,6 @@
 
 typedef struct Twice { uint32_t tensor, next; double price; } Twice;
 
-/* The next read of tensor x if it is idle while run `peak` runs; else LS_TAPE_END. */
-static uint32_t read_after(const LsTape *t, uint32_t x, uint32_t peak)
-{
-    if (t->p->size[x] == 0 || t->p->maker[x] == LS_NO_ID || !ls_tape_has(t, x, peak))
-        return LS_TAPE_END;
-    const uint32_t k = ls_tape_events_before(t, x, peak);
-    if (k >= t->list[x].n || ls_tape_event_writes(t, x, k) || ls_tape_event_run(t, x, k) == peak)
-        return LS_TAPE_END;
-    return ls_tape_event_run(t, x, k);
-}
-
 /* Bytes that operand x of a second run adds at the peak: its instance is live there already, or was made before, or is
  * missing: then INT64_MAX. */
 static int64_t held(const LsTape *t, uint32_t x, uint32_t peak, uint32_t next)
@@ -56,7 +45,7 @@ static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
         const uint32_t v = p->maker[x];
         if (v == LS_NO_ID || p->stuck[v] || p->dag->node[v].kind != LS_DAG_BACKWARD)
             continue;
-        const uint32_t next = read_after(t, x, peak);
+        const uint32_t next = ls_tape_next_read(t, x, peak);
         const double is = next == LS_TAPE_END ? -1 : price(t, x, peak, next);
         if (is >= 0 && (best->price < 0 || is < best->price))
             *best = (Twice){x, next, is};

@@ -23,42 +23,26 @@ compiled() {
     "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE" "$OUT/$name.cu" -o "$OUT/$name.ptx"
 }
 
-# wide NAME KERNEL LOADS STORES: all such kernels read and write vectors, and at most LOADS and STORES single floats.
-wide() {
-    awk -v kernel="_$2_part" -v loads="$3" -v stores="$4" '
+# accesses NAME KERNEL LOADS STORES TYPES VECTORS: all such kernels read vectors of these types, and read and write at
+# most LOADS and STORES single elements of TYPES (expressions).
+accesses() {
+    awk -v kernel="_$2_part" -v loads="$3" -v stores="$4" -v types="$5" -v vectors="$6" '
         function check() {
             if (part == "") return
             found++
             if (v4 == 0 || ld > loads || st > stores) {
-                print part ": " v4 " vectors, " ld " single loads, " st " single stores"
+                print part ": " v4 " vectors, " ld " single loads, " st " single stores of " types
                 bad = 1
             }
         }
         /[.]visible [.]entry/ { check(); part = index($0, kernel) > 0 ? substr($3, 1, length($3) - 1) : ""; v4 = ld = st = 0 }
-        /ld[.]global.*v4[.][fb]32/ { v4++ }
-        /ld[.]global[.a-z]*[.][fb]32/ { ld++ }
-        /st[.](global[.])?[fb]32/ { st++ }
+        $0 ~ "ld[.]global.*v4[.]" vectors { v4++ }
+        $0 ~ "ld[.]global[.a-z]*[.]" types { ld++ }
+        $0 ~ "st[.](global[.])?" types { st++ }
         END { check(); if (found == 0) { print kernel ": none"; bad = 1 } exit bad }' "$OUT/$1.ptx" || wrong=1
 }
-
-# eights NAME KERNEL LOADS STORES: all such kernels read and write vectors, and at most LOADS and STORES single elements
-# of 16 bits.
-eights() {
-    awk -v kernel="_$2_part" -v loads="$3" -v stores="$4" '
-        function check() {
-            if (part == "") return
-            found++
-            if (v4 == 0 || ld > loads || st > stores) {
-                print part ": " v4 " vectors, " ld " single loads, " st " single stores of 16 bits"
-                bad = 1
-            }
-        }
-        /[.]visible [.]entry/ { check(); part = index($0, kernel) > 0 ? substr($3, 1, length($3) - 1) : ""; v4 = ld = st = 0 }
-        /ld[.]global.*v4[.][fbu]32/ { v4++ }
-        /ld[.]global[.a-z]*[.][bu]16/ { ld++ }
-        /st[.](global[.])?[bu]16/ { st++ }
-        END { check(); if (found == 0) { print kernel ": none"; bad = 1 } exit bad }' "$OUT/$1.ptx" || wrong=1
-}
+wide() { accesses "$@" "[fb]32" "[fb]32"; }
+eights() { accesses "$@" "[bu]16" "[fbu]32"; }
 
 compiled resnet resnet18 --batch=2 --size=64 --width=16 --classes=12
 for kernel in relu maxpool norm_dx; do wide resnet $kernel 0 0; done

@@ -3,6 +3,7 @@
 #include "tests/support/compiled_model.h"
 #include "tests/support/gpu_nodes.h"
 #include "tests/support/less.h"
+#include "tests/support/named_number.h"
 
 typedef struct Net { const char *line; int64_t batch; LsType type; } Net;
 static const Net net[] = {
@@ -13,17 +14,6 @@ static const Net net[] = {
     {"resnet18 --width=4 --size=32 --classes=5", 2, LS_BF16},
     {"googlenet --size=32 --classes=4", 1, LS_BF16},
 };
-
-/* A number in -1..1 that depends on the name and the place alone. */
-static double number(const char *name, int64_t i)
-{
-    uint64_t z = 1469598103934665603u;
-    for (const char *c = name; *c != '\0'; c++)
-        z = (z ^ (uint8_t)*c) * 1099511628211u;
-    z = (z + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 29)) * 0xbf58476d1ce4e5b9u;
-    return (double)(int64_t)(z >> 40) / 8388608 - 1;
-}
 
 static void fill(Rig *r, LsValueId v)
 {

@@ -4,6 +4,7 @@
 #include "scheduler/plan/planner.h"
 #include "tests/support/compiled_model.h"
 #include "tests/support/less.h"
+#include "tests/support/named_number.h"
 #include "tests/support/run_graph.h"
 
 typedef struct Net { const char *line; int64_t batch; } Net;
@@ -15,17 +16,6 @@ static const Net net[] = {
 };
 
 typedef struct Made { LsCtx cx; const LsGraph *g; LsRunGraph *run; } Made;
-
-/* A number in -1..1 that depends on the name and the place alone. */
-static double number(const char *name, int64_t i)
-{
-    uint64_t z = 1469598103934665603u;
-    for (const char *c = name; *c != '\0'; c++)
-        z = (z ^ (uint8_t)*c) * 1099511628211u;
-    z = (z + (uint64_t)i + 1) * 0x9e3779b97f4a7c15u;
-    z = (z ^ (z >> 29)) * 0xbf58476d1ce4e5b9u;
-    return (double)(int64_t)(z >> 40) / 8388608 - 1;
-}
 
 static void fill(const Made *m, LsValueId v)
 {
