@@ -37,6 +37,7 @@ LsAttText ls_att_text(const LsKernelText *k)
                    .s = ls_attention_size(k->g, k->n),
                    .grad = ls_attention_is_back(k->g, k->n)};
     t.cores = on_cores(&t);
+    t.half = t.cores && ls_is_16(ls_operand_type(k, 0));
     t.tile = t.cores ? LS_MMA_ROWS * WARPS : tile_of(&t.s, k->target->real_bytes);
     t.pass = t.cores ? PASS : t.tile;
     t.group = t.tile < GROUP ? t.tile : GROUP;
@@ -246,9 +247,10 @@ static void each_unit(const LsAttText *t, const char *first, int64_t down, const
 }
 
 /* The type of the elements that are read (q, k, v, y and dy have one type), and of those that are written. */
+const char *ls_att_type(const LsAttText *t) { return ls_ctype(ls_operand_type(t->k, 0)); }
 static const char *read_type(const LsAttText *t)
 {
-    return ls_arena_printf(t->k->g->arena, "const %s", ls_ctype(ls_operand_type(t->k, 0)));
+    return ls_arena_printf(t->k->g->arena, "const %s", ls_att_type(t));
 }
 static const char *write_type(const LsAttText *t) { return ls_ctype(ls_result_type(t->k, 0)); }
 
