@@ -83,7 +83,7 @@ def build_all(s, nets, variants):
             keys.append((net, where, precision, budget))
             jobs.append(lambda onnx=onnx, name=name, w=where, p=precision, b=budget, l=loss:
                         s.compile(onnx, name, "cpu" if w == "cpu" else None, p, None if b == "none" else b, l,
-                                  more=["--loss-scale=128"] * (p == "f16") + ["--store-gradients"] * (w == "cpu")))
+                                  more=["--loss-scale=128"] * (p == "f16") + ["--store-gradients"] * (w == "cpu" or s.o.dry_run)))
     for key, (path, done) in zip(keys, s.side_by_side(jobs)):
         if done.rc == 124 and s.left() < 2:
             continue
