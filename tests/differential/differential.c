@@ -275,7 +275,9 @@ static void compare_value(Case *c, const Precision *p, Expected *want, uint32_t 
     for (int64_t i = 0; i < n; i++) {
         int is = judge(p, got[i], want->value[k][i], want->off[k][i], scale);
         if (is == 2 && !widened) {
-            const Noise more = {8 * p->noise.relative, 8 * p->noise.fixed, p->noise.least};
+            Noise more = p->noise;
+            more.relative *= 8;
+            more.fixed *= 8;
             expected_widen(c->net[0], want, &more, 40);
             widened = true;
             is = judge(p, got[i], want->value[k][i], want->off[k][i], scale);
@@ -320,7 +322,8 @@ static void compare_evaluation(Case *c, LsRunMany *m, const Precision *p, Expect
 static void compare_reference(Case *c, LsRunMany *m, const Results *got)
 {
     const double eps = format[c->format].eps;
-    const Precision p = {.noise = {2 * eps, fmax(1.2e-7, 2 * eps), format[c->format].least},
+    const double least = format[c->format].least;
+    const Precision p = {.noise = {2 * eps, least, fmax(1.2e-7, 2 * eps), fmax(1e-25, least)},
                          .eps = format[c->format].compute == LS_REAL ? eps : eps / 32};
     Expected want = expected_keep(c->net[0], &p.noise, 6);
     for (uint32_t k = 0; k < want.n && (!c->wrong || verbose); k++) {

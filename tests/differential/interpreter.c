@@ -128,11 +128,12 @@ static void disturb(Interpreter *r, LsValueId v, const Noise *noise, double abso
     if (noise == NULL || !ls_is(v) || ls_type(r->e.g, v) != LS_REAL)
         return;
     const double relative = r->fixed[v.i] ? noise->fixed : noise->relative;
+    const double least = r->fixed[v.i] ? noise->fixed_least : noise->least;
     for (int64_t i = 0; i < ls_count(ls_shape(r->e.g, v)); i++) {
         double *const x = &r->e.v[v.i][i];
         *x *= 1 + some_noise(d, relative);
         *x += absolute > 0 ? some_noise(d, absolute) : 0;
-        if (*x != 0 && fabs(*x) < noise->least && roll(d, 2) == 0)
+        if (*x != 0 && fabs(*x) < least && roll(d, 2) == 0)
             *x = 0;
     }
 }

@@ -16,9 +16,9 @@ Interpreter *interpreter_new(const LsGraph *g);
 void interpreter_follow(Interpreter *r, const void *const input[]);
 double *interpreter_of(const Interpreter *r, LsValueId v);
 
-/* Rounding errors: relative ones of at most `relative`, of constants and what follows from them alone at most `fixed`;
- * numbers below `least` may vanish. */
-typedef struct Noise { double relative, fixed, least; } Noise;
+/* Rounding errors: relative ones of at most `relative`; numbers below `least` may vanish. fixed_...: of constants and what
+ * follows from them alone, which the compiler keeps as floats. */
+typedef struct Noise { double relative, least, fixed, fixed_least; } Noise;
 
 /* Runs all nodes anew, with every leaf and every result changed by random errors; NULL: exactly. */
 void interpreter_run(Interpreter *r, const void *const input[], const Noise *noise, Dice *d);
