@@ -13,7 +13,7 @@ typedef struct Geo {            /* the contents of an LsConv */
     int n;                      /* spatial axes */
     LsAxis ax[LS_MAX_SPATIAL];  /* the first n; LsConv has them at the end */
     int64_t images, group, cin, cout, run, splits, chunk, packed;
-    bool back;
+    bool back, dot16;
 } Geo;
 _Static_assert((int)LS_MAX_SPATIAL == (int)LS_CONV_AXES, "an LsConv has room for all axes");
 
@@ -45,7 +45,8 @@ static int64_t packed_size(const Geo *d, int real_bytes)
     int64_t lanes = LS_VEC_BYTES_MOST / real_bytes;
     if (depthwise(d))
         return depth_of(d) * d->group;
-    return depth_of(d) * d->group * ((d->cout + lanes - 1) / lanes * lanes);
+    const int64_t depth = d->dot16 && depth_of(d) < LS_DOT16_PITCH ? LS_DOT16_PITCH : depth_of(d);
+    return depth * d->group * ((d->cout + lanes - 1) / lanes * lanes);
 }
 
 static int64_t tiles_of(const Geo *d)       /* of Winograd's algorithm */
@@ -118,7 +119,7 @@ static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsS
 {
     const LsWindowAttr *at = &g->node[n.i].attr.window;
     Geo d = {.n = at->n, .images = x->dim[0], .group = at->group, .cin = w->dim[1],
-             .cout = w->dim[0] / at->group, .splits = 1};
+             .cout = w->dim[0] / at->group, .splits = 1, .dot16 = ls_is_dot16(&g->node[n.i])};
     for (int i = 0; i < d.n; i++)
         d.ax[i] = (LsAxis){.count = y->dim[2 + i], .to_step = 1, .to_dim = y->dim[2 + i],
                            .from_step = at->stride[i], .from_dim = x->dim[2 + i],
@@ -177,7 +178,7 @@ static Geo phase_geo(const LsGraph *g, LsNodeId n, int64_t phase)
     if (g->node[n.i].op == LS_OP_CONV)
         return forward_geo(g, n, from, w, to);
     Geo d = {.n = at->n, .images = to->dim[0], .group = at->group, .cin = w->dim[0] / at->group,
-             .cout = w->dim[1], .splits = 1, .back = true};
+             .cout = w->dim[1], .splits = 1, .back = true, .dot16 = ls_is_dot16(&g->node[n.i])};
     for (int i = d.n - 1; i >= 0; i--) {
         int64_t x = to->dim[2 + i], phases = at->stride[i] < x ? at->stride[i] : x;
         d.ax[i] = back_axis(at, i, phase % phases, x, w->dim[2 + i], from->dim[2 + i]);
@@ -276,7 +277,7 @@ static void emit_geo(const LsKernelText *k, const Geo *d)
     ls_emit_line(e,
                  ".splits = %" PRId64 ", .chunk = %" PRId64 ", .packed = %" PRId64 ", .back = %d,",
                  d->splits, d->chunk, d->packed, d->back);
-    if (ls_is_dot16(&k->g->node[k->n.i])) {
+    if (d->dot16) {
         e->needs |= LS_NEEDS_DOT16;
         ls_emit_line(e, ".dot16 = LS_DOT16,");
     }

@@ -15,9 +15,12 @@
 /* ---- weights, packed into panels per group ---- */
 LS_INLINE int64_t ls_conv_panels(const LsConv *d) { return d->group * ls_ceil_div(d->cout, LS_NR); }
 
+/* Distance of panels in rows. */
+LS_INLINE int64_t ls_conv_pitch(const LsConv *d) { return ls_panel_pitch(d->dot16 & LS_DOTS, ls_conv_depth(d)); }
+
 LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t j)
 {
-    return packed + d->packed + ls_conv_depth(d) * (g * ls_packed_cols(d->cout) + j);
+    return packed + d->packed + ls_conv_pitch(d) * (g * ls_packed_cols(d->cout) + j);
 }
 
 /* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] transposed, or, for the data
@@ -92,12 +95,41 @@ LS_SHARED_FN void ls_conv_scatter(const LsConv *d, const LsConvArgs *arg, int64_
 /* A block of the result: rows p..p+m, columns j..j+n of group g, depth k0..k0+k. */
 typedef struct LsConvBlock { int64_t g, p, m, j, n, k0, k; } LsConvBlock;
 
-/* Blocks of the sum over `depth`, and the depth at which block i begins: pairs stay together. */
+/* Blocks of the sum over `depth`, and the depth at which block i begins. */
 LS_INLINE int64_t ls_conv_blocks(int64_t depth) { return ls_most(ls_ceil_div(depth, LS_KC), 1); }
 LS_INLINE int64_t ls_conv_block_at(const LsConv *d, int64_t depth, int64_t i)
 {
-    int64_t at = depth * i / ls_conv_blocks(depth);
-    return d->dot16 & LS_DOTS ? ls_least(at + at % 2, depth) : at;
+    return ls_least(ls_dot_begin(d->dot16 & LS_DOTS, depth * i / ls_conv_blocks(depth)), depth);
+}
+
+/* The source lies in memory as words of two channels. */
+LS_INLINE bool ls_conv_in_words(const LsConv *d, LsSource x)
+{
+    return x.compute == NULL && x.type == LS_STORED_BF16 && d->cin % 2 == 0 && (d->dot16 & LS_AMX) != 0;
+}
+
+/* Gathers such a source, whose channels are reals then; k0 .. k1: words of a gathered row. */
+LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0, int64_t k1,
+                                    real *to, int64_t ld)
+{
+    LsConv half = *d;
+    half.cin /= 2;
+    half.run /= 2;
+    ls_gather(&half, (LsSource){.at = x.at, .row = x.row / 2}, g, p, n, k0, k1, to, ld);
+}
+
+/* Rows p .. p + n at depths k0 .. k0 + k as rows of words, LS_LDA apart. */
+LS_SHARED_FN void ls_conv_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0, int64_t k,
+                                real *to)
+{
+    if (!ls_conv_in_words(d, x)) {
+        ls_gather(d, x, g, p, n, k0, k0 + k, to, LS_LDA);
+        ls_words_along(to, LS_LDA, n, k);
+        return;
+    }
+    ls_conv_gather_words(d, x, g, p, n, k0 / 2, (k0 + k) / 2, to, LS_LDA);
+    for (int64_t i = 0; i < n; i++)
+        ls_zero(to + i * LS_LDA + k / 2, ls_dot_depth(LS_DOTS, k) - k / 2);
 }
 
 /* Computes one block; `panels`: the panel of column b.j at depth k0; the panel j columns further lies j * `panel_depth`
@@ -105,7 +137,8 @@ LS_INLINE int64_t ls_conv_block_at(const LsConv *d, int64_t depth, int64_t i)
 LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBlock b,
                                 const real *panels, int64_t panel_depth, int64_t skip, real *sums)
 {
-    _Alignas(64) real rows[LS_L1_ROWS * LS_LDA];
+    enum { SOME = LS_AMX ? LS_AMX_ROWS : LS_L1_ROWS };
+    _Alignas(64) real rows[SOME * LS_LDA];
     int64_t in = d->group * d->cin, out = d->group * d->cout, first = b.g * d->cout + b.j;
     bool begin = b.k0 == 0;
     bool direct = ls_conv_direct(d) && !ls_crowded(in) && ls_in_place(arg->x);
@@ -113,15 +146,16 @@ LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBl
     const real *bias = arg->bias != NULL ? arg->bias + first : ls_no_bias;
     const int dots = d->dot16 & LS_DOTS;
     const int64_t k = ls_dot_depth(dots, b.k), skipped = ls_dot_depth(dots, skip);
-    for (int64_t i = 0; i < b.m; i += LS_L1_ROWS) {
-        int64_t some = ls_least(LS_L1_ROWS, b.m - i);
+    const int64_t step = dots & LS_AMX ? SOME : LS_L1_ROWS;
+    for (int64_t i = 0; i < b.m; i += step) {
+        int64_t some = ls_least(step, b.m - i);
         const real *a = direct ? ls_reals(arg->x) + (b.p + i) * in + b.g * d->cin + b.k0 : rows;
         real *c = sums == NULL ? (real *)arg->y + (b.p + i) * out + first : sums + i * b.n;
-        if (!direct)
-            ls_gather(d, arg->x, b.g, b.p + i, some, b.k0, b.k0 + b.k, rows, LS_LDA);
         if (dots & LS_WORDS)
-            ls_words_along(rows, LS_LDA, some, b.k);
-        const uint64_t mode = ls_flush_begin(dots);
+            ls_conv_words(d, arg->x, b.g, b.p + i, some, b.k0, b.k, rows);
+        else if (!direct)
+            ls_gather(d, arg->x, b.g, b.p + i, some, b.k0, b.k0 + b.k, rows, LS_LDA);
+        const uint64_t mode = ls_dots_begin(dots);
         for (int64_t j = 0; j < b.n; j += LS_NR) {
             int64_t width = ls_panel_width(b.n - j);
             const real *shared = arg->bias != NULL ? bias + j : bias;
@@ -129,7 +163,7 @@ LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBl
                      panels + j * panel_depth + skipped * width, width, begin ? shared : c + j,
                      begin ? 0 : ldc, c + j, ldc);
         }
-        ls_flush_end(dots, mode);
+        ls_dots_end(dots, mode);
     }
 }
 
@@ -147,7 +181,7 @@ LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
     real *sums = ls_conv_dense(d) && arg->to == LS_STORED_REAL ? NULL : room;
     for (int64_t i = 0; i < ls_conv_blocks(depth); i++, b.k0 += b.k) {
         b.k = ls_conv_block_at(d, depth, i + 1) - b.k0;
-        ls_conv_block(d, arg, b, panels, depth, b.k0, sums);
+        ls_conv_block(d, arg, b, panels, ls_conv_pitch(d), b.k0, sums);
     }
     if (sums != NULL)
         ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
@@ -182,9 +216,10 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
     real *sums = ls_conv_dense(d) && arg->to == LS_STORED_REAL ? NULL : room;
     for (int64_t i = 0; i < ls_conv_blocks(depth); i++, b.k0 += b.k) {
         b.k = ls_conv_block_at(d, depth, i + 1) - b.k0;
+        const int64_t pitch = ls_panel_pitch(d->dot16 & LS_DOTS, b.k);
         for (int64_t j = 0; j < b.n; j += LS_NR)
-            ls_conv_panel_rows(d, arg->w, b.g, b.j + j, b.k0, b.k, panels + j * b.k);
-        ls_conv_block(d, arg, b, panels, b.k, 0, sums);
+            ls_conv_panel_rows(d, arg->w, b.g, b.j + j, b.k0, b.k, panels + j * pitch);
+        ls_conv_block(d, arg, b, panels, pitch, 0, sums);
     }
     if (sums != NULL)
         ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
@@ -192,11 +227,46 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
 
 /* ---- weight gradient ---- */
 
+/* Result channels of a block. */
+LS_INLINE int64_t ls_conv_dw_height(const LsConv *d)
+{
+    return ls_even_block(d->cout, LS_DW_ROWS, d->dot16 & LS_AMX ? LS_AMX_SIDE : LS_MR);
+}
+
 LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 {
     int64_t depth = ls_conv_depth(d);
-    return d->splits * d->group * ls_ceil_div(d->cout, ls_even_block(d->cout, LS_DW_ROWS, LS_MR))
+    return d->splits * d->group * ls_ceil_div(d->cout, ls_conv_dw_height(d))
         * ls_ceil_div(depth, ls_even_block(depth, LS_COLS, LS_NR));
+}
+
+/* Rows p .. p + k of dY, channels g0 .. g0 + m, as the micro-kernel takes a transposed A. */
+LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int64_t k, int64_t g0, int64_t m, real *to)
+{
+    const int64_t out = d->group * d->cout;
+    if (d->dot16 & LS_AMX) {
+        ls_words_turned(dy, g0, m, p, k, to, LS_DW_WORDS_LD);
+        return;
+    }
+    if (ls_in_place(dy))
+        ls_tile_turned(to, ls_reals(dy) + p * out + g0, out, k, m);
+    else
+        ls_tile_computed(to, dy, p, g0, k, m);
+    ls_tile_words(d->dot16 & LS_DOTS, to, k, m);
+}
+
+/* A panel of k gathered rows from p on, columns j .. j + wide. */
+LS_SHARED_FN void ls_conv_dw_panel(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t k, int64_t j, int64_t wide,
+                                   real *to)
+{
+    if (ls_conv_in_words(d, x)) {
+        ls_conv_gather_words(d, x, g, p, k, j / 2, (j + wide) / 2, to, LS_NR / 2);
+        ls_words_of_words(to, k, LS_NR);
+        return;
+    }
+    ls_gather(d, x, g, p, k, j, j + wide, to, LS_NR);
+    if (d->dot16 & LS_WORDS)
+        ls_words_down(to, to, k, LS_NR, LS_WORD_FILL);
 }
 
 /* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
@@ -206,32 +276,29 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d);
     int64_t cols = ls_even_block(depth, LS_COLS, LS_NR);
-    int64_t height = ls_even_block(d->cout, LS_DW_ROWS, LS_MR);
+    int64_t height = ls_conv_dw_height(d);
     int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
     int64_t j0 = unit % col_blocks * cols, i0 = unit / col_blocks % row_blocks * height;
     int64_t g = unit / col_blocks / row_blocks % d->group;
     int64_t split = unit / col_blocks / row_blocks / d->group;
     int64_t m = ls_least(height, d->cout - i0), n = ls_least(cols, depth - j0);
-    int64_t out = d->group * d->cout;
     const int dots = d->dot16 & LS_DOTS;
     int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
     real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
         int64_t k = ls_least(LS_DW_DEPTH, end - p);
-        if (ls_in_place(dy))
-            ls_tile_turned(tiles, ls_reals(dy) + p * out + g * d->cout + i0, out, k, m);
-        else
-            ls_tile_computed(tiles, dy, p, g * d->cout + i0, k, m);
-        ls_tile_words(dots, tiles, k, m);
+        ls_conv_dw_tiles(d, dy, p, k, g * d->cout + i0, m, tiles);
         for (int64_t j = 0; j < n; j += LS_NR) {
             int64_t wide = ls_least(n - j, LS_NR);
-            ls_gather(d, x, g, p, k, j0 + j, j0 + j + wide, rows, LS_NR);
-            if (dots & LS_WORDS)
-                ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
-            const uint64_t mode = ls_flush_begin(dots);
-            ls_panel_tiles(dots, m, wide, ls_dot_depth(dots, k), tiles, rows, LS_NR, p > begin ? c + j : ls_no_bias,
-                           p > begin ? depth : 0, c + j, depth);
-            ls_flush_end(dots, mode);
+            ls_conv_dw_panel(d, x, g, p, k, j0 + j, wide, rows);
+            const uint64_t mode = ls_dots_begin(dots);
+            const real *init = p > begin ? c + j : ls_no_bias;
+            const int64_t ldi = p > begin ? depth : 0, words = ls_dot_depth(dots, k);
+            if (dots & LS_AMX)
+                ls_panel(dots, m, wide, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, depth);
+            else
+                ls_panel_tiles(dots, m, wide, words, tiles, rows, LS_NR, init, ldi, c + j, depth);
+            ls_dots_end(dots, mode);
         }
     }
 }

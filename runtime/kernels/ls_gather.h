@@ -41,6 +41,7 @@ enum {
     LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
     LS_DW_DEPTH = 192,          /* positions of a block of the weight gradient */
     LS_DW_TILES = LS_DW_ROWS / LS_MR + 1,
+    LS_DW_WORDS_LD = LS_DW_DEPTH / 2 + LS_V,    /* distance of rows of words */
 };
 
 LS_INLINE int64_t ls_conv_positions(const LsConv *d)

@@ -205,10 +205,69 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const int how, LS_MIC
     }
 }
 
+/* ---- even and odd terms apart ---- */
+
+/* even, odd += a column of A times a row of B; of words both, else to one of them, which is `even`. */
+LS_INLINE void ls_apart_column(const int rows, const int nv, const int how, ls_vec even[][2], ls_vec odd[][2],
+                               const real *a, int64_t down, const real *b)
+{
+#pragma GCC unroll 7
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < nv; j++)
+            if (how & LS_WORDS)
+                ls_dot_apart(&even[i][j], &odd[i][j], ls_splat_word(a + i * down), ls_load(b + j * LS_V));
+            else
+                even[i][j] += ls_splat(a[i * down]) * ls_load(b + j * LS_V);
+}
+
+/* c = init + a * b for some rows, in the order of tiles (ls_dot16.h): as the micro-kernel. */
+LS_INLINE void ls_apart_some(const int rows, const int nv, const int how, int64_t k, const real *a, int64_t lda,
+                             const real *b, int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
+{
+    const bool turned = how & LS_TURNED_A;
+    const int64_t along = turned ? lda : 1, down = turned ? 1 : lda;
+    do {
+        const int64_t some = ls_least(k, how & LS_WORDS ? LS_APART_DEPTH / 2 : LS_APART_DEPTH);
+        ls_vec even[LS_MR / 2][2], odd[LS_MR / 2][2];
+        int64_t q = some;
+#pragma GCC unroll 7
+        for (int i = 0; i < rows; i++)
+            even[i][0] = even[i][1] = odd[i][0] = odd[i][1] = (ls_vec){0};
+        for (; q >= 2 && !(how & LS_WORDS); q -= 2, a += 2 * along, b += 2 * ldb) {
+            ls_apart_column(rows, nv, how, even, odd, a, down, b);
+            ls_apart_column(rows, nv, how, odd, even, a + along, down, b + ldb);
+        }
+        for (; q > 0; q--, a += along, b += ldb)
+            ls_apart_column(rows, nv, how, even, odd, a, down, b);
+#pragma GCC unroll 7
+        for (int i = 0; i < rows; i++)
+            for (int j = 0; j < nv; j++)
+                ls_store(c + i * ldc + j * LS_V, ls_load(init + i * ldi + j * LS_V) + (even[i][j] + odd[i][j]));
+        k -= some;
+        init = c;
+        ldi = ldc;
+    } while (k > 0);
+}
+
+/* Half of the micro-kernel's rows at a time: there are twice as many sums. */
+LS_INLINE void ls_apart_body(const int rows, const int nv, const int how, LS_MICRO_PARAMS)
+{
+    enum { SOME = LS_MR / 2 };
+    const int64_t down = how & LS_TURNED_A ? 1 : lda;
+    (void)next;
+#pragma GCC unroll 4
+    for (int i = 0; i < rows; i += SOME)
+        ls_apart_some(rows - i < SOME ? rows - i : SOME, nv, how, k, a + i * down, lda, b, ldb, init + i * ldi, ldi,
+                      c + i * ldc, ldc);
+}
+
 #define LS_MICRO(rows, nv, how)                                                                 \
     LS_SHARED_FN void ls_micro_##rows##x##nv##_##how(LS_MICRO_PARAMS)                           \
     {                                                                                           \
-        ls_micro_body(rows, nv, how, k, a, lda, b, ldb, init, ldi, c, ldc, next);               \
+        if ((how) & LS_APART)                                                                   \
+            ls_apart_body(rows, nv, how, k, a, lda, b, ldb, init, ldi, c, ldc, next);           \
+        else                                                                                    \
+            ls_micro_body(rows, nv, how, k, a, lda, b, ldb, init, ldi, c, ldc, next);           \
     }
 #define LS_MICRO_PAIR(rows, how) {ls_micro_##rows##x1_##how, ls_micro_##rows##x2_##how}
 #ifdef LS_DOT16
@@ -251,6 +310,10 @@ LS_SHARED_FN void ls_panel_ahead(int how, int64_t m, int64_t n, int64_t k, const
     const bool turned = how & LS_TURNED_A;
     int kind = LS_MR > 8 && nv == 1 && !turned && ls_crowded(lda);     /* at most 8 rows */
     bool full = n == nv * LS_V;
+    if (how & LS_AMX && ls_amx_on()) {
+        ls_amx_panel(m, n, k, a, lda, b, ldb, init, ldi, c, ldc);
+        return;
+    }
     for (int64_t i = 0; i < m; i += ls_micro[kind].rows) {
         while (ls_micro[kind].rows > m - i)
             kind++;

@@ -16,6 +16,7 @@ enum {
     LS_CONV_COLS = 2 * LS_COLS, /* most result channels of a block */
     LS_FEW_ROWS = 504, LS_FEW_COLS = 128,   /* of a block of few positions; 504 = 36 * 14 = 84 * 6 */
     LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
+    LS_DOT16_PITCH = 16,        /* least rows of a panel of bfloat16 factors */
     LS_TAPS = 32,               /* most taps per group in the weight gradient of a depthwise
                                  * convolution */
 

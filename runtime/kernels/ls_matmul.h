@@ -52,17 +52,22 @@ enum {
 };
 
 /* Number of blocks of the sum over k: about equal, so that none is too short to pay, and beginning
- * at whole cache lines. */
-LS_INLINE int64_t ls_matmul_depths(int64_t k)
+ * at whole cache lines. Blocks of AMX tiles may have twice the depth: words are half as many. */
+LS_INLINE int64_t ls_matmul_depths(const LsMatmul *d)
 {
+    const int64_t k = d->dot16 & LS_AMX ? ls_ceil_div(d->k, 2) : d->k;
     int64_t n = ls_most((k + LS_KC / 2) / LS_KC, 1);
     return n * LS_DEPTH < k ? n + 1 : n;
 }
 
-LS_INLINE int64_t ls_matmul_depth(int64_t k, int64_t block)
+LS_INLINE int64_t ls_matmul_depth(const LsMatmul *d, int64_t block)
 {
-    return ls_least(ls_ceil_div(k * block / ls_matmul_depths(k), LS_LINE) * LS_LINE, k);
+    const int64_t line = ls_dot_begin(d->dot16 & LS_DOTS, LS_LINE);
+    return ls_least(ls_ceil_div(d->k * block / ls_matmul_depths(d), line) * line, d->k);
 }
+
+/* Rows of units and of transposed tiles are a multiple of it. */
+LS_INLINE int64_t ls_matmul_step(const LsMatmul *d) { return d->dot16 & LS_AMX ? LS_AMX_SIDE : LS_MR; }
 
 /* Units of one matrix: `across` in each of `down` rows of units. */
 typedef struct LsUnits { int64_t rows, cols, down, across; } LsUnits;
@@ -72,18 +77,18 @@ LS_SHARED_FN LsUnits ls_matmul_grid(const LsMatmul *d)
     enum { MANY = 8, SMALL = 1 << 20 };         /* units; multiplications of one unit */
     int64_t rows = LS_MATMUL_ROWS, cols = LS_MATMUL_COLS;
     for (;;) {
-        LsUnits u = {.rows = ls_even_block(d->m, rows, LS_MR),
+        LsUnits u = {.rows = ls_even_block(d->m, rows, ls_matmul_step(d)),
                      .cols = ls_even_block(d->n, cols, LS_NR)};
         u.down = ls_ceil_div(d->m, u.rows);
         u.across = ls_ceil_div(d->n, u.cols);
-        bool low = u.rows <= LS_MR, narrow = u.cols <= LS_NR;
+        bool low = u.rows <= ls_matmul_step(d), narrow = u.cols <= LS_NR;
         if (d->batch * u.down * u.across >= MANY || u.rows * u.cols * d->k <= SMALL
             || (low && narrow))
             return u;
         if (low || (!narrow && u.cols >= u.rows / 2))
             cols = ls_most(u.cols / 2, LS_NR);
         else
-            rows = ls_most(u.rows / 2, LS_MR);
+            rows = ls_most(u.rows / 2, ls_matmul_step(d));
     }
 }
 
@@ -103,6 +108,12 @@ LS_INLINE int64_t ls_matmul_ldb(const LsMatmul *d) { return d->turn_b ? d->k : d
 LS_INLINE int64_t ls_block_at(const LsMatmul *d, const LsBlock *s)
 {
     return d->turn_b ? s->j * d->k + s->k0 : s->k0 * d->n + s->j;
+}
+
+/* Distance of its panels in rows. */
+LS_INLINE int64_t ls_block_pitch(const LsMatmul *d, const LsBlock *s)
+{
+    return d->dot16 & LS_AMX ? ls_dot_depth(LS_DOTS, s->k) : s->k;
 }
 
 /* The panels of ls_block_pack from computed rows. */
@@ -147,6 +158,13 @@ LS_SHARED_FN void ls_block_reals(const LsMatmul *d, const LsBlock *s, LsSource b
 /* The panels as the micro-kernel takes them, in the same places. */
 LS_INLINE void ls_block_pack(const LsMatmul *d, const LsBlock *s, LsSource b, real *to)
 {
+    const int64_t pitch = ls_block_pitch(d, s);
+    if (d->dot16 & LS_AMX && d->turn_b)
+        ls_words_turned_panels(b, ls_block_at(d, s), d->k, s->n, s->k, to, pitch);
+    else if (d->dot16 & LS_AMX)
+        ls_words_panels(b, s->j, s->n, s->k0, s->k, to, pitch);
+    if (d->dot16 & LS_AMX)
+        return;
     ls_block_reals(d, s, b, to);
     for (int64_t j = 0; j < s->n && (d->dot16 & LS_WORDS) != 0; j += LS_NR)
         ls_words_down(to + j * s->k, to + j * s->k, s->k, ls_panel_width(s->n - j), LS_WORD_FILL);
@@ -175,6 +193,13 @@ LS_INLINE const real *ls_rows_at(const LsMatmul *d, int64_t k0, int64_t i, const
 LS_INLINE LsRows ls_rows_compute(const LsMatmul *d, const LsBlock *s, LsSource a, int64_t i,
                                  int64_t m, real *room)
 {
+    if (d->dot16 & LS_AMX) {
+        if (d->turn_a)
+            ls_words_turned(a, i, m, s->k0, s->k, room, LS_ROWS_LD);
+        else
+            ls_words_rows(a, i, m, s->k0, s->k, room, LS_ROWS_LD);
+        return (LsRows){.i = i, .m = m, .ready = room, .ld = LS_ROWS_LD};
+    }
     if (d->turn_a) {
         ls_tile_computed(room, a, s->k0, i, s->k, m);
         ls_tile_words(d->dot16, room, s->k, m);
@@ -222,13 +247,13 @@ LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, LsSource a,
 LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
                                 const LsRows *r, const real *panels, LsAhead *const ahead[2])
 {
-    const int dots = d->dot16 & LS_DOTS, how = d->turn_a ? LS_TURNED_A | dots : dots;
-    const int64_t k = ls_dot_depth(dots, s->k);
-    const uint64_t mode = ls_flush_begin(dots);
+    const int dots = d->dot16 & LS_DOTS, how = d->turn_a && !(dots & LS_AMX) ? LS_TURNED_A | dots : dots;
+    const int64_t k = ls_dot_depth(dots, s->k), pitch = ls_block_pitch(d, s);
+    const uint64_t mode = ls_dots_begin(dots);
     for (int64_t j = 0; j < s->n; j += LS_NR) {
         int64_t n = ls_least(LS_NR, s->n - j), width = ls_panel_width(s->n - j);
         int64_t ldc = arg->ldc > 0 ? arg->ldc : d->n, ldi = s->first ? 0 : ldc;
-        const real *b = panels + j * s->k;
+        const real *b = panels + j * pitch;
         real *c = arg->c + (r->i - arg->i0) * ldc + s->j + j - arg->j0;
         const real *init = !s->first ? c : arg->bias != NULL ? arg->bias + s->j + j : ls_no_bias;
         if (r->tiles)
@@ -236,15 +261,15 @@ LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMat
         else
             ls_panel_ahead(how, r->m, n, k, r->ready, r->ld, b, width, init, ldi, c, ldc, ahead);
     }
-    ls_flush_end(dots, mode);
+    ls_dots_end(dots, mode);
 }
 
 LS_SHARED_FN void ls_block_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
                                     int64_t i0, int64_t m, const real *panels, LsAhead *b_ahead)
 {
-    enum { TILES = LS_DEPTH_MOST * 8 * LS_TILE_LD, ROWS = LS_L1_ROWS * LS_ROWS_LD };
+    enum { TILES = LS_DEPTH_MOST * 8 * LS_TILE_LD, TALL = LS_AMX ? LS_AMX_ROWS : LS_L1_ROWS, ROWS = TALL * LS_ROWS_LD };
     _Alignas(64) real room[TILES > ROWS ? TILES : ROWS];
-    int64_t step = d->turn_a ? LS_TURNED : LS_L1_ROWS;
+    int64_t step = d->dot16 & LS_AMX ? LS_AMX_ROWS : d->turn_a ? LS_TURNED : LS_L1_ROWS;
     for (int64_t i = i0; i < i0 + m; i += step) {
         int64_t end = ls_least(i + step, i0 + m), next = ls_least(end + step, i0 + m);
         LsRows r = ls_rows_take(d, s, arg->a, i, end - i, room);
@@ -259,13 +284,13 @@ LS_SHARED_FN void ls_block_multiply(const LsMatmul *d, const LsBlock *s, const L
 LS_INLINE LsBlock ls_block_next(const LsMatmul *d, LsBlock s, int64_t *depth, int64_t cols,
                                 int64_t end)
 {
-    if (++*depth >= ls_matmul_depths(d->k)) {
+    if (++*depth >= ls_matmul_depths(d)) {
         *depth = 0;
         s.j += cols;
         s.n = ls_most(ls_least(cols, end - s.j), 0);
     }
-    s.k0 = ls_matmul_depth(d->k, *depth);
-    s.k = ls_matmul_depth(d->k, *depth + 1) - s.k0;
+    s.k0 = ls_matmul_depth(d, *depth);
+    s.k = ls_matmul_depth(d, *depth + 1) - s.k0;
     s.first = *depth == 0;
     return s;
 }
@@ -296,7 +321,7 @@ LS_SHARED_FN void ls_matmul_tile(const LsMatmul *d, const LsBlock *s, const LsMa
                              .ld = d->n,
                              .rows = m,
                              .lines = ls_ceil_div(s->n, LS_LINE)};
-    if (d->turn_a) {
+    if (d->turn_a && !(d->dot16 & LS_AMX)) {
         _Alignas(64) real room[LS_DEPTH_MOST * 8 * LS_TILE_LD];
         LsRows r = ls_rows_take(d, s, arg->a, arg->i0, m, room);
         ls_rows_multiply(d, s, arg, &r, panels, (LsAhead *const[2]){&ahead[0], &ahead[1]});
@@ -311,7 +336,7 @@ LS_SHARED_FN void ls_matmul_taken_part(const LsMatmul *d, const LsMatmulArgs *ar
                                        int64_t m, int64_t j, int64_t n, const LsTaken *by)
 {
     _Alignas(64) real tile[LS_TURNED * LS_ACROSS], panels[LS_DEPTH_MOST * LS_ACROSS];
-    const bool once = ls_matmul_depths(d->k) == 1;
+    const bool once = ls_matmul_depths(d) == 1;
     LsMatmulArgs mine = *arg;
     mine.c = tile;
     mine.ldc = ls_even_block(n, LS_ACROSS, LS_NR);

@@ -98,7 +98,7 @@ START_TEST(units_of_dot_products_agree)
     int n = tests_do_all() ? NCASES : SOME;
     for (int i = 0; i < n; i++)
         nodes_of(&cases[tests_do_all() ? i : some[i]], node + 3 * i);
-    Units u = units_new(3 * n, node);
+    Units u = units_new(_i, 3 * n, node);
     for (int i = 0; i < 3 * n; i++) {
         for (int kind = 0; kind < UNIT_KINDS; kind++) {
             double *in[3];
@@ -151,7 +151,7 @@ int main(void)
     if (tests_do_less())        /* which see nothing of what is compiled */
         return run_tests("conv", tc);
     tcase_add_loop_test(tc, convolutions_are_right_in_16_bits, 0, 2);
-    tcase_add_test(tc, units_of_dot_products_agree);
+    tcase_add_loop_test(tc, units_of_dot_products_agree, 0, ORDERS);
     tcase_add_test(tc, convolutions_are_right_without_optimisation);
     tcase_add_test(tc, convolutions_are_right_for_this_processor);
     tcase_add_test(tc, convolutions_are_right_with_narrow_vectors);

@@ -3,6 +3,7 @@
  * runtime/kernels/ls_dot16.h. */
 #include "scheduler/plan/planner.h"
 #include "tests/support/compiled_model.h"
+#include "tests/support/dot16_orders.h"
 #include "tests/support/less.h"
 #include "tests/support/named_number.h"
 #include "tests/support/run_graph.h"
@@ -107,21 +108,25 @@ START_TEST(kernels_give_the_bits_of_widened_copies)
 }
 END_TEST
 
-static const char *const unit[] = {"-O1 -DLS_DOT16_UNIT=0", "-O1 -DLS_DOT16_UNIT=2",
-                                   "-O1 -march=native -DLS_DOT16_UNIT=0", "-O1 -march=native -DLS_DOT16_UNIT=1"};
+#define PAIRS_OF "-DLS_DOT16_TILES=0 -DLS_DOT16_UNIT="
+#define TILES_OF "-DLS_DOT16_TILES=1 -DLS_DOT16_UNIT="
+static const char *const unit[ORDERS][4] = {
+    {"-O1 " PAIRS_OF "0", "-O1 " PAIRS_OF "2", "-O1 -march=native " PAIRS_OF "0", "-O1 -march=native " PAIRS_OF "1"},
+    {"-O1 " TILES_OF "0", "-O1 " TILES_OF "2", "-O1 -march=native " TILES_OF "0", "-O1 -march=native " TILES_OF "3"}};
 
 /* Words against f32; and, if the processor has them, its dot products against multiply-adds. */
 START_TEST(units_of_dot_products_agree)
 {
     Made a, b;
-    bool native = false;
-#if defined __x86_64__
-    native = __builtin_cpu_supports("avx512bf16");
-#endif
+    const int order = _i % ORDERS;
+    const Net *n = &net[_i / ORDERS];
+    const bool native = has_last_unit(order);
+    if (!native)
+        printf("this processor has no %s: skipped\n", order == TILES ? "AMX tiles" : "dot products of bfloat16");
     for (int k = 0; k <= native; k++) {
-        make(&a, &net[_i], LS_BF16, false, unit[2 * k]);
-        make(&b, &net[_i], LS_BF16, false, unit[2 * k + 1]);
-        compare(&a, &b, &net[_i]);
+        make(&a, n, LS_BF16, false, unit[order][2 * k]);
+        make(&b, n, LS_BF16, false, unit[order][2 * k + 1]);
+        compare(&a, &b, n);
         discard(&a);
         discard(&b);
     }
@@ -136,6 +141,6 @@ int main(void)
     tcase_set_timeout(t, 300);
     tcase_add_loop_test(t, kernels_give_the_bits_of_widened_copies, 0,
                         tests_do_all() ? NETS : FEW);
-    tcase_add_loop_test(t, units_of_dot_products_agree, 0, tests_do_all() ? NETS : 1);
+    tcase_add_loop_test(t, units_of_dot_products_agree, 0, tests_do_all() ? ORDERS * NETS : ORDERS);
     return run_models("kernels_16", t);
 }

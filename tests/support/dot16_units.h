@@ -1,8 +1,9 @@
 /* tests/support/dot16_units.h -- products of bfloat16 factors by every unit of runtime/kernels/ls_dot16.h, with numbers
- * of all kinds among the factors: bits are the same. */
+ * of all kinds among the factors: bits are the same in each of the two orders of sums. */
 #ifndef LS_TESTS_SUPPORT_DOT16_UNITS_H
 #define LS_TESTS_SUPPORT_DOT16_UNITS_H
 
+#include "tests/support/dot16_orders.h"
 #include "tests/support/kernel_harness.h"
 
 #include <float.h>
@@ -39,7 +40,7 @@ static inline uint32_t unit_bits(LsType type, const void *p, int64_t i)
     return isnan(v) ? 0x7fc00000u : ls_bits32(v);
 }
 
-/* Objects of the nodes for units 0, 2 and, on x86, 1. */
+/* Objects of the nodes for units 0, 2 and, on x86, the instruction of the order. */
 typedef struct Units {
     HObject object[3];
     int runs;                   /* the leading ones that this processor runs */
@@ -47,15 +48,17 @@ typedef struct Units {
 
 /* Makes all factors bfloat16, every second time the second one f32 that is rounded as it is packed, like a weight. gcc
  * fuses multiply-adds from -O2 on. */
-static inline Units units_new(int n, HNode *const node[])
+static inline Units units_new(int order, int n, HNode *const node[])
 {
-    static const char *const flags[] = {"-O2 -march=native -DLS_DOT16_UNIT=0", "-O2 -march=native -DLS_DOT16_UNIT=2",
-                                        "-O2 -march=native -mavx512f -mavx512bf16 -DLS_DOT16_UNIT=1"};
-    Units u = {.runs = 2};
+    static const char *const flags[ORDERS][3] = {
+        {"-O2 -march=native -DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=0", "-O2 -march=native -DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=2",
+         "-O2 -march=native -mavx512f -mavx512bf16 -DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=1"},
+        {"-O2 -march=native -DLS_DOT16_TILES=1 -DLS_DOT16_UNIT=0", "-O2 -march=native -DLS_DOT16_TILES=1 -DLS_DOT16_UNIT=2",
+         "-O2 -march=native -mavx512f -mamx-tile -mamx-bf16 -DLS_DOT16_TILES=1"}};
+    Units u = {.runs = 2 + has_last_unit(order)};
     bool x86 = false;
 #if defined __x86_64__
     x86 = true;
-    u.runs += __builtin_cpu_supports("avx512bf16") != 0;
 #endif
     for (int i = 0; i < n; i++) {
         HNode *h = node[i];
@@ -63,9 +66,10 @@ static inline Units units_new(int n, HNode *const node[])
         h->value[2].type = i % 2 != 0 && h->node[1].op != LS_OP_CONV_DW ? LS_REAL : LS_BF16;
     }
     for (int k = 0; k < 2 + x86; k++)
-        u.object[k] = h_build("cc", flags[k], 4, true, n, node);
+        u.object[k] = h_build("cc", flags[order][k], 4, true, n, node);
     if (u.runs < 3)
-        printf("this processor has no dot products of bfloat16: their kernels compile, and do not run\n");
+        printf("this processor has no %s: their kernels compile, and do not run\n",
+               order == TILES ? "AMX tiles" : "dot products of bfloat16");
     return u;
 }
 

@@ -1,0 +1,172 @@
+/* runtime/kernels/ls_words.h -- factors of AMX tiles (ls_amx.h): matrices of bfloat16 become words of two adjacent k,
+ * without a detour through f32. What fills up A is 0, and B -0: the products change no sum. */
+#ifndef LS_RUNTIME_KERNELS_LS_WORDS_H
+#define LS_RUNTIME_KERNELS_LS_WORDS_H
+
+#include "runtime/kernels/ls_gemm.h"
+
+enum {
+    LS_AMX_ROWS = 4 * LS_AMX_SIDE,      /* rows of A that are packed at a time */
+    LS_AMX_WORDS = LS_APART_DEPTH / 2,  /* words along k of a tile */
+};
+
+_Static_assert((int)LS_AMX_ROWS <= (int)LS_DW_ROWS, "rows of A fit where those of gradients of weights do");
+
+#ifdef LS_AMX_UNIT
+/* Elements at .. at + n of memory of any type, rounded if need be. */
+LS_INLINE void ls_take_brains(LsSource s, int64_t at, ls_bf16 *restrict to, int64_t n)
+{
+    enum { SOME = 256 };
+    real each[SOME];
+    if (s.type == LS_STORED_BF16) {
+        memcpy(to, (const ls_bf16 *)s.at + at, (size_t)n * sizeof *to);
+        return;
+    }
+    if (s.type == LS_STORED_REAL) {
+        ls_give(LS_STORED_BF16, to, 0, ls_reals(s) + at, n);
+        return;
+    }
+    for (int64_t i = 0; i < n; i += SOME) {
+        ls_take(s, at + i, each, ls_least(SOME, n - i));
+        ls_give(LS_STORED_BF16, to, i, each, ls_least(SOME, n - i));
+    }
+}
+
+/* Channels c .. c + n of `count` places from `place` on, computed or not, to rows ld apart. */
+LS_SHARED_FN void ls_brain_rows(LsSource s, int64_t place, int64_t count, int64_t c, int64_t n, ls_bf16 *to, int64_t ld)
+{
+    enum { ROOM = 16 * 1024 };
+    _Alignas(64) real rows[ROOM];
+    if (s.compute == NULL) {
+        for (int64_t q = 0; q < count; q++)
+            ls_take_brains(s, (place + q) * s.row + c, to + q * ld, n);
+        return;
+    }
+    for (int64_t q = 0, some; q < count; q += some) {
+        some = ls_least(ROOM / n, count - q);
+        s.compute(s.arg, place + q, 1, some, c, n, rows, n);
+        for (int64_t r = 0; r < some; r++)
+            ls_give(LS_STORED_BF16, to + (q + r) * ld, 0, rows + r * n, n);
+    }
+}
+
+LS_INLINE void ls_fill_brains(ls_bf16 *to, int64_t n, uint16_t bits)
+{
+    for (int64_t i = 0; i < n; i++)
+        to[i] = (ls_bf16){bits};
+}
+
+/* A row of words from two rows; width: whole vectors. */
+LS_INLINE void ls_words_of_pair(real *to, const ls_bf16 *even, const ls_bf16 *odd, int64_t width)
+{
+    for (int64_t j = 0; j < width; j += LS_V) {
+        const ls_vec_32 low = __builtin_convertvector(*(const ls_vec_16 *)(even + j), ls_vec_32);
+        const ls_vec_32 high = __builtin_convertvector(*(const ls_vec_16 *)(odd + j), ls_vec_32);
+        ls_store(to + j, (ls_vec)(low | high << 16));
+    }
+}
+
+/* k rows of width / 2 words each become rows of words of two rows, in their place; what fills up is B's. */
+LS_INLINE void ls_words_of_words(real *x, int64_t k, int64_t width)
+{
+    const ls_bf16 *const brain = (const ls_bf16 *)x;
+    ls_bf16 fill[2 * LS_VEC_BYTES], *const none = fill;
+    ls_fill_brains(none, width, LS_WORD_FILL >> 16);
+    for (int64_t i = 0; i < 2 * ls_dot_depth(LS_DOTS, k); i += 2) {
+        ls_bf16 even[2 * LS_VEC_BYTES], odd[2 * LS_VEC_BYTES];
+        memcpy(even, i < k ? brain + i * width : none, (size_t)width * sizeof *even);
+        memcpy(odd, i + 1 < k ? brain + (i + 1) * width : none, (size_t)width * sizeof *odd);
+        ls_words_of_pair(x + i / 2 * width, even, odd, width);
+    }
+}
+
+/* Rows i .. i + m of A at depths k0 .. k0 + k, as rows of words `ld` apart. */
+LS_SHARED_FN void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+{
+    ls_bf16 *const brain = (ls_bf16 *)to;
+    ls_brain_rows(a, i, m, k0, k, brain, 2 * ld);
+    for (int64_t r = 0; r < m; r++)
+        ls_fill_brains(brain + 2 * r * ld + k, 2 * ls_dot_depth(LS_DOTS, k) - k, 0);
+}
+
+/* The same of a transposed A: places are depths, channels rows. m: at most LS_DW_ROWS. */
+LS_SHARED_FN void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+{
+    enum { LD = LS_DW_ROWS };
+    _Alignas(64) ls_bf16 brain[LS_APART_DEPTH * LD];
+    _Alignas(64) real words[LS_AMX_WORDS * LD];
+    const int64_t wide = ls_ceil_div(m, 16) * 16;
+    for (int64_t r = 0; r < LS_APART_DEPTH && m < wide; r++)
+        ls_fill_brains(brain + r * LD + m, wide - m, 0);
+    for (int64_t q = 0; q < k; q += LS_APART_DEPTH, to += LS_AMX_WORDS) {
+        const int64_t some = ls_least(LS_APART_DEPTH, k - q);
+        ls_brain_rows(a, k0 + q, some, i, m, brain, LD);
+        for (int64_t r = some; r < LS_APART_DEPTH; r++)
+            ls_fill_brains(brain + r * LD, wide, 0);
+        for (int64_t r = 0; r < LS_AMX_WORDS; r++)
+            ls_words_of_pair(words + r * LD, brain + 2 * r * LD, brain + (2 * r + 1) * LD, wide);
+        ls_transpose32(to, ld, words, LD, LS_AMX_WORDS, wide);
+    }
+}
+
+/* Panels of B's rows k0 .. k0 + k and columns j .. j + n, n at most LS_ACROSS, `pitch` rows apart. */
+LS_SHARED_FN void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to, int64_t pitch)
+{
+    enum { SOME = 8, LD = 8 * LS_VEC_BYTES + LS_NR };
+    _Alignas(64) ls_bf16 brain[SOME * LD];
+    const int64_t wide = ls_ceil_div(n, LS_V) * LS_V, depth = 2 * ls_dot_depth(LS_DOTS, k);
+    for (int64_t r = 0; r < SOME && n < wide; r++)
+        ls_fill_brains(brain + r * LD + n, wide - n, 0);
+    for (int64_t q = 0; q < depth; q += SOME) {
+        const int64_t some = ls_most(ls_least(SOME, k - q), 0);
+        ls_brain_rows(b, k0 + q, some, j, n, brain, LD);
+        for (int64_t r = some; r < SOME; r++)
+            ls_fill_brains(brain + r * LD, wide, LS_WORD_FILL >> 16);
+        for (int64_t c = 0; c < wide; c += LS_NR) {
+            const int64_t width = ls_least(LS_NR, wide - c);
+            for (int64_t r = 0; r < SOME; r += 2)
+                ls_words_of_pair(to + c * pitch + (q + r) / 2 * width, brain + r * LD + c, brain + (r + 1) * LD + c, width);
+        }
+    }
+}
+
+/* The same of a transposed B: place j has the column's elements. `at`: element k0 of column j, ld: from one to the next. */
+LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int64_t n, int64_t k, real *to, int64_t pitch)
+{
+    enum { SOME = 4 * LS_APART_DEPTH, LD = SOME / 2 + LS_V };       /* of k; words of a row */
+    _Alignas(64) real rows[LS_NR * LD];
+    for (int64_t j = 0; j < n; j += LS_NR, to += LS_NR * pitch, at += LS_NR * ld) {
+        const int64_t cols = ls_least(LS_NR, n - j), width = cols > LS_V ? LS_NR : LS_V;
+        memset(rows + cols * LD, 0, (size_t)(width - cols) * LD * sizeof *rows);
+        for (int64_t q = 0; q < k; q += SOME) {
+            const int64_t some = ls_least(SOME, k - q), words = ls_dot_depth(LS_DOTS, some);
+            for (int64_t c = 0; c < cols; c++) {
+                ls_bf16 *const brain = (ls_bf16 *)(rows + c * LD);
+                ls_take_brains(b, at + c * ld + q, brain, some);
+                ls_fill_brains(brain + some, 2 * words - some, LS_WORD_FILL >> 16);
+            }
+            ls_transpose32(to + q / 2 * width, width, rows, LD, width, words);
+        }
+    }
+}
+#else       /* never called */
+LS_INLINE void ls_words_of_words(real *x, int64_t k, int64_t width) { (void)x, (void)k, (void)width; }
+LS_INLINE void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+{
+    (void)a, (void)i, (void)m, (void)k0, (void)k, (void)to, (void)ld;
+}
+LS_INLINE void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+{
+    ls_words_rows(a, i, m, k0, k, to, ld);
+}
+LS_INLINE void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to, int64_t pitch)
+{
+    ls_words_rows(b, j, n, k0, k, to, pitch);
+}
+LS_INLINE void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int64_t n, int64_t k, real *to, int64_t pitch)
+{
+    ls_words_rows(b, at, ld, n, k, to, pitch);
+}
+#endif
+
+#endif
