@@ -23,20 +23,24 @@ static int pick(const char *option, const char *text, const char *const word[], 
 
 static bool choose_target(LsJob *job)
 {
-    static const char *const kind[] = {"cpu", "cuda"};
+    static const char *const kind[] = {"cpu", "cuda"}, *const sums[] = {"auto", "pairs", "tiles"};
     const LsOptions *o = job->options;
     int k = pick("--target", o->target, kind, 2);
     LsPrecisionSpec p;
-    if (k < 0 || ls_options_precision(o, &p) != 0)
+    const int order = pick("--bf16-sums", o->bf16_sums, sums, 3);
+    if (k < 0 || order < 0 || ls_options_precision(o, &p) != 0)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
-                             .real_bytes = p.real_bytes, .tf32 = p.tf32};
+                             .real_bytes = p.real_bytes, .tf32 = p.tf32, .sums = (LsDotSums)order};
+    const bool brain = p.compute == LS_BF16 || (o->eval_precision != NULL && strcmp(o->eval_precision, "bf16") == 0);
     const bool eval = o->eval_precision != NULL && strcmp(o->eval_precision, "f32") != 0;
     if (eval && k == 1)
         fprintf(stderr, "lowerset: --eval-precision=%s is for --target=cpu so far\n", o->eval_precision);
     else if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
         fprintf(stderr, "lowerset: %s: gradients of samples are for --target=cpu so far\n",
                 o->privacy != NULL ? "--dp" : "--grads");
+    else if (o->bf16_sums != NULL && (k == 1 || !brain))
+        fprintf(stderr, "lowerset: --bf16-sums is for --target=cpu with --precision=bf16\n");
     else if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
                 "CPU multiplies full f32\n");

@@ -225,6 +225,9 @@ static const LsOption option[] = {
      "type that evaluation computes in: --val, --eval (default: as training)"},
     {"--precision-of", NULL, "GLOB=f32", LIST, AT(wide), BUILD,
      "nodes or values that stay f32 although --precision computes in 16 bits; may be repeated"},
+    {"--bf16-sums", NULL, "auto|pairs|tiles", TEXT, AT(bf16_sums), PRODUCT,
+     "order in which products of bf16 add up: pairs, as VDPBF16PS does, or tiles, as AMX does; the same bits on every "
+     "processor (default auto: tiles where the C compiler's target has AMX)"},
     {"-march", NULL, "NAME", TEXT, AT(march), PRODUCT,
      "instruction set for the C compiler (default native)"},
     {"--opt", "-O", "LEVEL", TEXT, AT(opt), PRODUCT,

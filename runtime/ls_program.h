@@ -105,6 +105,7 @@ typedef struct LsProgram {
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
     const char *strategy, *loss, *optimizer;
     int real_bytes;             /* 4, or 8 for --precision=f64 */
+    const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles"; NULL: there are none */
     int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
     int accumulate;             /* micro-steps per update; in private training as many as are needed */
     int64_t budget;             /* as asked for, bytes in all; 0: none */

@@ -208,6 +208,11 @@ static void print_head(const Kernel *k, FILE *to, const char *others)
     fprintf(to, "%s%s */\n", others != NULL ? "\n * " : "", others != NULL ? others : "");
 }
 
+bool ls_kernel_set_has_dots(const LsKernelSet *set)
+{
+    return set->target->kind == LS_TARGET_CPU && (set->needs & LS_NEEDS_DOT16) != 0;
+}
+
 void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
 {
     static const struct { unsigned bit; const char *header; } need[] = {
@@ -218,6 +223,8 @@ void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
     }
     if (set->needs & LS_NEEDS_DOT16)
         fputs(LS_DEFINES_DOT16, to);
+    if (set->needs & LS_NEEDS_DOT16 && set->target->sums != LS_SUMS_AUTO)
+        fprintf(to, "#define LS_DOT16_TILES %d\n", set->target->sums == LS_SUMS_TILES);
     fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n");
     for (size_t k = 0; k < sizeof need / sizeof *need; k++)
         if (set->needs & need[k].bit)

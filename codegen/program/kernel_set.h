@@ -16,6 +16,9 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
  * (lift_constants.h). Call after the last ls_kernel_set_add. */
 void ls_kernel_set_share(LsKernelSet *set);
 
+/* Some kernel adds up products of bfloat16 (runtime/kernels/ls_dot16.h). */
+bool ls_kernel_set_has_dots(const LsKernelSet *set);
+
 /* Prints the includes of the kernels' text. */
 void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to);
 /* Prints all kernels in order of their first node, each under a comment with its nodes and shapes. */

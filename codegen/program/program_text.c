@@ -122,7 +122,7 @@ static void print_privacy(const LsGraph *g, LsEmit *e)
                      g->privacy.expected);
 }
 
-static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
+static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhaseText *train, const LsPhaseText *eval,
                           LsEmit *e)
 {
     const LsPlan *plan = c->train.plan;
@@ -139,6 +139,8 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
         print_string_field(e, "default_schedule", c->schedule);
     ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,",
                  c->target->real_bytes, train->g->batch, c->accumulate);
+    if (ls_kernel_set_has_dots(set))
+        ls_emit_line(e, ".bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
     ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena, c->addresses->nconst);
@@ -186,7 +188,7 @@ static void print_width(const LsCode *c, FILE *to)
 }
 
 /* Prints all text after the kernels, and completes the constants. */
-static void print_rest(const LsCode *c, LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
+static void print_rest(const LsCode *c, const LsKernelSet *set, LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
 {
     ls_phase_print_tables(train, eval, e);
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
@@ -195,7 +197,7 @@ static void print_rest(const LsCode *c, LsPhaseText *train, LsPhaseText *eval, L
     ls_emit_line(e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
-    print_program(c, train, eval, e);
+    print_program(c, set, train, eval, e);
     ls_emit_line(e, "\nint main(int argc, char **argv)");
     ls_emit_line(e, "{");
     ls_emit_line(e, "return ls_trainer_main(&ls_program, argc, argv);");
@@ -237,7 +239,7 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
     char *rest = NULL;
     size_t size = 0;
     LsEmit e = {.to = ls_text_open(&rest, &size)};
-    print_rest(c, &train, &eval, &e);
+    print_rest(c, set, &train, &eval, &e);
     ls_text_close(e.to, &rest);
     print_kernels(c, set, to, device);
     fwrite(rest, 1, size, to);

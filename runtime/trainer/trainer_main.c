@@ -352,8 +352,9 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         if (t->o.help) {
             ls_trainer_options_help(p, name, stdout);
         } else if (t->o.version) {
-            printf("%s  plan %s  (%s, %s, batch %" PRId64 ")\n", p->model, p->plan_hash, p->loss,
-                   p->optimizer, p->batch);
+            const bool sums = p->bf16_sums != NULL;
+            printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->model, p->plan_hash, p->loss, p->optimizer,
+                   p->batch, sums ? ", bf16 summed in " : "", sums ? p->bf16_sums : "");
         } else if (t->o.print_plan) {
             print_plan(p);
         } else {

@@ -83,7 +83,7 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 
 /* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
-    "accumulate", "arch",      "batch",      "batch-size",      "bn",         "bn-var",    "budget",
+    "accumulate", "arch",      "batch",      "batch-size",      "bf16-sums", "bn", "bn-var",    "budget",
     "clip-norm",  "clip-value", "dim",       "dp",              "eval-precision", "forget", "freeze",
     "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale",
     "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",

@@ -162,6 +162,8 @@ row "$BUILD" --batch 3 "$OPEN" 2
 row "$BUILD" --dim N=3 "$OPEN" N=2
 row "$BUILD" --shape x=3x1x4x4 "$OPEN" x=2x1x4x4
 row "$BUILD" --precision f64 "$NET"
+row "compile check" --bf16-sums pairs "$NET --precision bf16"
+row "compile measure" --bf16-sums tiles "$NET --precision bf16" pairs
 row "compile plan" --eval-precision f32 "$NET --precision bf16"
 row "$BUILD" --precision-of '*=f32' "$NET --precision bf16"
 # The value matters, not only the option's presence.

@@ -105,6 +105,8 @@ plan 2 "--precision: 'bf16' is not one of params=" --precision bf16,c=f32
 plan 2 "--precision: parameters are kept in f32" --precision p=bf16
 plan 2 "--precision: output is f32" --precision p=f32,c=bf16,o=f16
 plan 2 "--precision-of: '*' is not GLOB=f32" --precision bf16 --precision-of '*'
+compile 2 "--bf16-sums: 'rows' is not one of" --precision bf16 --bf16-sums rows
+compile 2 "--bf16-sums is for --target=cpu with --precision=bf16" --bf16-sums tiles
 plan 2 "--eval-precision: 'f64' is not one of" --eval-precision f64
 plan 2 "--eval-precision: with --precision=f64, evaluation computes in the same type" --precision f64 --eval-precision f32
 plan 2 "--eval-precision=bf16 is for --target=cpu so far" --target cuda --eval-precision bf16

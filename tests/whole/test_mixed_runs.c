@@ -62,6 +62,26 @@ START_TEST(evaluation_has_a_type_of_its_own)
 }
 END_TEST
 
+#define SUMS LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 --batch=64 "
+
+/* The option chooses the bits; the processor that a program is compiled for does not. */
+START_TEST(sums_of_bf16_have_the_order_that_is_asked_for)
+{
+    static const char *const order[] = {"tiles", "pairs"};
+    MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=64 --size=16 -o sums.onnx");
+    for (int k = 0; k < 2; k++) {
+        MUST(SUMS "sums.onnx --precision=bf16 --bf16-sums=%s -o here", order[k]);
+        MUST("./here" RUN "--steps 2 --dump %s.npz && ./here --version | grep 'bf16 summed in %s'", order[k], order[k]);
+#if defined __x86_64__
+        MUST(SUMS "sums.onnx --precision=bf16 --bf16-sums=%s -march=x86-64 -o any", order[k]);
+        MUST("./any" RUN "--steps 2 --dump any.npz && cmp any.npz %s.npz", order[k]);
+#endif
+    }
+    ck_assert_msg(sh("cmp -s tiles.npz pairs.npz") == 1, "both orders give the same bits");
+    MUST(SUMS "sums.onnx -o f32 && ! ./f32 --version | grep summed");
+}
+END_TEST
+
 START_TEST(exported_weights_of_16_bits_are_a_model)
 {
     MUST(COMPILE "mlp.onnx -o t");
@@ -195,6 +215,7 @@ int main(void)
     TCase *t = tcase_create("mixed_runs");
     tcase_add_loop_test(t, every_budget_gives_the_same_bits, 0, 4);
     tcase_add_test(t, evaluation_has_a_type_of_its_own);
+    tcase_add_test(t, sums_of_bf16_have_the_order_that_is_asked_for);
     tcase_add_test(t, exported_weights_of_16_bits_are_a_model);
     tcase_add_test(t, activations_take_half_of_the_bytes);
     tcase_add_test(t, losses_in_16_bits_lie_among_those_in_f32);
