@@ -102,34 +102,86 @@ LS_INLINE int64_t ls_conv_block_at(const LsConv *d, int64_t depth, int64_t i)
     return ls_least(ls_dot_begin(d->dot16 & LS_DOTS, depth * i / ls_conv_blocks(depth)), depth);
 }
 
-/* The source lies in memory as words of two channels. */
-LS_INLINE bool ls_conv_in_words(const LsConv *d, LsSource x)
+/* Elements k0 .. k1 of gathered rows p .. p + n of bfloat16 in memory, ld apart. */
+LS_SHARED_FN void ls_conv_gather_brains(const LsConv *d, const ls_bf16 *x, int64_t g, int64_t p, int64_t n, int64_t k0,
+                                        int64_t k1, ls_bf16 *to, int64_t ld)
 {
-    return x.compute == NULL && x.type == LS_STORED_BF16 && d->cin % 2 == 0 && (d->dot16 & LS_AMX) != 0;
+    const LsAxis *a = d->ax;
+    const bool touch = d->group == 1 && a[2].off_step == 1;     /* the taps of a line */
+    const int64_t run = touch ? a[2].taps * d->cin : d->cin, runs = touch ? 1 : a[2].taps;
+    const int64_t channels = d->group * d->cin, line = a[2].from_dim * channels;
+    for (int64_t r = k0 / run; r * run < k1 && k0 < k1; r++) {
+        const int64_t from = ls_most(k0 - r * run, 0), end = ls_least(k1 - r * run, run);
+        const int64_t t2 = r % runs, t1 = r / runs % a[1].taps, t0 = r / runs / a[1].taps;
+        LsPlace at = ls_place(d, p);
+        ls_bf16 *row = to + r * run + from - k0;
+        for (int64_t i = 0; i < n; i++, row += ld, ls_next(d, &at)) {
+            const int64_t s0 = a[0].from_step * at.i[0] + a[0].off + a[0].off_step * t0;
+            const int64_t s1 = a[1].from_step * at.i[1] + a[1].off + a[1].off_step * t1;
+            const int64_t e = (a[2].from_step * at.i[2] + a[2].off + a[2].off_step * t2) * channels + from;
+            const bool inside = s0 >= 0 && s0 < a[0].from_dim && s1 >= 0 && s1 < a[1].from_dim;
+            const int64_t len = end - from, lo = inside ? ls_least(ls_most(-e, 0), len) : len;
+            const int64_t hi = ls_most(ls_least(line - e, len), lo);
+            const int64_t start = ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line + g * d->cin;
+            memset(row, 0, (size_t)lo * sizeof *row);
+            if (lo < hi)
+                memcpy(row + lo, x + start + e + lo, (size_t)(hi - lo) * sizeof *row);
+            memset(row + hi, 0, (size_t)(len - hi) * sizeof *row);
+        }
+    }
 }
 
-/* Gathers such a source, whose channels are reals then; k0 .. k1: words of a gathered row. */
+/* The same of reals, which are rounded. k1 - k0: at most LS_KC. */
+LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0,
+                                         int64_t k1, ls_bf16 *to, int64_t ld)
+{
+    enum { SOME = 16 };
+    _Alignas(64) real rows[SOME * LS_LDA];
+    LsConv merged = *d;
+    if (d->group == 1 && d->ax[2].off_step == 1)
+        merged.run = d->ax[2].taps * d->cin;
+    for (int64_t i = 0; i < n; i += SOME) {
+        const int64_t some = ls_least(SOME, n - i);
+        ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k0, k1, rows, LS_LDA);
+        for (int64_t r = 0; r < some; r++)
+            ls_give(LS_STORED_BF16, to + (i + r) * ld, 0, rows + r * LS_LDA, k1 - k0);
+    }
+}
+
+/* The source is gathered as it lies in memory: even channels of bfloat16 as words, which vectors hold. */
+LS_INLINE bool ls_conv_in_memory(const LsConv *d, LsSource x)
+{
+    return x.compute == NULL && x.type != LS_STORED_F16 && (d->dot16 & LS_AMX) != 0;
+}
 LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0, int64_t k1,
                                     real *to, int64_t ld)
 {
+    if (x.type == LS_STORED_REAL) {
+        ls_conv_gather_rounded(d, x, g, p, n, k0, k1, (ls_bf16 *)to, 2 * ld);
+        return;
+    }
+    if (d->cin % 2 != 0) {
+        ls_conv_gather_brains(d, x.at, g, p, n, k0, k1, (ls_bf16 *)to, 2 * ld);
+        return;
+    }
     LsConv half = *d;
     half.cin /= 2;
     half.run /= 2;
-    ls_gather(&half, (LsSource){.at = x.at, .row = x.row / 2}, g, p, n, k0, k1, to, ld);
+    ls_gather(&half, (LsSource){.at = x.at, .row = x.row / 2}, g, p, n, k0 / 2, k1 / 2, to, ld);
 }
 
 /* Rows p .. p + n at depths k0 .. k0 + k as rows of words, LS_LDA apart. */
 LS_SHARED_FN void ls_conv_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0, int64_t k,
                                 real *to)
 {
-    if (!ls_conv_in_words(d, x)) {
+    if (!ls_conv_in_memory(d, x)) {
         ls_gather(d, x, g, p, n, k0, k0 + k, to, LS_LDA);
         ls_words_along(to, LS_LDA, n, k);
         return;
     }
-    ls_conv_gather_words(d, x, g, p, n, k0 / 2, (k0 + k) / 2, to, LS_LDA);
+    ls_conv_gather_words(d, x, g, p, n, k0, k0 + k, to, LS_LDA);
     for (int64_t i = 0; i < n; i++)
-        ls_zero(to + i * LS_LDA + k / 2, ls_dot_depth(LS_DOTS, k) - k / 2);
+        memset((ls_bf16 *)(to + i * LS_LDA) + k, 0, (size_t)(2 * ls_dot_depth(LS_DOTS, k) - k) * sizeof(ls_bf16));
 }
 
 /* Computes one block; `panels`: the panel of column b.j at depth k0; the panel j columns further lies j * `panel_depth`
@@ -255,24 +307,12 @@ LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int6
     ls_tile_words(d->dot16 & LS_DOTS, to, k, m);
 }
 
-/* A panel of k gathered rows from p on, columns j .. j + wide. */
-LS_SHARED_FN void ls_conv_dw_panel(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t k, int64_t j, int64_t wide,
-                                   real *to)
-{
-    if (ls_conv_in_words(d, x)) {
-        ls_conv_gather_words(d, x, g, p, k, j / 2, (j + wide) / 2, to, LS_NR / 2);
-        ls_words_of_words(to, k, LS_NR);
-        return;
-    }
-    ls_gather(d, x, g, p, k, j, j + wide, to, LS_NR);
-    if (d->dot16 & LS_WORDS)
-        ls_words_down(to, to, k, LS_NR, LS_WORD_FILL);
-}
-
 /* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
 LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw,
                                   int64_t unit)
 {
+    enum { LD = LS_COLS / 2 + LS_V };           /* words of a row of all columns */
+    _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1];
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d);
     int64_t cols = ls_even_block(depth, LS_COLS, LS_NR);
@@ -283,21 +323,29 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
     int64_t split = unit / col_blocks / row_blocks / d->group;
     int64_t m = ls_least(height, d->cout - i0), n = ls_least(cols, depth - j0);
     const int dots = d->dot16 & LS_DOTS;
+    const bool taken = ls_conv_in_memory(d, x);
     int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
     real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
         int64_t k = ls_least(LS_DW_DEPTH, end - p);
         ls_conv_dw_tiles(d, dy, p, k, g * d->cout + i0, m, tiles);
+        if (taken)
+            ls_conv_gather_words(d, x, g, p, k, j0, j0 + n, wide, LD);
         for (int64_t j = 0; j < n; j += LS_NR) {
-            int64_t wide = ls_least(n - j, LS_NR);
-            ls_conv_dw_panel(d, x, g, p, k, j0 + j, wide, rows);
+            const int64_t some = ls_least(n - j, LS_NR);
+            if (taken)
+                ls_words_panel(rows, (const ls_bf16 *)wide + j, 2 * LD, k);
+            else
+                ls_gather(d, x, g, p, k, j0 + j, j0 + j + some, rows, LS_NR);
+            if (dots & LS_WORDS && !taken)
+                ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
             const uint64_t mode = ls_dots_begin(dots);
             const real *init = p > begin ? c + j : ls_no_bias;
             const int64_t ldi = p > begin ? depth : 0, words = ls_dot_depth(dots, k);
             if (dots & LS_AMX)
-                ls_panel(dots, m, wide, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, depth);
+                ls_panel(dots, m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, depth);
             else
-                ls_panel_tiles(dots, m, wide, words, tiles, rows, LS_NR, init, ldi, c + j, depth);
+                ls_panel_tiles(dots, m, some, words, tiles, rows, LS_NR, init, ldi, c + j, depth);
             ls_dots_end(dots, mode);
         }
     }

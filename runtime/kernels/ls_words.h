@@ -56,28 +56,33 @@ LS_INLINE void ls_fill_brains(ls_bf16 *to, int64_t n, uint16_t bits)
         to[i] = (ls_bf16){bits};
 }
 
-/* A row of words from two rows; width: whole vectors. */
+/* A row of words from two rows; width: a multiple of 16. */
+typedef uint16_t ls_brains __attribute__((vector_size(64), aligned(2), may_alias));
 LS_INLINE void ls_words_of_pair(real *to, const ls_bf16 *even, const ls_bf16 *odd, int64_t width)
 {
-    for (int64_t j = 0; j < width; j += LS_V) {
+    int64_t j = 0;
+    for (; j + 32 <= width; j += 32) {
+        const ls_brains a = *(const ls_brains *)(even + j), b = *(const ls_brains *)(odd + j);
+        *(ls_brains *)(to + j) = __builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39,
+                                                         8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
+        *(ls_brains *)(to + j + 16) = __builtin_shufflevector(
+            a, b, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60,
+            29, 61, 30, 62, 31, 63);
+    }
+    for (; j < width; j += LS_V) {
         const ls_vec_32 low = __builtin_convertvector(*(const ls_vec_16 *)(even + j), ls_vec_32);
         const ls_vec_32 high = __builtin_convertvector(*(const ls_vec_16 *)(odd + j), ls_vec_32);
         ls_store(to + j, (ls_vec)(low | high << 16));
     }
 }
 
-/* k rows of width / 2 words each become rows of words of two rows, in their place; what fills up is B's. */
-LS_INLINE void ls_words_of_words(real *x, int64_t k, int64_t width)
+/* A panel of k rows, ld apart and at least 32 wide; what fills up is B's. */
+LS_SHARED_FN void ls_words_panel(real *to, const ls_bf16 *rows, int64_t ld, int64_t k)
 {
-    const ls_bf16 *const brain = (const ls_bf16 *)x;
-    ls_bf16 fill[2 * LS_VEC_BYTES], *const none = fill;
-    ls_fill_brains(none, width, LS_WORD_FILL >> 16);
-    for (int64_t i = 0; i < 2 * ls_dot_depth(LS_DOTS, k); i += 2) {
-        ls_bf16 even[2 * LS_VEC_BYTES], odd[2 * LS_VEC_BYTES];
-        memcpy(even, i < k ? brain + i * width : none, (size_t)width * sizeof *even);
-        memcpy(odd, i + 1 < k ? brain + (i + 1) * width : none, (size_t)width * sizeof *odd);
-        ls_words_of_pair(x + i / 2 * width, even, odd, width);
-    }
+    ls_bf16 none[LS_NR];
+    ls_fill_brains(none, LS_NR, LS_WORD_FILL >> 16);
+    for (int64_t q = 0; q < 2 * ls_dot_depth(LS_DOTS, k); q += 2, to += LS_NR)
+        ls_words_of_pair(to, q < k ? rows + q * ld : none, q + 1 < k ? rows + (q + 1) * ld : none, LS_NR);
 }
 
 /* Rows i .. i + m of A at depths k0 .. k0 + k, as rows of words `ld` apart. */
@@ -150,7 +155,10 @@ LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int
     }
 }
 #else       /* never called */
-LS_INLINE void ls_words_of_words(real *x, int64_t k, int64_t width) { (void)x, (void)k, (void)width; }
+LS_INLINE void ls_words_panel(real *to, const ls_bf16 *rows, int64_t ld, int64_t k)
+{
+    (void)to, (void)rows, (void)ld, (void)k;
+}
 LS_INLINE void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
 {
     (void)a, (void)i, (void)m, (void)k0, (void)k, (void)to, (void)ld;
