@@ -46,8 +46,8 @@ typedef struct Units {
     int runs;                   /* the leading ones that this processor runs */
 } Units;
 
-/* Makes all factors bfloat16, every second time the second one f32 that is rounded as it is packed, like a weight. gcc
- * fuses multiply-adds from -O2 on. */
+/* Makes all factors bfloat16, or f32 that is rounded as it is packed, like a weight: in all four ways by turns. gcc fuses
+ * multiply-adds from -O2 on. */
 static inline Units units_new(int order, int n, HNode *const node[])
 {
     static const char *const flags[ORDERS][3] = {
@@ -62,8 +62,9 @@ static inline Units units_new(int order, int n, HNode *const node[])
 #endif
     for (int i = 0; i < n; i++) {
         HNode *h = node[i];
-        h->value[1].type = h->node[1].rounds = LS_BF16;
-        h->value[2].type = i % 2 != 0 && h->node[1].op != LS_OP_CONV_DW ? LS_REAL : LS_BF16;
+        h->node[1].rounds = LS_BF16;
+        h->value[1].type = i % 4 > 1 ? LS_REAL : LS_BF16;
+        h->value[2].type = i % 2 != 0 ? LS_REAL : LS_BF16;
     }
     for (int k = 0; k < 2 + x86; k++)
         u.object[k] = h_build("cc", flags[order][k], 4, true, n, node);
