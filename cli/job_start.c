@@ -89,7 +89,7 @@ static int choose_machine(LsJob *job)
         return code;
     job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
     job->target.device = job->machine.name;
-    job->target.dot_rate = job->machine.peak[LS_PEAK_BF16] / job->machine.peak[LS_PEAK_F32];
+    job->target.dot_rate = ls_machine_dot_rate(&job->machine);
     if (!cuda || job->machine.gpu)
         return 0;
     fprintf(stderr, "lowerset: --machine: '%s' is not a GPU, but --target=cuda needs a GPU; lowerset targets lists "

@@ -258,6 +258,14 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
     }
 }
 
+double ls_machine_dot_rate(const LsMachine *m)
+{
+    const double brain = m->cost[LS_COST_CONV + LS_COST_BF16].compute, real = m->cost[LS_COST_CONV].compute;
+    if (brain != real && brain > 0 && real > 0)
+        return brain / real;
+    return m->peak[LS_PEAK_F32] > 0 ? m->peak[LS_PEAK_BF16] / m->peak[LS_PEAK_F32] : 0;
+}
+
 LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak)
 {
     LsMachine fast = *m;

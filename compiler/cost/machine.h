@@ -118,6 +118,10 @@ typedef struct LsMachine {
 /* The machine as seen by products that reach another peak, if it has one. */
 LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak);
 
+/* CPU: the speed of direct products of bfloat16 relative to those of f32: as direct convolutions were measured in both, else
+ * by the peaks; 0: not known. */
+double ls_machine_dot_rate(const LsMachine *m);
+
 /* Reads the text form. False with a sentence in err: "FILE:3: ..."; *m is then undefined. */
 bool ls_machine_parse(LsMachine *m, const char *text, const char *file, char *err, size_t size);
 /* The same from a file of at most 64 KiB. */

@@ -254,6 +254,19 @@ START_TEST(products_of_bfloat16_multiply_at_a_speed_of_their_own)
 }
 END_TEST
 
+START_TEST(convolutions_that_were_measured_in_bf16_say_the_speed_of_its_products)
+{
+    LsMachine m = simple();
+    const double peak = m.peak[LS_PEAK_F32], conv = m.cost[LS_COST_CONV].compute;
+    m.cost[LS_COST_CONV + LS_COST_BF16].compute = conv;
+    ck_assert_double_eq(ls_machine_dot_rate(&m), 0);            /* not known */
+    m.peak[LS_PEAK_BF16] = 3 * peak;
+    ck_assert_double_eq(ls_machine_dot_rate(&m), 3);
+    m.cost[LS_COST_CONV + LS_COST_BF16].compute = 5 * conv;
+    ck_assert_double_eq(ls_machine_dot_rate(&m), 5);
+}
+END_TEST
+
 START_TEST(thin_batched_and_turned_products_are_classes_of_their_own)
 {
     graph_open();
@@ -312,6 +325,7 @@ int main(void)
         products_are_padded_to_whole_vectors,
         a_convolution_pays_for_the_copies_that_it_makes, winograd_multiplies_less,
         products_of_bfloat16_multiply_at_a_speed_of_their_own,
+        convolutions_that_were_measured_in_bf16_say_the_speed_of_its_products,
         thin_batched_and_turned_products_are_classes_of_their_own,
         more_to_do_never_takes_less_on_any_machine};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
