@@ -252,6 +252,8 @@ static void summary(LsJob *job, const Output *out)
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
             100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
+    fprintf(stderr, "optimizer %s\n",
+            ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
 }
 
 /* Prints the next step for the user, in one line; for C the line above shows how to build. */

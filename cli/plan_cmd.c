@@ -3,6 +3,7 @@
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
+#include "cli/optimizer_spec.h"
 #include "cli/output.h"
 #include "cli/precision_advice.h"
 #include "cli/scale_spec.h"
@@ -156,8 +157,10 @@ static void print_memory(const LsJob *job)
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
-    if (!job->graph_file)
+    if (!job->graph_file) {
+        printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
         print_scaling(job);
+    }
     if (!job->graph_file && job->pipeline.eval_compute != job->pipeline.precision.compute)
         printf("  evaluation computes in %s, within %s of the arena\n", ls_precision_name(job->pipeline.eval_compute),
                ls_bytes_text(job->cx.arena, job->eval_plan.arena));

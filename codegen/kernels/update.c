@@ -1,5 +1,5 @@
 /* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments,
- * in place. compiler/ir/loss.def has the formulas.
+ * in place. compiler/ir/loss.def has the operands, compiler/ops/optimizers.c the formulas of optimizers.
  *
  * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape and layout.
  * LsRun has the numbers that change from step to step. Corrections that do not depend on the element are
@@ -9,6 +9,7 @@
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
+#include "codegen/kernels/update_text.h"
 #include "compiler/passes/fuse.h"
 
 #include <inttypes.h>
@@ -17,7 +18,8 @@ typedef struct Update {
     const LsKernelText *k;
     const LsNode *node;
     const LsUpdateAttr *at;
-    int factor, acc, weight, next;  /* operands, -1: absent */
+    const LsRule *rule;     /* NULL: no update of a parameter */
+    int factor, acc, weight, shared, next;  /* operands, -1: absent */
     int each;               /* many tensors: operands of each tensor's update; else 0 */
     bool fours, row;        /* row: updates elements 0 .. end, whose gradient was just computed */
 } Update;
@@ -95,69 +97,39 @@ static void gradient(const Update *u)
                      number(u, u->at->clip));
 }
 
-static void sgd(const Update *u)
+/* Bits of the state that the update has. */
+static unsigned states(const Update *u)
 {
-    LsEmit *e = u->k->e;
-    open_loop(u);
-    gradient(u);
-    if (u->at->decay != 0)
-        ls_emit_line(e, "d += %s * p[i];", number(u, u->at->decay));
-    if (has(u, 2)) {
-        const char *momentum = number(u, u->at->momentum);
-        ls_emit_line(e, "const real w = %s * v[i] + d;", momentum);
-        ls_emit_line(e, "v[i] = w;");
-        if (u->at->nesterov)
-            ls_emit_line(e, "d += %s * w;", momentum);
-        else
-            ls_emit_line(e, "d = w;");
-    }
-    ls_emit_line(e, "p[i] -= lr * d;");
-    ls_emit_line(e, "}");
+    unsigned bits = 0;
+    for (int k = 0; k < u->rule->nstate; k++)
+        bits |= (unsigned)has(u, 2 + k) << k;
+    return bits;
 }
 
-static void adam(const Update *u)
+static void declare_operands(const Update *u)
 {
-    LsEmit *e = u->k->e;
-    const LsUpdateAttr *at = u->at;
-    ls_emit_line(e, "const real rate = (real)(run->lr / (1 - pow(%.17g, (double)run->update)));",
-                 at->beta1);
-    ls_emit_line(e, "const real root = (real)(1 / sqrt(1 - pow(%.17g, (double)run->update)));",
-                 at->beta2);
-    if (at->decoupled && at->decay != 0)
-        ls_emit_line(e, "const real keep = (real)(1 - run->lr * %.17g);", at->decay);
-    open_loop(u);
-    gradient(u);
-    if (!at->decoupled && at->decay != 0)
-        ls_emit_line(e, "d += %s * p[i];", number(u, at->decay));
-    ls_emit_line(e, "const real mean = %s * m[i] + %s * d;", number(u, at->beta1),
-                 number(u, 1 - at->beta1));
-    ls_emit_line(e, "const real square = %s * v[i] + %s * d * d;", number(u, at->beta2),
-                 number(u, 1 - at->beta2));
-    ls_emit_line(e, "m[i] = mean;");
-    ls_emit_line(e, "v[i] = square;");
-    ls_emit_line(e, "p[i] = %s - rate * mean / (ls_sqrt(square) * root + %s);",
-                 at->decoupled && at->decay != 0 ? "p[i] * keep" : "p[i]", number(u, at->eps));
-    ls_emit_line(e, "}");
-}
-
-/* SGD and Adam: with an accumulator, micro-steps that do not update only add to it. */
-static void optimizer(const Update *u, bool is_adam)
-{
-    LsEmit *e = u->k->e;
     state(u, "p", 0);
     operand(u, "g", 1);
-    if (is_adam)
-        state(u, "m", 2);
-    if (is_adam || has(u, 2))
-        state(u, "v", is_adam ? 3 : 2);
+    for (int k = 0; k < u->rule->nstate; k++)
+        if (has(u, 2 + k))
+            state(u, u->rule->state[k].var, 2 + k);
     if (u->factor >= 0) {
         operand(u, "factors", u->factor);
-        ls_emit_line(e, "const real factor = factors[0];");
+        ls_emit_line(u->k->e, "const real factor = factors[0];");
     }
+    if (u->shared >= 0)
+        operand(u, "shared", u->shared);
     if (u->acc >= 0) {
         state(u, "acc", u->acc);
         declare_part(u);
     }
+}
+
+/* The update of a parameter: with an accumulator, micro-steps that do not update only add to it. */
+static void optimizer(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    declare_operands(u);
     ls_emit_line(e, u->at->skips ? "if (!run->apply || factor < 0) {" : "if (!run->apply) {");
     if (u->acc >= 0) {
         open_loop(u);
@@ -166,12 +138,11 @@ static void optimizer(const Update *u, bool is_adam)
     }
     ls_emit_line(e, u->each > 0 ? "continue;" : "return;");
     ls_emit_line(e, "}");
-    if (is_adam) {
-        adam(u);
-    } else {
-        ls_emit_line(e, "const real lr = (real)run->lr;");
-        sgd(u);
-    }
+    ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->part);
+    open_loop(u);
+    gradient(u);
+    ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
+    ls_emit_line(e, "}");
 }
 
 static void accumulation(const Update *u)
@@ -234,6 +205,24 @@ static void loss_scale(const Update *u)
     ls_emit_line(e, "}");
 }
 
+/* One element. */
+static void momentum_product(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    state(u, "product", 0);
+    ls_emit_result(u->k, "y", 0);
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    ls_emit_line(e, "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));", u->at->beta1,
+                 u->at->momentum_decay);
+    open_loop(u);
+    ls_emit_line(e, "const real is = moves ? (real)((run->update > 1 ? (double)product[i] : 1) * now) : product[i];");
+    ls_emit_line(e, "product[i] = is;");
+    ls_emit_line(e, "y[i] = is;");
+    ls_emit_line(e, "}");
+}
+
 /* Prints the loops over the elements of one tensor. */
 static void update(const Update *u)
 {
@@ -241,7 +230,8 @@ static void update(const Update *u)
     case LS_OP_ACCUMULATE:   accumulation(u); break;
     case LS_OP_RUNNING_STAT: running_stat(u); break;
     case LS_OP_LOSS_SCALE:   loss_scale(u); break;
-    default:                 optimizer(u, u->node->op == LS_OP_ADAM); break;
+    case LS_OP_MOMENTUM_PRODUCT: momentum_product(u); break;
+    default:                 optimizer(u); break;
     }
 }
 
@@ -278,7 +268,7 @@ static void emit_row(Update *u)
     ls_emit_line(k->e, "{");
     ls_emit_line(k->e, "void *const arg[] = {");
     for (int i = 0; i < u->node->computed->first; i++) {
-        bool flat = i != 1 && i != u->factor && i != u->weight && has(u, i);
+        bool flat = i != 1 && i != u->factor && i != u->weight && i != u->shared && has(u, i);
         ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
     }
     ls_emit_line(k->e, "};");
@@ -342,21 +332,26 @@ static LsGrid many(Update *u)
     return part;
 }
 
+static int present(const Update *u, int operand) { return has(u, operand) ? operand : -1; }
+
 static void update_emit(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
-    Update u = {.k = k, .node = node, .at = &node->attr.update, .factor = -1, .acc = -1, .next = -1};
-    int extra = node->op == LS_OP_SGD ? 3 : node->op == LS_OP_ADAM ? 4 : -1;
-    int weight = node->op == LS_OP_ACCUMULATE ? 2 : extra > 0 ? extra + 2 : -1;
-    if (extra > 0) {
-        u.factor = has(&u, extra) ? extra : -1;
-        u.acc = has(&u, extra + 1) ? extra + 1 : -1;
+    Update u = {.k = k, .node = node, .at = &node->attr.update, .rule = ls_rule_of((LsOpCode)node->op),
+                .factor = -1, .acc = -1, .weight = -1, .shared = -1, .next = -1};
+    if (u.rule != NULL) {
+        u.factor = present(&u, ls_rule_factor(u.rule));
+        u.acc = present(&u, ls_rule_acc(u.rule));
+        u.weight = present(&u, ls_rule_weight(u.rule));
+        u.shared = present(&u, ls_rule_shared(u.rule));
+    } else if (node->op == LS_OP_ACCUMULATE) {
+        u.weight = present(&u, 2);
+    } else if (node->op == LS_OP_RUNNING_STAT) {
+        u.next = present(&u, 2);
+        u.factor = present(&u, 3);
+    } else if (node->op == LS_OP_MOMENTUM_PRODUCT) {
+        u.factor = present(&u, 1);
     }
-    if (node->op == LS_OP_RUNNING_STAT) {
-        u.next = has(&u, 2) ? 2 : -1;
-        u.factor = has(&u, 3) ? 3 : -1;
-    }
-    u.weight = weight > 0 && has(&u, weight) ? weight : -1;
     if (node->computed != NULL) {
         emit_product(&u);
         return;

@@ -61,8 +61,8 @@ static inline int ls_update_operands(const LsNode *n) { return n->nin / ls_updat
 /* The node overwrites operand k, a state value. */
 static inline bool ls_writes(const LsNode *n, int k)
 {
-    int role = ls_op[n->op]->writes != 0 ? k % ls_update_operands(n) : 8;
-    return role < 8 && (ls_op[n->op]->writes >> role & 1) != 0;
+    int role = ls_op[n->op]->writes != 0 ? k % ls_update_operands(n) : LS_MAX_IN;
+    return role < LS_MAX_IN && (ls_op[n->op]->writes >> role & 1) != 0;
 }
 static inline bool ls_is_state(const LsGraph *g, LsValueId v)
 {

@@ -47,6 +47,7 @@ typedef struct LsValue {
     LsLayout layout;        /* set by ls_layout; LS_ROW before */
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
     bool statistic;         /* LS_V_STATE: a running mean or variance, updated or not */
+    bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/widen.h); 0: all */
@@ -154,9 +155,19 @@ typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls
     double period, grow, shrink, least;
     bool divides;
 } LsScaleAttr;
+/* Hyperparameters of optimizers: compiler/ops/optimizers.c says who has which. Flags are 0 or 1. */
+#define LS_HYPER \
+    double momentum, beta1, beta2, eps, decay, nesterov, decoupled; \
+    double centered, inside;    /* RMSprop: minus the mean; eps under the root */ \
+    double lr_decay, initial;   /* Adagrad: of the rate; sum of squares at the start */ \
+    double momentum_decay;      /* NAdam */ \
+    double rate_first;          /* the momentum is that of steps, which the rate has scaled, not of gradients */ \
+    double apex, everywhere;    /* LAMB as in apex; its ratio without decay, too */ \
+    double max_norm;            /* LAMB as in apex: of all gradients together; 0: any */ \
+    double trust;               /* LARS: factor of the ratio of norms */
+typedef struct LsHyper { LS_HYPER } LsHyper;
 typedef struct {                /* updates: compiler/ir/loss.def */
-    double momentum, beta1, beta2, eps, decay;
-    bool nesterov, decoupled;
+    union { struct { LS_HYPER }; LsHyper hyper; };
     double clip;                /* clamps gradient elements to [-clip, clip]; 0: no clipping */
     double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
                                  * gradient; RUNNING_STAT: weight of the batch statistic */

@@ -17,6 +17,14 @@ static LsValueId moment(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
     return ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
 }
 
+/* State of the optimizer, beside a parameter. */
+static LsValueId optimizer_state(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
+{
+    LsValueId v = moment(cx, g, p, suffix);
+    g->value[v.i].of_optimizer = true;
+    return v;
+}
+
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
 
 /* An update belongs to the forward node of its gradient, and is named after its parameter. */
@@ -33,6 +41,7 @@ typedef struct Update {         /* shared by all updates */
     LsValueId mean;             /* factor that turns their sum into a mean; none: 1 */
     LsValueId factor;           /* of gradients, before clipping by value; none: 1 */
     LsAttr part;                /* of the accumulated gradients */
+    LsValueId shared;           /* by all updates; none: they share nothing */
 } Update;
 
 /* The weights of an update's micro-steps. The gradient of a mean over labels, times the weight of
@@ -109,27 +118,40 @@ static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, Ls
                           const Update *u)
 {
     const LsOptimizerOptions *o = u->o;
-    const LsValueId factor = u->factor, weight = u->weight;
-    const int more = ls_is(acc) && ls_is(weight);
     bool decays = !o->decay_matrices_only || ls_shape(g, p)->rank > 1;
-    LsAttr at = {.update = {.momentum = o->momentum,
-                            .beta1 = o->beta1,
-                            .beta2 = o->beta2,
-                            .eps = o->eps,
-                            .decay = decays ? o->decay : 0,
-                            .nesterov = o->nesterov,
-                            .decoupled = o->kind == LS_ADAMW,
-                            .clip = o->clip_value,
-                            .skips = ls_is(g->scaling.scale),
-                            .scale = u->part.update.scale,
-                            .by_samples = u->part.update.by_samples}};
-    if (o->kind == LS_SGD) {
-        LsValueId v = o->momentum != 0 ? moment(cx, g, p, "momentum") : (LsValueId){0};
-        ls_append(cx, g, LS_OP_SGD, 5 + more, (LsValueId[]){p, grad, v, factor, acc, weight}, &at);
-        return;
+    const LsRule *rule = ls_rule_of(ls_optimizer_row[o->kind].op);
+    LsAttr at = {.update = {.hyper = o->hyper, .clip = o->clip_value, .skips = ls_is(g->scaling.scale),
+                            .scale = u->part.update.scale, .by_samples = u->part.update.by_samples}};
+    LsValueId in[LS_MAX_IN] = {p, grad};
+    if (!decays)
+        at.update.decay = 0;
+    if (ls_optimizer_row[o->kind].decoupled)
+        at.update.decoupled = 1;
+    for (int k = 0; k < rule->nstate; k++) {
+        const LsMoment *s = &rule->state[k];
+        if (s->when == NULL || *ls_hyper_find(&o->hyper, s->when, strlen(s->when)) != 0)
+            in[2 + k] = optimizer_state(cx, g, p, s->suffix);
     }
-    LsValueId m = moment(cx, g, p, "m"), v = moment(cx, g, p, "v");
-    ls_append(cx, g, LS_OP_ADAM, 6 + more, (LsValueId[]){p, grad, m, v, factor, acc, weight}, &at);
+    in[ls_rule_factor(rule)] = u->factor;
+    in[ls_rule_acc(rule)] = acc;
+    in[ls_rule_weight(rule)] = ls_is(acc) ? u->weight : (LsValueId){0};
+    in[ls_rule_shared(rule)] = u->shared;
+    int nin = ls_rule_shared(rule) + 1;
+    while (nin > ls_rule_acc(rule) + 1 && !ls_is(in[nin - 1]))
+        nin--;
+    ls_append(cx, g, rule->op, nin, in, &at);
+}
+
+/* What all updates of the optimizer read: a scalar that changes with the number of the update. */
+static void find_shared(LsCtx *cx, LsGraph *g, Update *u)
+{
+    if (u->o->kind != LS_NADAM)
+        return;
+    const LsAttr at = {.update = {.hyper = u->o->hyper, .skips = ls_is(g->scaling.scale)}};
+    const LsValueId v = ls_value_add(cx, g, LS_V_STATE, "momentum_product", LS_REAL, &(LsShape){0}, NULL);
+    const LsNodeId loss = made_by(g, ls_viewed(g, g->loss));
+    ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, "momentum_product"});
+    u->shared = ls_append2(cx, g, LS_OP_MOMENTUM_PRODUCT, v, u->factor, &at);
 }
 
 static bool keep(LsRewrite *r, LsNodeId n)
@@ -231,6 +253,7 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     accumulate(cx, g, &u, o->clip_norm > 0 || scaled, grad, acc);
     if (o->clip_norm > 0 || scaled)
         find_factor(cx, g, grad, &u);
+    find_shared(cx, g, &u);
     for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
         update_origin(g, g->grad[i].param, g->grad[i].grad);
         append_update(cx, g, g->grad[i].param, grad[i], acc[i], &u);

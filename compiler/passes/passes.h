@@ -4,6 +4,7 @@
 #define LS_COMPILER_PASSES_PASSES_H
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/optimizer.h"
 
 /* ---- on the forward graph ---- */
 bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v from one tensor */
@@ -56,11 +57,9 @@ bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
 
-typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
 typedef struct LsOptimizerOptions {
     LsOptimizerKind kind;
-    double momentum, beta1, beta2, eps, decay;
-    bool nesterov;
+    union { struct { LS_HYPER }; LsHyper hyper; };
     double clip_norm, clip_value;   /* 0: none */
     int accumulate;                 /* micro-steps per update; 0, 1: none */
     bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms'

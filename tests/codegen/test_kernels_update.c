@@ -1,4 +1,5 @@
 /* tests/codegen/test_kernels_update.c -- optimizer steps against the formulas of PyTorch, in double. */
+#include "compiler/ir/optimizer.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
 
@@ -10,20 +11,84 @@ typedef struct Step {
     LsUpdateAttr at;
     bool adam, momentum, factor, acc, weight;
     double is;                  /* the factor; 0: any */
+    LsOpCode op;                /* of other optimizers */
+    unsigned state;             /* bit k: that state is there */
+    bool average, shared;
 } Step;
 
-/* One element by the book. s: p, g, first moment, second moment, accumulator. */
-static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double v[5])
+/* v[]: p, g, three tensors of state, the accumulator, the average. */
+enum { P, G, STATE, ACC = STATE + LS_MOMENTS, AVERAGE, TENSORS };
+
+static LsOpCode op_of(const Step *s) { return s->op != LS_OP_NOP ? s->op : s->adam ? LS_OP_ADAM : LS_OP_SGD; }
+static bool has_state(const Step *s, int k)
 {
-    double g = v[1], part = s->weight ? (weight != 0 ? weight : 1)
+    return s->op != LS_OP_NOP ? s->state >> k & 1 : s->adam ? k < 2 : s->momentum && k == 0;
+}
+
+/* The step of an element by the other optimizers. */
+static double other_step(const Step *s, const LsRun *run, double shared, double g, double v[TENSORS])
+{
+    const LsUpdateAttr *a = &s->at;
+    const double t = (double)run->update, p = v[P];
+    double *m = &v[STATE], *q = &v[STATE + 1];
+    double old, now, next, length, most, mean;
+    switch (s->op) {
+    case LS_OP_LION:
+        old = a->beta1 * *m + (1 - a->beta1) * g;
+        *m = a->beta2 * *m + (1 - a->beta2) * g;
+        return run->lr * ((old > 0) - (old < 0) + a->decay * p);
+    case LS_OP_RMSPROP:
+        g += a->decay * p;
+        *m = a->beta2 * *m + (1 - a->beta2) * g * g;
+        mean = v[STATE + 2] = has_state(s, 2) ? a->beta2 * v[STATE + 2] + (1 - a->beta2) * g : v[STATE + 2];
+        old = fmax(*m - (has_state(s, 2) ? mean * mean : 0), 0);
+        old = a->inside != 0 ? g / sqrt(old + a->eps) : g / (sqrt(old) + a->eps);
+        if (has_state(s, 1))
+            old = *q = a->momentum * *q + old;
+        return run->lr * old;
+    case LS_OP_ADAGRAD:
+        g += a->decay * p;
+        *m += g * g;
+        return run->lr / (1 + (t - 1) * a->lr_decay) * g / (sqrt(*m + a->initial) + a->eps);
+    default:
+        break;
+    }
+    if (a->decoupled == 0)
+        g += a->decay * p;
+    *m = a->beta1 * *m + (1 - a->beta1) * g;
+    *q = a->beta2 * *q + (1 - a->beta2) * g * g;
+    old = a->decoupled != 0 ? run->lr * a->decay * p : 0;
+    if (s->op == LS_OP_NADAM) {
+        now = a->beta1 * (1 - 0.5 * pow(0.96, t * a->momentum_decay));
+        next = a->beta1 * (1 - 0.5 * pow(0.96, (t + 1) * a->momentum_decay));
+        return old + run->lr * ((1 - now) / (1 - shared) * g + next / (1 - shared * next) * *m)
+                   / (sqrt(*q / (1 - pow(a->beta2, t))) + a->eps);
+    }
+    most = 2 / (1 - a->beta2) - 1;
+    length = most - 2 * t * pow(a->beta2, t) / (1 - pow(a->beta2, t));
+    next = run->lr * *m / (1 - pow(a->beta1, t));
+    if (length > 5)
+        next *= sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) * sqrt(1 - pow(a->beta2, t))
+              / (sqrt(*q) + a->eps);
+    return old + next;
+}
+
+/* One element by the book. */
+static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double shared, double v[TENSORS])
+{
+    double g = v[G], part = s->weight ? (weight != 0 ? weight : 1)
                            : s->at.by_samples ? s->at.scale * run->share : s->at.scale;
     if (s->acc)
-        g = v[4] = (run->first ? 0 : v[4]) + g * part;
+        g = v[ACC] = (run->first ? 0 : v[ACC]) + g * part;
     if (!run->apply || (s->at.skips && factor < 0))
         return;
     g *= factor;
     if (s->at.clip > 0)
         g = fmin(fmax(g, -s->at.clip), s->at.clip);
+    if (s->op != LS_OP_NOP) {
+        v[P] -= other_step(s, run, shared, g, v);
+        return;
+    }
     if (!s->adam) {
         g += s->at.decay * v[0];
         if (s->momentum) {
@@ -56,40 +121,45 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
     r.run.first = first;
     r.run.apply = apply;
     r.run.share = 0.75;
-    LsValueId v[MANY][5], in[MANY * 7], factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    const LsRule *rule = ls_rule_of(op_of(s));
+    LsValueId v[MANY][TENSORS], in[MANY * LS_MAX_IN] = {{0}}, factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     rig_set(&r, weight, 0, first ? 0 : 2.5);
     if (s->is != 0)
         rig_set(&r, factor, 0, s->is);
-    double (*want)[N][5] = calloc((size_t)z->many, sizeof *want);
-    size_t nin = 0;
+    LsValueId shared = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    rig_set(&r, shared, 0, 0.4);
+    double (*want)[N][TENSORS] = calloc((size_t)z->many, sizeof *want);
+    const int nin = ls_rule_shared(rule) + 1;
     for (int t = 0; t < z->many; t++) {
-        for (int k = 0; k < 5; k++)
+        for (int k = 0; k < TENSORS; k++)
             v[t][k] = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(z->n[t]));
         for (int64_t i = 0; i < z->n[t]; i++) {
-            rig_set(&r, v[t][3], i, fabs(rig_get(&r, v[t][3], i)));
-            for (int k = 0; k < 5; k++)
+            for (int k = 0; k < 2; k++)         /* second moments, but a mean is below the root of RMSprop's */
+                rig_set(&r, v[t][STATE + k], i, fabs(rig_get(&r, v[t][STATE + k], i)) + (s->op == LS_OP_RMSPROP ? 9 : 0));
+            for (int k = 0; k < TENSORS; k++)
                 want[t][i][k] = rig_get(&r, v[t][k], i);
-            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1,
-                        rig_get(&r, weight, 0), want[t][i]);
+            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1, rig_get(&r, weight, 0), rig_get(&r, shared, 0),
+                        want[t][i]);
         }
-        in[nin++] = v[t][0];
-        in[nin++] = v[t][1];
-        in[nin++] = s->adam || s->momentum ? v[t][2] : none;
-        if (s->adam)
-            in[nin++] = v[t][3];
-        in[nin++] = s->factor ? factor : none;
-        in[nin++] = s->acc ? v[t][4] : none;
-        if (s->weight)
-            in[nin++] = weight;
+        LsValueId *to = in + t * nin;
+        to[0] = v[t][P];
+        to[1] = v[t][G];
+        for (int k = 0; k < rule->nstate; k++)
+            to[2 + k] = has_state(s, k) ? v[t][STATE + k] : none;
+        to[ls_rule_factor(rule)] = s->factor ? factor : none;
+        to[ls_rule_acc(rule)] = s->acc ? v[t][ACC] : none;
+        to[ls_rule_weight(rule)] = s->weight ? weight : none;
+        to[ls_rule_average(rule)] = s->average ? v[t][AVERAGE] : none;
+        to[ls_rule_shared(rule)] = s->shared ? shared : none;
     }
     LsAttr at = {.update = s->at};
     at.update.many = z->many;
-    rig_node(&r, s->adam ? LS_OP_ADAM : LS_OP_SGD, nin, in, 0, &at);
+    rig_node(&r, op_of(s), (size_t)(nin * z->many), in, 0, &at);
     rig_run(&r);
     for (int t = 0; t < z->many; t++)
         for (int64_t i = 0; i < z->n[t]; i++)
-            for (int k = 0; k < 5; k++)
+            for (int k = 0; k < TENSORS; k++)
                 rig_close_to(&r, v[t][k], i, want[t][i][k], 2e-6);
     free(want);
     rig_close(&r);
@@ -121,6 +191,14 @@ static const Step steps[] = {
     {.at = {.momentum = 0.9, .skips = true}, .momentum = true, .factor = true, .is = -1},
     {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = -1},
     {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = 0.5},
+    {.op = LS_OP_LION, .state = 1, .at = {.beta1 = 0.9, .beta2 = 0.99, .decay = 0.1, .scale = 0.5}, .acc = true},
+    {.op = LS_OP_RMSPROP, .state = 1, .at = {.beta2 = 0.9, .eps = 1e-3, .decay = 0.1}, .factor = true},
+    {.op = LS_OP_RMSPROP, .state = 7, .at = {.beta2 = 0.9, .eps = 1e-3, .inside = 1, .momentum = 0.9, .centered = 1}},
+    {.op = LS_OP_ADAGRAD, .state = 1, .at = {.eps = 1e-3, .lr_decay = 0.1, .initial = 0.2, .decay = 0.1}},
+    {.op = LS_OP_NADAM, .state = 3, .shared = true,
+     .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .momentum_decay = 0.004, .decay = 0.1}},
+    {.op = LS_OP_RADAM, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .decay = 0.1, .decoupled = 1}},
+    {.op = LS_OP_RADAM, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.5, .eps = 1e-3}, .factor = true},
 };
 
 START_TEST(test_steps_follow_the_formulas)

@@ -1,0 +1,174 @@
+/* compiler/ops/optimizers.c -- the table of optimizers: see compiler/ir/optimizer.h. */
+#include "compiler/ir/optimizer.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/* ---- the text of the updates ---- */
+
+static const char rate_part[] = "const real lr = (real)run->lr;";
+static const char sgd_each[] =
+    "?decay d += $decay * p[i];\n"
+    "?v const real w = $momentum * v[i] + d;\n"
+    "?v v[i] = w;\n"
+    "?v?nesterov d += $momentum * w;\n"
+    "?v!nesterov d = w;\n"
+    "p[i] -= lr * d;";
+
+static const char adam_part[] =
+    "const real rate = (real)(run->lr / (1 - pow(@beta1, (double)run->update)));\n"
+    "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));\n"
+    "?decoupled?decay const real keep = (real)(1 - run->lr * @decay);";
+static const char adam_each[] =
+    "!decoupled?decay d += $decay * p[i];\n"
+    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
+    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
+    "m[i] = mean;\n"
+    "v[i] = square;\n"
+    "?decoupled?decay p[i] = p[i] * keep - rate * mean / (ls_sqrt(square) * root + $eps);\n"
+    "!decoupled p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);\n"
+    "?decoupled!decay p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);";
+
+/* The sign of a NaN is a NaN: a broken gradient does not stay hidden. */
+static const char lion_each[] =
+    "const real c = $beta1 * m[i] + $~beta1 * d;\n"
+    "m[i] = $beta2 * m[i] + $~beta2 * d;\n"
+    "real way = c > 0 ? 1 : c < 0 ? -1 : c;\n"
+    "?decay way += $decay * p[i];\n"
+    "p[i] -= lr * way;";
+
+/* The variance is at least 0 but for rounding. */
+static const char rmsprop_each[] =
+    "?decay d += $decay * p[i];\n"
+    "real square = $beta2 * v[i] + $~beta2 * d * d;\n"
+    "v[i] = square;\n"
+    "?h const real mean = $beta2 * h[i] + $~beta2 * d;\n"
+    "?h h[i] = mean;\n"
+    "?h square = ls_max(square - mean * mean, 0);\n"
+    "?inside real step = d / ls_sqrt(square + $eps);\n"
+    "!inside real step = d / (ls_sqrt(square) + $eps);\n"
+    "?b step += $momentum * b[i];\n"
+    "?b b[i] = step;\n"
+    "p[i] -= lr * step;";
+
+static const char adagrad_part[] =
+    "const real rate = (real)(run->lr / (1 + (double)(run->update - 1) * @lr_decay));";
+static const char adagrad_each[] =
+    "?decay d += $decay * p[i];\n"
+    "const real sum2 = s[i] + d * d;\n"
+    "s[i] = sum2;\n"
+    "p[i] -= rate * d / (ls_sqrt(sum2 + $initial) + $eps);";
+
+/* shared: the product of the momenta up to this update. */
+static const char nadam_part[] =
+    "const double product = (double)shared[0], t = (double)run->update;\n"
+    "const double now = @beta1 * (1 - 0.5 * pow(0.96, t * @momentum_decay));\n"
+    "const double next = @beta1 * (1 - 0.5 * pow(0.96, (t + 1) * @momentum_decay));\n"
+    "const real by_grad = (real)(run->lr * (1 - now) / (1 - product));\n"
+    "const real by_mean = (real)(run->lr * next / (1 - product * next));\n"
+    "const real root = (real)(1 / sqrt(1 - pow(@beta2, t)));\n"
+    "?decoupled?decay const real keep = (real)(1 - run->lr * @decay);";
+static const char nadam_each[] =
+    "!decoupled?decay d += $decay * p[i];\n"
+    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
+    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
+    "m[i] = mean;\n"
+    "v[i] = square;\n"
+    "?decoupled?decay p[i] *= keep;\n"
+    "p[i] -= (by_grad * d + by_mean * mean) / (ls_sqrt(square) * root + $eps);";
+
+/* Until the variance of the second moment can be told, the step is that of momentum. */
+static const char radam_part[] =
+    "const double power = pow(@beta2, (double)run->update), most = 2 / (1 - @beta2) - 1;\n"
+    "const double length = most - 2 * (double)run->update * power / (1 - power);\n"
+    "const bool tells = length > 5;\n"
+    "const double part_of = tells ? sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) : 1;\n"
+    "const double root = tells ? sqrt(1 - power) : 1;\n"
+    "const real rate = (real)(run->lr / (1 - pow(@beta1, (double)run->update)) * part_of * root);\n"
+    "?decoupled?decay const real keep = (real)(1 - run->lr * @decay);";
+static const char radam_each[] =
+    "!decoupled?decay d += $decay * p[i];\n"
+    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
+    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
+    "m[i] = mean;\n"
+    "v[i] = square;\n"
+    "?decoupled?decay p[i] *= keep;\n"
+    "p[i] -= tells ? rate * mean / (ls_sqrt(square) + $eps) : rate * mean;";
+
+static const LsRule rule[] = {
+    {LS_OP_SGD, 1, {{"v", "momentum", "momentum"}}, rate_part, sgd_each, false, 6},
+    {LS_OP_ADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, adam_part, adam_each, false, 16},
+    {LS_OP_LION, 1, {{"m", "m", NULL}}, rate_part, lion_each, false, 12},
+    {LS_OP_RMSPROP, 3, {{"v", "v", NULL}, {"b", "momentum", "momentum"}, {"h", "mean", "centered"}}, rate_part, rmsprop_each,
+     false, 16},
+    {LS_OP_ADAGRAD, 1, {{"s", "sum", NULL}}, adagrad_part, adagrad_each, false, 12},
+    {LS_OP_NADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, nadam_part, nadam_each, false, 18},
+    {LS_OP_RADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, radam_part, radam_each, false, 16},
+};
+enum { NRULES = sizeof rule / sizeof *rule };
+
+const LsRule *ls_rule_at(int k) { return k < NRULES ? &rule[k] : NULL; }
+
+const LsRule *ls_rule_of(LsOpCode op)
+{
+    for (int k = 0; k < NRULES; k++)
+        if (rule[k].op == op)
+            return &rule[k];
+    return NULL;
+}
+
+/* ---- names ---- */
+
+const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
+{
+#define FIELD(field) {#field, offsetof(LsHyper, field)}
+    static const struct { const char *name; size_t at; } field[] = {
+        FIELD(momentum), FIELD(beta1), FIELD(beta2), FIELD(eps), FIELD(decay), FIELD(nesterov), FIELD(decoupled),
+        FIELD(centered), FIELD(inside), FIELD(lr_decay), FIELD(initial), FIELD(momentum_decay), FIELD(rate_first),
+        FIELD(apex), FIELD(everywhere), FIELD(max_norm), FIELD(trust),
+    };
+    _Static_assert(sizeof field / sizeof *field == sizeof(LsHyper) / sizeof(double), "every hyperparameter has a name");
+    for (size_t k = 0; k < sizeof field / sizeof *field; k++)
+        if (strlen(field[k].name) == n && memcmp(field[k].name, name, n) == 0)
+            return (const double *)(const void *)((const char *)h + field[k].at);
+    return NULL;
+}
+
+#define WD(usual) {"wd", "decay", usual, LS_SET_POSITIVE}
+#define LR(usual) {"lr", NULL, usual, LS_SET_POSITIVE}
+#define BETA1(usual) {"beta1", "beta1", usual, LS_SET_PART}
+#define BETA2(usual) {"beta2", "beta2", usual, LS_SET_PART}
+#define EPS(usual) {"eps", "eps", usual, LS_SET_POSITIVE}
+#define MOMENTUM(usual) {"momentum", "momentum", usual, LS_SET_PART}
+#define FLAG(name, hyper) {name, hyper, NULL, LS_SET_FLAG}
+
+const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
+    [LS_SGD] = {"sgd", LS_OP_SGD, false,
+                {MOMENTUM("0"), WD("0"), LR("0.01"), FLAG("nesterov", "nesterov")},
+                "g += wd p; v = momentum v + g; p -= lr v"},
+    [LS_ADAM] = {"adam", LS_OP_ADAM, false,
+                 {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("1e-3")},
+                 "g += wd p; p -= lr m' / (sqrt(v') + eps)"},
+    [LS_ADAMW] = {"adamw", LS_OP_ADAM, true,
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3")},
+                  "p -= lr wd p; p -= lr m' / (sqrt(v') + eps)"},
+    [LS_LION] = {"lion", LS_OP_LION, false,
+                 {BETA1("0.9"), BETA2("0.99"), WD("0"), LR("1e-4")},
+                 "p -= lr (sign(beta1 m + (1 - beta1) g) + wd p); m = beta2 m + (1 - beta2) g"},
+    [LS_RMSPROP] = {"rmsprop", LS_OP_RMSPROP, false,
+                    {{"alpha", "beta2", "0.99", LS_SET_PART}, EPS("1e-8"), MOMENTUM("0"), WD("0"), LR("0.01"),
+                     FLAG("centered", "centered"), FLAG("inside", "inside")},
+                    "p -= lr g / (sqrt(v) + eps), v = alpha v + (1 - alpha) g^2; inside: sqrt(v + eps)"},
+    [LS_ADAGRAD] = {"adagrad", LS_OP_ADAGRAD, false,
+                    {{"lr_decay", "lr_decay", "0", LS_SET_POSITIVE}, {"initial", "initial", "0", LS_SET_POSITIVE},
+                     EPS("1e-10"), WD("0"), LR("0.01")},
+                    "s += g^2; p -= lr / (1 + (t - 1) lr_decay) g / (sqrt(s + initial) + eps)"},
+    [LS_NADAM] = {"nadam", LS_OP_NADAM, false,
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), {"momentum_decay", "momentum_decay", "0.004", LS_SET_POSITIVE},
+                   WD("0"), LR("2e-3"), FLAG("decoupled", "decoupled")},
+                  "Adam whose mean looks ahead: momentum beta1 (1 - 0.96^(t momentum_decay) / 2)"},
+    [LS_RADAM] = {"radam", LS_OP_RADAM, false,
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("1e-3"), FLAG("decoupled", "decoupled")},
+                  "Adam, rectified; without sqrt(v) until the variance of v can be told"},
+    [LS_OPT_NONE] = {"none", LS_OP_NOP, false, {{NULL, NULL, NULL, LS_SET_FLAG}}, "no update"},
+};
