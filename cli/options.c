@@ -85,6 +85,12 @@ static const LsOption option[] = {
      "default learning rate of the trainer (default: the optimizer's, see below)"},
     {"--schedule", NULL, "SPEC", TEXT, AT(schedule), LS_CMD_COMPILE,
      "default rate schedule of the trainer, see below (default constant)"},
+    {"--no-decay", NULL, "GLOB", LIST, AT(no_decay), BUILD,
+     "no weight decay of parameters of these names, beside those of biases and norms; may be repeated; none: those of biases "
+     "and norms decay, too"},
+    {"--ema", NULL, "D", TEXT, AT(ema), BUILD,
+     "keep an average of the weights: D times itself and 1 - D times the weights after every update; evaluation and --export "
+     "take the average"},
     {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale all gradients down together if their norm "
                                                            "exceeds X (default: no clipping)"},
     {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each element of the gradients to -X..X "

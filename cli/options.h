@@ -43,7 +43,8 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
     const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *bn, *bn_var, *dropout;
     int64_t accumulate;
-    LsList freeze, train, wide;
+    const char *ema;
+    LsList freeze, train, wide, no_decay;
     bool tie;
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;

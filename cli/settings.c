@@ -285,7 +285,32 @@ static int limit(const char *option, const char *text, double *v)
     return bad(option, text, "a number above 0");
 }
 
-static int optimizer_options(const LsOptions *o, LsType compute, LsOptimizerOptions *op)
+/* --no-decay, --ema */
+static int weight_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
+{
+    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->no_decay.n + 1, sizeof *glob);
+    op->spares_vectors = true;
+    for (int k = 0; k < o->no_decay.n; k++) {
+        if (strcmp(o->no_decay.item[k], "none") == 0)
+            op->spares_vectors = false;
+        else
+            glob[op->nno_decay++] = o->no_decay.item[k];
+    }
+    op->no_decay = glob;
+    if (o->no_decay.n > 0 && op->decay == 0) {
+        fprintf(stderr, "lowerset: --no-decay: nothing decays without wd= in --optimizer\n");
+        return LS_EXIT_USAGE;
+    }
+    if (o->ema != NULL && (!ls_number_real(o->ema, FLT_MIN, 1, &op->ema) || op->ema >= 1))
+        return bad("--ema", o->ema, "a number above 0 and below 1");
+    if (o->ema != NULL && op->kind == LS_OPT_NONE) {
+        fprintf(stderr, "lowerset: --ema: without an optimizer no weight changes\n");
+        return LS_EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOptimizerOptions *op)
 {
     char why[300];
     double lr;
@@ -297,7 +322,8 @@ static int optimizer_options(const LsOptions *o, LsType compute, LsOptimizerOpti
         fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
     }
-    int code = limit("--clip-norm", o->clip_norm, &op->clip_norm);
+    int code = weight_options(cx, o, op);
+    code = code != 0 ? code : limit("--clip-norm", o->clip_norm, &op->clip_norm);
     code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
@@ -412,7 +438,7 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision, &p->eval_compute);
-    code = code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
+    code = code != 0 ? code : optimizer_options(cx, o, p->precision.compute, &p->optimizer);
     return code != 0 ? code : grads_options(o, p);
 }
 

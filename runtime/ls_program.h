@@ -36,7 +36,9 @@ typedef struct LsTensor {       /* names and logical shapes as in the ONNX file 
     LsAddress at;
 } LsTensor;
 
-typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT } LsStateKind;
+/* An average lies beside a parameter, has its initial value and its place in the ONNX file: evaluation and export take it
+ * instead. */
+typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT, LS_STATE_AVERAGE } LsStateKind;
 typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * is named "PARAM.m" or so */
     LsTensor t;

@@ -19,7 +19,7 @@ typedef struct Update {
     const LsNode *node;
     const LsUpdateAttr *at;
     const LsRule *rule;     /* NULL: no update of a parameter */
-    int factor, acc, weight, shared, next;  /* operands, -1: absent */
+    int factor, acc, weight, average, shared, next;  /* operands, -1: absent */
     int each;               /* many tensors: operands of each tensor's update; else 0 */
     bool fours, row;        /* row: updates elements 0 .. end, whose gradient was just computed */
 } Update;
@@ -119,6 +119,8 @@ static void declare_operands(const Update *u)
     }
     if (u->shared >= 0)
         operand(u, "shared", u->shared);
+    if (u->average >= 0)
+        state(u, "average", u->average);
     if (u->acc >= 0) {
         state(u, "acc", u->acc);
         declare_part(u);
@@ -142,6 +144,8 @@ static void optimizer(const Update *u)
     open_loop(u);
     gradient(u);
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
+    if (u->average >= 0)
+        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", number(u, u->at->ema), number(u, 1 - u->at->ema));
     ls_emit_line(e, "}");
 }
 
@@ -338,11 +342,12 @@ static void update_emit(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
     Update u = {.k = k, .node = node, .at = &node->attr.update, .rule = ls_rule_of((LsOpCode)node->op),
-                .factor = -1, .acc = -1, .weight = -1, .shared = -1, .next = -1};
+                .factor = -1, .acc = -1, .weight = -1, .average = -1, .shared = -1, .next = -1};
     if (u.rule != NULL) {
         u.factor = present(&u, ls_rule_factor(u.rule));
         u.acc = present(&u, ls_rule_acc(u.rule));
         u.weight = present(&u, ls_rule_weight(u.rule));
+        u.average = present(&u, ls_rule_average(u.rule));
         u.shared = present(&u, ls_rule_shared(u.rule));
     } else if (node->op == LS_OP_ACCUMULATE) {
         u.weight = present(&u, 2);

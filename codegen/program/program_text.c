@@ -13,7 +13,7 @@
 static void print_state(const LsAddresses *a, LsEmit *e)
 {
     static const char *const kind[] = {"LS_STATE_PARAM", "LS_STATE_FROZEN", "LS_STATE_STAT",
-                                       "LS_STATE_MOMENT"};
+                                       "LS_STATE_MOMENT", "LS_STATE_AVERAGE"};
     ls_emit_line(e, "static const LsStateTensor state[] = {");
     for (uint32_t k = 0; k < a->nstate; k++) {
         const LsStateTensor *row = &a->state[k].row;

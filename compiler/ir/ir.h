@@ -48,6 +48,7 @@ typedef struct LsValue {
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
     bool statistic;         /* LS_V_STATE: a running mean or variance, updated or not */
     bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */
+    const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its place */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/widen.h); 0: all */
@@ -164,7 +165,8 @@ typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls
     double rate_first;          /* the momentum is that of steps, which the rate has scaled, not of gradients */ \
     double apex, everywhere;    /* LAMB as in apex; its ratio without decay, too */ \
     double max_norm;            /* LAMB as in apex: of all gradients together; 0: any */ \
-    double trust;               /* LARS: factor of the ratio of norms */
+    double trust;               /* LARS: factor of the ratio of norms */ \
+    double ema;                 /* part of the average that every update keeps; 0: there is no average */
 typedef struct LsHyper { LS_HYPER } LsHyper;
 typedef struct {                /* updates: compiler/ir/loss.def */
     union { struct { LS_HYPER }; LsHyper hyper; };

@@ -11,6 +11,7 @@ static void copy_value(LsRewrite *r, uint32_t i)
     r->to->value[id.i].layout = v->layout;
     r->to->value[id.i].statistic = v->statistic;
     r->to->value[id.i].of_optimizer = v->of_optimizer;
+    r->to->value[id.i].average_of = v->average_of;
     r->map[i] = id;
 }
 

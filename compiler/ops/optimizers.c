@@ -125,7 +125,7 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
     static const struct { const char *name; size_t at; } field[] = {
         FIELD(momentum), FIELD(beta1), FIELD(beta2), FIELD(eps), FIELD(decay), FIELD(nesterov), FIELD(decoupled),
         FIELD(centered), FIELD(inside), FIELD(lr_decay), FIELD(initial), FIELD(momentum_decay), FIELD(rate_first),
-        FIELD(apex), FIELD(everywhere), FIELD(max_norm), FIELD(trust),
+        FIELD(apex), FIELD(everywhere), FIELD(max_norm), FIELD(trust), FIELD(ema),
     };
     _Static_assert(sizeof field / sizeof *field == sizeof(LsHyper) / sizeof(double), "every hyperparameter has a name");
     for (size_t k = 0; k < sizeof field / sizeof *field; k++)

@@ -5,6 +5,7 @@
  * ends right after its use; keeps everything else. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
+#include "compiler/passes/decay_groups.h"
 #include "compiler/passes/loss_scale.h"
 #include "compiler/passes/row_pairs.h"
 
@@ -22,6 +23,15 @@ static LsValueId optimizer_state(LsCtx *cx, LsGraph *g, LsValueId p, const char 
 {
     LsValueId v = moment(cx, g, p, suffix);
     g->value[v.i].of_optimizer = true;
+    return v;
+}
+
+/* The exponential mean of a parameter, which begins with the parameter. */
+static LsValueId average(LsCtx *cx, LsGraph *g, LsValueId p)
+{
+    LsValueId v = optimizer_state(cx, g, p, "average");
+    g->value[v.i].average_of = g->value[p.i].name;
+    g->value[v.i].data = g->value[p.i].data;
     return v;
 }
 
@@ -118,12 +128,11 @@ static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, Ls
                           const Update *u)
 {
     const LsOptimizerOptions *o = u->o;
-    bool decays = !o->decay_matrices_only || ls_shape(g, p)->rank > 1;
     const LsRule *rule = ls_rule_of(ls_optimizer_row[o->kind].op);
     LsAttr at = {.update = {.hyper = o->hyper, .clip = o->clip_value, .skips = ls_is(g->scaling.scale),
                             .scale = u->part.update.scale, .by_samples = u->part.update.by_samples}};
     LsValueId in[LS_MAX_IN] = {p, grad};
-    if (!decays)
+    if (!ls_decays(g, p, o))
         at.update.decay = 0;
     if (ls_optimizer_row[o->kind].decoupled)
         at.update.decoupled = 1;
@@ -135,6 +144,8 @@ static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, Ls
     in[ls_rule_factor(rule)] = u->factor;
     in[ls_rule_acc(rule)] = acc;
     in[ls_rule_weight(rule)] = ls_is(acc) ? u->weight : (LsValueId){0};
+    if (o->ema != 0)
+        in[ls_rule_average(rule)] = average(cx, g, p);
     in[ls_rule_shared(rule)] = u->shared;
     int nin = ls_rule_shared(rule) + 1;
     while (nin > ls_rule_acc(rule) + 1 && !ls_is(in[nin - 1]))
@@ -246,6 +257,8 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
                         "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
                         "of a batch is right for all of them", o->accumulate);
+    if (!ls_decay_groups_check(cx, g, o))
+        return false;
     warn_of_unknown(cx, g, o);
     Update u = start(cx, g, o);
     LsValueId *grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *grad);

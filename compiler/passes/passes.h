@@ -62,8 +62,8 @@ typedef struct LsOptimizerOptions {
     union { struct { LS_HYPER }; LsHyper hyper; };
     double clip_norm, clip_value;   /* 0: none */
     int accumulate;                 /* micro-steps per update; 0, 1: none */
-    bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms'
-                                     * scales */
+    bool spares_vectors;            /* no weight decay of biases and norms (compiler/passes/decay_groups.h), nor */
+    const char *const *no_decay; int nno_decay;     /* of parameters of these names: globs */
     LsLossScale scale;
 } LsOptimizerOptions;
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate and

@@ -84,8 +84,8 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 /* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
     "accumulate", "arch",      "batch",      "batch-size",      "bn",         "bn-var",    "budget",
-    "clip-norm",  "clip-value", "dim",       "dp",              "eval-precision", "forget", "freeze",
-    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale",
+    "clip-norm",  "clip-value", "dim",       "dp",              "ema", "eval-precision", "forget", "freeze",
+    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
     "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
     "train",      "workspace",
 };

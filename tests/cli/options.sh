@@ -133,6 +133,8 @@ row "compile" --loss cosine "$NET" mse
 row "compile" --loss ce:y,mse:relu1 "two.onnx --batch 2 $EFFORT" ce:y,mse:relu1@2
 row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" triplet:relu1,relu1,relu1@margin=2
 row "$BUILD" --optimizer adam "$NET"
+row "$BUILD" --ema 0.9 "$NET"
+row "$BUILD" --no-decay none "$NET --optimizer adamw -d all"
 row "compile check" --lr 0.125 "$NET --budget min"
 row "compile" --schedule cosine "$NET"
 row "$BUILD" --label-smoothing 0.25 "$NET -d all"

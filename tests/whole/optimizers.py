@@ -7,8 +7,10 @@ The net is linear_net: its gradients are its inputs. INPUTS/wave2/optim/opt_vect
 of PyTorch and optax. A difference is the largest of an element's over the largest change of its tensor: at most 1e-6 of it
 in double precision, at most what the references' own rule allows in float. The formulas are those of optimizer_models.
 """
+import array
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -16,10 +18,12 @@ import tempfile
 import linear_net as net
 import optimizer_models as models
 
-# Name in the references or None, optimizer, settings beside the rate, the rate.
+# Name in the references or None, optimizer, settings beside the rate, the rate. All parameters decay.
 CASES = [
     (None, "sgd", {}, 0.01),
     (None, "sgd", {"momentum": 0.9, "wd": 0.01}, 0.01),
+    ("ema", "sgd", {"momentum": 0.9, "ema": 0.999}, 0.05),
+    (None, "adamw", {"ema": 0.9}, 0.01),
     ("sgd_nesterov", "sgd", {"momentum": 0.9, "nesterov": True}, 0.05),
     ("adam_l2", "adam", {"wd": 0.01}, 0.001),
     ("adamw", "adamw", {}, 0.001),
@@ -42,19 +46,30 @@ def run(*words):
     done = subprocess.run(words, capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{' '.join(words)}: {done.stderr or done.stdout}")
+    return done.stdout + done.stderr
 
 
 def spec(name, settings, rate):
-    words = [key if value is True else f"{key}={value!r}" for key, value in settings.items()]
+    words = [key if value is True else f"{key}={value!r}" for key, value in settings.items() if key != "ema"]
     return name + ":" + ",".join(words + [f"lr={rate!r}"])
 
 
-def trained(lowerset, model, data, optimizer, precision, steps, more=()):
-    """The parameters after so many steps of one sample each."""
+def options(kind, settings, rate):
+    more = [f"--optimizer={spec(kind, settings, rate)}"]
+    if settings.get("wd", kind == "adamw"):
+        more.append("--no-decay=none")
+    return more + ([f"--ema={settings['ema']!r}"] if "ema" in settings else [])
+
+
+def trained(lowerset, model, data, words, precision, steps, more=()):
+    """The parameters after so many steps of one sample each, or their averages."""
     run(lowerset, "compile", model, "-q", "-O0", "--plan-effort=2", "--batch=1", f"--precision={precision}", "--loss=graph",
-        f"--optimizer={optimizer}", "-o", "net", *more)
-    run("./net", "--data", data, "--no-shuffle", f"--steps={steps}", "--progress", "none", "--dump", "out.npz")
-    return {k[6:]: v[1] for k, v in net.npz_read("out.npz").items() if k.startswith("param/")}
+        "-o", "net", *words)
+    text = run("./net", "--data", data, "--no-shuffle", f"--steps={steps}", "--progress", "none", "--dump", "out.npz", *more)
+    out = net.npz_read("out.npz")
+    averages = {k[8:-8]: v[1] for k, v in out.items() if k.startswith("average/")}
+    params = {k[6:]: v[1] for k, v in out.items() if k.startswith("param/")}
+    return averages or params, params, text
 
 
 def farthest(got, want, start):
@@ -86,7 +101,7 @@ def beside_references(lowerset, folder, cases):
     begin = {t: v[1] for t, v in start.items()}
     for name, kind, settings, rate in cases:
         for precision, steps in ("f64", 5), ("f64", 8), ("f32", 8):
-            got = trained(lowerset, "vectors.onnx", "vectors.npz", spec(kind, settings, rate), precision, steps)
+            got = trained(lowerset, "vectors.onnx", "vectors.npz", options(kind, settings, rate), precision, steps)[0]
             want = {}
             for t in start:
                 n = net.count(start[t][0])
@@ -97,21 +112,27 @@ def beside_references(lowerset, folder, cases):
                     near = 4 * 2 ** -23 * max(map(abs, begin[t]))
                     got[t] = [b if abs(a - b) <= near else a for a, b in zip(got[t], want[t])]
             tell(f"{name}: {steps} steps in {precision}, reference", farthest(got, want, begin),
-                 1e-6 if precision == "f64" else 1e-5)
+                 1e-6 if precision == "f64" else 0.0062 if name == "ema" else 1e-5)
 
 
-def formula(kind, settings, rate, start, grads, steps):
+def formula(kind, settings, rate, start, grads, steps, spared=()):
+    """What the parameters become, or their averages. spared: names of those that do not decay."""
+    settings = dict(settings)
+    ema = settings.pop("ema", 0)
+    average = {name: list(data) for name, (_, data) in start.items()}
     p = {name: list(data) for name, (_, data) in start.items()}
     state = {name: {} for name in start}
     for t in range(1, steps + 1):
         for name, (shape, _) in start.items():
             n = net.count(shape)
-            p[name] = getattr(models, kind)(p[name], grads[name][n * (t - 1):n * t], t, shape, state[name], rate=rate,
-                                            **settings)
-    return p
+            mine = dict(settings, wd=0) if name in spared else settings
+            p[name] = getattr(models, kind)(p[name], grads[name][n * (t - 1):n * t], t, shape, state[name], rate=rate, **mine)
+            average[name] = [ema * a + (1 - ema) * x for a, x in zip(average[name], p[name])]
+    return average
 
 
-def beside_formulas(lowerset, cases):
+def own_net():
+    """Writes the net and its data; returns start, gradients and the start's values."""
     dice = random.Random(3)
     shapes = {"one": (), "row": (3,), "matrix": (4, 3), "wide": (2, 5), "kernel": (2, 3, 2, 2), "zero": (2, 2)}
     start = {name: (s, [net.single(dice.gauss(0, 0.5)) if name != "zero" else 0.0 for _ in range(net.count(s))])
@@ -120,11 +141,35 @@ def beside_formulas(lowerset, cases):
     with open("own.onnx", "wb") as f:
         f.write(net.model(start))
     net.npz_write("own.npz", {"x_" + n: ((STEPS,) + s, grads[n]) for n, s in shapes.items()})
-    begin = {name: data for name, (_, data) in start.items()}
+    return start, grads, {name: data for name, (_, data) in start.items()}
+
+
+def beside_formulas(lowerset, cases):
+    start, grads, begin = own_net()
     for _, kind, settings, rate in cases:
-        got = trained(lowerset, "own.onnx", "own.npz", spec(kind, settings, rate), "f64", STEPS)
+        got = trained(lowerset, "own.onnx", "own.npz", options(kind, settings, rate), "f64", STEPS)[0]
         want = formula(kind, settings, rate, start, grads, STEPS)
-        tell(f"{spec(kind, settings, rate)}: {STEPS} steps, formula", farthest(got, want, begin), 1e-6)
+        tell(f"{' '.join(options(kind, settings, rate))}: {STEPS} steps, formula", farthest(got, want, begin), 1e-6)
+
+
+def groups(lowerset):
+    """Which parameters decay: biases and norms do not, nor those of --no-decay; the average is evaluated and exported."""
+    start, grads, begin = own_net()
+    for words, spared in ([], ["one", "row"]), (["--no-decay=ker*"], ["one", "row", "kernel"]), \
+            (["--no-decay=none", "--no-decay=wide"], ["wide"]):
+        got = trained(lowerset, "own.onnx", "own.npz", ["--optimizer=adamw:wd=0.5,lr=0.01", *words], "f64", 20)[0]
+        want = formula("adamw", {"wd": 0.5}, 0.01, start, grads, 20, spared)
+        tell(f"decay groups {' '.join(words)}", farthest(got, want, begin), 1e-6)
+    average, raw, text = trained(lowerset, "own.onnx", "own.npz", ["--optimizer=sgd:lr=0.01", "--ema=0.9"], "f64", 20,
+                                 ["--val", "own.npz", "--export", "made.onnx"])
+    with open("made.onnx", "rb") as f:
+        made = f.read()
+    as_bytes = lambda v: array.array("f", v).tobytes()
+    if any(as_bytes(v) not in made for v in average.values()) or as_bytes(raw["wide"]) in made:
+        wrong.append("--export does not have the averages")
+    want = sum(sum(x * g for x, g in zip(average[n] * STEPS, grads[n])) for n in start) / STEPS
+    said = float(re.search(r"val_loss (\S+)", text).group(1))
+    tell("loss of the averages", abs(said - want) / abs(want), 1e-6)
 
 
 def main():
@@ -134,6 +179,7 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         beside_formulas(lowerset, cases)
+        groups(lowerset)
         if os.path.isdir(folder):
             beside_references(lowerset, folder, [c for c in cases if c[0]])
         else:
