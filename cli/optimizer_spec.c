@@ -66,6 +66,14 @@ static bool read_one(const LsOptimizer *of, char *text, unsigned *given, LsOptim
     return true;
 }
 
+static bool is_given(const LsOptimizer *of, unsigned given, const char *name)
+{
+    for (int k = 0; k < LS_SETTINGS && of->setting[k].name != NULL; k++)
+        if (strcmp(of->setting[k].name, name) == 0)
+            return given >> k & 1;
+    return false;
+}
+
 static int find_kind(const char *text, size_t n)
 {
     for (int k = 0; k < LS_NOPTIMIZERS; k++)
@@ -110,6 +118,9 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
         if (!read_one(of, at, &given, op, lr, why, size))
             return false;
     }
+    for (int k = 0; k < LS_SETTINGS && of->setting[k].name != NULL; k++)
+        if (of->setting[k].needs != NULL && given & 1u << k && !is_given(of, given, of->setting[k].needs))
+            return snprintf(why, size, "%s has a meaning with %s alone", of->setting[k].name, of->setting[k].needs), false;
     if (op->nesterov != 0 && op->momentum == 0)
         return snprintf(why, size, "nesterov needs a momentum above 0"), false;
     return true;

@@ -325,6 +325,12 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
     int code = weight_options(cx, o, op);
     code = code != 0 ? code : limit("--clip-norm", o->clip_norm, &op->clip_norm);
     code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
+    if (op->apex != 0 && o->clip_norm != NULL) {
+        fprintf(stderr, "lowerset: --clip-norm: lamb:apex clips gradients itself; say lamb:apex,clip=%s\n", o->clip_norm);
+        return LS_EXIT_USAGE;
+    }
+    if (op->apex != 0)
+        op->clip_norm = op->max_norm;
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
     if (code == 0 && !ls_scale_parse(o->scale, compute, &op->scale, why, sizeof why))

@@ -108,8 +108,12 @@ static unsigned states(const Update *u)
 
 static void declare_operands(const Update *u)
 {
-    state(u, "p", 0);
+    declare(u, u->rule->makes ? "LS_IN" : "LS_OUT", "p", 0);
     operand(u, "g", 1);
+    if (u->rule->makes) {
+        ls_emit_line(u->k->e, "(void)p;");
+        ls_emit_result(u->k, "y", 0);
+    }
     for (int k = 0; k < u->rule->nstate; k++)
         if (has(u, 2 + k))
             state(u, u->rule->state[k].var, 2 + k);
@@ -133,9 +137,12 @@ static void optimizer(const Update *u)
     LsEmit *e = u->k->e;
     declare_operands(u);
     ls_emit_line(e, u->at->skips ? "if (!run->apply || factor < 0) {" : "if (!run->apply) {");
-    if (u->acc >= 0) {
+    if (u->acc >= 0 || u->rule->makes) {
         open_loop(u);
-        accumulate(u);
+        if (u->acc >= 0)
+            accumulate(u);
+        if (u->rule->makes)
+            ls_emit_line(e, "y[i] = 0;");
         ls_emit_line(e, "}");
     }
     ls_emit_line(e, u->each > 0 ? "continue;" : "return;");

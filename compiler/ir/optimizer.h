@@ -31,7 +31,7 @@ typedef struct LsRule {
     LsMoment state[LS_MOMENTS];
     const char *part;           /* before the loop: what does not depend on the element, in double; may be NULL */
     const char *each;
-    bool makes;                 /* a direction, u[i] */
+    bool makes;                 /* a direction, y[i], and does not write p */
     double flops;               /* of an element */
 } LsRule;
 
@@ -52,7 +52,7 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n);
 
 /* ---- what users name ---- */
 typedef enum {
-    LS_SGD, LS_ADAM, LS_ADAMW, LS_LION, LS_RMSPROP, LS_ADAGRAD, LS_NADAM, LS_RADAM, LS_OPT_NONE, LS_NOPTIMIZERS
+    LS_SGD, LS_ADAM, LS_ADAMW, LS_LION, LS_RMSPROP, LS_ADAGRAD, LS_NADAM, LS_RADAM, LS_LAMB, LS_LARS, LS_OPT_NONE, LS_NOPTIMIZERS
 } LsOptimizerKind;
 
 typedef enum { LS_SET_POSITIVE, LS_SET_PART, LS_SET_FLAG } LsSettingKind;   /* at least 0; and below 1; without a value */
@@ -61,9 +61,10 @@ typedef struct LsSetting {
     const char *hyper;          /* its name in LsHyper; NULL: the learning rate */
     const char *usual;          /* default, as text */
     LsSettingKind kind;
+    const char *needs;          /* the flag without which it has no meaning; NULL: none */
 } LsSetting;
 
-enum { LS_SETTINGS = 10 };
+enum { LS_SETTINGS = 12 };
 typedef struct LsOptimizer {
     const char *name;
     LsOpCode op;

@@ -9,11 +9,13 @@
 static const char rate_part[] = "const real lr = (real)run->lr;";
 static const char sgd_each[] =
     "?decay d += $decay * p[i];\n"
+    "?rate_first d *= lr;\n"
     "?v const real w = $momentum * v[i] + d;\n"
     "?v v[i] = w;\n"
     "?v?nesterov d += $momentum * w;\n"
     "?v!nesterov d = w;\n"
-    "p[i] -= lr * d;";
+    "!rate_first p[i] -= lr * d;\n"
+    "?rate_first p[i] -= d;";
 
 static const char adam_part[] =
     "const real rate = (real)(run->lr / (1 - pow(@beta1, (double)run->update)));\n"
@@ -95,6 +97,24 @@ static const char radam_each[] =
     "?decoupled?decay p[i] *= keep;\n"
     "p[i] -= tells ? rate * mean / (ls_sqrt(square) + $eps) : rate * mean;";
 
+/* The direction of LAMB: Adam's, and the decay's. */
+static const char lamb_part[] =
+    "const real rate = (real)(1 / (1 - pow(@beta1, (double)run->update)));\n"
+    "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));";
+static const char lamb_each[] =
+    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
+    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
+    "m[i] = mean;\n"
+    "v[i] = square;\n"
+    "real way = rate * mean / (ls_sqrt(square) * root + $eps);\n"
+    "?decay way += $decay * p[i];\n"
+    "y[i] = way;";
+
+/* The gradient as it is, and the decay's. */
+static const char plain_each[] =
+    "?decay d += $decay * p[i];\n"
+    "y[i] = d;";
+
 static const LsRule rule[] = {
     {LS_OP_SGD, 1, {{"v", "momentum", "momentum"}}, rate_part, sgd_each, false, 6},
     {LS_OP_ADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, adam_part, adam_each, false, 16},
@@ -104,6 +124,8 @@ static const LsRule rule[] = {
     {LS_OP_ADAGRAD, 1, {{"s", "sum", NULL}}, adagrad_part, adagrad_each, false, 12},
     {LS_OP_NADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, nadam_part, nadam_each, false, 18},
     {LS_OP_RADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, radam_part, radam_each, false, 16},
+    {LS_OP_LAMB, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, lamb_part, lamb_each, true, 18},
+    {LS_OP_DIRECTION, 0, {{NULL, NULL, NULL}}, NULL, plain_each, true, 3},
 };
 enum { NRULES = sizeof rule / sizeof *rule };
 
@@ -134,13 +156,13 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
     return NULL;
 }
 
-#define WD(usual) {"wd", "decay", usual, LS_SET_POSITIVE}
-#define LR(usual) {"lr", NULL, usual, LS_SET_POSITIVE}
-#define BETA1(usual) {"beta1", "beta1", usual, LS_SET_PART}
-#define BETA2(usual) {"beta2", "beta2", usual, LS_SET_PART}
-#define EPS(usual) {"eps", "eps", usual, LS_SET_POSITIVE}
-#define MOMENTUM(usual) {"momentum", "momentum", usual, LS_SET_PART}
-#define FLAG(name, hyper) {name, hyper, NULL, LS_SET_FLAG}
+#define WD(usual) {"wd", "decay", usual, LS_SET_POSITIVE, NULL}
+#define LR(usual) {"lr", NULL, usual, LS_SET_POSITIVE, NULL}
+#define BETA1(usual) {"beta1", "beta1", usual, LS_SET_PART, NULL}
+#define BETA2(usual) {"beta2", "beta2", usual, LS_SET_PART, NULL}
+#define EPS(usual) {"eps", "eps", usual, LS_SET_POSITIVE, NULL}
+#define MOMENTUM(usual) {"momentum", "momentum", usual, LS_SET_PART, NULL}
+#define FLAG(name, hyper) {name, hyper, NULL, LS_SET_FLAG, NULL}
 
 const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
     [LS_SGD] = {"sgd", LS_OP_SGD, false,
@@ -156,19 +178,28 @@ const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
                  {BETA1("0.9"), BETA2("0.99"), WD("0"), LR("1e-4")},
                  "p -= lr (sign(beta1 m + (1 - beta1) g) + wd p); m = beta2 m + (1 - beta2) g"},
     [LS_RMSPROP] = {"rmsprop", LS_OP_RMSPROP, false,
-                    {{"alpha", "beta2", "0.99", LS_SET_PART}, EPS("1e-8"), MOMENTUM("0"), WD("0"), LR("0.01"),
+                    {{"alpha", "beta2", "0.99", LS_SET_PART, NULL}, EPS("1e-8"), MOMENTUM("0"), WD("0"), LR("0.01"),
                      FLAG("centered", "centered"), FLAG("inside", "inside")},
                     "p -= lr g / (sqrt(v) + eps), v = alpha v + (1 - alpha) g^2; inside: sqrt(v + eps)"},
     [LS_ADAGRAD] = {"adagrad", LS_OP_ADAGRAD, false,
-                    {{"lr_decay", "lr_decay", "0", LS_SET_POSITIVE}, {"initial", "initial", "0", LS_SET_POSITIVE},
+                    {{"lr_decay", "lr_decay", "0", LS_SET_POSITIVE, NULL}, {"initial", "initial", "0", LS_SET_POSITIVE, NULL},
                      EPS("1e-10"), WD("0"), LR("0.01")},
                     "s += g^2; p -= lr / (1 + (t - 1) lr_decay) g / (sqrt(s + initial) + eps)"},
     [LS_NADAM] = {"nadam", LS_OP_NADAM, false,
-                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), {"momentum_decay", "momentum_decay", "0.004", LS_SET_POSITIVE},
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), {"momentum_decay", "momentum_decay", "0.004", LS_SET_POSITIVE, NULL},
                    WD("0"), LR("2e-3"), FLAG("decoupled", "decoupled")},
                   "Adam whose mean looks ahead: momentum beta1 (1 - 0.96^(t momentum_decay) / 2)"},
     [LS_RADAM] = {"radam", LS_OP_RADAM, false,
                   {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("1e-3"), FLAG("decoupled", "decoupled")},
                   "Adam, rectified; without sqrt(v) until the variance of v can be told"},
-    [LS_OPT_NONE] = {"none", LS_OP_NOP, false, {{NULL, NULL, NULL, LS_SET_FLAG}}, "no update"},
+    [LS_LAMB] = {"lamb", LS_OP_LAMB, false,
+                 {BETA1("0.9"), BETA2("0.999"), EPS("1e-6"), WD("0"), LR("1e-3"), FLAG("apex", "apex"),
+                  {"clip", "max_norm", "1", LS_SET_POSITIVE, "apex"}, {"nvlamb", "everywhere", NULL, LS_SET_FLAG, "apex"}},
+                 "u = m' / (sqrt(v') + eps) + wd p; p -= lr |p| / |u| u. optax's; apex: gradients are clipped to the norm "
+                 "`clip`, and the ratio is 1 without decay but for nvlamb"},
+    [LS_LARS] = {"lars", LS_OP_DIRECTION, false,
+                 {MOMENTUM("0.9"), {"trust", "trust", "0.001", LS_SET_POSITIVE, NULL}, EPS("0"), WD("0"), LR("0.1"),
+                  FLAG("nesterov", "nesterov")},
+                 "u = g + wd p; v = momentum v + lr trust |p| / (|u| + eps) u; p -= v. optax's"},
+    [LS_OPT_NONE] = {"none", LS_OP_NOP, false, {{NULL, NULL, NULL, LS_SET_FLAG, NULL}}, "no update"},
 };

@@ -43,6 +43,18 @@ static double stat_flops(const LsGraph *g, LsNodeId n) { return elements(g, n); 
     .writes = 1 | ((1 << (n)) - 1) << 2 | 1 << (3 + (n)) | 1 << (5 + (n)), \
     .infer = no_result, .flops = rule_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME, \
 }
+/* The direction of a step: a result of p's shape; p is only read. */
+#define DIRECTION(word, n) { \
+    .name = word, .min_in = 2, .max_in = 7 + (n), .nout = 1, .once = true, \
+    .writes = ((1 << (n)) - 1) << 2 | 1 << (3 + (n)), \
+    .infer = ls_infer_like0, .flops = rule_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME, \
+}
+const LsOp ls_op_lamb = DIRECTION("lamb", 2);
+const LsOp ls_op_direction = DIRECTION("direction", 0);
+const LsOp ls_op_trust_ratio = {
+    .name = "trust_ratio", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
+    .kernel = LS_K_MAP, .expr = "(%0 > 0 && %1 > 0 ? $a * ls_sqrt(%0) / (ls_sqrt(%1) + $b) : LS_R(1))",
+};
 const LsOp ls_op_sgd = UPDATE("sgd", 1);
 const LsOp ls_op_adam = UPDATE("adam", 2);
 const LsOp ls_op_lion = UPDATE("lion", 1);
@@ -65,7 +77,7 @@ const LsOp ls_op_running_stat = {
 };
 const LsOp ls_op_clip_factor = {
     .name = "clip_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = scalar_infer,
-    .kernel = LS_K_MAP, .expr = "ls_min(LS_R(1), $a / (ls_sqrt(%0) + LS_R(1e-6)))",
+    .kernel = LS_K_MAP, .expr = "ls_min(LS_R(1), $a / (ls_sqrt(%0) + $b))",
 };
 const LsOp ls_op_mean_factor = {
     .name = "mean_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = scalar_infer,

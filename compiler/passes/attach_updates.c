@@ -5,6 +5,7 @@
  * ends right after its use; keeps everything else. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
+#include "compiler/passes/append_update.h"
 #include "compiler/passes/decay_groups.h"
 #include "compiler/passes/loss_scale.h"
 #include "compiler/passes/row_pairs.h"
@@ -16,23 +17,6 @@ static LsValueId moment(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
     LsShape s = *ls_shape(g, p);
     const char *name = ls_arena_printf(cx->arena, "%s.%s", g->value[p.i].name, suffix);
     return ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
-}
-
-/* State of the optimizer, beside a parameter. */
-static LsValueId optimizer_state(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
-{
-    LsValueId v = moment(cx, g, p, suffix);
-    g->value[v.i].of_optimizer = true;
-    return v;
-}
-
-/* The exponential mean of a parameter, which begins with the parameter. */
-static LsValueId average(LsCtx *cx, LsGraph *g, LsValueId p)
-{
-    LsValueId v = optimizer_state(cx, g, p, "average");
-    g->value[v.i].average_of = g->value[p.i].name;
-    g->value[v.i].data = g->value[p.i].data;
-    return v;
 }
 
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
@@ -115,42 +99,13 @@ static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u
 /* min(1, c / norm) over all gradients together, as a scalar. */
 static LsValueId clip_factor(LsCtx *cx, LsGraph *g, LsValueId sum, const Update *u)
 {
-    const LsAttr at = {.scalar = {.a = u->o->clip_norm}};
+    const LsAttr at = {.scalar = {.a = u->o->clip_norm, .b = u->o->apex != 0 ? 0 : 1e-6}};
     if (!ls_is(u->mean))
         return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
     for (int k = 0; k < 2; k++)                     /* sum of squares */
         sum = ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
     sum = ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
     return ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
-}
-
-static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, LsValueId acc,
-                          const Update *u)
-{
-    const LsOptimizerOptions *o = u->o;
-    const LsRule *rule = ls_rule_of(ls_optimizer_row[o->kind].op);
-    LsAttr at = {.update = {.hyper = o->hyper, .clip = o->clip_value, .skips = ls_is(g->scaling.scale),
-                            .scale = u->part.update.scale, .by_samples = u->part.update.by_samples}};
-    LsValueId in[LS_MAX_IN] = {p, grad};
-    if (!ls_decays(g, p, o))
-        at.update.decay = 0;
-    if (ls_optimizer_row[o->kind].decoupled)
-        at.update.decoupled = 1;
-    for (int k = 0; k < rule->nstate; k++) {
-        const LsMoment *s = &rule->state[k];
-        if (s->when == NULL || *ls_hyper_find(&o->hyper, s->when, strlen(s->when)) != 0)
-            in[2 + k] = optimizer_state(cx, g, p, s->suffix);
-    }
-    in[ls_rule_factor(rule)] = u->factor;
-    in[ls_rule_acc(rule)] = acc;
-    in[ls_rule_weight(rule)] = ls_is(acc) ? u->weight : (LsValueId){0};
-    if (o->ema != 0)
-        in[ls_rule_average(rule)] = average(cx, g, p);
-    in[ls_rule_shared(rule)] = u->shared;
-    int nin = ls_rule_shared(rule) + 1;
-    while (nin > ls_rule_acc(rule) + 1 && !ls_is(in[nin - 1]))
-        nin--;
-    ls_append(cx, g, rule->op, nin, in, &at);
 }
 
 /* What all updates of the optimizer read: a scalar that changes with the number of the update. */
@@ -269,7 +224,11 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     find_shared(cx, g, &u);
     for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
         update_origin(g, g->grad[i].param, g->grad[i].grad);
-        append_update(cx, g, g->grad[i].param, grad[i], acc[i], &u);
+        LsStepIn in = {.p = g->grad[i].param, .grad = grad[i], .factor = u.factor, .acc = acc[i], .shared = u.shared};
+        in.weight = ls_is(acc[i]) ? u.weight : (LsValueId){0};
+        in.at.update = (LsUpdateAttr){.hyper = o->hyper, .clip = o->clip_value, .skips = scaled,
+                                      .scale = u.part.update.scale, .by_samples = u.part.update.by_samples};
+        ls_append_update(cx, g, &in, o);
     }
     if (scaled)
         ls_scaling_move(cx, g, &o->scale, u.factor, u.sums);

@@ -48,6 +48,8 @@ plan 2 "--ema: '1'" --ema 1
 plan 2 "without an optimizer no weight changes" --ema 0.9 --optimizer none
 plan 2 "nothing decays without wd=" --no-decay none
 plan 3 "no trained parameter is called 'nobody'" --batch 2 --no-decay nobody --optimizer adamw
+plan 2 "clip has a meaning with apex alone" --optimizer lamb:clip=1
+plan 2 "say lamb:apex,clip=2" --optimizer lamb:apex --clip-norm 2
 plan 2 "lion takes no 'eps'; it takes beta1= beta2= wd= lr=" --optimizer lion:eps=1
 plan 2 "alpha=1: must be a number of at least 0 and below 1" --optimizer rmsprop:alpha=1
 plan 2 "radam takes no 'decoupled'" --optimizer radam:decoupled=1

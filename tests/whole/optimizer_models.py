@@ -97,3 +97,28 @@ def radam(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, wd=0.0,
         return [x - step * a for x, a in zip(p, m)]
     step *= math.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) * math.sqrt(1 - beta2 ** t)
     return [x - step * a / (math.sqrt(b) + eps) for x, a, b in zip(p, m, v)]
+
+
+def norm(x):
+    return math.sqrt(sum(a * a for a in x))
+
+
+def ratio_of(p, u, factor=1.0, eps=0.0):
+    """The ratio of norms, 1 if either is 0."""
+    a, b = norm(p), norm(u)
+    return factor * a / (b + eps) if a > 0 and b > 0 else 1.0
+
+
+def lamb(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-6, wd=0.0, apex=False, nvlamb=False, clip=None):
+    """apex: the caller has clipped the gradients of all parameters together."""
+    m, v = moments(p, g, state, beta1, beta2)
+    u = [a / (1 - beta1 ** t) / (math.sqrt(b / (1 - beta2 ** t)) + eps) + wd * x for x, a, b in zip(p, m, v)]
+    ratio = ratio_of(p, u) if wd != 0 or nvlamb or not apex else 1.0
+    return [x - rate * ratio * y for x, y in zip(p, u)]
+
+
+def lars(p, g, t, shape, state, rate, momentum=0.9, trust=0.001, eps=0.0, wd=0.0, nesterov=False):
+    u = [d + wd * x for x, d in zip(p, g)]
+    step = rate * ratio_of(p, u, trust, eps)
+    v = state["v"] = [momentum * a + step * d for a, d in zip(of(state, "v", len(p)), u)]
+    return [x - (step * d + momentum * a if nesterov else a) for x, a, d in zip(p, v, u)]

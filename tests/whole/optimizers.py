@@ -36,6 +36,13 @@ CASES = [
     ("nadam", "nadam", {}, 0.002),
     (None, "nadam", {"wd": 0.1, "decoupled": True, "momentum_decay": 0.01, "beta1": 0.8}, 0.002),
     ("radam", "radam", {}, 0.001),
+    ("lamb", "lamb", {"wd": 0.01}, 0.01),
+    (None, "lamb", {"ema": 0.9}, 0.01),
+    (None, "lamb", {"apex": True, "wd": 0.01, "eps": 1e-4}, 0.01),
+    (None, "lamb", {"apex": True, "clip": 3.0}, 0.01),
+    (None, "lamb", {"apex": True, "nvlamb": True, "clip": 0.0}, 0.01),
+    (None, "lars", {"wd": 0.01}, 0.1),
+    (None, "lars", {"nesterov": True, "momentum": 0.8, "trust": 0.02, "eps": 0.1}, 0.1),
     (None, "radam", {"wd": 0.1, "decoupled": True, "beta2": 0.99}, 0.001),
 ]
 STEPS = 1000
@@ -122,11 +129,16 @@ def formula(kind, settings, rate, start, grads, steps, spared=()):
     average = {name: list(data) for name, (_, data) in start.items()}
     p = {name: list(data) for name, (_, data) in start.items()}
     state = {name: {} for name in start}
+    clip = settings.get("clip", 1.0) if "apex" in settings else 0
     for t in range(1, steps + 1):
+        size = {name: net.count(shape) for name, (shape, _) in start.items()}
+        g = {name: grads[name][n * (t - 1):n * t] for name, n in size.items()}
+        total = models.norm(d for data in g.values() for d in data)
+        if clip and total > clip:
+            g = {name: [d * clip / total for d in data] for name, data in g.items()}
         for name, (shape, _) in start.items():
-            n = net.count(shape)
             mine = dict(settings, wd=0) if name in spared else settings
-            p[name] = getattr(models, kind)(p[name], grads[name][n * (t - 1):n * t], t, shape, state[name], rate=rate, **mine)
+            p[name] = getattr(models, kind)(p[name], g[name], t, shape, state[name], rate=rate, **mine)
             average[name] = [ema * a + (1 - ema) * x for a, x in zip(average[name], p[name])]
     return average
 

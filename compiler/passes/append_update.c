@@ -1,0 +1,109 @@
+/* compiler/passes/append_update.c -- see append_update.h. */
+#include "compiler/passes/append_update.h"
+
+#include "compiler/fold/append.h"
+#include "compiler/passes/decay_groups.h"
+#include "compiler/passes/loss_scale.h"
+
+#include <string.h>
+
+typedef struct Make {
+    LsCtx *cx;
+    LsGraph *g;
+    const LsStepIn *in;
+    const LsOptimizerOptions *o;
+} Make;
+
+static const LsValueId none = {0};
+
+/* State of the optimizer, beside the parameter. */
+static LsValueId add_state(const Make *m, const char *suffix, const LsShape *shape)
+{
+    const LsShape s = *shape;
+    const char *name = ls_arena_printf(m->cx->arena, "%s.%s", m->g->value[m->in->p.i].name, suffix);
+    LsValueId v = ls_value_add(m->cx, m->g, LS_V_STATE, name, LS_REAL, &s, NULL);
+    m->g->value[v.i].of_optimizer = true;
+    return v;
+}
+
+/* The average of the parameter, which begins with the parameter. */
+static LsValueId average(const Make *m)
+{
+    const LsValueId p = m->in->p;
+    LsValueId v = add_state(m, "average", ls_shape(m->g, p));
+    m->g->value[v.i].average_of = m->g->value[p.i].name;
+    m->g->value[v.i].data = m->g->value[p.i].data;
+    return v;
+}
+
+/* Appends the node of a rule, which reads `in`; with its state, and if it writes the parameter with the average. */
+static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *in)
+{
+    LsValueId of[LS_MAX_IN] = {in->p, in->grad};
+    for (int k = 0; k < rule->nstate; k++) {
+        const LsMoment *s = &rule->state[k];
+        if (s->when == NULL || *ls_hyper_find(&in->at.update.hyper, s->when, strlen(s->when)) != 0)
+            of[2 + k] = add_state(m, s->suffix, ls_shape(m->g, in->p));
+    }
+    of[ls_rule_factor(rule)] = in->factor;
+    of[ls_rule_acc(rule)] = in->acc;
+    of[ls_rule_weight(rule)] = in->weight;
+    if (in->at.update.ema != 0 && !rule->makes)
+        of[ls_rule_average(rule)] = average(m);
+    of[ls_rule_shared(rule)] = in->shared;
+    int nin = ls_rule_shared(rule) + 1;
+    while (nin > ls_rule_acc(rule) + 1 && !ls_is(of[nin - 1]))
+        nin--;
+    return ls_append(m->cx, m->g, rule->op, nin, of, &in->at);
+}
+
+/* 1, or -1 if the step is bad, by the factor of the gradients; none: no step is bad. */
+static LsValueId goodness(const Make *m)
+{
+    return m->in->at.update.skips ? ls_append1(m->cx, m->g, LS_OP_SIGN, m->in->factor, NULL) : none;
+}
+
+static LsValueId times(const Make *m, LsValueId a, LsValueId b)
+{
+    return !ls_is(a) ? b : !ls_is(b) ? a : ls_append2(m->cx, m->g, LS_OP_MUL, a, b, NULL);
+}
+
+/* The step along direction u, by the rule of `op` with the hyperparameters h. */
+static void take_step(const Make *m, LsOpCode op, LsValueId u, LsValueId factor, const LsHyper *h)
+{
+    LsStepIn in = {.p = m->in->p, .grad = u, .factor = factor};
+    in.at.update = (LsUpdateAttr){.hyper = *h, .scale = 1, .skips = m->in->at.update.skips};
+    in.at.update.ema = m->o->ema;
+    append_rule(m, ls_rule_of(op), &in);
+}
+
+/* LAMB, LARS: the step's length is to the direction's as the parameter's norm to the direction's. */
+static void trust_step(const Make *m, LsValueId u)
+{
+    const LsHyper *h = &m->in->at.update.hyper;
+    LsValueId factor = goodness(m);
+    if (m->o->kind == LS_LARS || h->apex == 0 || h->everywhere != 0 || h->decay != 0) {
+        const LsValueId norm[] = {ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, m->in->p),
+                                  ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, u)};
+        const bool lars = m->o->kind == LS_LARS;
+        const LsAttr at = {.scalar = {.a = lars ? h->trust : 1, .b = lars ? h->eps : 0}};
+        factor = times(m, ls_append2(m->cx, m->g, LS_OP_TRUST_RATIO, norm[0], norm[1], &at), factor);
+    }
+    const LsHyper step = {.momentum = h->momentum, .nesterov = h->nesterov, .rate_first = 1};
+    take_step(m, LS_OP_SGD, u, factor, &step);
+}
+
+void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOptimizerOptions *o)
+{
+    LsStepIn in = *given;
+    const Make m = {cx, g, &in, o};
+    if (!ls_decays(g, in.p, o))
+        in.at.update.decay = 0;
+    if (ls_optimizer_row[o->kind].decoupled)
+        in.at.update.decoupled = 1;
+    const LsValueId u = append_rule(&m, ls_rule_of(ls_optimizer_row[o->kind].op), &in);
+    switch (o->kind) {
+    case LS_LAMB: case LS_LARS: trust_step(&m, u); break;
+    default: break;
+    }
+}
