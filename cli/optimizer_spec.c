@@ -121,6 +121,10 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
     for (int k = 0; k < LS_SETTINGS && of->setting[k].name != NULL; k++)
         if (of->setting[k].needs != NULL && given & 1u << k && !is_given(of, given, of->setting[k].needs))
             return snprintf(why, size, "%s has a meaning with %s alone", of->setting[k].name, of->setting[k].needs), false;
+    if (of->op == LS_OP_MUON && *lr == 0)
+        return snprintf(why, size, "muon needs an lr above 0: adam_lr counts in parts of it"), false;
+    if (of->op == LS_OP_MUON)
+        op->rate_part /= *lr;
     if (op->nesterov != 0 && op->momentum == 0)
         return snprintf(why, size, "nesterov needs a momentum above 0"), false;
     return true;

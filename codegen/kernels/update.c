@@ -216,6 +216,23 @@ static void loss_scale(const Update *u)
     ls_emit_line(e, "}");
 }
 
+static void blend(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    state(u, "state", 0);
+    operand(u, "x", 1);
+    ls_emit_result(u->k, "y", 0);
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    ls_emit_line(e, "const real b = (real)pow((double)run->update, -%.17g);", u->at->power);
+    open_loop(u);
+    ls_emit_line(e, "const real is = moves ? (1 - b) * state[i] + b * x[i] : state[i];");
+    ls_emit_line(e, "state[i] = is;");
+    ls_emit_line(e, "y[i] = is;");
+    ls_emit_line(e, "}");
+}
+
 /* One element. */
 static void momentum_product(const Update *u)
 {
@@ -241,6 +258,7 @@ static void update(const Update *u)
     case LS_OP_ACCUMULATE:   accumulation(u); break;
     case LS_OP_RUNNING_STAT: running_stat(u); break;
     case LS_OP_LOSS_SCALE:   loss_scale(u); break;
+    case LS_OP_BLEND:        blend(u); break;
     case LS_OP_MOMENTUM_PRODUCT: momentum_product(u); break;
     default:                 optimizer(u); break;
     }
@@ -363,6 +381,8 @@ static void update_emit(const LsKernelText *k)
         u.factor = present(&u, 3);
     } else if (node->op == LS_OP_MOMENTUM_PRODUCT) {
         u.factor = present(&u, 1);
+    } else if (node->op == LS_OP_BLEND) {
+        u.factor = present(&u, 2);
     }
     if (node->computed != NULL) {
         emit_product(&u);

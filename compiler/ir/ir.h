@@ -166,6 +166,10 @@ typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls
     double apex, everywhere;    /* LAMB as in apex; its ratio without decay, too */ \
     double max_norm;            /* LAMB as in apex: of all gradients together; 0: any */ \
     double trust;               /* LARS: factor of the ratio of norms */ \
+    double power, floor, floor_p, most; /* Adafactor: of the decay's t; least moment; least RMS of p; most RMS of a step */ \
+    double relative;            /* the rate is at most 1 / sqrt(t) */ \
+    double rate_part;           /* of the rate; 0: 1 */ \
+    double rest_decay;          /* Muon: of what is no matrix */ \
     double ema;                 /* part of the average that every update keeps; 0: there is no average */
 typedef struct LsHyper { LS_HYPER } LsHyper;
 typedef struct {                /* updates: compiler/ir/loss.def */

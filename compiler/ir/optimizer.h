@@ -52,7 +52,8 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n);
 
 /* ---- what users name ---- */
 typedef enum {
-    LS_SGD, LS_ADAM, LS_ADAMW, LS_LION, LS_RMSPROP, LS_ADAGRAD, LS_NADAM, LS_RADAM, LS_LAMB, LS_LARS, LS_OPT_NONE, LS_NOPTIMIZERS
+    LS_SGD, LS_ADAM, LS_ADAMW, LS_LION, LS_RMSPROP, LS_ADAGRAD, LS_NADAM, LS_RADAM, LS_LAMB, LS_LARS, LS_ADAFACTOR, LS_MUON,
+    LS_OPT_NONE, LS_NOPTIMIZERS
 } LsOptimizerKind;
 
 typedef enum { LS_SET_POSITIVE, LS_SET_PART, LS_SET_FLAG } LsSettingKind;   /* at least 0; and below 1; without a value */

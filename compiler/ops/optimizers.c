@@ -18,9 +18,11 @@ static const char sgd_each[] =
     "?rate_first p[i] -= d;";
 
 static const char adam_part[] =
-    "const real rate = (real)(run->lr / (1 - pow(@beta1, (double)run->update)));\n"
+    "!rate_part const double base = run->lr;\n"
+    "?rate_part const double base = run->lr * @rate_part;\n"
+    "const real rate = (real)(base / (1 - pow(@beta1, (double)run->update)));\n"
     "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));\n"
-    "?decoupled?decay const real keep = (real)(1 - run->lr * @decay);";
+    "?decoupled?decay const real keep = (real)(1 - base * @decay);";
 static const char adam_each[] =
     "!decoupled?decay d += $decay * p[i];\n"
     "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
@@ -115,6 +117,23 @@ static const char plain_each[] =
     "?decay d += $decay * p[i];\n"
     "y[i] = d;";
 
+/* A step along a direction that is made already. */
+static const char step_part[] =
+    "!relative const double base = run->lr;\n"
+    "?relative const double base = fmin(run->lr, 1 / sqrt((double)run->update));\n"
+    "!rate_part const real lr = (real)base;\n"
+    "?rate_part const real lr = (real)(base * @rate_part);\n"
+    "?decay const real keep = (real)(1 - run->lr * @decay);";
+static const char step_each[] =
+    "?decay p[i] *= keep;\n"
+    "p[i] -= lr * d;";
+
+/* The direction of Muon before it is made orthogonal. */
+static const char muon_each[] =
+    "const real mean = $momentum * m[i] + $~momentum * d;\n"
+    "m[i] = mean;\n"
+    "y[i] = $~momentum * d + $momentum * mean;";
+
 static const LsRule rule[] = {
     {LS_OP_SGD, 1, {{"v", "momentum", "momentum"}}, rate_part, sgd_each, false, 6},
     {LS_OP_ADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, adam_part, adam_each, false, 16},
@@ -125,6 +144,8 @@ static const LsRule rule[] = {
     {LS_OP_NADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, nadam_part, nadam_each, false, 18},
     {LS_OP_RADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, radam_part, radam_each, false, 16},
     {LS_OP_LAMB, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, lamb_part, lamb_each, true, 18},
+    {LS_OP_STEP, 0, {{NULL, NULL, NULL}}, step_part, step_each, false, 3},
+    {LS_OP_MUON, 1, {{"m", "momentum", NULL}}, NULL, muon_each, true, 6},
     {LS_OP_DIRECTION, 0, {{NULL, NULL, NULL}}, NULL, plain_each, true, 3},
 };
 enum { NRULES = sizeof rule / sizeof *rule };
@@ -147,7 +168,8 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
     static const struct { const char *name; size_t at; } field[] = {
         FIELD(momentum), FIELD(beta1), FIELD(beta2), FIELD(eps), FIELD(decay), FIELD(nesterov), FIELD(decoupled),
         FIELD(centered), FIELD(inside), FIELD(lr_decay), FIELD(initial), FIELD(momentum_decay), FIELD(rate_first),
-        FIELD(apex), FIELD(everywhere), FIELD(max_norm), FIELD(trust), FIELD(ema),
+        FIELD(apex), FIELD(everywhere), FIELD(max_norm), FIELD(trust), FIELD(power), FIELD(floor),
+        FIELD(floor_p), FIELD(most), FIELD(relative), FIELD(rate_part), FIELD(rest_decay), FIELD(ema),
     };
     _Static_assert(sizeof field / sizeof *field == sizeof(LsHyper) / sizeof(double), "every hyperparameter has a name");
     for (size_t k = 0; k < sizeof field / sizeof *field; k++)
@@ -201,5 +223,16 @@ const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
                  {MOMENTUM("0.9"), {"trust", "trust", "0.001", LS_SET_POSITIVE, NULL}, EPS("0"), WD("0"), LR("0.1"),
                   FLAG("nesterov", "nesterov")},
                  "u = g + wd p; v = momentum v + lr trust |p| / (|u| + eps) u; p -= v. optax's"},
+    [LS_ADAFACTOR] = {"adafactor", LS_OP_DIRECTION, false,
+                      {{"decay_rate", "power", "0.8", LS_SET_POSITIVE, NULL}, {"eps1", "floor", "1.1920929e-07", LS_SET_POSITIVE, NULL},
+                       {"eps2", "floor_p", "1e-3", LS_SET_POSITIVE, NULL}, {"d", "most", "1", LS_SET_POSITIVE, NULL}, WD("0"), LR("0.01")},
+                      "u = g / sqrt(V), V from the means of g^2 over rows and columns (the last two axes; of vectors: V as "
+                      "Adam's); p -= max(eps2, rms(p)) min(lr, 1 / sqrt(t)) u / max(1, rms(u) / d)"},
+    [LS_MUON] = {"muon", LS_OP_MUON, false,
+                 {{"momentum", "momentum", "0.95", LS_SET_PART, NULL}, WD("0.1"), LR("0.02"),
+                  {"adam_lr", "rate_part", "1e-3", LS_SET_POSITIVE, NULL}, BETA1("0.9"), BETA2("0.999"), EPS("1e-8"),
+                  {"adam_wd", "rest_decay", "0", LS_SET_POSITIVE, NULL}},
+                 "matrices: u = (1 - momentum) g + momentum B, made orthogonal by 5 rounds of Newton and Schulz; p -= lr "
+                 "sqrt(max(1, rows / columns)) u. Other shapes: adamw with the rate adam_lr"},
     [LS_OPT_NONE] = {"none", LS_OP_NOP, false, {{NULL, NULL, NULL, LS_SET_FLAG, NULL}}, "no update"},
 };

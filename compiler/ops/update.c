@@ -50,6 +50,7 @@ static double stat_flops(const LsGraph *g, LsNodeId n) { return elements(g, n); 
     .infer = ls_infer_like0, .flops = rule_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME, \
 }
 const LsOp ls_op_lamb = DIRECTION("lamb", 2);
+const LsOp ls_op_muon = DIRECTION("muon", 1);
 const LsOp ls_op_direction = DIRECTION("direction", 0);
 const LsOp ls_op_trust_ratio = {
     .name = "trust_ratio", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
@@ -63,6 +64,18 @@ const LsOp ls_op_adagrad = UPDATE("adagrad", 1);
 const LsOp ls_op_nadam = UPDATE("nadam", 2);
 const LsOp ls_op_radam = UPDATE("radam", 2);
 
+const LsOp ls_op_step = UPDATE("step", 0);
+
+/* A state tensor moves towards x; the result is the state as it is then. */
+const LsOp ls_op_blend = {
+    .name = "blend", .min_in = 2, .max_in = 3, .nout = 1, .once = true, .writes = 1,
+    .infer = ls_infer_like0, .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_ROW,
+};
+/* The step of Adafactor: RMS of the parameter, at least $a, over that of the direction in units of $b, at least 1. */
+const LsOp ls_op_rms_ratio = {
+    .name = "rms_ratio", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
+    .kernel = LS_K_MAP, .expr = "ls_max($a, ls_sqrt(%0)) / ls_max(LS_R(1), ls_sqrt(%1) / $b)",
+};
 const LsOp ls_op_momentum_product = {
     .name = "momentum_product", .min_in = 1, .max_in = 2, .nout = 1, .once = true, .writes = 1,
     .infer = scalar_infer, .kernel = LS_K_UPDATE, .layout = LS_LAY_ROW,

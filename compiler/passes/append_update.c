@@ -5,6 +5,7 @@
 #include "compiler/passes/decay_groups.h"
 #include "compiler/passes/loss_scale.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct Make {
@@ -93,6 +94,88 @@ static void trust_step(const Make *m, LsValueId u)
     take_step(m, LS_OP_SGD, u, factor, &step);
 }
 
+static LsValueId mean(const Make *m, LsValueId v, int axis)
+{
+    return ls_append1(m->cx, m->g, LS_OP_REDUCE_MEAN, v, &(LsAttr){.reduce = {1u << axis, true}});
+}
+
+static LsValueId mean_square(const Make *m, LsValueId v)
+{
+    const double n = (double)ls_count(ls_shape(m->g, v));
+    return ls_scale(m->cx, m->g, ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, v), 1 / n);
+}
+
+/* The state `suffix`, moved towards v. */
+static LsValueId blend(const Make *m, LsValueId v, const char *suffix)
+{
+    const LsAttr at = {.update = {.hyper = m->o->hyper, .skips = m->in->at.update.skips}};
+    const LsValueId s = add_state(m, suffix, ls_shape(m->g, v));
+    return ls_append(m->cx, m->g, LS_OP_BLEND, 2 + at.update.skips, (LsValueId[]){s, v, m->in->factor}, &at);
+}
+
+/* The second moment that Adafactor keeps as the means of rows and columns, or of a vector as it is. */
+static LsValueId second_moment(const Make *m, LsValueId d)
+{
+    const int rank = ls_shape(m->g, d)->rank;
+    const LsValueId square = ls_append2(m->cx, m->g, LS_OP_MUL, d, d, NULL);
+    if (rank < 2)
+        return blend(m, square, "v");
+    const LsValueId row = blend(m, mean(m, square, rank - 1), "row"), column = blend(m, mean(m, square, rank - 2), "column");
+    const LsValueId least = ls_const_real(m->cx, m->g, m->o->floor);
+    const LsValueId over = ls_append2(m->cx, m->g, LS_OP_MAX, mean(m, row, rank - 2), least, NULL);
+    return ls_append2(m->cx, m->g, LS_OP_MUL, ls_append2(m->cx, m->g, LS_OP_DIV, row, over, NULL), column, NULL);
+}
+
+static void adafactor_step(const Make *m, LsValueId d)
+{
+    const LsHyper *h = &m->in->at.update.hyper;
+    const LsValueId least = ls_const_real(m->cx, m->g, h->floor * h->floor);
+    LsValueId v = ls_append2(m->cx, m->g, LS_OP_MAX, second_moment(m, d), least, NULL);
+    const LsValueId u = ls_append2(m->cx, m->g, LS_OP_DIV, d, ls_append1(m->cx, m->g, LS_OP_SQRT, v, NULL), NULL);
+    const LsValueId rms[] = {mean_square(m, m->in->p), mean_square(m, u)};
+    const LsAttr at = {.scalar = {.a = h->floor_p, .b = h->most}};
+    const LsValueId factor = ls_append2(m->cx, m->g, LS_OP_RMS_RATIO, rms[0], rms[1], &at);
+    take_step(m, LS_OP_STEP, u, times(m, factor, goodness(m)), &(LsHyper){.decay = h->decay, .relative = 1});
+}
+
+/* a x + b y */
+static LsValueId sum(const Make *m, double a, LsValueId x, double b, LsValueId y)
+{
+    const LsValueId left = ls_scale(m->cx, m->g, x, a), right = ls_scale(m->cx, m->g, y, b);
+    return ls_append2(m->cx, m->g, LS_OP_ADD, left, right, NULL);
+}
+
+static LsValueId product(const Make *m, LsValueId a, LsValueId b, bool turned)
+{
+    return ls_append2(m->cx, m->g, LS_OP_MATMUL, a, b, &(LsAttr){.gemm = {.trans_b = turned, .alpha = 1}});
+}
+
+/* Muon: the nearest matrix with orthogonal rows, roughly: singular values become 0.7 to 1.2. */
+static void orthogonal_step(const Make *m, LsValueId u)
+{
+    enum { ROUNDS = 5 };
+    static const double a = 3.4445, b = -4.775, c = 2.0315, least = 1e-7;
+    static const int turn[] = {1, 0};
+    const LsHyper *h = &m->in->at.update.hyper;
+    const int64_t rows = ls_shape(m->g, u)->dim[0], columns = ls_shape(m->g, u)->dim[1];
+    LsValueId norm = ls_append1(m->cx, m->g, LS_OP_SQRT, ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, u), NULL);
+    norm = ls_append2(m->cx, m->g, LS_OP_MAX, norm, ls_const_real(m->cx, m->g, least), NULL);
+    LsValueId x = ls_append2(m->cx, m->g, LS_OP_DIV, u, norm, NULL);
+    if (rows > columns)
+        x = ls_transpose(m->cx, m->g, x, turn);
+    for (int k = 0; k < ROUNDS; k++) {
+        const LsValueId pairs = product(m, x, x, true);
+        x = sum(m, a, x, 1, product(m, sum(m, b, pairs, c, product(m, pairs, pairs, false)), x, false));
+    }
+    if (rows > columns)
+        x = ls_transpose(m->cx, m->g, x, turn);
+    const double longer = rows > columns ? sqrt((double)rows / (double)columns) : 1;
+    take_step(m, LS_OP_STEP, x, goodness(m), &(LsHyper){.decay = h->decay, .rate_part = longer});
+}
+
+/* Muon's parameters that are no matrices. */
+static bool by_adam(const Make *m) { return m->o->kind == LS_MUON && ls_shape(m->g, m->in->p)->rank != 2; }
+
 void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOptimizerOptions *o)
 {
     LsStepIn in = *given;
@@ -101,9 +184,20 @@ void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOpti
         in.at.update.decay = 0;
     if (ls_optimizer_row[o->kind].decoupled)
         in.at.update.decoupled = 1;
-    const LsValueId u = append_rule(&m, ls_rule_of(ls_optimizer_row[o->kind].op), &in);
+    if (by_adam(&m)) {
+        in.at.update.decoupled = 1;
+        in.at.update.decay = in.at.update.decay != 0 || !o->spares_vectors ? o->rest_decay : 0;
+        append_rule(&m, ls_rule_of(LS_OP_ADAM), &in);
+        return;
+    }
+    LsStepIn first = in;
+    if (o->kind == LS_ADAFACTOR)        /* its step decays the parameter */
+        first.at.update.decay = 0;
+    const LsValueId u = append_rule(&m, ls_rule_of(ls_optimizer_row[o->kind].op), &first);
     switch (o->kind) {
     case LS_LAMB: case LS_LARS: trust_step(&m, u); break;
+    case LS_ADAFACTOR: adafactor_step(&m, u); break;
+    case LS_MUON: orthogonal_step(&m, u); break;
     default: break;
     }
 }

@@ -122,3 +122,54 @@ def lars(p, g, t, shape, state, rate, momentum=0.9, trust=0.001, eps=0.0, wd=0.0
     step = rate * ratio_of(p, u, trust, eps)
     v = state["v"] = [momentum * a + step * d for a, d in zip(of(state, "v", len(p)), u)]
     return [x - (step * d + momentum * a if nesterov else a) for x, a, d in zip(p, v, u)]
+
+
+def rms(x):
+    return norm(x) / math.sqrt(len(x))
+
+
+def adafactor(p, g, t, shape, state, rate, decay_rate=0.8, eps1=2.0 ** -23, eps2=1e-3, d=1.0, wd=0.0):
+    b = t ** -decay_rate
+    square = [x * x for x in g]
+    if len(shape) < 2:
+        v = state["v"] = [(1 - b) * a + b * s for a, s in zip(of(state, "v", len(p)), square)]
+    else:
+        v = []
+        rows, columns = shape[-2:]
+        for k in range(0, len(p), rows * columns):      # each matrix of the last two axes
+            at = square[k:k + rows * columns]
+            r, c = of(state, ("row", k), rows), of(state, ("column", k), columns)
+            for i in range(rows):
+                r[i] = (1 - b) * r[i] + b * sum(at[i * columns:(i + 1) * columns]) / columns
+            for j in range(columns):
+                c[j] = (1 - b) * c[j] + b * sum(at[j::columns]) / rows
+            over = max(sum(r) / rows, eps1)
+            v += [r[i] * c[j] / over for i in range(rows) for j in range(columns)]
+    u = [x / math.sqrt(max(a, eps1 * eps1)) for x, a in zip(g, v)]
+    step = max(eps2, rms(p)) * min(rate, 1 / math.sqrt(t)) / max(1.0, rms(u) / d)
+    return [x * (1 - rate * wd) - step * y for x, y in zip(p, u)]
+
+
+def times(a, b):
+    turned = list(zip(*b))
+    return [[sum(x * y for x, y in zip(row, column)) for column in turned] for row in a]
+
+
+def muon(p, g, t, shape, state, rate, momentum=0.95, wd=0.1, adam_lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, adam_wd=0.0):
+    if len(shape) != 2:
+        return adamw(p, g, t, shape, state, adam_lr, wd=adam_wd, beta1=beta1, beta2=beta2, eps=eps)
+    m = state["m"] = [momentum * a + (1 - momentum) * d for a, d in zip(of(state, "m", len(p)), g)]
+    u = [(1 - momentum) * d + momentum * a for a, d in zip(m, g)]
+    rows, columns = shape
+    down = max(norm(u), 1e-7)
+    x = [[u[i * columns + j] / down for j in range(columns)] for i in range(rows)]
+    if rows > columns:
+        x = [list(r) for r in zip(*x)]
+    for _ in range(5):
+        pairs = times(x, zip(*x))
+        both = [[-4.775 * a + 2.0315 * b for a, b in zip(*r)] for r in zip(pairs, times(pairs, pairs))]
+        x = [[3.4445 * a + b for a, b in zip(*r)] for r in zip(x, times(both, x))]
+    if rows > columns:
+        x = [list(r) for r in zip(*x)]
+    step = rate * math.sqrt(max(1, rows / columns))
+    return [a * (1 - rate * wd) - step * b for a, b in zip(p, (y for r in x for y in r))]

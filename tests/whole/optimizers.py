@@ -43,6 +43,10 @@ CASES = [
     (None, "lamb", {"apex": True, "nvlamb": True, "clip": 0.0}, 0.01),
     (None, "lars", {"wd": 0.01}, 0.1),
     (None, "lars", {"nesterov": True, "momentum": 0.8, "trust": 0.02, "eps": 0.1}, 0.1),
+    ("adafactor", "adafactor", {}, 0.01),
+    (None, "adafactor", {"wd": 0.1, "decay_rate": 0.5, "d": 0.5, "eps2": 0.1, "ema": 0.9}, 0.1),
+    ("muon", "muon", {}, 0.02),
+    (None, "muon", {"momentum": 0.8, "adam_lr": 0.01, "adam_wd": 0.1, "wd": 0.2, "ema": 0.9}, 0.05),
     (None, "radam", {"wd": 0.1, "decoupled": True, "beta2": 0.99}, 0.001),
 ]
 STEPS = 1000
@@ -63,7 +67,7 @@ def spec(name, settings, rate):
 
 def options(kind, settings, rate):
     more = [f"--optimizer={spec(kind, settings, rate)}"]
-    if settings.get("wd", kind == "adamw"):
+    if settings.get("wd", kind in ("adamw", "muon")):
         more.append("--no-decay=none")
     return more + ([f"--ema={settings['ema']!r}"] if "ema" in settings else [])
 
