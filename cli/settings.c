@@ -303,6 +303,10 @@ static int weight_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
     }
     if (o->ema != NULL && (!ls_number_real(o->ema, FLT_MIN, 1, &op->ema) || op->ema >= 1))
         return bad("--ema", o->ema, "a number above 0 and below 1");
+    if (o->ema != NULL && (op->kind == LS_FREE_SGD || op->kind == LS_FREE_ADAMW)) {
+        fprintf(stderr, "lowerset: --ema: schedule-free optimizers keep an average of their own\n");
+        return LS_EXIT_USAGE;
+    }
     if (o->ema != NULL && op->kind == LS_OPT_NONE) {
         fprintf(stderr, "lowerset: --ema: without an optimizer no weight changes\n");
         return LS_EXIT_USAGE;

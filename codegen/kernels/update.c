@@ -151,7 +151,7 @@ static void optimizer(const Update *u)
     open_loop(u);
     gradient(u);
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
-    if (u->average >= 0)
+    if (u->average >= 0 && u->at->ema != 0)
         ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", number(u, u->at->ema), number(u, 1 - u->at->ema));
     ls_emit_line(e, "}");
 }
@@ -233,6 +233,27 @@ static void blend(const Update *u)
     ls_emit_line(e, "}");
 }
 
+/* One element. The mean of the weights stays exact while the rate does, as their sum would not. */
+static void average_share(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    state(u, "largest", 0);
+    state(u, "mean", 1);
+    ls_emit_result(u->k, "y", 0);
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    ls_emit_line(e, "const double t = (double)run->update;");
+    open_loop(u);
+    ls_emit_line(e, "const double most = run->update > 1 && (double)largest[i] > run->lr ? (double)largest[i] : run->lr;");
+    ls_emit_line(e, "const double w = pow(t, %.17g) * pow(most, %.17g);", u->at->by_time, u->at->by_rate);
+    ls_emit_line(e, "const double of = run->update > 1 ? (double)mean[i] + (w - (double)mean[i]) / t : w;");
+    ls_emit_line(e, "y[i] = (real)(moves && of > 0 ? w / (t * of) : 0);");
+    ls_emit_line(e, "largest[i] = moves ? (real)most : largest[i];");
+    ls_emit_line(e, "mean[i] = moves ? (real)of : mean[i];");
+    ls_emit_line(e, "}");
+}
+
 /* One element. */
 static void momentum_product(const Update *u)
 {
@@ -259,6 +280,7 @@ static void update(const Update *u)
     case LS_OP_RUNNING_STAT: running_stat(u); break;
     case LS_OP_LOSS_SCALE:   loss_scale(u); break;
     case LS_OP_BLEND:        blend(u); break;
+    case LS_OP_AVERAGE_SHARE: average_share(u); break;
     case LS_OP_MOMENTUM_PRODUCT: momentum_product(u); break;
     default:                 optimizer(u); break;
     }
@@ -381,7 +403,7 @@ static void update_emit(const LsKernelText *k)
         u.factor = present(&u, 3);
     } else if (node->op == LS_OP_MOMENTUM_PRODUCT) {
         u.factor = present(&u, 1);
-    } else if (node->op == LS_OP_BLEND) {
+    } else if (node->op == LS_OP_BLEND || node->op == LS_OP_AVERAGE_SHARE) {
         u.factor = present(&u, 2);
     }
     if (node->computed != NULL) {

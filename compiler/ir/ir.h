@@ -170,6 +170,7 @@ typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls
     double relative;            /* the rate is at most 1 / sqrt(t) */ \
     double rate_part;           /* of the rate; 0: 1 */ \
     double rest_decay;          /* Muon: of what is no matrix */ \
+    double by_rate, by_time;    /* schedule-free: powers of the largest rate and of t in an update's share of the average */ \
     double ema;                 /* part of the average that every update keeps; 0: there is no average */
 typedef struct LsHyper { LS_HYPER } LsHyper;
 typedef struct {                /* updates: compiler/ir/loss.def */

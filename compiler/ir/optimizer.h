@@ -53,6 +53,7 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n);
 /* ---- what users name ---- */
 typedef enum {
     LS_SGD, LS_ADAM, LS_ADAMW, LS_LION, LS_RMSPROP, LS_ADAGRAD, LS_NADAM, LS_RADAM, LS_LAMB, LS_LARS, LS_ADAFACTOR, LS_MUON,
+    LS_FREE_SGD, LS_FREE_ADAMW,
     LS_OPT_NONE, LS_NOPTIMIZERS
 } LsOptimizerKind;
 

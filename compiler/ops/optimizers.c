@@ -134,6 +134,33 @@ static const char muon_each[] =
     "m[i] = mean;\n"
     "y[i] = $~momentum * d + $momentum * mean;";
 
+/* Schedule-free: p is the point of the gradient, between z, which descends, and the average of all z. shared: the part of
+ * this update in the average. Before the first update all three are equal. */
+static const char free_each[] =
+    "?decay d += $decay * p[i];\n"
+    "const real to = (begins ? p[i] : z[i]) - lr * d, from = average[i];\n"
+    "const real mean = from + share * (to - from);\n"
+    "z[i] = to;\n"
+    "average[i] = mean;\n"
+    "p[i] = mean + $~beta1 * (to - mean);";
+static const char free_part[] =
+    "const real lr = (real)run->lr, share = shared[0];\n"
+    "const bool begins = run->update == 1;";
+static const char free_adamw_part[] =
+    "const real lr = (real)run->lr, share = shared[0];\n"
+    "const bool begins = run->update == 1;\n"
+    "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));";
+static const char free_adamw_each[] =
+    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
+    "v[i] = square;\n"
+    "d = d / (ls_sqrt(square) * root + $eps);\n"
+    "?decay d += $decay * p[i];\n"
+    "const real to = (begins ? p[i] : z[i]) - lr * d, from = average[i];\n"
+    "const real mean = from + share * (to - from);\n"
+    "z[i] = to;\n"
+    "average[i] = mean;\n"
+    "p[i] = mean + $~beta1 * (to - mean);";
+
 static const LsRule rule[] = {
     {LS_OP_SGD, 1, {{"v", "momentum", "momentum"}}, rate_part, sgd_each, false, 6},
     {LS_OP_ADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, adam_part, adam_each, false, 16},
@@ -144,6 +171,8 @@ static const LsRule rule[] = {
     {LS_OP_NADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, nadam_part, nadam_each, false, 18},
     {LS_OP_RADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, radam_part, radam_each, false, 16},
     {LS_OP_LAMB, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, lamb_part, lamb_each, true, 18},
+    {LS_OP_FREE_SGD, 1, {{"z", "z", NULL}}, free_part, free_each, false, 10},
+    {LS_OP_FREE_ADAMW, 2, {{"z", "z", NULL}, {"v", "v", NULL}}, free_adamw_part, free_adamw_each, false, 20},
     {LS_OP_STEP, 0, {{NULL, NULL, NULL}}, step_part, step_each, false, 3},
     {LS_OP_MUON, 1, {{"m", "momentum", NULL}}, NULL, muon_each, true, 6},
     {LS_OP_DIRECTION, 0, {{NULL, NULL, NULL}}, NULL, plain_each, true, 3},
@@ -169,7 +198,8 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
         FIELD(momentum), FIELD(beta1), FIELD(beta2), FIELD(eps), FIELD(decay), FIELD(nesterov), FIELD(decoupled),
         FIELD(centered), FIELD(inside), FIELD(lr_decay), FIELD(initial), FIELD(momentum_decay), FIELD(rate_first),
         FIELD(apex), FIELD(everywhere), FIELD(max_norm), FIELD(trust), FIELD(power), FIELD(floor),
-        FIELD(floor_p), FIELD(most), FIELD(relative), FIELD(rate_part), FIELD(rest_decay), FIELD(ema),
+        FIELD(floor_p), FIELD(most), FIELD(relative), FIELD(rate_part), FIELD(rest_decay), FIELD(by_rate),
+        FIELD(by_time), FIELD(ema),
     };
     _Static_assert(sizeof field / sizeof *field == sizeof(LsHyper) / sizeof(double), "every hyperparameter has a name");
     for (size_t k = 0; k < sizeof field / sizeof *field; k++)
@@ -234,5 +264,14 @@ const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
                   {"adam_wd", "rest_decay", "0", LS_SET_POSITIVE, NULL}},
                  "matrices: u = (1 - momentum) g + momentum B, made orthogonal by 5 rounds of Newton and Schulz; p -= lr "
                  "sqrt(max(1, rows / columns)) u. Other shapes: adamw with the rate adam_lr"},
+    [LS_FREE_SGD] = {"schedule-free-sgd", LS_OP_FREE_SGD, false,
+                     {{"beta", "beta1", "0.9", LS_SET_PART, NULL}, WD("0"), LR("1"), {"r", "by_time", "0", LS_SET_POSITIVE, NULL},
+                      {"power", "by_rate", "2", LS_SET_POSITIVE, NULL}},
+                     "z -= lr (g + wd p); x = (1 - c) x + c z; p = (1 - beta) z + beta x, where the gradient is; c: this update's "
+                     "part of the sum of t^r (largest lr)^power. x is evaluated and exported"},
+    [LS_FREE_ADAMW] = {"schedule-free-adamw", LS_OP_FREE_ADAMW, false,
+                       {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("2.5e-3"), {"r", "by_time", "0", LS_SET_POSITIVE, NULL},
+                        {"power", "by_rate", "2", LS_SET_POSITIVE, NULL}},
+                       "the same with z -= lr (g / (sqrt(v') + eps) + wd p), beta = beta1"},
     [LS_OPT_NONE] = {"none", LS_OP_NOP, false, {{NULL, NULL, NULL, LS_SET_FLAG, NULL}}, "no update"},
 };

@@ -65,6 +65,12 @@ const LsOp ls_op_nadam = UPDATE("nadam", 2);
 const LsOp ls_op_radam = UPDATE("radam", 2);
 
 const LsOp ls_op_step = UPDATE("step", 0);
+const LsOp ls_op_free_sgd = UPDATE("free_sgd", 1);
+const LsOp ls_op_free_adamw = UPDATE("free_adamw", 2);
+const LsOp ls_op_average_share = {
+    .name = "average_share", .min_in = 2, .max_in = 3, .nout = 1, .once = true, .writes = 1 | 2,
+    .infer = scalar_infer, .kernel = LS_K_UPDATE, .layout = LS_LAY_ROW,
+};
 
 /* A state tensor moves towards x; the result is the state as it is then. */
 const LsOp ls_op_blend = {

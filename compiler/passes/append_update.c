@@ -49,7 +49,7 @@ static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *
     of[ls_rule_factor(rule)] = in->factor;
     of[ls_rule_acc(rule)] = in->acc;
     of[ls_rule_weight(rule)] = in->weight;
-    if (in->at.update.ema != 0 && !rule->makes)
+    if ((in->at.update.ema != 0 && !rule->makes) || rule->op == LS_OP_FREE_SGD || rule->op == LS_OP_FREE_ADAMW)
         of[ls_rule_average(rule)] = average(m);
     of[ls_rule_shared(rule)] = in->shared;
     int nin = ls_rule_shared(rule) + 1;

@@ -108,16 +108,26 @@ static LsValueId clip_factor(LsCtx *cx, LsGraph *g, LsValueId sum, const Update 
     return ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
 }
 
+static LsValueId scalar_state(LsCtx *cx, LsGraph *g, const char *name)
+{
+    return ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &(LsShape){0}, NULL);
+}
+
 /* What all updates of the optimizer read: a scalar that changes with the number of the update. */
 static void find_shared(LsCtx *cx, LsGraph *g, Update *u)
 {
-    if (u->o->kind != LS_NADAM)
+    const bool averages = u->o->kind == LS_FREE_SGD || u->o->kind == LS_FREE_ADAMW;
+    if (u->o->kind != LS_NADAM && !averages)
         return;
     const LsAttr at = {.update = {.hyper = u->o->hyper, .skips = ls_is(g->scaling.scale)}};
-    const LsValueId v = ls_value_add(cx, g, LS_V_STATE, "momentum_product", LS_REAL, &(LsShape){0}, NULL);
+    const char *name = averages ? "average_share" : "momentum_product";
     const LsNodeId loss = made_by(g, ls_viewed(g, g->loss));
-    ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, "momentum_product"});
-    u->shared = ls_append2(cx, g, LS_OP_MOMENTUM_PRODUCT, v, u->factor, &at);
+    ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, name});
+    if (averages)
+        u->shared = ls_append3(cx, g, LS_OP_AVERAGE_SHARE, scalar_state(cx, g, "largest_rate"), scalar_state(cx, g, "mean_weight"),
+                               u->factor, &at);
+    else
+        u->shared = ls_append2(cx, g, LS_OP_MOMENTUM_PRODUCT, scalar_state(cx, g, name), u->factor, &at);
 }
 
 static bool keep(LsRewrite *r, LsNodeId n)

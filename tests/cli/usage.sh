@@ -46,6 +46,7 @@ plan 2 "sgd takes no ''" --optimizer sgd:
 plan 2 "'lambda' is not one of sgd adam adamw lion" --optimizer lambda
 plan 2 "--ema: '1'" --ema 1
 plan 2 "without an optimizer no weight changes" --ema 0.9 --optimizer none
+plan 2 "keep an average of their own" --ema 0.9 --optimizer schedule-free-sgd
 plan 2 "nothing decays without wd=" --no-decay none
 plan 3 "no trained parameter is called 'nobody'" --batch 2 --no-decay nobody --optimizer adamw
 plan 2 "clip has a meaning with apex alone" --optimizer lamb:clip=1

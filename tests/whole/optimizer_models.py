@@ -173,3 +173,27 @@ def muon(p, g, t, shape, state, rate, momentum=0.95, wd=0.1, adam_lr=1e-3, beta1
         x = [list(r) for r in zip(*x)]
     step = rate * math.sqrt(max(1, rows / columns))
     return [a * (1 - rate * wd) - step * b for a, b in zip(p, (y for r in x for y in r))]
+
+
+def free_step(p, u, t, state, rate, beta, wd, r, power):
+    """The schedule-free step along u, as its authors' program makes it: on p and z alone."""
+    z = state.setdefault("z", list(p))
+    state["largest"] = max(state.get("largest", 0.0), rate)
+    weight = t ** r * state["largest"] ** power
+    state["sum"] = state.get("sum", 0.0) + weight
+    c = weight / state["sum"]
+    u = [d + wd * y for y, d in zip(p, u)]
+    p = [y + c * (b - y) + d * rate * (beta * (1 - c) - 1) for y, b, d in zip(p, z, u)]
+    state["z"] = z = [b - rate * d for b, d in zip(z, u)]
+    state["evaluated"] = [y + (1 - 1 / beta) * (b - y) for y, b in zip(p, z)]
+    return p
+
+
+def schedule_free_sgd(p, g, t, shape, state, rate, beta=0.9, wd=0.0, r=0.0, power=2.0):
+    return free_step(p, g, t, state, rate, beta, wd, r, power)
+
+
+def schedule_free_adamw(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, wd=0.0, r=0.0, power=2.0):
+    v = state["v"] = [beta2 * a + (1 - beta2) * d * d for a, d in zip(of(state, "v", len(p)), g)]
+    u = [d / (math.sqrt(a / (1 - beta2 ** t)) + eps) for d, a in zip(g, v)]
+    return free_step(p, u, t, state, rate, beta1, wd, r, power)

@@ -47,6 +47,9 @@ CASES = [
     (None, "adafactor", {"wd": 0.1, "decay_rate": 0.5, "d": 0.5, "eps2": 0.1, "ema": 0.9}, 0.1),
     ("muon", "muon", {}, 0.02),
     (None, "muon", {"momentum": 0.8, "adam_lr": 0.01, "adam_wd": 0.1, "wd": 0.2, "ema": 0.9}, 0.05),
+    (None, "schedule-free-sgd", {"wd": 0.01}, 0.01),
+    (None, "schedule-free-sgd", {"beta": 0.8, "r": 1.0, "schedule": "linear:warmup=300"}, 0.01),
+    (None, "schedule-free-adamw", {"wd": 0.01}, 0.002),
     (None, "radam", {"wd": 0.1, "decoupled": True, "beta2": 0.99}, 0.001),
 ]
 STEPS = 1000
@@ -61,7 +64,8 @@ def run(*words):
 
 
 def spec(name, settings, rate):
-    words = [key if value is True else f"{key}={value!r}" for key, value in settings.items() if key != "ema"]
+    words = [key if value is True else f"{key}={value!r}" for key, value in settings.items()
+             if key not in ("ema", "schedule")]
     return name + ":" + ",".join(words + [f"lr={rate!r}"])
 
 
@@ -69,7 +73,7 @@ def options(kind, settings, rate):
     more = [f"--optimizer={spec(kind, settings, rate)}"]
     if settings.get("wd", kind in ("adamw", "muon")):
         more.append("--no-decay=none")
-    return more + ([f"--ema={settings['ema']!r}"] if "ema" in settings else [])
+    return more + [f"--{key}={settings[key]}" for key in ("ema", "schedule") if key in settings]
 
 
 def trained(lowerset, model, data, words, precision, steps, more=()):
@@ -126,10 +130,19 @@ def beside_references(lowerset, folder, cases):
                  1e-6 if precision == "f64" else 0.0062 if name == "ema" else 1e-5)
 
 
+def scheduled(rate, schedule, t, steps):
+    """The rate of update t, with a linear schedule with warmup, or none."""
+    if schedule is None:
+        return rate
+    warmup = int(schedule.split("=")[1])
+    return rate * t / warmup if t <= warmup else rate * (steps + 1 - t) / (steps - warmup)
+
+
 def formula(kind, settings, rate, start, grads, steps, spared=()):
     """What the parameters become, or their averages. spared: names of those that do not decay."""
     settings = dict(settings)
-    ema = settings.pop("ema", 0)
+    ema, schedule = settings.pop("ema", 0), settings.pop("schedule", None)
+    model = getattr(models, kind.replace("-", "_"))
     average = {name: list(data) for name, (_, data) in start.items()}
     p = {name: list(data) for name, (_, data) in start.items()}
     state = {name: {} for name in start}
@@ -142,8 +155,8 @@ def formula(kind, settings, rate, start, grads, steps, spared=()):
             g = {name: [d * clip / total for d in data] for name, data in g.items()}
         for name, (shape, _) in start.items():
             mine = dict(settings, wd=0) if name in spared else settings
-            p[name] = getattr(models, kind)(p[name], g[name], t, shape, state[name], rate=rate, **mine)
-            average[name] = [ema * a + (1 - ema) * x for a, x in zip(average[name], p[name])]
+            p[name] = model(p[name], g[name], t, shape, state[name], rate=scheduled(rate, schedule, t, steps), **mine)
+            average[name] = state[name].get("evaluated") or [ema * a + (1 - ema) * x for a, x in zip(average[name], p[name])]
     return average
 
 
