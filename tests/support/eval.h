@@ -6,6 +6,7 @@
 #include <check.h>
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/optimizer.h"
 #include "tests/support/attention_reference.h"
 #include "tests/support/eval_expr.h"
 #include "tests/support/eval_index.h"
