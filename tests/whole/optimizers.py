@@ -8,6 +8,7 @@ of PyTorch and optax. A difference is the largest of an element's over the large
 in double precision, at most what the references' own rule allows in float. The formulas are those of optimizer_models.
 """
 import array
+import json
 import os
 import random
 import re
@@ -78,8 +79,8 @@ def options(kind, settings, rate):
 
 def trained(lowerset, model, data, words, precision, steps, more=()):
     """The parameters after so many steps of one sample each, or their averages."""
-    run(lowerset, "compile", model, "-q", "-O0", "--plan-effort=2", "--batch=1", f"--precision={precision}", "--loss=graph",
-        "-o", "net", *words)
+    run(lowerset, "compile", model, "-q", "-O0", "--plan-effort=2", f"--precision={precision}", "-o", "net",
+        *(words if "--loss=ce" in words else ["--batch=1", "--loss=graph", *words]))
     text = run("./net", "--data", data, "--no-shuffle", f"--steps={steps}", "--progress", "none", "--dump", "out.npz", *more)
     out = net.npz_read("out.npz")
     averages = {k[8:-8]: v[1] for k, v in out.items() if k.startswith("average/")}
@@ -128,6 +129,29 @@ def beside_references(lowerset, folder, cases):
                     got[t] = [b if abs(a - b) <= near else a for a, b in zip(got[t], want[t])]
             tell(f"{name}: {steps} steps in {precision}, reference", farthest(got, want, begin),
                  1e-6 if precision == "f64" else 0.0062 if name == "ema" else 1e-5)
+
+
+def on_net(lowerset, inputs, cases):
+    """5 steps (RAdam: 8) of a net with its own gradients; the difference is that of all parameters' changes together."""
+    with open(os.path.join(inputs, "wave2", "MANIFEST.json")) as f:
+        entry = next(e for e in json.load(f)["entries"] if e["kind"] == "optimizers" and e["name"] == "mlp_ce")
+    ref = net.npz_read(os.path.join(inputs, "wave2", entry["reference"]))
+    plain = net.npz_read(os.path.join(inputs, "models", "mlp_ce.ref.npz"))
+    shape = plain["in/x"][0]
+    net.npz_write("mlp.npz", {"x": plain["in/x"], "label": (plain["label"][0], [float(k) for k in plain["label"][1]])})
+    words = ["--loss=ce", f"--batch={shape[0]}", "--optimizer=none"]
+    model = os.path.join(inputs, "models", "mlp_ce.onnx")
+    begin = trained(lowerset, model, "mlp.npz", words, "f64", 1)[0]
+    for name, kind, settings, rate in cases:
+        hyper, steps = entry["optimizers"][name]["hyper"], entry["optimizers"][name]["steps"]
+        settings = dict(settings, **({"eps": hyper["eps"]} if "eps" in hyper and kind not in ("adafactor", "muon") else {}))
+        if kind == "muon":
+            settings["eps"] = hyper["rest"]["eps"]
+        got = trained(lowerset, model, "mlp.npz", words[:2] + options(kind, settings, rate), "f64", steps, ["--epochs=9"])[0]
+        apart = models.norm(a - b for p in begin for a, b in zip(got[p], ref[f"opt/{name}/{p}"][1]))
+        moved = models.norm(a - b for p in begin for a, b in zip(begin[p], ref[f"opt/{name}/{p}"][1]))
+        stored = 2 ** -24 * models.norm(a for p in begin for a in ref[f"opt/{name}/{p}"][1])    # as float
+        tell(f"{name}: {steps} steps of a net, reference", apart / moved, 1e-6 + stored / moved)
 
 
 def scheduled(rate, schedule, t, steps):
@@ -211,6 +235,7 @@ def main():
         groups(lowerset)
         if os.path.isdir(folder):
             beside_references(lowerset, folder, [c for c in cases if c[0]])
+            on_net(lowerset, inputs, [c for c in cases if c[0]])
         else:
             print(f"skipped: the references, as there is no {folder}")
         os.chdir("/")
