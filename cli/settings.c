@@ -166,6 +166,7 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->bn_var_asked = o->bn_var != NULL;
     im->verbose = o->verbose;
     im->batch = o->batch;
+    im->parts = ls_options_parts(o);
     im->freeze = o->freeze.item;
     im->nfreeze = o->freeze.n;
     im->train = o->train.item;
@@ -237,6 +238,11 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
         code = class_weights(cx, o, loss);
     if (code == 0 && o->label_shape != NULL && !read_shape(o->label_shape, &loss->label_shape))
         code = bad("--label-shape", o->label_shape, "AxBx... with sizes above 0");
+    if (code == 0 && o->label_shape != NULL && ls_options_parts(o) > 1) {
+        if (loss->label_shape.dim[0] % o->microbatches != 0)
+            return bad("--label-shape", o->label_shape, "a shape whose samples divide into the --microbatches");
+        loss->label_shape.dim[0] /= o->microbatches;
+    }
     return code != 0 ? code : class_axis(o, loss);
 }
 
@@ -299,8 +305,15 @@ static int optimizer_options(const LsOptions *o, LsType compute, LsOptimizerOpti
     }
     int code = limit("--clip-norm", o->clip_norm, &op->clip_norm);
     code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
+    enum { MOST_STEPS = 1 << 20 };
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
+    op->parts = (int)ls_options_parts(o);
+    if (code == 0 && o->accumulate > MOST_STEPS / ls_options_parts(o)) {
+        fprintf(stderr, "lowerset: --microbatches=%" PRId64 ": with --accumulate=%" PRId64 ", an update takes more than %d "
+                "parts\n", o->microbatches, o->accumulate, (int)MOST_STEPS);
+        code = LS_EXIT_USAGE;
+    }
     if (code == 0 && !ls_scale_parse(o->scale, compute, &op->scale, why, sizeof why))
         code = bad_setting("--loss-scale", o->scale, why);
     return code;
@@ -397,6 +410,13 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
         fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp\n");
         return LS_EXIT_USAGE;
     }
+    if (ls_wants_samples(&p->grads) && ls_options_parts(o) > 1) {
+        fprintf(stderr, p->grads.privacy.on
+                ? "lowerset: --microbatches: with --dp, --batch is the number of samples that run together, and an update takes "
+                  "as many batches as its samples fill\n"
+                : "lowerset: --microbatches: --grads shows the samples of a whole batch; leave one of them out\n");
+        return LS_EXIT_USAGE;
+    }
     if (!p->optimizer.scale.on || !ls_wants_samples(&p->grads))
         return 0;
     fprintf(stderr, "lowerset: %s: gradients of samples have no loss scale; give --loss-scale=none, or "
@@ -438,7 +458,27 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
                        .forget = o->forget.item, .nforget = o->forget.n};
     if (o->recompute != NULL && !ls_recompute_parse(o->recompute, &hints->recompute))
         return bad("--recompute", o->recompute, "one of auto none cheap conv-saved all");
-    return 0;
+    LsCheckpoint mode;
+    const int code = ls_options_checkpoint(o, &mode);
+    if (code == 0 && mode != LS_CHECKPOINT_AUTO)
+        hints->recompute = mode == LS_CHECKPOINT_NEVER ? LS_RECOMPUTE_NONE : LS_RECOMPUTE_ALL;
+    return code;
+}
+
+int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode)
+{
+    static const char *const name[] = {"auto", "never", "except-last", "always", NULL};
+    const int k = word("--checkpoint", o->checkpoint, name, LS_CHECKPOINT_AUTO);
+    if (k < 0)
+        return LS_EXIT_USAGE;
+    *mode = (LsCheckpoint)k;
+    if (*mode == LS_CHECKPOINT_EXCEPT_LAST && ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1) == 1)
+        *mode = LS_CHECKPOINT_NEVER;    /* the only part is the last one */
+    if (o->checkpoint == NULL || (o->recompute == NULL && o->keep.n + o->forget.n == 0))
+        return 0;
+    fprintf(stderr, "lowerset: --checkpoint says what runs again: leave %s out\n", o->recompute != NULL ? "--recompute"
+            : o->keep.n > 0 ? "--keep" : "--forget");
+    return LS_EXIT_USAGE;
 }
 
 int ls_options_tolerance(const LsOptions *o, double *part)

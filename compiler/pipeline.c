@@ -7,6 +7,7 @@
 #include "compiler/passes/per_sample.h"
 #include "compiler/patterns/patterns.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef struct Stage {
@@ -29,7 +30,13 @@ static bool heads(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    return ls_loss(cx, g, &o->loss);
+    const int64_t batch = g->batch, parts = g->training ? o->import.parts : 1;
+    if (!ls_loss(cx, g, &o->loss))
+        return false;
+    if (parts > 1 && g->batch != batch)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "leave --microbatches out", "--microbatches %" PRId64 ": the first axis "
+                        "of the inputs holds no samples, so a batch has no parts", parts);
+    return ls_part_randomness(cx, g, parts);
 }
 
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)

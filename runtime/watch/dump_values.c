@@ -136,6 +136,8 @@ static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
     for (uint32_t k = 0; k < p->nstate; k++) {
         const LsStateTensor *s = &p->state[k];
         int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
+        if (s->kind == LS_STATE_SUM)
+            continue;
         if (!write_tensor(z, group[s->kind], s->t.name, &s->t,
                           ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
             return false;
