@@ -83,24 +83,24 @@ static void join_tree(const Update *u)
     LsEmit *e = u->k->e;
     const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
     if (u->each > 0)
-        ls_emit_line(e, "const int64_t all = end;");
+        ls_emit_line(e, "const int64_t apart = end;");
     else
-        ls_emit_line(e, "const int64_t all = " LS_N64 ";", n);
+        ls_emit_line(e, "const int64_t apart = " LS_N64 ";", n);
     ls_emit_line(e, "const int64_t joined = ls_tree_joined(run->part, run->apply);");
-    ls_emit_line(e, "real *const sums = acc + ls_tree_level(run->part, run->apply) * all;");
+    ls_emit_line(e, "real *const sums = acc + ls_tree_level(run->part, run->apply) * apart;");
     ls_emit_line(e, "if (joined == 0) {");
     open_loop(u);
     ls_emit_line(e, "sums[i] = g[i] * part;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "} else {");
-    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(joined) * all;");
+    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(joined) * apart;");
+    ls_emit_line(e, "const LsBits none = ls_no_bits();");
     open_loop(u);
-    ls_emit_line(e, "const real own = g[i] * part;");
-    ls_emit_line(e, "sums[i] = before[i] + LS_STORED(own);");
+    ls_emit_line(e, "sums[i] = before[i] + ls_as_stored(g[i] * part, none);");
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
     ls_emit_line(e, "for (int64_t rest = joined & (joined - 1); rest != 0; rest &= rest - 1) {");
-    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(rest) * all;");
+    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(rest) * apart;");
     open_loop(u);
     ls_emit_line(e, "sums[i] = before[i] + sums[i];");
     ls_emit_line(e, "}");

@@ -27,15 +27,29 @@ LS_FN int64_t ls_tree_level(int64_t k, bool last)
     return ls_tree_lowest(!last ? k + 1 : k > 0 ? k : 1);
 }
 
-/* x as it is stored: compilers must not join the product that made it with a sum, as that rounds once instead of twice,
- * and other processes add the stored number. (GPUs' code is compiled without such joins, and clang joins within one
- * expression only.) */
-#if defined __CUDACC__ || defined __clang__
-#define LS_STORED(x) (x)
-#elif __GNUC__ >= 12
-#define LS_STORED(x) __builtin_assoc_barrier(x)
+/* Compilers may join a product with the sum that reads it: that rounds once instead of twice. A product that other
+ * processes may add as it was stored goes through ls_as_stored. none: 0, but compilers do not know that. (GPUs' code is
+ * compiled without such joins.) */
+#ifdef LS_F64
+typedef uint64_t LsBits;
 #else
-#define LS_STORED(x) ({ real ls_stored = (x); __asm__("" : "+m"(ls_stored)); ls_stored; })
+typedef uint32_t LsBits;
 #endif
+LS_FN LsBits ls_no_bits(void)
+{
+    LsBits none = 0;
+#ifndef __CUDA_ARCH__
+    __asm__("" : "+r"(none));
+#endif
+    return none;
+}
+LS_EACH_FN real ls_as_stored(real x, LsBits none)
+{
+    LsBits bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits ^= none;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
 
 #endif
