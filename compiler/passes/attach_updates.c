@@ -57,7 +57,7 @@ static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId
     if (part->levels > 0)
         s = (LsShape){1, {part->levels * ls_count(&s)}};
     const LsValueId acc = ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
-    g->value[acc.i].of_update = part->levels > 0;
+    g->value[acc.i].of_update = true;
     return acc;
 }
 

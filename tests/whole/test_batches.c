@@ -377,6 +377,26 @@ START_TEST(masks_do_not_depend_on_the_parts)
 }
 END_TEST
 
+/* Where samples mix there are no parts, also where a part would be one sample. */
+START_TEST(mixed_samples_are_not_cut)
+{
+    Make mk;
+    make_begin(&mk, 13);
+    make_input(&mk, "x", "Nx6");
+    wave_weight(&mk, "w", "6x3", 18, 2);
+    make_node(&mk, "MatMul", "x w", "h");
+    make_int(&mk, make_node(&mk, "Softmax", "h", "y"), "axis", 0);
+    make_output(&mk, "y");
+    ck_assert_int_eq(chdir(mk.dir), 0);
+    write_net(&mk);
+    for (int parts = 4; parts <= 8; parts += 4) {
+        ck_assert_int_ne(sh(LS_BUILD "/lowerset plan -q m.onnx --batch=8 --loss=mse --microbatches=%d", parts), 0);
+        ck_assert_msg(strstr(text, "the first axis of the inputs holds no samples, so a batch has no parts") != NULL, "%s", text);
+    }
+    make_end(&mk);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("batches");
@@ -389,5 +409,6 @@ int main(void)
     tcase_add_test(tc, private_training_takes_no_loss_of_the_file);
     tcase_add_test(tc, labels_are_checked_by_their_own_classes);
     tcase_add_test(tc, masks_do_not_depend_on_the_parts);
+    tcase_add_test(tc, mixed_samples_are_not_cut);
     return run_tests("batches", tc);
 }
