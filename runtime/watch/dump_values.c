@@ -120,7 +120,8 @@ static bool write_tensor(LsNpz *z, const char *folder, const char *name, const L
 static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
 {
     static const char *const group[] = {[LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/",
-                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/"};
+                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/",
+                                        [LS_STATE_SUM] = "moment/"};
     const LsProgram *p = d->g->p;
     float f = (float)loss;
     bool wide = p->real_bytes == 8;
@@ -136,8 +137,6 @@ static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
     for (uint32_t k = 0; k < p->nstate; k++) {
         const LsStateTensor *s = &p->state[k];
         int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
-        if (s->kind == LS_STATE_SUM)
-            continue;
         if (!write_tensor(z, group[s->kind], s->t.name, &s->t,
                           ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
             return false;
