@@ -3,6 +3,7 @@
  * resumed, and what cannot be cut is refused. Losses with weights and random masks are in test_batches.c. */
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
+#include "tests/support/less.h"
 #include "tests/support/suite.h"
 
 #define COMPILE LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 "
@@ -11,7 +12,7 @@
 static void make_nets(void)
 {
     MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=17 --dropout=0.2 -o gpt.onnx");
-    MUST(LS_BUILD "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=4 -o res.onnx");
+    MUST(LS_BUILD "/lowerset model unet --depth=1 --size=4 --width=2 -o unet.onnx");
     MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=8 --size=4 -o mlp.onnx");
 }
 
@@ -33,8 +34,8 @@ END_TEST
 /* ---- bits ---- */
 
 static const struct { const char *net; int steps; const char *ways[6]; } bits[] = {
-    {"res.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
-     {"--checkpoint=never", "--checkpoint=except-last", "--budget=95%", "--budget=min"}},
+    {"unet.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
+     {"--checkpoint=never", "--checkpoint=except-last", "--budget=90%", "--budget=min"}},
     {"gpt.onnx --optimizer=adamw", 25, {"--checkpoint=never", "--checkpoint=always", "--budget=min"}},
     {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --accumulate=2", 12,
      {"--checkpoint=never", "--checkpoint=except-last --store-gradients"}},
@@ -58,7 +59,7 @@ START_TEST(a_mode_that_recomputes_runs_steps_again)
     int again[3];
     static const char *const mode[] = {"never", "always", "except-last"};
     for (int k = 0; k < 3; k++) {
-        MUST(COMPILE "res.onnx --batch=8 --microbatches=4 --checkpoint=%s -S -o t.c", mode[k]);
+        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --checkpoint=%s -S -o t.c", mode[k]);
         MUST("sh -c \"grep -c ' again' t.c || true\"");
         again[k] = atoi(text);
     }
@@ -120,7 +121,7 @@ static void check_tree(int parts)
 {
     static const char *const name[] = {"fc1.weight", "fc1.bias", "fc2.weight"};
     int64_t other = 0;
-    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=%d --microbatches=%d --optimizer=sgd:momentum=0 --store-gradients "
+    MUST(LS_BUILD "/lowerset compile -q -O1 mlp.onnx --batch=%d --microbatches=%d --optimizer=sgd:momentum=0 --store-gradients "
          "-o whole", 2 * parts, parts);
     MUST("./whole --data synthetic:14" RUN "--lr 1 --steps 1 --dump whole.npz");
     for (int k = 0; k < 3; k++) {
@@ -151,10 +152,11 @@ static void check_tree(int parts)
 
 START_TEST(gradients_add_up_in_a_tree)
 {
-    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=2 --optimizer=sgd:momentum=0 --store-gradients -o part");
+    MUST(LS_BUILD "/lowerset compile -q -O1 mlp.onnx --batch=2 --optimizer=sgd:momentum=0 --store-gradients -o part");
     for (int k = 0; k < 7; k++)
         MUST("./part --data synthetic:14" RUN "--lr 0 --steps %d --dump g%d.npz", k + 1, k);
-    check_tree(6);
+    if (tests_do_all())
+        check_tree(6);
     check_tree(7);
 }
 END_TEST
@@ -163,8 +165,8 @@ END_TEST
 
 START_TEST(a_resumed_run_is_the_unbroken_one)
 {
-    MUST(COMPILE "res.onnx --batch=8 --microbatches=4 --checkpoint=except-last -o t");
-    MUST(COMPILE "res.onnx --batch=8 -o plain");
+    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --checkpoint=except-last -o t");
+    MUST(COMPILE "unet.onnx --batch=8 -o plain");
     MUST("./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --dump first.npz");
     MUST("rm -rf saved; ./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --steps 5 --progress none --save saved");
     MUST("./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --resume saved/$(ls saved | head -1) "
@@ -179,7 +181,7 @@ END_TEST
 
 START_TEST(plan_shows_all_modes)
 {
-    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 res.onnx --batch=8 --microbatches=4 --accumulate=2 --checkpoint=always");
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --accumulate=2 --checkpoint=always");
     ck_assert_msg(strstr(text, "a batch of 8 samples runs in 4 parts of 2") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "gradients of 8 parts add up in a tree: 3 partial sums of each") != NULL, "%s", text);
     static const char *const mode[] = {"never", "except-last", "always", "auto"};
@@ -190,9 +192,9 @@ START_TEST(plan_shows_all_modes)
         ck_assert_msg(at != NULL, "%s", text);
         ck_assert_int_eq(strstr(at, "chosen") != NULL && strstr(at, "chosen") < strchr(at + 1, '\n'), k == 2);
     }
-    ck_assert_int_eq(sh(LS_BUILD "/lowerset plan -q res.onnx --batch=8 --microbatches=4 --checkpoint=never --budget=90%%"), 4);
+    ck_assert_int_eq(sh(LS_BUILD "/lowerset plan -q unet.onnx --batch=8 --microbatches=4 --checkpoint=never --budget=90%%"), 4);
     ck_assert_msg(strstr(text, "with --checkpoint=never is") != NULL, "%s", text);
-    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 res.onnx --batch=8 --microbatches=4 --json");
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --json");
     ck_assert_msg(strstr(text, "{\"batch\":8,\"parts\":4,\"per_update\":4,\"sum_levels\":2,") != NULL, "%s", text);
 }
 END_TEST
