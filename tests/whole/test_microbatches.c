@@ -121,7 +121,7 @@ static void check_tree(int parts)
 {
     static const char *const name[] = {"fc1.weight", "fc1.bias", "fc2.weight"};
     int64_t other = 0;
-    MUST(LS_BUILD "/lowerset compile -q -O1 mlp.onnx --batch=%d --microbatches=%d --optimizer=sgd:momentum=0 --store-gradients "
+    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=%d --microbatches=%d --optimizer=sgd:momentum=0 --store-gradients "
          "-o whole", 2 * parts, parts);
     MUST("./whole --data synthetic:14" RUN "--lr 1 --steps 1 --dump whole.npz");
     for (int k = 0; k < 3; k++) {
@@ -152,7 +152,7 @@ static void check_tree(int parts)
 
 START_TEST(gradients_add_up_in_a_tree)
 {
-    MUST(LS_BUILD "/lowerset compile -q -O1 mlp.onnx --batch=2 --optimizer=sgd:momentum=0 --store-gradients -o part");
+    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=2 --optimizer=sgd:momentum=0 --store-gradients -o part");
     for (int k = 0; k < 7; k++)
         MUST("./part --data synthetic:14" RUN "--lr 0 --steps %d --dump g%d.npz", k + 1, k);
     if (tests_do_all())
