@@ -57,13 +57,17 @@ bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
 
+/* Lets random numbers depend on a sample's place in the whole batch, of which the graph has one of `parts` parts. */
+bool ls_part_randomness(LsCtx *, LsGraph *, int64_t parts);
+
 typedef struct LsOptimizerOptions {
     LsOptimizerKind kind;
     union { struct { LS_HYPER }; LsHyper hyper; };
     double clip_norm, clip_value;   /* 0: none */
-    int accumulate;                 /* micro-steps per update; 0, 1: none */
+    int accumulate;                 /* batches per update; 0, 1: one */
     bool spares_vectors;            /* no weight decay of biases and norms (compiler/passes/decay_groups.h), nor */
     const char *const *no_decay; int nno_decay;     /* of parameters of these names: globs */
+    int parts;                      /* micro-batches of a batch; 0, 1: it is not cut */
     LsLossScale scale;
 } LsOptimizerOptions;
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate and
