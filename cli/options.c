@@ -96,7 +96,7 @@ static const LsOption option[] = {
      "what the trainer's --dump has beside the gradients of the mean loss: those of every sample (psgrad/) and their "
      "norms (psnorm/), or the norms alone (default mean: neither)"},
     {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD & ~LS_CMD_CHECK,
-     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N]: every update draws samples at random, as many as "
+     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N,sums=WAY]: every update draws samples at random, as many as "
      "the expected batch on average (default: batch times --accumulate); their gradients are clipped to a norm, and noise is "
      "added"},
     {"--randomness", NULL, "error|different|same", TEXT, AT(randomness), BUILD,

@@ -28,8 +28,8 @@ LsValueId ls_each(LsPerSample *p, LsValueId v);
 LsValueId ls_weighed(LsPerSample *p, LsValueId v);
 
 /* The sum over samples that v is, or with p->factor the weighed one: from its terms if they are there and that is the
- * shorter way. None after an error. */
-LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v);
+ * shorter way; `sums` says whether a weighed sum is both, for the planner to choose. None after an error. */
+LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums);
 
 /* Whether norms from pairs of a sample's rows, of lengths a and b, pay: they take at most half of the time of the products
  * of the rows, or less than the time of storing them. */

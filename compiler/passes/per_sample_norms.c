@@ -17,6 +17,25 @@ static LsValueId squares(const LsPerSample *p, LsValueId v)
     return ls_reshape(p->cx, p->g, v, &to);
 }
 
+/* The same for the terms of a weight gradient, [batch * filters, channels, ..], before they are reshaped: in the layout in
+ * which their kernel makes them. None: v is something else. */
+static LsValueId squares_of_weights(const LsPerSample *p, LsValueId v)
+{
+    LsGraph *g = p->g;
+    LsNodeId n = g->value[v.i].def;
+    if (g->node[n.i].op == LS_OP_RESHAPE)
+        n = g->value[ls_in(g, n, 0).i].def;
+    if (g->node[n.i].op != LS_OP_CONV_DW)
+        return (LsValueId){0};
+    v = ls_out(g, n, 0);
+    const LsShape s = *ls_shape(g, v);
+    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {(1u << s.rank) - 2, true}});
+    const LsShape filters = {2, {g->batch, s.dim[0] / g->batch}}, to = {1, {g->batch}};
+    v = ls_reshape(p->cx, g, v, &filters);
+    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {2, true}});
+    return ls_reshape(p->cx, g, v, &to);
+}
+
 bool ls_pairs_pay(int64_t rows, int64_t a, int64_t b)
 {
     enum { PER_ELEMENT = 6 };       /* products of pairs in the time of writing and reading an element */
@@ -60,6 +79,9 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
     LsValueId sum = g->batch > 1 ? by_rows(p, of) : (LsValueId){0};
     if (ls_is(sum))
         return sum;
-    v = ls_each(p, v);
-    return ls_is(v) ? squares(p, v) : v;
+    of = ls_each(p, of);
+    if (!ls_is(of))
+        return of;
+    sum = squares_of_weights(p, of);
+    return ls_is(sum) ? sum : squares(p, of);
 }
