@@ -193,7 +193,8 @@ static void average(LsPerSample *p)
 
 bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueId *gradient_of)
 {
-    LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue};
+    LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue,
+                     .norms = o->norms};
     LsValueId *each = ls_arena_alloc(cx->arena, g->ngrad, sizeof *each), all;
     LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
     p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);

@@ -36,9 +36,11 @@ static LsValueId squares_of_weights(const LsPerSample *p, LsValueId v)
     return ls_reshape(p->cx, g, v, &to);
 }
 
-bool ls_pairs_pay(int64_t rows, int64_t a, int64_t b)
+bool ls_takes_pairs(const LsPerSample *p, int64_t rows, int64_t a, int64_t b)
 {
     enum { PER_ELEMENT = 6 };       /* products of pairs in the time of writing and reading an element */
+    if (p->norms != LS_NORMS_CHEAPER)
+        return p->norms == LS_NORMS_PAIRS;
     return 2 * rows * (a + b) <= a * b || rows * rows * (a + b) <= PER_ELEMENT * a * b;
 }
 
@@ -55,7 +57,7 @@ static LsValueId by_rows(LsPerSample *p, LsValueId v)
         || ls_sample_role(p, ls_in(g, n, 1)) != LS_PLACED)
         return (LsValueId){0};
     const int64_t t = of.rows / g->batch;
-    if (!ls_pairs_pay(t, of.length[0], of.length[1]))
+    if (!ls_takes_pairs(p, t, of.length[0], of.length[1]))
         return (LsValueId){0};
     const LsValueId a = ls_each(p, ls_in(g, n, 0)), b = ls_is(a) ? ls_each(p, ls_in(g, n, 1)) : a;
     if (!ls_is(b))
