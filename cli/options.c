@@ -107,6 +107,9 @@ static const LsOption option[] = {
      "for all samples (default error)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
+    {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
+     "that of the whole batch, batch norms take each part's statistics (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,
@@ -137,6 +140,10 @@ static const LsOption option[] = {
     {"--recompute", NULL, "auto|none|cheap|conv-saved|all", TEXT, AT(recompute), SEARCH,
      "what may run again. auto: anything; none: nothing; cheap: neither matrix products nor convolutions; "
      "conv-saved: no convolutions; all: everything must (default auto)"},
+    {"--checkpoint", NULL, "never|except-last|always|auto", TEXT, AT(checkpoint), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "what runs again between the forward and the backward part of a micro-batch. never: nothing; always: all that the "
+     "backward part needs; except-last: the same, but nothing in the last one; auto: what the planner chooses (default "
+     "auto)"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,

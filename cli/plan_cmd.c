@@ -1,5 +1,6 @@
 /* cli/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget; builds
  * nothing. */
+#include "cli/checkpoint_modes.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
@@ -133,7 +134,7 @@ static void print_memory(const LsJob *job)
 {
     printf("%s: plan %s, strategy %s", job->options->model, job->report.hash, job->plan.strategy);
     if (!job->graph_file)
-        printf(", batch %" PRId64, job->train->batch);
+        printf(", batch %" PRId64, job->train->batch * ls_options_parts(job->options));
     printf("\n");
     print_share(job, "state", job->state_bytes, job->graph_file ? "persistent tensors" :
                 "parameters, running statistics, optimizer moments");
@@ -205,9 +206,12 @@ static int report(LsJob *job)
         if (!job->graph_file)
             job->report.costs = job->costs, job->report.step_ns = ls_job_step_ns(job);
         job->report.precisions = ls_precision_json(job);
+        job->report.microbatches = ls_checkpoint_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         print_memory(job);
+        if (!ls_checkpoint_modes(job))
+            return ls_job_failed(job);
         printf("\n");
         ls_view_table(stdout, &job->report);
         printf("\n");

@@ -37,7 +37,7 @@ static bool alike(const LsGraph *g, const LsNode *a, const LsNode *b)
         && x->momentum == y->momentum && x->beta1 == y->beta1 && x->beta2 == y->beta2
         && x->eps == y->eps && x->decay == y->decay && x->nesterov == y->nesterov
         && x->decoupled == y->decoupled && x->clip == y->clip && x->scale == y->scale
-        && x->by_samples == y->by_samples && x->skips == y->skips;
+        && x->by_samples == y->by_samples && x->levels == y->levels && x->skips == y->skips;
     for (uint32_t k = 0; same && k < a->nin; k++)
         same = ls_is(g->operand[a->in + k]) == ls_is(g->operand[b->in + k]);
     return same;

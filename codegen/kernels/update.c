@@ -64,7 +64,8 @@ static void open_loop(const Update *u)
 static void declare_part(const Update *u)
 {
     LsEmit *e = u->k->e;
-    ls_emit_line(e, "const bool first = run->first;");
+    if (u->at->levels == 0)
+        ls_emit_line(e, "const bool first = run->first;");
     if (u->weight >= 0) {
         operand(u, "weights", u->weight);
         ls_emit_line(e, "const real part = weights[0] != 0 ? weights[0] : 1;");
@@ -73,6 +74,37 @@ static void declare_part(const Update *u)
     } else {
         ls_emit_line(e, "const real part = %s;", number(u, u->at->scale));
     }
+}
+
+/* Adds the part to the tree of partial sums (runtime/kernels/ls_tree.h); `sums` then has the sum. The element of a part
+ * is rounded before it is added, as the sum of a part on another process is. */
+static void join_tree(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    if (u->each > 0)
+        ls_emit_line(e, "const int64_t apart = end;");
+    else
+        ls_emit_line(e, "const int64_t apart = " LS_N64 ";", n);
+    ls_emit_line(e, "const int64_t joined = ls_tree_joined(run->part, run->apply);");
+    ls_emit_line(e, "real *const sums = acc + ls_tree_level(run->part, run->apply) * apart;");
+    ls_emit_line(e, "if (joined == 0) {");
+    open_loop(u);
+    ls_emit_line(e, "sums[i] = g[i] * part;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "} else {");
+    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(joined) * apart;");
+    ls_emit_line(e, "const LsBits none = ls_no_bits();");
+    open_loop(u);
+    ls_emit_line(e, "sums[i] = before[i] + ls_as_stored(g[i] * part, none);");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "for (int64_t rest = joined & (joined - 1); rest != 0; rest &= rest - 1) {");
+    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(rest) * apart;");
+    open_loop(u);
+    ls_emit_line(e, "sums[i] = before[i] + sums[i];");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
 }
 
 /* Adds to the accumulator. */
@@ -86,9 +118,10 @@ static void accumulate(const Update *u)
 static void gradient(const Update *u)
 {
     LsEmit *e = u->k->e;
-    if (u->acc >= 0)
+    const bool tree = u->at->levels > 0;
+    if (u->acc >= 0 && !tree)
         accumulate(u);
-    ls_emit_line(e, "real d = %s%s;", u->acc >= 0 ? "sum" : "g[i]",
+    ls_emit_line(e, "real d = %s%s;", u->acc < 0 ? "g[i]" : tree ? "sums[i]" : "sum",
                  u->factor >= 0 ? " * factor" : "");
     if (u->at->clip != 0)
         ls_emit_line(e, "d = ls_min(ls_max(d, -%s), %s);", number(u, u->at->clip),
@@ -158,8 +191,11 @@ static void optimizer(const Update *u, bool is_adam)
         state(u, "acc", u->acc);
         declare_part(u);
     }
+    const bool tree = u->at->levels > 0;
+    if (tree)
+        join_tree(u);
     ls_emit_line(e, u->at->skips ? "if (!run->apply || factor < 0) {" : "if (!run->apply) {");
-    if (u->acc >= 0) {
+    if (u->acc >= 0 && !tree) {
         open_loop(u);
         accumulate(u);
         ls_emit_line(e, "}");
@@ -180,9 +216,12 @@ static void accumulation(const Update *u)
     state(u, "acc", 1);
     ls_emit_result(u->k, "y", 0);
     declare_part(u);
+    if (u->at->levels > 0)
+        join_tree(u);
     open_loop(u);
-    accumulate(u);
-    ls_emit_line(u->k->e, "y[i] = sum;");
+    if (u->at->levels == 0)
+        accumulate(u);
+    ls_emit_line(u->k->e, u->at->levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
     ls_emit_line(u->k->e, "}");
 }
 

@@ -31,6 +31,7 @@ static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint3
                                    .onnx_offset = onnx_offset(x->name, slot, nslot)}};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
         : x->statistic                                  ? LS_STATE_STAT
+        : x->of_update                                  ? LS_STATE_SUM
         : !x->once_written                              ? LS_STATE_FROZEN
         : s.row.onnx_offset >= 0                        ? LS_STATE_STAT
                                                         : LS_STATE_MOMENT;

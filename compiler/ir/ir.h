@@ -47,6 +47,7 @@ typedef struct LsValue {
     LsLayout layout;        /* set by ls_layout; LS_ROW before */
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
     bool statistic;         /* LS_V_STATE: a running mean or variance, updated or not */
+    bool of_update;         /* LS_V_STATE: of no meaning between updates */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/widen.h); 0: all */
@@ -121,8 +122,9 @@ typedef enum {
     LS_THEN_ADD,                /* plus operand 3, of the result's shape */
 } LsThen;
 typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
-typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min,
-                                                             * max, epsilon, ratio */
+/* alpha, beta, min, max, epsilon, ratio. Random numbers of a batch that is cut into parts: `parts` of them, and the
+ * elements of a part that follow each other (LsRun.slice); parts 0: not cut */
+typedef struct { double a, b; bool tanh; int64_t parts, inner; } LsScalarAttr;
 /* Attention: compiler/ir/net.def has the definition. Tensors are [N,H,T,D], or [N,T,H,D] where
  * their bit in by_token is set. */
 enum { LS_Q_BY_TOKEN = 1, LS_K_BY_TOKEN = 2, LS_V_BY_TOKEN = 4, LS_Y_BY_TOKEN = 8 };
@@ -161,6 +163,7 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
                                  * gradient; RUNNING_STAT: weight of the batch statistic */
     bool by_samples;            /* that factor is also multiplied by run->share */
+    int levels;                 /* partial sums in the accumulator, of the tree over run->part; 0: a running sum */
     bool skips;                 /* nothing is written if `factor` is negative */
     LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow those of the other

@@ -10,6 +10,21 @@
 
 #include <string.h>
 
+/* Micro-steps of an update. */
+static int micro_steps(const LsOptimizerOptions *o)
+{
+    return (o->accumulate > 1 ? o->accumulate : 1) * (o->parts > 1 ? o->parts : 1);
+}
+
+/* Partial sums that a tree over n micro-steps needs: the gradient of the last one joins those of all bits of n - 1. */
+static int tree_levels(int n)
+{
+    int levels = 0;
+    for (n--; n > 0; n /= 2)
+        levels++;
+    return levels;
+}
+
 static LsValueId moment(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
 {
     LsShape s = *ls_shape(g, p);
@@ -35,23 +50,38 @@ typedef struct Update {         /* shared by all updates */
     LsAttr part;                /* of the accumulated gradients */
 } Update;
 
+/* The accumulator of values like v. */
+static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, const LsUpdateAttr *part)
+{
+    LsShape s = *ls_shape(g, v);
+    if (part->levels > 0)
+        s = (LsShape){1, {part->levels * ls_count(&s)}};
+    const LsValueId acc = ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
+    g->value[acc.i].of_update = true;
+    return acc;
+}
+
 /* The weights of an update's micro-steps. The gradient of a mean over labels, times the weight of
  * the labels, is the gradient of a sum: it is accumulated together with the weight, and divided by
  * the total weight at the end. Sample counts are known before the update begins: LsRun.share. */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
-    Update u = {.o = o, .sums = o->accumulate > 1 || g->privacy.on, .part = {.update = {.scale = 1}}};
-    if (!u.sums || g->loss_over == LS_OVER_SUM || g->privacy.on)
+    const int steps = micro_steps(o);
+    Update u = {.o = o, .sums = steps > 1 || g->privacy.on, .part = {.update = {.scale = 1}}};
+    if (!u.sums || g->privacy.on)
+        return u;
+    u.part.update.levels = tree_levels(steps);
+    if (g->loss_over == LS_OVER_SUM)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
-        u.part.update = (LsUpdateAttr){.scale = 1.0 / o->accumulate, .by_samples = true};
+        u.part.update.scale = 1.0 / steps;
+        u.part.update.by_samples = true;
         return u;
     }
     u.weight = g->loss_weight;
     LsNodeId loss = made_by(g, u.weight);
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, g->node[loss.i].name});
-    LsValueId all = ls_value_add(cx, g, LS_V_STATE, "accumulated_label_weight", LS_REAL,
-                                 &(LsShape){0}, NULL);
+    LsValueId all = partial_sums(cx, g, "accumulated_label_weight", u.weight, &u.part.update);
     all = ls_append2(cx, g, LS_OP_ACCUMULATE, u.weight, all, &u.part);
     u.factor = u.mean = ls_append1(cx, g, LS_OP_MEAN_FACTOR, all, NULL);
     return u;
@@ -122,7 +152,8 @@ static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, Ls
                             .clip = o->clip_value,
                             .skips = ls_is(g->scaling.scale),
                             .scale = u->part.update.scale,
-                            .by_samples = u->part.update.by_samples}};
+                            .by_samples = u->part.update.by_samples,
+                            .levels = ls_is(acc) ? u->part.update.levels : 0}};
     if (o->kind == LS_SGD) {
         LsValueId v = o->momentum != 0 ? moment(cx, g, p, "momentum") : (LsValueId){0};
         ls_append(cx, g, LS_OP_SGD, 5 + more, (LsValueId[]){p, grad, v, factor, acc, weight}, &at);
@@ -185,6 +216,21 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
                 o->accumulate);
 }
 
+/* Whether the losses of parts combine to that of the batch: not if the file computes it other than as a mean, or if its
+ * terms are means over different numbers of labels. */
+static bool parts_have_the_loss(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)
+{
+    const LsNodeId n = made_by(g, ls_viewed(g, g->loss));
+    if (g->loss_over == LS_OVER_MIXED)
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --microbatches out, or --ignore-index and --class-weights",
+                        "--microbatches %d: the terms of the loss are means over different numbers of labels, so no weight "
+                        "of a part is right for all of them", o->parts);
+    return !g->loss_of_file || g->node[n.i].op == LS_OP_REDUCE_MEAN
+        || ls_error(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, LS_E_LOSS, "--loss adds a loss that is a mean over all labels "
+                    "of a batch", "--microbatches %d: the file computes the loss, and its last node is no mean over the "
+                    "samples, so the losses of parts may not combine to that of the batch", o->parts);
+}
+
 /* The gradients that the updates read: with `apart`, the accumulated sums, which are then made before the updates. */
 static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad, LsValueId *acc)
 {
@@ -192,7 +238,8 @@ static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsVal
         grad[i] = g->grad[i].grad;
         update_origin(g, g->grad[i].param, grad[i]);
         if (u->sums)
-            acc[i] = moment(cx, g, g->grad[i].param, "grad");
+            acc[i] = partial_sums(cx, g, ls_arena_printf(cx->arena, "%s.grad", g->value[g->grad[i].param.i].name),
+                                  g->grad[i].param, &u->part.update);
         if (u->sums && apart) {
             const LsValueId in[] = {grad[i], acc[i], u->weight};
             grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u->weight), in, &u->part);
@@ -220,6 +267,8 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     const bool scaled = ls_is(g->scaling.scale);
     if ((o->kind == LS_OPT_NONE && !scaled) || g->ngrad == 0)
         return true;
+    if (o->parts > 1 && !parts_have_the_loss(cx, g, o))
+        return false;
     if (o->accumulate > 1 && g->loss_over == LS_OVER_MIXED)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
                         "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "

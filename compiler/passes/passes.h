@@ -59,13 +59,17 @@ bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
 
+/* Lets random numbers depend on a sample's place in the whole batch, of which the graph has one of `parts` parts. */
+bool ls_part_randomness(LsCtx *, LsGraph *, int64_t parts);
+
 typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
 typedef struct LsOptimizerOptions {
     LsOptimizerKind kind;
     double momentum, beta1, beta2, eps, decay;
     bool nesterov;
     double clip_norm, clip_value;   /* 0: none */
-    int accumulate;                 /* micro-steps per update; 0, 1: none */
+    int accumulate;                 /* batches per update; 0, 1: one */
+    int parts;                      /* micro-batches of a batch; 0, 1: it is not cut */
     bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms'
                                      * scales */
     LsLossScale scale;

@@ -232,7 +232,7 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
 {
     fprintf(to,
             "usage: %s --data SPEC [options]\n\nTrains %s: %s, %s, batch %" PRId64 ", plan %s.\n",
-            name, p->model, p->loss, p->optimizer, p->batch, p->plan_hash);
+            name, p->model, p->loss, p->optimizer, ls_whole_batch(p), p->plan_hash);
     if (ls_is_private(p))
         fprintf(to, "Updates are private: clip %g, noise %g, delta %g, %g samples on average.\n", p->privacy.clip, p->privacy.noise,
                 p->privacy.delta, p->privacy.expected);

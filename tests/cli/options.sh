@@ -150,6 +150,8 @@ row "$BUILD" --sample-norms pairs "drop.onnx --batch 2 --randomness same --grads
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "$BUILD" --accumulate 3 "$NET"
+row "compile plan" --microbatches 2 "$NET"
+row "compile plan" --checkpoint always "$CNN"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
 row "$BUILD" --freeze "fc1*" "$NET"
@@ -185,6 +187,9 @@ row "compile" --clip-value 1.5 "$NET" 2.5
 row "compile" --grads per-sample "$NET" per-sample-norm
 row "compile" --dp clip=1,noise=1.5,delta=1e-5 "$NET" clip=1,noise=1.5,delta=1e-5,expected-batch=7
 row "compile" --accumulate 3 "$NET" 2
+row "compile" --microbatches 2 "drop.onnx --batch 4 $EFFORT" 4
+row "compile" --checkpoint always "$CNN --microbatches 2" except-last
+row "compile" --checkpoint always "$CNN --microbatches 2" never
 row "compile" --label target "$NET" aim
 row "compile" --freeze "fc1*" "$NET" "fc2*"
 row "compile" --dropout off "drop.onnx --batch 2 $EFFORT" on

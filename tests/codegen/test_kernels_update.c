@@ -188,6 +188,47 @@ START_TEST(test_accumulation_and_running_statistics)
 }
 END_TEST
 
+/* A part joins the partial sums of the tree: ACCUMULATE of one tensor, updates of several small ones together, which lie
+ * one after the other. Part 5 of 6: levels 0 and 2 join; part 3 of more: levels 0 and 1 become level 2. */
+START_TEST(test_a_part_joins_the_tree)
+{
+    enum { LEVELS = 3, SMALL = 36 };
+    const struct { int64_t part; bool last; int joined[2]; int to; } *c, cases[] = {
+        {5, true, {0, 2}, 0}, {3, false, {0, 1}, 2}, {4, false, {-1, -1}, 0}, {0, true, {-1, -1}, 0}, {2, true, {1, -1}, 1}};
+    Rig r;
+    c = &cases[_i];
+    rig_open(&r, 4);
+    r.run.part = c->part;
+    r.run.apply = c->last;
+    const LsAttr at = {.update = {.scale = 0.3, .levels = LEVELS}};
+    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)), acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * N));
+    LsAttr many = at;
+    many.update.many = 2;
+    const LsValueId p[] = {rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)),
+                           none, none, rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * SMALL)),
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)), none, none,
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * 4))};
+    float want[2], before = (float)rig_get(&r, p[0], SMALL - 1);
+    for (int k = 0; k < 2; k++) {
+        const LsValueId v = k == 0 ? g : p[1], sums = k == 0 ? acc : p[4];
+        const int n = k == 0 ? N : SMALL;
+        volatile float leaf = (float)rig_get(&r, v, n - 1) * 0.3f;
+        want[k] = leaf;
+        for (int j = 0; j < 2 && c->joined[j] >= 0; j++)
+            want[k] = (float)rig_get(&r, sums, (c->joined[j] + 1) * n - 1) + want[k];
+    }
+    LsNodeId n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &at);
+    LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
+    rig_node(&r, LS_OP_SGD, 10, p, 0, &many);
+    rig_run(&r);
+    ck_assert(rig_get(&r, acc, (c->to + 1) * N - 1) == want[0]);
+    ck_assert(rig_get(&r, sum, N - 1) == want[0]);
+    ck_assert(rig_get(&r, p[4], (c->to + 1) * SMALL - 1) == want[1]);
+    rig_close_to(&r, p[0], SMALL - 1, c->last ? before - 0.1f * want[1] : before, 1e-7);
+    rig_close(&r);
+}
+END_TEST
+
 /* Statistics that a bad step does not move; with `next`, at the last of several micro-steps. */
 static void check_statistic(bool with_next, bool first, bool apply, double factor)
 {
@@ -259,6 +300,7 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_steps_follow_the_formulas, 0, n);
     tcase_add_loop_test(t, test_many_tensors_are_updated_by_one_kernel, 0, n);
+    tcase_add_loop_test(t, test_a_part_joins_the_tree, 0, 5);
     tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, n);
     tcase_add_loop_test(t, test_accumulation_and_running_statistics, 0, 2);
     tcase_add_loop_test(t, test_statistics_of_bad_steps_are_discarded, 0, 2);
