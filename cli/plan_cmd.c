@@ -221,6 +221,10 @@ static int report(LsJob *job)
         ls_view_bound(stdout, dag, &job->plan, &job->report);
         printf("\n");
         ls_view_peak(stdout, dag, &job->report, OWNERS_SHOWN);
+        if (o->verbose) {
+            printf("\n");
+            ls_view_again(stdout, dag, &job->plan);
+        }
     }
     int code = write_file(o->graph_json, write_graph, job);
     code = code != 0 ? code : write_file(o->plan_json, write_plan, job);

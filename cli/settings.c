@@ -401,6 +401,7 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
 {
     static const char *const grads[] = {"mean", "per-sample", "per-sample-norm", NULL};
     static const char *const randomness[] = {"error", "different", "same", NULL};
+    static const char *const norms[] = {"auto", "pairs", "terms", NULL};
     char why[300];
     const int mode = ls_options_word("--grads", o->grads, grads, LS_GRADS_MEAN);
     if (mode < 0)
@@ -408,12 +409,17 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     const int random = ls_options_word("--randomness", o->randomness, randomness, LS_RANDOM_ERROR);
     if (random < 0)
         return LS_EXIT_USAGE;
+    const int of = ls_options_word("--sample-norms", o->sample_norms, norms, LS_NORMS_CHEAPER);
+    if (of < 0)
+        return LS_EXIT_USAGE;
+    p->grads.norms = (LsSampleNorms)of;
     p->grads.mode = (LsGradsMode)mode;
     p->grads.randomness = (LsRandomness)random;
     if (!ls_privacy_parse(o->privacy, &p->grads.privacy, why, sizeof why))
         return bad_setting("--dp", o->privacy, why);
-    if (o->randomness != NULL && !ls_wants_samples(&p->grads)) {
-        fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp\n");
+    const char *idle = o->randomness != NULL ? "--randomness" : o->sample_norms != NULL ? "--sample-norms" : NULL;
+    if (idle != NULL && !ls_wants_samples(&p->grads)) {
+        fprintf(stderr, "lowerset: %s: samples have no gradients of their own without --grads or --dp\n", idle);
         return LS_EXIT_USAGE;
     }
     if (ls_wants_samples(&p->grads) && ls_options_parts(o) > 1) {

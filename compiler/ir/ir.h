@@ -228,7 +228,11 @@ typedef struct LsGrad { LsValueId param, grad; LsGradKind kind; } LsGrad;
 
 /* What --dp says: the gradient of an update is the sum over its samples of their gradients, each scaled down to the norm
  * `clip`, plus normal noise of deviation noise * clip, over `expected` samples. */
-typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; } LsPrivacy;
+/* How the clipped sum of a weight's gradients is made where the gradients of samples are there: as the planner likes it best, from
+ * them, or by the weight's gradient of weighed operands, so that they need not stay. */
+typedef enum { LS_SUMS_AUTO, LS_SUMS_TERMS, LS_SUMS_AGAIN } LsClippedSums;
+
+typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; LsClippedSums sums; } LsPrivacy;
 
 /* Statistics that batch norms use in training: as in the file, batch statistics, running
  * statistics. */

@@ -51,7 +51,10 @@ void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
 typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
 /* What --randomness says of random numbers in the model: refused, other ones for every sample, the same for all. */
 typedef enum { LS_RANDOM_ERROR, LS_RANDOM_DIFFERENT, LS_RANDOM_SAME } LsRandomness;
-typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; LsRandomness randomness; } LsSampleGrads;
+/* What norms of samples are made of (--sample-norms): what is cheaper for each weight, pairs of rows wherever these are known,
+ * the gradients of samples. */
+typedef enum { LS_NORMS_CHEAPER, LS_NORMS_PAIRS, LS_NORMS_TERMS } LsSampleNorms;
+typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; LsRandomness randomness; LsSampleNorms norms; } LsSampleGrads;
 static inline bool ls_wants_samples(const LsSampleGrads *o) { return o->mode != LS_GRADS_MEAN || o->privacy.on; }
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 /* The same with what --grads and --dp ask for. */

@@ -528,7 +528,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;
     case LS_OP_XENT_GRAD: case LS_OP_NLL_GRAD: eval_class_grad(e, n); return;
     case LS_OP_REGRESSION_LOSS: case LS_OP_REGRESSION_GRAD: eval_regression(e, n); return;
-    case LS_OP_RESHAPE:
+    case LS_OP_RESHAPE: case LS_OP_EITHER:
         memcpy(e->v[ls_out(g, n, 0).i], e->v[ls_in(g, n, 0).i],
                (size_t)ls_count(ls_in_shape(g, n, 0)) * sizeof(double));
         return;
