@@ -9,7 +9,7 @@ typedef enum { LS_TARGET_CPU, LS_TARGET_CUDA, LS_NTARGETS } LsTargetKind;
 enum { LS_GPU_PROCESSORS = 132 };       /* multiprocessors of a large GPU */
 
 /* The order in which products of bfloat16 add up (runtime/kernels/ls_dot16.h); 0: the C compiler's target decides. */
-typedef enum { LS_SUMS_AUTO, LS_SUMS_PAIRS, LS_SUMS_TILES } LsDotSums;
+typedef enum { LS_DOTS_AUTO, LS_DOTS_PAIRS, LS_DOTS_TILES } LsDotSums;
 
 typedef struct LsTarget {
     LsTargetKind kind;

@@ -223,8 +223,8 @@ void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
     }
     if (set->needs & LS_NEEDS_DOT16)
         fputs(LS_DEFINES_DOT16, to);
-    if (set->needs & LS_NEEDS_DOT16 && set->target->sums != LS_SUMS_AUTO)
-        fprintf(to, "#define LS_DOT16_TILES %d\n", set->target->sums == LS_SUMS_TILES);
+    if (set->needs & LS_NEEDS_DOT16 && set->target->sums != LS_DOTS_AUTO)
+        fprintf(to, "#define LS_DOT16_TILES %d\n", set->target->sums == LS_DOTS_TILES);
     fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n");
     for (size_t k = 0; k < sizeof need / sizeof *need; k++)
         if (set->needs & need[k].bit)

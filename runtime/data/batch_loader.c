@@ -9,21 +9,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t parts_of(const LsPass *pass) { return pass->parts > 1 ? pass->parts : 1; }
+
 int64_t ls_batches_per_epoch(const LsPass *pass)
 {
-    int64_t n = pass->data->samples, batch = pass->data->p->batch;
+    int64_t n = pass->data->samples, batch = pass->data->p->batch * parts_of(pass);
     return pass->drop_last ? n / batch : (n + batch - 1) / batch;
 }
 
+/* Parts follow each other as the samples of their batches do. */
 static int64_t first_sample(const LsPass *pass, int64_t number)
 {
-    return number % ls_batches_per_epoch(pass) * pass->data->p->batch;
+    return number % (ls_batches_per_epoch(pass) * parts_of(pass)) * pass->data->p->batch;
 }
 
 int64_t ls_batch_valid(const LsPass *pass, int64_t number)
 {
     int64_t left = pass->data->samples - first_sample(pass, number), batch = pass->data->p->batch;
-    return left < batch ? left : batch;
+    return left < 0 ? 0 : left < batch ? left : batch;
 }
 
 /* A Feistel network on the smallest even number of bits that holds n, iterated until the result is
@@ -59,7 +62,7 @@ int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
 /* The sample at a place of a batch; places behind the valid samples repeat them. */
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
-    int64_t epoch = number / ls_batches_per_epoch(pass);
+    int64_t epoch = number / (ls_batches_per_epoch(pass) * parts_of(pass));
     int64_t i = first_sample(pass, number) + place % ls_batch_valid(pass, number);
     return pass->shuffle ? ls_shuffled(pass->seed, epoch, pass->data->samples, i) : i;
 }
@@ -94,6 +97,8 @@ static int64_t sample_of(const LsPass *pass, const LsBatch *b, int64_t place)
 
 static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, LsError *e)
 {
+    if (b->valid == 0 && pass->drawn.rate == 0)
+        return true;
     for (int64_t place = 0; place < l->p->batch; place++) {
         int64_t i = sample_of(pass, b, place);
         for (uint32_t k = 0; k < l->p->ninput; k++)

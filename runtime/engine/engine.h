@@ -30,7 +30,7 @@ typedef struct LsEngine {
     const LsLoader *loader;     /* loader of the batch fed last, */
     char *input;                /* and the address of that batch for steps */
     int slot;                   /* device: slot of that batch */
-    LsRecording train, eval;    /* device */
+    LsRecording train, last, eval;      /* device */
     bool apart;                 /* device: steps are recorded with explicit dependencies */
 } LsEngine;
 

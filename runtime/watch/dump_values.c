@@ -120,7 +120,8 @@ static bool write_tensor(LsNpz *z, const char *folder, const char *name, const L
 static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
 {
     static const char *const group[] = {[LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/",
-                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/"};
+                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/",
+                                        [LS_STATE_AVERAGE] = "average/", [LS_STATE_SUM] = "moment/"};
     const LsProgram *p = d->g->p;
     float f = (float)loss;
     bool wide = p->real_bytes == 8;
