@@ -126,14 +126,14 @@ static void read_log(const char *path, char *to)
 }
 
 static const struct { int accumulate; const char *options; int parts; } way[] = {
-    {1, "--epochs 7"},
-    {1, "--epochs 7 --drop-last --seed 3"},
-    {3, "--epochs 7 --schedule=cosine:warmup=2"},
-    {1, "--epochs 5 --val data.npz --save-every 2"},
-    {2, "--epochs 6 --check-numerics --val data.npz"},
-    {1, "--epochs 6 --trace trace.json --profile profile.json"},
-    {1, "--steps 1"},
-    {1, "--steps 2 --workers 0"},
+    {1, "--epochs 7", 1},
+    {1, "--epochs 7 --drop-last --seed 3", 1},
+    {3, "--epochs 7 --schedule=cosine:warmup=2", 1},
+    {1, "--epochs 5 --val data.npz --save-every 2", 1},
+    {2, "--epochs 6 --check-numerics --val data.npz", 1},
+    {1, "--epochs 6 --trace trace.json --profile profile.json", 1},
+    {1, "--steps 1", 1},
+    {1, "--steps 2 --workers 0", 1},
     {1, "--epochs 6 --val data.npz", 2},
     {2, "--epochs 6 --check-numerics --trace trace.json", 3},
 };
