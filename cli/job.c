@@ -37,12 +37,12 @@ static void add_fixed(LsJob *job)
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
-            job->state_bytes += ls_align(ls_state_bytes(g, (LsValueId){i}, job->target.real_bytes),
+            job->state_bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes),
                                          LS_ALIGNMENT);
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
         job->input_bytes +=
-            batches * ls_align(ls_value_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
+            batches * ls_align(ls_stored_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
 }
 
 /* Sets the costs of the nodes of both forms: the machine's, or measured for training. */

@@ -393,8 +393,9 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     p->grads.randomness = (LsRandomness)random;
     if (!ls_privacy_parse(o->privacy, &p->grads.privacy, why, sizeof why))
         return bad_setting("--dp", o->privacy, why);
-    if (o->randomness != NULL && !ls_wants_samples(&p->grads)) {
-        fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp\n");
+    if (o->randomness != NULL && !ls_wants_samples(&p->grads) && o->ensemble == 0) {
+        fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp, and there "
+                "are no members without --ensemble\n");
         return LS_EXIT_USAGE;
     }
     if (!p->optimizer.scale.on || !ls_wants_samples(&p->grads))
@@ -402,6 +403,30 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     fprintf(stderr, "lowerset: %s: gradients of samples have no loss scale; give --loss-scale=none, or "
             "--precision=bf16 instead of f16\n", p->grads.privacy.on ? "--dp" : "--grads");
     return LS_EXIT_USAGE;
+}
+
+/* --ensemble, after all options that do not go with it. */
+static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
+{
+    static const char *const batches[] = {"shared", "each", NULL};
+    const int own = word("--ensemble-batches", o->ensemble_batches, batches, 0);
+    if (own < 0)
+        return LS_EXIT_USAGE;
+    const char *why = NULL;
+    if (o->ensemble == 0)
+        why = own ? "--ensemble-batches: there are no members without --ensemble" : NULL;
+    else if (ls_wants_samples(&p->grads))
+        why = "--ensemble: members have gradients of whole batches; --grads and --dp are for one model";
+    else if (p->optimizer.scale.on)
+        why = "--ensemble: members have no loss scale; give --loss-scale=none, or --precision=bf16 instead of f16";
+    else if (p->precision.gpu)
+        why = "--ensemble is for --target=cpu so far";
+    if (why != NULL) {
+        fprintf(stderr, "lowerset: %s\n", why);
+        return LS_EXIT_USAGE;
+    }
+    p->ensemble = (LsEnsemble){o->ensemble, own == 1, p->grads.randomness};
+    return 0;
 }
 
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
@@ -413,7 +438,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision, &p->eval_compute);
     code = code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
-    return code != 0 ? code : grads_options(o, p);
+    code = code != 0 ? code : grads_options(o, p);
+    return code != 0 ? code : ensemble_options(o, p);
 }
 
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)

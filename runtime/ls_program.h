@@ -34,6 +34,7 @@ typedef struct LsTensor {       /* names and logical shapes as in the ONNX file 
     int rank;
     int64_t dim[LS_TENSOR_RANK];
     LsAddress at;
+    int64_t members;            /* > 0: so many of it, one behind the other, each of a member of an ensemble */
 } LsTensor;
 
 typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT } LsStateKind;
@@ -132,6 +133,10 @@ typedef struct LsProgram {
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
     LsScaling scaling;
     LsPrivacyTerms privacy;     /* expected = 0: not private */
+    int64_t members;            /* of an ensemble: models that are trained together, each with its own loss (LsPhaseTable.
+                                 * loss has so many); 0: one model */
+    bool own_batches;           /* in training every member has a batch of its own: the stacked inputs */
+    bool same_draws;            /* random numbers of the model do not depend on the member */
     bool loss_sums;             /* the loss is a sum over the batch, not a mean */
     bool loss_of_file;          /* the model computes its own loss, over whole batches: padding samples of the last
                                  * batch count in it */
@@ -145,6 +150,10 @@ typedef struct LsProgram {
  * threads. */
 typedef void (*LsPart)(LsRun *run, void *const arg[], int64_t lo, int64_t hi);
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[]);
+
+/* Runs the kernel `one` for every member of an ensemble: argument i of member k is arg[i] + k * apart[i] bytes. Members
+ * have their own seeds and learning rates. */
+void ls_members(LsRun *run, LsKernel one, int64_t members, int narg, const int64_t *apart, void *const arg[]);
 
 /* main of every generated program. Exit codes: README, "Exit codes". */
 int ls_trainer_main(const LsProgram *p, int argc, char **argv);

@@ -28,8 +28,11 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
     fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
     for (int k = 0; k < t->rank; k++)
         fprintf(to, "%s%" PRId64, k > 0 ? ", " : "", t->dim[k]);
-    fprintf(to, "%s}, {%s, %" PRId64 "}}", t->rank == 0 ? "0" : "", space[t->at.space],
+    fprintf(to, "%s}, {%s, %" PRId64 "}", t->rank == 0 ? "0" : "", space[t->at.space],
             t->at.offset);
+    if (t->members > 0)
+        fprintf(to, ", %" PRId64, t->members);
+    fputc('}', to);
 }
 
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
@@ -141,7 +144,7 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
         for (int k = 0; k < ph->g->node[n.i].nout; k++) {
             LsValueId v = ls_out(ph->g, n, k);
             /* Padding columns may never be written: --check-numerics must not look at them. */
-            int64_t count = ph->g->value[v.i].columns > 0 ? 0 : ls_count(ls_shape(ph->g, v));
+            int64_t count = ph->g->value[v.i].columns > 0 ? 0 : ls_copies(ph->g, v) * ls_count(ls_shape(ph->g, v));
             fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v) : count);
         }
         fputc('\n', e->to);

@@ -122,6 +122,13 @@ static void print_privacy(const LsGraph *g, LsEmit *e)
                      g->privacy.expected);
 }
 
+static void print_ensemble(const LsGraph *g, LsEmit *e)
+{
+    if (g->members > 0)
+        ls_emit_line(e, ".members = %" PRId64 ", .own_batches = %s, .same_draws = %s,", g->members,
+                     g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
+}
+
 static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
                           LsEmit *e)
 {
@@ -152,6 +159,7 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
     print_loss(train->g, e);
     print_scaling(c->addresses, train->g, e);
     print_privacy(train->g, e);
+    print_ensemble(train->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",

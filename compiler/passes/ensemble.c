@@ -1,0 +1,117 @@
+/* compiler/passes/ensemble.c -- see ensemble.h.
+ *
+ * requires a whole graph: in training with its updates. Keeps everything; sets LsGraph.members and LsValue.stacked. As
+ * shapes and nodes stay, every kernel of an ensemble is the kernel of the single model, and computes the same bits. */
+#include "compiler/passes/ensemble.h"
+
+#include "compiler/passes/fuse.h"
+
+#include <string.h>
+
+/* An operator whose result depends on the run's seed. */
+static bool op_draws(uint16_t op) { return op == LS_OP_DROPOUT || op == LS_OP_UNIFORM || op == LS_OP_NORMAL; }
+
+static bool body_draws(const LsFused *f)
+{
+    for (int s = 0; f != NULL && s < f->nstmt; s++)
+        if (op_draws(f->stmt[s].op))
+            return true;
+    return false;
+}
+
+static bool draws(const LsNode *n)
+{
+    return op_draws(n->op) || (n->op == LS_OP_FUSED && body_draws(n->attr.fused.body))
+           || (n->computed != NULL && n->computed->product == NULL && body_draws(n->computed->body));
+}
+
+/* Whether the node has to run for every member: it reads or makes what each has of its own. */
+static bool is_own(const LsGraph *g, LsNodeId n)
+{
+    const LsNode *node = &g->node[n.i];
+    if (draws(node) && !g->same_draws)
+        return true;
+    for (int k = 0; k < node->nin; k++)
+        if (g->value[ls_in(g, n, k).i].stacked)
+            return true;
+    for (int k = 0; k < node->nout; k++)            /* another result, or another node of the same results */
+        if (g->value[ls_out(g, n, k).i].stacked)
+            return true;
+    return false;
+}
+
+void ls_ensemble_mark(LsGraph *g)
+{
+    bool more = g->members > 0;
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (g->value[i].kind == LS_V_TEMP)
+            g->value[i].stacked = false;
+    while (more) {
+        more = false;
+        for (uint32_t i = 1; i < g->nnode; i++) {
+            if (g->node[i].op == LS_OP_NOP || !is_own(g, (LsNodeId){i}))
+                continue;
+            for (int k = 0; k < g->node[i].nout; k++) {
+                LsValue *y = &g->value[ls_out(g, (LsNodeId){i}, k).i];
+                more |= !y->stacked;
+                y->stacked = true;
+            }
+        }
+    }
+}
+
+/* ---- what members have of their own, apart from results ---- */
+
+static bool is_stacked_in(const LsGraph *g, const char *name)
+{
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (ls_is_state(g, (LsValueId){i}) && strcmp(g->value[i].name, name) == 0)
+            return g->value[i].stacked;
+    return false;
+}
+
+/* Parameters, and all state that some node updates. Frozen weights are shared. */
+static void mark_state(LsGraph *g, const LsGraph *like)
+{
+    for (uint32_t i = 1; i < g->nvalue; i++) {
+        LsValue *v = &g->value[i];
+        if (ls_is_state(g, (LsValueId){i}))
+            v->stacked = like != NULL ? is_stacked_in(like, v->name) : v->kind == LS_V_PARAM || v->once_written;
+    }
+}
+
+/* Inputs with samples; others, such as the edges of a graph, are no batch. */
+static void mark_inputs(LsGraph *g)
+{
+    for (uint32_t i = 0; g->own_batches && i < g->ninput; i++) {
+        LsValue *v = &g->value[g->input[i].i];
+        v->stacked = v->shape.rank > 0 && v->shape.dim[0] % g->batch == 0;
+    }
+}
+
+static bool takes_draws(LsCtx *cx, const LsGraph *g, LsRandomness how)
+{
+    for (uint32_t i = 1; i < g->nnode && how == LS_RANDOM_ERROR; i++)
+        if (draws(&g->node[i]))
+            return ls_error(cx, ls_where(g, (LsNodeId){i}), LS_E_UNSUPPORTED, "--randomness=different draws for every member, by "
+                            "its seed; --randomness=same draws the same numbers for all; --dropout=off leaves dropouts out",
+                            "the model draws random numbers, and an ensemble has several members");
+    return true;
+}
+
+bool ls_ensemble(LsCtx *cx, LsGraph *g, const LsEnsemble *o, const LsGraph *like)
+{
+    if (o->members == 0)
+        return true;
+    if (!takes_draws(cx, g, o->randomness))
+        return false;
+    g->members = o->members;
+    g->own_batches = o->own_batches && g->training;
+    g->same_draws = o->randomness == LS_RANDOM_SAME;
+    mark_state(g, like);
+    mark_inputs(g);
+    ls_ensemble_mark(g);
+    if (g->value[g->loss.i].stacked)
+        return true;
+    return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "the loss does not depend on what the members of an ensemble have of their own");
+}
