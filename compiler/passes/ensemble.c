@@ -11,19 +11,23 @@
 /* An operator whose result depends on the run's seed. */
 static bool op_draws(uint16_t op) { return op == LS_OP_DROPOUT || op == LS_OP_UNIFORM || op == LS_OP_NORMAL; }
 
-static bool body_draws(const LsFused *f)
+static const LsStmt *drawing(const LsFused *f)
 {
     for (int s = 0; f != NULL && s < f->nstmt; s++)
         if (op_draws(f->stmt[s].op))
-            return true;
-    return false;
+            return &f->stmt[s];
+    return NULL;
 }
 
-static bool draws(const LsNode *n)
+/* The statement of a node's loop that draws random numbers; NULL: none. */
+static const LsStmt *drawing_of(const LsNode *n)
 {
-    return op_draws(n->op) || (n->op == LS_OP_FUSED && body_draws(n->attr.fused.body))
-           || (n->computed != NULL && n->computed->product == NULL && body_draws(n->computed->body));
+    if (n->op == LS_OP_FUSED)
+        return drawing(n->attr.fused.body);
+    return n->computed != NULL && n->computed->product == NULL ? drawing(n->computed->body) : NULL;
 }
+
+static bool draws(const LsNode *n) { return op_draws(n->op) || drawing_of(n) != NULL; }
 
 /* Whether the node has to run for every member: it reads or makes what each has of its own. */
 static bool is_own(const LsGraph *g, LsNodeId n)
@@ -91,11 +95,15 @@ static void mark_inputs(LsGraph *g)
 
 static bool takes_draws(LsCtx *cx, const LsGraph *g, LsRandomness how)
 {
-    for (uint32_t i = 1; i < g->nnode && how == LS_RANDOM_ERROR; i++)
+    for (uint32_t i = 1; i < g->nnode && how == LS_RANDOM_ERROR; i++) {
+        const LsStmt *in = drawing_of(&g->node[i]);
+        const char *op = ls_op[in != NULL ? in->op : g->node[i].op]->name;
         if (draws(&g->node[i]))
-            return ls_error(cx, ls_where(g, (LsNodeId){i}), LS_E_UNSUPPORTED, "--randomness=different draws for every member, by "
-                            "its seed; --randomness=same draws the same numbers for all; --dropout=off leaves dropouts out",
-                            "the model draws random numbers, and an ensemble has several members");
+            return ls_error(cx, (LsWhere){g->node[i].onnx, in != NULL ? in->name : g->node[i].name, op}, LS_E_UNSUPPORTED,
+                            "--randomness=different draws for every member, by its seed; --randomness=same draws the same "
+                            "numbers for all; --dropout=off leaves dropouts out",
+                            "%s draws random numbers, and an ensemble has several members", op);
+    }
     return true;
 }
 
