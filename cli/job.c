@@ -129,11 +129,24 @@ static bool build_graphs(LsJob *job)
 
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
 {
+    const double runs = job->pipeline.ensemble.members > 0 ? (double)job->pipeline.ensemble.members : 1;
     if (job->graph_file)
         return plan->cost;
     return job->machine.gpu || job->options->costs != NULL
                ? plan->cost + job->machine.step
-               : ls_replay_ns(job->cx.arena, job->train_problem, plan, &job->machine);
+               : runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, &job->machine);
+}
+
+/* Arenas of the program: an ensemble has one for each lane. */
+static int64_t arenas(const LsJob *job)
+{
+    return job->pipeline.ensemble.members > 0 ? job->pipeline.ensemble.lanes : 1;
+}
+
+void ls_job_set_arena(LsJob *job)
+{
+    const int64_t train = job->plan.arena, eval = job->eval_plan.arena;
+    job->arena_bytes = arenas(job) * (train > eval ? train : eval);
 }
 
 const char *ls_job_gap_text(const LsJob *job)
@@ -242,7 +255,7 @@ int64_t ls_job_fixed_bytes(const LsJob *job)
 
 int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b)
 {
-    int64_t arena = (int64_t)b->value - ls_job_fixed_bytes(job);
+    int64_t arena = ((int64_t)b->value - ls_job_fixed_bytes(job)) / arenas(job);
     if (b->kind == LS_BUDGET_PERCENT)
         arena = (int64_t)floor((double)job->whole * b->value / 100);
     else if (b->kind != LS_BUDGET_BYTES)
@@ -283,7 +296,7 @@ static int over_budget(LsJob *job)
         fprintf(stderr, "lowerset: --strategy: %s\n", r->error);
         return LS_EXIT_USAGE;
     }
-    int64_t arena = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
+    int64_t arena = arenas(job) * (r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena);
     const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
     const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
         : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " with these hints" : "";
@@ -376,7 +389,7 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     if (b->kind == LS_BUDGET_BYTES)
         job->budget = (int64_t)b->value;
     else if (b->kind == LS_BUDGET_PERCENT)
-        job->budget = ls_job_fixed_bytes(job) + arena;
+        job->budget = ls_job_fixed_bytes(job) + arenas(job) * arena;
     return ok && (arena <= 0 || job->eval_plan.arena <= arena);
 }
 
@@ -421,7 +434,6 @@ int ls_job_plan(LsJob *job)
         || (!job->graph_file
             && !ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan)))
         return ls_job_failed(job);
-    job->arena_bytes =
-        job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
+    ls_job_set_arena(job);
     return ls_job_fits_machine(job, job->arena_bytes + ls_job_fixed_bytes(job)) ? 0 : ls_job_failed(job);
 }

@@ -101,6 +101,9 @@ static const LsOption option[] = {
      "added"},
     {"--ensemble", NULL, "K", INTEGER(2, MOST_MEMBERS), AT(ensemble), BUILD & ~LS_CMD_CHECK,
      "train K models of this architecture together, each with weights, statistics and a loss of its own"},
+    {"--ensemble-lanes", NULL, "N", INTEGER(1, MOST_MEMBERS), AT(lanes), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "members of an ensemble that run at the same time, each on a thread and in an arena of its own (default 1: one after the "
+     "other on all threads, in one arena)"},
     {"--ensemble-batches", NULL, "shared|each", TEXT, AT(ensemble_batches), BUILD & ~LS_CMD_CHECK,
      "batches of an ensemble: all members train on the same one, or each on one of its own (default shared)"},
     {"--randomness", NULL, "error|different|same", TEXT, AT(randomness), BUILD,

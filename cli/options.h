@@ -43,7 +43,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
     const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *ensemble_batches, *bn, *bn_var, *dropout;
     int64_t accumulate;
-    int64_t ensemble;           /* members; 0: none */
+    int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
     LsList freeze, train, wide;
     bool tie;
     /* memory */

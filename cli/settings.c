@@ -414,7 +414,10 @@ static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
         return LS_EXIT_USAGE;
     const char *why = NULL;
     if (o->ensemble == 0)
-        why = own ? "--ensemble-batches: there are no members without --ensemble" : NULL;
+        why = own ? "--ensemble-batches: there are no members without --ensemble"
+            : o->lanes > 0 ? "--ensemble-lanes: there are no members without --ensemble" : NULL;
+    else if (o->lanes > o->ensemble)
+        why = "--ensemble-lanes: there are more lanes than members";
     else if (ls_wants_samples(&p->grads))
         why = "--ensemble: members have gradients of whole batches; --grads and --dp are for one model";
     else if (p->optimizer.scale.on)
@@ -425,7 +428,7 @@ static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
         fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
     }
-    p->ensemble = (LsEnsemble){o->ensemble, own == 1, p->grads.randomness};
+    p->ensemble = (LsEnsemble){o->ensemble, o->lanes > 0 ? o->lanes : 1, own == 1, p->grads.randomness};
     return 0;
 }
 

@@ -34,7 +34,8 @@ typedef struct LsTensor {       /* names and logical shapes as in the ONNX file 
     int rank;
     int64_t dim[LS_TENSOR_RANK];
     LsAddress at;
-    int64_t members;            /* > 0: so many of it, one behind the other, each of a member of an ensemble */
+    int64_t members;            /* > 0: every member of an ensemble has its own; of state and inputs they lie one behind
+                                 * the other, of watched values there is one at a time */
 } LsTensor;
 
 typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT } LsStateKind;
@@ -109,7 +110,8 @@ typedef struct LsProgram {
     int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
     int accumulate;             /* micro-steps per update; in private training as many as are needed */
     int64_t budget;             /* as asked for, bytes in all; 0: none */
-    int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases */
+    int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases,
+                                                         * for each lane of an ensemble */
     double overhead;            /* predicted overhead of recomputation, relative to a step without
                                  * it, e.g. 0.12 */
     const LsStateTensor *state; uint32_t nstate;
@@ -133,8 +135,9 @@ typedef struct LsProgram {
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
     LsScaling scaling;
     LsPrivacyTerms privacy;     /* expected = 0: not private */
-    int64_t members;            /* of an ensemble: models that are trained together, each with its own loss (LsPhaseTable.
-                                 * loss has so many); 0: one model */
+    int64_t members;            /* of an ensemble: models that are trained together, each with its own loss; 0: one model.
+                                 * A step runs a phase for every one */
+    int64_t lanes;              /* members that run at the same time; each lane has its part of the arena */
     bool own_batches;           /* in training every member has a batch of its own: the stacked inputs */
     bool same_draws;            /* random numbers of the model do not depend on the member */
     bool loss_sums;             /* the loss is a sum over the batch, not a mean */
@@ -150,10 +153,6 @@ typedef struct LsProgram {
  * threads. */
 typedef void (*LsPart)(LsRun *run, void *const arg[], int64_t lo, int64_t hi);
 void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[]);
-
-/* Runs the kernel `one` for every member of an ensemble: argument i of member k is arg[i] + k * apart[i] bytes. Members
- * have their own seeds and learning rates. */
-void ls_members(LsRun *run, LsKernel one, int64_t members, int narg, const int64_t *apart, void *const arg[]);
 
 /* main of every generated program. Exit codes: README, "Exit codes". */
 int ls_trainer_main(const LsProgram *p, int argc, char **argv);

@@ -21,8 +21,6 @@ typedef struct LsRun {
     int64_t update;             /* number of this update, from 1: t of Adam */
     bool first, apply;          /* gradient accumulation: this is the first micro-step; this one
                                  * updates */
-    const uint64_t *seeds;      /* of an ensemble's members, for the host; NULL: `seed` */
-    const double *rates;        /* likewise, learning rates; NULL: `lr` */
     double share;               /* this micro-step's samples over the mean number of samples of its
                                  * update's micro-steps; 1 where all are equal */
 } LsRun;

@@ -121,6 +121,15 @@ static bool same_number(const LsShared *s, uint32_t x, uint32_t y)
     return true;
 }
 
+/* 8 or 4 if number x is a multiple of that in each text, otherwise 1. */
+static int multiple_in_all(const LsShared *s, uint32_t x)
+{
+    int64_t all = 0;
+    for (uint32_t i = 0; i < s->nof; i++)
+        all |= s->of[i]->number[x].value;
+    return all % 8 == 0 ? 8 : all % 4 == 0 ? 4 : 1;
+}
+
 LsShared *ls_numbers_share(LsArena *a, const LsNumbers *const of[], uint32_t nof, bool all)
 {
     LsShared *s = ls_arena_alloc(a, 1, sizeof *s);
@@ -139,9 +148,7 @@ LsShared *ls_numbers_share(LsArena *a, const LsNumbers *const of[], uint32_t nof
             continue;
         if (s->n == LS_NUMBERS_MOST || s->narg + s->n == LS_CUDA_ARGS)
             return NULL;
-        s->fours[s->n] = true;
-        for (uint32_t i = 0; i < nof; i++)
-            s->fours[s->n] &= of[i]->number[x].value % 4 == 0;
+        s->multiple[s->n] = multiple_in_all(s, x);
         s->argument[x] = s->n++;
     }
     return s;
@@ -169,7 +176,7 @@ static bool stands(const LsShared *s, int k, size_t from, size_t to)
  * the part uses. Returns the end of the head, or `at`. */
 static size_t print_part_head(const LsShared *s, size_t at, FILE *to)
 {
-    static const char first[] = "LS_UNITS;\n";
+    static const char first[] = "LS_UNITS;\n", *const suffix[] = {"", "4", "8"};
     const char *text = s->of[0]->text, *comma = strchr(text + at, ',');
     const char *units = comma != NULL ? strstr(comma, first) : NULL;
     if (units == NULL)
@@ -183,7 +190,7 @@ static size_t print_part_head(const LsShared *s, size_t at, FILE *to)
     fwrite(comma + 2 + digits, 1, (size_t)(end - (comma + 2 + digits)), to);
     for (int k = 0; k < s->n; k++)
         if (stands(s, k, (size_t)(end - text), until))
-            fprintf(to, "    LS_NUMBER%s(n%d, %d);\n", s->fours[k] ? "4" : "", k, s->narg + k);
+            fprintf(to, "    LS_NUMBER%s(n%d, %d);\n", suffix[s->multiple[k] / 4], k, s->narg + k);
     return (size_t)(end - text);
 }
 

@@ -47,7 +47,7 @@ typedef struct LsShared {               /* the shared text of kernels that are a
     int *argument;                      /* by number of a text: the argument it becomes; -1: constant */
     int narg;                           /* arguments of the text before the numbers */
     int n;                              /* numbers that are arguments */
-    bool fours[LS_NUMBERS_MOST];        /* all values of an argument are multiples of four */
+    int multiple[LS_NUMBERS_MOST];      /* all values of an argument are multiples of this: 8, 4 or 1 */
 } LsShared;
 
 /* Makes arguments of the numbers that differ between the texts; all: of every number. There may be none,

@@ -68,7 +68,7 @@ static const char *node_key(LsArena *a, const LsProblem *p, uint32_t i)
                                 role[node->phase], ls_op[node->op]->name);
     for (int k = 0; k < node->nout; k++) {
         LsValueId y = ls_out(p->g, n, k);
-        key = with_result(a, key, (double)(ls_copies(p->g, y) * ls_count(ls_shape(p->g, y))), ls_precision_name(ls_type(p->g, y)));
+        key = with_result(a, key, (double)ls_count(ls_shape(p->g, y)), ls_precision_name(ls_type(p->g, y)));
     }
     return key;
 }

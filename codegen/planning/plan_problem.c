@@ -2,6 +2,7 @@
  * from the kernels' emitters. */
 #include "codegen/planning/plan_problem.h"
 
+#include "codegen/emit/kernel_emit.h"
 #include "codegen/fusion/fused_alternatives.h"
 #include "compiler/ir/precision.h"
 #include "compiler/passes/fuse.h"
@@ -37,7 +38,7 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
         type[d->ntensor] = ls_is_16(ls_type(g, v)) ? ls_precision_name(ls_type(g, v)) : NULL;
         p->tensor_of[i] = d->ntensor;
         d->tensor[d->ntensor++] = (LsDagTensor){
-            .name = g->value[i].name, .bytes = ls_stored_bytes(g, v, p->target.real_bytes),
+            .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->target.real_bytes),
             .persistent = g->value[i].def.i == 0};
     }
     d->type = type;
@@ -121,10 +122,7 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
     LsNodeId n = p->node_of[node];
     const LsEmitter *e = ls_emitter_of(p->target.kind, ls_op[p->g->node[n.i].op]->kernel);
     LsCostWay way = e != NULL && e->way != NULL ? e->way(p->g, n, &p->target) : LS_WAY_DIRECT;
-    LsWork w = ls_node_work(p->g, n, m, way, p->target.real_bytes);
-    const double runs = (double)ls_runs(p->g, n);
-    w.flops *= runs, w.dots *= runs, w.packing *= runs, w.read *= runs, w.written *= runs;
-    return w;
+    return ls_node_work(p->g, n, m, way, p->target.real_bytes);
 }
 
 /* Convolutions, products and attention multiply at the speed of TF32 if they may round to it, and of 16 bits on a GPU if
@@ -149,12 +147,6 @@ void ls_problem_price(LsProblem *p, const LsMachine *m)
         LsWork w = ls_problem_work(p, i, &as);
         p->dag.node[i].cost = ls_work_ns(&as, &w, p->target.real_bytes);
     }
-}
-
-int64_t ls_node_workspace(const LsEmitter *e, const LsGraph *g, LsNodeId n, const LsTarget *t)
-{
-    const int64_t bytes = e != NULL && e->workspace != NULL ? e->workspace(g, n, t) : 0;
-    return ls_runs(g, n) > 1 ? ls_align(bytes, LS_ALIGNMENT) : bytes;
 }
 
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
@@ -186,7 +178,8 @@ LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
                            .kind = kind[node->phase], .once = ls_op[node->op]->once,
                            .alternative = ls_is_alternative(g, (LsNodeId){i}),
                            .of = node->phase == LS_FORWARD ? -1 : dag_of[node->fwd.i]};
-        row->workspace = ls_runs(g, (LsNodeId){i}) * ls_node_workspace(e, g, (LsNodeId){i}, target);
+        row->workspace = e != NULL && e->workspace != NULL
+            ? e->workspace(g, (LsNodeId){i}, target) : 0;
         add_edges(cx, p, (LsNodeId){i}, row);
     }
     mark_required(cx, p, dag_of);

@@ -2,7 +2,8 @@
 #ifndef LS_CODEGEN_PLANNING_PLAN_PROBLEM_H
 #define LS_CODEGEN_PLANNING_PLAN_PROBLEM_H
 
-#include "codegen/emit/kernel_emit.h"
+#include "compiler/cost/roofline.h"
+#include "codegen/emit/target.h"
 #include "scheduler/graph/dag.h"
 
 typedef struct LsProblem {
@@ -26,8 +27,5 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m);
 void ls_problem_price(LsProblem *p, const LsMachine *m);
 
 enum { LS_ALIGNMENT = 64 };     /* bytes, of every address in the arena and the state */
-/* Bytes of workspace of a run of node n, whose emitter is e (or NULL); of an ensemble's node: of one member. Every member
- * has its own. */
-int64_t ls_node_workspace(const LsEmitter *e, const LsGraph *g, LsNodeId n, const LsTarget *t);
 
 #endif

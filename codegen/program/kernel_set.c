@@ -4,7 +4,6 @@
 #include "base/fnv.h"
 #include "base/heap.h"
 #include "codegen/emit/lift_constants.h"
-#include "codegen/planning/plan_problem.h"
 #include "compiler/passes/fuse.h"
 
 #include <inttypes.h>
@@ -12,7 +11,6 @@
 #include <string.h>
 
 #define STAND_IN "KERNEL"       /* the kernel's name in texts that are compared */
-#define MEMBERS STAND_IN "_member"      /* of an ensemble: the kernel of one member */
 enum { NAMES_SHOWN = 4 };
 enum { LEAST_SHARE = 3 };       /* fewer kernels that differ in numbers keep their constants */
 
@@ -45,48 +43,19 @@ LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target)
 /* An emitter's three outputs: parts, launches, table. */
 typedef struct Texts { const char *in[3]; LsMarks marks; } Texts;
 
-/* Bytes from one member's value to the next; 0: all read the same. */
-static int64_t own_bytes(const LsGraph *g, LsValueId v, int real_bytes)
-{
-    return ls_is(v) && g->value[v.i].stacked ? ls_value_bytes(g, v, real_bytes) : 0;
-}
-
-/* Prints the kernel that runs that of one member for all of them. */
-static void print_members(const LsKernelSet *set, const LsGraph *g, LsNodeId n, LsEmit *e)
-{
-    const LsNode *node = &g->node[n.i];
-    const LsEmitter *emitter = ls_emitter_of(set->target->kind, ls_op[node->op]->kernel);
-    const int64_t workspace = ls_node_workspace(emitter, g, n, set->target);
-    ls_emit_line(e, "static void " STAND_IN "(LsRun *run, void *const arg[])");
-    ls_emit_line(e, "{");
-    fprintf(e->to, "    static const int64_t apart[] = {");
-    for (int k = 0; k < node->nin; k++)
-        fprintf(e->to, "%" PRId64 ", ", own_bytes(g, ls_in(g, n, k), set->target->real_bytes));
-    for (int k = 0; k < node->nout; k++)
-        fprintf(e->to, "%" PRId64 ", ", own_bytes(g, ls_out(g, n, k), set->target->real_bytes));
-    if (workspace > 0)
-        fprintf(e->to, "%" PRId64, workspace);
-    fprintf(e->to, "};\n");
-    ls_emit_line(e, "ls_members(run, " MEMBERS ", %" PRId64 ", %d, apart, arg);", g->members,
-                 node->nin + node->nout + (workspace > 0));
-    ls_emit_line(e, "}");
-}
-
 static Texts print_texts(LsKernelSet *set, const LsGraph *g, LsNodeId n)
 {
     char *buf[3] = {0};
     size_t size[3];
     LsEmit e[3] = {0};
     Texts t = {{"", "", ""}, {.arena = set->cx->arena}};
-    bool apart = set->target->kind != LS_TARGET_CPU, members = ls_runs(g, n) > 1;
+    bool apart = set->target->kind != LS_TARGET_CPU;
     e[0].marks = &t.marks;
     for (int k = 0; k < 3; k++)
         e[k].to = ls_text_open(&buf[k], &size[k]);
     ls_emitter_of(set->target->kind, ls_op[g->node[n.i].op]->kernel)->emit(
         &(LsKernelText){.e = &e[0], .host = &e[apart], .table = apart ? &e[2] : NULL, .g = g,
-                        .n = n, .name = members ? MEMBERS : STAND_IN, .target = set->target});
-    if (members)
-        print_members(set, g, n, &e[apart]);
+                        .n = n, .name = STAND_IN, .target = set->target});
     for (int k = 0; k < 3; k++) {
         ls_text_close(e[k].to, &buf[k]);
         t.in[k] = ls_arena_strdup(set->cx->arena, buf[k]);

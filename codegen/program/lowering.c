@@ -12,7 +12,6 @@
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/fusion/implicit_concat.h"
 #include "codegen/fusion/implicit_pad.h"
-#include "compiler/passes/ensemble.h"
 
 typedef struct Stage {
     bool training_only;
@@ -101,8 +100,6 @@ bool ls_lower(LsCtx *cx, LsLowering *l)
         if (!stage[k].training_only)
             stage[k].run(cx, &l->eval, l);
     }
-    ls_ensemble_mark(l->train);      /* what these passes made */
-    ls_ensemble_mark(l->eval);
     l->train_problem = ls_problem_new(cx, l->train, l->name, l->target);
     l->eval_problem = ls_problem_new(cx, l->eval, l->name, l->target);
     return cx->nerror == 0;

@@ -144,7 +144,7 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
         for (int k = 0; k < ph->g->node[n.i].nout; k++) {
             LsValueId v = ls_out(ph->g, n, k);
             /* Padding columns may never be written: --check-numerics must not look at them. */
-            int64_t count = ph->g->value[v.i].columns > 0 ? 0 : ls_copies(ph->g, v) * ls_count(ls_shape(ph->g, v));
+            int64_t count = ph->g->value[v.i].columns > 0 ? 0 : ls_count(ls_shape(ph->g, v));
             fprintf(e->to, " %" PRId64 ",", types ? (int64_t)ls_type(ph->g, v) : count);
         }
         fputc('\n', e->to);
@@ -210,6 +210,7 @@ static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char
     LsTensor row = ls_address_tensor(ph->g, v, ph->first[t]);
     int64_t columns = ph->g->value[v.i].columns, apart = columns > 0 ? row.dim[row.rank - 1] : 0;
     row.name = name;
+    row.members = ph->g->members;
     if (columns > 0)
         row.dim[row.rank - 1] = columns;
     fprintf(e->to, "    {");

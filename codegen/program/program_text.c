@@ -125,8 +125,8 @@ static void print_privacy(const LsGraph *g, LsEmit *e)
 static void print_ensemble(const LsGraph *g, LsEmit *e)
 {
     if (g->members > 0)
-        ls_emit_line(e, ".members = %" PRId64 ", .own_batches = %s, .same_draws = %s,", g->members,
-                     g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
+        ls_emit_line(e, ".members = %" PRId64 ", .lanes = %" PRId64 ", .own_batches = %s, .same_draws = %s,", g->members,
+                     g->lanes, g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
 }
 
 static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
@@ -148,6 +148,7 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
                  c->target->real_bytes, train->g->batch, c->accumulate);
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
+    arena *= train->g->members > 0 ? train->g->lanes : 1;
     ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena, c->addresses->nconst);
     ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", ls_plan_overhead(plan),
                  ls_applied(train->g), c->default_lr);

@@ -178,17 +178,6 @@ int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes)
     return ls_copies(g, v) * (rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes);
 }
 
-int64_t ls_runs(const LsGraph *g, LsNodeId n)
-{
-    const LsNode *node = &g->node[n.i];
-    if (node->nout > 0)
-        return ls_copies(g, ls_out(g, n, 0));
-    for (int k = 0; k < node->nin; k++)
-        if (ls_writes(node, k) && g->value[ls_in(g, n, k).i].stacked)
-            return g->members;
-    return 1;
-}
-
 LsWhere ls_where(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];

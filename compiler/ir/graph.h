@@ -79,8 +79,6 @@ void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* of one member */
 /* Of all members of an ensemble together; of state with its rows_behind. */
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes);
-/* How often the node runs at a time: once for every member of an ensemble if its results or its state are theirs. */
-int64_t ls_runs(const LsGraph *g, LsNodeId n);
 static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->members : 1; }
 
 /* Gradients of parameters: the first entries of g->grad. */

@@ -1,7 +1,6 @@
 /* compiler/passes/ensemble.c -- see ensemble.h.
  *
- * requires a whole graph: in training with its updates. Keeps everything; sets LsGraph.members and LsValue.stacked. As
- * shapes and nodes stay, every kernel of an ensemble is the kernel of the single model, and computes the same bits. */
+ * requires a whole graph: in training with its updates. Keeps everything; sets LsGraph.members and LsValue.stacked. */
 #include "compiler/passes/ensemble.h"
 
 #include "compiler/passes/fuse.h"
@@ -28,43 +27,6 @@ static const LsStmt *drawing_of(const LsNode *n)
 }
 
 static bool draws(const LsNode *n) { return op_draws(n->op) || drawing_of(n) != NULL; }
-
-/* Whether the node has to run for every member: it reads or makes what each has of its own. */
-static bool is_own(const LsGraph *g, LsNodeId n)
-{
-    const LsNode *node = &g->node[n.i];
-    if (draws(node) && !g->same_draws)
-        return true;
-    for (int k = 0; k < node->nin; k++)
-        if (g->value[ls_in(g, n, k).i].stacked)
-            return true;
-    for (int k = 0; k < node->nout; k++)            /* another result, or another node of the same results */
-        if (g->value[ls_out(g, n, k).i].stacked)
-            return true;
-    return false;
-}
-
-void ls_ensemble_mark(LsGraph *g)
-{
-    bool more = g->members > 0;
-    for (uint32_t i = 1; i < g->nvalue; i++)
-        if (g->value[i].kind == LS_V_TEMP)
-            g->value[i].stacked = false;
-    while (more) {
-        more = false;
-        for (uint32_t i = 1; i < g->nnode; i++) {
-            if (g->node[i].op == LS_OP_NOP || !is_own(g, (LsNodeId){i}))
-                continue;
-            for (int k = 0; k < g->node[i].nout; k++) {
-                LsValue *y = &g->value[ls_out(g, (LsNodeId){i}, k).i];
-                more |= !y->stacked;
-                y->stacked = true;
-            }
-        }
-    }
-}
-
-/* ---- what members have of their own, apart from results ---- */
 
 static bool is_stacked_in(const LsGraph *g, const char *name)
 {
@@ -114,12 +76,10 @@ bool ls_ensemble(LsCtx *cx, LsGraph *g, const LsEnsemble *o, const LsGraph *like
     if (!takes_draws(cx, g, o->randomness))
         return false;
     g->members = o->members;
+    g->lanes = o->lanes;
     g->own_batches = o->own_batches && g->training;
     g->same_draws = o->randomness == LS_RANDOM_SAME;
     mark_state(g, like);
     mark_inputs(g);
-    ls_ensemble_mark(g);
-    if (g->value[g->loss.i].stacked)
-        return true;
-    return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "the loss does not depend on what the members of an ensemble have of their own");
+    return true;
 }

@@ -31,6 +31,13 @@ typedef struct LsEngine {
     char *input;                /* and the address of that batch for steps */
     int slot;                   /* device: slot of that batch */
     LsRecording train, eval;    /* device */
+    /* Of an ensemble, else 0: */
+    int64_t member;             /* the one whose steps run, for hooks */
+    struct LsOwn *own; uint32_t nown;   /* arguments that every member has of its own */
+    uint32_t narg;              /* of a lane: g->arg has those of all lanes, one behind the other */
+    const uint64_t *seeds;      /* by member, set by the trainer; NULL: run.seed */
+    const double *rates;        /* likewise, learning rates; NULL: run.lr */
+    LsLoss *loss;               /* by member, of the last run */
     bool apart;                 /* device: steps are recorded with explicit dependencies */
 } LsEngine;
 
@@ -45,11 +52,13 @@ static inline int ls_engine_ahead(const LsEngine *g)
 void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b);
 /* ls_memory_view, but also for the inputs of that batch. */
 void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes);
-/* Runs a phase on that batch. On a device, issues the run; hooks are called as steps are issued. */
+/* Runs a phase on that batch; of an ensemble, for every member: in lanes at the same time, or one after the other if hooks
+ * look on. On a device, issues the run; hooks are called as steps are issued. */
 bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e);
 /* Waits until the batch fed last may be released. */
 bool ls_engine_fed(LsEngine *g, LsError *e);
-/* The loss of the last run of a phase on a slot (LsEngine.slot at that time), over `valid` samples. */
+/* With an ensemble the loss is the mean over members, those with a finite loss if there are any (LsEngine.loss has each).
+ * The loss of the last run of a phase on a slot (LsEngine.slot at that time), over `valid` samples. */
 bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t valid, LsLoss *loss,
                     LsError *e);
 

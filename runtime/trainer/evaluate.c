@@ -78,41 +78,42 @@ static void add_softmax(double *to, const LsTensor *t, const char *row, int64_t 
         to[c] += exp(ls_element_at(t->type, row + c * step, real_bytes) - most) / sum;
 }
 
-/* The prediction of all members together, from their mean probabilities; counts those of each. row: of member 0 */
-static int64_t judge_members(LsJudge *j, const LsTensor *t, const char *row, int64_t step, int64_t label, bool counts)
+/* Counts a prediction. One of an ensemble's members is counted for that member; the last one also completes the
+ * prediction of all, from their mean probabilities. mean: of this position */
+static void predict(LsJudge *j, const LsTensor *t, const char *row, int64_t step, int64_t label, double *mean)
 {
     const int bytes = j->g->p->real_bytes;
-    const int64_t n = t->dim[j->g->p->class_axis], apart = ls_tensor_bytes(t, bytes);
-    double *mean = j->members->mean;
-    int64_t best = 0;
-    memset(mean, 0, (size_t)n * sizeof *mean);
-    for (int64_t k = 0; k < j->members->n; k++) {
-        const char *of = row + k * apart;
-        add_softmax(mean, t, of, n, step, bytes);
-        j->members->right[k] += counts && largest(t, of, n, step, bytes) == label;
+    const int64_t n = t->dim[j->g->p->class_axis], member = j->g->member;
+    int64_t best = largest(t, row, n, step, bytes);
+    if (j->members->n > 0) {
+        j->members->right[member] += best == label;
+        if (member == 0)
+            memset(mean, 0, (size_t)n * sizeof *mean);
+        add_softmax(mean, t, row, n, step, bytes);
+        if (member < j->members->n - 1)
+            return;
+        best = 0;
+        for (int64_t c = 1; c < n; c++)
+            best = mean[c] > mean[best] ? c : best;
     }
-    for (int64_t c = 1; c < n; c++)
-        best = mean[c] > mean[best] ? c : best;
-    return best;
+    j->score->judged++;
+    j->score->right += best == label;
 }
 
 static void judge(LsJudge *j)
 {
     const LsProgram *p = j->g->p;
     const LsTensor one = ls_tensor_of(&j->logits->t, 0, p->real_bytes), *t = &one;
-    const char *at = ls_engine_view(j->g, t->at, ls_tensor_bytes(&j->logits->t, p->real_bytes));
+    const char *at = ls_engine_view(j->g, t->at, ls_tensor_bytes(t, p->real_bytes));
     int64_t stride[LS_TENSOR_RANK], size = ls_data_bytes(t->type, p->real_bytes);
     int axis = p->class_axis;
     int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;
     strides(t, stride);
     for (int64_t i = 0; i < count; i++) {
-        const char *row = at + place(t, stride, axis, i) * size;
-        const int64_t label = label_at(j, i), step = stride[axis] * size;
-        const bool counts = !p->has_ignore || label != p->ignore;
-        const int64_t best = j->logits->t.members > 0 ? judge_members(j, t, row, step, label, counts)
-                                                      : largest(t, row, t->dim[axis], step, p->real_bytes);
-        j->score->judged += counts;
-        j->score->right += counts && best == label;
+        const int64_t label = label_at(j, i);
+        if (!p->has_ignore || label != p->ignore)
+            predict(j, t, at + place(t, stride, axis, i) * size, stride[axis] * size, label,
+                    j->members->n > 0 ? j->members->mean + i * t->dim[axis] : NULL);
     }
 }
 
@@ -177,7 +178,7 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
             || !ls_engine_loss(g, &p->eval, g->slot, b->valid, &loss, e))
             return false;
         if (members->n > 0)
-            loss.value = ls_member_state_add(members, g, &p->eval, loss.weight);
+            ls_member_state_add(members, g);
         ls_mean_add(&mean, loss);
         score->samples += b->valid;
         ls_loader_release(l);

@@ -48,6 +48,16 @@ static bool take_rate(LsMemberState *s, int64_t k, const char *word)
     return ls_number_real(word, 0, FLT_MAX, &s->base[k]);
 }
 
+/* Elements of the logits that evaluation judges; 0: it judges none. */
+static int64_t logits_of(const LsProgram *p)
+{
+    int64_t n = 0;
+    for (uint32_t k = 0; k < p->eval.nwatch; k++)
+        if (p->classes > 0 && strcmp(p->eval.watch[k].key, "logits") == 0)
+            n = ls_tensor_count(&p->eval.watch[k].t) / p->members;
+    return n;
+}
+
 bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerOptions *o, uint64_t seed, LsError *e)
 {
     const size_t n = (size_t)p->members;
@@ -63,7 +73,7 @@ bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerO
     s->told = calloc(n, sizeof *s->told);
     s->val_loss = calloc(n, sizeof *s->val_loss);
     s->right = calloc(n, sizeof *s->right);
-    s->mean = calloc((size_t)p->classes + 1, sizeof *s->mean);
+    s->mean = calloc((size_t)logits_of(p) + 1, sizeof *s->mean);
     if (!s->seeds || !s->base || !s->rates || !s->part || !s->of_epoch || !s->loss || !s->told || !s->val_loss
         || !s->right || !s->mean)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
@@ -178,18 +188,10 @@ bool ls_member_weights(const LsMemory *m, const LsTrainerOptions *o, LsError *e)
 
 /* ---- losses ---- */
 
-double ls_member_state_add(LsMemberState *s, const LsEngine *g, const LsPhaseTable *t, double weight)
+void ls_member_state_add(LsMemberState *s, const LsEngine *g)
 {
-    const char *at = ls_memory_at(g->m, t->loss);
-    double sum = 0;
-    int64_t n = 0;
-    for (int64_t k = 0; k < s->n; k++) {
-        const double v = ls_real_at(at + k * g->p->real_bytes, g->p->real_bytes);
-        ls_mean_add(&s->part[k], (LsLoss){v, weight});
-        if (isfinite(v))
-            sum += v, n++;
-    }
-    return n > 0 ? sum / (double)n : NAN;
+    for (int64_t k = 0; k < s->n; k++)
+        ls_mean_add(&s->part[k], g->loss[k]);
 }
 
 void ls_member_state_end(LsMemberState *s)

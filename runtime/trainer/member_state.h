@@ -15,7 +15,7 @@ typedef struct LsMemberState {
     bool *told;                 /* that a member has diverged */
     double *val_loss;           /* of the last evaluation */
     int64_t *right;             /* of the evaluation so far: correct predictions */
-    double *mean;               /* [classes]: probabilities, for evaluation */
+    double *mean;               /* [positions, classes]: sums of probabilities, for evaluation; NULL: no classes */
 } LsMemberState;
 
 /* Reads --member-seeds and --member-rates, of which there are as many as members, or none: then member k has the run's
@@ -26,9 +26,8 @@ void ls_member_state_close(LsMemberState *s);
 /* Sets the initial weights that --ensemble-weights or --ensemble-seed ask for. */
 bool ls_member_weights(const LsMemory *m, const LsTrainerOptions *o, LsError *e);
 
-/* Adds the losses of a phase's last run, of that weight. Returns their mean over the members that have not diverged; NaN:
- * all have. */
-double ls_member_state_add(LsMemberState *s, const LsEngine *g, const LsPhaseTable *t, double weight);
+/* Adds the losses of the last run. */
+void ls_member_state_add(LsMemberState *s, const LsEngine *g);
 /* Ends an update: sets `loss`. Ends an evaluation: sets `val_loss`. */
 void ls_member_state_end(LsMemberState *s);
 void ls_member_state_judged(LsMemberState *s);

@@ -215,8 +215,8 @@ static bool open_run(LsTrainer *t, LsError *e)
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
     t->engine.run.seed = t->at.seed;
-    t->engine.run.seeds = t->p->same_draws ? NULL : t->members.seeds;
-    t->engine.run.rates = t->members.rates;
+    t->engine.seeds = t->p->same_draws ? NULL : t->members.seeds;
+    t->engine.rates = t->members.rates;
     t->log.losses = t->members.loss;
     t->log.nlosses = t->members.n;
     t->engine.run.secret = t->own.noise;

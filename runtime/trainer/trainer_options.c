@@ -94,7 +94,7 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 /* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
     "accumulate", "arch",      "batch",      "batch-size",      "bn",         "bn-var",    "budget",
-    "clip-norm",  "clip-value", "dim",       "dp",              "ensemble",  "ensemble-batches",
+    "clip-norm",  "clip-value", "dim",       "dp",              "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
     "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale",
     "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
@@ -165,9 +165,10 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
     if (o->export_member >= p->members || (o->export_member >= 0 && !o->export_to))
         return ls_fail(e, LS_EXIT_USAGE, o->export_to ? "--export-member=%" PRId64 ": members are numbered from 0 to %" PRId64
                        : "--export-member is for --export FILE, which is not given", o->export_member, p->members - 1);
-    if (o->check_gradients || o->image_grid)
-        return ls_fail(e, LS_EXIT_USAGE, "%s is for one model: compile without --ensemble, or --export a member", o->image_grid
-                       ? "--image-grid" : "--check-gradients");
+    const char *one = o->check_gradients ? "--check-gradients" : o->image_grid ? "--image-grid" : o->trace ? "--trace"
+        : o->profile ? "--profile" : NULL;
+    if (one != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "%s is for one model: compile without --ensemble", one);
     return !o->member_rates || o->lr == p->default_lr
            || ls_fail(e, LS_EXIT_USAGE, "--lr and --member-rates both set the learning rate");
 }

@@ -213,7 +213,7 @@ static bool land(LsTrainer *t, LsError *e)
     if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, f.valid, &one, e))
         return false;
     if (t->members.n > 0)
-        one.value = ls_member_state_add(&t->members, &t->engine, &t->p->train, one.weight);
+        ls_member_state_add(&t->members, &t->engine);
     if (ls_has_scaling(t->p))
         return land_scaled(t, &f, one, e);
     if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))

@@ -69,12 +69,14 @@ static void unscale(const LsDump *d, const LsWatch *w, char *at)
 static void copy(LsDump *d, uint32_t step, bool before)
 {
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
-        const LsWatch *w = &d->t->watch[k];
-        int64_t bytes = ls_watch_bytes(w, d->g->p->real_bytes);
+        LsWatch one = d->t->watch[k];
+        const LsWatch *w = &one;
         if (w->step != step || w->before != before)
             continue;
+        one.t.members = 0;              /* there is one at a time */
+        int64_t bytes = ls_watch_bytes(w, d->g->p->real_bytes);
         const void *at = ls_engine_view(d->g, w->t.at, bytes);
-        char *to = d->copy + d->offset[k];
+        char *to = d->copy + d->offset[k] + d->g->member * shown_bytes(w, d->g->p->real_bytes);
         if (at)
             ls_watch_copy(w, to, at, d->g->p->real_bytes);
         if (at && w->t.type != shown(w).type)

@@ -74,10 +74,10 @@ static void export_members(const char *program, int n)
 }
 
 /* What members share: all but the weights that they begin with. */
-static const struct { const char *compile, *run; } same[] = {
-    {"mlp.onnx --batch=4 --optimizer=adam", ""},
-    {"cnn.onnx --batch=4 --clip-norm=0.1 --accumulate=2", "--drop-last "},
-    {"cnn.onnx --batch=5 --precision=bf16 --budget=min", "--threads 5 "},        /* the last batch is smaller */
+static const struct { const char *compile, *lanes, *run; } same[] = {
+    {"mlp.onnx --batch=4 --optimizer=adam", "", ""},
+    {"cnn.onnx --batch=4 --clip-norm=0.1 --accumulate=2", "", "--drop-last "},
+    {"cnn.onnx --batch=5 --precision=bf16 --budget=min", "--ensemble-lanes=2 ", "--threads 3 "},    /* the last batch is smaller */
 };
 enum { NSAME = sizeof same / sizeof *same };
 
@@ -86,7 +86,7 @@ START_TEST(members_are_what_programs_of_their_own_would_be)
     enum { N = 3 };
     const char *compile = same[_i].compile, *run = same[_i].run;
     char one[16];
-    MUST(COMPILE "%s --ensemble=3 -o all", compile);
+    MUST(COMPILE "%s --ensemble=3 %s-o all", compile, same[_i].lanes);
     export_members("all", N);
     MUST("./all --data synthetic:37 --steps 5 %s--ensemble-seed 5 --lr 0.05 --dump all_out.npz" QUIET, run);
     for (int k = 0; k < N; k++) {
@@ -239,6 +239,7 @@ END_TEST
 START_TEST(what_ensembles_cannot_do_is_refused)
 {
     static const struct { const char *options, *why; } row[] = {
+        {"--ensemble=2 --ensemble-lanes=3", "more lanes than members"},
         {"--ensemble=2 --grads=per-sample", "--grads and --dp are for one model"},
         {"--ensemble=2 --precision=f16", "--loss-scale=none"},
         {"--ensemble=2 --target=cuda --arch=90", "--target=cpu"},
