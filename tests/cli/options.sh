@@ -148,6 +148,9 @@ row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --grads per-sample "$NET"
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
+row "compile plan measure" --ensemble 3 "$NET"
+row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
+row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
