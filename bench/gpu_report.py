@@ -117,9 +117,8 @@ def document(rows, failures, notes, date):
              "without a budget; above 1 lowerset is faster."]
     if any(r["kind"] == "speed" for r in rows):
         lines += ["", *markdown(table(rows))]
-    lines += section("Goals", [f"- {TITLES[net]}: {text}: {'not measured' if ratio is None else f'{ratio:.2f}'}"
-                               f"{'' if ratio is None or ok else ', short of it'}"
-                               for text, net, ratio, ok in goals(rows)])
+    lines += section("Goals", [f"- {TITLES[net]}: {text}: {ratio:.2f}{'' if ok else ', short of it'}"
+                               for text, net, ratio, ok in goals(rows) if ratio is not None])
     for r in rows:
         if r["kind"] == "profile":
             dearest = ", ".join(f"{name} {ms:.2f}" for name, ms in r["dearest"][:6])
@@ -129,7 +128,9 @@ def document(rows, failures, notes, date):
                           f"kernels, ms by kind: {ops}. Dearest: {dearest}."]
     same = [r for r in rows if r["kind"] == "numbers"]
     body = [f"- {r['net']} {r['precision']}: loss {r['loss']:.1e}, gradients {r['median']:.1e}, worst "
-            f"{r['gradient']:.1e} ({r['worst']}; the CPU's floats: {r['noise']:.1e})" for r in same]
+            f"{r['gradient']:.1e} ({r['worst']}; "
+            + (f"the CPU's {r['precision']}: {r['cpu']:.1e})" if r.get("cpu") else f"the CPU's floats: {r['noise']:.1e})")
+            for r in same]
     lines += section("The GPU's numbers against the CPU's in doubles (relative, median and worst of all tensors)",
                      body)
     budgets = [r for r in rows if r["kind"] == "budget"]

@@ -61,10 +61,19 @@ LS_FN float ls_nearest_f16(float x)
     const float y = a < 6.10351562e-5f ? tiny : b > 65504.f ? ls_float32(0x7f800000u) : b;
     return x != x ? x + x : ls_float32((u & 0x80000000u) | ls_bits32(y));
 }
+#if defined __CUDACC__ && (!defined __CUDA_ARCH__ || __CUDA_ARCH__ >= 800)
+LS_FN float ls_nearest_bf16(float x)
+{
+    uint16_t bits;
+    asm("cvt.rn.bf16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return ls_float32((uint32_t)bits << 16);
+}
+#else
 LS_FN float ls_nearest_bf16(float x)
 {
     const uint32_t u = ls_bits32(x);
     return x != x ? x + x : ls_float32((u + 0x7fffu + (u >> 16 & 1)) & 0xffff0000u);
 }
+#endif
 
 #endif

@@ -1,5 +1,6 @@
 /* codegen/cuda/attention_cores.c -- attention and its gradient with products on tensor cores, which
- * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h). Operands of 16 bits are numbers of TF32.
+ * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h). Operands of 16 bits are factors as they are, and
+ * weights are rounded to their type (ls_cuda_mma16.h).
  *
  * A warp holds 16 rows of q (or of k) and their accumulators in registers. All warps of the block loop over
  * tiles of the other matrix in shared memory. Scores never leave the registers: the accumulator of one
@@ -16,41 +17,55 @@
 
 #include <inttypes.h>
 
-static int pieces(int64_t columns) { return (int)ls_ceil_div(columns, 8); }
+/* Fragments of so many columns: of a sum, and of a factor. */
+static int sums(const LsAttText *t, int64_t columns)
+{
+    return t->half ? 2 * (int)ls_ceil_div(columns, 16) : (int)ls_ceil_div(columns, 8);
+}
+static int pieces(const LsAttText *t, int64_t columns)
+{
+    return t->half ? sums(t, columns) / 2 : sums(t, columns);
+}
+
+/* The functions' word. */
+static const char *word(const LsAttText *t) { return t->half ? "ls_mma16" : "ls_mma"; }
 
 /* Declares a tile of `pass` rows in shared memory. */
 static void tile_array(const LsAttText *t, const char *name, int64_t columns)
 {
-    ls_att_local(t, "real", name, t->pass * LS_TILE_ROW(pieces(columns)));
+    const int n = pieces(t, columns);
+    ls_att_local(t, t->half ? ls_att_type(t) : "real", name,
+                 t->pass * (t->half ? LS_TILE16_ROW(n) : LS_TILE_ROW(n)));
 }
 
 static void load_tile(const LsAttText *t, const char *tile, const char *from, int64_t row,
                       const char *have, int64_t columns)
 {
-    ls_emit_line(t->e, "ls_mma_tile(%s, %s, %" PRId64 ", %s, %d, %" PRId64 ", %d);", tile, from,
-                 row, have, t->pass, columns, pieces(columns));
+    ls_emit_line(t->e, "%s_tile(%s, %s, %" PRId64 ", %s, %d, %" PRId64 ", %d);", word(t), tile, from,
+                 row, have, t->pass, columns, pieces(t, columns));
 }
 
-/* Loads the warp's rows as a factor. */
+/* Loads the warp's rows as a factor; one of 16 bits is not scaled, as that would round it. */
 static void load_rows(const LsAttText *t, const char *to, const char *from, int64_t row,
                       const char *have, int64_t columns, bool scaled)
 {
-    ls_emit_line(t->e, "real %s[%d];", to, LS_MMA_NUMBERS(pieces(columns)));
-    ls_emit_line(t->e, "ls_mma_rows(%s, %s, %" PRId64 ", %s, %" PRId64 ", %d, %s);", to, from, row,
-                 have, columns, pieces(columns), scaled ? t->scale : "LS_R(1)");
+    const char *by = scaled ? t->scale : "LS_R(1)";
+    ls_emit_line(t->e, "%s %s[%d];", t->half ? "uint32_t" : "real", to, LS_MMA_NUMBERS(pieces(t, columns)));
+    ls_emit_line(t->e, "%s_rows(%s, %s, %" PRId64 ", %s, %" PRId64 ", %d%s);", word(t), to, from, row,
+                 have, columns, pieces(t, columns), t->half ? "" : ls_arena_printf(t->k->g->arena, ", %s", by));
 }
 
 /* Declares the warp's rows as an accumulator that starts at 0. */
 static void sum_of(const LsAttText *t, const char *name, int64_t columns)
 {
-    ls_emit_line(t->e, "real %s[%d] = {0};", name, LS_MMA_NUMBERS(pieces(columns)));
+    ls_emit_line(t->e, "real %s[%d] = {0};", name, LS_MMA_NUMBERS(sums(t, columns)));
 }
 
 static void put(const LsAttText *t, const char *to, int64_t row, const char *have, int64_t columns,
                 const char *sum)
 {
     ls_emit_line(t->e, "ls_mma_put(%s, %" PRId64 ", %s, %" PRId64 ", %s, %d);", to, row, have,
-                 columns, sum, pieces(columns));
+                 columns, sum, sums(t, columns));
 }
 
 /* name = the products of the warp's rows and the tile's rows. */
@@ -58,21 +73,32 @@ static void multiply(const LsAttText *t, const char *name, const char *rows, con
                      int64_t depth)
 {
     sum_of(t, name, t->pass);
-    ls_emit_line(t->e, "ls_mma_by_rows(%s, %s, %s, %d, %d);", name, rows, tile, pieces(depth),
-                 pieces(t->pass));
+    ls_emit_line(t->e, "%s_by_rows(%s, %s, %s, %d, %d);", word(t), name, rows, tile, pieces(t, depth),
+                 sums(t, t->pass));
 }
 
 /* sum += weights times the tile. */
 static void accumulate(const LsAttText *t, const char *sum, const char *weights, const char *tile,
                        int64_t columns)
 {
-    ls_emit_line(t->e, "ls_mma_by_columns(%s, %s, %s, %d, %d);", sum, weights, tile,
-                 pieces(columns), pieces(t->pass));
+    ls_emit_line(t->e, "%s_by_columns(%s, %s, %s, %d, %d);", word(t), sum, weights, tile,
+                 pieces(t, columns), sums(t, t->pass));
 }
 
 static void each(const LsAttText *t, const char *name, int n)
 {
     ls_emit_line(t->e, "LS_UNROLL for (int %s = 0; %s < %d; %s++) {", name, name, n, name);
+}
+
+/* s = the scaled scores of the warp's rows, whose factor was loaded as scaled. */
+static void multiply_scores(const LsAttText *t, const char *rows, const char *tile)
+{
+    multiply(t, "s", rows, tile, t->s.depth);
+    if (!t->half)
+        return;
+    each(t, "e", LS_MMA_NUMBERS(sums(t, t->pass)));
+    ls_emit_line(t->e, "s[e] *= %s;", t->scale);
+    ls_emit_line(t->e, "}");
 }
 
 /* Opens a block for tiles with scores that do not count; with a mask, any tile may have some. Rows beyond
@@ -95,7 +121,7 @@ static void mask_scores(const LsAttText *t, bool keys)
 {
     const bool still = t->grad && ls_is(t->mask);
     if_not_whole(t, keys);
-    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
+    each(t, "e", LS_MMA_NUMBERS(sums(t, t->pass)));
     ls_emit_line(t->e, "const int64_t i = i0 + ls_mma_%s(e), j = j0 + ls_mma_%s(e);",
                  keys ? "column" : "row", keys ? "row" : "column");
     ls_emit_line(t->e, "real score = s[e];");
@@ -113,19 +139,19 @@ static void weigh(const LsAttText *t)
     LsEmit *e = t->e;
     each(t, "h", 2);
     ls_emit_line(e, "real now = top[h], more = 0;");
-    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
+    each(t, "e", LS_MMA_NUMBERS(sums(t, t->pass)));
     ls_emit_line(e, "now = e / 2 %% 2 == h ? ls_max_real(now, s[e]) : now;");
     ls_emit_line(e, "}");
     ls_emit_line(e, "now = ls_mma_max(now);");
     ls_emit_line(e, "const real shift = now == -INFINITY ? 0 : now;");
     ls_emit_line(e, "const real by = ls_mma_exp(top[h] - shift);");
-    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
+    each(t, "e", LS_MMA_NUMBERS(sums(t, t->pass)));
     ls_emit_line(e, "if (e / 2 %% 2 == h) {");
     ls_emit_line(e, "s[e] = ls_mma_exp(s[e] - shift);");
     ls_emit_line(e, "more += s[e];");
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
-    each(t, "e", LS_MMA_NUMBERS(pieces(t->s.width)));
+    each(t, "e", LS_MMA_NUMBERS(sums(t, t->s.width)));
     ls_emit_line(e, "z[e] = e / 2 %% 2 == h ? z[e] * by : z[e];");
     ls_emit_line(e, "}");
     ls_emit_line(e, "sums[h] = sums[h] * by + more;");
@@ -139,7 +165,7 @@ static void finish(const LsAttText *t)
     each(t, "h", 2);
     ls_emit_line(e, "const int64_t r = ls_mma_row(2 * h);");
     ls_emit_line(e, "const real sum = ls_mma_sum(sums[h]), part = sum == 0 ? 0 : 1 / sum;");
-    each(t, "e", LS_MMA_NUMBERS(pieces(t->s.width)));
+    each(t, "e", LS_MMA_NUMBERS(sums(t, t->s.width)));
     ls_emit_line(e, "z[e] = e / 2 %% 2 == h ? z[e] * part : z[e];");
     ls_emit_line(e, "}");
     ls_emit_line(e, "if (r < have && ls_mma_column(0) == 0) {");
@@ -172,7 +198,7 @@ static void load_keys(const LsAttText *t)
     load_tile(t, "ks", "kh", ls_att_row(t, LS_ATT_K), "n", t->s.depth);
     load_tile(t, "vs", "vh", ls_att_row(t, LS_ATT_V), "n", t->s.width);
     ls_emit_line(t->e, "LS_SYNC;");
-    multiply(t, "s", "qs", "ks", t->s.depth);
+    multiply_scores(t, "qs", "ks");
 }
 
 static void tile(const LsAttText *t)
@@ -198,7 +224,7 @@ static void back_scores(const LsAttText *t, bool keys)
 {
     LsEmit *e = t->e;
     mask_scores(t, keys);
-    each(t, "e", LS_MMA_NUMBERS(pieces(t->pass)));
+    each(t, "e", LS_MMA_NUMBERS(sums(t, t->pass)));
     ls_emit_line(e, "const int64_t r = ls_mma_%s(e);", keys ? "column" : "row");
     ls_emit_line(e, "const real part = ls_mma_exp(s[e] - logs[r]);");
     ls_emit_line(e, "const real w = part * (dp[e] - dots[r]) * %s;", t->scale);
@@ -269,7 +295,7 @@ static void keys_tile(const LsAttText *t)
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_SYNC;");
-    multiply(t, "s", "ks", "qs", s->depth);
+    multiply_scores(t, "ks", "qs");
     multiply(t, "dp", "vs", "dys", s->width);
     back_scores(t, true);
     accumulate(t, "dvs", "s", "dys", s->width);

@@ -20,6 +20,7 @@ typedef struct LsAttText {
     int tile, pass;             /* rows of a block's tile; of each tile it loops over */
     int group;
     bool cores;                 /* products on tensor cores: attention_cores.c */
+    bool half;                  /* these take factors of 16 bits */
     LsValueId mask;
     const char *scale;
 } LsAttText;
@@ -43,6 +44,8 @@ extern const LsAttPass ls_att_forward_cores, ls_att_rows_cores, ls_att_keys_core
 void ls_att_emit_forward(const LsAttText *t, const LsAttPass *rows);
 void ls_att_emit_gradient(const LsAttText *t, const LsAttPass *rows, const LsAttPass *keys);
 
+/* The type of q, k, v, y and dy in the text. */
+const char *ls_att_type(const LsAttText *t);
 /* Elements from one row of the tensor to the next. */
 int64_t ls_att_row(const LsAttText *t, LsAttentionPart part);
 

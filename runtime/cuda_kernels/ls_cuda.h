@@ -79,9 +79,11 @@ typedef unsigned long uintptr_t;
     (void)name##_four
 #define LS_SAME(j, k) (ls_at[j] == ls_at[k])
 /* Argument k as a number: kernels that differ only in some numbers are one kernel, which receives
- * them behind its operands and results. LS_NUMBER4: a multiple of four, known to the compiler. */
+ * them behind its operands and results. LS_NUMBER4, LS_NUMBER8: a multiple of four, of eight, known to the compiler;
+ * otherwise it would not know which of a thread's neighbours an index means, and would keep them in memory. */
 #define LS_NUMBER(name, k) const int64_t name = (int64_t)ls_at[k]
 #define LS_NUMBER4(name, k) const int64_t name = (int64_t)ls_at[k] & ~INT64_C(3)
+#define LS_NUMBER8(name, k) const int64_t name = (int64_t)ls_at[k] & ~INT64_C(7)
 #define LS_BELOW(i, end, a, b) ((int64_t)(i) < (int64_t)(end) ? (int64_t)(a) : (int64_t)(b))
 #define LS_WHOLE4(n) ((n) & ~INT64_C(3))
 

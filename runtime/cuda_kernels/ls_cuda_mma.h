@@ -76,25 +76,19 @@ LS_FN int ls_mma_column(int e)
 
 /* a: the warp's rows of x times `by`. x has `have` rows, `row` elements apart; missing rows are
  * 0. */
-#define LS_MMA_READ_ROWS(type)                                                                     \
-    LS_FN void LS_NAMED(ls_mma_rows_of, type)(real *a, const type *x, int64_t row, int64_t have,   \
-                                              int columns, int pieces, real by)                    \
-    {                                                                                              \
-        const int t = (int)threadIdx.x % 4;                                                        \
-        LS_UNROLL for (int e = 0; e < 4 * pieces; e++) {                                           \
-            const int r = ls_mma_row(e % 2 * 2), c = e / 4 * 8 + e % 4 / 2 * 4 + t;                \
-            a[e] = r < have && c < columns ? ls_tf32(ls_one(x[r * row + c]) * by) : 0;             \
-        }                                                                                          \
+LS_FN void ls_mma_rows(real *a, const real *x, int64_t row, int64_t have, int columns, int pieces,
+                       real by)
+{
+    const int t = (int)threadIdx.x % 4;
+    LS_UNROLL for (int e = 0; e < 4 * pieces; e++) {
+        const int r = ls_mma_row(e % 2 * 2), c = e / 4 * 8 + e % 4 / 2 * 4 + t;
+        a[e] = r < have && c < columns ? ls_tf32(x[r * row + c] * by) : 0;
     }
-LS_MMA_READ_ROWS(real)
-LS_MMA_READ_ROWS(ls_bf16)
-LS_MMA_READ_ROWS(ls_f16)
-#define ls_mma_rows(a, x, row, have, columns, pieces, by)                                          \
-    LS_ROW_OF(x, ls_mma_rows_of)(a, x, row, have, columns, pieces, by)
+}
 
 /* Copies rows 0 .. `have` of x to a tile of `rows` rows, by the whole block; the other rows are 0.
  * Where columns are a multiple of 4, x and its rows are aligned to 16 bytes. */
-LS_FN void LS_NAMED(ls_mma_tile_of, real)(real *tile, const real *x, int64_t row, int64_t have, int rows,
+LS_FN void ls_mma_tile_of(real *tile, const real *x, int64_t row, int64_t have, int rows,
                           int columns, int pieces, int threads)
 {
     const int me = (int)threadIdx.y * 32 + (int)threadIdx.x, fours = 2 * pieces, all = rows * fours;
@@ -113,33 +107,8 @@ LS_FN void LS_NAMED(ls_mma_tile_of, real)(real *tile, const real *x, int64_t row
         LS_UNROLL for (int l = 0; l < 4; l++) tile[r * LS_TILE_ROW(pieces) + c + l] = four[l];
     }
 }
-/* The same of elements of 16 bits, eight at a time where x and its rows are aligned so. */
-#define LS_MMA_TILE_16(type)                                                                       \
-    LS_FN void LS_NAMED(ls_mma_tile_of, type)(real *tile, const type *x, int64_t row,              \
-                                              int64_t have, int rows, int columns, int pieces,     \
-                                              int threads)                                         \
-    {                                                                                              \
-        const int me = (int)threadIdx.y * 32 + (int)threadIdx.x, all = rows * pieces;              \
-        const bool aligned = ((uintptr_t)x | (uintptr_t)(2 * row)) % 16 == 0;                      \
-        LS_UNROLL for (int first = 0; first < all; first += threads) {                             \
-            const int at = first + me, r = at / pieces, c = at % pieces * 8;                       \
-            real eight[8] = {0, 0, 0, 0, 0, 0, 0, 0};                                              \
-            if (first + threads > all && at >= all)                                                \
-                continue;                                                                          \
-            if (aligned && r < have && c + 8 <= columns)                                           \
-                ls_get8(eight, x + r * row + c);                                                   \
-            else                                                                                   \
-                LS_UNROLL for (int l = 0; l < 8; l++)                                              \
-                    if (r < have && c + l < columns)                                               \
-                        eight[l] = ls_one(x[r * row + c + l]);                                     \
-            LS_UNROLL for (int l = 0; l < 8; l++)                                                  \
-                tile[r * LS_TILE_ROW(pieces) + c + l] = eight[l];                                  \
-        }                                                                                          \
-    }
-LS_MMA_TILE_16(ls_bf16)
-LS_MMA_TILE_16(ls_f16)
 #define ls_mma_tile(tile, x, row, have, rows, columns, pieces)                                     \
-    LS_ROW_OF(x, ls_mma_tile_of)(tile, x, row, have, rows, columns, pieces, 32 * LS_Y)
+    ls_mma_tile_of(tile, x, row, have, rows, columns, pieces, 32 * LS_Y)
 
 /* c += a times the transpose of the tile, of 8 n rows. */
 LS_FN void ls_mma_by_rows(real *c, const real *a, const real *tile, int pieces, int n)
@@ -213,5 +182,7 @@ LS_FN real ls_mma_sum(real x)
     x += __shfl_xor_sync(0xffffffffu, x, 1);
     return x + __shfl_xor_sync(0xffffffffu, x, 2);
 }
+
+#include "runtime/cuda_kernels/ls_cuda_mma16.h"
 
 #endif

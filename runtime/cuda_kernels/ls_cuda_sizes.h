@@ -11,6 +11,8 @@ enum { LS_RANK_KEYS = 32 };
 enum { LS_MMA_ROWS = 16 };
 #define LS_TILE_ROW(pieces) (8 * (pieces) + 4)
 #define LS_MMA_NUMBERS(pieces) (4 * (pieces))
+/* Elements of a row of a tile of 16 bits, of pieces of 16 columns (ls_cuda_mma16.h). */
+#define LS_TILE16_ROW(pieces) (16 * (pieces) + 8)
 
 /* Products of very many rows (ls_cuda_tile.h) with tiles of 16 n columns: columns; a thread's numbers of a tile;
  * numbers in both buffers of a factor of so many rows; numbers per column that warps leave. */

@@ -111,7 +111,7 @@ START_TEST(the_text_takes_what_varies_behind_the_operands)
     const char *text = ls_numbers_text(arena, s);
     ck_assert_int_eq(s->n, 2);
     ck_assert_ptr_nonnull(strstr(text, "LS_PART(K_part, 3 + 2, 8, 32)\n{\n    LS_UNITS;\n"
-                                       "    LS_NUMBER(n0, 3);\n    LS_NUMBER4(n1, 4);\n"));
+                                       "    LS_NUMBER(n0, 3);\n    LS_NUMBER8(n1, 4);\n"));
     ck_assert_ptr_nonnull(strstr(text, "LS_COPY(y + j * 32, x + n0 + j * n1, 32);"));
     ck_assert_ptr_nonnull(strstr(text, "ls_least(hi * 64, 100)"));
     ck_assert_str_eq(ls_numbers_host(arena, s, 1, "K", "k5_slice"),
@@ -247,6 +247,14 @@ static void print_concat(LsEmit *e, const int of[])
     ls_emit_line(e, "}");
 }
 
+START_TEST(multiples_of_four_and_of_eight_are_marked)
+{
+    const LsNumbers *of[] = {numbers(slice_text(100, 64, 128, 32), 2), numbers(slice_text(100, 68, 136, 32), 2)};
+    ck_assert_ptr_nonnull(strstr(ls_numbers_text(arena, ls_numbers_share(arena, of, 2, false)),
+                                 "    LS_NUMBER4(n0, 3);\n    LS_NUMBER8(n1, 4);\n"));
+}
+END_TEST
+
 static const LsNumbers *concat(int operands)
 {
     return numbers(text_of(print_concat, (int[]){operands}), 2);
@@ -280,6 +288,7 @@ int main(void)
     tcase_add_test(tc, kernels_share_when_bounds_strides_and_offsets_alone_differ);
     tcase_add_test(tc, kernels_that_differ_in_units_alone_take_no_numbers);
     tcase_add_test(tc, lanes_of_one_block_or_of_one_step_may_differ);
+    tcase_add_test(tc, multiples_of_four_and_of_eight_are_marked);
     tcase_add_test(tc, the_text_takes_what_varies_behind_the_operands);
     tcase_add_test(tc, numbers_that_always_agree_are_one_argument);
     tcase_add_test(tc, a_launch_has_room_for_all_arguments);

@@ -239,13 +239,14 @@ static void same_bits(Case *c, const Results *a, const Results *b, int run, int 
 }
 
 typedef struct Precision {
-    double noise, fixed, eps, least;
-} Precision; /* least: smaller numbers may be 0 */
+    Noise noise;
+    double eps;
+} Precision;
 
 /* 0: near; 1: within the noise, which is large; 2: wrong. */
 static int judge(const Precision *p, double got, double want, double off, double scale)
 {
-    const double close = 64 * p->eps * fabs(want) + 200 * p->eps * scale + p->least;
+    const double close = 64 * p->eps * fabs(want) + 200 * p->eps * scale + p->noise.least;
     if (isnan(got) && !isnan(want))
         return 2;
     if (isnan(want) || isnan(off) || isinf(off))
@@ -274,7 +275,10 @@ static void compare_value(Case *c, const Precision *p, Expected *want, uint32_t 
     for (int64_t i = 0; i < n; i++) {
         int is = judge(p, got[i], want->value[k][i], want->off[k][i], scale);
         if (is == 2 && !widened) {
-            expected_widen(c->net[0], want, 8 * p->noise, 8 * p->fixed, 40);
+            Noise more = p->noise;
+            more.relative *= 8;
+            more.fixed *= 8;
+            expected_widen(c->net[0], want, &more, 40);
             widened = true;
             is = judge(p, got[i], want->value[k][i], want->off[k][i], scale);
         }
@@ -318,11 +322,10 @@ static void compare_evaluation(Case *c, LsRunMany *m, const Precision *p, Expect
 static void compare_reference(Case *c, LsRunMany *m, const Results *got)
 {
     const double eps = format[c->format].eps;
-    const Precision p = {.noise = 2 * eps,
-                         .fixed = fmax(1.2e-7, 2 * eps),
-                         .eps = format[c->format].compute == LS_REAL ? eps : eps / 32,
-                         .least = format[c->format].least};
-    Expected want = expected_keep(c->net[0], p.noise, p.fixed, 6);
+    const double least = format[c->format].least;
+    const Precision p = {.noise = {2 * eps, least, fmax(1.2e-7, 2 * eps), fmax(1e-25, least)},
+                         .eps = format[c->format].compute == LS_REAL ? eps : eps / 32};
+    Expected want = expected_keep(c->net[0], &p.noise, 6);
     for (uint32_t k = 0; k < want.n && (!c->wrong || verbose); k++) {
         const int at = results_find(got, want.name[k]);
         if (at >= 0)

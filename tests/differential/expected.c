@@ -46,25 +46,25 @@ static void visit_all(Visit *s)
             visit(s, "state/", g->value[i].name, (LsValueId){i});
 }
 
-void expected_widen(Net *net, Expected *want, double noise, double fixed, int times)
+void expected_widen(Net *net, Expected *want, const Noise *noise, int times)
 {
     Visit s = {want, net, false};
     for (int k = 0; k < times; k++) {
-        interpreter_run(net->ref, net->input, noise, fixed, &net->dice);
+        interpreter_run(net->ref, net->input, noise, &net->dice);
         visit_all(&s);
     }
 }
 
-Expected expected_keep(Net *net, double noise, double fixed, int times)
+Expected expected_keep(Net *net, const Noise *noise, int times)
 {
     const size_t most = net->b->noutput + 1 + net->b->ngrad + net->b->nvalue;
     Expected want = {.name = ls_arena_alloc(net->cx.arena, most, sizeof *want.name),
                      .shape = ls_arena_alloc(net->cx.arena, most, sizeof *want.shape),
                      .value = ls_arena_alloc(net->cx.arena, most, sizeof *want.value),
                      .off = ls_arena_alloc(net->cx.arena, most, sizeof *want.off)};
-    interpreter_run(net->ref, net->input, 0, 0, &net->dice);
+    interpreter_run(net->ref, net->input, NULL, &net->dice);
     visit_all(&(Visit){&want, net, true});
-    expected_widen(net, &want, noise, fixed, times);
+    expected_widen(net, &want, noise, times);
     return want;
 }
 
@@ -128,7 +128,7 @@ static bool check_gradient(Net *net, const LsGrad *grad, int *skipped)
 int expected_check_gradients(Net *net, int *checked, int *skipped)
 {
     int wrong = 0;
-    interpreter_run(net->ref, net->input, 0, 0, &net->dice);
+    interpreter_run(net->ref, net->input, NULL, &net->dice);
     for (uint32_t i = 1; i < net->b->nvalue; i++) /* updates changed them */
         if (ls_is_state(net->b, (LsValueId){i}))
             interpreter_load(net->ref, i, net->input);

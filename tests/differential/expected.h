@@ -3,6 +3,7 @@
 #ifndef LS_TESTS_DIFFERENTIAL_EXPECTED_H
 #define LS_TESTS_DIFFERENTIAL_EXPECTED_H
 
+#include "tests/differential/interpreter.h"
 #include "tests/differential/random_net.h"
 
 /* The outputs, the loss, the gradients, all state that is updated. */
@@ -14,9 +15,9 @@ typedef struct Expected {
 } Expected;
 
 /* Noise as in interpreter_run, in that many runs. */
-Expected expected_keep(Net *net, double noise, double fixed, int times);
+Expected expected_keep(Net *net, const Noise *noise, int times);
 /* Widens `off` by further runs. */
-void expected_widen(Net *net, Expected *want, double noise, double fixed, int times);
+void expected_widen(Net *net, Expected *want, const Noise *noise, int times);
 
 /* Compares the gradients with differences of the loss. Returns the number of parameters whose
  * gradient is wrong, after a line about each; *skipped: those where the differences do not agree

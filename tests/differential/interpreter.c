@@ -123,13 +123,18 @@ static double some_noise(Dice *d, double noise)
 }
 
 /* By a relative error, and by an absolute one. */
-static void disturb(Interpreter *r, LsValueId v, double noise, double absolute, Dice *d)
+static void disturb(Interpreter *r, LsValueId v, const Noise *noise, double absolute, Dice *d)
 {
-    if (!ls_is(v) || ls_type(r->e.g, v) != LS_REAL || noise == 0)
+    if (noise == NULL || !ls_is(v) || ls_type(r->e.g, v) != LS_REAL)
         return;
+    const double relative = r->fixed[v.i] ? noise->fixed : noise->relative;
+    const double least = r->fixed[v.i] ? noise->fixed_least : noise->least;
     for (int64_t i = 0; i < ls_count(ls_shape(r->e.g, v)); i++) {
-        r->e.v[v.i][i] *= 1 + some_noise(d, noise);
-        r->e.v[v.i][i] += absolute > 0 ? some_noise(d, absolute) : 0;
+        double *const x = &r->e.v[v.i][i];
+        *x *= 1 + some_noise(d, relative);
+        *x += absolute > 0 ? some_noise(d, absolute) : 0;
+        if (*x != 0 && fabs(*x) < least && roll(d, 2) == 0)
+            *x = 0;
     }
 }
 
@@ -151,21 +156,21 @@ static double besides(const Interpreter *r, LsNodeId n, double noise)
     return noise * most;
 }
 
-void interpreter_run(Interpreter *r, const void *const input[], double noise, double fixed, Dice *d)
+void interpreter_run(Interpreter *r, const void *const input[], const Noise *noise, Dice *d)
 {
     const LsGraph *g = r->e.g;
     interpreter_follow(r, input);
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].kind != LS_V_TEMP) {
             interpreter_load(r, i, input);
-            disturb(r, (LsValueId){i}, r->fixed[i] ? fixed : noise, 0, d);
+            disturb(r, (LsValueId){i}, noise, 0, d);
         }
     for (uint32_t i = 1; i < g->nnode; i++) {
         interpreter_node(r, (LsNodeId){i});
         for (int k = 0; k < g->node[i].nout; k++) {
             const LsValueId y = ls_out(g, (LsNodeId){i}, k);
-            const double as = r->fixed[y.i] ? fixed : noise;
-            disturb(r, y, as, besides(r, (LsNodeId){i}, as), d);
+            const double as = noise == NULL ? 0 : r->fixed[y.i] ? noise->fixed : noise->relative;
+            disturb(r, y, noise, besides(r, (LsNodeId){i}, as), d);
         }
         for (int k = 0; k < g->node[i].nin; k++)
             if (ls_writes(&g->node[i], k))

@@ -16,10 +16,12 @@ Interpreter *interpreter_new(const LsGraph *g);
 void interpreter_follow(Interpreter *r, const void *const input[]);
 double *interpreter_of(const Interpreter *r, LsValueId v);
 
-/* Runs all nodes anew, with every leaf and every result changed by a random relative error of at
- * most `noise` (0: exactly); constants and what follows from them alone by `fixed`. */
-void interpreter_run(Interpreter *r, const void *const input[], double noise, double fixed,
-                     Dice *d);
+/* Rounding errors: relative ones of at most `relative`; numbers below `least` may vanish. fixed_...: of constants and what
+ * follows from them alone, which the compiler keeps as floats. */
+typedef struct Noise { double relative, least, fixed, fixed_least; } Noise;
+
+/* Runs all nodes anew, with every leaf and every result changed by random errors; NULL: exactly. */
+void interpreter_run(Interpreter *r, const void *const input[], const Noise *noise, Dice *d);
 
 /* Single nodes, and values without a node: their initial numbers. */
 void interpreter_node(Interpreter *r, LsNodeId n);

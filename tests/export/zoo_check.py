@@ -216,7 +216,8 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
 
 
 def judge(name, call, x, ref, noise, dump, folder):
-    """(outcome, why) of one step. A difference is told if a warning names the tensor; a loss, if a warning names one."""
+    """(outcome, why) of one step. A difference is told if a warning names the tensor, or a part of it under
+    another name; a loss, if a warning names one."""
     wrong, renamed = compare(ref, dump, noise, call in REWRITES)
     if not wrong:
         return ("renamed", renamed) if renamed else ("equal", "")
@@ -225,11 +226,22 @@ def judge(name, call, x, ref, noise, dump, folder):
         return "untold", untold
     told = warnings_of(folder)
     names = set(re.findall("'([^' ]+)'", " ".join(told)))
+    names |= parts_of(name, folder / (call + ".onnx"), names)
     silent = [s for s, k in wrong if (k not in names if k else not names)]
     if silent:
         return "SILENT", f"{silent[0]} (of {len(silent)})"
     named = next((t for t in told if wrong[-1][1] and f"'{wrong[-1][1]}'" in t), told[0])
     return "warned", f"{named[:160]} [{wrong[0][0]} (of {len(wrong)} differences)]"
+
+
+def parts_of(name, path, names):
+    """Parameters of which one of these initializers is a part: rows that an optimizer looked up."""
+    import onnx
+    some = [onnx.numpy_helper.to_array(t).reshape(-1) for t in onnx.load(path).graph.initializer if t.name in names]
+    some = [a for a in some if a.dtype == np.float32 and len(np.unique(a)) > 1]
+    all_of = {k: p.detach().numpy().reshape(-1) for k, p in module(name).named_parameters()}
+    return {k for k, p in all_of.items() for a in some
+            if any(np.array_equal(p[i:i + a.size], a) for i in np.flatnonzero(p == a[0]))}
 
 
 def warnings_of(folder):
