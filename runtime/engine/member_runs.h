@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_ENGINE_MEMBER_RUNS_H
 #define LS_RUNTIME_ENGINE_MEMBER_RUNS_H
 
-#include "runtime/engine/engine.h"
+#include "runtime/engine/engine_parts.h"
 
 /* Resolves the arguments of all lanes, `n` each, from those of the first. */
 bool ls_members_open(LsEngine *g, uint32_t n, LsError *e);
