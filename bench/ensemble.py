@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Steps of an ensemble, beside steps of as many single models and beside PyTorch's vmap.
 
-    PYTHON=/path/to/python3 ./dev bench ensemble [--members K] [--batch N] [--steps N] [--rounds R]
+    PYTHON=/path/to/python3 ./dev bench ensemble [--net NAME]... [--members K] [--batch N] [--steps N] [--rounds R]
 
 Networks: an MLP (784-512-10) and a small CNN at 28 x 28. Processor time of a step on one thread, which other work on the
 machine disturbs little: that of runs of many steps less that of a run of one step. All take turns. A row: the least over
@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-NETS = {"mlp": ["mlp", "--width=512", "--depth=2"], "cnn": ["cnn", "--size=28"]}
+NETS = {"mlp": ["mlp", "--width=512"], "cnn": ["cnn", "--size=28"]}
 
 
 def said(*command):
@@ -118,6 +118,7 @@ def measure(lowerset, name, a):
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
+    p.add_argument("--net", action="append", choices=list(NETS))
     p.add_argument("--members", type=int, default=10)
     p.add_argument("--batch", type=int, default=64)
     p.add_argument("--steps", type=int, default=20)
@@ -126,7 +127,7 @@ def main():
     lowerset = os.path.join(os.path.abspath(a.build), "lowerset")
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
-        for name in NETS:
+        for name in a.net or NETS:
             measure(lowerset, name, a)
 
 
