@@ -11,6 +11,7 @@ small GPT. Ways: plain (a step of SGD), norms (--grads=per-sample-norm), clipped
 All ways take turns. A row: the median step in milliseconds, over our plain step, and the planned arena.
 """
 import argparse
+import json
 import os
 import re
 import statistics
@@ -52,12 +53,14 @@ def networks(torch):
     def images(n, *shape):
         return torch.randn(n, *shape)
 
-    def tutorial():
-        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
-                             nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10))
+    def tutorial(rate=0):
+        drop = [nn.Dropout(rate)] if rate > 0 else []
+        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), *drop, nn.Flatten(),
+                             nn.Linear(9216, 128), nn.ReLU(), *drop, nn.Linear(128, 10))
 
     return {
         "cnn": lambda: (tutorial(), images(64, 1, 28, 28), torch.randint(10, (64,))),
+        "cnn_dropout": lambda: (tutorial(0.5), images(64, 1, 28, 28), torch.randint(10, (64,))),
         "resnet18": lambda: (grouped(zoo.ResNet18()), images(8, 3, 64, 64), torch.randint(1000, (8,))),
         "unet": lambda: (grouped(zoo.UNet()), images(2, 3, 64, 64), torch.randint(2, (2, 64, 64))),
         "gpt": lambda: (zoo.GPT(), torch.randint(65, (4, 256)), torch.randint(65, (4, 256))),
@@ -98,17 +101,17 @@ class Peer:
         self.module, self.x, self.label = module, x, label
         from torch.nn import functional as F
         self.loss = lambda y, t: F.cross_entropy(y.reshape(-1, y.shape[-1]) if y.dim() == 3 else y, t.reshape(-1) if y.dim() == 3 else t)
-        if way == "vmap":
+        if way in ("vmap", "vmap_same"):
             from torch.func import functional_call, grad, vmap
             self.params = {k: v.detach() for k, v in module.named_parameters()}
             one = lambda p, a, t: self.loss(functional_call(module, p, (a[None],)), t[None])
-            self.each = vmap(grad(one), in_dims=(None, 0, 0), randomness="different")
+            self.each = vmap(grad(one), in_dims=(None, 0, 0), randomness="same" if way == "vmap_same" else "different")
         elif way == "opacus":
             from opacus.grad_sample import GradSampleModule
             self.module = GradSampleModule(module)
 
     def step(self):
-        if self.way == "vmap":
+        if self.way in ("vmap", "vmap_same"):
             return self.each(self.params, self.x, self.label)
         groups = [(self.x, self.label)] if self.way != "loop" else zip(self.x.split(1), self.label.split(1))
         for x, label in groups:
@@ -128,9 +131,9 @@ class Peer:
         return (time.monotonic() - begin) / steps
 
 
-def peers(torch, module, x, label):
+def peers(torch, module, x, label, ways=("plain", "vmap", "loop", "opacus")):
     import copy
-    for way in ("plain", "vmap", "loop", "opacus"):
+    for way in ways:
         try:
             peer = Peer(torch, way, copy.deepcopy(module), x, label)
             peer.step()
@@ -158,9 +161,17 @@ def measure(torch, lowerset, name, make, args):
             print(f"{name:10} {who:6} {way.way:8} {1e3 * took:10.1f} ms {took / plain:7.2f}   {way.arena}", flush=True)
 
 
+def measure_peers(torch, name, make, args):
+    """Prints {way: seconds of a step} of PyTorch alone."""
+    module, x, label = make()
+    module.train()
+    print(json.dumps({p.way: p.run(args.steps) for p in peers(torch, module, x, label, args.peers.split(","))}))
+
+
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
+    p.add_argument("--peers", help="these ways of PyTorch alone, as JSON")
     p.add_argument("--net", action="append")
     p.add_argument("--threads", type=int, default=1)
     p.add_argument("--steps", type=int, default=20)
@@ -172,10 +183,15 @@ def main():
         sys.exit("this Python has no torch: give one that has it by PYTHON=")
     torch.manual_seed(0)
     torch.set_num_threads(args.threads)
+    if args.peers:
+        for name in args.net:
+            measure_peers(torch, name, networks(torch)[name], args)
+        return
     print(f"PyTorch {torch.__version__}, threads {args.threads}; load {os.getloadavg()[0]:.1f}")
     nets = networks(torch)
-    for name in args.net or nets:
+    for name in args.net or [n for n in nets if n != "cnn_dropout"]:
         measure(torch, os.path.join(os.path.abspath(args.build), "lowerset"), name, nets[name], args)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -57,18 +57,24 @@ def build(folder, lowerset, size, target, precision):
             "state": plan["state_bytes"] / 2**20, "resident": 0, "steps": []}
 
 
-def measure(row, folder, args):
-    """Some steps of a row's program."""
-    command = [f"./t-{row['target']}-{row['type']}", "--data", f"synthetic:{BATCH * 4}", "--steps", str(args.steps),
-               "--epochs", str(args.steps), "--progress", "none", "--log", "log.jsonl", "--threads", str(args.threads)]
+def timed(program, folder, samples, steps, threads):
+    """(seconds of every step but the first two, largest resident MiB) of a trainer on synthetic data."""
+    command = [f"./{program}", "--data", f"synthetic:{samples}", "--steps", str(steps), "--epochs", str(steps), "--progress",
+               "none", "--log", "log.jsonl", "--threads", str(threads)]
     pid = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).pid
     _, status, used = os.wait4(pid, 0)
     if status != 0:
         sys.exit(f"{' '.join(command)} fails")
-    times = [json.loads(line).get("time") for line in open(folder / "log.jsonl", encoding="utf-8")]
-    times = [t for t in times if t is not None]             # since the start
-    row["steps"] += [b - a for a, b in zip(times[1:], times[2:])]
-    row["resident"] = max(row["resident"], used.ru_maxrss / 1024)
+    lines = [json.loads(line) for line in open(folder / "log.jsonl", encoding="utf-8")]
+    times = [line["time"] for line in lines if "loss" in line]      # since the start
+    return [b - a for a, b in zip(times[1:], times[2:])], used.ru_maxrss / 1024
+
+
+def measure(row, folder, args):
+    """Some steps of a row's program."""
+    steps, resident = timed(f"t-{row['target']}-{row['type']}", folder, BATCH * 4, args.steps, args.threads)
+    row["steps"] += steps
+    row["resident"] = max(row["resident"], resident)
 
 
 def tries(command, folder):
@@ -77,7 +83,7 @@ def tries(command, folder):
 
 def peer(target, autocast):
     """A row of PyTorch's; None without it."""
-    if not tries([os.environ.get("PYTHON", "python3"), "-c", "import torch"], "."):
+    if not has_torch():
         return None
     return {"program": "PyTorch", "target": target, "type": f"autocast {autocast}" if autocast else "f32",
             "autocast": autocast, "resident": 0, "steps": []}
@@ -237,6 +243,10 @@ def curves(folder, lowerset, inputs, args):
                         f"{100 * got['accuracy']:.2f} % | {100 * want['test_accuracy']:.2f} % | {bad or 'within'} |")
             print(text[-1], flush=True)
     return "\n".join(text), good
+
+
+def has_torch():
+    return tries([os.environ.get("PYTHON", "python3"), "-c", "import torch"], ".")
 
 
 def page(parts, args, busy):

@@ -147,7 +147,7 @@ static const char *optimizer_text(const LsOptions *o)
 static bool check_initial(LsCtx *cx, const LsAddresses *a)
 {
     for (uint32_t k = 0; k < a->nstate; k++)
-        if (a->state[k].row.kind != LS_STATE_MOMENT && a->state[k].row.onnx_offset < 0)
+        if (a->state[k].row.kind < LS_STATE_MOMENT && a->state[k].row.onnx_offset < 0)
             ls_error(cx, (LsWhere){-1, a->state[k].row.t.name, NULL}, LS_E_DATA,
                      "give the model real initial values, e.g. by exporting it with its weights",
                      "has no initial value in the file");
@@ -165,6 +165,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     if (!ls_onnx_eval_model(cx, job->options->model, &job->pipeline.import, &onnx, &onnx_bytes,
                             &slot, &nslot))
         return false;
+    const bool has_last = job->last_plan.nstep > 0;
     LsCode code = {.model = job->options->model,
                    .plan_hash = job->report.hash,
                    .strategy = job->plan.strategy,
@@ -174,10 +175,12 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .target = &job->target,
                    .archs = cuda != NULL ? cuda->archs.text : NULL,
                    .accumulate = job->pipeline.optimizer.accumulate,
+                   .parts = job->pipeline.optimizer.parts,
                    .budget = job->budget,
                    .default_lr = ls_options_lr(job->options),
                    .train = {job->train_problem, &job->plan, job->options->overlap},
                    .eval = {job->eval_problem, &job->eval_plan, false},
+                   .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
                    .onnx_bytes = onnx_bytes};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
     if (!check_initial(cx, code.addresses))
@@ -252,6 +255,8 @@ static void summary(LsJob *job, const Output *out)
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
             100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
+    fprintf(stderr, "optimizer %s\n",
+            ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
 }
 
 /* Prints the next step for the user, in one line; for C the line above shows how to build. */

@@ -145,8 +145,11 @@ static int64_t arenas(const LsJob *job)
 
 void ls_job_set_arena(LsJob *job)
 {
-    const int64_t train = job->plan.arena, eval = job->eval_plan.arena;
-    job->arena_bytes = arenas(job) * (train > eval ? train : eval);
+    const int64_t of[] = {job->plan.arena, job->eval_plan.arena, job->last_plan.arena};
+    job->arena_bytes = 0;
+    for (int k = 0; k < 3; k++)
+        job->arena_bytes = of[k] > job->arena_bytes ? of[k] : job->arena_bytes;
+    job->arena_bytes *= arenas(job);
 }
 
 const char *ls_job_gap_text(const LsJob *job)
@@ -155,7 +158,17 @@ const char *ls_job_gap_text(const LsJob *job)
                            100 * ls_plan_gap(&job->plan, &job->report));
 }
 
-double ls_job_step_ns(const LsJob *job) { return ls_job_plan_ns(job, &job->plan); }
+int64_t ls_job_micro_steps(const LsJob *job)
+{
+    return ls_options_parts(job->options) * (job->options->accumulate > 1 ? job->options->accumulate : 1);
+}
+
+double ls_job_step_ns(const LsJob *job)
+{
+    const LsPlan *last = job->last_plan.nstep > 0 ? &job->last_plan : &job->plan;
+    const int64_t parts = ls_options_parts(job->options);
+    return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last);
+}
 
 bool ls_job_is_graph(const char *path)
 {
@@ -299,6 +312,9 @@ static int over_budget(LsJob *job)
     int64_t arena = arenas(job) * (r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena);
     const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
     const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
+       
+        : o->checkpoint != NULL && job->checkpoint != LS_CHECKPOINT_AUTO
+            ? ls_arena_printf(a, " with --checkpoint=%s", o->checkpoint)
         : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " with these hints" : "";
     const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
         "arena, ", like_budget(job, fixed), like_budget(job, arena));
@@ -350,22 +366,42 @@ static bool plan_training(LsJob *job, const LsHinted *hinted, const LsPlanOption
     return ok;
 }
 
-int ls_job_hints(LsJob *job, const LsHinted **out)
+/* The job's graph as changed by hints; NULL: there are none. */
+static int apply_hints(LsJob *job, const LsHints *hints, const LsHinted **out)
 {
-    LsHints hints;
     char why[512];
-    int code = ls_options_hints(job->options, &hints);
     *out = NULL;
-    if (code != 0
-        || (hints.nkeep == 0 && hints.nforget == 0 && hints.recompute == LS_RECOMPUTE_AUTO))
-        return code;
+    if (hints->nkeep == 0 && hints->nforget == 0 && hints->recompute == LS_RECOMPUTE_AUTO)
+        return 0;
     LsHinted *hinted = ls_arena_alloc(job->cx.arena, 1, sizeof *hinted);
-    if (!ls_hints_apply(job->cx.arena, job->dag, &hints, hinted, why, sizeof why)) {
+    if (!ls_hints_apply(job->cx.arena, job->dag, hints, hinted, why, sizeof why)) {
         ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s", why);
         return ls_job_failed(job);
     }
     *out = hinted;
     return 0;
+}
+
+int ls_job_hints(LsJob *job, const LsHinted **out)
+{
+    LsHints hints;
+    *out = NULL;
+    const int code = ls_options_hints(job->options, &hints);
+    return code != 0 ? code : apply_hints(job, &hints, out);
+}
+
+int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, LsPlanReport *report)
+{
+    const LsHints hints = {.recompute = policy};
+    LsPlanOptions want = {.unproven = true, .state_bytes = job->state_bytes, .budget = arena};
+    const LsHinted *hinted;
+    int code = ls_options_planning(job->options, &want);
+    code = code != 0 ? code : apply_hints(job, &hints, &hinted);
+    if (code != 0)
+        return code;
+    const bool ok = hinted != NULL ? ls_hints_plan(job->cx.arena, hinted, &want, out, report)
+                                   : ls_plan(job->cx.arena, job->dag, &want, out, report);
+    return !ok ? LS_EXIT_BUDGET : ls_job_audited(job, job->dag, out) ? 0 : ls_job_failed(job);
 }
 
 static bool read_budget(const LsOptions *o, LsBudget *b)
@@ -409,6 +445,24 @@ bool ls_job_fits_machine(LsJob *job, int64_t bytes)
     return true;
 }
 
+/* With --checkpoint=except-last: the plan of the last micro-step of an update, and a hash of both plans. Its arena must
+ * keep the same budget. */
+static int plan_last(LsJob *job, const LsBudget *b)
+{
+    LsPlanReport report = job->report;
+    const int64_t arena = b->kind == LS_BUDGET_MIN ? 0 : job->report.budget;
+    if (job->checkpoint != LS_CHECKPOINT_EXCEPT_LAST)
+        return 0;
+    const int code = ls_job_plan_as(job, LS_RECOMPUTE_NONE, arena, &job->last_plan, &report);
+    if (code == LS_EXIT_BUDGET) {
+        job->report = report;
+        return over_budget(job);
+    }
+    uint64_t sum = strtoull(job->report.hash, NULL, 16) * 31 + strtoull(report.hash, NULL, 16);
+    snprintf(job->report.hash, sizeof job->report.hash, "%016" PRIx64, sum);
+    return code;
+}
+
 int ls_job_plan(LsJob *job)
 {
     LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
@@ -416,6 +470,7 @@ int ls_job_plan(LsJob *job)
     LsHints hints;
     LsBudget budget;
     int code = ls_options_planning(job->options, &want);
+    code = code != 0 ? code : ls_options_checkpoint(job->options, &job->checkpoint);
     code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* invalid hints are
                                                                          * reported early */
     code = code != 0 || read_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
@@ -434,6 +489,9 @@ int ls_job_plan(LsJob *job)
         || (!job->graph_file
             && !ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan)))
         return ls_job_failed(job);
+    code = plan_last(job, &budget);
+    if (code != 0)
+        return code;
     ls_job_set_arena(job);
     return ls_job_fits_machine(job, job->arena_bytes + ls_job_fixed_bytes(job)) ? 0 : ls_job_failed(job);
 }

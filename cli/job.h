@@ -5,6 +5,7 @@
 #include "cli/options.h"
 #include "codegen/planning/plan_problem.h"
 #include "compiler/cost/machine.h"
+#include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/planner.h"
 
 typedef struct LsJob {
@@ -22,6 +23,8 @@ typedef struct LsJob {
     LsProblem *train_problem, *eval_problem;
     const LsDag *dag;           /* the graph that is planned: train_problem's, or the file's */
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
+    LsCheckpoint checkpoint;
+    LsPlan last_plan;           /* LS_CHECKPOINT_EXCEPT_LAST: of the last micro-step of an update; else no steps */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
@@ -57,12 +60,17 @@ bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan);
 bool ls_job_fits_machine(LsJob *job, int64_t bytes);
 /* Ends the list of diagnostics, which were printed as they came. Returns the exit code. */
 int ls_job_failed(const LsJob *job);
-/* ns of a training step by a plan of a loaded job: the sum of its runs one after the other, each with the cache as the
+/* Micro-steps of an update: parts of a batch times --accumulate. */
+int64_t ls_job_micro_steps(const LsJob *job);
+/* ns of the micro-step by a plan of a loaded job: the sum of its runs one after the other, each with the cache as the
  * runs before left it (codegen/planning/step_replay.h). For measured costs, GPUs and training graphs, the sum of the
  * costs. */
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan);
-/* The same for the job's own plan. */
+/* ns of a training step, of a whole batch, by the job's own plans; the last part also has the update. */
 double ls_job_step_ns(const LsJob *job);
+/* Plans a loaded job's training with that policy of recomputation within `arena` bytes (0: no limit); *out is its own. 0
+ * or the exit code; LS_EXIT_BUDGET without a message, with report->least. */
+int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, LsPlanReport *report);
 /* Whether the file holds JSON (a training graph) and not an ONNX model. */
 bool ls_job_is_graph(const char *path);
 void ls_job_end(LsJob *job);

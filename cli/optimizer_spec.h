@@ -13,7 +13,9 @@
  * the text, else the usual one of its kind. False with a sentence in why. */
 bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, char *why,
                         size_t size);
-/* Prints a line for each kind: its settings and their defaults. */
+/* "lion: 4 bytes of state per parameter (m)", counted in the graph. real_bytes: of an element. */
+const char *ls_optimizer_state_text(const LsGraph *g, LsOptimizerKind kind, int real_bytes);
+/* Prints lines for each kind: its settings and their defaults, its formula. */
 void ls_optimizer_help(FILE *to);
 
 #endif

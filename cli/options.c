@@ -85,6 +85,12 @@ static const LsOption option[] = {
      "default learning rate of the trainer (default: the optimizer's, see below)"},
     {"--schedule", NULL, "SPEC", TEXT, AT(schedule), LS_CMD_COMPILE,
      "default rate schedule of the trainer, see below (default constant)"},
+    {"--no-decay", NULL, "GLOB", LIST, AT(no_decay), BUILD,
+     "no weight decay of parameters of these names, beside those of biases and norms; may be repeated; none: those of biases "
+     "and norms decay, too"},
+    {"--ema", NULL, "D", TEXT, AT(ema), BUILD,
+     "keep an average of the weights: D times itself and 1 - D times the weights after every update; evaluation and --export "
+     "take the average"},
     {"--clip-norm", NULL, "X", TEXT, AT(clip_norm), BUILD, "scale all gradients down together if their norm "
                                                            "exceeds X (default: no clipping)"},
     {"--clip-value", NULL, "X", TEXT, AT(clip_value), BUILD, "clamp each element of the gradients to -X..X "
@@ -95,8 +101,11 @@ static const LsOption option[] = {
     {"--grads", NULL, "mean|per-sample|per-sample-norm", TEXT, AT(grads), BUILD,
      "what the trainer's --dump has beside the gradients of the mean loss: those of every sample (psgrad/) and their "
      "norms (psnorm/), or the norms alone (default mean: neither)"},
+    {"--sample-norms", NULL, "auto|pairs|terms", TEXT, AT(sample_norms), BUILD,
+     "what norms of samples' gradients are made of: pairs of rows of operands, the gradients themselves, or what is cheaper "
+     "for each weight (default)"},
     {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD & ~LS_CMD_CHECK,
-     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N]: every update draws samples at random, as many as "
+     "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N,sums=WAY]: every update draws samples at random, as many as "
      "the expected batch on average (default: batch times --accumulate); their gradients are clipped to a norm, and noise is "
      "added"},
     {"--ensemble", NULL, "K", INTEGER(2, MOST_MEMBERS), AT(ensemble), BUILD & ~LS_CMD_CHECK,
@@ -111,6 +120,9 @@ static const LsOption option[] = {
      "member, or draw once for all (default error)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
+    {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
+     "that of the whole batch, batch norms take each part's statistics (default 1)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,
@@ -141,6 +153,10 @@ static const LsOption option[] = {
     {"--recompute", NULL, "auto|none|cheap|conv-saved|all", TEXT, AT(recompute), SEARCH,
      "what may run again. auto: anything; none: nothing; cheap: neither matrix products nor convolutions; "
      "conv-saved: no convolutions; all: everything must (default auto)"},
+    {"--checkpoint", NULL, "never|except-last|always|auto", TEXT, AT(checkpoint), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "what runs again between the forward and the backward part of a micro-batch. never: nothing; always: all that the "
+     "backward part needs; except-last: the same, but nothing in the last one; auto: what the planner chooses (default "
+     "auto)"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,

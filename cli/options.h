@@ -23,6 +23,10 @@ enum {
     LS_CMD_CALIBRATE = 512, LS_CMD_DP = 1024
 };
 
+/* What a micro-batch keeps from its forward part for its backward part: what that reads; its inputs alone, as all else
+ * runs again; the latter, but the former for the last one of an update; what the planner chooses. */
+typedef enum { LS_CHECKPOINT_AUTO, LS_CHECKPOINT_NEVER, LS_CHECKPOINT_EXCEPT_LAST, LS_CHECKPOINT_ALWAYS } LsCheckpoint;
+
 typedef struct LsOptions {      /* as typed; ls_options_* below work out the meaning */
     const char *model;
     const char *model_only;     /* the first option given that does not apply to a training graph,
@@ -41,10 +45,12 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     int64_t batch;
     /* training */
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
-    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *ensemble_batches, *bn, *bn_var, *dropout;
-    int64_t accumulate;
+    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *sample_norms,
+               *ensemble_batches, *bn, *bn_var, *dropout;
+    int64_t accumulate, microbatches;
     int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
-    LsList freeze, train, wide;
+    const char *ema;
+    LsList freeze, train, wide, no_decay;
     bool tie;
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;
@@ -52,7 +58,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     bool max_batch;
     bool no_inplace, no_offsets, no_alternatives, no_epilogues, store_gradients, prove;
     LsList keep, forget;
-    const char *recompute;
+    const char *recompute, *checkpoint;
     /* reports */
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *report, *dump_pass;
@@ -99,7 +105,15 @@ bool ls_budget_parse(const char *text, LsBudget *b);
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 /* The hints; they live as long as the options. 0, or the exit code after a message. */
 int ls_options_hints(const LsOptions *o, LsHints *hints);
+/* --checkpoint, with what else says what may run again. 0, or the exit code after a message. */
+int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode);
+/* Micro-batches of a batch: 1 if it is not cut. */
+static inline int64_t ls_options_parts(const LsOptions *o) { return o->microbatches > 1 ? o->microbatches : 1; }
 
+/* Says that the option's value is not `want`; returns the exit code. */
+int ls_options_bad(const char *option, const char *text, const char *want);
+/* Index of text in the words, which end with NULL, or -1 after a message; `otherwise` if text is NULL. */
+int ls_options_word(const char *option, const char *text, const char *const *words, int otherwise);
 /* Parses the value of an option from least to most; no text leaves *v as it is. 0, or the exit code after a message. */
 int ls_options_real(const char *option, const char *text, double least, double most, double *v);
 

@@ -1,8 +1,10 @@
 /* cli/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget; builds
  * nothing. */
+#include "cli/checkpoint_modes.h"
 #include "cli/commands.h"
 #include "cli/job.h"
 #include "cli/max_batch.h"
+#include "cli/optimizer_spec.h"
 #include "cli/output.h"
 #include "cli/precision_advice.h"
 #include "cli/scale_spec.h"
@@ -133,7 +135,7 @@ static void print_memory(const LsJob *job)
 {
     printf("%s: plan %s, strategy %s", job->options->model, job->report.hash, job->plan.strategy);
     if (!job->graph_file)
-        printf(", batch %" PRId64, job->train->batch);
+        printf(", batch %" PRId64, job->train->batch * ls_options_parts(job->options));
     printf("\n");
     print_share(job, "state", job->state_bytes, job->graph_file ? "persistent tensors" :
                 "parameters, running statistics, optimizer moments");
@@ -156,8 +158,10 @@ static void print_memory(const LsJob *job)
     if (!job->graph_file)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
-    if (!job->graph_file)
+    if (!job->graph_file) {
+        printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
         print_scaling(job);
+    }
     if (!job->graph_file && job->pipeline.eval_compute != job->pipeline.precision.compute)
         printf("  evaluation computes in %s, within %s of the arena\n", ls_precision_name(job->pipeline.eval_compute),
                ls_bytes_text(job->cx.arena, job->eval_plan.arena));
@@ -205,15 +209,22 @@ static int report(LsJob *job)
         if (!job->graph_file)
             job->report.costs = job->costs, job->report.step_ns = ls_job_step_ns(job);
         job->report.precisions = ls_precision_json(job);
+        job->report.microbatches = ls_checkpoint_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         print_memory(job);
+        if (!ls_checkpoint_modes(job))
+            return ls_job_failed(job);
         printf("\n");
         ls_view_table(stdout, &job->report);
         printf("\n");
         ls_view_bound(stdout, dag, &job->plan, &job->report);
         printf("\n");
         ls_view_peak(stdout, dag, &job->report, OWNERS_SHOWN);
+        if (o->verbose) {
+            printf("\n");
+            ls_view_again(stdout, dag, &job->plan);
+        }
     }
     int code = write_file(o->graph_json, write_graph, job);
     code = code != 0 ? code : write_file(o->plan_json, write_plan, job);

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <strings.h>
 
-static int bad(const char *option, const char *text, const char *want)
+int ls_options_bad(const char *option, const char *text, const char *want)
 {
     fprintf(stderr, "lowerset: %s: '%s' is not %s\n", option, text, want);
     return LS_EXIT_USAGE;
@@ -30,11 +30,10 @@ int ls_options_real(const char *option, const char *text, double least, double m
         return 0;
     snprintf(want, sizeof want, most < 1e30 ? "a number from %g to %g" : "a number of at least %g", least,
              most);
-    return bad(option, text, want);
+    return ls_options_bad(option, text, want);
 }
 
-/* Index of text in the words, or -1 after a message; `otherwise` if text is NULL. */
-static int word(const char *option, const char *text, const char *const *words, int otherwise)
+int ls_options_word(const char *option, const char *text, const char *const *words, int otherwise)
 {
     if (text == NULL)
         return otherwise;
@@ -48,35 +47,6 @@ static int word(const char *option, const char *text, const char *const *words, 
     return -1;
 }
 
-bool ls_budget_parse(const char *text, LsBudget *b)
-{
-    static const struct { const char *unit; double bytes; } unit[] = {
-        {"", 1}, {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
-        {"TiB", 1099511627776.0}, {"K", 1024.0}, {"M", 1048576.0}, {"G", 1073741824.0},
-        {"T", 1099511627776.0}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-    *b = (LsBudget){LS_BUDGET_NONE, 0};
-    if (text == NULL || strcmp(text, "none") == 0)
-        return true;
-    b->kind = LS_BUDGET_MIN;
-    if (strcmp(text, "min") == 0)
-        return true;
-    char *end;
-    b->value = strtod(text, &end);
-    if (end == text || !isfinite(b->value) || b->value <= 0)
-        return false;
-    b->kind = LS_BUDGET_PERCENT;
-    if (strcmp(end, "%") == 0)
-        return true;
-    b->kind = LS_BUDGET_BYTES;
-    for (size_t k = 0; k < sizeof unit / sizeof *unit; k++)
-        if (strcasecmp(end, unit[k].unit) == 0 && b->value * unit[k].bytes < 9e18) {
-            b->value = floor(b->value * unit[k].bytes);
-            return true;
-        }
-    return false;
-}
-
-/* Reports a name that a list binds twice. */
 static int twice(const char *option, const char *first, const char *second)
 {
     fprintf(stderr, "lowerset: %s is given twice for one name: '%s' and '%s'\n", option, first, second);
@@ -111,7 +81,7 @@ static int dims(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
         const char *rest;
         if (!split(cx->arena, o->dim.item[k], &dim[k].name, &rest)
             || !positive(rest, &rest, &dim[k].size) || *rest != '\0')
-            return bad("--dim", o->dim.item[k], "NAME=SIZE with a size above 0");
+            return ls_options_bad("--dim", o->dim.item[k], "NAME=SIZE with a size above 0");
         for (int i = 0; i < k; i++)
             if (strcmp(dim[i].name, dim[k].name) == 0)
                 return twice("--dim", o->dim.item[i], o->dim.item[k]);
@@ -141,7 +111,7 @@ static int shapes(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     for (int k = 0; k < o->shape.n; k++) {
         const char *rest;
         if (!split(cx->arena, o->shape.item[k], &s[k].input, &rest) || !read_shape(rest, &s[k].shape))
-            return bad("--shape", o->shape.item[k], "INPUT=AxBxC with sizes above 0");
+            return ls_options_bad("--shape", o->shape.item[k], "INPUT=AxBxC with sizes above 0");
         for (int i = 0; i < k; i++)
             if (strcmp(s[i].input, s[k].input) == 0)
                 return twice("--shape", o->shape.item[i], o->shape.item[k]);
@@ -156,8 +126,8 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     static const char *const bn[] = {"file", "train", "frozen", NULL};
     static const char *const var[] = {"onnx", "torch", NULL};
     static const char *const drop[] = {"file", "on", "off", NULL};
-    int mode = word("--bn", o->bn, bn, LS_BN_FILE), torch = word("--bn-var", o->bn_var, var, 0);
-    int dropout = word("--dropout", o->dropout, drop, LS_DROPOUT_FILE);
+    int mode = ls_options_word("--bn", o->bn, bn, LS_BN_FILE), torch = ls_options_word("--bn-var", o->bn_var, var, 0);
+    int dropout = ls_options_word("--dropout", o->dropout, drop, LS_DROPOUT_FILE);
     if (mode < 0 || torch < 0 || dropout < 0)
         return LS_EXIT_USAGE;
     im->bn = (LsBnMode)mode;
@@ -166,6 +136,7 @@ static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->bn_var_asked = o->bn_var != NULL;
     im->verbose = o->verbose;
     im->batch = o->batch;
+    im->parts = ls_options_parts(o);
     im->freeze = o->freeze.item;
     im->nfreeze = o->freeze.n;
     im->train = o->train.item;
@@ -182,7 +153,7 @@ static int class_weights(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
         char *end;
         double v = strtod(at, &end);
         if (end == at || !(v >= 0) || !isfinite(v) || (*end != ',' && *end != '\0'))
-            return bad("--class-weights", o->class_weights, "a list of numbers like 1,0.5,2");
+            return ls_options_bad("--class-weights", o->class_weights, "a list of numbers like 1,0.5,2");
         w[loss->nclass++] = (float)v;
         if (*(at = end) == '\0')
             break;
@@ -191,7 +162,7 @@ static int class_weights(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
     for (int64_t k = 0; k < loss->nclass; k++)
         sum += w[k];
     if (!(sum > 0) || !isfinite(sum))
-        return bad("--class-weights", o->class_weights, "a list with a finite sum above 0");
+        return ls_options_bad("--class-weights", o->class_weights, "a list with a finite sum above 0");
     loss->class_weight = w;
     return 0;
 }
@@ -203,7 +174,7 @@ static int class_axis(const LsOptions *o, LsLossOptions *loss)
     if (o->class_axis == NULL)
         return 0;
     if (end == o->class_axis || *end != '\0' || axis == 0 || axis >= LS_MAX_RANK || axis <= -LS_MAX_RANK)
-        return bad("--class-axis", o->class_axis, "an axis such as 1 or -1; axis 0 has the samples");
+        return ls_options_bad("--class-axis", o->class_axis, "an axis such as 1 or -1; axis 0 has the samples");
     loss->axis = (int)axis;
     return 0;
 }
@@ -232,11 +203,16 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
     loss->has_ignore = o->ignore != NULL;
     if (code == 0 && o->ignore != NULL
         && !ls_number_whole(o->ignore, INT32_MIN, INT32_MAX, &loss->ignore))
-        code = bad("--ignore-index", o->ignore, "a whole number, such as -100");
+        code = ls_options_bad("--ignore-index", o->ignore, "a whole number, such as -100");
     if (code == 0 && o->class_weights != NULL)
         code = class_weights(cx, o, loss);
     if (code == 0 && o->label_shape != NULL && !read_shape(o->label_shape, &loss->label_shape))
-        code = bad("--label-shape", o->label_shape, "AxBx... with sizes above 0");
+        code = ls_options_bad("--label-shape", o->label_shape, "AxBx... with sizes above 0");
+    if (code == 0 && o->label_shape != NULL && ls_options_parts(o) > 1) {
+        if (loss->label_shape.dim[0] % o->microbatches != 0)
+            return ls_options_bad("--label-shape", o->label_shape, "a shape whose samples divide into the --microbatches");
+        loss->label_shape.dim[0] /= o->microbatches;
+    }
     return code != 0 ? code : class_axis(o, loss);
 }
 
@@ -282,25 +258,68 @@ static int limit(const char *option, const char *text, double *v)
 {
     if (text == NULL || ls_number_real(text, FLT_MIN, FLT_MAX, v))
         return 0;
-    return bad(option, text, "a number above 0");
+    return ls_options_bad(option, text, "a number above 0");
 }
 
-static int optimizer_options(const LsOptions *o, LsType compute, LsOptimizerOptions *op)
+/* --no-decay, --ema */
+static int weight_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
+{
+    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->no_decay.n + 1, sizeof *glob);
+    op->spares_vectors = true;
+    for (int k = 0; k < o->no_decay.n; k++) {
+        if (strcmp(o->no_decay.item[k], "none") == 0)
+            op->spares_vectors = false;
+        else
+            glob[op->nno_decay++] = o->no_decay.item[k];
+    }
+    op->no_decay = glob;
+    if (o->no_decay.n > 0 && op->decay == 0) {
+        fprintf(stderr, "lowerset: --no-decay: nothing decays without wd= in --optimizer\n");
+        return LS_EXIT_USAGE;
+    }
+    if (o->ema != NULL && (!ls_number_real(o->ema, FLT_MIN, 1, &op->ema) || op->ema >= 1))
+        return ls_options_bad("--ema", o->ema, "a number above 0 and below 1");
+    if (o->ema != NULL && (op->kind == LS_FREE_SGD || op->kind == LS_FREE_ADAMW)) {
+        fprintf(stderr, "lowerset: --ema: schedule-free optimizers keep an average of their own\n");
+        return LS_EXIT_USAGE;
+    }
+    if (o->ema != NULL && op->kind == LS_OPT_NONE) {
+        fprintf(stderr, "lowerset: --ema: without an optimizer no weight changes\n");
+        return LS_EXIT_USAGE;
+    }
+    return 0;
+}
+
+static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOptimizerOptions *op)
 {
     char why[300];
     double lr;
     if (!ls_optimizer_parse(optimizer_text(o), op, &lr, why, sizeof why))
         return bad_setting("--optimizer", o->optimizer, why);
     if (o->lr != NULL && !ls_trainer_lr(o->lr, &lr))
-        return bad("--lr", o->lr, "a number of at least 0");
+        return ls_options_bad("--lr", o->lr, "a number of at least 0");
     if (o->schedule != NULL && !ls_trainer_schedule(o->schedule, why, sizeof why)) {
         fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
     }
-    int code = limit("--clip-norm", o->clip_norm, &op->clip_norm);
+    int code = weight_options(cx, o, op);
+    code = code != 0 ? code : limit("--clip-norm", o->clip_norm, &op->clip_norm);
     code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
+    enum { MOST_STEPS = 1 << 20 };
+    if (op->apex != 0 && o->clip_norm != NULL) {
+        fprintf(stderr, "lowerset: --clip-norm: lamb:apex clips gradients itself; say lamb:apex,clip=%s\n", o->clip_norm);
+        return LS_EXIT_USAGE;
+    }
+    if (op->apex != 0)
+        op->clip_norm = op->max_norm;
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
+    op->parts = (int)ls_options_parts(o);
+    if (code == 0 && o->accumulate > MOST_STEPS / ls_options_parts(o)) {
+        fprintf(stderr, "lowerset: --microbatches=%" PRId64 ": with --accumulate=%" PRId64 ", an update takes more than %d "
+                "parts\n", o->microbatches, o->accumulate, (int)MOST_STEPS);
+        code = LS_EXIT_USAGE;
+    }
     if (code == 0 && !ls_scale_parse(o->scale, compute, &op->scale, why, sizeof why))
         code = bad_setting("--loss-scale", o->scale, why);
     return code;
@@ -326,7 +345,7 @@ static int dump_options(const LsOptions *o, LsPipelineOptions *p)
 static int level_options(const LsOptions *o)
 {
     static const char *const level[] = {"0", "1", "2", "3", "s", "g", NULL};
-    return word("--opt", o->opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
+    return ls_options_word("--opt", o->opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
 }
 
 int ls_options_precision(const LsOptions *o, LsPrecisionSpec *to)
@@ -345,7 +364,7 @@ static int eval_options(const LsOptions *o, const LsPrecisionSpec *of, LsType *c
     *compute = of->compute;
     if (o->eval_precision == NULL)
         return 0;
-    int k = word("--eval-precision", o->eval_precision, type, 0);
+    int k = ls_options_word("--eval-precision", o->eval_precision, type, 0);
     if (k < 0)
         return LS_EXIT_USAGE;
     *compute = k == 1 ? LS_BF16 : k == 2 ? LS_F16 : LS_REAL;
@@ -365,7 +384,7 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsTy
     for (int k = 0; k < o->wide.n; k++) {
         const char *equal = strrchr(o->wide.item[k], '=');
         if (equal == NULL || strcmp(equal, "=f32") != 0)
-            return bad("--precision-of", o->wide.item[k], "GLOB=f32");
+            return ls_options_bad("--precision-of", o->wide.item[k], "GLOB=f32");
         glob[k] = ls_arena_printf(cx->arena, "%.*s", (int)(equal - o->wide.item[k]), o->wide.item[k]);
     }
     if (o->wide.n > 0 && spec.compute == LS_REAL && *eval_compute == LS_REAL) {
@@ -382,13 +401,18 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
 {
     static const char *const grads[] = {"mean", "per-sample", "per-sample-norm", NULL};
     static const char *const randomness[] = {"error", "different", "same", NULL};
+    static const char *const norms[] = {"auto", "pairs", "terms", NULL};
     char why[300];
-    const int mode = word("--grads", o->grads, grads, LS_GRADS_MEAN);
+    const int mode = ls_options_word("--grads", o->grads, grads, LS_GRADS_MEAN);
     if (mode < 0)
         return LS_EXIT_USAGE;
-    const int random = word("--randomness", o->randomness, randomness, LS_RANDOM_ERROR);
+    const int random = ls_options_word("--randomness", o->randomness, randomness, LS_RANDOM_ERROR);
     if (random < 0)
         return LS_EXIT_USAGE;
+    const int of = ls_options_word("--sample-norms", o->sample_norms, norms, LS_NORMS_CHEAPER);
+    if (of < 0)
+        return LS_EXIT_USAGE;
+    p->grads.norms = (LsSampleNorms)of;
     p->grads.mode = (LsGradsMode)mode;
     p->grads.randomness = (LsRandomness)random;
     if (!ls_privacy_parse(o->privacy, &p->grads.privacy, why, sizeof why))
@@ -396,6 +420,17 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     if (o->randomness != NULL && !ls_wants_samples(&p->grads) && o->ensemble == 0) {
         fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp, and there "
                 "are no members without --ensemble\n");
+        return LS_EXIT_USAGE;
+    }
+    if (o->sample_norms != NULL && !ls_wants_samples(&p->grads)) {
+        fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without --grads or --dp\n");
+        return LS_EXIT_USAGE;
+    }
+    if (ls_wants_samples(&p->grads) && ls_options_parts(o) > 1) {
+        fprintf(stderr, p->grads.privacy.on
+                ? "lowerset: --microbatches: with --dp, --batch is the number of samples that run together, and an update takes "
+                  "as many batches as its samples fill\n"
+                : "lowerset: --microbatches: --grads shows the samples of a whole batch; leave one of them out\n");
         return LS_EXIT_USAGE;
     }
     if (!p->optimizer.scale.on || !ls_wants_samples(&p->grads))
@@ -409,7 +444,7 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
 static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
 {
     static const char *const batches[] = {"shared", "each", NULL};
-    const int own = word("--ensemble-batches", o->ensemble_batches, batches, 0);
+    const int own = ls_options_word("--ensemble-batches", o->ensemble_batches, batches, 0);
     if (own < 0)
         return LS_EXIT_USAGE;
     const char *why = NULL;
@@ -422,6 +457,8 @@ static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
         why = "--ensemble: members have gradients of whole batches; --grads and --dp are for one model";
     else if (p->optimizer.scale.on)
         why = "--ensemble: members have no loss scale; give --loss-scale=none, or --precision=bf16 instead of f16";
+    else if (ls_options_parts(o) > 1)
+        why = "--ensemble: members run whole batches; leave --microbatches out";
     else if (p->precision.gpu)
         why = "--ensemble is for --target=cpu so far";
     if (why != NULL) {
@@ -440,49 +477,9 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : import_options(cx, o, &p->import);
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision, &p->eval_compute);
-    code = code != 0 ? code : optimizer_options(o, p->precision.compute, &p->optimizer);
+    code = code != 0 ? code : optimizer_options(cx, o, p->precision.compute, &p->optimizer);
     code = code != 0 ? code : grads_options(o, p);
     return code != 0 ? code : ensemble_options(o, p);
-}
-
-int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
-{
-    want->strategy = o->strategy;
-    want->no_inplace = o->no_inplace;
-    want->no_offsets = o->no_offsets;
-    want->prove = o->prove;
-    if (o->strategy != NULL && !ls_plan_has_strategy(o->strategy))
-        return bad("--strategy", o->strategy, "one of auto none chen exact approx exact-tc exact-mc "
-                   "approx-tc approx-mc");
-    if (o->plan_time != NULL
-        && (!ls_number_real(o->plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
-        return bad("--plan-time", o->plan_time, "a number of seconds above 0");
-    want->effort = (uint32_t)o->plan_effort;
-    return 0;
-}
-
-int ls_options_hints(const LsOptions *o, LsHints *hints)
-{
-    *hints = (LsHints){.keep = o->keep.item, .nkeep = o->keep.n,
-                       .forget = o->forget.item, .nforget = o->forget.n};
-    if (o->recompute != NULL && !ls_recompute_parse(o->recompute, &hints->recompute))
-        return bad("--recompute", o->recompute, "one of auto none cheap conv-saved all");
-    return 0;
-}
-
-int ls_options_tolerance(const LsOptions *o, double *part)
-{
-    char text[64] = "0";
-    double percent = 0;
-    size_t n = o->tolerance != NULL ? strlen(o->tolerance) : 1;
-    if (o->tolerance != NULL && n < sizeof text)
-        strcpy(text, o->tolerance);
-    if (n < sizeof text && text[n - 1] == '%')
-        text[n - 1] = '\0';
-    if (n >= sizeof text || !ls_number_real(text, 0, 1e9, &percent))
-        return bad("--tolerance", o->tolerance, "a percentage of at least 0, like 0.5%");
-    *part = percent / 100;
-    return 0;
 }
 
 double ls_options_lr(const LsOptions *o)

@@ -7,6 +7,7 @@
 #include "compiler/passes/per_sample.h"
 #include "compiler/patterns/patterns.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 typedef struct Stage {
@@ -27,9 +28,17 @@ static bool heads(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_heads(cx, g);
 }
 
+static bool no_parts(LsCtx *cx, const LsPipelineOptions *o)
+{
+    return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "leave --microbatches out", "--microbatches %" PRId64 ": the first axis of "
+                    "the inputs holds no samples, so a batch has no parts", o->import.parts);
+}
+
 static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    return ls_loss(cx, g, &o->loss);
+    const int64_t batch = g->batch, parts = g->training ? o->import.parts : 1;
+    return ls_loss(cx, g, &o->loss) && (parts < 2 || g->batch == batch || no_parts(cx, o))
+        && ls_part_randomness(cx, g, parts);
 }
 
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
@@ -110,10 +119,32 @@ static bool after(LsCtx *cx, const LsGraph *g, const char *pass, const LsPipelin
     return ls_verify(cx, g);
 }
 
+/* Whether a batch has parts where each of them is one sample, so that the graph of a part cannot tell: in the graph of larger
+ * parts. */
+static bool has_parts(LsCtx *cx, const char *path, const LsPipelineOptions *o, const LsGraph *part)
+{
+    LsImportOptions larger = o->import;
+    LsCtx quiet = *cx;          /* the graph of a part gives the warnings */
+    int64_t factor = 2;
+    if (larger.parts < 2 || part->batch > 1 || !part->training)
+        return true;
+    while (larger.parts % factor != 0)
+        factor++;
+    larger.parts /= factor;
+    larger.weightless = true;
+    quiet.log = fopen("/dev/null", "w");
+    LsGraph *g = quiet.log != NULL ? ls_onnx_import(&quiet, path, &larger) : NULL;
+    const int64_t batch = g != NULL ? g->batch : 0;
+    const bool known = g != NULL && ls_patterns(&quiet, g) && ls_loss(&quiet, g, &o->loss);
+    if (quiet.log != NULL)
+        fclose(quiet.log);
+    return !known || g->batch == batch || no_parts(cx, o);
+}
+
 LsGraph *ls_pipeline(LsCtx *cx, const char *path, const LsPipelineOptions *o)
 {
     LsGraph *g = ls_onnx_import(cx, path, &o->import);
-    if (g == NULL || !after(cx, g, "import", o))
+    if (g == NULL || !after(cx, g, "import", o) || !has_parts(cx, path, o, g))
         return NULL;
     for (size_t k = 0; k < sizeof stage / sizeof *stage; k++) {
         if (stage[k].training_only && !g->training)

@@ -9,6 +9,7 @@
 /* Each builds its network for the options of r: inputs, layers, outputs. */
 void ls_zoo_autoencoder(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_cnn(LsBuild *b, const LsModelRequest *r);
+void ls_zoo_digits(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_densenet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_googlenet(LsBuild *b, const LsModelRequest *r);
 void ls_zoo_gpt(LsBuild *b, const LsModelRequest *r);

@@ -64,6 +64,7 @@ static const LsModel models[] = {
     {"cnn", "two convolutions and two dense layers", ls_zoo_cnn, 0,
      {IMAGES(128, 1, 10), [LS_OPT_WIDTH] = 32, [LS_OPT_DEPTH] = 2}},
     DENSENET(121, 32), DENSENET(161, 48), DENSENET(169, 32), DENSENET(201, 32),
+    {"digits", "classifier of PyTorch's example for MNIST", ls_zoo_digits, 0, {IMAGES(28, 1, 10), [LS_OPT_WIDTH] = 32}},
     {"googlenet", "GoogLeNet with batch norm, without auxiliary heads", ls_zoo_googlenet, 0,
      {IMAGES(224, 3, 1000), [LS_OPT_WIDTH] = 64, [LS_OPT_DROPOUT] = PARTS / 5}},
     {"gpt", "decoder-only transformer, GPT-2's smallest", ls_zoo_gpt, 0,

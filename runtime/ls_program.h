@@ -38,7 +38,9 @@ typedef struct LsTensor {       /* names and logical shapes as in the ONNX file 
                                  * the other, of watched values there is one at a time */
 } LsTensor;
 
-typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT } LsStateKind;
+/* An average lies beside a parameter, has its initial value and its place in the ONNX file: evaluation and export take it
+ * instead. LS_STATE_SUM: of the gradients of an update, of no meaning between updates */
+typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT, LS_STATE_AVERAGE, LS_STATE_SUM } LsStateKind;
 typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * is named "PARAM.m" or so */
     LsTensor t;
@@ -108,7 +110,8 @@ typedef struct LsProgram {
     const char *strategy, *loss, *optimizer;
     int real_bytes;             /* 4, or 8 for --precision=f64 */
     int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
-    int accumulate;             /* micro-steps per update; in private training as many as are needed */
+    int parts;                  /* micro-steps of a batch of training, `batch` samples each; 0, 1: it is not cut */
+    int accumulate;             /* batches per update; in private training as many as are needed */
     int64_t budget;             /* as asked for, bytes in all; 0: none */
     int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases,
                                                          * for each lane of an ensemble */
@@ -120,6 +123,7 @@ typedef struct LsProgram {
     const int64_t *element_count;
     const uint8_t *element_type;        /* LsDataType of each result, beside element_count */
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
+    LsPhaseTable last;          /* the last micro-step of an update, if it has other steps than `train`; else nstep is 0 */
     int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0;
                                  * the watch "logits" of eval has its input */
     int class_axis;             /* of the logits */
@@ -147,6 +151,9 @@ typedef struct LsProgram {
                                          * pool's threads */
     const void *device_program; /* data for that kind of device: LsCudaProgram */
 } LsProgram;
+
+/* Samples of a batch of training. */
+static inline int64_t ls_whole_batch(const LsProgram *p) { return p->batch * (p->parts > 1 ? p->parts : 1); }
 
 /* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and waits. The result
  * of a unit must not depend on the partition of the range: results are the same for any number of

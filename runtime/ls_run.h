@@ -19,8 +19,9 @@ typedef struct LsRun {
     uint64_t secret;            /* seed of the noise of private training: neither logged nor saved */
     double lr;                  /* learning rate of this update */
     int64_t update;             /* number of this update, from 1: t of Adam */
-    bool first, apply;          /* gradient accumulation: this is the first micro-step; this one
-                                 * updates */
+    bool first, apply;          /* this is the first micro-step of its update; this one updates */
+    int64_t part;               /* number of the micro-step in its update, from 0: its place in the tree of gradients */
+    int64_t slice;              /* number of the part in its batch, from 0, if batches are cut into parts */
     double share;               /* this micro-step's samples over the mean number of samples of its
                                  * update's micro-steps; 1 where all are equal */
 } LsRun;

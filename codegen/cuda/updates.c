@@ -5,12 +5,13 @@
 #include "compiler/ir/rewrite.h"
 #include "runtime/cuda/ls_cuda_run.h"
 
+#include <string.h>
+
 enum {
     SMALL = 4096,               /* most elements of a tensor */
     TOGETHER = 32,              /* most tensors of a kernel */
-    ARGUMENTS = 6,              /* most arguments for each tensor */
+    ARGUMENTS = LS_CUDA_ARGS - 16,      /* most arguments of a kernel; a part has room for its numbers, too */
 };
-_Static_assert((int)TOGETHER * (int)ARGUMENTS < (int)LS_CUDA_ARGS, "a part has room for the arguments");
 
 typedef struct Group {
     uint32_t node[TOGETHER]; int n;
@@ -34,10 +35,8 @@ static bool alike(const LsGraph *g, const LsNode *a, const LsNode *b)
 {
     const LsUpdateAttr *x = &a->attr.update, *y = &b->attr.update;
     bool same = a->op == b->op && a->nin == b->nin && a->phase == b->phase
-        && x->momentum == y->momentum && x->beta1 == y->beta1 && x->beta2 == y->beta2
-        && x->eps == y->eps && x->decay == y->decay && x->nesterov == y->nesterov
-        && x->decoupled == y->decoupled && x->clip == y->clip && x->scale == y->scale
-        && x->by_samples == y->by_samples && x->skips == y->skips;
+        && memcmp(&x->hyper, &y->hyper, sizeof x->hyper) == 0 && x->clip == y->clip && x->scale == y->scale
+        && x->by_samples == y->by_samples && x->levels == y->levels && x->skips == y->skips;
     for (uint32_t k = 0; same && k < a->nin; k++)
         same = ls_is(g->operand[a->in + k]) == ls_is(g->operand[b->in + k]);
     return same;
@@ -47,7 +46,7 @@ static void put(Search *s, LsArena *a, uint32_t n)
 {
     uint32_t k = 0;
     while (k < s->ngroup
-           && (s->group[k].n == TOGETHER
+           && (s->group[k].n == TOGETHER || (s->group[k].n + 1) * s->g->node[n].nin > ARGUMENTS
                || !alike(s->g, &s->g->node[s->group[k].node[0]], &s->g->node[n])))
         k++;
     if (k == s->ngroup) {

@@ -5,6 +5,8 @@
 #include "codegen/kernels/product.h"
 #include "compiler/passes/fuse.h"
 
+#include <string.h>
+
 enum {
     ACCESS = 16,                /* bytes */
     FEWEST = 32,                /* fewest classes: with less there is nothing to gain */
@@ -118,6 +120,9 @@ static void widen_weights(LsGraph *g, LsNodeId product, const Widened *gradient,
         || (maker.i != 0 && !only_products_read(g, v, product, gradient)))
         return;
     w->rows_behind = rows;
+    for (uint32_t i = 1; i < g->nvalue; i++)    /* evaluation reads the average in its place */
+        if (g->value[i].average_of != NULL && strcmp(g->value[i].average_of, w->name) == 0)
+            g->value[i].rows_behind = rows;
     if (maker.i == 0)
         return;
     LsFused *f = ls_arena_alloc(g->arena, 1, sizeof *f);

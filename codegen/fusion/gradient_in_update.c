@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "codegen/fusion/drop_nodes.h"
 #include "codegen/kernels/product.h"
+#include "compiler/ir/optimizer.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/fuse.h"
 
@@ -39,18 +40,18 @@ static uint32_t product_for(const Apply *a, LsNodeId n)
     const LsNode *node = &g->node[n.i];
     LsValueId v = ls_in(g, n, 1);
     LsNodeId def = g->value[v.i].def;
-    bool is = (node->op == LS_OP_SGD || node->op == LS_OP_ADAM) && ls_updated(node) == 1
+    bool is = ls_rule_of((LsOpCode)node->op) != NULL && node->nout == 0 && ls_updated(node) == 1
         && def.i != 0 && a->readers[v.i] == 1 && is_large_product(g, def)
         && ls_shape_same(ls_shape(g, v), ls_in_shape(g, n, 0));
     return is ? def.i : 0;
 }
 
-/* Appends the update with the two factors after its own operands. */
+/* Appends the update with the two factors after its own operands, with those that are absent. */
 static void append(LsRewrite *r, LsNodeId n, LsNodeId product)
 {
     const LsGraph *g = r->from;
     const LsNode *node = &g->node[n.i];
-    int own = node->nin;
+    const int own = ls_rule_shared(ls_rule_of((LsOpCode)node->op)) + 1;
     LsValueId in[LS_MAX_IN] = {{0}};
     for (int k = 0; k < node->nin; k++)
         in[k] = k == 1 ? (LsValueId){0} : ls_in(g, n, k);

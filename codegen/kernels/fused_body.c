@@ -248,6 +248,18 @@ static const char *scalar(const LsBody *b, const LsStmt *s, double v)
     return ls_literal(b->k->g->arena, whole ? s->type : LS_REAL, v, whole ? (int64_t)v : 0, b->k->target->real_bytes);
 }
 
+/* The index %i: where the graph has a part of the batch, that in the whole batch. */
+static const char *index_of(const LsBody *b, const LsStmt *s, const char *own)
+{
+    const LsScalarAttr *at = &s->attr.scalar;
+    if (at->parts < 2 || (s->op != LS_OP_DROPOUT && s->op != LS_OP_UNIFORM && s->op != LS_OP_NORMAL))
+        return own;
+    if (at->inner == ls_count(&b->f->space))
+        return ls_arena_printf(b->k->g->arena, "run->slice * " LS_N64 " + %s", at->inner, own);
+    return ls_arena_printf(b->k->g->arena, "ls_index_in_batch(%s, " LS_N64 ", " LS_N64 ", run->slice)", own, at->inner,
+                           at->parts);
+}
+
 /* The operator's expression with the statement's arguments inserted. */
 static const char *expression(const LsBody *b, const LsStmt *s)
 {
@@ -266,7 +278,7 @@ static const char *expression(const LsBody *b, const LsStmt *s)
                          : ls_arena_printf(arena, "%sv%d", text, a);
         } else if (*p == '%' && p[1] == 'i') {
             text = ls_arena_printf(arena, "%s(%s)", text,
-                                   ls_nest_offset(b->nest, index, 0, b->nest->naxis));
+                                   index_of(b, s, ls_nest_offset(b->nest, index, 0, b->nest->naxis)));
         } else if (*p == '$') {
             text = ls_arena_printf(arena, "%s%s", text,
                                    scalar(b, s, p[1] == 'a' ? s->attr.scalar.a : s->attr.scalar.b));

@@ -1,5 +1,5 @@
 /* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments,
- * in place. compiler/ir/loss.def has the formulas.
+ * in place. compiler/ir/loss.def has the operands, compiler/ops/optimizers.c the formulas of optimizers.
  *
  * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape and layout.
  * LsRun has the numbers that change from step to step. Corrections that do not depend on the element are
@@ -9,6 +9,7 @@
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
+#include "codegen/kernels/update_text.h"
 #include "compiler/passes/fuse.h"
 
 #include <inttypes.h>
@@ -17,7 +18,8 @@ typedef struct Update {
     const LsKernelText *k;
     const LsNode *node;
     const LsUpdateAttr *at;
-    int factor, acc, weight, next;  /* operands, -1: absent */
+    const LsRule *rule;     /* NULL: no update of a parameter */
+    int factor, acc, weight, average, shared, next;  /* operands, -1: absent */
     int each;               /* many tensors: operands of each tensor's update; else 0 */
     bool fours, row;        /* row: updates elements 0 .. end, whose gradient was just computed */
 } Update;
@@ -64,7 +66,8 @@ static void open_loop(const Update *u)
 static void declare_part(const Update *u)
 {
     LsEmit *e = u->k->e;
-    ls_emit_line(e, "const bool first = run->first;");
+    if (u->at->levels == 0)
+        ls_emit_line(e, "const bool first = run->first;");
     if (u->weight >= 0) {
         operand(u, "weights", u->weight);
         ls_emit_line(e, "const real part = weights[0] != 0 ? weights[0] : 1;");
@@ -73,6 +76,37 @@ static void declare_part(const Update *u)
     } else {
         ls_emit_line(e, "const real part = %s;", number(u, u->at->scale));
     }
+}
+
+/* Adds the part to the tree of partial sums (runtime/kernels/ls_tree.h); `sums` then has the sum. The element of a part
+ * is rounded before it is added, as the sum of a part on another process is. */
+static void join_tree(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    if (u->each > 0)
+        ls_emit_line(e, "const int64_t apart = end;");
+    else
+        ls_emit_line(e, "const int64_t apart = " LS_N64 ";", n);
+    ls_emit_line(e, "const int64_t joined = ls_tree_joined(run->part, run->apply);");
+    ls_emit_line(e, "real *const sums = acc + ls_tree_level(run->part, run->apply) * apart;");
+    ls_emit_line(e, "if (joined == 0) {");
+    open_loop(u);
+    ls_emit_line(e, "sums[i] = g[i] * part;");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "} else {");
+    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(joined) * apart;");
+    ls_emit_line(e, "const LsBits none = ls_no_bits();");
+    open_loop(u);
+    ls_emit_line(e, "sums[i] = before[i] + ls_as_stored(g[i] * part, none);");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "for (int64_t rest = joined & (joined - 1); rest != 0; rest &= rest - 1) {");
+    ls_emit_line(e, "const real *const before = acc + ls_tree_lowest(rest) * apart;");
+    open_loop(u);
+    ls_emit_line(e, "sums[i] = before[i] + sums[i];");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
 }
 
 /* Adds to the accumulator. */
@@ -86,92 +120,76 @@ static void accumulate(const Update *u)
 static void gradient(const Update *u)
 {
     LsEmit *e = u->k->e;
-    if (u->acc >= 0)
+    const bool tree = u->at->levels > 0;
+    if (u->acc >= 0 && !tree)
         accumulate(u);
-    ls_emit_line(e, "real d = %s%s;", u->acc >= 0 ? "sum" : "g[i]",
+    ls_emit_line(e, "real d = %s%s;", u->acc < 0 ? "g[i]" : tree ? "sums[i]" : "sum",
                  u->factor >= 0 ? " * factor" : "");
     if (u->at->clip != 0)
         ls_emit_line(e, "d = ls_min(ls_max(d, -%s), %s);", number(u, u->at->clip),
                      number(u, u->at->clip));
 }
 
-static void sgd(const Update *u)
+/* Bits of the state that the update has. */
+static unsigned states(const Update *u)
 {
-    LsEmit *e = u->k->e;
-    open_loop(u);
-    gradient(u);
-    if (u->at->decay != 0)
-        ls_emit_line(e, "d += %s * p[i];", number(u, u->at->decay));
-    if (has(u, 2)) {
-        const char *momentum = number(u, u->at->momentum);
-        ls_emit_line(e, "const real w = %s * v[i] + d;", momentum);
-        ls_emit_line(e, "v[i] = w;");
-        if (u->at->nesterov)
-            ls_emit_line(e, "d += %s * w;", momentum);
-        else
-            ls_emit_line(e, "d = w;");
-    }
-    ls_emit_line(e, "p[i] -= lr * d;");
-    ls_emit_line(e, "}");
+    unsigned bits = 0;
+    for (int k = 0; k < u->rule->nstate; k++)
+        bits |= (unsigned)has(u, 2 + k) << k;
+    return bits;
 }
 
-static void adam(const Update *u)
+static void declare_operands(const Update *u)
 {
-    LsEmit *e = u->k->e;
-    const LsUpdateAttr *at = u->at;
-    ls_emit_line(e, "const real rate = (real)(run->lr / (1 - pow(%.17g, (double)run->update)));",
-                 at->beta1);
-    ls_emit_line(e, "const real root = (real)(1 / sqrt(1 - pow(%.17g, (double)run->update)));",
-                 at->beta2);
-    if (at->decoupled && at->decay != 0)
-        ls_emit_line(e, "const real keep = (real)(1 - run->lr * %.17g);", at->decay);
-    open_loop(u);
-    gradient(u);
-    if (!at->decoupled && at->decay != 0)
-        ls_emit_line(e, "d += %s * p[i];", number(u, at->decay));
-    ls_emit_line(e, "const real mean = %s * m[i] + %s * d;", number(u, at->beta1),
-                 number(u, 1 - at->beta1));
-    ls_emit_line(e, "const real square = %s * v[i] + %s * d * d;", number(u, at->beta2),
-                 number(u, 1 - at->beta2));
-    ls_emit_line(e, "m[i] = mean;");
-    ls_emit_line(e, "v[i] = square;");
-    ls_emit_line(e, "p[i] = %s - rate * mean / (ls_sqrt(square) * root + %s);",
-                 at->decoupled && at->decay != 0 ? "p[i] * keep" : "p[i]", number(u, at->eps));
-    ls_emit_line(e, "}");
-}
-
-/* SGD and Adam: with an accumulator, micro-steps that do not update only add to it. */
-static void optimizer(const Update *u, bool is_adam)
-{
-    LsEmit *e = u->k->e;
-    state(u, "p", 0);
+    declare(u, u->rule->makes ? "LS_IN" : "LS_OUT", "p", 0);
     operand(u, "g", 1);
-    if (is_adam)
-        state(u, "m", 2);
-    if (is_adam || has(u, 2))
-        state(u, "v", is_adam ? 3 : 2);
+    if (u->rule->makes) {
+        ls_emit_line(u->k->e, "(void)p;");
+        ls_emit_result(u->k, "y", 0);
+    }
+    for (int k = 0; k < u->rule->nstate; k++)
+        if (has(u, 2 + k))
+            state(u, u->rule->state[k].var, 2 + k);
     if (u->factor >= 0) {
         operand(u, "factors", u->factor);
-        ls_emit_line(e, "const real factor = factors[0];");
+        ls_emit_line(u->k->e, "const real factor = factors[0];");
     }
+    if (u->shared >= 0)
+        operand(u, "shared", u->shared);
+    if (u->average >= 0)
+        state(u, "average", u->average);
     if (u->acc >= 0) {
         state(u, "acc", u->acc);
         declare_part(u);
     }
+}
+
+/* The update of a parameter: with an accumulator, micro-steps that do not update only add to it. */
+static void optimizer(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    declare_operands(u);
+    const bool tree = u->at->levels > 0;
+    if (tree)
+        join_tree(u);
     ls_emit_line(e, u->at->skips ? "if (!run->apply || factor < 0) {" : "if (!run->apply) {");
-    if (u->acc >= 0) {
+    if ((u->acc >= 0 && !tree) || u->rule->makes) {
         open_loop(u);
-        accumulate(u);
+        if (u->acc >= 0 && !tree)
+            accumulate(u);
+        if (u->rule->makes)
+            ls_emit_line(e, "y[i] = 0;");
         ls_emit_line(e, "}");
     }
     ls_emit_line(e, u->each > 0 ? "continue;" : "return;");
     ls_emit_line(e, "}");
-    if (is_adam) {
-        adam(u);
-    } else {
-        ls_emit_line(e, "const real lr = (real)run->lr;");
-        sgd(u);
-    }
+    ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->part);
+    open_loop(u);
+    gradient(u);
+    ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
+    if (u->average >= 0 && u->at->ema != 0)
+        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", number(u, u->at->ema), number(u, 1 - u->at->ema));
+    ls_emit_line(e, "}");
 }
 
 static void accumulation(const Update *u)
@@ -180,9 +198,12 @@ static void accumulation(const Update *u)
     state(u, "acc", 1);
     ls_emit_result(u->k, "y", 0);
     declare_part(u);
+    if (u->at->levels > 0)
+        join_tree(u);
     open_loop(u);
-    accumulate(u);
-    ls_emit_line(u->k->e, "y[i] = sum;");
+    if (u->at->levels == 0)
+        accumulate(u);
+    ls_emit_line(u->k->e, u->at->levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
     ls_emit_line(u->k->e, "}");
 }
 
@@ -234,6 +255,62 @@ static void loss_scale(const Update *u)
     ls_emit_line(e, "}");
 }
 
+static void blend(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    state(u, "state", 0);
+    operand(u, "x", 1);
+    ls_emit_result(u->k, "y", 0);
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    ls_emit_line(e, "const real b = (real)pow((double)run->update, -%.17g);", u->at->power);
+    open_loop(u);
+    ls_emit_line(e, "const real is = moves ? (1 - b) * state[i] + b * x[i] : state[i];");
+    ls_emit_line(e, "state[i] = is;");
+    ls_emit_line(e, "y[i] = is;");
+    ls_emit_line(e, "}");
+}
+
+/* One element. The mean of the weights stays exact while the rate does, as their sum would not. */
+static void average_share(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    state(u, "largest", 0);
+    state(u, "mean", 1);
+    ls_emit_result(u->k, "y", 0);
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    ls_emit_line(e, "const double t = (double)run->update;");
+    open_loop(u);
+    ls_emit_line(e, "const double most = run->update > 1 && (double)largest[i] > run->lr ? (double)largest[i] : run->lr;");
+    ls_emit_line(e, "const double w = pow(t, %.17g) * pow(most, %.17g);", u->at->by_time, u->at->by_rate);
+    ls_emit_line(e, "const double of = run->update > 1 ? (double)mean[i] + (w - (double)mean[i]) / t : w;");
+    ls_emit_line(e, "y[i] = (real)(moves && of > 0 ? w / (t * of) : 0);");
+    ls_emit_line(e, "largest[i] = moves ? (real)most : largest[i];");
+    ls_emit_line(e, "mean[i] = moves ? (real)of : mean[i];");
+    ls_emit_line(e, "}");
+}
+
+/* One element. */
+static void momentum_product(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    state(u, "product", 0);
+    ls_emit_result(u->k, "y", 0);
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    ls_emit_line(e, "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));", u->at->beta1,
+                 u->at->momentum_decay);
+    open_loop(u);
+    ls_emit_line(e, "const real is = moves ? (real)((run->update > 1 ? (double)product[i] : 1) * now) : product[i];");
+    ls_emit_line(e, "product[i] = is;");
+    ls_emit_line(e, "y[i] = is;");
+    ls_emit_line(e, "}");
+}
+
 /* Prints the loops over the elements of one tensor. */
 static void update(const Update *u)
 {
@@ -241,7 +318,10 @@ static void update(const Update *u)
     case LS_OP_ACCUMULATE:   accumulation(u); break;
     case LS_OP_RUNNING_STAT: running_stat(u); break;
     case LS_OP_LOSS_SCALE:   loss_scale(u); break;
-    default:                 optimizer(u, u->node->op == LS_OP_ADAM); break;
+    case LS_OP_BLEND:        blend(u); break;
+    case LS_OP_AVERAGE_SHARE: average_share(u); break;
+    case LS_OP_MOMENTUM_PRODUCT: momentum_product(u); break;
+    default:                 optimizer(u); break;
     }
 }
 
@@ -278,7 +358,7 @@ static void emit_row(Update *u)
     ls_emit_line(k->e, "{");
     ls_emit_line(k->e, "void *const arg[] = {");
     for (int i = 0; i < u->node->computed->first; i++) {
-        bool flat = i != 1 && i != u->factor && i != u->weight && has(u, i);
+        bool flat = i != 1 && i != u->factor && i != u->weight && i != u->shared && has(u, i);
         ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
     }
     ls_emit_line(k->e, "};");
@@ -342,21 +422,29 @@ static LsGrid many(Update *u)
     return part;
 }
 
+static int present(const Update *u, int operand) { return has(u, operand) ? operand : -1; }
+
 static void update_emit(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
-    Update u = {.k = k, .node = node, .at = &node->attr.update, .factor = -1, .acc = -1, .next = -1};
-    int extra = node->op == LS_OP_SGD ? 3 : node->op == LS_OP_ADAM ? 4 : -1;
-    int weight = node->op == LS_OP_ACCUMULATE ? 2 : extra > 0 ? extra + 2 : -1;
-    if (extra > 0) {
-        u.factor = has(&u, extra) ? extra : -1;
-        u.acc = has(&u, extra + 1) ? extra + 1 : -1;
+    Update u = {.k = k, .node = node, .at = &node->attr.update, .rule = ls_rule_of((LsOpCode)node->op),
+                .factor = -1, .acc = -1, .weight = -1, .average = -1, .shared = -1, .next = -1};
+    if (u.rule != NULL) {
+        u.factor = present(&u, ls_rule_factor(u.rule));
+        u.acc = present(&u, ls_rule_acc(u.rule));
+        u.weight = present(&u, ls_rule_weight(u.rule));
+        u.average = present(&u, ls_rule_average(u.rule));
+        u.shared = present(&u, ls_rule_shared(u.rule));
+    } else if (node->op == LS_OP_ACCUMULATE) {
+        u.weight = present(&u, 2);
+    } else if (node->op == LS_OP_RUNNING_STAT) {
+        u.next = present(&u, 2);
+        u.factor = present(&u, 3);
+    } else if (node->op == LS_OP_MOMENTUM_PRODUCT) {
+        u.factor = present(&u, 1);
+    } else if (node->op == LS_OP_BLEND || node->op == LS_OP_AVERAGE_SHARE) {
+        u.factor = present(&u, 2);
     }
-    if (node->op == LS_OP_RUNNING_STAT) {
-        u.next = has(&u, 2) ? 2 : -1;
-        u.factor = has(&u, 3) ? 3 : -1;
-    }
-    u.weight = weight > 0 && has(&u, weight) ? weight : -1;
     if (node->computed != NULL) {
         emit_product(&u);
         return;

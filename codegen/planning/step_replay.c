@@ -62,6 +62,13 @@ static double shared(const Replay *r, const LsDagNode *n, const int64_t *operand
     return sum;
 }
 
+/* The bytes of an operand that a run touches: of an update's partial sums as much as one. */
+static int64_t touched(const Replay *r, uint32_t node, uint32_t tensor)
+{
+    const LsGraph *g = r->p->g;
+    return r->p->dag.tensor[tensor].bytes / ls_update_levels(g, r->p->node_of[node], r->p->value_of[tensor]);
+}
+
 static void run(Replay *r, const LsPlan *plan, const LsPlanStep *s)
 {
     const LsDag *d = &r->p->dag;
@@ -70,7 +77,7 @@ static void run(Replay *r, const LsPlan *plan, const LsPlanStep *s)
     r->ntouch = 0;
     for (uint32_t k = 0; k < n->nin; k++) {
         operand[k] = r->place[n->in[k]];
-        touch(r, operand[k], d->tensor[n->in[k]].bytes, false, 0);
+        touch(r, operand[k], touched(r, s->id, n->in[k]), false, 0);
     }
     if (n->workspace > 0 && s->workspace_offset >= 0)
         ls_reuse_touch(&r->reuse, s->workspace_offset, s->workspace_offset + n->workspace);
@@ -80,7 +87,7 @@ static void run(Replay *r, const LsPlan *plan, const LsPlanStep *s)
         touch(r, at, bytes, true, shared(r, n, operand, at, bytes));
     }
     for (uint32_t k = 0; k < n->nupd; k++)
-        note(r, (LsTouch){(double)d->tensor[n->upd[k]].bytes, 0, true});
+        note(r, (LsTouch){(double)touched(r, s->id, n->upd[k]), 0, true});
 }
 
 static LsWork finished(const Replay *r, LsArena *to, uint32_t node, const LsMachine *m)

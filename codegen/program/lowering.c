@@ -12,6 +12,7 @@
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/fusion/implicit_concat.h"
 #include "codegen/fusion/implicit_pad.h"
+#include "codegen/fusion/other_ways.h"
 
 typedef struct Stage {
     bool training_only;
@@ -66,6 +67,11 @@ static void fuse_relu_gradients(LsCtx *cx, LsGraph **g, const LsLowering *l)
                 "together with a ReLU's gradient");
 }
 
+static void other_ways(LsCtx *cx, LsGraph **g, const LsLowering *l)
+{
+    ls_other_ways(cx, *g, l->target);
+}
+
 static void alternatives(LsCtx *cx, LsGraph **g, const LsLowering *l)
 {
     if (!l->no_alternatives)
@@ -89,8 +95,9 @@ static const Stage stage[] = {
     {false, epilogues},           {true, moments},
     {true, own_convolutions},     {true, updates},
     {true, gradients_in_updates}, {false, fuse_relus},
-    {true, fuse_relu_gradients},  {true, alternatives},
-    {false, read_directly},       {true, widen},
+    {true, fuse_relu_gradients},  {true, other_ways},
+    {true, alternatives},         {false, read_directly},
+    {true, widen},
 };
 
 bool ls_lower(LsCtx *cx, LsLowering *l)

@@ -151,7 +151,7 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
     }
 }
 
-typedef struct Cursor { uint32_t address, result; } Cursor;    /* into both phases' tables */
+typedef struct Cursor { uint32_t address, result; } Cursor;    /* into the tables of all phases */
 
 static void print_step(LsPhaseText *ph, LsEmit *e, const LsPlanStep *st, Cursor *at)
 {
@@ -275,7 +275,7 @@ void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e)
     ls_emit_line(e, "},");
 }
 
-void ls_phase_print_tables(LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
+void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e)
 {
     Cursor at = {0};
     ls_emit_line(e, "#define A(offset) {LS_AT_ARENA, offset}");
@@ -286,22 +286,22 @@ void ls_phase_print_tables(LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
     ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then "
                     "evaluation. */");
     ls_emit_line(e, "static const LsAddress address[] = {");
-    print_addresses(train, e);
-    print_addresses(eval, e);
+    for (int k = 0; k < n; k++)
+        print_addresses(phase[k], e);
     ls_emit_line(e, "Z(0)");
     ls_emit_line(e, "};");
     for (int types = 0; types < 2; types++) {
         ls_emit_line(e, types ? "static const uint8_t element_type[] = {"
                               : "static const int64_t element_count[] = {");
-        print_results(train, e, types);
-        print_results(eval, e, types);
+        for (int k = 0; k < n; k++)
+            print_results(phase[k], e, types);
         ls_emit_line(e, "0");
         ls_emit_line(e, "};");
     }
-    print_steps(train, e, &at);
-    print_steps(eval, e, &at);
-    print_waits(train, e);
-    print_waits(eval, e);
-    print_watches(train, e);
-    print_watches(eval, e);
+    for (int k = 0; k < n; k++)
+        print_steps(phase[k], e, &at);
+    for (int k = 0; k < n; k++)
+        print_waits(phase[k], e);
+    for (int k = 0; k < n; k++)
+        print_watches(phase[k], e);
 }

@@ -11,7 +11,7 @@ typedef struct LsPhaseText {          /* one phase while it is printed */
     const LsGraph *g;
     const LsProblem *p;
     const LsPlan *plan;
-    const char *name;           /* "train", "eval" */
+    const char *name;           /* "train", "last", "eval" */
     bool overlap;               /* LsCodePhase.overlap */
     LsAddress *at;              /* by dag tensor: its address now */
     LsAddress *first;           /* by dag tensor: its address after its first run */
@@ -20,7 +20,7 @@ typedef struct LsPhaseText {          /* one phase while it is printed */
     uint32_t nstep, nwatch;
 } LsPhaseText;
 
-/* Sets up a phase. name: "train" or "eval"; a phase without a problem is empty. This and the next two
+/* Sets up a phase. name: of its field of LsProgram; a phase without a problem is empty. This and the next two
  * return false after diagnostics. */
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
                    const char *name);
@@ -31,7 +31,7 @@ bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph);
 
 /* Prints the address macros and addresses, sizes and types of results, steps, and the tensors that can be
  * watched. */
-void ls_phase_print_tables(LsPhaseText *train, LsPhaseText *eval, LsEmit *e);
+void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e);
 /* Prints ".train = {...}," of the LsProgram; after the tables. */
 void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e);
 

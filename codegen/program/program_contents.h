@@ -17,10 +17,11 @@ typedef struct LsCode {         /* the text's contents */
     const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;
     const LsTarget *target;
     const char *archs;          /* CUDA: the GPUs that the code runs on; else NULL */
-    int accumulate;
+    int accumulate, parts;
     int64_t budget;             /* bytes in all; 0: none */
     double default_lr;
     LsCodePhase train, eval;    /* eval.problem NULL: no evaluation form */
+    LsCodePhase last;           /* the last micro-step of an update; without a problem it is as `train` */
     LsAddresses *addresses;
     size_t onnx_bytes;
 } LsCode;

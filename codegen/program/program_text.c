@@ -13,7 +13,7 @@
 static void print_state(const LsAddresses *a, LsEmit *e)
 {
     static const char *const kind[] = {"LS_STATE_PARAM", "LS_STATE_FROZEN", "LS_STATE_STAT",
-                                       "LS_STATE_MOMENT"};
+                                       "LS_STATE_MOMENT", "LS_STATE_AVERAGE", "LS_STATE_SUM"};
     ls_emit_line(e, "static const LsStateTensor state[] = {");
     for (uint32_t k = 0; k < a->nstate; k++) {
         const LsStateTensor *row = &a->state[k].row;
@@ -129,13 +129,16 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
                      g->lanes, g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
 }
 
-static void print_program(const LsCode *c, const LsPhaseText *train, const LsPhaseText *eval,
-                          LsEmit *e)
+enum { TRAIN, LAST, EVAL, NPHASES };
+
+static void print_program(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
 {
     const LsPlan *plan = c->train.plan;
-    int64_t arena = plan->arena;
-    if (c->eval.plan != NULL && c->eval.plan->arena > arena)
-        arena = c->eval.plan->arena;
+    const LsPhaseText *train = &phase[TRAIN];
+    int64_t arena = 0;
+    for (int k = 0; k < NPHASES; k++)
+        if (phase[k].plan != NULL && phase[k].plan->arena > arena)
+            arena = phase[k].plan->arena;
     ls_emit_line(e, "const LsProgram ls_program = {");
     print_string_field(e, "model", c->model);
     print_string_field(e, "plan_hash", c->plan_hash);
@@ -146,6 +149,8 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
         print_string_field(e, "default_schedule", c->schedule);
     ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,",
                  c->target->real_bytes, train->g->batch, c->accumulate);
+    if (c->parts > 1)
+        ls_emit_line(e, ".parts = %d,", c->parts);
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
     arena *= train->g->members > 0 ? train->g->lanes : 1;
@@ -154,8 +159,9 @@ static void print_program(const LsCode *c, const LsPhaseText *train, const LsPha
                  ls_applied(train->g), c->default_lr);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, train->g->ninput);
-    ls_phase_print_entry(train, e);
-    ls_phase_print_entry(eval, e);
+    for (int k = 0; k < NPHASES; k++)
+        if (k != LAST || phase[k].plan != NULL)
+            ls_phase_print_entry(&phase[k], e);
     print_classes(train->g, e);
     print_loss(train->g, e);
     print_scaling(c->addresses, train->g, e);
@@ -195,16 +201,21 @@ static void print_width(const LsCode *c, FILE *to)
 }
 
 /* Prints all text after the kernels, and completes the constants. */
-static void print_rest(const LsCode *c, LsPhaseText *train, LsPhaseText *eval, LsEmit *e)
+static void print_rest(const LsCode *c, LsPhaseText phase[], LsEmit *e)
 {
-    ls_phase_print_tables(train, eval, e);
+    LsPhaseText *printed[NPHASES];
+    int n = 0;
+    for (int k = 0; k < NPHASES; k++)
+        if (k != LAST || phase[k].plan != NULL)
+            printed[n++] = &phase[k];
+    ls_phase_print_tables(printed, n, e);
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
-    print_inputs(train->g, e);
+    print_inputs(phase[TRAIN].g, e);
     ls_emit_line(e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
-    print_program(c, train, eval, e);
+    print_program(c, phase, e);
     ls_emit_line(e, "\nint main(int argc, char **argv)");
     ls_emit_line(e, "{");
     ls_emit_line(e, "return ls_trainer_main(&ls_program, argc, argv);");
@@ -233,20 +244,24 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
 {
     LsKernelSet *set = ls_kernel_set_new(cx, c->target);
-    LsPhaseText train, eval;
-    if (!ls_phase_init(cx, &train, c, &c->train, "train")
-        || !ls_phase_init(cx, &eval, c, &c->eval, "eval"))
-        return false;
-    if (!ls_phase_name_kernels(cx, set, &train) || !ls_phase_name_kernels(cx, set, &eval)
-        || !ls_phase_name_alternatives(cx, set, &train)
-        || !ls_phase_name_alternatives(cx, set, &eval))
+    static const char *const name[NPHASES] = {"train", "last", "eval"};
+    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->eval};
+    LsPhaseText phase[NPHASES];
+    bool ok = true;
+    for (int k = 0; k < NPHASES && ok; k++)
+        ok = ls_phase_init(cx, &phase[k], c, from[k], name[k]);
+    for (int k = 0; k < NPHASES && ok; k++)
+        ok = ls_phase_name_kernels(cx, set, &phase[k]);
+    for (int k = 0; k < NPHASES && ok; k++)
+        ok = ls_phase_name_alternatives(cx, set, &phase[k]);
+    if (!ok)
         return false;
     if (device != NULL)
         ls_kernel_set_share(set);
     char *rest = NULL;
     size_t size = 0;
     LsEmit e = {.to = ls_text_open(&rest, &size)};
-    print_rest(c, &train, &eval, &e);
+    print_rest(c, phase, &e);
     ls_text_close(e.to, &rest);
     print_kernels(c, set, to, device);
     fwrite(rest, 1, size, to);

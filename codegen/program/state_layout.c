@@ -24,14 +24,19 @@ static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t ns
     return -1;
 }
 
+/* The name under which the file has the initial value of v. */
+static const char *name_in_file(const LsValue *v) { return v->average_of != NULL ? v->average_of : v->name; }
+
 static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint32_t nslot)
 {
     const LsValue *x = &a->train->value[v.i];
     LsAddress at = {LS_AT_STATE, a->state_bytes};
     LsStateSlot s = {a->train, v, {.t = ls_address_tensor(a->train, v, at),
-                                   .onnx_offset = onnx_offset(x->name, slot, nslot)}};
+                                   .onnx_offset = onnx_offset(name_in_file(x), slot, nslot)}};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
+        : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT
+        : x->of_update                                  ? LS_STATE_SUM
         : !x->once_written                              ? LS_STATE_FROZEN
         : s.row.onnx_offset >= 0                        ? LS_STATE_STAT
                                                         : LS_STATE_MOMENT;
@@ -57,9 +62,15 @@ LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
     return a;
 }
 
+/* The evaluation form reads averages in the place of their parameters. */
 static LsAddress find_state(LsAddresses *a, const LsGraph *g, LsValueId v)
 {
     const LsValue *x = &g->value[v.i];
+    for (uint32_t k = 0; k < a->nstate && g != a->train && x->kind == LS_V_PARAM; k++) {
+        const char *of = a->train->value[a->state[k].v.i].average_of;
+        if (of != NULL && strcmp(of, x->name) == 0)
+            return a->state[k].row.t.at;
+    }
     for (uint32_t k = 0; k < a->nstate; k++)
         if (strcmp(a->state[k].row.t.name, x->name) == 0)
             return a->state[k].row.t.at;

@@ -130,6 +130,12 @@ static double result_bytes(const LsGraph *g, LsNodeId n, int k, int real_bytes)
     return rows < all ? rows : all;
 }
 
+static double operand_bytes(const LsGraph *g, LsNodeId n, int k, int real_bytes)
+{
+    const LsValueId v = ls_in(g, n, k);
+    return (double)ls_value_bytes(g, v, real_bytes) / ls_update_levels(g, n, v);
+}
+
 static double written_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
 {
     const LsNode *node = &g->node[n.i];
@@ -138,7 +144,7 @@ static double written_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
         sum += result_bytes(g, n, k, real_bytes);
     for (int k = 0; k < node->nin; k++)
         if (ls_writes(node, k) && ls_is(ls_in(g, n, k)))
-            sum += (double)ls_value_bytes(g, ls_in(g, n, k), real_bytes);
+            sum += operand_bytes(g, n, k, real_bytes);
     return sum;
 }
 
@@ -149,7 +155,7 @@ static double read_bytes(const LsGraph *g, LsNodeId n, int real_bytes)
     for (int k = 0; k < node->nin; k++) {
         if (!ls_is(ls_in(g, n, k)) || !ls_is_read(node, k) || read_before(g, n, k))
             continue;
-        double bytes = (double)ls_value_bytes(g, ls_in(g, n, k), real_bytes);
+        double bytes = operand_bytes(g, n, k, real_bytes);
         sum += reads_part(ls_op[node->op]) && node->nout > 0 && bytes > made ? made : bytes;
     }
     return sum;

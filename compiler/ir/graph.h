@@ -58,11 +58,18 @@ static inline int ls_updated(const LsNode *n)
     return ls_op[n->op]->kernel == LS_K_UPDATE && n->attr.update.many > 1 ? n->attr.update.many : 1;
 }
 static inline int ls_update_operands(const LsNode *n) { return n->nin / ls_updated(n); }
+/* The partial sums that operand v of node n holds, of which it touches about one; 1: it is no such operand. */
+static inline int ls_update_levels(const LsGraph *g, LsNodeId n, LsValueId v)
+{
+    const LsNode *node = &g->node[n.i];
+    const int levels = g->value[v.i].of_update && ls_op[node->op]->kernel == LS_K_UPDATE ? node->attr.update.levels : 0;
+    return levels > 1 ? levels : 1;
+}
 /* The node overwrites operand k, a state value. */
 static inline bool ls_writes(const LsNode *n, int k)
 {
-    int role = ls_op[n->op]->writes != 0 ? k % ls_update_operands(n) : 8;
-    return role < 8 && (ls_op[n->op]->writes >> role & 1) != 0;
+    int role = ls_op[n->op]->writes != 0 ? k % ls_update_operands(n) : LS_MAX_IN;
+    return role < LS_MAX_IN && (ls_op[n->op]->writes >> role & 1) != 0;
 }
 static inline bool ls_is_state(const LsGraph *g, LsValueId v)
 {

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/optimizer.h"
 
 static const char *const type_name[LS_NTYPES] = {"real", "i64", "i32", "bool", "bf16", "f16"};
 static const char *const phase_name[] = {"forward", "backward", "update"};
@@ -22,7 +23,7 @@ static void print_value(const LsGraph *g, LsValueId v, FILE *to)
 static void print_settings(const LsNode *n, FILE *to)
 {
     bool scores = n->op == LS_OP_XENT || n->op == LS_OP_XENT_GRAD;
-    bool updates = n->op == LS_OP_SGD || n->op == LS_OP_ADAM;
+    bool updates = ls_rule_of((LsOpCode)n->op) != NULL;
     if (scores && n->attr.loss.smoothing != 0)
         fprintf(to, "(smoothing %g)", n->attr.loss.smoothing);
     if (updates && n->attr.update.clip != 0)

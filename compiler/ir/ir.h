@@ -49,6 +49,9 @@ typedef struct LsValue {
     bool statistic;         /* LS_V_STATE: a running mean or variance, updated or not */
     bool stacked;           /* inputs and state: every member of an ensemble has its own, of this shape, one
                              * behind the other (LsGraph.members) */
+    bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */
+    const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its place */
+    bool of_update;         /* LS_V_STATE: of no meaning between updates */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/widen.h); 0: all */
@@ -123,8 +126,9 @@ typedef enum {
     LS_THEN_ADD,                /* plus operand 3, of the result's shape */
 } LsThen;
 typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
-typedef struct { double a, b; bool tanh; } LsScalarAttr;    /* alpha, beta, min,
-                                                             * max, epsilon, ratio */
+/* alpha, beta, min, max, epsilon, ratio. Random numbers of a batch that is cut into parts: `parts` of them, and the
+ * elements of a part that follow each other (LsRun.slice); parts 0: not cut */
+typedef struct { double a, b; bool tanh; int64_t parts, inner; } LsScalarAttr;
 /* Attention: compiler/ir/net.def has the definition. Tensors are [N,H,T,D], or [N,T,H,D] where
  * their bit in by_token is set. */
 enum { LS_Q_BY_TOKEN = 1, LS_K_BY_TOKEN = 2, LS_V_BY_TOKEN = 4, LS_Y_BY_TOKEN = 8 };
@@ -156,13 +160,30 @@ typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls
     double period, grow, shrink, least;
     bool divides;
 } LsScaleAttr;
+/* Hyperparameters of optimizers: compiler/ops/optimizers.c says who has which. Flags are 0 or 1. */
+#define LS_HYPER \
+    double momentum, beta1, beta2, eps, decay, nesterov, decoupled; \
+    double centered, inside;    /* RMSprop: minus the mean; eps under the root */ \
+    double lr_decay, initial;   /* Adagrad: of the rate; sum of squares at the start */ \
+    double momentum_decay;      /* NAdam */ \
+    double rate_first;          /* the momentum is that of steps, which the rate has scaled, not of gradients */ \
+    double apex, everywhere;    /* LAMB as in apex; its ratio without decay, too */ \
+    double max_norm;            /* LAMB as in apex: of all gradients together; 0: any */ \
+    double trust;               /* LARS: factor of the ratio of norms */ \
+    double power, floor, floor_p, most; /* Adafactor: of the decay's t; least moment; least RMS of p; most RMS of a step */ \
+    double relative;            /* the rate is at most 1 / sqrt(t) */ \
+    double rate_part;           /* of the rate; 0: 1 */ \
+    double rest_decay;          /* Muon: of what is no matrix */ \
+    double by_rate, by_time;    /* schedule-free: powers of the largest rate and of t in an update's share of the average */ \
+    double ema;                 /* part of the average that every update keeps; 0: there is no average */
+typedef struct LsHyper { LS_HYPER } LsHyper;
 typedef struct {                /* updates: compiler/ir/loss.def */
-    double momentum, beta1, beta2, eps, decay;
-    bool nesterov, decoupled;
+    union { struct { LS_HYPER }; LsHyper hyper; };
     double clip;                /* clamps gradient elements to [-clip, clip]; 0: no clipping */
     double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
                                  * gradient; RUNNING_STAT: weight of the batch statistic */
     bool by_samples;            /* that factor is also multiplied by run->share */
+    int levels;                 /* partial sums in the accumulator, of the tree over run->part; 0: a running sum */
     bool skips;                 /* nothing is written if `factor` is negative */
     LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow those of the other
@@ -209,7 +230,11 @@ typedef struct LsGrad { LsValueId param, grad; LsGradKind kind; } LsGrad;
 
 /* What --dp says: the gradient of an update is the sum over its samples of their gradients, each scaled down to the norm
  * `clip`, plus normal noise of deviation noise * clip, over `expected` samples. */
-typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; } LsPrivacy;
+/* How the clipped sum of a weight's gradients is made where the gradients of samples are there: as the planner likes it best, from
+ * them, or by the weight's gradient of weighed operands, so that they need not stay. */
+typedef enum { LS_SUMS_AUTO, LS_SUMS_TERMS, LS_SUMS_AGAIN } LsClippedSums;
+
+typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; LsClippedSums sums; } LsPrivacy;
 
 /* Statistics that batch norms use in training: as in the file, batch statistics, running
  * statistics. */

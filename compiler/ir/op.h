@@ -55,7 +55,7 @@ typedef struct LsOp {
     const char *name;           /* the ONNX op_type, or a lower-case name of our own */
     uint8_t min_in, max_in, nout;   /* max_in 255: no limit */
     bool once;                  /* must not be recomputed: changes state */
-    uint8_t writes;             /* bit k: operand k is a state value that the node overwrites */
+    uint16_t writes;            /* bit k: operand k is a state value that the node overwrites */
     bool (*infer)(LsCtx *, LsGraph *, LsNodeId);    /* sets shape and type of the results */
     /* Appends gradient nodes. dy[k]: gradient of result k (none: no gradient arrived). The function
      * sets dx[k] for each differentiable operand that is wanted (want[k]). NULL: no gradient. */

@@ -168,6 +168,30 @@ static bool apply_batch(Bind *b)
     return good;
 }
 
+/* Binds the graph to one part of the batch: what says the length of the first input's first dimension, its symbol or the
+ * number itself, says that of a part. */
+static bool cut_batch(Bind *b)
+{
+    const int64_t parts = b->im->o->parts;
+    if (parts < 2 || b->ninput == 0 || !b->input[0].ranked || b->input[0].shape.rank == 0)
+        return true;
+    const uint32_t id = symbol(&b->input[0], 0)[0] != '\0' ? ls_names_find(&b->symbol, symbol(&b->input[0], 0)) : 0;
+    const int64_t known = b->input[0].shape.dim[0], batch = known == UNKNOWN && id != 0 ? b->size[id] : known;
+    if (batch == UNKNOWN)
+        return true;            /* settle reports it */
+    if (batch % parts != 0)
+        return ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--microbatches %" PRId64 ": a batch of %" PRId64
+                        " samples does not divide into so many equal parts", parts, batch);
+    if (id != 0)
+        b->size[id] = batch / parts;
+    for (uint32_t i = 0; i < b->ninput; i++) {
+        LsShape *s = &b->input[i].shape;
+        if (b->input[i].ranked && s->rank > 0 && s->dim[0] == batch)
+            s->dim[0] = batch / parts;
+    }
+    return true;
+}
+
 /* "Nx3x?x224" */
 static const char *declared_text(LsArena *a, const Input *in)
 {
@@ -276,6 +300,7 @@ bool ls_onnx_bind_inputs(LsImport *im)
     good &= apply_shapes(&b);
     good &= apply_batch(&b);
     good &= check_dim_flags(&b);
+    good &= cut_batch(&b);
     g->input = ls_arena_alloc(cx->arena, b.ninput + 1, sizeof *g->input);
     for (uint32_t i = 0; i < b.ninput; i++) {
         Input *in = &b.input[i];

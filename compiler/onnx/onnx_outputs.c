@@ -13,8 +13,8 @@ static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *p)
                                                                              : NULL;
 }
 
-/* Rank and fixed dimensions agree; symbols and open dimensions agree with anything. */
-static bool shape_agrees(const Onnx__TensorShapeProto *declared, const LsShape *s)
+/* Rank and fixed dimensions agree; symbols and open dimensions agree with anything, a fixed batch with one of its parts. */
+static bool shape_agrees(const Onnx__TensorShapeProto *declared, const LsShape *s, int64_t parts)
 {
     if (declared == NULL)
         return true;
@@ -23,7 +23,7 @@ static bool shape_agrees(const Onnx__TensorShapeProto *declared, const LsShape *
     for (int k = 0; k < s->rank; k++) {
         const Onnx__TensorShapeProto__Dimension *d = declared->dim[k];
         bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        if (fixed && d->dim_value > 0 && d->dim_value != s->dim[k])
+        if (fixed && d->dim_value > 0 && d->dim_value != s->dim[k] && !(k == 0 && d->dim_value == parts * s->dim[0]))
             return false;
     }
     return true;
@@ -60,7 +60,7 @@ static void check_declared(LsImport *im, Onnx__ValueInfoProto *const *list, size
     for (size_t i = 0; i < n; i++) {
         LsValueId v = value_of(im, ls_text(list[i]->name));
         const Onnx__TypeProto__Tensor *t = tensor_type(list[i]);
-        if (!ls_is(v) || t == NULL || shape_agrees(t->shape, ls_shape(im->g, v)))
+        if (!ls_is(v) || t == NULL || shape_agrees(t->shape, ls_shape(im->g, v), im->o->parts))
             continue;
         first = wrong++ == 0 ? list[i] : first;
     }

@@ -27,6 +27,15 @@ const LsOp ls_op_reshape = {
     .grad = reshape_grad, .kernel = LS_K_VIEW, .layout = LS_LAY_ROW,
 };
 
+static bool either_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), ls_in_shape(g, n, 0));
+}
+
+const LsOp ls_op_either = {
+    .name = "either", .min_in = 2, .max_in = 2, .nout = 1, .infer = either_infer, .kernel = LS_K_VIEW,
+};
+
 static bool convert_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
     return ls_infer_out(cx, g, n, ls_type(g, ls_in(g, n, 0)), ls_in_shape(g, n, 0));

@@ -5,16 +5,26 @@
  * ends right after its use; keeps everything else. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
+#include "compiler/passes/append_update.h"
+#include "compiler/passes/decay_groups.h"
 #include "compiler/passes/loss_scale.h"
 #include "compiler/passes/row_pairs.h"
 
 #include <string.h>
 
-static LsValueId moment(LsCtx *cx, LsGraph *g, LsValueId p, const char *suffix)
+/* Micro-steps of an update. */
+static int micro_steps(const LsOptimizerOptions *o)
 {
-    LsShape s = *ls_shape(g, p);
-    const char *name = ls_arena_printf(cx->arena, "%s.%s", g->value[p.i].name, suffix);
-    return ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
+    return (o->accumulate > 1 ? o->accumulate : 1) * (o->parts > 1 ? o->parts : 1);
+}
+
+/* Partial sums that a tree over n micro-steps needs: the gradient of the last one joins those of all bits of n - 1. */
+static int tree_levels(int n)
+{
+    int levels = 0;
+    for (n--; n > 0; n /= 2)
+        levels++;
+    return levels;
 }
 
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
@@ -33,25 +43,41 @@ typedef struct Update {         /* shared by all updates */
     LsValueId mean;             /* factor that turns their sum into a mean; none: 1 */
     LsValueId factor;           /* of gradients, before clipping by value; none: 1 */
     LsAttr part;                /* of the accumulated gradients */
+    LsValueId shared;           /* by all updates; none: they share nothing */
 } Update;
+
+/* The accumulator of values like v. */
+static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, const LsUpdateAttr *part)
+{
+    LsShape s = *ls_shape(g, v);
+    if (part->levels > 0)
+        s = (LsShape){1, {part->levels * ls_count(&s)}};
+    const LsValueId acc = ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
+    g->value[acc.i].of_update = true;
+    return acc;
+}
 
 /* The weights of an update's micro-steps. The gradient of a mean over labels, times the weight of
  * the labels, is the gradient of a sum: it is accumulated together with the weight, and divided by
  * the total weight at the end. Sample counts are known before the update begins: LsRun.share. */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
-    Update u = {.o = o, .sums = o->accumulate > 1 || g->privacy.on, .part = {.update = {.scale = 1}}};
-    if (!u.sums || g->loss_over == LS_OVER_SUM || g->privacy.on)
+    const int steps = micro_steps(o);
+    Update u = {.o = o, .sums = steps > 1 || g->privacy.on, .part = {.update = {.scale = 1}}};
+    if (!u.sums || g->privacy.on)
+        return u;
+    u.part.update.levels = tree_levels(steps);
+    if (g->loss_over == LS_OVER_SUM)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
-        u.part.update = (LsUpdateAttr){.scale = 1.0 / o->accumulate, .by_samples = true};
+        u.part.update.scale = 1.0 / steps;
+        u.part.update.by_samples = true;
         return u;
     }
     u.weight = g->loss_weight;
     LsNodeId loss = made_by(g, u.weight);
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, g->node[loss.i].name});
-    LsValueId all = ls_value_add(cx, g, LS_V_STATE, "accumulated_label_weight", LS_REAL,
-                                 &(LsShape){0}, NULL);
+    LsValueId all = partial_sums(cx, g, "accumulated_label_weight", u.weight, &u.part.update);
     all = ls_append2(cx, g, LS_OP_ACCUMULATE, u.weight, all, &u.part);
     u.factor = u.mean = ls_append1(cx, g, LS_OP_MEAN_FACTOR, all, NULL);
     return u;
@@ -96,7 +122,7 @@ static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u
 /* min(1, c / norm) over all gradients together, as a scalar. */
 static LsValueId clip_factor(LsCtx *cx, LsGraph *g, LsValueId sum, const Update *u)
 {
-    const LsAttr at = {.scalar = {.a = u->o->clip_norm}};
+    const LsAttr at = {.scalar = {.a = u->o->clip_norm, .b = u->o->apex != 0 ? 0 : 1e-6}};
     if (!ls_is(u->mean))
         return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
     for (int k = 0; k < 2; k++)                     /* sum of squares */
@@ -105,31 +131,26 @@ static LsValueId clip_factor(LsCtx *cx, LsGraph *g, LsValueId sum, const Update 
     return ls_append2(cx, g, LS_OP_MUL, sum, u->mean, NULL);
 }
 
-static void append_update(LsCtx *cx, LsGraph *g, LsValueId p, LsValueId grad, LsValueId acc,
-                          const Update *u)
+static LsValueId scalar_state(LsCtx *cx, LsGraph *g, const char *name)
 {
-    const LsOptimizerOptions *o = u->o;
-    const LsValueId factor = u->factor, weight = u->weight;
-    const int more = ls_is(acc) && ls_is(weight);
-    bool decays = !o->decay_matrices_only || ls_shape(g, p)->rank > 1;
-    LsAttr at = {.update = {.momentum = o->momentum,
-                            .beta1 = o->beta1,
-                            .beta2 = o->beta2,
-                            .eps = o->eps,
-                            .decay = decays ? o->decay : 0,
-                            .nesterov = o->nesterov,
-                            .decoupled = o->kind == LS_ADAMW,
-                            .clip = o->clip_value,
-                            .skips = ls_is(g->scaling.scale),
-                            .scale = u->part.update.scale,
-                            .by_samples = u->part.update.by_samples}};
-    if (o->kind == LS_SGD) {
-        LsValueId v = o->momentum != 0 ? moment(cx, g, p, "momentum") : (LsValueId){0};
-        ls_append(cx, g, LS_OP_SGD, 5 + more, (LsValueId[]){p, grad, v, factor, acc, weight}, &at);
+    return ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &(LsShape){0}, NULL);
+}
+
+/* What all updates of the optimizer read: a scalar that changes with the number of the update. */
+static void find_shared(LsCtx *cx, LsGraph *g, Update *u)
+{
+    const bool averages = u->o->kind == LS_FREE_SGD || u->o->kind == LS_FREE_ADAMW;
+    if (u->o->kind != LS_NADAM && !averages)
         return;
-    }
-    LsValueId m = moment(cx, g, p, "m"), v = moment(cx, g, p, "v");
-    ls_append(cx, g, LS_OP_ADAM, 6 + more, (LsValueId[]){p, grad, m, v, factor, acc, weight}, &at);
+    const LsAttr at = {.update = {.hyper = u->o->hyper, .skips = ls_is(g->scaling.scale)}};
+    const char *name = averages ? "average_share" : "momentum_product";
+    const LsNodeId loss = made_by(g, ls_viewed(g, g->loss));
+    ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, name});
+    if (averages)
+        u->shared = ls_append3(cx, g, LS_OP_AVERAGE_SHARE, scalar_state(cx, g, "largest_rate"), scalar_state(cx, g, "mean_weight"),
+                               u->factor, &at);
+    else
+        u->shared = ls_append2(cx, g, LS_OP_MOMENTUM_PRODUCT, scalar_state(cx, g, name), u->factor, &at);
 }
 
 static bool keep(LsRewrite *r, LsNodeId n)
@@ -185,6 +206,21 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
                 o->accumulate);
 }
 
+/* Whether the losses of parts combine to that of the batch: not if the file computes it other than as a mean, or if its
+ * terms are means over different numbers of labels. */
+static bool parts_have_the_loss(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)
+{
+    const LsNodeId n = made_by(g, ls_viewed(g, g->loss));
+    if (g->loss_over == LS_OVER_MIXED)
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --microbatches out, or --ignore-index and --class-weights",
+                        "--microbatches %d: the terms of the loss are means over different numbers of labels, so no weight "
+                        "of a part is right for all of them", o->parts);
+    return !g->loss_of_file || g->node[n.i].op == LS_OP_REDUCE_MEAN
+        || ls_error(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, LS_E_LOSS, "--loss adds a loss that is a mean over all labels "
+                    "of a batch", "--microbatches %d: the file computes the loss, and its last node is no mean over the "
+                    "samples, so the losses of parts may not combine to that of the batch", o->parts);
+}
+
 /* The gradients that the updates read: with `apart`, the accumulated sums, which are then made before the updates. */
 static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad, LsValueId *acc)
 {
@@ -192,7 +228,8 @@ static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsVal
         grad[i] = g->grad[i].grad;
         update_origin(g, g->grad[i].param, grad[i]);
         if (u->sums)
-            acc[i] = moment(cx, g, g->grad[i].param, "grad");
+            acc[i] = partial_sums(cx, g, ls_arena_printf(cx->arena, "%s.grad", g->value[g->grad[i].param.i].name),
+                                  g->grad[i].param, &u->part.update);
         if (u->sums && apart) {
             const LsValueId in[] = {grad[i], acc[i], u->weight};
             grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u->weight), in, &u->part);
@@ -220,10 +257,14 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     const bool scaled = ls_is(g->scaling.scale);
     if ((o->kind == LS_OPT_NONE && !scaled) || g->ngrad == 0)
         return true;
+    if (o->parts > 1 && !parts_have_the_loss(cx, g, o))
+        return false;
     if (o->accumulate > 1 && g->loss_over == LS_OVER_MIXED)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
                         "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
                         "of a batch is right for all of them", o->accumulate);
+    if (!ls_decay_groups_check(cx, g, o))
+        return false;
     warn_of_unknown(cx, g, o);
     Update u = start(cx, g, o);
     LsValueId *grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *grad);
@@ -231,9 +272,15 @@ bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     accumulate(cx, g, &u, o->clip_norm > 0 || scaled, grad, acc);
     if (o->clip_norm > 0 || scaled)
         find_factor(cx, g, grad, &u);
+    find_shared(cx, g, &u);
     for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
         update_origin(g, g->grad[i].param, g->grad[i].grad);
-        append_update(cx, g, g->grad[i].param, grad[i], acc[i], &u);
+        LsStepIn in = {.p = g->grad[i].param, .grad = grad[i], .factor = u.factor, .acc = acc[i], .shared = u.shared};
+        in.weight = ls_is(acc[i]) ? u.weight : (LsValueId){0};
+        in.at.update = (LsUpdateAttr){.hyper = o->hyper, .clip = o->clip_value, .skips = scaled,
+                                      .scale = u.part.update.scale, .by_samples = u.part.update.by_samples,
+                                      .levels = ls_is(acc[i]) ? u.part.update.levels : 0};
+        ls_append_update(cx, g, &in, o);
     }
     if (scaled)
         ls_scaling_move(cx, g, &o->scale, u.factor, u.sums);

@@ -51,6 +51,8 @@ static void guard_statistics(LsCtx *cx, LsGraph *g, LsValueId factor, bool sums)
         LsValueId run = g->operand[old.in], batch = g->operand[old.in + 1], next = {0};
         if (sums)
             next = state(cx, g, ls_arena_printf(cx->arena, "%s.next", g->value[run.i].name), *ls_shape(g, run), NULL);
+        if (sums)
+            g->value[next.i].of_update = true;
         ls_graph_origin(g, (LsOrigin){old.phase, old.fwd, old.onnx, old.name});
         ls_append(cx, g, LS_OP_RUNNING_STAT, 4, (LsValueId[]){run, batch, next, factor}, &old.attr);
         g->node[i] = (LsNode){.op = LS_OP_NOP, .onnx = old.onnx, .name = old.name};

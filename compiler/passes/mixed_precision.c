@@ -66,6 +66,21 @@ static bool is_named(const Precision *p, const LsGraph *g, LsNodeId n)
     return false;
 }
 
+/* A product of the optimizer's own values, as of Muon: optimizers compute in f32. */
+static bool is_of_optimizer(const Precision *p, const LsGraph *g, LsNodeId n)
+{
+    const LsValueId v = ls_viewed(g, ls_in(g, n, 0));
+    const LsNodeId def = ls_is(v) ? g->value[v.i].def : (LsNodeId){0};
+    return g->node[n.i].op == LS_OP_MATMUL && g->node[n.i].phase == LS_UPDATE && def.i != 0
+        && g->node[def.i].phase == LS_UPDATE && !p->narrow[v.i];
+}
+
+/* Neither the operands nor the results of the node are rounded. */
+static bool stays_wide(const Precision *p, const LsGraph *g, LsNodeId n)
+{
+    return is_of_optimizer(p, g, n) || is_named(p, g, n);
+}
+
 static bool is_real(const LsGraph *g, LsValueId v) { return ls_is(v) && ls_type(g, v) == LS_REAL; }
 
 /* A scatter of largest or least elements: its gradient compares the operands with the result, which so is as wide as all of
@@ -106,7 +121,7 @@ static int narrow_results(const Precision *p, const LsGraph *g, LsNodeId n)
 {
     const LsPrecisionRow *row = &ls_precision_row[g->node[n.i].op];
     LsValueId like = ls_in(g, n, row->like);
-    if (p->gradient[ls_out(g, n, 0).i] || is_named(p, g, n))
+    if (p->gradient[ls_out(g, n, 0).i] || stays_wide(p, g, n))
         return 0;
     switch (row->rule) {
     case LS_PR_PRODUCT: return row->results;
@@ -295,11 +310,11 @@ static bool visit(LsRewrite *r, LsNodeId n)
     const LsPrecisionRow *row = &ls_precision_row[node->op];
     LsValueId *in = ls_arena_alloc(r->cx->arena, (size_t)node->nin, sizeof *in);
     p->phase = node->phase;
-    bool view = ls_op[node->op]->kernel == LS_K_VIEW, named = is_named(p, g, n);
+    bool view = ls_op[node->op]->kernel == LS_K_VIEW, wide = stays_wide(p, g, n);
     int nnarrow = narrow_results(p, g, n);
     for (int k = 0; k < node->nin; k++) {
         LsValueId old = ls_in(g, n, k);
-        bool product = row->rule == LS_PR_PRODUCT && !named && k < 32 && row->rounded >> k & 1;
+        bool product = row->rule == LS_PR_PRODUCT && !wide && k < 32 && row->rounded >> k & 1;
         in[k] = !is_real(g, old) ? ls_image(r, old)
             : product            ? rounded(r, old, n)
                                  : operand(r, n, k, nnarrow);
@@ -313,7 +328,7 @@ static bool visit(LsRewrite *r, LsNodeId n)
     if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the input is */
         nnarrow = ls_is_16(ls_type(r->to, in[0]));
     const LsValueId bias = bias_apart(r, n);
-    const bool rounds = row->rule == LS_PR_PRODUCT && !named && rounds_factors(r, n);
+    const bool rounds = row->rule == LS_PR_PRODUCT && !wide && rounds_factors(r, n);
     if (rounds && ls_is(bias))
         in[2].i = 0;
     append_node(r, n, in, nnarrow);

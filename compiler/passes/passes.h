@@ -4,6 +4,7 @@
 #define LS_COMPILER_PASSES_PASSES_H
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/optimizer.h"
 
 /* ---- on the forward graph ---- */
 bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v from one tensor */
@@ -50,21 +51,26 @@ void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
 typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
 /* What --randomness says of random numbers in the model: refused, other ones for every sample, the same for all. */
 typedef enum { LS_RANDOM_ERROR, LS_RANDOM_DIFFERENT, LS_RANDOM_SAME } LsRandomness;
-typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; LsRandomness randomness; } LsSampleGrads;
+/* What norms of samples are made of (--sample-norms): what is cheaper for each weight, pairs of rows wherever these are known,
+ * the gradients of samples. */
+typedef enum { LS_NORMS_CHEAPER, LS_NORMS_PAIRS, LS_NORMS_TERMS } LsSampleNorms;
+typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; LsRandomness randomness; LsSampleNorms norms; } LsSampleGrads;
 static inline bool ls_wants_samples(const LsSampleGrads *o) { return o->mode != LS_GRADS_MEAN || o->privacy.on; }
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
 
-typedef enum { LS_SGD, LS_ADAM, LS_ADAMW, LS_OPT_NONE } LsOptimizerKind;
+/* Lets random numbers depend on a sample's place in the whole batch, of which the graph has one of `parts` parts. */
+bool ls_part_randomness(LsCtx *, LsGraph *, int64_t parts);
+
 typedef struct LsOptimizerOptions {
     LsOptimizerKind kind;
-    double momentum, beta1, beta2, eps, decay;
-    bool nesterov;
+    union { struct { LS_HYPER }; LsHyper hyper; };
     double clip_norm, clip_value;   /* 0: none */
-    int accumulate;                 /* micro-steps per update; 0, 1: none */
-    bool decay_matrices_only;       /* no weight decay on tensors of rank <= 1: biases, norms'
-                                     * scales */
+    int accumulate;                 /* batches per update; 0, 1: one */
+    bool spares_vectors;            /* no weight decay of biases and norms (compiler/passes/decay_groups.h), nor */
+    const char *const *no_decay; int nno_decay;     /* of parameters of these names: globs */
+    int parts;                      /* micro-batches of a batch; 0, 1: it is not cut */
     LsLossScale scale;
 } LsOptimizerOptions;
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate and

@@ -167,7 +167,7 @@ static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
     for (uint32_t i = 0; i < ls_gradients(g); i++) {
         LsValueId *grad = &g->grad[i].grad;
         begin(p, *grad);
-        *grad = ls_gradient_from_terms(p, *grad);
+        *grad = ls_gradient_from_terms(p, *grad, o->sums);
         if (!ls_is(*grad))
             return false;
         const LsAttr at = {.scalar = {.a = o->noise * o->clip / o->expected, .b = ls_random_stream_of_node(g)}};
@@ -185,7 +185,7 @@ static void average(LsPerSample *p)
     for (uint32_t i = 0; i < ls_gradients(g) && g->loss_over != LS_OVER_SUM; i++) {
         LsValueId *grad = &g->grad[i].grad;
         begin(p, *grad);
-        *grad = ls_gradient_from_terms(p, *grad);
+        *grad = ls_gradient_from_terms(p, *grad, LS_SUMS_TERMS);
         *grad = g->loss_of_file ? ls_scale(p->cx, g, *grad, 1.0 / (double)g->batch)
                                 : ls_append1(p->cx, g, LS_OP_OVER_SAMPLES, *grad, NULL);
     }
@@ -193,7 +193,8 @@ static void average(LsPerSample *p)
 
 bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueId *gradient_of)
 {
-    LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue};
+    LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue,
+                     .norms = o->norms};
     LsValueId *each = ls_arena_alloc(cx->arena, g->ngrad, sizeof *each), all;
     LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
     p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);

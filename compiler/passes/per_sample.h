@@ -11,6 +11,7 @@ typedef struct LsPerSample {
     LsGraph *g;
     LsSamples samples;          /* of the values that the graph has before the pass */
     uint32_t nvalue;            /* of those values */
+    LsSampleNorms norms;
     LsValueId factor;           /* [batch]: of the samples in ls_weighed */
     LsValueId *each, *weighed;  /* by value, as far as computed */
 } LsPerSample;
@@ -28,12 +29,12 @@ LsValueId ls_each(LsPerSample *p, LsValueId v);
 LsValueId ls_weighed(LsPerSample *p, LsValueId v);
 
 /* The sum over samples that v is, or with p->factor the weighed one: from its terms if they are there and that is the
- * shorter way. None after an error. */
-LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v);
+ * shorter way; `sums` says whether a weighed sum is both, for the planner to choose. None after an error. */
+LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums);
 
-/* Whether norms from pairs of a sample's rows, of lengths a and b, pay: they take at most half of the time of the products
- * of the rows, or less than the time of storing them. */
-bool ls_pairs_pay(int64_t rows, int64_t a, int64_t b);
+/* Whether norms come from pairs of a sample's rows, of lengths a and b: if nothing else is asked for, where these take at
+ * most half of the time of the products of the rows, or less than the time of storing them. */
+bool ls_takes_pairs(const LsPerSample *p, int64_t rows, int64_t a, int64_t b);
 /* Squared norms of the terms of a convolution's weight gradient, from pairs of positions, if that pays; else none. */
 LsValueId ls_conv_norm_by_rows(LsPerSample *p, LsNodeId n);
 

@@ -79,7 +79,7 @@ LsValueId ls_conv_norm_by_rows(LsPerSample *p, LsNodeId n)
     LsGraph *g = p->g;
     const Geometry c = geometry_of(g, n);
     const int64_t length = c.channels * c.taps;
-    if (c.y.dim[0] != g->batch || !ls_pairs_pay(c.places, length, c.filters))
+    if (c.y.dim[0] != g->batch || !ls_takes_pairs(p, c.places, length, c.filters))
         return (LsValueId){0};
     const LsShape y = {4, {g->batch, c.window.group, c.filters, c.places}};
     const LsRowSum of = {.rows = c.places, .length = {c.filters, length}, .turned = {true, false}, .alpha = 1};

@@ -17,9 +17,30 @@ static LsValueId squares(const LsPerSample *p, LsValueId v)
     return ls_reshape(p->cx, p->g, v, &to);
 }
 
-bool ls_pairs_pay(int64_t rows, int64_t a, int64_t b)
+/* The same for the terms of a weight gradient, [batch * filters, channels, ..], before they are reshaped: in the layout in
+ * which their kernel makes them. None: v is something else. */
+static LsValueId squares_of_weights(const LsPerSample *p, LsValueId v)
+{
+    LsGraph *g = p->g;
+    LsNodeId n = g->value[v.i].def;
+    if (g->node[n.i].op == LS_OP_RESHAPE)
+        n = g->value[ls_in(g, n, 0).i].def;
+    if (g->node[n.i].op != LS_OP_CONV_DW)
+        return (LsValueId){0};
+    v = ls_out(g, n, 0);
+    const LsShape s = *ls_shape(g, v);
+    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {(1u << s.rank) - 2, true}});
+    const LsShape filters = {2, {g->batch, s.dim[0] / g->batch}}, to = {1, {g->batch}};
+    v = ls_reshape(p->cx, g, v, &filters);
+    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {2, true}});
+    return ls_reshape(p->cx, g, v, &to);
+}
+
+bool ls_takes_pairs(const LsPerSample *p, int64_t rows, int64_t a, int64_t b)
 {
     enum { PER_ELEMENT = 6 };       /* products of pairs in the time of writing and reading an element */
+    if (p->norms != LS_NORMS_CHEAPER)
+        return p->norms == LS_NORMS_PAIRS;
     return 2 * rows * (a + b) <= a * b || rows * rows * (a + b) <= PER_ELEMENT * a * b;
 }
 
@@ -36,7 +57,7 @@ static LsValueId by_rows(LsPerSample *p, LsValueId v)
         || ls_sample_role(p, ls_in(g, n, 1)) != LS_PLACED)
         return (LsValueId){0};
     const int64_t t = of.rows / g->batch;
-    if (!ls_pairs_pay(t, of.length[0], of.length[1]))
+    if (!ls_takes_pairs(p, t, of.length[0], of.length[1]))
         return (LsValueId){0};
     const LsValueId a = ls_each(p, ls_in(g, n, 0)), b = ls_is(a) ? ls_each(p, ls_in(g, n, 1)) : a;
     if (!ls_is(b))
@@ -60,6 +81,9 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
     LsValueId sum = g->batch > 1 ? by_rows(p, of) : (LsValueId){0};
     if (ls_is(sum))
         return sum;
-    v = ls_each(p, v);
-    return ls_is(v) ? squares(p, v) : v;
+    of = ls_each(p, of);
+    if (!ls_is(of))
+        return of;
+    sum = squares_of_weights(p, of);
+    return ls_is(sum) ? sum : squares(p, of);
 }

@@ -55,16 +55,21 @@ static bool adds_terms(const LsPerSample *p, LsValueId v)
     return ls_op[g->node[n.i].op]->flops != NULL && ls_op[g->node[n.i].op]->flops(g, n) >= PER_ELEMENT * terms;
 }
 
-LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v)
+LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums)
 {
     const LsShape s = *ls_shape(p->g, v);
-    if (!adds_terms(p, v))
-        return ls_is(p->factor) ? ls_weighed(p, v) : v;
+    const bool weighs = ls_is(p->factor);
+    if (!adds_terms(p, v) || (weighs && sums == LS_SUMS_AGAIN))
+        return weighs ? ls_weighed(p, v) : v;
     LsValueId sum = p->each[v.i];
-    if (ls_is(p->factor))
+    if (weighs)
         sum = weigh(p, sum, 0, true);
     sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
-    return ls_reshape(p->cx, p->g, sum, &s);
+    sum = ls_reshape(p->cx, p->g, sum, &s);
+    if (!weighs || sums == LS_SUMS_TERMS)
+        return sum;
+    const LsValueId other = ls_weighed(p, v);
+    return ls_is(other) ? ls_append2(p->cx, p->g, LS_OP_EITHER, sum, other, NULL) : other;
 }
 
 /* The operand that is multiplied: of a product's or a convolution's two the smaller one. */

@@ -6,6 +6,8 @@
 #include "compiler/passes/per_sample.h"
 
 #include "base/arena.h"
+#include "compiler/ir/op.h"
+#include "compiler/ir/shape.h"
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 
@@ -67,4 +69,37 @@ bool ls_sample_randomness(LsCtx *cx, LsGraph *g, LsRandomness how)
     if (how == LS_RANDOM_SAME)
         ls_rewrite(cx, g, visit, &once);
     return !once.failed;
+}
+
+/* Elements of a part that follow each other in result 0 of a drawing node; 0: all parts draw alike, as the result has no
+ * samples; -1: that is not known. */
+static int64_t part_of(const LsSamples *f, LsNodeId n)
+{
+    const LsGraph *g = f->g;
+    const LsShape *s = ls_shape(g, ls_out(g, n, 0));
+    const LsPlaces *t = &f->of[ls_out(g, n, 0).i];
+    if (t->lost || t->n > 1 || (t->sampled && t->n == 0))
+        return -1;
+    if (t->n == 1)
+        return t->inner[0] * g->batch;
+    return g->node[n.i].op != LS_OP_DROPOUT && s->rank > 0 && s->dim[0] == g->batch ? ls_count(s) : 0;
+}
+
+bool ls_part_randomness(LsCtx *cx, LsGraph *g, int64_t parts)
+{
+    if (parts < 2)
+        return true;
+    const LsSamples f = ls_follow_samples(cx, g, NULL, NULL);
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        if (!draws(g, (LsNodeId){i}))
+            continue;
+        const int64_t inner = part_of(&f, (LsNodeId){i});
+        if (inner < 0)
+            return ls_error(cx, ls_where(g, (LsNodeId){i}), LS_E_UNSUPPORTED, "--accumulate draws for every batch anew; "
+                            "--dropout=off leaves dropouts out", "%s draws random numbers of samples whose places in the "
+                            "batch cannot be followed to it, so they would depend on --microbatches", ls_op[g->node[i].op]->name);
+        g->node[i].attr.scalar.parts = inner > 0 ? parts : 0;
+        g->node[i].attr.scalar.inner = inner;
+    }
+    return true;
 }

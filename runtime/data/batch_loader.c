@@ -9,26 +9,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+static int64_t parts_of(const LsPass *pass) { return pass->parts > 1 ? pass->parts : 1; }
+
 static int64_t members_of(const LsPass *pass) { return pass->members > 0 ? pass->members : 1; }
 
+/* Samples of a part. */
 static int64_t samples_of(const LsPass *pass) { return pass->data->p->batch * members_of(pass); }
 
 /* Members have whole batches: what does not fill all of them is left out. */
 int64_t ls_batches_per_epoch(const LsPass *pass)
 {
-    int64_t n = pass->data->samples, batch = samples_of(pass);
+    int64_t n = pass->data->samples, batch = samples_of(pass) * parts_of(pass);
     return pass->drop_last || pass->members > 0 ? n / batch : (n + batch - 1) / batch;
 }
 
+/* Parts follow each other as the samples of their batches do. */
 static int64_t first_sample(const LsPass *pass, int64_t number)
 {
-    return number % ls_batches_per_epoch(pass) * samples_of(pass);
+    return number % (ls_batches_per_epoch(pass) * parts_of(pass)) * samples_of(pass);
 }
 
 int64_t ls_batch_valid(const LsPass *pass, int64_t number)
 {
     int64_t left = pass->data->samples - first_sample(pass, number), batch = pass->data->p->batch;
-    return left < batch ? left : batch;
+    return left < 0 ? 0 : left < batch ? left : batch;
 }
 
 /* A Feistel network on the smallest even number of bits that holds n, iterated until the result is
@@ -64,7 +68,7 @@ int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
 /* The sample at a place of a batch; places behind the valid samples repeat them. */
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
-    int64_t epoch = number / ls_batches_per_epoch(pass);
+    int64_t epoch = number / (ls_batches_per_epoch(pass) * parts_of(pass));
     int64_t i = first_sample(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
     return pass->shuffle ? ls_shuffled(pass->seed, epoch, pass->data->samples, i) : i;
 }
@@ -99,6 +103,8 @@ static int64_t sample_of(const LsPass *pass, const LsBatch *b, int64_t place)
 
 static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, LsError *e)
 {
+    if (b->valid == 0 && pass->drawn.rate == 0)
+        return true;
     for (int64_t place = 0; place < samples_of(pass); place++) {
         int64_t i = sample_of(pass, b, place);
         for (uint32_t k = 0; k < l->p->ninput; k++)

@@ -15,9 +15,11 @@ typedef struct LsDrawn {
 } LsDrawn;
 
 /* The batches of one pass, numbered through all epochs: batch number q is batch q % per_epoch of
- * epoch q / per_epoch. Batches of drawn samples are numbered, too, but belong to no epoch. */
+ * epoch q / per_epoch. Batches of drawn samples are numbered, too, but belong to no epoch. If batches are cut into parts,
+ * the loader's batches and their numbers are those of the parts; the last parts of an epoch may be without samples. */
 typedef struct LsPass {
     const LsDataset *data;
+    int64_t parts;              /* of a batch, LsProgram.batch samples each; 0, 1: it is not cut */
     uint64_t seed;
     bool shuffle;               /* a new order every epoch, fixed by (seed, epoch) */
     bool drop_last;             /* else the last batch of an epoch may count only partly */
@@ -28,7 +30,7 @@ typedef struct LsPass {
 
 typedef struct LsBatch {
     char *input;                /* all inputs, at LsLoader.offset */
-    int64_t number, valid;      /* valid: samples that count; the others repeat them */
+    int64_t number, valid;      /* valid: samples that count; the others repeat them. 0 (a part): nothing is read */
     int64_t *drawn;             /* the samples that count, [batch], of a program with private training */
     bool last;                  /* of drawn samples: the last batch of its update */
 } LsBatch;
@@ -53,6 +55,7 @@ typedef struct LsLoader {
     char *memory;               /* one allocation: the ring, offsets, threads, drawn samples */
 } LsLoader;
 
+/* Whole batches, also if they are cut. */
 int64_t ls_batches_per_epoch(const LsPass *pass);
 /* Number of samples that count in batch `number`, of a pass that draws nothing; with members, of each. */
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);

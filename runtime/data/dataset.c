@@ -30,7 +30,7 @@ static bool open_synthetic(LsDataset *d, LsError *e)
     const char *count = strchr(d->opt.data, ':');
     char *end = NULL;
     const int64_t most = (int64_t)1 << 60;      /* keeps the number of batches from overflowing */
-    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * d->p->batch * (d->p->own_batches ? d->p->members : 1);
+    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * ls_whole_batch(d->p) * (d->p->own_batches ? d->p->members : 1);
     if (d->samples <= 0 || d->samples > most || (count && *end))
         return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to "
                        "2^60", d->opt.data);
@@ -63,7 +63,7 @@ static bool count_samples(LsDataset *d, LsError *e)
         d->samples = n;
     }
     if (!first)
-        d->samples = d->p->batch;
+        d->samples = ls_whole_batch(d->p);
     return d->samples > 0 ? true : ls_fail(e, LS_EXIT_DATA, "%s: no samples", d->opt.data);
 }
 

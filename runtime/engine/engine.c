@@ -12,9 +12,9 @@
 
 static uint32_t count_addresses(const LsProgram *p)
 {
-    const LsPhaseTable *phase[] = {&p->train, &p->eval};
+    const LsPhaseTable *phase[] = {&p->train, &p->last, &p->eval};
     uint32_t n = 0;
-    for (int f = 0; f < 2; f++)
+    for (int f = 0; f < 3; f++)
         for (uint32_t k = 0; k < phase[f]->nstep; k++) {
             uint32_t end = phase[f]->step[k].arg + phase[f]->step[k].narg;
             n = end > n ? end : n;
@@ -49,6 +49,7 @@ void ls_engine_close(LsEngine *g)
 {
     if (g->m != NULL && g->m->device != NULL) {
         forget(g->m->device, &g->train);
+        forget(g->m->device, &g->last);
         forget(g->m->device, &g->eval);
     }
     ls_members_close(g);
@@ -152,7 +153,7 @@ static bool run_there(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, in
     bool plain = true;
     for (int h = 0; h < nhook; h++)
         plain &= hook[h].done != NULL;
-    LsRecording *r = t == &g->p->eval ? &g->eval : &g->train;
+    LsRecording *r = t == &g->p->eval ? &g->eval : t == &g->p->last ? &g->last : &g->train;
     d->update = g->run.update;
     if (!d->kind->begin(d, g->slot, &g->run))
         return false;

@@ -30,7 +30,7 @@ typedef struct LsEngine {
     const LsLoader *loader;     /* loader of the batch fed last, */
     char *input;                /* and the address of that batch for steps */
     int slot;                   /* device: slot of that batch */
-    LsRecording train, eval;    /* device */
+    LsRecording train, last, eval;      /* device */
     /* Of an ensemble, else 0: */
     int64_t member;             /* the one whose steps run, for hooks */
     struct LsOwn *own; uint32_t nown;   /* arguments that every member has of its own */

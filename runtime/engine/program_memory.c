@@ -57,11 +57,11 @@ static void init_state(LsMemory *m)
 static bool make_view(LsDevice *d, LsError *e)
 {
     const LsProgram *p = d->p;
-    const LsPhaseTable *phase[] = {&p->train, &p->eval};
+    const LsPhaseTable *phase[] = {&p->train, &p->last, &p->eval};
     int64_t most = 1, n;
     for (uint32_t k = 0; k < p->nstate; k++)
         most = (n = ls_tensor_bytes(&p->state[k].t, p->real_bytes)) > most ? n : most;
-    for (int f = 0; f < 2; f++)
+    for (int f = 0; f < 3; f++)
         for (uint32_t k = 0; k < phase[f]->nwatch; k++)
             most = (n = ls_watch_bytes(&phase[f]->watch[k], p->real_bytes)) > most ? n : most;
     d->view = calloc(1, (size_t)most);

@@ -317,10 +317,18 @@ LS_FN real ls_softplus(real x)
 
 #include "runtime/kernels/ls_sample.h"
 #include "runtime/kernels/ls_scale.h"
+#include "runtime/kernels/ls_tree.h"
 #include "runtime/kernels/ls_trig.h"
 
-/* ---- random numbers ----
- * A number in [0, 1) with 24 random bits, a function of its arguments only: every computation of
+/* ---- random numbers ---- */
+/* Element i of one part (`slice`, of `parts`) of a batch, `inner` elements of which follow each other: its index in the
+ * whole batch. */
+LS_EACH_FN int64_t ls_index_in_batch(int64_t i, int64_t inner, int64_t parts, int64_t slice)
+{
+    return (i / inner * parts + slice) * inner + i % inner;
+}
+
+/* A number in [0, 1) with 24 random bits, a function of its arguments only: every computation of
  * element `index` of node `id` gives the same number. The loop over index keeps to 32-bit
  * arithmetic (a keyed bijection in the manner of MurmurHash3's finalizer), everything else is
  * loop-invariant. */

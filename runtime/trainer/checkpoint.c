@@ -21,6 +21,9 @@ static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
     return ls_tensor_bytes(&s->t, m->p->real_bytes);
 }
 
+/* Sums within an update are not saved: checkpoints come between updates. */
+static bool is_saved(const LsStateTensor *s) { return s->kind != LS_STATE_SUM; }
+
 /* ---- writing ---- */
 
 /* Calls put with the state's data in ONNX's order, part by part. */
@@ -31,6 +34,8 @@ static void each_part(const LsMemory *m, void (*put)(void *to, const void *data,
     int64_t size = m->p->real_bytes;
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
+        if (!is_saved(&m->p->state[k]))
+            continue;
         LsWalk w = ls_walk_start(t);
         const void *at = ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k]));
         for (int64_t left = ls_tensor_count(t), n; left > 0; left -= n) {
@@ -110,6 +115,8 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
     put_metadata(&t, m, at);
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsStateTensor *s = &m->p->state[k];
+        if (!is_saved(s))
+            continue;
         ls_text_put(&t, ",");
         ls_text_string(&t, s->t.name);
         ls_text_put(&t, ":{\"dtype\":\"%s\",\"shape\":[", m->p->real_bytes == 8 ? "F64" : "F32");
@@ -246,6 +253,10 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
                        "or optimizer?)",
                        l->f->path, name);
     const LsStateTensor *s = &p->state[k];
+    if (!is_saved(s) && t->from == l->next && t->to >= t->from && t->to <= l->bytes) {
+        l->next = t->to;        /* of older versions, which saved sums */
+        return true;
+    }
     if (strcmp(t->dtype, p->real_bytes == 8 ? "F64" : "F32") != 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path,
                        name, t->dtype, 8 * p->real_bytes);
@@ -283,7 +294,7 @@ static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
     if (!ls_json_char(j, '}'))
         return damaged(l->f, e);
     for (uint32_t k = 0; k < l->m->p->nstate; k++)
-        if (l->offset[k] < 0)
+        if (l->offset[k] < 0 && is_saved(&l->m->p->state[k]))
             return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (another model or optimizer?)",
                            l->f->path, l->m->p->state[k].t.name);
     return true;
@@ -338,6 +349,8 @@ bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsErro
     bool ok = l.offset ? load(&l, e) : ls_fail(e, LS_EXIT_FAIL, "out of memory");
     for (uint32_t k = 0; ok && k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
+        if (!is_saved(&m->p->state[k]))
+            continue;
         LsWalk w = ls_walk_start(t);
         ls_walk_write(&w, l.data + l.offset[k],
                       ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k])), ls_tensor_count(t),

@@ -172,6 +172,7 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
         ls_engine_feed(g, l, b);
         g->run.first = true;
         g->run.apply = false;
+        g->run.part = g->run.slice = 0;
         g->run.share = 1;
         LsLoss loss;
         if (!ls_engine_run(g, &p->eval, hook, n, e)

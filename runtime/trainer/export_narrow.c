@@ -132,6 +132,15 @@ static float convert(const Narrow *n, const LsStateTensor *s, LsOut *o)
     return 0;
 }
 
+bool ls_is_exported(const LsProgram *p, uint32_t state)
+{
+    const LsStateTensor *s = &p->state[state];
+    bool averaged = false;
+    for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
+        averaged |= p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
+    return s->onnx_offset >= 0 && !averaged;
+}
+
 void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at)
 {
     float part[PART];
@@ -156,7 +165,7 @@ static bool find_weight(const Narrow *n, LsProtoField f, Weight *w)
         if (part.tag == TENSOR_NAME)
             w->name = part.held;
         for (uint32_t k = 0; part.tag == TENSOR_RAW && k < p->nstate; k++)
-            if (p->state[k].onnx_offset == part.held.p - p->onnx)
+            if (ls_is_exported(p, k) && p->state[k].onnx_offset == part.held.p - p->onnx)
                 *w = (Weight){&p->state[k], w->name, part.held.p, n->narrow[k]};
     }
     return w->state != NULL && w->name.p != NULL;
@@ -181,18 +190,27 @@ static bool is_output(LsProtoBytes graph, const char *name)
     return false;
 }
 
+/* The name of the tensor whose place the state has. */
+static const char *name_in_file(const LsProgram *p, const LsStateTensor *s)
+{
+    for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_AVERAGE; k++)
+        if (p->state[k].kind == LS_STATE_PARAM && p->state[k].onnx_offset == s->onnx_offset)
+            return p->state[k].t.name;
+    return s->t.name;
+}
+
 /* Decides which weights become narrow. */
 static void choose(Narrow *n, LsProtoBytes graph, const char *path)
 {
     for (uint32_t k = 0; k < n->m->p->nstate; k++) {
         const LsStateTensor *s = &n->m->p->state[k];
-        if (s->onnx_offset < 0 || (s->kind != LS_STATE_PARAM && s->kind != LS_STATE_FROZEN)
-            || is_output(graph, s->t.name))
+        const char *name = name_in_file(n->m->p, s);
+        if (!ls_is_exported(n->m->p, k) || s->kind == LS_STATE_STAT || is_output(graph, name))
             continue;
         const float far = n->type == LS_DT_F16 ? convert(n, s, NULL) : 0;
         n->narrow[k] = far == 0;
         if (far != 0)
-            fprintf(stderr, "note: %s: '%s' stays float32, as it has %g and float16 ends at 65504\n", path, s->t.name,
+            fprintf(stderr, "note: %s: '%s' stays float32, as it has %g and float16 ends at 65504\n", path, name,
                     (double)far);
     }
 }
@@ -202,7 +220,7 @@ static void choose(Narrow *n, LsProtoBytes graph, const char *path)
 static bool is_narrow(const Narrow *n, LsProtoBytes name)
 {
     for (uint32_t k = 0; k < n->m->p->nstate; k++)
-        if (n->narrow[k] && ls_proto_equals(name, n->m->p->state[k].t.name))
+        if (n->narrow[k] && ls_proto_equals(name, name_in_file(n->m->p, &n->m->p->state[k])))
             return true;
     return false;
 }

@@ -30,7 +30,7 @@ static void print_plan(const LsProgram *p)
            "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
            "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
            "step  node  again  op                    result bytes      at  name\n",
-           p->model, p->plan_hash, p->strategy, p->batch, p->state_bytes, p->arena_bytes,
+           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), p->state_bytes, p->arena_bytes,
            p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
     for (uint32_t k = 0; k < t->nstep; k++) {
         const LsStep *s = &t->step[k];
@@ -158,11 +158,12 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     const LsPhaseTable *phase = o->eval ? &t->p->eval : &t->p->train;
+    const LsPhaseTable *dumped = !o->eval && t->p->last.nstep > 0 ? &t->p->last : phase;
     if (o->log && !ls_log_open(&t->log, o->log, resumed, t->p, e))
         return false;
     if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
         return false;
-    if (o->dump && (!ls_dump_open(&t->dump, &t->engine, phase, e)
+    if (o->dump && (!ls_dump_open(&t->dump, &t->engine, dumped, e)
                     || !ls_dump_fits(&t->dump, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
@@ -362,7 +363,7 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
             ls_trainer_options_help(p, name, stdout);
         } else if (t->o.version) {
             printf("%s  plan %s  (%s, %s, batch %" PRId64 ")\n", p->model, p->plan_hash, p->loss,
-                   p->optimizer, p->batch);
+                   p->optimizer, ls_whole_batch(p));
         } else if (t->o.print_plan) {
             print_plan(p);
         } else {

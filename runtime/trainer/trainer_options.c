@@ -94,9 +94,9 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 /* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
     "accumulate", "arch",      "batch",      "batch-size",      "bn",         "bn-var",    "budget",
-    "clip-norm",  "clip-value", "dim",       "dp",              "ensemble",  "ensemble-batches", "ensemble-lanes",
+    "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
-    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale",
+    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
     "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
     "train",      "workspace",
 };
@@ -267,7 +267,7 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
 {
     fprintf(to,
             "usage: %s --data SPEC [options]\n\nTrains %s: %s, %s, batch %" PRId64 ", plan %s.\n",
-            name, p->model, p->loss, p->optimizer, p->batch, p->plan_hash);
+            name, p->model, p->loss, p->optimizer, ls_whole_batch(p), p->plan_hash);
     if (ls_is_private(p))
         fprintf(to, "Updates are private: clip %g, noise %g, delta %g, %g samples on average.\n", p->privacy.clip, p->privacy.noise,
                 p->privacy.delta, p->privacy.expected);

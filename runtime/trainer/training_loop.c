@@ -1,6 +1,6 @@
 /* runtime/trainer/training_loop.c -- see training_loop.h.
  *
- * An update takes `accumulate` batches. Batches are numbered through all epochs, so an update may take the last batches
+ * An update takes `accumulate` batches, each of them in LsProgram.parts parts: micro-steps. Batches are numbered through all epochs, so an update may take the last batches
  * of one epoch and the first of the next. Its loss combines everything that counts in its batches (mean.h), and so do
  * its gradients. Checkpoints, evaluation and the end of the run come between updates. */
 #include "runtime/trainer/training_loop.h"
@@ -22,6 +22,8 @@ static int64_t group_of(const LsTrainer *t)
     return !ls_is_private(t->p) && t->p->accumulate > 0 ? t->p->accumulate : 1;
 }
 
+static int64_t parts_of(const LsProgram *p) { return p->parts > 1 ? p->parts : 1; }
+
 /* The samples of the updates to come. */
 static LsDrawn drawn(const LsTrainer *t)
 {
@@ -31,14 +33,14 @@ static LsDrawn drawn(const LsTrainer *t)
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
     int64_t group = group_of(t);
-    t->pass = (LsPass){.data = &t->data, .seed = t->at.seed, .shuffle = t->o.shuffle,
+    t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->at.seed, .shuffle = t->o.shuffle,
                        .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0};
     if (ls_is_private(t->p) && !ls_private_begin(&t->own, t->p, &t->o, &t->at, t->data.samples, e))
         return false;
     t->per_epoch = ls_is_private(t->p) ? ls_private_epoch(t->p, t->data.samples) : ls_batches_per_epoch(&t->pass);
     if (t->per_epoch == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
-                       "%s", t->o.data, t->data.samples, t->p->batch * (t->pass.members > 0 ? t->pass.members : 1),
+                       "%s", t->o.data, t->data.samples, ls_whole_batch(t->p) * (t->pass.members > 0 ? t->pass.members : 1),
                        t->pass.members > 0 ? ", one for all members" : " (--drop-last)");
     if (resumed && t->at.shuffle != t->o.shuffle)
         fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
@@ -82,18 +84,25 @@ static bool watches(const LsTrainer *t)
     return t->o.check_numerics || (ls_has_scaling(t->p) && !t->o.eval && t->scale.row + 1 >= ls_most_skipped(&t->o));
 }
 
-static int set_hooks(LsTrainer *t, bool last_batch, LsHook hook[MAX_HOOKS])
+/* The steps of a micro-step. */
+static const LsPhaseTable *table_of(const LsTrainer *t, bool last)
+{
+    return last && t->p->last.nstep > 0 ? &t->p->last : &t->p->train;
+}
+
+/* For a run of the steps of `table`. Reports are of the table that they were opened for. */
+static int set_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[MAX_HOOKS])
 {
     int n = 0;
     if (watches(t)) {
-        ls_check_start(&t->check, &t->engine, t->o.eval ? &t->p->eval : &t->p->train);
+        ls_check_start(&t->check, &t->engine, table);
         hook[n++] = ls_check_hook(&t->check);
     }
-    if (t->o.trace || t->o.profile)
+    if ((t->o.trace || t->o.profile) && t->trace.t == table)
         hook[n++] = ls_trace_hook(&t->trace);
     if (t->o.dump && (t->o.eval || (last_batch && is_last(t))))
         hook[n++] = ls_dump_hook(&t->dump);
-    if (t->o.measure)
+    if (t->o.measure && t->measure.t == table)
         hook[n++] = ls_measure_hook(&t->measure);
     return n;
 }
@@ -210,7 +219,7 @@ static bool land(LsTrainer *t, LsError *e)
     LsLoss one;
     t->nflight--;
     memmove(t->flight, t->flight + 1, (size_t)t->nflight * sizeof f);
-    if (!ls_engine_loss(&t->engine, &t->p->train, f.slot, f.valid, &one, e))
+    if (!ls_engine_loss(&t->engine, f.table, f.slot, f.valid, &one, e))
         return false;
     if (t->members.n > 0)
         ls_member_state_add(&t->members, &t->engine);
@@ -245,35 +254,67 @@ static bool land_all(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Starts batch k of an update of `group` batches, or of as many as its drawn samples fill. On a device the batch before may still be in
- * flight; its loss is read then. */
-static bool run_batch(LsTrainer *t, int64_t k, int64_t group, LsError *e)
+/* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
+ * samples. */
+static void set_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
+{
+    LsRun *run = &t->engine.run;
+    const bool own = ls_is_private(t->p);
+    const int64_t parts = parts_of(t->p);
+    run->step = own ? (t->at.update << PARTS) + k : t->at.update * group_of(t) + k / parts;
+    run->slice = k % parts;
+    run->part = part;
+    run->first = part == 0;
+    run->apply = own ? b->last : part == t->update_parts - 1;
+    run->share = own ? 1 : (double)(b->valid * group_of(t) * parts) / (double)t->update_samples;
+}
+
+/* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
+ * still be in flight; its loss is read then. A part without samples is left out. */
+static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
 {
     LsRun *run = &t->engine.run;
     LsHook hook[MAX_HOOKS];
     const LsBatch *b = ls_loader_next(&t->loader, e);
     if (!b)
         return false;
-    ls_engine_feed(&t->engine, &t->loader, b);
-    const bool own = ls_is_private(t->p);
-    run->step = own ? (t->at.update << PARTS) + k : t->at.update * group + k;
-    run->first = k == 0;
-    run->apply = own ? b->last : k == group - 1;
-    run->share = own ? 1 : (double)(b->valid * group) / (double)t->update_samples;
-    if (!ls_engine_run(&t->engine, &t->p->train, hook, set_hooks(t, run->apply, hook), e)
-        || !ls_engine_fed(&t->engine, e))
-        return false;
-    t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, t->at.cursor, b->valid,
-                                         run->lr, t->engine.slot, run->apply};
+    const bool own = ls_is_private(t->p), empty = !own && b->valid == 0;
+    const int64_t number = b->number;
+    const bool ends = own ? b->last : (k + 1) % parts_of(t->p) == 0;       /* its batch */
+    if (!empty) {
+        ls_engine_feed(&t->engine, &t->loader, b);
+        set_run(t, b, k, own ? k : (*part)++);
+        const LsPhaseTable *table = table_of(t, run->apply);
+        if (!ls_engine_run(&t->engine, table, hook, set_hooks(t, table, run->apply, hook), e)
+            || !ls_engine_fed(&t->engine, e))
+            return false;
+        t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, number, table, b->valid,
+                                             run->lr, t->engine.slot, run->apply};
+    }
     ls_loader_release(&t->loader);
-    t->at.cursor += !own || run->apply;
+    t->at.cursor += ends;
+    if (empty)
+        return true;
     int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
     return t->nflight <= ahead || land(t, e);
 }
 
+/* Counts the samples of an update that draws none, and its micro-steps that have some. */
+static void count_samples(LsTrainer *t, int64_t steps)
+{
+    t->update_samples = t->update_parts = 0;
+    for (int64_t k = 0; k < steps; k++) {
+        const int64_t valid = ls_batch_valid(&t->pass, t->at.cursor * parts_of(t->p) + k);
+        t->update_samples += valid;
+        t->update_parts += valid > 0;
+    }
+}
+
 static bool run_update(LsTrainer *t, LsError *e)
 {
-    int64_t group = group_of(t), start = ls_now_ns();
+    const bool own = ls_is_private(t->p);
+    const int64_t start = ls_now_ns(), steps = group_of(t) * parts_of(t->p);
+    int64_t part = 0;
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update - t->scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
@@ -282,15 +323,14 @@ static bool run_update(LsTrainer *t, LsError *e)
         of.lr = t->members.base[k];
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
-    t->update_samples = 0;
-    for (int64_t k = 0; k < group && !ls_is_private(t->p); k++)
-        t->update_samples += ls_batch_valid(&t->pass, t->at.cursor + k);
+    if (!own)
+        count_samples(t, steps);
     t->engine.run.apply = false;
-    for (int64_t k = 0; !t->engine.run.apply; k++)
-        if (!run_batch(t, k, group, e))
+    for (int64_t k = 0; own ? !t->engine.run.apply : k < steps; k++)
+        if (!run_part(t, k, &part, e))
             return false;
     t->at.update++;
-    if (ls_is_private(t->p) && !ls_private_spend(&t->own, t->p, &t->at, e))
+    if (own && !ls_private_spend(&t->own, t->p, &t->at, e))
         return false;
     int64_t took = ls_now_ns() - start;
     t->longest_ns = took > t->longest_ns ? took : t->longest_ns;
@@ -331,7 +371,7 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     LsHook hook[MAX_HOOKS];
     int n = 0;
     if (t->o.eval)
-        n = set_hooks(t, true, hook);
+        n = set_hooks(t, &t->p->eval, true, hook);
     if (!ls_evaluate(&t->engine, &t->loader, &t->members, t->val.p ? &t->val : &t->data, hook, n, t->stop,
                      &s, e))
         return false;
@@ -385,7 +425,7 @@ static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
         report_epsilon(t);
     if (t->val.p) {
         ok = ls_train_evaluate(t, e);
-        t->pass.first = t->at.cursor;
+        t->pass.first = t->at.cursor * parts_of(t->p);
         t->pass.drawn = drawn(t);
         ls_loader_begin(&t->loader, &t->pass);
     }
@@ -406,8 +446,8 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
 
 bool ls_train(LsTrainer *t, LsError *e)
 {
-    t->pass.first = t->at.cursor;
-    t->pass.end = t->at.cursor + (t->updates - t->at.update) * group_of(t);
+    t->pass.first = t->at.cursor * parts_of(t->p);
+    t->pass.end = t->pass.first + (t->updates - t->at.update) * group_of(t) * parts_of(t->p);
     t->pass.drawn = drawn(t);
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;

@@ -19,7 +19,8 @@
 /* A batch in flight: started, and its loss not known yet. */
 typedef struct LsFlight {
     int64_t update, epoch;      /* from 1; update: skipped ones count */
-    int64_t batch;              /* its number, across all epochs */
+    int64_t batch;              /* its number in the pass, across all epochs */
+    const LsPhaseTable *table;  /* the steps that it ran */
     int64_t valid;
     double lr;
     int slot;                   /* of the engine */
@@ -48,7 +49,7 @@ typedef struct LsTrainer {
     int64_t per_epoch;          /* batches; in private training updates */
     int64_t updates;            /* of the whole run */
     LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
-    int64_t update_samples;     /* of all batches of the update under way */
+    int64_t update_samples, update_parts;       /* of the update under way: of all its batches; micro-steps with samples */
     LsMean part;                /* of the update whose loss is not complete yet */
     double loss;                /* of the last update whose loss is known */
     LsMean of_epoch;            /* of the updates of this epoch so far */

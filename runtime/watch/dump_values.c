@@ -164,7 +164,8 @@ static bool write_mean(const LsDump *d, LsNpz *z, uint32_t k, LsError *e)
 static bool write_members(const LsDump *d, LsNpz *z, const double *loss, int64_t nloss, LsError *e)
 {
     static const char *const group[] = {[LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/",
-                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/"};
+                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/",
+                                        [LS_STATE_AVERAGE] = "average/", [LS_STATE_SUM] = "moment/"};
     const LsProgram *p = d->g->p;
     if (!write_losses(d, z, loss, nloss, e))
         return false;

@@ -39,7 +39,7 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     ls_text_string(&t, p->model);
     ls_text_put(&t, ",\"plan\":");
     ls_text_string(&t, p->plan_hash);
-    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", p->batch,
+    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", ls_whole_batch(p),
                 append ? "true" : "false");
     if (p->privacy.expected > 0)
         ls_text_put(&t, ",\"private\":{\"clip\":%.9g,\"noise\":%.9g,\"delta\":%.9g,\"expected_batch\":%.9g}", p->privacy.clip,

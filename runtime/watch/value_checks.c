@@ -71,13 +71,12 @@ void ls_check_start(LsCheck *c, const LsEngine *g, const LsPhaseTable *t)
 LsHook ls_check_hook(LsCheck *c) { return (LsHook){.after = check_after, .self = c}; }
 
 /* A state tensor that is not finite: the update may overflow a parameter although every gradient is
- * finite. Accumulators, which are moments here, may keep what is not finite of a skipped update until the next one. */
+ * finite. Sums within an update may keep what is not finite of a skipped update until the next one. */
 static const LsStateTensor *bad_state(const LsEngine *g)
 {
-    const bool keeps = ls_has_scaling(g->p) && g->p->accumulate > 1;
     for (uint32_t k = 0; k < g->p->nstate; k++) {
         const LsStateTensor *s = &g->p->state[k];
-        if (keeps && s->kind == LS_STATE_MOMENT)
+        if (s->kind == LS_STATE_SUM)
             continue;
         int64_t n = ls_tensor_count(&s->t);
         if (!all_finite(LS_DT_REAL, ls_memory_view(g->m, s->t.at, n * g->p->real_bytes), n, g->p->real_bytes))

@@ -53,14 +53,23 @@ static uint32_t find_turn(const LsDag *dag, const LsPlan *plan)
     return plan->nstep;
 }
 
+static void add_run(LsPlanAgain *sum, const LsDag *dag, uint32_t node)
+{
+    sum->runs++;
+    sum->bytes += bytes_made(dag, node);
+    sum->cost += dag->node[node].cost;
+}
+
 LsPlanTurn ls_plan_turn(const LsDag *dag, const LsPlan *plan)
 {
     LsPlanTurn turn = {0};
     uint32_t at = find_turn(dag, plan);
     for (uint32_t s = 0; s < plan->nstep; s++) {
         const LsPlanStep *step = &plan->step[s];
-        turn.nagain += step->again;
-        turn.again_bytes += step->again ? bytes_made(dag, step->id) : 0;
+        if (step->again) {
+            add_run(&turn.again[dag->node[step->id].kind], dag, step->id);
+            add_run(&turn.all, dag, step->id);
+        }
         if (s >= at)
             continue;
         turn.kept_bytes += step->free ? -dag->tensor[step->id].bytes : bytes_made(dag, step->id);

@@ -32,12 +32,17 @@ double ls_plan_overhead(const LsPlan *plan);
 /* Returns whether cost a exceeds b. The tolerance covers sums of the same costs in another order. */
 static inline bool ls_dearer(double a, double b) { return a > b + 1e-9 * b; }
 
+typedef struct LsPlanAgain {    /* recomputations: runs that are not their node's first */
+    uint32_t runs;
+    int64_t bytes;              /* of their results */
+    double cost;                /* ns */
+} LsPlanAgain;
+
 /* Totals of what the plan keeps for the backward part and what it recomputes. */
 typedef struct LsPlanTurn {
     int64_t kept_bytes;         /* bytes live when the first node of the backward part begins */
     uint32_t nkept;             /* tensors that these bytes hold */
-    int64_t again_bytes;        /* bytes of the results of recomputations */
-    uint32_t nagain;            /* recomputations: runs that are not their node's first */
+    LsPlanAgain again[LS_DAG_OPTIMIZER + 1], all;   /* by LsDagKind, and in all */
 } LsPlanTurn;
 
 LsPlanTurn ls_plan_turn(const LsDag *dag, const LsPlan *plan);

@@ -8,7 +8,7 @@ typedef enum {
     LS_OWNER_KEPT,              /* made by a forward node before the turn, read after it */
     LS_OWNER_PASSING,           /* made by a forward node, gone before the turn */
     LS_OWNER_AGAIN,             /* made by a run that is not the node's first */
-    LS_OWNER_GRADIENT,          /* made by a backward or optimizer node */
+    LS_OWNER_GRADIENT,          /* made by the first run of a backward or optimizer node */
     LS_OWNER_WORKSPACE,
     LS_NOWNERS
 } LsOwner;

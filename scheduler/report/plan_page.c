@@ -3,9 +3,8 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
-#include <string.h>
 
+#include "scheduler/report/again_rows.h"
 #include "scheduler/report/html.h"
 #include "scheduler/report/memory_chart.h"
 #include "scheduler/report/memory_series.h"
@@ -149,105 +148,31 @@ static void put_strategies(const Page *p)
     fprintf(p->to, "</table></div>\n");
 }
 
-typedef struct OpRow {          /* the forward nodes of one operator */
-    const char *op;
-    uint32_t first;             /* first node, the tie-break */
-    uint32_t nodes, kept, again, runs;  /* kept, again: numbers of nodes; runs: further runs */
-    int64_t kept_bytes, again_bytes;
-    double cost;                /* of the further runs */
-} OpRow;
-
-static int by_op(const void *x, const void *y)
-{
-    const OpRow *a = x, *b = y;
-    int c = strcmp(a->op, b->op);
-    return c != 0 ? c : a->first < b->first ? -1 : a->first > b->first;
-}
-
-static int by_bytes(const void *x, const void *y)
-{
-    const OpRow *a = x, *b = y;
-    int64_t m = a->kept_bytes + a->again_bytes, n = b->kept_bytes + b->again_bytes;
-    return m != n ? (m > n ? -1 : 1) : by_op(x, y);
-}
-
-static OpRow row_of(const Page *p, uint32_t v)
-{
-    const LsDagNode *n = &p->dag->node[v];
-    OpRow row = {.op = n->op != NULL ? n->op : "", .first = v, .nodes = 1};
-    int64_t bytes = 0, kept = 0;
-    for (uint32_t j = 0; j < n->nout; j++) {
-        bytes += p->dag->tensor[n->out[j]].bytes;
-        if (p->s->owner[n->out[j]] == LS_OWNER_KEPT)
-            kept += p->dag->tensor[n->out[j]].bytes;
-    }
-    row.kept = kept > 0;
-    row.kept_bytes = kept;
-    if (p->s->runs[v] > 1) {
-        row.again = 1;
-        row.runs = p->s->runs[v] - 1;
-        row.again_bytes = bytes;
-        row.cost = row.runs * n->cost;
-    }
-    return row;
-}
-
-/* Writes one row per operator; returns their number. */
-static uint32_t sum_ops(const Page *p, OpRow *row)
-{
-    uint32_t n = 0, to = 0;
-    for (uint32_t v = 0; v < p->dag->nnode; v++)
-        if (p->dag->node[v].kind == LS_DAG_FORWARD && p->s->runs[v] > 0)
-            row[n++] = row_of(p, v);
-    qsort(row, n, sizeof *row, by_op);
-    for (uint32_t k = 0; k < n; k++) {
-        OpRow *sum = to > 0 && strcmp(row[to - 1].op, row[k].op) == 0 ? &row[to - 1] : NULL;
-        if (sum == NULL) {
-            row[to++] = row[k];
-            continue;
-        }
-        sum->nodes += row[k].nodes;
-        sum->kept += row[k].kept;
-        sum->again += row[k].again;
-        sum->runs += row[k].runs;
-        sum->kept_bytes += row[k].kept_bytes;
-        sum->again_bytes += row[k].again_bytes;
-        sum->cost += row[k].cost;
-    }
-    qsort(row, to, sizeof *row, by_bytes);
-    return to;
-}
-
-static void put_op_row(const Page *p, const OpRow *r, const char *class)
+static void put_op_row(const Page *p, const LsAgainRow *r)
 {
     char kept[24], again[24];
-    fprintf(p->to, "<tr%s><td class=\"l\">", class);
+    fprintf(p->to, "<tr%s><td class=\"l\">", r->first == LS_ALL_NODES ? " style=\"font-weight:600\"" : "");
     ls_page_text(p->to, r->op);
-    fprintf(p->to, "</td><td>%" PRIu32 "</td><td>%" PRIu32 "</td><td>%s</td><td>%" PRIu32
-            "</td><td>%s</td><td>%" PRIu32 "</td><td>%.3f %%</td></tr>\n", r->nodes, r->kept,
+    fprintf(p->to, " %s", r->first == LS_ALL_NODES ? ls_part_name[r->kind] : "");
+    fprintf(p->to, "</td><td class=\"l\">%s</td><td>%" PRIu32 "</td><td>%" PRIu32 "</td><td>%s</td><td>%" PRIu32
+            "</td><td>%s</td><td>%" PRIu32 "</td><td>%.3f %%</td></tr>\n", ls_part_name[r->kind], r->nodes, r->kept,
             ls_page_bytes(kept, r->kept_bytes), r->again, ls_page_bytes(again, r->again_bytes),
             r->runs, p->plan->base_cost > 0 ? 100 * r->cost / p->plan->base_cost : 0);
 }
 
 static void put_sum(const Page *p, const char *what, double part)
 {
-    fprintf(p->to, "<tr><td class=\"l\" colspan=\"7\">%s</td><td>%.3f %%</td></tr>\n", what,
+    fprintf(p->to, "<tr><td class=\"l\" colspan=\"8\">%s</td><td>%.3f %%</td></tr>\n", what,
             100 * part);
 }
 
-/* Prints the parts that lead from the further runs of forward nodes to the overhead of the plan. */
-static void put_overhead(const Page *p, double forward)
+/* Prints the parts that lead from the cost of further runs to the overhead of the plan. */
+static void put_overhead(const Page *p, double runs)
 {
     const double base = p->plan->base_cost, little = 5e-6;
-    double others = 0;
     if (base <= 0)
         return;
-    for (uint32_t v = 0; v < p->dag->nnode; v++)
-        if (p->dag->node[v].kind != LS_DAG_FORWARD && p->s->runs[v] > 1)
-            others += (p->s->runs[v] - 1) * p->dag->node[v].cost;
-    double kernels = ls_plan_overhead(p->plan) - (forward + others) / base;
-    if (others > little * base)
-        put_sum(p, "further runs of backward nodes", others / base);
+    const double kernels = ls_plan_overhead(p->plan) - runs / base;
     if (fabs(kernels) > little)
         put_sum(p, "kernels that replace others: added cost, below 0 saved", kernels);
     put_sum(p, "overhead of the plan", ls_plan_overhead(p->plan));
@@ -255,23 +180,17 @@ static void put_overhead(const Page *p, double forward)
 
 static void put_ops(const Page *p)
 {
-    OpRow *row = ls_arena_alloc(p->arena, p->dag->nnode + 1u, sizeof *row), all = {.op = "all"};
-    uint32_t n = sum_ops(p, row);
+    LsAgainRow *row;
+    const uint32_t n = ls_again_rows(p->arena, p->dag, p->s, &row);
+    double runs = 0;
     fprintf(p->to, "<h2>Kept and recomputed values</h2>\n<div class=\"scroll\"><table><tr>"
-            "<th class=\"l\">forward operator</th><th>nodes</th><th>kept</th><th>bytes</th>"
+            "<th class=\"l\">operator</th><th class=\"l\">part</th><th>nodes</th><th>kept</th><th>bytes</th>"
             "<th>recomputed</th><th>bytes</th><th>further runs</th><th>of a step</th></tr>\n");
     for (uint32_t k = 0; k < n; k++) {
-        put_op_row(p, &row[k], "");
-        all.nodes += row[k].nodes;
-        all.kept += row[k].kept;
-        all.again += row[k].again;
-        all.runs += row[k].runs;
-        all.kept_bytes += row[k].kept_bytes;
-        all.again_bytes += row[k].again_bytes;
-        all.cost += row[k].cost;
+        put_op_row(p, &row[k]);
+        runs += row[k].first == LS_ALL_NODES ? row[k].cost : 0;
     }
-    put_op_row(p, &all, " style=\"font-weight:600\"");
-    put_overhead(p, all.cost);
+    put_overhead(p, runs);
     fprintf(p->to, "</table></div>\n<h2>Nodes</h2>\n<p><input id=\"filter\" type=\"search\" "
             "placeholder=\"name, operator or state\" aria-label=\"filter the nodes\"> "
             "<span id=\"found\" class=\"soft\"></span></p>\n<div class=\"scroll\"><table><thead>"

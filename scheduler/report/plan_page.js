@@ -58,7 +58,7 @@ function show(i) {
 }
 
 function state(n) {
-    return n[2] > 0 ? KIND[n[2]] : n[4] > 1 ? 'recomputed' : n[4] === 0 ? 'not run'
+    return n[4] > 1 ? (n[2] > 0 ? KIND[n[2]] + ', ' : '') + 'recomputed' : n[2] > 0 ? KIND[n[2]] : n[4] === 0 ? 'not run'
         : n[6] === 0 ? 'kept' : 'not needed again';
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/heap.h"
 #include "base/json_text.h"
+#include "scheduler/report/again_rows.h"
 #include "scheduler/report/html.h"
 
 void ls_view_table(FILE *to, const LsPlanReport *r)
@@ -30,14 +31,44 @@ void ls_view_table(FILE *to, const LsPlanReport *r)
     }
 }
 
+static double of_step(const LsPlan *plan, double cost)
+{
+    return plan->base_cost > 0 ? 100 * cost / plan->base_cost : 0;
+}
+
 void ls_view_turn(FILE *to, const LsDag *g, const LsPlan *plan)
 {
     char kept[24], again[24];
     LsPlanTurn turn = ls_plan_turn(g, plan);
     ls_page_bytes(kept, turn.kept_bytes);
-    ls_page_bytes(again, turn.again_bytes);
+    ls_page_bytes(again, turn.all.bytes);
     fprintf(to, "%s in %" PRIu32 " tensors kept for the backward part, %s made again in %" PRIu32
-            " runs\n", kept, turn.nkept, again, turn.nagain);
+            " runs\n", kept, turn.nkept, again, turn.all.runs);
+    for (int k = 0; k <= LS_DAG_OPTIMIZER; k++)
+        if (turn.again[k].runs > 0)
+            fprintf(to, "    %s nodes: %s in %" PRIu32 " runs, %.2f %% of a step\n", ls_part_name[k],
+                    ls_page_bytes(again, turn.again[k].bytes), turn.again[k].runs, of_step(plan, turn.again[k].cost));
+}
+
+void ls_view_again(FILE *to, const LsDag *g, const LsPlan *plan)
+{
+    char saved[24];
+    LsArena *arena = ls_arena_new();
+    LsAgainRow *row;
+    const uint32_t n = ls_again_rows(arena, g, ls_series_new(arena, g, plan), &row);
+    bool none = true;
+    for (uint32_t k = 0; k < n; k++) {
+        if (row[k].again == 0)
+            continue;
+        if (none)
+            fprintf(to, "%-24s %-9s %8s %14s %8s %10s\n", "run again", "part", "nodes", "not kept", "reruns", "of a step");
+        none = false;
+        fprintf(to, "%-24s %-9s %8" PRIu32 " %14s %8" PRIu32 " %8.2f %%\n", row[k].op, ls_part_name[row[k].kind],
+                row[k].again, ls_page_bytes(saved, row[k].again_bytes), row[k].runs, of_step(plan, row[k].cost));
+    }
+    if (none)
+        fprintf(to, "nothing runs again\n");
+    ls_arena_free(arena);
 }
 
 void ls_view_bound(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
@@ -158,6 +189,26 @@ static cJSON *json_peak(const LsDag *g, const LsPlanReport *r)
     return peak;
 }
 
+/* What is kept and what runs again, part by part. */
+static void json_turn(cJSON *root, const LsDag *g, const LsPlan *plan)
+{
+    const LsPlanTurn turn = ls_plan_turn(g, plan);
+    cJSON_AddNumberToObject(root, "kept_bytes", (double)turn.kept_bytes);
+    cJSON_AddNumberToObject(root, "recomputed_bytes", (double)turn.all.bytes);
+    cJSON_AddNumberToObject(root, "recomputed_runs", turn.all.runs);
+    cJSON *parts = cJSON_AddArrayToObject(root, "recomputed");
+    for (int k = 0; k <= LS_DAG_OPTIMIZER; k++) {
+        if (turn.again[k].runs == 0)
+            continue;
+        cJSON *o = cJSON_CreateObject();
+        cJSON_AddStringToObject(o, "part", ls_part_name[k]);
+        cJSON_AddNumberToObject(o, "runs", turn.again[k].runs);
+        cJSON_AddNumberToObject(o, "bytes", (double)turn.again[k].bytes);
+        cJSON_AddNumberToObject(o, "cost", turn.again[k].cost);
+        cJSON_AddItemToArray(parts, o);
+    }
+}
+
 void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
 {
     cJSON *root = cJSON_CreateObject();
@@ -181,10 +232,7 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddNumberToObject(root, "overhead", ls_plan_overhead(plan));
         cJSON_AddNumberToObject(root, "gap", ls_plan_gap(plan, r));
         cJSON_AddBoolToObject(root, "optimal", ls_plan_gap(plan, r) == 0);
-        LsPlanTurn turn = ls_plan_turn(g, plan);
-        cJSON_AddNumberToObject(root, "kept_bytes", (double)turn.kept_bytes);
-        cJSON_AddNumberToObject(root, "recomputed_bytes", (double)turn.again_bytes);
-        cJSON_AddNumberToObject(root, "recomputed_runs", turn.nagain);
+        json_turn(root, g, plan);
     }
     cJSON_AddNumberToObject(root, "base_cost", r->base_cost);
     cJSON_AddNumberToObject(root, "cost_lower_bound", r->bound);
@@ -197,6 +245,8 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "costs", r->costs);
         cJSON_AddNumberToObject(root, "step_ns", r->step_ns);
     }
+    if (r->microbatches != NULL)
+        cJSON_AddRawToObject(root, "microbatches", r->microbatches);
     if (r->precisions != NULL)
         cJSON_AddRawToObject(root, "precisions", r->precisions);
     if (r->against != NULL)

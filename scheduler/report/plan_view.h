@@ -9,8 +9,11 @@
 /* Prints the rows of the report: live peak, arena, overhead and least arena of each strategy. */
 void ls_view_table(FILE *to, const LsPlanReport *report);
 
-/* Prints the bytes kept for the backward part and the bytes recomputed. */
+/* Prints the bytes kept for the backward part and the bytes recomputed, in all and by forward and backward nodes. */
 void ls_view_turn(FILE *to, const LsDag *dag, const LsPlan *plan);
+
+/* Prints the operators whose nodes run again: nodes, bytes that need not be kept, further runs and their time. */
+void ls_view_again(FILE *to, const LsDag *dag, const LsPlan *plan);
 
 /* Prints the proofs: how much cheaper than this plan (NULL: none was found) a plan within the budget can be,
  * at which node, and the lower bound on the live peak. */

@@ -46,7 +46,8 @@ void ls_strategy_hierarchy(LsCandidates *pool, const LsProb *p);
  * missed targets are tried again; this reaches lower peaks and takes several times as long. */
 void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient);
 
-/* Lowers the peak of some candidates by running backward nodes twice whose results wait for a second reader. */
+/* Lowers the peak of some candidates: backward nodes whose results wait for a second reader run twice, or that reader takes an
+ * alternative that reads other values. */
 void ls_strategy_twice(LsCandidates *pool);
 
 /* Repairs the pool's candidates for a ladder of targets, improves them, and offers the Pareto front.

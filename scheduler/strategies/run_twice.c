@@ -1,13 +1,21 @@
-/* scheduler/strategies/run_twice.c -- runs backward nodes twice instead of keeping their results.
+/* scheduler/strategies/run_twice.c -- runs backward nodes twice, or reads other values, instead of keeping their results.
  *
  * If something waits for all gradients, such as a clipping by their norm, every gradient is read twice: for the norm,
  * and much later by its update. Keeping the gradient costs its bytes; making it again costs its node's time, and the
  * bytes of the operands as long as nothing else keeps them. Gradients of large weights have small operands. Searches that
- * recompute forward values hardly come here: a second run pays only if the operands stay. */
+ * recompute forward values hardly come here: a second run pays only if the operands stay. Where the last reader of a result
+ * has an alternative that reads other values, as the sum of clipped gradients has, that may be cheaper. */
 #include "scheduler/order/edited_order.h"
 #include "scheduler/strategies/published_strategies.h"
 
-typedef struct Twice { uint32_t tensor, next; double price; } Twice;
+enum { LEVELS = 3 };            /* how deep the operands of an alternative may be missing */
+
+typedef struct Twice {
+    uint32_t tensor, next;      /* the result, and its next read */
+    uint32_t instead, of;       /* node that runs in place of run `of`, so that `next` is not needed; LS_NO_ID: the tensor is
+                                 * made again before `next` */
+    double price;               /* of a byte saved at the peak */
+} Twice;
 
 /* Bytes that operand x of a second run adds at the peak: its instance is live there already, or was made before, or is
  * missing: then INT64_MAX. */
@@ -36,7 +44,105 @@ static double price(const LsTape *t, uint32_t x, uint32_t peak, uint32_t next)
     return p->cost[v] / (double)saved;
 }
 
-/* The backward result, idle at the peak, that is cheapest to make again. */
+/* Bytes that node v needs beside what is live at the peak, INT64_MAX: an operand is missing. An operand that was never made
+ * is made before v, and its operands, `levels` deep: *cost grows by that. */
+static int64_t needs(const LsTape *t, uint32_t v, uint32_t peak, uint32_t next, int levels, double *cost)
+{
+    const LsProb *p = t->p;
+    int64_t bytes = 0;
+    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+        int64_t more = held(t, p->in.id[k], peak, next);
+        const uint32_t maker = p->maker[p->in.id[k]];
+        if (more == INT64_MAX && levels > 0 && maker != LS_NO_ID && !p->stuck[maker]) {
+            *cost += p->cost[maker];
+            more = needs(t, maker, peak, next, levels - 1, cost);
+        }
+        if (more == INT64_MAX)
+            return more;
+        bytes += more;
+    }
+    return bytes;
+}
+
+/* Whether the read of x by run `next` is the last one of its instance. */
+static bool is_last(const LsTape *t, uint32_t x, uint32_t next)
+{
+    const uint32_t k = ls_tape_events_before(t, x, next) + 1;
+    return k < t->list[x].n ? ls_tape_event_writes(t, x, k) : !t->p->dag->tensor[x].output;
+}
+
+/* The run whose alternatives do without x: its last reader, or the only reader of that one's result. */
+static uint32_t end_of(const LsTape *t, uint32_t x, uint32_t next)
+{
+    const LsProb *p = t->p;
+    const uint32_t v = t->run[next].node;
+    if (!is_last(t, x, next) || ls_tape_must_stay(t, next))
+        return LS_TAPE_END;
+    if (p->swap.at[v] < p->swap.at[v + 1] || p->out.at[v] + 1 != p->out.at[v + 1])
+        return next;
+    const uint32_t y = p->out.id[p->out.at[v]], k = ls_tape_events_before(t, y, next) + 1;
+    if (k >= t->list[y].n || ls_tape_event_writes(t, y, k) || !is_last(t, y, ls_tape_event_run(t, y, k)))
+        return next;
+    return ls_tape_event_run(t, y, k);
+}
+
+static bool reads(const LsProb *p, uint32_t v, uint32_t x)
+{
+    return ls_id_in(p->in.id + p->in.at[v], p->in.at[v + 1] - p->in.at[v], x);
+}
+
+/* The cheapest alternative of such a run: sets `instead` and `of`. Negative: there is none. */
+static double price_instead(const LsTape *t, uint32_t peak, Twice *way)
+{
+    const LsProb *p = t->p;
+    const uint32_t x = way->tensor, next = way->next, of = end_of(t, x, next);
+    if (of == LS_TAPE_END)
+        return -1;
+    const uint32_t now = t->run[of].node, between = of != next ? p->out.id[p->out.at[t->run[next].node]] : x;
+    double best = -1;
+    for (uint32_t k = p->swap.at[now]; k < p->swap.at[now + 1]; k++) {
+        const uint32_t to = p->swap.id[k];
+        double cost = p->cost[to] - p->cost[now] - (of != next ? p->cost[t->run[next].node] : 0);
+        if (p->stuck[to] || reads(p, to, x) || reads(p, to, between))
+            continue;
+        const int64_t more = needs(t, to, peak, of, LEVELS, &cost);
+        const double is = more < p->size[x] ? (cost > 0 ? cost : 0) / (double)(p->size[x] - more) : -1;
+        if (is >= 0 && (best < 0 || is < best)) {
+            best = is;
+            way->instead = to;
+            way->of = of;
+        }
+    }
+    return best;
+}
+
+/* Inserts a run of v in front of run `before`, and the runs that its operands need. */
+static void provide(LsTape *t, uint32_t v, uint32_t before, int levels)
+{
+    const LsProb *p = t->p;
+    for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++) {
+        const uint32_t maker = p->maker[p->in.id[k]];
+        if (levels > 0 && maker != LS_NO_ID && ls_tape_maker(t, p->in.id[k], before) == LS_TAPE_END)
+            provide(t, maker, before, levels - 1);
+    }
+    ls_tape_insert(t, v, before);
+}
+
+/* Does what was chosen. */
+static void take(LsTape *t, const Twice *way)
+{
+    const LsProb *p = t->p;
+    if (way->instead == LS_NO_ID) {
+        ls_tape_insert(t, p->maker[way->tensor], way->next);
+        return;
+    }
+    provide(t, way->instead, way->of, LEVELS);
+    ls_tape_remove(t, way->of);
+    if (way->of != way->next)
+        ls_tape_remove(t, way->next);
+}
+
+/* The backward result, idle at the peak, that is cheapest to make again or to do without. */
 static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
 {
     const LsProb *p = t->p;
@@ -46,9 +152,14 @@ static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
         if (v == LS_NO_ID || p->stuck[v] || p->dag->node[v].kind != LS_DAG_BACKWARD)
             continue;
         const uint32_t next = ls_tape_next_read(t, x, peak);
-        const double is = next == LS_TAPE_END ? -1 : price(t, x, peak, next);
-        if (is >= 0 && (best->price < 0 || is < best->price))
-            *best = (Twice){x, next, is};
+        if (next == LS_TAPE_END)
+            continue;
+        Twice again = {x, next, LS_NO_ID, LS_NO_ID, price(t, x, peak, next)}, other = again;
+        other.price = price_instead(t, peak, &other);
+        if (other.price >= 0 && (again.price < 0 || other.price < again.price))
+            again = other;
+        if (again.price >= 0 && (best->price < 0 || again.price < best->price))
+            *best = again;
     }
     return best->price >= 0;
 }
@@ -70,7 +181,7 @@ static void lower(LsCandidates *pool, LsTape *t, const LsSeq *from)
         Twice way;
         if (!cheapest(t, ls_tape_peak_run(t), &way))
             break;
-        ls_tape_insert(t, t->p->maker[way.tensor], way.next);
+        take(t, &way);
         if (t->bad > 0)
             return;
         if ((double)ls_tape_peak(t) <= step * (double)offered) {

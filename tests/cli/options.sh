@@ -133,6 +133,8 @@ row "compile" --loss cosine "$NET" mse
 row "compile" --loss ce:y,mse:relu1 "two.onnx --batch 2 $EFFORT" ce:y,mse:relu1@2
 row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" triplet:relu1,relu1,relu1@margin=2
 row "$BUILD" --optimizer adam "$NET"
+row "$BUILD" --ema 0.9 "$NET"
+row "$BUILD" --no-decay none "$NET --optimizer adamw -d all"
 row "compile check" --lr 0.125 "$NET --budget min"
 row "compile" --schedule cosine "$NET"
 row "$BUILD" --label-smoothing 0.25 "$NET -d all"
@@ -146,12 +148,15 @@ row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --grads per-sample "$NET"
+row "$BUILD" --sample-norms pairs "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "compile plan measure" --ensemble 3 "$NET"
 row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
 row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
+row "compile plan" --microbatches 2 "$NET"
+row "compile plan" --checkpoint always "$CNN"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
 row "$BUILD" --freeze "fc1*" "$NET"
@@ -187,6 +192,9 @@ row "compile" --clip-value 1.5 "$NET" 2.5
 row "compile" --grads per-sample "$NET" per-sample-norm
 row "compile" --dp clip=1,noise=1.5,delta=1e-5 "$NET" clip=1,noise=1.5,delta=1e-5,expected-batch=7
 row "compile" --accumulate 3 "$NET" 2
+row "compile" --microbatches 2 "drop.onnx --batch 4 $EFFORT" 4
+row "compile" --checkpoint always "$CNN --microbatches 2" except-last
+row "compile" --checkpoint always "$CNN --microbatches 2" never
 row "compile" --label target "$NET" aim
 row "compile" --freeze "fc1*" "$NET" "fc2*"
 row "compile" --dropout off "drop.onnx --batch 2 $EFFORT" on

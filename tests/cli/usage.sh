@@ -43,7 +43,17 @@ plan 2 "none takes no 'lr'" --optimizer none:lr=1
 plan 2 "wd is given twice" --optimizer sgd:wd=0.1,wd=0.2
 plan 2 "nesterov needs a momentum" --optimizer sgd:nesterov
 plan 2 "sgd takes no ''" --optimizer sgd:
-plan 2 "'rmsprop' is not one of" --optimizer rmsprop
+plan 2 "'lambda' is not one of sgd adam adamw lion" --optimizer lambda
+plan 2 "--ema: '1'" --ema 1
+plan 2 "without an optimizer no weight changes" --ema 0.9 --optimizer none
+plan 2 "keep an average of their own" --ema 0.9 --optimizer schedule-free-sgd
+plan 2 "nothing decays without wd=" --no-decay none
+plan 3 "no trained parameter is called 'nobody'" --batch 2 --no-decay nobody --optimizer adamw
+plan 2 "clip has a meaning with apex alone" --optimizer lamb:clip=1
+plan 2 "say lamb:apex,clip=2" --optimizer lamb:apex --clip-norm 2
+plan 2 "lion takes no 'eps'; it takes beta1= beta2= wd= lr=" --optimizer lion:eps=1
+plan 2 "alpha=1: must be a number of at least 0 and below 1" --optimizer rmsprop:alpha=1
+plan 2 "radam takes no 'decoupled'" --optimizer radam:decoupled=1
 # Loss, clipping, sizes.
 for e in -0.1 1.5 nan x; do plan 2 "--label-smoothing: '$e'" --label-smoothing=$e; done
 for k in 1.5 x 1e3; do plan 2 "--ignore-index: '$k'" --ignore-index=$k; done

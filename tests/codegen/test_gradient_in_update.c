@@ -56,7 +56,7 @@ static Pair add_pair(Rig *r, const Step *s, const Product *q, LsValueId a, LsVal
                                 &(LsAttr){.gemm = *gemm});
     LsValueId grad = rig_result(r, product, 0, LS_REAL, LS_ROW, shape);
     for (int k = 0; k < 2; k++) {
-        LsValueId in[9] = {x.state[k][0], k == 0 ? grad : none};
+        LsValueId in[LS_MAX_IN] = {x.state[k][0], k == 0 ? grad : none};
         size_t n = 2;
         in[n++] = s->op == LS_OP_ADAM || s->momentum ? x.state[k][1] : none;
         if (s->op == LS_OP_ADAM)
@@ -65,6 +65,7 @@ static Pair add_pair(Rig *r, const Step *s, const Product *q, LsValueId a, LsVal
         in[n++] = s->acc ? x.state[k][3] : none;
         if (s->weight)
             in[n++] = factor;
+        n = k == 0 ? n : (size_t)ls_rule_shared(ls_rule_of(s->op)) + 1;
         in[n] = a;
         in[n + 1] = b;
         LsNodeId update = rig_node(r, s->op, k == 0 ? n : n + 2, in, 0, &(LsAttr){.update = s->at});
@@ -161,12 +162,12 @@ START_TEST(the_update_of_a_large_weight_computes_its_gradient)
     descent(512, 1024, 32);
     ck_assert_uint_eq(ls_apply_products(&cx, g, &cpu, NULL, 0), 1);
     const LsNode *n = &g->node[g->nnode - 1];
-    ck_assert(n->op == LS_OP_SGD && g->nnode == 2 && n->nin == 7 && g->ngrad == 0);
-    ck_assert(n->computed != NULL && n->computed->operand == 1 && n->computed->first == 5);
+    ck_assert(n->op == LS_OP_SGD && g->nnode == 2 && n->nin == 10 && g->ngrad == 0);
+    ck_assert(n->computed != NULL && n->computed->operand == 1 && n->computed->first == 8);
     ck_assert(n->computed->product->trans_a && !n->computed->product->trans_b);
     ck_assert(!ls_is(g->operand[n->in + 1]));
-    ck_assert_str_eq(g->value[g->operand[n->in + 5].i].name, "x");
-    ck_assert_str_eq(g->value[g->operand[n->in + 6].i].name, "dy");
+    ck_assert_str_eq(g->value[g->operand[n->in + 8].i].name, "x");
+    ck_assert_str_eq(g->value[g->operand[n->in + 9].i].name, "dy");
     ls_arena_free(cx.arena);
 }
 END_TEST

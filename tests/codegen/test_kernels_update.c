@@ -1,4 +1,5 @@
 /* tests/codegen/test_kernels_update.c -- optimizer steps against the formulas of PyTorch, in double. */
+#include "compiler/ir/optimizer.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
 
@@ -10,20 +11,113 @@ typedef struct Step {
     LsUpdateAttr at;
     bool adam, momentum, factor, acc, weight;
     double is;                  /* the factor; 0: any */
+    LsOpCode op;                /* of other optimizers */
+    unsigned state;             /* bit k: that state is there */
+    bool average, shared;
 } Step;
 
-/* One element by the book. s: p, g, first moment, second moment, accumulator. */
-static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double v[5])
+/* v[]: p, g, three tensors of state, the accumulator, the average, the direction that the node makes. */
+enum { P, G, STATE, ACC = STATE + LS_MOMENTS, AVERAGE, Y, TENSORS };
+
+static LsOpCode op_of(const Step *s) { return s->op != LS_OP_NOP ? s->op : s->adam ? LS_OP_ADAM : LS_OP_SGD; }
+static bool has_state(const Step *s, int k)
 {
-    double g = v[1], part = s->weight ? (weight != 0 ? weight : 1)
+    return s->op != LS_OP_NOP ? s->state >> k & 1 : s->adam ? k < 2 : s->momentum && k == 0;
+}
+
+/* Schedule-free: moves z and the average; returns the step. */
+static double free_step(const LsUpdateAttr *a, const LsRun *run, double shared, double way, double v[TENSORS])
+{
+    const double z = (run->update == 1 ? v[P] : v[STATE]) - run->lr * (way + a->decay * v[P]);
+    v[STATE] = z;
+    v[AVERAGE] += shared * (z - v[AVERAGE]);
+    return v[P] - ((1 - a->beta1) * z + a->beta1 * v[AVERAGE]);
+}
+
+/* The step of an element by the other optimizers, or its direction. */
+static double other_step(const Step *s, const LsRun *run, double shared, double g, double v[TENSORS])
+{
+    const LsUpdateAttr *a = &s->at;
+    const double t = (double)run->update, p = v[P];
+    double *m = &v[STATE], *q = &v[STATE + 1];
+    double old, now, next, length, most, mean;
+    switch (s->op) {
+    case LS_OP_LION:
+        old = a->beta1 * *m + (1 - a->beta1) * g;
+        *m = a->beta2 * *m + (1 - a->beta2) * g;
+        return run->lr * ((old > 0) - (old < 0) + a->decay * p);
+    case LS_OP_RMSPROP:
+        g += a->decay * p;
+        *m = a->beta2 * *m + (1 - a->beta2) * g * g;
+        mean = v[STATE + 2] = has_state(s, 2) ? a->beta2 * v[STATE + 2] + (1 - a->beta2) * g : v[STATE + 2];
+        old = fmax(*m - (has_state(s, 2) ? mean * mean : 0), 0);
+        old = a->inside != 0 ? g / sqrt(old + a->eps) : g / (sqrt(old) + a->eps);
+        if (has_state(s, 1))
+            old = *q = a->momentum * *q + old;
+        return run->lr * old;
+    case LS_OP_ADAGRAD:
+        g += a->decay * p;
+        *m += g * g;
+        return run->lr / (1 + (t - 1) * a->lr_decay) * g / (sqrt(*m + a->initial) + a->eps);
+    case LS_OP_DIRECTION:
+        return g + a->decay * p;
+    case LS_OP_MUON:
+        *m = a->momentum * *m + (1 - a->momentum) * g;
+        return (1 - a->momentum) * g + a->momentum * *m;
+    case LS_OP_STEP:
+        return run->lr * a->decay * p + fmin(run->lr, a->relative != 0 ? 1 / sqrt(t) : run->lr) * g;
+    case LS_OP_FREE_SGD:
+        return free_step(a, run, shared, g, v);
+    case LS_OP_FREE_ADAMW:
+        *q = a->beta2 * *q + (1 - a->beta2) * g * g;
+        return free_step(a, run, shared, g / (sqrt(*q / (1 - pow(a->beta2, t))) + a->eps), v);
+    case LS_OP_LAMB:
+        *m = a->beta1 * *m + (1 - a->beta1) * g;
+        *q = a->beta2 * *q + (1 - a->beta2) * g * g;
+        return *m / (1 - pow(a->beta1, t)) / (sqrt(*q / (1 - pow(a->beta2, t))) + a->eps) + a->decay * p;
+    default:
+        break;
+    }
+    if (a->decoupled == 0)
+        g += a->decay * p;
+    *m = a->beta1 * *m + (1 - a->beta1) * g;
+    *q = a->beta2 * *q + (1 - a->beta2) * g * g;
+    old = a->decoupled != 0 ? run->lr * a->decay * p : 0;
+    if (s->op == LS_OP_NADAM) {
+        now = a->beta1 * (1 - 0.5 * pow(0.96, t * a->momentum_decay));
+        next = a->beta1 * (1 - 0.5 * pow(0.96, (t + 1) * a->momentum_decay));
+        return old + run->lr * ((1 - now) / (1 - shared) * g + next / (1 - shared * next) * *m)
+                   / (sqrt(*q / (1 - pow(a->beta2, t))) + a->eps);
+    }
+    most = 2 / (1 - a->beta2) - 1;
+    length = most - 2 * t * pow(a->beta2, t) / (1 - pow(a->beta2, t));
+    next = run->lr * *m / (1 - pow(a->beta1, t));
+    if (length > 5)
+        next *= sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) * sqrt(1 - pow(a->beta2, t))
+              / (sqrt(*q) + a->eps);
+    return old + next;
+}
+
+/* One element by the book. */
+static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double shared, double v[TENSORS])
+{
+    double g = v[G], part = s->weight ? (weight != 0 ? weight : 1)
                            : s->at.by_samples ? s->at.scale * run->share : s->at.scale;
     if (s->acc)
-        g = v[4] = (run->first ? 0 : v[4]) + g * part;
+        g = v[ACC] = (run->first ? 0 : v[ACC]) + g * part;
+    v[Y] = 0;
     if (!run->apply || (s->at.skips && factor < 0))
         return;
     g *= factor;
     if (s->at.clip > 0)
         g = fmin(fmax(g, -s->at.clip), s->at.clip);
+    if (s->op != LS_OP_NOP) {
+        const double step = other_step(s, run, shared, g, v);
+        v[ls_rule_of(s->op)->makes ? Y : P] -= ls_rule_of(s->op)->makes ? -step : step;
+        if (s->at.ema != 0)
+            v[AVERAGE] = s->at.ema * v[AVERAGE] + (1 - s->at.ema) * v[P];
+        return;
+    }
     if (!s->adam) {
         g += s->at.decay * v[0];
         if (s->momentum) {
@@ -56,40 +150,47 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
     r.run.first = first;
     r.run.apply = apply;
     r.run.share = 0.75;
-    LsValueId v[MANY][5], in[MANY * 7], factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    const LsRule *rule = ls_rule_of(op_of(s));
+    LsValueId v[MANY][TENSORS], in[MANY * LS_MAX_IN] = {{0}}, factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     rig_set(&r, weight, 0, first ? 0 : 2.5);
     if (s->is != 0)
         rig_set(&r, factor, 0, s->is);
-    double (*want)[N][5] = calloc((size_t)z->many, sizeof *want);
-    size_t nin = 0;
+    LsValueId shared = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    rig_set(&r, shared, 0, 0.4);
+    double (*want)[N][TENSORS] = calloc((size_t)z->many, sizeof *want);
+    const int nin = ls_rule_shared(rule) + 1;
     for (int t = 0; t < z->many; t++) {
-        for (int k = 0; k < 5; k++)
+        for (int k = 0; k < TENSORS; k++)
             v[t][k] = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(z->n[t]));
         for (int64_t i = 0; i < z->n[t]; i++) {
-            rig_set(&r, v[t][3], i, fabs(rig_get(&r, v[t][3], i)));
-            for (int k = 0; k < 5; k++)
+            for (int k = 0; k < 2; k++)         /* second moments, but a mean is below the root of RMSprop's */
+                rig_set(&r, v[t][STATE + k], i, fabs(rig_get(&r, v[t][STATE + k], i)) + (s->op == LS_OP_RMSPROP ? 9 : 0));
+            for (int k = 0; k < TENSORS; k++)
                 want[t][i][k] = rig_get(&r, v[t][k], i);
-            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1,
-                        rig_get(&r, weight, 0), want[t][i]);
+            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1, rig_get(&r, weight, 0), rig_get(&r, shared, 0),
+                        want[t][i]);
         }
-        in[nin++] = v[t][0];
-        in[nin++] = v[t][1];
-        in[nin++] = s->adam || s->momentum ? v[t][2] : none;
-        if (s->adam)
-            in[nin++] = v[t][3];
-        in[nin++] = s->factor ? factor : none;
-        in[nin++] = s->acc ? v[t][4] : none;
-        if (s->weight)
-            in[nin++] = weight;
+        LsValueId *to = in + t * nin;
+        to[0] = v[t][P];
+        to[1] = v[t][G];
+        for (int k = 0; k < rule->nstate; k++)
+            to[2 + k] = has_state(s, k) ? v[t][STATE + k] : none;
+        to[ls_rule_factor(rule)] = s->factor ? factor : none;
+        to[ls_rule_acc(rule)] = s->acc ? v[t][ACC] : none;
+        to[ls_rule_weight(rule)] = s->weight ? weight : none;
+        to[ls_rule_average(rule)] = s->average ? v[t][AVERAGE] : none;
+        to[ls_rule_shared(rule)] = s->shared ? shared : none;
     }
     LsAttr at = {.update = s->at};
     at.update.many = z->many;
-    rig_node(&r, s->adam ? LS_OP_ADAM : LS_OP_SGD, nin, in, 0, &at);
+    LsNodeId node = rig_node(&r, op_of(s), (size_t)(nin * z->many), in, rule->makes, &at);
+    if (rule->makes)
+        v[0][Y] = rig_result(&r, node, 0, LS_REAL, LS_ROW, SHAPE(z->n[0]));
     rig_run(&r);
     for (int t = 0; t < z->many; t++)
         for (int64_t i = 0; i < z->n[t]; i++)
-            for (int k = 0; k < 5; k++)
+            for (int k = 0; k < (rule->makes ? TENSORS : Y); k++)
                 rig_close_to(&r, v[t][k], i, want[t][i][k], 2e-6);
     free(want);
     rig_close(&r);
@@ -121,7 +222,25 @@ static const Step steps[] = {
     {.at = {.momentum = 0.9, .skips = true}, .momentum = true, .factor = true, .is = -1},
     {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = -1},
     {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = 0.5},
+    {.op = LS_OP_LION, .state = 1, .at = {.beta1 = 0.9, .beta2 = 0.99, .decay = 0.1, .scale = 0.5}, .acc = true},
+    {.op = LS_OP_LAMB, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .decay = 0.1}},
+    {.op = LS_OP_LAMB, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .skips = true}, .factor = true, .is = -1},
+    {.op = LS_OP_MUON, .state = 1, .at = {.momentum = 0.95}},
+    {.op = LS_OP_DIRECTION, .at = {.decay = 0.1, .clip = 0.5, .scale = 0.5}, .acc = true},
+    {.op = LS_OP_STEP, .at = {.decay = 0.1, .relative = 1, .ema = 0.9}, .average = true, .factor = true},
+    {.op = LS_OP_FREE_SGD, .state = 1, .at = {.beta1 = 0.9, .decay = 0.1}, .average = true, .shared = true},
+    {.op = LS_OP_FREE_ADAMW, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3, .decay = 0.1}, .average = true,
+     .shared = true},
+    {.op = LS_OP_RMSPROP, .state = 1, .at = {.beta2 = 0.9, .eps = 1e-3, .decay = 0.1}, .factor = true},
+    {.op = LS_OP_RMSPROP, .state = 7, .at = {.beta2 = 0.9, .eps = 1e-3, .inside = 1, .momentum = 0.9, .centered = 1}},
+    {.op = LS_OP_ADAGRAD, .state = 1, .at = {.eps = 1e-3, .lr_decay = 0.1, .initial = 0.2, .decay = 0.1}},
+    {.op = LS_OP_NADAM, .state = 3, .shared = true,
+     .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .momentum_decay = 0.004, .decay = 0.1}},
+    {.op = LS_OP_RADAM, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .decay = 0.1, .decoupled = 1}},
+    {.op = LS_OP_RADAM, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.5, .eps = 1e-3}, .factor = true},
 };
+
+enum { SHARED_STEPS = 13 };     /* the first ones: what all optimizers share is tested with these */
 
 START_TEST(test_steps_follow_the_formulas)
 {
@@ -184,6 +303,47 @@ START_TEST(test_accumulation_and_running_statistics)
         rig_close_to(&r, stat, k, want[k], 1e-7);
     rig_close_to(&r, more[0], 4, wanted[0], 1e-7);
     rig_close_to(&r, more[2], 299, wanted[1], 1e-7);
+    rig_close(&r);
+}
+END_TEST
+
+/* A part joins the partial sums of the tree: ACCUMULATE of one tensor, updates of several small ones together, which lie
+ * one after the other. Part 5 of 6: levels 0 and 2 join; part 3 of more: levels 0 and 1 become level 2. */
+START_TEST(test_a_part_joins_the_tree)
+{
+    enum { LEVELS = 3, SMALL = 36 };
+    const struct { int64_t part; bool last; int joined[2]; int to; } *c, cases[] = {
+        {5, true, {0, 2}, 0}, {3, false, {0, 1}, 2}, {4, false, {-1, -1}, 0}, {0, true, {-1, -1}, 0}, {2, true, {1, -1}, 1}};
+    Rig r;
+    c = &cases[_i];
+    rig_open(&r, 4);
+    r.run.part = c->part;
+    r.run.apply = c->last;
+    const LsAttr at = {.update = {.scale = 0.3, .levels = LEVELS}};
+    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)), acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * N));
+    LsAttr many = at;
+    many.update.many = 2;
+    const LsValueId p[] = {rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)),
+                           none, none, rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * SMALL)),
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)), none, none,
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * 4))};
+    float want[2], before = (float)rig_get(&r, p[0], SMALL - 1);
+    for (int k = 0; k < 2; k++) {
+        const LsValueId v = k == 0 ? g : p[1], sums = k == 0 ? acc : p[4];
+        const int n = k == 0 ? N : SMALL;
+        volatile float leaf = (float)rig_get(&r, v, n - 1) * 0.3f;
+        want[k] = leaf;
+        for (int j = 0; j < 2 && c->joined[j] >= 0; j++)
+            want[k] = (float)rig_get(&r, sums, (c->joined[j] + 1) * n - 1) + want[k];
+    }
+    LsNodeId n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &at);
+    LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
+    rig_node(&r, LS_OP_SGD, 10, p, 0, &many);
+    rig_run(&r);
+    ck_assert(rig_get(&r, acc, (c->to + 1) * N - 1) == want[0]);
+    ck_assert(rig_get(&r, sum, N - 1) == want[0]);
+    ck_assert(rig_get(&r, p[4], (c->to + 1) * SMALL - 1) == want[1]);
+    rig_close_to(&r, p[0], SMALL - 1, c->last ? before - 0.1f * want[1] : before, 1e-7);
     rig_close(&r);
 }
 END_TEST
@@ -258,8 +418,9 @@ int main(void)
     int n = sizeof steps / sizeof *steps;
     tcase_set_timeout(t, 120);
     tcase_add_loop_test(t, test_steps_follow_the_formulas, 0, n);
-    tcase_add_loop_test(t, test_many_tensors_are_updated_by_one_kernel, 0, n);
-    tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, n);
+    tcase_add_loop_test(t, test_many_tensors_are_updated_by_one_kernel, 0, SHARED_STEPS);
+    tcase_add_loop_test(t, test_micro_steps_accumulate_and_do_not_update, 0, SHARED_STEPS);
+    tcase_add_loop_test(t, test_a_part_joins_the_tree, 0, 5);
     tcase_add_loop_test(t, test_accumulation_and_running_statistics, 0, 2);
     tcase_add_loop_test(t, test_statistics_of_bad_steps_are_discarded, 0, 2);
     tcase_add_loop_test(t, test_the_loss_scale_moves_at_the_end_of_a_step, 0, 2);

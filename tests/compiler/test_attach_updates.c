@@ -308,7 +308,7 @@ END_TEST
 START_TEST(decay_can_leave_vectors_alone)
 {
     open_model();
-    LsOptimizerOptions o = {.kind = LS_SGD, .decay = 0.5, .decay_matrices_only = true};
+    LsOptimizerOptions o = {.kind = LS_SGD, .decay = 0.5, .spares_vectors = true};
     ck_assert(ls_optimizer(&cx, g, &o));
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[i].op == LS_OP_SGD)

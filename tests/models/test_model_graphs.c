@@ -4,7 +4,7 @@
 #include "tests/support/compiled_model.h"
 
 static const char *const full[] = {
-    "autoencoder", "cnn", "densenet121", "densenet161", "densenet169", "densenet201", "googlenet",
+    "autoencoder", "cnn", "densenet121", "densenet161", "densenet169", "densenet201", "digits", "googlenet",
     "gpt", "gpt --head=untied", "mlp", "pspnet50", "pspnet101", "resnet18", "resnet34", "resnet50",
     "resnet101", "resnet152", "unet", "unet --pad=valid", "unet --up=bilinear", "vgg16", "vgg16_bn", "vgg19",
     "vgg19_bn",

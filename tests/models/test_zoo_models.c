@@ -28,7 +28,7 @@ static int64_t trainable(const Onnx__ModelProto *m)
 static const struct { const char *line; int64_t parameters; } published[] = {
     {"autoencoder", 2405633}, {"cnn", 16798858}, {"densenet121", 7978856},
     {"densenet161", 28681000}, {"densenet169", 14149480}, {"densenet201", 20013928},
-    {"googlenet", 6624904}, {"gpt", 124439808}, {"gpt --head=untied", 124439808 + 50257 * 768},
+    {"digits", 1199882}, {"googlenet", 6624904}, {"gpt", 124439808}, {"gpt --head=untied", 124439808 + 50257 * 768},
     {"mlp", 1628170}, {"pspnet50", 23508032 + 4198400 + 18875392 + 9747},
     {"pspnet101", 42500160 + 4198400 + 18875392 + 9747},
     {"resnet18", 11689512}, {"resnet34", 21797672}, {"resnet50", 25557032},

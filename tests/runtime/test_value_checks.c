@@ -46,12 +46,19 @@ END_TEST
 START_TEST(an_accumulator_of_a_skipped_update_is_no_fault)
 {
     for (int accumulate = 1; accumulate < 3; accumulate++) {
+        LsStateTensor state[16];
         p = tiny_scaled(accumulate);
+        ck_assert_uint_le(p.nstate, 16);
+        memcpy(state, p.state, p.nstate * sizeof *state);
+        for (uint32_t k = 0; k < p.nstate; k++)
+            if (strstr(state[k].t.name, ".sum") != NULL)
+                state[k].kind = LS_STATE_SUM;
+        p.state = state;
         e = (LsError){0};
         ck_assert(ls_memory_open(&m, &p, &e));
         engine = (LsEngine){.p = &p, .m = &m};
         *(float *)(void *)(m.state + ST_WS) = INFINITY;
-        ck_assert(check(1) == (accumulate > 1));
+        ck_assert(check(1));
         *(float *)(void *)(m.state + ST_W) = INFINITY;
         ck_assert(!check(1));
         ls_memory_close(&m);

@@ -160,6 +160,51 @@ def check_the_page_of_a_plan_is_whole_and_loads_nothing():
     assert f"Run {summary['peak']['run'] + 1}, node" in bare
 
 
+def check_backward_nodes_that_run_again_are_told_as_forward_ones():
+    run("model", "gpt", "--depth=1", "--heads=2", "--width=32", "--context=32", "--vocab=65", "-o", "clip.onnx")
+    args = ["plan", "clip.onnx", "--batch", "4", "--clip-norm", "1", "--budget=min", "--machine", "cpu"]
+    told = json.loads(run(*args, "-q", "--json", "--plan-json", "c.json", "--graph-json", "cg.json", "--report", "c.html",
+                          "--timeline", "c.csv", "--graph", "c.dot").stdout)
+    said = run(*args, "-v").stdout
+    tensors, nodes = (json.loads(read("cg.json"))[k] for k in ("tensors", "nodes"))
+    runs = [s["compute"] for s in json.loads(read("c.json"))["steps"] if "compute" in s]
+    size = lambda v: sum(tensors[t]["bytes"] for t in nodes[v].get("outputs", []))
+    again = [v for k, v in enumerate(runs) if v in runs[:k]]
+    base = sum(n["cost"] for n in nodes if not n.get("alternative"))
+    data = json.loads(Page(read("c.html")).scripts[0])
+    bare = re.sub(" +", " ", re.sub("<[^>]*>", " ", read("c.html")))
+    for part in ("forward", "backward"):
+        mine = [v for v in again if nodes[v]["kind"] == part]
+        cost, once = sum(nodes[v]["cost"] for v in mine), set(mine)
+        row = next(r for r in told["recomputed"] if r["part"] == part)
+        assert len(mine) == row["runs"] > 0 and sum(map(size, mine)) == row["bytes"], row
+        assert abs(row["cost"] / cost - 1) < 1e-9
+        assert re.search(rf"^ +{part} nodes: .* in {len(mine)} runs, {100 * cost / base:.2f} % of a step$", said, re.M), said
+        assert re.search(rf"^all +{part} +{len(once)} .* {len(mine)} +{100 * cost / base:.2f} %$", said, re.M), said
+        ops = {nodes[v]["op"] for v in mine}
+        assert set(re.findall(rf"^(\S+) +{part} ", said, re.M)) == ops | {"all"}, said
+        assert re.search(rf"all {part} {part} [0-9 ]+ .* {len(once)} [0-9.]+ \w+ {len(mine)} {100 * cost / base:.3f} %", bare)
+    assert told["recomputed_runs"] == len(again) == sum(r[1] for r in data["runs"])
+    # What runs again makes recomputed bytes, whatever its part: replayed from the plan.
+    live, seen, k = {}, set(), 0                # tensor: whether it was made again
+    for step in json.loads(read("c.json"))["steps"]:
+        if "free" in step:
+            del live[step["free"]]
+            continue
+        v, taken = step["compute"], dict(step.get("reuse", []))
+        live.update((t, v in seen) for t in nodes[v].get("outputs", []) if t not in taken)
+        assert data["runs"][k][4] == sum(tensors[t]["bytes"] for t, made in live.items() if made), (k, data["runs"][k])
+        for t, place in taken.items():
+            del live[place]
+            live[t] = v in seen
+        seen.add(v)
+        k += 1
+    marks = [l.split("\t")[3] for l in read("c.csv").splitlines() if not l.startswith("#")]
+    assert [m == "1" for m in marks] == [v in runs[:k] for k, v in enumerate(runs)]
+    orange = set(map(int, re.findall(r"n(\d+) \[fillcolor=\"#f4b183\"", read("c.dot"))))
+    assert orange == set(again)
+
+
 def check_the_page_of_a_sweep_links_pages_that_are_there():
     page = Page(read("dir/index.html"))
     assert page.scripts == [] and 2 <= len(page.loads) <= 5

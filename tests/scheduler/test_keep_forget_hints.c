@@ -135,7 +135,7 @@ START_TEST(all_makes_again_whatever_can_be)
     ck_assert(plan.cost > none.cost);
     ck_assert_double_eq(plan.base_cost, none.base_cost);
     ck_assert(ls_plan_turn(g, &plan).kept_bytes < ls_plan_turn(g, &none).kept_bytes);
-    ck_assert_int_gt(ls_plan_turn(g, &plan).again_bytes, 0);
+    ck_assert_int_gt(ls_plan_turn(g, &plan).all.bytes, 0);
     for (uint32_t t = 0; t < g->ntensor; t++)
         if (maker(g, t) < 8 && !g->node[maker(g, t)].once && !g->tensor[t].output)
             ck_assert(!crosses(g, &plan, t, 8));
@@ -149,7 +149,7 @@ START_TEST(none_runs_nothing_again_and_costs_nothing)
         LsPlanReport r;
         LsDag *g = named(9, seed);
         ck_assert(plan_with(g, &(LsHints){.recompute = LS_RECOMPUTE_NONE}, 0, &plan, &r));
-        ck_assert_uint_eq(ls_plan_turn(g, &plan).nagain, 0);
+        ck_assert_uint_eq(ls_plan_turn(g, &plan).all.runs, 0);
         ck_assert(ls_plan_overhead(&plan) <= 0);    /* below: alternatives that are cheaper */
     }
 }

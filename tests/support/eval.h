@@ -6,6 +6,7 @@
 #include <check.h>
 
 #include "compiler/ir/graph.h"
+#include "compiler/ir/optimizer.h"
 #include "tests/support/attention_reference.h"
 #include "tests/support/eval_expr.h"
 #include "tests/support/eval_index.h"
@@ -452,10 +453,12 @@ static inline void eval_update(Eval *e, LsNodeId n)
     const LsGraph *g = e->g;
     const LsUpdateAttr *at = &g->node[n.i].attr.update;
     uint16_t op = g->node[n.i].op;
+    const LsRule *rule = ls_rule_of((LsOpCode)op);
+    const int last = rule != NULL ? ls_rule_factor(rule) : 3;
     bool adam = op == LS_OP_ADAM;
     double *p = e->v[ls_in(g, n, 0).i], *grad = e->v[ls_in(g, n, 1).i];
-    LsValueId factor = ls_in(g, n, adam ? 4 : 3), acc = ls_in(g, n, adam ? 5 : 4);
-    LsValueId weight = ls_in(g, n, op == LS_OP_ACCUMULATE ? 2 : adam ? 6 : 5);
+    LsValueId factor = ls_in(g, n, last), acc = ls_in(g, n, last + 1);
+    LsValueId weight = ls_in(g, n, op == LS_OP_ACCUMULATE ? 2 : last + 2);
     if (op == LS_OP_LOSS_SCALE || (op == LS_OP_RUNNING_STAT && g->node[n.i].nin > 2)) {
         eval_scaled(e, n);
         return;
@@ -525,7 +528,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;
     case LS_OP_XENT_GRAD: case LS_OP_NLL_GRAD: eval_class_grad(e, n); return;
     case LS_OP_REGRESSION_LOSS: case LS_OP_REGRESSION_GRAD: eval_regression(e, n); return;
-    case LS_OP_RESHAPE:
+    case LS_OP_RESHAPE: case LS_OP_EITHER:
         memcpy(e->v[ls_out(g, n, 0).i], e->v[ls_in(g, n, 0).i],
                (size_t)ls_count(ls_in_shape(g, n, 0)) * sizeof(double));
         return;

@@ -179,8 +179,22 @@ static inline void compare(Rig *r, LsNodeId n, LsValueId v, char *want, double m
     }
 }
 
+/* Copies the state that node n overwrites into saved[], or back. */
+static inline void copy_state(Rig *r, LsNodeId n, char *saved[], bool back)
+{
+    for (int k = 0; k < r->g->node[n.i].nin; k++) {
+        const LsValueId v = ls_in(r->g, n, k);
+        if (!ls_is(v) || !ls_writes(&r->g->node[n.i], k))
+            continue;
+        const size_t bytes = (size_t)ls_value_bytes(r->g, v, 4);
+        if (!back)
+            saved[k] = malloc(bytes);
+        memcpy(back ? r->buffer[v.i] : saved[k], back ? saved[k] : r->buffer[v.i], bytes);
+    }
+}
+
 /* The kernel, whose results lie in their buffers, gives the same bits where a result takes an operand's place. */
-static inline void check_in_place(Rig *r, void *gpu, LsNodeId n)
+static inline void check_in_place(Rig *r, void *gpu, LsNodeId n, char *saved[])
 {
     const LsNode *node = &r->g->node[n.i];
     for (int out = 0; out < node->nout; out++)
@@ -192,6 +206,7 @@ static inline void check_in_place(Rig *r, void *gpu, LsNodeId n)
             char *operand = r->buffer[x.i];
             rig_buffer(r, x);
             memcpy(r->buffer[x.i], operand, bytes);
+            copy_state(r, n, saved, true);
             rig_step(r, gpu, n, out, in);
             ck_assert_msg(memcmp(r->buffer[x.i], r->buffer[y.i], bytes) == 0, "node %u (%s): result %d in place of operand %d",
                           n.i, ls_op[node->op]->name, out, in);
@@ -205,8 +220,11 @@ static inline void check_node(Rig *r, void *cpu, void *gpu, LsNodeId n, bool num
 {
     const LsNode *node = &r->g->node[n.i];
     char *want[LS_MAX_OUT] = {0};
+    char *saved[LS_MAX_IN] = {0};
     double most = 0;
+    copy_state(r, n, saved, false);
     run_on_cpu(r, cpu, n);
+    copy_state(r, n, saved, true);
     const bool exact = rig_same_order(r, n);
     for (int k = 0; k < node->nout; k++) {
         LsValueId y = ls_out(r->g, n, k);
@@ -216,7 +234,9 @@ static inline void check_node(Rig *r, void *cpu, void *gpu, LsNodeId n, bool num
     r->target.kind = LS_TARGET_CUDA;
     r->numbers = numbers;
     rig_step(r, gpu, n, -1, -1);
-    check_in_place(r, gpu, n);
+    check_in_place(r, gpu, n, saved);
+    for (int k = 0; k < LS_MAX_IN; k++)
+        free(saved[k]);
     r->numbers = false;
     const char *error = exec_error();
     ck_assert_msg(error == NULL, "%s", error);

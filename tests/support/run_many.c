@@ -58,7 +58,8 @@ static void print_pair(Pair *p, uint32_t k, LsEmit *e)
     enum { TABLES = 3, NAMES = sizeof name / sizeof *name };
     for (int i = 0; i < NAMES; i++)
         ls_emit_line(e, "#define %s %s_%u", name[i], name[i], k);
-    ls_phase_print_tables(&p->phase[0], &p->phase[1], e);
+    LsPhaseText *const both[] = {&p->phase[0], &p->phase[1]};
+    ls_phase_print_tables(both, 2, e);
     for (int i = 0; i < TABLES; i++)
         ls_emit_line(e, "#undef %s", name[i]);
     ls_emit_line(e, "const LsProgram program_%u = {", k);

@@ -130,9 +130,12 @@ START_TEST(several_batches_are_one_large_batch)
     open_case(&mk, c);
     train("one", c->options, "--batch=8", label);
     double epoch = told("epoch 2  step 4  loss ");
-    train("many", c->options, "--batch=4 --accumulate=2", label);
-    ck_assert_double_eq_tol(told("epoch 2  step 4  loss "), epoch, 1e-10 * fabs(epoch));
-    check_near("one.npz", "many.npz", c->options);
+    static const char *const way[] = {"--batch=4 --accumulate=2", "--batch=8 --microbatches=4"};
+    for (int k = 1; k >= 0; k--) {
+        train("many", c->options, way[k], label);
+        ck_assert_double_eq_tol(told("epoch 2  step 4  loss "), epoch, 1e-10 * fabs(epoch));
+        check_near("one.npz", "many.npz", c->options);
+    }
     MUST("./one --eval --data x.npy,%s=t.npy", label);
     double loss = told("val_loss ");
     MUST("./many --eval --data x.npy,%s=t.npy", label);
@@ -336,6 +339,64 @@ START_TEST(labels_are_checked_by_their_own_classes)
 }
 END_TEST
 
+/* ---- random numbers ---- */
+
+/* Dropouts of samples along the first, and along the last axis. */
+static void write_dropouts(Make *mk)
+{
+    make_begin(mk, 11);
+    make_input(mk, "x", "Nx6");
+    wave_weight(mk, "w1", "6x6", 36, 2);
+    wave_weight(mk, "w2", "6x3", 18, 3);
+    make_node(mk, "MatMul", "x w1", "h");
+    make_node(mk, "Dropout", "h", "d");
+    make_node(mk, "Transpose", "d", "dt");
+    make_node(mk, "Dropout", "dt", "et");
+    make_node(mk, "Transpose", "et", "e");
+    make_node(mk, "MatMul", "e w2", "y");
+    make_output(mk, "y");
+}
+
+static bool near(void) { return sh(LS_BUILD "/tests/npz_near first.npz other.npz 1e-10 param/") == 0; }
+
+START_TEST(masks_do_not_depend_on_the_parts)
+{
+    Make mk;
+    write_dropouts(&mk);
+    ck_assert_int_eq(chdir(mk.dir), 0);
+    write_net(&mk);
+    for (int parts = 1; parts <= 8; parts *= 2) {
+        MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 m.onnx --precision=f64 --batch=8 --microbatches=%d -o t", parts);
+        MUST("./t --data synthetic:24 --progress none --no-shuffle --lr 0.1 --epochs 4 --dump %s.npz", parts == 1 ? "first" : "other");
+        ck_assert_msg(parts == 1 || near(), "%d parts: %s", parts, text);
+    }
+    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 m.onnx --precision=f64 --batch=2 --accumulate=4 -o t");    /* draws for every batch */
+    MUST("./t --data synthetic:24 --progress none --no-shuffle --lr 0.1 --epochs 4 --dump other.npz");
+    ck_assert(!near());
+    make_end(&mk);
+}
+END_TEST
+
+/* Where samples mix there are no parts, also where a part would be one sample. */
+START_TEST(mixed_samples_are_not_cut)
+{
+    Make mk;
+    make_begin(&mk, 13);
+    make_input(&mk, "x", "Nx6");
+    wave_weight(&mk, "w", "6x3", 18, 2);
+    make_node(&mk, "MatMul", "x w", "h");
+    make_int(&mk, make_node(&mk, "Softmax", "h", "y"), "axis", 0);
+    make_output(&mk, "y");
+    ck_assert_int_eq(chdir(mk.dir), 0);
+    write_net(&mk);
+    for (int parts = 4; parts <= 8; parts += 4) {
+        ck_assert_int_ne(sh(LS_BUILD "/lowerset plan -q m.onnx --batch=8 --loss=mse --microbatches=%d", parts), 0);
+        ck_assert_msg(strstr(text, "the first axis of the inputs holds no samples, so a batch has no parts") != NULL, "%s", text);
+    }
+    make_end(&mk);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("batches");
@@ -347,5 +408,7 @@ int main(void)
     tcase_add_test(tc, each_output_has_its_target);
     tcase_add_test(tc, private_training_takes_no_loss_of_the_file);
     tcase_add_test(tc, labels_are_checked_by_their_own_classes);
+    tcase_add_test(tc, masks_do_not_depend_on_the_parts);
+    tcase_add_test(tc, mixed_samples_are_not_cut);
     return run_tests("batches", tc);
 }

@@ -243,6 +243,7 @@ START_TEST(what_ensembles_cannot_do_is_refused)
         {"--ensemble=2 --grads=per-sample", "--grads and --dp are for one model"},
         {"--ensemble=2 --precision=f16", "--loss-scale=none"},
         {"--ensemble=2 --target=cuda --arch=90", "--target=cpu"},
+        {"--ensemble=2 --microbatches=2", "leave --microbatches out"},
         {"--ensemble-batches=each", "no members without --ensemble"},
         {"--ensemble=1", "--ensemble"},
     };

@@ -136,6 +136,23 @@ START_TEST(gradients_of_samples_are_those_of_runs_of_one_sample)
 }
 END_TEST
 
+/* Pairs of rows and the gradients of samples give the same norms, and within either way no bit depends on the budget. */
+START_TEST(ways_to_a_norm_agree)
+{
+    static const char *const way[] = {"pairs", "terms"};
+    for (int k = 0; k < 2; k++)
+        for (int tight = 0; tight < 2; tight++) {
+            MUST(COMPILE "%s --batch=%d --grads=per-sample-norm --sample-norms=%s --store-gradients%s -o %s", nets[_i], BATCH, way[k],
+                 tight ? " --budget=min" : "", way[k]);
+            MUST("./%s" RUN "--steps 1 --dump %s%d.npz", way[k], way[k], tight);
+        }
+    MUST(LS_BUILD "/tests/npz_near pairs0.npz pairs1.npz 0");
+    MUST(LS_BUILD "/tests/npz_near terms0.npz terms1.npz 0");
+    MUST(LS_BUILD "/tests/npz_near pairs0.npz terms0.npz 1e-6 psnorm");
+    ck_assert(sh("cmp -s pairs0.npz terms0.npz") != 0);
+}
+END_TEST
+
 /* Five samples in batches of three: the second batch has two. */
 START_TEST(the_last_batch_is_smaller)
 {
@@ -273,6 +290,7 @@ int main(void)
 {
     TCase *t = tcase_create("per_sample");
     tcase_add_loop_test(t, gradients_of_samples_are_those_of_runs_of_one_sample, 0, tests_do_less() ? 1 : tests_part(NNETS, 2));
+    tcase_add_loop_test(t, ways_to_a_norm_agree, 0, tests_do_less() ? 1 : tests_part(NNETS, 1));
     tcase_add_test(t, the_last_batch_is_smaller);
     tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
     tcase_add_test(t, random_numbers_are_the_same_or_different_for_samples);
