@@ -78,7 +78,7 @@ static void find_sums(const LsJob *job, Modes *m)
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].of_update)
-            m->sum_bytes += ls_align(ls_state_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
+            m->sum_bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
     for (int64_t n = ls_job_micro_steps(job) - 1; n > 0; n /= 2)
         m->levels++;
 }

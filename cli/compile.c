@@ -329,10 +329,9 @@ int ls_compile_plan(LsJob *job, const LsPlan *plan, int64_t budget, const char *
 {
     if (!ls_job_audited(job, job->dag, plan))
         return ls_job_failed(job);
-    int64_t eval = job->eval_plan.arena;
     job->plan = *plan;
     job->budget = budget;
-    job->arena_bytes = plan->arena > eval ? plan->arena : eval;
+    ls_job_set_arena(job);
     ls_plan_hash(plan, job->report.hash);
     return ls_compile_job(job, path);
 }

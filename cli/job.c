@@ -37,12 +37,12 @@ static void add_fixed(LsJob *job)
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
-            job->state_bytes += ls_align(ls_state_bytes(g, (LsValueId){i}, job->target.real_bytes),
+            job->state_bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes),
                                          LS_ALIGNMENT);
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
         job->input_bytes +=
-            batches * ls_align(ls_value_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
+            batches * ls_align(ls_stored_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
 }
 
 /* Sets the costs of the nodes of both forms: the machine's, or measured for training. */
@@ -129,11 +129,27 @@ static bool build_graphs(LsJob *job)
 
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
 {
+    const double runs = job->pipeline.ensemble.members > 0 ? (double)job->pipeline.ensemble.members : 1;
     if (job->graph_file)
         return plan->cost;
     return job->machine.gpu || job->options->costs != NULL
                ? plan->cost + job->machine.step
-               : ls_replay_ns(job->cx.arena, job->train_problem, plan, &job->machine);
+               : runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, &job->machine);
+}
+
+/* Arenas of the program: an ensemble has one for each lane. */
+static int64_t arenas(const LsJob *job)
+{
+    return job->pipeline.ensemble.members > 0 ? job->pipeline.ensemble.lanes : 1;
+}
+
+void ls_job_set_arena(LsJob *job)
+{
+    const int64_t of[] = {job->plan.arena, job->eval_plan.arena, job->last_plan.arena};
+    job->arena_bytes = 0;
+    for (int k = 0; k < 3; k++)
+        job->arena_bytes = of[k] > job->arena_bytes ? of[k] : job->arena_bytes;
+    job->arena_bytes *= arenas(job);
 }
 
 const char *ls_job_gap_text(const LsJob *job)
@@ -252,7 +268,7 @@ int64_t ls_job_fixed_bytes(const LsJob *job)
 
 int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b)
 {
-    int64_t arena = (int64_t)b->value - ls_job_fixed_bytes(job);
+    int64_t arena = ((int64_t)b->value - ls_job_fixed_bytes(job)) / arenas(job);
     if (b->kind == LS_BUDGET_PERCENT)
         arena = (int64_t)floor((double)job->whole * b->value / 100);
     else if (b->kind != LS_BUDGET_BYTES)
@@ -293,7 +309,7 @@ static int over_budget(LsJob *job)
         fprintf(stderr, "lowerset: --strategy: %s\n", r->error);
         return LS_EXIT_USAGE;
     }
-    int64_t arena = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
+    int64_t arena = arenas(job) * (r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena);
     const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
     const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
        
@@ -409,7 +425,7 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     if (b->kind == LS_BUDGET_BYTES)
         job->budget = (int64_t)b->value;
     else if (b->kind == LS_BUDGET_PERCENT)
-        job->budget = ls_job_fixed_bytes(job) + arena;
+        job->budget = ls_job_fixed_bytes(job) + arenas(job) * arena;
     return ok && (arena <= 0 || job->eval_plan.arena <= arena);
 }
 
@@ -476,9 +492,6 @@ int ls_job_plan(LsJob *job)
     code = plan_last(job, &budget);
     if (code != 0)
         return code;
-    job->arena_bytes =
-        job->plan.arena > job->eval_plan.arena ? job->plan.arena : job->eval_plan.arena;
-    if (job->last_plan.arena > job->arena_bytes)
-        job->arena_bytes = job->last_plan.arena;
+    ls_job_set_arena(job);
     return ls_job_fits_machine(job, job->arena_bytes + ls_job_fixed_bytes(job)) ? 0 : ls_job_failed(job);
 }

@@ -28,7 +28,7 @@ typedef struct LsJob {
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
-    int64_t arena_bytes;        /* arena of the program: the larger of both plans */
+    int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of an ensemble */
     int64_t budget;             /* as asked for, bytes in all; 0: none */
 } LsJob;
 
@@ -50,6 +50,8 @@ int ls_job_hints(LsJob *job, const LsHinted **out);
 /* Loads, then plans training within the budget. The evaluation form must keep the budget too. 0 or
  * the exit code, after diagnostics. */
 int ls_job_plan(LsJob *job);
+/* Sets arena_bytes from both plans. */
+void ls_job_set_arena(LsJob *job);
 /* Audits a plan, by code that took no part in making it. False, after diagnostics, when the plan is
  * wrong. */
 bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan);

@@ -26,7 +26,7 @@ enum {
     PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP | LS_CMD_CHECK | LS_CMD_MEASURE,
     GPU = LS_CMD_GPU
 };
-enum { MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
+enum { MOST_MEMBERS = 4096, MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
 #define MOST_STEPS (INT64_C(1) << 40)
 
 static const LsOption option[] = {
@@ -108,9 +108,16 @@ static const LsOption option[] = {
      "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N,sums=WAY]: every update draws samples at random, as many as "
      "the expected batch on average (default: batch times --accumulate); their gradients are clipped to a norm, and noise is "
      "added"},
+    {"--ensemble", NULL, "K", INTEGER(2, MOST_MEMBERS), AT(ensemble), BUILD & ~LS_CMD_CHECK,
+     "train K models of this architecture together, each with weights, statistics and a loss of its own"},
+    {"--ensemble-lanes", NULL, "N", INTEGER(1, MOST_MEMBERS), AT(lanes), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "members of an ensemble that run at the same time, each on a thread and in an arena of its own (default 1: one after the "
+     "other on all threads, in one arena)"},
+    {"--ensemble-batches", NULL, "shared|each", TEXT, AT(ensemble_batches), BUILD & ~LS_CMD_CHECK,
+     "batches of an ensemble: all members train on the same one, or each on one of its own (default shared)"},
     {"--randomness", NULL, "error|different|same", TEXT, AT(randomness), BUILD,
-     "with --grads or --dp, random numbers of the model, as in dropouts: refuse them, draw for every sample, or draw once "
-     "for all samples (default error)"},
+     "with --grads, --dp or --ensemble, random numbers of the model, as in dropouts: refuse them, draw for every sample or "
+     "member, or draw once for all (default error)"},
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
      "batches per update; the update is that of one batch K times as large (default 1)"},
     {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), LS_CMD_COMPILE | LS_CMD_PLAN,

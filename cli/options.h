@@ -45,9 +45,10 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     int64_t batch;
     /* training */
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
-    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *sample_norms, *bn,
-               *bn_var, *dropout;
+    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *sample_norms,
+               *ensemble_batches, *bn, *bn_var, *dropout;
     int64_t accumulate, microbatches;
+    int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
     const char *ema;
     LsList freeze, train, wide, no_decay;
     bool tie;

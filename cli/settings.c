@@ -417,9 +417,13 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     p->grads.randomness = (LsRandomness)random;
     if (!ls_privacy_parse(o->privacy, &p->grads.privacy, why, sizeof why))
         return bad_setting("--dp", o->privacy, why);
-    const char *idle = o->randomness != NULL ? "--randomness" : o->sample_norms != NULL ? "--sample-norms" : NULL;
-    if (idle != NULL && !ls_wants_samples(&p->grads)) {
-        fprintf(stderr, "lowerset: %s: samples have no gradients of their own without --grads or --dp\n", idle);
+    if (o->randomness != NULL && !ls_wants_samples(&p->grads) && o->ensemble == 0) {
+        fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp, and there "
+                "are no members without --ensemble\n");
+        return LS_EXIT_USAGE;
+    }
+    if (o->sample_norms != NULL && !ls_wants_samples(&p->grads)) {
+        fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without --grads or --dp\n");
         return LS_EXIT_USAGE;
     }
     if (ls_wants_samples(&p->grads) && ls_options_parts(o) > 1) {
@@ -436,6 +440,35 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     return LS_EXIT_USAGE;
 }
 
+/* --ensemble, after all options that do not go with it. */
+static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
+{
+    static const char *const batches[] = {"shared", "each", NULL};
+    const int own = ls_options_word("--ensemble-batches", o->ensemble_batches, batches, 0);
+    if (own < 0)
+        return LS_EXIT_USAGE;
+    const char *why = NULL;
+    if (o->ensemble == 0)
+        why = own ? "--ensemble-batches: there are no members without --ensemble"
+            : o->lanes > 0 ? "--ensemble-lanes: there are no members without --ensemble" : NULL;
+    else if (o->lanes > o->ensemble)
+        why = "--ensemble-lanes: there are more lanes than members";
+    else if (ls_wants_samples(&p->grads))
+        why = "--ensemble: members have gradients of whole batches; --grads and --dp are for one model";
+    else if (p->optimizer.scale.on)
+        why = "--ensemble: members have no loss scale; give --loss-scale=none, or --precision=bf16 instead of f16";
+    else if (ls_options_parts(o) > 1)
+        why = "--ensemble: members run whole batches; leave --microbatches out";
+    else if (p->precision.gpu)
+        why = "--ensemble is for --target=cpu so far";
+    if (why != NULL) {
+        fprintf(stderr, "lowerset: %s\n", why);
+        return LS_EXIT_USAGE;
+    }
+    p->ensemble = (LsEnsemble){o->ensemble, o->lanes > 0 ? o->lanes : 1, own == 1, p->grads.randomness};
+    return 0;
+}
+
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
     *p = (LsPipelineOptions){0};
@@ -445,7 +478,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : loss_options(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision, &p->eval_compute);
     code = code != 0 ? code : optimizer_options(cx, o, p->precision.compute, &p->optimizer);
-    return code != 0 ? code : grads_options(o, p);
+    code = code != 0 ? code : grads_options(o, p);
+    return code != 0 ? code : ensemble_options(o, p);
 }
 
 double ls_options_lr(const LsOptions *o)

@@ -91,12 +91,17 @@ static bool split(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_split(cx, g);
 }
 
+static bool ensemble(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_ensemble(cx, g, &o->ensemble, o->like);
+}
+
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
     {"layout", false, layout},     {"residual", true, residual},
     {"precision", false, precision},
-    {"fuse", false, fuse},         {"split", false, split},
+    {"fuse", false, fuse},         {"split", false, split}, {"ensemble", false, ensemble},
 };
 
 const char *ls_pipeline_pass(size_t k)

@@ -3,12 +3,13 @@
 #define LS_COMPILER_PIPELINE_H
 
 #include "compiler/onnx/import_options.h"
-#include "compiler/passes/passes.h"
+#include "compiler/passes/ensemble.h"
 
 typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
     LsSampleGrads grads;
+    LsEnsemble ensemble;
     LsOptimizerOptions optimizer;
     LsPrecision precision;
     LsType eval_compute;        /* what precision.compute is in the evaluation form */

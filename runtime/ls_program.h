@@ -34,6 +34,8 @@ typedef struct LsTensor {       /* names and logical shapes as in the ONNX file 
     int rank;
     int64_t dim[LS_TENSOR_RANK];
     LsAddress at;
+    int64_t members;            /* > 0: every member of an ensemble has its own; of state and inputs they lie one behind
+                                 * the other, of watched values there is one at a time */
 } LsTensor;
 
 /* An average lies beside a parameter, has its initial value and its place in the ONNX file: evaluation and export take it
@@ -112,7 +114,8 @@ typedef struct LsProgram {
     int parts;                  /* micro-steps of a batch of training, `batch` samples each; 0, 1: it is not cut */
     int accumulate;             /* batches per update; in private training as many as are needed */
     int64_t budget;             /* as asked for, bytes in all; 0: none */
-    int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases */
+    int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases,
+                                                         * for each lane of an ensemble */
     double overhead;            /* predicted overhead of recomputation, relative to a step without
                                  * it, e.g. 0.12 */
     const LsStateTensor *state; uint32_t nstate;
@@ -137,6 +140,11 @@ typedef struct LsProgram {
     bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
     LsScaling scaling;
     LsPrivacyTerms privacy;     /* expected = 0: not private */
+    int64_t members;            /* of an ensemble: models that are trained together, each with its own loss; 0: one model.
+                                 * A step runs a phase for every one */
+    int64_t lanes;              /* members that run at the same time; each lane has its part of the arena */
+    bool own_batches;           /* in training every member has a batch of its own: the stacked inputs */
+    bool same_draws;            /* random numbers of the model do not depend on the member */
     bool loss_sums;             /* the loss is a sum over the batch, not a mean */
     bool loss_of_file;          /* the model computes its own loss, over whole batches: padding samples of the last
                                  * batch count in it */

@@ -28,8 +28,11 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
     fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
     for (int k = 0; k < t->rank; k++)
         fprintf(to, "%s%" PRId64, k > 0 ? ", " : "", t->dim[k]);
-    fprintf(to, "%s}, {%s, %" PRId64 "}}", t->rank == 0 ? "0" : "", space[t->at.space],
+    fprintf(to, "%s}, {%s, %" PRId64 "}", t->rank == 0 ? "0" : "", space[t->at.space],
             t->at.offset);
+    if (t->members > 0)
+        fprintf(to, ", %" PRId64, t->members);
+    fputc('}', to);
 }
 
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
@@ -207,6 +210,7 @@ static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char
     LsTensor row = ls_address_tensor(ph->g, v, ph->first[t]);
     int64_t columns = ph->g->value[v.i].columns, apart = columns > 0 ? row.dim[row.rank - 1] : 0;
     row.name = name;
+    row.members = ph->g->members;
     if (columns > 0)
         row.dim[row.rank - 1] = columns;
     fprintf(e->to, "    {");

@@ -122,6 +122,13 @@ static void print_privacy(const LsGraph *g, LsEmit *e)
                      g->privacy.expected);
 }
 
+static void print_ensemble(const LsGraph *g, LsEmit *e)
+{
+    if (g->members > 0)
+        ls_emit_line(e, ".members = %" PRId64 ", .lanes = %" PRId64 ", .own_batches = %s, .same_draws = %s,", g->members,
+                     g->lanes, g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
+}
+
 enum { TRAIN, LAST, EVAL, NPHASES };
 
 static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhaseText phase[], LsEmit *e)
@@ -148,6 +155,7 @@ static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhase
         ls_emit_line(e, ".parts = %d,", c->parts);
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
+    arena *= train->g->members > 0 ? train->g->lanes : 1;
     ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena, c->addresses->nconst);
     ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", ls_plan_overhead(plan),
                  ls_applied(train->g), c->default_lr);
@@ -160,6 +168,7 @@ static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhase
     print_loss(train->g, e);
     print_scaling(c->addresses, train->g, e);
     print_privacy(train->g, e);
+    print_ensemble(train->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",

@@ -12,6 +12,7 @@ LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
     LsTensor t = {.name = x->name, .type = (LsDataType)x->type, .rank = x->shape.rank, .at = at,
                   .channels_last = x->layout == LS_LAST && !ls_layout_free(&x->shape)};
     memcpy(t.dim, x->shape.dim, sizeof t.dim);
+    t.members = x->stacked ? g->members : 0;
     return t;
 }
 
@@ -42,7 +43,7 @@ static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint3
     a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
                              &a->cap_state);
     a->state[a->nstate++] = s;
-    a->state_bytes += ls_align(ls_state_bytes(a->train, v, a->real_bytes), LS_ALIGNMENT);
+    a->state_bytes += ls_align(ls_stored_bytes(a->train, v, a->real_bytes), LS_ALIGNMENT);
 }
 
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,

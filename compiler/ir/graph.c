@@ -172,10 +172,10 @@ int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes)
     return ls_count(ls_shape(g, v)) * ls_type_bytes(ls_type(g, v), real_bytes);
 }
 
-int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes)
+int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes)
 {
     int64_t bytes = ls_value_bytes(g, v, real_bytes), rows = g->value[v.i].rows_behind;
-    return rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes;
+    return ls_copies(g, v) * (rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes);
 }
 
 LsWhere ls_where(const LsGraph *g, LsNodeId n)

@@ -83,8 +83,10 @@ void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape
 /* Strides to read v while iterating over `space` (NumPy alignment of ranks), 0 where broadcast. */
 void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
                           int64_t stride[LS_MAX_RANK]);
-int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);
-int64_t ls_state_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* with its rows_behind */
+int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* of one member */
+/* Of all members of an ensemble together; of state with its rows_behind. */
+int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes);
+static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->members : 1; }
 
 /* Gradients of parameters: the first entries of g->grad. */
 uint32_t ls_gradients(const LsGraph *g);

@@ -47,6 +47,8 @@ typedef struct LsValue {
     LsLayout layout;        /* set by ls_layout; LS_ROW before */
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
     bool statistic;         /* LS_V_STATE: a running mean or variance, updated or not */
+    bool stacked;           /* inputs and state: every member of an ensemble has its own, of this shape, one
+                             * behind the other (LsGraph.members) */
     bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */
     const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its place */
     bool of_update;         /* LS_V_STATE: of no meaning between updates */
@@ -268,6 +270,11 @@ typedef struct LsGraph {
                                              * the first; none: no loss has one (--loss=graph, triplet) */
     uint32_t nlabel;                        /* all targets that ls_loss added: the last inputs */
     int64_t batch;                          /* dim 0 of the first model input; 1: the inputs are one sample */
+    /* --ensemble: models of this architecture that are trained together, 0: the graph is one model. The graph is that of
+     * one member, and a step runs it for each of them; LsValue.stacked says what each has of its own. own_batches: inputs,
+     * too. same_draws: random numbers are those of the run, not of the member. lanes: members that run at the same time,
+     * each in an arena of its own. (compiler/passes/ensemble.h) */
+    int64_t members, lanes; bool own_batches, same_draws;
     int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */

@@ -10,6 +10,7 @@ static void copy_value(LsRewrite *r, uint32_t i)
     LsValueId id = ls_value_add(r->cx, r->to, v->kind, v->name, v->type, &v->shape, v->data);
     r->to->value[id.i].layout = v->layout;
     r->to->value[id.i].statistic = v->statistic;
+    r->to->value[id.i].stacked = v->stacked;
     r->to->value[id.i].of_optimizer = v->of_optimizer;
     r->to->value[id.i].average_of = v->average_of;
     r->to->value[id.i].of_update = v->of_update;

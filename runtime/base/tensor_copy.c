@@ -7,10 +7,29 @@
 
 int64_t ls_tensor_count(const LsTensor *t)
 {
-    int64_t n = 1;
+    int64_t n = t->members > 0 ? t->members : 1;
     for (int d = 0; d < t->rank; d++)
         n *= t->dim[d];
     return n;
+}
+
+int ls_tensor_dims(const LsTensor *t, int64_t dim[LS_TENSOR_RANK + 1])
+{
+    int rank = 0;
+    if (t->members > 0)
+        dim[rank++] = t->members;
+    for (int d = 0; d < t->rank; d++)
+        dim[rank++] = t->dim[d];
+    return rank;
+}
+
+LsTensor ls_tensor_of(const LsTensor *t, int64_t member, int real_bytes)
+{
+    LsTensor one = *t;
+    one.members = 0;
+    if (t->members > 0)
+        one.at.offset += member * ls_tensor_bytes(&one, real_bytes);
+    return one;
 }
 
 int64_t ls_data_bytes(LsDataType type, int real_bytes)

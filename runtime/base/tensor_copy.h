@@ -4,7 +4,11 @@
 
 #include "runtime/ls_program.h"
 
-int64_t ls_tensor_count(const LsTensor *t);                 /* elements */
+int64_t ls_tensor_count(const LsTensor *t);     /* elements, of all members of an ensemble */
+/* The shape of a tensor in files: with an axis of members, if it has some, before its own. Returns the rank. */
+int ls_tensor_dims(const LsTensor *t, int64_t dim[LS_TENSOR_RANK + 1]);
+/* The part of one member; the tensor itself if it is not of an ensemble, or of all members. */
+LsTensor ls_tensor_of(const LsTensor *t, int64_t member, int real_bytes);
 int64_t ls_data_bytes(LsDataType type, int real_bytes);     /* of one element */
 int64_t ls_tensor_bytes(const LsTensor *t, int real_bytes);
 /* Bytes from the first element of a watched value to the end of its last row, gaps included. */

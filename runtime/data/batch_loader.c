@@ -11,16 +11,22 @@
 
 static int64_t parts_of(const LsPass *pass) { return pass->parts > 1 ? pass->parts : 1; }
 
+static int64_t members_of(const LsPass *pass) { return pass->members > 0 ? pass->members : 1; }
+
+/* Samples of a part. */
+static int64_t samples_of(const LsPass *pass) { return pass->data->p->batch * members_of(pass); }
+
+/* Members have whole batches: what does not fill all of them is left out. */
 int64_t ls_batches_per_epoch(const LsPass *pass)
 {
-    int64_t n = pass->data->samples, batch = pass->data->p->batch * parts_of(pass);
-    return pass->drop_last ? n / batch : (n + batch - 1) / batch;
+    int64_t n = pass->data->samples, batch = samples_of(pass) * parts_of(pass);
+    return pass->drop_last || pass->members > 0 ? n / batch : (n + batch - 1) / batch;
 }
 
 /* Parts follow each other as the samples of their batches do. */
 static int64_t first_sample(const LsPass *pass, int64_t number)
 {
-    return number % (ls_batches_per_epoch(pass) * parts_of(pass)) * pass->data->p->batch;
+    return number % (ls_batches_per_epoch(pass) * parts_of(pass)) * samples_of(pass);
 }
 
 int64_t ls_batch_valid(const LsPass *pass, int64_t number)
@@ -63,13 +69,13 @@ int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
     int64_t epoch = number / (ls_batches_per_epoch(pass) * parts_of(pass));
-    int64_t i = first_sample(pass, number) + place % ls_batch_valid(pass, number);
+    int64_t i = first_sample(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
     return pass->shuffle ? ls_shuffled(pass->seed, epoch, pass->data->samples, i) : i;
 }
 
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e)
 {
-    for (int64_t place = 0, n = ls_batch_valid(pass, number); place < n; place++)
+    for (int64_t place = 0, n = ls_batch_valid(pass, number) * members_of(pass); place < n; place++)
         for (uint32_t k = 0; k < pass->data->p->ninput; k++)
             if (!ls_dataset_is_finite(pass->data, k, sample_at(pass, number, place), e))
                 return false;
@@ -99,7 +105,7 @@ static bool fill(const LsLoader *l, const LsPass *pass, LsBatch *b, LsError *e)
 {
     if (b->valid == 0 && pass->drawn.rate == 0)
         return true;
-    for (int64_t place = 0; place < l->p->batch; place++) {
+    for (int64_t place = 0; place < samples_of(pass); place++) {
         int64_t i = sample_of(pass, b, place);
         for (uint32_t k = 0; k < l->p->ninput; k++)
             if (!(pass->data->source[k].whole && place > 0)

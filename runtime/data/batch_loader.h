@@ -23,6 +23,7 @@ typedef struct LsPass {
     uint64_t seed;
     bool shuffle;               /* a new order every epoch, fixed by (seed, epoch) */
     bool drop_last;             /* else the last batch of an epoch may count only partly */
+    int64_t members;            /* of an ensemble, each with its own batch: as many batches are one; 0: one batch */
     int64_t first, end;         /* batches [first, end); of drawn samples: end is not read */
     LsDrawn drawn;
 } LsPass;
@@ -56,7 +57,7 @@ typedef struct LsLoader {
 
 /* Whole batches, also if they are cut. */
 int64_t ls_batches_per_epoch(const LsPass *pass);
-/* Number of samples that count in batch `number`, of a pass that draws nothing. */
+/* Number of samples that count in batch `number`, of a pass that draws nothing; with members, of each. */
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);
 /* Index in the data of sample i of an epoch: a permutation of 0..n-1 computed without memory. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);

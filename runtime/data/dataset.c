@@ -17,7 +17,7 @@ static void describe_inputs(LsDataset *d)
         const LsTensor *t = &d->p->input[k].t;
         LsSource *s = &d->source[k];
         s->whole = t->rank == 0 || t->dim[0] % d->p->batch != 0;
-        s->per_sample = ls_tensor_count(t) / (s->whole ? 1 : d->p->batch);
+        s->per_sample = ls_tensor_count(t) / (t->members > 0 ? t->members : 1) / (s->whole ? 1 : d->p->batch);
         s->channel = t->rank >= 2 ? t->dim[1] : 1;
         s->run = 1;
         for (int a = 2; a < t->rank; a++)
@@ -30,7 +30,7 @@ static bool open_synthetic(LsDataset *d, LsError *e)
     const char *count = strchr(d->opt.data, ':');
     char *end = NULL;
     const int64_t most = (int64_t)1 << 60;      /* keeps the number of batches from overflowing */
-    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * ls_whole_batch(d->p);
+    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * ls_whole_batch(d->p) * (d->p->own_batches ? d->p->members : 1);
     if (d->samples <= 0 || d->samples > most || (count && *end))
         return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to "
                        "2^60", d->opt.data);

@@ -6,6 +6,8 @@
  * recorded a second time with them. */
 #include "runtime/engine/engine.h"
 
+#include "runtime/engine/member_runs.h"
+
 #include <stdlib.h>
 
 static uint32_t count_addresses(const LsProgram *p)
@@ -24,7 +26,7 @@ bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError 
 {
     uint32_t n = count_addresses(p);
     *g = (LsEngine){.p = p, .m = m, .run.device = m->device};
-    g->arg = calloc(n + 1, sizeof *g->arg);
+    g->arg = calloc((n + 1) * (size_t)(p->members > 0 ? p->lanes : 1), sizeof *g->arg);
     g->patch = calloc(n + 1, sizeof *g->patch);
     if (!g->arg || !g->patch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
@@ -33,7 +35,7 @@ bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError 
         if (p->address[k].space == LS_AT_INPUT)
             g->patch[g->npatch++] = (LsPatch){k, (uint32_t)p->address[k].offset};
     }
-    return true;
+    return p->members == 0 || ls_members_open(g, n, e);
 }
 
 static void forget(LsDevice *d, LsRecording *r)
@@ -50,6 +52,7 @@ void ls_engine_close(LsEngine *g)
         forget(g->m->device, &g->last);
         forget(g->m->device, &g->eval);
     }
+    ls_members_close(g);
     free(g->arg);
     free(g->patch);
     *g = (LsEngine){0};
@@ -89,13 +92,13 @@ bool ls_engine_fed(LsEngine *g, LsError *e)
     return d == NULL || d->kind->fed(d, g->slot) || ls_device_ok(d, e);
 }
 
-static void run_here(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
+void ls_steps_run(LsRun *run, const LsPhaseTable *t, void **arg, const LsHook *hook, int nhook)
 {
     for (uint32_t k = 0; k < t->nstep; k++) {
         for (int h = 0; h < nhook; h++)
             if (hook[h].before)
                 hook[h].before(hook[h].self, k);
-        t->step[k].run(&g->run, g->arg + t->step[k].arg);
+        t->step[k].run(run, arg + t->step[k].arg);
         for (int h = 0; h < nhook; h++)
             if (hook[h].after)
                 hook[h].after(hook[h].self, k);
@@ -171,7 +174,10 @@ bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int n
 {
     if (g->m->device != NULL)
         return run_there(g, t, hook, nhook) || ls_device_ok(g->m->device, e);
-    run_here(g, t, hook, nhook);
+    if (g->p->members > 0)
+        ls_members_run(g, t, hook, nhook);
+    else
+        ls_steps_run(&g->run, t, g->arg, hook, nhook);
     return true;
 }
 
@@ -179,6 +185,8 @@ bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t 
                     LsError *e)
 {
     LsDevice *d = g->m->device;
+    if (g->p->members > 0)
+        return *loss = ls_members_loss(g), true;
     loss->weight = g->p->loss_sums ? 0 : (double)valid;
     if (d != NULL)
         return d->kind->loss(d, slot, &loss->value, &loss->weight) || ls_device_ok(d, e);

@@ -32,14 +32,14 @@ static void init_state(LsMemory *m)
     const LsProgram *p = m->p;
     for (uint32_t k = 0; k < p->nstate; k++) {
         const LsStateTensor *s = &p->state[k];
-        int64_t n = ls_tensor_count(&s->t);
+        int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
         LsWalk w = ls_walk_start(&s->t);
         if (s->onnx_offset < 0)
             continue;
         char *to = ls_memory_view(m, s->t.at, n * p->real_bytes);
         for (int64_t i = 0; i < n; i++) {
             float v;
-            memcpy(&v, p->onnx + s->onnx_offset + 4 * i, 4);
+            memcpy(&v, p->onnx + s->onnx_offset + 4 * (i % one), 4);
             int64_t at = ls_walk_next(&w);
             if (p->real_bytes == 8)
                 ((double *)(void *)to)[at] = v;

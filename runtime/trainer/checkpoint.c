@@ -120,8 +120,9 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
         ls_text_put(&t, ",");
         ls_text_string(&t, s->t.name);
         ls_text_put(&t, ":{\"dtype\":\"%s\",\"shape\":[", m->p->real_bytes == 8 ? "F64" : "F32");
-        for (int d = 0; d < s->t.rank; d++)
-            ls_text_put(&t, "%s%" PRId64, d ? "," : "", s->t.dim[d]);
+        int64_t dim[LS_TENSOR_RANK + 1];
+        for (int d = 0, rank = ls_tensor_dims(&s->t, dim); d < rank; d++)
+            ls_text_put(&t, "%s%" PRId64, d ? "," : "", dim[d]);
         ls_text_put(&t, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", offset,
                     offset + bytes_of(m, s));
         offset += bytes_of(m, s);
@@ -205,7 +206,7 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
     return ls_json_char(j, '}');
 }
 
-typedef struct LsEntry { char dtype[16]; int rank; int64_t dim[LS_TENSOR_RANK], from, to; } LsEntry;
+typedef struct LsEntry { char dtype[16]; int rank; int64_t dim[LS_TENSOR_RANK + 1], from, to; } LsEntry;
 
 static bool read_entry(const LsLoaded *l, LsEntry *t, LsJson *j)
 {
@@ -224,7 +225,7 @@ static bool read_entry(const LsLoaded *l, LsEntry *t, LsJson *j)
             if (ok && ls_json_char(j, ']'))
                 continue;
             do {
-                ok = ok && t->rank < LS_TENSOR_RANK && ls_json_int(j, &t->dim[t->rank++]);
+                ok = ok && t->rank <= LS_TENSOR_RANK && ls_json_int(j, &t->dim[t->rank++]);
             } while (ok && ls_json_char(j, ','));
             ok = ok && ls_json_char(j, ']');
         } else if (strcmp(key, "data_offsets") == 0) {
@@ -259,10 +260,12 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
     if (strcmp(t->dtype, p->real_bytes == 8 ? "F64" : "F32") != 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path,
                        name, t->dtype, 8 * p->real_bytes);
-    if (t->rank != s->t.rank || memcmp(t->dim, s->t.dim, (size_t)t->rank * sizeof t->dim[0]) != 0)
+    int64_t dim[LS_TENSOR_RANK + 1];
+    const int rank = ls_tensor_dims(&s->t, dim);
+    if (t->rank != rank || memcmp(t->dim, dim, (size_t)rank * sizeof dim[0]) != 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, in this program it is %s", l->f->path,
                        name, ls_dims_text(t->rank, t->dim, have),
-                       ls_dims_text(s->t.rank, s->t.dim, want));
+                       ls_dims_text(rank, dim, want));
     if (t->from < 0 || t->to > l->bytes || t->to - t->from != bytes_of(l->m, s))
         return ls_fail(e, LS_EXIT_DATA, "%s: '%s' lies outside the file (truncated?)", l->f->path,
                        name);

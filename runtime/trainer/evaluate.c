@@ -3,6 +3,7 @@
 #include "runtime/data/label_input.h"
 #include "runtime/trainer/evaluate.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_HOOKS = 4 };
@@ -14,6 +15,7 @@ typedef struct LsJudge {        /* compares the largest logit's class with the l
     const LsWatch *logits;
     uint32_t label;             /* input */
     LsScore *score;
+    LsMemberState *members;
 } LsJudge;
 
 static int64_t label_at(const LsJudge *j, int64_t i)
@@ -50,30 +52,68 @@ static int64_t place(const LsTensor *t, const int64_t *stride, int axis, int64_t
     return at;
 }
 
+/* The class of the largest of n values, `step` apart. */
+static int64_t largest(const LsTensor *t, const char *row, int64_t n, int64_t step, int real_bytes)
+{
+    int64_t best = 0;
+    double most = ls_element_at(t->type, row, real_bytes);
+    for (int64_t c = 1; c < n; c++) {
+        const double v = ls_element_at(t->type, row + c * step, real_bytes);
+        if (v > most) {
+            most = v;
+            best = c;
+        }
+    }
+    return best;
+}
+
+/* Adds the softmax of a row to `to`. */
+static void add_softmax(double *to, const LsTensor *t, const char *row, int64_t n, int64_t step, int real_bytes)
+{
+    const double most = ls_element_at(t->type, row + largest(t, row, n, step, real_bytes) * step, real_bytes);
+    double sum = 0;
+    for (int64_t c = 0; c < n; c++)
+        sum += exp(ls_element_at(t->type, row + c * step, real_bytes) - most);
+    for (int64_t c = 0; c < n; c++)
+        to[c] += exp(ls_element_at(t->type, row + c * step, real_bytes) - most) / sum;
+}
+
+/* Counts a prediction. One of an ensemble's members is counted for that member; the last one also completes the
+ * prediction of all, from their mean probabilities. mean: of this position */
+static void predict(LsJudge *j, const LsTensor *t, const char *row, int64_t step, int64_t label, double *mean)
+{
+    const int bytes = j->g->p->real_bytes;
+    const int64_t n = t->dim[j->g->p->class_axis], member = j->g->member;
+    int64_t best = largest(t, row, n, step, bytes);
+    if (j->members->n > 0) {
+        j->members->right[member] += best == label;
+        if (member == 0)
+            memset(mean, 0, (size_t)n * sizeof *mean);
+        add_softmax(mean, t, row, n, step, bytes);
+        if (member < j->members->n - 1)
+            return;
+        best = 0;
+        for (int64_t c = 1; c < n; c++)
+            best = mean[c] > mean[best] ? c : best;
+    }
+    j->score->judged++;
+    j->score->right += best == label;
+}
+
 static void judge(LsJudge *j)
 {
     const LsProgram *p = j->g->p;
-    const LsTensor *t = &j->logits->t;
+    const LsTensor one = ls_tensor_of(&j->logits->t, 0, p->real_bytes), *t = &one;
     const char *at = ls_engine_view(j->g, t->at, ls_tensor_bytes(t, p->real_bytes));
     int64_t stride[LS_TENSOR_RANK], size = ls_data_bytes(t->type, p->real_bytes);
     int axis = p->class_axis;
     int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;
     strides(t, stride);
     for (int64_t i = 0; i < count; i++) {
-        const char *row = at + place(t, stride, axis, i) * size;
-        int64_t label = label_at(j, i), best = 0;
-        double most = ls_element_at(t->type, row, p->real_bytes);
-        for (int64_t c = 1; c < t->dim[axis]; c++) {
-            double v = ls_element_at(t->type, row + c * stride[axis] * size, p->real_bytes);
-            if (v > most) {
-                most = v;
-                best = c;
-            }
-        }
-        if (p->has_ignore && label == p->ignore)
-            continue;
-        j->score->judged++;
-        j->score->right += best == label;
+        const int64_t label = label_at(j, i);
+        if (!p->has_ignore || label != p->ignore)
+            predict(j, t, at + place(t, stride, axis, i) * size, stride[axis] * size, label,
+                    j->members->n > 0 ? j->members->mean + i * t->dim[axis] : NULL);
     }
 }
 
@@ -91,6 +131,8 @@ static void judge_after(void *self, uint32_t step)
         judge(j);
 }
 
+static int64_t copies(const LsTensor *t) { return t->members > 0 ? t->members : 1; }
+
 /* Accuracy needs class logits and integer labels. */
 static bool can_judge(const LsProgram *p, LsJudge *j)
 {
@@ -103,21 +145,23 @@ static bool can_judge(const LsProgram *p, LsJudge *j)
     const LsTensor *t = &j->logits->t, *label = &p->input[j->label].t;
     return ls_holds_reals(t->type) && p->class_axis < t->rank
            && (label->type == LS_DT_I64 || label->type == LS_DT_I32)
-           && ls_tensor_count(t) == ls_tensor_count(label) * t->dim[p->class_axis];
+           && ls_tensor_count(t) / copies(t) == ls_tensor_count(label) / copies(label) * t->dim[p->class_axis];
 }
 
-bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
+bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data, const LsHook *extra, int nextra,
                  const volatile sig_atomic_t *stop, LsScore *score, LsError *e)
 {
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};
-    LsJudge j = {.g = g, .l = l, .score = score};
+    LsJudge j = {.g = g, .l = l, .score = score, .members = members};
     LsHook hook[MAX_HOOKS] = {{judge_before, judge_after, &j, NULL}};
     int n = can_judge(p, &j);
     LsMean mean = {0};
     for (int k = 0; k < nextra && n < MAX_HOOKS; k++)
         hook[n++] = extra[k];
     *score = (LsScore){0};
+    for (int64_t k = 0; k < members->n; k++)
+        members->right[k] = 0;
     pass.end = ls_batches_per_epoch(&pass);
     ls_loader_begin(l, &pass);
     for (int64_t k = 0; k < pass.end && !*stop; k++) {
@@ -134,10 +178,13 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *
         if (!ls_engine_run(g, &p->eval, hook, n, e)
             || !ls_engine_loss(g, &p->eval, g->slot, b->valid, &loss, e))
             return false;
+        if (members->n > 0)
+            ls_member_state_add(members, g);
         ls_mean_add(&mean, loss);
         score->samples += b->valid;
         ls_loader_release(l);
     }
+    ls_member_state_judged(members);
     score->whole = score->samples == data->samples;
     score->loss = ls_mean(&mean);
     return true;

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_EVALUATE_H
 #define LS_RUNTIME_TRAINER_EVALUATE_H
 
-#include "runtime/engine/engine.h"
+#include "runtime/trainer/member_state.h"
 
 #include <signal.h>
 
@@ -14,8 +14,9 @@ typedef struct LsScore {
     bool whole;                 /* false: *stop ended it before the last batch */
 } LsScore;
 
-/* Ends the loader's pass. The `extra` hooks are called too. */
-bool ls_evaluate(LsEngine *g, LsLoader *l, const LsDataset *data, const LsHook *extra, int nextra,
+/* Ends the loader's pass. The `extra` hooks are called too. Of an ensemble the loss is the mean of the members' losses,
+ * and a prediction is that of the mean of their probabilities; `members` gets those of each (else it is empty). */
+bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data, const LsHook *extra, int nextra,
                  const volatile sig_atomic_t *stop, LsScore *score, LsError *e);
 
 #endif

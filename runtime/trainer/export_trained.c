@@ -1,10 +1,12 @@
 /* runtime/trainer/export_trained.c -- the embedded ONNX file, with the float32 data of every state tensor
  * replaced. */
 #include "runtime/base/file.h"
+#include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/export_narrow.h"
 #include "runtime/trainer/export_trained.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 /* Writes the alphabet, unless the model contains one: it is then the alphabet of the training. */
 static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
@@ -24,7 +26,7 @@ static void put_model(LsOut *o, const LsMemory *m)
             ls_export_patch(o, m, &m->p->state[k], m->p->state[k].onnx_offset);
 }
 
-bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e)
+static bool write_model(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e)
 {
     LsOut o;
     if (!ls_out_open(&o, path, e))
@@ -38,4 +40,24 @@ bool ls_export(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type, c
     if (!ok || !ls_device_ok(m->device, e))
         o.err = EIO;            /* so that no incomplete file is left */
     return ls_out_commit(&o, e) && ok;
+}
+
+bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e)
+{
+    if (m->p->members == 0)
+        return write_model(m, alphabet, type, path, e);
+    LsProgram of = *m->p;       /* the same memory as the member's program would see it */
+    LsMemory mine = *m;
+    LsStateTensor *state = calloc(of.nstate + 1u, sizeof *state);
+    if (state == NULL)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    for (uint32_t k = 0; k < of.nstate; k++) {
+        state[k] = of.state[k];
+        state[k].t = ls_tensor_of(&of.state[k].t, member, of.real_bytes);
+    }
+    of.state = state;
+    mine.p = &of;
+    const bool ok = write_model(&mine, alphabet, type, path, e);
+    free(state);
+    return ok;
 }

@@ -213,7 +213,13 @@ static bool open_run(LsTrainer *t, LsError *e)
         || !ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_loader(t, workers, e)
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
+    if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
+        return false;
     t->engine.run.seed = t->at.seed;
+    t->engine.seeds = t->p->same_draws ? NULL : t->members.seeds;
+    t->engine.rates = t->members.rates;
+    t->log.losses = t->members.loss;
+    t->log.nlosses = t->members.n;
     t->engine.run.secret = t->own.noise;
     t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
     return t->engine.run.pool ? true
@@ -234,15 +240,17 @@ static bool write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool whole = o->eval || t->at.update == t->updates;
+    const int64_t n = t->members.n > 0 ? t->members.n : 1;
+    const double *losses = t->members.n == 0 ? &t->loss : o->eval ? t->members.val_loss : t->members.loss;
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
-    return (!o->dump || !whole || ls_dump_write(&t->dump, o->dump, t->loss, e)) &&
+    return (!o->dump || !whole || ls_dump_write(&t->dump, o->dump, losses, n, e)) &&
            (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
            (!o->profile ||
             ls_profile_write(&t->trace, o->profile, t->memory.device ? 0 : t->threads, e)) &&
-           (!o->export_to || ls_export(&t->memory, &t->at.alphabet, o->export_type, o->export_to, e)) &&
+           (!o->export_to || ls_export(&t->memory, o->export_member, &t->at.alphabet, o->export_type, o->export_to, e)) &&
            (!o->image_grid ||
             ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
 }
@@ -325,6 +333,7 @@ static void close_run(LsTrainer *t, LsError *e)
     if (t->pinned)
         t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
     ls_loader_close(&t->loader);
+    ls_member_state_close(&t->members);
     if (t->engine.run.pool)
         ls_pool_destroy(t->engine.run.pool);
     ls_engine_close(&t->engine);

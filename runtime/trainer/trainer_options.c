@@ -42,6 +42,15 @@ static const LsOption row[] = {
     {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
      "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
     {"--seed", NULL, "N", WHOLE(0), AT(seed), 1, "seed of shuffling and dropout (default 0)"},
+    {"--ensemble-seed", NULL, "N", WHOLE(0), AT(ensemble_seed), 1,
+     "an ensemble's members begin with different weights: all but the first with the file's in an order drawn by N, within "
+     "each tensor (default: all as in the file)"},
+    {"--ensemble-weights", NULL, "FILE", TEXT, AT(ensemble_weights), 1,
+     "NPZ with initial weights of all members: PARAM or stack/PARAM, of shape [members, ...]"},
+    {"--member-rates", NULL, "R,R,...", TEXT, AT(member_rates), 1,
+     "learning rates of an ensemble's members (default: --lr for all)"},
+    {"--member-seeds", NULL, "N,N,...", TEXT, AT(member_seeds), 1,
+     "seeds of dropout of an ensemble's members (default: --seed plus the member's number, from 0)"},
     {"--noise-seed", NULL, "N", WHOLE(0), AT(noise_seed), 1,
      "private training: repeatable draws and noise, for experiments; such a run is not private (default: a secret of the "
      "system's)"},
@@ -57,6 +66,7 @@ static const LsOption row[] = {
     {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
      "continue from a checkpoint, bit for bit; auto: from the newest in --save"},
     {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1, "write the trained model as ONNX, in evaluation form"},
+    {"--export-member", NULL, "K", WHOLE(0), AT(export_member), 1, "the member of an ensemble that --export writes, from 0"},
     {"--export-precision", NULL, "f32|f16|bf16", TEXT, AT(export_precision), 1,
      "types of the weights in --export (default f32); a Cast widens those of 16 bits"},
     {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
@@ -84,7 +94,8 @@ static const LsOptionTable table = {.row = row, .n = NROWS, .where = 1, .negativ
 /* Options that the compiler fixed; here they are refused with a hint to compile with them. */
 static const char *const fixed[] = {
     "accumulate", "arch",      "batch",      "batch-size",      "bf16-sums", "bn",         "bn-var",    "budget",
-    "clip-norm",  "clip-value", "dim",       "dp",              "ema", "eval-precision", "forget", "freeze",
+    "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
+    "eval-precision", "forget", "freeze",
     "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
     "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
     "train",      "workspace",
@@ -138,6 +149,30 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
                                           "check a program that was compiled without --dp");
 }
 
+/* What ensembles add. */
+static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *of = o->ensemble_seed >= 0 ? "--ensemble-seed" : o->ensemble_weights ? "--ensemble-weights"
+        : o->member_rates ? "--member-rates" : o->member_seeds ? "--member-seeds"
+        : o->export_member >= 0 ? "--export-member" : NULL;
+    if (p->members == 0)
+        return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is one model; compile with lowerset compile "
+                                     "--ensemble", of);
+    if (o->ensemble_seed >= 0 && o->ensemble_weights)
+        return ls_fail(e, LS_EXIT_USAGE, "--ensemble-seed and --ensemble-weights both set the initial weights");
+    if (o->export_to && o->export_member < 0)
+        return ls_fail(e, LS_EXIT_USAGE, "--export writes one model of the %" PRId64 ": name it with --export-member", p->members);
+    if (o->export_member >= p->members || (o->export_member >= 0 && !o->export_to))
+        return ls_fail(e, LS_EXIT_USAGE, o->export_to ? "--export-member=%" PRId64 ": members are numbered from 0 to %" PRId64
+                       : "--export-member is for --export FILE, which is not given", o->export_member, p->members - 1);
+    const char *one = o->check_gradients ? "--check-gradients" : o->image_grid ? "--image-grid" : o->trace ? "--trace"
+        : o->profile ? "--profile" : NULL;
+    if (one != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "%s is for one model: compile without --ensemble", one);
+    return !o->member_rates || o->lr == p->default_lr
+           || ls_fail(e, LS_EXIT_USAGE, "--lr and --member-rates both set the learning rate");
+}
+
 static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
@@ -164,7 +199,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (o->max_skipped && !ls_has_scaling(p))
         return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_privacy(o, p, e))
+    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e))
         return false;
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
@@ -191,7 +226,7 @@ static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e)
 {
-    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .lr = p->default_lr, .progress = "auto",
+    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .ensemble_seed = -1, .export_member = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)

@@ -18,6 +18,9 @@ typedef struct LsTrainerOptions {
     double lr;
     const char *schedule;
     int64_t seed; bool seed_given;
+    int64_t ensemble_seed;      /* -1: none */
+    const char *ensemble_weights, *member_rates, *member_seeds;
+    int64_t export_member;      /* -1: none */
     int64_t noise_seed;         /* -1: a secret */
     int64_t max_skipped;        /* updates in a row; 0: LS_MAX_SKIPPED */
     int64_t threads;            /* 0: all */

@@ -34,13 +34,14 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
     int64_t group = group_of(t);
     t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->at.seed, .shuffle = t->o.shuffle,
-                       .drop_last = t->o.drop_last};
+                       .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0};
     if (ls_is_private(t->p) && !ls_private_begin(&t->own, t->p, &t->o, &t->at, t->data.samples, e))
         return false;
     t->per_epoch = ls_is_private(t->p) ? ls_private_epoch(t->p, t->data.samples) : ls_batches_per_epoch(&t->pass);
     if (t->per_epoch == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
-                       " (--drop-last)", t->o.data, t->data.samples, ls_whole_batch(t->p));
+                       "%s", t->o.data, t->data.samples, ls_whole_batch(t->p) * (t->pass.members > 0 ? t->pass.members : 1),
+                       t->pass.members > 0 ? ", one for all members" : " (--drop-last)");
     if (resumed && t->at.shuffle != t->o.shuffle)
         fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
                 t->at.shuffle ? "shuffled" : "in file order");
@@ -201,6 +202,15 @@ static bool land_private(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e
     return ok;
 }
 
+static void end_members(LsTrainer *t, int64_t update)
+{
+    ls_member_state_end(&t->members);
+    for (int64_t k = 0; k < t->members.n; k++)
+        if (!isfinite(t->members.loss[k]) && !t->members.told[k])
+            ls_progress_clear(&t->progress);
+    ls_member_state_tell(&t->members, update);
+}
+
 /* Reads the loss of the oldest batch in flight; after the last batch of an update, reports the
  * update. */
 static bool land(LsTrainer *t, LsError *e)
@@ -211,6 +221,8 @@ static bool land(LsTrainer *t, LsError *e)
     memmove(t->flight, t->flight + 1, (size_t)t->nflight * sizeof f);
     if (!ls_engine_loss(&t->engine, f.table, f.slot, f.valid, &one, e))
         return false;
+    if (t->members.n > 0)
+        ls_member_state_add(&t->members, &t->engine);
     if (ls_has_scaling(t->p))
         return land_scaled(t, &f, one, e);
     if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))
@@ -225,6 +237,7 @@ static bool land(LsTrainer *t, LsError *e)
     if (!f.apply)
         return true;
     tell_of_none(t, f.update);
+    end_members(t, f.update);
     t->loss = ls_mean(&t->part);
     ls_mean_join(&t->of_epoch, &t->part);
     t->epoch_has_loss = true;
@@ -305,6 +318,11 @@ static bool run_update(LsTrainer *t, LsError *e)
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update - t->scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
+    for (int64_t k = 0; k < t->members.n; k++) {
+        LsRate of = t->rate;
+        of.lr = t->members.base[k];
+        t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
+    }
     if (!own)
         count_samples(t, steps);
     t->engine.run.apply = false;
@@ -328,7 +346,8 @@ static void show_progress(LsTrainer *t)
     int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
     if (ls_is_private(t->p) && ls_progress_due(&t->progress))
         snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->at).epsilon);
-    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss};
+    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss, t->members.loss,
+                       t->members.n};
     ls_progress_show(&t->progress, &at);
 }
 
@@ -353,7 +372,7 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     int n = 0;
     if (t->o.eval)
         n = set_hooks(t, &t->p->eval, true, hook);
-    if (!ls_evaluate(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, hook, n, t->stop,
+    if (!ls_evaluate(&t->engine, &t->loader, &t->members, t->val.p ? &t->val : &t->data, hook, n, t->stop,
                      &s, e))
         return false;
     if (!s.whole) {
@@ -367,10 +386,17 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
+    t->log.losses = t->members.val_loss;
     ls_log_eval(&t->log, t->at.update, t->at.epoch, s.loss, accuracy);
+    t->log.losses = t->members.loss;
     printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
     if (s.judged)
         printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
+    for (int64_t k = 0; k < t->members.n; k++) {
+        printf("%s%.*g", k == 0 ? "  members' val_losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->members.val_loss[k]);
+        if (s.judged)
+            printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
+    }
     return true;
 }
 
@@ -390,6 +416,11 @@ static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
     printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
            ? t->at.epoch : t->at.epoch + 1, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
            t->epoch_has_loss ? ls_mean(&t->of_epoch) : t->loss);
+    for (int64_t k = 0; k < t->members.n; k++) {
+        printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->epoch_has_loss
+               ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
+        t->members.of_epoch[k] = (LsMean){0};
+    }
     if (ls_is_private(t->p))
         report_epsilon(t);
     if (t->val.p) {

@@ -44,6 +44,7 @@ typedef struct LsTrainer {
     LsMeasure measure;
     LsPlace at;
     LsPass pass;
+    LsMemberState members;      /* of an ensemble */
     LsPrivateRun own;           /* of private training */
     int64_t per_epoch;          /* batches; in private training updates */
     int64_t updates;            /* of the whole run */

@@ -69,12 +69,14 @@ static void unscale(const LsDump *d, const LsWatch *w, char *at)
 static void copy(LsDump *d, uint32_t step, bool before)
 {
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
-        const LsWatch *w = &d->t->watch[k];
-        int64_t bytes = ls_watch_bytes(w, d->g->p->real_bytes);
+        LsWatch one = d->t->watch[k];
+        const LsWatch *w = &one;
         if (w->step != step || w->before != before)
             continue;
+        one.t.members = 0;              /* there is one at a time */
+        int64_t bytes = ls_watch_bytes(w, d->g->p->real_bytes);
         const void *at = ls_engine_view(d->g, w->t.at, bytes);
-        char *to = d->copy + d->offset[k];
+        char *to = d->copy + d->offset[k] + d->g->member * shown_bytes(w, d->g->p->real_bytes);
         if (at)
             ls_watch_copy(w, to, at, d->g->p->real_bytes);
         if (at && w->t.type != shown(w).type)
@@ -105,7 +107,9 @@ static bool write_tensor(LsNpz *z, const char *folder, const char *name, const L
     char part[8192];
     int64_t each = ls_data_bytes(t->type, real_bytes), left = ls_tensor_count(t);
     LsWalk w = ls_walk_start(t);
-    if (!ls_npz_begin_in(z, folder, name, element_of(t->type, real_bytes), t->rank, t->dim, e))
+    int64_t dim[LS_TENSOR_RANK + 1];
+    const int rank = ls_tensor_dims(t, dim);
+    if (!ls_npz_begin_in(z, folder, name, element_of(t->type, real_bytes), rank, dim, e))
         return false;
     while (left > 0) {
         int64_t n = (int64_t)sizeof part / each;
@@ -117,21 +121,59 @@ static bool write_tensor(LsNpz *z, const char *folder, const char *name, const L
     return true;
 }
 
-static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
+static bool write_losses(const LsDump *d, LsNpz *z, const double *loss, int64_t n, LsError *e)
+{
+    const bool wide = d->g->p->real_bytes == 8;
+    if (!ls_npz_begin(z, "loss", wide ? LS_F64 : LS_F32, 1, &n, e))
+        return false;
+    for (int64_t k = 0; k < n; k++) {
+        const float f = (float)loss[k];
+        ls_npz_write(z, wide ? (const void *)&loss[k] : &f, (size_t)d->g->p->real_bytes);
+    }
+    return true;
+}
+
+/* The value of which a watch of the evaluation form has one for every member: a real output of an ensemble. */
+static bool has_mean(const LsDump *d, const LsWatch *w)
+{
+    return d->t == &d->g->p->eval && w->t.members > 0 && ls_holds_reals(w->t.type) && strncmp(w->key, "out/", 4) == 0;
+}
+
+/* Writes the members' mean of watch k. */
+static bool write_mean(const LsDump *d, LsNpz *z, uint32_t k, LsError *e)
+{
+    const LsWatch *w = &d->t->watch[k];
+    const int bytes = d->g->p->real_bytes;
+    const LsTensor all = shown(w), one = ls_tensor_of(&all, 0, bytes);
+    const int64_t n = ls_tensor_count(&one);
+    LsWalk walk = ls_walk_start(&one);
+    if (!ls_npz_begin_in(z, "mean/", w->key + 4, element_of(one.type, bytes), one.rank, one.dim, e))
+        return false;
+    for (int64_t i = 0; i < n; i++) {
+        const char *at = d->copy + d->offset[k] + ls_walk_next(&walk) * bytes;
+        double sum = 0;
+        for (int64_t m = 0; m < all.members; m++)
+            sum += ls_real_at(at + m * n * bytes, bytes);
+        sum /= (double)all.members;
+        const float f = (float)sum;
+        ls_npz_write(z, bytes == 8 ? (const void *)&sum : &f, (size_t)bytes);
+    }
+    return true;
+}
+
+static bool write_members(const LsDump *d, LsNpz *z, const double *loss, int64_t nloss, LsError *e)
 {
     static const char *const group[] = {[LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/",
                                         [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/",
                                         [LS_STATE_AVERAGE] = "average/", [LS_STATE_SUM] = "moment/"};
     const LsProgram *p = d->g->p;
-    float f = (float)loss;
-    bool wide = p->real_bytes == 8;
-    if (!ls_npz_begin(z, "loss", wide ? LS_F64 : LS_F32, 1, (const int64_t[]){1}, e))
+    if (!write_losses(d, z, loss, nloss, e))
         return false;
-    ls_npz_write(z, wide ? (void *)&loss : (void *)&f, (size_t)p->real_bytes);
     for (uint32_t k = 0; k < d->t->nwatch; k++) {
         const LsWatch *w = &d->t->watch[k];
         const LsTensor t = shown(w);
-        if (!write_tensor(z, "", w->key, &t, d->copy + d->offset[k], p->real_bytes, e))
+        if (!write_tensor(z, "", w->key, &t, d->copy + d->offset[k], p->real_bytes, e)
+            || (has_mean(d, w) && !write_mean(d, z, k, e)))
             return false;
     }
     for (uint32_t k = 0; k < p->nstate; k++) {
@@ -144,7 +186,8 @@ static bool write_members(const LsDump *d, LsNpz *z, double loss, LsError *e)
     return ls_device_ok(d->g->m->device, e);
 }
 
-static uint32_t members(const LsDump *d) { return 1 + d->t->nwatch + d->g->p->nstate; }
+/* A watched output of an ensemble may have a second one. */
+static uint32_t members(const LsDump *d) { return 1 + (d->g->p->members > 0 ? 2 : 1) * d->t->nwatch + d->g->p->nstate; }
 
 bool ls_dump_fits(const LsDump *d, const char *path, LsError *e)
 {
@@ -152,8 +195,8 @@ bool ls_dump_fits(const LsDump *d, const char *path, LsError *e)
     const LsProgram *p = d->g->p;
     int64_t bytes = (int64_t)members(d) * HEADERS;
     for (uint32_t k = 0; k < d->t->nwatch; k++)
-        bytes += shown_bytes(&d->t->watch[k], p->real_bytes)
-                 + 2 * (int64_t)strlen(d->t->watch[k].key);
+        bytes += (p->members > 0 ? 2 : 1) * shown_bytes(&d->t->watch[k], p->real_bytes)
+                 + 4 * (int64_t)strlen(d->t->watch[k].key);
     for (uint32_t k = 0; k < p->nstate; k++)
         bytes += ls_tensor_bytes(&p->state[k].t, p->real_bytes)
                  + 2 * (int64_t)strlen(p->state[k].t.name);
@@ -162,7 +205,7 @@ bool ls_dump_fits(const LsDump *d, const char *path, LsError *e)
                       "holds, 65535 of 4 GiB", path, members(d), (double)bytes * 0x1p-30);
 }
 
-bool ls_dump_write(const LsDump *d, const char *path, double loss, LsError *e)
+bool ls_dump_write(const LsDump *d, const char *path, const double *loss, int64_t nloss, LsError *e)
 {
     uint32_t n = members(d);
     LsNpz *z = calloc(1, sizeof *z);
@@ -170,7 +213,7 @@ bool ls_dump_write(const LsDump *d, const char *path, double loss, LsError *e)
     bool ok = z && room ? ls_npz_open(z, path, room, n, e)
                         : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
     if (ok) {
-        bool whole = write_members(d, z, loss, e);
+        bool whole = write_members(d, z, loss, nloss, e);
         z->out.err = whole ? z->out.err : EIO;  /* so that no incomplete file is left */
         ok = ls_npz_close(z, e) && whole;
     }

@@ -17,8 +17,8 @@ void ls_dump_close(LsDump *d);
 bool ls_dump_fits(const LsDump *d, const char *path, LsError *e);
 /* Copies the watched values while the step runs. */
 LsHook ls_dump_hook(LsDump *d);
-/* Writes the archive after the step: loss, out/ and grad/ as copied, param/, stat/ and moment/ as
+/* Writes the archive after the step: the loss, or those of an ensemble's members; out/ and grad/ as copied, param/, stat/ and moment/ as
  * they are now. */
-bool ls_dump_write(const LsDump *d, const char *path, double loss, LsError *e);
+bool ls_dump_write(const LsDump *d, const char *path, const double *loss, int64_t nloss, LsError *e);
 
 #endif

@@ -224,7 +224,7 @@ bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, int64_t elements, LsProgress 
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --check-gradients");
     choose(c);
     for (; done < c->nsample && !*stop; done++) {
-        const LsProgressAt at = {"gradients", done, c->nsample, c->nsample - done, c->loss};
+        const LsProgressAt at = {.what = "gradients", .done = done, .of = c->nsample, .left = c->nsample - done, .loss = c->loss};
         if (!difference(c, &c->sample[done], e))
             return false;
         ls_progress_show(progress, &at);

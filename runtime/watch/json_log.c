@@ -59,6 +59,16 @@ static bool begin(LsLog *l, LsText *t, char part[LINE], int64_t update, int64_t 
     return true;
 }
 
+static void put_losses(const LsLog *l, LsText *t, const char *name)
+{
+    for (int64_t k = 0; k < l->nlosses; k++) {
+        ls_text_put(t, k == 0 ? ",\"%s\":[" : ",", name);
+        ls_text_number(t, l->losses[k], l->digits);
+    }
+    if (l->nlosses > 0)
+        ls_text_put(t, "]");
+}
+
 void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr)
 {
     char part[LINE];
@@ -67,6 +77,7 @@ void ls_log_step(LsLog *l, int64_t update, int64_t epoch, double loss, double lr
         return;
     ls_text_put(&t, ",\"loss\":");
     ls_text_number(&t, loss, l->digits);
+    put_losses(l, &t, "losses");
     ls_text_put(&t, ",\"lr\":");
     ls_text_number(&t, lr, 9);
     end_line(l, &t);
@@ -107,6 +118,7 @@ void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double ac
         return;
     ls_text_put(&t, ",\"val_loss\":");
     ls_text_number(&t, loss, l->digits);
+    put_losses(l, &t, "val_losses");
     if (accuracy >= 0) {
         ls_text_put(&t, ",\"val_accuracy\":");
         ls_text_number(&t, accuracy, 9);

@@ -11,6 +11,7 @@ typedef struct LsLog {
     FILE *to;                   /* NULL: no log */
     int64_t start_ns, flushed_ns;
     int digits;
+    const double *losses; int64_t nlosses;      /* of an ensemble's members, in every line with a loss; none: 0 */
     char buf[1 << 16];
 } LsLog;
 

@@ -3,6 +3,7 @@
 #include "runtime/base/clock.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -107,9 +108,24 @@ bool ls_progress_due(const LsProgress *g)
            && ls_now_ns() - g->last_ns >= (g->mode == LS_PROGRESS_BAR ? BAR_NS : PLAIN_NS);
 }
 
+/* " (0.1 .. 0.4)" */
+static const char *range_text(const LsProgressAt *at, char text[64])
+{
+    text[0] = '\0';
+    if (at->nlosses == 0)
+        return text;
+    double least = INFINITY, most = -INFINITY;
+    for (int64_t k = 0; k < at->nlosses; k++) {
+        least = at->losses[k] < least ? at->losses[k] : least;
+        most = at->losses[k] > most ? at->losses[k] : most;
+    }
+    snprintf(text, 64, " (%.4g .. %.4g)", least, most);
+    return text;
+}
+
 void ls_progress_show(LsProgress *g, const LsProgressAt *at)
 {
-    char right[256], have[32], asked[32], left[32];
+    char right[256], have[32], asked[32], left[32], range[64];
     int64_t now = ls_now_ns();
     bool bar = g->mode == LS_PROGRESS_BAR;
     if (at->done < g->last_done)
@@ -120,8 +136,8 @@ void ls_progress_show(LsProgress *g, const LsProgressAt *at)
     time_text(g->rate > 0 ? (double)at->left / g->rate : 0, left);
     ls_bytes_text(g->bytes, have);
     ls_bytes_text(g->budget, asked);
-    snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g %.3g it/s %s%s%s ETA %s",
-             at->done, at->of, at->loss, g->rate, have, g->budget ? "/" : "",
+    snprintf(right, sizeof right, "%" PRId64 "/%" PRId64 " loss %.4g%s %.3g it/s %s%s%s ETA %s",
+             at->done, at->of, at->loss, range_text(at, range), g->rate, have, g->budget ? "/" : "",
              g->budget ? asked : "", left);
     if (bar)
         show_bar(g, at, right);

@@ -151,6 +151,9 @@ row "$BUILD" --grads per-sample "$NET"
 row "$BUILD" --sample-norms pairs "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
+row "compile plan measure" --ensemble 3 "$NET"
+row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
+row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
 row "compile plan" --microbatches 2 "$NET"
 row "compile plan" --checkpoint always "$CNN"

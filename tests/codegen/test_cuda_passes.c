@@ -83,7 +83,7 @@ START_TEST(scores_and_their_gradients_get_whole_fours_of_columns)
     ck_assert_int_eq(w->rows_behind, 2);
     LsValueId id = {(uint32_t)(w - g->value)};
     ck_assert_int_eq(ls_value_bytes(g, id, 4), 66 * 32 * 4);
-    ck_assert_int_eq(ls_state_bytes(g, id, 4), 68 * 32 * 4);
+    ck_assert_int_eq(ls_stored_bytes(g, id, 4), 68 * 32 * 4);
     ck_assert_uint_eq(ls_widen_scores(g, &gpu), 0);
     ls_arena_free(cx.arena);
 }

@@ -341,6 +341,19 @@ static void check_max_skipped(void)
     TOLD(err_text, "this program skips no updates");
 }
 
+/* Programs of one model refuse these; tests/whole/test_ensembles.c gives them to others. */
+static void check_of_members(void)
+{
+    static const char *const given[] = {"--ensemble-seed 3", "--ensemble-weights w.npz", "--member-rates 1", "--member-seeds 1",
+                                        "--export-member 0"};
+    for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
+        char line[80];
+        snprintf(line, sizeof line, "--data data.npz %s", given[k]);
+        MUST(2, line);
+        TOLD(err_text, "this program is one model");
+    }
+}
+
 static void check_noise_seed(void)
 {
     LsProgram p = watched();
@@ -399,6 +412,11 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"max-skipped", check_max_skipped},
     {"seed", check_seed},
     {"noise-seed", check_noise_seed},
+    {"ensemble-seed", check_of_members},
+    {"ensemble-weights", check_of_members},
+    {"member-rates", check_of_members},
+    {"member-seeds", check_of_members},
+    {"export-member", check_of_members},
     {"threads", check_threads},
     {"tune", check_tune},
     {"eval", check_eval},
