@@ -255,15 +255,21 @@ static void loss_scale(const Update *u)
     ls_emit_line(e, "}");
 }
 
+/* Declares "moves": whether this step is an update that is not skipped. */
+static void declare_moves(const Update *u)
+{
+    if (u->factor >= 0)
+        operand(u, "factors", u->factor);
+    ls_emit_line(u->k->e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+}
+
 static void blend(const Update *u)
 {
     LsEmit *e = u->k->e;
     state(u, "state", 0);
     operand(u, "x", 1);
     ls_emit_result(u->k, "y", 0);
-    if (u->factor >= 0)
-        operand(u, "factors", u->factor);
-    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    declare_moves(u);
     ls_emit_line(e, "const real b = (real)pow((double)run->update, -%.17g);", u->at->power);
     open_loop(u);
     ls_emit_line(e, "const real is = moves ? (1 - b) * state[i] + b * x[i] : state[i];");
@@ -279,9 +285,7 @@ static void average_share(const Update *u)
     state(u, "largest", 0);
     state(u, "mean", 1);
     ls_emit_result(u->k, "y", 0);
-    if (u->factor >= 0)
-        operand(u, "factors", u->factor);
-    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    declare_moves(u);
     ls_emit_line(e, "const double t = (double)run->update;");
     open_loop(u);
     ls_emit_line(e, "const double most = run->update > 1 && (double)largest[i] > run->lr ? (double)largest[i] : run->lr;");
@@ -299,9 +303,7 @@ static void momentum_product(const Update *u)
     LsEmit *e = u->k->e;
     state(u, "product", 0);
     ls_emit_result(u->k, "y", 0);
-    if (u->factor >= 0)
-        operand(u, "factors", u->factor);
-    ls_emit_line(e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    declare_moves(u);
     ls_emit_line(e, "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));", u->at->beta1,
                  u->at->momentum_decay);
     open_loop(u);

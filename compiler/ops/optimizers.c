@@ -23,12 +23,15 @@ static const char adam_part[] =
     "const real rate = (real)(base / (1 - pow(@beta1, (double)run->update)));\n"
     "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));\n"
     "?decoupled?decay const real keep = (real)(1 - base * @decay);";
+/* Both of Adam's moments move. */
+#define MOMENTS                                                                                    \
+    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"                                             \
+    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"                                       \
+    "m[i] = mean;\n"                                                                               \
+    "v[i] = square;\n"
 static const char adam_each[] =
     "!decoupled?decay d += $decay * p[i];\n"
-    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
-    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
-    "m[i] = mean;\n"
-    "v[i] = square;\n"
+    MOMENTS
     "?decoupled?decay p[i] = p[i] * keep - rate * mean / (ls_sqrt(square) * root + $eps);\n"
     "!decoupled p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);\n"
     "?decoupled!decay p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);";
@@ -74,10 +77,7 @@ static const char nadam_part[] =
     "?decoupled?decay const real keep = (real)(1 - run->lr * @decay);";
 static const char nadam_each[] =
     "!decoupled?decay d += $decay * p[i];\n"
-    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
-    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
-    "m[i] = mean;\n"
-    "v[i] = square;\n"
+    MOMENTS
     "?decoupled?decay p[i] *= keep;\n"
     "p[i] -= (by_grad * d + by_mean * mean) / (ls_sqrt(square) * root + $eps);";
 
@@ -92,10 +92,7 @@ static const char radam_part[] =
     "?decoupled?decay const real keep = (real)(1 - run->lr * @decay);";
 static const char radam_each[] =
     "!decoupled?decay d += $decay * p[i];\n"
-    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
-    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
-    "m[i] = mean;\n"
-    "v[i] = square;\n"
+    MOMENTS
     "?decoupled?decay p[i] *= keep;\n"
     "p[i] -= tells ? rate * mean / (ls_sqrt(square) + $eps) : rate * mean;";
 
@@ -104,10 +101,7 @@ static const char lamb_part[] =
     "const real rate = (real)(1 / (1 - pow(@beta1, (double)run->update)));\n"
     "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));";
 static const char lamb_each[] =
-    "const real mean = $beta1 * m[i] + $~beta1 * d;\n"
-    "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
-    "m[i] = mean;\n"
-    "v[i] = square;\n"
+    MOMENTS
     "real way = rate * mean / (ls_sqrt(square) * root + $eps);\n"
     "?decay way += $decay * p[i];\n"
     "y[i] = way;";

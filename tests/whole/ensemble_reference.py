@@ -7,11 +7,8 @@ INPUTS/wave2/ensemble has, for ten members of each network, losses, outputs and 
 and the weights after three steps of SGD and of Adam. Differences are judged by the manifest's rule. Without networks in the
 arguments: the small ones, with LS_WHOLE in the environment all.
 """
-import json
 import os
-import subprocess
 import sys
-import tempfile
 
 try:
     import numpy as np
@@ -19,14 +16,10 @@ except ImportError:
     print("skipped: there is no numpy")
     sys.exit(77)
 
+from references import check_all, run
+
 QUICK = ["ens_mlp_ce", "ens_functorch_narrow"]
 OPTIMIZER = {"sgd": ("sgd:momentum=0.9", "0.05"), "adam": ("adam:eps=1e-5", "0.001")}
-
-
-def run(*words):
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(words)}: {done.stderr or done.stdout}")
 
 
 def formula(entry):
@@ -118,21 +111,8 @@ def check(lowerset, folder, entry, how):
     return far <= 1
 
 
-def main():
-    lowerset, inputs = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    folder = os.path.join(inputs, "wave2")
-    if not os.path.isdir(folder):
-        print("skipped: there is no", folder)
-        sys.exit(77)
-    with open(os.path.join(folder, "MANIFEST.json")) as f:
-        entries = [e for e in json.load(f)["entries"] if e["kind"] == "ensemble"]
-    wanted = sys.argv[3:] or ([] if "LS_WHOLE" in os.environ else QUICK)
-    with tempfile.TemporaryDirectory() as work:
-        os.chdir(work)
-        bad = [e["name"] for e in entries for how in ("shared", "each")
-               if (not wanted or e["name"] in wanted) and not check(lowerset, folder, e, how)]
-    if bad:
-        sys.exit(f"differ: {' '.join(bad)}")
+def check_both(lowerset, folder, entry):
+    return all([check(lowerset, folder, entry, how) for how in ("shared", "each")])
 
 
-main()
+check_all("ensemble", QUICK, check_both)

@@ -13,20 +13,14 @@ import json
 import os
 import re
 import struct
-import subprocess
 import sys
-import tempfile
 import zipfile
+
+from references import check_all, run
 
 QUICK = ["mlp_ce", "cnn_groupnorm", "tinycnn_op16"]
 RATE, ULP = 0.05, 2.0 ** -23
 CODE = {"<f4": "f", "<f8": "d", "<i8": "q", "<i4": "i", "|b1": "b", "|u1": "B"}
-
-
-def run(*words):
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(words)}: {done.stderr or done.stdout}")
 
 
 def load(path):
@@ -99,8 +93,8 @@ def check_statistics(judge, ref, after, kind):
         judge.near("stat", param, after["stat/" + param], values, most(values))
 
 
-def check(entry, lowerset, folder):
-    name, wave = entry["name"], os.path.join(folder, "wave2")
+def check(lowerset, wave, entry):
+    name = entry["name"]
     plans = {k: load(os.path.join(wave, v["reference"])) for k, v in entry["plans"].items()
              if k in ("micro4", "dp2_micro2")}
     run(lowerset, "compile", os.path.normpath(os.path.join(wave, entry["model"])), "-q", "-O0", "--plan-effort=2",
@@ -127,23 +121,7 @@ def check(entry, lowerset, folder):
             check_statistics(judge, ref, dumps[2], "stat3")
         worst = max(worst, judge.worst)
     print(f"{name}: at most {100 * worst:.0f} % of the tolerance")
+    return True             # judges end the test
 
 
-def main():
-    lowerset, folder = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    manifest = os.path.join(folder, "wave2", "MANIFEST.json")
-    if not os.path.exists(manifest):
-        print(f"skipped: there is no {manifest}")
-        sys.exit(77)
-    with open(manifest) as file:
-        entries = [e for e in json.load(file)["entries"] if e["kind"] == "micro-batch"]
-    names = sys.argv[3:] or ([e["name"] for e in entries] if "LS_WHOLE" in os.environ else QUICK)
-    with tempfile.TemporaryDirectory() as place:
-        os.chdir(place)
-        for entry in entries:
-            if entry["name"] in names:
-                check(entry, lowerset, folder)
-        os.chdir("/")
-
-
-main()
+check_all("micro-batch", QUICK, check)

@@ -7,11 +7,8 @@ INPUTS/wave2/persample has, for each network, the gradient of every sample's own
 gradients clipped to half of the median norm. A difference is the norm of the difference over that of the reference, at
 most 1e-5. Without networks in the arguments: five of them, with LS_WHOLE in the environment all.
 """
-import json
 import os
-import subprocess
 import sys
-import tempfile
 
 try:
     import numpy as np
@@ -19,15 +16,11 @@ except ImportError:
     print("skipped: there is no numpy")
     sys.exit(77)
 
+from references import check_all, run
+
 MOST = 1e-5
 QUICK = ["tiny_gpt", "cnn_groupnorm", "vgg_small", "shared_conv", "gru_rows"]
 LOSS = {"softmax_ce": "ce", "mse": "mse"}
-
-
-def run(*words):
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != 0:
-        sys.exit(f"{' '.join(words)}: {done.stderr or done.stdout}")
 
 
 def dump(lowerset, entry, folder, options, order="--no-shuffle"):
@@ -81,20 +74,4 @@ def check(lowerset, folder, entry):
     return far <= MOST
 
 
-def main():
-    lowerset, inputs = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-    folder = os.path.join(inputs, "wave2")
-    if not os.path.isdir(folder):
-        print("skipped: there is no", folder)
-        sys.exit(77)
-    with open(os.path.join(folder, "MANIFEST.json")) as f:
-        entries = [e for e in json.load(f)["entries"] if e["kind"] == "per-sample"]
-    wanted = sys.argv[3:] or ([] if "LS_WHOLE" in os.environ else QUICK)
-    with tempfile.TemporaryDirectory() as work:
-        os.chdir(work)
-        bad = [e["name"] for e in entries if (not wanted or e["name"] in wanted) and not check(lowerset, folder, e)]
-    if bad:
-        sys.exit(f"more than {MOST}: {' '.join(bad)}")
-
-
-main()
+check_all("per-sample", QUICK, check)
