@@ -37,7 +37,7 @@ is 'plan' pl
 is '' nothing
 is 'compile' help com
 is '' help compile p
-is '--batch|--bn|--bn-var|--budget|--budget-of' compile net.onnx --b
+is '--batch|--bf16-sums|--bn|--bn-var|--budget|--budget-of' compile net.onnx --b
 is '--budget|--budget-of' plan --bu
 is '--threads' calibrate --t
 is 'c|exe|obj' compile --emit ''
