@@ -312,7 +312,6 @@ static int over_budget(LsJob *job)
     int64_t arena = arenas(job) * (r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena);
     const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
     const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
-       
         : o->checkpoint != NULL && job->checkpoint != LS_CHECKPOINT_AUTO
             ? ls_arena_printf(a, " with --checkpoint=%s", o->checkpoint)
         : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " with these hints" : "";

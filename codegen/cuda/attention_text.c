@@ -342,9 +342,7 @@ static void pass_by(const LsAttText *t, const LsAttPass *pass, int loops)
  * multiprocessor than they would: each waits for its tiles (GPT-2 on an H200: 16.2 ms of attention in place of 19.5). */
 static void part_head(const LsAttText *t, const LsGrid *part)
 {
-    LsKernelText k = *t->k;
-    k.together = !t->half ? k.together : t->grad ? 3 : 5;
-    ls_emit_part(&k, part);
+    ls_emit_part_together(t->k, part, !t->half ? 0 : t->grad ? 3 : 5);
 }
 
 static void rows_part(const LsAttText *t, const LsGrid *part, const LsAttPass *pass)

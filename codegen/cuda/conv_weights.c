@@ -117,9 +117,7 @@ static void strip(const LsKernelText *k, const Weights *w)
 static void rows_part(const LsKernelText *k, const Weights *w, const LsGrid *part)
 {
     LsEmit *e = k->e;
-    LsKernelText own = *k;
-    own.together = w->m == 2 ? 2 : 1;
-    ls_emit_part(&own, part);
+    ls_emit_part_together(k, part, w->m == 2 ? 2 : 1);
     ls_emit_operand(k, "y", 0);
     ls_emit_operand(k, "x", 1);
     if (w->shares > 1)

@@ -278,9 +278,7 @@ static void rows_part(const Within *w, const LsGrid *part)
 {
     LsEmit *e = w->e;
     const bool sums = reduced(w, w->body.node->nout) > 0;
-    LsKernelText two = *w->k;
-    two.together = 2;
-    ls_emit_part(&two, part);
+    ls_emit_part_together(w->k, part, 2);
     declare(w);
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
     ls_emit_line(e, "const int64_t i0 = u %% %" PRId64 " * %d, from = u / %" PRId64 " * %" PRId64

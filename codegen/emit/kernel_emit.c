@@ -150,10 +150,11 @@ static int argument_count(const LsKernelText *k)
     return n->nin + n->nout + 1;        /* 1: room for a workspace */
 }
 
-void ls_emit_part(const LsKernelText *k, const LsGrid *part)
+void ls_emit_part(const LsKernelText *k, const LsGrid *part) { ls_emit_part_together(k, part, 0); }
+
+void ls_emit_part_together(const LsKernelText *k, const LsGrid *part, int blocks)
 {
-    const char *together = k->together > 0
-        ? ls_arena_printf(k->g->arena, ", %d", k->together) : "";
+    const char *together = blocks > 0 ? ls_arena_printf(k->g->arena, ", %d", blocks) : "";
     ls_emit_line(k->e, "LS_PART(%s_%s, " LS_HEAD ", " LS_WIDTH ", %d%s)", k->name, part->suffix,
                  argument_count(k),
                  part->x, part->y, together);

@@ -38,7 +38,6 @@ typedef struct LsKernelText {   /* an emitter's argument */
     LsNodeId n;
     const char *name;           /* of the kernel function, e.g. "k17" */
     const LsTarget *target;
-    int together;               /* blocks per multiprocessor that registers must suffice for; 0: any */
     bool whole;                 /* FUSED: the node has no workspace, so no sum is cut into pieces */
 } LsKernelText;
 
@@ -81,6 +80,8 @@ void ls_emit_result(const LsKernelText *k, const char *var, int out);
 void ls_emit_workspace(const LsKernelText *k, const char *type, const char *var);
 /* Prints the head of a part, its opening brace and its first line. */
 void ls_emit_part(const LsKernelText *k, const LsGrid *part);
+/* The same; so many blocks of it must have registers on a multiprocessor (0: any number). */
+void ls_emit_part_together(const LsKernelText *k, const LsGrid *part, int blocks);
 /* Prints the kernel function, which launches the parts in order. */
 void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart);
 

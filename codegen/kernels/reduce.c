@@ -176,9 +176,7 @@ static void main_part(const LsReduce *r)
 {
     struct LsArena *a = r->body.nest->arena;
     int64_t per = r->npiece * r->ntile;
-    LsKernelText k = *r->body.k;
-    k.together = keeps_two(r) ? 2 : k.together;
-    ls_emit_part(&k, &r->part[0]);
+    ls_emit_part_together(r->body.k, &r->part[0], keeps_two(r) ? 2 : 0);
     ls_body_declare(&r->body);
     ls_reduce_each(r, r->npiece > 1 ? declare_partial : declare_result, "y%d");
     ls_emit_line(r->e, "for (int64_t u = lo; u < hi; u++) {");

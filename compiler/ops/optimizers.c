@@ -130,30 +130,26 @@ static const char muon_each[] =
 
 /* Schedule-free: p is the point of the gradient, between z, which descends, and the average of all z. shared: the part of
  * this update in the average. Before the first update all three are equal. */
-static const char free_each[] =
-    "?decay d += $decay * p[i];\n"
-    "const real to = (begins ? p[i] : z[i]) - lr * d, from = average[i];\n"
-    "const real mean = from + share * (to - from);\n"
-    "z[i] = to;\n"
-    "average[i] = mean;\n"
-    "p[i] = mean + $~beta1 * (to - mean);";
-static const char free_part[] =
-    "const real lr = (real)run->lr, share = shared[0];\n"
-    "const bool begins = run->update == 1;";
+#define FREE_PART                                                                                  \
+    "const real lr = (real)run->lr, share = shared[0];\n"                                          \
+    "const bool begins = run->update == 1;"
+#define FREE_EACH                                                                                  \
+    "?decay d += $decay * p[i];\n"                                                                 \
+    "const real to = (begins ? p[i] : z[i]) - lr * d, from = average[i];\n"                        \
+    "const real mean = from + share * (to - from);\n"                                              \
+    "z[i] = to;\n"                                                                                 \
+    "average[i] = mean;\n"                                                                         \
+    "p[i] = mean + $~beta1 * (to - mean);"
+static const char free_part[] = FREE_PART;
+static const char free_each[] = FREE_EACH;
 static const char free_adamw_part[] =
-    "const real lr = (real)run->lr, share = shared[0];\n"
-    "const bool begins = run->update == 1;\n"
+    FREE_PART "\n"
     "const real root = (real)(1 / sqrt(1 - pow(@beta2, (double)run->update)));";
 static const char free_adamw_each[] =
     "const real square = $beta2 * v[i] + $~beta2 * d * d;\n"
     "v[i] = square;\n"
     "d = d / (ls_sqrt(square) * root + $eps);\n"
-    "?decay d += $decay * p[i];\n"
-    "const real to = (begins ? p[i] : z[i]) - lr * d, from = average[i];\n"
-    "const real mean = from + share * (to - from);\n"
-    "z[i] = to;\n"
-    "average[i] = mean;\n"
-    "p[i] = mean + $~beta1 * (to - mean);";
+    FREE_EACH;
 
 static const LsRule rule[] = {
     {LS_OP_SGD, 1, {{"v", "momentum", "momentum"}}, rate_part, sgd_each, false, 6},

@@ -226,7 +226,8 @@ static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e)
 {
-    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .ensemble_seed = -1, .export_member = -1, .lr = p->default_lr, .progress = "auto",
+    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .ensemble_seed = -1,
+                     .export_member = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)

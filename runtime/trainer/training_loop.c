@@ -1,8 +1,9 @@
 /* runtime/trainer/training_loop.c -- see training_loop.h.
  *
- * An update takes `accumulate` batches, each of them in LsProgram.parts parts: micro-steps. Batches are numbered through all epochs, so an update may take the last batches
- * of one epoch and the first of the next. Its loss combines everything that counts in its batches (mean.h), and so do
- * its gradients. Checkpoints, evaluation and the end of the run come between updates. */
+ * An update takes `accumulate` batches, each of them in LsProgram.parts parts: micro-steps. Batches are numbered through
+ * all epochs, so an update may take the last batches of one epoch and the first of the next. Its loss combines everything
+ * that counts in its batches (mean.h), and so do its gradients. Checkpoints, evaluation and the end of the run come
+ * between updates. */
 #include "runtime/trainer/training_loop.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
