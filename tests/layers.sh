@@ -61,14 +61,15 @@ codegen/toolchain
 
 runtime/.
 runtime/base .
+runtime/comm base .
 runtime/data base .
-runtime/engine data base .
+runtime/engine comm data base .
 runtime/kernels engine .
 runtime/cuda engine base .
 runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
-runtime/trainer watch privacy engine data base .
+runtime/trainer watch privacy engine comm data base .
 
 base/.
 models/.

@@ -1,0 +1,44 @@
+/* runtime/comm/comm.h -- ranks that train one model together, and what they send each other.
+ *
+ * A rank is a process, or a thread of one. An engine carries bytes between ranks: threads of one process, sockets and
+ * shared memory, MPI, NCCL. All that trainers do with more than one rank goes through this table, so that order of sums,
+ * checkpoints and errors are the same with every engine. */
+#ifndef LS_RUNTIME_COMM_COMM_H
+#define LS_RUNTIME_COMM_COMM_H
+
+#include "runtime/base/run_error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct LsComm LsComm;
+
+/* A message under way. Its bytes belong to the engine until ls_comm_wait returns. */
+typedef struct LsTransfer {
+    void *engine;               /* the engine's own */
+    int peer;
+    int64_t bytes;
+} LsTransfer;
+
+/* Functions return false with a sentence in *e. After a failure only `abandon` and `close` may be called. Each rank calls
+ * from one thread at a time. */
+typedef struct LsCommEngine {
+    const char *name;           /* as in --comm */
+    /* Begin a message of `bytes` bytes and return at once. Messages of one pair of ranks with one tag arrive in the
+     * order in which they were sent; sender and receiver name the same number of bytes, anything else is an error. */
+    bool (*send)(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsTransfer *x, LsError *e);
+    bool (*receive)(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsTransfer *x, LsError *e);
+    /* Returns when the message is complete, or within seconds when its peer has died. */
+    bool (*wait)(LsComm *c, LsTransfer *x, LsError *e);
+    bool (*barrier)(LsComm *c, LsError *e);
+    /* Ends all other ranks with this exit code and sentence, as this one cannot go on. */
+    void (*abandon)(LsComm *c, const LsError *why);
+    void (*close)(LsComm *c);   /* frees c */
+} LsCommEngine;
+
+struct LsComm {
+    const LsCommEngine *engine;
+    int rank, size;             /* rank in [0, size) */
+};
+
+#endif
