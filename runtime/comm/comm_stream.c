@@ -136,6 +136,15 @@ bool ls_comm_barrier(LsComm *c, LsError *e)
 
 static bool abandon(LsComm *c, const LsError *why) { return ls_watch_abandon(streams_of(c)->watch, why); }
 
+bool ls_comm_streams_fail(LsComm *c, int culprit, const LsError *why)
+{
+    LsWatch *w = streams_of(c)->watch;
+    ls_watch_lock(w);
+    ls_watch_fail(w, culprit, why->code, "%s", why->text);
+    ls_watch_unlock(w);
+    return ls_watch_abandon(w, why);
+}
+
 static void free_streams(Streams *s)
 {
     for (int k = 0; k < s->comm.size && s->link != NULL; k++)
