@@ -7,6 +7,7 @@
 #include "cli/stage.h"
 #include "cli/trial.h"
 #include "codegen/program/program_text.h"
+#include "codegen/program/rank_tables.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
 
@@ -181,8 +182,11 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .train = {job->train_problem, &job->plan, job->options->overlap},
                    .eval = {job->eval_problem, &job->eval_plan, false},
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
+                   .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .onnx_bytes = onnx_bytes};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
+    if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
+        return false;
     if (!check_initial(cx, code.addresses))
         return false;
     const char *slash = strrchr(code.model, '/');
