@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_HOOKS = 4 };
+enum { MAX_HOOKS = 5 };
 enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
 
 /* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
@@ -162,9 +162,6 @@ static bool end_scaled(LsTrainer *t, const LsFlight *f, LsError *e)
  * whether the update was skipped. */
 static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
 {
-    if (watches(t) && t->broken.code == LS_EXIT_DONE && ls_check_end(&t->check, one.value, f->update, &t->broken)
-        && t->suspect.code == LS_EXIT_DONE)
-        ls_check_clean(&t->check, f->update, &t->suspect);
     ls_mean_add(&t->part, one);
     if (!f->apply)
         return true;
@@ -212,8 +209,42 @@ static void end_members(LsTrainer *t, int64_t update)
     ls_member_state_tell(&t->members, update);
 }
 
-/* Reads the loss of the oldest batch in flight; after the last batch of an update, reports the
- * update. */
+/* What the checks of the last run found. With a loss scale it is kept for later. */
+static bool check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    const bool scaled = ls_has_scaling(t->p);
+    if (scaled && watches(t) && t->broken.code == LS_EXIT_DONE
+        && ls_check_end(&t->check, one.value, f->update, &t->broken) && t->suspect.code == LS_EXIT_DONE)
+        ls_check_clean(&t->check, f->update, &t->suspect);
+    return scaled || !t->o.check_numerics || ls_check_end(&t->check, one.value, f->update, e)
+           || diverged(t, f, one.value, e);
+}
+
+/* Adds the loss of a part; after the last part of an update, reports the update. */
+static bool add_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    if (ls_has_scaling(t->p))
+        return land_scaled(t, f, one, e);
+    if (ls_is_private(t->p))
+        return land_private(t, f, one, e);
+    if (!isfinite(one.value)) {
+        ls_log_step(&t->log, f->update, f->epoch, one.value, f->lr);
+        return diverged(t, f, one.value, e);
+    }
+    ls_mean_add(&t->part, one);
+    if (!f->apply)
+        return true;
+    tell_of_none(t, f->update);
+    end_members(t, f->update);
+    t->loss = ls_mean(&t->part);
+    ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss = true;
+    t->part = (LsMean){0};
+    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    return isfinite(t->loss) || diverged(t, f, t->loss, e);
+}
+
+/* Reads the loss of the oldest batch in flight. */
 static bool land(LsTrainer *t, LsError *e)
 {
     LsFlight f = t->flight[0];
@@ -224,27 +255,7 @@ static bool land(LsTrainer *t, LsError *e)
         return false;
     if (t->members.n > 0)
         ls_member_state_add(&t->members, &t->engine);
-    if (ls_has_scaling(t->p))
-        return land_scaled(t, &f, one, e);
-    if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))
-        return diverged(t, &f, one.value, e);
-    if (ls_is_private(t->p))
-        return land_private(t, &f, one, e);
-    if (!isfinite(one.value)) {
-        ls_log_step(&t->log, f.update, f.epoch, one.value, f.lr);
-        return diverged(t, &f, one.value, e);
-    }
-    ls_mean_add(&t->part, one);
-    if (!f.apply)
-        return true;
-    tell_of_none(t, f.update);
-    end_members(t, f.update);
-    t->loss = ls_mean(&t->part);
-    ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss = true;
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f.update, f.epoch, t->loss, f.lr);
-    return isfinite(t->loss) || diverged(t, &f, t->loss, e);
+    return check(t, &f, one, e) && add_loss(t, &f, one, e);
 }
 
 static bool land_all(LsTrainer *t, LsError *e)
@@ -269,6 +280,79 @@ static void set_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
     run->apply = own ? b->last : part == t->update_parts - 1;
     run->share = own ? 1 : (double)(b->valid * group_of(t) * parts) / (double)t->update_samples;
 }
+
+/* ---- ranks ---- */
+
+/* Runs part j of this rank's block, number k of the update. With the last one the exchange begins. */
+static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, LsError *e)
+{
+    LsHook hook[MAX_HOOKS];
+    LsRun *run = &t->engine.run;
+    LsLoss one;
+    const int64_t block = t->over.r->block, first = t->over.comm->rank * block, left = t->update_parts - first;
+    ls_engine_feed(&t->engine, &t->loader, b);
+    set_run(t, b, k, first + j);
+    run->block = first;
+    run->part = j;
+    run->first = j == 0;
+    run->apply = j + 1 == (left < block ? left : block);
+    const LsPhaseTable *table = table_of(t, run->apply);
+    int n = set_hooks(t, table, run->apply, hook);
+    if (run->apply)
+        hook[n++] = ls_exchange_hook(&t->over);
+    const LsFlight f = {t->at.update + 1, t->at.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply};
+    if (!ls_engine_run(&t->engine, table, hook, n, e) || !ls_engine_fed(&t->engine, e)
+        || !ls_engine_loss(&t->engine, table, t->engine.slot, b->valid, &one, e) || !check(t, &f, one, e))
+        return false;
+    ls_exchange_note(&t->over, j, one);
+    return true;
+}
+
+/* Adds the losses of all ranks' parts, the first of which has that number. */
+static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
+{
+    const LsRun *run = &t->engine.run;
+    int64_t number = first;
+    for (int64_t k = 0; k < t->update_parts; k++, number++) {
+        while (ls_batch_valid(&t->pass, number) == 0)
+            number++;
+        const LsFlight f = {t->at.update + 1, t->at.epoch + 1, number, &t->p->train, ls_batch_valid(&t->pass, number), run->lr,
+                            t->engine.slot, k + 1 == t->update_parts};
+        if (!add_loss(t, &f, ls_exchange_loss(&t->over, k), e))
+            return false;
+    }
+    return true;
+}
+
+/* The rank's block of an update, and the exchange. */
+static bool run_block(LsTrainer *t, LsError *e)
+{
+    const int64_t first = t->at.cursor * parts_of(t->p);
+    ls_exchange_start(&t->over, t->update_parts);
+    for (int64_t j = 0; j < t->over.r->block; j++) {
+        const LsBatch *b = ls_loader_next(&t->loader, e);
+        if (!b || (b->number >= 0 && !run_own_part(t, b, b->number - first, j, e)))
+            return false;
+        ls_loader_release(&t->loader);
+    }
+    if (!ls_exchange_finish(&t->over, (int)*t->stop, e))
+        return false;
+    t->stopped = ls_exchange_stop(&t->over);
+    t->at.cursor += group_of(t);
+    return add_losses(t, first, e);
+}
+
+bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)
+{
+    if (t->over.r == NULL)
+        return save(t, e);
+    if (!ls_is_first(t))
+        return ls_exchange_serve(&t->over, e);
+    ls_exchange_collect(&t->over);
+    return save(t, e) && ls_exchange_release(&t->over, e);
+}
+
+/* ---- updates ---- */
 
 /* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
  * still be in flight; its loss is read then. A part without samples is left out. */
@@ -327,10 +411,14 @@ static bool run_update(LsTrainer *t, LsError *e)
     if (!own)
         count_samples(t, steps);
     t->engine.run.apply = false;
-    for (int64_t k = 0; own ? !t->engine.run.apply : k < steps; k++)
+    if (t->over.r != NULL && !run_block(t, e))
+        return false;
+    for (int64_t k = 0; t->over.r == NULL && (own ? !t->engine.run.apply : k < steps); k++)
         if (!run_part(t, k, &part, e))
             return false;
     t->at.update++;
+    if (t->over.r == NULL)
+        t->stopped = (int)*t->stop;
     if (own && !ls_private_spend(&t->own, t->p, &t->at, e))
         return false;
     int64_t took = ls_now_ns() - start;
@@ -408,6 +496,20 @@ static void report_epsilon(LsTrainer *t)
     ls_log_privacy(&t->log, t->at.update, t->at.epoch, epsilon, t->p->privacy.delta);
 }
 
+static void begin_pass(LsTrainer *t)
+{
+    const int64_t steps = group_of(t) * parts_of(t->p);
+    t->pass.first = t->at.cursor * parts_of(t->p);
+    t->pass.end = t->pass.first + (t->updates - t->at.update) * steps;
+    t->pass.drawn = drawn(t);
+    if (t->over.r != NULL) {
+        t->pass.share = (LsShare){t->over.r->block, t->over.comm->rank, steps, t->pass.first};
+        t->pass.first = 0;
+        t->pass.end = (t->updates - t->at.update) * t->over.r->block;
+    }
+    ls_loader_begin(&t->loader, &t->pass);
+}
+
 /* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
  * run. */
 static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
@@ -426,9 +528,7 @@ static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
         report_epsilon(t);
     if (t->val.p) {
         ok = ls_train_evaluate(t, e);
-        t->pass.first = t->at.cursor * parts_of(t->p);
-        t->pass.drawn = drawn(t);
-        ls_loader_begin(&t->loader, &t->pass);
+        begin_pass(t);
     }
     printf("\n");
     fflush(stdout);
@@ -441,20 +541,20 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
 {
     if (!t->saver.folder)
         return false;
-    return t->at.update == t->updates || *t->stop
+    return t->at.update == t->updates || t->stopped
            || (t->o.save_every ? t->at.update % t->o.save_every == 0 : epoch_ended);
 }
 
+static bool save(LsTrainer *t, LsError *e) { return ls_saver_save(&t->saver, &t->memory, &t->at, e); }
+
 bool ls_train(LsTrainer *t, LsError *e)
 {
-    t->pass.first = t->at.cursor * parts_of(t->p);
-    t->pass.end = t->pass.first + (t->updates - t->at.update) * group_of(t) * parts_of(t->p);
-    t->pass.drawn = drawn(t);
+    begin_pass(t);
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);
-    ls_loader_begin(&t->loader, &t->pass);
-    while (t->at.update < t->updates && !*t->stop) {
+    t->stopped = t->over.r == NULL ? (int)*t->stop : 0;
+    while (t->at.update < t->updates && !t->stopped) {
         int64_t epoch = t->at.epoch;
         if (!run_update(t, e))
             return false;
@@ -463,15 +563,15 @@ bool ls_train(LsTrainer *t, LsError *e)
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
             return false;
-        if (ended || last) {
+        if ((ended || last) && ls_is_first(t)) {
             if (!end_epoch(t, ended, e))
                 return false;
-        } else {
+        } else if (ls_is_first(t)) {
             show_progress(t);
         }
         ls_interrupt_forbid();
         if (save_due(t, ended)) {
-            if (!ls_saver_save(&t->saver, &t->memory, &t->at, e))
+            if (!ls_train_by_first(t, save, e))
                 return false;
             t->saved = t->at.update;
         }
