@@ -451,8 +451,6 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int
 
 void ls_exchange_close(LsExchange *x)
 {
-    if (x->comm != NULL)
-        x->comm->engine->close(x->comm);
     free(x->bucket);
     free(x->sent);
     free(x->told);

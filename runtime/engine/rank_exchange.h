@@ -36,7 +36,7 @@ typedef struct LsExchange {
     LsError error;              /* the first failure in a hook or a view */
 } LsExchange;
 
-/* bucket_bytes: least size of a bucket, but for the last. comm: closed by ls_exchange_close. */
+/* bucket_bytes: least size of a bucket, but for the last. comm: the caller closes it before. */
 bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int64_t bucket_bytes, LsError *e);
 void ls_exchange_close(LsExchange *x);
 /* Whether all ranks have the same bytes; else an error on each of them, which names `what` and the first rank that has

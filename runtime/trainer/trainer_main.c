@@ -2,6 +2,7 @@
 #include "runtime/base/fnv64.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/tensor_copy.h"
+#include "runtime/comm/comm_open.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_trained.h"
 #include "runtime/trainer/training_loop.h"
@@ -365,6 +366,19 @@ static bool run(LsTrainer *t, LsError *e)
     return (!t->interrupted || end_interrupted(t, e)) && ls_train_by_first(t, write_results, e);
 }
 
+/* Waits for the others, or ends them. */
+static void leave_ranks(LsTrainer *t, LsError *e)
+{
+    LsComm *c = t->comm;
+    if (c == NULL)
+        return;
+    if (e->code == LS_EXIT_DONE)
+        c->engine->barrier(c, e);
+    if (e->code != LS_EXIT_DONE)
+        t->silent = !c->engine->abandon(c, e);
+    c->engine->close(c);
+}
+
 static void close_run(LsTrainer *t, LsError *e)
 {
     ls_progress_clear(&t->progress);
@@ -375,6 +389,7 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_member_state_close(&t->members);
     if (t->engine.run.pool)
         ls_pool_destroy(t->engine.run.pool);
+    leave_ranks(t, e);
     ls_exchange_close(&t->over);
     ls_engine_close(&t->engine);
     ls_dump_close(&t->dump);
@@ -383,6 +398,32 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_dataset_close(&t->val);
     ls_memory_close(&t->memory);
     ls_privacy_free(&t->at.ledger);
+}
+
+static void run_one(LsTrainer *t, LsError *e)
+{
+    if (open_run(t, e)) {
+        ls_interrupt_catch();       /* before this, a signal ended the process without loss */
+        run(t, e);
+    }
+    close_run(t, e);
+}
+
+/* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
+static void run_ranks(LsTrainer *t, LsError *e)
+{
+    const LsRanks *r = t->o.eval ? NULL : t->p->ranks;
+    const LsCommWish wish = {.ranks = r != NULL ? r->n : 1, .rank = -1, .run = t->p->plan_hash};
+    LsCommOpened opened;
+    const bool ok = ls_comm_open(&wish, &opened, e);
+    t->silent = opened.silent;
+    t->ended = opened.code;
+    if (!ok || opened.starter)
+        return;
+    t->comm = opened.comm;
+    if (t->comm != NULL && t->comm->rank > 0)
+        be_silent(t);
+    run_one(t, e);
 }
 
 int ls_trainer_main(const LsProgram *p, int argc, char **argv)
@@ -408,19 +449,14 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         } else if (t->o.print_plan) {
             print_plan(p);
         } else {
-            if (open_run(t, &e)) {
-                ls_interrupt_catch();       /* before this, a signal ended the process without
-                                             * loss */
-                run(t, &e);
-            }
-            close_run(t, &e);
+            run_ranks(t, &e);
         }
     }
     if ((fflush(stdout) != 0 || ferror(stdout)) && e.code == LS_EXIT_DONE)
         ls_fail(&e, LS_EXIT_FAIL, "the output could not be written: %s", strerror(errno));
-    if (e.code != LS_EXIT_DONE)
-        fprintf(stderr, "%s: error: %s\n", name, e.text);
-    int signal = t->interrupted ? t->stopped : 0;
+    if (e.code != LS_EXIT_DONE && !t->silent)
+        fprintf(t->errors != NULL ? t->errors : stderr, "%s: error: %s\n", name, e.text);
+    int code = e.code != LS_EXIT_DONE ? (int)e.code : t->interrupted ? 128 + t->stopped : t->ended;
     free(t);
-    return e.code != LS_EXIT_DONE ? (int)e.code : signal != 0 ? 128 + signal : 0;
+    return code;
 }

@@ -49,6 +49,8 @@ typedef struct LsTrainer {
     LsPrivateRun own;           /* of private training */
     LsComm *comm;               /* the ranks of the run; NULL: this process trains alone */
     FILE *errors;               /* NULL: stderr. Ranks but the first have another place for notes */
+    bool silent;                /* another rank says what went wrong */
+    int ended;                  /* the exit code of ranks that this process started */
     LsExchange over;            /* over.r = NULL: this process trains alone */
     int64_t per_epoch;          /* batches; in private training updates */
     int64_t updates;            /* of the whole run */
