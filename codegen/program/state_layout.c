@@ -27,6 +27,13 @@ static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t ns
 /* The name under which the file has the initial value of v. */
 static const char *name_in_file(const LsValue *v) { return v->average_of != NULL ? v->average_of : v->name; }
 
+/* Some node of the graph, or of its updates, writes the value. */
+static bool is_written(const LsGraph *g, const LsValue *x)
+{
+    const LsValueId twin = g->updates != NULL ? ls_source_named(g->updates, x->name) : (LsValueId){0};
+    return x->once_written || (ls_is(twin) && g->updates->value[twin.i].once_written);
+}
+
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at)
 {
     const LsValue *x = &g->value[v.i];
@@ -36,7 +43,7 @@ void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddres
         : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT
         : x->of_update                                  ? LS_STATE_SUM
-        : !x->once_written                              ? LS_STATE_FROZEN
+        : !is_written(g, x)                             ? LS_STATE_FROZEN
         : s.row.onnx_offset >= 0                        ? LS_STATE_STAT
                                                         : LS_STATE_MOMENT;
     a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
