@@ -257,7 +257,7 @@ static void summary(LsJob *job, const Output *out)
             job->options->model, out->path, job->report.hash, job->plan.strategy,
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
-            ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
+            ls_bytes_text(a, ls_job_fixed_bytes(job) + job->arena_bytes),
             100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
     fprintf(stderr, "optimizer %s\n",
             ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
@@ -267,7 +267,7 @@ static void summary(LsJob *job, const Output *out)
 static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
-    int64_t total = job->state_bytes + job->arena_bytes + job->input_bytes;
+    int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
     fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
