@@ -4,7 +4,7 @@
  * all epochs, so an update may take the last batches of one epoch and the first of the next. Its loss combines everything
  * that counts in its batches (mean.h), and so do its gradients. Checkpoints, evaluation and the end of the run come
  * between updates. */
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/training_parts.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 
@@ -13,17 +13,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_HOOKS = 5 };
 enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
-
-/* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
- * varies, and is nobody's business: updates are counted, and the group is 1. */
-static int64_t group_of(const LsTrainer *t)
-{
-    return !ls_is_private(t->p) && t->p->accumulate > 0 ? t->p->accumulate : 1;
-}
-
-static int64_t parts_of(const LsProgram *p) { return p->parts > 1 ? p->parts : 1; }
 
 /* The samples of the updates to come. */
 static LsDrawn drawn(const LsTrainer *t)
@@ -33,7 +23,7 @@ static LsDrawn drawn(const LsTrainer *t)
 
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
-    int64_t group = group_of(t);
+    int64_t group = ls_group(t);
     t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->at.seed, .shuffle = t->o.shuffle,
                        .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0};
     if (ls_is_private(t->p) && !ls_private_begin(&t->own, t->p, &t->o, &t->at, t->data.samples, e))
@@ -86,13 +76,13 @@ static bool watches(const LsTrainer *t)
 }
 
 /* The steps of a micro-step. */
-static const LsPhaseTable *table_of(const LsTrainer *t, bool last)
+const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)
 {
     return last && t->p->last.nstep > 0 ? &t->p->last : &t->p->train;
 }
 
 /* For a run of the steps of `table`. Reports are of the table that they were opened for. */
-static int set_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[MAX_HOOKS])
+int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS])
 {
     int n = 0;
     if (watches(t)) {
@@ -210,7 +200,7 @@ static void end_members(LsTrainer *t, int64_t update)
 }
 
 /* What the checks of the last run found. With a loss scale it is kept for later. */
-static bool check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
 {
     const bool scaled = ls_has_scaling(t->p);
     if (scaled && watches(t) && t->broken.code == LS_EXIT_DONE
@@ -221,7 +211,7 @@ static bool check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
 }
 
 /* Adds the loss of a part; after the last part of an update, reports the update. */
-static bool add_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
 {
     if (ls_has_scaling(t->p))
         return land_scaled(t, f, one, e);
@@ -255,7 +245,7 @@ static bool land(LsTrainer *t, LsError *e)
         return false;
     if (t->members.n > 0)
         ls_member_state_add(&t->members, &t->engine);
-    return check(t, &f, one, e) && add_loss(t, &f, one, e);
+    return ls_part_check(t, &f, one, e) && ls_part_loss(t, &f, one, e);
 }
 
 static bool land_all(LsTrainer *t, LsError *e)
@@ -268,109 +258,36 @@ static bool land_all(LsTrainer *t, LsError *e)
 
 /* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
  * samples. */
-static void set_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
+void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
 {
     LsRun *run = &t->engine.run;
     const bool own = ls_is_private(t->p);
-    const int64_t parts = parts_of(t->p);
-    run->step = own ? (t->at.update << PARTS) + k : t->at.update * group_of(t) + k / parts;
+    const int64_t parts = ls_parts(t->p);
+    run->step = own ? (t->at.update << PARTS) + k : t->at.update * ls_group(t) + k / parts;
     run->slice = k % parts;
     run->part = part;
     run->first = part == 0;
     run->apply = own ? b->last : part == t->update_parts - 1;
-    run->share = own ? 1 : (double)(b->valid * group_of(t) * parts) / (double)t->update_samples;
+    run->share = own ? 1 : (double)(b->valid * ls_group(t) * parts) / (double)t->update_samples;
 }
-
-/* ---- ranks ---- */
-
-/* Runs part j of this rank's block, number k of the update. With the last one the exchange begins. */
-static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, LsError *e)
-{
-    LsHook hook[MAX_HOOKS];
-    LsRun *run = &t->engine.run;
-    LsLoss one;
-    const int64_t block = t->over.r->block, first = t->over.comm->rank * block, left = t->update_parts - first;
-    ls_engine_feed(&t->engine, &t->loader, b);
-    set_run(t, b, k, first + j);
-    run->block = first;
-    run->part = j;
-    run->first = j == 0;
-    run->apply = j + 1 == (left < block ? left : block);
-    const LsPhaseTable *table = table_of(t, run->apply);
-    int n = set_hooks(t, table, run->apply, hook);
-    if (run->apply)
-        hook[n++] = ls_exchange_hook(&t->over);
-    const LsFlight f = {t->at.update + 1, t->at.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply};
-    if (!ls_engine_run(&t->engine, table, hook, n, e) || !ls_engine_fed(&t->engine, e)
-        || !ls_engine_loss(&t->engine, table, t->engine.slot, b->valid, &one, e) || !check(t, &f, one, e))
-        return false;
-    ls_exchange_note(&t->over, j, one);
-    return true;
-}
-
-/* Adds the losses of all ranks' parts, the first of which has that number. */
-static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
-{
-    const LsRun *run = &t->engine.run;
-    int64_t number = first;
-    for (int64_t k = 0; k < t->update_parts; k++, number++) {
-        while (ls_batch_valid(&t->pass, number) == 0)
-            number++;
-        const LsFlight f = {t->at.update + 1, t->at.epoch + 1, number, &t->p->train, ls_batch_valid(&t->pass, number), run->lr,
-                            t->engine.slot, k + 1 == t->update_parts};
-        if (!add_loss(t, &f, ls_exchange_loss(&t->over, k), e))
-            return false;
-    }
-    return true;
-}
-
-/* The rank's block of an update, and the exchange. */
-static bool run_block(LsTrainer *t, LsError *e)
-{
-    const int64_t first = t->at.cursor * parts_of(t->p);
-    ls_exchange_start(&t->over, t->update_parts);
-    for (int64_t j = 0; j < t->over.r->block; j++) {
-        const LsBatch *b = ls_loader_next(&t->loader, e);
-        if (!b || (b->number >= 0 && !run_own_part(t, b, b->number - first, j, e)))
-            return false;
-        ls_loader_release(&t->loader);
-    }
-    if (!ls_exchange_finish(&t->over, (int)*t->stop, e))
-        return false;
-    t->stopped = ls_exchange_stop(&t->over);
-    t->at.cursor += group_of(t);
-    return add_losses(t, first, e);
-}
-
-bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)
-{
-    if (t->over.r == NULL)
-        return save(t, e);
-    if (!ls_is_first(t))
-        return ls_exchange_serve(&t->over, e);
-    ls_exchange_collect(&t->over);
-    return save(t, e) && ls_exchange_release(&t->over, e);
-}
-
-/* ---- updates ---- */
 
 /* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
  * still be in flight; its loss is read then. A part without samples is left out. */
 static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
 {
     LsRun *run = &t->engine.run;
-    LsHook hook[MAX_HOOKS];
+    LsHook hook[LS_PART_HOOKS];
     const LsBatch *b = ls_loader_next(&t->loader, e);
     if (!b)
         return false;
     const bool own = ls_is_private(t->p), empty = !own && b->valid == 0;
     const int64_t number = b->number;
-    const bool ends = own ? b->last : (k + 1) % parts_of(t->p) == 0;       /* its batch */
+    const bool ends = own ? b->last : (k + 1) % ls_parts(t->p) == 0;       /* its batch */
     if (!empty) {
         ls_engine_feed(&t->engine, &t->loader, b);
-        set_run(t, b, k, own ? k : (*part)++);
-        const LsPhaseTable *table = table_of(t, run->apply);
-        if (!ls_engine_run(&t->engine, table, hook, set_hooks(t, table, run->apply, hook), e)
+        ls_part_run(t, b, k, own ? k : (*part)++);
+        const LsPhaseTable *table = ls_part_table(t, run->apply);
+        if (!ls_engine_run(&t->engine, table, hook, ls_part_hooks(t, table, run->apply, hook), e)
             || !ls_engine_fed(&t->engine, e))
             return false;
         t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, number, table, b->valid,
@@ -389,7 +306,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 {
     t->update_samples = t->update_parts = 0;
     for (int64_t k = 0; k < steps; k++) {
-        const int64_t valid = ls_batch_valid(&t->pass, t->at.cursor * parts_of(t->p) + k);
+        const int64_t valid = ls_batch_valid(&t->pass, t->at.cursor * ls_parts(t->p) + k);
         t->update_samples += valid;
         t->update_parts += valid > 0;
     }
@@ -398,7 +315,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 static bool run_update(LsTrainer *t, LsError *e)
 {
     const bool own = ls_is_private(t->p);
-    const int64_t start = ls_now_ns(), steps = group_of(t) * parts_of(t->p);
+    const int64_t start = ls_now_ns(), steps = ls_group(t) * ls_parts(t->p);
     int64_t part = 0;
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update - t->scale.skipped + 1;
@@ -411,7 +328,7 @@ static bool run_update(LsTrainer *t, LsError *e)
     if (!own)
         count_samples(t, steps);
     t->engine.run.apply = false;
-    if (t->over.r != NULL && !run_block(t, e))
+    if (t->over.r != NULL && !ls_rank_block(t, e))
         return false;
     for (int64_t k = 0; t->over.r == NULL && (own ? !t->engine.run.apply : k < steps); k++)
         if (!run_part(t, k, &part, e))
@@ -429,7 +346,7 @@ static bool run_update(LsTrainer *t, LsError *e)
 static void show_progress(LsTrainer *t)
 {
     char what[96];
-    int64_t group = group_of(t);
+    int64_t group = ls_group(t);
     int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
     int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
     int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
@@ -457,10 +374,10 @@ static void blame_data(LsTrainer *t)
 bool ls_train_evaluate(LsTrainer *t, LsError *e)
 {
     LsScore s;
-    LsHook hook[MAX_HOOKS];
+    LsHook hook[LS_PART_HOOKS];
     int n = 0;
     if (t->o.eval)
-        n = set_hooks(t, &t->p->eval, true, hook);
+        n = ls_part_hooks(t, &t->p->eval, true, hook);
     if (!ls_evaluate(&t->engine, &t->loader, &t->members, t->val.p ? &t->val : &t->data, hook, n, t->stop,
                      &s, e))
         return false;
@@ -498,8 +415,8 @@ static void report_epsilon(LsTrainer *t)
 
 static void begin_pass(LsTrainer *t)
 {
-    const int64_t steps = group_of(t) * parts_of(t->p);
-    t->pass.first = t->at.cursor * parts_of(t->p);
+    const int64_t steps = ls_group(t) * ls_parts(t->p);
+    t->pass.first = t->at.cursor * ls_parts(t->p);
     t->pass.end = t->pass.first + (t->updates - t->at.update) * steps;
     t->pass.drawn = drawn(t);
     if (t->over.r != NULL) {
