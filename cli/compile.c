@@ -7,6 +7,7 @@
 #include "cli/stage.h"
 #include "cli/trial.h"
 #include "codegen/program/program_text.h"
+#include "codegen/program/rank_tables.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
 
@@ -181,8 +182,11 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .train = {job->train_problem, &job->plan, job->options->overlap},
                    .eval = {job->eval_problem, &job->eval_plan, false},
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
+                   .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .onnx_bytes = onnx_bytes};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
+    if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
+        return false;
     if (!check_initial(cx, code.addresses))
         return false;
     const char *slash = strrchr(code.model, '/');
@@ -253,7 +257,7 @@ static void summary(LsJob *job, const Output *out)
             job->options->model, out->path, job->report.hash, job->plan.strategy,
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
-            ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
+            ls_bytes_text(a, ls_job_fixed_bytes(job) + job->arena_bytes),
             100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
     fprintf(stderr, "optimizer %s\n",
             ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
@@ -263,7 +267,7 @@ static void summary(LsJob *job, const Output *out)
 static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
-    int64_t total = job->state_bytes + job->arena_bytes + job->input_bytes;
+    int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
     fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",

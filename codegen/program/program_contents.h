@@ -22,6 +22,8 @@ typedef struct LsCode {         /* the text's contents */
     double default_lr;
     LsCodePhase train, eval;    /* eval.problem NULL: no evaluation form */
     LsCodePhase last;           /* the last micro-step of an update; without a problem it is as `train` */
+    LsCodePhase update;         /* over ranks; else without a problem */
+    const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
     LsAddresses *addresses;
     size_t onnx_bytes;
 } LsCode;

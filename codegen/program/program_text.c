@@ -6,6 +6,7 @@
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/phase_tables.h"
+#include "codegen/program/rank_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -129,7 +130,9 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
                      g->lanes, g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
 }
 
-enum { TRAIN, LAST, EVAL, NPHASES };
+enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
+/* Phases that only some programs have. */
+static bool is_printed(const LsPhaseText phase[], int k) { return (k != LAST && k != UPDATE) || phase[k].plan != NULL; }
 
 static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhaseText phase[], LsEmit *e)
 {
@@ -162,8 +165,10 @@ static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhase
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, train->g->ninput);
     for (int k = 0; k < NPHASES; k++)
-        if (k != LAST || phase[k].plan != NULL)
+        if (is_printed(phase, k))
             ls_phase_print_entry(&phase[k], e);
+    if (c->ranks != NULL)
+        ls_emit_line(e, ".ranks = &ranks,");
     print_classes(train->g, e);
     print_loss(train->g, e);
     print_scaling(c->addresses, train->g, e);
@@ -208,12 +213,14 @@ static void print_rest(const LsCode *c, const LsKernelSet *set, LsPhaseText phas
     LsPhaseText *printed[NPHASES];
     int n = 0;
     for (int k = 0; k < NPHASES; k++)
-        if (k != LAST || phase[k].plan != NULL)
+        if (is_printed(phase, k))
             printed[n++] = &phase[k];
     ls_phase_print_tables(printed, n, e);
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
     print_inputs(phase[TRAIN].g, e);
+    if (c->ranks != NULL)
+        ls_rank_table_print(c->ranks, c->addresses, e);
     ls_emit_line(e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
@@ -246,8 +253,8 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
 {
     LsKernelSet *set = ls_kernel_set_new(cx, c->target);
-    static const char *const name[NPHASES] = {"train", "last", "eval"};
-    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->eval};
+    static const char *const name[NPHASES] = {"train", "last", "update", "eval"};
+    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
     LsPhaseText phase[NPHASES];
     bool ok = true;
     for (int k = 0; k < NPHASES && ok; k++)

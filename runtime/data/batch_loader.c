@@ -35,6 +35,17 @@ int64_t ls_batch_valid(const LsPass *pass, int64_t number)
     return left < 0 ? 0 : left < batch ? left : batch;
 }
 
+int64_t ls_part_of_rank(const LsPass *pass, int64_t own)
+{
+    const LsShare *s = &pass->share;
+    const int64_t start = s->origin + own / s->block * s->group;
+    int64_t before = s->rank * s->block + own % s->block;
+    for (int64_t k = start; k < start + s->group; k++)
+        if (ls_batch_valid(pass, k) > 0 && before-- == 0)
+            return k;
+    return -1;
+}
+
 /* A Feistel network on the smallest even number of bits that holds n, iterated until the result is
  * below n. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
@@ -86,11 +97,13 @@ bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e)
 static void assign(LsLoader *l, LsBatch *b, int64_t number)
 {
     const LsPass *pass = &l->pass;
-    b->number = number;
-    if (pass->drawn.rate > 0)
+    b->number = pass->share.block > 0 ? ls_part_of_rank(pass, number) : number;
+    if (b->number < 0)
+        b->valid = 0;
+    else if (pass->drawn.rate > 0)
         b->valid = ls_draw_take(&l->draw, l->p->batch, b->drawn, &b->last);
     else
-        b->valid = ls_batch_valid(pass, number);
+        b->valid = ls_batch_valid(pass, b->number);
 }
 
 /* The same as sample_at for drawn samples, too. A batch without samples reads the first of the data. */

@@ -7,11 +7,20 @@
 #include "runtime/engine/device.h"
 #include "runtime/ls_program.h"
 
+/* State that ranks have in slices (LsRanks) is read and written in the place of its sum: `view` brings it there if it can,
+ * `store` takes this rank's slices out of it. offset: of the LS_AT_SLICE address. */
+typedef struct LsSlices {
+    void (*view)(void *self, int64_t offset);
+    void (*store)(void *self, int64_t offset);
+    void *self;                 /* NULL: no ranks */
+} LsSlices;
+
 typedef struct LsMemory {
     const LsProgram *p;
     LsDevice *device;           /* NULL: all memory is on the host */
     char *state, *arena;        /* addresses for steps */
     const char *constant;
+    LsSlices slices;
     char *copied;               /* copy of the constants, where the program's own are not aligned */
 } LsMemory;
 
@@ -19,7 +28,7 @@ typedef struct LsMemory {
  * file's initial values. Close the memory in any case. */
 bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e);
 void ls_memory_close(LsMemory *m);
-/* The address for steps. NULL for LS_AT_NONE and LS_AT_INPUT. */
+/* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE. */
 void *ls_memory_at(const LsMemory *m, LsAddress a);
 /* The same bytes, readable by the host: in place, or a copy of the current values, valid until the
  * next call. Zeros when the device failed; ls_device_ok tells. */

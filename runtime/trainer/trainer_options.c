@@ -56,6 +56,9 @@ static const LsOption row[] = {
      "system's)"},
     {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
                                                        "depend on it"},
+    {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
+     "with ranks: exchange gradients as soon as so many bytes of them are complete (default 1048576); results do not depend on "
+     "it"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
      "on a GPU: time the libraries' kernels for each convolution and product, and keep the fastest"},
     {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
@@ -97,7 +100,7 @@ static const char *const fixed[] = {
     "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
     "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
-    "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
+    "microbatches", "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
     "train",      "workspace",
 };
 
@@ -147,6 +150,16 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
                        "every update at random, whatever their order");
     return !o->check_gradients || ls_fail(e, LS_EXIT_USAGE, "--check-gradients: private gradients are clipped and noisy; "
                                           "check a program that was compiled without --dp");
+}
+
+/* What ranks add. */
+static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    if (p->ranks == NULL)
+        return !o->bucket || ls_fail(e, LS_EXIT_USAGE, "--bucket: this program is for one process; compile with lowerset compile "
+                                     "--ranks");
+    const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
+    return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s is for one process: compile without --ranks", one);
 }
 
 /* What ensembles add. */
@@ -199,7 +212,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (o->max_skipped && !ls_has_scaling(p))
         return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e))
+    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e))
         return false;
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
