@@ -42,6 +42,7 @@ typedef struct LsCommEngine {
 struct LsComm {
     const LsCommEngine *engine;
     int rank, size;             /* rank in [0, size) */
+    int local;                  /* ranks that share this machine's cores, this one included, as far as the engine knows */
 };
 
 #endif

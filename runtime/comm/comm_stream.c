@@ -207,7 +207,7 @@ LsComm *ls_comm_streams(const char *name, const LsStreams *of, LsError *e)
     s->link = link;
     s->engine = table;
     s->engine.name = name;
-    s->comm = (LsComm){&s->engine, of->rank, of->size};
+    s->comm = (LsComm){&s->engine, of->rank, of->size, of->hub ? of->size : 1};
     const LsWatchWork work = {fill, move, s, 2 * of->size};
     if (!open_links(s, of->stream))
         ls_fail(e, LS_EXIT_FAIL, "no descriptors left");
