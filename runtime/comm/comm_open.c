@@ -115,8 +115,10 @@ bool ls_comm_open(const LsCommWish *w, LsCommOpened *o, LsError *e)
     if (peers > 0 && peers != ranks)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ", but --peers names %" PRId64, ranks, peers);
     const char *engine = engine_of(w, &l);
-    if (!fits_engine(w, engine, ranks, e) || !fits_launcher(w, &l, engine, ranks, e))
+    if (!fits_engine(w, engine, ranks, e) || !fits_launcher(w, &l, engine, ranks, e)) {
+        o->silent = l.rank > 0;
         return false;
+    }
     if (ranks > MOST)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ": at most %d", ranks, MOST);
     if (ranks == 1)

@@ -20,6 +20,7 @@
 
 enum { PULSE_MS = 500, TICK_MS = 100, LATE_MS = 2000 };
 enum {
+    TURN_MS = 250, TURNS = 8,   /* ranks that fail together speak one after the other: the first one ends them all */
     NOTICE_MS = 2000,           /* after a rank was lost: for the first rank to say it and to end all */
     ENDED_MS = 1500,            /* for messages of a rank that has ended */
 };
@@ -306,9 +307,9 @@ static bool abandon(LsComm *c, const LsError *why)
     Mpi *m = mpi_of(c);
     pthread_mutex_lock(&m->lock);       /* the thread has no more to say */
     const bool all_see = m->lost >= 0 || m->missed, tells = !all_see || is_teller(m);
-    const struct timespec notice = {.tv_sec = NOTICE_MS / 1000};
-    if (!tells)
-        nanosleep(&notice, NULL);       /* mostly it is ended meanwhile */
+    const int64_t wait_ns = (!tells ? NOTICE_MS : all_see ? 0 : TURN_MS * (c->rank < TURNS ? c->rank : TURNS)) * MS;
+    const struct timespec turn = {wait_ns / 1000000000, wait_ns % 1000000000};
+    nanosleep(&turn, NULL);
     if (m->lost >= 0)
         leave(m, tells, why);
     if (all_see)

@@ -419,7 +419,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
     snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
              t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
              o->drop_last ? ", drop last" : "");
-    const LsCommWish wish = {r != NULL ? r->n : 1, o->comm, o->peers, o->rank, same};
+    const LsCommWish wish = {r != NULL ? r->n : 1, o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
     const bool ok = ls_comm_open(&wish, &opened, e);
     t->silent = opened.silent;

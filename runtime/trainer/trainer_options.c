@@ -64,7 +64,8 @@ static const LsOption row[] = {
     {"--rank", NULL, "K", WHOLE(0), AT(rank), 1, "with --peers: which of them this one is, from 0 (default: as srun or mpirun "
                                                  "says)"},
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), 1,
-     "what carries messages between ranks: local (this machine) or sockets (--peers); default: as fits"},
+     "what carries messages between ranks: local (processes of this machine), sockets (--peers) or mpi (mpirun, srun; the "
+     "program must have it); default: as fits"},
     {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
      "with ranks: exchange gradients as soon as so many bytes of them are complete (default 1048576); results do not depend on "
      "it"},
