@@ -155,6 +155,8 @@ static bool check_initial(LsCtx *cx, const LsAddresses *a)
     return cx->nerror == 0;
 }
 
+static bool wants_mpi(const LsOptions *o) { return o->comm != NULL && strcmp(o->comm, "mpi") == 0; }
+
 /* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's text. */
 static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
@@ -183,6 +185,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .eval = {job->eval_problem, &job->eval_plan, false},
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
                    .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
+                   .mpi = wants_mpi(job->options),
                    .onnx_bytes = onnx_bytes};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
@@ -225,7 +228,7 @@ static const char *place_program(LsArena *a, const Output *out)
 static LsToolchain toolchain(const LsOptions *o, const LsCudaTool *cuda)
 {
     return (LsToolchain){.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
-                         .dry_run = o->dry_run, .cuda = cuda};
+                         .dry_run = o->dry_run, .cuda = cuda, .mpi = wants_mpi(o)};
 }
 
 static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)

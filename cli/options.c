@@ -126,6 +126,9 @@ static const LsOption option[] = {
     {"--ranks", NULL, "N", INTEGER(1, MOST_RANKS), AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
      "train on N processes or threads, each of which runs an equal block of every batch's parts (--microbatches, by default "
      "one for each); the result is that of one process, bit for bit (default 1)"},
+    {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
+     "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
+     "ranks itself, or they find each other by TCP"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,

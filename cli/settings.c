@@ -474,9 +474,14 @@ static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
 static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
 {
     const char *why = NULL;
-    if (o->ranks < 2)
+    static const char *const engine[] = {"sockets", "mpi", NULL};
+    if (ls_options_word("comm", o->comm, engine, 0) < 0)
+        return LS_EXIT_USAGE;
+    if (o->ranks < 2 && o->comm != NULL)
+        why = "--comm is for --ranks: one process sends no messages";
+    else if (o->ranks < 2)
         return 0;
-    if (ls_options_parts(o) % o->ranks != 0)
+    else if (ls_options_parts(o) % o->ranks != 0)
         why = "--ranks: each rank runs equally many parts of a batch: give --microbatches a multiple of the ranks";
     else if (ls_wants_samples(&p->grads))
         why = p->grads.privacy.on ? "--ranks: --dp is for one process" : "--ranks: --grads is for one process";

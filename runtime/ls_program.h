@@ -160,6 +160,7 @@ typedef struct LsProgram {
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
     LsPhaseTable last;          /* the last micro-step of an update, if it has other steps than `train`; else nstep is 0 */
     const LsRanks *ranks;       /* NULL: one process trains */
+    const struct LsCommKind *comm;      /* MPI, for ranks that something else starts; NULL: not linked with it */
     LsPhaseTable update;        /* of ranks: what follows the sum over all ranks */
     int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0;
                                  * the watch "logits" of eval has its input */

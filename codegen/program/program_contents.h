@@ -24,6 +24,7 @@ typedef struct LsCode {         /* the text's contents */
     LsCodePhase last;           /* the last micro-step of an update; without a problem it is as `train` */
     LsCodePhase update;         /* over ranks; else without a problem */
     const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
+    bool mpi;                   /* linked with MPI */
     LsAddresses *addresses;
     size_t onnx_bytes;
 } LsCode;

@@ -169,6 +169,8 @@ static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhase
             ls_phase_print_entry(&phase[k], e);
     if (c->ranks != NULL)
         ls_emit_line(e, ".ranks = &ranks,");
+    if (c->mpi)
+        ls_emit_line(e, ".comm = &ls_comm_mpi,");
     print_classes(train->g, e);
     print_loss(train->g, e);
     print_scaling(c->addresses, train->g, e);
@@ -221,6 +223,8 @@ static void print_rest(const LsCode *c, const LsKernelSet *set, LsPhaseText phas
     print_inputs(phase[TRAIN].g, e);
     if (c->ranks != NULL)
         ls_rank_table_print(c->ranks, c->addresses, e);
+    if (c->mpi)
+        ls_emit_line(e, "extern const struct LsCommKind ls_comm_mpi;");
     ls_emit_line(e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);

@@ -225,11 +225,13 @@ static void hear_channel(Meeting *m, int k)
     if (got == 0 || (got < 0 && errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
         fail(m, k, "rank %d died while ranks met", k);
         hang_up(&m->channel[k]);
-    } else if (got == (ssize_t)sizeof f && recv(m->channel[k], &f, sizeof f, MSG_DONTWAIT) == got) {
-        m->heard_ns[k] = ls_now_ns();
+    } else if (got == (ssize_t)sizeof f && f.kind != LS_FRAME_PULSE) {
+        m->heard_ns[k] = INT64_MAX;         /* it failed, or has met all and needs them no more: the watch reads that */
         f.text[sizeof f.text - 1] = '\0';
         if (f.kind == LS_FRAME_FAILED)
             fail(m, f.subject, "%s", f.text);
+    } else if (got == (ssize_t)sizeof f && recv(m->channel[k], &f, sizeof f, MSG_DONTWAIT) == got) {
+        m->heard_ns[k] = ls_now_ns();
     }
 }
 
@@ -270,7 +272,7 @@ static void go_round(Meeting *m)
     for (int k = 0; k < m->size; k++) {
         const Call *c = &m->call[k];
         call[k] = (struct pollfd){.fd = k == m->rank ? -1 : c->fd, .events = c->state == RINGS ? POLLOUT : POLLIN};
-        channel[k] = (struct pollfd){.fd = m->channel[k], .events = POLLIN};
+        channel[k] = (struct pollfd){.fd = m->heard_ns[k] == INT64_MAX ? -1 : m->channel[k], .events = POLLIN};
     }
     for (int k = 0; k < GUESTS; k++)
         guest[k] = (struct pollfd){.fd = m->guest[k].fd, .events = POLLIN};

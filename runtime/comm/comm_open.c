@@ -48,30 +48,47 @@ static int64_t count_peers(const char *peers)
     return n;
 }
 
-static bool fits_launcher(const LsCommWish *w, const Launcher *l, int64_t ranks, LsError *e)
+static bool is_linked(const LsCommWish *w, const char *name)
 {
+    return w->linked != NULL && strcmp(w->linked->name, name) == 0;
+}
+
+/* The engine, by name. A program that has MPI takes it when something else started several processes. */
+static const char *engine_of(const LsCommWish *w, const Launcher *l)
+{
+    if (w->engine != NULL)
+        return w->engine;
+    return w->peers != NULL ? "sockets" : w->linked != NULL && l->size > 1 ? w->linked->name : "local";
+}
+
+/* Refuses copies that nothing joins. */
+static bool fits_launcher(const LsCommWish *w, const Launcher *l, const char *engine, int64_t ranks, LsError *e)
+{
+    const bool local = strcmp(engine, "local") == 0;
     if (l->size == 1)
         return true;
     if (ranks == 1)
-        return ls_fail(e, LS_EXIT_USAGE, "%s started %" PRId64 " copies of this program (%s), and each would train alone: give "
-                       "--ranks %" PRId64 " with --peers; or unset %s if they have nothing to do with each other", l->name,
-                       l->size, l->variable, l->size, l->variable);
+        return ls_fail(e, LS_EXIT_USAGE, "%s started %" PRId64 " copies of this program (%s), and each would train alone: compile "
+                       "with lowerset compile --ranks %" PRId64 " --comm=mpi; or unset %s if they have nothing to do with each "
+                       "other", l->name, l->size, l->variable, l->size, l->variable);
     if (ranks != l->size)
-        return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ", but %s started %" PRId64 " processes (%s)", ranks, l->name,
-                       l->size, l->variable);
-    return w->peers != NULL || ls_fail(e, LS_EXIT_USAGE, "%s started %" PRId64 " processes (%s), and nothing joins them: give "
-                                       "--peers HOST:PORT,..., or start the program itself with --ranks %" PRId64
-                                       " for ranks of one machine", l->name, l->size, l->variable, l->size);
+        return ls_fail(e, LS_EXIT_USAGE, "this program is for %" PRId64 " ranks, but %s started %" PRId64 " processes (%s)", ranks,
+                       l->name, l->size, l->variable);
+    return !local || ls_fail(e, LS_EXIT_USAGE, "%s started %" PRId64 " processes (%s), and nothing joins them: compile with "
+                             "lowerset compile --comm=mpi, or give --peers HOST:PORT,...; or start the program itself, for ranks "
+                             "of one machine%s", l->name, l->size, l->variable, w->engine != NULL ? " (--comm=local)" : "");
 }
 
-static bool fits_engine(const LsCommWish *w, int64_t ranks, LsError *e)
+static bool fits_engine(const LsCommWish *w, const char *engine, int64_t ranks, LsError *e)
 {
-    const bool local = w->engine != NULL && strcmp(w->engine, "local") == 0;
-    if (w->engine != NULL && !local && strcmp(w->engine, "sockets") != 0)
-        return ls_fail(e, LS_EXIT_USAGE, "--comm=%s: must be local or sockets", w->engine);
-    if (local && w->peers != NULL)
-        return ls_fail(e, LS_EXIT_USAGE, "--comm=local is for ranks of this machine, without --peers");
-    if (w->engine != NULL && !local && w->peers == NULL)
+    const bool local = strcmp(engine, "local") == 0, sockets = strcmp(engine, "sockets") == 0;
+    if (strcmp(engine, "mpi") == 0 && !is_linked(w, engine))
+        return ls_fail(e, LS_EXIT_USAGE, "--comm=mpi: this program has no MPI; compile with lowerset compile --comm=mpi");
+    if (!local && !sockets && !is_linked(w, engine))
+        return ls_fail(e, LS_EXIT_USAGE, "--comm=%s: must be local, sockets or mpi", engine);
+    if (!sockets && w->peers != NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "--peers is for --comm=sockets, not for --comm=%s", engine);
+    if (sockets && w->peers == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "--comm=sockets needs --peers HOST:PORT,...");
     if (w->rank >= 0 && w->peers == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "--rank is for --peers: without it, ranks are processes of this machine");
@@ -97,14 +114,19 @@ bool ls_comm_open(const LsCommWish *w, LsCommOpened *o, LsError *e)
     *o = (LsCommOpened){0};
     if (peers > 0 && peers != ranks)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ", but --peers names %" PRId64, ranks, peers);
-    if (!fits_engine(w, ranks, e) || !fits_launcher(w, &l, ranks, e))
+    const char *engine = engine_of(w, &l);
+    if (!fits_engine(w, engine, ranks, e) || !fits_launcher(w, &l, engine, ranks, e)) {
+        o->silent = l.rank > 0;
         return false;
+    }
     if (ranks > MOST)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ": at most %d", ranks, MOST);
     if (ranks == 1)
         return true;
     if (w->peers != NULL)
         return meet(w, &l, ranks, o, e);
+    if (is_linked(w, engine))
+        return w->linked->open(ranks, w->run, o, e);
     const bool ok = ls_comm_launch((int)ranks, &o->comm, &o->code, e);
     o->starter = o->comm == NULL;
     return ok;

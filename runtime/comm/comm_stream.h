@@ -17,8 +17,8 @@ typedef struct LsStreams {
 /* Takes the descriptors, also if it fails. */
 LsComm *ls_comm_streams(const char *name, const LsStreams *s, LsError *e);
 
-/* Ends all ranks, as LsCommEngine.abandon does, for what went wrong with rank `culprit`: the sentence names it. */
-bool ls_comm_streams_fail(LsComm *c, int culprit, const LsError *why);
+/* Ends all ranks, as LsCommEngine.abandon does, with a sentence that names who failed. gone: a rank that will not print it. */
+bool ls_comm_streams_fail(LsComm *c, int gone, const LsError *why);
 
 /* A barrier of messages, for LsCommEngine.barrier. */
 bool ls_comm_barrier(LsComm *c, LsError *e);

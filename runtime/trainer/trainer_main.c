@@ -228,7 +228,8 @@ static bool open_run(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool resumed;
-    t->threads = o->threads ? (int)o->threads : all_cores();
+    t->threads = o->threads ? (int)o->threads : all_cores() / (t->comm != NULL ? t->comm->local : 1);
+    t->threads = t->threads > 0 ? t->threads : 1;
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
@@ -412,8 +413,13 @@ static void run_one(LsTrainer *t, LsError *e)
 /* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
 static void run_ranks(LsTrainer *t, LsError *e)
 {
-    const LsRanks *r = t->o.eval ? NULL : t->p->ranks;
-    const LsCommWish wish = {.ranks = r != NULL ? r->n : 1, .rank = -1, .run = t->p->plan_hash};
+    const LsTrainerOptions *o = &t->o;
+    const LsRanks *r = o->eval ? NULL : t->p->ranks;
+    char same[600];
+    snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
+             t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
+             o->drop_last ? ", drop last" : "");
+    const LsCommWish wish = {r != NULL ? r->n : 1, o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
     const bool ok = ls_comm_open(&wish, &opened, e);
     t->silent = opened.silent;

@@ -56,6 +56,16 @@ static const LsOption row[] = {
      "system's)"},
     {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
                                                        "depend on it"},
+    {"--ranks", NULL, "N", WHOLE(1), AT(ranks), 1,
+     "the number of ranks, as compiled with lowerset compile --ranks; without --peers they are processes of this machine, "
+     "which the program starts"},
+    {"--peers", NULL, "HOST:PORT,...", TEXT, AT(peers), 1,
+     "ranks on several machines: where each of them listens; the program is started once for each"},
+    {"--rank", NULL, "K", WHOLE(0), AT(rank), 1, "with --peers: which of them this one is, from 0 (default: as srun or mpirun "
+                                                 "says)"},
+    {"--comm", NULL, "ENGINE", TEXT, AT(comm), 1,
+     "what carries messages between ranks: local (processes of this machine), sockets (--peers) or mpi (mpirun, srun; the "
+     "program must have it); default: as fits"},
     {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
      "with ranks: exchange gradients as soon as so many bytes of them are complete (default 1048576); results do not depend on "
      "it"},
@@ -155,9 +165,16 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
 /* What ranks add. */
 static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
+    const char *of = o->bucket ? "--bucket" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
+        : o->comm ? "--comm" : NULL;
     if (p->ranks == NULL)
-        return !o->bucket || ls_fail(e, LS_EXIT_USAGE, "--bucket: this program is for one process; compile with lowerset compile "
-                                     "--ranks");
+        return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is for one process; compile with lowerset compile "
+                                     "--ranks", of);
+    if (o->ranks && o->ranks != p->ranks->n)
+        return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": this program is for %d ranks; compile again with lowerset compile "
+                       "--ranks", o->ranks, p->ranks->n);
+    if (o->eval && of != NULL && o->ranks == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "%s: evaluation runs in one process", of);
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
     return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s is for one process: compile without --ranks", one);
 }
@@ -240,7 +257,7 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
                               LsError *e)
 {
     *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .ensemble_seed = -1,
-                     .export_member = -1, .lr = p->default_lr, .progress = "auto",
+                     .export_member = -1, .rank = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)
