@@ -176,6 +176,14 @@ void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t b
         memcpy(ls_memory_at(m, a), from, (size_t)bytes);
 }
 
+bool ls_memory_ok(const LsMemory *m, LsError *e)
+{
+    const LsError *slices = m->slices.error;
+    if (slices != NULL && slices->code != LS_EXIT_DONE)
+        return ls_fail(e, slices->code, "%s", slices->text);
+    return ls_device_ok(m->device, e);
+}
+
 int64_t ls_memory_input(const LsProgram *p)
 {
     return p->device != NULL ? ls_ring_bytes(p) / LS_RING * LS_DEVICE_SLOTS : ls_ring_bytes(p);

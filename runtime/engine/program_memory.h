@@ -13,6 +13,7 @@ typedef struct LsSlices {
     void (*view)(void *self, int64_t offset);
     void (*store)(void *self, int64_t offset);
     void *self;                 /* NULL: no ranks */
+    const LsError *error;       /* of `view`: what was brought is void */
 } LsSlices;
 
 typedef struct LsMemory {
@@ -39,6 +40,8 @@ void *ls_memory_look(const LsMemory *m, void *at, int64_t bytes);
 void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes);
 /* Writes host bytes to the address. */
 void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t bytes);
+/* Passes on a failure of the device, or of a view of slices. */
+bool ls_memory_ok(const LsMemory *m, LsError *e);
 /* Bytes of the whole plan: state, arena, constants, batches. */
 int64_t ls_memory_total(const LsProgram *p);
 /* Bytes of the batches alone. */

@@ -445,7 +445,7 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int
     x->got = x->sent + n * (r->nsum + 1);
     x->heard = x->told + n;
     fill_buckets(x, bucket_bytes);
-    m->slices = (LsSlices){view, store, x};
+    m->slices = (LsSlices){view, store, x, &x->error};
     return true;
 }
 

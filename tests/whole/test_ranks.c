@@ -119,36 +119,74 @@ static int child_of(int pid, int which)
     return found;
 }
 
-/* Whatever rank is killed, whenever: the run ends, and the next one goes on. */
-START_TEST(a_killed_rank_costs_no_more_than_its_last_steps)
+/* A run of 4 ranks that is to be ended; returns its process. Its messages are in the file `ended`. */
+static int start_run(int update)
 {
-    MUST("rm -rf saved");
-    for (int k = 0; k < 4; k++) {
-        const int pid = fork();
-        if (pid == 0) {
-            if (freopen("killed", "w", stdout) == NULL || freopen("killed", "w", stderr) == NULL)
-                _exit(99);
-            execl("./r4", "r4", "--data", "synthetic:21", "--lr", "0.01", "--seed", "5", "--epochs", "1000000", "--steps",
-                  "100000000", "--progress", "none", "--save", "saved", "--save-every", "5", "--keep-last", "3", "--resume",
-                  "auto", NULL);
-            _exit(98);
-        }
-        int status, rank = 0;
-        usleep((unsigned)(100000 + 37000 * k));
-        for (int wait = 0; wait < 5000 && (rank = child_of(pid, k)) == 0; wait++)
-            usleep(1000);
-        ck_assert_int_gt(rank, 0);
-        kill(rank, SIGKILL);
-        ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 9, "ended with %d", status);
+    const int pid = fork();
+    if (pid == 0) {
+        if (freopen("ended", "w", stdout) == NULL || freopen("ended", "w", stderr) == NULL)
+            _exit(99);
+        execl("./r4", "r4", "--data", "synthetic:21", "--lr", "0.01", "--seed", "5", "--epochs", "1000000", "--steps",
+              "100000000", "--progress", "none", "--save", "saved", "--save-every", "1", "--keep-last", "3", "--resume", "auto", NULL);
+        _exit(98);
     }
-    MUST("grep -q 'was killed by signal 9' killed");
+    usleep((unsigned)(100000 + 37000 * update));
+    return pid;
+}
+
+/* Waits until a run has trained: before that, a signal just ends a rank. */
+static int trains(int pid)
+{
+    for (int wait = 0; wait < 20000 && sh("grep -q epoch ended") != 0; wait++)
+        usleep(5000);
+    return pid;
+}
+
+/* Sends a signal to rank k of a run; returns how the run ended. */
+static int end_run(int pid, int k, int signal)
+{
+    int status, rank = 0;
+    for (int wait = 0; wait < 5000 && (rank = child_of(pid, k)) == 0; wait++)
+        usleep(1000);
+    ck_assert_int_gt(rank, 0);
+    kill(rank, signal);
+    ck_assert_int_eq(waitpid(pid, &status, 0), pid);
+    ck_assert_msg(WIFEXITED(status), "ended by %d", status);
+    return WEXITSTATUS(status);
+}
+
+/* The checkpoint is that of the unbroken run. */
+static void check_saved(void)
+{
     MUST("ls saved/* | tail -1");
     const int done = (int)told("step-");
     ck_assert_int_gt(done, 0);
     MUST("./r2 " GO "000 --steps %d --save saved --save-every 1000000 --resume auto --dump other.npz", done + 20);
     MUST("./r1 " GO "000 --steps %d --dump first.npz", done + 20);
     ck_assert(same("first.npz", "other.npz", "param/") && same("first.npz", "other.npz", "stat/"));
+}
+
+/* Whatever rank is killed, whenever: the run ends, and the next one goes on. */
+START_TEST(a_killed_rank_costs_no_more_than_its_last_steps)
+{
+    MUST("rm -rf saved");
+    for (int k = 0; k < 4; k++) {
+        ck_assert_int_eq(end_run(start_run(k), k, SIGKILL), 9);
+        MUST("grep -q 'was killed by signal 9' ended");
+    }
+    check_saved();
+}
+END_TEST
+
+/* All ranks end after the same step, and save it, also if only one of them hears of it. */
+START_TEST(ranks_agree_on_the_end_of_an_interrupted_run)
+{
+    MUST("rm -rf saved");
+    for (int k = 0; k < 3; k++) {
+        ck_assert_int_eq(end_run(trains(start_run(k)), k, SIGINT), 130);
+        MUST("grep -q 'interrupted after step' ended");
+    }
+    check_saved();
 }
 END_TEST
 
@@ -227,6 +265,7 @@ int main(void)
     tcase_add_test(t, buckets_change_no_bit);
     tcase_add_test(t, a_run_goes_on_with_other_ranks);
     tcase_add_test(t, a_killed_rank_costs_no_more_than_its_last_steps);
+    tcase_add_test(t, ranks_agree_on_the_end_of_an_interrupted_run);
     tcase_add_test(t, one_rank_tells);
     tcase_add_test(t, plan_says_what_a_rank_holds_and_sends);
     tcase_add_test(t, plan_and_program_agree_on_bytes);
