@@ -195,6 +195,7 @@ row "compile" --grads per-sample "$NET" per-sample-norm
 row "compile" --dp clip=1,noise=1.5,delta=1e-5 "$NET" clip=1,noise=1.5,delta=1e-5,expected-batch=7
 row "compile" --accumulate 3 "$NET" 2
 row "compile" --microbatches 2 "drop.onnx --batch 4 $EFFORT" 4
+row "compile" --comm mpi "drop.onnx --batch 4 --ranks 2 --emit=c $EFFORT" sockets
 row "compile" --checkpoint always "$CNN --microbatches 2" except-last
 row "compile" --checkpoint always "$CNN --microbatches 2" never
 row "compile" --label target "$NET" aim
