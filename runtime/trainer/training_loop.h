@@ -47,6 +47,7 @@ typedef struct LsTrainer {
     LsPass pass;
     LsMemberState members;      /* of an ensemble */
     LsPrivateRun own;           /* of private training */
+    char *window;               /* memory that all ranks see, or NULL: ls_exchange_open */
     LsComm *comm;               /* the ranks of the run; NULL: this process trains alone */
     FILE *errors;               /* NULL: stderr. Ranks but the first have another place for notes */
     bool silent;                /* another rank says what went wrong */
