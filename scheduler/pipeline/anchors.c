@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-LsPhase ls_phase_of(const LsProb *p, uint32_t node)
+LsPipePhase ls_phase_of(const LsProb *p, uint32_t node)
 {
     if (p->dag->node[node].kind == LS_DAG_FORWARD)
         return LS_PHASE_F;

@@ -13,6 +13,6 @@ typedef struct LsAnchors {
 LsAnchors ls_anchors(LsArena *arena, const LsProb *p);
 
 /* The phase of a needed node. */
-LsPhase ls_phase_of(const LsProb *p, uint32_t node);
+LsPipePhase ls_phase_of(const LsProb *p, uint32_t node);
 
 #endif

@@ -3,7 +3,7 @@
 
 const char *const ls_order_name[LS_ORDERS + 1] = {"gpipe", "1f1b", "zb", NULL};
 
-static void add(LsRankOrder *o, LsPhase phase, uint32_t micro) { o->step[o->n++] = (LsRankStep){phase, micro}; }
+static void add(LsRankOrder *o, LsPipePhase phase, uint32_t micro) { o->step[o->n++] = (LsRankStep){phase, micro}; }
 
 static void add_gpipe(LsRankOrder *o, uint32_t micros)
 {
@@ -42,13 +42,13 @@ LsRankOrder ls_rank_order(LsArena *arena, LsOrderKind kind, uint32_t rank, uint3
     return o;
 }
 
-uint32_t ls_rank_order_slots(const LsRankOrder *order)
+uint32_t ls_rank_order_slots(const LsRankOrder *order, LsPipePhase end)
 {
     uint32_t held = 0, most = 0;
     for (uint32_t k = 0; k < order->n; k++) {
         if (order->step[k].phase == LS_PHASE_F && ++held > most)
             most = held;
-        held -= order->step[k].phase == LS_PHASE_W;
+        held -= order->step[k].phase == end;
     }
     return most;
 }

@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum { LS_PHASE_F, LS_PHASE_B, LS_PHASE_W, LS_PHASES } LsPhase;
+typedef enum { LS_PHASE_F, LS_PHASE_B, LS_PHASE_W, LS_PHASES } LsPipePhase;
 typedef enum { LS_ORDER_GPIPE, LS_ORDER_1F1B, LS_ORDER_ZB, LS_ORDERS } LsOrderKind;
 /* What a micro-batch keeps between F and B: what B reads; as `always`, but as `never` for the micro-batch whose B is the
  * first of the step, number 0, which takes no memory that `always` does not take; only what the stage received, all else
  * is made again; what the planner chooses. */
 typedef enum { LS_KEEP_NEVER, LS_KEEP_EXCEPT_LAST, LS_KEEP_ALWAYS, LS_KEEP_AUTO } LsKeepMode;
 
-typedef struct LsRankStep { LsPhase phase; uint32_t micro; } LsRankStep;    /* micro: from 0 */
+typedef struct LsRankStep { LsPipePhase phase; uint32_t micro; } LsRankStep;    /* micro: from 0 */
 typedef struct LsRankOrder { LsRankStep *step; uint32_t n; } LsRankOrder;
 
 extern const char *const ls_order_name[LS_ORDERS + 1];      /* ends with NULL */
@@ -30,7 +30,7 @@ extern const char *const ls_order_name[LS_ORDERS + 1];      /* ends with NULL */
 /* The order of rank `rank` of `ranks` for `micros` micro-batches: F, B and W once each, B after F and W after B. */
 LsRankOrder ls_rank_order(LsArena *arena, LsOrderKind kind, uint32_t rank, uint32_t ranks, uint32_t micros);
 
-/* The most micro-batches of which F has begun and W has not ended, at any time. */
-uint32_t ls_rank_order_slots(const LsRankOrder *order);
+/* The most micro-batches of which F has begun and phase `end`, B or W, has not ended, at any time. */
+uint32_t ls_rank_order_slots(const LsRankOrder *order, LsPipePhase end);
 
 #endif

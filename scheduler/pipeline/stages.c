@@ -64,8 +64,8 @@ static void find_sends(LsArena *arena, const LsProb *p, LsStages *s)
             const uint8_t read = first[(size_t)t * s->k + k];
             if (read == 0 || s->stage[p->maker[t]] == k)
                 continue;
-            s->send[s->nsend++] = (LsStageSend){t, s->stage[p->maker[t]], k, (LsPhase)s->phase[p->maker[t]],
-                                                (LsPhase)(read - 1),
+            s->send[s->nsend++] = (LsStageSend){t, s->stage[p->maker[t]], k, (LsPipePhase)s->phase[p->maker[t]],
+                                                (LsPipePhase)(read - 1),
                                                 p->dag->node[p->maker[t]].kind == LS_DAG_OPTIMIZER, p->dag->tensor[t].bytes};
         }
     qsort(s->send, s->nsend, sizeof *s->send, by_way);

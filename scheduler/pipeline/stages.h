@@ -21,7 +21,7 @@ enum { LS_MOST_STAGES = 64 };
 typedef struct LsStageSend {    /* a tensor on its way */
     uint32_t tensor;
     uint32_t from, to;          /* stages */
-    LsPhase made, read;         /* phase of its maker; the first phase of stage `to` that reads it */
+    LsPipePhase made, read;         /* phase of its maker; the first phase of stage `to` that reads it */
     bool once;                  /* once per step, after the last W: what updates tell each other, as a norm over all
                                  * gradients; else once per micro-batch */
     int64_t bytes;
@@ -46,7 +46,7 @@ typedef struct LsStages {
     uint32_t k;
     uint32_t *stage;            /* by node; of an alternative, that of the node which it replaces if all its operands are
                                  * there; LS_NO_ID: other alternatives, and nodes that need not run */
-    uint8_t *phase;             /* by node: LsPhase */
+    uint8_t *phase;             /* by node: LsPipePhase */
     LsStageSend *send; uint32_t nsend;      /* by from, to, made, tensor */
     LsStageCopy *copy; uint32_t ncopy;
     LsStageFigures *of;         /* by stage: without recomputation, in list order; see stage_plans.h */
