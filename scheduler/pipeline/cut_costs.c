@@ -2,6 +2,7 @@
 #include "scheduler/pipeline/cut_costs.h"
 
 #include "scheduler/pipeline/anchors.h"
+#include "scheduler/pipeline/node_times.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,13 +15,12 @@ static bool meets(const uint64_t *a, const uint64_t *b, uint32_t nword)
     return false;
 }
 
-/* Of a node or its cheapest alternative. */
-static double least_time(const LsProb *p, uint32_t i)
+static bool holds(const uint64_t *a, const uint64_t *b, uint32_t nword)
 {
-    double least = p->cost[i];
-    for (uint32_t k = p->swap.at[i]; k < p->swap.at[i + 1]; k++)
-        least = fmin(least, p->cost[p->swap.id[k]]);
-    return least;
+    for (uint32_t w = 0; w < nword; w++)
+        if (b[w] & ~a[w])
+            return false;
+    return true;
 }
 
 /* A result that may lie in the place of an operand needs none of its own. */
@@ -41,18 +41,31 @@ static int64_t touched(const LsProb *p, uint32_t i)
 
 static bool has_alternative(const LsProb *p, uint32_t i) { return p->swap.at[i] < p->swap.at[i + 1]; }
 
-static void add_times(LsCutCosts *c, const LsAnchors *a)
+/* A set of nodes as a set of vertices. */
+static const uint64_t *of_vertices(LsArena *arena, const LsForward *f, const LsAnchors *a, uint32_t node)
+{
+    const uint64_t *places = a->places + (size_t)node * a->nword;
+    uint64_t *set = ls_arena_alloc(arena, f->nword, sizeof *set);
+    for (uint32_t v = 0; v < f->n; v++)
+        if (ls_bit(places, f->node[v]))
+            ls_bit_add(set, v);
+    return set;
+}
+
+static void add_times(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
 {
     const LsProb *p = c->f->prob;
+    c->loose = ls_arena_alloc(arena, p->n + 1u, sizeof *c->loose);
     for (uint32_t i = 0; i < p->n; i++) {
         if (!p->needed[i])
             continue;
-        const double ns = least_time(p, i);
         const uint32_t v = c->f->vertex[a->at[i]];
-        c->total += ns;
-        c->time[v] += ns;
-        c->sure[v] += a->loose[i] ? 0 : ns;
-        c->first[v] += p->dag->node[i].kind == LS_DAG_FORWARD ? ns : 0;
+        c->total += c->node[i];
+        if (a->loose[i])
+            c->loose[c->nloose++] = (LsCutLoose){c->node[i], p->dag->node[i].kind == LS_DAG_FORWARD,
+                                                 of_vertices(arena, c->f, a, i)};
+        else
+            c->time[v] += c->node[i];
         const int64_t bytes = a->loose[i] || has_alternative(p, i) ? 0 : touched(p, i);
         c->need[v] = bytes > c->need[v] ? bytes : c->need[v];
     }
@@ -61,27 +74,33 @@ static void add_times(LsCutCosts *c, const LsAnchors *a)
 /* Tensors of phase F, with the vertices to which their readers belong. */
 static void add_tensors(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
 {
+    enum { FORWARD, LATER, SOFT, SETS };
     const LsForward *f = c->f;
     const LsProb *p = f->prob;
-    uint64_t **forward = ls_arena_alloc(arena, p->nt + 1u, sizeof *forward);
-    uint64_t **later = ls_arena_alloc(arena, p->nt + 1u, sizeof *later);
+    uint64_t *(*set)[SETS] = ls_arena_alloc(arena, p->nt + 1u, sizeof *set);
+    uint32_t *row = ls_arena_alloc(arena, p->nt + 1u, sizeof *row);
     c->tensor = ls_arena_alloc(arena, p->nt + 1u, sizeof *c->tensor);
-    for (uint32_t t = 0; t < p->nt; t++) {
-        forward[t] = later[t] = NULL;
-        if (p->maker[t] == LS_NO_ID || !p->forward[p->maker[t]] || p->size[t] == 0)
-            continue;
-        forward[t] = ls_arena_alloc(arena, f->nword, sizeof **forward);
-        later[t] = ls_arena_alloc(arena, f->nword, sizeof **later);
-        c->tensor[c->ntensor++] = (LsCutTensor){f->vertex[p->maker[t]], p->size[t], !p->stuck[p->maker[t]], forward[t],
-                                                later[t]};
-    }
+    for (uint32_t v = 0; v < f->n; v++)
+        for (uint32_t k = p->out.at[f->node[v]]; k < p->out.at[f->node[v] + 1]; k++) {
+            const uint32_t t = p->out.id[k];
+            if (p->size[t] == 0)
+                continue;
+            for (int s = 0; s < SETS; s++)
+                set[t][s] = ls_arena_alloc(arena, f->nword, sizeof ***set);
+            row[t] = c->ntensor++;
+            c->tensor[row[t]] = (LsCutTensor){v, p->size[t], !p->stuck[f->node[v]], set[t][FORWARD], set[t][LATER],
+                                              set[t][SOFT], INFINITY};
+        }
     for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t k = p->in.at[i]; p->needed[i] && k < p->in.at[i + 1]; k++) {
             const uint32_t t = p->in.id[k];
-            uint64_t *set = p->dag->node[i].kind == LS_DAG_FORWARD ? forward[t] : later[t];
-            /* A cheaper node may stand in for this one and read something else; a loose one may read it elsewhere. */
-            if (set != NULL && (set == forward[t] || !(has_alternative(p, i) || a->loose[i])))
-                ls_bit_add(set, f->vertex[a->at[i]]);
+            if (set[t][FORWARD] == NULL)
+                continue;
+            const double avoid = a->loose[i] ? 0 : ls_avoid_time(p, c->node, i, t);
+            const bool forward = p->dag->node[i].kind == LS_DAG_FORWARD;
+            ls_bit_add(set[t][forward ? FORWARD : isinf(avoid) ? LATER : SOFT], f->vertex[a->at[i]]);
+            if (!forward)
+                c->tensor[row[t]].avoid = fmin(c->tensor[row[t]].avoid, avoid);
         }
 }
 
@@ -120,7 +139,7 @@ static void sort_by_price(LsArena *arena, LsCutCosts *c)
     for (uint32_t k = 0; k < c->ntensor; k++) {
         LsCutTensor *t = &c->tensor[k];
         if (t->again)
-            row[n++] = (Priced){t, least_time(c->f->prob, c->f->node[t->maker]) / (double)c->f->mem[t->maker]};
+            row[n++] = (Priced){t, c->node[c->f->node[t->maker]] / (double)c->f->mem[t->maker]};
     }
     qsort(row, n, sizeof *row, by_price);
     c->by_price = ls_arena_alloc(arena, n + 1u, sizeof(LsCutTensor *));
@@ -129,20 +148,102 @@ static void sort_by_price(LsArena *arena, LsCutCosts *c)
     c->nprice = n;
 }
 
-LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f)
+/* By vertex: a set of those that it depends on, or with `down` of those that depend on it; with itself. */
+static uint64_t *reachable(LsArena *arena, const LsForward *f, bool down)
+{
+    uint64_t *set = ls_arena_alloc(arena, (size_t)f->n * f->nword + 1, sizeof *set);
+    const LsRows *edge = down ? &f->succ : &f->pred;
+    for (uint32_t k = 0; k < f->n; k++) {
+        const uint32_t v = down ? f->n - 1 - k : k;
+        uint64_t *mine = set + (size_t)v * f->nword;
+        ls_bit_add(mine, v);
+        for (uint32_t j = edge->at[v]; j < edge->at[v + 1]; j++)
+            for (uint32_t w = 0; w < f->nword; w++)
+                mine[w] |= set[(size_t)edge->id[j] * f->nword + w];
+    }
+    return set;
+}
+
+/* Time of what lies between the vertices of a set. */
+static double time_between(LsArena *tmp, const LsCutCosts *c, const uint64_t *set, const uint64_t *up, const uint64_t *down)
+{
+    const uint32_t nword = c->f->nword;
+    uint64_t *above = ls_arena_alloc(tmp, nword, sizeof *above), *below = ls_arena_alloc(tmp, nword, sizeof *below);
+    double ns = 0;
+    for (uint32_t v = 0; v < c->f->n; v++)
+        for (uint32_t w = 0; ls_bit(set, v) && w < nword; w++) {
+            above[w] |= up[(size_t)v * nword + w];
+            below[w] |= down[(size_t)v * nword + w];
+        }
+    for (uint32_t v = 0; v < c->f->n; v++)
+        ns += ls_bit(above, v) && ls_bit(below, v) ? c->time[v] : 0;
+    return ns;
+}
+
+/* Parameters that nodes of several vertices read. */
+static void add_groups(LsArena *arena, LsCutCosts *c)
+{
+    const LsProb *p = c->f->prob;
+    LsArena *tmp = ls_arena_new();
+    const uint64_t *up = reachable(tmp, c->f, false), *down = reachable(tmp, c->f, true);
+    c->group = ls_arena_alloc(arena, c->nstate + 1u, sizeof *c->group);
+    bool *updated = ls_arena_alloc(tmp, p->nt + 1u, 1);
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = 0; p->needed[i] && k < p->dag->node[i].nupd; k++)
+            updated[p->dag->node[i].upd[k]] = true;
+    uint32_t at = 0;
+    for (uint32_t t = 0; t < p->nt; t++) {
+        if (!p->dag->tensor[t].persistent)
+            continue;
+        const uint64_t *set = c->state[at++].read;
+        uint32_t n = 0;
+        for (uint32_t w = 0; w < c->f->nword; w++)
+            n += (uint32_t)__builtin_popcountll(set[w]);
+        if (updated[t] && n > 1)
+            c->group[c->ngroup++] = (LsCutGroup){set, time_between(tmp, c, set, up, down)};
+    }
+    ls_arena_free(tmp);
+}
+
+static double *own_times(LsArena *arena, const LsProb *p)
+{
+    double *ns = ls_arena_alloc(arena, p->n + 1u, sizeof *ns);
+    for (uint32_t i = 0; i < p->n; i++)
+        ns[i] = p->needed[i] ? p->cost[i] : 0;
+    return ns;
+}
+
+LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f, bool cheapest)
 {
     LsCutCosts *c = ls_arena_alloc(arena, 1, sizeof *c);
     const LsAnchors a = ls_anchors(arena, f->prob);
     c->f = f;
+    c->node = cheapest ? ls_least_times(arena, f->prob) : own_times(arena, f->prob);
     c->time = ls_arena_alloc(arena, f->n + 1u, sizeof *c->time);
-    c->sure = ls_arena_alloc(arena, f->n + 1u, sizeof *c->sure);
-    c->first = ls_arena_alloc(arena, f->n + 1u, sizeof *c->first);
     c->need = ls_arena_alloc(arena, f->n + 1u, sizeof *c->need);
-    add_times(c, &a);
+    add_times(arena, c, &a);
     add_tensors(arena, c, &a);
     add_state(arena, c, &a);
+    add_groups(arena, c);
     sort_by_price(arena, c);
     return c;
+}
+
+double ls_cut_sum(const LsCutCosts *c, const uint64_t *low)
+{
+    double ns = 0;
+    for (uint32_t v = 0; v < c->f->n; v++)
+        ns += ls_bit(low, v) ? c->time[v] : 0;
+    for (uint32_t k = 0; k < c->nloose; k++) {
+        const LsCutLoose *l = &c->loose[k];
+        ns += (l->latest ? holds(low, l->places, c->f->nword) : meets(low, l->places, c->f->nword)) ? l->ns : 0;
+    }
+    return ns;
+}
+
+bool ls_cut_keeps(const LsCutCosts *c, const LsCutGroup *group, const uint64_t *set)
+{
+    return !meets(set, group->set, c->f->nword) || holds(set, group->set, c->f->nword);
 }
 
 /* Bytes of a stage. */
@@ -191,17 +292,27 @@ int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *
     return in_all(l, &b, again ? b.fixed : b.kept);
 }
 
-/* Runs of all that phases B and W read. */
-static double of_all_again(const LsCutCosts *c, const uint64_t *set)
+/* ns of the run that makes a tensor again for phases B and W, or of doing without. */
+static double tensor_again(const LsCutCosts *c, const LsCutLimits *l, const LsCutTensor *t, const uint64_t *set)
 {
-    double ns = 0;
-    uint32_t last = LS_NO_ID;           /* tensors come by maker, so that one run is counted once */
-    for (uint32_t k = 0; k < c->ntensor; k++) {
-        const LsCutTensor *t = &c->tensor[k];
-        if (!t->again || t->maker == last || !ls_bit(set, t->maker) || !meets(t->later, set, c->f->nword))
-            continue;
-        last = t->maker;
-        ns += least_time(c->f->prob, c->f->node[t->maker]);
+    const double ns = c->node[c->f->node[t->maker]];
+    if (!t->again || !ls_bit(set, t->maker))
+        return 0;
+    if (meets(t->later, set, c->f->nword))
+        return ns;
+    return meets(t->soft, set, c->f->nword) ? l->sure ? fmin(ns, t->avoid) : ns : 0;
+}
+
+/* Runs of all that phases B and W read. */
+static double of_all_again(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
+{
+    double ns = 0, most = 0;
+    for (uint32_t k = 0; k < c->ntensor; k++) {     /* one run makes all results of a vertex */
+        most = fmax(most, tensor_again(c, l, &c->tensor[k], set));
+        if (k + 1 == c->ntensor || c->tensor[k + 1].maker != c->tensor[k].maker) {
+            ns += most;
+            most = 0;
+        }
     }
     return ns;
 }
@@ -215,7 +326,7 @@ static double of_bytes_again(const LsCutCosts *c, const uint64_t *set, int64_t b
         if (!ls_bit(set, t->maker) || !meets(t->later, set, c->f->nword))
             continue;
         const int64_t of = t->bytes < bytes ? t->bytes : bytes;
-        ns += least_time(c->f->prob, c->f->node[t->maker]) * (double)of / (double)c->f->mem[t->maker];
+        ns += c->node[c->f->node[t->maker]] * (double)of / (double)c->f->mem[t->maker];
         bytes -= of;
     }
     return ns;
@@ -236,9 +347,9 @@ static int64_t bytes_to_shed(const LsCutLimits *l, const Bytes *b)
 double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const uint64_t *set)
 {
     if (l->keep == LS_KEEP_ALWAYS)
-        ns += of_all_again(c, set);
+        ns += of_all_again(c, l, set);
     if (l->keep == LS_KEEP_EXCEPT_LAST)
-        ns += of_all_again(c, set) * (l->micros - 1) / l->micros;
+        ns += of_all_again(c, l, set) * (l->micros - 1) / l->micros;
     if (l->bytes <= 0)
         return ns;
     if (l->keep != LS_KEEP_AUTO)
@@ -253,7 +364,8 @@ int64_t ls_cut_traffic(const LsCutCosts *c, const uint64_t *set)
     int64_t bytes = 0;
     for (uint32_t k = 0; k < c->ntensor; k++) {
         const LsCutTensor *t = &c->tensor[k];
-        if (!ls_bit(set, t->maker) && (meets(t->forward, set, c->f->nword) || meets(t->later, set, c->f->nword)))
+        if (!ls_bit(set, t->maker) && (meets(t->forward, set, c->f->nword) || meets(t->later, set, c->f->nword)
+                                         || meets(t->soft, set, c->f->nword)))
             bytes += t->bytes;
     }
     return bytes;

@@ -31,7 +31,7 @@ typedef struct Search {
     uint32_t k;
     LsCutLimits limits[LS_MOST_STAGES];     /* by stage */
     double *time;               /* by set: ns */
-    double free;                /* ns that belong to no set: they may be in any stage */
+    bool groups;                /* parameters are not shared between stages, except those of `loose` groups */
     double most;                /* U: longer stages are left out */
     bool traffic;               /* find the least traffic among cuts with stages up to `most` */
     uint64_t looks;
@@ -40,14 +40,11 @@ typedef struct Search {
 
 static const uint64_t *row(const Search *s, uint32_t set) { return s->fam->low + (size_t)set * s->fam->nword; }
 
-static void set_times(Search *s, const double *of_vertex)
+static void set_times(Search *s)
 {
     s->time = ls_arena_alloc(s->arena, s->fam->n + 1u, sizeof *s->time);
     for (uint32_t i = 0; i < s->fam->n; i++)
-        for (uint32_t w = 0; w < s->fam->nword; w++)
-            for (uint64_t left = row(s, i)[w]; left != 0; left &= left - 1)
-                s->time[i] += of_vertex[64 * w + (uint32_t)__builtin_ctzll(left)];
-    s->free = fmax(0, s->costs->total - s->time[s->fam->n - 1]);
+        s->time[i] = ls_cut_sum(s->costs, row(s, i));
 }
 
 /* The sets at which stage number `at` (from 1) may end. */
@@ -55,14 +52,14 @@ static void open_level(Search *s, uint32_t at)
 {
     Level *l = &s->level[at];
     const uint32_t n = s->fam->n;
-    const double all = s->time[n - 1], low = all + s->free - (s->k - at) * s->most, high = at * s->most;
+    const double all = s->time[n - 1], low = all - (s->k - at) * s->most, high = at * s->most;
     *l = (Level){.n = 0};
     for (int fill = 0; fill < 2; fill++) {
         l->n = 0;
         for (uint32_t i = 0; i < n; i++) {
             const bool end = i == n - 1 || i == 0;
             if (end ? at != (i == 0 ? 0 : s->k) : at == 0 || at == s->k || s->time[i] > high * (1 + ROUNDING)
-                                                      || s->time[i] + s->free < low * (1 - ROUNDING))
+                                                      || s->time[i] < low * (1 - ROUNDING))
                 continue;
             if (fill)
                 l->set[l->n] = i, l->best[l->n] = INFINITY;
@@ -88,9 +85,24 @@ static bool between(const Search *s, uint32_t from, uint32_t to, uint64_t *set)
     return true;
 }
 
+/* Whether the stage shares no parameter with others. A parameter whose readers are so far apart that one stage with all of
+ * them would be much longer than the mean may be shared. */
+static bool owns_parameters(const Search *s, const uint64_t *set)
+{
+    static const double MUCH = 1.25;
+    for (uint32_t k = 0; s->groups && k < s->costs->ngroup; k++) {
+        const LsCutGroup *group = &s->costs->group[k];
+        if (group->between <= MUCH * s->costs->total / s->k && !ls_cut_keeps(s->costs, group, set))
+            return false;
+    }
+    return true;
+}
+
 /* What the cut is worth that ends with the stage between the two: the larger time or the sum of traffic; INFINITY: none. */
 static double extended(const Search *s, uint32_t stage, double before, double ns, const uint64_t *set)
 {
+    if (!owns_parameters(s, set))
+        return INFINITY;
     const double time = ls_cut_time(s->costs, &s->limits[stage], ns, set);
     if (!s->traffic)
         return fmax(before, time);
@@ -166,12 +178,12 @@ static LsFamily *some_sets(LsArena *arena, const LsForward *f)
 }
 
 /* No stage is shorter than the mean, the slowest vertex, or, of the K + 1 slowest vertices, two in one stage. */
-static double simple_bound(LsArena *arena, const Search *s, const double *of_vertex)
+static double simple_bound(LsArena *arena, const Search *s)
 {
     const uint32_t n = s->costs->f->n;
     double *slow = ls_arena_alloc(arena, s->k + 2u, sizeof *slow);      /* the slowest, falling */
     for (uint32_t v = 0; v < n; v++) {
-        double ns = of_vertex[v];
+        double ns = s->costs->time[v];
         for (uint32_t k = 0; k <= s->k; k++)
             if (ns > slow[k]) {
                 const double less = slow[k];
@@ -183,13 +195,13 @@ static double simple_bound(LsArena *arena, const Search *s, const double *of_ver
     return fmax(s->costs->total / s->k, fmax(slow[0], pair));
 }
 
-static void set_limits(Search *s, const LsStageOptions *o)
+static void set_limits(Search *s, const LsStageOptions *o, bool sure)
 {
     for (uint32_t k = 0; k < s->k; k++) {
         LsArena *tmp = ls_arena_new();
         const LsRankOrder order = ls_rank_order(tmp, o->order, k, s->k, o->micros);
         const int64_t margin = o->margin != NULL && o->budget > 0 ? o->margin[k] : 0;
-        s->limits[k] = (LsCutLimits){o->keep, o->micros, ls_rank_order_slots(&order, LS_PHASE_B),
+        s->limits[k] = (LsCutLimits){o->keep, sure, o->micros, ls_rank_order_slots(&order, LS_PHASE_B),
                                      o->budget > 0 && o->budget - margin < 1 ? 1 : o->budget - margin};
         if (o->budget <= 0)
             s->limits[k].bytes = 0;
@@ -197,14 +209,13 @@ static void set_limits(Search *s, const LsStageOptions *o)
     }
 }
 
-/* A bound from the same search over the times that every cut has in these stages, without margins. */
-static double bound_by_search(Search *s, const LsStageOptions *o, double found, const LsCutCosts *c)
+/* A bound from the same search over the least times, without margins, and with parameters shared at will. */
+static double bound_by_search(Search *s, const LsStageOptions *o, double found)
 {
     LsStageOptions plain = *o;
     plain.margin = NULL;
-    set_limits(s, &plain);
-    set_times(s, c->sure);
-    s->traffic = false;
+    set_limits(s, &plain, true);
+    s->traffic = s->groups = false;
     s->most = found;
     const double value = solve(s);
     return s->looks < MOST_LOOKS && isfinite(value) ? value : 0;
@@ -219,24 +230,35 @@ static const char *say(LsArena *arena, const Search *s, const LsFamily *all)
     return NULL;
 }
 
-/* Searches all lower sets, or some; *bound: of any cut's bottleneck. INFINITY: no cut keeps the budget. */
-static double search(Search *s, const LsStageOptions *o, const LsFamily *all, double *bound)
+/* The bottleneck of the best cut among prefixes, then among the family's sets. */
+static double improve(Search *s, const LsFamily *all)
 {
     s->fam = prefixes(s->arena, s->costs->f);
-    set_times(s, s->costs->time);
+    set_times(s);
     s->most = INFINITY;
     s->most = solve(s);
     s->fam = all != NULL ? all : some_sets(s->arena, s->costs->f);
-    set_times(s, s->costs->time);
-    const double found = solve(s);
-    *bound = simple_bound(s->arena, s, s->costs->sure);
+    set_times(s);
+    return solve(s);
+}
+
+/* Searches all lower sets, or some; *bound: of any cut's bottleneck. INFINITY: no cut keeps the budget. */
+static double search(Search *s, const LsStageOptions *o, const LsFamily *all, double *bound)
+{
+    s->groups = true;
+    double found = improve(s, all);
+    if (!isfinite(found)) {
+        s->groups = false;
+        found = improve(s, all);
+    }
+    *bound = simple_bound(s->arena, s);
     if (!isfinite(found))
         return found;
-    s->most = found;
+    const bool groups = s->groups;
     if (all != NULL && found > *bound * (1 + ROUNDING))
-        *bound = fmax(*bound, bound_by_search(s, o, found, s->costs));
-    set_limits(s, o);
-    set_times(s, s->costs->time);
+        *bound = fmax(*bound, bound_by_search(s, o, found));
+    set_limits(s, o, false);
+    s->groups = groups;
     s->most = found;
     s->traffic = true;
     return isfinite(solve(s)) ? found : INFINITY;
@@ -258,10 +280,10 @@ bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, Ls
     bool ok = !refuse(o, f->n, why, room);
     if (ok) {
         const LsFamily *all = ls_family_all(f, MOST_SETS);
-        Search s = {.arena = tmp, .costs = ls_cut_costs(tmp, f), .k = o->stages};
+        Search s = {.arena = tmp, .costs = ls_cut_costs(tmp, f, o->keep != LS_KEEP_NEVER), .k = o->stages};
         uint32_t *stage = ls_arena_alloc(tmp, f->n, sizeof *stage);
         double bound;
-        set_limits(&s, o);
+        set_limits(&s, o, false);
         ok = isfinite(search(&s, o, all, &bound));
         if (ok) {
             read_cut(&s, stage);
