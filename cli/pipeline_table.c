@@ -82,7 +82,7 @@ static void print_copies(const LsPipelines *p)
 
 void ls_pipelines_print(const LsPipelines *p)
 {
-    const LsPipelinePlan *of = chosen(p), *file = &p->in_file_order;
+    const LsPipelinePlan *of = chosen(p);
     const LsLinkSpeed *link = &p->want.link;
     printf("%s: %" PRIu32 " stages, %" PRIu32 " micro-batch%s of %" PRId64 " sample%s\n", p->job->options->model, p->want.stages,
            p->want.micros, p->want.micros == 1 ? "" : "es", p->job->train->batch, p->job->train->batch == 1 ? "" : "s");
@@ -100,8 +100,8 @@ void ls_pipelines_print(const LsPipelines *p)
     if (of->stages.note != NULL)
         printf("  %s\n", of->stages.note);
     printf("  no deadlock: every rank comes to the end of its order\n");
-    printf("  cut in list order into equal times, the slowest stage would take %.4g ms, %.2f %% more\n", file->bottleneck * MS,
-           100 * (file->bottleneck / of->bottleneck - 1));
+    printf("  cut in list order into equal times, the slowest stage would take %.2f %% more, recomputation apart\n",
+           100 * (p->in_list_order.bottleneck / of->stages.bottleneck - 1));
 }
 
 static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
@@ -160,7 +160,8 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
         cJSON_AddItemToArray(plans, json_plan(&p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
-    cJSON_AddItemToObject(line, "in_file_order", json_plan(&p->in_file_order));
+    cJSON_AddNumberToObject(line, "once_ns", chosen(p)->stages.bottleneck);
+    cJSON_AddNumberToObject(line, "once_in_list_order_ns", p->in_list_order.bottleneck);
     char *text = cJSON_Print(root);
     if (text != NULL)
         fprintf(to, "%s\n", text);

@@ -11,7 +11,7 @@ typedef struct LsPipelines {
     LsPipelineWant want;
     LsPipelinePlan *plan; uint32_t n;
     uint32_t chosen;            /* of `plan` */
-    LsPipelinePlan in_file_order;       /* the chosen order and mode, for comparison */
+    LsStages in_list_order;     /* cut into equal times, for comparison */
 } LsPipelines;
 
 extern const char *const ls_keep_name[LS_KEEP_AUTO + 2];    /* by LsKeepMode; ends with NULL */

@@ -72,27 +72,25 @@ static LsKeepMode keep_mode(LsCheckpoint mode)
     return of[mode];
 }
 
-/* All orders with all modes, or those of --order. */
-static int plan_all(LsJob *job, LsPipelines *to, int order, LsKeepMode keep)
+/* All orders with all modes, or those of --order and --checkpoint. order, mode: -1: not given. */
+static int plan_all(LsJob *job, LsPipelines *to, int order, int mode)
 {
     char why[500];
     LsArena *a = job->cx.arena;
     const uint32_t effort = job->options->plan_effort > 0 ? (uint32_t)job->options->plan_effort : 10;
+    const LsStageOptions plain = {.stages = to->want.stages, .micros = to->want.micros};
     LsStagePlanner *sp = ls_stage_planner_new(a, to->prob, effort);
-    const int chosen = order >= 0 ? order : LS_ORDER_1F1B;
-    bool ok = true;
+    bool ok = ls_stages_in_file_order(a, to->prob, &plain, &to->in_list_order, why, sizeof why);
     to->plan = ls_arena_alloc(a, LS_ORDERS * (LS_KEEP_AUTO + 1), sizeof *to->plan);
     for (int k = 0; ok && k < LS_ORDERS; k++)
-        for (int mode = 0; ok && mode <= LS_KEEP_AUTO; mode++) {
-            if (order >= 0 && k != order)
+        for (int m = 0; ok && m <= LS_KEEP_AUTO; m++) {
+            if ((order >= 0 && k != order) || (mode >= 0 && m != mode))
                 continue;
-            if (k == chosen && mode == (int)keep)
+            if (k == (order >= 0 ? order : LS_ORDER_1F1B) && m == (mode >= 0 ? mode : LS_KEEP_AUTO))
                 to->chosen = to->n;
-            ok = ls_pipeline_plan(a, sp, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)mode, &to->plan[to->n++], why,
+            ok = ls_pipeline_plan(a, sp, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++], why,
                                   sizeof why);
         }
-    ok = ok && ls_pipeline_plan_in_file_order(a, sp, to->prob, &to->want, (LsOrderKind)chosen, keep, &to->in_file_order, why,
-                                              sizeof why);
     if (ok)
         return 0;
     ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages: %s", why);
@@ -152,7 +150,7 @@ int ls_plan_stages(const LsOptions *o)
     code = code != 0 ? code : ls_job_load(&job);
     if (code == 0) {
         p.prob = ls_prob_new(job.cx.arena, job.dag, !o->no_inplace);
-        code = plan_all(&job, &p, order, keep_mode(mode));
+        code = plan_all(&job, &p, order, o->checkpoint != NULL ? (int)keep_mode(mode) : -1);
     }
     code = code != 0 ? code : report(&p);
     ls_job_end(&job);

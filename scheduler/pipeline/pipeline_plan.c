@@ -83,11 +83,3 @@ bool ls_pipeline_plan(LsArena *arena, LsStagePlanner *sp, const LsProb *p, const
     out->bound = bound > 0 ? bound : out->bound;
     return true;
 }
-
-bool ls_pipeline_plan_in_file_order(LsArena *arena, LsStagePlanner *sp, const LsProb *p, const LsPipelineWant *want,
-                                    LsOrderKind order, LsKeepMode keep, LsPipelinePlan *out, char *why, size_t room)
-{
-    const LsStageOptions o = {.stages = want->stages, .micros = want->micros, .order = order, .keep = keep};
-    *out = (LsPipelinePlan){.order = order, .keep = keep};
-    return ls_stages_in_file_order(arena, p, &o, &out->stages, why, room) && measure(arena, sp, want, out, why, room);
-}

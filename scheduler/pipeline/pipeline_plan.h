@@ -30,10 +30,6 @@ typedef struct LsPipelinePlan {
 bool ls_pipeline_plan(LsArena *arena, LsStagePlanner *sp, const LsProb *p, const LsPipelineWant *want, LsOrderKind order,
                       LsKeepMode keep, LsPipelinePlan *out, char *why, size_t room);
 
-/* The same for the cut in list order into equal times, whatever the budget. */
-bool ls_pipeline_plan_in_file_order(LsArena *arena, LsStagePlanner *sp, const LsProb *p, const LsPipelineWant *want,
-                                    LsOrderKind order, LsKeepMode keep, LsPipelinePlan *out, char *why, size_t room);
-
 /* How much longer the slowest stage takes than the bound says it must, as a part of the bound. */
 static inline double ls_pipeline_gap(const LsPipelinePlan *plan)
 {

@@ -5,9 +5,10 @@
  * that ends outside of [total - (K - k) U, k U], and this leaves few sets of each k.
  *
  * With all lower sets in the family the same recurrence over the least times (cut_costs.h) is the lower bound. Otherwise
- * the bound is that of the heaviest nodes, with all others taken as freely divisible. */
+ * the bound is the mean, or the slowest nodes. */
 #include "scheduler/pipeline/stages.h"
 
+#include "scheduler/pipeline/coarse_sets.h"
 #include "scheduler/pipeline/cut_costs.h"
 
 #include <inttypes.h>
@@ -167,14 +168,16 @@ static LsFamily *prefixes(LsArena *arena, const LsForward *f)
     return ls_family_of(f, set, f->n + 1);
 }
 
-/* Beside the pruned family the prefixes. */
-static LsFamily *some_sets(LsArena *arena, const LsForward *f)
+/* All lower sets or, if these are too many, those that leave light vertices with what they follow: the fewer, the lighter.
+ * Prefixes are among what is left if even that is too much. */
+static LsFamily *family_of(Search *s)
 {
-    const LsFamily *a = ls_family_pruned(f), *b = prefixes(arena, f);
-    uint64_t *set = ls_arena_alloc(arena, (size_t)(a->n + b->n) * f->nword, sizeof *set);
-    memcpy(set, a->low, (size_t)a->n * f->nword * sizeof *set);
-    memcpy(set + (size_t)a->n * f->nword, b->low, (size_t)b->n * f->nword * sizeof *set);
-    return ls_family_of(f, set, a->n + b->n);
+    static const double PARTS[] = {0.0005, 0.002, 0.01, 0.03, 0.1};     /* of the mean stage */
+    LsFamily *fam = ls_family_all(s->costs->f, MOST_SETS);
+    const double mean = s->costs->total / s->k;
+    for (size_t k = 0; fam == NULL && k < sizeof PARTS / sizeof *PARTS; k++)
+        fam = ls_coarse_sets(s->arena, s->costs->f, s->costs->time, PARTS[k] * mean, MOST_SETS);
+    return fam != NULL ? fam : prefixes(s->arena, s->costs->f);
 }
 
 /* No stage is shorter than the mean, the slowest vertex, or, of the K + 1 slowest vertices, two in one stage. */
@@ -221,41 +224,42 @@ static double bound_by_search(Search *s, const LsStageOptions *o, double found)
     return s->looks < MOST_LOOKS && isfinite(value) ? value : 0;
 }
 
-static const char *say(LsArena *arena, const Search *s, const LsFamily *all)
+static const char *say(LsArena *arena, const Search *s)
 {
     if (s->looks >= MOST_LOOKS)
         return ls_arena_printf(arena, "the search ended at its limit of %" PRIu64 " pairs of lower sets", MOST_LOOKS);
-    if (all == NULL)
+    if (!s->fam->whole)
         return ls_arena_printf(arena, "more than %d lower sets: cuts from %" PRIu32 " of them", (int)MOST_SETS, s->fam->n);
     return NULL;
 }
 
 /* The bottleneck of the best cut among prefixes, then among the family's sets. */
-static double improve(Search *s, const LsFamily *all)
+static double improve(Search *s, const LsFamily *fam)
 {
     s->fam = prefixes(s->arena, s->costs->f);
     set_times(s);
     s->most = INFINITY;
     s->most = solve(s);
-    s->fam = all != NULL ? all : some_sets(s->arena, s->costs->f);
+    s->fam = fam;
     set_times(s);
     return solve(s);
 }
 
 /* Searches all lower sets, or some; *bound: of any cut's bottleneck. INFINITY: no cut keeps the budget. */
-static double search(Search *s, const LsStageOptions *o, const LsFamily *all, double *bound)
+static double search(Search *s, const LsStageOptions *o, double *bound)
 {
+    const LsFamily *fam = family_of(s);
     s->groups = true;
-    double found = improve(s, all);
+    double found = improve(s, fam);
     if (!isfinite(found)) {
         s->groups = false;
-        found = improve(s, all);
+        found = improve(s, fam);
     }
     *bound = simple_bound(s->arena, s);
     if (!isfinite(found))
         return found;
     const bool groups = s->groups;
-    if (all != NULL && found > *bound * (1 + ROUNDING))
+    if (fam->whole && found > *bound * (1 + ROUNDING))
         *bound = fmax(*bound, bound_by_search(s, o, found));
     set_limits(s, o, false);
     s->groups = groups;
@@ -279,15 +283,14 @@ bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, Ls
     const LsForward *f = ls_forward_new(tmp, p);
     bool ok = !refuse(o, f->n, why, room);
     if (ok) {
-        const LsFamily *all = ls_family_all(f, MOST_SETS);
         Search s = {.arena = tmp, .costs = ls_cut_costs(tmp, f, o->keep != LS_KEEP_NEVER), .k = o->stages};
         uint32_t *stage = ls_arena_alloc(tmp, f->n, sizeof *stage);
         double bound;
         set_limits(&s, o, false);
-        ok = isfinite(search(&s, o, all, &bound));
+        ok = isfinite(search(&s, o, &bound));
         if (ok) {
             read_cut(&s, stage);
-            *out = (LsStages){.k = o->stages, .bound = bound, .note = say(arena, &s, all),
+            *out = (LsStages){.k = o->stages, .bound = bound, .note = say(arena, &s),
                               .stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage)};
             for (uint32_t v = 0; v < f->n; v++)
                 out->stage[f->node[v]] = stage[v];
