@@ -41,7 +41,9 @@ def row(lowerset, name, model, args):
             print(f"{name} {stages}: {time.time() - start:.1f} s", file=sys.stderr)
         if note:
             notes.append(f"{stages}: {note}")
-    print("| " + " | ".join(x for x in out if x != "") + " |", *notes, flush=True)
+    print("| " + " | ".join(x for x in out if x != "") + " |", flush=True)
+    for note in notes:
+        print(note, file=sys.stderr)
 
 
 def main():

@@ -134,8 +134,9 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
     int some = 0, none = 0;
     for (uint64_t seed = 200; seed < 200 + (uint64_t)tests_part(60, 20); seed++) {
         const LsProb *p = ls_prob_new(a, without_shared_weights(dag_make(a, 5 + seed % 4, seed)), true);
+        /* What fits with everything kept fits for the planner, too. */
         const LsStageOptions o = {.stages = 2 + seed % 2, .micros = 4, .order = (LsOrderKind)(seed % LS_ORDERS),
-                                  .budget = 4000 + 1500 * (int64_t)(seed % 8)};
+                                  .keep = seed % 4 < 2 ? LS_KEEP_NEVER : LS_KEEP_AUTO, .budget = 4000 + 1500 * (int64_t)(seed % 8)};
         const Chains c = all_chains(p, &o);
         LsStages s;
         const bool found = ls_stages_find(a, p, &o, &s, why, sizeof why);
@@ -146,7 +147,7 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
         none += !found;
     }
     ck_assert_int_gt(some, 3);
-    ck_assert_int_gt(none, 3);
+    ck_assert_int_gt(none, 1);
 }
 END_TEST
 
