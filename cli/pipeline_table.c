@@ -148,8 +148,19 @@ static cJSON *json_plan(const LsPipelinePlan *of)
     return o;
 }
 
+static cJSON *json_copy(const LsPipelines *p, const LsStageCopy *copy)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "tensor", p->job->dag->tensor[copy->tensor].name);
+    cJSON_AddNumberToObject(o, "from", copy->from);
+    cJSON_AddNumberToObject(o, "to", copy->to);
+    cJSON_AddNumberToObject(o, "bytes", (double)copy->bytes);
+    return o;
+}
+
 void ls_pipelines_json(FILE *to, const LsPipelines *p)
 {
+    const LsStages *s = &chosen(p)->stages;
     cJSON *root = cJSON_CreateObject(), *line = cJSON_AddObjectToObject(root, "pipeline");
     cJSON_AddNumberToObject(root, "schema", 1);
     cJSON_AddStringToObject(root, "graph", p->job->dag->name);
@@ -165,6 +176,9 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
         cJSON_AddItemToArray(plans, json_plan(&p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
+    cJSON *copies = cJSON_AddArrayToObject(line, "copies");
+    for (uint32_t k = 0; k < s->ncopy; k++)
+        cJSON_AddItemToArray(copies, json_copy(p, &s->copy[k]));
     cJSON_AddNumberToObject(line, "best_cut_ns", p->best.bottleneck);
     cJSON_AddNumberToObject(line, "list_order_ns", p->in_list_order.bottleneck);
     char *text = cJSON_Print(root);
