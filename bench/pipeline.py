@@ -54,7 +54,7 @@ def main():
     p.add_argument("--mode", default="auto")
     p.add_argument("--order", default="1f1b")
     p.add_argument("models", nargs="*")
-    args = p.parse_args()
+    args = p.parse_intermixed_args()
     lowerset = str(args.build / "lowerset")
     print("| network |" + "".join(f" slowest of {k} | gap | list order |" for k in STAGES))
     print("|---|" + "---|" * 3 * len(STAGES))
