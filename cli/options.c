@@ -4,6 +4,7 @@
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
 #include "cli/scale_spec.h"
+#include "scheduler/pipeline/stages.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -129,6 +130,15 @@ static const LsOption option[] = {
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
      "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
      "ranks itself, or they find each other by TCP"},
+    {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_PLAN,
+     "cut the model into K stages of a pipeline, one rank each, and plan it instead; --budget is that of a rank"},
+    {"--order", NULL, "gpipe|1f1b|zb", TEXT, AT(order), LS_CMD_PLAN,
+     "with --stages, the order in which ranks run the micro-batches. gpipe: all forward, then all backward; 1f1b: one forward, "
+     "one backward; zb: the same, with gradients of weights in what would be bubbles (default: all side by side, 1f1b for the "
+     "other reports)"},
+    {"--link", NULL, "SIZE,US", TEXT, AT(link), LS_CMD_PLAN,
+     "with --stages, bytes per second and latency in microseconds of a link between two ranks; none: messages take no time "
+     "(default 10GB,5)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,
