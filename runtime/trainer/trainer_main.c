@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int all_cores(void)
@@ -217,11 +218,16 @@ static uint64_t place_sum(const LsTrainer *t)
     return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
 }
 
+static char *sums_in_window(const LsTrainer *t)
+{
+    return t->window != NULL ? t->window + t->comm->rank * t->p->ranks->sum_bytes : NULL;
+}
+
 static bool open_ranks(LsTrainer *t, LsError *e)
 {
-    enum { BUCKET = 1 << 20 };
+    enum { BUCKET = 4 << 20 };
     return t->comm == NULL
-           || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->o.bucket ? t->o.bucket : BUCKET, e);
+           || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->window, t->o.bucket ? t->o.bucket : BUCKET, e);
 }
 
 static bool open_run(LsTrainer *t, LsError *e)
@@ -233,7 +239,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
-        || !ls_memory_open(&t->memory, t->p, e))
+        || !ls_memory_open_with(&t->memory, t->p, sums_in_window(t), e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
@@ -410,6 +416,15 @@ static void run_one(LsTrainer *t, LsError *e)
     close_run(t, e);
 }
 
+/* Memory that processes share which this one starts later: room for the sums of all ranks. NULL: there is none. */
+static char *make_window(const LsRanks *r)
+{
+    void *at = MAP_FAILED;
+    if (r != NULL)
+        at = mmap(NULL, (size_t)(r->n * r->sum_bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
 /* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
 static void run_ranks(LsTrainer *t, LsError *e)
 {
@@ -421,12 +436,15 @@ static void run_ranks(LsTrainer *t, LsError *e)
              o->drop_last ? ", drop last" : "");
     const LsCommWish wish = {r != NULL ? r->n : 1, o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
+    char *window = make_window(r);
     const bool ok = ls_comm_open(&wish, &opened, e);
     t->silent = opened.silent;
     t->ended = opened.code;
     if (!ok || opened.starter)
         return;
     t->comm = opened.comm;
+    if (t->comm != NULL && strcmp(t->comm->engine->name, "local") == 0)
+        t->window = window;         /* all ranks come from this process, and have it */
     if (t->comm != NULL && t->comm->rank > 0)
         be_silent(t);
     run_one(t, e);

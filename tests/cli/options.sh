@@ -156,6 +156,7 @@ row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
 row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
 row "compile plan" --microbatches 2 "$NET"
+row "compile plan" --ranks 2 "$NET"
 row "compile plan" --checkpoint always "$CNN"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
@@ -195,6 +196,7 @@ row "compile" --grads per-sample "$NET" per-sample-norm
 row "compile" --dp clip=1,noise=1.5,delta=1e-5 "$NET" clip=1,noise=1.5,delta=1e-5,expected-batch=7
 row "compile" --accumulate 3 "$NET" 2
 row "compile" --microbatches 2 "drop.onnx --batch 4 $EFFORT" 4
+row "compile" --ranks 2 "drop.onnx --batch 4 $EFFORT" 4
 row "compile" --comm mpi "drop.onnx --batch 4 --ranks 2 --emit=c $EFFORT" sockets
 row "compile" --checkpoint always "$CNN --microbatches 2" except-last
 row "compile" --checkpoint always "$CNN --microbatches 2" never
