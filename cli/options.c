@@ -125,7 +125,7 @@ static const LsOption option[] = {
      "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
      "that of the whole batch, batch norms take each part's statistics (default 1)"},
     {"--ranks", NULL, "N", INTEGER(1, MOST_RANKS), AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
-     "train on N processes or threads, each of which runs an equal block of every batch's parts (--microbatches, by default "
+     "train on N processes, each of which runs an equal block of every batch's parts (--microbatches, by default "
      "one for each); the result is that of one process, bit for bit (default 1)"},
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
      "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
