@@ -267,6 +267,7 @@ static void set_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
     run->part = part;
     run->first = part == 0;
     run->apply = own ? b->last : part == t->update_parts - 1;
+    run->alone = run->first && run->apply && !t->o.dump;
     run->share = own ? 1 : (double)(b->valid * group_of(t) * parts) / (double)t->update_samples;
 }
 
