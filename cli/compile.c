@@ -9,6 +9,7 @@
 #include "codegen/program/program_text.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
+#include "compiler/ir/precision.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -172,6 +173,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .optimizer = optimizer_text(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
+                   .precision = ls_is_16(job->pipeline.precision.compute)
+                       ? ls_precision_name(job->pipeline.precision.compute) : NULL,
                    .target = &job->target,
                    .archs = cuda != NULL ? cuda->archs.text : NULL,
                    .accumulate = job->pipeline.optimizer.accumulate,

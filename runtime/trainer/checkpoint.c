@@ -21,6 +21,11 @@ static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
     return ls_tensor_bytes(&s->t, m->p->real_bytes);
 }
 
+const char *ls_checkpoint_precision(const LsProgram *p)
+{
+    return p->precision != NULL ? p->precision : p->real_bytes == 8 ? "f64" : "f32";
+}
+
 /* Sums within an update are not saved: checkpoints come between updates. */
 static bool is_saved(const LsStateTensor *s) { return s->kind != LS_STATE_SUM; }
 
@@ -94,6 +99,7 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
     ls_text_string(t, m->p->model);
     ls_text_put(t, ",\"plan\":");
     ls_text_string(t, m->p->plan_hash);
+    ls_text_put(t, ",\"precision\":\"%s\"", ls_checkpoint_precision(m->p));
     if (ls_alphabet_count(&at->alphabet) > 0) {
         ls_text_put(t, ",\"alphabet\":");
         ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
@@ -196,6 +202,8 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
             l->checksum = strtoull(value, NULL, 10);
             l->has_sum = true;
         }
+        if (strcmp(key, "precision") == 0)
+            snprintf(l->place.precision, sizeof l->place.precision, "%s", value);
         if (strcmp(key, "alphabet") == 0
             && !ls_alphabet_parse(&l->place.alphabet, value, strlen(value)))
             return false;

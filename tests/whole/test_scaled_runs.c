@@ -123,6 +123,21 @@ START_TEST(a_killed_run_goes_on_bit_for_bit)
 }
 END_TEST
 
+/* A static scale is no state: nothing but the note tells that the checkpoint is of another type. */
+START_TEST(a_run_says_that_its_checkpoint_is_of_another_precision)
+{
+    static const char *const type[] = {"f16 --loss-scale=1024", "bf16"};
+    for (int k = 0; k < 2; k++)
+        MUST(COMPILE "gpt.onnx --precision=%s -o t%d", type[k], k);
+    MUST("rm -rf ck && ./t0" RUN "--steps 1 --save ck");
+    MUST("./t0" RUN "--steps 2 --resume ck/step-000000001.safetensors");
+    ck_assert_msg(strstr(text, "computes in") == NULL, "%s", text);
+    MUST("./t1" RUN "--steps 2 --resume ck/step-000000001.safetensors");
+    ck_assert_msg(strstr(text, "note: ck/step-000000001.safetensors was written by a program that computes in f16; this one "
+                               "computes in bf16\n") != NULL, "%s", text);
+}
+END_TEST
+
 /* |change of all parameters| of a plain gradient step with rate 1: the norm of what the update applied. */
 static double applied_norm(void)
 {
@@ -173,5 +188,6 @@ int main(void)
     tcase_add_test(t, an_overflowing_net_recovers);
     tcase_add_loop_test(t, a_killed_run_goes_on_bit_for_bit, 0, 2);
     tcase_add_test(t, clipping_sees_unscaled_gradients);
+    tcase_add_test(t, a_run_says_that_its_checkpoint_is_of_another_precision);
     return run_command_lines("scaled_runs", t, make_nets);
 }
