@@ -10,52 +10,8 @@
 #define LS_RUNTIME_KERNELS_LS_CONV_H
 
 #include "runtime/kernels/ls_depthwise.h"
+#include "runtime/kernels/ls_lines.h"
 #include "runtime/kernels/ls_wino.h"
-
-/* ---- weights, packed into panels per group ---- */
-LS_INLINE int64_t ls_conv_panels(const LsConv *d) { return d->group * ls_ceil_div(d->cout, LS_NR); }
-
-/* Distance of panels in rows. */
-LS_INLINE int64_t ls_conv_pitch(const LsConv *d) { return ls_panel_pitch(d->dot16 & LS_DOTS, ls_conv_depth(d)); }
-
-LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t j)
-{
-    return packed + d->packed + ls_conv_pitch(d) * (g * ls_packed_cols(d->cout) + j);
-}
-
-/* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] transposed, or, for the data
- * gradient, w[cin][kernel][cout] with the phase's taps only. As reals; and as the micro-kernel takes them. */
-LS_SHARED_FN void ls_conv_panel_reals(const LsConv *d, LsSource w, int64_t g, int64_t j,
-                                     int64_t k0, int64_t k, real *to)
-{
-    int64_t kernel = ls_conv_kernel(d), n = d->cout - j, depth = ls_conv_depth(d);
-    if (!d->back) {
-        ls_pack_turned_of(to, w, (g * d->cout + j) * depth + k0, depth, k, n, 1);
-        return;
-    }
-    while (k > 0) {
-        int64_t c = k0 % d->cin, some = ls_least(k, d->cin - c);
-        ls_pack_rows_of(to, w, ((g * d->cin + c) * kernel + ls_conv_tap(d, k0 / d->cin)) * d->cout + j,
-                        kernel * d->cout, some, n, 1);
-        to += some * ls_panel_width(n);
-        k0 += some;
-        k -= some;
-    }
-}
-
-LS_INLINE void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_t j, int64_t k0, int64_t k, real *to)
-{
-    ls_conv_panel_reals(d, w, g, j, k0, k, to);
-    if (d->dot16 & LS_WORDS)
-        ls_words_down(to, to, k, ls_panel_width(d->cout - j), LS_WORD_FILL);
-}
-
-LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
-{
-    int64_t per_group = ls_ceil_div(d->cout, LS_NR), g = unit / per_group,
-            j = unit % per_group * LS_NR;
-    ls_conv_panel_rows(d, arg->w, g, j, 0, ls_conv_depth(d), ls_conv_panel(d, arg->packed, g, j));
-}
 
 /* ---- result = gather(source) * weights ---- */
 
@@ -70,26 +26,10 @@ LS_INLINE int64_t ls_conv_cols(const LsConv *d)
 
 LS_INLINE int64_t ls_conv_units(const LsConv *d)
 {
+    if (ls_lines_pay(d, false))
+        return ls_lines_units(d, false);
     return d->group * ls_ceil_div(ls_conv_positions(d), LS_MC) *
            ls_ceil_div(d->cout, ls_conv_cols(d));
-}
-
-/* Writes rows of a block to the places of their positions, from channel `first` on. */
-LS_SHARED_FN void ls_conv_scatter(const LsConv *d, const LsConvArgs *arg, int64_t p, int64_t m, int64_t n,
-                                  const real *from, int64_t ld, int64_t first)
-{
-    const LsAxis *a = d->ax;
-    LsPlace at = ls_place(d, p);
-    for (int64_t i = 0; i < m; i++, ls_next(d, &at)) {
-        int64_t to = at.image;
-        for (int k = 0; k < 3; k++)
-            to = to * a[k].to_dim + a[k].to + a[k].to_step * at.i[k];
-        to = to * d->group * d->cout + first;
-        if (arg->to == LS_STORED_REAL)
-            ls_copy((real *)arg->y + to, from + i * ld, n);
-        else
-            ls_give(arg->to, arg->y, to, from + i * ld, n);
-    }
 }
 
 /* A block of the result: rows p..p+m, columns j..j+n of group g, depth k0..k0+k. */
@@ -219,7 +159,7 @@ LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBl
     }
 }
 
-LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+LS_SHARED_FN void ls_conv_gathered_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real room[LS_MC * LS_CONV_COLS];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_cols(d);
@@ -239,6 +179,14 @@ LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
         ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
 }
 
+LS_INLINE void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+{
+    if (ls_lines_pay(d, false))
+        ls_lines_conv(d, arg, unit);
+    else
+        ls_conv_gathered_unit(d, arg, unit);
+}
+
 /* Few positions and many weights: each unit packs its own weights, block by block, so that weights
  * are read once and no workspace is needed. */
 LS_INLINE int64_t ls_conv_few_cols(const LsConv *d)
@@ -251,11 +199,13 @@ LS_INLINE int64_t ls_conv_few_cols(const LsConv *d)
 
 LS_INLINE int64_t ls_conv_few_units(const LsConv *d)
 {
+    if (ls_lines_pay(d, true))
+        return ls_lines_units(d, true);
     return d->group * ls_ceil_div(ls_conv_positions(d), LS_FEW_ROWS)
         * ls_ceil_div(d->cout, ls_conv_few_cols(d));
 }
 
-LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+LS_SHARED_FN void ls_conv_few_gathered_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real panels[LS_KC * LS_FEW_COLS], room[LS_FEW_ROWS * LS_FEW_COLS];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_few_cols(d);
@@ -269,12 +219,19 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
     for (int64_t i = 0; i < ls_conv_blocks(depth); i++, b.k0 += b.k) {
         b.k = ls_conv_block_at(d, depth, i + 1) - b.k0;
         const int64_t pitch = ls_panel_pitch(d->dot16 & LS_DOTS, b.k);
-        for (int64_t j = 0; j < b.n; j += LS_NR)
-            ls_conv_panel_rows(d, arg->w, b.g, b.j + j, b.k0, b.k, panels + j * pitch);
+        ls_conv_panel_rows(d, arg->w, b.g, b.j, b.n, b.k0, b.k, panels, pitch);
         ls_conv_block(d, arg, b, panels, pitch, 0, sums);
     }
     if (sums != NULL)
         ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
+}
+
+LS_INLINE void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+{
+    if (ls_lines_pay(d, true))
+        ls_lines_few(d, arg, unit);
+    else
+        ls_conv_few_gathered_unit(d, arg, unit);
 }
 
 /* ---- weight gradient ---- */

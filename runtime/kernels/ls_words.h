@@ -8,6 +8,7 @@
 enum {
     LS_AMX_ROWS = 4 * LS_AMX_SIDE,      /* rows of A that are packed at a time */
     LS_AMX_WORDS = LS_APART_DEPTH / 2,  /* words along k of a tile */
+    LS_WORDS_COLS = 128,                /* most columns of panels that are made of single rows */
 };
 
 _Static_assert((int)LS_AMX_ROWS <= (int)LS_DW_ROWS, "rows of A fit where those of gradients of weights do");
@@ -73,6 +74,44 @@ LS_INLINE void ls_words_of_pair(real *to, const ls_bf16 *even, const ls_bf16 *od
         const ls_vec_32 low = __builtin_convertvector(*(const ls_vec_16 *)(even + j), ls_vec_32);
         const ls_vec_32 high = __builtin_convertvector(*(const ls_vec_16 *)(odd + j), ls_vec_32);
         ls_store(to + j, (ls_vec)(low | high << 16));
+    }
+}
+
+/* Makes panels of words, `pitch` rows apart, of rows that come one by one: in pairs, up to a whole tile. */
+typedef struct LsWordsRows {
+    real *to;
+    int64_t n, pitch, taken;    /* columns of a row, at most LS_WORDS_COLS; rows */
+    ls_bf16 pair[2][LS_WORDS_COLS];
+} LsWordsRows;
+
+LS_INLINE void ls_words_rows_next(LsWordsRows *r)
+{
+    const int64_t row = r->taken++ / 2;
+    if (r->taken % 2 == 0)
+        for (int64_t c = 0; c < r->n; c += LS_NR) {
+            const int64_t width = r->n - c > LS_V ? LS_NR : LS_V;
+            ls_words_of_pair(r->to + c * r->pitch + row * width, r->pair[0] + c, r->pair[1] + c, width);
+        }
+}
+
+/* The next row, from `at` on. */
+LS_INLINE void ls_words_rows_take(LsWordsRows *r, LsSource s, int64_t at)
+{
+    ls_bf16 *const row = r->pair[r->taken % 2];
+    if (r->n == LS_WORDS_COLS) {
+        ls_take_brains(s, at, row, LS_WORDS_COLS);
+    } else {
+        ls_take_brains(s, at, row, r->n);
+        ls_fill_brains(row + r->n, ls_ceil_div(r->n, LS_V) * LS_V - r->n, 0);
+    }
+    ls_words_rows_next(r);
+}
+
+LS_INLINE void ls_words_rows_end(LsWordsRows *r)
+{
+    while (r->taken % LS_APART_DEPTH != 0) {
+        ls_fill_brains(r->pair[r->taken % 2], LS_WORDS_COLS, LS_WORD_FILL >> 16);
+        ls_words_rows_next(r);
     }
 }
 
@@ -147,6 +186,7 @@ LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int
             const int64_t some = ls_least(SOME, k - q), words = ls_dot_depth(LS_DOTS, some);
             for (int64_t c = 0; c < cols; c++) {
                 ls_bf16 *const brain = (ls_bf16 *)(rows + c * LD);
+                ls_source_prefetch(b, at + c * ld + q + SOME, ls_least(SOME, k - q - some));
                 ls_take_brains(b, at + c * ld + q, brain, some);
                 ls_fill_brains(brain + some, 2 * words - some, LS_WORD_FILL >> 16);
             }
@@ -155,6 +195,9 @@ LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int
     }
 }
 #else       /* never called */
+typedef struct LsWordsRows { real *to; int64_t n, pitch; } LsWordsRows;
+LS_INLINE void ls_words_rows_take(LsWordsRows *r, LsSource s, int64_t at) { (void)r, (void)s, (void)at; }
+LS_INLINE void ls_words_rows_end(LsWordsRows *r) { (void)r; }
 LS_INLINE void ls_words_panel(real *to, const ls_bf16 *rows, int64_t ld, int64_t k)
 {
     (void)to, (void)rows, (void)ld, (void)k;
