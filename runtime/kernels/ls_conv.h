@@ -71,7 +71,7 @@ LS_SHARED_FN void ls_conv_gather_brains(const LsConv *d, const ls_bf16 *x, int64
     }
 }
 
-/* The same of reals, which are rounded. k1 - k0: at most LS_KC. */
+/* The same of reals, which are rounded. */
 LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0,
                                          int64_t k1, ls_bf16 *to, int64_t ld)
 {
@@ -80,12 +80,13 @@ LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g,
     LsConv merged = *d;
     if (d->group == 1 && d->ax[2].off_step == 1)
         merged.run = d->ax[2].taps * d->cin;
-    for (int64_t i = 0; i < n; i += SOME) {
-        const int64_t some = ls_least(SOME, n - i);
-        ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k0, k1, rows, LS_LDA);
-        for (int64_t r = 0; r < some; r++)
-            ls_give(LS_STORED_BF16, to + (i + r) * ld, 0, rows + r * LS_LDA, k1 - k0);
-    }
+    for (int64_t k = k0; k < k1; k += LS_KC, to += LS_KC)
+        for (int64_t i = 0; i < n; i += SOME) {
+            const int64_t some = ls_least(SOME, n - i), deep = ls_least(LS_KC, k1 - k);
+            ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k, k + deep, rows, LS_LDA);
+            for (int64_t r = 0; r < some; r++)
+                ls_give(LS_STORED_BF16, to + (i + r) * ld, 0, rows + r * LS_LDA, deep);
+        }
 }
 
 /* The source is gathered as it lies in memory: even channels of bfloat16 as words, which vectors hold. */
@@ -106,7 +107,7 @@ LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int6
     }
     LsConv half = *d;
     half.cin /= 2;
-    half.run /= 2;
+    half.run = d->group == 1 && d->ax[2].off_step == 1 ? d->ax[2].taps * half.cin : half.cin;
     ls_gather(&half, (LsSource){.at = x.at, .row = x.row / 2}, g, p, n, k0 / 2, k1 / 2, to, ld);
 }
 
@@ -242,11 +243,22 @@ LS_INLINE int64_t ls_conv_dw_height(const LsConv *d)
     return ls_even_block(d->cout, LS_DW_ROWS, d->dot16 & LS_AMX ? LS_AMX_SIDE : LS_MR);
 }
 
+/* Columns of a block. In tiles copies take long beside products: few rows have many columns. */
+LS_SHARED_FN int64_t ls_conv_dw_cols(const LsConv *d)
+{
+    enum { MANY = 8 };          /* units */
+    const int64_t depth = ls_conv_depth(d), height = ls_conv_dw_height(d);
+    const int64_t others = d->splits * d->group * ls_ceil_div(d->cout, height);
+    int64_t most = d->dot16 & LS_AMX ? ls_least(LS_DW_SUMS / height, LS_DW_WIDE) : LS_COLS;
+    while (others * ls_ceil_div(depth, most) < MANY && most > LS_COLS)
+        most /= 2;
+    return ls_even_block(depth, ls_most(most / LS_NR * LS_NR, LS_COLS), LS_NR);
+}
+
 LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 {
-    int64_t depth = ls_conv_depth(d);
     return d->splits * d->group * ls_ceil_div(d->cout, ls_conv_dw_height(d))
-        * ls_ceil_div(depth, ls_even_block(depth, LS_COLS, LS_NR));
+        * ls_ceil_div(ls_conv_depth(d), ls_conv_dw_cols(d));
 }
 
 /* Rows p .. p + k of dY, channels g0 .. g0 + m, as the micro-kernel takes a transposed A. */
@@ -268,12 +280,11 @@ LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int6
 LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw,
                                   int64_t unit)
 {
-    enum { LD = LS_COLS / 2 + LS_V };           /* words of a row of all columns */
-    _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1];
+    enum { LD = LS_DW_WIDE / 2 + LS_V };        /* words of a row of all columns */
+    _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1], sums[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_V : 1];
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d);
-    int64_t cols = ls_even_block(depth, LS_COLS, LS_NR);
-    int64_t height = ls_conv_dw_height(d);
+    int64_t cols = ls_conv_dw_cols(d), height = ls_conv_dw_height(d);
     int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
     int64_t j0 = unit % col_blocks * cols, i0 = unit / col_blocks % row_blocks * height;
     int64_t g = unit / col_blocks / row_blocks % d->group;
@@ -282,7 +293,9 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
     const int dots = d->dot16 & LS_DOTS;
     const bool taken = ls_conv_in_memory(d, x);
     int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
-    real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
+    const bool tiles16 = dots & LS_AMX;         /* whose sums stay in the cache */
+    real *const to = dw + ((split * d->group + g) * d->cout + i0) * depth + j0, *const c = tiles16 ? sums : to;
+    const int64_t ldc = tiles16 ? ls_ceil_div(n, LS_V) * LS_V + LS_V : depth;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
         int64_t k = ls_least(LS_DW_DEPTH, end - p);
         ls_conv_dw_tiles(d, dy, p, k, g * d->cout + i0, m, tiles);
@@ -298,14 +311,16 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
                 ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
             const uint64_t mode = ls_dots_begin(dots);
             const real *init = p > begin ? c + j : ls_no_bias;
-            const int64_t ldi = p > begin ? depth : 0, words = ls_dot_depth(dots, k);
+            const int64_t ldi = p > begin ? ldc : 0, words = ls_dot_depth(dots, k);
             if (dots & LS_AMX)
-                ls_panel(dots, m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, depth);
+                ls_panel(dots, m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, ldc);
             else
-                ls_panel_tiles(dots, m, some, words, tiles, rows, LS_NR, init, ldi, c + j, depth);
+                ls_panel_tiles(dots, m, some, words, tiles, rows, LS_NR, init, ldi, c + j, ldc);
             ls_dots_end(dots, mode);
         }
     }
+    for (int64_t i = 0; i < m && tiles16; i++)
+        ls_copy(to + i * depth, sums + i * ldc, n);
 }
 
 enum { LS_SUM_UNIT = 1024 };    /* elements of the result */

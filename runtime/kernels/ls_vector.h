@@ -74,6 +74,7 @@ LS_INLINE void ls_widen(LsStored type, real *restrict to, const void *restrict f
 LS_INLINE int64_t ls_brain_vectors(ls_bf16 *restrict to, const real *restrict from, int64_t n)
 {
     int64_t i = 0;
+    (void)to, (void)from, (void)n;
 #ifndef LS_F64
     for (; i + LS_V <= n; i += LS_V) {
         const ls_vec v = ls_load(from + i);
