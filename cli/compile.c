@@ -267,11 +267,13 @@ static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     int64_t total = job->state_bytes + job->arena_bytes + job->input_bytes;
-    fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
+    const bool by_processor = job->built_in && job->options->machine == NULL && strcmp(job->machine.name, "cpu") != 0
+        && job->target.kind == LS_TARGET_CPU;
+    fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms%s%s", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
             100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
-            ls_job_step_ns(job) * 1e-6);
+            ls_job_step_ns(job) * 1e-6, by_processor ? " by machine " : "", by_processor ? job->machine.name : "");
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
                 strchr(out->path, '/') == NULL ? "./" : "", out->path);
