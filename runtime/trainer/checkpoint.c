@@ -248,6 +248,16 @@ static bool read_entry(const LsLoaded *l, LsEntry *t, LsJson *j)
     return ls_json_char(j, '}');
 }
 
+/* Why the state may be another one. */
+static const char *another(const LsLoaded *l, char text[96])
+{
+    const char *was = l->place.precision;
+    if (was[0] == '\0' || strcmp(was, ls_checkpoint_precision(l->m->p)) == 0)
+        return "another model or optimizer?";
+    snprintf(text, 96, "it was written by a program that computes in %s", was);
+    return text;
+}
+
 static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError *e)
 {
     const LsProgram *p = l->m->p;
@@ -257,9 +267,7 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
         k++;
     if (k == p->nstate)
         return ls_fail(e, LS_EXIT_DATA,
-                       "%s: holds '%s', which this program does not have (another model "
-                       "or optimizer?)",
-                       l->f->path, name);
+                       "%s: holds '%s', which this program does not have (%s)", l->f->path, name, another(l, have));
     const LsStateTensor *s = &p->state[k];
     if (!is_saved(s) && t->from == l->next && t->to >= t->from && t->to <= l->bytes) {
         l->next = t->to;        /* of older versions, which saved sums */
@@ -288,6 +296,7 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
 static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
 {
     LsEntry t;
+    char why[96];
     if (!ls_json_char(j, '{'))
         return damaged(l->f, e);
     do {
@@ -303,8 +312,8 @@ static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
         return damaged(l->f, e);
     for (uint32_t k = 0; k < l->m->p->nstate; k++)
         if (l->offset[k] < 0 && is_saved(&l->m->p->state[k]))
-            return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (another model or optimizer?)",
-                           l->f->path, l->m->p->state[k].t.name);
+            return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (%s)", l->f->path, l->m->p->state[k].t.name,
+                           another(l, why));
     return true;
 }
 
