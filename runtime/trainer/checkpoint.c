@@ -62,10 +62,11 @@ static uint64_t sum_ledger(uint64_t sum, const LsPlace *at)
     return at->ledger.n > 0 ? ls_fnv64(sum, &at->seeded, sizeof at->seeded) : sum;
 }
 
-/* The checksum of a checkpoint without an alphabet and private updates is that of older versions. */
-static uint64_t sum_place(const LsPlace *at)
+/* The checksum of a checkpoint without a precision, an alphabet and private updates is that of older versions. */
+static uint64_t sum_place(const LsPlace *at, const char *precision)
 {
     uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
+    sum = ls_fnv64(sum, precision, strlen(precision));
     if (ls_alphabet_count(&at->alphabet) > 0)
         sum = ls_fnv64(sum, &at->alphabet, sizeof at->alphabet);
     return sum_ledger(sum, at);
@@ -92,7 +93,7 @@ static void put_ledger(LsText *t, const LsPlace *at)
 
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
-    uint64_t sum = sum_place(at);
+    uint64_t sum = sum_place(at, ls_checkpoint_precision(m->p));
     char alphabet[LS_ALPHABET_TEXT];
     each_part(m, put_sum, &sum);
     ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
@@ -322,7 +323,7 @@ static bool verify(const LsLoaded *l, LsError *e)
     if (!l->ours || !l->has_sum || l->place.update < 0 || l->place.cursor < 0 || l->place.epoch < 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: a safetensors file, but not a checkpoint of this kind",
                        l->f->path);
-    uint64_t sum = sum_place(&l->place);
+    uint64_t sum = sum_place(&l->place, l->place.precision);
     if (ls_fnv64(sum, l->data, (size_t)l->bytes) != l->checksum)
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)",
                        l->f->path);
