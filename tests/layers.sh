@@ -39,7 +39,8 @@ scheduler/blocks candidates order graph algorithms
 scheduler/local_search candidates state_search order graph algorithms
 scheduler/strategies blocks local_search state_search candidates order lower_sets graph algorithms
 scheduler/plan strategies bounds candidates graph algorithms
-scheduler/report plan candidates
+scheduler/pipeline plan lower_sets candidates graph algorithms
+scheduler/report pipeline plan candidates
 
 compiler/ir
 compiler/fold ir
