@@ -152,6 +152,8 @@ static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhase
         print_string_field(e, "default_schedule", c->schedule);
     ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,",
                  c->target->real_bytes, train->g->batch, c->accumulate);
+    if (c->precision != NULL)
+        print_string_field(e, "precision", c->precision);
     if (ls_kernel_set_has_dots(set))
         ls_emit_line(e, ".bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
     if (c->parts > 1)
