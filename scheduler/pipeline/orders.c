@@ -3,7 +3,7 @@
 
 const char *const ls_order_name[LS_ORDERS + 1] = {"gpipe", "1f1b", "zb", NULL};
 
-static void add(LsRankOrder *o, LsPhase phase, uint32_t micro) { o->step[o->n++] = (LsRankStep){phase, micro}; }
+static void add(LsRankOrder *o, LsPipePhase phase, uint32_t micro) { o->step[o->n++] = (LsRankStep){phase, micro}; }
 
 static void add_gpipe(LsRankOrder *o, uint32_t micros)
 {

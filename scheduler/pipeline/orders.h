@@ -15,14 +15,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef enum { LS_PHASE_F, LS_PHASE_B, LS_PHASE_W, LS_PHASES } LsPhase;
+typedef enum { LS_PHASE_F, LS_PHASE_B, LS_PHASE_W, LS_PHASES } LsPipePhase;
 typedef enum { LS_ORDER_GPIPE, LS_ORDER_1F1B, LS_ORDER_ZB, LS_ORDERS } LsOrderKind;
 /* What a micro-batch keeps between F and B: what B reads; as `always`, but as `never` for the micro-batch whose B is the
  * first of the step, number 0, which takes no memory that `always` does not take; only what the stage received, all else
  * is made again; what the planner chooses. */
 typedef enum { LS_KEEP_NEVER, LS_KEEP_EXCEPT_LAST, LS_KEEP_ALWAYS, LS_KEEP_AUTO } LsKeepMode;
 
-typedef struct LsRankStep { LsPhase phase; uint32_t micro; } LsRankStep;    /* micro: from 0 */
+typedef struct LsRankStep { LsPipePhase phase; uint32_t micro; } LsRankStep;    /* micro: from 0 */
 typedef struct LsRankOrder { LsRankStep *step; uint32_t n; } LsRankOrder;
 
 extern const char *const ls_order_name[LS_ORDERS + 1];      /* ends with NULL */

@@ -24,7 +24,7 @@ static uint32_t stage_of_other(const LsProb *p, const LsStages *s, uint32_t i)
     return own < most ? own : most;
 }
 
-static LsPhase phase_of(const LsProb *p, uint32_t i)
+static LsPipePhase phase_of(const LsProb *p, uint32_t i)
 {
     if (p->dag->node[i].kind == LS_DAG_FORWARD)
         return LS_PHASE_F;
@@ -72,8 +72,8 @@ static void find_sends(LsArena *arena, const LsProb *p, LsStages *s)
             const uint8_t read = first[(size_t)t * s->k + k];
             if (read == 0 || s->stage[p->maker[t]] == k)
                 continue;
-            s->send[s->nsend++] = (LsStageSend){t, s->stage[p->maker[t]], k, (LsPhase)s->phase[p->maker[t]],
-                                                (LsPhase)(read - 1), p->dag->tensor[t].bytes};
+            s->send[s->nsend++] = (LsStageSend){t, s->stage[p->maker[t]], k, (LsPipePhase)s->phase[p->maker[t]],
+                                                (LsPipePhase)(read - 1), p->dag->tensor[t].bytes};
         }
     qsort(s->send, s->nsend, sizeof *s->send, by_way);
     ls_arena_free(tmp);

@@ -20,7 +20,7 @@ enum { LS_MOST_STAGES = 64 };
 typedef struct LsStageSend {    /* a tensor on its way, once per micro-batch */
     uint32_t tensor;
     uint32_t from, to;          /* stages */
-    LsPhase made, read;         /* phase of its maker; the first phase of stage `to` that reads it */
+    LsPipePhase made, read;         /* phase of its maker; the first phase of stage `to` that reads it */
     int64_t bytes;
 } LsStageSend;
 
@@ -42,7 +42,7 @@ typedef struct LsStages {
     uint32_t k;
     uint32_t *stage;            /* by node; LS_NO_ID: an alternative that no stage can run alone, or a node that need not
                                  * run at all */
-    uint8_t *phase;             /* by node: LsPhase */
+    uint8_t *phase;             /* by node: LsPipePhase */
     LsStageSend *send; uint32_t nsend;      /* by from, to, made, tensor */
     LsStageCopy *copy; uint32_t ncopy;
     LsStageFigures *of;         /* by stage */
