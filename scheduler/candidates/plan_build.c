@@ -9,8 +9,7 @@ typedef struct Build {
     const LsProb *p;
     const LsSeq *seq;
     const LsLive *live;
-    LsPackEffort effort;
-    int64_t enough;             /* bytes */
+    const LsPlacer *placer;
     uint32_t *block_of;         /* by instance */
     int64_t *place;             /* by block */
     uint32_t *workspace;        /* by run: its block, or LS_NO_ID */
@@ -49,8 +48,7 @@ static void pack(Build *b)
             block[nblock++] = (LsBlock){bytes, s, s, 0, 0};
     }
     b->place = ls_arena_alloc(b->tmp, nblock + 1u, sizeof *b->place);
-    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->enough,
-               b->effort, b->place);
+    b->placer->place(b->placer->self, block, nblock, b->p->dag->alignment, b->place);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -113,10 +111,25 @@ static void add_steps(Build *b, LsPlan *out)
     }
 }
 
+typedef struct Effort { LsPackEffort effort; int64_t enough; } Effort;
+
+static void place_freely(void *self, const LsBlock *block, uint32_t n, int64_t alignment, int64_t *offset)
+{
+    const Effort *e = self;
+    ls_offsets(block, n, alignment, ls_offsets_bound(block, n), e->enough, e->effort, offset);
+}
+
 void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out)
 {
-    Build b = {.tmp = ls_arena_new(), .p = p, .seq = seq, .effort = effort, .enough = enough};
+    Effort e = {effort, enough};
+    ls_plan_build_by(arena, p, seq, strategy, &(LsPlacer){place_freely, &e}, out);
+}
+
+void ls_plan_build_by(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy, const LsPlacer *placer,
+                      LsPlan *out)
+{
+    Build b = {.tmp = ls_arena_new(), .p = p, .seq = seq, .placer = placer};
     LsLive *live = ls_live_new(b.tmp, p);
     ls_live(p, seq, live);
     b.live = live;

@@ -1,0 +1,111 @@
+/* scheduler/stage_plans/stage_layout.c -- see the header. */
+#include "scheduler/stage_plans/stage_layout.h"
+
+typedef struct Place {
+    LsArena *tmp;
+    const uint32_t *phase_at;
+    uint32_t slots;
+    int last;                   /* the last phase of a micro-batch */
+    int64_t most;
+    bool fits;
+    int64_t transient, slot;
+} Place;
+
+static int phase_of(const Place *x, uint32_t run)
+{
+    int phase = LS_STAGE_PHASES - 1;
+    while (phase > 0 && run < x->phase_at[phase])
+        phase--;
+    return phase;
+}
+
+/* The late phase follows the last phase of the last micro-batch, so nothing runs between them. */
+static bool is_kept(const Place *x, const LsBlock *b)
+{
+    const int from = phase_of(x, b->from), to = phase_of(x, b->to);
+    return x->slots == 1 || (from != to && !(from == x->last && to == LS_PHASE_LATE));
+}
+
+/* Packs the blocks that are kept, or the others. Returns the bytes. */
+static int64_t pack(Place *x, const LsBlock *block, uint32_t n, int64_t alignment, bool kept, bool bound, int64_t *offset)
+{
+    LsBlock *some = ls_arena_alloc(x->tmp, n + 1u, sizeof *some);
+    uint32_t *of = ls_arena_alloc(x->tmp, n + 1u, sizeof *of), m = 0;
+    int64_t *at = ls_arena_alloc(x->tmp, n + 1u, sizeof *at);
+    for (uint32_t k = 0; k < n; k++)
+        if (is_kept(x, &block[k]) == kept) {
+            of[m] = k;
+            some[m++] = block[k];
+        }
+    if (m == 0)
+        return 0;
+    const int64_t least = ls_offsets_bound(some, m);
+    if (bound)
+        return ls_align(least, alignment);
+    const int64_t end = ls_offsets(some, m, alignment, least, 0, LS_PACK_FULL, at);
+    for (uint32_t k = 0; k < m; k++)
+        offset[of[k]] = at[k];
+    return ls_align(end, alignment);
+}
+
+static void place(void *self, const LsBlock *block, uint32_t n, int64_t alignment, int64_t *offset)
+{
+    Place *x = self;
+    const int64_t least = pack(x, block, n, alignment, false, true, offset)
+                          + x->slots * pack(x, block, n, alignment, true, true, offset);
+    if (x->most > 0 && least > x->most) {
+        int64_t end = 0;
+        for (uint32_t k = 0; k < n; k++) {      /* any layout, as it is not used */
+            offset[k] = end;
+            end += ls_align(block[k].size, alignment);
+        }
+        x->fits = false;
+        return;
+    }
+    x->transient = pack(x, block, n, alignment, false, false, offset);
+    x->slot = pack(x, block, n, alignment, true, false, offset);
+    for (uint32_t k = 0; k < n; k++)
+        offset[k] += is_kept(x, &block[k]) ? x->transient : 0;
+    x->fits = x->most <= 0 || x->transient + x->slots * x->slot <= x->most;
+}
+
+/* The runs of the plan, and those of the late phase in the order of the graph. Sets phase_at. */
+static LsSeq runs_of(LsArena *arena, const LsStageGraph *full, const LsPlan *plan, uint32_t *phase_at)
+{
+    LsSeq seq = {ls_arena_alloc(arena, plan->nstep + full->dag.nnode + 1u, sizeof *seq.node), 0};
+    uint32_t at[LS_STAGE_PHASES + 1] = {0};
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        if (plan->step[s].free)
+            continue;
+        for (int phase = LS_PHASE_B; phase < LS_PHASE_LATE; phase++)
+            if (plan->step[s].id == full->begin[phase])
+                at[phase] = seq.n;
+        seq.node[seq.n++] = plan->step[s].id;
+    }
+    at[LS_PHASE_LATE] = seq.n;
+    for (uint32_t i = full->nplanned; i < full->dag.nnode; i++)
+        seq.node[seq.n++] = i;
+    at[LS_STAGE_PHASES] = seq.n;
+    for (int phase = LS_PHASE_LATE - 1; phase > LS_PHASE_F; phase--)       /* a phase without a node of its own */
+        if (full->begin[phase] == LS_NO_ID)
+            at[phase] = at[phase + 1];
+    for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
+        phase_at[phase] = at[phase];
+    return seq;
+}
+
+bool ls_stage_layout(LsArena *arena, const LsStageGraph *full, const LsProb *p, const LsPlan *plan, uint32_t slots,
+                     int64_t most, LsStageLayout *out)
+{
+    Place x = {.tmp = ls_arena_new(), .slots = slots, .most = most, .fits = true};
+    *out = (LsStageLayout){.slots = slots};
+    const LsSeq seq = runs_of(x.tmp, full, plan, out->phase_at);
+    x.phase_at = out->phase_at;
+    x.last = full->begin[LS_PHASE_W] != LS_NO_ID ? LS_PHASE_W : LS_PHASE_B;
+    ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place, &x}, &out->plan);
+    out->transient = x.transient;
+    out->slot = x.slot;
+    out->arena = x.transient + slots * x.slot;
+    ls_arena_free(x.tmp);
+    return x.fits;
+}
