@@ -16,6 +16,7 @@ typedef enum {
     LS_EXIT_CHECK = 6,          /* the program is wrong: --check-gradients */
     LS_EXIT_DIVERGED = 7,       /* the loss or some other value is not finite */
     LS_EXIT_DATA = 8,           /* data or checkpoint unreadable */
+    LS_EXIT_RANK = 9,           /* another rank died, cannot be reached or is of another run */
     LS_EXIT_INTERRUPTED = 130,
 } LsExit;
 

@@ -13,7 +13,7 @@
 
 typedef struct LsComm LsComm;
 
-/* A message under way. Its bytes belong to the engine until ls_comm_wait returns. */
+/* A message under way. Its bytes belong to the engine until `wait` returns, or after a failure until `close` returns. */
 typedef struct LsTransfer {
     void *engine;               /* the engine's own */
     int peer;
@@ -21,7 +21,8 @@ typedef struct LsTransfer {
 } LsTransfer;
 
 /* Functions return false with a sentence in *e. After a failure only `abandon` and `close` may be called. Each rank calls
- * from one thread at a time. */
+ * from one thread at a time. An engine may hold a sender in `wait` until its peer receives: no program may count on
+ * messages being stored. */
 typedef struct LsCommEngine {
     const char *name;           /* as in --comm */
     /* Begin a message of `bytes` bytes and return at once. Messages of one pair of ranks with one tag arrive in the
@@ -31,9 +32,11 @@ typedef struct LsCommEngine {
     /* Returns when the message is complete, or within seconds when its peer has died. */
     bool (*wait)(LsComm *c, LsTransfer *x, LsError *e);
     bool (*barrier)(LsComm *c, LsError *e);
-    /* Ends all other ranks with this exit code and sentence, as this one cannot go on. */
-    void (*abandon)(LsComm *c, const LsError *why);
-    void (*close)(LsComm *c);   /* frees c */
+    /* Ends all other ranks with this exit code and sentence, as this one cannot go on. why: its own error, or what a
+     * function of this table said. Whatever fails in however many ranks, `abandon` returns true in one of them, which
+     * prints its error; the others end without a word. */
+    bool (*abandon)(LsComm *c, const LsError *why);
+    void (*close)(LsComm *c);   /* frees c; no other rank may still need a message of this one */
 } LsCommEngine;
 
 struct LsComm {
