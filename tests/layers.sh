@@ -40,7 +40,7 @@ scheduler/local_search candidates state_search order graph algorithms
 scheduler/strategies blocks local_search state_search candidates order lower_sets graph algorithms
 scheduler/plan strategies bounds candidates graph algorithms
 scheduler/pipeline plan lower_sets candidates graph algorithms
-scheduler/ranks pipeline plan order packing candidates graph algorithms
+scheduler/pipes pipeline plan order packing candidates graph algorithms
 scheduler/report pipeline plan candidates
 
 compiler/ir

@@ -1,8 +1,8 @@
-/* scheduler/ranks/rank_plan.c -- see the header.
+/* scheduler/pipes/pipe_plan.c -- see the header.
  *
  * The planner knows the memory of one micro-batch, and the stage needs that of several: what a micro-batch keeps between
  * its phases counts once for each slot. So plans are made for a ladder of budgets, and each is laid out. */
-#include "scheduler/ranks/rank_plan.h"
+#include "scheduler/pipes/pipe_plan.h"
 
 #include "scheduler/plan/hint_plan.h"
 
@@ -13,7 +13,7 @@ enum { RUNGS = 8, MOST = RUNGS + 3 };
 
 typedef struct Ladder {
     LsArena *arena;
-    const LsRankWish *wish;
+    const LsPipeWish *wish;
     const LsHinted *hinted;     /* NULL: there are no hints */
     LsPlanner *planner;         /* without hints */
     const char *strategy;
@@ -58,15 +58,15 @@ static void climb(Ladder *x, bool any)
 }
 
 /* Takes the first plan whose layout fits `most` bytes, or with `least` the smallest layout. */
-static bool choose(LsArena *arena, const Ladder *x, const LsProb *p, int64_t most, bool least, LsRankPlan *out)
+static bool choose(LsArena *arena, const Ladder *x, const LsProb *p, int64_t most, bool least, LsPipePlan *out)
 {
     bool found = false;
     for (uint32_t k = 0; k < x->n && (!found || least); k++) {
-        LsRankLayout l;
+        LsPipeLayout l;
         if (k > 0 && x->plan[k].cost == x->plan[k - 1].cost && x->plan[k].arena == x->plan[k - 1].arena)
             continue;
         const int64_t below = !least ? most : found ? out->layout.arena - 1 : 0;
-        const bool fits = ls_rank_layout(arena, &out->graph, p, &x->plan[k], x->wish->slots, below, &l);
+        const bool fits = ls_pipe_layout(arena, &out->graph, p, &x->plan[k], x->wish->slots, below, &l);
         if (fits) {
             out->least = l.arena;
             out->layout = l;
@@ -76,30 +76,30 @@ static bool choose(LsArena *arena, const Ladder *x, const LsProb *p, int64_t mos
     return found;
 }
 
-static bool plan_none(LsArena *arena, const LsRankGraph *g, const LsProb *p, uint32_t slots, LsRankPlan *out)
+static bool plan_none(LsArena *arena, const LsPipeGraph *g, const LsProb *p, uint32_t slots, LsPipePlan *out)
 {
     LsPlan none;
     LsPlanReport report;
-    LsRankLayout l;
+    LsPipeLayout l;
     const LsPlanOptions o = {.strategy = "none", .unproven = true};
     if (!ls_plan(arena, &g->dag, &o, &none, &report))
         return false;
-    ls_rank_layout(arena, &out->graph, p, &none, slots, 0, &l);
+    ls_pipe_layout(arena, &out->graph, p, &none, slots, 0, &l);
     out->none_arena = l.arena;
     return true;
 }
 
 static bool has_hints(const LsHints *h) { return h->nkeep > 0 || h->nforget > 0 || h->recompute != LS_RECOMPUTE_AUTO; }
 
-bool ls_rank_plan(LsArena *arena, const LsRankCut *c, uint32_t stage, const LsRankWish *wish, LsRankPlan *out, char *why,
+bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,
                    size_t room)
 {
-    LsRankGraph g;
+    LsPipeGraph g;
     LsHinted hinted;
-    *out = (LsRankPlan){.budget = wish->budget};
+    *out = (LsPipePlan){.budget = wish->budget};
     why[0] = '\0';
-    ls_rank_graph(arena, c, stage, false, &g);
-    ls_rank_graph(arena, c, stage, true, &out->graph);
+    ls_pipe_graph(arena, c, stage, false, &g);
+    ls_pipe_graph(arena, c, stage, true, &out->graph);
     const LsProb *p = ls_prob_new(arena, &out->graph.dag, !wish->plan.no_inplace);
     if (!plan_none(arena, &g, p, wish->slots, out))
         return false;

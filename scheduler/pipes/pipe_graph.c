@@ -1,22 +1,22 @@
-/* scheduler/ranks/rank_graph.c -- see the header. */
-#include "scheduler/ranks/rank_graph.h"
+/* scheduler/pipes/pipe_graph.c -- see the header. */
+#include "scheduler/pipes/pipe_graph.h"
 
 #include <string.h>
 
 typedef struct Build {
     LsArena *arena;
-    const LsRankCut *c;
+    const LsPipeCut *c;
     const LsProb *p;
     uint32_t stage;
     bool late;
-    LsRankGraph *g;
+    LsPipeGraph *g;
     uint32_t *place;            /* by node of the whole graph: its place here, or LS_NO_ID */
     bool *held;                 /* by tensor: it is sent, and must stay as it is until the receiver has it */
 } Build;
 
 static bool is_mine(const Build *b, uint32_t i)
 {
-    const LsRankCut *c = b->c;
+    const LsPipeCut *c = b->c;
     return c->stage[i] == b->stage && (b->p->needed[i] || b->p->dag->node[i].alternative)
            && (c->phase[i] != LS_PHASE_LATE || b->late);
 }
@@ -33,12 +33,12 @@ static bool makes_one(const LsDagNode *n, const bool *of)
  * that made it, so it lives to the end, and is made once. */
 static void mark_outputs(Build *b)
 {
-    const LsRankCut *c = b->c;
+    const LsPipeCut *c = b->c;
     LsDagTensor *t = b->g->dag.tensor;
     for (uint32_t i = 0; i < b->g->dag.ntensor; i++)
         t[i].output &= b->p->maker[i] != LS_NO_ID && is_mine(b, b->p->maker[i]);
     for (uint32_t k = 0; k < c->nmove; k++) {
-        const LsRankMove *m = &c->move[k];
+        const LsPipeMove *m = &c->move[k];
         if (m->from != b->stage || (m->made == LS_PHASE_F && m->read == LS_PHASE_F)
             || (m->made == LS_PHASE_LATE && !b->late))
             continue;
@@ -62,12 +62,12 @@ static void add(Build *b, const LsDagNode *n, uint32_t of)
 /* Appends the node that begins the phase, if anything arrives for it or must wait for it. */
 static void add_begin(Build *b, LsPipePhase phase, const char *name)
 {
-    const LsRankCut *c = b->c;
+    const LsPipeCut *c = b->c;
     uint32_t *in = ls_arena_alloc(b->arena, c->nmove + b->p->nt + 1u, sizeof *in), nin = 0;
     uint32_t *out = ls_arena_alloc(b->arena, c->nmove + 2u, sizeof *out), nout = 0;
     bool *seen = ls_arena_alloc(b->arena, b->p->nt + 1u, 1);
     for (uint32_t k = 0; k < c->nmove; k++) {
-        const LsRankMove *m = &c->move[k];
+        const LsPipeMove *m = &c->move[k];
         if (m->from == b->stage && m->made + 1 == (int)phase && (int)phase != LS_PHASE_LATE && !seen[m->tensor]) {
             seen[m->tensor] = true;
             in[nin++] = m->tensor;
@@ -95,7 +95,7 @@ static void add_begin(Build *b, LsPipePhase phase, const char *name)
 /* Whether node i of the whole graph can only run after its phase has begun, as it reads what the phase makes or gets. */
 static bool waits_anyway(const Build *b, uint32_t i)
 {
-    const LsRankCut *c = b->c;
+    const LsPipeCut *c = b->c;
     const LsDagNode *begin = &b->g->dag.node[b->g->begin[c->phase[i]]];
     for (uint32_t k = b->p->in.at[i]; k < b->p->in.at[i + 1]; k++) {
         const uint32_t t = b->p->in.id[k], m = b->p->maker[t];
@@ -133,12 +133,12 @@ static void add_phase(Build *b, int phase)
             add_node(b, i);
 }
 
-void ls_rank_graph(LsArena *arena, const LsRankCut *c, uint32_t stage, bool late, LsRankGraph *out)
+void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late, LsPipeGraph *out)
 {
     const LsProb *p = c->p;
     Build b = {arena, c, p, stage, late, out, NULL, NULL};
     const size_t nodes = p->n + (size_t)LS_STAGE_PHASES, tensors = p->nt + (size_t)LS_STAGE_PHASES;
-    *out = (LsRankGraph){.dag = *p->dag};
+    *out = (LsPipeGraph){.dag = *p->dag};
     out->dag.node = ls_arena_alloc(arena, nodes, sizeof *out->dag.node);
     out->dag.nnode = 0;
     out->dag.tensor = ls_arena_alloc(arena, tensors, sizeof *out->dag.tensor);

@@ -1,16 +1,16 @@
-/* scheduler/ranks/rank_audit.c -- see the header. Two steps are replayed, so that the second meets what the first
+/* scheduler/pipes/pipe_audit.c -- see the header. Two steps are replayed, so that the second meets what the first
  * left. Micro-batches beyond a few rounds of the slots bring nothing new and are left out, as empty ones are. */
-#include "scheduler/ranks/rank_audit.h"
+#include "scheduler/pipes/pipe_audit.h"
 
 #include "base/reason.h"
 
 typedef struct Held { int64_t lo, hi; uint32_t tensor, micro; } Held;   /* bytes that still are what was made */
 
 typedef struct Audit {
-    const LsRankGraph *g;
-    const LsRankCut *c;
-    const LsRankLayout *l;
-    const LsRankFlow *flow;
+    const LsPipeGraph *g;
+    const LsPipeCut *c;
+    const LsPipeLayout *l;
+    const LsPipeFlow *flow;
     uint32_t stage, micros;
     LsArena *tmp;
     Held *held; uint32_t nheld, room;
@@ -43,7 +43,7 @@ static void overwrite(Audit *a, int64_t lo, int64_t hi)
 /* Sets [*lo, *hi) to the place of these bytes of a plan in a slot. */
 static bool find_place(const Audit *a, const char *what, int64_t offset, int64_t bytes, uint32_t slot, int64_t *lo, int64_t *hi)
 {
-    const LsRankLayout *l = a->l;
+    const LsPipeLayout *l = a->l;
     const bool kept = offset >= l->transient;
     if (offset < 0 || offset + bytes > (kept ? l->transient + l->slot : l->transient))
         return ls_why(&a->why, "%s lies outside its region", what);
@@ -83,7 +83,7 @@ static bool run(Audit *a, const LsPlanStep *s, uint32_t slot, uint32_t micro)
 static bool check_messages(const Audit *a, uint32_t micro, bool forward)
 {
     for (uint32_t k = 0; k < a->c->nmove; k++) {
-        const LsRankMove *m = &a->c->move[k];
+        const LsPipeMove *m = &a->c->move[k];
         if (m->from == a->stage && m->read < LS_PHASE_LATE && forward == (m->made == LS_PHASE_F && m->read == LS_PHASE_F)
             && m->bytes > 0 && !has(a, m->tensor, micro))
             return ls_why(&a->why, "micro-batch %u: '%s' may be overwritten before stage %u has it", micro, tname(a, m->tensor),
@@ -95,7 +95,7 @@ static bool check_messages(const Audit *a, uint32_t micro, bool forward)
 static bool check_late(const Audit *a, uint32_t micro)
 {
     for (uint32_t k = 0; k < a->c->nmove; k++) {
-        const LsRankMove *m = &a->c->move[k];
+        const LsPipeMove *m = &a->c->move[k];
         if (m->from == a->stage && m->read == LS_PHASE_LATE && m->bytes > 0 && !has(a, m->tensor, micro))
             return ls_why(&a->why, "'%s' may be overwritten before stage %u has it", tname(a, m->tensor), m->to + 1);
     }
@@ -116,7 +116,7 @@ static bool run_phase(Audit *a, int phase, uint32_t slot, uint32_t micro)
     return true;
 }
 
-static bool run_turn(Audit *a, const LsRankTurn *t)
+static bool run_turn(Audit *a, const LsPipeTurn *t)
 {
     if (t->slot >= a->l->slots)
         return ls_why(&a->why, "micro-batch %u is in slot %u of %u", t->micro, t->slot, a->l->slots);
@@ -153,8 +153,8 @@ static bool run_step(Audit *a)
     return run_phase(a, LS_PHASE_LATE, slot, a->micros - 1) && check_late(a, a->micros - 1);
 }
 
-bool ls_rank_audit(const LsRankGraph *full, const LsRankCut *c, uint32_t stage, const LsRankLayout *l,
-                    const LsRankFlow *flow, char *why, size_t room)
+bool ls_pipe_audit(const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage, const LsPipeLayout *l,
+                    const LsPipeFlow *flow, char *why, size_t room)
 {
     Audit a = {.g = full, .c = c, .l = l, .flow = flow, .stage = stage, .micros = 2 * l->slots + 3, .tmp = ls_arena_new(),
                .why = {.text = why, .size = room}};

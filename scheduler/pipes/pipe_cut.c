@@ -1,5 +1,5 @@
-/* scheduler/ranks/rank_cut.c -- see the header. */
-#include "scheduler/ranks/rank_cut.h"
+/* scheduler/pipes/pipe_cut.c -- see the header. */
+#include "scheduler/pipes/pipe_cut.h"
 
 #include "base/reason.h"
 
@@ -9,7 +9,7 @@ typedef struct Cut {
     LsArena *arena;
     const LsProb *p;
     const LsStages *s;
-    LsRankCut *c;
+    LsPipeCut *c;
     LsWhy why;
 } Cut;
 
@@ -88,7 +88,7 @@ static bool is_ahead(const Cut *x, uint32_t i)
 static bool is_late(const Cut *x, uint32_t i, const bool *weight)
 {
     const LsProb *p = x->p;
-    const LsRankCut *c = x->c;
+    const LsPipeCut *c = x->c;
     for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
         const uint32_t m = p->maker[p->in.id[k]];
         const bool apart = c->stage[m] != c->stage[i];
@@ -121,7 +121,7 @@ static bool set_phases(Cut *x)
     return true;
 }
 
-static bool flows(const LsRankMove *m)
+static bool flows(const LsPipeMove *m)
 {
     const bool up = m->from < m->to;
     return m->read == LS_PHASE_LATE || m->made != m->read ? m->made <= m->read : up == (m->made == LS_PHASE_F);
@@ -130,7 +130,7 @@ static bool flows(const LsRankMove *m)
 static bool find_moves(Cut *x)
 {
     const LsProb *p = x->p;
-    LsRankCut *c = x->c;
+    LsPipeCut *c = x->c;
     uint8_t *first = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);     /* 1 + phase; 0: not read there */
     size_t n = 0;
     for (uint32_t i = 0; i < p->n; i++)
@@ -147,7 +147,7 @@ static bool find_moves(Cut *x)
             const uint32_t maker = p->maker[t];
             if (read == 0 || c->stage[maker] == k)
                 continue;
-            const LsRankMove m = {t, c->stage[maker], k, c->phase[maker], (uint8_t)(read - 1), p->dag->tensor[t].bytes};
+            const LsPipeMove m = {t, c->stage[maker], k, c->phase[maker], (uint8_t)(read - 1), p->dag->tensor[t].bytes};
             if (!flows(&m))
                 return ls_why(&x->why, "stage %u of the pipeline needs '%s' of stage %u before that has it", k + 1,
                               p->dag->tensor[t].name, m.from + 1);
@@ -160,7 +160,7 @@ static bool find_moves(Cut *x)
 static void place_alternatives(Cut *x)
 {
     const LsProb *p = x->p;
-    LsRankCut *c = x->c;
+    LsPipeCut *c = x->c;
     bool *there = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
     for (uint32_t t = 0; t < p->nt; t++)
         if (p->maker[t] != LS_NO_ID && p->needed[p->maker[t]])
@@ -178,9 +178,9 @@ static void place_alternatives(Cut *x)
         }
 }
 
-bool ls_rank_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits, LsRankCut *out, char *why, size_t room)
+bool ls_pipe_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits, LsPipeCut *out, char *why, size_t room)
 {
-    *out = (LsRankCut){.p = p, .k = s->k, .splits = splits};
+    *out = (LsPipeCut){.p = p, .k = s->k, .splits = splits};
     out->stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage);
     out->phase = ls_arena_alloc(arena, p->n + 1u, 1);
     for (uint32_t i = 0; i < p->n; i++)

@@ -1,13 +1,13 @@
-/* scheduler/ranks/rank_flow.c -- see the header. */
-#include "scheduler/ranks/rank_flow.h"
+/* scheduler/pipes/pipe_flow.c -- see the header. */
+#include "scheduler/pipes/pipe_flow.h"
 
 #include "base/reason.h"
 
 /* Each micro-batch takes the first free slot. Without a phase W of its own, B has its nodes. */
-static LsRankFlow flow_of(LsArena *arena, const LsRankCut *c, LsOrderKind kind, uint32_t rank, uint32_t micros)
+static LsPipeFlow flow_of(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t rank, uint32_t micros)
 {
     const LsRankOrder o = ls_rank_order(arena, kind, rank, c->k, micros);
-    LsRankFlow f = {.turn = ls_arena_alloc(arena, o.n + 1u, sizeof *f.turn)};
+    LsPipeFlow f = {.turn = ls_arena_alloc(arena, o.n + 1u, sizeof *f.turn)};
     uint32_t *slot_of = ls_arena_alloc(arena, micros, sizeof *slot_of);
     bool *taken = ls_arena_alloc(arena, micros + 1u, 1);
     const LsPipePhase end = c->splits ? LS_PHASE_W : LS_PHASE_B;
@@ -22,7 +22,7 @@ static LsRankFlow flow_of(LsArena *arena, const LsRankCut *c, LsOrderKind kind, 
             f.slots = slot + 1 > f.slots ? slot + 1 : f.slots;
         }
         if (s->phase != LS_PHASE_W || c->splits)
-            f.turn[f.nturn++] = (LsRankTurn){(uint8_t)s->phase, s->micro, slot_of[s->micro]};
+            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)s->phase, s->micro, slot_of[s->micro]};
         if (s->phase == end)
             taken[slot_of[s->micro]] = false;
     }
@@ -30,8 +30,8 @@ static LsRankFlow flow_of(LsArena *arena, const LsRankCut *c, LsOrderKind kind, 
 }
 
 typedef struct Sim {
-    const LsRankCut *c;
-    const LsRankFlow *flow;
+    const LsPipeCut *c;
+    const LsPipeFlow *flow;
     uint32_t micros, ring;
     uint32_t *at;               /* by stage: turns that have ended */
     bool *begun;                /* by stage: the next turn has begun */
@@ -49,7 +49,7 @@ static bool *of(const Sim *x, bool *table, uint32_t stage, int phase, uint32_t m
 static bool are_asked_for(const Sim *x, uint32_t stage, uint32_t micro, bool forward)
 {
     for (uint32_t k = 0; k < x->c->nmove; k++) {
-        const LsRankMove *m = &x->c->move[k];
+        const LsPipeMove *m = &x->c->move[k];
         if (m->from == stage && m->read != LS_PHASE_LATE && forward == (m->read == LS_PHASE_F)
             && !*of(x, x->began, m->to, m->read, micro))
             return false;
@@ -72,7 +72,7 @@ static bool is_released(const Sim *x, uint32_t micro)
     return true;
 }
 
-static bool may_begin(const Sim *x, uint32_t stage, const LsRankTurn *t)
+static bool may_begin(const Sim *x, uint32_t stage, const LsPipeTurn *t)
 {
     const uint32_t held = *slot_holder(x, stage, t->slot);
     if (t->phase == LS_PHASE_B)
@@ -83,10 +83,10 @@ static bool may_begin(const Sim *x, uint32_t stage, const LsRankTurn *t)
         && (!x->flow[stage].reads || t->micro < x->ring || is_released(x, t->micro - x->ring));
 }
 
-static bool may_end(const Sim *x, uint32_t stage, const LsRankTurn *t)
+static bool may_end(const Sim *x, uint32_t stage, const LsPipeTurn *t)
 {
     for (uint32_t k = 0; k < x->c->nmove; k++) {
-        const LsRankMove *m = &x->c->move[k];
+        const LsPipeMove *m = &x->c->move[k];
         if (m->to == stage && m->read == t->phase && !*of(x, x->did, m->from, m->made, t->micro))
             return false;
     }
@@ -94,7 +94,7 @@ static bool may_end(const Sim *x, uint32_t stage, const LsRankTurn *t)
 }
 
 /* Runs all turns as far as they come. */
-static bool ends(LsArena *arena, const LsRankCut *c, const LsRankFlow *flow, uint32_t micros, uint32_t ring)
+static bool ends(LsArena *arena, const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t ring)
 {
     const size_t table = (size_t)c->k * LS_PHASES * micros;
     Sim x = {c, flow, micros, ring, ls_arena_alloc(arena, c->k, sizeof *x.at), ls_arena_alloc(arena, c->k, 1),
@@ -103,7 +103,7 @@ static bool ends(LsArena *arena, const LsRankCut *c, const LsRankFlow *flow, uin
     for (bool moved = true; moved;) {
         moved = false;
         for (uint32_t s = 0; s < c->k; s++) {
-            const LsRankTurn *t = &flow[s].turn[x.at[s]];
+            const LsPipeTurn *t = &flow[s].turn[x.at[s]];
             if (x.at[s] == flow[s].nturn)
                 continue;
             if (!x.begun[s] && may_begin(&x, s, t)) {
@@ -124,8 +124,8 @@ static bool ends(LsArena *arena, const LsRankCut *c, const LsRankFlow *flow, uin
     return true;
 }
 
-bool ls_rank_flow(LsArena *arena, const LsRankCut *c, LsOrderKind kind, uint32_t micros, const bool *reads,
-                   LsRankFlow *flow, uint32_t *ring, char *why, size_t room)
+bool ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads,
+                   LsPipeFlow *flow, uint32_t *ring, char *why, size_t room)
 {
     const LsWhy to = {.text = why, .size = room};
     *ring = 1;

@@ -1,5 +1,5 @@
-/* scheduler/ranks/rank_layout.c -- see the header. */
-#include "scheduler/ranks/rank_layout.h"
+/* scheduler/pipes/pipe_layout.c -- see the header. */
+#include "scheduler/pipes/pipe_layout.h"
 
 typedef struct Place {
     LsArena *tmp;
@@ -70,7 +70,7 @@ static void place(void *self, const LsBlock *block, uint32_t n, int64_t alignmen
 }
 
 /* The runs of the plan, and those of the late phase in the order of the graph. Sets phase_at. */
-static LsSeq runs_of(LsArena *arena, const LsRankGraph *full, const LsPlan *plan, uint32_t *phase_at)
+static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan, uint32_t *phase_at)
 {
     LsSeq seq = {ls_arena_alloc(arena, plan->nstep + full->dag.nnode + 1u, sizeof *seq.node), 0};
     uint32_t at[LS_STAGE_PHASES + 1] = {0};
@@ -94,11 +94,11 @@ static LsSeq runs_of(LsArena *arena, const LsRankGraph *full, const LsPlan *plan
     return seq;
 }
 
-bool ls_rank_layout(LsArena *arena, const LsRankGraph *full, const LsProb *p, const LsPlan *plan, uint32_t slots,
-                     int64_t most, LsRankLayout *out)
+bool ls_pipe_layout(LsArena *arena, const LsPipeGraph *full, const LsProb *p, const LsPlan *plan, uint32_t slots,
+                     int64_t most, LsPipeLayout *out)
 {
     Place x = {.tmp = ls_arena_new(), .slots = slots, .most = most, .fits = true};
-    *out = (LsRankLayout){.slots = slots};
+    *out = (LsPipeLayout){.slots = slots};
     const LsSeq seq = runs_of(x.tmp, full, plan, out->phase_at);
     x.phase_at = out->phase_at;
     x.last = full->begin[LS_PHASE_W] != LS_NO_ID ? LS_PHASE_W : LS_PHASE_B;
