@@ -2,33 +2,25 @@
  * stages, and what each stage takes. */
 #include "scheduler/pipeline/stages.h"
 
+#include "scheduler/pipeline/anchors.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-/* The stage of a node that is no vertex of the forward graph. Phases run B downwards, so no node may be in a later stage
- * than the makers of gradients that it reads. */
-static uint32_t stage_of_other(const LsProb *p, const LsStages *s, uint32_t i)
+/* The stage of a node with an anchor. Phase B goes downwards, so no backward node may be in a later stage than the makers of
+ * gradients that it reads, and no forward node in an earlier one than those of its operands. */
+static uint32_t stage_of_other(const LsProb *p, const LsStages *s, uint32_t anchor, uint32_t i)
 {
-    const LsDagNode *node = &p->dag->node[i];
-    uint32_t own = node->of >= 0 ? s->stage[node->of] : LS_NO_ID, most = s->k - 1, reads = 0;
-    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
-        const uint32_t maker = p->maker[p->in.id[k]];
-        if (s->stage[maker] == LS_NO_ID)
-            continue;
-        if (p->forward[maker] && s->stage[maker] > reads)
-            reads = s->stage[maker];
-        if (!p->forward[maker] && s->stage[maker] < most)
-            most = s->stage[maker];
+    const LsDagKind kind = p->dag->node[i].kind;
+    uint32_t stage = s->stage[anchor];
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1] && kind != LS_DAG_OPTIMIZER; k++) {
+        const uint32_t maker = p->maker[p->in.id[k]], at = s->stage[maker];
+        if (kind == LS_DAG_FORWARD && at > stage)
+            stage = at;
+        if (kind == LS_DAG_BACKWARD && p->dag->node[maker].kind != LS_DAG_FORWARD && at < stage)
+            stage = at;
     }
-    own = own != LS_NO_ID ? own : reads;
-    return own < most ? own : most;
-}
-
-static LsPipePhase phase_of(const LsProb *p, uint32_t i)
-{
-    if (p->dag->node[i].kind == LS_DAG_FORWARD)
-        return LS_PHASE_F;
-    return p->role[i] == LS_ROLE_SPINE ? LS_PHASE_B : LS_PHASE_W;
+    return stage;
 }
 
 /* The stage of an updated parameter is that of its update; of all else, LS_NO_ID. */
@@ -73,7 +65,8 @@ static void find_sends(LsArena *arena, const LsProb *p, LsStages *s)
             if (read == 0 || s->stage[p->maker[t]] == k)
                 continue;
             s->send[s->nsend++] = (LsStageSend){t, s->stage[p->maker[t]], k, (LsPipePhase)s->phase[p->maker[t]],
-                                                (LsPipePhase)(read - 1), p->dag->tensor[t].bytes};
+                                                (LsPipePhase)(read - 1),
+                                                p->dag->node[p->maker[t]].kind == LS_DAG_OPTIMIZER, p->dag->tensor[t].bytes};
         }
     qsort(s->send, s->nsend, sizeof *s->send, by_way);
     ls_arena_free(tmp);
@@ -107,41 +100,118 @@ static void find_state(LsArena *arena, const LsProb *p, LsStages *s)
     ls_arena_free(tmp);
 }
 
-/* Tensors of phase F, own or received, that B or W of the stage reads. */
-static void find_kept(const LsProb *p, LsStages *s)
+/* The operands of an alternative must be made in its stage or sent there anyway. */
+static void place_alternatives(const LsProb *p, LsStages *s)
 {
     LsArena *tmp = ls_arena_new();
-    bool *kept = ls_arena_alloc(tmp, (size_t)p->nt * s->k + 1, 1);
-    for (uint32_t i = 0; i < p->n; i++)
-        for (uint32_t k = p->in.at[i]; p->needed[i] && s->phase[i] != LS_PHASE_F && k < p->in.at[i + 1]; k++) {
-            const uint32_t t = p->in.id[k];
-            bool *at = &kept[(size_t)t * s->k + s->stage[i]];
-            if (s->phase[p->maker[t]] == LS_PHASE_F && !*at) {
-                *at = true;
-                s->of[s->stage[i]].kept += p->size[t];
-            }
+    bool *there = ls_arena_alloc(tmp, (size_t)p->nt * s->k + 1, 1);
+    for (uint32_t t = 0; t < p->nt; t++)
+        if (p->maker[t] != LS_NO_ID && s->stage[p->maker[t]] != LS_NO_ID)
+            there[(size_t)t * s->k + s->stage[p->maker[t]]] = true;
+    for (uint32_t k = 0; k < s->nsend; k++)
+        there[(size_t)s->send[k].tensor * s->k + s->send[k].to] = true;
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t k = p->swap.at[v]; s->stage[v] != LS_NO_ID && k < p->swap.at[v + 1]; k++) {
+            const uint32_t alt = p->swap.id[k];
+            bool all = true;
+            for (uint32_t j = p->in.at[alt]; j < p->in.at[alt + 1]; j++)
+                all &= there[(size_t)p->in.id[j] * s->k + s->stage[v]];
+            s->stage[alt] = all ? s->stage[v] : LS_NO_ID;
+            s->phase[alt] = s->phase[v];
         }
     ls_arena_free(tmp);
 }
 
+/* What is live in a stage while its phases run in list order, every node once. */
+typedef struct Live {
+    const LsProb *p;
+    LsStages *s;
+    uint32_t stage;
+    uint32_t *until;            /* by tensor: the last node of the stage that reads it, with W behind B; LS_NO_ID: none */
+    bool *there;                /* by tensor */
+    int64_t bytes;
+} Live;
+
+static void make(Live *l, uint32_t t)
+{
+    l->bytes += l->there[t] ? 0 : l->p->size[t];
+    l->there[t] = true;
+}
+
+static void run(Live *l, uint32_t i)
+{
+    const LsProb *p = l->p;
+    int64_t *peak = &l->s->of[l->stage].peak[l->s->phase[i]];
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+        make(l, p->in.id[k]);               /* if it was received */
+    for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
+        make(l, p->out.id[k]);
+    *peak = l->bytes + p->workspace[i] > *peak ? l->bytes + p->workspace[i] : *peak;
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+        if (l->until[p->in.id[k]] == i) {
+            l->there[p->in.id[k]] = false;
+            l->bytes -= p->size[p->in.id[k]];
+        }
+    for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
+        if (l->until[p->out.id[k]] == LS_NO_ID) {
+            l->there[p->out.id[k]] = false;
+            l->bytes -= p->size[p->out.id[k]];
+        }
+}
+
+static void find_peaks(const LsProb *p, LsStages *s, uint32_t stage)
+{
+    LsArena *tmp = ls_arena_new();
+    Live l = {p, s, stage, ls_arena_alloc(tmp, p->nt + 1u, sizeof *l.until), ls_arena_alloc(tmp, p->nt + 1u, 1), 0};
+    int64_t *end[] = {&s->of[stage].kept, &s->of[stage].late};
+    for (uint32_t t = 0; t < p->nt; t++)
+        l.until[t] = LS_NO_ID;
+    for (int phase = 0; phase < LS_PHASES; phase++)
+        for (uint32_t i = 0; i < p->n; i++)
+            for (uint32_t k = p->in.at[i]; p->needed[i] && s->stage[i] == stage && s->phase[i] == phase
+                                           && k < p->in.at[i + 1]; k++)
+                l.until[p->in.id[k]] = i;
+    for (int phase = 0; phase < LS_PHASES; phase++) {
+        for (uint32_t i = 0; i < p->n; i++)
+            if (p->needed[i] && s->stage[i] == stage && s->phase[i] == phase)
+                run(&l, i);
+        for (uint32_t k = 0; phase == LS_PHASE_F && k < s->nsend; k++)
+            if (s->send[k].to == stage && s->send[k].made == LS_PHASE_F)
+                make(&l, s->send[k].tensor);        /* what only B or W reads has come too */
+        if (phase < LS_PHASE_W)
+            *end[phase] = l.bytes;
+    }
+    ls_arena_free(tmp);
+}
+
+static double slowest(const LsStages *s)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < s->k; k++) {
+        const double *of = s->of[k].ns, ns = of[LS_PHASE_F] + of[LS_PHASE_B] + of[LS_PHASE_W];
+        most = ns > most ? ns : most;
+    }
+    return most;
+}
+
 void ls_stages_complete(LsArena *arena, const LsProb *p, LsStages *s)
 {
+    LsArena *tmp = ls_arena_new();
+    const LsAnchors anchor = ls_anchors(tmp, p);
     s->phase = ls_arena_alloc(arena, p->n + 1u, sizeof *s->phase);
     s->of = ls_arena_alloc(arena, s->k, sizeof *s->of);
     for (uint32_t i = 0; i < p->n; i++) {
-        s->phase[i] = (uint8_t)phase_of(p, i);
+        s->phase[i] = (uint8_t)ls_phase_of(p, i);
         if (!p->forward[i])
-            s->stage[i] = p->needed[i] ? stage_of_other(p, s, i) : LS_NO_ID;
+            s->stage[i] = p->needed[i] && anchor.at[i] != LS_NO_ID ? stage_of_other(p, s, anchor.at[i], i) : LS_NO_ID;
         if (s->stage[i] != LS_NO_ID)
             s->of[s->stage[i]].ns[s->phase[i]] += p->cost[i];
     }
     find_sends(arena, p, s);
     find_state(arena, p, s);
-    find_kept(p, s);
-    s->bottleneck = 0;
-    for (uint32_t k = 0; k < s->k; k++) {
-        const LsStageFigures *of = &s->of[k];
-        const double ns = of->ns[LS_PHASE_F] + of->ns[LS_PHASE_B] + of->ns[LS_PHASE_W] + of->again_ns;
-        s->bottleneck = ns > s->bottleneck ? ns : s->bottleneck;
-    }
+    place_alternatives(p, s);
+    for (uint32_t k = 0; k < s->k; k++)
+        find_peaks(p, s, k);
+    s->bottleneck = slowest(s);
+    ls_arena_free(tmp);
 }

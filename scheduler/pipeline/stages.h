@@ -1,7 +1,8 @@
 /* scheduler/pipeline/stages.h -- the training graph cut into stages of a pipeline, one rank each.
  *
  * Lower sets L_1 < ... < L_K of the forward graph make the cut: stage k has the forward nodes of L_k without L_(k-1).
- * Backward nodes and updates go where their forward node is, unless their operands force them into an earlier stage.
+ * Backward nodes and updates go where their forward node is, unless gradients that they read force them into an earlier
+ * stage; sums of gradients go where least is sent.
  * A micro-batch passes the stages in three phases: F upwards, B downwards, and W, which no node of phase F or B waits
  * for: weight gradients, their sums over micro-batches, and updates.
  *
@@ -17,10 +18,12 @@
 
 enum { LS_MOST_STAGES = 64 };
 
-typedef struct LsStageSend {    /* a tensor on its way, once per micro-batch */
+typedef struct LsStageSend {    /* a tensor on its way */
     uint32_t tensor;
     uint32_t from, to;          /* stages */
     LsPipePhase made, read;         /* phase of its maker; the first phase of stage `to` that reads it */
+    bool once;                  /* once per step, after the last W: what updates tell each other, as a norm over all
+                                 * gradients; else once per micro-batch */
     int64_t bytes;
 } LsStageSend;
 
@@ -30,24 +33,26 @@ typedef struct LsStageCopy {    /* a parameter that stage `to` reads and stage `
     int64_t bytes;
 } LsStageCopy;
 
-typedef struct LsStageFigures { /* of a stage; the times are of a micro-batch */
-    double ns[LS_PHASES];       /* without recomputation */
-    double again_ns;            /* recomputation before B by the chosen mode */
-    int64_t kept;               /* bytes that a micro-batch keeps between F and B */
-    int64_t transient;          /* bytes beside those of the kept micro-batches, the most at any time */
+typedef struct LsStageFigures { /* of a stage; times are of a micro-batch, bytes of a rank's memory */
+    double ns[LS_PHASES];       /* B: with recomputation */
+    double again_ns;            /* recomputation among them */
+    int64_t kept;               /* of a micro-batch between F and B */
+    int64_t late;               /* of a micro-batch between B and W, in orders that run them apart */
+    int64_t peak[LS_PHASES];    /* of a micro-batch while it is in the phase, at most */
     int64_t state;              /* persistent tensors that the stage's nodes read, copies with them */
 } LsStageFigures;
 
 typedef struct LsStages {
     uint32_t k;
-    uint32_t *stage;            /* by node; LS_NO_ID: an alternative that no stage can run alone, or a node that need not
-                                 * run at all */
+    uint32_t *stage;            /* by node; of an alternative, that of the node which it replaces if all its operands are
+                                 * there; LS_NO_ID: other alternatives, and nodes that need not run */
     uint8_t *phase;             /* by node: LsPipePhase */
     LsStageSend *send; uint32_t nsend;      /* by from, to, made, tensor */
     LsStageCopy *copy; uint32_t ncopy;
-    LsStageFigures *of;         /* by stage */
-    double bottleneck;          /* ns of a micro-batch in the slowest stage */
-    double bound;               /* no cut into k stages has a smaller bottleneck */
+    LsStageFigures *of;         /* by stage: without recomputation, in list order; see stage_plans.h */
+    double bottleneck;          /* ns of a micro-batch in the slowest stage, by `of` */
+    double bound;               /* no cut into k stages has a smaller bottleneck; 0: not computed */
+    const char *note;           /* what a reader must know about the search; or NULL */
 } LsStages;
 
 typedef struct LsStageOptions {
@@ -56,6 +61,7 @@ typedef struct LsStageOptions {
     LsOrderKind order;
     LsKeepMode keep;
     int64_t budget;             /* bytes of a rank, state included; 0: none */
+    const int64_t *margin;      /* by stage: bytes that its plan took beyond the estimate; NULL: none */
 } LsStageOptions;
 
 /* Cuts p's graph into the stages with the least bottleneck found. False, with a sentence in `why`: more stages than
@@ -66,8 +72,8 @@ bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, Ls
 bool ls_stages_in_file_order(LsArena *arena, const LsProb *p, const LsStageOptions *o, LsStages *out, char *why,
                              size_t room);
 
-/* Completes out->k and the stages of the forward nodes: backward nodes, phases, messages, figures without recomputation.
- * out->stage: by node, set for nodes with p->forward. */
+/* Completes a cut of the forward nodes: stages of all other nodes, phases, messages, figures. out->k is set, and out->stage
+ * of nodes with p->forward. */
 void ls_stages_complete(LsArena *arena, const LsProb *p, LsStages *out);
 
 #endif

@@ -1,0 +1,10 @@
+/* codegen/program/stage_tables.h -- the stages of a pipeline: their messages, and the order of their phases. */
+#ifndef LS_CODEGEN_PROGRAM_STAGE_TABLES_H
+#define LS_CODEGEN_PROGRAM_STAGE_TABLES_H
+
+#include "codegen/program/phase_tables.h"
+
+/* Prints the array `stage` of LsStage, and what it needs. phase: of each stage, with their tables printed. */
+void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e);
+
+#endif

@@ -1,0 +1,18 @@
+/* scheduler/pipeline/anchors.h -- the forward node that every other node belongs to, whatever the cut. */
+#ifndef LS_SCHEDULER_PIPELINE_ANCHORS_H
+#define LS_SCHEDULER_PIPELINE_ANCHORS_H
+
+#include "scheduler/graph/instance.h"
+#include "scheduler/pipeline/orders.h"
+
+typedef struct LsAnchors {
+    uint32_t *at;               /* by node: a node with p->forward, itself if it is one; LS_NO_ID: it need not run */
+    bool *loose;                /* by node: some cut puts it into another stage than its anchor */
+} LsAnchors;
+
+LsAnchors ls_anchors(LsArena *arena, const LsProb *p);
+
+/* The phase of a needed node. */
+LsPipePhase ls_phase_of(const LsProb *p, uint32_t node);
+
+#endif
