@@ -5,6 +5,7 @@
 #include "cli/optimizer_spec.h"
 #include "cli/output.h"
 #include "cli/stage.h"
+#include "cli/staged_job.h"
 #include "cli/trial.h"
 #include "codegen/program/program_text.h"
 #include "codegen/toolchain/cuda_toolchain.h"
@@ -169,6 +170,9 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     LsCode code = {.model = job->options->model,
                    .plan_hash = job->report.hash,
                    .strategy = job->plan.strategy,
+                   .cut = job->staged != NULL ? &job->staged->cut : NULL,
+                   .stage = job->staged != NULL ? job->staged->code : NULL,
+                   .ring = job->staged != NULL ? job->staged->ring : 0,
                    .optimizer = optimizer_text(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
@@ -182,6 +186,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .eval = {job->eval_problem, &job->eval_plan, false},
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
                    .onnx_bytes = onnx_bytes};
+    if (job->staged != NULL)
+        code.train = (LsCodePhase){.problem = NULL};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
     if (!check_initial(cx, code.addresses))
         return false;

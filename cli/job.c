@@ -3,6 +3,7 @@
 
 #include "cli/memory_here.h"
 #include "cli/stage.h"
+#include "cli/staged_job.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/planning/step_replay.h"
 #include "codegen/program/lowering.h"
@@ -165,6 +166,8 @@ int64_t ls_job_micro_steps(const LsJob *job)
 
 double ls_job_step_ns(const LsJob *job)
 {
+    if (job->staged != NULL)
+        return ls_staged_step_ns(job);
     const LsPlan *last = job->last_plan.nstep > 0 ? &job->last_plan : &job->plan;
     const int64_t parts = ls_options_parts(job->options);
     return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last);
@@ -473,7 +476,10 @@ int ls_job_plan(LsJob *job)
     code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* invalid hints are
                                                                          * reported early */
     code = code != 0 || read_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
+    code = code != 0 ? code : ls_staged_check(job);
     code = code != 0 ? code : load_model(job);
+    if (code == 0 && ls_options_stages(job->options) > 1)
+        return ls_staged_plan(job, &budget, &want, &hints);
     code = code != 0 ? code : ls_job_hints(job, &hinted);
     if (code != 0)
         return code;

@@ -25,6 +25,7 @@ typedef struct LsJob {
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsCheckpoint checkpoint;
     LsPlan last_plan;           /* LS_CHECKPOINT_EXCEPT_LAST: of the last micro-step of an update; else no steps */
+    struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan` (cli/staged_job.h); else NULL */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */

@@ -4,6 +4,7 @@
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
 #include "cli/scale_spec.h"
+#include "scheduler/pipeline/stages.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -123,6 +124,11 @@ static const LsOption option[] = {
     {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), LS_CMD_COMPILE | LS_CMD_PLAN,
      "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
      "that of the whole batch, batch norms take each part's statistics (default 1)"},
+    {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_COMPILE,
+     "cut the model into K stages of a pipeline, one rank each; --budget is that of a rank"},
+    {"--order", NULL, "gpipe|1f1b|zb", TEXT, AT(order), LS_CMD_COMPILE,
+     "with --stages, the order in which ranks run the micro-batches. gpipe: all forward, then all backward; 1f1b: one forward, "
+     "one backward; zb: the same, with gradients of weights in what would be bubbles (default 1f1b)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,

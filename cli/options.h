@@ -48,6 +48,8 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *sample_norms,
                *ensemble_batches, *bn, *bn_var, *dropout;
     int64_t accumulate, microbatches;
+    int64_t stages;             /* of a pipeline; 0: none */
+    const char *order;
     int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
     const char *ema;
     LsList freeze, train, wide, no_decay;
@@ -107,6 +109,8 @@ int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 int ls_options_hints(const LsOptions *o, LsHints *hints);
 /* --checkpoint, with what else says what may run again. 0, or the exit code after a message. */
 int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode);
+/* Stages of a pipeline: 1 if there is none. */
+static inline int64_t ls_options_stages(const LsOptions *o) { return o->stages > 1 ? o->stages : 1; }
 /* Micro-batches of a batch: 1 if it is not cut. */
 static inline int64_t ls_options_parts(const LsOptions *o) { return o->microbatches > 1 ? o->microbatches : 1; }
 

@@ -74,11 +74,11 @@ static bool gather_state(Cut *x)
     return true;
 }
 
-/* An update's preparation that only values of phase F need runs in that phase, as other stages wait for it. */
+/* Updates that need nothing but values of phase F run in that phase: running statistics, and what other updates wait for. */
 static bool is_ahead(const Cut *x, uint32_t i)
 {
     const LsProb *p = x->p;
-    bool f = is_update(p, i) && p->dag->node[i].nout > 0;
+    bool f = is_update(p, i);
     for (uint32_t k = p->in.at[i]; f && k < p->in.at[i + 1]; k++)
         f = x->c->phase[p->maker[p->in.id[k]]] == LS_PHASE_F;
     return f;

@@ -59,11 +59,28 @@ static void add(Build *b, const LsDagNode *n, uint32_t of)
     b->g->dag.node[b->g->dag.nnode++] = *n;
 }
 
+/* Writes what all of phase B leads to: what W reads of it (and B's own token, if W reads nothing). Returns the number. */
+static uint32_t add_end_of_b(const Build *b, bool *seen, uint32_t *to)
+{
+    const LsDagNode *begin = &b->g->dag.node[b->g->begin[LS_PHASE_B]];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < b->p->n; i++)
+        for (uint32_t k = b->p->in.at[i]; b->p->needed[i] && is_mine(b, i) && k < b->p->in.at[i + 1]; k++) {
+            const uint32_t t = b->p->in.id[k], m = b->p->maker[t];
+            if (b->c->phase[i] != LS_PHASE_W || seen[t] || b->c->stage[m] != b->stage || b->c->phase[m] != LS_PHASE_B)
+                continue;
+            seen[t] = true;
+            to[n++] = t;
+        }
+    to[n++] = begin->out[begin->nout - 1];
+    return n;
+}
+
 /* Appends the node that begins the phase, if anything arrives for it or must wait for it. */
 static void add_begin(Build *b, LsPipePhase phase, const char *name)
 {
     const LsPipeCut *c = b->c;
-    uint32_t *in = ls_arena_alloc(b->arena, c->nmove + b->p->nt + 1u, sizeof *in), nin = 0;
+    uint32_t *in = ls_arena_alloc(b->arena, c->nmove + b->p->nt + 2u, sizeof *in), nin = 0;
     uint32_t *out = ls_arena_alloc(b->arena, c->nmove + 2u, sizeof *out), nout = 0;
     bool *seen = ls_arena_alloc(b->arena, b->p->nt + 1u, 1);
     for (uint32_t k = 0; k < c->nmove; k++) {
@@ -79,6 +96,8 @@ static void add_begin(Build *b, LsPipePhase phase, const char *name)
         if (b->p->dag->tensor[t].output && b->p->maker[t] != LS_NO_ID && is_mine(b, b->p->maker[t]) && !seen[t]
             && c->phase[b->p->maker[t]] == LS_PHASE_F)
             in[nin++] = t;
+    if (phase == LS_PHASE_W)
+        nin += add_end_of_b(b, seen, in + nin);
     if (phase != LS_PHASE_F) {
         const uint32_t token = b->g->dag.ntensor++;
         b->g->dag.tensor[token] = (LsDagTensor){.name = name};

@@ -6,6 +6,11 @@ typedef struct Place {
     const uint32_t *phase_at;
     uint32_t slots;
     int last;                   /* the last phase of a micro-batch */
+    const bool *sent;           /* by tensor: it must stay until another stage has it */
+    const LsBlock *block;
+    const uint32_t *tensor;     /* by block: the one that lies in it last, or LS_NO_ID */
+    uint32_t n;
+    int64_t alignment;
     int64_t most;
     bool fits;
     int64_t transient, slot;
@@ -20,52 +25,60 @@ static int phase_of(const Place *x, uint32_t run)
 }
 
 /* The late phase follows the last phase of the last micro-batch, so nothing runs between them. */
-static bool is_kept(const Place *x, const LsBlock *b)
+static bool is_kept(const Place *x, uint32_t k)
 {
+    const LsBlock *b = &x->block[k];
     const int from = phase_of(x, b->from), to = phase_of(x, b->to);
-    return x->slots == 1 || (from != to && !(from == x->last && to == LS_PHASE_LATE));
+    return x->slots == 1 || (x->tensor[k] != LS_NO_ID && x->sent[x->tensor[k]])
+        || (from != to && !(from == x->last && to == LS_PHASE_LATE));
 }
 
-/* Packs the blocks that are kept, or the others. Returns the bytes. */
-static int64_t pack(Place *x, const LsBlock *block, uint32_t n, int64_t alignment, bool kept, bool bound, int64_t *offset)
+/* Packs the blocks that are kept, or the others. Returns the bytes; without offsets, a lower bound. */
+static int64_t pack(const Place *x, bool kept, int64_t *offset)
 {
-    LsBlock *some = ls_arena_alloc(x->tmp, n + 1u, sizeof *some);
-    uint32_t *of = ls_arena_alloc(x->tmp, n + 1u, sizeof *of), m = 0;
-    int64_t *at = ls_arena_alloc(x->tmp, n + 1u, sizeof *at);
-    for (uint32_t k = 0; k < n; k++)
-        if (is_kept(x, &block[k]) == kept) {
+    LsBlock *some = ls_arena_alloc(x->tmp, x->n + 1u, sizeof *some);
+    uint32_t *of = ls_arena_alloc(x->tmp, x->n + 1u, sizeof *of), m = 0;
+    int64_t *at = ls_arena_alloc(x->tmp, x->n + 1u, sizeof *at);
+    for (uint32_t k = 0; k < x->n; k++)
+        if (is_kept(x, k) == kept) {
             of[m] = k;
-            some[m++] = block[k];
+            some[m++] = x->block[k];
         }
-    if (m == 0)
-        return 0;
-    const int64_t least = ls_offsets_bound(some, m);
-    if (bound)
-        return ls_align(least, alignment);
-    const int64_t end = ls_offsets(some, m, alignment, least, 0, LS_PACK_FULL, at);
+    const int64_t least = m > 0 ? ls_offsets_bound(some, m) : 0;
+    if (offset == NULL || m == 0)
+        return ls_align(least, x->alignment);
+    const int64_t end = ls_offsets(some, m, x->alignment, least, 0, LS_PACK_FULL, at);
     for (uint32_t k = 0; k < m; k++)
         offset[of[k]] = at[k];
-    return ls_align(end, alignment);
+    return ls_align(end, x->alignment);
 }
 
-static void place(void *self, const LsBlock *block, uint32_t n, int64_t alignment, int64_t *offset)
+/* Any valid offsets, for a layout that is not used. */
+static void place_in_a_row(const Place *x, int64_t *offset)
+{
+    int64_t end = 0;
+    for (uint32_t k = 0; k < x->n; k++) {
+        offset[k] = end;
+        end += ls_align(x->block[k].size, x->alignment);
+    }
+}
+
+static void place(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset)
 {
     Place *x = self;
-    const int64_t least = pack(x, block, n, alignment, false, true, offset)
-                          + x->slots * pack(x, block, n, alignment, true, true, offset);
-    if (x->most > 0 && least > x->most) {
-        int64_t end = 0;
-        for (uint32_t k = 0; k < n; k++) {      /* any layout, as it is not used */
-            offset[k] = end;
-            end += ls_align(block[k].size, alignment);
-        }
+    x->block = block;
+    x->tensor = tensor;
+    x->n = n;
+    x->alignment = alignment;
+    if (x->most > 0 && pack(x, false, NULL) + x->slots * pack(x, true, NULL) > x->most) {
+        place_in_a_row(x, offset);
         x->fits = false;
         return;
     }
-    x->transient = pack(x, block, n, alignment, false, false, offset);
-    x->slot = pack(x, block, n, alignment, true, false, offset);
+    x->transient = pack(x, false, offset);
+    x->slot = pack(x, true, offset);
     for (uint32_t k = 0; k < n; k++)
-        offset[k] += is_kept(x, &block[k]) ? x->transient : 0;
+        offset[k] += is_kept(x, k) ? x->transient : 0;
     x->fits = x->most <= 0 || x->transient + x->slots * x->slot <= x->most;
 }
 
@@ -94,13 +107,23 @@ static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan
     return seq;
 }
 
-bool ls_pipe_layout(LsArena *arena, const LsPipeGraph *full, const LsProb *p, const LsPlan *plan, uint32_t slots,
-                     int64_t most, LsPipeLayout *out)
+/* By tensor: it is sent to a phase of a micro-batch. */
+static bool *find_sent(LsArena *arena, const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage)
+{
+    bool *sent = ls_arena_alloc(arena, full->dag.ntensor + 1u, 1);
+    for (uint32_t k = 0; k < c->nmove; k++)
+        sent[c->move[k].tensor] |= c->move[k].from == stage && c->move[k].read != LS_PHASE_LATE;
+    return sent;
+}
+
+bool ls_pipe_layout(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
+                    const LsPlan *plan, uint32_t slots, int64_t most, LsPipeLayout *out)
 {
     Place x = {.tmp = ls_arena_new(), .slots = slots, .most = most, .fits = true};
     *out = (LsPipeLayout){.slots = slots};
     const LsSeq seq = runs_of(x.tmp, full, plan, out->phase_at);
     x.phase_at = out->phase_at;
+    x.sent = find_sent(x.tmp, full, c, stage);
     x.last = full->begin[LS_PHASE_W] != LS_NO_ID ? LS_PHASE_W : LS_PHASE_B;
     ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place, &x}, &out->plan);
     out->transient = x.transient;

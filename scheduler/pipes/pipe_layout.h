@@ -19,7 +19,7 @@ typedef struct LsPipeLayout {
 
 /* Lays out the runs of a plan of the stage's graph without the late phase. full: the graph with it, of which p is.
  * Returns false if the layout would take more than `most` bytes (<= 0: any). */
-bool ls_pipe_layout(LsArena *arena, const LsPipeGraph *full, const LsProb *p, const LsPlan *plan, uint32_t slots,
-                     int64_t most, LsPipeLayout *out);
+bool ls_pipe_layout(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
+                    const LsPlan *plan, uint32_t slots, int64_t most, LsPipeLayout *out);
 
 #endif

@@ -13,6 +13,8 @@ enum { RUNGS = 8, MOST = RUNGS + 3 };
 
 typedef struct Ladder {
     LsArena *arena;
+    const LsPipeCut *c;
+    uint32_t stage;
     const LsPipeWish *wish;
     const LsHinted *hinted;     /* NULL: there are no hints */
     LsPlanner *planner;         /* without hints */
@@ -58,7 +60,7 @@ static void climb(Ladder *x, bool any)
 }
 
 /* Takes the first plan whose layout fits `most` bytes, or with `least` the smallest layout. */
-static bool choose(LsArena *arena, const Ladder *x, const LsProb *p, int64_t most, bool least, LsPipePlan *out)
+static bool choose(const Ladder *x, const LsProb *p, int64_t most, bool least, LsPipePlan *out)
 {
     bool found = false;
     for (uint32_t k = 0; k < x->n && (!found || least); k++) {
@@ -66,7 +68,7 @@ static bool choose(LsArena *arena, const Ladder *x, const LsProb *p, int64_t mos
         if (k > 0 && x->plan[k].cost == x->plan[k - 1].cost && x->plan[k].arena == x->plan[k - 1].arena)
             continue;
         const int64_t below = !least ? most : found ? out->layout.arena - 1 : 0;
-        const bool fits = ls_pipe_layout(arena, &out->graph, p, &x->plan[k], x->wish->slots, below, &l);
+        const bool fits = ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &x->plan[k], x->wish->slots, below, &l);
         if (fits) {
             out->least = l.arena;
             out->layout = l;
@@ -76,15 +78,15 @@ static bool choose(LsArena *arena, const Ladder *x, const LsProb *p, int64_t mos
     return found;
 }
 
-static bool plan_none(LsArena *arena, const LsPipeGraph *g, const LsProb *p, uint32_t slots, LsPipePlan *out)
+static bool plan_none(const Ladder *x, const LsPipeGraph *g, const LsProb *p, LsPipePlan *out)
 {
     LsPlan none;
     LsPlanReport report;
     LsPipeLayout l;
     const LsPlanOptions o = {.strategy = "none", .unproven = true};
-    if (!ls_plan(arena, &g->dag, &o, &none, &report))
+    if (!ls_plan(x->arena, &g->dag, &o, &none, &report))
         return false;
-    ls_pipe_layout(arena, &out->graph, p, &none, slots, 0, &l);
+    ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &none, x->wish->slots, 0, &l);
     out->none_arena = l.arena;
     return true;
 }
@@ -101,11 +103,12 @@ bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPi
     ls_pipe_graph(arena, c, stage, false, &g);
     ls_pipe_graph(arena, c, stage, true, &out->graph);
     const LsProb *p = ls_prob_new(arena, &out->graph.dag, !wish->plan.no_inplace);
-    if (!plan_none(arena, &g, p, wish->slots, out))
+    Ladder x = {.arena = arena, .c = c, .stage = stage, .wish = wish,
+                .strategy = wish->plan.strategy != NULL ? wish->plan.strategy : "auto"};
+    if (!plan_none(&x, &g, p, out))
         return false;
     if (wish->percent > 0)
         out->budget = (int64_t)floor((double)out->none_arena * wish->percent / 100);
-    Ladder x = {.arena = arena, .wish = wish, .strategy = wish->plan.strategy != NULL ? wish->plan.strategy : "auto"};
     if (has_hints(&wish->hints)) {
         if (!ls_hints_apply(arena, &g.dag, &wish->hints, &hinted, why, room))
             return false;
@@ -114,9 +117,9 @@ bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPi
         return false;
     }
     climb(&x, out->budget <= 0 && !wish->least);
-    const bool found = choose(arena, &x, p, out->budget, wish->least, out);
+    const bool found = choose(&x, p, out->budget, wish->least, out);
     if (!found)
-        choose(arena, &x, p, 0, true, out);
+        choose(&x, p, 0, true, out);
     if (x.planner != NULL)
         ls_planner_free(x.planner);
     return found;
