@@ -71,7 +71,8 @@ runtime/cuda engine base .
 runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
-runtime/trainer watch privacy engine comm data base .
+runtime/pipeline engine comm data base .
+runtime/trainer pipeline watch privacy engine comm data base .
 
 base/.
 models/.

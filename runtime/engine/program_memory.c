@@ -171,7 +171,7 @@ void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t b
 
 int64_t ls_memory_input(const LsProgram *p)
 {
-    return p->device != NULL ? ls_ring_bytes(p) / LS_RING * LS_DEVICE_SLOTS : ls_ring_bytes(p);
+    return p->device != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS : ls_ring_bytes(p);
 }
 
 int64_t ls_memory_total(const LsProgram *p)

@@ -23,6 +23,13 @@ static int all_cores(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/* Cores for the kernels of one stage, or of all the program. */
+static int cores_of_rank(const LsProgram *p)
+{
+    const int n = all_cores() / (int)(p->nstage > 1 ? p->nstage : 1);
+    return n > 0 ? n : 1;
+}
+
 static void print_plan(const LsProgram *p)
 {
     const LsPhaseTable *t = &p->train;
@@ -196,11 +203,18 @@ static int default_workers(const LsTrainer *t)
     return t->threads <= 2 ? 1 : t->threads < most ? t->threads : most;
 }
 
+static bool open_pool(LsTrainer *t, LsError *e)
+{
+    t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
+    return t->engine.run.pool ? true
+                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+}
+
 static bool open_run(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool resumed;
-    t->threads = o->threads ? (int)o->threads : all_cores();
+    t->threads = o->threads ? (int)o->threads : cores_of_rank(t->p);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
@@ -210,7 +224,9 @@ static bool open_run(LsTrainer *t, LsError *e)
         t->memory.device->tune = o->tune;
     if ((o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
         || !resume(t, &resumed, e) || !number_texts(t, e)
-        || !ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_loader(t, workers, e)
+        || !ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_loader(t, workers, e) || !open_pool(t, e)
+        || (t->p->nstage > 0 && !o->eval
+            && !ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->threads, t->engine.run.pool, e))
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
@@ -221,9 +237,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     t->log.losses = t->members.loss;
     t->log.nlosses = t->members.n;
     t->engine.run.secret = t->own.noise;
-    t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
-    return t->engine.run.pool ? true
-                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+    return true;
 }
 
 static void print_measure(LsTrainer *t)
@@ -332,6 +346,7 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_log_close(&t->log, t->o.log, e);
     if (t->pinned)
         t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
+    ls_pipeline_close(&t->pipeline);
     ls_loader_close(&t->loader);
     ls_member_state_close(&t->members);
     if (t->engine.run.pool)

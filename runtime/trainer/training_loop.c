@@ -35,7 +35,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
     int64_t group = group_of(t);
     t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->at.seed, .shuffle = t->o.shuffle,
-                       .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0};
+                       .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0,
+                       .readers = (int)t->pipeline.readers};
     if (ls_is_private(t->p) && !ls_private_begin(&t->own, t->p, &t->o, &t->at, t->data.samples, e))
         return false;
     t->per_epoch = ls_is_private(t->p) ? ls_private_epoch(t->p, t->data.samples) : ls_batches_per_epoch(&t->pass);
@@ -212,8 +213,33 @@ static void end_members(LsTrainer *t, int64_t update)
     ls_member_state_tell(&t->members, update);
 }
 
-/* Reads the loss of the oldest batch in flight; after the last batch of an update, reports the
- * update. */
+/* Takes the loss of a batch; after the last batch of an update, reports the update. */
+static bool land_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    if (ls_has_scaling(t->p))
+        return land_scaled(t, f, one, e);
+    if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f->update, e))
+        return diverged(t, f, one.value, e);
+    if (ls_is_private(t->p))
+        return land_private(t, f, one, e);
+    if (!isfinite(one.value)) {
+        ls_log_step(&t->log, f->update, f->epoch, one.value, f->lr);
+        return diverged(t, f, one.value, e);
+    }
+    ls_mean_add(&t->part, one);
+    if (!f->apply)
+        return true;
+    tell_of_none(t, f->update);
+    end_members(t, f->update);
+    t->loss = ls_mean(&t->part);
+    ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss = true;
+    t->part = (LsMean){0};
+    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    return isfinite(t->loss) || diverged(t, f, t->loss, e);
+}
+
+/* Reads the loss of the oldest batch in flight. */
 static bool land(LsTrainer *t, LsError *e)
 {
     LsFlight f = t->flight[0];
@@ -224,27 +250,7 @@ static bool land(LsTrainer *t, LsError *e)
         return false;
     if (t->members.n > 0)
         ls_member_state_add(&t->members, &t->engine);
-    if (ls_has_scaling(t->p))
-        return land_scaled(t, &f, one, e);
-    if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f.update, e))
-        return diverged(t, &f, one.value, e);
-    if (ls_is_private(t->p))
-        return land_private(t, &f, one, e);
-    if (!isfinite(one.value)) {
-        ls_log_step(&t->log, f.update, f.epoch, one.value, f.lr);
-        return diverged(t, &f, one.value, e);
-    }
-    ls_mean_add(&t->part, one);
-    if (!f.apply)
-        return true;
-    tell_of_none(t, f.update);
-    end_members(t, f.update);
-    t->loss = ls_mean(&t->part);
-    ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss = true;
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f.update, f.epoch, t->loss, f.lr);
-    return isfinite(t->loss) || diverged(t, &f, t->loss, e);
+    return land_loss(t, &f, one, e);
 }
 
 static bool land_all(LsTrainer *t, LsError *e)
@@ -256,18 +262,17 @@ static bool land_all(LsTrainer *t, LsError *e)
 }
 
 /* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
- * samples. */
-static void set_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
+ * samples; last: the private update ends. */
+static void set_run(LsTrainer *t, LsRun *run, int64_t valid, bool last, int64_t k, int64_t part)
 {
-    LsRun *run = &t->engine.run;
     const bool own = ls_is_private(t->p);
     const int64_t parts = parts_of(t->p);
     run->step = own ? (t->at.update << PARTS) + k : t->at.update * group_of(t) + k / parts;
     run->slice = k % parts;
     run->part = part;
     run->first = part == 0;
-    run->apply = own ? b->last : part == t->update_parts - 1;
-    run->share = own ? 1 : (double)(b->valid * group_of(t) * parts) / (double)t->update_samples;
+    run->apply = own ? last : part == t->update_parts - 1;
+    run->share = own ? 1 : (double)(valid * group_of(t) * parts) / (double)t->update_samples;
 }
 
 /* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
@@ -284,7 +289,7 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
     const bool ends = own ? b->last : (k + 1) % parts_of(t->p) == 0;       /* its batch */
     if (!empty) {
         ls_engine_feed(&t->engine, &t->loader, b);
-        set_run(t, b, k, own ? k : (*part)++);
+        set_run(t, run, b->valid, b->last, k, own ? k : (*part)++);
         const LsPhaseTable *table = table_of(t, run->apply);
         if (!ls_engine_run(&t->engine, table, hook, set_hooks(t, table, run->apply, hook), e)
             || !ls_engine_fed(&t->engine, e))
@@ -311,11 +316,52 @@ static void count_samples(LsTrainer *t, int64_t steps)
     }
 }
 
+/* The update of a pipeline: its stages take their batches themselves. Parts without samples come last, and are released
+ * here. */
+static bool run_pipeline(LsTrainer *t, LsError *e)
+{
+    const int64_t first = t->at.cursor * parts_of(t->p);
+    LsPipeline *l = &t->pipeline;
+    for (l->nparts = 0; l->nparts < t->update_parts; l->nparts++) {
+        LsPartRun *part = &l->part[l->nparts];
+        part->run = t->engine.run;
+        part->batch = first + l->nparts;
+        part->run.valid = ls_batch_valid(&t->pass, part->batch);
+        set_run(t, &part->run, part->run.valid, false, l->nparts, l->nparts);
+    }
+    if (!ls_pipeline_update(l, e))
+        return false;
+    for (int64_t k = t->update_parts; k < parts_of(t->p); k++) {
+        if (ls_loader_at(&t->loader, first + k, e) == NULL)
+            return false;
+        for (int64_t reader = 0; reader < l->readers; reader++)
+            ls_loader_done(&t->loader, first + k);
+    }
+    t->at.cursor++;
+    for (int64_t k = 0; k < l->nparts; k++) {
+        const LsFlight f = {t->at.update + 1, t->at.epoch + 1, l->part[k].batch, NULL, l->part[k].run.valid, t->engine.run.lr, 0,
+                            l->part[k].run.apply};
+        if (!land_loss(t, &f, l->loss[k], e))
+            return false;
+    }
+    return true;
+}
+
+static bool run_parts(LsTrainer *t, LsError *e)
+{
+    const bool own = ls_is_private(t->p);
+    int64_t part = 0;
+    t->engine.run.apply = false;
+    for (int64_t k = 0; own ? !t->engine.run.apply : k < group_of(t) * parts_of(t->p); k++)
+        if (!run_part(t, k, &part, e))
+            return false;
+    return true;
+}
+
 static bool run_update(LsTrainer *t, LsError *e)
 {
     const bool own = ls_is_private(t->p);
-    const int64_t start = ls_now_ns(), steps = group_of(t) * parts_of(t->p);
-    int64_t part = 0;
+    const int64_t start = ls_now_ns();
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update - t->scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
@@ -325,11 +371,9 @@ static bool run_update(LsTrainer *t, LsError *e)
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)
-        count_samples(t, steps);
-    t->engine.run.apply = false;
-    for (int64_t k = 0; own ? !t->engine.run.apply : k < steps; k++)
-        if (!run_part(t, k, &part, e))
-            return false;
+        count_samples(t, group_of(t) * parts_of(t->p));
+    if (!(t->p->nstage > 0 ? run_pipeline(t, e) : run_parts(t, e)))
+        return false;
     t->at.update++;
     if (own && !ls_private_spend(&t->own, t->p, &t->at, e))
         return false;

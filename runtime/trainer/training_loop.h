@@ -3,6 +3,7 @@
 #define LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 
 #include "runtime/watch/value_checks.h"
+#include "runtime/pipeline/stage_threads.h"
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/watch/dump_values.h"
 #include "runtime/trainer/evaluate.h"
@@ -33,6 +34,7 @@ typedef struct LsTrainer {
     LsMemory memory;
     LsLoader loader;
     LsEngine engine;
+    LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
     LsDataset data, val;        /* val.p = NULL: none */
     LsRate rate;
     LsProgress progress;
