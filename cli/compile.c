@@ -8,6 +8,7 @@
 #include "cli/staged_job.h"
 #include "cli/trial.h"
 #include "codegen/program/program_text.h"
+#include "codegen/program/stage_tables.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
 
@@ -189,6 +190,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
+    if (job->staged != NULL)
+        code.copy_at = ls_copies_place(&job->staged->cut, job->train_problem, code.addresses);
     if (!check_initial(cx, code.addresses))
         return false;
     const char *slash = strrchr(code.model, '/');

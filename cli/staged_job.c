@@ -65,7 +65,7 @@ static bool cut(LsJob *job, LsStagedJob *s, const LsPlanOptions *want)
     if (!ls_pipe_flow(a, &s->cut, s->order, o.micros, reads, s->flow, &s->ring, why, sizeof why))
         return ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "%s", why);
     s->ring = s->ring + PREFETCH > LS_RING ? s->ring + PREFETCH : LS_RING;
-    return ls_late_nodes_check(&job->cx, job->train_problem, &s->cut);
+    return ls_stages_check(&job->cx, job->train_problem, &s->cut);
 }
 
 static bool over_budget(LsJob *job, const LsStagedJob *s, uint32_t k)
@@ -125,6 +125,8 @@ static void sum_up(LsJob *job, LsStagedJob *s)
         hash = hash * 31 + strtoull(text, NULL, 16);
     }
     snprintf(job->report.hash, sizeof job->report.hash, "%016" PRIx64, hash * 31 + (uint64_t)s->order);
+    for (uint32_t k = 0; k < s->cut.ncopy; k++)
+        job->state_bytes += ls_align(job->dag->tensor[s->cut.copy[k].tensor].bytes, LS_ALIGNMENT);
     job->input_bytes = job->input_bytes / LS_RING * s->ring;
     job->arena_bytes = at > job->eval_plan.arena ? at : job->eval_plan.arena;
 }

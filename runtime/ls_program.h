@@ -96,6 +96,7 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
  * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-steps
  * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
+enum { LS_STAGE_START = LS_STAGE_NPHASES };     /* of messages: once before an update, copies of parameters */
 /* What a stage sends or receives, with every micro-step or, if one of both phases is the late one, with the last. */
 typedef struct LsMessage {
     LsAddress at;               /* as in steps */

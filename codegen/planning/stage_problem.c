@@ -24,10 +24,31 @@ static bool adds_up(const LsGraph *g, LsNodeId n)
         || (acc >= 0 && acc < node->nin && ls_is(ls_in(g, n, acc)));
 }
 
-bool ls_late_nodes_check(LsCtx *cx, const LsProblem *whole, const LsPipeCut *c)
+static bool is_copied(const LsPipeCut *c, uint32_t tensor)
+{
+    for (uint32_t k = 0; k < c->ncopy; k++)
+        if (c->copy[k].tensor == tensor)
+            return true;
+    return false;
+}
+
+/* Whether the node moves a state with every micro-batch of which other stages have copies. */
+static bool moves_copied(const LsProblem *whole, const LsPipeCut *c, uint32_t i)
+{
+    const LsDagNode *n = &whole->dag.node[i];
+    bool copied = false;
+    for (uint32_t k = 0; k < n->nupd; k++)
+        copied |= is_copied(c, n->upd[k]);
+    return copied && (n->kind != LS_DAG_OPTIMIZER || whole->g->node[whole->node_of[i].i].op == LS_OP_RUNNING_STAT);
+}
+
+bool ls_stages_check(LsCtx *cx, const LsProblem *whole, const LsPipeCut *c)
 {
     for (uint32_t i = 0; i < whole->dag.nnode; i++) {
         const LsNodeId n = whole->node_of[i];
+        if (moves_copied(whole, c, i))
+            return ls_error(cx, ls_where(whole->g, n), LS_E_OPTION, NULL, "--stages: every micro-batch moves a state that "
+                            "several stages read");
         if (c->stage[i] != LS_NO_ID && c->phase[i] == LS_PHASE_LATE && adds_up(whole->g, n))
             return ls_error(cx, ls_where(whole->g, n), LS_E_OPTION, "leave --stages out, or what updates share (--loss-scale, "
                             "--clip-norm)", "--stages: what every micro-batch adds up here depends on gradients of all stages, "

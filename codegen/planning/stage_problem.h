@@ -8,9 +8,9 @@
 /* The problem whose dag is the stage's graph; its nodes that begin phases are none of LsGraph. */
 LsProblem *ls_stage_problem(LsArena *arena, const LsProblem *whole, const LsPipeGraph *stage);
 
-/* Whether all nodes of the late phase may run once per step: none adds up something over micro-batches. Else false after a
- * diagnostic. */
-bool ls_late_nodes_check(LsCtx *cx, const LsProblem *whole, const LsPipeCut *c);
+/* Whether all nodes of the late phase may run once per step, and copies of state last for one: nothing there is moved by every
+ * micro-batch. Else false after a diagnostic. */
+bool ls_stages_check(LsCtx *cx, const LsProblem *whole, const LsPipeCut *c);
 
 /* Bytes of parameters and other state that nodes of the stage use, and of a batch of the inputs that they read. */
 int64_t ls_stage_state(const LsProblem *whole, const LsPipeCut *c, uint32_t stage);

@@ -33,6 +33,7 @@ typedef struct LsCode {         /* the text's contents */
     LsCodePhase last;           /* the last micro-step of an update; without a problem it is as `train` */
     const LsPipeCut *cut;       /* of a pipeline: its stages, cut->k, take the place of `train`; else NULL */
     const LsCodeStage *stage;
+    const int64_t *copy_at;     /* by cut->copy: its place in the state */
     uint32_t ring;              /* batches in the input ring; 0: LS_RING */
     LsAddresses *addresses;
     size_t onnx_bytes;

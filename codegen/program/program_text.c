@@ -303,6 +303,8 @@ static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
         ok = ls_phase_init(cx, &x->phase[k], c, stage ? &c->stage[k - NPHASES].phase : from[k],
                            stage ? ls_arena_printf(cx->arena, "stage%d", k - NPHASES) : name[k]);
         x->phase[k].stage = stage;
+        if (stage && ok)
+            ls_copies_use(c, (uint32_t)(k - NPHASES), &x->phase[k]);
     }
     for (int k = 0; k < x->nphase && ok; k++)
         ok = ls_phase_name_kernels(cx, set, &x->phase[k]);

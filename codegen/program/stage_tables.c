@@ -3,6 +3,23 @@
 
 #include <inttypes.h>
 
+const int64_t *ls_copies_place(const LsPipeCut *cut, const LsProblem *train, LsAddresses *a)
+{
+    int64_t *at = ls_arena_alloc(a->cx->arena, cut->ncopy + 1u, sizeof *at);
+    for (uint32_t k = 0; k < cut->ncopy; k++) {
+        at[k] = a->state_bytes;
+        a->state_bytes += ls_align(train->dag.tensor[cut->copy[k].tensor].bytes, LS_ALIGNMENT);
+    }
+    return at;
+}
+
+void ls_copies_use(const LsCode *c, uint32_t stage, LsPhaseText *ph)
+{
+    for (uint32_t k = 0; k < c->cut->ncopy; k++)
+        if (c->cut->copy[k].to == stage)
+            ph->first[c->cut->copy[k].tensor] = ph->at[c->cut->copy[k].tensor] = (LsAddress){LS_AT_STATE, c->copy_at[k]};
+}
+
 typedef struct Stage {
     const LsCode *c;
     const LsPhaseText *ph;
@@ -70,6 +87,24 @@ static Found find(const Stage *x, const LsPipeMove *m, bool sent)
     return f;
 }
 
+static uint32_t print_copies(const Stage *x, bool sent)
+{
+    const LsPipeCut *cut = x->c->cut;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < cut->ncopy; k++) {
+        const LsPipeCopy *m = &cut->copy[k];
+        if ((sent ? m->from : m->to) != x->number)
+            continue;
+        fprintf(x->e->to, "    {S(%" PRId64 "), %" PRId64 ", %u, %u, LS_STAGE_START, LS_STAGE_START, 0},   /* ",
+                sent ? x->ph->at[m->tensor].offset : x->c->copy_at[k], x->ph->p->dag.tensor[m->tensor].bytes,
+                sent ? m->to : m->from, cut->nmove + k);
+        ls_emit_comment(x->e->to, x->ph->p->dag.tensor[m->tensor].name);
+        fprintf(x->e->to, " */\n");
+        n++;
+    }
+    return n;
+}
+
 static uint32_t print_messages(const Stage *x, bool sent)
 {
     uint32_t n = 0;
@@ -85,6 +120,7 @@ static uint32_t print_messages(const Stage *x, bool sent)
         fprintf(x->e->to, " */\n");
         n++;
     }
+    n += print_copies(x, sent);
     ls_emit_line(x->e, "{.bytes = 0}");
     ls_emit_line(x->e, "};");
     return n;

@@ -4,6 +4,11 @@
 
 #include "codegen/program/phase_tables.h"
 
+/* Gives the copies of state in other stages places behind the state. Returns them by cut->copy. */
+const int64_t *ls_copies_place(const LsPipeCut *cut, const LsProblem *train, LsAddresses *a);
+/* Points the stage at its copies. */
+void ls_copies_use(const LsCode *c, uint32_t stage, LsPhaseText *ph);
+
 /* Prints the array `stage` of LsStage, and what it needs. phase: of each stage, with their tables printed. */
 void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e);
 

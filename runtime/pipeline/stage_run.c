@@ -206,6 +206,8 @@ bool ls_stage_update(LsStageRun *r, const LsPartRun *part, int64_t n, LsError *e
     const LsStage *s = r->s;
     const int end = end_of(s);
     uint32_t slot = 0;
+    if (!ask(r, LS_STAGE_START, 0, e) || !send_after(r, LS_STAGE_START, 0, 0, true, e) || !await(r, 0, true, e))
+        return false;
     for (uint32_t k = 0; k < s->nturn; k++) {
         const LsTurn *t = &s->turn[k];
         if (t->part >= n)

@@ -15,14 +15,18 @@ typedef struct Cut {
 
 static bool is_update(const LsProb *p, uint32_t i) { return p->dag->node[i].kind == LS_DAG_OPTIMIZER; }
 
-/* Updates go where the forward node is whose parameter they update. */
+/* Updates go where most of what they read is made, as gradients of all parameters are. */
 static void place_updates(Cut *x)
 {
     const LsProb *p = x->p;
     for (uint32_t i = 0; i < p->n; i++) {
-        const int64_t of = p->dag->node[i].of;
-        if (p->needed[i] && is_update(p, i) && of >= 0 && x->c->stage[of] != LS_NO_ID)
-            x->c->stage[i] = x->c->stage[of];
+        int64_t most = -1;
+        for (uint32_t k = p->in.at[i]; p->needed[i] && is_update(p, i) && k < p->in.at[i + 1]; k++) {
+            const uint32_t t = p->in.id[k];
+            if (p->dag->tensor[t].bytes > most)
+                x->c->stage[i] = x->c->stage[p->maker[t]];
+            most = p->dag->tensor[t].bytes > most ? p->dag->tensor[t].bytes : most;
+        }
     }
 }
 
@@ -38,38 +42,68 @@ static uint32_t *find_updaters(const Cut *x)
     return by;
 }
 
-/* Of a changing state that several stages use: updates move to the stage of the nodes that do not move. */
-static bool gather_state(Cut *x)
+/* The stage of the forward and backward nodes that read a changing state; LS_NO_ID: there are none, or they are in several. */
+static uint32_t only_stage(const Cut *x, uint32_t t)
+{
+    const LsProb *p = x->p;
+    uint32_t one = LS_NO_ID;
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (!p->needed[i] || is_update(p, i) || !ls_id_in(p->dag->node[i].in, p->dag->node[i].nin, t))
+            continue;
+        if (one != LS_NO_ID && one != x->c->stage[i])
+            return LS_NO_ID;
+        one = x->c->stage[i];
+    }
+    return one;
+}
+
+static void move_updates(Cut *x, const uint32_t *home)
+{
+    const LsProb *p = x->p;
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = 0; p->needed[i] && is_update(p, i) && k < p->dag->node[i].nin; k++)
+            if (home[p->dag->node[i].in[k]] != LS_NO_ID)
+                x->c->stage[i] = home[p->dag->node[i].in[k]];
+}
+
+/* By persistent tensor that changes: the stage that has it; others have copies. It is the stage of the forward and backward
+ * nodes that read it or, if they are in several stages, that of its update. Updates move to the state that they use. */
+static uint32_t *find_homes(Cut *x)
 {
     const LsProb *p = x->p;
     const uint32_t *by = find_updaters(x);
     uint32_t *home = ls_arena_alloc(x->arena, p->nt + 1u, sizeof *home);
-    memset(home, 0xff, p->nt * sizeof *home);
-    for (int updates = 0; updates < 2; updates++)
-        for (uint32_t i = 0; i < p->n; i++) {
-            const LsDagNode *n = &p->dag->node[i];
-            if (!p->needed[i] || is_update(p, i) != (updates == 1))
-                continue;
-            for (uint32_t k = 0; k < n->nin; k++) {
-                const uint32_t t = n->in[k];
-                if (!p->dag->tensor[t].persistent || by[t] == LS_NO_ID)
-                    continue;
-                if (home[t] == LS_NO_ID)
-                    home[t] = x->c->stage[updates == 1 ? by[t] : i];
-                if (updates == 1)
-                    x->c->stage[i] = home[t];
-                if (x->c->stage[i] != home[t])
-                    return ls_why(&x->why, "'%s' is read in stages %u and %u of the pipeline, and changes with every step: "
-                                  "tied weights must lie in one stage", p->dag->tensor[t].name, home[t] + 1,
-                                  x->c->stage[i] + 1);
-            }
-        }
-    for (uint32_t i = 0; i < p->n; i++)     /* a node may use several such states */
+    for (uint32_t t = 0; t < p->nt; t++)
+        home[t] = by[t] != LS_NO_ID ? only_stage(x, t) : LS_NO_ID;
+    move_updates(x, home);
+    for (uint32_t t = 0; t < p->nt; t++)
+        if (by[t] != LS_NO_ID && home[t] == LS_NO_ID)
+            home[t] = x->c->stage[by[t]];
+    move_updates(x, home);
+    return home;
+}
+
+/* Nodes of other stages than that of a changing state get copies of it, unless they are updates. */
+static bool gather_state(Cut *x)
+{
+    const LsProb *p = x->p;
+    LsPipeCut *c = x->c;
+    const uint32_t *home = find_homes(x);
+    bool *copied = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t k = 0; p->needed[i] && k < p->dag->node[i].nin; k++) {
-            const uint32_t t = p->dag->node[i].in[k];
-            if (p->dag->tensor[t].persistent && by[t] != LS_NO_ID && x->c->stage[i] != home[t])
+            const uint32_t t = p->dag->node[i].in[k], stage = c->stage[i];
+            if (home[t] == LS_NO_ID || stage == home[t])
+                continue;
+            if (is_update(p, i))
                 return ls_why(&x->why, "'%s' changes with every step, and updates of stages %u and %u of the pipeline need it",
-                              p->dag->tensor[t].name, home[t] + 1, x->c->stage[i] + 1);
+                              p->dag->tensor[t].name, home[t] + 1, stage + 1);
+            if (copied[(size_t)t * c->k + stage])
+                continue;
+            copied[(size_t)t * c->k + stage] = true;
+            c->copy = ls_arena_grow(x->arena, c->copy, c->ncopy, c->ncopy + 1u, sizeof *c->copy, &room);
+            c->copy[c->ncopy++] = (LsPipeCopy){t, home[t], stage};
         }
     return true;
 }

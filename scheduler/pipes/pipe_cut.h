@@ -19,18 +19,22 @@ typedef struct LsPipeMove {
     int64_t bytes;
 } LsPipeMove;
 
+/* A state that stage `to` reads and stage `from` changes at the end of a step, as tied weights. Before a step begins, `to`
+ * gets a copy. */
+typedef struct LsPipeCopy { uint32_t tensor, from, to; } LsPipeCopy;
+
 typedef struct LsPipeCut {
     const LsProb *p;
     uint32_t k;
     bool splits;                /* W is a phase of its own; else its nodes are in B */
     uint32_t *stage;            /* by node; LS_NO_ID: no stage runs it */
     uint8_t *phase;             /* by node */
-    LsPipeMove *move; uint32_t nmove;      /* by tensor, then by `to` */
+    LsPipeMove *move; uint32_t nmove;       /* by tensor, then by `to` */
+    LsPipeCopy *copy; uint32_t ncopy;       /* likewise */
 } LsPipeCut;
 
-/* Takes the stages of the forward and backward part as they are, and those of updates where no other update needs them
- * elsewhere. False, with a sentence: a node of the backward part needs what only a later phase has, or stages would share
- * a state that a step changes. */
+/* Takes the stages of the forward and backward part as they are; updates go where the gradients are that they read. False,
+ * with a sentence: a node of the backward part needs what only a later phase has. */
 bool ls_pipe_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits, LsPipeCut *out, char *why, size_t room);
 
 #endif
