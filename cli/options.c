@@ -124,11 +124,15 @@ static const LsOption option[] = {
     {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), LS_CMD_COMPILE | LS_CMD_PLAN,
      "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
      "that of the whole batch, batch norms take each part's statistics (default 1)"},
-    {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_COMPILE,
+    {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_COMPILE | LS_CMD_PLAN,
      "cut the model into K stages of a pipeline, one rank each; --budget is that of a rank"},
-    {"--order", NULL, "gpipe|1f1b|zb", TEXT, AT(order), LS_CMD_COMPILE,
+    {"--order", NULL, "gpipe|1f1b|zb", TEXT, AT(order), LS_CMD_COMPILE | LS_CMD_PLAN,
      "with --stages, the order in which ranks run the micro-batches. gpipe: all forward, then all backward; 1f1b: one forward, "
-     "one backward; zb: the same, with gradients of weights in what would be bubbles (default 1f1b)"},
+     "one backward; zb: the same, with gradients of weights in what would be bubbles (default 1f1b; plan "
+     "shows all side by side)"},
+    {"--link", NULL, "SIZE,US", TEXT, AT(link), LS_CMD_PLAN,
+     "with --stages, bytes per second and latency in microseconds of a link between two ranks; none: messages take no time "
+     "(default 10GB,5)"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,

@@ -49,7 +49,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
                *ensemble_batches, *bn, *bn_var, *dropout;
     int64_t accumulate, microbatches;
     int64_t stages;             /* of a pipeline; 0: none */
-    const char *order;
+    const char *order, *link;
     int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
     const char *ema;
     LsList freeze, train, wide, no_decay;

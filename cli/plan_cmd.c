@@ -6,6 +6,7 @@
 #include "cli/max_batch.h"
 #include "cli/optimizer_spec.h"
 #include "cli/output.h"
+#include "cli/plan_stages.h"
 #include "cli/precision_advice.h"
 #include "cli/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
@@ -255,6 +256,12 @@ int ls_plan_main(int argc, char **argv)
         return ls_max_batch(&o);
     if (!outputs_can_be(&o))
         return LS_EXIT_MODEL;
+    if (o.stages > 0)
+        return ls_plan_stages(&o);
+    if (o.order != NULL || o.link != NULL) {
+        fprintf(stderr, "lowerset: %s is for pipelines: it needs --stages\n", o.order != NULL ? "--order" : "--link");
+        return LS_EXIT_USAGE;
+    }
     code = ls_job_start(&job, &o, true);
     code = code != 0 ? code : read_earlier(&job, &then);
     job.graph_file = ls_job_is_graph(o.model);

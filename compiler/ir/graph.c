@@ -1,6 +1,7 @@
 /* compiler/ir/graph.c -- appends values and nodes. */
 #include "compiler/ir/graph.h"
 
+#include <math.h>
 #include <string.h>
 
 LsGraph *ls_graph_new(LsCtx *cx)
@@ -120,10 +121,17 @@ double ls_const_at(const LsGraph *g, LsValueId v, int64_t i)
     }
 }
 
+/* Conversions out of the range have no meaning in C. */
+static int64_t nearest_int(double x)
+{
+    const double end = 0x1p63;
+    return isnan(x) ? 0 : x >= end ? INT64_MAX : x < -end ? INT64_MIN : (int64_t)x;
+}
+
 int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i)
 {
     const LsValue *c = &g->value[v.i];
-    return c->type == LS_I64 ? ((const int64_t *)c->data)[i] : (int64_t)ls_const_at(g, v, i);
+    return c->type == LS_I64 ? ((const int64_t *)c->data)[i] : nearest_int(ls_const_at(g, v, i));
 }
 
 uint32_t ls_gradients(const LsGraph *g)

@@ -98,7 +98,7 @@ uint32_t *ls_readers(struct LsArena *arena, const LsGraph *g, bool results);
 /* The value that v is a view of; v itself where it is no view. */
 LsValueId ls_viewed(const LsGraph *g, LsValueId v);
 
-/* Constant's element i as double / int64 (logical row-major index). */
+/* Constant's element i as double / int64 (logical row-major index). A real beyond int64 gives the nearest one, NaN 0. */
 double ls_const_at(const LsGraph *g, LsValueId v, int64_t i);
 int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i);
 

@@ -197,6 +197,11 @@ static int settle(LsOnnxNode *n, int k, int max)
 int ls_onnx_const_ints(LsOnnxNode *n, int k, int max, int64_t out[])
 {
     int count = settle(n, k, max);
+    if (count >= 0 && ls_is_float(ls_type(n->g, n->in[k]))) {
+        ls_onnx_error(n, LS_E_TYPE, "a Cast to int64 in front makes them integers", "operand %d ('%s') must have integers, not "
+                      "floats", k, n->g->value[n->in[k].i].name);
+        return -2;
+    }
     for (int i = 0; i < count; i++)
         out[i] = ls_const_int_at(n->g, n->in[k], i);
     return count;

@@ -73,7 +73,7 @@ static bool to_rows(LsOnnxNode *n, LsValueId updates, LsValueId index, int64_t r
 
 static bool scatter_nd_build(LsOnnxNode *n, LsValueId out[])
 {
-    LsScatterHow how;
+    LsScatterHow how = LS_SCATTER_SET;
     if (!ls_onnx_takes(n, 3, 3) || !how_of(n, &how))
         return false;
     LsGraph *g = n->g;

@@ -60,7 +60,7 @@ static void anchor_orphans(LsArena *tmp, const LsProb *p, LsAnchors *a)
 typedef struct Sets {           /* of nodes with p->forward, by node */
     uint32_t nword;
     uint64_t *before;           /* itself and what it depends on */
-    uint64_t *places;           /* one of them is in the node's stage, in every cut */
+    uint64_t *places;           /* LsAnchors.places */
 } Sets;
 
 static void add(uint64_t *set, uint32_t i) { set[i / 64] |= UINT64_C(1) << (i % 64); }
@@ -122,9 +122,10 @@ LsAnchors ls_anchors(LsArena *arena, const LsProb *p)
     LsArena *tmp = ls_arena_new();
     Sets s = {.nword = p->n / 64 + 1};
     s.before = ls_arena_alloc(tmp, (size_t)p->n * s.nword + 1, sizeof *s.before);
-    s.places = ls_arena_alloc(tmp, (size_t)p->n * s.nword + 1, sizeof *s.places);
+    s.places = ls_arena_alloc(arena, (size_t)p->n * s.nword + 1, sizeof *s.places);
     find_before(p, &s);
-    LsAnchors a = {ls_arena_alloc(arena, p->n + 1u, sizeof *a.at), ls_arena_alloc(arena, p->n + 1u, sizeof *a.loose)};
+    LsAnchors a = {ls_arena_alloc(arena, p->n + 1u, sizeof *a.at), ls_arena_alloc(arena, p->n + 1u, sizeof *a.loose), s.nword,
+                   s.places};
     for (uint32_t i = 0; i < p->n; i++)
         a.at[i] = LS_NO_ID;
     for (uint32_t i = 0; i < p->n; i++)

@@ -42,13 +42,13 @@ LsRankOrder ls_rank_order(LsArena *arena, LsOrderKind kind, uint32_t rank, uint3
     return o;
 }
 
-uint32_t ls_rank_order_slots(const LsRankOrder *order)
+uint32_t ls_rank_order_slots(const LsRankOrder *order, LsPipePhase end)
 {
     uint32_t held = 0, most = 0;
     for (uint32_t k = 0; k < order->n; k++) {
         if (order->step[k].phase == LS_PHASE_F && ++held > most)
             most = held;
-        held -= order->step[k].phase == LS_PHASE_W;
+        held -= order->step[k].phase == end;
     }
     return most;
 }

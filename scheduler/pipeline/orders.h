@@ -30,7 +30,7 @@ extern const char *const ls_order_name[LS_ORDERS + 1];      /* ends with NULL */
 /* The order of rank `rank` of `ranks` for `micros` micro-batches: F, B and W once each, B after F and W after B. */
 LsRankOrder ls_rank_order(LsArena *arena, LsOrderKind kind, uint32_t rank, uint32_t ranks, uint32_t micros);
 
-/* The most micro-batches of which F has begun and W has not ended, at any time. */
-uint32_t ls_rank_order_slots(const LsRankOrder *order);
+/* The most micro-batches of which F has begun and phase `end`, B or W, has not ended, at any time. */
+uint32_t ls_rank_order_slots(const LsRankOrder *order, LsPipePhase end);
 
 #endif

@@ -1,0 +1,170 @@
+/* cli/pipeline_table.c -- see the header. */
+#include "cli/pipeline_table.h"
+
+#include <cjson/cJSON.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "except-last", "always", "auto", NULL};
+
+static const double MS = 1e-6;
+
+static const LsPipelinePlan *chosen(const LsPipelines *p) { return &p->plan[p->chosen]; }
+
+static void print_plans(const LsPipelines *p)
+{
+    LsArena *a = p->job->cx.arena;
+    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank", "slowest stage",
+           "proven bound", "gap");
+    for (uint32_t k = 0; k < p->n; k++) {
+        const LsPipelinePlan *of = &p->plan[k];
+        printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms %10.4g ms %6.2f %%%s%s\n", ls_order_name[of->order],
+               ls_keep_name[of->keep], of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(a, of->peak),
+               of->bottleneck * MS, of->bound * MS, 100 * ls_pipeline_gap(of), of->fits ? "" : "  exceeds the budget",
+               k == p->chosen ? "  chosen" : "");
+    }
+}
+
+/* Bytes that a stage receives and sends, of a micro-batch. */
+static void traffic(const LsStages *s, uint32_t stage, int64_t *in, int64_t *out)
+{
+    *in = *out = 0;
+    for (uint32_t k = 0; k < s->nsend; k++) {
+        *in += s->send[k].to == stage && !s->send[k].once ? s->send[k].bytes : 0;
+        *out += s->send[k].from == stage && !s->send[k].once ? s->send[k].bytes : 0;
+    }
+}
+
+/* The first and the last forward node of a stage, and the number of its nodes of all phases. */
+typedef struct Extent { uint32_t first, last, n; } Extent;
+
+static Extent extent(const LsPipelines *p, const LsStages *s, uint32_t stage)
+{
+    Extent e = {LS_NO_ID, LS_NO_ID, 0};
+    for (uint32_t i = 0; i < p->prob->n; i++) {
+        if (s->stage[i] != stage || !p->prob->needed[i])
+            continue;
+        e.n++;
+        if (p->prob->forward[i]) {
+            e.first = e.first == LS_NO_ID ? i : e.first;
+            e.last = i;
+        }
+    }
+    return e;
+}
+
+static void print_stages(const LsPipelines *p)
+{
+    const LsPipelinePlan *of = chosen(p);
+    LsArena *a = p->job->cx.arena;
+    printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_keep_name[of->keep]);
+    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
+           "kept", "in all", "receives", "sends", "from .. to");
+    for (uint32_t k = 0; k < of->stages.k; k++) {
+        const LsStageFigures *f = &of->of[k];
+        const Extent e = extent(p, &of->stages, k);
+        int64_t in, out;
+        traffic(&of->stages, k, &in, &out);
+        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %s .. %s\n", k, e.n,
+               f->ns[LS_PHASE_F] * MS, f->ns[LS_PHASE_B] * MS, f->ns[LS_PHASE_W] * MS, ls_bytes_text(a, f->state),
+               ls_bytes_text(a, f->kept), ls_bytes_text(a, of->times.rank[k].peak), ls_bytes_text(a, in),
+               ls_bytes_text(a, out), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+    }
+}
+
+static void print_copies(const LsPipelines *p)
+{
+    const LsStages *s = &chosen(p)->stages;
+    for (uint32_t k = 0; k < s->ncopy; k++)
+        printf("  stage %" PRIu32 " reads '%s' of stage %" PRIu32 ", and gets a copy of %s once per step\n", s->copy[k].to,
+               p->job->dag->tensor[s->copy[k].tensor].name, s->copy[k].from, ls_bytes_text(p->job->cx.arena, s->copy[k].bytes));
+}
+
+void ls_pipelines_print(const LsPipelines *p)
+{
+    const LsPipelinePlan *of = chosen(p);
+    const LsLinkSpeed *link = &p->want.link;
+    printf("%s: %" PRIu32 " stages, %" PRIu32 " micro-batch%s of %" PRId64 " sample%s\n", p->job->options->model, p->want.stages,
+           p->want.micros, p->want.micros == 1 ? "" : "es", p->job->train->batch, p->job->train->batch == 1 ? "" : "s");
+    printf("  costs of %s; ", p->job->costs);
+    if (link->bytes_per_ns > 0)
+        printf("links of %.4g GB/s and %.4g us\n", link->bytes_per_ns, link->latency * 1e-3);
+    else
+        printf("messages take no time\n");
+    if (p->want.budget > 0)
+        printf("  budget of a rank: %s\n", ls_bytes_text(p->job->cx.arena, p->want.budget));
+    printf("\n");
+    print_plans(p);
+    print_stages(p);
+    print_copies(p);
+    if (of->stages.note != NULL)
+        printf("  %s\n", of->stages.note);
+    printf("  no deadlock: every rank comes to the end of its order\n");
+    printf("  cut in list order into equal times, the slowest stage would take %.2f %% more, recomputation apart\n",
+           100 * (p->in_list_order.bottleneck / of->stages.bottleneck - 1));
+}
+
+static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
+{
+    cJSON *o = cJSON_CreateObject();
+    const LsStageFigures *f = &of->of[k];
+    const Extent e = extent(p, &of->stages, k);
+    int64_t in, out;
+    traffic(&of->stages, k, &in, &out);
+    cJSON_AddStringToObject(o, "first", p->job->dag->node[e.first].name);
+    cJSON_AddStringToObject(o, "last", p->job->dag->node[e.last].name);
+    cJSON_AddNumberToObject(o, "kernels", e.n);
+    cJSON_AddNumberToObject(o, "forward_ns", f->ns[LS_PHASE_F]);
+    cJSON_AddNumberToObject(o, "backward_ns", f->ns[LS_PHASE_B]);
+    cJSON_AddNumberToObject(o, "weights_ns", f->ns[LS_PHASE_W]);
+    cJSON_AddNumberToObject(o, "again_ns", f->again_ns);
+    cJSON_AddNumberToObject(o, "state_bytes", (double)f->state);
+    cJSON_AddNumberToObject(o, "kept_bytes", (double)f->kept);
+    cJSON_AddNumberToObject(o, "rank_bytes", (double)of->times.rank[k].peak);
+    cJSON_AddNumberToObject(o, "received_bytes", (double)in);
+    cJSON_AddNumberToObject(o, "sent_bytes", (double)out);
+    return o;
+}
+
+static cJSON *json_plan(const LsPipelinePlan *of)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "order", ls_order_name[of->order]);
+    cJSON_AddStringToObject(o, "checkpoint", ls_keep_name[of->keep]);
+    cJSON_AddBoolToObject(o, "feasible", of->fits);
+    cJSON_AddNumberToObject(o, "step_ns", of->times.step);
+    cJSON_AddNumberToObject(o, "bubble", of->times.bubble);
+    cJSON_AddNumberToObject(o, "rank_bytes", (double)of->peak);
+    cJSON_AddNumberToObject(o, "bottleneck_ns", of->bottleneck);
+    cJSON_AddNumberToObject(o, "bottleneck_lower_bound_ns", of->bound);
+    cJSON_AddNumberToObject(o, "gap", ls_pipeline_gap(of));
+    if (of->stages.note != NULL)
+        cJSON_AddStringToObject(o, "note", of->stages.note);
+    return o;
+}
+
+void ls_pipelines_json(FILE *to, const LsPipelines *p)
+{
+    cJSON *root = cJSON_CreateObject(), *line = cJSON_AddObjectToObject(root, "pipeline");
+    cJSON_AddNumberToObject(root, "schema", 1);
+    cJSON_AddStringToObject(root, "graph", p->job->dag->name);
+    cJSON_AddNumberToObject(line, "stages", p->want.stages);
+    cJSON_AddNumberToObject(line, "microbatches", p->want.micros);
+    cJSON_AddNumberToObject(line, "microbatch", (double)p->job->train->batch);
+    cJSON_AddStringToObject(line, "costs", p->job->costs);
+    if (p->want.budget > 0)
+        cJSON_AddNumberToObject(line, "budget_bytes", (double)p->want.budget);
+    cJSON_AddNumberToObject(line, "chosen", p->chosen);
+    cJSON *plans = cJSON_AddArrayToObject(line, "plans"), *of = cJSON_AddArrayToObject(line, "of_stage");
+    for (uint32_t k = 0; k < p->n; k++)
+        cJSON_AddItemToArray(plans, json_plan(&p->plan[k]));
+    for (uint32_t k = 0; k < p->want.stages; k++)
+        cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
+    cJSON_AddNumberToObject(line, "once_ns", chosen(p)->stages.bottleneck);
+    cJSON_AddNumberToObject(line, "once_in_list_order_ns", p->in_list_order.bottleneck);
+    char *text = cJSON_Print(root);
+    if (text != NULL)
+        fprintf(to, "%s\n", text);
+    free(text);
+    cJSON_Delete(root);
+}

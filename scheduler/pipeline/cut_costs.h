@@ -1,0 +1,72 @@
+/* scheduler/pipeline/cut_costs.h -- what the forward nodes between two lower sets cost as a stage: at least so much time and so
+ * many bytes, whatever plan the stage gets. */
+#ifndef LS_SCHEDULER_PIPELINE_CUT_COSTS_H
+#define LS_SCHEDULER_PIPELINE_CUT_COSTS_H
+
+#include "scheduler/lower_sets/lower_set.h"
+#include "scheduler/pipeline/stages.h"
+
+typedef struct LsCutTensor {
+    uint32_t maker;             /* vertex */
+    int64_t bytes;              /* in the arena */
+    bool again;                 /* its maker may run again */
+    const uint64_t *forward;    /* set of vertices that read it in phase F */
+    const uint64_t *later;      /* set of vertices whose nodes of phases B and W must read it */
+    const uint64_t *soft;       /* of those that read it if no cheaper node stands in for them */
+    double avoid;               /* ns that it takes at least to replace one of the latter */
+} LsCutTensor;
+
+typedef struct LsCutState { int64_t bytes; const uint64_t *read; } LsCutState;     /* persistent; vertices that read it */
+
+typedef struct LsCutLoose {     /* a node in the earliest stage of the vertices; latest: in the latest */
+    double ns;
+    bool latest;
+    const uint64_t *places;
+} LsCutLoose;
+
+typedef struct LsCutGroup {     /* vertices that share a parameter */
+    const uint64_t *set;
+    double between;             /* ns of the least stage with all of them */
+} LsCutGroup;
+
+typedef struct LsCutCosts {
+    const LsForward *f;
+    double *node;               /* by node: the least time of it or what stands in for it, ns */
+    double *time;               /* by vertex: of itself and of the nodes that belong to it in every cut */
+    LsCutLoose *loose; uint32_t nloose;
+    double total;               /* of all nodes */
+    int64_t *need;              /* by vertex: the most bytes that a run of its nodes touches at once */
+    LsCutTensor *tensor; uint32_t ntensor;      /* made in phase F, by maker */
+    LsCutTensor **by_price; uint32_t nprice;    /* the cheapest bytes to make again first */
+    LsCutState *state; uint32_t nstate;
+    LsCutGroup *group; uint32_t ngroup;
+} LsCutCosts;
+
+/* cheapest: alternatives may stand in for nodes. */
+LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f, bool cheapest);
+
+/* ns of everything in the stages of a lower set: that of a stage is the difference of two. */
+double ls_cut_sum(const LsCutCosts *c, const uint64_t *low);
+
+typedef struct LsCutLimits {    /* of one stage */
+    LsKeepMode keep;
+    bool sure;                  /* count only what must run again, not what will */
+    uint32_t micros;            /* of a step */
+    uint32_t slots;             /* micro-batches that the stage holds at once */
+    int64_t bytes;              /* of the rank; 0: no limit */
+} LsCutLimits;
+
+/* The least bytes of a stage with the vertices of `set`. Of LS_KEEP_AUTO, with nothing made again. */
+int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set);
+
+/* The least time of a micro-batch in that stage: `ns` and the recomputation that mode and limit force; INFINITY: it cannot
+ * keep the limit. */
+double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const uint64_t *set);
+
+/* Bytes that the stage receives in phase F and gives back gradients of. */
+int64_t ls_cut_traffic(const LsCutCosts *c, const uint64_t *set);
+
+/* Whether the stage has all of the group or nothing. */
+bool ls_cut_keeps(const LsCutCosts *c, const LsCutGroup *group, const uint64_t *set);
+
+#endif
