@@ -3,7 +3,7 @@
 #include "runtime/base/tensor_copy.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_trained.h"
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/pipelined_update.h"
 #include "runtime/watch/gradient_check.h"
 #include "runtime/watch/image_grid.h"
 
@@ -23,6 +23,9 @@ static int all_cores(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
+/* Its steps are those of a pipeline; evaluation runs on one thread. */
+static bool is_pipelined(const LsTrainer *t) { return t->p->nstage > 0 && !t->o.eval; }
+
 /* Cores for the kernels of one stage, or of all the program. */
 static int cores_of_rank(const LsProgram *p)
 {
@@ -30,15 +33,8 @@ static int cores_of_rank(const LsProgram *p)
     return n > 0 ? n : 1;
 }
 
-static void print_plan(const LsProgram *p)
+static void print_steps(const LsProgram *p, const LsPhaseTable *t)
 {
-    const LsPhaseTable *t = &p->train;
-    printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
-           "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
-           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
-           "step  node  again  op                    result bytes      at  name\n",
-           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), p->state_bytes, p->arena_bytes,
-           p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
     for (uint32_t k = 0; k < t->nstep; k++) {
         const LsStep *s = &t->step[k];
         int64_t bytes = 0;
@@ -49,6 +45,30 @@ static void print_plan(const LsProgram *p)
                s->again ? "yes" : "", s->op, bytes,
                s->nout ? p->address[s->arg + s->nin].offset : 0, s->name);
     }
+}
+
+static void print_stage(const LsProgram *p, uint32_t number)
+{
+    const LsStage *s = &p->stage[number];
+    printf("stage %u: arena %" PRId64 " bytes, %" PRId64 " and %u slots of %" PRId64 "; phases from steps", number + 1,
+           s->transient + s->slots * s->slot_bytes, s->transient, s->slots, s->slot_bytes);
+    for (int k = 0; k < LS_STAGE_NPHASES; k++)
+        printf(" %u", s->first[k]);
+    printf("; sends %u, receives %u\n", s->nsend, s->nreceive);
+    print_steps(p, &s->table);
+}
+
+static void print_plan(const LsProgram *p)
+{
+    printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
+           "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
+           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
+           "step  node  again  op                    result bytes      at  name\n",
+           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), p->state_bytes, p->arena_bytes,
+           p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+    print_steps(p, &p->train);
+    for (uint32_t k = 0; k < p->nstage; k++)
+        print_stage(p, k);
 }
 
 static LsDataOptions data_options(const LsTrainer *t, const char *spec)
@@ -170,8 +190,10 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
         return false;
     if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
         return false;
-    if (o->dump && (!ls_dump_open(&t->dump, &t->engine, dumped, e)
-                    || !ls_dump_fits(&t->dump, o->dump, e)))
+    if (o->dump && is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
+        return false;
+    if (o->dump && !is_pipelined(t)
+        && (!ls_dump_open(&t->dump, &t->engine, dumped, e) || !ls_dump_fits(&t->dump, 1, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
         fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
@@ -225,8 +247,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     if ((o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
         || !resume(t, &resumed, e) || !number_texts(t, e)
         || !ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_loader(t, workers, e) || !open_pool(t, e)
-        || (t->p->nstage > 0 && !o->eval
-            && !ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->threads, t->engine.run.pool, e))
+        || (is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
@@ -260,7 +281,10 @@ static bool write_results(LsTrainer *t, LsError *e)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
-    return (!o->dump || !whole || ls_dump_write(&t->dump, o->dump, losses, n, e)) &&
+    const bool dumps = o->dump && whole;
+    if (dumps && !(is_pipelined(t) ? ls_pipelined_dump_write(t, e) : ls_dump_write(&t->dump, 1, o->dump, losses, n, e)))
+        return false;
+    return
            (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
            (!o->profile ||
             ls_profile_write(&t->trace, o->profile, t->memory.device ? 0 : t->threads, e)) &&
@@ -346,7 +370,7 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_log_close(&t->log, t->o.log, e);
     if (t->pinned)
         t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
-    ls_pipeline_close(&t->pipeline);
+    ls_pipelined_close(t);
     ls_loader_close(&t->loader);
     ls_member_state_close(&t->members);
     if (t->engine.run.pool)

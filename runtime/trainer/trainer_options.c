@@ -96,8 +96,8 @@ static const char *const fixed[] = {
     "accumulate", "arch",      "batch",      "batch-size",      "bf16-sums", "bn",         "bn-var",    "budget",
     "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
-    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
-    "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
+    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "microbatches", "no-decay",
+    "optimizer",  "order",     "precision", "randomness", "recompute",       "shape",      "stages",    "strategy",  "target",
     "train",      "workspace",
 };
 
@@ -173,6 +173,15 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
            || ls_fail(e, LS_EXIT_USAGE, "--lr and --member-rates both set the learning rate");
 }
 
+/* Steps of a pipeline are in the tables of its stages. */
+static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure"
+        : o->eval ? NULL : o->trace ? "--trace" : o->profile ? "--profile" : NULL;
+    return p->nstage == 0 || one == NULL
+        || ls_fail(e, LS_EXIT_USAGE, "%s is for programs without a pipeline so far: compile without --stages", one);
+}
+
 static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
@@ -199,7 +208,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (o->max_skipped && !ls_has_scaling(p))
         return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e))
+    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_pipeline(o, p, e))
         return false;
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");

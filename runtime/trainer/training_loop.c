@@ -7,6 +7,7 @@
 #include "runtime/trainer/training_loop.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/trainer/pipelined_update.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -261,9 +262,7 @@ static bool land_all(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
- * samples; last: the private update ends. */
-static void set_run(LsTrainer *t, LsRun *run, int64_t valid, bool last, int64_t k, int64_t part)
+void ls_train_set_run(const LsTrainer *t, LsRun *run, int64_t valid, bool last, int64_t k, int64_t part)
 {
     const bool own = ls_is_private(t->p);
     const int64_t parts = parts_of(t->p);
@@ -289,7 +288,7 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
     const bool ends = own ? b->last : (k + 1) % parts_of(t->p) == 0;       /* its batch */
     if (!empty) {
         ls_engine_feed(&t->engine, &t->loader, b);
-        set_run(t, run, b->valid, b->last, k, own ? k : (*part)++);
+        ls_train_set_run(t, run, b->valid, b->last, k, own ? k : (*part)++);
         const LsPhaseTable *table = table_of(t, run->apply);
         if (!ls_engine_run(&t->engine, table, hook, set_hooks(t, table, run->apply, hook), e)
             || !ls_engine_fed(&t->engine, e))
@@ -316,31 +315,15 @@ static void count_samples(LsTrainer *t, int64_t steps)
     }
 }
 
-/* The update of a pipeline: its stages take their batches themselves. Parts without samples come last, and are released
- * here. */
 static bool run_pipeline(LsTrainer *t, LsError *e)
 {
-    const int64_t first = t->at.cursor * parts_of(t->p);
-    LsPipeline *l = &t->pipeline;
-    for (l->nparts = 0; l->nparts < t->update_parts; l->nparts++) {
-        LsPartRun *part = &l->part[l->nparts];
-        part->run = t->engine.run;
-        part->batch = first + l->nparts;
-        part->run.valid = ls_batch_valid(&t->pass, part->batch);
-        set_run(t, &part->run, part->run.valid, false, l->nparts, l->nparts);
-    }
-    if (!ls_pipeline_update(l, e))
+    const LsPipeline *l = &t->pipeline;
+    if (!ls_pipelined_update(t, watches(t), t->o.dump && is_last(t), e))
         return false;
-    for (int64_t k = t->update_parts; k < parts_of(t->p); k++) {
-        if (ls_loader_at(&t->loader, first + k, e) == NULL)
-            return false;
-        for (int64_t reader = 0; reader < l->readers; reader++)
-            ls_loader_done(&t->loader, first + k);
-    }
     t->at.cursor++;
     for (int64_t k = 0; k < l->nparts; k++) {
-        const LsFlight f = {t->at.update + 1, t->at.epoch + 1, l->part[k].batch, NULL, l->part[k].run.valid, t->engine.run.lr, 0,
-                            l->part[k].run.apply};
+        const LsFlight f = {.update = t->at.update + 1, .epoch = t->at.epoch + 1, .batch = l->part[k].batch,
+                            .valid = l->part[k].run.valid, .lr = t->engine.run.lr, .apply = l->part[k].run.apply};
         if (!land_loss(t, &f, l->loss[k], e))
             return false;
     }

@@ -35,6 +35,7 @@ typedef struct LsTrainer {
     LsLoader loader;
     LsEngine engine;
     LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
+    struct LsStageWatch *watch; /* likewise, by stage (pipelined_update.h) */
     LsDataset data, val;        /* val.p = NULL: none */
     LsRate rate;
     LsProgress progress;
@@ -70,6 +71,9 @@ typedef struct LsTrainer {
     volatile sig_atomic_t *stop;    /* a signal's number: finish the step and end */
 } LsTrainer;
 
+/* Sets what kernels read of micro-step k of an update. part: its number among those with samples, `valid` of them; last: a
+ * private update ends with it. */
+void ls_train_set_run(const LsTrainer *t, LsRun *run, int64_t valid, bool last, int64_t k, int64_t part);
 /* Sets the length of the run and its start: after the data are open and a checkpoint, if any, is
  * loaded. */
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
