@@ -77,7 +77,8 @@ static bool over_budget(LsJob *job, const LsStagedJob *s, uint32_t k)
                           ls_bytes_text(a, p->least)) : "";
     const int64_t least = p->least + (job->budget > 0 ? s->fixed[k] : 0);
     return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
-                    ls_arena_printf(a, "ask for --budget %" PRId64 " or more, or --budget min", least + 1),
+                    job->budget > 0 ? ls_arena_printf(a, "ask for --budget %" PRId64 " or more, or --budget min", least)
+                                    : "ask for more, or for --budget min",
                     "stage %u of the pipeline: the %s is %s, but the least found is %s%s", k + 1,
                     job->budget > 0 ? "budget of a rank" : "budget of its arena",
                     ls_bytes_text(a, job->budget > 0 ? job->budget : p->budget), ls_bytes_text(a, least), rest);
