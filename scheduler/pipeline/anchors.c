@@ -91,15 +91,15 @@ static bool is_below(const Sets *s, uint32_t low, uint32_t operand)
     return true;
 }
 
-/* Whether operand k of node i may force it into another stage than its anchor's: backward nodes into an earlier one,
- * forward ones into a later one. Updates are not bound by order: see LsStageSend.once. */
+/* Whether operand k of node i may force it into another stage than its anchor's: gradients into an earlier one, a forward
+ * node into a later one. What updates tell each other forces nothing: see LsStageSend.once. */
 static bool may_force(const LsProb *p, const LsAnchors *a, const Sets *s, uint32_t i, uint32_t k)
 {
     const uint32_t maker = p->maker[p->in.id[k]];
-    const LsDagKind kind = p->dag->node[i].kind;
-    if (a->at[maker] == LS_NO_ID || (p->dag->node[maker].kind == LS_DAG_FORWARD) != (kind == LS_DAG_FORWARD))
+    const bool forward = p->dag->node[i].kind == LS_DAG_FORWARD;
+    if (a->at[maker] == LS_NO_ID || p->dag->node[maker].kind != (forward ? LS_DAG_FORWARD : LS_DAG_BACKWARD))
         return false;
-    if (kind == LS_DAG_FORWARD)
+    if (forward)
         return !(s->before[(size_t)a->at[i] * s->nword + a->at[maker] / 64] >> (a->at[maker] % 64) & 1);
     return !is_below(s, a->at[i], maker);
 }
@@ -109,7 +109,7 @@ static void find_place(const LsProb *p, LsAnchors *a, Sets *s, uint32_t i)
     uint64_t *places = s->places + (size_t)i * s->nword;
     add(places, a->at[i]);
     for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1] && !p->forward[i]; k++) {
-        if (p->dag->node[i].kind == LS_DAG_OPTIMIZER || !may_force(p, a, s, i, k))
+        if (!may_force(p, a, s, i, k))
             continue;
         a->loose[i] = true;
         for (uint32_t w = 0; w < s->nword; w++)

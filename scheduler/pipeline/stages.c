@@ -7,17 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The stage of a node with an anchor. Phase B goes downwards, so no backward node may be in a later stage than the makers of
- * gradients that it reads, and no forward node in an earlier one than those of its operands. */
+/* The stage of a node with an anchor. Phase B goes downwards, so no node may be in a later stage than the makers of gradients
+ * that it reads, and no forward node in an earlier one than those of its operands. What updates tell each other may go
+ * either way. */
 static uint32_t stage_of_other(const LsProb *p, const LsStages *s, uint32_t anchor, uint32_t i)
 {
-    const LsDagKind kind = p->dag->node[i].kind;
+    const bool forward = p->dag->node[i].kind == LS_DAG_FORWARD;
     uint32_t stage = s->stage[anchor];
-    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1] && kind != LS_DAG_OPTIMIZER; k++) {
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
         const uint32_t maker = p->maker[p->in.id[k]], at = s->stage[maker];
-        if (kind == LS_DAG_FORWARD && at > stage)
-            stage = at;
-        if (kind == LS_DAG_BACKWARD && p->dag->node[maker].kind != LS_DAG_FORWARD && at < stage)
+        if (forward ? at > stage : p->dag->node[maker].kind == LS_DAG_BACKWARD && at < stage)
             stage = at;
     }
     return stage;
@@ -176,8 +175,8 @@ static void find_peaks(const LsProb *p, LsStages *s, uint32_t stage)
             if (p->needed[i] && s->stage[i] == stage && s->phase[i] == phase)
                 run(&l, i);
         for (uint32_t k = 0; phase == LS_PHASE_F && k < s->nsend; k++)
-            if (s->send[k].to == stage && s->send[k].made == LS_PHASE_F)
-                make(&l, s->send[k].tensor);        /* what only B or W reads has come too */
+            if (s->send[k].to == stage && s->send[k].made == LS_PHASE_F && s->send[k].read != LS_PHASE_F)
+                make(&l, s->send[k].tensor);
         if (phase < LS_PHASE_W)
             *end[phase] = l.bytes;
     }
