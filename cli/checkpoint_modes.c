@@ -23,7 +23,8 @@ typedef struct Modes { Mode of[NMODES]; int64_t levels, sum_bytes; } Modes;
 
 static bool wanted(const LsJob *job)
 {
-    return !job->graph_file && (job->options->microbatches > 0 || job->options->checkpoint != NULL);
+    return !job->graph_file
+           && (job->options->microbatches > 0 || job->options->ranks > 1 || job->options->checkpoint != NULL);
 }
 
 static Mode of_plan(const LsJob *job, const LsPlan *plan)
@@ -68,7 +69,7 @@ static int plan_modes(LsJob *job, Modes *m)
     last.kept = always->kept > never->kept ? always->kept : never->kept;
     last.first_ns = always->first_ns;
     last.last_ns = never->last_ns;
-    m->of[LS_CHECKPOINT_EXCEPT_LAST] = ls_job_micro_steps(job) > 1 ? last : *never;
+    m->of[LS_CHECKPOINT_EXCEPT_LAST] = ls_job_own_steps(job) > 1 ? last : *never;
     return 0;
 }
 
@@ -77,20 +78,22 @@ static void find_sums(const LsJob *job, Modes *m)
 {
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
-        if (g->value[i].of_update)
+        if (g->value[i].of_update && !g->value[i].rank_sum)
             m->sum_bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
-    for (int64_t n = ls_job_micro_steps(job) - 1; n > 0; n /= 2)
+    for (int64_t n = ls_job_own_steps(job) - 1; n > 0; n /= 2)
         m->levels++;
 }
 
 static int64_t total(const LsJob *job, const Mode *m)
 {
-    return ls_job_fixed_bytes(job) + (m->arena > job->eval_plan.arena ? m->arena : job->eval_plan.arena);
+    const int64_t other = job->eval_plan.arena > job->update_plan.arena ? job->eval_plan.arena : job->update_plan.arena;
+    return ls_job_fixed_bytes(job) + (m->arena > other ? m->arena : other);
 }
 
 static double step_ns(const LsJob *job, const Mode *m)
 {
-    return (double)(ls_options_parts(job->options) - 1) * m->first_ns + m->last_ns;
+    const int64_t ranks = job->options->ranks > 1 ? job->options->ranks : 1;
+    return (double)(ls_options_parts(job->options) / ranks - 1) * m->first_ns + m->last_ns;
 }
 
 bool ls_checkpoint_modes(LsJob *job)
@@ -107,7 +110,7 @@ bool ls_checkpoint_modes(LsJob *job)
            job->train->batch * parts, parts, parts == 1 ? "" : "s", job->train->batch);
     if (m.levels > 0)
         printf("  gradients of %" PRId64 " parts add up in a tree: %" PRId64 " partial sum%s of each, %s of the state\n",
-               ls_job_micro_steps(job), m.levels, m.levels == 1 ? "" : "s", ls_bytes_text(a, m.sum_bytes));
+               ls_job_own_steps(job), m.levels, m.levels == 1 ? "" : "s", ls_bytes_text(a, m.sum_bytes));
     printf("  %-12s %12s %18s %15s\n", "checkpoint", "in all", "kept of a part", "a step");
     for (int k = 0; k < NMODES; k++) {
         const Mode *of = &m.of[shown[k]];

@@ -8,6 +8,7 @@
 #include "cli/staged_job.h"
 #include "cli/trial.h"
 #include "codegen/program/program_text.h"
+#include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
@@ -156,6 +157,8 @@ static bool check_initial(LsCtx *cx, const LsAddresses *a)
     return cx->nerror == 0;
 }
 
+static bool wants_mpi(const LsOptions *o) { return o->comm != NULL && strcmp(o->comm, "mpi") == 0; }
+
 /* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's text. */
 static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
@@ -186,12 +189,16 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .train = {job->train_problem, &job->plan, job->options->overlap},
                    .eval = {job->eval_problem, &job->eval_plan, false},
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
+                   .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
+                   .mpi = wants_mpi(job->options),
                    .onnx_bytes = onnx_bytes};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
     if (job->staged != NULL)
         code.copy_at = ls_copies_place(&job->staged->cut, job->train_problem, code.addresses);
+    if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
+        return false;
     if (!check_initial(cx, code.addresses))
         return false;
     const char *slash = strrchr(code.model, '/');
@@ -230,7 +237,7 @@ static const char *place_program(LsArena *a, const Output *out)
 static LsToolchain toolchain(const LsOptions *o, const LsCudaTool *cuda)
 {
     return (LsToolchain){.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
-                         .dry_run = o->dry_run, .cuda = cuda};
+                         .dry_run = o->dry_run, .cuda = cuda, .mpi = wants_mpi(o)};
 }
 
 static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
@@ -262,7 +269,7 @@ static void summary(LsJob *job, const Output *out)
             job->options->model, out->path, job->report.hash, job->plan.strategy,
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
-            ls_bytes_text(a, job->state_bytes + job->arena_bytes + job->input_bytes),
+            ls_bytes_text(a, ls_job_fixed_bytes(job) + job->arena_bytes),
             100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
     fprintf(stderr, "optimizer %s\n",
             ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
@@ -272,7 +279,7 @@ static void summary(LsJob *job, const Output *out)
 static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
-    int64_t total = job->state_bytes + job->arena_bytes + job->input_bytes;
+    int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
     fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",

@@ -33,13 +33,35 @@ int ls_job_failed(const LsJob *job)
     return job->cx.exit_code != 0 ? job->cx.exit_code : LS_EXIT_MODEL;
 }
 
+/* Bytes of the state of a graph that graph `of` has not. */
+static int64_t state_of(const LsJob *job, const LsGraph *g, const LsGraph *of)
+{
+    int64_t bytes = 0;
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (ls_is_state(g, (LsValueId){i}) && (of == NULL || !ls_is(ls_source_named(of, g->value[i].name))))
+            bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
+    return bytes;
+}
+
+/* Bytes that the trainer's exchange allocates. */
+static int64_t exchange_bytes(const LsJob *job, const LsGraph *g)
+{
+    int64_t sums = 0, rows = 0;
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        sums += g->value[i].rank_sum ? ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes) : 0;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        rows += g->node[i].op == LS_OP_PART_STAT ? ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), job->target.real_bytes) : 0;
+    return ls_rank_exchange_bytes(g->ranks, g->block, sums, rows);
+}
+
 static void add_fixed(LsJob *job)
 {
     const LsGraph *g = job->train;
-    for (uint32_t i = 1; i < g->nvalue; i++)
-        if (ls_is_state(g, (LsValueId){i}))
-            job->state_bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes),
-                                         LS_ALIGNMENT);
+    job->state_bytes = state_of(job, g, NULL);
+    if (g->updates != NULL) {
+        job->state_bytes += state_of(job, g->updates, g);
+        job->exchange_bytes = exchange_bytes(job, g);
+    }
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
         job->input_bytes +=
@@ -55,6 +77,8 @@ static bool price(LsJob *job)
     int threads = m->threads;
     ls_problem_price(job->eval_problem, m);
     ls_problem_price(job->train_problem, m);
+    if (job->update_problem != NULL)
+        ls_problem_price(job->update_problem, m);
     if (path != NULL) {
         if (!ls_measured_load(&job->cx, path, &from)
             || !ls_measured_price(&job->cx, &from, job->train_problem, m))
@@ -125,6 +149,7 @@ static bool build_graphs(LsJob *job)
     job->eval = l.eval;
     job->train_problem = l.train_problem;
     job->eval_problem = l.eval_problem;
+    job->update_problem = l.update_problem;
     return ok && price(job);
 }
 
@@ -146,9 +171,9 @@ static int64_t arenas(const LsJob *job)
 
 void ls_job_set_arena(LsJob *job)
 {
-    const int64_t of[] = {job->plan.arena, job->eval_plan.arena, job->last_plan.arena};
+    const int64_t of[] = {job->plan.arena, job->eval_plan.arena, job->last_plan.arena, job->update_plan.arena};
     job->arena_bytes = 0;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
         job->arena_bytes = of[k] > job->arena_bytes ? of[k] : job->arena_bytes;
     job->arena_bytes *= arenas(job);
 }
@@ -164,12 +189,17 @@ int64_t ls_job_micro_steps(const LsJob *job)
     return ls_options_parts(job->options) * (job->options->accumulate > 1 ? job->options->accumulate : 1);
 }
 
+int64_t ls_job_own_steps(const LsJob *job)
+{
+    return ls_job_micro_steps(job) / (job->options->ranks > 1 ? job->options->ranks : 1);
+}
+
 double ls_job_step_ns(const LsJob *job)
 {
     if (job->staged != NULL)
         return ls_staged_step_ns(job);
     const LsPlan *last = job->last_plan.nstep > 0 ? &job->last_plan : &job->plan;
-    const int64_t parts = ls_options_parts(job->options);
+    const int64_t parts = ls_options_parts(job->options) / (job->options->ranks > 1 ? job->options->ranks : 1);
     return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last);
 }
 
@@ -212,13 +242,15 @@ static bool load(LsJob *job)
     return true;
 }
 
-/* Plans the evaluation form, which runs within the same arena. */
+/* Plans the evaluation form and the updates after an exchange, which run within the same arena. */
 static bool plan_eval(LsJob *job)
 {
     LsPlanOptions eval = {.strategy = "none", .no_inplace = job->options->no_inplace};
     LsPlanReport report;
     return job->graph_file
-           || ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report);
+           || (ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report)
+               && (job->update_problem == NULL
+                   || ls_plan(job->cx.arena, &job->update_problem->dag, &eval, &job->update_plan, &report)));
 }
 
 static bool is_of_store_all(const LsJob *job)
@@ -266,7 +298,7 @@ int ls_job_load(LsJob *job)
 
 int64_t ls_job_fixed_bytes(const LsJob *job)
 {
-    return job->graph_file ? 0 : job->state_bytes + job->input_bytes;
+    return job->graph_file ? 0 : job->state_bytes + job->input_bytes + job->exchange_bytes;
 }
 
 int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b)
@@ -428,7 +460,7 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
         job->budget = (int64_t)b->value;
     else if (b->kind == LS_BUDGET_PERCENT)
         job->budget = ls_job_fixed_bytes(job) + arenas(job) * arena;
-    return ok && (arena <= 0 || job->eval_plan.arena <= arena);
+    return ok && (arena <= 0 || (job->eval_plan.arena <= arena && job->update_plan.arena <= arena));
 }
 
 /* A GPU program must fit the device, whose size is not known here. */
@@ -492,7 +524,9 @@ int ls_job_plan(LsJob *job)
     }
     if (!ls_job_audited(job, job->dag, &job->plan)
         || (!job->graph_file
-            && !ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan)))
+            && (!ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan)
+                || (job->update_problem != NULL
+                    && !ls_job_audited(job, &job->update_problem->dag, &job->update_plan)))))
         return ls_job_failed(job);
     code = plan_last(job, &budget);
     if (code != 0)

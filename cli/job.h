@@ -21,6 +21,8 @@ typedef struct LsJob {
     const char *costs;          /* where the nodes' costs come from, for people */
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
     LsProblem *train_problem, *eval_problem;
+    LsProblem *update_problem;  /* --ranks: what follows the sum over all ranks; NULL: one process */
+    LsPlan update_plan;
     const LsDag *dag;           /* the graph that is planned: train_problem's, or the file's */
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsCheckpoint checkpoint;
@@ -28,6 +30,7 @@ typedef struct LsJob {
     struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan` (cli/staged_job.h); else NULL */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
+    int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
     int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of an ensemble */
     int64_t budget;             /* as asked for, bytes in all; 0: none */
@@ -63,6 +66,8 @@ bool ls_job_fits_machine(LsJob *job, int64_t bytes);
 int ls_job_failed(const LsJob *job);
 /* Micro-steps of an update: parts of a batch times --accumulate. */
 int64_t ls_job_micro_steps(const LsJob *job);
+/* Those that one process runs. */
+int64_t ls_job_own_steps(const LsJob *job);
 /* ns of the micro-step by a plan of a loaded job: the sum of its runs one after the other, each with the cache as the
  * runs before left it (codegen/planning/step_replay.h). For measured costs, GPUs and training graphs, the sum of the
  * costs. */

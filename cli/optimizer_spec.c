@@ -149,6 +149,7 @@ static const char *suffixes(const LsGraph *g)
 const char *ls_optimizer_state_text(const LsGraph *g, LsOptimizerKind kind, int real_bytes)
 {
     int64_t state = 0, trained = 0;
+    g = g->updates != NULL ? g->updates : g;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         if (g->value[i].of_optimizer)
             state += ls_count(&g->value[i].shape) * real_bytes;

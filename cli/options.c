@@ -27,7 +27,7 @@ enum {
     PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP | LS_CMD_CHECK | LS_CMD_MEASURE,
     GPU = LS_CMD_GPU
 };
-enum { MOST_MEMBERS = 4096, MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
+enum { MOST_MEMBERS = 4096, MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20, MOST_RANKS = 1024 };
 #define MOST_STEPS (INT64_C(1) << 40)
 
 static const LsOption option[] = {
@@ -133,6 +133,12 @@ static const LsOption option[] = {
     {"--link", NULL, "SIZE,US", TEXT, AT(link), LS_CMD_PLAN,
      "with --stages, bytes per second and latency in microseconds of a link between two ranks; none: messages take no time "
      "(default 10GB,5)"},
+    {"--ranks", NULL, "N", INTEGER(1, MOST_RANKS), AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "train on N processes or threads, each of which runs an equal block of every batch's parts (--microbatches, by default "
+     "one for each); the result is that of one process, bit for bit (default 1)"},
+    {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
+     "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
+     "ranks itself, or they find each other by TCP"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,

@@ -47,7 +47,8 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
     const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *sample_norms,
                *ensemble_batches, *bn, *bn_var, *dropout;
-    int64_t accumulate, microbatches;
+    int64_t accumulate, microbatches, ranks;
+    const char *comm;           /* --comm */
     int64_t stages;             /* of a pipeline; 0: none */
     const char *order, *link;
     int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
@@ -112,7 +113,10 @@ int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode);
 /* Stages of a pipeline: 1 if there is none. */
 static inline int64_t ls_options_stages(const LsOptions *o) { return o->stages > 1 ? o->stages : 1; }
 /* Micro-batches of a batch: 1 if it is not cut. */
-static inline int64_t ls_options_parts(const LsOptions *o) { return o->microbatches > 1 ? o->microbatches : 1; }
+static inline int64_t ls_options_parts(const LsOptions *o)
+{
+    return o->microbatches > 0 ? o->microbatches : o->ranks > 0 ? o->ranks : 1;
+}
 
 /* Says that the option's value is not `want`; returns the exit code. */
 int ls_options_bad(const char *option, const char *text, const char *want);

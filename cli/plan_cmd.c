@@ -8,6 +8,7 @@
 #include "cli/output.h"
 #include "cli/plan_stages.h"
 #include "cli/precision_advice.h"
+#include "cli/rank_report.h"
 #include "cli/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
 #include "compiler/ir/precision.h"
@@ -143,9 +144,11 @@ static void print_memory(const LsJob *job)
     if (!job->graph_file)
         print_share(job, "input", job->input_bytes, job->target.kind == LS_TARGET_CUDA
                     ? "two batches on the device" : "ring of batches");
+    if (job->exchange_bytes > 0)
+        print_share(job, "exchange", job->exchange_bytes, "what other ranks send");
     print_share(job, job->plan.unplaced ? "live" : "arena", job->arena_bytes,
                 "activations, gradients, workspaces");
-    print_share(job, "total", job->state_bytes + job->input_bytes + job->arena_bytes, "");
+    print_share(job, "total", job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes, "");
     if (job->target.kind == LS_TARGET_CUDA)
         print_share(job, "+ context", (int64_t)job->machine.context,
                     "driver and libraries on the device: an estimate, outside the budget");
@@ -211,11 +214,13 @@ static int report(LsJob *job)
             job->report.costs = job->costs, job->report.step_ns = ls_job_step_ns(job);
         job->report.precisions = ls_precision_json(job);
         job->report.microbatches = ls_checkpoint_json(job);
+        job->report.ranks = ls_rank_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         print_memory(job);
         if (!ls_checkpoint_modes(job))
             return ls_job_failed(job);
+        ls_rank_report(job);
         printf("\n");
         ls_view_table(stdout, &job->report);
         printf("\n");

@@ -74,7 +74,8 @@ int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode)
     if (k < 0)
         return LS_EXIT_USAGE;
     *mode = (LsCheckpoint)k;
-    if (*mode == LS_CHECKPOINT_EXCEPT_LAST && ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1) == 1)
+    const int64_t steps = ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1);
+    if (*mode == LS_CHECKPOINT_EXCEPT_LAST && steps / (o->ranks > 1 ? o->ranks : 1) == 1)
         *mode = LS_CHECKPOINT_NEVER;    /* the only part is the last one */
     if (o->checkpoint == NULL || (o->recompute == NULL && o->keep.n + o->forget.n == 0))
         return 0;

@@ -315,6 +315,7 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
     op->parts = (int)ls_options_parts(o);
+    op->ranks = (int)o->ranks;
     if (code == 0 && o->accumulate > MOST_STEPS / ls_options_parts(o)) {
         fprintf(stderr, "lowerset: --microbatches=%" PRId64 ": with --accumulate=%" PRId64 ", an update takes more than %d "
                 "parts\n", o->microbatches, o->accumulate, (int)MOST_STEPS);
@@ -469,6 +470,30 @@ static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
     return 0;
 }
 
+/* --ranks, after all options that do not go with it. */
+static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
+{
+    const char *why = NULL;
+    static const char *const engine[] = {"sockets", "mpi", NULL};
+    if (ls_options_word("comm", o->comm, engine, 0) < 0)
+        return LS_EXIT_USAGE;
+    if (o->ranks < 2 && o->comm != NULL)
+        why = "--comm is for --ranks: one process sends no messages";
+    else if (o->ranks < 2)
+        return 0;
+    else if (ls_options_parts(o) % o->ranks != 0)
+        why = "--ranks: each rank runs equally many parts of a batch: give --microbatches a multiple of the ranks";
+    else if (ls_wants_samples(&p->grads))
+        why = p->grads.privacy.on ? "--ranks: --dp is for one process" : "--ranks: --grads is for one process";
+    else if (p->ensemble.members > 0)
+        why = "--ranks: --ensemble is for one process";
+    else if (p->precision.gpu)
+        why = "--ranks is for --target=cpu so far";
+    if (why != NULL)
+        fprintf(stderr, "lowerset: %s\n", why);
+    return why != NULL ? LS_EXIT_USAGE : 0;
+}
+
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
 {
     *p = (LsPipelineOptions){0};
@@ -479,7 +504,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     code = code != 0 ? code : precision_options(cx, o, &p->precision, &p->eval_compute);
     code = code != 0 ? code : optimizer_options(cx, o, p->precision.compute, &p->optimizer);
     code = code != 0 ? code : grads_options(o, p);
-    return code != 0 ? code : ensemble_options(o, p);
+    code = code != 0 ? code : ensemble_options(o, p);
+    return code != 0 ? code : rank_options(o, p);
 }
 
 double ls_options_lr(const LsOptions *o)

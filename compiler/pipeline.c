@@ -141,6 +141,18 @@ static bool has_parts(LsCtx *cx, const char *path, const LsPipelineOptions *o, c
     return !known || g->batch == batch || no_parts(cx, o);
 }
 
+/* The passes that the graph of updates needs, too. Its sources have the layouts of the graph of the parts. */
+static bool run_on_updates(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    static bool (*const run[])(LsCtx *, LsGraph *, const LsPipelineOptions *) = {layout, precision, fuse, split};
+    LsPipelineOptions like = *o;
+    like.like = g;
+    for (size_t k = 0; g->updates != NULL && k < sizeof run / sizeof *run; k++)
+        if (!run[k](cx, g->updates, &like) || !after(cx, g->updates, "updates", o))
+            return false;
+    return true;
+}
+
 LsGraph *ls_pipeline(LsCtx *cx, const char *path, const LsPipelineOptions *o)
 {
     LsGraph *g = ls_onnx_import(cx, path, &o->import);
@@ -152,5 +164,5 @@ LsGraph *ls_pipeline(LsCtx *cx, const char *path, const LsPipelineOptions *o)
         if (!stage[k].run(cx, g, o) || !after(cx, g, stage[k].name, o))
             return NULL;
     }
-    return g;
+    return run_on_updates(cx, g, o) ? g : NULL;
 }

@@ -22,8 +22,8 @@ enum { LS_DEVICE_SLOTS = 2 };   /* batches that a device holds, for a program wi
 typedef void (*LsKernel)(LsRun *run, void *const arg[]);
 
 /* An address at compile time. */
-typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT } LsSpace;
-/* bytes; LS_AT_INPUT: index of LsProgram.input */
+typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT, LS_AT_SLICE } LsSpace;
+/* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE: LsRanks */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
 typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL, LS_DT_BF16, LS_DT_F16 } LsDataType;
@@ -131,6 +131,40 @@ typedef struct LsScaling {
  * normal noise of deviation noise * clip, over `expected`. delta: of the guarantee. */
 typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacyTerms;
 
+/* Training over ranks. The sums of a rank's block of parts lie one behind the other in state, `sum_bytes` from `sums` on, in
+ * the order in which they become complete. Ranks add them up, and run the phase `update`.
+ *
+ * Whole updates: on each rank, after all sums. Sliced ones: each rank updates a slice of the parameters, and sends it to the
+ * others. Then moments exist once: at LS_AT_SLICE, kind k of the parameter with the sum at `at` has the address
+ * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * sum_bytes / ranks bytes of state from `slices` on. */
+typedef struct LsRankSum {
+    int64_t at, bytes;          /* in the sums, with padding: a multiple of ranks * 64 */
+    int64_t count;              /* elements */
+    LsAddress param;            /* that the step updates, or none */
+    uint32_t after;             /* the step of an update's last micro-step that completes it */
+    uint32_t step;              /* sliced: of `update`, which reads the sum */
+} LsRankSum;
+typedef struct LsRankRows { LsAddress at; int64_t bytes; } LsRankRows;          /* a row for each part of an update */
+typedef struct LsRanks {
+    int n;
+    int64_t block;              /* parts of an update that one rank runs */
+    LsAddress sums, slices;
+    int64_t sum_bytes;
+    int kinds;
+    bool sliced;
+    const LsRankSum *sum; uint32_t nsum;
+    const LsRankRows *rows; uint32_t nrows;     /* statistics of the parts */
+} LsRanks;
+
+/* What a rank tells all others at the end of an update: whether it was asked to end, and of each of its parts the loss, its
+ * weight and the rows of statistics. */
+static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes) { return 16 + block * (16 + row_bytes); }
+/* Buffers for what other ranks send. */
+static inline int64_t ls_rank_exchange_bytes(int n, int64_t block, int64_t sum_bytes, int64_t row_bytes)
+{
+    return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(block, row_bytes);
+}
+
 typedef struct LsProgram {
     const char *model;          /* file name of the ONNX model */
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
@@ -154,6 +188,9 @@ typedef struct LsProgram {
     LsPhaseTable last;          /* the last micro-step of an update, if it has other steps than `train`; else nstep is 0 */
     const LsStage *stage; uint32_t nstage;      /* of a pipeline; else nstage is 0 */
     int ring;                   /* batches in the input ring; 0: LS_RING */
+    const LsRanks *ranks;       /* NULL: one process trains */
+    const struct LsCommKind *comm;      /* MPI, for ranks that something else starts; NULL: not linked with it */
+    LsPhaseTable update;        /* of ranks: what follows the sum over all ranks */
     int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0;
                                  * the watch "logits" of eval has its input */
     int class_axis;             /* of the logits */

@@ -20,8 +20,11 @@ typedef struct LsRun {
     double lr;                  /* learning rate of this update */
     int64_t update;             /* number of this update, from 1: t of Adam */
     bool first, apply;          /* this is the first micro-step of its update; this one updates */
-    int64_t part;               /* number of the micro-step in its update, from 0: its place in the tree of gradients */
+    int64_t part;               /* number of the micro-step in its update, from 0: its place in the tree of gradients; over
+                                 * ranks: in the rank's block */
     int64_t slice;              /* number of the part in its batch, from 0, if batches are cut into parts */
+    int64_t block, parts;       /* training over ranks: the first part of this rank's block; the parts of the update */
+    int64_t count;              /* elements of the slice that an update node is for */
     double share;               /* this micro-step's samples over the mean number of samples of its
                                  * update's micro-steps; 1 where all are equal */
 } LsRun;

@@ -64,6 +64,7 @@ codegen/toolchain
 runtime/.
 runtime/base .
 runtime/comm base .
+runtime/comm_mpi comm base .
 runtime/data base .
 runtime/engine comm data base .
 runtime/kernels engine .

@@ -62,12 +62,10 @@ static void open_loop(const Update *u)
                      ls_unit(u->k));
 }
 
-/* Declares the variables that `accumulate` reads besides the elements. */
-static void declare_part(const Update *u)
+/* Declares the factor of this part's gradient. */
+static void declare_weight(const Update *u)
 {
     LsEmit *e = u->k->e;
-    if (u->at->levels == 0)
-        ls_emit_line(e, "const bool first = run->first;");
     if (u->weight >= 0) {
         operand(u, "weights", u->weight);
         ls_emit_line(e, "const real part = weights[0] != 0 ? weights[0] : 1;");
@@ -78,9 +76,18 @@ static void declare_part(const Update *u)
     }
 }
 
+/* Declares the variables that `accumulate` reads besides the elements. */
+static void declare_part(const Update *u)
+{
+    if (u->at->levels == 0)
+        ls_emit_line(u->k->e, "const bool first = run->first;");
+    declare_weight(u);
+}
+
 /* Adds the part to the tree of partial sums (runtime/kernels/ls_tree.h); `sums` then has the sum. The element of a part
- * is rounded before it is added, as the sum of a part on another process is. */
-static void join_tree(const Update *u)
+ * is rounded before it is added, as the sum of a part on another process is. to: where the sum of the last part goes; NULL:
+ * its level. */
+static void join_tree(const Update *u, const char *to)
 {
     LsEmit *e = u->k->e;
     const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
@@ -89,7 +96,11 @@ static void join_tree(const Update *u)
     else
         ls_emit_line(e, "const int64_t apart = " LS_N64 ";", n);
     ls_emit_line(e, "const int64_t joined = ls_tree_joined(run->part, run->apply);");
-    ls_emit_line(e, "real *const sums = acc + ls_tree_level(run->part, run->apply) * apart;");
+    const char *level = "acc + ls_tree_level(run->part, run->apply) * apart";
+    if (to != NULL)
+        ls_emit_line(e, "real *const sums = run->apply ? %s : %s;", to, level);
+    else
+        ls_emit_line(e, "real *const sums = %s;", level);
     ls_emit_line(e, "if (joined == 0) {");
     open_loop(u);
     ls_emit_line(e, "sums[i] = g[i] * part;");
@@ -171,7 +182,7 @@ static void optimizer(const Update *u)
     declare_operands(u);
     const bool tree = u->at->levels > 0;
     if (tree)
-        join_tree(u);
+        join_tree(u, NULL);
     ls_emit_line(e, u->at->skips ? "if (!run->apply || factor < 0) {" : "if (!run->apply) {");
     if ((u->acc >= 0 && !tree) || u->rule->makes) {
         open_loop(u);
@@ -199,12 +210,59 @@ static void accumulation(const Update *u)
     ls_emit_result(u->k, "y", 0);
     declare_part(u);
     if (u->at->levels > 0)
-        join_tree(u);
+        join_tree(u, NULL);
     open_loop(u);
     if (u->at->levels == 0)
         accumulate(u);
     ls_emit_line(u->k->e, u->at->levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
     ls_emit_line(u->k->e, "}");
+}
+
+/* Of a block of one part: the part. */
+static void local_sum(const Update *u)
+{
+    state(u, "out", 0);
+    operand(u, "g", 1);
+    if (u->acc >= 0)
+        state(u, "acc", u->acc);
+    declare_weight(u);
+    if (u->acc >= 0) {
+        join_tree(u, "out");
+        return;
+    }
+    open_loop(u);
+    ls_emit_line(u->k->e, "out[i] = g[i] * part;");
+    ls_emit_line(u->k->e, "}");
+}
+
+static void part_stat(const Update *u)
+{
+    const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    operand(u, "batch", 1);
+    state(u, "rows", 2);
+    ls_emit_line(u->k->e, "real *const row = rows + (run->block + run->part) * " LS_N64 ";", n);
+    open_loop(u);
+    ls_emit_line(u->k->e, "row[i] = batch[i];");
+    ls_emit_line(u->k->e, "}");
+}
+
+/* Moves by the statistics of all parts, in their order. */
+static void running_stats(const Update *u)
+{
+    LsEmit *e = u->k->e;
+    const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    state(u, "stat", 0);
+    operand(u, "rows", 1);
+    if (u->factor >= 0) {
+        operand(u, "factors", u->factor);
+        ls_emit_line(e, "if (factors[0] < 0) return;");
+    }
+    ls_emit_line(e, "for (int64_t k = 0; k < run->parts; k++) {");
+    ls_emit_line(e, "const real *const batch = rows + k * " LS_N64 ";", n);
+    open_loop(u);
+    ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", number(u, u->at->momentum), number(u, u->at->scale));
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
 }
 
 static void running_stat(const Update *u)
@@ -318,7 +376,10 @@ static void update(const Update *u)
 {
     switch (u->node->op) {
     case LS_OP_ACCUMULATE:   accumulation(u); break;
+    case LS_OP_LOCAL_SUM:    local_sum(u); break;
+    case LS_OP_PART_STAT:    part_stat(u); break;
     case LS_OP_RUNNING_STAT: running_stat(u); break;
+    case LS_OP_RUNNING_STATS: running_stats(u); break;
     case LS_OP_LOSS_SCALE:   loss_scale(u); break;
     case LS_OP_BLEND:        blend(u); break;
     case LS_OP_AVERAGE_SHARE: average_share(u); break;
@@ -327,14 +388,29 @@ static void update(const Update *u)
     }
 }
 
+/* The update of a rank's slice. */
+static bool is_sliced(const Update *u) { return u->rule != NULL && u->at->sliced; }
+
+static void launch_slice(const Update *u)
+{
+    const LsKernelText *k = u->k;
+    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(k->e, "{");
+    ls_emit_line(k->e, "ls_parallel(run, %s_part, (run->count + %" PRId64 ") / %" PRId64 ", arg);", k->name, ls_unit(k) - 1,
+                 ls_unit(k));
+    ls_emit_line(k->e, "}");
+}
+
 static LsGrid one(Update *u)
 {
     int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
     const LsGrid part = ls_flat_grid(u->k, "part", n);
     u->fours = n % 4 == 0;
     ls_emit_part(u->k, &part);
-    ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");",
-                 ls_unit(u->k), n);
+    if (is_sliced(u))       /* slices end at a multiple of LS_SLICE bytes, or with the tensor */
+        ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", run->count);", ls_unit(u->k));
+    else
+        ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");", ls_unit(u->k), n);
     update(u);
     return part;
 }
@@ -439,6 +515,11 @@ static void update_emit(const LsKernelText *k)
         u.shared = present(&u, ls_rule_shared(u.rule));
     } else if (node->op == LS_OP_ACCUMULATE) {
         u.weight = present(&u, 2);
+    } else if (node->op == LS_OP_LOCAL_SUM) {
+        u.acc = present(&u, 2);
+        u.weight = present(&u, 3);
+    } else if (node->op == LS_OP_RUNNING_STATS) {
+        u.factor = present(&u, 2);
     } else if (node->op == LS_OP_RUNNING_STAT) {
         u.next = present(&u, 2);
         u.factor = present(&u, 3);
@@ -453,7 +534,10 @@ static void update_emit(const LsKernelText *k)
     }
     const LsGrid part = ls_updated(node) > 1 ? many(&u) : one(&u);
     ls_emit_line(k->e, "}");
-    ls_emit_launch(k, &part, 1);
+    if (is_sliced(&u))
+        launch_slice(&u);
+    else
+        ls_emit_launch(k, &part, 1);
 }
 
 const LsEmitter ls_emitter_update = {.emit = update_emit};

@@ -109,5 +109,6 @@ bool ls_lower(LsCtx *cx, LsLowering *l)
     }
     l->train_problem = ls_problem_new(cx, l->train, l->name, l->target);
     l->eval_problem = ls_problem_new(cx, l->eval, l->name, l->target);
+    l->update_problem = l->train->updates != NULL ? ls_problem_new(cx, l->train->updates, l->name, l->target) : NULL;
     return cx->nerror == 0;
 }

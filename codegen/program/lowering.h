@@ -19,6 +19,7 @@ typedef struct LsLowering {
     LsGraph *train, *eval;      /* in: after the pipeline's passes; out: lowered. eval: the evaluation
                                  * form */
     LsProblem *train_problem, *eval_problem;    /* out */
+    LsProblem *update_problem;  /* out: of LsGraph.updates; NULL: there is none */
 } LsLowering;
 
 /* Lowers both graphs and makes their problems, with the costs of the built-in machine "cpu". Returns false

@@ -31,6 +31,9 @@ typedef struct LsCode {         /* the text's contents */
     double default_lr;
     LsCodePhase train, eval;    /* eval.problem NULL: no evaluation form */
     LsCodePhase last;           /* the last micro-step of an update; without a problem it is as `train` */
+    LsCodePhase update;         /* over ranks; else without a problem */
+    const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
+    bool mpi;                   /* linked with MPI */
     const LsPipeCut *cut;       /* of a pipeline: its stages, cut->k, take the place of `train`; else NULL */
     const LsCodeStage *stage;
     const int64_t *copy_at;     /* by cut->copy: its place in the state */

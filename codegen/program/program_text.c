@@ -6,6 +6,7 @@
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/phase_tables.h"
+#include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
 
 #include <inttypes.h>
@@ -131,7 +132,7 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
 }
 
 /* Stages of a pipeline follow the other phases. */
-enum { TRAIN, LAST, EVAL, NPHASES };
+enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
 
 typedef struct Text {           /* the program while it is printed */
     const LsCode *c;
@@ -199,6 +200,10 @@ static void print_program(const Text *x, LsEmit *e)
             ls_phase_print_entry(&x->phase[k], x->phase[k].name, e);
     if (c->cut != NULL)
         ls_emit_line(e, ".stage = stage, .nstage = %u, .ring = %u,", c->cut->k, c->ring);
+    if (c->ranks != NULL)
+        ls_emit_line(e, ".ranks = &ranks,");
+    if (c->mpi)
+        ls_emit_line(e, ".comm = &ls_comm_mpi,");
     print_classes(x->g, e);
     print_loss(x->g, e);
     print_scaling(c->addresses, x->g, e);
@@ -260,6 +265,10 @@ static void print_rest(const Text *x, LsEmit *e)
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
     print_inputs(x->g, e);
+    if (c->ranks != NULL)
+        ls_rank_table_print(c->ranks, c->addresses, e);
+    if (c->mpi)
+        ls_emit_line(e, "extern const struct LsCommKind ls_comm_mpi;");
     ls_emit_line(e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
@@ -292,9 +301,9 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
 /* Sets up all phases and names their kernels. */
 static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
 {
-    static const char *const name[NPHASES] = {"train", "last", "eval"};
+    static const char *const name[NPHASES] = {"train", "last", "update", "eval"};
     const LsCode *c = x->c;
-    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->eval};
+    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
     bool ok = true;
     x->nphase = NPHASES + (int)(c->cut != NULL ? c->cut->k : 0);
     x->phase = ls_arena_alloc(cx->arena, (size_t)x->nphase, sizeof *x->phase);

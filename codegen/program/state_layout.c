@@ -27,23 +27,37 @@ static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t ns
 /* The name under which the file has the initial value of v. */
 static const char *name_in_file(const LsValue *v) { return v->average_of != NULL ? v->average_of : v->name; }
 
-static void add_state(LsAddresses *a, LsValueId v, const LsOnnxSlot *slot, uint32_t nslot)
+/* Some node of the graph, or of its updates, writes the value. */
+static bool is_written(const LsGraph *g, const LsValue *x)
 {
-    const LsValue *x = &a->train->value[v.i];
-    LsAddress at = {LS_AT_STATE, a->state_bytes};
-    LsStateSlot s = {a->train, v, {.t = ls_address_tensor(a->train, v, at),
-                                   .onnx_offset = onnx_offset(name_in_file(x), slot, nslot)}};
+    const LsValueId twin = g->updates != NULL ? ls_source_named(g->updates, x->name) : (LsValueId){0};
+    return x->once_written || (ls_is(twin) && g->updates->value[twin.i].once_written);
+}
+
+void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at)
+{
+    const LsValue *x = &g->value[v.i];
+    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at),
+                            .onnx_offset = onnx_offset(name_in_file(x), a->slot, a->nslot)}};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
         : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT
         : x->of_update                                  ? LS_STATE_SUM
-        : !x->once_written                              ? LS_STATE_FROZEN
+        : !is_written(g, x)                             ? LS_STATE_FROZEN
         : s.row.onnx_offset >= 0                        ? LS_STATE_STAT
                                                         : LS_STATE_MOMENT;
     a->state = ls_arena_grow(a->cx->arena, a->state, a->nstate, a->nstate + 1, sizeof *a->state,
                              &a->cap_state);
     a->state[a->nstate++] = s;
-    a->state_bytes += ls_align(ls_stored_bytes(a->train, v, a->real_bytes), LS_ALIGNMENT);
+}
+
+void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    for (uint32_t k = 0; k < a->nstate && g != a->train; k++)
+        if (strcmp(a->state[k].row.t.name, g->value[v.i].name) == 0)
+            return;
+    ls_address_state_at(a, g, v, (LsAddress){LS_AT_STATE, a->state_bytes});
+    a->state_bytes += ls_align(ls_stored_bytes(g, v, a->real_bytes), LS_ALIGNMENT);
 }
 
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
@@ -53,21 +67,23 @@ LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
     a->cx = cx;
     a->real_bytes = real_bytes;
     a->train = train;
+    a->slot = slot;
+    a->nslot = nslot;
     for (uint32_t i = 1; i < train->nvalue; i++)
         if (train->value[i].kind == LS_V_PARAM)
-            add_state(a, (LsValueId){i}, slot, nslot);
+            ls_address_state(a, train, (LsValueId){i});
     for (uint32_t i = 1; i < train->nvalue; i++)
-        if (train->value[i].kind == LS_V_STATE)
-            add_state(a, (LsValueId){i}, slot, nslot);
+        if (train->value[i].kind == LS_V_STATE && !train->value[i].rank_sum)    /* these follow: ls_rank_layout */
+            ls_address_state(a, train, (LsValueId){i});
     return a;
 }
 
-/* The evaluation form reads averages in the place of their parameters. */
+/* The evaluation form reads averages in the place of their parameters, but other graphs do not. */
 static LsAddress find_state(LsAddresses *a, const LsGraph *g, LsValueId v)
 {
     const LsValue *x = &g->value[v.i];
-    for (uint32_t k = 0; k < a->nstate && g != a->train && x->kind == LS_V_PARAM; k++) {
-        const char *of = a->train->value[a->state[k].v.i].average_of;
+    for (uint32_t k = 0; k < a->nstate && !g->training && x->kind == LS_V_PARAM; k++) {
+        const char *of = a->state[k].g->value[a->state[k].v.i].average_of;
         if (of != NULL && strcmp(of, x->name) == 0)
             return a->state[k].row.t.at;
     }

@@ -17,12 +17,17 @@ typedef struct LsAddresses {
     unsigned char *constant;    /* bytes of all constants, laid out and converted to real */
     uint32_t nconst, cap_const; /* bytes */
     int64_t state_bytes;
+    const LsOnnxSlot *slot; uint32_t nslot;
 } LsAddresses;
 
 /* Gives the training graph's state its addresses. slot: offsets of initial values
  * (ls_onnx_eval_model). */
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
                               const LsOnnxSlot *slot, uint32_t nslot);
+/* Gives an address to a state value of g, the training graph or its updates, unless its name has one. */
+void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v);
+/* The same at an address that the caller made up. */
+void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at);
 
 /* The address of a value of g (the training graph or the evaluation form) that no node makes; adds
  * constants to the blob. LS_AT_NONE after a diagnostic. */

@@ -57,6 +57,12 @@ static const char *find_cuda_library(LsCtx *cx)
                      "runtime/libls_runtime_cuda.a", "../lib/lowerset/libls_runtime_cuda.a", NULL});
 }
 
+static const char *find_mpi_library(LsCtx *cx)
+{
+    return find_part(cx, (const char *const[]){"HOME/lib/lowerset/libls_runtime_mpi.a", "runtime/libls_runtime_mpi.a",
+                     "../lib/lowerset/libls_runtime_mpi.a", NULL});
+}
+
 static const char *find_sources(LsCtx *cx)
 {
     return find_part(cx,
@@ -119,12 +125,22 @@ static bool is_new_enough(LsCtx *cx, const LsToolchain *t)
                        LS_CLANG_LEAST);
 }
 
+/* Whether the parts for MPI are there. */
+static bool has_mpi(LsCtx *cx)
+{
+    return (LS_MPI_LIBS[0] != '\0' && find_mpi_library(cx) != NULL)
+           || ls_error(cx, LS_NOWHERE, LS_E_TOOL, "install MPI (Debian: apt-get install libopenmpi-dev) and build lowerset again; or "
+                       "--emit=c prints the program, to be built elsewhere", "this lowerset was built without MPI");
+}
+
 bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t)
 {
     LsCommand c = {.arena = cx->arena};
     ls_command_add_words(&c, compiler_of(t));
     if (c.n == 0 || ls_command_find(cx->arena, c.word[0]) == NULL)
         return no_compiler(cx, c.n > 0 ? c.word[0] : "", ENOENT);
+    if (t->mpi && !has_mpi(cx))
+        return false;
     return is_new_enough(cx, t) && ((find_library(cx) != NULL && find_sources(cx) != NULL) || no_runtime(cx));
 }
 
@@ -191,8 +207,12 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
         ls_command_add_words(&c, "-r -nostdlib");
     else if (t->cuda != NULL && !add_cuda(cx, &c))
         return false;
+    if (kind == LS_EMIT_EXE && t->mpi)
+        ls_command_add(&c, find_mpi_library(cx));
     if (kind == LS_EMIT_EXE)
         ls_command_add(&c, lib);
+    if (kind == LS_EMIT_EXE && t->mpi)
+        ls_command_add_words(&c, LS_MPI_LIBS);
     if (kind == LS_EMIT_EXE)
         ls_command_add_words(&c, LS_EXTRA_LIBS " -lm -lpthread");
     ls_command_add(&c, "-o");
@@ -251,6 +271,8 @@ bool ls_toolchain_copy_runtime(LsCtx *cx, const LsToolchain *t, const char *dir)
     for (size_t k = t->cuda != NULL ? 0 : CUDA_FOLDERS; ok && k < RUNTIME_FOLDERS; k++)
         ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/%s", from, runtime_folder[k]),
                          ls_arena_printf(cx->arena, "%s/%s", dir, runtime_folder[k]));
+    if (ok && t->mpi)
+        ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/comm_mpi", from), ls_arena_printf(cx->arena, "%s/comm_mpi", dir));
     return ok;
 }
 
@@ -278,6 +300,8 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
     for (size_t k = FOLDERS_OF_HEADERS; k < RUNTIME_FOLDERS; k++)
         sources = ls_arena_printf(a, "%s%s%s/%s/*.c", sources, *sources != '\0' ? " " : "", runtime_dir,
                                   runtime_folder[k]);
+    if (t->mpi)
+        sources = ls_arena_printf(a, "%s %s/comm_mpi/*.c", sources, runtime_dir);
     if (t->cuda != NULL) {
         device = device_hint(cx, &t->cuda->archs, file, runtime_dir);
         sources = ls_arena_printf(a, "%s %s/cuda/*.c -isystem $CUDA_HOME/include "
@@ -286,6 +310,6 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
     }
     return ls_arena_printf(a, "%s%s -std=gnu11 -D_GNU_SOURCE -O%s -march=%s -fno-math-errno "
                            "-fno-trapping-math -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
-                           device, compiler_of(t), level_of(t), machine_of(t), runtime_dir,
+                           device, t->mpi ? "mpicc" : compiler_of(t), level_of(t), machine_of(t), runtime_dir,
                            file, file, sources, base);
 }

@@ -11,6 +11,7 @@ typedef struct LsToolchain {
     const char *march, *opt;    /* NULL: native, 3 */
     bool verbose, dry_run;      /* print the commands; do not run them */
     const struct LsCudaTool *cuda;      /* the program is one for NVIDIA GPUs; else NULL */
+    bool mpi;                   /* the program is linked with MPI */
 } LsToolchain;
 
 /* Whether the C compiler and the runtime library are found, and the compiler is not too old. False after a diagnostic. */

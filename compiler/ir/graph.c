@@ -142,6 +142,14 @@ uint32_t ls_gradients(const LsGraph *g)
     return n;
 }
 
+LsValueId ls_source_named(const LsGraph *g, const char *name)
+{
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        if (g->value[i].kind != LS_V_TEMP && g->value[i].kind != LS_V_NONE && strcmp(g->value[i].name, name) == 0)
+            return (LsValueId){i};
+    return (LsValueId){0};
+}
+
 uint32_t *ls_readers(LsArena *arena, const LsGraph *g, bool results)
 {
     uint32_t *readers = ls_arena_alloc(arena, g->nvalue, sizeof *readers);
@@ -183,6 +191,10 @@ int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes)
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes)
 {
     int64_t bytes = ls_value_bytes(g, v, real_bytes), rows = g->value[v.i].rows_behind;
+    if (g->value[v.i].rank_sum || g->value[v.i].sliced) {
+        const int64_t whole = ls_rank_bytes(g, bytes);
+        return g->value[v.i].sliced ? whole / g->ranks : whole;
+    }
     return ls_copies(g, v) * (rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes);
 }
 

@@ -84,13 +84,22 @@ void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape
 void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
                           int64_t stride[LS_MAX_RANK]);
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* of one member */
-/* Of all members of an ensemble together; of state with its rows_behind. */
+/* Bytes that divide into slices for all ranks, each of whole blocks of LS_SLICE. */
+enum { LS_SLICE = 64 };
+static inline int64_t ls_rank_bytes(const LsGraph *g, int64_t bytes)
+{
+    const int64_t least = (int64_t)LS_SLICE * g->ranks;
+    return (bytes + least - 1) / least * least;
+}
+/* Of all members of an ensemble together; of state with its rows_behind; of sliced state, one rank's. */
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->members : 1; }
 
 /* Gradients of parameters: the first entries of g->grad. */
 uint32_t ls_gradients(const LsGraph *g);
 
+/* The source of that name; none: there is none. */
+LsValueId ls_source_named(const LsGraph *g, const char *name);
 /* Readers of each value: operands of nodes and graph outputs. With `results`, the loss and the
  * gradients of parameters count, too. */
 uint32_t *ls_readers(struct LsArena *arena, const LsGraph *g, bool results);

@@ -52,6 +52,8 @@ typedef struct LsValue {
     bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */
     const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its place */
     bool of_update;         /* LS_V_STATE: of no meaning between updates */
+    bool rank_sum;          /* LS_V_STATE: ranks add it up (LsGraph.ranks) */
+    bool sliced;            /* LS_V_STATE: each rank has a slice */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
                              * (codegen/cuda/widen.h); 0: all */
@@ -185,6 +187,7 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     bool by_samples;            /* that factor is also multiplied by run->share */
     int levels;                 /* partial sums in the accumulator, of the tree over run->part; 0: a running sum */
     bool skips;                 /* nothing is written if `factor` is negative */
+    bool sliced;                /* updates the elements of one rank: run->count of them */
     LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow those of the other
                                  * (codegen/cuda/updates.h); else one tensor */
@@ -275,6 +278,10 @@ typedef struct LsGraph {
      * too. same_draws: random numbers are those of the run, not of the member. lanes: members that run at the same time,
      * each in an arena of its own. (compiler/passes/ensemble.h) */
     int64_t members, lanes; bool own_batches, same_draws;
+    /* --ranks: the graph is that of a part on one of `ranks` processes, which runs `block` parts of an update. Sums of
+     * gradients are added up over the ranks, and then the graph `updates` runs: on slices of the parameters, or on whole
+     * ones (compiler/passes/rank_sums.h). ranks 0: one process runs all parts. */
+    int ranks; int64_t block; bool sliced; struct LsGraph *updates;
     int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */

@@ -14,6 +14,8 @@ static void copy_value(LsRewrite *r, uint32_t i)
     r->to->value[id.i].of_optimizer = v->of_optimizer;
     r->to->value[id.i].average_of = v->average_of;
     r->to->value[id.i].of_update = v->of_update;
+    r->to->value[id.i].rank_sum = v->rank_sum;
+    r->to->value[id.i].sliced = v->sliced;
     r->map[i] = id;
 }
 

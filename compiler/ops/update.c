@@ -90,6 +90,19 @@ const LsOp ls_op_accumulate = {
     .name = "accumulate", .min_in = 2, .max_in = 3, .nout = 1, .once = true, .writes = 2,
     .infer = ls_infer_like0, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
+/* Of a block of parts; no result: ranks add up what it writes. */
+const LsOp ls_op_local_sum = {
+    .name = "local_sum", .min_in = 2, .max_in = 5, .once = true, .writes = 1 | 4, .infer = no_result,
+    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_part_stat = {
+    .name = "part_stat", .min_in = 3, .max_in = 3, .once = true, .writes = 4, .infer = no_result,
+    .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_running_stats = {
+    .name = "running_stats", .min_in = 2, .max_in = 3, .once = true, .writes = 1, .infer = no_result,
+    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+};
 const LsOp ls_op_running_stat = {
     .name = "running_stat", .min_in = 2, .max_in = 4, .once = true, .writes = 1 | 4, .infer = no_result,
     .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,

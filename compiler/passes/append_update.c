@@ -2,7 +2,6 @@
 #include "compiler/passes/append_update.h"
 
 #include "compiler/fold/append.h"
-#include "compiler/passes/decay_groups.h"
 #include "compiler/passes/loss_scale.h"
 
 #include <math.h>
@@ -24,6 +23,7 @@ static LsValueId add_state(const Make *m, const char *suffix, const LsShape *sha
     const char *name = ls_arena_printf(m->cx->arena, "%s.%s", m->g->value[m->in->p.i].name, suffix);
     LsValueId v = ls_value_add(m->cx, m->g, LS_V_STATE, name, LS_REAL, &s, NULL);
     m->g->value[v.i].of_optimizer = true;
+    m->g->value[v.i].sliced = m->in->at.update.sliced;
     return v;
 }
 
@@ -180,7 +180,7 @@ void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOpti
 {
     LsStepIn in = *given;
     const Make m = {cx, g, &in, o};
-    if (!ls_decays(g, in.p, o))
+    if (!in.decays)
         in.at.update.decay = 0;
     if (ls_optimizer_row[o->kind].decoupled)
         in.at.update.decoupled = 1;

@@ -7,6 +7,7 @@
 /* A parameter, its gradient, and the other operands of the node that reads the gradient (compiler/ir/optimizer.h). */
 typedef struct LsStepIn {
     LsValueId p, grad, factor, acc, weight, shared;
+    bool decays;                /* the parameter is one that weight decay is for */
     LsAttr at;                  /* of that node */
 } LsStepIn;
 

@@ -2,12 +2,14 @@
  *
  * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far
  * forward as its operands and the readers of its parameter allow, so that a gradient's live range
- * ends right after its use; keeps everything else. */
+ * ends right after its use; keeps everything else. With ranks the graph gets sums of gradients, and the updates are a
+ * graph of their own, LsGraph.updates. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/append_update.h"
 #include "compiler/passes/decay_groups.h"
 #include "compiler/passes/loss_scale.h"
+#include "compiler/passes/rank_sums.h"
 #include "compiler/passes/row_pairs.h"
 
 #include <string.h>
@@ -38,13 +40,18 @@ static void update_origin(LsGraph *g, LsValueId p, LsValueId grad)
 
 typedef struct Update {         /* shared by all updates */
     const LsOptimizerOptions *o;
+    LsGraph *to;                /* has the updates: the graph of the gradients, or LsGraph.updates */
     bool sums;                  /* over several micro-steps */
     LsValueId weight;           /* of this micro-step's gradients; none: `scale` */
+    /* Of the graph `to`: */
     LsValueId mean;             /* factor that turns their sum into a mean; none: 1 */
     LsValueId factor;           /* of gradients, before clipping by value; none: 1 */
     LsAttr part;                /* of the accumulated gradients */
     LsValueId shared;           /* by all updates; none: they share nothing */
 } Update;
+
+/* Gradients that other ranks add to. */
+static bool is_over_ranks(const Update *u) { return u->o->ranks > 1; }
 
 /* The accumulator of values like v. */
 static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, const LsUpdateAttr *part)
@@ -63,10 +70,11 @@ static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     const int steps = micro_steps(o);
-    Update u = {.o = o, .sums = steps > 1 || g->privacy.on, .part = {.update = {.scale = 1}}};
+    Update u = {.o = o, .to = g->updates != NULL ? g->updates : g, .sums = steps > 1 || g->privacy.on,
+                .part = {.update = {.scale = 1}}};
     if (!u.sums || g->privacy.on)
         return u;
-    u.part.update.levels = tree_levels(steps);
+    u.part.update.levels = tree_levels(is_over_ranks(&u) ? (int)g->block : steps);
     if (g->loss_over == LS_OVER_SUM)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
@@ -77,9 +85,16 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     u.weight = g->loss_weight;
     LsNodeId loss = made_by(g, u.weight);
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, g->node[loss.i].name});
-    LsValueId all = partial_sums(cx, g, "accumulated_label_weight", u.weight, &u.part.update);
-    all = ls_append2(cx, g, LS_OP_ACCUMULATE, u.weight, all, &u.part);
-    u.factor = u.mean = ls_append1(cx, g, LS_OP_MEAN_FACTOR, all, NULL);
+    static const char name[] = "accumulated_label_weight";
+    LsValueId all;
+    if (is_over_ranks(&u)) {
+        all = ls_rank_sum(cx, g, name, u.weight, (LsValueId){0}, (LsValueId){0}, &u.part);
+        ls_graph_origin(u.to, (LsOrigin){LS_UPDATE, {0}, g->node[loss.i].onnx, g->node[loss.i].name});
+    } else {
+        all = partial_sums(cx, g, name, u.weight, &u.part.update);
+        all = ls_append2(cx, g, LS_OP_ACCUMULATE, u.weight, all, &u.part);
+    }
+    u.factor = u.mean = ls_append1(cx, u.to, LS_OP_MEAN_FACTOR, all, NULL);
     return u;
 }
 
@@ -221,6 +236,21 @@ static bool parts_have_the_loss(LsCtx *cx, const LsGraph *g, const LsOptimizerOp
                     "samples, so the losses of parts may not combine to that of the batch", o->parts);
 }
 
+/* The gradients of u->to, with their parameters: sums over all ranks. */
+static void sum_over_ranks(LsCtx *cx, LsGraph *g, const Update *u, LsValueId *grad)
+{
+    const uint32_t n = ls_gradients(g);
+    u->to->grad = ls_arena_alloc(cx->arena, n, sizeof *u->to->grad);
+    u->to->ngrad = n;
+    for (uint32_t i = 0; i < n; i++) {
+        const LsGrad *of = &g->grad[i];
+        update_origin(g, of->param, of->grad);
+        grad[i] = ls_rank_sum(cx, g, ls_arena_printf(cx->arena, "%s.grad", g->value[of->param.i].name), of->grad, u->weight,
+                              of->param, &u->part);
+        u->to->grad[i] = (LsGrad){ls_rank_source(cx, g, of->param), grad[i], LS_GRAD};
+    }
+}
+
 /* The gradients that the updates read: with `apart`, the accumulated sums, which are then made before the updates. */
 static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad, LsValueId *acc)
 {
@@ -251,39 +281,69 @@ static void find_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, Update *u)
     }
 }
 
-bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
+/* The updates of all parameters, in u->to. */
+static void append_updates(LsCtx *cx, const LsGraph *g, const Update *u, const LsValueId *grad, const LsValueId *acc)
 {
-    const uint32_t first = g->nnode;
-    const bool scaled = ls_is(g->scaling.scale);
-    if ((o->kind == LS_OPT_NONE && !scaled) || g->ngrad == 0)
-        return true;
+    const LsOptimizerOptions *o = u->o;
+    for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
+        const LsGrad *of = &u->to->grad[i];
+        update_origin(u->to, of->param, of->grad);
+        LsStepIn in = {.p = of->param, .grad = grad[i], .factor = u->factor, .acc = acc[i], .shared = u->shared,
+                       .decays = ls_decays(g, g->grad[i].param, o)};
+        in.weight = ls_is(acc[i]) ? u->weight : (LsValueId){0};
+        in.at.update = (LsUpdateAttr){.hyper = o->hyper, .clip = o->clip_value, .skips = ls_is(g->scaling.scale),
+                                      .scale = u->part.update.scale, .by_samples = u->part.update.by_samples,
+                                      .levels = ls_is(acc[i]) ? u->part.update.levels : 0, .sliced = g->sliced};
+        ls_append_update(cx, u->to, &in, o);
+    }
+}
+
+/* The loss scale's state in the graph of updates. */
+static void share_scaling(LsCtx *cx, LsGraph *g)
+{
+    if (g->updates == NULL || !ls_is(g->scaling.scale))
+        return;
+    g->updates->scaling.scale = ls_rank_source(cx, g, g->scaling.scale);
+    g->updates->scaling.counter = ls_rank_source(cx, g, g->scaling.counter);
+    g->updates->scaling.skips = ls_rank_source(cx, g, g->scaling.skips);
+}
+
+static bool can_update(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
+{
     if (o->parts > 1 && !parts_have_the_loss(cx, g, o))
         return false;
     if (o->accumulate > 1 && g->loss_over == LS_OVER_MIXED)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
                         "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
                         "of a batch is right for all of them", o->accumulate);
-    if (!ls_decay_groups_check(cx, g, o))
+    return ls_decay_groups_check(cx, g, o) && (o->ranks < 2 || ls_ranks_begin(cx, g, o, micro_steps(o)));
+}
+
+bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
+{
+    const uint32_t first = g->nnode;
+    const bool scaled = ls_is(g->scaling.scale);
+    if ((o->kind == LS_OPT_NONE && !scaled) || g->ngrad == 0)
+        return true;
+    if (!can_update(cx, g, o))
         return false;
     warn_of_unknown(cx, g, o);
+    share_scaling(cx, g);
     Update u = start(cx, g, o);
     LsValueId *grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *grad);
     LsValueId *acc = ls_arena_alloc(cx->arena, g->ngrad, sizeof *acc);
-    accumulate(cx, g, &u, o->clip_norm > 0 || scaled, grad, acc);
+    if (is_over_ranks(&u))
+        sum_over_ranks(cx, g, &u, grad);
+    else
+        accumulate(cx, g, &u, o->clip_norm > 0 || scaled, grad, acc);
     if (o->clip_norm > 0 || scaled)
-        find_factor(cx, g, grad, &u);
-    find_shared(cx, g, &u);
-    for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
-        update_origin(g, g->grad[i].param, g->grad[i].grad);
-        LsStepIn in = {.p = g->grad[i].param, .grad = grad[i], .factor = u.factor, .acc = acc[i], .shared = u.shared};
-        in.weight = ls_is(acc[i]) ? u.weight : (LsValueId){0};
-        in.at.update = (LsUpdateAttr){.hyper = o->hyper, .clip = o->clip_value, .skips = scaled,
-                                      .scale = u.part.update.scale, .by_samples = u.part.update.by_samples,
-                                      .levels = ls_is(acc[i]) ? u.part.update.levels : 0};
-        ls_append_update(cx, g, &in, o);
-    }
+        find_factor(cx, u.to, grad, &u);
+    find_shared(cx, u.to, &u);
+    append_updates(cx, g, &u, grad, acc);
     if (scaled)
-        ls_scaling_move(cx, g, &o->scale, u.factor, u.sums);
+        ls_scaling_move(cx, u.to, &o->scale, u.factor, u.sums);
+    if (is_over_ranks(&u))
+        ls_rank_statistics(cx, g, scaled ? u.factor : (LsValueId){0}, micro_steps(o));
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     move_updates(cx, g, first);
     return true;

@@ -96,7 +96,7 @@ static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
     return LS_ROW;
 }
 
-/* The layout of a SAME node: that of the state it overwrites, else channels-last if any operand has
+/* The layout of a SAME node: that of the state it overwrites or sums up for, else channels-last if any operand has
  * it. */
 static LsLayout choose(LsRewrite *r, LsNodeId n)
 {
@@ -104,7 +104,7 @@ static LsLayout choose(LsRewrite *r, LsNodeId n)
     const Layouts *ly = r->user;
     int rank = full_rank(g, n);
     for (int k = 0; k < g->node[n.i].nin; k++)
-        if (ls_writes(&g->node[n.i], k) && ly->decided[ls_in(g, n, k).i])
+        if ((ls_writes(&g->node[n.i], k) || g->node[n.i].op == LS_OP_LOCAL_SUM) && ly->decided[ls_in(g, n, k).i])
             return ly->want[ls_in(g, n, k).i];
     for (int k = 0; k < g->node[n.i].nin; k++) {
         LsValueId v = ls_in(g, n, k);

@@ -71,11 +71,12 @@ typedef struct LsOptimizerOptions {
     bool spares_vectors;            /* no weight decay of biases and norms (compiler/passes/decay_groups.h), nor */
     const char *const *no_decay; int nno_decay;     /* of parameters of these names: globs */
     int parts;                      /* micro-batches of a batch; 0, 1: it is not cut */
+    int ranks;                      /* that share the parts of an update; 0, 1: one */
     LsLossScale scale;
 } LsOptimizerOptions;
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate and
  * step number are run-time scalars (runtime/ls_program.h), not values of the graph. With g->scaling all updates wait
- * for all gradients. */
+ * for all gradients. With ranks the updates are a graph of their own, LsGraph.updates. */
 bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */

@@ -34,7 +34,7 @@ typedef struct LsCommEngine {
     bool (*barrier)(LsComm *c, LsError *e);
     /* Ends all other ranks with this exit code and sentence, as this one cannot go on. why: its own error, or what a
      * function of this table said. Whatever fails in however many ranks, `abandon` returns true in one of them, which
-     * prints its error; the others end without a word. */
+     * prints its error; the others end without a word. An engine may print it and end the process itself. */
     bool (*abandon)(LsComm *c, const LsError *why);
     void (*close)(LsComm *c);   /* frees c; no other rank may still need a message of this one */
 } LsCommEngine;
@@ -42,6 +42,7 @@ typedef struct LsCommEngine {
 struct LsComm {
     const LsCommEngine *engine;
     int rank, size;             /* rank in [0, size) */
+    int local;                  /* ranks that share this machine's cores, this one included, as far as the engine knows */
 };
 
 #endif

@@ -44,7 +44,7 @@ static void move(void *of)
         LsLink *l = &s->link[k];
         LsError e = {0};
         if (ls_link_events(l) != 0 && !ls_link_move(l, &e))
-            ls_watch_fail(s->watch, s->comm.rank, e.code, "%s", e.text);
+            ls_watch_fail(s->watch, -1, e.code, "%s", e.text);
         if (l->closed && ls_link_waits(l))
             ls_watch_suspect(s->watch, k, l->broken);
     }
@@ -86,7 +86,7 @@ static bool begin(LsComm *c, int peer, bool sends, LsMessage what, LsTransfer *x
     if (ok && sends)
         ls_link_send(&s->link[peer], m);
     if (ok && !sends && !ls_link_receive(&s->link[peer], m, &why)) {
-        ls_watch_fail(s->watch, c->rank, why.code, "%s", why.text);
+        ls_watch_fail(s->watch, -1, why.code, "%s", why.text);
         ok = ls_watch_fine(s->watch, e);
     }
     if (ok && !m->done)
@@ -136,6 +136,15 @@ bool ls_comm_barrier(LsComm *c, LsError *e)
 
 static bool abandon(LsComm *c, const LsError *why) { return ls_watch_abandon(streams_of(c)->watch, why); }
 
+bool ls_comm_streams_fail(LsComm *c, int gone, const LsError *why)
+{
+    LsWatch *w = streams_of(c)->watch;
+    ls_watch_lock(w);
+    ls_watch_fail(w, gone, why->code, "%s", why->text);
+    ls_watch_unlock(w);
+    return ls_watch_abandon(w, why);
+}
+
 static void free_streams(Streams *s)
 {
     for (int k = 0; k < s->comm.size && s->link != NULL; k++)
@@ -153,7 +162,7 @@ static void close_streams(LsComm *c)
     Streams *s = streams_of(c);
     ls_watch_lock(s->watch);
     if (s->begun > 0)
-        ls_watch_fail(s->watch, c->rank, LS_EXIT_RANK, "rank %d ended before its messages were complete", c->rank);
+        ls_watch_fail(s->watch, -1, LS_EXIT_RANK, "rank %d ended before its messages were complete", c->rank);
     ls_watch_unlock(s->watch);
     ls_watch_close(s->watch);
     free_streams(s);
@@ -198,7 +207,7 @@ LsComm *ls_comm_streams(const char *name, const LsStreams *of, LsError *e)
     s->link = link;
     s->engine = table;
     s->engine.name = name;
-    s->comm = (LsComm){&s->engine, of->rank, of->size};
+    s->comm = (LsComm){&s->engine, of->rank, of->size, of->hub ? of->size : 1};
     const LsWatchWork work = {fill, move, s, 2 * of->size};
     if (!open_links(s, of->stream))
         ls_fail(e, LS_EXIT_FAIL, "no descriptors left");

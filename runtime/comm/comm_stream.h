@@ -9,13 +9,16 @@ enum { LS_TAG_OWN = 0xffff0000u };      /* this tag and those above it are the e
 /* What a rank has of every other one: descriptors that do not block. */
 typedef struct LsStreams {
     int rank, size;
-    const int *stream;          /* by rank: the way of messages; of itself -1 */
+    const int *stream;          /* by rank: the way of messages; -1: none, of itself for one */
     bool hub;                   /* channel has one element, to the process that started all */
     const int *channel;         /* by rank; -1: none */
 } LsStreams;
 
 /* Takes the descriptors, also if it fails. */
 LsComm *ls_comm_streams(const char *name, const LsStreams *s, LsError *e);
+
+/* Ends all ranks, as LsCommEngine.abandon does, with a sentence that names who failed. gone: a rank that will not print it. */
+bool ls_comm_streams_fail(LsComm *c, int gone, const LsError *why);
 
 /* A barrier of messages, for LsCommEngine.barrier. */
 bool ls_comm_barrier(LsComm *c, LsError *e);

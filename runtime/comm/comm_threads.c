@@ -322,7 +322,7 @@ bool ls_comm_threads_open(int size, LsComm *c[], LsError *e)
         Rank *me = ok ? calloc(1, sizeof *me) : NULL;
         ok = me != NULL;
         if (ok)
-            *me = (Rank){.comm = {&threads, k, size}, .room = r};
+            *me = (Rank){.comm = {&threads, k, size, size}, .room = r};
         c[k] = ok ? &me->comm : NULL;
     }
     if (ok)

@@ -3,6 +3,7 @@
 #include "runtime/base/clock.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -24,6 +25,8 @@ enum {
     NOTICE_MS = 2500,           /* for a rank to notice a failure by itself */
     LEAVE_MS = 8000,            /* for a rank to end, after a failure */
 };
+/* The promise of docs/ranks.md. */
+_Static_assert(LS_WATCH_SILENCE_MS + TICK_MS + NOTICE_MS < 10000, "all ranks end within 10 s");
 static const int64_t MS = 1000000;      /* in ns */
 
 struct LsWatch {
@@ -39,10 +42,11 @@ struct LsWatch {
     LsWatchWork work;
     struct pollfd *own, *of_main;       /* what each of both threads waits for */
     int wake, wake_main, timer;
+    int errors;                 /* the process's first standard error: ranks may be made silent */
     bool inside;                /* the rank does the work itself */
     bool works;                 /* the thread waits for work */
     bool stop, noticed, told;
-    LsError why; int culprit;
+    LsError why; int gone;       /* see ls_watch_fail */
     int64_t failed_ns, ticked_ns, pulsed_ns;
 };
 
@@ -116,7 +120,7 @@ bool ls_watch_fine(const LsWatch *w, LsError *e)
     return w->why.code == LS_EXIT_DONE || ls_fail(e, w->why.code, "%s", w->why.text);
 }
 
-void ls_watch_fail(LsWatch *w, int culprit, LsExit code, const char *fmt, ...)
+void ls_watch_fail(LsWatch *w, int gone, LsExit code, const char *fmt, ...)
 {
     va_list ap;
     if (w->why.code != LS_EXIT_DONE)
@@ -125,10 +129,10 @@ void ls_watch_fail(LsWatch *w, int culprit, LsExit code, const char *fmt, ...)
     vsnprintf(w->why.text, sizeof w->why.text, fmt, ap);
     va_end(ap);
     w->why.code = code;
-    w->culprit = culprit;
+    w->gone = gone;
     w->failed_ns = ls_now_ns();
     for (int k = 0; k < w->channels; k++)
-        ls_channel_send(&w->channel[k], LS_FRAME_FAILED, culprit, &w->why);
+        ls_channel_send(&w->channel[k], LS_FRAME_FAILED, gone, &w->why);
     ring(w->wake_main);
     pthread_cond_broadcast(&w->news);
 }
@@ -136,7 +140,7 @@ void ls_watch_fail(LsWatch *w, int culprit, LsExit code, const char *fmt, ...)
 void ls_watch_suspect(LsWatch *w, int rank, int err)
 {
     if (w->ended[rank]) {
-        ls_watch_fail(w, rank, LS_EXIT_RANK, "rank %d ended while others still wait for it", rank);
+        ls_watch_fail(w, -1, LS_EXIT_RANK, "rank %d ended while others still wait for it", rank);
     } else if (w->doubt_ns[rank] == 0) {
         w->doubt_ns[rank] = ls_now_ns();
         w->doubt[rank] = err;
@@ -144,11 +148,11 @@ void ls_watch_suspect(LsWatch *w, int rank, int err)
     }
 }
 
-/* The first rank that can print; the culprit only if it is this one. */
+/* The first rank that prints, or has printed. */
 static int first_alive(const LsWatch *w)
 {
     for (int k = 0; k < w->rank; k++)
-        if (k != w->culprit && w->channel[k].fd >= 0 && !w->ended[k])
+        if (w->channel[k].heard || (k != w->gone && w->channel[k].fd >= 0 && !w->ended[k]))
             return k;
     return w->rank;
 }
@@ -164,6 +168,8 @@ static void take_frame(LsWatch *w, int k)
         ls_watch_fail(w, f->subject, (LsExit)f->code, "%s", f->text);
         if (!w->hub)
             ls_channel_send(c, LS_FRAME_HEARD, w->rank, NULL);
+        c->heard = true;
+        pthread_cond_broadcast(&w->news);
         break;
     case LS_FRAME_HEARD:
         c->heard = true;
@@ -215,8 +221,11 @@ static void feel_pulses(LsWatch *w, int64_t now)
             lost = k;
     }
     w->pulsed_ns = due ? now : w->pulsed_ns;
-    if (lost >= 0 && silent == others && others > 1)
-        ls_watch_fail(w, w->rank, LS_EXIT_RANK, "rank %d is cut off: no other rank gave a sign of life for %d s", w->rank,
+    const bool cut_off = lost >= 0 && silent == others && others > 1;
+    for (int k = 0; k < w->channels && cut_off; k++)
+        ls_channel_close(&w->channel[k]);
+    if (cut_off)
+        ls_watch_fail(w, -1, LS_EXIT_RANK, "rank %d is cut off: no other rank gave a sign of life for %d s", w->rank,
                       LS_WATCH_SILENCE_MS / 1000);
     else if (lost >= 0)
         ls_watch_fail(w, lost, LS_EXIT_RANK, "rank %d gave no sign of life for %d s: it hangs, or its machine or the network is down",
@@ -230,7 +239,7 @@ static void end_late(LsWatch *w, int64_t now)
     if (w->why.code == LS_EXIT_DONE || w->hub || since < (w->noticed ? LEAVE_MS : NOTICE_MS) * MS)
         return;
     if (!w->told && first_alive(w) == w->rank)
-        fprintf(stderr, "%s: error: %s\n", program_invocation_name, w->why.text);
+        dprintf(w->errors, "%s: error: %s\n", program_invocation_name, w->why.text);
     _exit((int)w->why.code);
 }
 
@@ -246,7 +255,7 @@ static void tick(LsWatch *w)
         if (w->doubt_ns[k] != 0 && w->ended[k])
             ls_watch_suspect(w, k, 0);
         else if (w->doubt_ns[k] != 0 && now - w->doubt_ns[k] > DOUBT_MS * MS)
-            ls_watch_fail(w, k, LS_EXIT_RANK, "the connection to rank %d broke: %s", k,
+            ls_watch_fail(w, -1, LS_EXIT_RANK, "the connection to rank %d broke: %s", k,
                           w->doubt[k] != 0 ? strerror(w->doubt[k]) : "it was closed");
     end_late(w, now);
 }
@@ -333,7 +342,7 @@ static bool is_teller(LsWatch *w)
 bool ls_watch_abandon(LsWatch *w, const LsError *why)
 {
     pthread_mutex_lock(&w->lock);
-    ls_watch_fail(w, w->rank, why->code, "rank %d: %s", w->rank, why->text);
+    ls_watch_fail(w, -1, why->code, "rank %d: %s", w->rank, why->text);
     w->noticed = true;
     const bool tells = !w->told && is_teller(w);
     w->told = true;
@@ -351,6 +360,8 @@ static void free_watch(LsWatch *w)
         close(w->wake_main);
     if (w->timer >= 0)
         close(w->timer);
+    if (w->errors >= 0)
+        close(w->errors);
     free(w->channel);
     free(w->ended);
     free(w->doubt_ns);
@@ -381,12 +392,13 @@ LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const L
         ls_fail(e, LS_EXIT_FAIL, "out of memory");
         return NULL;
     }
-    *w = (LsWatch){.rank = rank, .size = size, .hub = hub, .channels = hub ? 1 : size, .culprit = -1,
+    *w = (LsWatch){.rank = rank, .size = size, .hub = hub, .channels = hub ? 1 : size, .gone = -1,
                    .channel = calloc(n, sizeof *w->channel), .ended = calloc(n, sizeof *w->ended),
                    .doubt_ns = calloc(n, sizeof *w->doubt_ns), .doubt = calloc(n, sizeof *w->doubt),
                    .own = calloc(most, sizeof *w->own), .of_main = calloc(most, sizeof *w->of_main),
                    .wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .wake_main = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
-                   .timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC)};
+                   .timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
+                   .errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->news, NULL);
     for (int k = 0; k < w->channels && w->channel != NULL; k++)

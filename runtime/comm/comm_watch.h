@@ -18,8 +18,8 @@ enum { LS_WATCH_SILENCE_MS = 6000 };    /* a rank that gives no sign of life for
 
 typedef enum {
     LS_FRAME_PULSE,             /* a sign of life */
-    LS_FRAME_FAILED,            /* rank `subject` failed: code and text */
-    LS_FRAME_HEARD,             /* that is known; the sender of this frame prints it, if it is to be printed by it */
+    LS_FRAME_FAILED,            /* all fail: code and text; subject: the rank that is out of reach, or -1 */
+    LS_FRAME_HEARD,             /* the answer to that */
     LS_FRAME_ENDED,             /* rank `subject` needs no other any more */
 } LsFrameKind;
 typedef struct LsFrame {
@@ -34,7 +34,7 @@ typedef struct LsChannel {
     size_t at;                  /* bytes of `in` that have come */
     LsFrame in;
     int64_t heard_ns;           /* when the last bytes came */
-    bool heard;                 /* a frame LS_FRAME_HEARD came */
+    bool heard;                 /* the other end knows of the failure */
 } LsChannel;
 
 /* Sends a frame whole, or closes the channel. */
@@ -65,9 +65,10 @@ void ls_watch_unlock(LsWatch *w);
 void ls_watch_kick(LsWatch *w);
 /* Does the work itself until *done. False: some rank failed. */
 bool ls_watch_until(LsWatch *w, const bool *done, LsError *e);
-/* All ranks fail with this sentence, unless they failed already; `culprit` does not print it if another one can. */
+/* All ranks fail with this sentence, unless they failed already. gone: the rank that is out of reach, which will not print
+ * it; -1: none. */
 __attribute__((format(printf, 4, 5)))
-void ls_watch_fail(LsWatch *w, int culprit, LsExit code, const char *fmt, ...);
+void ls_watch_fail(LsWatch *w, int gone, LsExit code, const char *fmt, ...);
 /* The way of messages to that rank is closed, though a message is waited for; err: errno, or 0. Mostly a better reason
  * comes within moments; else this becomes the failure. */
 void ls_watch_suspect(LsWatch *w, int rank, int err);

@@ -35,6 +35,17 @@ int64_t ls_batch_valid(const LsPass *pass, int64_t number)
     return left < 0 ? 0 : left < batch ? left : batch;
 }
 
+int64_t ls_part_of_rank(const LsPass *pass, int64_t own)
+{
+    const LsShare *s = &pass->share;
+    const int64_t start = s->origin + own / s->block * s->group;
+    int64_t before = s->rank * s->block + own % s->block;
+    for (int64_t k = start; k < start + s->group; k++)
+        if (ls_batch_valid(pass, k) > 0 && before-- == 0)
+            return k;
+    return -1;
+}
+
 /* A Feistel network on the smallest even number of bits that holds n, iterated until the result is
  * below n. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i)
@@ -86,11 +97,13 @@ bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e)
 static void assign(LsLoader *l, LsBatch *b, int64_t number)
 {
     const LsPass *pass = &l->pass;
-    b->number = number;
-    if (pass->drawn.rate > 0)
+    b->number = pass->share.block > 0 ? ls_part_of_rank(pass, number) : number;
+    if (b->number < 0)
+        b->valid = 0;
+    else if (pass->drawn.rate > 0)
         b->valid = ls_draw_take(&l->draw, l->p->batch, b->drawn, &b->last);
     else
-        b->valid = ls_batch_valid(pass, number);
+        b->valid = ls_batch_valid(pass, b->number);
 }
 
 /* The same as sample_at for drawn samples, too. A batch without samples reads the first of the data. */
@@ -142,6 +155,7 @@ static void fill_next(LsLoader *l)
     pthread_mutex_lock(&l->lock);
     l->busy--;
     slot->full = ok;
+    slot->number = number;
     slot->left = pass.readers > 0 ? pass.readers : 1;
     if (!ok && (l->error.code == LS_EXIT_DONE || number < l->error_at)) {
         l->error = e;
@@ -234,7 +248,7 @@ void ls_loader_begin(LsLoader *l, const LsPass *pass)
 static bool is_decided(LsLoader *l, int64_t number)
 {
     const LsSlot *slot = slot_of(l, number);
-    return (slot->full && slot->batch.number == number) || (l->error.code != LS_EXIT_DONE && l->error_at <= number);
+    return (slot->full && slot->number == number) || (l->error.code != LS_EXIT_DONE && l->error_at <= number);
 }
 
 const LsBatch *ls_loader_at(LsLoader *l, int64_t number, LsError *e)
@@ -248,7 +262,7 @@ const LsBatch *ls_loader_at(LsLoader *l, int64_t number, LsError *e)
         else
             pthread_cond_wait(&l->filled, &l->lock);
     }
-    const bool full = there && slot->full && slot->batch.number == number;
+    const bool full = there && slot->full && slot->number == number;
     if (there && !full)
         *e = l->error;
     pthread_mutex_unlock(&l->lock);

@@ -14,6 +14,14 @@ typedef struct LsDrawn {
     int64_t first, last;        /* updates */
 } LsDrawn;
 
+/* The parts that one rank runs. `group` parts make an update, those of the first one from `origin` on. The parts with samples
+ * are counted; a rank runs those from rank * block on, `block` of them. It numbers its own from 0 on, `block` for every
+ * update, of which the last ones may be without a part. */
+typedef struct LsShare {
+    int64_t block;              /* 0: all parts are this process's */
+    int64_t rank, group, origin;
+} LsShare;
+
 /* The batches of one pass, numbered through all epochs: batch number q is batch q % per_epoch of
  * epoch q / per_epoch. Batches of drawn samples are numbered, too, but belong to no epoch. If batches are cut into parts,
  * the loader's batches and their numbers are those of the parts; the last parts of an epoch may be without samples. */
@@ -26,17 +34,24 @@ typedef struct LsPass {
     int64_t members;            /* of an ensemble, each with its own batch: as many batches are one; 0: one batch */
     int64_t first, end;         /* batches [first, end); of drawn samples: end is not read */
     LsDrawn drawn;
+    LsShare share;
     int readers;                /* that each read and release every batch, at most the ring apart; 0: 1 */
 } LsPass;
 
 typedef struct LsBatch {
     char *input;                /* all inputs, at LsLoader.offset */
-    int64_t number, valid;      /* valid: samples that count; the others repeat them. 0 (a part): nothing is read */
+    int64_t number, valid;      /* valid: samples that count; the others repeat them. 0 (a part): nothing is read. number: -1
+                                 * if the rank has no such part */
     int64_t *drawn;             /* the samples that count, [batch], of a program with private training */
     bool last;                  /* of drawn samples: the last batch of its update */
 } LsBatch;
 
-typedef struct LsSlot { LsBatch batch; bool full; int left; } LsSlot;  /* left: readers that have not released it */
+typedef struct LsSlot {
+    LsBatch batch;
+    bool full;
+    int64_t number;             /* of the pass; LsBatch.number may be another (LsShare) */
+    int left;                   /* readers that have not released it */
+} LsSlot;
 
 typedef struct LsLoader {
     const LsProgram *p;
@@ -60,6 +75,8 @@ typedef struct LsLoader {
 int64_t ls_batches_per_epoch(const LsPass *pass);
 /* Number of samples that count in batch `number`, of a pass that draws nothing; with members, of each. */
 int64_t ls_batch_valid(const LsPass *pass, int64_t number);
+/* The number in all the data of the rank's part `own`; -1: there is none. */
+int64_t ls_part_of_rank(const LsPass *pass, int64_t own);
 /* Index in the data of sample i of an epoch: a permutation of 0..n-1 computed without memory. */
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
 /* Whether the reals of a batch are finite (ls_dataset_is_finite); likewise. */

@@ -130,6 +130,11 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
 
 void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes)
 {
+    if (a.space == LS_AT_SLICE) {
+        if (m->slices.self != NULL)
+            m->slices.view(m->slices.self, a.offset);
+        return m->state + m->p->ranks->sums.offset + a.offset % m->p->ranks->sum_bytes;
+    }
     return ls_memory_look(m, ls_memory_at(m, a), bytes);
 }
 
@@ -156,6 +161,8 @@ void *ls_memory_look(const LsMemory *m, void *at, int64_t bytes)
 void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes)
 {
     LsDevice *d = m->device;
+    if (a.space == LS_AT_SLICE && m->slices.self != NULL)
+        m->slices.store(m->slices.self, a.offset);
     if (d != NULL)
         d->kind->write(d, ls_memory_at(m, a), d->view, bytes);
 }
@@ -169,14 +176,30 @@ void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t b
         memcpy(ls_memory_at(m, a), from, (size_t)bytes);
 }
 
+bool ls_memory_ok(const LsMemory *m, LsError *e)
+{
+    const LsError *slices = m->slices.error;
+    if (slices != NULL && slices->code != LS_EXIT_DONE)
+        return ls_fail(e, slices->code, "%s", slices->text);
+    return ls_device_ok(m->device, e);
+}
+
 int64_t ls_memory_input(const LsProgram *p)
 {
     return p->device != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS : ls_ring_bytes(p);
 }
 
+static int64_t exchange_bytes(const LsRanks *r)
+{
+    int64_t rows = 0;
+    for (uint32_t t = 0; r != NULL && t < r->nrows; t++)
+        rows += r->rows[t].bytes;
+    return r != NULL ? ls_rank_exchange_bytes(r->n, r->block, r->sum_bytes, rows) : 0;
+}
+
 int64_t ls_memory_total(const LsProgram *p)
 {
-    return p->state_bytes + p->arena_bytes + p->const_bytes + ls_memory_input(p);
+    return p->state_bytes + p->arena_bytes + p->const_bytes + ls_memory_input(p) + exchange_bytes(p->ranks);
 }
 
 double ls_real_at(const void *at, int real_bytes)

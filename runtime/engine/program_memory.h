@@ -7,11 +7,21 @@
 #include "runtime/engine/device.h"
 #include "runtime/ls_program.h"
 
+/* State that ranks have in slices (LsRanks) is read and written in the place of its sum: `view` brings it there if it can,
+ * `store` takes this rank's slices out of it. offset: of the LS_AT_SLICE address. */
+typedef struct LsSlices {
+    void (*view)(void *self, int64_t offset);
+    void (*store)(void *self, int64_t offset);
+    void *self;                 /* NULL: no ranks */
+    const LsError *error;       /* of `view`: what was brought is void */
+} LsSlices;
+
 typedef struct LsMemory {
     const LsProgram *p;
     LsDevice *device;           /* NULL: all memory is on the host */
     char *state, *arena;        /* addresses for steps */
     const char *constant;
+    LsSlices slices;
     char *copied;               /* copy of the constants, where the program's own are not aligned */
 } LsMemory;
 
@@ -19,7 +29,7 @@ typedef struct LsMemory {
  * file's initial values. Close the memory in any case. */
 bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e);
 void ls_memory_close(LsMemory *m);
-/* The address for steps. NULL for LS_AT_NONE and LS_AT_INPUT. */
+/* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE. */
 void *ls_memory_at(const LsMemory *m, LsAddress a);
 /* The same bytes, readable by the host: in place, or a copy of the current values, valid until the
  * next call. Zeros when the device failed; ls_device_ok tells. */
@@ -30,6 +40,8 @@ void *ls_memory_look(const LsMemory *m, void *at, int64_t bytes);
 void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes);
 /* Writes host bytes to the address. */
 void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t bytes);
+/* Passes on a failure of the device, or of a view of slices. */
+bool ls_memory_ok(const LsMemory *m, LsError *e);
 /* Bytes of the whole plan: state, arena, constants, batches. */
 int64_t ls_memory_total(const LsProgram *p);
 /* Bytes of the batches alone. */

@@ -145,7 +145,7 @@ bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, 
         length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
     each_part(m, put_file, &o);
     ls_out_patch(&o, 0, length, 8);
-    if (!ls_device_ok(m->device, e))
+    if (!ls_memory_ok(m, e))
         o.err = EIO;            /* so that no incomplete file is left */
     return ls_out_commit(&o, e);
 }
@@ -357,7 +357,7 @@ bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsErro
                       m->p->real_bytes);
         ls_memory_store(m, t->at, bytes_of(m, &m->p->state[k]));
     }
-    ok = ok && ls_device_ok(m->device, e);
+    ok = ok && ls_memory_ok(m, e);
     if (ok)
         *at = l.place;
     else

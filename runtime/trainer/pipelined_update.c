@@ -58,10 +58,11 @@ static void set_parts(LsTrainer *t, int64_t first)
     LsPipeline *l = &t->pipeline;
     for (l->nparts = 0; l->nparts < t->update_parts; l->nparts++) {
         LsPartRun *part = &l->part[l->nparts];
-        part->run = t->engine.run;
         part->batch = first + l->nparts;
-        part->run.valid = ls_batch_valid(&t->pass, part->batch);
-        ls_train_set_run(t, &part->run, part->run.valid, false, l->nparts, l->nparts);
+        const LsBatch b = {.number = part->batch, .valid = ls_batch_valid(&t->pass, part->batch)};
+        ls_part_run(t, &b, l->nparts, l->nparts);
+        part->run = t->engine.run;
+        part->run.valid = b.valid;
     }
 }
 
@@ -122,7 +123,7 @@ static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
 
 bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
 {
-    const int64_t parts = t->p->parts > 1 ? t->p->parts : 1, first = t->at.cursor * parts;
+    const int64_t parts = ls_parts(t->p), first = t->at.cursor * parts;
     set_parts(t, first);
     set_hooks(t, check, dump);
     if (!ls_pipeline_update(&t->pipeline, e) || !skip_parts(t, first + t->update_parts, first + parts, e))

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_PIPELINED_UPDATE_H
 #define LS_RUNTIME_TRAINER_PIPELINED_UPDATE_H
 
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/training_parts.h"
 
 /* What looks at the steps of one stage. */
 typedef struct LsStageWatch {

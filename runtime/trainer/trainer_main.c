@@ -1,6 +1,8 @@
 /* runtime/trainer/trainer_main.c -- ls_trainer_main: sets up a run, trains or evaluates, and writes the results. */
+#include "runtime/base/fnv64.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/base/tensor_copy.h"
+#include "runtime/comm/comm_open.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_trained.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -26,10 +28,10 @@ static int all_cores(void)
 /* Its steps are those of a pipeline; evaluation runs on one thread. */
 static bool is_pipelined(const LsTrainer *t) { return t->p->nstage > 0 && !t->o.eval; }
 
-/* Cores for the kernels of one stage, or of all the program. */
-static int cores_of_rank(const LsProgram *p)
+/* Cores for the kernels of one rank of this machine, or of one stage. */
+static int cores_of_rank(const LsTrainer *t)
 {
-    const int n = all_cores() / (int)(p->nstage > 1 ? p->nstage : 1);
+    const int n = all_cores() / (t->comm != NULL ? t->comm->local : t->p->nstage > 1 ? (int)t->p->nstage : 1);
     return n > 0 ? n : 1;
 }
 
@@ -232,11 +234,37 @@ static bool open_pool(LsTrainer *t, LsError *e)
                               : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
 }
 
+/* All ranks but the first are silent, and write no results. */
+static void be_silent(LsTrainer *t)
+{
+    LsTrainerOptions *o = &t->o;
+    o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
+    o->progress = "none";
+    if (freopen("/dev/null", "w", stdout) == NULL || (t->errors = fdopen(dup(STDERR_FILENO), "w")) == NULL
+        || freopen("/dev/null", "w", stderr) == NULL)
+        t->errors = stderr;
+}
+
+/* What every rank must have alike. */
+static uint64_t place_sum(const LsTrainer *t)
+{
+    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
+    const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
+    return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
+}
+
+static bool open_ranks(LsTrainer *t, LsError *e)
+{
+    enum { BUCKET = 1 << 20 };
+    return t->comm == NULL
+           || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->o.bucket ? t->o.bucket : BUCKET, e);
+}
+
 static bool open_run(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool resumed;
-    t->threads = o->threads ? (int)o->threads : cores_of_rank(t->p);
+    t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
@@ -244,11 +272,12 @@ static bool open_run(LsTrainer *t, LsError *e)
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
-    if ((o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
-        || !resume(t, &resumed, e) || !number_texts(t, e)
-        || !ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_loader(t, workers, e) || !open_pool(t, e)
+    if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
+        || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
+        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (is_pipelined(t) && !ls_pipelined_open(t, e))
-        || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e)))
+        || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e))
+        || (t->comm != NULL && !ls_exchange_agree(&t->over, "data or checkpoint", place_sum(t), e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
@@ -293,17 +322,26 @@ static bool write_results(LsTrainer *t, LsError *e)
             ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
 }
 
+static void name_interrupted(const LsTrainer *t, char path[LS_PATH])
+{
+    const char *base = strrchr(t->p->model, '/');
+    snprintf(path, LS_PATH, "%.200s.interrupted.safetensors", base ? base + 1 : t->p->model);
+}
+
+static bool save_interrupted(LsTrainer *t, LsError *e)
+{
+    char path[LS_PATH];
+    name_interrupted(t, path);
+    return ls_checkpoint_save(&t->memory, &t->at, path, e);
+}
+
 /* Saves an interrupted run: without --save the checkpoint goes beside the program. */
 static bool end_interrupted(LsTrainer *t, LsError *e)
 {
     char path[LS_PATH];
-    const char *base = strrchr(t->p->model, '/');
-    if (!t->saver.folder) {
-        snprintf(path, sizeof path, "%.200s.interrupted.safetensors",
-                 base ? base + 1 : t->p->model);
-        if (!ls_checkpoint_save(&t->memory, &t->at, path, e))
-            return false;
-    }
+    if (!t->saver.folder && !ls_train_by_first(t, save_interrupted, e))
+        return false;
+    name_interrupted(t, path);
     fprintf(stderr, "interrupted after step %" PRId64 "; continue with --resume=%s\n", t->at.update,
             t->saver.folder ? t->saver.path : path);
     return true;
@@ -322,7 +360,8 @@ static bool check_gradients(LsTrainer *t, LsError *e)
     ls_engine_feed(&t->engine, &t->loader, b);
     bool ok = ls_engine_fed(&t->engine, e)
               && ls_gradcheck_run(&c, &t->engine, t->o.check_gradients, &t->progress, t->stop, e);
-    t->interrupted = *t->stop != 0;
+    t->stopped = (int)*t->stop;
+    t->interrupted = t->stopped != 0;
     if (ok && !t->interrupted) {
         ls_log_gradients(&t->log, c.nsample, c.nparam, c.median, c.worst, c.limit,
                          c.nsample > 0 ? c.sample->of->t.name : "",
@@ -353,7 +392,8 @@ static bool run(LsTrainer *t, LsError *e)
         bool ok = ls_train_evaluate(t, e);
         ls_interrupt_forbid();
         printf("\n");
-        t->interrupted = *t->stop != 0;
+        t->stopped = (int)*t->stop;
+        t->interrupted = t->stopped != 0;
         return ok && !t->interrupted ? write_results(t, e) : ok;
     }
     if (!ls_train(t, e))
@@ -361,7 +401,20 @@ static bool run(LsTrainer *t, LsError *e)
     if (ls_is_private(t->p))
         print_guarantee(t);
     t->interrupted = t->at.update < t->updates;
-    return (!t->interrupted || end_interrupted(t, e)) && write_results(t, e);
+    return (!t->interrupted || end_interrupted(t, e)) && ls_train_by_first(t, write_results, e);
+}
+
+/* Waits for the others, or ends them. */
+static void leave_ranks(LsTrainer *t, LsError *e)
+{
+    LsComm *c = t->comm;
+    if (c == NULL)
+        return;
+    if (e->code == LS_EXIT_DONE)
+        c->engine->barrier(c, e);
+    if (e->code != LS_EXIT_DONE)
+        t->silent = !c->engine->abandon(c, e);
+    c->engine->close(c);
 }
 
 static void close_run(LsTrainer *t, LsError *e)
@@ -375,6 +428,8 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_member_state_close(&t->members);
     if (t->engine.run.pool)
         ls_pool_destroy(t->engine.run.pool);
+    leave_ranks(t, e);
+    ls_exchange_close(&t->over);
     ls_engine_close(&t->engine);
     ls_dump_close(&t->dump);
     ls_trace_close(&t->trace);
@@ -382,6 +437,37 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_dataset_close(&t->val);
     ls_memory_close(&t->memory);
     ls_privacy_free(&t->at.ledger);
+}
+
+static void run_one(LsTrainer *t, LsError *e)
+{
+    if (open_run(t, e)) {
+        ls_interrupt_catch();       /* before this, a signal ended the process without loss */
+        run(t, e);
+    }
+    close_run(t, e);
+}
+
+/* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
+static void run_ranks(LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    const LsRanks *r = o->eval ? NULL : t->p->ranks;
+    char same[600];
+    snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
+             t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
+             o->drop_last ? ", drop last" : "");
+    const LsCommWish wish = {r != NULL ? r->n : 1, o->comm, o->peers, o->rank, same, t->p->comm};
+    LsCommOpened opened;
+    const bool ok = ls_comm_open(&wish, &opened, e);
+    t->silent = opened.silent;
+    t->ended = opened.code;
+    if (!ok || opened.starter)
+        return;
+    t->comm = opened.comm;
+    if (t->comm != NULL && t->comm->rank > 0)
+        be_silent(t);
+    run_one(t, e);
 }
 
 int ls_trainer_main(const LsProgram *p, int argc, char **argv)
@@ -407,19 +493,14 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         } else if (t->o.print_plan) {
             print_plan(p);
         } else {
-            if (open_run(t, &e)) {
-                ls_interrupt_catch();       /* before this, a signal ended the process without
-                                             * loss */
-                run(t, &e);
-            }
-            close_run(t, &e);
+            run_ranks(t, &e);
         }
     }
     if ((fflush(stdout) != 0 || ferror(stdout)) && e.code == LS_EXIT_DONE)
         ls_fail(&e, LS_EXIT_FAIL, "the output could not be written: %s", strerror(errno));
-    if (e.code != LS_EXIT_DONE)
-        fprintf(stderr, "%s: error: %s\n", name, e.text);
-    int signal = t->interrupted ? (int)*t->stop : 0;
+    if (e.code != LS_EXIT_DONE && !t->silent)
+        fprintf(t->errors != NULL ? t->errors : stderr, "%s: error: %s\n", name, e.text);
+    int code = e.code != LS_EXIT_DONE ? (int)e.code : t->interrupted ? 128 + t->stopped : t->ended;
     free(t);
-    return e.code != LS_EXIT_DONE ? (int)e.code : signal != 0 ? 128 + signal : 0;
+    return code;
 }

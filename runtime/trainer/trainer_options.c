@@ -56,6 +56,19 @@ static const LsOption row[] = {
      "system's)"},
     {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
                                                        "depend on it"},
+    {"--ranks", NULL, "N", WHOLE(1), AT(ranks), 1,
+     "the number of ranks, as compiled with lowerset compile --ranks; without --peers they are processes of this machine, "
+     "which the program starts"},
+    {"--peers", NULL, "HOST:PORT,...", TEXT, AT(peers), 1,
+     "ranks on several machines: where each of them listens; the program is started once for each"},
+    {"--rank", NULL, "K", WHOLE(0), AT(rank), 1, "with --peers: which of them this one is, from 0 (default: as srun or mpirun "
+                                                 "says)"},
+    {"--comm", NULL, "ENGINE", TEXT, AT(comm), 1,
+     "what carries messages between ranks: local (processes of this machine), sockets (--peers) or mpi (mpirun, srun; the "
+     "program must have it); default: as fits"},
+    {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
+     "with ranks: exchange gradients as soon as so many bytes of them are complete (default 1048576); results do not depend on "
+     "it"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
      "on a GPU: time the libraries' kernels for each convolution and product, and keep the fastest"},
     {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
@@ -96,8 +109,9 @@ static const char *const fixed[] = {
     "accumulate", "arch",      "batch",      "batch-size",      "bf16-sums", "bn",         "bn-var",    "budget",
     "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
-    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "microbatches", "no-decay",
-    "optimizer",  "order",     "precision", "randomness", "recompute",       "shape",      "stages",    "strategy",  "target",
+    "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
+    "microbatches", "optimizer",  "order",    "precision", "randomness", "recompute",       "shape",      "stages",     "strategy",
+    "target",
     "train",      "workspace",
 };
 
@@ -147,6 +161,23 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
                        "every update at random, whatever their order");
     return !o->check_gradients || ls_fail(e, LS_EXIT_USAGE, "--check-gradients: private gradients are clipped and noisy; "
                                           "check a program that was compiled without --dp");
+}
+
+/* What ranks add. */
+static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *of = o->bucket ? "--bucket" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
+        : o->comm ? "--comm" : NULL;
+    if (p->ranks == NULL)
+        return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is for one process; compile with lowerset compile "
+                                     "--ranks", of);
+    if (o->ranks && o->ranks != p->ranks->n)
+        return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": this program is for %d ranks; compile again with lowerset compile "
+                       "--ranks", o->ranks, p->ranks->n);
+    if (o->eval && of != NULL && o->ranks == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "%s: evaluation runs in one process", of);
+    const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
+    return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s is for one process: compile without --ranks", one);
 }
 
 /* What ensembles add. */
@@ -208,7 +239,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (o->max_skipped && !ls_has_scaling(p))
         return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_pipeline(o, p, e))
+    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e) || !fits_pipeline(o, p, e))
         return false;
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
@@ -236,7 +267,7 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
                               LsError *e)
 {
     *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .ensemble_seed = -1,
-                     .export_member = -1, .lr = p->default_lr, .progress = "auto",
+                     .export_member = -1, .rank = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)

@@ -24,6 +24,9 @@ typedef struct LsTrainerOptions {
     int64_t noise_seed;         /* -1: a secret */
     int64_t max_skipped;        /* updates in a row; 0: LS_MAX_SKIPPED */
     int64_t threads;            /* 0: all */
+    int64_t ranks, rank;        /* 0, -1: not given */
+    const char *comm, *peers;
+    int64_t bucket;             /* bytes of gradients that ranks exchange together, at least */
     bool tune;
     bool eval;
     const char *save, *resume, *export_to, *export_precision;

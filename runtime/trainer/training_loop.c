@@ -4,7 +4,7 @@
  * all epochs, so an update may take the last batches of one epoch and the first of the next. Its loss combines everything
  * that counts in its batches (mean.h), and so do its gradients. Checkpoints, evaluation and the end of the run come
  * between updates. */
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/training_parts.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -14,17 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_HOOKS = 4 };
 enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
-
-/* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
- * varies, and is nobody's business: updates are counted, and the group is 1. */
-static int64_t group_of(const LsTrainer *t)
-{
-    return !ls_is_private(t->p) && t->p->accumulate > 0 ? t->p->accumulate : 1;
-}
-
-static int64_t parts_of(const LsProgram *p) { return p->parts > 1 ? p->parts : 1; }
 
 /* The samples of the updates to come. */
 static LsDrawn drawn(const LsTrainer *t)
@@ -34,7 +24,7 @@ static LsDrawn drawn(const LsTrainer *t)
 
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
-    int64_t group = group_of(t);
+    int64_t group = ls_group(t);
     t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->at.seed, .shuffle = t->o.shuffle,
                        .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0,
                        .readers = (int)t->pipeline.readers};
@@ -88,13 +78,13 @@ static bool watches(const LsTrainer *t)
 }
 
 /* The steps of a micro-step. */
-static const LsPhaseTable *table_of(const LsTrainer *t, bool last)
+const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)
 {
     return last && t->p->last.nstep > 0 ? &t->p->last : &t->p->train;
 }
 
 /* For a run of the steps of `table`. Reports are of the table that they were opened for. */
-static int set_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[MAX_HOOKS])
+int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS])
 {
     int n = 0;
     if (watches(t)) {
@@ -164,9 +154,6 @@ static bool end_scaled(LsTrainer *t, const LsFlight *f, LsError *e)
  * whether the update was skipped. */
 static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
 {
-    if (watches(t) && t->broken.code == LS_EXIT_DONE && ls_check_end(&t->check, one.value, f->update, &t->broken)
-        && t->suspect.code == LS_EXIT_DONE)
-        ls_check_clean(&t->check, f->update, &t->suspect);
     ls_mean_add(&t->part, one);
     if (!f->apply)
         return true;
@@ -214,13 +201,22 @@ static void end_members(LsTrainer *t, int64_t update)
     ls_member_state_tell(&t->members, update);
 }
 
-/* Takes the loss of a batch; after the last batch of an update, reports the update. */
-static bool land_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+/* What the checks of the last run found. With a loss scale it is kept for later. */
+bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    const bool scaled = ls_has_scaling(t->p);
+    if (scaled && watches(t) && t->broken.code == LS_EXIT_DONE
+        && ls_check_end(&t->check, one.value, f->update, &t->broken) && t->suspect.code == LS_EXIT_DONE)
+        ls_check_clean(&t->check, f->update, &t->suspect);
+    return scaled || !t->o.check_numerics || ls_check_end(&t->check, one.value, f->update, e)
+           || diverged(t, f, one.value, e);
+}
+
+/* Adds the loss of a part; after the last part of an update, reports the update. */
+bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
 {
     if (ls_has_scaling(t->p))
         return land_scaled(t, f, one, e);
-    if (t->o.check_numerics && !ls_check_end(&t->check, one.value, f->update, e))
-        return diverged(t, f, one.value, e);
     if (ls_is_private(t->p))
         return land_private(t, f, one, e);
     if (!isfinite(one.value)) {
@@ -251,7 +247,7 @@ static bool land(LsTrainer *t, LsError *e)
         return false;
     if (t->members.n > 0)
         ls_member_state_add(&t->members, &t->engine);
-    return land_loss(t, &f, one, e);
+    return ls_part_check(t, &f, one, e) && ls_part_loss(t, &f, one, e);
 }
 
 static bool land_all(LsTrainer *t, LsError *e)
@@ -262,16 +258,19 @@ static bool land_all(LsTrainer *t, LsError *e)
     return true;
 }
 
-void ls_train_set_run(const LsTrainer *t, LsRun *run, int64_t valid, bool last, int64_t k, int64_t part)
+/* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
+ * samples. */
+void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
 {
+    LsRun *run = &t->engine.run;
     const bool own = ls_is_private(t->p);
-    const int64_t parts = parts_of(t->p);
-    run->step = own ? (t->at.update << PARTS) + k : t->at.update * group_of(t) + k / parts;
+    const int64_t parts = ls_parts(t->p);
+    run->step = own ? (t->at.update << PARTS) + k : t->at.update * ls_group(t) + k / parts;
     run->slice = k % parts;
     run->part = part;
     run->first = part == 0;
-    run->apply = own ? last : part == t->update_parts - 1;
-    run->share = own ? 1 : (double)(valid * group_of(t) * parts) / (double)t->update_samples;
+    run->apply = own ? b->last : part == t->update_parts - 1;
+    run->share = own ? 1 : (double)(b->valid * ls_group(t) * parts) / (double)t->update_samples;
 }
 
 /* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
@@ -279,18 +278,18 @@ void ls_train_set_run(const LsTrainer *t, LsRun *run, int64_t valid, bool last, 
 static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
 {
     LsRun *run = &t->engine.run;
-    LsHook hook[MAX_HOOKS];
+    LsHook hook[LS_PART_HOOKS];
     const LsBatch *b = ls_loader_next(&t->loader, e);
     if (!b)
         return false;
     const bool own = ls_is_private(t->p), empty = !own && b->valid == 0;
     const int64_t number = b->number;
-    const bool ends = own ? b->last : (k + 1) % parts_of(t->p) == 0;       /* its batch */
+    const bool ends = own ? b->last : (k + 1) % ls_parts(t->p) == 0;       /* its batch */
     if (!empty) {
         ls_engine_feed(&t->engine, &t->loader, b);
-        ls_train_set_run(t, run, b->valid, b->last, k, own ? k : (*part)++);
-        const LsPhaseTable *table = table_of(t, run->apply);
-        if (!ls_engine_run(&t->engine, table, hook, set_hooks(t, table, run->apply, hook), e)
+        ls_part_run(t, b, k, own ? k : (*part)++);
+        const LsPhaseTable *table = ls_part_table(t, run->apply);
+        if (!ls_engine_run(&t->engine, table, hook, ls_part_hooks(t, table, run->apply, hook), e)
             || !ls_engine_fed(&t->engine, e))
             return false;
         t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, number, table, b->valid,
@@ -309,7 +308,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 {
     t->update_samples = t->update_parts = 0;
     for (int64_t k = 0; k < steps; k++) {
-        const int64_t valid = ls_batch_valid(&t->pass, t->at.cursor * parts_of(t->p) + k);
+        const int64_t valid = ls_batch_valid(&t->pass, t->at.cursor * ls_parts(t->p) + k);
         t->update_samples += valid;
         t->update_parts += valid > 0;
     }
@@ -324,7 +323,7 @@ static bool run_pipeline(LsTrainer *t, LsError *e)
     for (int64_t k = 0; k < l->nparts; k++) {
         const LsFlight f = {.update = t->at.update + 1, .epoch = t->at.epoch + 1, .batch = l->part[k].batch,
                             .valid = l->part[k].run.valid, .lr = t->engine.run.lr, .apply = l->part[k].run.apply};
-        if (!land_loss(t, &f, l->loss[k], e))
+        if (!ls_part_check(t, &f, l->loss[k], e) || !ls_part_loss(t, &f, l->loss[k], e))
             return false;
     }
     return true;
@@ -335,7 +334,7 @@ static bool run_parts(LsTrainer *t, LsError *e)
     const bool own = ls_is_private(t->p);
     int64_t part = 0;
     t->engine.run.apply = false;
-    for (int64_t k = 0; own ? !t->engine.run.apply : k < group_of(t) * parts_of(t->p); k++)
+    for (int64_t k = 0; own ? !t->engine.run.apply : k < ls_group(t) * ls_parts(t->p); k++)
         if (!run_part(t, k, &part, e))
             return false;
     return true;
@@ -354,10 +353,13 @@ static bool run_update(LsTrainer *t, LsError *e)
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)
-        count_samples(t, group_of(t) * parts_of(t->p));
-    if (!(t->p->nstage > 0 ? run_pipeline(t, e) : run_parts(t, e)))
+    if (!own)
+        count_samples(t, ls_group(t) * ls_parts(t->p));
+    if (!(t->p->nstage > 0 ? run_pipeline(t, e) : t->over.r != NULL ? ls_rank_block(t, e) : run_parts(t, e)))
         return false;
     t->at.update++;
+    if (t->over.r == NULL)
+        t->stopped = (int)*t->stop;
     if (own && !ls_private_spend(&t->own, t->p, &t->at, e))
         return false;
     int64_t took = ls_now_ns() - start;
@@ -368,7 +370,7 @@ static bool run_update(LsTrainer *t, LsError *e)
 static void show_progress(LsTrainer *t)
 {
     char what[96];
-    int64_t group = group_of(t);
+    int64_t group = ls_group(t);
     int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
     int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
     int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
@@ -396,10 +398,10 @@ static void blame_data(LsTrainer *t)
 bool ls_train_evaluate(LsTrainer *t, LsError *e)
 {
     LsScore s;
-    LsHook hook[MAX_HOOKS];
+    LsHook hook[LS_PART_HOOKS];
     int n = 0;
     if (t->o.eval)
-        n = set_hooks(t, &t->p->eval, true, hook);
+        n = ls_part_hooks(t, &t->p->eval, true, hook);
     if (!ls_evaluate(&t->engine, &t->loader, &t->members, t->val.p ? &t->val : &t->data, hook, n, t->stop,
                      &s, e))
         return false;
@@ -435,6 +437,20 @@ static void report_epsilon(LsTrainer *t)
     ls_log_privacy(&t->log, t->at.update, t->at.epoch, epsilon, t->p->privacy.delta);
 }
 
+static void begin_pass(LsTrainer *t)
+{
+    const int64_t steps = ls_group(t) * ls_parts(t->p);
+    t->pass.first = t->at.cursor * ls_parts(t->p);
+    t->pass.end = t->pass.first + (t->updates - t->at.update) * steps;
+    t->pass.drawn = drawn(t);
+    if (t->over.r != NULL) {
+        t->pass.share = (LsShare){t->over.r->block, t->over.comm->rank, steps, t->pass.first};
+        t->pass.first = 0;
+        t->pass.end = (t->updates - t->at.update) * t->over.r->block;
+    }
+    ls_loader_begin(&t->loader, &t->pass);
+}
+
 /* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
  * run. */
 static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
@@ -453,9 +469,7 @@ static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
         report_epsilon(t);
     if (t->val.p) {
         ok = ls_train_evaluate(t, e);
-        t->pass.first = t->at.cursor * parts_of(t->p);
-        t->pass.drawn = drawn(t);
-        ls_loader_begin(&t->loader, &t->pass);
+        begin_pass(t);
     }
     printf("\n");
     fflush(stdout);
@@ -468,20 +482,20 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
 {
     if (!t->saver.folder)
         return false;
-    return t->at.update == t->updates || *t->stop
+    return t->at.update == t->updates || t->stopped
            || (t->o.save_every ? t->at.update % t->o.save_every == 0 : epoch_ended);
 }
 
+static bool save(LsTrainer *t, LsError *e) { return ls_saver_save(&t->saver, &t->memory, &t->at, e); }
+
 bool ls_train(LsTrainer *t, LsError *e)
 {
-    t->pass.first = t->at.cursor * parts_of(t->p);
-    t->pass.end = t->pass.first + (t->updates - t->at.update) * group_of(t) * parts_of(t->p);
-    t->pass.drawn = drawn(t);
+    begin_pass(t);
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);
-    ls_loader_begin(&t->loader, &t->pass);
-    while (t->at.update < t->updates && !*t->stop) {
+    t->stopped = t->over.r == NULL ? (int)*t->stop : 0;
+    while (t->at.update < t->updates && !t->stopped) {
         int64_t epoch = t->at.epoch;
         if (!run_update(t, e))
             return false;
@@ -490,15 +504,15 @@ bool ls_train(LsTrainer *t, LsError *e)
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
             return false;
-        if (ended || last) {
+        if ((ended || last) && ls_is_first(t)) {
             if (!end_epoch(t, ended, e))
                 return false;
-        } else {
+        } else if (ls_is_first(t)) {
             show_progress(t);
         }
         ls_interrupt_forbid();
         if (save_due(t, ended)) {
-            if (!ls_saver_save(&t->saver, &t->memory, &t->at, e))
+            if (!ls_train_by_first(t, save, e))
                 return false;
             t->saved = t->at.update;
         }

@@ -2,6 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 #define LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 
+#include "runtime/engine/rank_exchange.h"
 #include "runtime/watch/value_checks.h"
 #include "runtime/pipeline/stage_threads.h"
 #include "runtime/trainer/checkpoint_folder.h"
@@ -49,6 +50,11 @@ typedef struct LsTrainer {
     LsPass pass;
     LsMemberState members;      /* of an ensemble */
     LsPrivateRun own;           /* of private training */
+    LsComm *comm;               /* the ranks of the run; NULL: this process trains alone */
+    FILE *errors;               /* NULL: stderr. Ranks but the first have another place for notes */
+    bool silent;                /* another rank says what went wrong */
+    int ended;                  /* the exit code of ranks that this process started */
+    LsExchange over;            /* over.r = NULL: this process trains alone */
     int64_t per_epoch;          /* batches; in private training updates */
     int64_t updates;            /* of the whole run */
     LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
@@ -69,16 +75,19 @@ typedef struct LsTrainer {
     bool pinned;                /* the loader's ring, for a device */
     int threads;
     volatile sig_atomic_t *stop;    /* a signal's number: finish the step and end */
+    int stopped;                /* the signal that ends the run; of ranks, they have agreed on it */
 } LsTrainer;
 
-/* Sets what kernels read of micro-step k of an update. part: its number among those with samples, `valid` of them; last: a
- * private update ends with it. */
-void ls_train_set_run(const LsTrainer *t, LsRun *run, int64_t valid, bool last, int64_t k, int64_t part);
+/* The rank that speaks and writes for all. */
+static inline bool ls_is_first(const LsTrainer *t) { return t->over.r == NULL || t->over.comm->rank == 0; }
+
 /* Sets the length of the run and its start: after the data are open and a checkpoint, if any, is
  * loaded. */
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
-/* The training loop. Allocates nothing. Returns true also when *stop ended it. */
+/* The training loop. Allocates nothing. Returns true also when *stop ended it: then t->stopped is set. */
 bool ls_train(LsTrainer *t, LsError *e);
+/* Calls save(t, e) in the first rank, to which all others give their slices of the state meanwhile. */
+bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e);
 /* Evaluates on t->val and prints and logs the result. */
 bool ls_train_evaluate(LsTrainer *t, LsError *e);
 

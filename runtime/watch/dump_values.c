@@ -191,7 +191,7 @@ static bool write_members(const LsDump *d, uint32_t n, LsNpz *z, const double *l
                           ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
             return false;
     }
-    return ls_device_ok(d->g->m->device, e);
+    return ls_memory_ok(d->g->m, e);
 }
 
 /* A watched output of an ensemble may have a second one. */

@@ -43,6 +43,7 @@ typedef struct LsPlanReport {
     const char *costs;          /* for ls_view_json: source of the nodes' costs; or NULL */
     double step_ns;             /* time of a step by these costs */
     const char *against;        /* for ls_view_json: the verdict on an earlier plan (plan_diff.h); or NULL */
+    const char *ranks;          /* for ls_view_json: what processes that train together exchange, as JSON; or NULL */
     const char *microbatches;   /* for ls_view_json: the modes of recomputation of a batch's parts, as JSON; or NULL */
     const char *precisions;     /* for ls_view_json: the plan beside one in other types, as JSON; or NULL */
 } LsPlanReport;

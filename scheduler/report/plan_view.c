@@ -245,6 +245,8 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "costs", r->costs);
         cJSON_AddNumberToObject(root, "step_ns", r->step_ns);
     }
+    if (r->ranks != NULL)
+        cJSON_AddRawToObject(root, "ranks", r->ranks);
     if (r->microbatches != NULL)
         cJSON_AddRawToObject(root, "microbatches", r->microbatches);
     if (r->precisions != NULL)

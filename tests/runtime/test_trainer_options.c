@@ -341,6 +341,20 @@ static void check_max_skipped(void)
     TOLD(err_text, "this program skips no updates");
 }
 
+/* Programs of one process refuse these; tests/whole/test_ranks.c gives them to others. */
+static void check_of_ranks(void)
+{
+    static const char *const given[] = {"--ranks 2", "--peers a:1,b:1", "--rank 1", "--comm local", "--bucket 100"};
+    LsProgram p = watched();
+    for (size_t k = 0; k < sizeof given / sizeof given[0]; k++) {
+        char line[80];
+        snprintf(line, sizeof line, "--data data.npz %s", given[k]);
+        must(&p, 2, line);
+        TOLD(err_text, "this program is for one process");
+    }
+    must(&p, 0, "--data data.npz --ranks 1");
+}
+
 /* Programs of one model refuse these; tests/whole/test_ensembles.c gives them to others. */
 static void check_of_members(void)
 {
@@ -418,6 +432,11 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"member-seeds", check_of_members},
     {"export-member", check_of_members},
     {"threads", check_threads},
+    {"ranks", check_of_ranks},
+    {"peers", check_of_ranks},
+    {"rank", check_of_ranks},
+    {"comm", check_of_ranks},
+    {"bucket", check_of_ranks},
     {"tune", check_tune},
     {"eval", check_eval},
     {"save", check_save},

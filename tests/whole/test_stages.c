@@ -28,7 +28,7 @@ enum { USUAL = 3, WAYS = 12 };
 static const struct { const char *net; int steps; const char *way[WAYS]; } bits[] = {
     {"mlp.onnx", 200, {"--stages=2 --order=gpipe", "--stages=2", "--stages=2 --order=zb"}},
     {"unet.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
-     {"--stages=2 --order=gpipe --budget=min", "--stages=3 --order=1f1b --checkpoint=always", "--stages=4 --order=zb --budget=95%",
+     {"--stages=2 --order=gpipe --budget=70%", "--stages=4 --order=1f1b --checkpoint=always", "--stages=3 --order=zb --budget=min",
       "--stages=2 --order=gpipe --checkpoint=always", "--stages=3 --order=gpipe --checkpoint=never",
       "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --budget=min", "--stages=4 --order=1f1b",
       "--stages=2 --order=zb --budget=min", "--stages=3 --order=zb --checkpoint=never", "--stages=3 --order=zb --checkpoint=always"}},
@@ -153,6 +153,7 @@ static const struct { const char *command; int code; const char *why; } refused[
     {"mlp.onnx --batch=8 --stages=2 --dp=clip=1,noise=1,delta=1e-5", 2, "leave --dp out"},
     {"mlp.onnx --batch=8 --stages=2 --grads=per-sample", 2, "--grads shows the samples of a whole batch"},
     {"mlp.onnx --batch=8 --stages=2 --ensemble=2", 2, "leave --ensemble out"},
+    {"mlp.onnx --batch=8 --stages=2 --microbatches=4 --ranks=2", 2, "each stage is a rank; leave --ranks out"},
     {"mlp.onnx --batch=8 --stages=2 --microbatches=2 --accumulate=2", 2, "leave --accumulate out"},
     {"mlp.onnx --batch=8 --stages=2 --microbatches=4 --checkpoint=except-last", 2, "except-last is for one process so far"},
     {"unet.onnx --batch=8 --stages=2 --microbatches=4 --precision=f16", 2, "depends on gradients of all stages"},

@@ -1,0 +1,25 @@
+/* runtime/comm/peer_address.h -- where ranks listen: the list of --peers. Sockets here do not block. */
+#ifndef LS_RUNTIME_COMM_PEER_ADDRESS_H
+#define LS_RUNTIME_COMM_PEER_ADDRESS_H
+
+#include "runtime/base/run_error.h"
+
+#include <netdb.h>
+
+typedef struct LsPeer {
+    char text[280];             /* HOST:PORT as given */
+    struct addrinfo *found;     /* its addresses */
+    const struct addrinfo *next;        /* that ls_peer_connect tries */
+} LsPeer;
+
+/* Reads `size` addresses HOST:PORT or [HOST]:PORT, with commas between, and looks them up. */
+bool ls_peers_read(LsPeer *p, int size, const char *list, LsError *e);
+void ls_peers_free(LsPeer *p, int size);
+/* A socket that listens there; also if the address is not one of this machine, as behind address translation. -1: error. */
+int ls_peer_listen(const LsPeer *p, LsError *e);
+/* Begins a connection to the next one of its addresses; -1: not now. */
+int ls_peer_connect(LsPeer *p);
+/* Whether a connection that was begun is there now. */
+bool ls_peer_connected(int fd);
+
+#endif

@@ -1,0 +1,461 @@
+/* runtime/engine/rank_exchange.c -- see rank_exchange.h. */
+#include "runtime/engine/rank_exchange.h"
+
+#include "runtime/engine/slice_sum.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Tags of messages. A bucket's sums and slices have tags from BUCKETS on. */
+enum { AGREE, PACKET, ASK, PIECE, BUCKETS };
+
+enum { STOP, LOSSES = 2 };      /* words of a packet */
+
+static int64_t slice_bytes(const LsExchange *x, const LsBucket *b) { return b->size / x->comm->size; }
+
+/* The blocks of so many ranks have parts with samples: the first ones. */
+static int contributors(const LsExchange *x) { return (int)((x->parts + x->r->block - 1) / x->r->block); }
+
+static LsTransfer *transfer(const LsExchange *x, LsTransfer *of, uint32_t b, int rank) { return of + b * x->comm->size + rank; }
+
+/* Where a slice of rank `from` arrives. */
+static char *arrival(const LsExchange *x, const LsBucket *b, int from)
+{
+    const int n = x->comm->size, slot = from < x->comm->rank ? from : from - 1;
+    return x->arrived + b->at / n * (n - 1) + slot * slice_bytes(x, b);
+}
+
+static char *slice_of(const LsExchange *x, const LsBucket *b, int rank) { return x->sums + b->at + rank * slice_bytes(x, b); }
+
+/* ---- messages ---- */
+
+static bool send_to(LsExchange *x, int rank, uint32_t tag, const void *data, int64_t bytes, LsTransfer *t, LsError *e)
+{
+    return x->comm->engine->send(x->comm, rank, tag, data, bytes, t, e);
+}
+
+static bool take_from(LsExchange *x, int rank, uint32_t tag, void *data, int64_t bytes, LsTransfer *t, LsError *e)
+{
+    return x->comm->engine->receive(x->comm, rank, tag, data, bytes, t, e);
+}
+
+static bool wait_for(LsExchange *x, LsTransfer *t, LsError *e) { return x->comm->engine->wait(x->comm, t, e); }
+
+/* Waits for the transfers with the ranks below n. */
+static bool wait_all(LsExchange *x, LsTransfer *of, int n, LsError *e)
+{
+    for (int k = 0; k < n; k++)
+        if (k != x->comm->rank && !wait_for(x, &of[k], e))
+            return false;
+    return true;
+}
+
+bool ls_exchange_agree(LsExchange *x, const char *what, uint64_t mine, LsError *e)
+{
+    LsTransfer t;
+    uint64_t first = mine, last = 0;
+    const int rank = x->comm->rank, n = x->comm->size;
+    if (rank > 0)       /* ranks compare with rank 0, which hears of the first that differs */
+        return take_from(x, 0, AGREE, &first, sizeof first, &t, e) && wait_for(x, &t, e)
+            && send_to(x, 0, AGREE, &mine, sizeof mine, &t, e) && wait_for(x, &t, e)
+            && (first == mine || ls_fail(e, LS_EXIT_USAGE, "%s of rank %d are not those of rank 0", what, rank));
+    for (int k = 1; k < n; k++)
+        if (!send_to(x, k, AGREE, &mine, sizeof mine, &t, e) || !wait_for(x, &t, e)
+            || !take_from(x, k, AGREE, &last, sizeof last, &t, e) || !wait_for(x, &t, e))
+            return false;
+        else if (last != mine)
+            return ls_fail(e, LS_EXIT_USAGE, "%s of rank %d are not those of rank 0", what, k);
+    return true;
+}
+
+/* ---- sums on their way ---- */
+
+/* Sends the slices of a bucket to their owners; a rank without samples has nothing to send, and only takes. */
+static bool begin_bucket(LsExchange *x, uint32_t b, LsError *e)
+{
+    const LsBucket *of = &x->bucket[b];
+    const int me = x->comm->rank;
+    for (int q = 0; q < x->comm->size; q++) {
+        if (q == me)
+            continue;
+        if (q < contributors(x) && !take_from(x, q, BUCKETS + b, arrival(x, of, q), slice_bytes(x, of),
+                                              transfer(x, x->got, b, q), e))
+            return false;
+        if (me < contributors(x) && !send_to(x, q, BUCKETS + b, slice_of(x, of, q), slice_bytes(x, of),
+                                             transfer(x, x->sent, b, q), e))
+            return false;
+    }
+    return true;
+}
+
+static void after_step(void *self, uint32_t step)
+{
+    LsExchange *x = self;
+    while (x->begun < x->nbucket && x->bucket[x->begun].after <= step && x->error.code == LS_EXIT_DONE) {
+        begin_bucket(x, x->begun, &x->error);
+        x->begun++;
+    }
+}
+
+LsHook ls_exchange_hook(LsExchange *x) { return (LsHook){.after = after_step, .self = x}; }
+
+void ls_exchange_start(LsExchange *x, int64_t parts)
+{
+    x->parts = parts;
+    x->begun = 0;
+}
+
+/* Waits for a bucket's slices, and adds them up. */
+static bool add_up(LsExchange *x, uint32_t b, LsError *e)
+{
+    const LsBucket *of = &x->bucket[b];
+    const char *part[LS_SLICE_RANKS];
+    const int n = contributors(x), me = x->comm->rank;
+    if (!wait_all(x, transfer(x, x->got, b, 0), n, e)
+        || (me < n && !wait_all(x, transfer(x, x->sent, b, 0), x->comm->size, e)))
+        return false;
+    for (int q = 0; q < n; q++)
+        part[q] = q == me ? slice_of(x, of, q) : arrival(x, of, q);
+    ls_slice_sum(&x->g->run, part, n, slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, me));
+    return true;
+}
+
+/* Sends this rank's slice to all, and takes theirs. */
+static bool begin_gather(LsExchange *x, uint32_t b, LsError *e)
+{
+    const LsBucket *of = &x->bucket[b];
+    const int me = x->comm->rank;
+    for (int q = 0; q < x->comm->size; q++)
+        if (q != me && (!take_from(x, q, BUCKETS + b, slice_of(x, of, q), slice_bytes(x, of), transfer(x, x->got, b, q), e)
+                        || !send_to(x, q, BUCKETS + b, slice_of(x, of, me), slice_bytes(x, of), transfer(x, x->sent, b, q), e)))
+            return false;
+    return true;
+}
+
+static bool end_gather(LsExchange *x, uint32_t b, LsError *e)
+{
+    return wait_all(x, transfer(x, x->got, b, 0), x->comm->size, e) && wait_all(x, transfer(x, x->sent, b, 0), x->comm->size, e);
+}
+
+/* ---- slices ---- */
+
+typedef struct Range { int64_t from, to; } Range;       /* bytes of the sums */
+
+/* What rank q's slice of bucket b has of a sum; empty: from >= to. */
+static Range part_of(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int q)
+{
+    const int64_t from = b->at + q * slice_bytes(x, b), to = from + slice_bytes(x, b);
+    const int64_t end = s->at + s->count * x->g->p->real_bytes;
+    return (Range){from > s->at ? from : s->at, to < end ? to : end};
+}
+
+/* Where a rank's own sliced state has the byte `at` of the sums, of kind 0. */
+static int64_t own_place(const LsExchange *x, const LsBucket *b, int64_t at)
+{
+    return b->at / x->comm->size + at - b->at - x->comm->rank * slice_bytes(x, b);
+}
+
+static char *own_state(const LsExchange *x, int64_t kind, int64_t place)
+{
+    return x->slices + kind * (x->r->sum_bytes / x->comm->size) + place;
+}
+
+static void run_step(LsExchange *x, uint32_t k)
+{
+    const LsStep *s = &x->g->p->update.step[k];
+    s->run(&x->g->run, x->g->arg + s->arg);
+}
+
+/* Updates this rank's part of a parameter. */
+static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s)
+{
+    enum { MOST_ARGUMENTS = 16 };
+    const LsProgram *p = x->g->p;
+    const LsStep *step = &p->update.step[s->step];
+    const Range r = part_of(x, b, s, x->comm->rank);
+    void *arg[MOST_ARGUMENTS];
+    if (r.from >= r.to)
+        return;
+    for (int k = 0; k < step->narg; k++) {
+        const LsAddress at = p->address[step->arg + (uint32_t)k];
+        arg[k] = x->g->arg[step->arg + (uint32_t)k];
+        if (at.space == LS_AT_SLICE)
+            arg[k] = own_state(x, at.offset / x->r->sum_bytes, own_place(x, b, r.from));
+        else if (k < 2)         /* the parameter, its gradient */
+            arg[k] = (char *)arg[k] + (r.from - s->at);
+    }
+    x->g->run.count = (r.to - r.from) / p->real_bytes;
+    step->run(&x->g->run, arg);
+    memcpy(x->sums + r.from, arg[0], (size_t)(r.to - r.from));
+}
+
+static void spread(LsExchange *x, const LsBucket *b)
+{
+    for (uint32_t k = b->first; k < b->end; k++)
+        for (int q = 0; q < x->comm->size; q++) {
+            const LsRankSum *s = &x->r->sum[k];
+            const Range r = part_of(x, b, s, q);
+            if (q != x->comm->rank && r.from < r.to)
+                memcpy((char *)ls_memory_at(x->g->m, s->param) + (r.from - s->at), x->sums + r.from, (size_t)(r.to - r.from));
+        }
+}
+
+static bool update_slices(LsExchange *x, LsError *e)
+{
+    for (uint32_t k = 0; k < x->g->p->update.nstep; k++)
+        if (!x->slice_step[k])
+            run_step(x, k);
+    for (uint32_t b = 0; b < x->nbucket; b++) {
+        if (x->bucket[b].whole)
+            continue;
+        if (!add_up(x, b, e))
+            return false;
+        for (uint32_t k = x->bucket[b].first; k < x->bucket[b].end; k++)
+            update_slice(x, &x->bucket[b], &x->r->sum[k]);
+        if (!begin_gather(x, b, e))
+            return false;
+    }
+    for (uint32_t b = 0; b < x->nbucket; b++) {
+        if (x->bucket[b].whole)
+            continue;
+        if (!end_gather(x, b, e))
+            return false;
+        spread(x, &x->bucket[b]);
+    }
+    return true;
+}
+
+/* ---- packets ---- */
+
+static char *packet_of(const LsExchange *x, int rank) { return x->packet + rank * x->packet_bytes; }
+
+static LsLoss *losses_of(const LsExchange *x, int rank) { return (LsLoss *)(void *)(packet_of(x, rank) + LOSSES * 8); }
+
+/* Copies the rows of a rank's parts out of its packet, or the own ones into it. */
+static void copy_rows(LsExchange *x, int rank, bool out)
+{
+    const int64_t first = rank * x->r->block, left = x->parts - first, n = left < x->r->block ? left : x->r->block;
+    char *at = (char *)(losses_of(x, rank) + x->r->block);
+    for (uint32_t t = 0; t < x->r->nrows; t++) {
+        const int64_t bytes = x->r->rows[t].bytes;
+        char *rows = (char *)ls_memory_at(x->g->m, x->r->rows[t].at) + first * bytes;
+        if (n > 0)
+            memcpy(out ? rows : at, out ? at : rows, (size_t)(n * bytes));
+        at += x->r->block * bytes;
+    }
+}
+
+static bool swap_packets(LsExchange *x, int stop, LsError *e)
+{
+    const int64_t asked = stop;
+    const int me = x->comm->rank;
+    memcpy(packet_of(x, me) + 8 * STOP, &asked, sizeof asked);
+    copy_rows(x, me, false);
+    for (int q = 0; q < x->comm->size; q++)
+        if (q != me && (!take_from(x, q, PACKET, packet_of(x, q), x->packet_bytes, &x->heard[q], e)
+                        || !send_to(x, q, PACKET, packet_of(x, me), x->packet_bytes, &x->told[q], e)))
+            return false;
+    if (!wait_all(x, x->heard, x->comm->size, e) || !wait_all(x, x->told, x->comm->size, e))
+        return false;
+    for (int q = 0; q < x->comm->size; q++)
+        if (q != me)
+            copy_rows(x, q, true);
+    return true;
+}
+
+void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss) { losses_of(x, x->comm->rank)[j] = loss; }
+
+LsLoss ls_exchange_loss(const LsExchange *x, int64_t k)
+{
+    return losses_of(x, (int)(k / x->r->block))[k % x->r->block];
+}
+
+int ls_exchange_stop(const LsExchange *x)
+{
+    int64_t most = 0, asked;
+    for (int q = 0; q < x->comm->size; q++) {
+        memcpy(&asked, packet_of(x, q) + 8 * STOP, sizeof asked);
+        most = asked > most ? asked : most;
+    }
+    return (int)most;
+}
+
+/* ---- the end of an update ---- */
+
+static bool gather_whole(LsExchange *x, LsError *e)
+{
+    for (uint32_t b = 0; b < x->nbucket; b++)
+        if (x->bucket[b].whole && (!add_up(x, b, e) || !begin_gather(x, b, e)))
+            return false;
+    for (uint32_t b = 0; b < x->nbucket; b++)
+        if (x->bucket[b].whole && !end_gather(x, b, e))
+            return false;
+    return true;
+}
+
+bool ls_exchange_finish(LsExchange *x, int stop, LsError *e)
+{
+    LsRun *run = &x->g->run;
+    while (x->begun < x->nbucket && x->error.code == LS_EXIT_DONE)
+        begin_bucket(x, x->begun++, &x->error);
+    if (x->error.code != LS_EXIT_DONE)
+        return ls_fail(e, x->error.code, "%s", x->error.text);
+    if (!swap_packets(x, stop, e) || !gather_whole(x, e))
+        return false;
+    run->apply = true;
+    run->parts = x->parts;
+    if (x->r->sliced)
+        return update_slices(x, e);
+    for (uint32_t k = 0; k < x->g->p->update.nstep; k++)
+        run_step(x, k);
+    return true;
+}
+
+/* ---- reading and writing state that has slices ---- */
+
+static const LsBucket *bucket_at(const LsExchange *x, int64_t at)
+{
+    uint32_t b = 0;
+    while (at >= x->bucket[b].at + x->bucket[b].size)
+        b++;
+    return &x->bucket[b];
+}
+
+static const LsRankSum *sum_at(const LsExchange *x, int64_t at)
+{
+    const LsBucket *b = bucket_at(x, at);
+    uint32_t k = b->first;
+    while (x->r->sum[k].at != at)
+        k++;
+    return &x->r->sum[k];
+}
+
+/* The part of sliced state that this rank has, between its own place and the sums. */
+static Range copy_own(LsExchange *x, int64_t offset, bool in)
+{
+    const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
+    const LsBucket *b = bucket_at(x, s->at);
+    const Range r = part_of(x, b, s, x->comm->rank);
+    if (r.from < r.to) {
+        char *own = own_state(x, offset / x->r->sum_bytes, own_place(x, b, r.from));
+        memcpy(in ? own : x->sums + r.from, in ? x->sums + r.from : own, (size_t)(r.to - r.from));
+    }
+    return r;
+}
+
+static bool ask_all(LsExchange *x, int64_t offset, LsError *e)
+{
+    LsTransfer t;
+    for (int q = 1; q < x->comm->size; q++)
+        if (!send_to(x, q, ASK, &offset, sizeof offset, &t, e) || !wait_for(x, &t, e))
+            return false;
+    return true;
+}
+
+/* Rank 0: brings a tensor's slices together, in the place of its sum. */
+static void view(void *self, int64_t offset)
+{
+    LsExchange *x = self;
+    LsTransfer t;
+    if (!x->collects || x->error.code != LS_EXIT_DONE || !ask_all(x, offset, &x->error))
+        return;
+    copy_own(x, offset, false);
+    const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
+    for (int q = 1; q < x->comm->size; q++) {
+        const Range r = part_of(x, bucket_at(x, s->at), s, q);
+        if (r.from < r.to && (!take_from(x, q, PIECE, x->sums + r.from, r.to - r.from, &t, &x->error)
+                              || !wait_for(x, &t, &x->error)))
+            return;
+    }
+}
+
+static void store(void *self, int64_t offset) { copy_own(self, offset, true); }
+
+void ls_exchange_collect(LsExchange *x) { x->collects = true; }
+
+bool ls_exchange_release(LsExchange *x, LsError *e)
+{
+    x->collects = false;
+    if (x->error.code != LS_EXIT_DONE)
+        return ls_fail(e, x->error.code, "%s", x->error.text);
+    return ask_all(x, -1, e);
+}
+
+bool ls_exchange_serve(LsExchange *x, LsError *e)
+{
+    LsTransfer t;
+    for (int64_t offset = 0;;) {
+        if (!take_from(x, 0, ASK, &offset, sizeof offset, &t, e) || !wait_for(x, &t, e))
+            return false;
+        if (offset < 0)
+            return true;
+        const Range r = copy_own(x, offset, false);
+        if (r.from < r.to && (!send_to(x, 0, PIECE, x->sums + r.from, r.to - r.from, &t, e) || !wait_for(x, &t, e)))
+            return false;
+    }
+}
+
+/* ---- opening ---- */
+
+static void fill_buckets(LsExchange *x, int64_t least)
+{
+    for (uint32_t k = 0; k < x->r->nsum; k++) {
+        const LsRankSum *s = &x->r->sum[k];
+        const bool whole = !x->r->sliced || s->param.space == LS_AT_NONE;
+        LsBucket *b = x->nbucket > 0 ? &x->bucket[x->nbucket - 1] : NULL;
+        if (b == NULL || b->size >= least || b->whole != whole) {
+            b = &x->bucket[x->nbucket++];
+            *b = (LsBucket){.at = s->at, .first = k, .whole = whole};
+        }
+        b->size += s->bytes;
+        b->end = k + 1;
+        b->after = s->after;
+        if (!whole)
+            x->slice_step[s->step] = true;
+    }
+}
+
+static int64_t row_bytes(const LsRanks *r)
+{
+    int64_t bytes = 0;
+    for (uint32_t t = 0; t < r->nrows; t++)
+        bytes += r->rows[t].bytes;
+    return bytes;
+}
+
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int64_t bucket_bytes, LsError *e)
+{
+    const LsRanks *r = g->p->ranks;
+    const size_t n = (size_t)comm->size;
+    *x = (LsExchange){.r = r, .g = g, .comm = comm, .packet_bytes = ls_rank_packet_bytes(r->block, row_bytes(r))};
+    if (comm->size > LS_SLICE_RANKS)
+        return ls_fail(e, LS_EXIT_USAGE, "at most %d ranks", (int)LS_SLICE_RANKS);
+    x->sums = ls_memory_at(m, r->sums);
+    x->slices = ls_memory_at(m, r->slices);
+    x->packet_bytes = (x->packet_bytes + 7) / 8 * 8;
+    x->bucket = calloc(r->nsum + 1, sizeof *x->bucket);
+    x->sent = calloc(2 * n * (r->nsum + 1), sizeof *x->sent);
+    x->told = calloc(2 * n, sizeof *x->told);
+    x->packet = calloc(n, (size_t)x->packet_bytes);
+    x->arrived = calloc(1, (size_t)(r->sum_bytes / comm->size * (comm->size - 1)) + 1);
+    x->slice_step = calloc(g->p->update.nstep + 1, sizeof *x->slice_step);
+    if (!x->bucket || !x->sent || !x->told || !x->packet || !x->arrived || !x->slice_step)
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for the exchange with other ranks");
+    x->got = x->sent + n * (r->nsum + 1);
+    x->heard = x->told + n;
+    fill_buckets(x, bucket_bytes);
+    m->slices = (LsSlices){view, store, x, &x->error};
+    return true;
+}
+
+void ls_exchange_close(LsExchange *x)
+{
+    free(x->bucket);
+    free(x->sent);
+    free(x->told);
+    free(x->packet);
+    free(x->arrived);
+    free(x->slice_step);
+    *x = (LsExchange){0};
+}

@@ -1,0 +1,63 @@
+/* runtime/engine/rank_exchange.h -- what ranks tell each other in an update: they add up the sums of their blocks of parts,
+ * update slices of the parameters or whole ones, and see each other's losses and statistics.
+ *
+ * A bucket is a run of sums (LsRanks) that become complete one after the other. As soon as a rank's bucket is complete, its
+ * slices are on their way to their owners, while the backward part goes on. The owner of a slice adds what the ranks sent in
+ * the order of runtime/kernels/ls_tree.h, so neither buckets nor engines nor the number of ranks change a bit. */
+#ifndef LS_RUNTIME_ENGINE_RANK_EXCHANGE_H
+#define LS_RUNTIME_ENGINE_RANK_EXCHANGE_H
+
+#include "runtime/comm/comm.h"
+#include "runtime/engine/engine_parts.h"
+
+/* bytes [at, at + size) of the sums; sums [first, end) of LsRanks */
+typedef struct LsBucket {
+    int64_t at, size;
+    uint32_t first, end;
+    uint32_t after;             /* the step that completes it */
+    bool whole;                 /* every rank needs the sum */
+} LsBucket;
+
+typedef struct LsExchange {
+    const LsRanks *r;           /* NULL: one process */
+    LsEngine *g;
+    LsComm *comm;
+    LsBucket *bucket; uint32_t nbucket;
+    char *sums, *slices;        /* in the program's state */
+    char *arrived;              /* slices of other ranks */
+    char *packet;               /* of each rank */
+    int64_t packet_bytes;
+    LsTransfer *sent, *got;     /* by bucket and rank */
+    LsTransfer *told, *heard;   /* packets, by rank */
+    bool *slice_step;           /* by step of the phase `update`: it belongs to a sum */
+    int64_t parts;              /* of the update under way, with samples */
+    uint32_t begun;             /* buckets on their way */
+    bool collects;              /* views of sliced state gather it from all ranks */
+    LsError error;              /* the first failure in a hook or a view */
+} LsExchange;
+
+/* bucket_bytes: least size of a bucket, but for the last. comm: the caller closes it before. */
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int64_t bucket_bytes, LsError *e);
+void ls_exchange_close(LsExchange *x);
+/* Whether all ranks have the same bytes; else an error on each of them, which names `what` and the first rank that has
+ * others. */
+bool ls_exchange_agree(LsExchange *x, const char *what, uint64_t mine, LsError *e);
+
+/* An update with so many parts with samples, of which this rank runs its block. */
+void ls_exchange_start(LsExchange *x, int64_t parts);
+/* For the run of the rank's last part. */
+LsHook ls_exchange_hook(LsExchange *x);
+/* Notes the loss of this rank's part j, from 0. */
+void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss);
+/* Completes the sums and runs the phase `update`. stop: this rank was asked to end. */
+bool ls_exchange_finish(LsExchange *x, int stop, LsError *e);
+/* Afterwards: the loss of part k of all ranks; the largest `stop`. */
+LsLoss ls_exchange_loss(const LsExchange *x, int64_t k);
+int ls_exchange_stop(const LsExchange *x);
+
+/* Rank 0 reads state that has slices between _collect and _release; all other ranks call _serve meanwhile. */
+void ls_exchange_collect(LsExchange *x);
+bool ls_exchange_release(LsExchange *x, LsError *e);
+bool ls_exchange_serve(LsExchange *x, LsError *e);
+
+#endif

@@ -1,0 +1,198 @@
+/* tests/runtime/test_rank_exchange.c -- what ranks exchange in an update, with random sums, blocks and buckets, beside a
+ * plain recursion over the parts. Ranks are threads. */
+#include "runtime/comm/comm_threads.h"
+#include "runtime/engine/rank_exchange.h"
+#include "runtime/engine/slice_sum.h"
+#include "runtime/engine/thread_pool.h"
+#include "tests/support/suite.h"
+
+#include <check.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RANKS = 5, SUMS = 6, MOST = 400, ROW = 24 };
+
+static unsigned state;
+static unsigned draw(unsigned n) { return ((state = state * 1664525u + 1013904223u) >> 8) % n; }
+
+/* Parts are of such sizes that the order of a sum shows. */
+static float number(int part, int64_t at)
+{
+    unsigned x = (unsigned)(part * 7919 + at * 104729 + 1);
+    x = (x ^ x >> 13) * 0x5bd1e995u;
+    return ((float)(x >> 8) / (1 << 23) - 1) * (float)(1 << x % 12);
+}
+
+static float tree(int first, int n, int64_t at)
+{
+    int left = 1;
+    if (n == 1)
+        return number(first, at);
+    while (2 * left < n)
+        left *= 2;
+    volatile float a = tree(first, left, at), b = tree(first + left, n - left, at);
+    return a + b;
+}
+
+/* ---- one slice ---- */
+
+START_TEST(slices_add_up_as_the_tree_says)
+{
+    static float f[9][3000];
+    static double d[9][3000];
+    const char *narrow[9], *wide[9];
+    LsRun run = {.pool = ls_pool_create(2)};
+    int other = 0;
+    for (int n = 1; n <= 9; n++)
+        for (int round = 0; round < 4; round++) {
+            const int count = 1 + (int)draw(3000), to = (int)draw((unsigned)n);
+            double in_a_row;
+            for (int k = 0; k < n; k++) {
+                for (int i = 0; i < count; i++)
+                    f[k][i] = number(k, i), d[k][i] = (double)f[k][i];
+                narrow[k] = (char *)f[k], wide[k] = (char *)d[k];
+            }
+            ls_slice_sum(&run, narrow, n, 4 * count, 4, (char *)f[to]);
+            ls_slice_sum(&run, wide, n, 8 * count, 8, (char *)d[to]);
+            for (int i = 0; i < count; i++) {
+                volatile float row = number(0, i);
+                in_a_row = (double)number(0, i);
+                for (int k = 1; k < n; k++)
+                    row += number(k, i), in_a_row += (double)number(k, i);
+                ck_assert_msg(f[to][i] == tree(0, n, i), "%d slices, element %d", n, i);
+                ck_assert(d[to][i] == in_a_row);        /* sums of so few numbers are exact in double */
+                other += f[to][i] != row;
+            }
+        }
+    ck_assert_int_gt(other, 0);         /* the order shows */
+    ls_pool_destroy(run.pool);
+}
+END_TEST
+
+/* ---- updates ---- */
+
+/* A program without updates: after an exchange, its sums are there. */
+typedef struct Case {
+    LsRankSum sum[SUMS];
+    LsRankRows rows[2];
+    LsRanks r;
+    LsProgram p;
+    int64_t bucket, parts;
+    LsComm *comm[RANKS];
+    int failed[RANKS];
+} Case;
+
+static void make(Case *c, int ranks, int64_t block)
+{
+    int64_t at = 0;
+    for (int k = 0; k < SUMS; k++) {
+        LsRankSum *s = &c->sum[k];
+        *s = (LsRankSum){.at = at, .count = 1 + draw(MOST), .after = 2 * (uint32_t)k + draw(2)};
+        s->bytes = (4 * s->count + 64 * ranks - 1) / (64 * ranks) * (64 * ranks);
+        at += s->bytes;
+    }
+    const int64_t all = ranks * block;
+    c->rows[0] = (LsRankRows){{LS_AT_STATE, at}, ROW};
+    c->rows[1] = (LsRankRows){{LS_AT_STATE, at + all * ROW}, 4};
+    c->r = (LsRanks){.n = ranks, .block = block, .sums = {LS_AT_STATE, 0}, .slices = {LS_AT_STATE, at + all * (ROW + 4)},
+                     .sum_bytes = at, .sum = c->sum, .nsum = SUMS, .rows = c->rows, .nrows = 2};
+    c->p = (LsProgram){.real_bytes = 4, .state_bytes = c->r.slices.offset + 64, .ranks = &c->r};
+    c->bucket = 1 + draw(6000);
+    c->parts = 1 + draw((unsigned)all);
+}
+
+typedef struct Own { Case *c; int rank; } Own;
+
+static int64_t own_parts(const Case *c, int rank)
+{
+    const int64_t left = c->parts - rank * c->r.block;
+    return left < 0 ? 0 : left < c->r.block ? left : c->r.block;
+}
+
+/* What the rank's parts leave in its state. */
+static void fill(const Case *c, int rank, char *to)
+{
+    const int64_t n = own_parts(c, rank), first = rank * c->r.block;
+    for (int k = 0; k < SUMS && n > 0; k++)
+        for (int64_t i = 0; i < c->sum[k].count; i++)
+            ((float *)(void *)(to + c->sum[k].at))[i] = tree((int)first, (int)n, c->sum[k].at + i);
+    for (int64_t j = first; j < first + n; j++) {
+        memset(to + c->rows[0].at.offset + j * ROW, (int)(j + 1), ROW);
+        memset(to + c->rows[1].at.offset + j * 4, (int)(j + 101), 4);
+    }
+}
+
+static bool is_right(const Case *c, const LsExchange *x, const char *is)
+{
+    bool ok = true;
+    for (int k = 0; k < SUMS; k++)
+        for (int64_t i = 0; i < c->sum[k].count; i++)
+            ok &= ((const float *)(const void *)(is + c->sum[k].at))[i] == tree(0, (int)c->parts, c->sum[k].at + i);
+    for (int64_t j = 0; j < c->parts; j++) {
+        ok &= is[c->rows[0].at.offset + j * ROW + ROW - 1] == (char)(j + 1) && is[c->rows[1].at.offset + j * 4] == (char)(j + 101);
+        ok &= ls_exchange_loss(x, j).value == (double)j && ls_exchange_loss(x, j).weight == 0.5;
+    }
+    return ok && ls_exchange_stop(x) == (c->r.n > 1 ? 15 : 0);
+}
+
+static void *run_rank(void *arg)
+{
+    const Own *own = arg;
+    Case *c = own->c;
+    LsError e = {0};
+    LsMemory m = {.p = &c->p, .state = calloc(1, (size_t)c->p.state_bytes)};
+    LsEngine g = {.p = &c->p, .m = &m, .run.pool = ls_pool_create(1)};
+    LsExchange x;
+    bool ok = ls_exchange_open(&x, &g, &m, c->comm[own->rank], c->bucket, &e)
+        && ls_exchange_agree(&x, "numbers", 7, &e);
+    for (int round = 0; round < 3 && ok; round++) {
+        const int64_t n = own_parts(c, own->rank);
+        ls_exchange_start(&x, c->parts);
+        fill(c, own->rank, m.state);
+        for (int64_t j = 0; j < n; j++)
+            ls_exchange_note(&x, j, (LsLoss){(double)(own->rank * c->r.block + j), 0.5});
+        const LsHook hook = ls_exchange_hook(&x);
+        for (uint32_t step = 0; n > 0 && step < 2 * SUMS; step++)
+            hook.after(hook.self, step);
+        ok = ls_exchange_finish(&x, own->rank == 1 ? 15 : 0, &e) && is_right(c, &x, m.state);
+    }
+    if (!ok)
+        c->comm[own->rank]->engine->abandon(c->comm[own->rank], &e);
+    c->comm[own->rank]->engine->close(c->comm[own->rank]);
+    ls_exchange_close(&x);
+    ls_pool_destroy(g.run.pool);
+    free(m.state);
+    c->failed[own->rank] = !ok;
+    return NULL;
+}
+
+START_TEST(every_rank_has_the_sums_of_all_parts)
+{
+    for (int round = 0; round < 30; round++) {
+        Case c = {.failed = {0}};
+        Own own[RANKS];
+        pthread_t thread[RANKS];
+        LsError e = {0};
+        const int ranks = 1 + round % RANKS;
+        make(&c, ranks, 1 << draw(3));
+        ck_assert(ls_comm_threads_open(ranks, c.comm, &e));
+        for (int k = 0; k < ranks; k++) {
+            own[k] = (Own){&c, k};
+            ck_assert_int_eq(pthread_create(&thread[k], NULL, run_rank, &own[k]), 0);
+        }
+        for (int k = 0; k < ranks; k++)
+            pthread_join(thread[k], NULL);
+        for (int k = 0; k < ranks; k++)
+            ck_assert_msg(!c.failed[k], "%d ranks of %d parts, %d with samples: rank %d", ranks, (int)c.r.block, (int)c.parts, k);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    const TTest *test[] = {slices_add_up_as_the_tree_says, every_rank_has_the_sums_of_all_parts};
+    TCase *tc = tcase_create("rank_exchange");
+    add_tests(tc, sizeof test / sizeof test[0], test);
+    return run_tests("rank_exchange", tc);
+}
