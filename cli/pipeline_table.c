@@ -18,10 +18,13 @@ static void print_plans(const LsPipelines *p)
            "proven bound", "gap");
     for (uint32_t k = 0; k < p->n; k++) {
         const LsPipelinePlan *of = &p->plan[k];
-        printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms %10.4g ms %6.2f %%%s%s\n", ls_order_name[of->order],
-               ls_keep_name[of->keep], of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(a, of->peak),
-               of->bottleneck * MS, of->bound * MS, 100 * ls_pipeline_gap(of), of->fits ? "" : "  exceeds the budget",
-               k == p->chosen ? "  chosen" : "");
+        printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
+               of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(a, of->peak), of->bottleneck * MS);
+        if (of->fits)
+            printf(" %10.4g ms %6.2f %%", of->bound * MS, 100 * ls_pipeline_gap(of));
+        else
+            printf(" %22s", "exceeds the budget");
+        printf("%s\n", k == p->chosen ? "  chosen" : "");
     }
 }
 
@@ -100,8 +103,8 @@ void ls_pipelines_print(const LsPipelines *p)
     if (of->stages.note != NULL)
         printf("  %s\n", of->stages.note);
     printf("  no deadlock: every rank comes to the end of its order\n");
-    printf("  cut in list order into equal times, the slowest stage would take %.2f %% more, recomputation apart\n",
-           100 * (p->in_list_order.bottleneck / of->stages.bottleneck - 1));
+    printf("  without budget and recomputation the slowest stage takes %.4g ms; cut in list order into equal times, %.4g ms\n",
+           p->best.bottleneck * MS, p->in_list_order.bottleneck * MS);
 }
 
 static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
@@ -136,8 +139,10 @@ static cJSON *json_plan(const LsPipelinePlan *of)
     cJSON_AddNumberToObject(o, "bubble", of->times.bubble);
     cJSON_AddNumberToObject(o, "rank_bytes", (double)of->peak);
     cJSON_AddNumberToObject(o, "bottleneck_ns", of->bottleneck);
-    cJSON_AddNumberToObject(o, "bottleneck_lower_bound_ns", of->bound);
-    cJSON_AddNumberToObject(o, "gap", ls_pipeline_gap(of));
+    if (of->fits) {
+        cJSON_AddNumberToObject(o, "bottleneck_lower_bound_ns", of->bound);
+        cJSON_AddNumberToObject(o, "gap", ls_pipeline_gap(of));
+    }
     if (of->stages.note != NULL)
         cJSON_AddStringToObject(o, "note", of->stages.note);
     return o;
@@ -160,8 +165,8 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
         cJSON_AddItemToArray(plans, json_plan(&p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
-    cJSON_AddNumberToObject(line, "once_ns", chosen(p)->stages.bottleneck);
-    cJSON_AddNumberToObject(line, "once_in_list_order_ns", p->in_list_order.bottleneck);
+    cJSON_AddNumberToObject(line, "best_cut_ns", p->best.bottleneck);
+    cJSON_AddNumberToObject(line, "list_order_ns", p->in_list_order.bottleneck);
     char *text = cJSON_Print(root);
     if (text != NULL)
         fprintf(to, "%s\n", text);

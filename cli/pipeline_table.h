@@ -11,7 +11,8 @@ typedef struct LsPipelines {
     LsPipelineWant want;
     LsPipelinePlan *plan; uint32_t n;
     uint32_t chosen;            /* of `plan` */
-    LsStages in_list_order;     /* cut into equal times, for comparison */
+    LsStages best, in_list_order;       /* for comparison: without budget and recomputation, the best cut, and that in list
+                                         * order into equal times */
 } LsPipelines;
 
 extern const char *const ls_keep_name[LS_KEEP_AUTO + 2];    /* by LsKeepMode; ends with NULL */

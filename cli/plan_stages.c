@@ -80,7 +80,8 @@ static int plan_all(LsJob *job, LsPipelines *to, int order, int mode)
     const uint32_t effort = job->options->plan_effort > 0 ? (uint32_t)job->options->plan_effort : 10;
     const LsStageOptions plain = {.stages = to->want.stages, .micros = to->want.micros};
     LsStagePlanner *sp = ls_stage_planner_new(a, to->prob, effort);
-    bool ok = ls_stages_in_file_order(a, to->prob, &plain, &to->in_list_order, why, sizeof why);
+    bool ok = ls_stages_find(a, to->prob, &plain, &to->best, why, sizeof why)
+              && ls_stages_in_file_order(a, to->prob, &plain, &to->in_list_order, why, sizeof why);
     to->plan = ls_arena_alloc(a, LS_ORDERS * (LS_KEEP_AUTO + 1), sizeof *to->plan);
     for (int k = 0; ok && k < LS_ORDERS; k++)
         for (int m = 0; ok && m <= LS_KEEP_AUTO; m++) {

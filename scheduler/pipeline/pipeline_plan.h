@@ -15,7 +15,8 @@ typedef struct LsPipelineWant {
 typedef struct LsPipelinePlan {
     LsOrderKind order;
     LsKeepMode keep;
-    bool fits;                  /* all ranks keep the budget; else the figures are those of a cut for any memory */
+    bool fits;                  /* all ranks keep the budget; else the figures are those of the cut of fewest bytes
+                                 * that was tried, and the bound says nothing */
     LsStages stages;
     LsStageFigures *of;         /* by stage: of a micro-batch, by its plan */
     LsStageFigures *first;      /* of micro-batch 0 */

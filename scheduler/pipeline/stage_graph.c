@@ -75,9 +75,8 @@ static uint32_t add_token(Maker *m)
 }
 
 /* The last nodes of a phase give the gate behind it a token; alternatives cannot, and are left out there. */
-static void put_token(Maker *m, uint32_t i)
+static void put_token(Maker *m, LsDagNode *n)
 {
-    LsDagNode *n = &m->out->dag.node[m->node[i]];
     uint32_t *out = ls_arena_alloc(m->arena, n->nout + 1u, sizeof *out);
     for (uint32_t k = 0; k < n->nout; k++)
         out[k] = n->out[k];
@@ -94,19 +93,22 @@ static void wait_for(LsArena *arena, LsDagNode *n, uint32_t token)
     n->in = in;
 }
 
-/* A node that waits for the whole phase. Returns its id, or LS_NO_ID if the phase is empty. */
-static uint32_t put_gate(Maker *m, LsPipePhase phase)
+/* A node that waits for the whole phase, and for nodes from `first` on. Returns its id, or LS_NO_ID if there is nothing to
+ * wait for. */
+static uint32_t put_gate(Maker *m, LsPipePhase phase, uint32_t first)
 {
     const LsProb *p = m->p;
-    m->token = ls_arena_alloc(m->arena, p->n + 1u, sizeof *m->token);
+    m->token = ls_arena_alloc(m->arena, p->n + p->nt + 1u, sizeof *m->token);
     m->ntoken = 0;
+    for (uint32_t i = first; i < m->out->dag.nnode; i++)
+        put_token(m, &m->out->dag.node[i]);
     for (uint32_t i = 0; i < p->n; i++)
         if (is_here(m, i) && m->s->phase[i] == phase && p->needed[i] && !is_read_here(m, i, phase))
-            put_token(m, i);
+            put_token(m, &m->out->dag.node[m->node[i]]);
     if (m->ntoken == 0)
         return LS_NO_ID;
     const uint32_t token = add_token(m), gate = m->out->dag.nnode;
-    *add(m, LS_NO_ID) = (LsDagNode){.name = "gate", .op = "Gate", .once = true, .required = true, .of = -1,
+    *add(m, LS_NO_ID) = (LsDagNode){.name = "gate", .op = "Gate", .required = true, .of = -1,
                                     .kind = phase == LS_PHASE_F ? LS_DAG_FORWARD : LS_DAG_BACKWARD,
                                     .in = m->token, .nin = m->ntoken, .out = one_id(m, token), .nout = 1};
     return gate;
@@ -139,19 +141,22 @@ static void hold_back(Maker *m, uint32_t first, uint32_t gate)
 
 static void put_all(Maker *m, bool apart)
 {
+    LsStageGraph *out = m->out;
     put_phase(m, 1u << LS_PHASE_F);
-    for (uint32_t t = 0; t < m->p->nt; t++)
+    uint32_t first = out->dag.nnode;
+    for (uint32_t t = 0; t < m->p->nt; t++)         /* what only B and W read comes in phase F, too */
         if (m->from[t] != NULL && m->from[t]->made == LS_PHASE_F && !m->there[t])
             receive(m, t);
-    uint32_t gate = put_gate(m, LS_PHASE_F), first = m->out->dag.nnode;
+    out->turn = put_gate(m, LS_PHASE_F, first);
+    first = out->dag.nnode;
     put_phase(m, apart ? 1u << LS_PHASE_B : 1u << LS_PHASE_B | 1u << LS_PHASE_W);
-    hold_back(m, first, gate);
+    hold_back(m, first, out->turn);
     if (!apart)
         return;
-    m->out->gate = gate = put_gate(m, LS_PHASE_B);
-    first = m->out->dag.nnode;
+    out->gate = put_gate(m, LS_PHASE_B, out->dag.nnode);
+    first = out->dag.nnode;
     put_phase(m, 1u << LS_PHASE_W);
-    hold_back(m, first, gate);
+    hold_back(m, first, out->gate);
 }
 
 LsStageGraph *ls_stage_graph(LsArena *arena, const LsProb *p, const LsStages *s, uint32_t stage, bool apart)
@@ -162,11 +167,11 @@ LsStageGraph *ls_stage_graph(LsArena *arena, const LsProb *p, const LsStages *s,
     out->dag = *p->dag;
     out->dag.node = ls_arena_alloc(arena, 2u * p->n + p->nt + 4, sizeof *out->dag.node);
     out->dag.nnode = 0;
-    out->dag.tensor = ls_arena_alloc(arena, p->nt + 2 * p->n + 4u, sizeof *out->dag.tensor);
+    out->dag.tensor = ls_arena_alloc(arena, 2 * p->nt + 2 * p->n + 4u, sizeof *out->dag.tensor);
     if (p->nt > 0)
         memcpy(out->dag.tensor, p->dag->tensor, p->nt * sizeof *out->dag.tensor);
     out->node_of = ls_arena_alloc(arena, 2u * p->n + p->nt + 4, sizeof *out->node_of);
-    out->gate = LS_NO_ID;
+    out->turn = out->gate = LS_NO_ID;
     m.node = ls_arena_alloc(tmp, p->n + 1u, sizeof *m.node);
     m.there = ls_arena_alloc(tmp, p->nt + 1u, 1);
     m.from = ls_arena_alloc(tmp, p->nt + 1u, sizeof(LsStageSend *));

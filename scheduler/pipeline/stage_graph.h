@@ -7,7 +7,7 @@
 typedef struct LsStageGraph {
     LsDag dag;                  /* tensor ids are those of the whole graph, and behind them some without bytes */
     uint32_t *node_of;          /* by node: the whole graph's; LS_NO_ID: a receive, or a gate */
-    uint32_t gate;              /* node between B and W; LS_NO_ID: there is none */
+    uint32_t turn, gate;        /* gates: between F and B, between B and W; LS_NO_ID: there is none */
 } LsStageGraph;
 
 /* Makes the graph of the stage's nodes, with a node without cost for every tensor that it receives. A gate, which waits for

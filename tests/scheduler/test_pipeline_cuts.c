@@ -134,8 +134,9 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
     int some = 0, none = 0;
     for (uint64_t seed = 200; seed < 200 + (uint64_t)tests_part(60, 20); seed++) {
         const LsProb *p = ls_prob_new(a, without_shared_weights(dag_make(a, 5 + seed % 4, seed)), true);
+        /* What fits with everything kept fits for the planner, too. */
         const LsStageOptions o = {.stages = 2 + seed % 2, .micros = 4, .order = (LsOrderKind)(seed % LS_ORDERS),
-                                  .budget = 4000 + 1500 * (int64_t)(seed % 8)};
+                                  .keep = seed % 4 < 2 ? LS_KEEP_NEVER : LS_KEEP_AUTO, .budget = 4000 + 1500 * (int64_t)(seed % 8)};
         const Chains c = all_chains(p, &o);
         LsStages s;
         const bool found = ls_stages_find(a, p, &o, &s, why, sizeof why);
@@ -146,7 +147,7 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
         none += !found;
     }
     ck_assert_int_gt(some, 3);
-    ck_assert_int_gt(none, 3);
+    ck_assert_int_gt(none, 1);
 }
 END_TEST
 
@@ -214,6 +215,7 @@ END_TEST
 
 START_TEST(the_graph_of_a_stage_can_be_planned_and_costs_what_its_nodes_do)
 {
+    int less = 0;
     for (uint64_t seed = 500; seed < 500 + (uint64_t)tests_part(20, 6); seed++) {
         const LsProb *p = ls_prob_new(a, dag_make(a, 10, seed), true);
         const LsStageOptions o = {.stages = 3, .micros = 4};
@@ -234,10 +236,13 @@ START_TEST(the_graph_of_a_stage_can_be_planned_and_costs_what_its_nodes_do)
                 ck_assert_double_eq(f.again_ns, 0);
                 ck_assert_int_eq(f.kept, s.of[k].kept);
                 const LsStageFigures all = ls_stage_plan(sp, &s, k, LS_KEEP_ALWAYS, apart, 2, 0);
-                ck_assert_int_le(all.kept, f.kept);
-                ck_assert_double_ge(all.again_ns, 0);
+                ck_assert_double_eq_tol(all.ns[LS_PHASE_F], s.of[k].ns[LS_PHASE_F], 1e-6);
+                ck_assert_double_eq_tol(all.ns[LS_PHASE_B] + all.ns[LS_PHASE_W] - all.again_ns,
+                                        s.of[k].ns[LS_PHASE_B] + s.of[k].ns[LS_PHASE_W], 1e-6);
+                less += all.kept < f.kept;
             }
     }
+    ck_assert_int_gt(less, 10);
 }
 END_TEST
 

@@ -1,0 +1,110 @@
+#!/bin/sh
+# lowerset plan --stages: cuts of networks of the zoo are within 5 % of the proven bound and never slower than cuts in list
+# order; budgets are kept; pictures, tables and JSON say the same; what has no meaning is refused.
+#   sh tests/cli/plan_stages.sh BUILD-FOLDER
+set -eu
+lowerset=$(cd "$1" && pwd)/lowerset
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+export LC_ALL=C XDG_CONFIG_HOME=$dir/config
+cd "$dir"
+passed=0
+fail() { echo "FAIL $1"; shift; [ "$#" = 0 ] || cat "$@"; exit 1; }
+pass() { passed=$((passed + 1)); }
+
+# number FILE NAME: the first number of that name
+number() { sed -n "s/.*\"$2\":[^0-9.-]*\([0-9.e+-]*\).*/\1/p" "$1" | head -1; }
+# holds EXPRESSION
+holds() { awk "BEGIN { exit !($1) }"; }
+
+model() { "$lowerset" model "$@" --weights=none >/dev/null; }
+model unet --size=64 --width=8 -o unet.onnx
+model unet --size=16 --width=4 --depth=2 -o small.onnx
+model googlenet --size=64 --width=16 -o googlenet.onnx
+model resnet18 --size=64 --width=16 -o resnet.onnx
+model mlp --depth=8 --width=64 -o mlp.onnx
+model gpt --depth=3 --width=32 --heads=2 --context=16 --vocab=64 -o gpt.onnx
+
+# plan MODEL STAGES OPTIONS...
+plan() {
+    file=$1.onnx stages=$2
+    shift 2
+    "$lowerset" plan "$file" -q --stages "$stages" --microbatches 8 --batch 16 --plan-effort 1 "$@"
+}
+
+for m in unet googlenet resnet mlp gpt; do
+    for k in 2 4 8; do
+        [ $k = 8 ] || [ $m = unet ] || [ -n "${LS_WHOLE:-}" ] || continue
+        plan $m $k --json --order 1f1b --checkpoint never >$m.json || fail "$m in $k stages" $m.json
+        best=$(number $m.json best_cut_ns) list=$(number $m.json list_order_ns)
+        holds "$(number $m.json gap) <= 0.05" || fail "$m in $k stages: a gap above 5 %" $m.json
+        holds "$best <= 1.001 * $list" || fail "$m in $k stages: $best ns, and in list order $list ns"
+        echo "$m in $k stages: gap $(number $m.json gap), in list order $list / $best"
+        pass
+    done
+done
+plan unet 8 --json --order 1f1b --checkpoint never >u.json
+holds "$(number u.json best_cut_ns) < 0.98 * $(number u.json list_order_ns)" || fail "no better than list order on U-Net" u.json
+pass
+
+# All orders and modes side by side; zb has the smallest bubbles.
+plan small 2 >table || fail "the table" table
+[ "$(grep -cE '^  (gpipe|1f1b|zb) ' table)" = 12 ] || fail "not 3 orders with 4 modes" table
+bubble() { awk -v o="$1" '$1 == o && $2 == "never" { print $5 }' table; }
+holds "$(bubble zb) < $(bubble 1f1b)" || fail "zb fills no bubbles" table
+grep -q 'no deadlock' table || fail "the orders were not checked" table
+grep -qE '^ +1 .* loss$' table || fail "the stages are not shown" table
+pass
+
+# A budget is that of a rank: within it things run again, or there is no cut.
+plan small 2 --json --order gpipe --checkpoint auto >free.json
+most=$(number free.json rank_bytes)
+some=$((most * 9 / 10))
+plan small 2 --json --order gpipe --checkpoint auto --budget $some >tight.json || fail "a budget of 90 %" tight.json
+holds "$(number tight.json rank_bytes) <= $some" || fail "a rank exceeds $some bytes" tight.json
+holds "$(number tight.json bottleneck_ns) >= $(number free.json bottleneck_ns)" || fail "less memory in less time" tight.json
+code=0
+plan small 2 --budget 100K --order 1f1b --checkpoint never >out 2>&1 || code=$?
+[ $code = 4 ] && grep -q 'no cut into 2 stages was found whose ranks keep 100.00 KiB' out || fail "100 KiB are enough" out
+pass
+
+# The picture and the table of who runs what.
+plan mlp 3 --order zb --checkpoint never --timeline t.svg >/dev/null
+grep -q '^<svg ' t.svg && [ "$(tail -1 t.svg)" = '</svg>' ] || fail "no picture" t.svg
+[ "$(grep -c '<rect class="f-[a-z]* s-page"' t.svg)" = 72 ] || fail "not F, B and W of 8 micro-batches in 3 rows"
+plan mlp 3 --order zb --checkpoint never --timeline t.txt >/dev/null
+[ "$(grep -vc '^#' t.txt)" = 72 ] || fail "not 72 lines" t.txt
+plan mlp 3 --order gpipe --checkpoint never --timeline t.txt >/dev/null
+[ "$(grep -c 'BW' t.txt)" = 24 ] || fail "gpipe runs B and W together" t.txt
+# Links that take time make the step longer; runs are the same every time.
+plan mlp 3 --json --order 1f1b --checkpoint never --link none >none.json
+plan mlp 3 --json --order 1f1b --checkpoint never --link 1MB,500 >slow.json
+holds "$(number slow.json step_ns) > $(number none.json step_ns) + 2000000" || fail "slow links take no time" slow.json
+plan mlp 3 --json --order 1f1b --checkpoint never --link none | cmp -s - none.json || fail "two runs differ"
+pass
+
+refuses() {
+    code=0
+    words=$1
+    shift
+    "$lowerset" plan "$@" >out 2>&1 || code=$?
+    [ $code = 2 ] && grep -qF -- "$words" out || fail "$*: exit $code, or no '$words'" out
+    pass
+}
+refuses "64 stages are too many: the forward part has" mlp.onnx --batch 4 --stages 64
+refuses "leave --dp and --grads out" mlp.onnx --batch 4 --stages 2 --grads per-sample
+refuses "leave --dp and --grads out" mlp.onnx --batch 4 --stages 2 --dp clip=1,noise=1,delta=1e-5
+refuses "leave --ensemble out" mlp.onnx --batch 4 --stages 2 --ensemble 2
+refuses "is for --target=cpu so far" mlp.onnx --batch 4 --stages 2 --target cuda
+refuses "leave --accumulate out" mlp.onnx --batch 4 --stages 2 --accumulate 2
+refuses "leave --strategy, --keep, --forget and --recompute out" mlp.onnx --batch 4 --stages 2 --strategy chen
+refuses "leave the other reports out" mlp.onnx --batch 4 --stages 2 --plan-json p.json
+refuses "a size like 2GiB" mlp.onnx --batch 4 --stages 2 --budget 50%
+refuses "--link: 'fast'" mlp.onnx --batch 4 --stages 2 --link fast
+refuses "--link: '1G,x'" mlp.onnx --batch 4 --stages 2 --link 1G,x
+refuses "'best' is not one of" mlp.onnx --batch 4 --stages 2 --order best
+refuses "--order is for pipelines: it needs --stages" mlp.onnx --batch 4 --order zb
+refuses "--link is for pipelines: it needs --stages" mlp.onnx --batch 4 --link none
+"$lowerset" plan mlp.onnx --batch 4 --graph-json g.json >/dev/null
+refuses "needs a model, not a training graph" g.json --stages 2
+echo "$passed passed, 0 failed"
