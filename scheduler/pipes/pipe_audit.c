@@ -3,7 +3,6 @@
 #include "scheduler/pipes/pipe_audit.h"
 
 #include "base/reason.h"
-#include <stdlib.h>
 
 typedef struct Held { int64_t lo, hi; uint32_t tensor, micro; } Held;   /* bytes that still are what was made */
 
@@ -164,25 +163,7 @@ bool ls_pipe_audit(const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage, 
     for (uint32_t k = 0; k < flow->nturn; k++)
         micros = flow->turn[k].micro + 1 > micros ? flow->turn[k].micro + 1 : micros;
     a.micros = a.micros < micros ? a.micros : micros;
-    if (getenv("DBG")) { void ls_pipe_debug(const LsPipeGraph *, const LsPipeLayout *); ls_pipe_debug(full, l); }
     const bool ok = run_step(&a) && run_step(&a);
     ls_arena_free(a.tmp);
     return ok;
-}
-#include <stdio.h>
-void ls_pipe_debug(const LsPipeGraph *g, const LsPipeLayout *l);
-void ls_pipe_debug(const LsPipeGraph *g, const LsPipeLayout *l)
-{
-    uint32_t run = 0;
-    fprintf(stderr, "T %ld S %ld slots %u phases %u %u %u %u\n", (long)l->transient, (long)l->slot, l->slots, l->phase_at[0], l->phase_at[1], l->phase_at[2], l->phase_at[3]);
-    for (uint32_t s = 0; s < l->plan.nstep; s++) {
-        const LsPlanStep *st = &l->plan.step[s];
-        if (st->free) { fprintf(stderr, "   free %s\n", g->dag.tensor[st->id].name); continue; }
-        const LsDagNode *n = &g->dag.node[st->id];
-        fprintf(stderr, "%u %s (%s) ws %ld:", run++, n->name, n->op, (long)st->workspace_offset);
-        for (uint32_t k = 0; k < n->nin; k++) fprintf(stderr, " %s", g->dag.tensor[n->in[k]].name);
-        fprintf(stderr, " ->");
-        for (uint32_t k = 0; k < n->nout; k++) fprintf(stderr, " %s@%ld+%ld", g->dag.tensor[n->out[k]].name, (long)l->plan.offset[st->offset + k], (long)g->dag.tensor[n->out[k]].bytes);
-        fprintf(stderr, "\n");
-    }
 }
