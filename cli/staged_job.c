@@ -3,6 +3,7 @@
 
 #include "cli/stage.h"
 #include "codegen/planning/stage_problem.h"
+#include "scheduler/pipeline/pipeline_plan.h"
 #include "scheduler/pipes/pipe_audit.h"
 
 #include <inttypes.h>
@@ -46,25 +47,42 @@ static bool refuse(LsJob *job, const char *why)
     return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages %" PRId64 ": %s", job->options->stages, why);
 }
 
+/* The stages that lowerset plan --stages shows. */
+static bool find_stages(LsJob *job, const LsProb *p, LsOrderKind order, LsStages *to, char *why, size_t room)
+{
+    static const LsKeepMode keep[] = {[LS_CHECKPOINT_AUTO] = LS_KEEP_AUTO, [LS_CHECKPOINT_NEVER] = LS_KEEP_NEVER,
+                                      [LS_CHECKPOINT_ALWAYS] = LS_KEEP_ALWAYS};
+    enum { EFFORT = 10 };       /* percent, of plans that only judge cuts */
+    const LsOptions *o = job->options;
+    const LsStageOptions any = {.stages = (uint32_t)o->stages, .micros = (uint32_t)ls_options_parts(o), .order = order,
+                                .keep = keep[job->checkpoint]};
+    LsArena *a = job->cx.arena;
+    LsPipelinePlan plan;
+    if (job->budget == 0)
+        return ls_stages_find(a, p, &any, to, why, room);
+    const LsPipelineWant want = {.stages = any.stages, .micros = any.micros, .budget = job->budget};
+    LsStagePlanner *sp = ls_stage_planner_new(a, p, o->plan_effort > 0 ? (uint32_t)o->plan_effort : EFFORT);
+    if (!ls_pipeline_plan(a, sp, p, &want, order, any.keep, &plan, why, room))
+        return false;
+    *to = plan.stages;
+    return true;
+}
+
 /* Finds stages, messages and order. */
 static bool cut(LsJob *job, LsStagedJob *s, const LsPlanOptions *want)
 {
     char why[512];
     LsArena *a = job->cx.arena;
     LsStages stages;
-    static const LsKeepMode keep[] = {[LS_CHECKPOINT_AUTO] = LS_KEEP_AUTO, [LS_CHECKPOINT_NEVER] = LS_KEEP_NEVER,
-                                      [LS_CHECKPOINT_ALWAYS] = LS_KEEP_ALWAYS};
     const LsProb *p = ls_prob_new(a, job->dag, !want->no_inplace);
-    const LsStageOptions o = {.stages = (uint32_t)job->options->stages, .micros = (uint32_t)ls_options_parts(job->options),
-                              .order = s->order, .keep = keep[job->checkpoint]};
-    if (!ls_stages_find(a, p, &o, &stages, why, sizeof why)
+    if (!find_stages(job, p, s->order, &stages, why, sizeof why)
         || !ls_pipe_cut(a, p, &stages, s->order == LS_ORDER_ZB, &s->cut, why, sizeof why))
         return refuse(job, why);
     bool *reads = ls_arena_alloc(a, s->cut.k, 1);
     for (uint32_t k = 0; k < s->cut.k; k++)
         reads[k] = ls_stage_inputs(job->train_problem, &s->cut, k) > 0;
     s->flow = ls_arena_alloc(a, s->cut.k, sizeof *s->flow);
-    if (!ls_pipe_flow(a, &s->cut, s->order, o.micros, reads, s->flow, &s->ring, why, sizeof why))
+    if (!ls_pipe_flow(a, &s->cut, s->order, (uint32_t)ls_options_parts(job->options), reads, s->flow, &s->ring, why, sizeof why))
         return ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "%s", why);
     s->ring = s->ring + PREFETCH > LS_RING ? s->ring + PREFETCH : LS_RING;
     return ls_stages_check(&job->cx, job->train_problem, &s->cut);

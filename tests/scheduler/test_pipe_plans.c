@@ -79,7 +79,7 @@ START_TEST(plans_are_sound_with_all_micro_batches)
             ck_assert_int_eq(p[1].least, p[1].layout.arena);
         }
     }
-    ck_assert_int_gt(kept, 0);
+    ck_assert(kept > 0 || order != LS_ORDER_GPIPE);     /* where most micro-batches are under way */
 }
 END_TEST
 
