@@ -187,6 +187,7 @@ typedef struct LsProgram {
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
     LsPhaseTable last;          /* the last micro-step of an update, if it has other steps than `train`; else nstep is 0 */
     const LsStage *stage; uint32_t nstage;      /* of a pipeline; else nstage is 0 */
+    const uint8_t *state_stage; /* likewise, by state: the stage that changes it */
     int ring;                   /* batches in the input ring; 0: LS_RING */
     const LsRanks *ranks;       /* NULL: one process trains */
     const struct LsCommKind *comm;      /* MPI, for ranks that something else starts; NULL: not linked with it */

@@ -199,7 +199,7 @@ static void print_program(const Text *x, LsEmit *e)
         if (is_printed(x, k))
             ls_phase_print_entry(&x->phase[k], x->phase[k].name, e);
     if (c->cut != NULL)
-        ls_emit_line(e, ".stage = stage, .nstage = %u, .ring = %u,", c->cut->k, c->ring);
+        ls_emit_line(e, ".stage = stage, .nstage = %u, .state_stage = state_stage, .ring = %u,", c->cut->k, c->ring);
     if (c->ranks != NULL)
         ls_emit_line(e, ".ranks = &ranks,");
     if (c->mpi)
@@ -264,6 +264,8 @@ static void print_rest(const Text *x, LsEmit *e)
         ls_stages_print(c, &x->phase[NPHASES], e);
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
+    if (c->cut != NULL)
+        ls_state_stages_print(c, &x->phase[NPHASES], e);
     print_inputs(x->g, e);
     if (c->ranks != NULL)
         ls_rank_table_print(c->ranks, c->addresses, e);

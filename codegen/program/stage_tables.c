@@ -170,3 +170,32 @@ void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
         print_stage(&x[k], nsend[k], nreceive[k]);
     ls_emit_line(e, "};");
 }
+
+static uint32_t stage_of_state(const LsCode *c, const LsPhaseText phase[], LsValueId v)
+{
+    uint32_t reader = 0;
+    bool read = false;
+    for (uint32_t k = 0; k < c->cut->k; k++) {
+        const LsDag *d = &phase[k].p->dag;
+        const uint32_t t = (uint32_t)phase[k].p->tensor_of[v.i];
+        for (uint32_t i = 0; i < d->nnode; i++) {
+            if (ls_id_in(d->node[i].upd, d->node[i].nupd, t))
+                return k;
+            if (!read && ls_id_in(d->node[i].in, d->node[i].nin, t)) {
+                read = true;
+                reader = k;
+            }
+        }
+    }
+    return reader;
+}
+
+void ls_state_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
+{
+    ls_emit_line(e, "static const uint8_t state_stage[] = {");
+    for (uint32_t k = 0; k < c->addresses->nstate; k++)
+        fprintf(e->to, "%s%u,%s", k % 16 == 0 ? "    " : " ", stage_of_state(c, phase, c->addresses->state[k].v),
+                k % 16 == 15 ? "\n" : "");
+    fprintf(e->to, "%s0\n", c->addresses->nstate % 16 == 0 ? "    " : " ");
+    ls_emit_line(e, "};");
+}

@@ -9,6 +9,8 @@ const int64_t *ls_copies_place(const LsPipeCut *cut, const LsProblem *train, LsA
 /* Points the stage at its copies. */
 void ls_copies_use(const LsCode *c, uint32_t stage, LsPhaseText *ph);
 
+/* Prints the stage that changes each state, or else reads it. */
+void ls_state_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e);
 /* Prints the array `stage` of LsStage, and what it needs. phase: of each stage, with their tables printed. */
 void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e);
 

@@ -20,7 +20,7 @@ bool ls_stage_open(LsStageRun *r, const LsProgram *p, uint32_t number, const LsM
 {
     const LsStage *s = &p->stage[number];
     const size_t slots = s->slots;
-    *r = (LsStageRun){.s = s, .comm = comm, .loader = l, .loss = loss, .engine = {.p = p, .m = m, .loader = l, .stage = s}};
+    *r = (LsStageRun){.s = s, .number = number, .comm = comm, .loader = l, .loss = loss, .engine = {.p = p, .m = m, .loader = l, .stage = s}};
     r->first_arg = s->table.nstep > 0 ? s->table.step[0].arg : 0;
     r->narg = last_arg(&s->table) - r->first_arg;
     r->arg = calloc(slots * r->narg + 1, sizeof *r->arg);

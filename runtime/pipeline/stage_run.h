@@ -14,6 +14,7 @@ typedef struct LsPartRun {
 typedef struct LsStageRun {
     LsEngine engine;
     const LsStage *s;
+    uint32_t number;            /* of the stage */
     LsComm *comm;
     LsLoader *loader;           /* shared by all stages that read inputs */
     void **arg;                 /* [slots][narg] */

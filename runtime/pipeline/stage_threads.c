@@ -14,6 +14,10 @@ static void run_stage(LsPipeline *l, uint32_t k)
     LsError e = {0};
     if (ls_stage_update(&l->stage[k], l->part, l->nparts, &e))
         return;
+    if (l->rank != NULL) {      /* the trainer leaves the ranks */
+        l->error = e;
+        return;
+    }
     const bool first = l->comm[k]->engine->abandon(l->comm[k], &e);
     pthread_mutex_lock(&l->lock);
     if (first)
@@ -66,18 +70,19 @@ static bool start(LsPipeline *l, uint32_t k)
 static bool open_stage(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader, uint32_t k, int threads,
                        struct LsPool *pool, LsError *e)
 {
-    if (!ls_stage_open(&l->stage[k], p, k, m, l->comm[k], loader, l->loss, e))
+    const uint32_t number = l->rank != NULL ? (uint32_t)l->rank->rank : k;
+    if (!ls_stage_open(&l->stage[k], p, number, m, l->rank != NULL ? l->rank : l->comm[k], loader, l->loss, e))
         return false;
     l->stage[k].engine.run.pool = k == 0 ? pool : ls_pool_create(threads);
-    l->readers += p->stage[k].reads_input;
+    l->readers += p->stage[number].reads_input;
     return l->stage[k].engine.run.pool != NULL || ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", threads);
 }
 
-bool ls_pipeline_open(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader, int threads, struct LsPool *pool,
-                      LsError *e)
+bool ls_pipeline_open(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader, LsComm *rank, int threads,
+                      struct LsPool *pool, LsError *e)
 {
-    const size_t n = p->nstage, parts = (size_t)(p->parts > 1 ? p->parts : 1);
-    *l = (LsPipeline){.n = p->nstage, .stage = calloc(n, sizeof *l->stage), .comm = calloc(n, sizeof(LsComm *)),
+    const size_t n = rank != NULL ? 1 : p->nstage, parts = (size_t)(p->parts > 1 ? p->parts : 1);
+    *l = (LsPipeline){.n = (uint32_t)n, .rank = rank, .stage = calloc(n, sizeof *l->stage), .comm = calloc(n, sizeof(LsComm *)),
                       .part = calloc(parts, sizeof *l->part), .loss = calloc(parts, sizeof *l->loss),
                       .thread = calloc(n, sizeof *l->thread)};
     pthread_mutex_init(&l->lock, NULL);
@@ -86,7 +91,7 @@ bool ls_pipeline_open(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLo
     l->ready = true;
     if (!l->stage || !l->comm || !l->part || !l->loss || !l->thread)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    if (!ls_comm_threads_open((int)n, l->comm, e))
+    if (rank == NULL && !ls_comm_threads_open((int)n, l->comm, e))
         return false;
     for (uint32_t k = 0; k < n; k++)
         if (!open_stage(l, p, m, loader, k, threads, pool, e))

@@ -1,24 +1,27 @@
 /* runtime/trainer/pipelined_update.c -- see pipelined_update.h. */
 #include "runtime/trainer/pipelined_update.h"
 
+#include "runtime/base/fnv64.h"
+#include "runtime/pipeline/stage_ranks.h"
+
 #include <stdlib.h>
 
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {
-    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->threads, t->engine.run.pool, e))
+    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->comm, t->threads, t->engine.run.pool, e))
         return false;
-    t->watch = calloc(t->p->nstage, sizeof *t->watch);
+    t->watch = calloc(t->pipeline.n, sizeof *t->watch);
     if (!t->watch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    for (uint32_t k = 0; t->o.dump && k < t->p->nstage; k++)
-        if (!ls_dump_open(&t->watch[k].dump, &t->pipeline.stage[k].engine, &t->p->stage[k].table, e))
+    for (uint32_t k = 0; t->o.dump && k < t->pipeline.n; k++)
+        if (!ls_dump_open(&t->watch[k].dump, &t->pipeline.stage[k].engine, &t->pipeline.stage[k].s->table, e))
             return false;
     return true;
 }
 
 void ls_pipelined_close(LsTrainer *t)
 {
-    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++)
+    for (uint32_t k = 0; t->watch && k < t->pipeline.n; k++)
         ls_dump_close(&t->watch[k].dump);
     free(t->watch);
     t->watch = NULL;
@@ -28,10 +31,10 @@ void ls_pipelined_close(LsTrainer *t)
 /* The dumps of all stages, one behind the other. */
 static LsDump *all_dumps(const LsTrainer *t, LsError *e)
 {
-    LsDump *all = calloc(t->p->nstage, sizeof *all);
+    LsDump *all = calloc(t->pipeline.n, sizeof *all);
     if (!all)
         ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
-    for (uint32_t k = 0; all && k < t->p->nstage; k++)
+    for (uint32_t k = 0; all && k < t->pipeline.n; k++)
         all[k] = t->watch[k].dump;
     return all;
 }
@@ -39,7 +42,7 @@ static LsDump *all_dumps(const LsTrainer *t, LsError *e)
 bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
-    const bool ok = all && ls_dump_fits(all, t->p->nstage, t->o.dump, e);
+    const bool ok = all && ls_dump_fits(all, t->pipeline.n, t->o.dump, e);
     free(all);
     return ok;
 }
@@ -47,7 +50,7 @@ bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
 bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
-    const bool ok = all && ls_dump_write(all, t->p->nstage, t->o.dump, &t->loss, 1, e);
+    const bool ok = all && ls_dump_write(all, t->pipeline.n, t->o.dump, &t->loss, 1, e);
     free(all);
     return ok;
 }
@@ -68,14 +71,14 @@ static void set_parts(LsTrainer *t, int64_t first)
 
 static void set_hooks(LsTrainer *t, bool check, bool dump)
 {
-    for (uint32_t k = 0; k < t->p->nstage; k++) {
+    for (uint32_t k = 0; k < t->pipeline.n; k++) {
         LsStageWatch *w = &t->watch[k];
         LsStageRun *r = &t->pipeline.stage[k];
         r->hook = w->hook;
         r->nhook = 0;
         r->always = check;
         if (check) {
-            ls_check_start(&w->check, &r->engine, &t->p->stage[k].table);
+            ls_check_start(&w->check, &r->engine, &r->s->table);
             w->hook[r->nhook++] = ls_check_hook(&w->check);
         }
         if (dump)
@@ -97,12 +100,12 @@ static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
     t->check = t->watch[0].check;
-    for (uint32_t k = 0; k < t->p->nstage; k++) {
+    for (uint32_t k = 0; k < t->pipeline.n; k++) {
         const LsCheck *c = &t->watch[k].check;
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
-            if (f->there && time_of(t->p, k, f->step) < earliest) {
-                earliest = time_of(t->p, k, f->step);
+            if (f->there && time_of(t->p, t->pipeline.stage[k].number, f->step) < earliest) {
+                earliest = time_of(t->p, t->pipeline.stage[k].number, f->step);
                 t->check = *c;
             }
         }
@@ -112,7 +115,7 @@ static void take_check(LsTrainer *t)
 /* Parts without samples come last; no stage asks for them. */
 static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
 {
-    for (int64_t k = first; k < end; k++) {
+    for (int64_t k = first; k < end && t->pipeline.readers > 0; k++) {
         if (ls_loader_at(&t->loader, k, e) == NULL)
             return false;
         for (int64_t reader = 0; reader < t->pipeline.readers; reader++)
@@ -120,6 +123,25 @@ static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
     }
     return true;
 }
+
+/* What all ranks must have alike. */
+static uint64_t place_of(const LsTrainer *t)
+{
+    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
+    return ls_fnv64(LS_FNV64, of, sizeof of);
+}
+
+/* The losses and the wish to stop of all ranks. */
+static bool hear_ranks(LsTrainer *t, LsError *e)
+{
+    LsStageNews news = {place_of(t), *t->stop};
+    if (!ls_ranks_tell(t->comm, t->p, &news, t->pipeline.loss, t->pipeline.nparts, e))
+        return false;
+    t->stopped = (int)news.stop;
+    return true;
+}
+
+bool ls_pipelined_gather(LsTrainer *t, LsError *e) { return ls_ranks_gather(t->comm, t->p, &t->memory, e); }
 
 bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
 {
@@ -130,5 +152,5 @@ bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
         return false;
     if (check)
         take_check(t);
-    return true;
+    return t->comm == NULL || hear_ranks(t, e);
 }

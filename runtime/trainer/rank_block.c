@@ -1,5 +1,5 @@
 /* runtime/trainer/rank_block.c -- the part of an update that one of several ranks runs: see training_parts.h. */
-#include "runtime/trainer/training_parts.h"
+#include "runtime/trainer/pipelined_update.h"
 
 /* Runs part j of this rank's block, number k of the update. With the last one the exchange begins. */
 static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, LsError *e)
@@ -61,6 +61,8 @@ bool ls_rank_block(LsTrainer *t, LsError *e)
 
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)
 {
+    if (ls_has_stage_ranks(t))
+        return ls_pipelined_gather(t, e) && (!ls_is_first(t) || save(t, e));
     if (t->over.r == NULL)
         return save(t, e);
     if (!ls_is_first(t))

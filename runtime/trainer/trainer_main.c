@@ -256,7 +256,7 @@ static uint64_t place_sum(const LsTrainer *t)
 static bool open_ranks(LsTrainer *t, LsError *e)
 {
     enum { BUCKET = 1 << 20 };
-    return t->comm == NULL
+    return t->comm == NULL || t->p->ranks == NULL
            || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->o.bucket ? t->o.bucket : BUCKET, e);
 }
 
@@ -277,7 +277,7 @@ static bool open_run(LsTrainer *t, LsError *e)
         || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e))
-        || (t->comm != NULL && !ls_exchange_agree(&t->over, "data or checkpoint", place_sum(t), e)))
+        || (t->over.r != NULL && !ls_exchange_agree(&t->over, "data or checkpoint", place_sum(t), e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
@@ -448,6 +448,13 @@ static void run_one(LsTrainer *t, LsError *e)
     close_run(t, e);
 }
 
+/* Of a pipeline: each stage is to be a process, not a thread. */
+static bool wants_processes(const LsTrainer *t)
+{
+    const LsTrainerOptions *o = &t->o;
+    return t->p->nstage > 0 && !o->eval && (o->comm != NULL || o->peers != NULL || o->ranks > 1 || t->p->comm != NULL);
+}
+
 /* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
 static void run_ranks(LsTrainer *t, LsError *e)
 {
@@ -457,7 +464,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
     snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
              t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
              o->drop_last ? ", drop last" : "");
-    const LsCommWish wish = {r != NULL ? r->n : 1, o->comm, o->peers, o->rank, same, t->p->comm};
+    const LsCommWish wish = {r != NULL ? r->n : wants_processes(t) ? (int64_t)t->p->nstage : 1, o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
     const bool ok = ls_comm_open(&wish, &opened, e);
     t->silent = opened.silent;
@@ -465,6 +472,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
     if (!ok || opened.starter)
         return;
     t->comm = opened.comm;
+    t->evaluates = o->val != NULL;
     if (t->comm != NULL && t->comm->rank > 0)
         be_silent(t);
     run_one(t, e);

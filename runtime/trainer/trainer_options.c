@@ -164,10 +164,23 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
 }
 
 /* What ranks add. */
+static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *one = o->bucket ? "--bucket" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : o->dump ? "--dump"
+        : NULL;
+    if (o->ranks > 1 && o->ranks != p->nstage)
+        return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": the pipeline of this program has %u stages; compile again with "
+                       "lowerset compile --stages", o->ranks, p->nstage);
+    return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: stages that are processes see only their own values; leave --ranks, --comm "
+                                  "and --peers out, and they are threads", one);
+}
+
 static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     const char *of = o->bucket ? "--bucket" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
         : o->comm ? "--comm" : NULL;
+    if (p->nstage > 0 && of != NULL)
+        return fits_stage_ranks(o, p, e);
     if (p->ranks == NULL)
         return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is for one process; compile with lowerset compile "
                                      "--ranks", of);

@@ -317,7 +317,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 static bool run_pipeline(LsTrainer *t, LsError *e)
 {
     const LsPipeline *l = &t->pipeline;
-    if (!ls_pipelined_update(t, watches(t), t->o.dump && is_last(t), e))
+    if (!ls_pipelined_update(t, watches(t) && t->comm == NULL, t->o.dump && is_last(t), e))
         return false;
     t->at.cursor++;
     for (int64_t k = 0; k < l->nparts; k++) {
@@ -358,7 +358,7 @@ static bool run_update(LsTrainer *t, LsError *e)
     if (!(t->p->nstage > 0 ? run_pipeline(t, e) : t->over.r != NULL ? ls_rank_block(t, e) : run_parts(t, e)))
         return false;
     t->at.update++;
-    if (t->over.r == NULL)
+    if (t->comm == NULL)
         t->stopped = (int)*t->stop;
     if (own && !ls_private_spend(&t->own, t->p, &t->at, e))
         return false;
@@ -494,7 +494,7 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);
-    t->stopped = t->over.r == NULL ? (int)*t->stop : 0;
+    t->stopped = t->comm == NULL ? (int)*t->stop : 0;
     while (t->at.update < t->updates && !t->stopped) {
         int64_t epoch = t->at.epoch;
         if (!run_update(t, e))
@@ -503,6 +503,8 @@ bool ls_train(LsTrainer *t, LsError *e)
         t->at.epoch = t->at.cursor / t->per_epoch;
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
+            return false;
+        if ((ended || last) && t->evaluates && ls_has_stage_ranks(t) && !ls_pipelined_gather(t, e))
             return false;
         if ((ended || last) && ls_is_first(t)) {
             if (!end_epoch(t, ended, e))

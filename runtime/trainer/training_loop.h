@@ -36,6 +36,7 @@ typedef struct LsTrainer {
     LsLoader loader;
     LsEngine engine;
     LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
+    bool evaluates;             /* rank 0 evaluates at the ends of epochs */
     struct LsStageWatch *watch; /* likewise, by stage (pipelined_update.h) */
     LsDataset data, val;        /* val.p = NULL: none */
     LsRate rate;
@@ -79,7 +80,7 @@ typedef struct LsTrainer {
 } LsTrainer;
 
 /* The rank that speaks and writes for all. */
-static inline bool ls_is_first(const LsTrainer *t) { return t->over.r == NULL || t->over.comm->rank == 0; }
+static inline bool ls_is_first(const LsTrainer *t) { return t->comm == NULL || t->comm->rank == 0; }
 
 /* Sets the length of the run and its start: after the data are open and a checkpoint, if any, is
  * loaded. */

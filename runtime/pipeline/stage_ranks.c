@@ -1,0 +1,69 @@
+/* runtime/pipeline/stage_ranks.c -- see stage_ranks.h. Rank 0 hears all others, and tells them the result. */
+#include "runtime/pipeline/stage_ranks.h"
+
+#include "runtime/base/tensor_copy.h"
+
+static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsError *e)
+{
+    LsTransfer x;
+    return c->engine->send(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
+}
+
+static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsError *e)
+{
+    LsTransfer x;
+    return c->engine->receive(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
+}
+
+/* The stage that has the loss. */
+static int teller(const LsProgram *p)
+{
+    int k = 0;
+    while (k + 1 < (int)p->nstage && p->stage[k].table.loss.space == LS_AT_NONE)
+        k++;
+    return k;
+}
+
+static bool hear(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
+{
+    for (int k = 1; k < c->size; k++) {
+        LsStageNews one;
+        if (!receive_bytes(c, k, LS_TAG_NEWS, &one, sizeof one, e)
+            || (k == teller(p) && !receive_bytes(c, k, LS_TAG_NEWS, loss, n * (int64_t)sizeof *loss, e)))
+            return false;
+        if (one.place != news->place)
+            return ls_fail(e, LS_EXIT_RANK, "rank %d has other data or another checkpoint than rank 0", k);
+        news->stop = one.stop > news->stop ? one.stop : news->stop;
+    }
+    for (int k = 1; k < c->size; k++)
+        if (!send_bytes(c, k, LS_TAG_NEWS, news, sizeof *news, e)
+            || !send_bytes(c, k, LS_TAG_NEWS, loss, n * (int64_t)sizeof *loss, e))
+            return false;
+    return true;
+}
+
+bool ls_ranks_tell(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
+{
+    const int64_t bytes = n * (int64_t)sizeof *loss;
+    if (c->rank == 0)
+        return hear(c, p, news, loss, n, e);
+    return send_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e)
+        && (c->rank != teller(p) || send_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e))
+        && receive_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e) && receive_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e);
+}
+
+bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e)
+{
+    for (uint32_t k = 0; k < p->nstate; k++) {
+        const int owner = p->state_stage[k];
+        const LsTensor *t = &p->state[k].t;
+        const int64_t bytes = ls_tensor_bytes(t, p->real_bytes);
+        if (owner == 0 || (c->rank != 0 && c->rank != owner))
+            continue;
+        void *at = ls_memory_at(m, t->at);
+        if (!(c->rank == 0 ? receive_bytes(c, owner, LS_TAG_STATE, at, bytes, e)
+                           : send_bytes(c, 0, LS_TAG_STATE, at, bytes, e)))
+            return false;
+    }
+    return true;
+}
