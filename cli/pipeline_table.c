@@ -14,8 +14,8 @@ static const LsPipelinePlan *chosen(const LsPipelines *p) { return &p->plan[p->c
 static void print_plans(const LsPipelines *p)
 {
     LsArena *a = p->job->cx.arena;
-    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank", "slowest stage",
-           "proven bound", "gap");
+    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank",
+           "slowest stage", "proven bound", "gap");
     for (uint32_t k = 0; k < p->n; k++) {
         const LsPipelinePlan *of = &p->plan[k];
         printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
@@ -87,8 +87,8 @@ void ls_pipelines_print(const LsPipelines *p)
 {
     const LsPipelinePlan *of = chosen(p);
     const LsLinkSpeed *link = &p->want.link;
-    printf("%s: %" PRIu32 " stages, %" PRIu32 " micro-batch%s of %" PRId64 " sample%s\n", p->job->options->model, p->want.stages,
-           p->want.micros, p->want.micros == 1 ? "" : "es", p->job->train->batch, p->job->train->batch == 1 ? "" : "s");
+    printf("%s: %" PRIu32 " stages, %" PRIu32 " micro-batch%s of %" PRId64 " sample%s\n", p->job->options->model,
+           p->want.stages, p->want.micros, p->want.micros == 1 ? "" : "es", p->job->train->batch, p->job->train->batch == 1 ? "" : "s");
     printf("  costs of %s; ", p->job->costs);
     if (link->bytes_per_ns > 0)
         printf("links of %.4g GB/s and %.4g us\n", link->bytes_per_ns, link->latency * 1e-3);
@@ -148,8 +148,19 @@ static cJSON *json_plan(const LsPipelinePlan *of)
     return o;
 }
 
+static cJSON *json_copy(const LsPipelines *p, const LsStageCopy *copy)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "tensor", p->job->dag->tensor[copy->tensor].name);
+    cJSON_AddNumberToObject(o, "from", copy->from);
+    cJSON_AddNumberToObject(o, "to", copy->to);
+    cJSON_AddNumberToObject(o, "bytes", (double)copy->bytes);
+    return o;
+}
+
 void ls_pipelines_json(FILE *to, const LsPipelines *p)
 {
+    const LsStages *s = &chosen(p)->stages;
     cJSON *root = cJSON_CreateObject(), *line = cJSON_AddObjectToObject(root, "pipeline");
     cJSON_AddNumberToObject(root, "schema", 1);
     cJSON_AddStringToObject(root, "graph", p->job->dag->name);
@@ -165,6 +176,9 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
         cJSON_AddItemToArray(plans, json_plan(&p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
+    cJSON *copies = cJSON_AddArrayToObject(line, "copies");
+    for (uint32_t k = 0; k < s->ncopy; k++)
+        cJSON_AddItemToArray(copies, json_copy(p, &s->copy[k]));
     cJSON_AddNumberToObject(line, "best_cut_ns", p->best.bottleneck);
     cJSON_AddNumberToObject(line, "list_order_ns", p->in_list_order.bottleneck);
     char *text = cJSON_Print(root);

@@ -9,8 +9,8 @@ typedef struct LsAnchors {
     uint32_t *at;               /* by node: a node with p->forward, itself if it is one; LS_NO_ID: it need not run */
     bool *loose;                /* by node: some cut puts it into another stage than its anchor */
     uint32_t nword;
-    uint64_t *places;           /* by node: nword words, a set of nodes with p->forward: a forward node is in the latest of their
-                                 * stages, another one in the earliest */
+    uint64_t *places;           /* by node: nword words, a set of nodes with p->forward. A forward node is in the latest of
+                                 * their stages, another one in the earliest */
 } LsAnchors;
 
 LsAnchors ls_anchors(LsArena *arena, const LsProb *p);

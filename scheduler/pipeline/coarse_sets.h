@@ -1,4 +1,5 @@
-/* scheduler/pipeline/coarse_sets.h -- lower sets of large forward graphs: those that part no light vertex from what it follows. */
+/* scheduler/pipeline/coarse_sets.h -- lower sets of large forward graphs: those that leave light vertices with what they
+ * follow. */
 #ifndef LS_SCHEDULER_PIPELINE_COARSE_SETS_H
 #define LS_SCHEDULER_PIPELINE_COARSE_SETS_H
 

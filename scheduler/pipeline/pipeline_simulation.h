@@ -1,5 +1,5 @@
-/* scheduler/pipeline/pipeline_simulation.h -- a step of the pipeline in time and memory: ranks run their orders, and links carry
- * messages beside them. */
+/* scheduler/pipeline/pipeline_simulation.h -- a step of the pipeline in time and memory: ranks run their orders, and links
+ * carry messages beside them. */
 #ifndef LS_SCHEDULER_PIPELINE_PIPELINE_SIMULATION_H
 #define LS_SCHEDULER_PIPELINE_PIPELINE_SIMULATION_H
 

@@ -35,7 +35,8 @@ typedef struct Search {
     bool groups;                /* parameters are not shared between stages, except those of `loose` groups */
     double most;                /* U: longer stages are left out */
     bool traffic;               /* find the least traffic among cuts with stages up to `most` */
-    uint64_t looks;
+    uint64_t looks;             /* of one solution */
+    bool cut;                   /* some solution ended at its limit */
     Level *level;               /* 0 .. k */
 } Search;
 
@@ -117,10 +118,10 @@ static void reach(Search *s, uint32_t at, uint64_t *set)
     for (uint32_t j = 0; j < to->n; j++)
         for (uint32_t i = 0; i < from->n && s->looks < MOST_LOOKS; i++) {
             const double ns = s->time[to->set[j]] - s->time[from->set[i]];
+            s->looks++;
             if (ns > s->most * (1 + ROUNDING) || from->best[i] >= to->best[j] || (!s->traffic && ns >= to->best[j])
                 || from->set[i] >= to->set[j])
                 continue;
-            s->looks++;
             if (!between(s, from->set[i], to->set[j], set))
                 continue;
             const double value = extended(s, at - 1, from->best[i], ns, set);
@@ -134,6 +135,7 @@ static double solve(Search *s)
 {
     uint64_t *set = ls_arena_alloc(s->arena, s->fam->nword, sizeof *set);
     s->level = ls_arena_alloc(s->arena, s->k + 1u, sizeof *s->level);
+    s->looks = 0;
     for (uint32_t at = 0; at <= s->k; at++) {
         open_level(s, at);
         if (at == 0)
@@ -141,6 +143,7 @@ static double solve(Search *s)
         else
             reach(s, at, set);
     }
+    s->cut |= s->looks >= MOST_LOOKS;
     return s->level[s->k].best[0];
 }
 
@@ -168,16 +171,28 @@ static LsFamily *prefixes(LsArena *arena, const LsForward *f)
     return ls_family_of(f, set, f->n + 1);
 }
 
-/* All lower sets or, if these are too many, those that leave light vertices with what they follow: the fewer, the lighter.
- * Prefixes are among what is left if even that is too much. */
+static LsFamily *joined(LsArena *arena, const LsForward *f, const LsFamily *a, const LsFamily *b)
+{
+    uint64_t *set = ls_arena_alloc(arena, (size_t)(a->n + b->n) * f->nword, sizeof *set);
+    memcpy(set, a->low, (size_t)a->n * f->nword * sizeof *set);
+    memcpy(set + (size_t)a->n * f->nword, b->low, (size_t)b->n * f->nword * sizeof *set);
+    return ls_family_of(f, set, a->n + b->n);
+}
+
+/* All lower sets or, if these are too many, prefixes and those that leave light vertices with what they follow: the lightest
+ * alone, if so few sets remain. */
 static LsFamily *family_of(Search *s)
 {
     static const double PARTS[] = {0.0005, 0.002, 0.01, 0.03, 0.1};     /* of the mean stage */
-    LsFamily *fam = ls_family_all(s->costs->f, MOST_SETS);
+    const LsForward *f = s->costs->f;
     const double mean = s->costs->total / s->k;
+    LsFamily *fam = ls_family_all(f, MOST_SETS);
+    if (fam != NULL)
+        return fam;
     for (size_t k = 0; fam == NULL && k < sizeof PARTS / sizeof *PARTS; k++)
-        fam = ls_coarse_sets(s->arena, s->costs->f, s->costs->time, PARTS[k] * mean, MOST_SETS);
-    return fam != NULL ? fam : prefixes(s->arena, s->costs->f);
+        fam = ls_coarse_sets(s->arena, f, s->costs->time, PARTS[k] * mean, MOST_SETS);
+    LsFamily *list = prefixes(s->arena, f);
+    return fam != NULL ? joined(s->arena, f, fam, list) : list;
 }
 
 /* No stage is shorter than the mean, the slowest vertex, or, of the K + 1 slowest vertices, two in one stage. */
@@ -221,12 +236,12 @@ static double bound_by_search(Search *s, const LsStageOptions *o, double found)
     s->traffic = s->groups = false;
     s->most = found;
     const double value = solve(s);
-    return s->looks < MOST_LOOKS && isfinite(value) ? value : 0;
+    return !s->cut && isfinite(value) ? value : 0;
 }
 
 static const char *say(LsArena *arena, const Search *s)
 {
-    if (s->looks >= MOST_LOOKS)
+    if (s->cut)
         return ls_arena_printf(arena, "the search ended at its limit of %" PRIu64 " pairs of lower sets", MOST_LOOKS);
     if (!s->fam->whole)
         return ls_arena_printf(arena, "more than %d lower sets: cuts from %" PRIu32 " of them", (int)MOST_SETS, s->fam->n);
@@ -245,8 +260,9 @@ static double improve(Search *s, const LsFamily *fam)
     return solve(s);
 }
 
-/* Searches all lower sets, or some; *bound: of any cut's bottleneck. INFINITY: no cut keeps the budget. */
-static double search(Search *s, const LsStageOptions *o, double *bound)
+/* Searches all lower sets, or some. Writes the stage by vertex, and to *bound what no cut's bottleneck is below. Returns the
+ * bottleneck; INFINITY: no cut keeps the budget. */
+static double search(Search *s, const LsStageOptions *o, uint32_t *stage, double *bound)
 {
     const LsFamily *fam = family_of(s);
     s->groups = true;
@@ -255,17 +271,17 @@ static double search(Search *s, const LsStageOptions *o, double *bound)
         s->groups = false;
         found = improve(s, fam);
     }
-    *bound = simple_bound(s->arena, s);
     if (!isfinite(found))
         return found;
-    const bool groups = s->groups;
-    if (fam->whole && found > *bound * (1 + ROUNDING))
-        *bound = fmax(*bound, bound_by_search(s, o, found));
-    set_limits(s, o, false);
-    s->groups = groups;
+    read_cut(s, stage);
     s->most = found;
     s->traffic = true;
-    return isfinite(solve(s)) ? found : INFINITY;
+    if (isfinite(solve(s)))
+        read_cut(s, stage);
+    *bound = simple_bound(s->arena, s);
+    if (fam->whole && found > *bound * (1 + ROUNDING))
+        *bound = fmax(*bound, bound_by_search(s, o, found));
+    return found;
 }
 
 static bool refuse(const LsStageOptions *o, uint32_t n, char *why, size_t room)
@@ -287,9 +303,8 @@ bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, Ls
         uint32_t *stage = ls_arena_alloc(tmp, f->n, sizeof *stage);
         double bound;
         set_limits(&s, o, false);
-        ok = isfinite(search(&s, o, &bound));
+        ok = isfinite(search(&s, o, stage, &bound));
         if (ok) {
-            read_cut(&s, stage);
             *out = (LsStages){.k = o->stages, .bound = bound, .note = say(arena, &s),
                               .stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage)};
             for (uint32_t v = 0; v < f->n; v++)

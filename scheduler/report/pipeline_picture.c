@@ -69,8 +69,8 @@ static void put_key(FILE *to, const LsPipelineTimes *t, int y)
     for (int k = 0; k < LS_PHASES; k++) {
         if (!is_shown(t, (LsPipePhase)k))
             continue;
-        fprintf(to, "<rect class=\"f-%s\" x=\"%d\" y=\"%d\" width=\"12\" height=\"12\"/><text class=\"f-ink\" x=\"%d\" y=\"%d\">%s"
-                "</text>\n", colour[k], x, y, x + 18, y + 10, t->joint && k == LS_PHASE_B ? "BW: gradients" : what[k]);
+        fprintf(to, "<rect class=\"f-%s\" x=\"%d\" y=\"%d\" width=\"12\" height=\"12\"/>"
+                "<text class=\"f-ink\" x=\"%d\" y=\"%d\">%s</text>\n", colour[k], x, y, x + 18, y + 10, t->joint && k == LS_PHASE_B ? "BW: gradients" : what[k]);
         x += 220;
     }
 }

@@ -47,6 +47,12 @@ plan unet 8 --json --order 1f1b --checkpoint never >u.json
 holds "$(number u.json best_cut_ns) < 0.98 * $(number u.json list_order_ns)" || fail "no better than list order on U-Net" u.json
 pass
 
+# Tied weights are shared by the first and the last stage; nothing else is, as no other parameter has readers so far apart.
+plan gpt 4 --json --order 1f1b --checkpoint never >g.json
+[ "$(grep -c '"tensor":' g.json)" = 1 ] && grep -q '"tensor":.*transformer.wte.weight' g.json || fail "tied weights" g.json
+plan gpt 4 --order 1f1b --checkpoint never | grep -q "stage 3 reads 'transformer.wte.weight' of stage 0" || fail "the copy"
+pass
+
 # All orders and modes side by side; zb has the smallest bubbles.
 plan small 2 >table || fail "the table" table
 [ "$(grep -cE '^  (gpipe|1f1b|zb) ' table)" = 12 ] || fail "not 3 orders with 4 modes" table

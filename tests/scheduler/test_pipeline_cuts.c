@@ -6,6 +6,7 @@
 #include "scheduler/lower_sets/lower_set.h"
 #include "scheduler/pipeline/coarse_sets.h"
 #include "scheduler/pipeline/deadlock.h"
+#include "scheduler/pipeline/node_times.h"
 #include "scheduler/pipeline/stage_graph.h"
 #include "scheduler/pipeline/stage_plans.h"
 #include "scheduler/plan/plan_audit.h"
@@ -151,6 +152,63 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
 }
 END_TEST
 
+/* Every second node that reads a forward value gets an alternative that reads the operands of its maker instead. */
+static LsDag *with_alternatives(LsDag *g, uint64_t seed)
+{
+    LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
+    uint32_t *maker = ls_arena_alloc(a, g->ntensor, sizeof *maker), *place = ls_arena_alloc(a, g->nnode, sizeof *place);
+    *h = *g;
+    h->node = ls_arena_alloc(a, 2 * g->nnode, sizeof *h->node);
+    h->nnode = 0;
+    for (uint32_t i = 0; i < g->nnode; i++) {
+        const LsDagNode *n = &g->node[i];
+        place[i] = h->nnode;
+        h->node[h->nnode] = *n;
+        h->node[h->nnode].of = n->of >= 0 ? (int64_t)place[n->of] : -1;
+        h->nnode++;
+        for (uint32_t k = 0; k < n->nout; k++)
+            maker[n->out[k]] = i;
+        const uint32_t t = n->nin > 0 ? n->in[0] : 0;
+        if (n->nin == 0 || g->tensor[t].persistent || g->node[maker[t]].op[0] != 'F' || n->nupd > 0 || dag_random(&seed, 2))
+            continue;
+        const LsDagNode *of = &g->node[maker[t]];
+        uint32_t *in = ls_arena_alloc(a, n->nin + of->nin, sizeof *in), nin = 0;
+        for (uint32_t k = 1; k < n->nin; k++)
+            in[nin++] = n->in[k];
+        for (uint32_t k = 0; k < of->nin; k++)
+            if (!ls_id_in(in, nin, of->in[k]))
+                in[nin++] = of->in[k];
+        h->node[h->nnode] = (LsDagNode){.name = "alternative", .op = "A", .kind = n->kind, .alternative = true, .in = in,
+                                        .nin = nin, .out = n->out, .nout = n->nout, .of = h->node[place[i]].of,
+                                        .cost = n->cost + (int)dag_random(&seed, 5) - 1};
+        h->nnode++;
+    }
+    ck_assert_msg(ls_dag_check(h, why, sizeof why), "%s", why);
+    return h;
+}
+
+START_TEST(no_plan_is_faster_than_the_least_times_of_its_nodes)
+{
+    int cheaper = 0, spared = 0;
+    for (uint64_t seed = 800; seed < 800 + (uint64_t)tests_part(60, 12); seed++) {
+        const LsDag *g = with_alternatives(dag_make(a, 6 + seed % 5, seed), seed);
+        const LsProb *p = ls_prob_new(a, g, true);
+        const double *least = ls_least_times(a, p);
+        double sum = 0;
+        LsPlan plan;
+        LsPlanReport report;
+        for (uint32_t i = 0; i < p->n; i++)
+            sum += least[i];
+        ck_assert(ls_plan(a, g, &(LsPlanOptions){.effort = 1, .unproven = true}, &plan, &report));
+        ck_assert_double_ge(plan.cost, sum - 1e-9);
+        cheaper += plan.cost < p->base_cost - 1e-9;
+        spared += plan.cost < p->needed_cost - 1e-9;
+    }
+    ck_assert_int_gt(cheaper, 3);
+    ck_assert_int_gt(spared, 1);        /* nodes that no plan needs once their readers are replaced */
+}
+END_TEST
+
 /* What the header promises of stages, whatever the cut. */
 static void check_stages(const LsProb *p, const LsStages *s)
 {
@@ -284,6 +342,54 @@ START_TEST(coarse_sets_are_lower_sets_and_fewer)
 }
 END_TEST
 
+/* A source, `wide` nodes that read it, each with a light node behind, and a sink: far more than all lower sets can be. */
+static LsDag *fan(uint32_t wide, uint64_t seed)
+{
+    LsDag *g = ls_arena_alloc(a, 1, sizeof *g);
+    const uint32_t n = 2 * wide + 2;
+    uint32_t *id = ls_arena_alloc(a, n, sizeof *id);
+    *g = (LsDag){.name = "fan", .alignment = 1, .tensor = ls_arena_alloc(a, n, sizeof *g->tensor), .ntensor = n,
+                 .node = ls_arena_alloc(a, n, sizeof *g->node), .nnode = n};
+    for (uint32_t i = 0; i < n; i++) {
+        const bool light = i > 0 && i % 2 == 0;
+        id[i] = i;
+        g->tensor[i] = (LsDagTensor){.name = "y", .bytes = 8, .output = i + 1 == n};
+        g->node[i] = (LsDagNode){.name = "f", .op = "F", .of = -1, .out = &id[i], .nout = 1,
+                                 .cost = light ? 1e-3 : 100 + dag_random(&seed, 100)};
+        if (i + 1 == n) {
+            uint32_t *in = ls_arena_alloc(a, wide, sizeof *in);
+            for (uint32_t k = 0; k < wide; k++)
+                in[k] = 2 * k + 2;
+            g->node[i].in = in;
+            g->node[i].nin = wide;
+        } else if (i > 0) {
+            g->node[i].in = &id[light ? i - 1 : 0];
+            g->node[i].nin = 1;
+        }
+    }
+    ck_assert_msg(ls_dag_check(g, why, sizeof why), "%s", why);
+    return g;
+}
+
+START_TEST(large_lattices_are_cut_as_well_as_their_list_or_better)
+{
+    for (uint64_t seed = 1; seed < 5; seed++) {
+        const LsStageOptions o = {.stages = 2 + seed % 3, .micros = 4, .order = LS_ORDER_1F1B};
+        const LsProb *few = ls_prob_new(a, fan(11, seed), true), *many = ls_prob_new(a, fan(24, seed), true);
+        LsStages s, list;
+        ck_assert(ls_stages_find(a, few, &o, &s, why, sizeof why));     /* 3^11 sets; 2^11 without light nodes */
+        ck_assert_ptr_nonnull(strstr(s.note, "more than 40000 lower sets"));
+        ck_assert(ls_stages_in_file_order(a, few, &o, &list, why, sizeof why));
+        ck_assert_double_lt(s.bottleneck, list.bottleneck);
+        ck_assert_double_le(s.bottleneck, 1.01 * s.bound);
+        ck_assert(ls_stages_find(a, many, &o, &s, why, sizeof why));    /* prefixes alone */
+        ck_assert(ls_stages_in_file_order(a, many, &o, &list, why, sizeof why));
+        ck_assert_double_le(s.bottleneck, list.bottleneck);
+        ck_assert_double_ge(s.bottleneck, s.bound);
+    }
+}
+END_TEST
+
 START_TEST(too_many_stages_are_refused)
 {
     const LsProb *p = ls_prob_new(a, dag_make(a, 5, 1), true);
@@ -301,11 +407,13 @@ int main(void)
     tcase_add_test(tc, the_cut_is_the_best_of_all_chains_and_its_bound_says_so);
     tcase_add_test(tc, the_bound_holds_whoever_shares_parameters);
     tcase_add_test(tc, within_a_budget_no_chain_that_fits_beats_the_bound);
+    tcase_add_test(tc, no_plan_is_faster_than_the_least_times_of_its_nodes);
     tcase_add_test(tc, stages_have_all_nodes_and_get_what_they_read);
     tcase_add_test(tc, the_orders_of_every_cut_run);
     tcase_add_test(tc, the_graph_of_a_stage_can_be_planned_and_costs_what_its_nodes_do);
     tcase_add_test(tc, a_budget_makes_a_stage_run_things_again);
     tcase_add_test(tc, coarse_sets_are_lower_sets_and_fewer);
+    tcase_add_test(tc, large_lattices_are_cut_as_well_as_their_list_or_better);
     tcase_add_test(tc, too_many_stages_are_refused);
     return run_tests("pipeline_cuts", tc);
 }

@@ -172,7 +172,8 @@ START_TEST(ranks_that_wait_in_a_circle_are_refused)
     ck_assert(run(&s, "F0F1B0W0B1W1", "F0B0W0F1B1W1", UINT32_MAX));
     ck_assert(run(&s, "F0B0W0F1B1W1", "F0B0W0F1B1W1", UINT32_MAX));
     ck_assert(!run(&s, "F0B0W0F1B1W1", "F0F1B0W0B1W1", UINT32_MAX));
-    ck_assert_str_eq(why, "rank 0 waits before B of micro-batch 0 for rank 1, rank 1 waits before F of micro-batch 1 for rank 0");
+    ck_assert_str_eq(why, "rank 0 waits before B of micro-batch 0 for rank 1, "
+                          "rank 1 waits before F of micro-batch 1 for rank 0");
 }
 END_TEST
 
