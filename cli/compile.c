@@ -260,6 +260,8 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     return true;
 }
 
+static double step_ns(const LsJob *job) { return job->staged != NULL ? ls_staged_step_ns(job) : ls_job_step_ns(job); }
+
 static void summary(LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
@@ -270,7 +272,7 @@ static void summary(LsJob *job, const Output *out)
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, ls_job_fixed_bytes(job) + job->arena_bytes),
-            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
+            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), step_ns(job) * 1e-6, job->costs);
     fprintf(stderr, "optimizer %s\n",
             ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
 }
@@ -284,7 +286,7 @@ static void conclude(const LsJob *job, const Output *out)
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
             100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
-            ls_job_step_ns(job) * 1e-6);
+            step_ns(job) * 1e-6);
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
                 strchr(out->path, '/') == NULL ? "./" : "", out->path);
@@ -368,8 +370,9 @@ int ls_compile_main(int argc, char **argv)
     if (code != 0)
         return code;
     code = ls_job_start(&job, &o, false);
+    code = code != 0 ? code : ls_staged_check(&job);
     code = code != 0 ? code : prepare(&job, &out);
-    code = code != 0 ? code : ls_job_plan(&job);
+    code = code != 0 ? code : ls_options_stages(&o) > 1 ? ls_staged_plan(&job) : ls_job_plan(&job);
     code = code != 0 ? code : make(&job, &out);
     if (code == 0 && o.verbose)
         summary(&job, &out);

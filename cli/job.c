@@ -3,7 +3,6 @@
 
 #include "cli/memory_here.h"
 #include "cli/stage.h"
-#include "cli/staged_job.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/planning/step_replay.h"
 #include "codegen/program/lowering.h"
@@ -196,8 +195,6 @@ int64_t ls_job_own_steps(const LsJob *job)
 
 double ls_job_step_ns(const LsJob *job)
 {
-    if (job->staged != NULL)
-        return ls_staged_step_ns(job);
     const LsPlan *last = job->last_plan.nstep > 0 ? &job->last_plan : &job->plan;
     const int64_t parts = ls_options_parts(job->options) / (job->options->ranks > 1 ? job->options->ranks : 1);
     return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last);
@@ -438,7 +435,7 @@ int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, L
     return !ok ? LS_EXIT_BUDGET : ls_job_audited(job, job->dag, out) ? 0 : ls_job_failed(job);
 }
 
-static bool read_budget(const LsOptions *o, LsBudget *b)
+bool ls_job_budget(const LsOptions *o, LsBudget *b)
 {
     if (ls_budget_parse(o->budget, b))
         return true;
@@ -507,11 +504,8 @@ int ls_job_plan(LsJob *job)
     code = code != 0 ? code : ls_options_checkpoint(job->options, &job->checkpoint);
     code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* invalid hints are
                                                                          * reported early */
-    code = code != 0 || read_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
-    code = code != 0 ? code : ls_staged_check(job);
+    code = code != 0 || ls_job_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : load_model(job);
-    if (code == 0 && ls_options_stages(job->options) > 1)
-        return ls_staged_plan(job, &budget, &want, &hints);
     code = code != 0 ? code : ls_job_hints(job, &hinted);
     if (code != 0)
         return code;

@@ -44,6 +44,8 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
 /* Imports and differentiates, or reads the training graph; plans training and evaluation without
  * recomputation. 0 or the exit code, after diagnostics. */
 int ls_job_load(LsJob *job);
+/* Reads --budget. False after a message. */
+bool ls_job_budget(const LsOptions *o, LsBudget *b);
 /* Bytes that a total budget must hold beside the arena. */
 int64_t ls_job_fixed_bytes(const LsJob *job);
 /* Bytes that a budget leaves to the arena of a loaded job, at least 1; 0: no limit in bytes. */

@@ -152,15 +152,10 @@ static void sum_up(LsJob *job, LsStagedJob *s)
     job->arena_bytes = at > job->eval_plan.arena ? at : job->eval_plan.arena;
 }
 
-int ls_staged_plan(LsJob *job, const LsBudget *b, const LsPlanOptions *want, const LsHints *hints)
+/* Cuts a loaded job into stages and plans each. */
+static int plan_stages(LsJob *job, LsStagedJob *s, const LsBudget *b, const LsPlanOptions *want, const LsHints *hints)
 {
     LsArena *a = job->cx.arena;
-    LsStagedJob *s = ls_arena_alloc(a, 1, sizeof *s);
-    const int order = ls_options_word("--order", job->options->order, ls_order_name, LS_ORDER_1F1B);
-    if (order < 0)
-        return LS_EXIT_USAGE;
-    s->order = (LsOrderKind)order;
-    job->budget = b->kind == LS_BUDGET_BYTES ? (int64_t)b->value : 0;
     if (!cut(job, s, want))
         return ls_job_failed(job);
     s->plan = ls_arena_alloc(a, s->cut.k, sizeof *s->plan);
@@ -179,6 +174,26 @@ int ls_staged_plan(LsJob *job, const LsBudget *b, const LsPlanOptions *want, con
     sum_up(job, s);
     job->staged = s;
     return ls_job_fits_machine(job, job->arena_bytes + job->state_bytes + job->input_bytes) ? 0 : ls_job_failed(job);
+}
+
+int ls_staged_plan(LsJob *job)
+{
+    LsStagedJob *s = ls_arena_alloc(job->cx.arena, 1, sizeof *s);
+    const int order = ls_options_word("--order", job->options->order, ls_order_name, LS_ORDER_1F1B);
+    LsPlanOptions want = {.unproven = true};
+    LsHints hints;
+    LsBudget b;
+    int code = order < 0 ? LS_EXIT_USAGE : ls_options_planning(job->options, &want);
+    code = code != 0 ? code : ls_options_checkpoint(job->options, &job->checkpoint);
+    code = code != 0 ? code : ls_options_hints(job->options, &hints);
+    code = code != 0 || ls_job_budget(job->options, &b) ? code : LS_EXIT_USAGE;
+    code = code != 0 ? code : ls_staged_check(job);
+    code = code != 0 ? code : ls_job_load(job);
+    if (code != 0)
+        return code;
+    s->order = (LsOrderKind)order;
+    job->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
+    return plan_stages(job, s, &b, &want, &hints);
 }
 
 double ls_staged_step_ns(const LsJob *job)

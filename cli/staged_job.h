@@ -15,11 +15,10 @@ typedef struct LsStagedJob {
     uint32_t ring;              /* batches in the input ring */
 } LsStagedJob;
 
-/* Refuses what goes with no pipeline. 0 or the exit code. */
+/* Refuses what goes with no pipeline, and --order without one. 0 or the exit code. */
 int ls_staged_check(const LsJob *job);
-/* Cuts a loaded job into stages and plans each within the budget, which is that of a rank. 0 or the exit code, after
- * diagnostics. */
-int ls_staged_plan(LsJob *job, const LsBudget *b, const LsPlanOptions *want, const LsHints *hints);
+/* As ls_job_plan, with --stages: cuts the model into stages and plans each within the budget, which is that of a rank. */
+int ls_staged_plan(LsJob *job);
 /* ns of a step, if the slowest stage never waits but for the first and the last micro-batch. */
 double ls_staged_step_ns(const LsJob *job);
 

@@ -131,8 +131,8 @@ typedef struct LsScaling {
  * normal noise of deviation noise * clip, over `expected`. delta: of the guarantee. */
 typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacyTerms;
 
-/* Training over ranks. The sums of a rank's block of parts lie one behind the other in state, `sum_bytes` from `sums` on, in
- * the order in which they become complete. Ranks add them up, and run the phase `update`.
+/* Training over ranks. The sums of a rank's block of parts lie one behind the other at the end of the state, `sum_bytes` from
+ * `sums` on, in the order in which they become complete. Ranks add them up, and run the phase `update`.
  *
  * Whole updates: on each rank, after all sums. Sliced ones: each rank updates a slice of the parameters, and sends it to the
  * others. Then moments exist once: at LS_AT_SLICE, kind k of the parameter with the sum at `at` has the address

@@ -41,15 +41,13 @@ static void find_sums(LsCtx *cx, LsRankTable *t, const LsCodePhase *last)
     }
 }
 
-static void lay_sums(LsRankTable *t, LsAddresses *a)
+static void line_up_sums(LsRankTable *t, const LsAddresses *a)
 {
-    t->sums = a->state_bytes;
     for (uint32_t k = 0; k < t->nsum; k++) {
-        t->sum[k].row.at = a->state_bytes - t->sums;
+        t->sum[k].row.at = t->sum_bytes;
         t->sum[k].row.bytes = ls_stored_bytes(t->train, t->sum[k].v, a->real_bytes);
-        ls_address_state(a, t->train, t->sum[k].v);
+        t->sum_bytes += t->sum[k].row.bytes;
     }
-    t->sum_bytes = a->state_bytes - t->sums;
 }
 
 static Sum *find_sum(const LsRankTable *t, LsValueId own)
@@ -128,11 +126,14 @@ const LsRankTable *ls_rank_layout(LsCtx *cx, const LsCode *c)
         if (x->kind == LS_V_STATE && !x->rank_sum && !x->sliced)
             ls_address_state(c->addresses, t->updates, (LsValueId){i});
     }
-    lay_sums(t, c->addresses);
+    line_up_sums(t, c->addresses);
     if (!agrees(cx, t) || !lay_updates(cx, t, c))
         return NULL;
     t->slices = c->addresses->state_bytes;
     c->addresses->state_bytes += t->kinds * t->sum_bytes / t->train->ranks;
+    t->sums = c->addresses->state_bytes;
+    for (uint32_t k = 0; k < t->nsum; k++)
+        ls_address_state(c->addresses, t->train, t->sum[k].v);
     return t;
 }
 

@@ -1,8 +1,8 @@
 /* runtime/comm_mpi/comm_mpi.c -- see comm_mpi.h.
  *
  * MPI ends all ranks when one of them dies, as far as it notices. It does not notice for minutes when a machine or the
- * network is down, so a thread sends signs of life, by MPI too, and counts the seconds without any. Without MPI's consent
- * to threads the ranks themselves do that, while they wait. */
+ * network is down, so a thread sends signs of life, by MPI too, and counts the seconds without any. A lock keeps
+ * calls of both threads apart. Without MPI's consent to that the rank itself does it all, while it waits. */
 #include "runtime/comm_mpi/comm_mpi.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/comm_stream.h"
@@ -12,6 +12,7 @@
 #include <mpi.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include <unistd.h>
 
 enum { PULSE_MS = 500, TICK_MS = 100, LATE_MS = 2000 };
+enum { MOVE_US = 500 };         /* MPI moves messages while somebody calls it: the thread does, if the rank computes */
 enum {
     TURN_MS = 250, TURNS = 8,   /* ranks that fail together speak one after the other: the first one ends them all */
     NOTICE_MS = 2000,           /* after a rank was lost: for the first rank to say it and to end all */
@@ -43,14 +45,14 @@ typedef struct Mpi {
     LsComm comm;
     MPI_Comm messages, pulses;
     Message *free;
-    int64_t begun;              /* messages nobody has waited for */
+    atomic_llong begun;         /* messages nobody has waited for */
     int64_t most_tag;
     Other *other;
     bool threads, started, stop;
     pthread_t thread;
-    pthread_mutex_t lock;       /* of what follows, and of `other` */
+    pthread_mutex_t lock;       /* of MPI, of what follows, and of `other` */
     int64_t pulsed_ns, ticked_ns;
-    int lost;                   /* a rank; -1: none */
+    atomic_int lost;            /* a rank; -1: none. A rank that waits reads it without the lock */
     bool cut_off;               /* all of them are */
     bool missed;                /* this rank waits for one that has ended */
     int errors;                 /* the process's first standard error */
@@ -148,8 +150,8 @@ static void tick(Mpi *m)
     m->pulsed_ns = due ? now : m->pulsed_ns;
     if (m->lost >= 0 || lost < 0)
         return;
-    m->lost = lost;
     m->cut_off = silent == others && others > 1;
+    m->lost = lost;
 }
 
 static void *watch(void *arg)
@@ -157,9 +159,9 @@ static void *watch(void *arg)
     Mpi *m = arg;
     int64_t lost_ns = 0;
     LsError e = {0};
-    const struct timespec nap = {.tv_nsec = TICK_MS * MS};
     pthread_mutex_lock(&m->lock);
     while (!m->stop) {
+        const struct timespec nap = {.tv_nsec = atomic_load(&m->begun) > 0 ? MOVE_US * 1000 : TICK_MS * MS};
         if (m->lost < 0)
             tick(m);
         if (m->lost >= 0 && lost_ns == 0)
@@ -183,12 +185,8 @@ static bool look_around(Mpi *m, LsError *e)
     if (!m->threads) {
         if (ls_now_ns() - m->ticked_ns > TICK_MS * MS)
             tick(m);
-        return fine(m, e);
     }
-    pthread_mutex_lock(&m->lock);
-    const bool ok = fine(m, e);
-    pthread_mutex_unlock(&m->lock);
-    return ok;
+    return fine(m, e);
 }
 
 static bool begin(LsComm *c, int peer, uint32_t tag, bool receives, char *data, int64_t bytes, LsTransfer *x, LsError *e)
@@ -207,8 +205,10 @@ static bool begin(LsComm *c, int peer, uint32_t tag, bool receives, char *data, 
     do {
         Piece *p = &w->piece[w->pieces++];
         p->bytes = bytes < PIECE ? (int)bytes : PIECE;
+        pthread_mutex_lock(&m->lock);
         const int failed = receives ? MPI_Irecv(data, p->bytes, MPI_BYTE, peer, (int)number, m->messages, &p->request)
                                     : MPI_Isend(data, p->bytes, MPI_BYTE, peer, (int)number, m->messages, &p->request);
+        pthread_mutex_unlock(&m->lock);
         if (!refuse(failed, receives ? "receive" : "send", e))
             return false;
         data += p->bytes;
@@ -260,7 +260,9 @@ static bool wait_request(Mpi *m, MPI_Request *r, int peer, MPI_Status *s, LsErro
     int done = 0, spins = 0;
     int64_t ended_ns = 0;
     for (;;) {
+        pthread_mutex_lock(&m->lock);
         const int failed = MPI_Test(r, &done, s);
+        pthread_mutex_unlock(&m->lock);
         int class = MPI_SUCCESS;
         if (failed != MPI_SUCCESS && MPI_Error_class(failed, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE)
             return ls_fail(e, LS_EXIT_CHECK, "rank %d sends more bytes than rank %d takes", peer, m->comm.rank);
@@ -298,7 +300,10 @@ static bool barrier(LsComm *c, LsError *e)
     Mpi *m = mpi_of(c);
     MPI_Request r;
     MPI_Status s;
-    return refuse(MPI_Ibarrier(m->messages, &r), "begin a barrier", e) && wait_request(m, &r, -1, &s, e);
+    pthread_mutex_lock(&m->lock);
+    const int failed = MPI_Ibarrier(m->messages, &r);
+    pthread_mutex_unlock(&m->lock);
+    return refuse(failed, "begin a barrier", e) && wait_request(m, &r, -1, &s, e);
 }
 
 /* Does not return. MPI ends the others, or this process's end does. */
@@ -324,7 +329,7 @@ static void say_goodbye(Mpi *m)
 {
     for (int k = 0; k < m->comm.size; k++) {
         Other *o = &m->other[k];
-        if (k == m->comm.rank || o->ended)
+        if (k == m->comm.rank)
             continue;
         if (o->going != MPI_REQUEST_NULL)
             MPI_Wait(&o->going, MPI_STATUS_IGNORE);
@@ -421,7 +426,7 @@ static Mpi *new_mpi(int rank, int size, int provided)
         return NULL;
     }
     *m = (Mpi){.comm = {&table, rank, size, count_local()}, .other = other, .lost = -1, .ticked_ns = ls_now_ns(),
-               .threads = provided >= MPI_THREAD_MULTIPLE, .errors = dup(STDERR_FILENO), .most_tag = 32767};
+               .threads = provided >= MPI_THREAD_SERIALIZED, .errors = dup(STDERR_FILENO), .most_tag = 32767};
     for (int k = 0; k < size; k++)
         other[k] = (Other){.heard_ns = m->ticked_ns, .coming = MPI_REQUEST_NULL, .going = MPI_REQUEST_NULL};
     if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &given) == MPI_SUCCESS && given)
@@ -437,7 +442,7 @@ static Mpi *new_mpi(int rank, int size, int provided)
 static bool open_mpi(int64_t ranks, const char *run, LsCommOpened *o, LsError *e)
 {
     int provided, rank, size;
-    MPI_Init_thread(NULL, NULL, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     o->silent = rank > 0;

@@ -85,12 +85,14 @@ static bool open_on_device(LsMemory *m, LsError *e)
     return ls_device_ok(d, e);
 }
 
-bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e)
+bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e) { return ls_memory_open_with(m, p, NULL, e); }
+
+bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, LsError *e)
 {
-    *m = (LsMemory){.p = p, .constant = (const char *)p->constant};
+    *m = (LsMemory){.p = p, .constant = (const char *)p->constant, .sums = sums};
     if (p->device != NULL)
         return open_on_device(m, e);
-    m->state = get(p->state_bytes, "state", e);
+    m->state = get(sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e);
     m->arena = m->state ? get(p->arena_bytes, "arena", e) : NULL;
     if (!m->arena)
         return false;
@@ -122,7 +124,10 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
 {
     switch (a.space) {
     case LS_AT_ARENA: return m->arena + a.offset;
-    case LS_AT_STATE: return m->state + a.offset;
+    case LS_AT_STATE:
+        if (m->sums != NULL && a.offset >= m->p->ranks->sums.offset)
+            return m->sums + (a.offset - m->p->ranks->sums.offset);
+        return m->state + a.offset;
     case LS_AT_CONST: return (char *)m->constant + a.offset;    /* kernels only read operands */
     default: return NULL;
     }
@@ -133,7 +138,7 @@ void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes)
     if (a.space == LS_AT_SLICE) {
         if (m->slices.self != NULL)
             m->slices.view(m->slices.self, a.offset);
-        return m->state + m->p->ranks->sums.offset + a.offset % m->p->ranks->sum_bytes;
+        return (char *)ls_memory_at(m, m->p->ranks->sums) + a.offset % m->p->ranks->sum_bytes;
     }
     return ls_memory_look(m, ls_memory_at(m, a), bytes);
 }

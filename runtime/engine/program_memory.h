@@ -21,6 +21,7 @@ typedef struct LsMemory {
     LsDevice *device;           /* NULL: all memory is on the host */
     char *state, *arena;        /* addresses for steps */
     const char *constant;
+    char *sums;                 /* the sums of LsRanks, in memory that other ranks see; NULL: in `state` */
     LsSlices slices;
     char *copied;               /* copy of the constants, where the program's own are not aligned */
 } LsMemory;
@@ -28,6 +29,8 @@ typedef struct LsMemory {
 /* Allocates and touches all pages, so that later steps cause no page faults. State gets the ONNX
  * file's initial values. Close the memory in any case. */
 bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e);
+/* The same, with the sums of LsRanks in the caller's memory, which is zeros; NULL: in the state. */
+bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, LsError *e);
 void ls_memory_close(LsMemory *m);
 /* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE. */
 void *ls_memory_at(const LsMemory *m, LsAddress a);

@@ -28,6 +28,15 @@ static char *arrival(const LsExchange *x, const LsBucket *b, int from)
 
 static char *slice_of(const LsExchange *x, const LsBucket *b, int rank) { return x->sums + b->at + rank * slice_bytes(x, b); }
 
+/* Slice k of a bucket in the window's sums of rank `of`. */
+static const char *seen(const LsExchange *x, const LsBucket *b, int of, int k)
+{
+    return x->window + of * x->r->sum_bytes + b->at + k * slice_bytes(x, b);
+}
+
+/* Bytes of a message that brings a slice. */
+static int64_t sent_bytes(const LsExchange *x, const LsBucket *b) { return x->window != NULL ? 0 : slice_bytes(x, b); }
+
 /* ---- messages ---- */
 
 static bool send_to(LsExchange *x, int rank, uint32_t tag, const void *data, int64_t bytes, LsTransfer *t, LsError *e)
@@ -79,10 +88,10 @@ static bool begin_bucket(LsExchange *x, uint32_t b, LsError *e)
     for (int q = 0; q < x->comm->size; q++) {
         if (q == me)
             continue;
-        if (q < contributors(x) && !take_from(x, q, BUCKETS + b, arrival(x, of, q), slice_bytes(x, of),
+        if (q < contributors(x) && !take_from(x, q, BUCKETS + b, arrival(x, of, q), sent_bytes(x, of),
                                               transfer(x, x->got, b, q), e))
             return false;
-        if (me < contributors(x) && !send_to(x, q, BUCKETS + b, slice_of(x, of, q), slice_bytes(x, of),
+        if (me < contributors(x) && !send_to(x, q, BUCKETS + b, slice_of(x, of, q), sent_bytes(x, of),
                                              transfer(x, x->sent, b, q), e))
             return false;
     }
@@ -116,7 +125,7 @@ static bool add_up(LsExchange *x, uint32_t b, LsError *e)
         || (me < n && !wait_all(x, transfer(x, x->sent, b, 0), x->comm->size, e)))
         return false;
     for (int q = 0; q < n; q++)
-        part[q] = q == me ? slice_of(x, of, q) : arrival(x, of, q);
+        part[q] = q == me ? slice_of(x, of, q) : x->window != NULL ? seen(x, of, q, me) : arrival(x, of, q);
     ls_slice_sum(&x->g->run, part, n, slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, me));
     return true;
 }
@@ -127,8 +136,8 @@ static bool begin_gather(LsExchange *x, uint32_t b, LsError *e)
     const LsBucket *of = &x->bucket[b];
     const int me = x->comm->rank;
     for (int q = 0; q < x->comm->size; q++)
-        if (q != me && (!take_from(x, q, BUCKETS + b, slice_of(x, of, q), slice_bytes(x, of), transfer(x, x->got, b, q), e)
-                        || !send_to(x, q, BUCKETS + b, slice_of(x, of, me), slice_bytes(x, of), transfer(x, x->sent, b, q), e)))
+        if (q != me && (!take_from(x, q, BUCKETS + b, slice_of(x, of, q), sent_bytes(x, of), transfer(x, x->got, b, q), e)
+                        || !send_to(x, q, BUCKETS + b, slice_of(x, of, me), sent_bytes(x, of), transfer(x, x->sent, b, q), e)))
             return false;
     return true;
 }
@@ -190,14 +199,16 @@ static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s)
     memcpy(x->sums + r.from, arg[0], (size_t)(r.to - r.from));
 }
 
+/* Takes the parameters that other ranks have updated. */
 static void spread(LsExchange *x, const LsBucket *b)
 {
     for (uint32_t k = b->first; k < b->end; k++)
         for (int q = 0; q < x->comm->size; q++) {
             const LsRankSum *s = &x->r->sum[k];
             const Range r = part_of(x, b, s, q);
+            const char *from = x->window != NULL ? x->window + q * x->r->sum_bytes : x->sums;
             if (q != x->comm->rank && r.from < r.to)
-                memcpy((char *)ls_memory_at(x->g->m, s->param) + (r.from - s->at), x->sums + r.from, (size_t)(r.to - r.from));
+                memcpy((char *)ls_memory_at(x->g->m, s->param) + (r.from - s->at), from + r.from, (size_t)(r.to - r.from));
         }
 }
 
@@ -224,6 +235,14 @@ static bool update_slices(LsExchange *x, LsError *e)
         spread(x, &x->bucket[b]);
     }
     return true;
+}
+
+/* Takes the sums of a bucket's slices that other ranks have in the window. */
+static void copy_sums(LsExchange *x, const LsBucket *b)
+{
+    for (int q = 0; q < x->comm->size; q++)
+        if (q != x->comm->rank)
+            memcpy(slice_of(x, b, q), seen(x, b, q, q), (size_t)slice_bytes(x, b));
 }
 
 /* ---- packets ---- */
@@ -288,9 +307,14 @@ static bool gather_whole(LsExchange *x, LsError *e)
     for (uint32_t b = 0; b < x->nbucket; b++)
         if (x->bucket[b].whole && (!add_up(x, b, e) || !begin_gather(x, b, e)))
             return false;
-    for (uint32_t b = 0; b < x->nbucket; b++)
-        if (x->bucket[b].whole && !end_gather(x, b, e))
+    for (uint32_t b = 0; b < x->nbucket; b++) {
+        if (!x->bucket[b].whole)
+            continue;
+        if (!end_gather(x, b, e))
             return false;
+        if (x->window != NULL)
+            copy_sums(x, &x->bucket[b]);
+    }
     return true;
 }
 
@@ -305,11 +329,11 @@ bool ls_exchange_finish(LsExchange *x, int stop, LsError *e)
         return false;
     run->apply = true;
     run->parts = x->parts;
-    if (x->r->sliced)
-        return update_slices(x, e);
-    for (uint32_t k = 0; k < x->g->p->update.nstep; k++)
+    if (x->r->sliced && !update_slices(x, e))
+        return false;
+    for (uint32_t k = 0; k < x->g->p->update.nstep && !x->r->sliced; k++)
         run_step(x, k);
-    return true;
+    return x->window == NULL || x->comm->engine->barrier(x->comm, e);   /* the others may still read this rank's sums */
 }
 
 /* ---- reading and writing state that has slices ---- */
@@ -424,11 +448,11 @@ static int64_t row_bytes(const LsRanks *r)
     return bytes;
 }
 
-bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int64_t bucket_bytes, LsError *e)
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, int64_t bucket_bytes, LsError *e)
 {
     const LsRanks *r = g->p->ranks;
     const size_t n = (size_t)comm->size;
-    *x = (LsExchange){.r = r, .g = g, .comm = comm, .packet_bytes = ls_rank_packet_bytes(r->block, row_bytes(r))};
+    *x = (LsExchange){.r = r, .g = g, .comm = comm, .window = window, .packet_bytes = ls_rank_packet_bytes(r->block, row_bytes(r))};
     if (comm->size > LS_SLICE_RANKS)
         return ls_fail(e, LS_EXIT_USAGE, "at most %d ranks", (int)LS_SLICE_RANKS);
     x->sums = ls_memory_at(m, r->sums);
@@ -438,7 +462,7 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int
     x->sent = calloc(2 * n * (r->nsum + 1), sizeof *x->sent);
     x->told = calloc(2 * n, sizeof *x->told);
     x->packet = calloc(n, (size_t)x->packet_bytes);
-    x->arrived = calloc(1, (size_t)(r->sum_bytes / comm->size * (comm->size - 1)) + 1);
+    x->arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / comm->size * (comm->size - 1)) + 1);
     x->slice_step = calloc(g->p->update.nstep + 1, sizeof *x->slice_step);
     if (!x->bucket || !x->sent || !x->told || !x->packet || !x->arrived || !x->slice_step)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the exchange with other ranks");

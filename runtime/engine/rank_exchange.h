@@ -3,7 +3,11 @@
  *
  * A bucket is a run of sums (LsRanks) that become complete one after the other. As soon as a rank's bucket is complete, its
  * slices are on their way to their owners, while the backward part goes on. The owner of a slice adds what the ranks sent in
- * the order of runtime/kernels/ls_tree.h, so neither buckets nor engines nor the number of ranks change a bit. */
+ * the order of runtime/kernels/ls_tree.h, so neither buckets nor engines nor the number of ranks change a bit.
+ *
+ * Ranks that are processes of one machine have their sums in memory that all of them see, a window. Then messages say only
+ * that bytes are there, and whoever needs them reads them in their place. A rank's sums are read by others until these have
+ * said that their slices of the bucket are done. */
 #ifndef LS_RUNTIME_ENGINE_RANK_EXCHANGE_H
 #define LS_RUNTIME_ENGINE_RANK_EXCHANGE_H
 
@@ -24,7 +28,8 @@ typedef struct LsExchange {
     LsComm *comm;
     LsBucket *bucket; uint32_t nbucket;
     char *sums, *slices;        /* in the program's state */
-    char *arrived;              /* slices of other ranks */
+    char *window;               /* the sums of all ranks, one behind the other, in memory that all see; NULL: there is none */
+    char *arrived;              /* slices of other ranks; without a window */
     char *packet;               /* of each rank */
     int64_t packet_bytes;
     LsTransfer *sent, *got;     /* by bucket and rank */
@@ -36,8 +41,9 @@ typedef struct LsExchange {
     LsError error;              /* the first failure in a hook or a view */
 } LsExchange;
 
-/* bucket_bytes: least size of a bucket, but for the last. comm: the caller closes it before. */
-bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, int64_t bucket_bytes, LsError *e);
+/* bucket_bytes: least size of a bucket, but for the last. comm: the caller closes it before. window: memory of all ranks of
+ * this machine, with this rank's sums (LsMemory.sums) in their place; NULL: ranks send each other all bytes. */
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, int64_t bucket_bytes, LsError *e);
 void ls_exchange_close(LsExchange *x);
 /* Whether all ranks have the same bytes; else an error on each of them, which names `what` and the first rank that has
  * others. */

@@ -1,10 +1,16 @@
-/* runtime/trainer/pipelined_update.c -- see pipelined_update.h. */
-#include "runtime/trainer/pipelined_update.h"
-
+/* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see training_loop.h. */
 #include "runtime/base/fnv64.h"
 #include "runtime/pipeline/stage_ranks.h"
+#include "runtime/trainer/training_loop.h"
 
 #include <stdlib.h>
+
+/* What looks at the steps of one stage. */
+typedef struct LsStageWatch {
+    LsHook hook[2];
+    LsDump dump;                /* --dump */
+    LsCheck check;              /* --check-numerics */
+} LsStageWatch;
 
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {

@@ -1,5 +1,5 @@
-/* runtime/trainer/rank_block.c -- the part of an update that one of several ranks runs: see training_parts.h. */
-#include "runtime/trainer/pipelined_update.h"
+/* runtime/trainer/rank_block.c -- the part of an update that one of several ranks runs: see training_loop.h. */
+#include "runtime/trainer/training_loop.h"
 
 /* Runs part j of this rank's block, number k of the update. With the last one the exchange begins. */
 static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, LsError *e)

@@ -5,7 +5,7 @@
 #include "runtime/comm/comm_open.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/export_trained.h"
-#include "runtime/trainer/pipelined_update.h"
+#include "runtime/trainer/training_loop.h"
 #include "runtime/watch/gradient_check.h"
 #include "runtime/watch/image_grid.h"
 
@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static int all_cores(void)
@@ -253,11 +254,16 @@ static uint64_t place_sum(const LsTrainer *t)
     return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
 }
 
+static char *sums_in_window(const LsTrainer *t)
+{
+    return t->window != NULL ? t->window + t->comm->rank * t->p->ranks->sum_bytes : NULL;
+}
+
 static bool open_ranks(LsTrainer *t, LsError *e)
 {
-    enum { BUCKET = 1 << 20 };
+    enum { BUCKET = 4 << 20 };
     return t->comm == NULL || t->p->ranks == NULL
-           || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->o.bucket ? t->o.bucket : BUCKET, e);
+           || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->window, t->o.bucket ? t->o.bucket : BUCKET, e);
 }
 
 static bool open_run(LsTrainer *t, LsError *e)
@@ -268,7 +274,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
-        || !ls_memory_open(&t->memory, t->p, e))
+        || !ls_memory_open_with(&t->memory, t->p, sums_in_window(t), e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
@@ -455,6 +461,15 @@ static bool wants_processes(const LsTrainer *t)
     return t->p->nstage > 0 && !o->eval && (o->comm != NULL || o->peers != NULL || o->ranks > 1 || t->p->comm != NULL);
 }
 
+/* Memory that processes share which this one starts later: room for the sums of all ranks. NULL: there is none. */
+static char *make_window(const LsRanks *r)
+{
+    void *at = MAP_FAILED;
+    if (r != NULL)
+        at = mmap(NULL, (size_t)(r->n * r->sum_bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return at == MAP_FAILED ? NULL : at;
+}
+
 /* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
 static void run_ranks(LsTrainer *t, LsError *e)
 {
@@ -466,6 +481,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
              o->drop_last ? ", drop last" : "");
     const LsCommWish wish = {r != NULL ? r->n : wants_processes(t) ? (int64_t)t->p->nstage : 1, o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
+    char *window = make_window(r);
     const bool ok = ls_comm_open(&wish, &opened, e);
     t->silent = opened.silent;
     t->ended = opened.code;
@@ -473,6 +489,8 @@ static void run_ranks(LsTrainer *t, LsError *e)
         return;
     t->comm = opened.comm;
     t->evaluates = o->val != NULL;
+    if (t->comm != NULL && strcmp(t->comm->engine->name, "local") == 0)
+        t->window = window;         /* all ranks come from this process, and have it */
     if (t->comm != NULL && t->comm->rank > 0)
         be_silent(t);
     run_one(t, e);

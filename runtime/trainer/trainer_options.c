@@ -67,7 +67,7 @@ static const LsOption row[] = {
      "what carries messages between ranks: local (processes of this machine), sockets (--peers) or mpi (mpirun, srun; the "
      "program must have it); default: as fits"},
     {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
-     "with ranks: exchange gradients as soon as so many bytes of them are complete (default 1048576); results do not depend on "
+     "with ranks: exchange gradients as soon as so many bytes of them are complete (default 4194304); results do not depend on "
      "it"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
      "on a GPU: time the libraries' kernels for each convolution and product, and keep the fastest"},

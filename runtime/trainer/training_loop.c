@@ -4,10 +4,9 @@
  * all epochs, so an update may take the last batches of one epoch and the first of the next. Its loss combines everything
  * that counts in its batches (mean.h), and so do its gradients. Checkpoints, evaluation and the end of the run come
  * between updates. */
-#include "runtime/trainer/training_parts.h"
+#include "runtime/trainer/training_loop.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
-#include "runtime/trainer/pipelined_update.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -37,7 +37,7 @@ typedef struct LsTrainer {
     LsEngine engine;
     LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
     bool evaluates;             /* rank 0 evaluates at the ends of epochs */
-    struct LsStageWatch *watch; /* likewise, by stage (pipelined_update.h) */
+    struct LsStageWatch *watch; /* likewise, by stage (pipelined_update.c) */
     LsDataset data, val;        /* val.p = NULL: none */
     LsRate rate;
     LsProgress progress;
@@ -51,6 +51,7 @@ typedef struct LsTrainer {
     LsPass pass;
     LsMemberState members;      /* of an ensemble */
     LsPrivateRun own;           /* of private training */
+    char *window;               /* memory that all ranks see, or NULL: ls_exchange_open */
     LsComm *comm;               /* the ranks of the run; NULL: this process trains alone */
     FILE *errors;               /* NULL: stderr. Ranks but the first have another place for notes */
     bool silent;                /* another rank says what went wrong */
@@ -87,9 +88,52 @@ static inline bool ls_is_first(const LsTrainer *t) { return t->comm == NULL || t
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
 /* The training loop. Allocates nothing. Returns true also when *stop ended it: then t->stopped is set. */
 bool ls_train(LsTrainer *t, LsError *e);
-/* Calls save(t, e) in the first rank, to which all others give their slices of the state meanwhile. */
-bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e);
 /* Evaluates on t->val and prints and logs the result. */
 bool ls_train_evaluate(LsTrainer *t, LsError *e);
+
+/* ---- what an update consists of ---- */
+enum { LS_PART_HOOKS = 5 };
+
+/* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
+ * varies, and is nobody's business: updates are counted, and the group is 1. */
+static inline int64_t ls_group(const LsTrainer *t)
+{
+    return !ls_is_private(t->p) && t->p->accumulate > 0 ? t->p->accumulate : 1;
+}
+
+/* Parts of a batch. */
+static inline int64_t ls_parts(const LsProgram *p) { return p->parts > 1 ? p->parts : 1; }
+
+/* Sets what kernels read of micro-step k of an update. part: its number among those with samples. */
+void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part);
+/* The steps of a micro-step. */
+const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last);
+/* For a run of these steps; returns the number of hooks. */
+int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS]);
+/* What the checks of the last run found. */
+bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
+/* Adds the loss of a part; after the last part of an update, reports the update. */
+bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
+
+/* ---- rank_block.c ---- */
+/* This rank's block of the update under way, and the exchange. */
+bool ls_rank_block(LsTrainer *t, LsError *e);
+/* Calls save(t, e) in the first rank, to which all others give their slices of the state meanwhile. */
+bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e);
+
+/* ---- pipelines: pipelined_update.c ---- */
+
+/* Each stage is a process. */
+static inline bool ls_has_stage_ranks(const LsTrainer *t) { return t->p->nstage > 0 && t->comm != NULL; }
+/* Starts the stages of this process. Close in any case. */
+bool ls_pipelined_open(LsTrainer *t, LsError *e);
+void ls_pipelined_close(LsTrainer *t);
+/* Runs all parts of the update that have samples. Their losses are in t->pipeline.loss, by part. check: look for values
+ * that are not finite; dump: copy the values of --dump from the last part. */
+bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e);
+/* With a rank for each stage: rank 0 gets the state of all. Every rank calls it at the same time. */
+bool ls_pipelined_gather(LsTrainer *t, LsError *e);
+bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e);
+bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e);
 
 #endif

@@ -79,6 +79,7 @@ typedef struct Case {
     LsRanks r;
     LsProgram p;
     int64_t bucket, parts;
+    char *window;
     LsComm *comm[RANKS];
     int failed[RANKS];
 } Case;
@@ -93,11 +94,13 @@ static void make(Case *c, int ranks, int64_t block)
         at += s->bytes;
     }
     const int64_t all = ranks * block;
-    c->rows[0] = (LsRankRows){{LS_AT_STATE, at}, ROW};
-    c->rows[1] = (LsRankRows){{LS_AT_STATE, at + all * ROW}, 4};
-    c->r = (LsRanks){.n = ranks, .block = block, .sums = {LS_AT_STATE, 0}, .slices = {LS_AT_STATE, at + all * (ROW + 4)},
-                     .sum_bytes = at, .sum = c->sum, .nsum = SUMS, .rows = c->rows, .nrows = 2};
-    c->p = (LsProgram){.real_bytes = 4, .state_bytes = c->r.slices.offset + 64, .ranks = &c->r};
+    c->rows[0] = (LsRankRows){{LS_AT_STATE, 0}, ROW};
+    c->rows[1] = (LsRankRows){{LS_AT_STATE, all * ROW}, 4};
+    const int64_t sums = (all * (ROW + 4) + 63) / 64 * 64;
+    c->r = (LsRanks){.n = ranks, .block = block, .sums = {LS_AT_STATE, sums}, .slices = {LS_AT_STATE, sums}, .sum_bytes = at,
+                     .sum = c->sum, .nsum = SUMS, .rows = c->rows, .nrows = 2};
+    c->p = (LsProgram){.real_bytes = 4, .state_bytes = sums + at, .ranks = &c->r};
+    c->window = draw(2) ? calloc((size_t)ranks, (size_t)at) : NULL;
     c->bucket = 1 + draw(6000);
     c->parts = 1 + draw((unsigned)all);
 }
@@ -111,24 +114,24 @@ static int64_t own_parts(const Case *c, int rank)
 }
 
 /* What the rank's parts leave in its state. */
-static void fill(const Case *c, int rank, char *to)
+static void fill(const Case *c, int rank, char *to, char *sums)
 {
     const int64_t n = own_parts(c, rank), first = rank * c->r.block;
     for (int k = 0; k < SUMS && n > 0; k++)
         for (int64_t i = 0; i < c->sum[k].count; i++)
-            ((float *)(void *)(to + c->sum[k].at))[i] = tree((int)first, (int)n, c->sum[k].at + i);
+            ((float *)(void *)(sums + c->sum[k].at))[i] = tree((int)first, (int)n, c->sum[k].at + i);
     for (int64_t j = first; j < first + n; j++) {
         memset(to + c->rows[0].at.offset + j * ROW, (int)(j + 1), ROW);
         memset(to + c->rows[1].at.offset + j * 4, (int)(j + 101), 4);
     }
 }
 
-static bool is_right(const Case *c, const LsExchange *x, const char *is)
+static bool is_right(const Case *c, const LsExchange *x, const char *is, const char *sums)
 {
     bool ok = true;
     for (int k = 0; k < SUMS; k++)
         for (int64_t i = 0; i < c->sum[k].count; i++)
-            ok &= ((const float *)(const void *)(is + c->sum[k].at))[i] == tree(0, (int)c->parts, c->sum[k].at + i);
+            ok &= ((const float *)(const void *)(sums + c->sum[k].at))[i] == tree(0, (int)c->parts, c->sum[k].at + i);
     for (int64_t j = 0; j < c->parts; j++) {
         ok &= is[c->rows[0].at.offset + j * ROW + ROW - 1] == (char)(j + 1) && is[c->rows[1].at.offset + j * 4] == (char)(j + 101);
         ok &= ls_exchange_loss(x, j).value == (double)j && ls_exchange_loss(x, j).weight == 0.5;
@@ -141,21 +144,23 @@ static void *run_rank(void *arg)
     const Own *own = arg;
     Case *c = own->c;
     LsError e = {0};
-    LsMemory m = {.p = &c->p, .state = calloc(1, (size_t)c->p.state_bytes)};
+    LsMemory m = {.p = &c->p, .state = calloc(1, (size_t)c->p.state_bytes),
+                  .sums = c->window != NULL ? c->window + own->rank * c->r.sum_bytes : NULL};
+    char *sums = ls_memory_at(&m, c->r.sums);
     LsEngine g = {.p = &c->p, .m = &m, .run.pool = ls_pool_create(1)};
     LsExchange x;
-    bool ok = ls_exchange_open(&x, &g, &m, c->comm[own->rank], c->bucket, &e)
+    bool ok = ls_exchange_open(&x, &g, &m, c->comm[own->rank], c->window, c->bucket, &e)
         && ls_exchange_agree(&x, "numbers", 7, &e);
     for (int round = 0; round < 3 && ok; round++) {
         const int64_t n = own_parts(c, own->rank);
         ls_exchange_start(&x, c->parts);
-        fill(c, own->rank, m.state);
+        fill(c, own->rank, m.state, sums);
         for (int64_t j = 0; j < n; j++)
             ls_exchange_note(&x, j, (LsLoss){(double)(own->rank * c->r.block + j), 0.5});
         const LsHook hook = ls_exchange_hook(&x);
         for (uint32_t step = 0; n > 0 && step < 2 * SUMS; step++)
             hook.after(hook.self, step);
-        ok = ls_exchange_finish(&x, own->rank == 1 ? 15 : 0, &e) && is_right(c, &x, m.state);
+        ok = ls_exchange_finish(&x, own->rank == 1 ? 15 : 0, &e) && is_right(c, &x, m.state, sums);
     }
     if (!ok)
         c->comm[own->rank]->engine->abandon(c->comm[own->rank], &e);
@@ -169,7 +174,7 @@ static void *run_rank(void *arg)
 
 START_TEST(every_rank_has_the_sums_of_all_parts)
 {
-    for (int round = 0; round < 30; round++) {
+    for (int round = 0; round < 60; round++) {
         Case c = {.failed = {0}};
         Own own[RANKS];
         pthread_t thread[RANKS];
@@ -184,7 +189,8 @@ START_TEST(every_rank_has_the_sums_of_all_parts)
         for (int k = 0; k < ranks; k++)
             pthread_join(thread[k], NULL);
         for (int k = 0; k < ranks; k++)
-            ck_assert_msg(!c.failed[k], "%d ranks of %d parts, %d with samples: rank %d", ranks, (int)c.r.block, (int)c.parts, k);
+            ck_assert_msg(!c.failed[k], "%s window, %d ranks of %d parts, %d with samples: rank %d", c.window ? "a" : "no", ranks, (int)c.r.block, (int)c.parts, k);
+        free(c.window);
     }
 }
 END_TEST
