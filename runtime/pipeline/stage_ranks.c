@@ -3,6 +3,8 @@
 
 #include "runtime/base/tensor_copy.h"
 
+#include <string.h>
+
 static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsError *e)
 {
     LsTransfer x;
@@ -24,6 +26,28 @@ static int teller(const LsProgram *p)
     return k;
 }
 
+/* The stage that moves the loss scale. */
+static int scaler(const LsProgram *p)
+{
+    for (uint32_t k = 0; k < p->nstate; k++)
+        if (p->state[k].t.at.offset == p->scaling.scale.offset)
+            return p->state_stage[k];
+    return 0;
+}
+
+/* Copies the state of the loss scale to the news, or back. */
+static void move_scaling(const LsMemory *m, LsStageNews *news, bool back)
+{
+    const LsProgram *p = m->p;
+    const LsAddress at[] = {p->scaling.scale, p->scaling.counter, p->scaling.skips};
+    char *to = (char *)news->scaling;
+    for (int k = 0; k < 3; k++) {
+        const size_t bytes = (size_t)p->real_bytes * (k == 2 ? 2 : 1);
+        memcpy(back ? ls_memory_at(m, at[k]) : to, back ? to : ls_memory_at(m, at[k]), bytes);
+        to += bytes;
+    }
+}
+
 static bool hear(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
 {
     for (int k = 1; k < c->size; k++) {
@@ -34,6 +58,8 @@ static bool hear(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss,
         if (one.place != news->place)
             return ls_fail(e, LS_EXIT_RANK, "rank %d has other data or another checkpoint than rank 0", k);
         news->stop = one.stop > news->stop ? one.stop : news->stop;
+        if (ls_has_scaling(p) && k == scaler(p))
+            memcpy(news->scaling, one.scaling, sizeof one.scaling);
     }
     for (int k = 1; k < c->size; k++)
         if (!send_bytes(c, k, LS_TAG_NEWS, news, sizeof *news, e)
@@ -42,14 +68,19 @@ static bool hear(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss,
     return true;
 }
 
-bool ls_ranks_tell(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
+bool ls_ranks_tell(LsComm *c, const LsMemory *m, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
 {
+    const LsProgram *p = m->p;
     const int64_t bytes = n * (int64_t)sizeof *loss;
-    if (c->rank == 0)
-        return hear(c, p, news, loss, n, e);
-    return send_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e)
-        && (c->rank != teller(p) || send_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e))
-        && receive_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e) && receive_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e);
+    if (ls_has_scaling(p))
+        move_scaling(m, news, false);
+    const bool ok = c->rank == 0 ? hear(c, p, news, loss, n, e)
+        : send_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e)
+              && (c->rank != teller(p) || send_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e))
+              && receive_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e) && receive_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e);
+    if (ok && ls_has_scaling(p))
+        move_scaling(m, news, true);
+    return ok;
 }
 
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e)

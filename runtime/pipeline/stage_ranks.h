@@ -14,10 +14,12 @@ enum { LS_TAG_NEWS = 1 << 14, LS_TAG_STATE };
 typedef struct LsStageNews {
     uint64_t place;             /* of the run: the same for all, else an error */
     int64_t stop;               /* a signal's number that some rank got; 0: none */
+    double scaling[4];          /* of the loss: scale, counter, skips */
 } LsStageNews;
 
-/* All ranks call it after an update: *news gets the largest `stop`, and loss[0 .. n) the losses of the stage that has them. */
-bool ls_ranks_tell(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e);
+/* All ranks call it after an update: *news gets the largest `stop`, loss[0 .. n) the losses of the stage that has them, and the
+ * state of the loss scale, if there is one, is that of its stage. */
+bool ls_ranks_tell(LsComm *c, const LsMemory *m, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e);
 /* All ranks call it: rank 0 gets the state that the others change. */
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e);
 

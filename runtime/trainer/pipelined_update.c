@@ -140,8 +140,8 @@ static uint64_t place_of(const LsTrainer *t)
 /* The losses and the wish to stop of all ranks. */
 static bool hear_ranks(LsTrainer *t, LsError *e)
 {
-    LsStageNews news = {place_of(t), *t->stop};
-    if (!ls_ranks_tell(t->comm, t->p, &news, t->pipeline.loss, t->pipeline.nparts, e))
+    LsStageNews news = {.place = place_of(t), .stop = *t->stop};
+    if (!ls_ranks_tell(t->comm, &t->memory, &news, t->pipeline.loss, t->pipeline.nparts, e))
         return false;
     t->stopped = (int)news.stop;
     return true;

@@ -274,7 +274,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
-        || !ls_memory_open_with(&t->memory, t->p, sums_in_window(t), e))
+        || !ls_memory_open_with(&t->memory, t->p, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
