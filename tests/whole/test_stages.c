@@ -91,6 +91,42 @@ START_TEST(checkpoints_fit_any_number_of_stages)
 }
 END_TEST
 
+/* ---- processes ---- */
+
+/* Each stage is a process: what they print, log, export and save is that of one process. */
+START_TEST(stages_are_threads_or_processes)
+{
+    static const char *const net[] = {
+        "unet.onnx --optimizer=adam --clip-norm=1",
+        "gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --optimizer=nadam"};
+    for (int k = 0; k < 2; k++) {
+        MUST(COMPILE "%s --batch=8 --microbatches=4 -o t", net[k]);
+        MUST("./t --data synthetic:21 --val synthetic:9" RUN "--threads=1 --epochs 5 --export one.onnx >one.txt 2>one.err");
+        MUST(COMPILE "%s --batch=8 --microbatches=4 --stages=3 --order=zb -o t", net[k]);
+        MUST("rm -rf saved; ./t --data synthetic:21 --val synthetic:9" RUN "--threads=1 --epochs 5 --export other.onnx --save saved "
+             "--save-every 7 --ranks=3 >other.txt 2>other.err");
+        MUST("cmp one.onnx other.onnx; cmp one.txt other.txt; cmp one.err other.err");
+        MUST("./t --data synthetic:21" RUN "--epochs 5 --export other.onnx --comm=local --resume saved/step-000000007.safetensors");
+        MUST("cmp one.onnx other.onnx");
+    }
+}
+END_TEST
+
+START_TEST(a_stage_that_dies_ends_the_run)
+{
+    MUST(COMPILE "mlp.onnx --batch=8 --microbatches=4 --stages=2 -o dies");
+    FILE *f = fopen("run.sh", "w");
+    ck_assert_ptr_nonnull(f);
+    fputs("./dies --data synthetic:999 --epochs 100000 --progress none --comm=local >died.txt 2>&1 &\n"
+          "until [ -s died.txt ]; do sleep 0.1; done\n"
+          "kill -9 $(cat /proc/[0-9]*/stat 2>/dev/null | awk -v parent=$! '$4 == parent { rank = $1 } END { print rank }')\n"
+          "wait $!\n", f);
+    fclose(f);
+    ck_assert_int_eq(sh("sh run.sh"), 9);
+    MUST("grep 'was killed by signal 9' died.txt");
+}
+END_TEST
+
 START_TEST(a_value_that_is_not_finite_is_named)
 {
     MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 -o t");
@@ -176,6 +212,10 @@ START_TEST(what_a_pipeline_cannot_show_is_refused)
         ck_assert_int_eq(sh("./t --data synthetic:8 %s", option[k]), 2);
         ck_assert_msg(strstr(text, "compile without --stages") != NULL, "%s", text);
     }
+    ck_assert_int_eq(sh("./t --data synthetic:8 --ranks=3"), 2);
+    ck_assert_msg(strstr(text, "--ranks=3: the pipeline of this program has 2 stages") != NULL, "%s", text);
+    ck_assert_int_eq(sh("./t --data synthetic:8 --ranks=2 --dump=x"), 2);
+    ck_assert_msg(strstr(text, "--dump: stages that are processes see only their own values") != NULL, "%s", text);
     ck_assert_int_eq(sh("./t --data synthetic:8 --stages=3"), 2);
     ck_assert_msg(strstr(text, "compile again with lowerset compile --stages") != NULL, "%s", text);
 }
@@ -187,6 +227,8 @@ int main(void)
     tcase_add_loop_test(t, a_pipeline_has_the_bits_of_one_process, 0, NBITS);
     tcase_add_test(t, threads_and_workers_change_no_bit);
     tcase_add_test(t, checkpoints_fit_any_number_of_stages);
+    tcase_add_test(t, stages_are_threads_or_processes);
+    tcase_add_test(t, a_stage_that_dies_ends_the_run);
     tcase_add_test(t, a_value_that_is_not_finite_is_named);
     tcase_add_test(t, each_stage_takes_what_its_plan_says);
     tcase_add_test(t, a_budget_is_that_of_a_rank);
