@@ -18,9 +18,11 @@ ZOO = [("autoencoder", []), ("cnn", []), ("densenet121", []), ("densenet201", []
 
 
 def plan(lowerset, model, stages, args):
-    run = subprocess.run([lowerset, "plan", model, "--json", "--quiet", f"--stages={stages}", f"--microbatches={2 * stages}",
-                          f"--batch={4 * stages}", "--plan-effort=2", f"--order={args.order}", f"--checkpoint={args.mode}"],
-                         capture_output=True, text=True)
+    command = [lowerset, "plan", model, "--json", "--quiet", f"--stages={stages}", "--plan-effort=2", f"--order={args.order}",
+               f"--checkpoint={args.mode}"]
+    run = subprocess.run([*command, f"--microbatches={2 * stages}", f"--batch={4 * stages}"], capture_output=True, text=True)
+    if "the file fixes the first dimension" in run.stderr:
+        run = subprocess.run(command, capture_output=True, text=True)       # a cut does not depend on their number
     if run.returncode != 0:
         return None, run.stderr.strip().splitlines()[0] if run.stderr else "?"
     line = json.loads(run.stdout)["pipeline"]
@@ -52,7 +54,7 @@ def main():
     p.add_argument("--mode", default="auto")
     p.add_argument("--order", default="1f1b")
     p.add_argument("models", nargs="*")
-    args = p.parse_args()
+    args = p.parse_intermixed_args()
     lowerset = str(args.build / "lowerset")
     print("| network |" + "".join(f" slowest of {k} | gap | list order |" for k in STAGES))
     print("|---|" + "---|" * 3 * len(STAGES))

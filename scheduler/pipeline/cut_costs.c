@@ -359,13 +359,14 @@ double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const u
     return shed < 0 ? INFINITY : ns + of_bytes_again(c, set, shed);
 }
 
-int64_t ls_cut_traffic(const LsCutCosts *c, const uint64_t *set)
+int64_t ls_cut_crossing(const LsCutCosts *c, const uint64_t *low)
 {
+    const uint32_t nword = c->f->nword;
     int64_t bytes = 0;
     for (uint32_t k = 0; k < c->ntensor; k++) {
         const LsCutTensor *t = &c->tensor[k];
-        if (!ls_bit(set, t->maker) && (meets(t->forward, set, c->f->nword) || meets(t->later, set, c->f->nword)
-                                         || meets(t->soft, set, c->f->nword)))
+        if (ls_bit(low, t->maker)
+            && !(holds(low, t->forward, nword) && holds(low, t->later, nword) && holds(low, t->soft, nword)))
             bytes += t->bytes;
     }
     return bytes;

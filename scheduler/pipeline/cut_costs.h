@@ -63,8 +63,8 @@ int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *
  * keep the limit. */
 double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const uint64_t *set);
 
-/* Bytes that the stage receives in phase F and gives back gradients of. */
-int64_t ls_cut_traffic(const LsCutCosts *c, const uint64_t *set);
+/* Bytes that are made in the lower set and read outside. */
+int64_t ls_cut_crossing(const LsCutCosts *c, const uint64_t *low);
 
 /* Whether the stage has all of the group or nothing. */
 bool ls_cut_keeps(const LsCutCosts *c, const LsCutGroup *group, const uint64_t *set);

@@ -34,7 +34,8 @@ typedef struct Search {
     double *time;               /* by set: ns */
     bool groups;                /* parameters are not shared between stages, except those of `loose` groups */
     double most;                /* U: longer stages are left out */
-    bool traffic;               /* find the least traffic among cuts with stages up to `most` */
+    double *crossing;           /* by set: bytes that leave it. If set, the cut is sought with the smallest sum of these among
+                                 * those with stages up to `most` */
     uint64_t looks;             /* of one solution */
     bool cut;                   /* some solution ended at its limit */
     Level *level;               /* 0 .. k */
@@ -100,15 +101,15 @@ static bool owns_parameters(const Search *s, const uint64_t *set)
     return true;
 }
 
-/* What the cut is worth that ends with the stage between the two: the larger time or the sum of traffic; INFINITY: none. */
-static double extended(const Search *s, uint32_t stage, double before, double ns, const uint64_t *set)
+/* What the cut is worth that ends with this stage: the larger time or the sum of bytes; INFINITY: none. to: its last set. */
+static double extended(const Search *s, uint32_t stage, double before, double ns, uint32_t to, const uint64_t *set)
 {
     if (!owns_parameters(s, set))
         return INFINITY;
     const double time = ls_cut_time(s->costs, &s->limits[stage], ns, set);
-    if (!s->traffic)
+    if (s->crossing == NULL)
         return fmax(before, time);
-    return time <= s->most * (1 + ROUNDING) ? before + (double)ls_cut_traffic(s->costs, set) : INFINITY;
+    return time <= s->most * (1 + ROUNDING) ? before + s->crossing[to] : INFINITY;
 }
 
 static void reach(Search *s, uint32_t at, uint64_t *set)
@@ -119,12 +120,12 @@ static void reach(Search *s, uint32_t at, uint64_t *set)
         for (uint32_t i = 0; i < from->n && s->looks < MOST_LOOKS; i++) {
             const double ns = s->time[to->set[j]] - s->time[from->set[i]];
             s->looks++;
-            if (ns > s->most * (1 + ROUNDING) || from->best[i] >= to->best[j] || (!s->traffic && ns >= to->best[j])
+            if (ns > s->most * (1 + ROUNDING) || from->best[i] >= to->best[j] || (s->crossing == NULL && ns >= to->best[j])
                 || from->set[i] >= to->set[j])
                 continue;
             if (!between(s, from->set[i], to->set[j], set))
                 continue;
-            const double value = extended(s, at - 1, from->best[i], ns, set);
+            const double value = extended(s, at - 1, from->best[i], ns, to->set[j], set);
             if (value < to->best[j])
                 to->best[j] = value, to->from[j] = i;
         }
@@ -233,7 +234,8 @@ static double bound_by_search(Search *s, const LsStageOptions *o, double found)
     LsStageOptions plain = *o;
     plain.margin = NULL;
     set_limits(s, &plain, true);
-    s->traffic = s->groups = false;
+    s->groups = false;
+    s->crossing = NULL;
     s->most = found;
     const double value = solve(s);
     return !s->cut && isfinite(value) ? value : 0;
@@ -275,7 +277,9 @@ static double search(Search *s, const LsStageOptions *o, uint32_t *stage, double
         return found;
     read_cut(s, stage);
     s->most = found;
-    s->traffic = true;
+    s->crossing = ls_arena_alloc(s->arena, fam->n + 1u, sizeof *s->crossing);
+    for (uint32_t i = 0; i < fam->n; i++)
+        s->crossing[i] = (double)ls_cut_crossing(s->costs, row(s, i));
     if (isfinite(solve(s)))
         read_cut(s, stage);
     *bound = simple_bound(s->arena, s);
