@@ -159,10 +159,12 @@ typedef struct LsRanks {
 /* What a rank tells all others at the end of an update: whether it was asked to end, and of each of its parts the loss, its
  * weight and the rows of statistics. */
 static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes) { return 16 + block * (16 + row_bytes); }
-/* Buffers for what other ranks send. */
+/* Buffers for what other ranks send, and for the sum of as many bytes as are updated at a time. Ranks of one machine need
+ * less (runtime/engine/rank_exchange.h). */
+enum { LS_RANK_CHUNK = 1 << 17 };
 static inline int64_t ls_rank_exchange_bytes(int n, int64_t block, int64_t sum_bytes, int64_t row_bytes)
 {
-    return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(block, row_bytes);
+    return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(block, row_bytes) + LS_RANK_CHUNK;
 }
 
 typedef struct LsProgram {

@@ -115,18 +115,24 @@ void ls_exchange_start(LsExchange *x, int64_t parts)
     x->begun = 0;
 }
 
-/* Waits for a bucket's slices, and adds them up. */
+/* Waits for what a bucket's own slice is the sum of: part[0 .. contributors). */
+static bool take_slices(LsExchange *x, uint32_t b, const char *part[LS_SLICE_RANKS], LsError *e)
+{
+    const LsBucket *of = &x->bucket[b];
+    const int n = contributors(x), me = x->comm->rank;
+    for (int q = 0; q < n; q++)
+        part[q] = q == me ? slice_of(x, of, q) : x->window != NULL ? seen(x, of, q, me) : arrival(x, of, q);
+    return wait_all(x, transfer(x, x->got, b, 0), n, e)
+        && (me >= n || wait_all(x, transfer(x, x->sent, b, 0), x->comm->size, e));
+}
+
 static bool add_up(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
     const char *part[LS_SLICE_RANKS];
-    const int n = contributors(x), me = x->comm->rank;
-    if (!wait_all(x, transfer(x, x->got, b, 0), n, e)
-        || (me < n && !wait_all(x, transfer(x, x->sent, b, 0), x->comm->size, e)))
+    if (!take_slices(x, b, part, e))
         return false;
-    for (int q = 0; q < n; q++)
-        part[q] = q == me ? slice_of(x, of, q) : x->window != NULL ? seen(x, of, q, me) : arrival(x, of, q);
-    ls_slice_sum(&x->g->run, part, n, slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, me));
+    ls_slice_sum(&x->g->run, part, contributors(x), 0, slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, x->comm->rank));
     return true;
 }
 
@@ -176,27 +182,36 @@ static void run_step(LsExchange *x, uint32_t k)
     s->run(&x->g->run, x->g->arg + s->arg);
 }
 
-/* Updates this rank's part of a parameter. */
-static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s)
+/* Updates a range of a parameter's elements, with the gradient in x->chunk. */
+static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, Range r)
 {
     enum { MOST_ARGUMENTS = 16 };
     const LsProgram *p = x->g->p;
     const LsStep *step = &p->update.step[s->step];
-    const Range r = part_of(x, b, s, x->comm->rank);
     void *arg[MOST_ARGUMENTS];
-    if (r.from >= r.to)
-        return;
     for (int k = 0; k < step->narg; k++) {
         const LsAddress at = p->address[step->arg + (uint32_t)k];
         arg[k] = x->g->arg[step->arg + (uint32_t)k];
         if (at.space == LS_AT_SLICE)
             arg[k] = own_state(x, at.offset / x->r->sum_bytes, own_place(x, b, r.from));
-        else if (k < 2)         /* the parameter, its gradient */
-            arg[k] = (char *)arg[k] + (r.from - s->at);
     }
+    arg[0] = (char *)arg[0] + (r.from - s->at);
+    arg[1] = x->chunk;
     x->g->run.count = (r.to - r.from) / p->real_bytes;
     step->run(&x->g->run, arg);
     memcpy(x->sums + r.from, arg[0], (size_t)(r.to - r.from));
+}
+
+/* Adds up and updates this rank's part of a parameter, in chunks that stay in the caches. */
+static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s, const char *const part[])
+{
+    const Range r = part_of(x, b, s, x->comm->rank);
+    const int64_t slice = b->at + x->comm->rank * slice_bytes(x, b);
+    for (int64_t at = r.from; at < r.to; at += LS_RANK_CHUNK) {
+        const Range of = {at, r.to - at < LS_RANK_CHUNK ? r.to : at + LS_RANK_CHUNK};
+        ls_slice_sum(&x->g->run, part, contributors(x), at - slice, of.to - of.from, x->g->p->real_bytes, x->chunk);
+        update_range(x, b, s, of);
+    }
 }
 
 /* Takes the parameters that other ranks have updated. */
@@ -214,16 +229,17 @@ static void spread(LsExchange *x, const LsBucket *b)
 
 static bool update_slices(LsExchange *x, LsError *e)
 {
+    const char *part[LS_SLICE_RANKS];
     for (uint32_t k = 0; k < x->g->p->update.nstep; k++)
         if (!x->slice_step[k])
             run_step(x, k);
     for (uint32_t b = 0; b < x->nbucket; b++) {
         if (x->bucket[b].whole)
             continue;
-        if (!add_up(x, b, e))
+        if (!take_slices(x, b, part, e))
             return false;
         for (uint32_t k = x->bucket[b].first; k < x->bucket[b].end; k++)
-            update_slice(x, &x->bucket[b], &x->r->sum[k]);
+            update_slice(x, &x->bucket[b], &x->r->sum[k], part);
         if (!begin_gather(x, b, e))
             return false;
     }
@@ -463,8 +479,9 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, cha
     x->told = calloc(2 * n, sizeof *x->told);
     x->packet = calloc(n, (size_t)x->packet_bytes);
     x->arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / comm->size * (comm->size - 1)) + 1);
+    x->chunk = aligned_alloc(64, LS_RANK_CHUNK);
     x->slice_step = calloc(g->p->update.nstep + 1, sizeof *x->slice_step);
-    if (!x->bucket || !x->sent || !x->told || !x->packet || !x->arrived || !x->slice_step)
+    if (!x->bucket || !x->sent || !x->told || !x->packet || !x->arrived || !x->chunk || !x->slice_step)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the exchange with other ranks");
     x->got = x->sent + n * (r->nsum + 1);
     x->heard = x->told + n;
@@ -480,6 +497,7 @@ void ls_exchange_close(LsExchange *x)
     free(x->told);
     free(x->packet);
     free(x->arrived);
+    free(x->chunk);
     free(x->slice_step);
     *x = (LsExchange){0};
 }

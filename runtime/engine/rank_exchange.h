@@ -29,6 +29,7 @@ typedef struct LsExchange {
     LsBucket *bucket; uint32_t nbucket;
     char *sums, *slices;        /* in the program's state */
     char *window;               /* the sums of all ranks, one behind the other, in memory that all see; NULL: there is none */
+    char *chunk;                /* of the sums of a slice, for the update that reads it */
     char *arrived;              /* slices of other ranks; without a window */
     char *packet;               /* of each rank */
     int64_t packet_bytes;

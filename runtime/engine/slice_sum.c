@@ -5,7 +5,7 @@
 
 enum { BLOCK = 4096 };          /* bytes that are added at a time: a unit */
 
-typedef struct Slices { const char *const *part; int n; int64_t bytes; int real_bytes; char *to; } Slices;
+typedef struct Slices { const char *const *part; int n; int64_t from, bytes; int real_bytes; char *to; } Slices;
 
 static void add(char *to, const char *more, int64_t bytes, int real_bytes)
 {
@@ -28,7 +28,7 @@ static void sum(const Slices *s, int first, int n, int64_t at, int64_t bytes, ch
     _Alignas(64) char rest[BLOCK];
     int left = 1;
     if (n == 1) {
-        memcpy(to, s->part[first] + at, (size_t)bytes);
+        memcpy(to, s->part[first] + s->from + at, (size_t)bytes);
         return;
     }
     while (2 * left < n)
@@ -50,9 +50,9 @@ static void units(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
     }
 }
 
-void ls_slice_sum(LsRun *run, const char *const part[], int n, int64_t bytes, int real_bytes, char *to)
+void ls_slice_sum(LsRun *run, const char *const part[], int n, int64_t from, int64_t bytes, int real_bytes, char *to)
 {
-    Slices s = {part, n, bytes, real_bytes, to};
+    Slices s = {part, n, from, bytes, real_bytes, to};
     void *const arg[] = {&s};
     ls_parallel(run, units, (bytes + BLOCK - 1) / BLOCK, arg);
 }

@@ -6,7 +6,7 @@
 
 enum { LS_SLICE_RANKS = 1024 };
 
-/* to = the sum of part[0 .. n), each of `bytes` bytes of reals; `to` may be one of them. */
-void ls_slice_sum(LsRun *run, const char *const part[], int n, int64_t bytes, int real_bytes, char *to);
+/* to = the sum of `bytes` bytes of reals from part[0 .. n) + from on; `to` may be one of these places. */
+void ls_slice_sum(LsRun *run, const char *const part[], int n, int64_t from, int64_t bytes, int real_bytes, char *to);
 
 #endif

@@ -53,9 +53,10 @@ START_TEST(slices_add_up_as_the_tree_says)
                     f[k][i] = number(k, i), d[k][i] = (double)f[k][i];
                 narrow[k] = (char *)f[k], wide[k] = (char *)d[k];
             }
-            ls_slice_sum(&run, narrow, n, 4 * count, 4, (char *)f[to]);
-            ls_slice_sum(&run, wide, n, 8 * count, 8, (char *)d[to]);
-            for (int i = 0; i < count; i++) {
+            const int skip = (int)draw((unsigned)count);
+            ls_slice_sum(&run, narrow, n, 4 * skip, 4 * (count - skip), 4, (char *)(f[to] + skip));
+            ls_slice_sum(&run, wide, n, 8 * skip, 8 * (count - skip), 8, (char *)(d[to] + skip));
+            for (int i = skip; i < count; i++) {
                 volatile float row = number(0, i);
                 in_a_row = (double)number(0, i);
                 for (int k = 1; k < n; k++)
