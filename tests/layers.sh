@@ -65,6 +65,7 @@ runtime/.
 runtime/base .
 runtime/comm base .
 runtime/comm_mpi comm base .
+runtime/comm_nccl comm cuda base .
 runtime/data base .
 runtime/engine comm data base .
 runtime/kernels engine .

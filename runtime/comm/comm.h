@@ -1,7 +1,7 @@
 /* runtime/comm/comm.h -- ranks that train one model together, and what they send each other.
  *
- * A rank is a process, or a thread of one. An engine carries bytes between ranks: threads of one process, sockets and
- * shared memory, MPI, NCCL. All that trainers do with more than one rank goes through this table, so that order of sums,
+ * A rank is a process, or a thread of one. An engine carries bytes between ranks: threads of one process, sockets, MPI,
+ * NCCL. All that trainers do with more than one rank goes through this table, so that order of sums,
  * checkpoints and errors are the same with every engine. */
 #ifndef LS_RUNTIME_COMM_COMM_H
 #define LS_RUNTIME_COMM_COMM_H

@@ -237,8 +237,8 @@ static bool end(Starter *s, int *ended, LsError *e)
         ls_channel_close(&s->rank[k].channel);
     close(s->signals);
     sigprocmask(SIG_SETMASK, &s->before, NULL);
-    free(s->rank);
     *ended = code_of(s);
+    free(s->rank);
     if (s->why.code == LS_EXIT_DONE)
         return true;
     *ended = (int)s->why.code;

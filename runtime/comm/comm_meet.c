@@ -52,19 +52,24 @@ typedef struct Meeting {
     int64_t failed_ns;
 } Meeting;
 
+static void take_failure(Meeting *m, int culprit, LsExit code, const char *text)
+{
+    if (m->why.code != LS_EXIT_DONE)
+        return;
+    ls_fail(&m->why, code, "%s", text);
+    m->culprit = culprit;
+    m->failed_ns = ls_now_ns();
+}
+
 __attribute__((format(printf, 3, 4)))
 static void fail(Meeting *m, int culprit, const char *fmt, ...)
 {
     char text[sizeof m->why.text];
     va_list ap;
-    if (m->why.code != LS_EXIT_DONE)
-        return;
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    ls_fail(&m->why, LS_EXIT_RANK, "%s", text);
-    m->culprit = culprit;
-    m->failed_ns = ls_now_ns();
+    take_failure(m, culprit, LS_EXIT_RANK, text);
 }
 
 static void hang_up(int *fd)
@@ -229,7 +234,7 @@ static void hear_channel(Meeting *m, int k)
         m->heard_ns[k] = INT64_MAX;         /* it failed, or has met all and needs them no more: the watch reads that */
         f.text[sizeof f.text - 1] = '\0';
         if (f.kind == LS_FRAME_FAILED)
-            fail(m, f.subject, "%s", f.text);
+            take_failure(m, f.subject, (LsExit)f.code, f.text);
     } else if (got == (ssize_t)sizeof f && recv(m->channel[k], &f, sizeof f, MSG_DONTWAIT) == got) {
         m->heard_ns[k] = ls_now_ns();
     }

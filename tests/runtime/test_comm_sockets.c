@@ -49,6 +49,10 @@ static void be_rank(int rank)
     if (!ls_comm_meet(peers, rank, ranks, run_of[rank] ? run_of[rank] : "plan 0123", &c, &silent, &e)) {
         snprintf(seen->error[rank], sizeof seen->error[rank], "%s", e.text);
         atomic_fetch_add(&seen->printed, !silent);
+        /* Others may be through with their case, and have failed in it. */
+        snprintf(seen->of_case.text[rank], sizeof seen->of_case.text[rank], "%s", e.text);
+        seen->of_case.code[rank] = (int)e.code;
+        atomic_fetch_add(&seen->of_case.told, !silent);
         _exit((int)e.code);
     }
     atomic_fetch_add(&seen->opened, 1);
