@@ -83,6 +83,11 @@ bool ls_ranks_tell(LsComm *c, const LsMemory *m, LsStageNews *news, LsLoss *loss
     return ok;
 }
 
+bool ls_ranks_hand_over(LsComm *c, int from, uint32_t tag, void *data, int64_t bytes, LsError *e)
+{
+    return c->rank == 0 ? receive_bytes(c, from, tag, data, bytes, e) : send_bytes(c, 0, tag, data, bytes, e);
+}
+
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e)
 {
     for (uint32_t k = 0; k < p->nstate; k++) {
@@ -92,8 +97,7 @@ bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *
         if (owner == 0 || (c->rank != 0 && c->rank != owner))
             continue;
         void *at = ls_memory_at(m, t->at);
-        if (!(c->rank == 0 ? receive_bytes(c, owner, LS_TAG_STATE, at, bytes, e)
-                           : send_bytes(c, 0, LS_TAG_STATE, at, bytes, e)))
+        if (!ls_ranks_hand_over(c, owner, LS_TAG_STATE, at, bytes, e))
             return false;
     }
     return true;

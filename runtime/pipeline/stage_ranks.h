@@ -8,7 +8,7 @@
 #include "runtime/engine/mean.h"
 
 /* Tags of the messages here; those of stages are below. */
-enum { LS_TAG_NEWS = 1 << 14, LS_TAG_STATE };
+enum { LS_TAG_NEWS = 1 << 14, LS_TAG_STATE, LS_TAG_WATCHED };
 
 /* What every rank knows after an update. */
 typedef struct LsStageNews {
@@ -22,5 +22,7 @@ typedef struct LsStageNews {
 bool ls_ranks_tell(LsComm *c, const LsMemory *m, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e);
 /* All ranks call it: rank 0 gets the state that the others change. */
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e);
+/* `from` and rank 0 call it: rank 0 gets the bytes. */
+bool ls_ranks_hand_over(LsComm *c, int from, uint32_t tag, void *data, int64_t bytes, LsError *e);
 
 #endif

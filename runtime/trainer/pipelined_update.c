@@ -12,22 +12,40 @@ typedef struct LsStageWatch {
     LsCheck check;              /* --check-numerics */
 } LsStageWatch;
 
+/* The stage of this process with that number; NULL: another rank has it. */
+static LsStageRun *stage_here(const LsTrainer *t, uint32_t number)
+{
+    for (uint32_t k = 0; k < t->pipeline.n; k++)
+        if (t->pipeline.stage[k].number == number)
+            return &t->pipeline.stage[k];
+    return NULL;
+}
+
+/* Rank 0 writes the dumps of all stages. */
+static bool open_dumps(LsTrainer *t, LsError *e)
+{
+    for (uint32_t k = 0; k < t->p->nstage; k++) {
+        const LsStageRun *r = stage_here(t, k);
+        if ((r != NULL || ls_is_first(t))
+            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].table, e))
+            return false;
+    }
+    return true;
+}
+
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {
     if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->comm, t->threads, t->engine.run.pool, e))
         return false;
-    t->watch = calloc(t->pipeline.n, sizeof *t->watch);
+    t->watch = calloc(t->p->nstage, sizeof *t->watch);
     if (!t->watch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    for (uint32_t k = 0; t->o.dump && k < t->pipeline.n; k++)
-        if (!ls_dump_open(&t->watch[k].dump, &t->pipeline.stage[k].engine, &t->pipeline.stage[k].s->table, e))
-            return false;
-    return true;
+    return !t->dumps || open_dumps(t, e);
 }
 
 void ls_pipelined_close(LsTrainer *t)
 {
-    for (uint32_t k = 0; t->watch && k < t->pipeline.n; k++)
+    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++)
         ls_dump_close(&t->watch[k].dump);
     free(t->watch);
     t->watch = NULL;
@@ -37,10 +55,10 @@ void ls_pipelined_close(LsTrainer *t)
 /* The dumps of all stages, one behind the other. */
 static LsDump *all_dumps(const LsTrainer *t, LsError *e)
 {
-    LsDump *all = calloc(t->pipeline.n, sizeof *all);
+    LsDump *all = calloc(t->p->nstage, sizeof *all);
     if (!all)
         ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
-    for (uint32_t k = 0; all && k < t->pipeline.n; k++)
+    for (uint32_t k = 0; all && k < t->p->nstage; k++)
         all[k] = t->watch[k].dump;
     return all;
 }
@@ -48,7 +66,7 @@ static LsDump *all_dumps(const LsTrainer *t, LsError *e)
 bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
-    const bool ok = all && ls_dump_fits(all, t->pipeline.n, t->o.dump, e);
+    const bool ok = all && ls_dump_fits(all, t->p->nstage, t->o.dump, e);
     free(all);
     return ok;
 }
@@ -56,9 +74,20 @@ bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
 bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
-    const bool ok = all && ls_dump_write(all, t->pipeline.n, t->o.dump, &t->loss, 1, e);
+    const bool ok = all && ls_dump_write(all, t->p->nstage, t->o.dump, &t->loss, 1, e);
     free(all);
     return ok;
+}
+
+bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e)
+{
+    for (int k = 1; t->dumps && k < (int)t->p->nstage; k++) {
+        const LsDump *d = &t->watch[k].dump;
+        if ((t->comm->rank == 0 || t->comm->rank == k)
+            && !ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, d->copy, d->bytes, e))
+            return false;
+    }
+    return true;
 }
 
 /* The parts of the update with samples, as kernels see them. */
@@ -78,8 +107,8 @@ static void set_parts(LsTrainer *t, int64_t first)
 static void set_hooks(LsTrainer *t, bool check, bool dump)
 {
     for (uint32_t k = 0; k < t->pipeline.n; k++) {
-        LsStageWatch *w = &t->watch[k];
         LsStageRun *r = &t->pipeline.stage[k];
+        LsStageWatch *w = &t->watch[r->number];
         r->hook = w->hook;
         r->nhook = 0;
         r->always = check;
@@ -105,13 +134,14 @@ static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t step)
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
-    t->check = t->watch[0].check;
+    t->check = t->watch[t->pipeline.stage[0].number].check;
     for (uint32_t k = 0; k < t->pipeline.n; k++) {
-        const LsCheck *c = &t->watch[k].check;
+        const uint32_t number = t->pipeline.stage[k].number;
+        const LsCheck *c = &t->watch[number].check;
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
-            if (f->there && time_of(t->p, t->pipeline.stage[k].number, f->step) < earliest) {
-                earliest = time_of(t->p, t->pipeline.stage[k].number, f->step);
+            if (f->there && time_of(t->p, number, f->step) < earliest) {
+                earliest = time_of(t->p, number, f->step);
                 t->check = *c;
             }
         }

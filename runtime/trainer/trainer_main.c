@@ -407,7 +407,9 @@ static bool run(LsTrainer *t, LsError *e)
     if (ls_is_private(t->p))
         print_guarantee(t);
     t->interrupted = t->at.update < t->updates;
-    return (!t->interrupted || end_interrupted(t, e)) && ls_train_by_first(t, write_results, e);
+    if (t->interrupted && !end_interrupted(t, e))
+        return false;
+    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_dumps(t, e)) && ls_train_by_first(t, write_results, e);
 }
 
 /* Waits for the others, or ends them. */
@@ -489,6 +491,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
         return;
     t->comm = opened.comm;
     t->evaluates = o->val != NULL;
+    t->dumps = o->dump != NULL;
     if (t->comm != NULL && strcmp(t->comm->engine->name, "local") == 0)
         t->window = window;         /* all ranks come from this process, and have it */
     if (t->comm != NULL && t->comm->rank > 0)

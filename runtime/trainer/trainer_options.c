@@ -166,8 +166,7 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
 /* What ranks add. */
 static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
-    const char *one = o->bucket ? "--bucket" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : o->dump ? "--dump"
-        : NULL;
+    const char *one = o->bucket ? "--bucket" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
     if (o->ranks > 1 && o->ranks != p->nstage)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": the pipeline of this program has %u stages; compile again with "
                        "lowerset compile --stages", o->ranks, p->nstage);

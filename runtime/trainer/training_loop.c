@@ -316,7 +316,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 static bool run_pipeline(LsTrainer *t, LsError *e)
 {
     const LsPipeline *l = &t->pipeline;
-    if (!ls_pipelined_update(t, watches(t) && t->comm == NULL, t->o.dump && is_last(t), e))
+    if (!ls_pipelined_update(t, watches(t) && t->comm == NULL, t->dumps && is_last(t), e))
         return false;
     t->at.cursor++;
     for (int64_t k = 0; k < l->nparts; k++) {

@@ -32,6 +32,7 @@ bool ls_dump_open(LsDump *d, const LsEngine *g, const LsPhaseTable *t, LsError *
         n += (shown_bytes(&t->watch[k], g->p->real_bytes) + 63) / 64 * 64;
     }
     d->copy = malloc((size_t)n + 1);
+    d->bytes = n;
     return d->offset && d->copy ? true : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
 }
 

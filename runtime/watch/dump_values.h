@@ -7,7 +7,7 @@
 typedef struct LsDump {
     const LsEngine *g;
     const LsPhaseTable *t;
-    char *copy;                 /* the watched values, one after the other, in memory order */
+    char *copy; int64_t bytes;  /* the watched values, one after the other, in memory order */
     int64_t *offset;            /* of each watch in `copy` */
 } LsDump;
 
