@@ -282,8 +282,8 @@ static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
-    fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
-            job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
+    fprintf(stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
+            job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total), ls_staged_text(job),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
             100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
             step_ns(job) * 1e-6);

@@ -32,6 +32,8 @@ int ls_staged_check(const LsJob *job)
         why = "--stages: each stage is a rank; leave --ranks out";
     else if (o->accumulate > 1)
         why = "--stages: --microbatches says how many parts an update has; leave --accumulate out";
+    else if (o->keep.n + o->forget.n > 0)
+        why = "--stages: --checkpoint says what stages make again; leave --keep and --forget out";
     else if (ls_options_parts(o) > MOST_MICROS)
         why = "--stages: a pipeline runs at most 1024 micro-batches per step (--microbatches)";
     else if (job->checkpoint == LS_CHECKPOINT_EXCEPT_LAST)
@@ -194,6 +196,18 @@ int ls_staged_plan(LsJob *job)
     s->order = (LsOrderKind)order;
     job->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
     return plan_stages(job, s, &b, &want, &hints);
+}
+
+const char *ls_staged_text(const LsJob *job)
+{
+    const LsStagedJob *s = job->staged;
+    int64_t most = 0;
+    if (s == NULL)
+        return "";
+    for (uint32_t k = 0; k < s->cut.k; k++)
+        most = s->fixed[k] + s->plan[k].layout.arena > most ? s->fixed[k] + s->plan[k].layout.arena : most;
+    return ls_arena_printf(job->cx.arena, ", %" PRIu32 " stages (%s), the largest rank %s", s->cut.k, ls_order_name[s->order],
+                           ls_bytes_text(job->cx.arena, most));
 }
 
 double ls_staged_step_ns(const LsJob *job)

@@ -19,6 +19,8 @@ typedef struct LsStagedJob {
 int ls_staged_check(const LsJob *job);
 /* As ls_job_plan, with --stages: cuts the model into stages and plans each within the budget, which is that of a rank. */
 int ls_staged_plan(LsJob *job);
+/* ", 4 stages (1f1b), the largest rank 1.25 GiB"; empty without a pipeline. */
+const char *ls_staged_text(const LsJob *job);
 /* ns of a step, if the slowest stage never waits but for the first and the last micro-batch. */
 double ls_staged_step_ns(const LsJob *job);
 

@@ -193,6 +193,7 @@ static const struct { const char *command; int code; const char *why; } refused[
     {"mlp.onnx --batch=8 --stages=2 --grads=per-sample", 2, "--grads shows the samples of a whole batch"},
     {"mlp.onnx --batch=8 --stages=2 --ensemble=2", 2, "leave --ensemble out"},
     {"mlp.onnx --batch=8 --stages=2 --microbatches=4 --ranks=2", 2, "each stage is a rank; leave --ranks out"},
+    {"mlp.onnx --batch=8 --stages=2 --microbatches=2 --keep=*", 2, "leave --keep and --forget out"},
     {"mlp.onnx --batch=8 --stages=2 --microbatches=2 --accumulate=2", 2, "leave --accumulate out"},
     {"mlp.onnx --batch=8 --stages=2 --microbatches=4 --checkpoint=except-last", 2, "except-last is for one process so far"},
     {"unet.onnx --batch=8 --stages=2 --microbatches=4 --precision=f16", 2, "depends on gradients of all stages"},
