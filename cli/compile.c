@@ -12,6 +12,7 @@
 #include "codegen/program/stage_tables.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
+#include "compiler/ir/precision.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -180,6 +181,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .optimizer = optimizer_text(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
+                   .precision = ls_is_16(job->pipeline.precision.compute)
+                       ? ls_precision_name(job->pipeline.precision.compute) : NULL,
                    .target = &job->target,
                    .archs = cuda != NULL ? cuda->archs.text : NULL,
                    .accumulate = job->pipeline.optimizer.accumulate,
@@ -282,11 +285,13 @@ static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
-    fprintf(stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
+    const bool by_processor = job->built_in && job->options->machine == NULL && strcmp(job->machine.name, "cpu") != 0
+        && job->target.kind == LS_TARGET_CPU;
+    fprintf(stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms%s%s", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total), ls_staged_text(job),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
             100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
-            step_ns(job) * 1e-6);
+            step_ns(job) * 1e-6, by_processor ? " by machine " : "", by_processor ? job->machine.name : "");
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
                 strchr(out->path, '/') == NULL ? "./" : "", out->path);

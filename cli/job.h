@@ -19,6 +19,7 @@ typedef struct LsJob {
                                  * no input ring, and the budget is that of the arena alone */
     LsMachine machine;          /* gives the costs of nodes that were not measured */
     const char *costs;          /* where the nodes' costs come from, for people */
+    bool built_in;              /* the machine is one of lowerset's own */
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
     LsProblem *train_problem, *eval_problem;
     LsProblem *update_problem;  /* --ranks: what follows the sum over all ranks; NULL: one process */

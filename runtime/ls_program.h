@@ -172,6 +172,7 @@ typedef struct LsProgram {
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
     const char *strategy, *loss, *optimizer;
     int real_bytes;             /* 4, or 8 for --precision=f64 */
+    const char *precision;      /* in which most of a step computes: "bf16", "f16"; NULL: in reals */
     const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles"; NULL: there are none */
     int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
     int parts;                  /* micro-steps of a batch of training, `batch` samples each; 0, 1: it is not cut */

@@ -24,6 +24,7 @@ typedef struct LsCodeStage {    /* of a pipeline */
 typedef struct LsCode {         /* the text's contents */
     /* schedule may be NULL */
     const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;
+    const char *precision;      /* "bf16", "f16", or NULL: computes in reals */
     const LsTarget *target;
     const char *archs;          /* CUDA: the GPUs that the code runs on; else NULL */
     int accumulate, parts;

@@ -185,6 +185,8 @@ static void print_program(const Text *x, LsEmit *e)
     print_words(c, e);
     ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,",
                  c->target->real_bytes, x->g->batch, c->accumulate);
+    if (c->precision != NULL)
+        print_string_field(e, "precision", c->precision);
     if (ls_kernel_set_has_dots(x->set))
         ls_emit_line(e, ".bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
     if (c->parts > 1)

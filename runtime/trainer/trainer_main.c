@@ -123,6 +123,14 @@ static bool takes_scale(const LsTrainer *t, LsError *e)
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
 }
 
+/* Parameters are reals in any case, so that a run may go on in another type: with other bits. */
+static void compare_precision(const LsTrainer *t, const char *from)
+{
+    const char *own = ls_checkpoint_precision(t->p), *was = t->at.precision;
+    if (was[0] != '\0' && strcmp(was, own) != 0)
+        fprintf(stderr, "note: %s was written by a program that computes in %s; this one computes in %s\n", from, was, own);
+}
+
 static bool resume(LsTrainer *t, bool *resumed, LsError *e)
 {
     const char *from = t->o.resume;
@@ -154,11 +162,13 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     while (s->count > 0 && s->update[s->count - 1] > t->at.update)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
-    if (*resumed)
+    if (*resumed) {
         fprintf(stderr, "continuing from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
                 t->at.update, t->at.epoch + 1);
-    else
+        compare_precision(t, from);
+    } else {
         fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
+    }
     return true;
 }
 

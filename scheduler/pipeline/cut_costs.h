@@ -32,7 +32,7 @@ typedef struct LsCutGroup {     /* vertices that share a parameter */
 typedef struct LsCutCosts {
     const LsForward *f;
     double *node;               /* by node: the least time of it or what stands in for it, ns */
-    double *time;               /* by vertex: of itself and of the nodes that belong to it in every cut */
+    double *time;               /* ns by vertex: of itself and of the nodes that belong to it in every cut */
     LsCutLoose *loose; uint32_t nloose;
     double total;               /* of all nodes */
     int64_t *need;              /* by vertex: the most bytes that a run of its nodes touches at once */

@@ -2,7 +2,7 @@
  *
  * Lower sets L_1 < ... < L_K of the forward graph make the cut: stage k has the forward nodes of L_k without L_(k-1).
  * Backward nodes and updates go where their forward node is, unless gradients that they read force them into an earlier
- * stage; sums of gradients go where least is sent.
+ * stage (anchors.h).
  * A micro-batch passes the stages in three phases: F upwards, B downwards, and W, which no node of phase F or B waits
  * for: weight gradients, their sums over micro-batches, and updates.
  *
