@@ -93,7 +93,7 @@ static int64_t total(const LsJob *job, const Mode *m)
 static double step_ns(const LsJob *job, const Mode *m)
 {
     const int64_t ranks = job->options->ranks > 1 ? job->options->ranks : 1;
-    return (double)(ls_options_parts(job->options) / ranks - 1) * m->first_ns + m->last_ns;
+    return (double)(ls_options_parts(job->options) / ranks - 1) * m->first_ns + m->last_ns + ls_job_update_ns(job);
 }
 
 bool ls_checkpoint_modes(LsJob *job)

@@ -193,11 +193,17 @@ int64_t ls_job_own_steps(const LsJob *job)
     return ls_job_micro_steps(job) / (job->options->ranks > 1 ? job->options->ranks : 1);
 }
 
+double ls_job_update_ns(const LsJob *job)
+{
+    return job->update_problem != NULL ? job->update_plan.cost / (job->train->sliced ? job->train->ranks : 1) : 0;
+}
+
 double ls_job_step_ns(const LsJob *job)
 {
     const LsPlan *last = job->last_plan.nstep > 0 ? &job->last_plan : &job->plan;
     const int64_t parts = ls_options_parts(job->options) / (job->options->ranks > 1 ? job->options->ranks : 1);
-    return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last);
+    return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last)
+           + ls_job_update_ns(job);
 }
 
 bool ls_job_is_graph(const char *path)

@@ -75,7 +75,10 @@ int64_t ls_job_own_steps(const LsJob *job);
  * runs before left it (codegen/planning/step_replay.h). For measured costs, GPUs and training graphs, the sum of the
  * costs. */
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan);
-/* ns of a training step, of a whole batch, by the job's own plans; the last part also has the update. */
+/* ns of the updates that follow an exchange between ranks, of one rank; 0: there is none. */
+double ls_job_update_ns(const LsJob *job);
+/* ns of a training step, of a whole batch, by the job's own plans; the last part also has the update. Over ranks: of one of
+ * them, without the exchange. */
 double ls_job_step_ns(const LsJob *job);
 /* Plans a loaded job's training with that policy of recomputation within `arena` bytes (0: no limit); *out is its own. 0
  * or the exit code; LS_EXIT_BUDGET without a message, with report->least. */

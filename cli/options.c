@@ -124,6 +124,12 @@ static const LsOption option[] = {
     {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), LS_CMD_COMPILE | LS_CMD_PLAN,
      "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
      "that of the whole batch, batch norms take each part's statistics (default 1)"},
+    {"--ranks", NULL, "N", INTEGER(1, MOST_RANKS), AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "train on N processes, each of which runs an equal block of every batch's parts (--microbatches, by default "
+     "one for each); the result is that of one process, bit for bit (default 1)"},
+    {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
+     "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
+     "ranks itself, or they find each other by TCP"},
     {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_COMPILE | LS_CMD_PLAN,
      "cut the model into K stages of a pipeline, one rank each; --budget is that of a rank"},
     {"--order", NULL, "gpipe|1f1b|zb", TEXT, AT(order), LS_CMD_COMPILE | LS_CMD_PLAN,
@@ -133,12 +139,6 @@ static const LsOption option[] = {
     {"--link", NULL, "SIZE,US", TEXT, AT(link), LS_CMD_PLAN,
      "with --stages, bytes per second and latency in microseconds of a link between two ranks; none: messages take no time "
      "(default 10GB,5)"},
-    {"--ranks", NULL, "N", INTEGER(1, MOST_RANKS), AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
-     "train on N processes or threads, each of which runs an equal block of every batch's parts (--microbatches, by default "
-     "one for each); the result is that of one process, bit for bit (default 1)"},
-    {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
-     "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
-     "ranks itself, or they find each other by TCP"},
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,

@@ -50,8 +50,8 @@ void ls_rank_report(const LsJob *job)
         return;
     const Facts f = find_facts(job);
     const int64_t block = g->block, steps = ls_job_micro_steps(job);
-    printf("\nover %d ranks: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one rank\n",
-           g->ranks, block, steps);
+    printf("\nover %d ranks: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
+           "rank, without messages\n", g->ranks, block, steps);
     printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for what other ranks send\n",
            ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, job->exchange_bytes));
     if (g->sliced)

@@ -7,12 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Tags of messages. A bucket's sums and slices have tags from BUCKETS on. */
-enum { AGREE, PACKET, ASK, PIECE, BUCKETS };
-
 enum { STOP, LOSSES = 2 };      /* words of a packet */
-
-static int64_t slice_bytes(const LsExchange *x, const LsBucket *b) { return b->size / x->comm->size; }
 
 /* The blocks of so many ranks have parts with samples: the first ones. */
 static int contributors(const LsExchange *x) { return (int)((x->parts + x->r->block - 1) / x->r->block); }
@@ -23,39 +18,27 @@ static LsTransfer *transfer(const LsExchange *x, LsTransfer *of, uint32_t b, int
 static char *arrival(const LsExchange *x, const LsBucket *b, int from)
 {
     const int n = x->comm->size, slot = from < x->comm->rank ? from : from - 1;
-    return x->arrived + b->at / n * (n - 1) + slot * slice_bytes(x, b);
+    return x->arrived + b->at / n * (n - 1) + slot * ls_slice_bytes(x, b);
 }
 
-static char *slice_of(const LsExchange *x, const LsBucket *b, int rank) { return x->sums + b->at + rank * slice_bytes(x, b); }
+static char *slice_of(const LsExchange *x, const LsBucket *b, int rank) { return x->sums + b->at + rank * ls_slice_bytes(x, b); }
 
 /* Slice k of a bucket in the window's sums of rank `of`. */
 static const char *seen(const LsExchange *x, const LsBucket *b, int of, int k)
 {
-    return x->window + of * x->r->sum_bytes + b->at + k * slice_bytes(x, b);
+    return x->window + of * x->r->sum_bytes + b->at + k * ls_slice_bytes(x, b);
 }
 
 /* Bytes of a message that brings a slice. */
-static int64_t sent_bytes(const LsExchange *x, const LsBucket *b) { return x->window != NULL ? 0 : slice_bytes(x, b); }
+static int64_t sent_bytes(const LsExchange *x, const LsBucket *b) { return x->window != NULL ? 0 : ls_slice_bytes(x, b); }
 
 /* ---- messages ---- */
-
-static bool send_to(LsExchange *x, int rank, uint32_t tag, const void *data, int64_t bytes, LsTransfer *t, LsError *e)
-{
-    return x->comm->engine->send(x->comm, rank, tag, data, bytes, t, e);
-}
-
-static bool take_from(LsExchange *x, int rank, uint32_t tag, void *data, int64_t bytes, LsTransfer *t, LsError *e)
-{
-    return x->comm->engine->receive(x->comm, rank, tag, data, bytes, t, e);
-}
-
-static bool wait_for(LsExchange *x, LsTransfer *t, LsError *e) { return x->comm->engine->wait(x->comm, t, e); }
 
 /* Waits for the transfers with the ranks below n. */
 static bool wait_all(LsExchange *x, LsTransfer *of, int n, LsError *e)
 {
     for (int k = 0; k < n; k++)
-        if (k != x->comm->rank && !wait_for(x, &of[k], e))
+        if (k != x->comm->rank && !ls_rank_wait(x, &of[k], e))
             return false;
     return true;
 }
@@ -66,12 +49,12 @@ bool ls_exchange_agree(LsExchange *x, const char *what, uint64_t mine, LsError *
     uint64_t first = mine, last = 0;
     const int rank = x->comm->rank, n = x->comm->size;
     if (rank > 0)       /* ranks compare with rank 0, which hears of the first that differs */
-        return take_from(x, 0, AGREE, &first, sizeof first, &t, e) && wait_for(x, &t, e)
-            && send_to(x, 0, AGREE, &mine, sizeof mine, &t, e) && wait_for(x, &t, e)
+        return ls_rank_take(x, 0, LS_TAG_AGREE, &first, sizeof first, &t, e) && ls_rank_wait(x, &t, e)
+            && ls_rank_send(x, 0, LS_TAG_AGREE, &mine, sizeof mine, &t, e) && ls_rank_wait(x, &t, e)
             && (first == mine || ls_fail(e, LS_EXIT_USAGE, "%s of rank %d are not those of rank 0", what, rank));
     for (int k = 1; k < n; k++)
-        if (!send_to(x, k, AGREE, &mine, sizeof mine, &t, e) || !wait_for(x, &t, e)
-            || !take_from(x, k, AGREE, &last, sizeof last, &t, e) || !wait_for(x, &t, e))
+        if (!ls_rank_send(x, k, LS_TAG_AGREE, &mine, sizeof mine, &t, e) || !ls_rank_wait(x, &t, e)
+            || !ls_rank_take(x, k, LS_TAG_AGREE, &last, sizeof last, &t, e) || !ls_rank_wait(x, &t, e))
             return false;
         else if (last != mine)
             return ls_fail(e, LS_EXIT_USAGE, "%s of rank %d are not those of rank 0", what, k);
@@ -88,10 +71,10 @@ static bool begin_bucket(LsExchange *x, uint32_t b, LsError *e)
     for (int q = 0; q < x->comm->size; q++) {
         if (q == me)
             continue;
-        if (q < contributors(x) && !take_from(x, q, BUCKETS + b, arrival(x, of, q), sent_bytes(x, of),
+        if (q < contributors(x) && !ls_rank_take(x, q, LS_TAG_BUCKETS + b, arrival(x, of, q), sent_bytes(x, of),
                                               transfer(x, x->got, b, q), e))
             return false;
-        if (me < contributors(x) && !send_to(x, q, BUCKETS + b, slice_of(x, of, q), sent_bytes(x, of),
+        if (me < contributors(x) && !ls_rank_send(x, q, LS_TAG_BUCKETS + b, slice_of(x, of, q), sent_bytes(x, of),
                                              transfer(x, x->sent, b, q), e))
             return false;
     }
@@ -132,7 +115,7 @@ static bool add_up(LsExchange *x, uint32_t b, LsError *e)
     const char *part[LS_SLICE_RANKS];
     if (!take_slices(x, b, part, e))
         return false;
-    ls_slice_sum(&x->g->run, part, contributors(x), 0, slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, x->comm->rank));
+    ls_slice_sum(&x->g->run, part, contributors(x), 0, ls_slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, x->comm->rank));
     return true;
 }
 
@@ -141,10 +124,14 @@ static bool begin_gather(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
     const int me = x->comm->rank;
-    for (int q = 0; q < x->comm->size; q++)
-        if (q != me && (!take_from(x, q, BUCKETS + b, slice_of(x, of, q), sent_bytes(x, of), transfer(x, x->got, b, q), e)
-                        || !send_to(x, q, BUCKETS + b, slice_of(x, of, me), sent_bytes(x, of), transfer(x, x->sent, b, q), e)))
+    const int64_t bytes = sent_bytes(x, of);
+    for (int q = 0; q < x->comm->size; q++) {
+        if (q == me)
+            continue;
+        if (!ls_rank_take(x, q, LS_TAG_BUCKETS + b, slice_of(x, of, q), bytes, transfer(x, x->got, b, q), e)
+            || !ls_rank_send(x, q, LS_TAG_BUCKETS + b, slice_of(x, of, me), bytes, transfer(x, x->sent, b, q), e))
             return false;
+    }
     return true;
 }
 
@@ -155,27 +142,6 @@ static bool end_gather(LsExchange *x, uint32_t b, LsError *e)
 
 /* ---- slices ---- */
 
-typedef struct Range { int64_t from, to; } Range;       /* bytes of the sums */
-
-/* What rank q's slice of bucket b has of a sum; empty: from >= to. */
-static Range part_of(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int q)
-{
-    const int64_t from = b->at + q * slice_bytes(x, b), to = from + slice_bytes(x, b);
-    const int64_t end = s->at + s->count * x->g->p->real_bytes;
-    return (Range){from > s->at ? from : s->at, to < end ? to : end};
-}
-
-/* Where a rank's own sliced state has the byte `at` of the sums, of kind 0. */
-static int64_t own_place(const LsExchange *x, const LsBucket *b, int64_t at)
-{
-    return b->at / x->comm->size + at - b->at - x->comm->rank * slice_bytes(x, b);
-}
-
-static char *own_state(const LsExchange *x, int64_t kind, int64_t place)
-{
-    return x->slices + kind * (x->r->sum_bytes / x->comm->size) + place;
-}
-
 static void run_step(LsExchange *x, uint32_t k)
 {
     const LsStep *s = &x->g->p->update.step[k];
@@ -183,7 +149,7 @@ static void run_step(LsExchange *x, uint32_t k)
 }
 
 /* Updates a range of a parameter's elements, with the gradient in x->chunk. */
-static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, Range r)
+static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, LsRange r)
 {
     enum { MOST_ARGUMENTS = 16 };
     const LsProgram *p = x->g->p;
@@ -193,7 +159,7 @@ static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, R
         const LsAddress at = p->address[step->arg + (uint32_t)k];
         arg[k] = x->g->arg[step->arg + (uint32_t)k];
         if (at.space == LS_AT_SLICE)
-            arg[k] = own_state(x, at.offset / x->r->sum_bytes, own_place(x, b, r.from));
+            arg[k] = ls_slice_state(x, at.offset / x->r->sum_bytes, ls_slice_place(x, b, r.from));
     }
     arg[0] = (char *)arg[0] + (r.from - s->at);
     arg[1] = x->chunk;
@@ -205,10 +171,10 @@ static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, R
 /* Adds up and updates this rank's part of a parameter, in chunks that stay in the caches. */
 static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s, const char *const part[])
 {
-    const Range r = part_of(x, b, s, x->comm->rank);
-    const int64_t slice = b->at + x->comm->rank * slice_bytes(x, b);
+    const LsRange r = ls_slice_of_sum(x, b, s, x->comm->rank);
+    const int64_t slice = b->at + x->comm->rank * ls_slice_bytes(x, b);
     for (int64_t at = r.from; at < r.to; at += LS_RANK_CHUNK) {
-        const Range of = {at, r.to - at < LS_RANK_CHUNK ? r.to : at + LS_RANK_CHUNK};
+        const LsRange of = {at, r.to - at < LS_RANK_CHUNK ? r.to : at + LS_RANK_CHUNK};
         ls_slice_sum(&x->g->run, part, contributors(x), at - slice, of.to - of.from, x->g->p->real_bytes, x->chunk);
         update_range(x, b, s, of);
     }
@@ -220,7 +186,7 @@ static void spread(LsExchange *x, const LsBucket *b)
     for (uint32_t k = b->first; k < b->end; k++)
         for (int q = 0; q < x->comm->size; q++) {
             const LsRankSum *s = &x->r->sum[k];
-            const Range r = part_of(x, b, s, q);
+            const LsRange r = ls_slice_of_sum(x, b, s, q);
             const char *from = x->window != NULL ? x->window + q * x->r->sum_bytes : x->sums;
             if (q != x->comm->rank && r.from < r.to)
                 memcpy((char *)ls_memory_at(x->g->m, s->param) + (r.from - s->at), from + r.from, (size_t)(r.to - r.from));
@@ -258,7 +224,7 @@ static void copy_sums(LsExchange *x, const LsBucket *b)
 {
     for (int q = 0; q < x->comm->size; q++)
         if (q != x->comm->rank)
-            memcpy(slice_of(x, b, q), seen(x, b, q, q), (size_t)slice_bytes(x, b));
+            memcpy(slice_of(x, b, q), seen(x, b, q, q), (size_t)ls_slice_bytes(x, b));
 }
 
 /* ---- packets ---- */
@@ -288,8 +254,8 @@ static bool swap_packets(LsExchange *x, int stop, LsError *e)
     memcpy(packet_of(x, me) + 8 * STOP, &asked, sizeof asked);
     copy_rows(x, me, false);
     for (int q = 0; q < x->comm->size; q++)
-        if (q != me && (!take_from(x, q, PACKET, packet_of(x, q), x->packet_bytes, &x->heard[q], e)
-                        || !send_to(x, q, PACKET, packet_of(x, me), x->packet_bytes, &x->told[q], e)))
+        if (q != me && (!ls_rank_take(x, q, LS_TAG_PACKET, packet_of(x, q), x->packet_bytes, &x->heard[q], e)
+                        || !ls_rank_send(x, q, LS_TAG_PACKET, packet_of(x, me), x->packet_bytes, &x->told[q], e)))
             return false;
     if (!wait_all(x, x->heard, x->comm->size, e) || !wait_all(x, x->told, x->comm->size, e))
         return false;
@@ -352,90 +318,6 @@ bool ls_exchange_finish(LsExchange *x, int stop, LsError *e)
     return x->window == NULL || x->comm->engine->barrier(x->comm, e);   /* the others may still read this rank's sums */
 }
 
-/* ---- reading and writing state that has slices ---- */
-
-static const LsBucket *bucket_at(const LsExchange *x, int64_t at)
-{
-    uint32_t b = 0;
-    while (at >= x->bucket[b].at + x->bucket[b].size)
-        b++;
-    return &x->bucket[b];
-}
-
-static const LsRankSum *sum_at(const LsExchange *x, int64_t at)
-{
-    const LsBucket *b = bucket_at(x, at);
-    uint32_t k = b->first;
-    while (x->r->sum[k].at != at)
-        k++;
-    return &x->r->sum[k];
-}
-
-/* The part of sliced state that this rank has, between its own place and the sums. */
-static Range copy_own(LsExchange *x, int64_t offset, bool in)
-{
-    const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
-    const LsBucket *b = bucket_at(x, s->at);
-    const Range r = part_of(x, b, s, x->comm->rank);
-    if (r.from < r.to) {
-        char *own = own_state(x, offset / x->r->sum_bytes, own_place(x, b, r.from));
-        memcpy(in ? own : x->sums + r.from, in ? x->sums + r.from : own, (size_t)(r.to - r.from));
-    }
-    return r;
-}
-
-static bool ask_all(LsExchange *x, int64_t offset, LsError *e)
-{
-    LsTransfer t;
-    for (int q = 1; q < x->comm->size; q++)
-        if (!send_to(x, q, ASK, &offset, sizeof offset, &t, e) || !wait_for(x, &t, e))
-            return false;
-    return true;
-}
-
-/* Rank 0: brings a tensor's slices together, in the place of its sum. */
-static void view(void *self, int64_t offset)
-{
-    LsExchange *x = self;
-    LsTransfer t;
-    if (!x->collects || x->error.code != LS_EXIT_DONE || !ask_all(x, offset, &x->error))
-        return;
-    copy_own(x, offset, false);
-    const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
-    for (int q = 1; q < x->comm->size; q++) {
-        const Range r = part_of(x, bucket_at(x, s->at), s, q);
-        if (r.from < r.to && (!take_from(x, q, PIECE, x->sums + r.from, r.to - r.from, &t, &x->error)
-                              || !wait_for(x, &t, &x->error)))
-            return;
-    }
-}
-
-static void store(void *self, int64_t offset) { copy_own(self, offset, true); }
-
-void ls_exchange_collect(LsExchange *x) { x->collects = true; }
-
-bool ls_exchange_release(LsExchange *x, LsError *e)
-{
-    x->collects = false;
-    if (x->error.code != LS_EXIT_DONE)
-        return ls_fail(e, x->error.code, "%s", x->error.text);
-    return ask_all(x, -1, e);
-}
-
-bool ls_exchange_serve(LsExchange *x, LsError *e)
-{
-    LsTransfer t;
-    for (int64_t offset = 0;;) {
-        if (!take_from(x, 0, ASK, &offset, sizeof offset, &t, e) || !wait_for(x, &t, e))
-            return false;
-        if (offset < 0)
-            return true;
-        const Range r = copy_own(x, offset, false);
-        if (r.from < r.to && (!send_to(x, 0, PIECE, x->sums + r.from, r.to - r.from, &t, e) || !wait_for(x, &t, e)))
-            return false;
-    }
-}
-
 /* ---- opening ---- */
 
 static void fill_buckets(LsExchange *x, int64_t least)
@@ -486,7 +368,7 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, cha
     x->got = x->sent + n * (r->nsum + 1);
     x->heard = x->told + n;
     fill_buckets(x, bucket_bytes);
-    m->slices = (LsSlices){view, store, x, &x->error};
+    m->slices = (LsSlices){ls_exchange_view, ls_exchange_store, x, &x->error};
     return true;
 }
 

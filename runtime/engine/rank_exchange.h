@@ -67,4 +67,47 @@ void ls_exchange_collect(LsExchange *x);
 bool ls_exchange_release(LsExchange *x, LsError *e);
 bool ls_exchange_serve(LsExchange *x, LsError *e);
 
+/* ---- for rank_exchange.c and rank_collect.c ---- */
+/* Tags of messages. A bucket's sums and slices have tags from LS_TAG_BUCKETS on. */
+enum { LS_TAG_AGREE, LS_TAG_PACKET, LS_TAG_ASK, LS_TAG_PIECE, LS_TAG_BUCKETS };
+
+static inline int64_t ls_slice_bytes(const LsExchange *x, const LsBucket *b) { return b->size / x->comm->size; }
+
+static inline bool ls_rank_send(LsExchange *x, int rank, uint32_t tag, const void *data, int64_t bytes, LsTransfer *t, LsError *e)
+{
+    return x->comm->engine->send(x->comm, rank, tag, data, bytes, t, e);
+}
+
+static inline bool ls_rank_take(LsExchange *x, int rank, uint32_t tag, void *data, int64_t bytes, LsTransfer *t, LsError *e)
+{
+    return x->comm->engine->receive(x->comm, rank, tag, data, bytes, t, e);
+}
+
+static inline bool ls_rank_wait(LsExchange *x, LsTransfer *t, LsError *e) { return x->comm->engine->wait(x->comm, t, e); }
+
+typedef struct LsRange { int64_t from, to; } LsRange;       /* bytes of the sums */
+
+/* What rank q's slice of bucket b has of a sum; empty: from >= to. */
+static inline LsRange ls_slice_of_sum(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int q)
+{
+    const int64_t from = b->at + q * ls_slice_bytes(x, b), to = from + ls_slice_bytes(x, b);
+    const int64_t end = s->at + s->count * x->g->p->real_bytes;
+    return (LsRange){from > s->at ? from : s->at, to < end ? to : end};
+}
+
+/* Where a rank's own sliced state has the byte `at` of the sums, of kind 0. */
+static inline int64_t ls_slice_place(const LsExchange *x, const LsBucket *b, int64_t at)
+{
+    return b->at / x->comm->size + at - b->at - x->comm->rank * ls_slice_bytes(x, b);
+}
+
+static inline char *ls_slice_state(const LsExchange *x, int64_t kind, int64_t place)
+{
+    return x->slices + kind * (x->r->sum_bytes / x->comm->size) + place;
+}
+
+/* Of LsSlices. */
+void ls_exchange_view(void *self, int64_t offset);
+void ls_exchange_store(void *self, int64_t offset);
+
 #endif

@@ -190,7 +190,8 @@ START_TEST(every_rank_has_the_sums_of_all_parts)
         for (int k = 0; k < ranks; k++)
             pthread_join(thread[k], NULL);
         for (int k = 0; k < ranks; k++)
-            ck_assert_msg(!c.failed[k], "%s window, %d ranks of %d parts, %d with samples: rank %d", c.window ? "a" : "no", ranks, (int)c.r.block, (int)c.parts, k);
+            ck_assert_msg(!c.failed[k], "%s window, %d ranks of %d parts, %d with samples: rank %d", c.window ? "a" : "no",
+                          ranks, (int)c.r.block, (int)c.parts, k);
         free(c.window);
     }
 }

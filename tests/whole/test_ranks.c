@@ -52,8 +52,8 @@ START_TEST(ranks_change_no_bit)
     for (int k = 0; bits[_i].ways[k] != NULL; k++) {
         const char *name = k == 0 ? "first" : "other";
         MUST(COMPILE "%s %s -o %s", bits[_i].net, bits[_i].ways[k], name);
-        MUST("rm -rf s%s && ./%s --data synthetic:19" RUN "--steps %d --save s%s --save-every 1000 --val synthetic:9 --dump %s.npz", name,
-             name, bits[_i].steps, name, name);
+        MUST("rm -rf s%s && ./%s --data synthetic:19" RUN "--steps %d --save s%s --save-every 1000 --val synthetic:9 "
+             "--dump %s.npz", name, name, bits[_i].steps, name, name);
         MUST("mv out %s.txt; ./first --data synthetic:19" RUN "--steps %d --resume s%s/$(ls s%s) --dump %s-on.npz", name,
              bits[_i].steps + 3, name, name, name);
         if (k == 0)
@@ -127,7 +127,8 @@ static int start_run(int update)
         if (freopen("ended", "w", stdout) == NULL || freopen("ended", "w", stderr) == NULL)
             _exit(99);
         execl("./r4", "r4", "--data", "synthetic:21", "--lr", "0.01", "--seed", "5", "--epochs", "1000000", "--steps",
-              "100000000", "--progress", "none", "--save", "saved", "--save-every", "1", "--keep-last", "3", "--resume", "auto", NULL);
+              "100000000", "--progress", "none", "--save", "saved", "--save-every", "1", "--keep-last", "3", "--resume", "auto",
+              NULL);
         _exit(98);
     }
     usleep((unsigned)(100000 + 37000 * update));
@@ -226,7 +227,8 @@ END_TEST
 /* The trainer takes what the plan says: its state, buffers and arena. */
 START_TEST(plan_and_program_agree_on_bytes)
 {
-    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --ranks=2 --optimizer=adam --json >p.json; true");
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --ranks=2 --optimizer=adam --json "
+         ">p.json; true");
     MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --ranks=2 --optimizer=adam -o t");
     MUST("./t --print-plan | head -2 | tail -1");
     const double state = told("state "), arena = told("arena "), constants = told("constants "), ring = told("ring "),
