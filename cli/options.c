@@ -128,7 +128,7 @@ static const LsOption option[] = {
      "train on N processes, each of which runs an equal block of every batch's parts (--microbatches, by default "
      "one for each); the result is that of one process, bit for bit (default 1)"},
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
-     "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
+     "with --ranks or --stages: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
      "ranks itself, or they find each other by TCP"},
     {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_COMPILE | LS_CMD_PLAN,
      "cut the model into K stages of a pipeline, one rank each; --budget is that of a rank"},

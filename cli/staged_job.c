@@ -80,6 +80,8 @@ static bool cut(LsJob *job, LsStagedJob *s, const LsPlanOptions *want)
     if (!find_stages(job, p, s->order, &stages, why, sizeof why)
         || !ls_pipe_cut(a, p, &stages, s->order == LS_ORDER_ZB, &s->cut, why, sizeof why))
         return refuse(job, why);
+    if (s->cut.nmove + s->cut.ncopy >= LS_STAGE_TAGS)
+        return refuse(job, "the stages send each other too many tensors");
     bool *reads = ls_arena_alloc(a, s->cut.k, 1);
     for (uint32_t k = 0; k < s->cut.k; k++)
         reads[k] = ls_stage_inputs(job->train_problem, &s->cut, k) > 0;

@@ -97,6 +97,7 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
  * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
 enum { LS_STAGE_START = LS_STAGE_NPHASES };     /* of messages: once before an update, copies of parameters */
+enum { LS_STAGE_TAGS = 1 << 14 };       /* tags of messages are below */
 /* What a stage sends or receives, with every micro-step or, if one of both phases is the late one, with the last. */
 typedef struct LsMessage {
     LsAddress at;               /* as in steps */

@@ -141,7 +141,10 @@ typedef struct Text {           /* the program while it is printed */
     LsPhaseText *phase; int nphase;
 } Text;
 
-static bool is_printed(const Text *x, int k) { return x->phase[k].plan != NULL || (k == TRAIN && x->c->cut == NULL) || k == EVAL; }
+static bool is_printed(const Text *x, int k)
+{
+    return x->phase[k].plan != NULL || (k == TRAIN && x->c->cut == NULL) || k == EVAL;
+}
 
 static int64_t arena_bytes(const Text *x)
 {

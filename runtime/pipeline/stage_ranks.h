@@ -7,8 +7,8 @@
 #include "runtime/engine/program_memory.h"
 #include "runtime/engine/mean.h"
 
-/* Tags of the messages here; those of stages are below. */
-enum { LS_TAG_NEWS = 1 << 14, LS_TAG_STATE, LS_TAG_WATCHED };
+/* Tags of the messages here. */
+enum { LS_TAG_NEWS = LS_STAGE_TAGS, LS_TAG_STATE, LS_TAG_WATCHED };
 
 /* What every rank knows after an update. */
 typedef struct LsStageNews {
