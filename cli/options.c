@@ -102,9 +102,9 @@ static const LsOption option[] = {
     {"--grads", NULL, "mean|per-sample|per-sample-norm", TEXT, AT(grads), BUILD,
      "what the trainer's --dump has beside the gradients of the mean loss: those of every sample (psgrad/) and their "
      "norms (psnorm/), or the norms alone (default mean: neither)"},
-    {"--sample-norms", NULL, "auto|pairs|terms", TEXT, AT(sample_norms), BUILD,
-     "what norms of samples' gradients are made of: pairs of rows of operands, the gradients themselves, or what is cheaper "
-     "for each weight (default)"},
+    {"--sample-norms", NULL, "auto|pairs|tiles|terms", TEXT, AT(sample_norms), BUILD,
+     "what norms of samples' gradients are made of: pairs of rows of operands, the gradients themselves tile by tile or "
+     "stored, or what is cheapest for each weight (default)"},
     {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD & ~LS_CMD_CHECK,
      "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N,sums=WAY]: every update draws samples at random, as many as "
      "the expected batch on average (default: batch times --accumulate); their gradients are clipped to a norm, and noise is "

@@ -11,6 +11,7 @@
 
 #include "runtime/kernels/ls_depthwise.h"
 #include "runtime/kernels/ls_lines.h"
+#include "runtime/kernels/ls_squares.h"
 #include "runtime/kernels/ls_wino.h"
 
 /* ---- result = gather(source) * weights ---- */
@@ -276,51 +277,75 @@ LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int6
     ls_tile_words(d->dot16 & LS_DOTS, to, k, m);
 }
 
-/* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
-LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw,
-                                  int64_t unit)
+/* The block of dW, or when splits > 1 of one of its parts, that a unit computes: rows i..i+m of group g, columns j..j+n. */
+typedef struct LsDwBlock { int64_t split, g, i, m, j, n; } LsDwBlock;
+
+LS_INLINE LsDwBlock ls_conv_dw_block(const LsConv *d, int64_t unit)
+{
+    const int64_t depth = ls_conv_depth(d), cols = ls_conv_dw_cols(d), height = ls_conv_dw_height(d);
+    const int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
+    LsDwBlock b = {.split = unit / col_blocks / row_blocks / d->group, .g = unit / col_blocks / row_blocks % d->group,
+                   .i = unit / col_blocks % row_blocks * height, .j = unit % col_blocks * cols};
+    b.m = ls_least(height, d->cout - b.i);
+    b.n = ls_least(cols, depth - b.j);
+    return b;
+}
+
+/* Computes a block into `to`, whose rows are `apart`. */
+LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, const LsDwBlock *b, real *to, int64_t apart)
 {
     enum { LD = LS_DW_WIDE / 2 + LS_V };        /* words of a row of all columns */
     _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1], sums[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_V : 1];
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
-    int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d);
-    int64_t cols = ls_conv_dw_cols(d), height = ls_conv_dw_height(d);
-    int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
-    int64_t j0 = unit % col_blocks * cols, i0 = unit / col_blocks % row_blocks * height;
-    int64_t g = unit / col_blocks / row_blocks % d->group;
-    int64_t split = unit / col_blocks / row_blocks / d->group;
-    int64_t m = ls_least(height, d->cout - i0), n = ls_least(cols, depth - j0);
+    const int64_t positions = ls_conv_positions(d);
     const int dots = d->dot16 & LS_DOTS;
     const bool taken = ls_conv_in_memory(d, x);
-    int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
+    int64_t begin = positions * b->split / d->splits, end = positions * (b->split + 1) / d->splits;
     const bool tiles16 = dots & LS_AMX;         /* whose sums stay in the cache */
-    real *const to = dw + ((split * d->group + g) * d->cout + i0) * depth + j0, *const c = tiles16 ? sums : to;
-    const int64_t ldc = tiles16 ? ls_ceil_div(n, LS_V) * LS_V + LS_V : depth;
+    real *const c = tiles16 ? sums : to;
+    const int64_t ldc = tiles16 ? ls_ceil_div(b->n, LS_V) * LS_V + LS_V : apart;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
         int64_t k = ls_least(LS_DW_DEPTH, end - p);
-        ls_conv_dw_tiles(d, dy, p, k, g * d->cout + i0, m, tiles);
+        ls_conv_dw_tiles(d, dy, p, k, b->g * d->cout + b->i, b->m, tiles);
         if (taken)
-            ls_conv_gather_words(d, x, g, p, k, j0, j0 + n, wide, LD);
-        for (int64_t j = 0; j < n; j += LS_NR) {
-            const int64_t some = ls_least(n - j, LS_NR);
+            ls_conv_gather_words(d, x, b->g, p, k, b->j, b->j + b->n, wide, LD);
+        for (int64_t j = 0; j < b->n; j += LS_NR) {
+            const int64_t some = ls_least(b->n - j, LS_NR);
             if (taken)
                 ls_words_panel(rows, (const ls_bf16 *)wide + j, 2 * LD, k);
             else
-                ls_gather(d, x, g, p, k, j0 + j, j0 + j + some, rows, LS_NR);
+                ls_gather(d, x, b->g, p, k, b->j + j, b->j + j + some, rows, LS_NR);
             if (dots & LS_WORDS && !taken)
                 ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
             const uint64_t mode = ls_dots_begin(dots);
             const real *init = p > begin ? c + j : ls_no_bias;
             const int64_t ldi = p > begin ? ldc : 0, words = ls_dot_depth(dots, k);
             if (dots & LS_AMX)
-                ls_panel(dots, m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, ldc);
+                ls_panel(dots, b->m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, ldc);
             else
-                ls_panel_tiles(dots, m, some, words, tiles, rows, LS_NR, init, ldi, c + j, ldc);
+                ls_panel_tiles(dots, b->m, some, words, tiles, rows, LS_NR, init, ldi, c + j, ldc);
             ls_dots_end(dots, mode);
         }
     }
-    for (int64_t i = 0; i < m && tiles16; i++)
-        ls_copy(to + i * depth, sums + i * ldc, n);
+    for (int64_t i = 0; i < b->m && tiles16; i++)
+        ls_copy(to + i * apart, sums + i * ldc, b->n);
+}
+
+/* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
+LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw, int64_t unit)
+{
+    const LsDwBlock b = ls_conv_dw_block(d, unit);
+    const int64_t depth = ls_conv_depth(d);
+    ls_conv_dw_into(d, dy, x, &b, dw + ((b.split * d->group + b.g) * d->cout + b.i) * depth + b.j, depth);
+}
+
+/* The sum of squares of a block, which is not stored. */
+LS_SHARED_FN real ls_conv_dw_squares(const LsConv *d, LsSource dy, LsSource x, int64_t unit)
+{
+    _Alignas(64) real tile[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_NR : (LS_DW_ROWS + LS_MR) * LS_COLS];
+    const LsDwBlock b = ls_conv_dw_block(d, unit);
+    ls_conv_dw_into(d, dy, x, &b, tile, b.n);
+    return ls_squares_of(tile, b.n, b.m, b.n);
 }
 
 enum { LS_SUM_UNIT = 1024 };    /* elements of the result */

@@ -269,6 +269,7 @@ void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
     run->part = part;
     run->first = part == 0;
     run->apply = own ? b->last : part == t->update_parts - 1;
+    run->alone = run->first && run->apply && !t->dumps;
     run->share = own ? 1 : (double)(b->valid * ls_group(t) * parts) / (double)t->update_samples;
 }
 

@@ -148,7 +148,7 @@ row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --grads per-sample "$NET"
-row "$BUILD" --sample-norms pairs "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
+row "$BUILD" --sample-norms tiles "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "compile plan measure" --ensemble 3 "$NET"
