@@ -477,7 +477,7 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
     static const char *const engine[] = {"sockets", "mpi", NULL};
     if (ls_options_word("--comm", o->comm, engine, 0) < 0)
         return LS_EXIT_USAGE;
-    if (o->ranks < 2 && o->comm != NULL)
+    if (o->ranks < 2 && ls_options_stages(o) < 2 && o->comm != NULL)
         why = "--comm is for --ranks: one process sends no messages";
     else if (o->ranks < 2)
         return 0;

@@ -331,6 +331,9 @@ static bool is_teller(LsWatch *w)
         return w->channel[0].fd < 0;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += HEARD_MS / 1000;
+    until.tv_nsec += HEARD_MS % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
     for (int k; (k = first_alive(w)) != w->rank; ) {
         if (w->channel[k].heard)
             return false;
