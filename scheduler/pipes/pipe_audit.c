@@ -55,7 +55,7 @@ static bool find_place(const Audit *a, const char *what, int64_t offset, int64_t
 static bool run(Audit *a, const LsPlanStep *s, uint32_t slot, uint32_t micro)
 {
     const LsDagNode *n = &a->g->dag.node[s->id];
-    int64_t lo, hi;
+    int64_t lo = 0, hi = 0;
     for (uint32_t k = 0; k < n->nin; k++) {
         const LsDagTensor *t = &a->g->dag.tensor[n->in[k]];
         if (!t->persistent && t->bytes > 0 && !has(a, n->in[k], micro))

@@ -65,8 +65,8 @@ static void print_pair(Pair *p, uint32_t k, LsEmit *e)
     ls_emit_line(e, "const LsProgram program_%u = {", k);
     for (int i = 0; i < TABLES; i++)
         ls_emit_line(e, ".%s = %s_%u,", name[i], name[i], k);
-    ls_phase_print_entry(&p->phase[0], e);
-    ls_phase_print_entry(&p->phase[1], e);
+    ls_phase_print_entry(&p->phase[0], "train", e);
+    ls_phase_print_entry(&p->phase[1], "eval", e);
     ls_emit_line(e, "};");
     for (int i = TABLES; i < NAMES; i++)
         ls_emit_line(e, "#undef %s", name[i]);
