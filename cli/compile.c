@@ -175,9 +175,9 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     LsCode code = {.model = job->options->model,
                    .plan_hash = job->report.hash,
                    .strategy = job->plan.strategy,
-                   .cut = job->staged != NULL ? &job->staged->cut : NULL,
+                   .cut = job->staged != NULL ? &job->staged->plan.cut : NULL,
                    .stage = job->staged != NULL ? job->staged->code : NULL,
-                   .ring = job->staged != NULL ? job->staged->ring : 0,
+                   .ring = job->staged != NULL ? job->staged->plan.ring : 0,
                    .optimizer = optimizer_text(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
@@ -199,7 +199,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
         code.train = (LsCodePhase){.problem = NULL};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
     if (job->staged != NULL)
-        code.copy_at = ls_copies_place(&job->staged->cut, job->train_problem, code.addresses);
+        code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
         return false;
     if (!check_initial(cx, code.addresses))

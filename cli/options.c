@@ -4,7 +4,7 @@
 #include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
 #include "cli/scale_spec.h"
-#include "scheduler/pipeline/stages.h"
+#include "scheduler/cuts/stages.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -177,7 +177,7 @@ static const LsOption option[] = {
      "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,
      "moves of that search, in percent of the usual number, however long --plan-time is; below 100 its work "
-     "shrinks, too"},
+     "shrinks, too (default 100, with --stages 10)"},
     {"--prove", NULL, NULL, FLAG, AT(prove), SEARCH, "spend more work on the lower bounds"},
     {"--no-inplace", NULL, NULL, FLAG, AT(no_inplace), SEARCH,
      "give every result a place of its own: none overwrites an operand"},

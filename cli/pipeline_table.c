@@ -5,47 +5,54 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "except-last", "always", "auto", NULL};
+const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "always", "auto", NULL};
 
 static const double MS = 1e-6;
 
 static const LsPipelinePlan *chosen(const LsPipelines *p) { return &p->plan[p->chosen]; }
 
+static void print_plan(const LsPipelines *p, uint32_t k)
+{
+    const LsPipelinePlan *of = &p->plan[k];
+    printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
+           of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(p->job->cx.arena, of->peak), of->bottleneck * MS);
+    if (of->fits)
+        printf(" %10.4g ms %6.2f %%", of->bound * MS, 100 * ls_pipeline_gap(of));
+    else
+        printf(" %22s", "exceeds the budget");
+    printf("%s\n", k == p->chosen ? "  chosen" : "");
+}
+
 static void print_plans(const LsPipelines *p)
 {
-    LsArena *a = p->job->cx.arena;
     printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank",
            "slowest stage", "proven bound", "gap");
     for (uint32_t k = 0; k < p->n; k++) {
-        const LsPipelinePlan *of = &p->plan[k];
-        printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
-               of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(a, of->peak), of->bottleneck * MS);
-        if (of->fits)
-            printf(" %10.4g ms %6.2f %%", of->bound * MS, 100 * ls_pipeline_gap(of));
-        else
-            printf(" %22s", "exceeds the budget");
-        printf("%s\n", k == p->chosen ? "  chosen" : "");
+        print_plan(p, k);
+        if (p->all_modes && p->plan[k].keep == LS_KEEP_NEVER)
+            printf("  %-6s %-12s not compiled for pipelines\n", ls_order_name[p->plan[k].order], "except-last");
     }
 }
 
 /* Bytes that a stage receives and sends, of a micro-batch. */
-static void traffic(const LsStages *s, uint32_t stage, int64_t *in, int64_t *out)
+static void traffic(const LsPipeCut *c, uint32_t stage, int64_t *in, int64_t *out)
 {
     *in = *out = 0;
-    for (uint32_t k = 0; k < s->nsend; k++) {
-        *in += s->send[k].to == stage && !s->send[k].once ? s->send[k].bytes : 0;
-        *out += s->send[k].from == stage && !s->send[k].once ? s->send[k].bytes : 0;
+    for (uint32_t k = 0; k < c->nmove; k++) {
+        const LsPipeMove *m = &c->move[k];
+        *in += m->to == stage && m->read != LS_PHASE_LATE ? m->bytes : 0;
+        *out += m->from == stage && m->read != LS_PHASE_LATE ? m->bytes : 0;
     }
 }
 
 /* The first and the last forward node of a stage, and the number of its nodes of all phases. */
 typedef struct Extent { uint32_t first, last, n; } Extent;
 
-static Extent extent(const LsPipelines *p, const LsStages *s, uint32_t stage)
+static Extent extent(const LsPipelines *p, const LsPipeCut *c, uint32_t stage)
 {
     Extent e = {LS_NO_ID, LS_NO_ID, 0};
     for (uint32_t i = 0; i < p->prob->n; i++) {
-        if (s->stage[i] != stage || !p->prob->needed[i])
+        if (c->stage[i] != stage || !p->prob->needed[i])
             continue;
         e.n++;
         if (p->prob->forward[i]) {
@@ -61,26 +68,28 @@ static void print_stages(const LsPipelines *p)
     const LsPipelinePlan *of = chosen(p);
     LsArena *a = p->job->cx.arena;
     printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_keep_name[of->keep]);
-    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
-           "kept", "in all", "receives", "sends", "from .. to");
-    for (uint32_t k = 0; k < of->stages.k; k++) {
-        const LsStageFigures *f = &of->of[k];
-        const Extent e = extent(p, &of->stages, k);
+    printf("  %5s %7s %9s %9s %9s %12s %12s %17s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
+           "in a phase", "kept, each", "in all", "receives", "sends", "from .. to");
+    for (uint32_t k = 0; k < of->cut.k; k++) {
+        const double *ns = of->of[k].ns;
+        const LsPipeLayout *l = &of->plan[k].layout;
+        const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
-        traffic(&of->stages, k, &in, &out);
-        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %s .. %s\n", k, e.n,
-               f->ns[LS_PHASE_F] * MS, f->ns[LS_PHASE_B] * MS, f->ns[LS_PHASE_W] * MS, ls_bytes_text(a, f->state),
-               ls_bytes_text(a, f->kept), ls_bytes_text(a, of->times.rank[k].peak), ls_bytes_text(a, in),
-               ls_bytes_text(a, out), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+        traffic(&of->cut, k, &in, &out);
+        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %3" PRIu32 " x %11s %12s %12s %12s  %s .. %s\n", k, e.n,
+               ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS, ls_bytes_text(a, of->fixed[k]),
+               ls_bytes_text(a, l->transient), l->slots, ls_bytes_text(a, l->slot),
+               ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in), ls_bytes_text(a, out),
+               p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
     }
 }
 
 static void print_copies(const LsPipelines *p)
 {
-    const LsStages *s = &chosen(p)->stages;
-    for (uint32_t k = 0; k < s->ncopy; k++)
-        printf("  stage %" PRIu32 " reads '%s' of stage %" PRIu32 ", and gets a copy of %s once per step\n", s->copy[k].to,
-               p->job->dag->tensor[s->copy[k].tensor].name, s->copy[k].from, ls_bytes_text(p->job->cx.arena, s->copy[k].bytes));
+    const LsPipeCut *c = &chosen(p)->cut;
+    for (uint32_t k = 0; k < c->ncopy; k++)
+        printf("  stage %" PRIu32 " reads '%s' of stage %" PRIu32 ", and gets a copy of %s once per step\n", c->copy[k].to,
+               p->job->dag->tensor[c->copy[k].tensor].name, c->copy[k].from, ls_bytes_text(p->job->cx.arena, c->copy[k].bytes));
 }
 
 void ls_pipelines_print(const LsPipelines *p)
@@ -110,20 +119,25 @@ void ls_pipelines_print(const LsPipelines *p)
 static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
 {
     cJSON *o = cJSON_CreateObject();
-    const LsStageFigures *f = &of->of[k];
-    const Extent e = extent(p, &of->stages, k);
+    const LsStageTimes *f = &of->of[k];
+    const LsPipeLayout *l = &of->plan[k].layout;
+    const Extent e = extent(p, &of->cut, k);
     int64_t in, out;
-    traffic(&of->stages, k, &in, &out);
+    traffic(&of->cut, k, &in, &out);
     cJSON_AddStringToObject(o, "first", p->job->dag->node[e.first].name);
     cJSON_AddStringToObject(o, "last", p->job->dag->node[e.last].name);
     cJSON_AddNumberToObject(o, "kernels", e.n);
     cJSON_AddNumberToObject(o, "forward_ns", f->ns[LS_PHASE_F]);
     cJSON_AddNumberToObject(o, "backward_ns", f->ns[LS_PHASE_B]);
     cJSON_AddNumberToObject(o, "weights_ns", f->ns[LS_PHASE_W]);
-    cJSON_AddNumberToObject(o, "again_ns", f->again_ns);
-    cJSON_AddNumberToObject(o, "state_bytes", (double)f->state);
-    cJSON_AddNumberToObject(o, "kept_bytes", (double)f->kept);
-    cJSON_AddNumberToObject(o, "rank_bytes", (double)of->times.rank[k].peak);
+    cJSON_AddNumberToObject(o, "late_ns", f->ns[LS_PHASE_LATE]);
+    cJSON_AddNumberToObject(o, "again_ns", f->again);
+    cJSON_AddNumberToObject(o, "state_bytes", (double)of->fixed[k]);
+    cJSON_AddNumberToObject(o, "transient_bytes", (double)l->transient);
+    cJSON_AddNumberToObject(o, "slots", l->slots);
+    cJSON_AddNumberToObject(o, "slot_bytes", (double)l->slot);
+    cJSON_AddNumberToObject(o, "arena_bytes", (double)l->arena);
+    cJSON_AddNumberToObject(o, "rank_bytes", (double)ls_pipeline_rank_bytes(of, k));
     cJSON_AddNumberToObject(o, "received_bytes", (double)in);
     cJSON_AddNumberToObject(o, "sent_bytes", (double)out);
     return o;
@@ -132,6 +146,9 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
 static cJSON *json_plan(const LsPipelinePlan *of)
 {
     cJSON *o = cJSON_CreateObject();
+    char hash[17];
+    ls_staged_hash(of, hash);
+    cJSON_AddStringToObject(o, "hash", hash);
     cJSON_AddStringToObject(o, "order", ls_order_name[of->order]);
     cJSON_AddStringToObject(o, "checkpoint", ls_keep_name[of->keep]);
     cJSON_AddBoolToObject(o, "feasible", of->fits);
@@ -148,7 +165,7 @@ static cJSON *json_plan(const LsPipelinePlan *of)
     return o;
 }
 
-static cJSON *json_copy(const LsPipelines *p, const LsStageCopy *copy)
+static cJSON *json_copy(const LsPipelines *p, const LsPipeCopy *copy)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "tensor", p->job->dag->tensor[copy->tensor].name);
@@ -160,7 +177,7 @@ static cJSON *json_copy(const LsPipelines *p, const LsStageCopy *copy)
 
 void ls_pipelines_json(FILE *to, const LsPipelines *p)
 {
-    const LsStages *s = &chosen(p)->stages;
+    const LsPipeCut *c = &chosen(p)->cut;
     cJSON *root = cJSON_CreateObject(), *line = cJSON_AddObjectToObject(root, "pipeline");
     cJSON_AddNumberToObject(root, "schema", 1);
     cJSON_AddStringToObject(root, "graph", p->job->dag->name);
@@ -177,8 +194,8 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
     cJSON *copies = cJSON_AddArrayToObject(line, "copies");
-    for (uint32_t k = 0; k < s->ncopy; k++)
-        cJSON_AddItemToArray(copies, json_copy(p, &s->copy[k]));
+    for (uint32_t k = 0; k < c->ncopy; k++)
+        cJSON_AddItemToArray(copies, json_copy(p, &c->copy[k]));
     cJSON_AddNumberToObject(line, "best_cut_ns", p->best.bottleneck);
     cJSON_AddNumberToObject(line, "list_order_ns", p->in_list_order.bottleneck);
     char *text = cJSON_Print(root);

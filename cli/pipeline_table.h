@@ -2,14 +2,14 @@
 #ifndef LS_CLI_PIPELINE_TABLE_H
 #define LS_CLI_PIPELINE_TABLE_H
 
-#include "cli/job.h"
-#include "scheduler/pipeline/pipeline_plan.h"
+#include "cli/staged_job.h"
 
 typedef struct LsPipelines {
     const LsJob *job;
     const LsProb *prob;
     LsPipelineWant want;
     LsPipelinePlan *plan; uint32_t n;
+    bool all_modes;             /* --checkpoint was not given */
     uint32_t chosen;            /* of `plan` */
     LsStages best, in_list_order;       /* for comparison: without budget and recomputation, the best cut, and that in list
                                          * order into equal times */

@@ -5,9 +5,9 @@
 #include "cli/job.h"
 #include "cli/output.h"
 #include "cli/pipeline_table.h"
-#include "runtime/base/number.h"
 #include "scheduler/report/pipeline_picture.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 static int usage(const char *text)
@@ -16,86 +16,46 @@ static int usage(const char *text)
     return LS_EXIT_USAGE;
 }
 
+/* What only this command takes; the rest is what lowerset compile --stages refuses, too. */
 static int check(const LsOptions *o)
 {
-    if (o->privacy != NULL || o->grads != NULL)
-        return usage("is for gradients of whole batches: leave --dp and --grads out");
-    if (o->ensemble > 0)
-        return usage("is for one model: leave --ensemble out");
-    if (o->target != NULL && strcmp(o->target, "cuda") == 0)
-        return usage("is for --target=cpu so far");
-    if (o->keep.n + o->forget.n > 0 || o->recompute != NULL || o->strategy != NULL)
-        return usage("plans each stage by --checkpoint: leave --strategy, --keep, --forget and --recompute out");
+    if (o->recompute != NULL || o->strategy != NULL)
+        return usage("plans each stage by --checkpoint: leave --strategy and --recompute out");
     if (o->graph_json != NULL || o->plan_json != NULL || o->dot != NULL || o->report != NULL || o->against != NULL)
         return usage("writes --timeline and --json alone: leave the other reports out");
-    if (o->accumulate > 1)
-        return usage("takes the micro-batches of one batch: leave --accumulate out");
+    if (o->no_offsets)
+        return usage("tells the arena of each stage: leave --no-offsets out");
     if (ls_job_is_graph(o->model))
         return usage("needs a model, not a training graph");
     return 0;
 }
 
-/* "10GB,5", "10GB", "none" */
-static int link_speed(const LsOptions *o, LsLinkSpeed *to)
-{
-    const char *text = o->link != NULL ? o->link : "10GB,5";
-    const char *comma = strchr(text, ',');
-    char rate[64];
-    LsBudget b;
-    double us = 0;
-    *to = (LsLinkSpeed){0};
-    if (strcmp(text, "none") == 0)
-        return 0;
-    snprintf(rate, sizeof rate, "%.*s", comma != NULL ? (int)(comma - text) : (int)strlen(text), text);
-    if (!ls_budget_parse(rate, &b) || b.kind != LS_BUDGET_BYTES
-        || (comma != NULL && !ls_number_real(comma + 1, 0, 1e9, &us)))
-        return ls_options_bad("--link", text, "bytes per second and microseconds, like 10GB,5, or none");
-    *to = (LsLinkSpeed){us * 1e3, b.value * 1e-9};
-    return 0;
-}
-
-static int budget_of_rank(const LsOptions *o, int64_t *bytes)
-{
-    LsBudget b;
-    *bytes = 0;
-    if (!ls_budget_parse(o->budget, &b) || b.kind == LS_BUDGET_PERCENT || b.kind == LS_BUDGET_MIN)
-        return ls_options_bad("--budget", o->budget, "a size like 2GiB, as --stages wants it of each rank");
-    *bytes = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
-    return 0;
-}
-
-static LsKeepMode keep_mode(LsCheckpoint mode)
-{
-    static const LsKeepMode of[] = {[LS_CHECKPOINT_AUTO] = LS_KEEP_AUTO, [LS_CHECKPOINT_NEVER] = LS_KEEP_NEVER,
-                                    [LS_CHECKPOINT_EXCEPT_LAST] = LS_KEEP_EXCEPT_LAST,
-                                    [LS_CHECKPOINT_ALWAYS] = LS_KEEP_ALWAYS};
-    return of[mode];
-}
-
 /* All orders with all modes, or those of --order and --checkpoint. order, mode: -1: not given. */
-static int plan_all(LsJob *job, LsPipelines *to, int order, int mode)
+static bool plan_all(LsJob *job, LsPipelines *to, int order, int mode)
 {
-    char why[500];
-    LsArena *a = job->cx.arena;
-    const uint32_t effort = job->options->plan_effort > 0 ? (uint32_t)job->options->plan_effort : 10;
-    const LsStageOptions plain = {.stages = to->want.stages, .micros = to->want.micros};
-    LsStagePlanner *sp = ls_stage_planner_new(a, to->prob, effort);
-    bool ok = ls_stages_find(a, to->prob, &plain, &to->best, why, sizeof why)
-              && ls_stages_in_file_order(a, to->prob, &plain, &to->in_list_order, why, sizeof why);
-    to->plan = ls_arena_alloc(a, LS_ORDERS * (LS_KEEP_AUTO + 1), sizeof *to->plan);
+    bool ok = true;
+    to->plan = ls_arena_alloc(job->cx.arena, LS_ORDERS * (LS_KEEP_AUTO + 1), sizeof *to->plan);
     for (int k = 0; ok && k < LS_ORDERS; k++)
         for (int m = 0; ok && m <= LS_KEEP_AUTO; m++) {
             if ((order >= 0 && k != order) || (mode >= 0 && m != mode))
                 continue;
             if (k == (order >= 0 ? order : LS_ORDER_1F1B) && m == (mode >= 0 ? mode : LS_KEEP_AUTO))
                 to->chosen = to->n;
-            ok = ls_pipeline_plan(a, sp, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++], why,
-                                  sizeof why);
+            ok = ls_staged_find(job, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++]);
         }
-    if (ok)
-        return 0;
-    ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages: %s", why);
-    return ls_job_failed(job);
+    to->all_modes = mode < 0;
+    return ok;
+}
+
+/* For comparison: the best cut, and that in list order. */
+static bool cut_plainly(LsJob *job, LsPipelines *to)
+{
+    char why[500];
+    LsArena *a = job->cx.arena;
+    const LsStageOptions plain = {.stages = to->want.stages, .micros = to->want.micros};
+    return (ls_stages_find(a, to->prob, &plain, &to->best, why, sizeof why)
+            && ls_stages_in_file_order(a, to->prob, &plain, &to->in_list_order, why, sizeof why))
+           || ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages %" PRIu32 ": %s", to->want.stages, why);
 }
 
 static void write_table(FILE *to, void *user)
@@ -129,7 +89,8 @@ static int report(LsPipelines *p)
     if (p->plan[p->chosen].fits)
         return 0;
     fprintf(stderr, "lowerset: --budget: no cut into %u stages was found whose ranks keep %s by --checkpoint=%s; the "
-            "largest rank of the one shown takes %s\n", p->want.stages, ls_bytes_text(p->job->cx.arena, p->want.budget),
+            "largest rank of the one shown takes %s\n", p->want.stages,
+            p->want.budget > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget) : o->budget,
             ls_keep_name[p->plan[p->chosen].keep], ls_bytes_text(p->job->cx.arena, p->plan[p->chosen].peak));
     return LS_EXIT_BUDGET;
 }
@@ -137,23 +98,18 @@ static int report(LsPipelines *p)
 int ls_plan_stages(const LsOptions *o)
 {
     LsJob job;
-    LsPipelines p = {.job = &job, .want = {.stages = (uint32_t)o->stages, .micros = (uint32_t)ls_options_parts(o)}};
-    LsCheckpoint mode = LS_CHECKPOINT_AUTO;
-    int order = -1, code = check(o);
-    code = code != 0 ? code : link_speed(o, &p.want.link);
-    code = code != 0 ? code : budget_of_rank(o, &p.want.budget);
-    code = code != 0 ? code : ls_options_checkpoint(o, &mode);
-    if (code == 0 && o->order != NULL && (order = ls_options_word("--order", o->order, ls_order_name, 0)) < 0)
-        code = LS_EXIT_USAGE;
+    LsPipelines p = {.job = &job};
+    int order, mode, code = check(o);
+    code = code != 0 ? code : ls_staged_want(o, &p.want, &order, &mode);
     if (code != 0)
         return code;
     code = ls_job_start(&job, o, true);
+    code = code != 0 ? code : ls_staged_check(&job);
     code = code != 0 ? code : ls_job_load(&job);
     if (code == 0) {
-        p.prob = ls_prob_new(job.cx.arena, job.dag, !o->no_inplace);
-        code = plan_all(&job, &p, order, o->checkpoint != NULL ? (int)keep_mode(mode) : -1);
+        p.prob = ls_staged_open(&job, &p.want);
+        code = cut_plainly(&job, &p) && plan_all(&job, &p, order, mode) ? report(&p) : ls_job_failed(&job);
     }
-    code = code != 0 ? code : report(&p);
     ls_job_end(&job);
     return code;
 }

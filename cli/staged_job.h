@@ -4,24 +4,31 @@
 
 #include "cli/job.h"
 #include "codegen/program/program_contents.h"
+#include "scheduler/pipeline/pipeline_plan.h"
 
 typedef struct LsStagedJob {
-    LsOrderKind order;
-    LsPipeCut cut;
-    LsPipePlan *plan;           /* by stage */
-    LsPipeFlow *flow;           /* by stage */
+    LsPipelinePlan plan;
     LsCodeStage *code;          /* by stage */
-    int64_t *fixed;             /* by stage: bytes of its rank beside the arena: state and input ring */
-    uint32_t ring;              /* batches in the input ring */
 } LsStagedJob;
 
 /* Refuses what goes with no pipeline, and --order without one. 0 or the exit code. */
 int ls_staged_check(const LsJob *job);
+/* Reads the options of a pipeline: budget, search, link; into *order and *mode -1 without --order and --checkpoint. To be
+ * completed by ls_staged_open. 0 or the exit code. */
+int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mode);
+/* Completes *want for a loaded job. Returns the graph to be cut. */
+const LsProb *ls_staged_open(LsJob *job, LsPipelineWant *want);
+/* Makes a pipeline, and has it audited: each stage's plan with one micro-batch, and with all that are under way. False after
+ * diagnostics; out->fits says whether it keeps the budget. */
+bool ls_staged_find(LsJob *job, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
+                    LsPipelinePlan *out);
+/* The hash of the plans of all stages and of their order. */
+void ls_staged_hash(const LsPipelinePlan *plan, char hash[17]);
 /* As ls_job_plan, with --stages: cuts the model into stages and plans each within the budget, which is that of a rank. */
 int ls_staged_plan(LsJob *job);
 /* ", 4 stages (1f1b), the largest rank 1.25 GiB"; empty without a pipeline. */
 const char *ls_staged_text(const LsJob *job);
-/* ns of a step, if the slowest stage never waits but for the first and the last micro-batch. */
+/* ns of a step, by the simulation of lowerset plan. */
 double ls_staged_step_ns(const LsJob *job);
 
 #endif

@@ -39,9 +39,9 @@ scheduler/blocks candidates order graph algorithms
 scheduler/local_search candidates state_search order graph algorithms
 scheduler/strategies blocks local_search state_search candidates order lower_sets graph algorithms
 scheduler/plan strategies bounds candidates graph algorithms
-scheduler/pipeline plan lower_sets candidates graph algorithms
-scheduler/pipes pipeline plan order packing candidates graph algorithms
-scheduler/report pipeline plan candidates
+scheduler/cuts lower_sets graph
+scheduler/pipeline cuts plan order packing candidates graph algorithms
+scheduler/report pipeline cuts plan candidates
 
 compiler/ir
 compiler/fold ir

@@ -61,27 +61,16 @@ typedef bool Counts(const LsGraph *g, LsValueId v);
 
 static bool is_input(const LsGraph *g, LsValueId v) { return g->value[v.i].kind == LS_V_INPUT; }
 
-static int64_t bytes_read(const LsProblem *whole, const LsPipeCut *c, uint32_t stage, Counts *counts)
+static int64_t *bytes_of(LsArena *arena, const LsProblem *whole, Counts *counts)
 {
     const LsDag *d = &whole->dag;
-    int64_t bytes = 0;
-    for (uint32_t t = 0; t < d->ntensor; t++) {
-        bool here = false;
-        if (!d->tensor[t].persistent || !counts(whole->g, whole->value_of[t]))
-            continue;
-        for (uint32_t i = 0; i < d->nnode && !here; i++)
-            here = c->stage[i] == stage && ls_id_in(d->node[i].in, d->node[i].nin, t);
-        bytes += here ? ls_align(ls_stored_bytes(whole->g, whole->value_of[t], whole->target.real_bytes), LS_ALIGNMENT) : 0;
-    }
+    int64_t *bytes = ls_arena_alloc(arena, d->ntensor + 1u, sizeof *bytes);
+    for (uint32_t t = 0; t < d->ntensor; t++)
+        if (d->tensor[t].persistent && counts(whole->g, whole->value_of[t]))
+            bytes[t] = ls_align(ls_stored_bytes(whole->g, whole->value_of[t], whole->target.real_bytes), LS_ALIGNMENT);
     return bytes;
 }
 
-int64_t ls_stage_state(const LsProblem *whole, const LsPipeCut *c, uint32_t stage)
-{
-    return bytes_read(whole, c, stage, ls_is_state);
-}
+int64_t *ls_state_bytes(LsArena *arena, const LsProblem *whole) { return bytes_of(arena, whole, ls_is_state); }
 
-int64_t ls_stage_inputs(const LsProblem *whole, const LsPipeCut *c, uint32_t stage)
-{
-    return bytes_read(whole, c, stage, is_input);
-}
+int64_t *ls_input_bytes(LsArena *arena, const LsProblem *whole) { return bytes_of(arena, whole, is_input); }

@@ -3,7 +3,7 @@
 #define LS_CODEGEN_PLANNING_STAGE_PROBLEM_H
 
 #include "codegen/planning/plan_problem.h"
-#include "scheduler/pipes/pipe_graph.h"
+#include "scheduler/pipeline/pipe_graph.h"
 
 /* The problem whose dag is the stage's graph; its nodes that begin phases are none of LsGraph. */
 LsProblem *ls_stage_problem(LsArena *arena, const LsProblem *whole, const LsPipeGraph *stage);
@@ -12,8 +12,8 @@ LsProblem *ls_stage_problem(LsArena *arena, const LsProblem *whole, const LsPipe
  * micro-batch. Else false after a diagnostic. */
 bool ls_stages_check(LsCtx *cx, const LsProblem *whole, const LsPipeCut *c);
 
-/* Bytes of parameters and other state that nodes of the stage use, and of a batch of the inputs that they read. */
-int64_t ls_stage_state(const LsProblem *whole, const LsPipeCut *c, uint32_t stage);
-int64_t ls_stage_inputs(const LsProblem *whole, const LsPipeCut *c, uint32_t stage);
+/* By tensor: bytes of state, and of a batch of an input, that a rank whose nodes read it needs beside its arena. */
+int64_t *ls_state_bytes(LsArena *arena, const LsProblem *whole);
+int64_t *ls_input_bytes(LsArena *arena, const LsProblem *whole);
 
 #endif

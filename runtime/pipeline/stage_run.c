@@ -2,7 +2,7 @@
  *
  * A message's sender keeps the bytes until the receiver has them: what phase F sends for a phase F until its own phase B
  * begins, all else until the slot is used again, or the update ends. Receivers ask for what their phase needs when it begins,
- * and wait right before the first step that reads it. (scheduler/pipes/pipe_flow.h proves that this ends.) */
+ * and wait right before the first step that reads it. (scheduler/pipeline/pipe_flow.h proves that this ends.) */
 #include "runtime/pipeline/stage_run.h"
 
 #include <stdlib.h>

@@ -1,76 +1,104 @@
 /* scheduler/pipeline/pipeline_plan.c -- see the header. */
 #include "scheduler/pipeline/pipeline_plan.h"
 
-#include "scheduler/pipeline/deadlock.h"
-
 enum { CUTS = 8 };              /* each with other room for what the plans take beyond the estimates */
-enum { PLANS = 3 };             /* of the stages of a cut, each with more room for messages */
 
-static double whole_ns(const LsStageFigures *f) { return f->ns[LS_PHASE_F] + f->ns[LS_PHASE_B] + f->ns[LS_PHASE_W]; }
-
-/* Each stage's plans. Of except-last the first micro-batch has the plan of `never`. beside: by rank, bytes of messages. */
-static void plan_stages(LsArena *arena, LsStagePlanner *sp, const LsPipelineWant *want, const int64_t *beside,
-                        LsPipelinePlan *out)
+/* Bytes beside the arena of tensors that the stage's nodes read. of: by tensor. */
+static int64_t bytes_read(const LsPipeCut *c, uint32_t stage, const int64_t *of)
 {
-    const bool apart = ls_order_is_apart(out->order);
-    const bool mixed = out->keep == LS_KEEP_EXCEPT_LAST;
-    const LsKeepMode others = !mixed ? out->keep : want->micros > 1 ? LS_KEEP_ALWAYS : LS_KEEP_NEVER;
-    out->of = ls_arena_alloc(arena, want->stages, sizeof *out->of);
-    out->first = ls_arena_alloc(arena, want->stages, sizeof *out->first);
-    out->bottleneck = 0;
-    for (uint32_t k = 0; k < want->stages; k++) {
-        LsArena *tmp = ls_arena_new();
-        const LsRankOrder order = ls_rank_order(tmp, out->order, k, want->stages, want->micros);
-        const uint32_t slots = ls_rank_order_slots(&order, LS_PHASE_W);
-        const int64_t budget = want->budget > 0 && want->budget <= beside[k] ? 1 : want->budget - beside[k];
-        out->of[k] = ls_stage_plan(sp, &out->stages, k, others, apart, slots, budget);
-        out->first[k] = mixed ? ls_stage_plan(sp, &out->stages, k, LS_KEEP_NEVER, apart, slots, budget) : out->of[k];
-        const double ns = ((want->micros - 1) * whole_ns(&out->of[k]) + whole_ns(&out->first[k])) / want->micros;
-        out->bottleneck = ns > out->bottleneck ? ns : out->bottleneck;
-        ls_arena_free(tmp);
-    }
-}
-
-/* Before anything relies on the orders: the ranks must come to their end. */
-static bool check_orders(const LsPipelineWant *want, const LsPipelinePlan *out, char *why, size_t room)
-{
+    const LsDag *g = c->p->dag;
     LsArena *tmp = ls_arena_new();
-    const LsFlows flows = ls_flows(tmp, &out->stages, !ls_order_is_apart(out->order));
-    LsRankOrder *order = ls_arena_alloc(tmp, want->stages, sizeof *order);
-    for (uint32_t k = 0; k < want->stages; k++)
-        order[k] = ls_rank_order(tmp, out->order, k, want->stages, want->micros);
-    const bool ok = ls_orders_run(&out->stages, &flows, order, want->micros, UINT32_MAX, why, room);
+    bool *seen = ls_arena_alloc(tmp, g->ntensor + 1u, 1);
+    int64_t bytes = 0;
+    for (uint32_t i = 0; i < g->nnode; i++)
+        for (uint32_t k = 0; c->stage[i] == stage && k < g->node[i].nin; k++) {
+            const uint32_t t = g->node[i].in[k];
+            bytes += seen[t] ? 0 : of[t];
+            seen[t] = true;
+        }
     ls_arena_free(tmp);
-    return ok;
+    return bytes;
 }
 
-static void simulate(LsArena *arena, const LsPipelineWant *want, LsPipelinePlan *out)
+/* Sets messages, flows, and the bytes of each rank beside its arena. */
+static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
 {
-    const LsPipelineRun run = {&out->stages, out->order, want->micros, out->of, out->first, want->link};
-    out->times = ls_pipeline_simulate(arena, &run);
-    out->peak = 0;
-    for (uint32_t k = 0; k < want->stages; k++)
-        out->peak = out->times.rank[k].peak > out->peak ? out->times.rank[k].peak : out->peak;
-    out->fits = want->budget <= 0 || out->peak <= want->budget;
-}
-
-/* Plans the stages of a cut, and again with less memory where messages take what was left. */
-static bool measure(LsArena *arena, LsStagePlanner *sp, const LsPipelineWant *want, LsPipelinePlan *out, char *why,
-                    size_t room)
-{
-    int64_t beside[LS_MOST_STAGES] = {0};
-    if (!check_orders(want, out, why, room))
+    const uint32_t k = want->stages;
+    bool reads[LS_MOST_STAGES];
+    if (!ls_pipe_cut(arena, p, &out->stages, ls_order_is_apart(out->order), &out->cut, why, room))
         return false;
-    for (int k = 0; k < PLANS; k++) {
-        plan_stages(arena, sp, want, beside, out);
-        simulate(arena, want, out);
-        if (out->fits || out->keep != LS_KEEP_AUTO)
-            break;
-        for (uint32_t r = 0; r < want->stages; r++)
-            if (out->times.rank[r].peak > want->budget)
-                beside[r] = out->times.rank[r].peak
-                            - ls_stage_rank_bytes(&out->of[r], ls_rank_order_slots(&out->times.rank[r].order, LS_PHASE_W));
+    out->fixed = ls_arena_alloc(arena, k, sizeof *out->fixed);
+    out->flow = ls_arena_alloc(arena, k, sizeof *out->flow);
+    for (uint32_t s = 0; s < k; s++)
+        reads[s] = bytes_read(&out->cut, s, want->input) > 0;
+    if (!ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow, &out->ring, why, room))
+        return false;
+    out->ring = out->ring + want->prefetch > want->least_ring ? out->ring + want->prefetch : want->least_ring;
+    for (uint32_t s = 0; s < k; s++)
+        out->fixed[s] = bytes_read(&out->cut, s, want->state) + out->ring * bytes_read(&out->cut, s, want->input);
+    return true;
+}
+
+/* Times of the phases. In orders that run W within B, what belongs to W and is run for the first time counts as W. */
+static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage)
+{
+    const LsPipePlan *p = &out->plan[stage];
+    const LsPlan *plan = &p->layout.plan;
+    LsStageTimes of = {.again = 0};
+    uint32_t run = 0;
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        const LsPlanStep *step = &plan->step[s];
+        if (step->free)
+            continue;
+        int phase = LS_PHASE_F;
+        while (phase < LS_PHASE_LATE && run >= p->layout.phase_at[phase + 1])
+            phase++;
+        const uint32_t node = p->graph.node_of[step->id];
+        if (phase == LS_PHASE_B && node != LS_NO_ID && !step->again && out->stages.phase[node] == LS_PHASE_W)
+            phase = LS_PHASE_W;
+        of.ns[phase] += p->graph.dag.node[step->id].cost;
+        of.again += step->again ? p->graph.dag.node[step->id].cost : 0;
+        run++;
     }
+    return of;
+}
+
+static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
+{
+    static const LsRecompute policy[] = {[LS_KEEP_NEVER] = LS_RECOMPUTE_NONE, [LS_KEEP_ALWAYS] = LS_RECOMPUTE_ALL};
+    out->plan = ls_arena_alloc(arena, want->stages, sizeof *out->plan);
+    out->of = ls_arena_alloc(arena, want->stages, sizeof *out->of);
+    out->fits = true;
+    out->bottleneck = 0;
+    out->peak = 0;
+    for (uint32_t k = 0; k < want->stages; k++) {
+        LsPipeWish wish = {.plan = want->plan, .slots = out->flow[k].slots, .percent = want->percent, .least = want->least};
+        wish.hints.recompute = out->keep == LS_KEEP_AUTO ? want->policy : policy[out->keep];
+        wish.plan.unproven = true;
+        wish.plan.compare = false;
+        if (want->budget > 0)
+            wish.budget = want->budget > out->fixed[k] ? want->budget - out->fixed[k] : 1;
+        if (!ls_pipe_plan(arena, &out->cut, k, &wish, &out->plan[k], why, room)) {
+            if (why[0] != '\0')
+                return false;
+            out->fits = false;
+        }
+        out->of[k] = times_of(out, k);
+        double ns = 0;
+        for (int phase = 0; phase < LS_STAGE_PHASES; phase++)
+            ns += out->of[k].ns[phase];
+        out->bottleneck = ns > out->bottleneck ? ns : out->bottleneck;
+        out->peak = ls_pipeline_rank_bytes(out, k) > out->peak ? ls_pipeline_rank_bytes(out, k) : out->peak;
+    }
+    return true;
+}
+
+static bool plan_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
+{
+    if (!connect(arena, p, want, out, why, room) || !plan_stages(arena, want, out, why, room))
+        return false;
+    const LsPipelineRun run = {&out->cut, out->flow, want->micros, out->of, want->link};
+    out->times = ls_pipeline_simulate(arena, &run);
     return true;
 }
 
@@ -81,7 +109,7 @@ typedef struct Margins { int64_t low[LS_MOST_STAGES], high[LS_MOST_STAGES], now[
 static void widen(Margins *m, const LsPipelineWant *want, const LsPipelinePlan *out)
 {
     for (uint32_t r = 0; r < want->stages; r++) {
-        const int64_t over = out->times.rank[r].peak - want->budget;
+        const int64_t over = ls_pipeline_rank_bytes(out, r) - want->budget;
         m->low[r] = m->now[r];
         m->now[r] = m->none ? (m->low[r] + m->high[r]) / 2 : m->now[r] + (over > 0 ? over : 0);
     }
@@ -96,8 +124,8 @@ static void narrow(Margins *m, const LsPipelineWant *want)
     }
 }
 
-bool ls_pipeline_plan(LsArena *arena, LsStagePlanner *sp, const LsProb *p, const LsPipelineWant *want, LsOrderKind order,
-                      LsKeepMode keep, LsPipelinePlan *out, char *why, size_t room)
+bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
+                      LsPipelinePlan *out, char *why, size_t room)
 {
     Margins m = {.none = false};
     double bound = 0;
@@ -113,19 +141,19 @@ bool ls_pipeline_plan(LsArena *arena, LsStagePlanner *sp, const LsProb *p, const
             continue;
         }
         bound = k == 0 ? at.stages.bound : bound;
-        if (!measure(arena, sp, want, &at, why, room))
+        if (!plan_cut(arena, p, want, &at, why, room))
             return false;
         at.bound = bound;
-        if (out->of == NULL || at.fits || at.peak < out->peak)
+        if (out->plan == NULL || at.fits || at.peak < out->peak)
             *out = at;
-        if (at.fits)
+        if (at.fits || want->budget <= 0)
             return true;
         widen(&m, want, &at);
     }
     o.budget = 0;
-    if (out->of != NULL)
+    if (out->plan != NULL)
         return true;
-    if (!ls_stages_find(arena, p, &o, &out->stages, why, room) || !measure(arena, sp, want, out, why, room))
+    if (!ls_stages_find(arena, p, &o, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))
         return false;
     out->bound = out->stages.bound;
     return true;

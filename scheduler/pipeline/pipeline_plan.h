@@ -1,14 +1,22 @@
-/* scheduler/pipeline/pipeline_plan.h -- a pipeline with its cut, its stages' plans and its times, for one order and one mode of
- * recomputation. */
+/* scheduler/pipeline/pipeline_plan.h -- a pipeline as a program runs it: its cut, the plan and the arena of every stage, and
+ * its times, for one order and one mode of recomputation. */
 #ifndef LS_SCHEDULER_PIPELINE_PIPELINE_PLAN_H
 #define LS_SCHEDULER_PIPELINE_PIPELINE_PLAN_H
 
+#include "scheduler/pipeline/pipe_plan.h"
 #include "scheduler/pipeline/pipeline_simulation.h"
-#include "scheduler/pipeline/stage_plans.h"
 
 typedef struct LsPipelineWant {
     uint32_t stages, micros;
-    int64_t budget;             /* bytes of a rank, state included; 0: none */
+    int64_t budget;             /* bytes of a rank: state, input ring and arena; 0: none */
+    double percent;             /* > 0: of the arena that each stage takes without recomputation */
+    bool least;                 /* the least arena found of each stage */
+    LsRecompute policy;         /* of LS_KEEP_AUTO */
+    LsPlanOptions plan;         /* of a stage; the budgets are those above */
+    const int64_t *state, *input;       /* by tensor: bytes that a rank whose nodes read it needs beside its arena; of `input`
+                                         * once for each batch in the ring */
+    uint32_t prefetch;          /* batches in the ring beside those that the stages need at a time */
+    uint32_t least_ring;        /* batches */
     LsLinkSpeed link;
 } LsPipelineWant;
 
@@ -18,18 +26,31 @@ typedef struct LsPipelinePlan {
     bool fits;                  /* all ranks keep the budget; else the figures are those of the cut of fewest bytes
                                  * that was tried, and the bound says nothing */
     LsStages stages;
-    LsStageFigures *of;         /* by stage: of a micro-batch, by its plan */
-    LsStageFigures *first;      /* of micro-batch 0 */
+    LsPipeCut cut;
+    LsPipeFlow *flow;           /* by stage */
+    LsPipePlan *plan;           /* by stage */
+    int64_t *fixed;             /* by stage: bytes of its rank beside the arena: state and input ring */
+    uint32_t ring;              /* batches in the input ring */
+    LsStageTimes *of;           /* by stage */
     LsPipelineTimes times;
-    double bottleneck;          /* mean ns of a micro-batch in the slowest stage */
+    double bottleneck;          /* ns of a micro-batch in the slowest stage, with what runs once per step */
     double bound;               /* no cut within the budget has a smaller one */
     int64_t peak;               /* bytes of the largest rank */
 } LsPipelinePlan;
 
-/* Cuts, plans and simulates, and again with room for what the plans took beyond the estimates, until the ranks keep the
- * budget. False, with a sentence in `why`, if there are too many stages or the ranks would wait in a circle. */
-bool ls_pipeline_plan(LsArena *arena, LsStagePlanner *sp, const LsProb *p, const LsPipelineWant *want, LsOrderKind order,
-                      LsKeepMode keep, LsPipelinePlan *out, char *why, size_t room);
+/* Cuts and plans, and again with room for what the plans took beyond the estimates, until the ranks keep the budget. False,
+ * with a sentence in `why`: there are too many stages, the graph has no such pipeline, or ranks would wait in a circle. */
+bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
+                      LsPipelinePlan *out, char *why, size_t room);
+
+/* Whether the order runs W apart from B. */
+static inline bool ls_order_is_apart(LsOrderKind kind) { return kind == LS_ORDER_ZB; }
+
+/* Bytes of a rank. */
+static inline int64_t ls_pipeline_rank_bytes(const LsPipelinePlan *plan, uint32_t stage)
+{
+    return plan->fixed[stage] + plan->plan[stage].layout.arena;
+}
 
 /* How much longer the slowest stage takes than the bound says it must, as a part of the bound. */
 static inline double ls_pipeline_gap(const LsPipelinePlan *plan)

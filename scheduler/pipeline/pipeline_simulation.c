@@ -2,162 +2,100 @@
 #include "scheduler/pipeline/pipeline_simulation.h"
 
 #include <math.h>
-#include <stdlib.h>
-
-typedef struct Event { double at; int64_t bytes; } Event;
-
-typedef struct Events { Event *item; uint32_t n, room; } Events;    /* of one rank's memory */
 
 typedef struct Sim {
-    LsArena *tmp;
     const LsPipelineRun *run;
-    LsFlows flows;
     LsPipelineTimes *out;
-    uint32_t *next;             /* by rank: step */
-    double *free;               /* by rank: when it has ended its last step */
+    uint32_t *next;             /* by rank: turn */
+    double *free;               /* by rank: when it has ended its last turn */
     double *link;               /* by sender and receiver: when the link is free */
-    double *arrival;            /* by flow and micro-batch; NaN: not sent yet */
-    Events *memory;             /* by rank */
+    double *arrival;            /* by message and micro-batch; NaN: not sent yet */
 } Sim;
 
-static void note(Sim *s, uint32_t rank, double at, int64_t bytes)
+static double duration(const Sim *s, uint32_t rank, uint8_t phase)
 {
-    Events *e = &s->memory[rank];
-    if (bytes == 0)
-        return;
-    e->item = ls_arena_grow(s->tmp, e->item, e->n, e->n + 1u, sizeof *e->item, &e->room);
-    e->item[e->n++] = (Event){at, bytes};
+    const double *ns = s->run->of[rank].ns;
+    return s->out->joint && phase == LS_PHASE_B ? ns[LS_PHASE_B] + ns[LS_PHASE_W] : ns[phase];
 }
 
-static const LsStageFigures *figures(const Sim *s, uint32_t rank, uint32_t micro)
+/* Copies of state, and what the late phase reads. */
+static bool is_once(const LsPipeMove *m) { return m->read == LS_PHASE_LATE; }
+
+static double on_link(const Sim *s, int64_t bytes)
 {
-    return micro == 0 ? &s->run->first[rank] : &s->run->of[rank];
+    const double speed = s->run->link.bytes_per_ns;
+    return speed > 0 ? (double)bytes / speed : 0;
 }
 
-static double duration(const Sim *s, const LsStageFigures *f, LsPipePhase phase)
-{
-    if (s->out->joint && phase == LS_PHASE_B)
-        return f->ns[LS_PHASE_B] + f->ns[LS_PHASE_W];
-    return s->out->joint && phase == LS_PHASE_W ? 0 : f->ns[phase];
-}
+static double *arrival(const Sim *s, uint32_t move, uint32_t micro) { return &s->arrival[(size_t)move * s->run->micros + micro]; }
 
-/* The bytes of a micro-batch before, in and behind a phase. */
-static void note_phase(Sim *s, uint32_t rank, const LsStageFigures *f, LsPipePhase phase, double begin, double end)
+static void send(Sim *s, uint32_t rank, const LsPipeTurn *t, double end)
 {
-    const bool joint = s->out->joint;
-    int64_t before = phase == LS_PHASE_F ? 0 : phase == LS_PHASE_B ? f->kept : f->late, in = f->peak[phase];
-    int64_t behind = phase == LS_PHASE_F ? f->kept : phase == LS_PHASE_B && !joint ? f->late : 0;
-    if (joint && phase == LS_PHASE_W)
-        return;
-    if (joint && phase == LS_PHASE_B && f->peak[LS_PHASE_W] > in)
-        in = f->peak[LS_PHASE_W];
-    note(s, rank, begin, in - before);
-    note(s, rank, end, behind - in);
-}
-
-static void send(Sim *s, uint32_t rank, LsPipePhase phase, uint32_t micro, double end)
-{
-    const LsLinkSpeed *speed = &s->run->link;
-    for (uint32_t k = 0; k < s->flows.n; k++) {
-        const LsFlow *f = &s->flows.flow[k];
-        if (f->from != rank || f->made != phase)
+    for (uint32_t k = 0; k < s->run->cut->nmove; k++) {
+        const LsPipeMove *m = &s->run->cut->move[k];
+        if (m->from != rank || m->made != t->phase || is_once(m))
             continue;
-        double *link = &s->link[rank * s->out->k + f->to];
-        const double begin = fmax(end, *link);
-        *link = begin + (speed->bytes_per_ns > 0 ? (double)f->bytes / speed->bytes_per_ns : 0);
-        s->arrival[(size_t)k * s->run->micros + micro] = *link + speed->latency;
-        note(s, rank, end, f->bytes);
-        note(s, rank, *link, -f->bytes);
+        double *link = &s->link[rank * s->out->k + m->to];
+        *link = fmax(end, *link) + on_link(s, m->bytes);
+        *arrival(s, k, t->micro) = *link + s->run->link.latency;
     }
 }
 
-/* When all messages for the step are there; NaN: some were not sent yet. */
-static double ready(const Sim *s, uint32_t rank, const LsRankStep *step)
+/* When all messages for the turn are there; NaN: some were not sent yet. */
+static double ready(const Sim *s, uint32_t rank, const LsPipeTurn *t)
 {
     double at = 0;
-    for (uint32_t k = 0; k < s->flows.n; k++) {
-        const LsFlow *f = &s->flows.flow[k];
-        if (f->to != rank || f->read != step->phase)
+    for (uint32_t k = 0; k < s->run->cut->nmove; k++) {
+        const LsPipeMove *m = &s->run->cut->move[k];
+        if (m->to != rank || m->read != t->phase)
             continue;
-        const double arrival = s->arrival[(size_t)k * s->run->micros + step->micro];
-        if (isnan(arrival))
-            return arrival;
-        at = fmax(at, arrival);
+        const double there = *arrival(s, k, t->micro);
+        if (isnan(there))
+            return there;
+        at = fmax(at, there);
     }
     return at;
-}
-
-static void note_received(Sim *s, uint32_t rank, const LsRankStep *step, double begin)
-{
-    for (uint32_t k = 0; k < s->flows.n; k++) {
-        const LsFlow *f = &s->flows.flow[k];
-        if (f->to != rank || f->read != step->phase)
-            continue;
-        note(s, rank, s->arrival[(size_t)k * s->run->micros + step->micro], f->bytes);
-        note(s, rank, begin, -f->bytes);
-    }
 }
 
 static bool advance(Sim *s, uint32_t rank)
 {
     LsRankTimes *r = &s->out->rank[rank];
     const uint32_t k = s->next[rank];
-    if (k == r->order.n)
+    if (k == r->flow->nturn)
         return false;
-    const LsRankStep *step = &r->order.step[k];
-    const double there = ready(s, rank, step);
+    const LsPipeTurn *t = &r->flow->turn[k];
+    const double there = ready(s, rank, t);
     if (isnan(there))
         return false;
-    const LsStageFigures *f = figures(s, rank, step->micro);
-    const double ns = duration(s, f, step->phase);
+    const double ns = duration(s, rank, t->phase);
     r->begin[k] = fmax(there, s->free[rank]);
     r->end[k] = s->free[rank] = r->begin[k] + ns;
     r->busy += ns;
-    note_phase(s, rank, f, step->phase, r->begin[k], r->end[k]);
-    note_received(s, rank, step, r->begin[k]);
-    send(s, rank, step->phase, step->micro, r->end[k]);
+    send(s, rank, t, r->end[k]);
     s->next[rank]++;
     return true;
 }
 
-static int by_time(const void *x, const void *y)
-{
-    const Event *a = x, *b = y;
-    if (a->at != b->at)
-        return a->at < b->at ? -1 : 1;
-    return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;      /* what ends makes room first */
-}
-
-static int64_t peak_of(Events *e)
-{
-    int64_t now = 0, most = 0;
-    if (e->n > 0)
-        qsort(e->item, e->n, sizeof *e->item, by_time);
-    for (uint32_t k = 0; k < e->n; k++) {
-        now += e->item[k].bytes;
-        most = now > most ? now : most;
-    }
-    return most;
-}
-
-/* ns that the slowest link takes for what is sent once per step. */
+/* ns of what happens once per step: the slowest link's messages, copies of state among them, and the slowest late phase. */
 static double once_per_step(const Sim *s)
 {
-    const LsStages *st = s->run->stages;
-    const LsLinkSpeed *speed = &s->run->link;
-    double *link = ls_arena_alloc(s->tmp, (size_t)st->k * st->k, sizeof *link), most = 0;
-    for (uint32_t k = 0; k < st->nsend; k++)
-        if (st->send[k].once && speed->bytes_per_ns > 0)
-            link[st->send[k].from * st->k + st->send[k].to] += (double)st->send[k].bytes / speed->bytes_per_ns;
-    for (uint32_t k = 0; k < st->ncopy; k++)
-        if (speed->bytes_per_ns > 0)
-            link[st->copy[k].from * st->k + st->copy[k].to] += (double)st->copy[k].bytes / speed->bytes_per_ns;
-    bool any = st->ncopy > 0;
-    for (uint32_t k = 0; k < st->nsend; k++)
-        any |= st->send[k].once;
-    for (uint32_t k = 0; k < st->k * st->k; k++)
+    const LsPipeCut *c = s->run->cut;
+    LsArena *tmp = ls_arena_new();
+    double *link = ls_arena_alloc(tmp, (size_t)c->k * c->k, sizeof *link), most = 0, late = 0;
+    bool any = c->ncopy > 0;
+    for (uint32_t k = 0; k < c->nmove; k++)
+        if (is_once(&c->move[k])) {
+            any = true;
+            link[c->move[k].from * c->k + c->move[k].to] += on_link(s, c->move[k].bytes);
+        }
+    for (uint32_t k = 0; k < c->ncopy; k++)
+        link[c->copy[k].from * c->k + c->copy[k].to] += on_link(s, c->copy[k].bytes);
+    for (uint32_t k = 0; k < c->k * c->k; k++)
         most = fmax(most, link[k]);
-    return any ? most + speed->latency : 0;
+    for (uint32_t k = 0; k < c->k; k++)
+        late = fmax(late, s->run->of[k].ns[LS_PHASE_LATE]);
+    ls_arena_free(tmp);
+    return (any ? most + s->run->link.latency : 0) + late;
 }
 
 static void open_ranks(LsArena *arena, Sim *s)
@@ -166,24 +104,24 @@ static void open_ranks(LsArena *arena, Sim *s)
     t->rank = ls_arena_alloc(arena, t->k, sizeof *t->rank);
     for (uint32_t k = 0; k < t->k; k++) {
         LsRankTimes *r = &t->rank[k];
-        r->order = ls_rank_order(arena, s->run->order, k, t->k, s->run->micros);
-        r->begin = ls_arena_alloc(arena, r->order.n + 1u, sizeof *r->begin);
-        r->end = ls_arena_alloc(arena, r->order.n + 1u, sizeof *r->end);
+        r->flow = &s->run->flow[k];
+        r->begin = ls_arena_alloc(arena, r->flow->nturn + 1u, sizeof *r->begin);
+        r->end = ls_arena_alloc(arena, r->flow->nturn + 1u, sizeof *r->end);
     }
 }
 
 LsPipelineTimes ls_pipeline_simulate(LsArena *arena, const LsPipelineRun *run)
 {
-    const uint32_t k = run->stages->k;
-    LsPipelineTimes t = {.k = k, .joint = !ls_order_is_apart(run->order)};
+    const uint32_t k = run->cut->k;
+    const size_t messages = (size_t)run->cut->nmove * run->micros;
+    LsPipelineTimes t = {.k = k, .joint = !run->cut->splits};
     LsArena *tmp = ls_arena_new();
-    Sim s = {.tmp = tmp, .run = run, .out = &t, .flows = ls_flows(tmp, run->stages, t.joint)};
+    Sim s = {.run = run, .out = &t};
     s.next = ls_arena_alloc(tmp, k, sizeof *s.next);
     s.free = ls_arena_alloc(tmp, k, sizeof *s.free);
     s.link = ls_arena_alloc(tmp, (size_t)k * k, sizeof *s.link);
-    s.memory = ls_arena_alloc(tmp, k, sizeof *s.memory);
-    s.arrival = ls_arena_alloc(tmp, (size_t)s.flows.n * run->micros + 1, sizeof *s.arrival);
-    for (size_t i = 0; i < (size_t)s.flows.n * run->micros; i++)
+    s.arrival = ls_arena_alloc(tmp, messages + 1, sizeof *s.arrival);
+    for (size_t i = 0; i < messages; i++)
         s.arrival[i] = NAN;
     open_ranks(arena, &s);
     for (bool moved = true; moved;) {
@@ -196,7 +134,6 @@ LsPipelineTimes ls_pipeline_simulate(LsArena *arena, const LsPipelineRun *run)
     for (uint32_t r = 0; r < k; r++) {
         t.step = fmax(t.step, s.free[r]);
         busy += t.rank[r].busy;
-        t.rank[r].peak = run->of[r].state + peak_of(&s.memory[r]);
     }
     t.bubble = t.step > 0 ? fmax(0, 1 - busy / (k * t.step)) : 0;
     t.step += once_per_step(&s);

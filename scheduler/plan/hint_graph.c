@@ -34,14 +34,14 @@ static uint32_t *ids(LsArena *arena, size_t n, uint32_t all)
     return id;
 }
 
-/* Returns the last forward node before the backward part that always runs and may run again. */
+/* Returns the last forward node before the backward part that runs for sure, and leaves a state as it is. */
 static uint32_t find_turn(LsArena *arena, const LsDag *g)
 {
     const LsProb *p = ls_prob_new(arena, g, false);
     uint32_t turn = LS_NO_ID;
     for (uint32_t i = 0; i < g->nnode && g->node[i].kind != LS_DAG_BACKWARD; i++)
         if (g->node[i].kind == LS_DAG_FORWARD && p->needed[i] && g->node[i].nupd == 0
-            && !g->node[i].once && !g->node[i].alternative)
+            && (!g->node[i].once || g->node[i].required) && !g->node[i].alternative)
             turn = i;
     return turn;
 }

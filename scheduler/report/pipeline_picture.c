@@ -11,23 +11,20 @@ enum { WIDTH = 960, LEFT = 64, RIGHT = 20, TOP = 40, ROW = 34, BAR = 26, AXIS = 
 
 static const char *const colour[LS_PHASES] = {"exact", "auto", "approx"};
 
-static const char *name_of(const LsPipelineTimes *t, LsPipePhase phase)
+static const char *name_of(const LsPipelineTimes *t, uint8_t phase)
 {
     static const char *const name[LS_PHASES] = {"F", "B", "W"};
     return t->joint && phase == LS_PHASE_B ? "BW" : name[phase];
 }
 
-static bool is_shown(const LsPipelineTimes *t, LsPipePhase phase) { return !(t->joint && phase == LS_PHASE_W); }
-
 void ls_pipeline_table(FILE *to, const LsPipelineTimes *t)
 {
     fprintf(to, "# rank\tphase\tmicrobatch\tbegin\tend\n");
     for (uint32_t r = 0; r < t->k; r++)
-        for (uint32_t k = 0; k < t->rank[r].order.n; k++) {
-            const LsRankStep *s = &t->rank[r].order.step[k];
-            if (is_shown(t, s->phase))
-                fprintf(to, "%" PRIu32 "\t%s\t%" PRIu32 "\t%.0f\t%.0f\n", r, name_of(t, s->phase), s->micro,
-                        t->rank[r].begin[k], t->rank[r].end[k]);
+        for (uint32_t k = 0; k < t->rank[r].flow->nturn; k++) {
+            const LsPipeTurn *s = &t->rank[r].flow->turn[k];
+            fprintf(to, "%" PRIu32 "\t%s\t%" PRIu32 "\t%.0f\t%.0f\n", r, name_of(t, s->phase), s->micro,
+                    t->rank[r].begin[k], t->rank[r].end[k]);
         }
 }
 
@@ -38,11 +35,9 @@ static void put_rank(FILE *to, const LsPipelineTimes *t, uint32_t r, double end)
     const int y = TOP + (int)r * ROW;
     fprintf(to, "<text class=\"f-soft\" x=\"%d\" y=\"%d\" text-anchor=\"end\">rank %" PRIu32 "</text>\n", LEFT - 8,
             y + BAR / 2 + 4, r);
-    for (uint32_t k = 0; k < t->rank[r].order.n; k++) {
-        const LsRankStep *s = &t->rank[r].order.step[k];
+    for (uint32_t k = 0; k < t->rank[r].flow->nturn; k++) {
+        const LsPipeTurn *s = &t->rank[r].flow->turn[k];
         const double x = place(t->rank[r].begin[k], end), width = place(t->rank[r].end[k], end) - x;
-        if (!is_shown(t, s->phase))
-            continue;
         fprintf(to, "<rect class=\"f-%s s-page\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>%s of micro-batch %"
                 PRIu32 "</title></rect>\n", colour[s->phase], x, y, width, BAR, name_of(t, s->phase), s->micro);
         if (width >= 2 * LETTER)
@@ -67,7 +62,7 @@ static void put_key(FILE *to, const LsPipelineTimes *t, int y)
     static const char *const what[LS_PHASES] = {"F: forward", "B: gradients of activations", "W: gradients of weights"};
     int x = LEFT;
     for (int k = 0; k < LS_PHASES; k++) {
-        if (!is_shown(t, (LsPipePhase)k))
+        if (t->joint && k == LS_PHASE_W)
             continue;
         fprintf(to, "<rect class=\"f-%s\" x=\"%d\" y=\"%d\" width=\"12\" height=\"12\"/>"
                 "<text class=\"f-ink\" x=\"%d\" y=\"%d\">%s</text>\n", colour[k], x, y, x + 18, y + 10, t->joint && k == LS_PHASE_B ? "BW: gradients" : what[k]);
@@ -80,7 +75,7 @@ void ls_pipeline_svg(FILE *to, const LsPipelineTimes *t, const char *title)
     const int bottom = TOP + (int)t->k * ROW, height = bottom + AXIS + KEY;
     double end = 0;
     for (uint32_t r = 0; r < t->k; r++)
-        end = t->rank[r].order.n > 0 ? fmax(end, t->rank[r].end[t->rank[r].order.n - 1]) : end;
+        end = t->rank[r].flow->nturn > 0 ? fmax(end, t->rank[r].end[t->rank[r].flow->nturn - 1]) : end;
     end = end > 0 ? end : 1;
     fprintf(to, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\">\n<style>\n", WIDTH,
             height, WIDTH, height);

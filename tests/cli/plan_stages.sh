@@ -56,6 +56,7 @@ pass
 # All orders and modes side by side; zb has the smallest bubbles.
 plan small 2 >table || fail "the table" table
 [ "$(grep -cE '^  (gpipe|1f1b|zb) ' table)" = 12 ] || fail "not 3 orders with 4 modes" table
+[ "$(grep -c 'except-last  not compiled for pipelines$' table)" = 3 ] || fail "except-last is compiled" table
 bubble() { awk -v o="$1" '$1 == o && $2 == "never" { print $5 }' table; }
 holds "$(bubble zb) < $(bubble 1f1b)" || fail "zb fills no bubbles" table
 grep -q 'no deadlock' table || fail "the orders were not checked" table
@@ -98,14 +99,17 @@ refuses() {
     pass
 }
 refuses "64 stages are too many: the forward part has" mlp.onnx --batch 4 --stages 64
-refuses "leave --dp and --grads out" mlp.onnx --batch 4 --stages 2 --grads per-sample
-refuses "leave --dp and --grads out" mlp.onnx --batch 4 --stages 2 --dp clip=1,noise=1,delta=1e-5
+refuses "--grads shows the samples of a whole batch" mlp.onnx --batch 4 --stages 2 --grads per-sample
+refuses "leave --dp out" mlp.onnx --batch 4 --stages 2 --dp clip=1,noise=1,delta=1e-5
 refuses "leave --ensemble out" mlp.onnx --batch 4 --stages 2 --ensemble 2
 refuses "is for --target=cpu so far" mlp.onnx --batch 4 --stages 2 --target cuda
 refuses "leave --accumulate out" mlp.onnx --batch 4 --stages 2 --accumulate 2
-refuses "leave --strategy, --keep, --forget and --recompute out" mlp.onnx --batch 4 --stages 2 --strategy chen
+refuses "leave --strategy and --recompute out" mlp.onnx --batch 4 --stages 2 --strategy chen
+refuses "leave --keep and --forget out" mlp.onnx --batch 4 --stages 2 --keep '*'
+refuses "except-last is for one process so far" mlp.onnx --batch 4 --microbatches 2 --stages 2 --checkpoint except-last
+refuses "leave --no-offsets out" mlp.onnx --batch 4 --stages 2 --no-offsets
 refuses "leave the other reports out" mlp.onnx --batch 4 --stages 2 --plan-json p.json
-refuses "a size like 2GiB" mlp.onnx --batch 4 --stages 2 --budget 50%
+refuses "--budget: 'much'" mlp.onnx --batch 4 --stages 2 --budget much
 refuses "--link: 'fast'" mlp.onnx --batch 4 --stages 2 --link fast
 refuses "--link: '1G,x'" mlp.onnx --batch 4 --stages 2 --link 1G,x
 refuses "'best' is not one of" mlp.onnx --batch 4 --stages 2 --order best

@@ -2,8 +2,8 @@
  * audit that says so finds what is broken. */
 #include <check.h>
 
-#include "scheduler/pipes/pipe_audit.h"
-#include "scheduler/pipes/pipe_plan.h"
+#include "scheduler/pipeline/pipe_audit.h"
+#include "scheduler/pipeline/pipe_plan.h"
 #include "scheduler/plan/plan_audit.h"
 #include "tests/support/dag_tools.h"
 #include "tests/support/less.h"

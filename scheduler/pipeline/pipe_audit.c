@@ -1,6 +1,6 @@
-/* scheduler/pipes/pipe_audit.c -- see the header. Two steps are replayed, so that the second meets what the first
+/* scheduler/pipeline/pipe_audit.c -- see the header. Two steps are replayed, so that the second meets what the first
  * left. Micro-batches beyond a few rounds of the slots bring nothing new and are left out, as empty ones are. */
-#include "scheduler/pipes/pipe_audit.h"
+#include "scheduler/pipeline/pipe_audit.h"
 
 #include "base/reason.h"
 

@@ -1,5 +1,5 @@
-/* scheduler/pipeline/anchors.c -- see the header. */
-#include "scheduler/pipeline/anchors.h"
+/* scheduler/cuts/anchors.c -- see the header. */
+#include "scheduler/cuts/anchors.h"
 
 #include <string.h>
 
@@ -92,7 +92,7 @@ static bool is_below(const Sets *s, uint32_t low, uint32_t operand)
 }
 
 /* Whether operand k of node i may force it into another stage than its anchor's: gradients into an earlier one, a forward
- * node into a later one. What updates tell each other forces nothing: see LsStageSend.once. */
+ * node into a later one. What updates tell each other forces nothing. */
 static bool may_force(const LsProb *p, const LsAnchors *a, const Sets *s, uint32_t i, uint32_t k)
 {
     const uint32_t maker = p->maker[p->in.id[k]];

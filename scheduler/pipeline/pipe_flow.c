@@ -1,5 +1,5 @@
-/* scheduler/pipes/pipe_flow.c -- see the header. */
-#include "scheduler/pipes/pipe_flow.h"
+/* scheduler/pipeline/pipe_flow.c -- see the header. */
+#include "scheduler/pipeline/pipe_flow.h"
 
 #include "base/reason.h"
 
@@ -94,40 +94,72 @@ static bool may_end(const Sim *x, uint32_t stage, const LsPipeTurn *t)
 }
 
 /* Runs all turns as far as they come. */
-static bool ends(LsArena *arena, const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t ring)
+static void run(Sim *x)
 {
-    const size_t table = (size_t)c->k * LS_PHASES * micros;
-    Sim x = {c, flow, micros, ring, ls_arena_alloc(arena, c->k, sizeof *x.at), ls_arena_alloc(arena, c->k, 1),
-             ls_arena_alloc(arena, table, 1), ls_arena_alloc(arena, table, 1),
-             ls_arena_alloc(arena, (size_t)c->k * micros, sizeof *x.holder)};
     for (bool moved = true; moved;) {
         moved = false;
-        for (uint32_t s = 0; s < c->k; s++) {
-            const LsPipeTurn *t = &flow[s].turn[x.at[s]];
-            if (x.at[s] == flow[s].nturn)
+        for (uint32_t s = 0; s < x->c->k; s++) {
+            const LsPipeTurn *t = &x->flow[s].turn[x->at[s]];
+            if (x->at[s] == x->flow[s].nturn)
                 continue;
-            if (!x.begun[s] && may_begin(&x, s, t)) {
-                x.begun[s] = moved = *of(&x, x.began, s, t->phase, t->micro) = true;
+            if (!x->begun[s] && may_begin(x, s, t)) {
+                x->begun[s] = moved = *of(x, x->began, s, t->phase, t->micro) = true;
                 if (t->phase == LS_PHASE_F)
-                    *slot_holder(&x, s, t->slot) = t->micro + 1;
+                    *slot_holder(x, s, t->slot) = t->micro + 1;
             }
-            if (x.begun[s] && may_end(&x, s, t)) {
-                moved = *of(&x, x.did, s, t->phase, t->micro) = true;
-                x.begun[s] = false;
-                x.at[s]++;
+            if (x->begun[s] && may_end(x, s, t)) {
+                moved = *of(x, x->did, s, t->phase, t->micro) = true;
+                x->begun[s] = false;
+                x->at[s]++;
             }
         }
     }
-    for (uint32_t s = 0; s < c->k; s++)
-        if (x.at[s] < flow[s].nturn)
-            return false;
-    return true;
+}
+
+/* Says of every stage that has not ended what it waits for. */
+static bool explain(const Sim *x, const LsWhy *why)
+{
+    static const char letter[] = "FBW";
+    char text[400] = "";
+    size_t n = 0;
+    for (uint32_t s = 0; s < x->c->k && n + 1 < sizeof text; s++) {
+        const LsPipeTurn *t = &x->flow[s].turn[x->at[s]];
+        if (x->at[s] == x->flow[s].nturn)
+            continue;
+        int len = snprintf(text + n, sizeof text - n, "%sstage %u waits %s %c of micro-batch %u", n > 0 ? ", " : "", s + 1,
+                           x->begun[s] ? "in" : "before", letter[t->phase], t->micro);
+        n += (size_t)len;
+        for (uint32_t k = 0; x->begun[s] && k < x->c->nmove && n + 1 < sizeof text; k++) {
+            const LsPipeMove *m = &x->c->move[k];
+            if (m->to != s || m->read != t->phase || *of(x, x->did, m->from, m->made, t->micro))
+                continue;
+            len = snprintf(text + n, sizeof text - n, " for %c of stage %u", letter[m->made], m->from + 1);
+            n += (size_t)len;
+            break;
+        }
+    }
+    return ls_why(why, "%s", text);
+}
+
+bool ls_pipe_flow_ends(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t ring, char *why, size_t room)
+{
+    const LsWhy to = {.text = why, .size = room};
+    const size_t table = (size_t)c->k * LS_PHASES * micros;
+    LsArena *tmp = ls_arena_new();
+    Sim x = {c, flow, micros, ring, ls_arena_alloc(tmp, c->k, sizeof *x.at), ls_arena_alloc(tmp, c->k, 1),
+             ls_arena_alloc(tmp, table, 1), ls_arena_alloc(tmp, table, 1),
+             ls_arena_alloc(tmp, (size_t)c->k * micros, sizeof *x.holder)};
+    bool ok = true;
+    run(&x);
+    for (uint32_t s = 0; s < c->k && ok; s++)
+        ok = x.at[s] == flow[s].nturn || explain(&x, &to);
+    ls_arena_free(tmp);
+    return ok;
 }
 
 bool ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads,
                    LsPipeFlow *flow, uint32_t *ring, char *why, size_t room)
 {
-    const LsWhy to = {.text = why, .size = room};
     *ring = 1;
     for (uint32_t s = 0; s < c->k; s++) {
         flow[s] = flow_of(arena, c, kind, s, micros);
@@ -135,10 +167,9 @@ bool ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t
         if (reads[s] && flow[s].slots > *ring)
             *ring = flow[s].slots;
     }
-    if (!ends(arena, c, flow, micros, micros))
-        return ls_why(&to, "the stages wait for each other in a circle: order %s with %u micro-batches", ls_order_name[kind],
-                      micros);
-    while (*ring < micros && !ends(arena, c, flow, micros, *ring))
+    if (!ls_pipe_flow_ends(c, flow, micros, micros, why, room))
+        return false;
+    while (*ring < micros && !ls_pipe_flow_ends(c, flow, micros, *ring, why, room))
         ++*ring;
     return true;
 }

@@ -1,13 +1,13 @@
-/* scheduler/pipes/pipe_cut.h -- what each stage of a pipeline runs in which phase, and what the stages send each
+/* scheduler/pipeline/pipe_cut.h -- what each stage of a pipeline runs in which phase, and what the stages send each
  * other, as a program needs it.
  *
  * To the phases of orders.h comes a last one, which runs once per step, after all micro-batches: nodes that need the
  * gradients of other stages, as the norm of all gradients does, and the updates that need these nodes. In it all stages
  * follow the order of the graph, so they never wait for each other in a circle. */
-#ifndef LS_SCHEDULER_PIPES_PIPE_CUT_H
-#define LS_SCHEDULER_PIPES_PIPE_CUT_H
+#ifndef LS_SCHEDULER_PIPELINE_PIPE_CUT_H
+#define LS_SCHEDULER_PIPELINE_PIPE_CUT_H
 
-#include "scheduler/pipeline/stages.h"
+#include "scheduler/cuts/stages.h"
 
 enum { LS_PHASE_LATE = LS_PHASES, LS_STAGE_PHASES };
 
@@ -21,7 +21,7 @@ typedef struct LsPipeMove {
 
 /* A state that stage `to` reads and stage `from` changes at the end of a step, as tied weights. Before a step begins, `to`
  * gets a copy. */
-typedef struct LsPipeCopy { uint32_t tensor, from, to; } LsPipeCopy;
+typedef struct LsPipeCopy { uint32_t tensor, from, to; int64_t bytes; } LsPipeCopy;
 
 typedef struct LsPipeCut {
     const LsProb *p;

@@ -1,5 +1,5 @@
-/* scheduler/pipeline/orders.c -- see the header. */
-#include "scheduler/pipeline/orders.h"
+/* scheduler/cuts/orders.c -- see the header. */
+#include "scheduler/cuts/orders.h"
 
 const char *const ls_order_name[LS_ORDERS + 1] = {"gpipe", "1f1b", "zb", NULL};
 

@@ -1,8 +1,8 @@
-/* scheduler/pipeline/cut_costs.c -- see the header. */
-#include "scheduler/pipeline/cut_costs.h"
+/* scheduler/cuts/cut_costs.c -- see the header. */
+#include "scheduler/cuts/cut_costs.h"
 
-#include "scheduler/pipeline/anchors.h"
-#include "scheduler/pipeline/node_times.h"
+#include "scheduler/cuts/anchors.h"
+#include "scheduler/cuts/node_times.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -277,19 +277,16 @@ static Bytes measure(const LsCutCosts *c, const uint64_t *set)
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* With `kept` bytes of each micro-batch. The first micro-batch of except-last keeps everything, until its B begins. */
+/* With `kept` bytes of each micro-batch. */
 static int64_t in_all(const LsCutLimits *l, const Bytes *b, int64_t kept)
 {
-    const int64_t others = (int64_t)(l->slots - 1) * kept;
-    const int64_t now = l->keep == LS_KEEP_EXCEPT_LAST ? b->kept : kept;
-    return b->state + others + larger(now, b->need);
+    return b->state + (int64_t)(l->slots - 1) * kept + larger(kept, b->need);
 }
 
 int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
 {
     const Bytes b = measure(c, set);
-    const bool again = l->keep == LS_KEEP_ALWAYS || l->keep == LS_KEEP_EXCEPT_LAST;
-    return in_all(l, &b, again ? b.fixed : b.kept);
+    return in_all(l, &b, l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept);
 }
 
 /* ns of the run that makes a tensor again for phases B and W, or of doing without. */
@@ -348,8 +345,6 @@ double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const u
 {
     if (l->keep == LS_KEEP_ALWAYS)
         ns += of_all_again(c, l, set);
-    if (l->keep == LS_KEEP_EXCEPT_LAST)
-        ns += of_all_again(c, l, set) * (l->micros - 1) / l->micros;
     if (l->bytes <= 0)
         return ns;
     if (l->keep != LS_KEEP_AUTO)

@@ -1,5 +1,5 @@
-/* scheduler/pipes/pipe_cut.c -- see the header. */
-#include "scheduler/pipes/pipe_cut.h"
+/* scheduler/pipeline/pipe_cut.c -- see the header. */
+#include "scheduler/pipeline/pipe_cut.h"
 
 #include "base/reason.h"
 
@@ -103,7 +103,7 @@ static bool gather_state(Cut *x)
                 continue;
             copied[(size_t)t * c->k + stage] = true;
             c->copy = ls_arena_grow(x->arena, c->copy, c->ncopy, c->ncopy + 1u, sizeof *c->copy, &room);
-            c->copy[c->ncopy++] = (LsPipeCopy){t, home[t], stage};
+            c->copy[c->ncopy++] = (LsPipeCopy){t, home[t], stage, p->dag->tensor[t].bytes};
         }
     return true;
 }

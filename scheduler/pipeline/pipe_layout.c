@@ -1,5 +1,5 @@
-/* scheduler/pipes/pipe_layout.c -- see the header. */
-#include "scheduler/pipes/pipe_layout.h"
+/* scheduler/pipeline/pipe_layout.c -- see the header. */
+#include "scheduler/pipeline/pipe_layout.h"
 
 typedef struct Place {
     LsArena *tmp;

@@ -1,5 +1,5 @@
-/* scheduler/pipeline/file_order_cut.c -- cuts the forward nodes in list order, as frameworks do. */
-#include "scheduler/pipeline/stages.h"
+/* scheduler/cuts/file_order_cut.c -- cuts the forward nodes in list order, as frameworks do. */
+#include "scheduler/cuts/stages.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* scheduler/pipeline/orders.h -- in which order a rank runs the phases of the micro-batches.
+/* scheduler/cuts/orders.h -- in which order a rank runs the phases of the micro-batches.
  *
  * gpipe: all F, then B and W of each micro-batch (Huang et al. 2019, arXiv:1811.06965).
  * 1f1b: rank i of K runs K - i times F, then B, W and F in turn (Narayanan et al. 2019, 2021).
@@ -7,8 +7,8 @@
  *
  * Each phase takes the micro-batches in rising order, so that sums over micro-batches and running statistics are those of
  * a single process, bit for bit. */
-#ifndef LS_SCHEDULER_PIPELINE_ORDERS_H
-#define LS_SCHEDULER_PIPELINE_ORDERS_H
+#ifndef LS_SCHEDULER_CUTS_ORDERS_H
+#define LS_SCHEDULER_CUTS_ORDERS_H
 
 #include "base/arena.h"
 
@@ -17,10 +17,9 @@
 
 typedef enum { LS_PHASE_F, LS_PHASE_B, LS_PHASE_W, LS_PHASES } LsPipePhase;
 typedef enum { LS_ORDER_GPIPE, LS_ORDER_1F1B, LS_ORDER_ZB, LS_ORDERS } LsOrderKind;
-/* What a micro-batch keeps between F and B: what B reads; as `always`, but as `never` for the micro-batch whose B is the
- * first of the step, number 0, which takes no memory that `always` does not take; only what the stage received, all else
- * is made again; what the planner chooses. */
-typedef enum { LS_KEEP_NEVER, LS_KEEP_EXCEPT_LAST, LS_KEEP_ALWAYS, LS_KEEP_AUTO } LsKeepMode;
+/* What a micro-batch keeps between F and B: what B reads; only what the stage received, all else is made again; what the
+ * planner chooses. */
+typedef enum { LS_KEEP_NEVER, LS_KEEP_ALWAYS, LS_KEEP_AUTO } LsKeepMode;
 
 typedef struct LsRankStep { LsPipePhase phase; uint32_t micro; } LsRankStep;    /* micro: from 0 */
 typedef struct LsRankOrder { LsRankStep *step; uint32_t n; } LsRankOrder;

@@ -1,9 +1,9 @@
-/* scheduler/pipes/pipe_audit.h -- replays the steps of a stage with all its micro-batches, byte range by byte range. */
-#ifndef LS_SCHEDULER_PIPES_PIPE_AUDIT_H
-#define LS_SCHEDULER_PIPES_PIPE_AUDIT_H
+/* scheduler/pipeline/pipe_audit.h -- replays the steps of a stage with all its micro-batches, byte range by byte range. */
+#ifndef LS_SCHEDULER_PIPELINE_PIPE_AUDIT_H
+#define LS_SCHEDULER_PIPELINE_PIPE_AUDIT_H
 
-#include "scheduler/pipes/pipe_flow.h"
-#include "scheduler/pipes/pipe_layout.h"
+#include "scheduler/pipeline/pipe_flow.h"
+#include "scheduler/pipeline/pipe_layout.h"
 
 /* Whether every run finds its operands as they were made, and every message is as it was until its receiver has it. Shares no
  * code with what made the layout. False, with a sentence. */

@@ -1,9 +1,9 @@
-/* scheduler/pipeline/anchors.h -- the forward node that every other node belongs to, whatever the cut. */
-#ifndef LS_SCHEDULER_PIPELINE_ANCHORS_H
-#define LS_SCHEDULER_PIPELINE_ANCHORS_H
+/* scheduler/cuts/anchors.h -- the forward node that every other node belongs to, whatever the cut. */
+#ifndef LS_SCHEDULER_CUTS_ANCHORS_H
+#define LS_SCHEDULER_CUTS_ANCHORS_H
 
 #include "scheduler/graph/instance.h"
-#include "scheduler/pipeline/orders.h"
+#include "scheduler/cuts/orders.h"
 
 typedef struct LsAnchors {
     uint32_t *at;               /* by node: a node with p->forward, itself if it is one; LS_NO_ID: it need not run */

@@ -1,5 +1,5 @@
-/* scheduler/pipeline/node_times.c -- see the header. */
-#include "scheduler/pipeline/node_times.h"
+/* scheduler/cuts/node_times.c -- see the header. */
+#include "scheduler/cuts/node_times.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
-/* scheduler/pipeline/coarse_sets.h -- lower sets of large forward graphs: those that leave light vertices with what they
+/* scheduler/cuts/coarse_sets.h -- lower sets of large forward graphs: those that leave light vertices with what they
  * follow. */
-#ifndef LS_SCHEDULER_PIPELINE_COARSE_SETS_H
-#define LS_SCHEDULER_PIPELINE_COARSE_SETS_H
+#ifndef LS_SCHEDULER_CUTS_COARSE_SETS_H
+#define LS_SCHEDULER_CUTS_COARSE_SETS_H
 
 #include "scheduler/lower_sets/lower_set.h"
 

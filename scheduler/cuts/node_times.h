@@ -1,6 +1,6 @@
-/* scheduler/pipeline/node_times.h -- the least that each node adds to the time of any plan. */
-#ifndef LS_SCHEDULER_PIPELINE_NODE_TIMES_H
-#define LS_SCHEDULER_PIPELINE_NODE_TIMES_H
+/* scheduler/cuts/node_times.h -- the least that each node adds to the time of any plan. */
+#ifndef LS_SCHEDULER_CUTS_NODE_TIMES_H
+#define LS_SCHEDULER_CUTS_NODE_TIMES_H
 
 #include "scheduler/graph/instance.h"
 

@@ -1,9 +1,9 @@
-/* scheduler/pipes/pipe_flow.h -- the order in which each stage runs the phases of micro-batches, with their slots,
+/* scheduler/pipeline/pipe_flow.h -- the order in which each stage runs the phases of micro-batches, with their slots,
  * and the proof that no stages wait for each other in a circle. */
-#ifndef LS_SCHEDULER_PIPES_PIPE_FLOW_H
-#define LS_SCHEDULER_PIPES_PIPE_FLOW_H
+#ifndef LS_SCHEDULER_PIPELINE_PIPE_FLOW_H
+#define LS_SCHEDULER_PIPELINE_PIPE_FLOW_H
 
-#include "scheduler/pipes/pipe_cut.h"
+#include "scheduler/pipeline/pipe_cut.h"
 
 typedef struct LsPipeTurn { uint8_t phase; uint32_t micro, slot; } LsPipeTurn;
 
@@ -18,5 +18,9 @@ typedef struct LsPipeFlow {
  * with a sentence, if the order is a deadlock. reads: by stage. */
 bool ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads,
                    LsPipeFlow *flow, uint32_t *ring, char *why, size_t room);
+
+/* Whether all stages come to the end of their flows, by a run without times, with `ring` micro-batches of input. Else false,
+ * with a sentence that says who waits for what. */
+bool ls_pipe_flow_ends(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t ring, char *why, size_t room);
 
 #endif

@@ -1,8 +1,8 @@
-/* scheduler/pipeline/coarse_sets.c -- see the header.
+/* scheduler/cuts/coarse_sets.c -- see the header.
  *
  * All operands of a group that lie outside are those of its first vertex, so groups by their first vertex are in a
  * topological order. */
-#include "scheduler/pipeline/coarse_sets.h"
+#include "scheduler/cuts/coarse_sets.h"
 
 #include <string.h>
 

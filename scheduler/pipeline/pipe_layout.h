@@ -1,13 +1,13 @@
-/* scheduler/pipes/pipe_layout.h -- the arena of a stage that has several micro-batches under way.
+/* scheduler/pipeline/pipe_layout.h -- the arena of a stage that has several micro-batches under way.
  *
  * What lives only within a phase lies in one region at the start, as phases run one after the other. What outlives its
  * phase lies in the slot of its micro-batch. The slots follow, and each has the same offsets:
  *   [0, transient)  [transient, transient + slot)  [transient + slot, transient + 2 slot)  ... */
-#ifndef LS_SCHEDULER_PIPES_PIPE_LAYOUT_H
-#define LS_SCHEDULER_PIPES_PIPE_LAYOUT_H
+#ifndef LS_SCHEDULER_PIPELINE_PIPE_LAYOUT_H
+#define LS_SCHEDULER_PIPELINE_PIPE_LAYOUT_H
 
 #include "scheduler/candidates/plan_build.h"
-#include "scheduler/pipes/pipe_graph.h"
+#include "scheduler/pipeline/pipe_graph.h"
 
 typedef struct LsPipeLayout {
     LsPlan plan;                /* the runs of a micro-batch in slot 0, then those of the late phase, with their offsets */

@@ -1,10 +1,10 @@
-/* scheduler/pipes/pipe_plan.h -- plans one stage of a pipeline within its budget. */
-#ifndef LS_SCHEDULER_PIPES_PIPE_PLAN_H
-#define LS_SCHEDULER_PIPES_PIPE_PLAN_H
+/* scheduler/pipeline/pipe_plan.h -- plans one stage of a pipeline within its budget. */
+#ifndef LS_SCHEDULER_PIPELINE_PIPE_PLAN_H
+#define LS_SCHEDULER_PIPELINE_PIPE_PLAN_H
 
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/plan_options.h"
-#include "scheduler/pipes/pipe_layout.h"
+#include "scheduler/pipeline/pipe_layout.h"
 
 typedef struct LsPipeWish {
     LsPlanOptions plan;         /* strategy, effort, seconds; budgets are below */
@@ -24,7 +24,7 @@ typedef struct LsPipePlan {
 } LsPipePlan;
 
 /* Plans for single micro-batches of many sizes are made; the cheapest one fits whose slots together keep the budget.
- * False: none does (out->least says what would); with a sentence in `why`: the hints have no meaning here. */
+ * False: none does, and the layout is the smallest one; with a sentence in `why`: the hints have no meaning here. */
 bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,
                    size_t room);
 

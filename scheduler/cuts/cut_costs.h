@@ -1,10 +1,10 @@
-/* scheduler/pipeline/cut_costs.h -- what the forward nodes between two lower sets cost as a stage: at least so much time and so
+/* scheduler/cuts/cut_costs.h -- what the forward nodes between two lower sets cost as a stage: at least so much time and so
  * many bytes, whatever plan the stage gets. */
-#ifndef LS_SCHEDULER_PIPELINE_CUT_COSTS_H
-#define LS_SCHEDULER_PIPELINE_CUT_COSTS_H
+#ifndef LS_SCHEDULER_CUTS_CUT_COSTS_H
+#define LS_SCHEDULER_CUTS_CUT_COSTS_H
 
 #include "scheduler/lower_sets/lower_set.h"
-#include "scheduler/pipeline/stages.h"
+#include "scheduler/cuts/stages.h"
 
 typedef struct LsCutTensor {
     uint32_t maker;             /* vertex */
@@ -51,7 +51,6 @@ double ls_cut_sum(const LsCutCosts *c, const uint64_t *low);
 typedef struct LsCutLimits {    /* of one stage */
     LsKeepMode keep;
     bool sure;                  /* count only what must run again, not what will */
-    uint32_t micros;            /* of a step */
     uint32_t slots;             /* micro-batches that the stage holds at once */
     int64_t bytes;              /* of the rank; 0: no limit */
 } LsCutLimits;

@@ -1,4 +1,4 @@
-/* scheduler/pipeline/stage_search.c -- the chain of lower sets whose slowest stage is the fastest.
+/* scheduler/cuts/stage_search.c -- the chain of lower sets whose slowest stage is the fastest.
  *
  * f(L, k), the bottleneck of the best cut of L into k stages, is the least max(f(L', k - 1), time of L without L') over the
  * lower sets L' inside L. A first cut, of prefixes of the list alone, gives a bottleneck U. No better cut has a stage k
@@ -6,10 +6,10 @@
  *
  * With all lower sets in the family the same recurrence over the least times (cut_costs.h) is the lower bound. Otherwise
  * the bound is the mean, or the slowest nodes. */
-#include "scheduler/pipeline/stages.h"
+#include "scheduler/cuts/stages.h"
 
-#include "scheduler/pipeline/coarse_sets.h"
-#include "scheduler/pipeline/cut_costs.h"
+#include "scheduler/cuts/coarse_sets.h"
+#include "scheduler/cuts/cut_costs.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -220,7 +220,7 @@ static void set_limits(Search *s, const LsStageOptions *o, bool sure)
         LsArena *tmp = ls_arena_new();
         const LsRankOrder order = ls_rank_order(tmp, o->order, k, s->k, o->micros);
         const int64_t margin = o->margin != NULL && o->budget > 0 ? o->margin[k] : 0;
-        s->limits[k] = (LsCutLimits){o->keep, sure, o->micros, ls_rank_order_slots(&order, LS_PHASE_B),
+        s->limits[k] = (LsCutLimits){o->keep, sure, ls_rank_order_slots(&order, LS_PHASE_B),
                                      o->budget > 0 && o->budget - margin < 1 ? 1 : o->budget - margin};
         if (o->budget <= 0)
             s->limits[k].bytes = 0;

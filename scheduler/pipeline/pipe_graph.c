@@ -1,5 +1,5 @@
-/* scheduler/pipes/pipe_graph.c -- see the header. */
-#include "scheduler/pipes/pipe_graph.h"
+/* scheduler/pipeline/pipe_graph.c -- see the header. */
+#include "scheduler/pipeline/pipe_graph.h"
 
 #include <string.h>
 
@@ -106,7 +106,8 @@ static void add_begin(Build *b, LsPipePhase phase, const char *name)
     if (nout == 0)
         return;
     b->g->begin[phase] = b->g->dag.nnode;
-    add(b, &(LsDagNode){.name = name, .op = "phase", .kind = phase == LS_PHASE_F ? LS_DAG_FORWARD : LS_DAG_BACKWARD,
+    /* Where B begins, the forward part ends: what hints make again comes later. */
+    add(b, &(LsDagNode){.name = name, .op = "phase", .kind = phase <= LS_PHASE_B ? LS_DAG_FORWARD : LS_DAG_BACKWARD,
                         .in = in, .nin = nin, .out = out, .nout = nout, .once = true, .required = true,
                         .of = -1}, LS_NO_ID);
 }

@@ -1,12 +1,12 @@
-/* scheduler/pipes/pipe_graph.h -- the part of a training graph that one stage runs, as a graph to be planned.
+/* scheduler/pipeline/pipe_graph.h -- the part of a training graph that one stage runs, as a graph to be planned.
  *
  * It has the tensors of the whole graph, by the same ids. Nodes that do not exist in the program begin the phases: such a
  * node makes what arrives for its phase, and reads what the phase before sends, so that every plan keeps the order of
  * the phases. Nodes that could run before they should read a tensor without bytes that the node of their phase makes. */
-#ifndef LS_SCHEDULER_PIPES_PIPE_GRAPH_H
-#define LS_SCHEDULER_PIPES_PIPE_GRAPH_H
+#ifndef LS_SCHEDULER_PIPELINE_PIPE_GRAPH_H
+#define LS_SCHEDULER_PIPELINE_PIPE_GRAPH_H
 
-#include "scheduler/pipes/pipe_cut.h"
+#include "scheduler/pipeline/pipe_cut.h"
 
 typedef struct LsPipeGraph {
     LsDag dag;
