@@ -142,13 +142,15 @@ bool ls_staged_find(LsJob *job, const LsProb *p, const LsPipelineWant *want, LsO
     return ok;
 }
 
-/* Names the first stage that does not keep the budget. */
+/* Names the stage that needs most of those that do not keep the budget. */
 static bool over_budget(LsJob *job, const LsPipelinePlan *of)
 {
     LsArena *a = job->cx.arena;
     uint32_t k = 0;
-    while (k + 1 < of->cut.k && of->plan[k].layout.arena <= of->plan[k].budget)
-        k++;
+    for (uint32_t s = 1; s < of->cut.k; s++)
+        if (of->plan[s].layout.arena > of->plan[s].budget
+            && (of->plan[k].layout.arena <= of->plan[k].budget || ls_pipeline_rank_bytes(of, s) > ls_pipeline_rank_bytes(of, k)))
+            k = s;
     const LsPipePlan *p = &of->plan[k];
     const char *rest = job->budget > 0
         ? ls_arena_printf(a, ", %s for its state and inputs and %s for the arena", ls_bytes_text(a, of->fixed[k]),

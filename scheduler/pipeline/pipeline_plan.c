@@ -124,35 +124,40 @@ static void narrow(Margins *m, const LsPipelineWant *want)
     }
 }
 
-bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
-                      LsPipelinePlan *out, char *why, size_t room)
+/* Cuts within the budget. Returns whether the ranks of some cut keep it. */
+static bool find_within(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsStageOptions o, LsPipelinePlan *out,
+                        char *why, size_t room)
 {
     Margins m = {.none = false};
     double bound = 0;
-    LsStageOptions o = {.stages = want->stages, .micros = want->micros, .order = order, .keep = keep, .margin = m.now,
-                        .budget = want->budget};
-    LsPipelinePlan at = {.order = order, .keep = keep};
-    *out = at;
+    o.margin = m.now;
     for (int k = 0; k < CUTS; k++) {
-        if (!ls_stages_find(arena, p, &o, &at.stages, why, room)) {
+        if (!ls_stages_find(arena, p, &o, &out->stages, why, room)) {
             if (k == 0)
-                break;
+                return false;
             narrow(&m, want);
             continue;
         }
-        bound = k == 0 ? at.stages.bound : bound;
-        if (!plan_cut(arena, p, want, &at, why, room))
+        bound = k == 0 ? out->stages.bound : bound;
+        if (!plan_cut(arena, p, want, out, why, room))
             return false;
-        at.bound = bound;
-        if (out->plan == NULL || at.fits || at.peak < out->peak)
-            *out = at;
-        if (at.fits || want->budget <= 0)
+        out->bound = bound;
+        if (out->fits)
             return true;
-        widen(&m, want, &at);
+        widen(&m, want, out);
     }
-    o.budget = 0;
-    if (out->plan != NULL)
+    return false;
+}
+
+bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
+                      LsPipelinePlan *out, char *why, size_t room)
+{
+    LsStageOptions o = {.stages = want->stages, .micros = want->micros, .order = order, .keep = keep, .budget = want->budget};
+    *out = (LsPipelinePlan){.order = order, .keep = keep};
+    if (want->budget > 0 && find_within(arena, p, want, o, out, why, room))
         return true;
+    /* This cut is the same for every budget: what it takes at least is a budget that can be kept. */
+    o.budget = 0;
     if (!ls_stages_find(arena, p, &o, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))
         return false;
     out->bound = out->stages.bound;

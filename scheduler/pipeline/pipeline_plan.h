@@ -23,8 +23,8 @@ typedef struct LsPipelineWant {
 typedef struct LsPipelinePlan {
     LsOrderKind order;
     LsKeepMode keep;
-    bool fits;                  /* all ranks keep the budget; else the figures are those of the cut of fewest bytes
-                                 * that was tried, and the bound says nothing */
+    bool fits;                  /* all ranks keep the budget; else the cut is that without a budget, and stages that exceed it
+                                 * have their least arena */
     LsStages stages;
     LsPipeCut cut;
     LsPipeFlow *flow;           /* by stage */
@@ -38,8 +38,8 @@ typedef struct LsPipelinePlan {
     int64_t peak;               /* bytes of the largest rank */
 } LsPipelinePlan;
 
-/* Cuts and plans, and again with room for what the plans took beyond the estimates, until the ranks keep the budget. False,
- * with a sentence in `why`: there are too many stages, the graph has no such pipeline, or ranks would wait in a circle. */
+/* Cuts and plans, and again with room for what the plans took beyond the estimates, until the ranks keep the budget. What
+ * out->peak says where none do, can be kept. False, with a sentence in `why`: there are too many stages, the graph has no such pipeline, or ranks would wait in a circle. */
 bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
                       LsPipelinePlan *out, char *why, size_t room);
 
