@@ -5,7 +5,8 @@
 #
 # Each configuration runs in a process of its own, R times (2), with lowerset and PyTorch in turns, so that other jobs
 # disturb both alike. A figure is the median over the rounds, "best" the fastest step of all rounds, "cpu" the
-# processor time of a step, least of the rounds. Processes stay on as many CPUs as they have threads. PyTorch runs
+# processor time of a step: PyTorch's the least of the rounds, lowerset's the least time of a run less that of a run of
+# one step. (The least difference within a round would choose those whose short run was disturbed.) Processes stay on as many CPUs as they have threads. PyTorch runs
 # plain and channels-last, and the table shows the better run. With several threads, PyTorch's one-thread run also
 # counts if it is better. A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT), after a
 # warm-up. Both sides train on the same batch: PyTorch has it as a tensor, lowerset reads it from a file each step.
@@ -88,7 +89,7 @@ high_water() {
 
 # Processor time of all children, ms, from the output of `times`.
 children() {
-    awk 'NR == 2 { gsub(/[ms]/, " "); print ($1 * 60 + $2 + $3 * 60 + $4) * 1e3 }'
+    awk 'NR == 2 { gsub(/[ms]/, " "); printf "%.2f\n", ($1 * 60 + $2 + $3 * 60 + $4) * 1e3 }'
 }
 
 trainer() {     # PROGRAM THREADS STEPS
@@ -104,8 +105,8 @@ trainer() {     # PROGRAM THREADS STEPS
     wait "$pid" || { say "the trainer of $1 failed:"; cat "$OUT/trainer.out" >&2; exit 1; }
 }
 
-# Adds "MODEL THREADS who median best peak-MiB cpu" for one run of lowerset's trainer; cpu: processor time per step,
-# as the difference to a run of a single step. Its memory is the kernel's high-water mark, read while it runs: nothing
+# Adds "MODEL THREADS who median best peak-MiB long short steps" for one run of lowerset's trainer; long, short:
+# processor time of the run and of one of a single step; steps: by which they differ. Its memory is the kernel's high-water mark, read while it runs: nothing
 # is allocated after the first step.
 ours() {        # MODEL THREADS TYPE
     times >"$OUT/times"; before=$(children <"$OUT/times")
@@ -118,8 +119,8 @@ ours() {        # MODEL THREADS TYPE
         | awk 'NR > 2 { printf "%.6f\n", ($1 - last) * 1e3 } { last = $1 }' | sort -n \
         | awk -v head="$1 $2 lowerset-$3" -v kib="$peak" -v steps="$steps" -v before="$before" \
             -v short="$short" -v long="$long" '{ t[NR] = $1 } END {
-            printf "%s %.3f %.3f %.0f %.2f\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024,
-                (long - short - (short - before)) / (steps - 1) }' >>"$RESULTS"
+            printf "%s %.3f %.3f %.0f %.2f %.2f %d\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024, long - short,
+                short - before, steps - 1 }' >>"$RESULTS"
 }
 
 # The same for PyTorch, one variant.
@@ -183,10 +184,13 @@ awk -v models="$MODELS" -v threads="$THREADS" -v type="$PRECISION" '
         key = $1 " " $2 " " $3
         value[key] = value[key] " " $4
         if (!(key in best) || $5 < best[key]) best[key] = $5
-        if (!(key in cpu) || $7 < cpu[key]) cpu[key] = $7
+        if (!(key in long) || $7 < long[key]) long[key] = $7
+        if (!(key in short) || $8 + 0 < short[key]) short[key] = $8 + 0
+        steps[key] = NF > 8 ? $9 : 1
         if ($6 > peak[key]) peak[key] = $6
     }
     END {
+        for (key in long) cpu[key] = sprintf("%.2f", (long[key] - short[key]) / steps[key])
         format = "%-12s %7s  %19s %8s %9s  %19s %8s %9s  %-16s %6s\n"
         printf format, "model", "threads", "lowerset ms (best)", "cpu ms", "peak MiB",
             "PyTorch ms (best)", "cpu ms", "peak MiB", "its setting", "ratio"

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Steps of an ensemble, beside steps of as many single models and beside PyTorch's vmap.
 
-    PYTHON=/path/to/python3 ./dev bench ensemble [--net NAME]... [--members K] [--batch N] [--steps N] [--rounds R]
+    PYTHON=/path/to/python3 ./dev bench ensemble [--net NAME]... [--members K] [--batch N] [--steps N] [--rounds R] [--json]
 
 Networks: an MLP (784-512-10) and a small CNN at 28 x 28. Processor time of a step on one thread, which other work on the
 machine disturbs little: that of runs of many steps less that of a run of one step. All take turns. A row: the least over
@@ -9,6 +9,7 @@ the rounds, in milliseconds, and its ratio to K steps of the single model; bytes
 torch.func.stack_module_state with vmap of grad, and K single models; SGD with momentum, both.
 """
 import argparse
+import json
 import os
 import re
 import resource
@@ -89,11 +90,8 @@ def timed(step, steps):
     return (time.process_time() - start) / steps * 1e3
 
 
-def row(name, way, ms, single, more=""):
-    print(f"{name:6} {way:14} {ms:9.2f} ms {ms / single:6.2f} {more}", flush=True)
-
-
 def measure(lowerset, name, a):
+    """Rows [network, way, ms of a step, over as many single steps, bytes]."""
     said(lowerset, "model", *NETS[name], "-o", "net.onnx")
     compiled = {way: said(lowerset, "compile", "net.onnx", "--batch", str(a.batch), "-o", way, *more)
                 for way, more in (("ensemble", [f"--ensemble={a.members}"]), ("single", []))}
@@ -109,10 +107,9 @@ def measure(lowerset, name, a):
         for way, step in peers.items():
             took.setdefault(way, []).append(timed(step, a.steps))
     single = min(took["single"])
-    row(name, "ensemble", min(took["ensemble"]), single, size["ensemble"])
-    row(name, f"{a.members} x single", single, single, f"{a.members} x {size['single']}")
-    for way in peers:
-        row(name, way, min(took[way]), single)
+    named = [("ensemble", "ensemble", size["ensemble"]), ("single", f"{a.members} x single", f"{a.members} x {size['single']}")]
+    return [[name, label, min(took[way]), min(took[way]) / single, more]
+            for way, label, more in named + [(way, way, "") for way in peers]]
 
 
 def main():
@@ -123,12 +120,19 @@ def main():
     p.add_argument("--batch", type=int, default=64)
     p.add_argument("--steps", type=int, default=20)
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--json", action="store_true", help="one line: a list of rows")
     a = p.parse_args()
     lowerset = os.path.join(os.path.abspath(a.build), "lowerset")
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
-        for name in a.net or NETS:
-            measure(lowerset, name, a)
+        all_rows = []
+        for net in a.net or NETS:
+            rows = measure(lowerset, net, a)
+            all_rows += rows
+            for name, way, ms, over, more in rows if not a.json else []:
+                print(f"{name:6} {way:14} {ms:9.2f} ms {over:6.2f} {more}", flush=True)
+        if a.json:
+            print(json.dumps(all_rows))
 
 
 main()

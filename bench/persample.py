@@ -5,15 +5,14 @@
 
 The Python needs torch, onnx and onnxscript; Opacus is a peer where it is there. Networks are written by PyTorch's
 exporter: the CNN of PyTorch's tutorial on per-sample gradients at batch 64, a ResNet-18 and a U-Net with group norms, a
-small GPT. Ways: plain (a step of SGD), norms (--grads=per-sample-norm), clipped (--dp without noise), each
-(--grads=per-sample), loop (batches of one, as many as samples). Of PyTorch: plain, vmap of grad, loop, Opacus.
+small GPT. Ways: plain (a step of SGD), norms (--grads=per-sample-norm), clipped (--dp without noise), within (the same with a
+budget: at most 1.05 times the plain arena), each (--grads=per-sample), loop (batches of one, as many as samples). Of PyTorch: plain, vmap of grad, loop, Opacus.
 
 All ways take turns. A row: the median step in milliseconds, over our plain step, and the planned arena.
 """
 import argparse
 import json
 import os
-import re
 import statistics
 import subprocess
 import sys
@@ -25,6 +24,7 @@ WAYS = {
     "plain": [],
     "norms": ["--grads=per-sample-norm"],
     "clipped": ["--dp=clip=1,noise=0,delta=1e-5"],      # and an expected batch: see options_of
+    "within": ["--dp=clip=1,noise=0,delta=1e-5"],
     "each": ["--grads=per-sample"],
 }
 
@@ -70,19 +70,23 @@ def networks(torch):
 def options_of(way, batch):
     """Private batches are drawn: of half the physical batch, so that hardly one needs two micro-steps."""
     options = [*WAYS.get(way, [])]
-    if way == "clipped":
+    if way in ("clipped", "within"):
         options[0] += f",expected-batch={max(1, batch // 2)}"
     return options
 
 
 class Ours:
-    def __init__(self, lowerset, model, way, batch, path, threads):
+    def __init__(self, lowerset, model, way, batch, path, threads, arena=None):
+        """arena: most bytes of it."""
         self.way, self.path, self.threads, self.took = way, path, threads, []
         self.samples = batch if way == "loop" else 1        # runs that make one step
         options = ["--batch", "1" if way == "loop" else str(batch), "--loss=ce", "--optimizer=sgd", *options_of(way, batch)]
+        if arena is not None:
+            state = json.loads(said(lowerset, "plan", model, *options, "--json"))["state_bytes"]
+            options += ["--budget", str(state + arena)]
         said(lowerset, "compile", model, "-q", *options, "-o", path)
-        plan = said(lowerset, "plan", model, *options)
-        self.arena = re.search(r"arena +([0-9.]+ \w+)", plan).group(1)
+        self.bytes = json.loads(said(lowerset, "plan", model, *options, "--json"))["arena_bytes"]
+        self.arena = f"{self.bytes / 2**20:.2f} MiB"
 
     def run(self, steps):
         """Seconds of one step: the difference of two runs, so that neither start nor data count."""
@@ -149,7 +153,10 @@ def measure(torch, lowerset, name, make, args):
         model = os.path.join(work, "net.onnx")
         torch.onnx.export(module, (x,), model, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
                           input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "N"}}, opset_version=17, dynamo=False)
-        ways = [Ours(lowerset, model, w, len(x), os.path.join(work, w), args.threads) for w in (*WAYS, "loop")]
+        ways = []
+        for way in (*WAYS, "loop"):
+            most = int(1.05 * ways[0].bytes) if way == "within" else None
+            ways.append(Ours(lowerset, model, way, len(x), os.path.join(work, way), args.threads, most))
         rows = [("ours", w) for w in ways] + [("torch", p) for p in peers(torch, module, x, label)]
         for _ in range(args.rounds):
             for who, way in rows:

@@ -6,7 +6,8 @@ usage: seed_persample.py BUILD-FOLDER [--threads N] [--steps N] [--rounds N] [--
 The network is that of PyTorch's tutorial on gradients of samples (`lowerset model digits`), 64 images of 28x28 a batch.
 Checks: gradients of samples against batches of one of the same program, within a small budget, run twice; norms alone; what
 becomes of dropout under each --randomness; batch norms. Exit 6 if one fails.
-Times: a row per way, in turns. With PYTHON (or python3) that has torch, PyTorch's rows too.
+Times: a row per way, in turns. Ensembles: those of ./dev bench ensemble. With PYTHON (or python3) that has torch, PyTorch's
+rows too.
 """
 import argparse
 import array
@@ -199,6 +200,17 @@ def table(rows, net):
     return "\n".join(text)
 
 
+def ensembles(args):
+    """Ten models in one program, beside ten programs and, where PYTHON has torch, beside vmap."""
+    python = os.environ.get("PYTHON", "python3") if has_torch() else sys.executable
+    said = run([python, HERE / "ensemble.py", args.build, "--json", "--steps", args.steps, "--rounds", args.rounds], ".")
+    words = {"torch vmap": "PyTorch: `vmap` of all", "torch singly": "PyTorch: one after the other"}
+    text = ["| network | way | step of all, processor ms | over ten single steps | memory |", "|---|---|--:|--:|---|"]
+    text += [f"| {net} | {words.get(way, way)} | {ms:.1f} | {over:.2f} | {more} |"
+             for net, way, ms, over, more in json.loads(next(line for line in said.split("\n") if line.startswith("[[")))]
+    return "\n".join(text)
+
+
 def page(parts, args, busy):
     return f"""# Gradients of samples of a small network
 
@@ -220,7 +232,7 @@ def options():
     p.add_argument("--steps", type=int, default=8, help="of a round, but for two at its start")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--batch", type=int, default=64)
-    p.add_argument("--only", choices=["checks", "times"])
+    p.add_argument("--only", choices=["checks", "times", "ensembles"])
     p.add_argument("--out")
     return p.parse_args()
 
@@ -233,16 +245,20 @@ def main():
         folder = pathlib.Path(made)
         make(folder, lowerset, "net")
         make(folder, lowerset, "drop", *DROPOUT)
-        if args.only != "times":
+        if args.only in (None, "checks"):
             text, good = checks(folder, lowerset, args.batch)
             parts.append(f"## Checks\n\n{text}\n")
             print(parts[-1], flush=True)
-        if args.only != "checks":
+        if args.only in (None, "times"):
             rows = times(folder, lowerset, args)
             parts.append(f"## Times\n\n{table(rows, 'net')}\n\nWith dropout of 0.5 behind the pool and the first dense layer:\n\n"
                          f"{table(rows, 'drop')}\n")
             print(parts[-1], flush=True)
-    if args.out:                        # a part more here is a section more of the page, as ensembles will be
+        if args.only in (None, "ensembles"):
+            parts.append(f"## Ensembles\n\nA batch of 64 for ten models with SGD and momentum: an MLP 784-512-10 and the network above. "
+                         f"Least processor time of {args.rounds} rounds in turns, one thread.\n\n{ensembles(args)}\n")
+            print(parts[-1], flush=True)
+    if args.out:                        # a part more here is a section more of the page
         pathlib.Path(args.out).write_text(page("\n".join(parts), args, busy), encoding="utf-8")
     print("all as wanted" if good else "something is not as wanted", flush=True)
     return 0 if good else 6

@@ -27,7 +27,7 @@ static int show(LsJob *job, char *machines)
          name = strtok_r(NULL, ",", &save)) {
         LsMachine m;
         const char *from;
-        int code = ls_machine_choose(job->cx.arena, name, &m, &from);
+        int code = ls_machine_choose(job->cx.arena, name, false, &m, &from);
         if (code != 0)
             return code;
         printf("%.0f %.0f\n", ls_replay_ns(job->cx.arena, job->train_problem, &job->plan, &m),

@@ -39,7 +39,8 @@ enum {
     QUICK = 1,                  /* runs also under --quick */
     STORED = 2,                 /* stores all gradients; else updates compute those of large
                                  * weights */
-    BF16 = 4, F16 = 8           /* computes in that type; else in floats */
+    BF16 = 4, F16 = 8,          /* computes in that type; else in floats */
+    DIRECT = 16                 /* convolutions of bfloat16 are direct, and not by Winograd's algorithm */
 };
 
 static const char *precision_of(const Probe *p) { return p->how & BF16 ? "bf16" : p->how & F16 ? "f16" : "f32"; }
@@ -68,7 +69,8 @@ static const Probe probe[] = {
     {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "384"}, {"heads", "6"},
                             {"context", "384"}, {"vocab", "6000"}}, BF16},
     {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "96"}}, BF16},
-    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "64"}, {"depth", "3"}}, BF16},
+    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "64"}, {"depth", "3"}},
+     BF16 | DIRECT},
     {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, BF16 | QUICK},
     {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "256"}, {"heads", "4"},
                             {"context", "256"}, {"vocab", "2000"}}, F16},
@@ -132,7 +134,8 @@ enum { NARGS = 16 };
 /* The options of a probe's program, for compile and plan alike. */
 static int arguments(const Calibration *c, int k, const char *command, const char *argv[NARGS])
 {
-    const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine", "cpu",
+    const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine",
+                         probe[k].how & DIRECT ? "cpu-amx" : "cpu",
                          "--no-alternatives", "--loss", probe[k].loss,
                          "--optimizer", probe[k].optimizer, "--precision", precision_of(&probe[k]), "--strategy",
                          "none", "-q",

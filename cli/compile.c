@@ -5,11 +5,14 @@
 #include "cli/optimizer_spec.h"
 #include "cli/output.h"
 #include "cli/stage.h"
+#include "cli/staged_job.h"
 #include "cli/trial.h"
 #include "codegen/program/program_text.h"
 #include "codegen/program/rank_tables.h"
+#include "codegen/program/stage_tables.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
+#include "compiler/ir/precision.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -172,9 +175,14 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     LsCode code = {.model = job->options->model,
                    .plan_hash = job->report.hash,
                    .strategy = job->plan.strategy,
+                   .cut = job->staged != NULL ? &job->staged->cut : NULL,
+                   .stage = job->staged != NULL ? job->staged->code : NULL,
+                   .ring = job->staged != NULL ? job->staged->ring : 0,
                    .optimizer = optimizer_text(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
+                   .precision = ls_is_16(job->pipeline.precision.compute)
+                       ? ls_precision_name(job->pipeline.precision.compute) : NULL,
                    .target = &job->target,
                    .archs = cuda != NULL ? cuda->archs.text : NULL,
                    .accumulate = job->pipeline.optimizer.accumulate,
@@ -187,7 +195,11 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
                    .onnx_bytes = onnx_bytes};
+    if (job->staged != NULL)
+        code.train = (LsCodePhase){.problem = NULL};
     code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
+    if (job->staged != NULL)
+        code.copy_at = ls_copies_place(&job->staged->cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
         return false;
     if (!check_initial(cx, code.addresses))
@@ -251,6 +263,8 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     return true;
 }
 
+static double step_ns(const LsJob *job) { return job->staged != NULL ? ls_staged_step_ns(job) : ls_job_step_ns(job); }
+
 static void summary(LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
@@ -261,7 +275,7 @@ static void summary(LsJob *job, const Output *out)
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, ls_job_fixed_bytes(job) + job->arena_bytes),
-            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), ls_job_step_ns(job) * 1e-6, job->costs);
+            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), step_ns(job) * 1e-6, job->costs);
     fprintf(stderr, "optimizer %s\n",
             ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
 }
@@ -271,11 +285,13 @@ static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
-    fprintf(stderr, "%s: %s %s in all%s, recomputation %.2f %%%s of a step of about %.3g ms", out->path,
-            job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total),
+    const bool by_processor = job->built_in && job->options->machine == NULL && strcmp(job->machine.name, "cpu") != 0
+        && job->target.kind == LS_TARGET_CPU;
+    fprintf(stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms%s%s", out->path,
+            job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total), ls_staged_text(job),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
             100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
-            ls_job_step_ns(job) * 1e-6);
+            step_ns(job) * 1e-6, by_processor ? " by machine " : "", by_processor ? job->machine.name : "");
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
                 strchr(out->path, '/') == NULL ? "./" : "", out->path);
@@ -359,8 +375,9 @@ int ls_compile_main(int argc, char **argv)
     if (code != 0)
         return code;
     code = ls_job_start(&job, &o, false);
+    code = code != 0 ? code : ls_staged_check(&job);
     code = code != 0 ? code : prepare(&job, &out);
-    code = code != 0 ? code : ls_job_plan(&job);
+    code = code != 0 ? code : ls_options_stages(&o) > 1 ? ls_staged_plan(&job) : ls_job_plan(&job);
     code = code != 0 ? code : make(&job, &out);
     if (code == 0 && o.verbose)
         summary(&job, &out);

@@ -441,7 +441,7 @@ int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, L
     return !ok ? LS_EXIT_BUDGET : ls_job_audited(job, job->dag, out) ? 0 : ls_job_failed(job);
 }
 
-static bool read_budget(const LsOptions *o, LsBudget *b)
+bool ls_job_budget(const LsOptions *o, LsBudget *b)
 {
     if (ls_budget_parse(o->budget, b))
         return true;
@@ -510,7 +510,7 @@ int ls_job_plan(LsJob *job)
     code = code != 0 ? code : ls_options_checkpoint(job->options, &job->checkpoint);
     code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* invalid hints are
                                                                          * reported early */
-    code = code != 0 || read_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
+    code = code != 0 || ls_job_budget(job->options, &budget) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : load_model(job);
     code = code != 0 ? code : ls_job_hints(job, &hinted);
     if (code != 0)

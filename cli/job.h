@@ -19,6 +19,7 @@ typedef struct LsJob {
                                  * no input ring, and the budget is that of the arena alone */
     LsMachine machine;          /* gives the costs of nodes that were not measured */
     const char *costs;          /* where the nodes' costs come from, for people */
+    bool built_in;              /* the machine is one of lowerset's own */
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
     LsProblem *train_problem, *eval_problem;
     LsProblem *update_problem;  /* --ranks: what follows the sum over all ranks; NULL: one process */
@@ -27,6 +28,7 @@ typedef struct LsJob {
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsCheckpoint checkpoint;
     LsPlan last_plan;           /* LS_CHECKPOINT_EXCEPT_LAST: of the last micro-step of an update; else no steps */
+    struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan` (cli/staged_job.h); else NULL */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
     int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send */
@@ -43,6 +45,8 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
 /* Imports and differentiates, or reads the training graph; plans training and evaluation without
  * recomputation. 0 or the exit code, after diagnostics. */
 int ls_job_load(LsJob *job);
+/* Reads --budget. False after a message. */
+bool ls_job_budget(const LsOptions *o, LsBudget *b);
 /* Bytes that a total budget must hold beside the arena. */
 int64_t ls_job_fixed_bytes(const LsJob *job);
 /* Bytes that a budget leaves to the arena of a loaded job, at least 1; 0: no limit in bytes. */

@@ -21,6 +21,14 @@ static int pick(const char *option, const char *text, const char *const word[], 
     return -1;
 }
 
+/* Training or evaluation computes in bfloat16. */
+static bool has_brains(const LsOptions *o)
+{
+    LsPrecisionSpec p;
+    return ls_options_precision(o, &p) == 0
+        && (p.compute == LS_BF16 || (o->eval_precision != NULL && strcmp(o->eval_precision, "bf16") == 0));
+}
+
 static bool choose_target(LsJob *job)
 {
     static const char *const kind[] = {"cpu", "cuda"}, *const sums[] = {"auto", "pairs", "tiles"};
@@ -32,14 +40,13 @@ static bool choose_target(LsJob *job)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32, .sums = (LsDotSums)order};
-    const bool brain = p.compute == LS_BF16 || (o->eval_precision != NULL && strcmp(o->eval_precision, "bf16") == 0);
     const bool eval = o->eval_precision != NULL && strcmp(o->eval_precision, "f32") != 0;
     if (eval && k == 1)
         fprintf(stderr, "lowerset: --eval-precision=%s is for --target=cpu so far\n", o->eval_precision);
     else if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
         fprintf(stderr, "lowerset: %s: gradients of samples are for --target=cpu so far\n",
                 o->privacy != NULL ? "--dp" : "--grads");
-    else if (o->bf16_sums != NULL && (k == 1 || !brain))
+    else if (o->bf16_sums != NULL && (k == 1 || !has_brains(o)))
         fprintf(stderr, "lowerset: --bf16-sums is for --target=cpu with --precision=bf16\n");
     else if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
@@ -75,6 +82,14 @@ static bool has_old_arch(const LsJob *job, const LsCudaArchs *archs)
     return false;
 }
 
+/* Products of bfloat16 go to the tiles of this processor. What is built for another one does not depend on this. */
+static bool has_tiles(const LsJob *job)
+{
+    const LsOptions *o = job->options;
+    return job->target.kind == LS_TARGET_CPU && has_brains(o) && job->target.sums != LS_DOTS_PAIRS
+        && (o->march == NULL || strcmp(o->march, "native") == 0) && ls_machine_has_tiles();
+}
+
 /* Chooses the machine that gives plans their costs. */
 static int choose_machine(LsJob *job)
 {
@@ -83,11 +98,12 @@ static int choose_machine(LsJob *job)
     LsCudaArchs archs;
     if (cuda && (!ls_cuda_archs(&job->cx, job->options->arch, &archs) || has_old_arch(job, &archs)))
         return LS_EXIT_USAGE;
-    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name,
+    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name, has_tiles(job),
                                  &job->machine, &from);
     if (code != 0)
         return code;
     job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
+    job->built_in = strncmp(from, "built in", 8) == 0;
     job->target.device = job->machine.name;
     job->target.dot_rate = ls_machine_dot_rate(&job->machine);
     if (!cuda || job->machine.gpu)

@@ -5,6 +5,11 @@
 #include <string.h>
 #include <unistd.h>
 
+#if defined __x86_64__ && defined __linux__
+#include <cpuid.h>
+#include <sys/syscall.h>
+#endif
+
 const char *ls_machine_path(LsArena *a)
 {
     const char *config = getenv("XDG_CONFIG_HOME"), *home = getenv("HOME");
@@ -33,13 +38,27 @@ static void print_names(FILE *to)
             fprintf(to, " %s", m.name);
 }
 
-int ls_machine_choose(LsArena *a, const char *option, LsMachine *m, const char **from)
+bool ls_machine_has_tiles(void)
+{
+#if defined __x86_64__ && defined __linux__
+    enum { BF16 = 22, TILE = 24, GET_XCOMP_SUPP = 0x1021, XTILEDATA = 18 };
+    unsigned a, b, c, d;
+    uint64_t states = 0;
+    return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> BF16 & 1) && (d >> TILE & 1)
+        && __builtin_cpu_supports("avx512f") && syscall(SYS_arch_prctl, GET_XCOMP_SUPP, &states) == 0
+        && (states >> XTILEDATA & 1);
+#else
+    return false;
+#endif
+}
+
+int ls_machine_choose(LsArena *a, const char *option, bool tiles, LsMachine *m, const char **from)
 {
     const char *own = ls_machine_path(a);
     if (option == NULL && own != NULL && access(own, F_OK) == 0)
         return load(a, own, m, from);
-    const char *name = option != NULL ? option : "cpu";
-    *from = "built in";
+    const char *name = option != NULL ? option : tiles ? "cpu-amx" : "cpu";
+    *from = option == NULL && tiles ? "built in, as this processor has AMX tiles" : "built in";
     if (ls_machine_find(m, name))
         return 0;
     if (access(name, F_OK) == 0)

@@ -102,9 +102,9 @@ static const LsOption option[] = {
     {"--grads", NULL, "mean|per-sample|per-sample-norm", TEXT, AT(grads), BUILD,
      "what the trainer's --dump has beside the gradients of the mean loss: those of every sample (psgrad/) and their "
      "norms (psnorm/), or the norms alone (default mean: neither)"},
-    {"--sample-norms", NULL, "auto|pairs|terms", TEXT, AT(sample_norms), BUILD,
-     "what norms of samples' gradients are made of: pairs of rows of operands, the gradients themselves, or what is cheaper "
-     "for each weight (default)"},
+    {"--sample-norms", NULL, "auto|pairs|tiles|terms", TEXT, AT(sample_norms), BUILD,
+     "what norms of samples' gradients are made of: pairs of rows of operands, the gradients themselves tile by tile or "
+     "stored, or what is cheapest for each weight (default)"},
     {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD & ~LS_CMD_CHECK,
      "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N,sums=WAY]: every update draws samples at random, as many as "
      "the expected batch on average (default: batch times --accumulate); their gradients are clipped to a norm, and noise is "
@@ -128,14 +128,14 @@ static const LsOption option[] = {
      "train on N processes, each of which runs an equal block of every batch's parts (--microbatches, by default "
      "one for each); the result is that of one process, bit for bit (default 1)"},
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
-     "with --ranks: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
+     "with --ranks or --stages: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
      "ranks itself, or they find each other by TCP"},
-    {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_PLAN,
-     "cut the model into K stages of a pipeline, one rank each, and plan it instead; --budget is that of a rank"},
-    {"--order", NULL, "gpipe|1f1b|zb", TEXT, AT(order), LS_CMD_PLAN,
+    {"--stages", NULL, "K", INTEGER(1, LS_MOST_STAGES), AT(stages), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "cut the model into K stages of a pipeline, one rank each; --budget is that of a rank"},
+    {"--order", NULL, "gpipe|1f1b|zb", TEXT, AT(order), LS_CMD_COMPILE | LS_CMD_PLAN,
      "with --stages, the order in which ranks run the micro-batches. gpipe: all forward, then all backward; 1f1b: one forward, "
-     "one backward; zb: the same, with gradients of weights in what would be bubbles (default: all side by side, 1f1b for the "
-     "other reports)"},
+     "one backward; zb: the same, with gradients of weights in what would be bubbles (default 1f1b; plan "
+     "shows all side by side)"},
     {"--link", NULL, "SIZE,US", TEXT, AT(link), LS_CMD_PLAN,
      "with --stages, bytes per second and latency in microseconds of a link between two ranks; none: messages take no time "
      "(default 10GB,5)"},

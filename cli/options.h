@@ -110,6 +110,8 @@ int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 int ls_options_hints(const LsOptions *o, LsHints *hints);
 /* --checkpoint, with what else says what may run again. 0, or the exit code after a message. */
 int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode);
+/* Stages of a pipeline: 1 if there is none. */
+static inline int64_t ls_options_stages(const LsOptions *o) { return o->stages > 1 ? o->stages : 1; }
 /* Micro-batches of a batch: 1 if it is not cut. */
 static inline int64_t ls_options_parts(const LsOptions *o)
 {

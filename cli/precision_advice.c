@@ -26,6 +26,7 @@ bool ls_precision_compare(const LsJob *job, LsPrecisionPlan *narrow, LsPrecision
     LsOptions o = *job->options;
     LsJob other;
     o.precision = o.eval_precision = NULL;
+    o.machine = job->built_in ? job->machine.name : o.machine;      /* one machine for both */
     o.wide.n = 0;
     o.scale = NULL;
     o.dump_pass = NULL;

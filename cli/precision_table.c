@@ -25,8 +25,8 @@ void ls_precision_table(FILE *to, const char *type)
         const char *name = ls_op[op]->name;
         switch (row->rule) {
         case LS_PR_PRODUCT:
-            fprintf(to, "%-22s %s of operands %-4s  %s%s\n", name, type, operands(row->rounded, text), type,
-                    ls_op[op]->nout > row->results ? "; statistics f32" : "");
+            fprintf(to, "%-22s %s of operands %-4s  %s%s\n", name, type, operands(row->rounded, text),
+                    row->results > 0 ? type : "f32", row->results > 0 && ls_op[op]->nout > row->results ? "; statistics f32" : "");
             break;
         case LS_PR_LIKE:
             fprintf(to, "%-22s %-18s as operand %d%s\n", name, "f32", row->like,

@@ -402,7 +402,7 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
 {
     static const char *const grads[] = {"mean", "per-sample", "per-sample-norm", NULL};
     static const char *const randomness[] = {"error", "different", "same", NULL};
-    static const char *const norms[] = {"auto", "pairs", "terms", NULL};
+    static const char *const norms[] = {"auto", "pairs", "tiles", "terms", NULL};
     char why[300];
     const int mode = ls_options_word("--grads", o->grads, grads, LS_GRADS_MEAN);
     if (mode < 0)
@@ -410,7 +410,7 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     const int random = ls_options_word("--randomness", o->randomness, randomness, LS_RANDOM_ERROR);
     if (random < 0)
         return LS_EXIT_USAGE;
-    const int of = ls_options_word("--sample-norms", o->sample_norms, norms, LS_NORMS_CHEAPER);
+    const int of = ls_options_word("--sample-norms", o->sample_norms, norms, LS_NORMS_CHEAPEST);
     if (of < 0)
         return LS_EXIT_USAGE;
     p->grads.norms = (LsSampleNorms)of;
@@ -477,7 +477,7 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
     static const char *const engine[] = {"sockets", "mpi", NULL};
     if (ls_options_word("--comm", o->comm, engine, 0) < 0)
         return LS_EXIT_USAGE;
-    if (o->ranks < 2 && o->comm != NULL)
+    if (o->ranks < 2 && ls_options_stages(o) < 2 && o->comm != NULL)
         why = "--comm is for --ranks: one process sends no messages";
     else if (o->ranks < 2)
         return 0;

@@ -1,6 +1,7 @@
 /* compiler/pipeline.c -- the order of the passes. */
 #include "compiler/pipeline.h"
 
+#include "compiler/cost/roofline.h"
 #include "compiler/ir/graph_text.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/passes/channels_last.h"
@@ -41,9 +42,15 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
         && ls_part_randomness(cx, g, parts);
 }
 
+/* On the built-in machine, so that a program's bits do not depend on the one that it is made on. */
+static double price(const void *cpu, const LsGraph *g, LsNodeId n) { return ls_node_cost(g, n, cpu); }
+
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     LsSampleGrads grads = o->grads;
+    LsMachine cpu;
+    if (ls_machine_find(&cpu, "cpu"))
+        grads.price = (LsNodePrice){price, &cpu};
     if (grads.privacy.expected == 0)
         grads.privacy.expected = (double)g->batch * (o->optimizer.accumulate > 1 ? o->optimizer.accumulate : 1);
     if (ls_wants_samples(&grads) && !ls_sample_randomness(cx, g, grads.randomness))

@@ -92,6 +92,34 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
                                  * over the valid samples, or LsProgram.loss_sums */
 } LsPhaseTable;
 
+/* A program for a pipeline has a table of steps for each of its stages, and `train` has none. Micro-steps pass the stages
+ * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-steps
+ * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
+typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
+enum { LS_STAGE_START = LS_STAGE_NPHASES };     /* of messages: once before an update, copies of parameters */
+enum { LS_STAGE_TAGS = 1 << 14 };       /* tags of messages are below */
+/* What a stage sends or receives, with every micro-step or, if one of both phases is the late one, with the last. */
+typedef struct LsMessage {
+    LsAddress at;               /* as in steps */
+    int64_t bytes;
+    uint32_t peer, tag;         /* the other stage; tags differ between the tensors */
+    uint8_t phase, other;       /* LsStagePhase: of this stage, of the peer */
+    uint32_t step;              /* sent after this step of the stage; received: it must be there before this step, or at
+                                 * the end of the phase */
+} LsMessage;
+typedef struct LsTurn { uint8_t phase; uint16_t slot; uint32_t part; } LsTurn;
+typedef struct LsStage {
+    LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own start on */
+    uint32_t first[LS_STAGE_NPHASES + 1];       /* by phase: its first step */
+    int64_t at;                 /* of the stage in the arena, bytes */
+    int64_t transient;          /* bytes that all micro-steps share; then come the slots of micro-steps under way */
+    int64_t slot_bytes;
+    uint32_t slots;
+    bool reads_input;
+    const LsTurn *turn; uint32_t nturn;         /* turns of parts without samples are left out */
+    const LsMessage *send, *receive; uint32_t nsend, nreceive;
+} LsStage;
+
 /* The state of the loss scale, reals; without an address there is none. skips [2]: skipped updates in all, and the last
  * ones in a row. Gradients of parameters (watches "grad/") are those of the loss times the scale. */
 typedef struct LsScaling {
@@ -145,6 +173,7 @@ typedef struct LsProgram {
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
     const char *strategy, *loss, *optimizer;
     int real_bytes;             /* 4, or 8 for --precision=f64 */
+    const char *precision;      /* in which most of a step computes: "bf16", "f16"; NULL: in reals */
     const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles"; NULL: there are none */
     int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
     int parts;                  /* micro-steps of a batch of training, `batch` samples each; 0, 1: it is not cut */
@@ -161,6 +190,9 @@ typedef struct LsProgram {
     const uint8_t *element_type;        /* LsDataType of each result, beside element_count */
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
     LsPhaseTable last;          /* the last micro-step of an update, if it has other steps than `train`; else nstep is 0 */
+    const LsStage *stage; uint32_t nstage;      /* of a pipeline; else nstage is 0 */
+    const uint8_t *state_stage; /* likewise, by state: the stage that changes it */
+    int ring;                   /* batches in the input ring; 0: LS_RING */
     const LsRanks *ranks;       /* NULL: one process trains */
     const struct LsCommKind *comm;      /* MPI, for ranks that something else starts; NULL: not linked with it */
     LsPhaseTable update;        /* of ranks: what follows the sum over all ranks */

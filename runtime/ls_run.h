@@ -20,6 +20,7 @@ typedef struct LsRun {
     double lr;                  /* learning rate of this update */
     int64_t update;             /* number of this update, from 1: t of Adam */
     bool first, apply;          /* this is the first micro-step of its update; this one updates */
+    bool alone;                 /* it is the only one of its update, and nothing reads the sum of its update's gradients */
     int64_t part;               /* number of the micro-step in its update, from 0: its place in the tree of gradients; over
                                  * ranks: in the rank's block */
     int64_t slice;              /* number of the part in its batch, from 0, if batches are cut into parts */

@@ -40,6 +40,7 @@ scheduler/local_search candidates state_search order graph algorithms
 scheduler/strategies blocks local_search state_search candidates order lower_sets graph algorithms
 scheduler/plan strategies bounds candidates graph algorithms
 scheduler/pipeline plan lower_sets candidates graph algorithms
+scheduler/pipes pipeline plan order packing candidates graph algorithms
 scheduler/report pipeline plan candidates
 
 compiler/ir
@@ -72,7 +73,8 @@ runtime/cuda engine base .
 runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
-runtime/trainer watch privacy engine comm data base .
+runtime/pipeline engine comm data base .
+runtime/trainer pipeline watch privacy engine comm data base .
 
 base/.
 models/.

@@ -3,6 +3,8 @@
 #include "codegen/kernels/conv.h"
 
 #include "codegen/kernels/computed_operand.h"
+#include "codegen/kernels/matmul.h"
+#include "compiler/ops/product_shape.h"
 #include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
@@ -16,6 +18,12 @@ typedef struct Geo {            /* the contents of an LsConv */
     bool back, dot16;
 } Geo;
 _Static_assert((int)LS_MAX_SPATIAL == (int)LS_CONV_AXES, "an LsConv has room for all axes");
+
+/* A weight gradient, or norms of one. */
+static bool is_weights(const LsGraph *g, LsNodeId n)
+{
+    return g->node[n.i].op == LS_OP_CONV_DW || g->node[n.i].op == LS_OP_CONV_DW_SQUARES;
+}
 
 static int64_t depth_of(const Geo *d)
 {
@@ -125,7 +133,7 @@ static Geo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, const LsS
                            .from_step = at->stride[i], .from_dim = x->dim[2 + i],
                            .taps = w->dim[2 + i], .off = -at->pad_lo[i], .off_step = at->dilation[i],
                            .tap_step = 1, .tap_dim = w->dim[2 + i]};
-    merge_runs(&d, !reads_in_place(g, n, g->node[n.i].op == LS_OP_CONV_DW));
+    merge_runs(&d, !reads_in_place(g, n, is_weights(g, n)));
     return d;
 }
 
@@ -214,7 +222,7 @@ static LsCostWay node_way(const LsGraph *g, LsNodeId n, int real_bytes, double d
 /* Whether the parts of the sum over positions are added up. With a gradient of every image they are the result. */
 static bool sums_parts(const LsGraph *g, LsNodeId n, const Geo *d)
 {
-    return d->splits > 1 && !g->node[n.i].attr.window.each;
+    return d->splits > 1 && !ls_conv_weights_each(&g->node[n.i]);
 }
 
 /* The weight gradient, with the sum over positions split so that several threads have units although dW is
@@ -222,9 +230,8 @@ static bool sums_parts(const LsGraph *g, LsNodeId n, const Geo *d)
 static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
     enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20 };
-    const bool each = g->node[n.i].attr.window.each;
-    LsShape w = *ls_shape(g, ls_out(g, n, 0));
-    w.dim[0] /= each ? ls_in_shape(g, n, 0)->dim[0] : 1;
+    const bool each = ls_conv_weights_each(&g->node[n.i]);
+    const LsShape w = ls_conv_weight_shape(g, n);
     Geo d = forward_geo(g, n, ls_in_shape(g, n, 1), &w, ls_in_shape(g, n, 0));
     if (each) {
         d.splits = d.images;
@@ -247,6 +254,12 @@ static Geo weight_geo(const LsGraph *g, LsNodeId n, int real_bytes, double direc
         d.chunk = (tiles + (tiles - 1) / d.chunk) / ((tiles - 1) / d.chunk + 1); /* about equal */
     }
     return d;
+}
+
+/* At least as many as an image has in ls_conv_dw_units. */
+static int64_t square_parts(const Geo *d)
+{
+    return d->group * ls_ceil_div(d->cout, LS_DW_ROWS) * ls_ceil_div(depth_of(d), LS_COLS);
 }
 
 /* ---- text ---- */
@@ -405,13 +418,36 @@ static void weight_emit(const LsKernelText *k)
     ls_emit_line(e, "}");
 }
 
+/* The squared norms of the weight gradients of images, block by block. */
+static void squares_emit(const LsKernelText *k)
+{
+    LsEmit *e = k->e;
+    const Geo d = weight_geo(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
+    ls_emit_line(e, "static const LsConv %s_conv[] = {", k->name);
+    emit_geo(k, &d);
+    ls_emit_line(e, "};");
+    begin_part(k, "part");
+    ls_computed_source(k, "dy", 0);
+    ls_computed_source(k, "x", 1);
+    ls_emit_workspace(k, "real", "part");
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++)");
+    ls_emit_line(e, "    part[u] = ls_conv_dw_squares(%s_conv, dy, x, u);", k->name);
+    ls_emit_line(e, "}");
+    const char *units = ls_arena_printf(k->g->arena, "ls_conv_dw_units(%s_conv)", k->name);
+    ls_squares_emit_sum(k, d.images, ls_arena_printf(k->g->arena, "%s / %" PRId64, units, d.images));
+    begin_kernel(k);
+    ls_emit_line(e, "ls_parallel(run, %s_part, %s, arg);", k->name, units);
+    ls_emit_line(e, "ls_parallel(run, %s_sum, 1, arg);", k->name);
+    ls_emit_line(e, "}");
+}
+
 /* Serves the source of a convolution or of its weight gradient, unless depthwise. An element is computed
  * once per tap that reads it and per block of the result's channels, or with Winograd in tiles of 6 x 6 for
  * 4 x 4 results. */
 double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
-    if (g->node[n.i].op == LS_OP_CONV_DX || operand != (weights ? 1 : 0))
+    if (g->node[n.i].op == LS_OP_CONV_DX || g->node[n.i].op == LS_OP_CONV_DW_SQUARES || operand != (weights ? 1 : 0))
         return 0;
     Geo d = weights ? weight_geo(g, n, 4, 1) : phase_geo(g, n, 0);
     if (depthwise(&d))
@@ -430,7 +466,9 @@ static void conv_emit(const LsKernelText *k)
 {
     k->e->needs |= LS_NEEDS_CONV;
     ls_computed_emit(k);
-    if (k->g->node[k->n.i].op == LS_OP_CONV_DW)
+    if (k->g->node[k->n.i].op == LS_OP_CONV_DW_SQUARES)
+        squares_emit(k);
+    else if (k->g->node[k->n.i].op == LS_OP_CONV_DW)
         weight_emit(k);
     else
         product_emit(k);
@@ -453,13 +491,15 @@ static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, do
     Geo d = weight_geo(g, n, real_bytes, direct_rate);
     if (d.chunk > 0)
         return LS_WINO_POINTS * (d.cin * d.cout + d.chunk * (d.cin + d.cout));
+    if (g->node[n.i].op == LS_OP_CONV_DW_SQUARES)
+        return d.images * square_parts(&d);
     return sums_parts(g, n, &d) ? d.splits * ls_count(ls_shape(g, ls_out(g, n, 0))) : 0;
 }
 
 /* Suffices for the kernel with and without Winograd's algorithm. */
 static int64_t conv_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
-    bool weights = g->node[n.i].op == LS_OP_CONV_DW;
+    bool weights = is_weights(g, n);
     int64_t (*need)(const LsGraph *, LsNodeId, int, double) = weights ? weight_workspace : product_workspace;
     int64_t with = need(g, n, t->real_bytes, 1), without = need(g, n, t->real_bytes, INFINITY);
     return (with > without ? with : without) * t->real_bytes;
@@ -468,7 +508,7 @@ static int64_t conv_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 static LsCostWay conv_way(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     const double rate = dot_rate(g, n, t);
-    if (g->node[n.i].op != LS_OP_CONV_DW)
+    if (!is_weights(g, n))
         return node_way(g, n, t->real_bytes, rate);
     Geo d = weight_geo(g, n, t->real_bytes, rate);
     return depthwise(&d) ? LS_WAY_DEPTHWISE : d.chunk > 0 ? LS_WAY_WINOGRAD : LS_WAY_DIRECT;

@@ -4,6 +4,7 @@
 
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/product.h"
+#include "compiler/ops/product_shape.h"
 #include "runtime/kernels/ls_kernel_sizes.h"
 
 #include <inttypes.h>
@@ -20,13 +21,13 @@ static void matrix_strides(const LsShape *s, int batch_rank, int64_t stride[LS_M
 
 static void batch_of(const LsGraph *g, LsNodeId n, LsProduct *p)
 {
-    const LsShape *y = ls_shape(g, ls_out(g, n, 0));
-    int rank = y->rank - 2;
+    const LsShape y = ls_matmul_shape(g, n);
+    int rank = y.rank - 2;
     int64_t a[LS_MAX_RANK], b[LS_MAX_RANK];
     matrix_strides(ls_in_shape(g, n, 0), rank, a);
     matrix_strides(ls_in_shape(g, n, 1), rank, b);
     for (int i = 0; i < rank; i++) {
-        int64_t dim = y->dim[i];
+        int64_t dim = y.dim[i];
         int k = p->naxis - 1;
         if (dim == 1)
             continue;
@@ -61,11 +62,10 @@ static void address(char *text, size_t room, const char *var, const LsProduct *p
 LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
 {
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
-    const LsShape *a = ls_in_shape(g, n, 0), *y = ls_shape(g, ls_out(g, n, 0));
-    const LsShape *b = ls_in_shape(g, n, 1);
-    LsProduct p = {.m = y->dim[y->rank - 2], .n = b->dim[b->rank - (at->trans_b ? 2 : 1)],
+    const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1), y = ls_matmul_shape(g, n);
+    LsProduct p = {.m = y.dim[y.rank - 2], .n = b->dim[b->rank - (at->trans_b ? 2 : 1)],
                    .depth = b->dim[b->rank - (at->trans_b ? 1 : 2)], .batch = 1,
-                   .row_a = a->dim[a->rank - 1], .row_c = y->dim[y->rank - 1]};
+                   .row_a = a->dim[a->rank - 1], .row_c = y.dim[y.rank - 1]};
     int64_t behind = g->value[ls_in(g, n, 1).i].rows_behind;
     if (at->trans_b && p.row_c == p.n + behind)
         p.n += behind;
@@ -89,7 +89,7 @@ double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
     enum { ROWS = 2 * LS_MATMUL_ROWS, COLS = 2 * LS_MATMUL_COLS };
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     LsProduct p = ls_product_of(g, n);
-    if (operand > 1 || p.batch > 1 || (operand == 1 && at->trans_b))
+    if (g->node[n.i].op != LS_OP_MATMUL || operand > 1 || p.batch > 1 || (operand == 1 && at->trans_b))
         return 0;
     *axis = ls_in_shape(g, n, operand)->rank - 1;
     return (double)(operand == 0 ? ls_ceil_div(p.n, COLS) : ls_ceil_div(p.m, ROWS));
@@ -113,6 +113,48 @@ static const char *elements_of(const LsKernelText *k, int operand, const char *v
     return ls_arena_printf(k->g->arena, "(const %s *)%s", ls_ctype(ls_operand_type(k, operand)), var);
 }
 
+/* ---- columns times rows ---- */
+
+/* Whether the result is so large that no cache holds it, and each element is one product. */
+static bool is_outer(const LsKernelText *k, const LsProduct *p)
+{
+    enum { LARGE = 64 << 20 };      /* bytes */
+    const LsNode *node = &k->g->node[k->n.i];
+    return p->depth == 1 && p->row_c == p->n && node->nin == 2 && node->computed == NULL && node->rounds == LS_REAL
+        && ls_operand_type(k, 0) == LS_REAL && ls_operand_type(k, 1) == LS_REAL && ls_result_type(k, 0) == LS_REAL
+        && p->batch * p->m * p->n * k->target->real_bytes >= LARGE;
+}
+
+static void outer_emit(const LsKernelText *k, const LsProduct *p)
+{
+    enum { ROWS = 16 };             /* of a unit */
+    const int64_t blocks = ls_ceil_div(p->m, ROWS);
+    char ta[ADDRESS], tb[ADDRESS];
+    LsEmit *e = k->e;
+    e->needs |= LS_NEEDS_MATMUL;
+    address(ta, sizeof ta, "a", p, p->a);
+    address(tb, sizeof tb, "b", p, p->b);
+    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_operand(k, "a", 0);
+    ls_emit_operand(k, "b", 1);
+    ls_emit_result(k, "c", 0);
+    ls_emit_line(e, "(void)run;");
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t matrix = u / %" PRId64 ", row = u %% %" PRId64 " * %d;", blocks, blocks, ROWS);
+    ls_emit_line(e, "ls_outer(c + (matrix * %" PRId64 " + row) * %" PRId64 ", %s + row, %s, ls_least(%d, %" PRId64 " - row),", p->m,
+                 p->n, ta, tb, ROWS, p->m);
+    ls_emit_line(e, "    %" PRId64 ", LS_R(%.17g));", p->n, k->g->node[k->n.i].attr.gemm.alpha);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, p->batch * blocks);
+    ls_emit_line(e, "}");
+}
+
+/* ---- */
+
 static void matmul_emit(const LsKernelText *k)
 {
     const LsGraph *g = k->g;
@@ -127,6 +169,10 @@ static void matmul_emit(const LsKernelText *k)
     const char *result = ls_is_16(to)
         ? ls_arena_printf(g->arena, ".to = %s, .rounded = c", ls_stored_word(to)) : ".c = c";
     LsEmit *e = k->e;
+    if (is_outer(k, &p)) {
+        outer_emit(k, &p);
+        return;
+    }
     ls_computed_emit(k);
     ls_product_emit_shape(k, &p, at);
     ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
@@ -160,4 +206,75 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_line(e, "}");
 }
 
-const LsEmitter ls_emitter_matmul = {.emit = matmul_emit};
+/* ---- squared norms of products ---- */
+
+/* Rows of c whose squares one unit adds up: fewer where there are few products, so that there are enough units. */
+static int64_t square_rows(const LsProduct *p)
+{
+    enum { UNITS = 16, LEAST = 64 };
+    int64_t rows = LS_MATMUL_ROWS;
+    while (rows > LEAST && p->batch * ls_ceil_div(p->m, rows) < UNITS)
+        rows /= 2;
+    return rows;
+}
+
+static int64_t square_parts(const LsProduct *p) { return ls_ceil_div(p->m, square_rows(p)); }
+
+void ls_squares_emit_sum(const LsKernelText *k, int64_t norms, const char *parts)
+{
+    LsEmit *e = k->e;
+    ls_emit_line(e, "static void %s_sum(LsRun *run, void *const arg[], int64_t lo, int64_t hi)", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_result(k, "y", 0);
+    ls_emit_workspace(k, "real", "part");
+    ls_emit_line(e, "(void)run, (void)lo, (void)hi;");
+    ls_emit_line(e, "ls_squares_join(y, part, %" PRId64 ", %s);", norms, parts);
+    ls_emit_line(e, "}");
+}
+
+static void squares_emit(const LsKernelText *k)
+{
+    const LsProduct p = ls_product_of(k->g, k->n);
+    const int64_t parts = square_parts(&p);
+    char ta[ADDRESS], tb[ADDRESS];
+    LsEmit *e = k->e;
+    address(ta, sizeof ta, elements_of(k, 0, "a.at"), &p, p.a);
+    address(tb, sizeof tb, elements_of(k, 1, "b.at"), &p, p.b);
+    ls_product_emit_shape(k, &p, &k->g->node[k->n.i].attr.gemm);
+    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)", k->name);
+    ls_emit_line(e, "{");
+    ls_computed_source(k, "a", 0);
+    ls_computed_source(k, "b", 1);
+    ls_emit_workspace(k, "real", "part");
+    ls_emit_line(e, "(void)run;");
+    ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
+    ls_emit_line(e, "const int64_t matrix = u / %" PRId64 ", row = u %% %" PRId64 " * %" PRId64 ";", parts, parts,
+                 square_rows(&p));
+    ls_emit_line(e, "(void)matrix;");
+    ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};", ls_stored_source(k, ta, 0), ls_stored_source(k, tb, 1));
+    ls_emit_line(e, "part[u] = ls_matmul_squares(&%s_shape, &of, row, ls_least(%" PRId64 ", %" PRId64 " - row));", k->name,
+                 square_rows(&p), p.m);
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+    ls_squares_emit_sum(k, p.batch, ls_arena_printf(k->g->arena, "%" PRId64, parts));
+    ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
+    ls_emit_line(e, "{");
+    ls_emit_line(e, "ls_parallel(run, %s_part, %" PRId64 ", arg);", k->name, parts * p.batch);
+    ls_emit_line(e, "ls_parallel(run, %s_sum, 1, arg);", k->name);
+    ls_emit_line(e, "}");
+}
+
+static void emit(const LsKernelText *k)
+{
+    (k->g->node[k->n.i].op == LS_OP_MATMUL_SQUARES ? squares_emit : matmul_emit)(k);
+}
+
+static int64_t workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
+{
+    if (g->node[n.i].op != LS_OP_MATMUL_SQUARES)
+        return 0;
+    const LsProduct p = ls_product_of(g, n);
+    return p.batch * square_parts(&p) * t->real_bytes;
+}
+
+const LsEmitter ls_emitter_matmul = {.emit = emit, .workspace = workspace};

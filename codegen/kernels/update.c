@@ -127,12 +127,14 @@ static void accumulate(const Update *u)
     ls_emit_line(u->k->e, "acc[i] = sum;");
 }
 
-/* Declares the update's gradient `d`. */
-static void gradient(const Update *u)
+/* Declares the update's gradient `d`. alone: it is that of one micro-step, which stays out of the accumulator. */
+static void gradient(const Update *u, bool alone)
 {
     LsEmit *e = u->k->e;
     const bool tree = u->at->levels > 0;
-    if (u->acc >= 0 && !tree)
+    if (alone)
+        ls_emit_line(e, "const real sum = 0 + g[i] * part;");
+    else if (u->acc >= 0 && !tree)
         accumulate(u);
     ls_emit_line(e, "real d = %s%s;", u->acc < 0 ? "g[i]" : tree ? "sums[i]" : "sum",
                  u->factor >= 0 ? " * factor" : "");
@@ -175,12 +177,25 @@ static void declare_operands(const Update *u)
     }
 }
 
-/* The update of a parameter: with an accumulator, micro-steps that do not update only add to it. */
+static void apply(const Update *u, bool alone)
+{
+    LsEmit *e = u->k->e;
+    open_loop(u);
+    gradient(u, alone);
+    ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
+    if (u->average >= 0 && u->at->ema != 0)
+        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", number(u, u->at->ema), number(u, 1 - u->at->ema));
+    ls_emit_line(e, "}");
+}
+
+/* The update of a parameter: with an accumulator, micro-steps that do not update only add to it. Private updates mostly have
+ * one micro-step. */
 static void optimizer(const Update *u)
 {
     LsEmit *e = u->k->e;
     declare_operands(u);
     const bool tree = u->at->levels > 0;
+    const char *leave = u->each > 0 ? "continue;" : "return;";
     if (tree)
         join_tree(u, NULL);
     ls_emit_line(e, u->at->skips ? "if (!run->apply || factor < 0) {" : "if (!run->apply) {");
@@ -192,15 +207,16 @@ static void optimizer(const Update *u)
             ls_emit_line(e, "y[i] = 0;");
         ls_emit_line(e, "}");
     }
-    ls_emit_line(e, u->each > 0 ? "continue;" : "return;");
+    ls_emit_line(e, leave);
     ls_emit_line(e, "}");
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->part);
-    open_loop(u);
-    gradient(u);
-    ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
-    if (u->average >= 0 && u->at->ema != 0)
-        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", number(u, u->at->ema), number(u, 1 - u->at->ema));
-    ls_emit_line(e, "}");
+    if (u->k->g->privacy.on && u->acc >= 0 && !tree) {
+        ls_emit_line(e, "if (run->alone) {");
+        apply(u, true);
+        ls_emit_line(e, leave);
+        ls_emit_line(e, "}");
+    }
+    apply(u, false);
 }
 
 static void accumulation(const Update *u)

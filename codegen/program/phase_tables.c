@@ -53,6 +53,11 @@ bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhas
     return cx->nerror == 0;
 }
 
+bool ls_phase_runs(const LsPhaseText *ph, uint32_t s)
+{
+    return !ph->plan->step[s].free && ph->p->node_of[ph->plan->step[s].id].i != 0;
+}
+
 /* Kernels come in the order of the graph, not of the plan, so their text, and the C compiler's output, is
  * the same under every budget. */
 bool ls_phase_name_kernels(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
@@ -60,7 +65,7 @@ bool ls_phase_name_kernels(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
     uint32_t n = ph->g != NULL ? ph->p->dag.nnode : 0;
     ph->kernel = ls_arena_alloc(cx->arena, n, sizeof *ph->kernel);
     for (uint32_t i = 0; i < n; i++)
-        if (!ph->p->dag.node[i].alternative)
+        if (!ph->p->dag.node[i].alternative && ph->p->node_of[i].i != 0)
             ph->kernel[i] = ls_kernel_set_add(set, ph->g, ph->p->node_of[i]);
     return cx->nerror == 0;
 }
@@ -69,13 +74,13 @@ bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
 {
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
         const LsPlanStep *st = &ph->plan->step[s];
-        if (!st->free && ph->kernel[st->id] == NULL)
+        if (ls_phase_runs(ph, s) && ph->kernel[st->id] == NULL)
             ph->kernel[st->id] = ls_kernel_set_add(set, ph->g, ph->p->node_of[st->id]);
     }
     return cx->nerror == 0;
 }
 
-/* Sets the addresses of step s's results from the plan. */
+/* Sets the addresses of step s's results from the plan. What another stage makes is not made here. */
 static void place_results(LsPhaseText *ph, uint32_t s)
 {
     const LsPlanStep *st = &ph->plan->step[s];
@@ -83,7 +88,7 @@ static void place_results(LsPhaseText *ph, uint32_t s)
     for (uint32_t k = 0; k < n->nout; k++) {
         uint32_t t = n->out[k];
         ph->at[t] = (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
-        if (ph->made[t] == 0) {
+        if (ph->made[t] == 0 && ls_phase_runs(ph, s)) {
             ph->made[t] = ph->nstep + 1;
             ph->first[t] = ph->at[t];
         }
@@ -126,9 +131,11 @@ static int print_arguments(LsPhaseText *ph, LsEmit *e, uint32_t s)
 static void print_addresses(LsPhaseText *ph, LsEmit *e)
 {
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
-        if (!ph->plan->step[s].free) {
+        if (ls_phase_runs(ph, s)) {
             print_arguments(ph, e, s);
             ph->nstep++;
+        } else if (!ph->plan->step[s].free) {
+            place_results(ph, s);
         }
 }
 
@@ -137,7 +144,7 @@ static void print_results(const LsPhaseText *ph, LsEmit *e, bool types)
 {
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++) {
         const LsPlanStep *st = &ph->plan->step[s];
-        if (st->free)
+        if (!ls_phase_runs(ph, s))
             continue;
         LsNodeId n = ph->p->node_of[st->id];
         fprintf(e->to, "   ");
@@ -173,7 +180,7 @@ static void print_steps(LsPhaseText *ph, LsEmit *e, Cursor *at)
 {
     ls_emit_line(e, "static const LsStep %s_step[] = {", ph->name);
     for (uint32_t s = 0; ph->plan != NULL && s < ph->plan->nstep; s++)
-        if (!ph->plan->step[s].free)
+        if (ls_phase_runs(ph, s))
             print_step(ph, e, &ph->plan->step[s], at);
     ls_emit_line(e, "{.run = NULL}");
     ls_emit_line(e, "};");
@@ -207,6 +214,8 @@ static void print_waits(LsPhaseText *ph, LsEmit *e)
 static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char *name, LsValueId v)
 {
     int64_t t = ph->p->tensor_of[v.i];
+    if (ph->stage && ph->made[t] == 0)      /* of another stage */
+        return;
     LsTensor row = ls_address_tensor(ph->g, v, ph->first[t]);
     int64_t columns = ph->g->value[v.i].columns, apart = columns > 0 ? row.dim[row.rank - 1] : 0;
     row.name = name;
@@ -254,11 +263,11 @@ static void print_watches(LsPhaseText *ph, LsEmit *e)
     ls_emit_line(e, "};");
 }
 
-void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e)
+void ls_phase_print_entry(const LsPhaseText *ph, const char *field, LsEmit *e)
 {
     int64_t t = ph->g != NULL ? ph->p->tensor_of[ph->g->loss.i] : -1;
     int64_t w = ph->g != NULL ? ph->p->tensor_of[ph->g->loss_weight.i] : -1;
-    ls_emit_line(e, ".%s = {", ph->name);
+    ls_emit_line(e, ".%s = {", field);
     ls_emit_line(e, ".step = %s_step, .nstep = %u, .watch = %s_watch, .nwatch = %u,", ph->name,
                  ph->nstep, ph->name, ph->nwatch);
     if (ph->overlap)

@@ -11,8 +11,9 @@ typedef struct LsPhaseText {          /* one phase while it is printed */
     const LsGraph *g;
     const LsProblem *p;
     const LsPlan *plan;
-    const char *name;           /* "train", "last", "eval" */
+    const char *name;           /* "train", "last", "eval", "stage0" */
     bool overlap;               /* LsCodePhase.overlap */
+    bool stage;                 /* of a pipeline: other stages make some of the values */
     LsAddress *at;              /* by dag tensor: its address now */
     LsAddress *first;           /* by dag tensor: its address after its first run */
     const char **kernel;        /* by dag node: name of its kernel */
@@ -32,8 +33,11 @@ bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph);
 /* Prints the address macros and addresses, sizes and types of results, steps, and the tensors that can be
  * watched. */
 void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e);
-/* Prints ".train = {...}," of the LsProgram; after the tables. */
-void ls_phase_print_entry(const LsPhaseText *ph, LsEmit *e);
+/* Prints ".FIELD = {...}," of the LsProgram or LsStage; after the tables. */
+void ls_phase_print_entry(const LsPhaseText *ph, const char *field, LsEmit *e);
+/* Whether that step of the plan is a step of the program: not a free step, nor a node of the problem that the graph does not
+ * have (scheduler/pipes/pipe_graph.h). */
+bool ls_phase_runs(const LsPhaseText *ph, uint32_t s);
 
 /* Prints the LsTensor as a C initializer. */
 void ls_tensor_print(FILE *to, const LsTensor *t);

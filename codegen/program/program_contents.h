@@ -5,6 +5,8 @@
 #include "codegen/planning/plan_problem.h"
 #include "codegen/program/state_layout.h"
 #include "scheduler/candidates/plan_steps.h"
+#include "scheduler/pipes/pipe_flow.h"
+#include "scheduler/pipes/pipe_plan.h"
 
 typedef struct LsCodePhase {
     const LsProblem *problem;
@@ -12,9 +14,17 @@ typedef struct LsCodePhase {
     bool overlap;               /* print each step's dependencies, so that other steps need not wait */
 } LsCodePhase;
 
+typedef struct LsCodeStage {    /* of a pipeline */
+    LsCodePhase phase;          /* micro-batch and late phase; nodes that begin a phase are no nodes of the graph */
+    const LsPipePlan *plan;
+    const LsPipeFlow *flow;
+    int64_t at;                 /* of its arena in the program's, bytes */
+} LsCodeStage;
+
 typedef struct LsCode {         /* the text's contents */
     /* schedule may be NULL */
     const char *model, *plan_hash, *strategy, *loss, *optimizer, *schedule;
+    const char *precision;      /* "bf16", "f16", or NULL: computes in reals */
     const LsTarget *target;
     const char *archs;          /* CUDA: the GPUs that the code runs on; else NULL */
     int accumulate, parts;
@@ -25,6 +35,10 @@ typedef struct LsCode {         /* the text's contents */
     LsCodePhase update;         /* over ranks; else without a problem */
     const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
     bool mpi;                   /* linked with MPI */
+    const LsPipeCut *cut;       /* of a pipeline: its stages, cut->k, take the place of `train`; else NULL */
+    const LsCodeStage *stage;
+    const int64_t *copy_at;     /* by cut->copy: its place in the state */
+    uint32_t ring;              /* batches in the input ring; 0: LS_RING */
     LsAddresses *addresses;
     size_t onnx_bytes;
 } LsCode;

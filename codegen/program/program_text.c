@@ -7,6 +7,7 @@
 #include "codegen/program/cuda_program_text.h"
 #include "codegen/program/phase_tables.h"
 #include "codegen/program/rank_tables.h"
+#include "codegen/program/stage_tables.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -130,19 +131,47 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
                      g->lanes, g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
 }
 
+/* Stages of a pipeline follow the other phases. */
 enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
-/* Phases that only some programs have. */
-static bool is_printed(const LsPhaseText phase[], int k) { return (k != LAST && k != UPDATE) || phase[k].plan != NULL; }
 
-static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhaseText phase[], LsEmit *e)
+typedef struct Text {           /* the program while it is printed */
+    const LsCode *c;
+    const LsGraph *g;           /* of training */
+    const LsKernelSet *set;
+    LsPhaseText *phase; int nphase;
+} Text;
+
+static bool is_printed(const Text *x, int k)
 {
-    const LsPlan *plan = c->train.plan;
-    const LsPhaseText *train = &phase[TRAIN];
-    int64_t arena = 0;
+    return x->phase[k].plan != NULL || (k == TRAIN && x->c->cut == NULL) || k == EVAL;
+}
+
+static int64_t arena_bytes(const Text *x)
+{
+    int64_t arena = 0, stages = 0;
     for (int k = 0; k < NPHASES; k++)
-        if (phase[k].plan != NULL && phase[k].plan->arena > arena)
-            arena = phase[k].plan->arena;
-    ls_emit_line(e, "const LsProgram ls_program = {");
+        if (x->phase[k].plan != NULL && x->phase[k].plan->arena > arena)
+            arena = x->phase[k].plan->arena;
+    for (uint32_t k = 0; x->c->cut != NULL && k < x->c->cut->k; k++)
+        stages = x->c->stage[k].at + ls_align(x->c->stage[k].plan->layout.arena, LS_ALIGNMENT);
+    arena = stages > arena ? stages : arena;
+    return arena * (x->g->members > 0 ? x->g->lanes : 1);
+}
+
+static double overhead(const LsCode *c)
+{
+    double cost = 0, base = 0;
+    if (c->cut == NULL)
+        return ls_plan_overhead(c->train.plan);
+    for (uint32_t k = 0; k < c->cut->k; k++) {
+        cost += c->stage[k].plan->layout.plan.cost;
+        base += c->stage[k].plan->layout.plan.base_cost;
+    }
+    return base > 0 ? cost / base - 1 : 0;
+}
+
+static void print_words(const LsCode *c, LsEmit *e)
+{
     print_string_field(e, "model", c->model);
     print_string_field(e, "plan_hash", c->plan_hash);
     print_string_field(e, "strategy", c->strategy);
@@ -150,32 +179,41 @@ static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhase
     print_string_field(e, "optimizer", c->optimizer);
     if (c->schedule != NULL)
         print_string_field(e, "default_schedule", c->schedule);
+}
+
+static void print_program(const Text *x, LsEmit *e)
+{
+    const LsCode *c = x->c;
+    ls_emit_line(e, "const LsProgram ls_program = {");
+    print_words(c, e);
     ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,",
-                 c->target->real_bytes, train->g->batch, c->accumulate);
-    if (ls_kernel_set_has_dots(set))
+                 c->target->real_bytes, x->g->batch, c->accumulate);
+    if (c->precision != NULL)
+        print_string_field(e, "precision", c->precision);
+    if (ls_kernel_set_has_dots(x->set))
         ls_emit_line(e, ".bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
     if (c->parts > 1)
         ls_emit_line(e, ".parts = %d,", c->parts);
     ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
-    arena *= train->g->members > 0 ? train->g->lanes : 1;
-    ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena, c->addresses->nconst);
-    ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", ls_plan_overhead(plan),
-                 ls_applied(train->g), c->default_lr);
+    ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena_bytes(x), c->addresses->nconst);
+    ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", overhead(c), ls_applied(x->g), c->default_lr);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
-                 c->addresses->nstate, train->g->ninput);
+                 c->addresses->nstate, x->g->ninput);
     for (int k = 0; k < NPHASES; k++)
-        if (is_printed(phase, k))
-            ls_phase_print_entry(&phase[k], e);
+        if (is_printed(x, k))
+            ls_phase_print_entry(&x->phase[k], x->phase[k].name, e);
+    if (c->cut != NULL)
+        ls_emit_line(e, ".stage = stage, .nstage = %u, .state_stage = state_stage, .ring = %u,", c->cut->k, c->ring);
     if (c->ranks != NULL)
         ls_emit_line(e, ".ranks = &ranks,");
     if (c->mpi)
         ls_emit_line(e, ".comm = &ls_comm_mpi,");
-    print_classes(train->g, e);
-    print_loss(train->g, e);
-    print_scaling(c->addresses, train->g, e);
-    print_privacy(train->g, e);
-    print_ensemble(train->g, e);
+    print_classes(x->g, e);
+    print_loss(x->g, e);
+    print_scaling(c->addresses, x->g, e);
+    print_privacy(x->g, e);
+    print_ensemble(x->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
@@ -185,23 +223,31 @@ static void print_program(const LsCode *c, const LsKernelSet *set, const LsPhase
     ls_emit_line(e, "};");
 }
 
+static void print_arenas(const LsCode *c, FILE *to)
+{
+    if (c->cut == NULL)
+        fprintf(to, " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
+                c->train.plan->arena, c->train.plan->live_peak);
+    for (uint32_t k = 0; c->cut != NULL && k < c->cut->k; k++)
+        fprintf(to, " * stage %-3u %" PRId64 " bytes: %" PRId64 " and %u times %" PRId64 "\n", k,
+                c->stage[k].plan->layout.arena, c->stage[k].plan->layout.transient, c->stage[k].plan->layout.slots,
+                c->stage[k].plan->layout.slot);
+}
+
 static void print_head(const LsCode *c, FILE *to)
 {
-    const LsPlan *plan = c->train.plan;
     fprintf(to, "/* Training program of ");
     ls_emit_comment(to, c->model);
     fprintf(to, ", written by lowerset.\n *\n");
-    fprintf(to, " * plan      %s, strategy %s, %u steps\n", c->plan_hash, c->strategy, plan->nstep);
-    fprintf(to,
-            " * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
+    fprintf(to, " * plan      %s, strategy %s", c->plan_hash, c->strategy);
+    if (c->cut == NULL)
+        fprintf(to, ", %u steps", c->train.plan->nstep);
+    fprintf(to, "\n * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
             c->addresses->state_bytes);
-    fprintf(to,
-            " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
-            plan->arena, plan->live_peak);
+    print_arenas(c, to);
     if (c->budget > 0)
         fprintf(to, " * budget    %" PRId64 " bytes\n", c->budget);
-    fprintf(to, " * recompute %.2f %% of a step's predicted cost\n */\n",
-            100 * ls_plan_overhead(plan));
+    fprintf(to, " * recompute %.2f %% of a step's predicted cost\n */\n", 100 * overhead(c));
 }
 
 static void print_width(const LsCode *c, FILE *to)
@@ -210,17 +256,22 @@ static void print_width(const LsCode *c, FILE *to)
 }
 
 /* Prints all text after the kernels, and completes the constants. */
-static void print_rest(const LsCode *c, const LsKernelSet *set, LsPhaseText phase[], LsEmit *e)
+static void print_rest(const Text *x, LsEmit *e)
 {
-    LsPhaseText *printed[NPHASES];
+    const LsCode *c = x->c;
+    LsPhaseText **printed = ls_arena_alloc(x->g->arena, (size_t)x->nphase, sizeof *printed);
     int n = 0;
-    for (int k = 0; k < NPHASES; k++)
-        if (is_printed(phase, k))
-            printed[n++] = &phase[k];
+    for (int k = 0; k < x->nphase; k++)
+        if (is_printed(x, k))
+            printed[n++] = &x->phase[k];
     ls_phase_print_tables(printed, n, e);
+    if (c->cut != NULL)
+        ls_stages_print(c, &x->phase[NPHASES], e);
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
-    print_inputs(phase[TRAIN].g, e);
+    if (c->cut != NULL)
+        ls_state_stages_print(c, &x->phase[NPHASES], e);
+    print_inputs(x->g, e);
     if (c->ranks != NULL)
         ls_rank_table_print(c->ranks, c->addresses, e);
     if (c->mpi)
@@ -228,7 +279,7 @@ static void print_rest(const LsCode *c, const LsKernelSet *set, LsPhaseText phas
     ls_emit_line(e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
-    print_program(c, set, phase, e);
+    print_program(x, e);
     ls_emit_line(e, "\nint main(int argc, char **argv)");
     ls_emit_line(e, "{");
     ls_emit_line(e, "return ls_trainer_main(&ls_program, argc, argv);");
@@ -254,27 +305,42 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
     ls_kernel_set_print(set, to);
 }
 
+/* Sets up all phases and names their kernels. */
+static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
+{
+    static const char *const name[NPHASES] = {"train", "last", "update", "eval"};
+    const LsCode *c = x->c;
+    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
+    bool ok = true;
+    x->nphase = NPHASES + (int)(c->cut != NULL ? c->cut->k : 0);
+    x->phase = ls_arena_alloc(cx->arena, (size_t)x->nphase, sizeof *x->phase);
+    for (int k = 0; k < x->nphase && ok; k++) {
+        const bool stage = k >= NPHASES;
+        ok = ls_phase_init(cx, &x->phase[k], c, stage ? &c->stage[k - NPHASES].phase : from[k],
+                           stage ? ls_arena_printf(cx->arena, "stage%d", k - NPHASES) : name[k]);
+        x->phase[k].stage = stage;
+        if (stage && ok)
+            ls_copies_use(c, (uint32_t)(k - NPHASES), &x->phase[k]);
+    }
+    for (int k = 0; k < x->nphase && ok; k++)
+        ok = ls_phase_name_kernels(cx, set, &x->phase[k]);
+    for (int k = 0; k < x->nphase && ok; k++)
+        ok = ls_phase_name_alternatives(cx, set, &x->phase[k]);
+    return ok;
+}
+
 bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
 {
     LsKernelSet *set = ls_kernel_set_new(cx, c->target);
-    static const char *const name[NPHASES] = {"train", "last", "update", "eval"};
-    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
-    LsPhaseText phase[NPHASES];
-    bool ok = true;
-    for (int k = 0; k < NPHASES && ok; k++)
-        ok = ls_phase_init(cx, &phase[k], c, from[k], name[k]);
-    for (int k = 0; k < NPHASES && ok; k++)
-        ok = ls_phase_name_kernels(cx, set, &phase[k]);
-    for (int k = 0; k < NPHASES && ok; k++)
-        ok = ls_phase_name_alternatives(cx, set, &phase[k]);
-    if (!ok)
+    Text x = {.c = c, .g = c->addresses->train, .set = set};
+    if (!init_phases(cx, &x, set))
         return false;
     if (device != NULL)
         ls_kernel_set_share(set);
     char *rest = NULL;
     size_t size = 0;
     LsEmit e = {.to = ls_text_open(&rest, &size)};
-    print_rest(c, set, phase, &e);
+    print_rest(&x, &e);
     ls_text_close(e.to, &rest);
     print_kernels(c, set, to, device);
     fwrite(rest, 1, size, to);

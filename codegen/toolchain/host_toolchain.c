@@ -222,7 +222,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
 
 /* The folders of the runtime; the first ones are for GPU programs only. */
 static const char *const runtime_folder[] = {"cuda", "cuda_kernels", "kernels", "base", "comm", "data", "engine",
-                                             "privacy", "trainer", "watch"};
+                                             "pipeline", "privacy", "trainer", "watch"};
 enum { CUDA_FOLDERS = 2, FOLDERS_OF_HEADERS = 3, RUNTIME_FOLDERS = sizeof runtime_folder / sizeof runtime_folder[0] };
 
 static bool copy_file(const char *from, const char *to)

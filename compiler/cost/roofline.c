@@ -1,6 +1,7 @@
 /* compiler/cost/roofline.c -- a node's operations, bytes and time. */
 #include "compiler/cost/roofline.h"
 
+#include "compiler/ops/product_shape.h"
 #include "compiler/passes/fuse.h"
 
 #include <math.h>
@@ -272,20 +273,21 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
                         LsWork *w)
 {
     const LsNode *node = &g->node[n.i];
-    bool dw = node->op == LS_OP_CONV_DW, back = node->op == LS_OP_CONV_DX;
+    bool back = node->op == LS_OP_CONV_DX, dw = !back && node->op != LS_OP_CONV;
     const LsShape *y = dw ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
     double group = (double)node->attr.window.group;
     double cols = (double)y->dim[1] / group, places = (double)ls_count(y) / (double)y->dim[1];
     double depth = w->flops / (2 * places * cols * group);
-    w->flops = group * (dw ? product_flops(cols, depth, places, lanes)
+    double sums = dw && ls_conv_weights_each(node) ? (double)y->dim[0] : 1;
+    w->flops = group * (dw ? sums * product_flops(cols, depth, places / sums, lanes)
                            : product_flops(places, cols, depth, lanes));
     if (m->gpu)
         return;
     w->dots = ls_is_dot16(node) ? w->flops : 0;
-    const LsShape *weight = dw ? ls_shape(g, ls_out(g, n, 0)) : ls_in_shape(g, n, 1);
-    double cin = (double)(back ? weight->dim[0] / node->attr.window.group : weight->dim[1]);
-    double taps = (double)ls_count(weight) / (double)(weight->dim[0] * weight->dim[1]);
-    double line = (double)weight->dim[weight->rank - 1];
+    const LsShape weight = dw ? ls_conv_weight_shape(g, n) : *ls_in_shape(g, n, 1);
+    double cin = (double)(back ? weight.dim[0] / node->attr.window.group : weight.dim[1]);
+    double taps = (double)ls_count(&weight) / (double)(weight.dim[0] * weight.dim[1]);
+    double line = (double)weight.dim[weight.rank - 1];
     bool touch = group == 1 && node->computed == NULL;
     Product p = {.places = places, .cout = cols, .depth = depth, .row = touch ? cin * line : cin};
     if (!dw && is_matrix(node, taps, group * cin))
@@ -315,9 +317,9 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     const LsComputed *c = ls_op[node->op]->kernel == LS_K_UPDATE ? node->computed : NULL;
     const LsShape *a = ls_in_shape(g, n, c ? c->first : 0);
     const LsShape *b = ls_in_shape(g, n, c ? c->first + 1 : 1);
-    const LsShape *y = c ? ls_in_shape(g, n, 0) : ls_shape(g, ls_out(g, n, 0));
+    const LsShape y = c ? *ls_in_shape(g, n, 0) : ls_matmul_shape(g, n);
     const LsGemmAttr *at = c ? c->product : &node->attr.gemm;
-    double cols = (double)y->dim[y->rank - 1], rows = (double)ls_count(y) / cols;
+    double cols = (double)y.dim[y.rank - 1], rows = (double)ls_count(&y) / cols;
     double depth = (double)a->dim[a->rank - (at->trans_a ? 2 : 1)];
     bool shared = (double)ls_count(b) == cols * depth;  /* one B: the batch adds rows */
     w->kind = c != NULL                      ? LS_COST_APPLY

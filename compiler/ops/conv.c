@@ -1,12 +1,12 @@
 /* compiler/ops/conv.c -- convolution and its two adjoints; see net.def. X [N,C,X..], W
  * [M,C/group,K..], Y [N,M,Y..]. Each of the three is linear in both operands, so the gradients of
  * each are the other two. */
+#include "compiler/ops/product_shape.h"
 #include "compiler/ops/window.h"
 
-/* 2 |Y| (C/group) |K| for all three: a multiply and an add per element of Y and of its window. */
-static double flops(const LsGraph *g, LsValueId y, LsValueId w)
+/* 2 |Y| (C/group) |K| for all of them: a multiply and an add per element of Y and of its window. */
+static double flops(const LsGraph *g, LsValueId y, const LsShape *ws)
 {
-    const LsShape *ws = ls_shape(g, w);
     return 2.0 * (double)ls_count(ls_shape(g, y)) * ((double)ls_count(ws) / (double)ws->dim[0]);
 }
 
@@ -72,29 +72,45 @@ static bool conv_dx_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &x);
 }
 
-static bool conv_dw_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+bool ls_conv_weights_each(const LsNode *node) { return node->op == LS_OP_CONV_DW_SQUARES || node->attr.window.each; }
+
+LsShape ls_conv_weight_shape(const LsGraph *g, LsNodeId n)
 {
     const LsWindowAttr *w = &g->node[n.i].attr.window;
     const LsShape *y = ls_in_shape(g, n, 0), *x = ls_in_shape(g, n, 1);
-    if (!ranks_fit(cx, g, n))
-        return false;
-    LsShape f = {.rank = y->rank, .dim = {y->dim[1] * (w->each ? y->dim[0] : 1), x->dim[1] / w->group}};
+    LsShape f = {.rank = y->rank, .dim = {y->dim[1], x->dim[1] / w->group}};
     for (int d = 0; d < w->n; d++)
         f.dim[2 + d] = w->kernel[d];
+    return f;
+}
+
+static bool conv_dw_squares_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    return ranks_fit(cx, g, n) && ls_infer_out(cx, g, n, LS_REAL, &(LsShape){1, {ls_in_shape(g, n, 0)->dim[0]}});
+}
+
+static bool conv_dw_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsWindowAttr *w = &g->node[n.i].attr.window;
+    if (!ranks_fit(cx, g, n))
+        return false;
+    LsShape f = ls_conv_weight_shape(g, n);
+    f.dim[0] *= w->each ? ls_in_shape(g, n, 0)->dim[0] : 1;
     return ls_infer_out(cx, g, n, LS_REAL, &f);
 }
 
 static double conv_flops(const LsGraph *g, LsNodeId n)
 {
-    return flops(g, ls_out(g, n, 0), ls_in(g, n, 1));
+    return flops(g, ls_out(g, n, 0), ls_in_shape(g, n, 1));
 }
 static double conv_dx_flops(const LsGraph *g, LsNodeId n)
 {
-    return flops(g, ls_in(g, n, 0), ls_in(g, n, 1));
+    return flops(g, ls_in(g, n, 0), ls_in_shape(g, n, 1));
 }
 static double conv_dw_flops(const LsGraph *g, LsNodeId n)
 {
-    return flops(g, ls_in(g, n, 0), ls_out(g, n, 0));
+    const LsShape w = ls_conv_weight_shape(g, n);
+    return flops(g, ls_in(g, n, 0), &w);
 }
 
 /* Sum over everything but the channels: [N,C,..] -> [C]. */
@@ -159,4 +175,8 @@ const LsOp ls_op_conv_dw = {
 const LsOp ls_op_conv_dw_own = {
     .name = "conv_dw_own", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_infer,
     .flops = conv_dw_flops, .kernel = LS_K_CONV_WEIGHTS, .layout = LS_LAY_LAST,
+};
+const LsOp ls_op_conv_dw_squares = {
+    .name = "conv_dw_squares", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_squares_infer,
+    .flops = conv_dw_flops, .kernel = LS_K_CONV, .layout = LS_LAY_LAST,
 };

@@ -1,5 +1,6 @@
 /* compiler/ops/matmul.c -- the matrix product (see net.def), ONNX MatMul and Gemm. */
 #include "compiler/onnx/onnx_found_weights.h"
+#include "compiler/ops/product_shape.h"
 #include "compiler/ops/row.h"
 
 /* Rows and columns of an operand as stored. */
@@ -42,11 +43,31 @@ static bool matmul_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &la);
 }
 
+LsShape ls_matmul_shape(const LsGraph *g, LsNodeId n)
+{
+    const LsGemmAttr *at = &g->node[n.i].attr.gemm;
+    const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1);
+    if (g->node[n.i].op != LS_OP_MATMUL_SQUARES)
+        return *ls_shape(g, ls_out(g, n, 0));
+    return (LsShape){3, {a->dim[0], at->trans_a ? cols(a) : rows(a), at->trans_b ? rows(b) : cols(b)}};
+}
+
+static bool matmul_squares_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    const LsGemmAttr *at = &g->node[n.i].attr.gemm;
+    const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1);
+    if (a->rank != 3 || b->rank != 3 || a->dim[0] != b->dim[0]
+        || (at->trans_a ? rows(a) : cols(a)) != (at->trans_b ? cols(b) : rows(b)))
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "A is %s and B is %s", ls_shape_text(cx->arena, a),
+                        ls_shape_text(cx->arena, b));
+    return ls_infer_out(cx, g, n, LS_REAL, &(LsShape){1, {a->dim[0]}});
+}
+
 static double matmul_flops(const LsGraph *g, LsNodeId n)
 {
-    const LsShape *a = ls_in_shape(g, n, 0);
+    const LsShape *a = ls_in_shape(g, n, 0), y = ls_matmul_shape(g, n);
     int64_t inner = g->node[n.i].attr.gemm.trans_a ? rows(a) : cols(a);
-    return 2.0 * (double)ls_count(ls_shape(g, ls_out(g, n, 0))) * (double)inner;
+    return 2.0 * (double)ls_count(&y) * (double)inner;
 }
 
 static LsValueId product(LsCtx *cx, LsGraph *g, LsValueId a, bool ta, LsValueId b, bool tb,
@@ -83,6 +104,11 @@ static void matmul_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
 const LsOp ls_op_matmul = {
     .name = "MatMul", .min_in = 2, .max_in = 3, .nout = 1, .infer = matmul_infer,
     .grad = matmul_grad, .flops = matmul_flops, .kernel = LS_K_MATMUL, .layout = LS_LAY_ROW,
+};
+
+const LsOp ls_op_matmul_squares = {
+    .name = "matmul_squares", .min_in = 2, .max_in = 2, .nout = 1, .infer = matmul_squares_infer,
+    .flops = matmul_flops, .kernel = LS_K_MATMUL, .layout = LS_LAY_ROW,
 };
 
 /* ---- ONNX ---- */

@@ -51,10 +51,19 @@ void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
 typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
 /* What --randomness says of random numbers in the model: refused, other ones for every sample, the same for all. */
 typedef enum { LS_RANDOM_ERROR, LS_RANDOM_DIFFERENT, LS_RANDOM_SAME } LsRandomness;
-/* What norms of samples are made of (--sample-norms): what is cheaper for each weight, pairs of rows wherever these are known,
- * the gradients of samples. */
-typedef enum { LS_NORMS_CHEAPER, LS_NORMS_PAIRS, LS_NORMS_TERMS } LsSampleNorms;
-typedef struct LsSampleGrads { LsGradsMode mode; LsPrivacy privacy; LsRandomness randomness; LsSampleNorms norms; } LsSampleGrads;
+/* What norms of samples are made of (--sample-norms): what is cheapest for each weight; where these ways are known, pairs of
+ * rows, or tiles of the gradients of samples, which are not stored; these gradients themselves. */
+typedef enum { LS_NORMS_CHEAPEST, LS_NORMS_PAIRS, LS_NORMS_TILES, LS_NORMS_TERMS } LsSampleNorms;
+/* The predicted time of a node on a machine, ns. */
+typedef struct LsNodePrice { double (*ns)(const void *machine, const LsGraph *, LsNodeId); const void *machine; } LsNodePrice;
+/* price: decides between ways before there is a plan; not used without samples. */
+typedef struct LsSampleGrads {
+    LsGradsMode mode;
+    LsPrivacy privacy;
+    LsRandomness randomness;
+    LsSampleNorms norms;
+    LsNodePrice price;
+} LsSampleGrads;
 static inline bool ls_wants_samples(const LsSampleGrads *o) { return o->mode != LS_GRADS_MEAN || o->privacy.on; }
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 /* The same with what --grads and --dp ask for. */

@@ -8,6 +8,8 @@
 #include "compiler/fold/append.h"
 #include "compiler/ops/random.h"
 
+#include <string.h>
+
 /* ---- what mixes samples ---- */
 
 static bool is_batch_norm(const LsPerSample *p, LsNodeId n)
@@ -159,8 +161,8 @@ static void add_results(LsPerSample *p, const LsValueId *each, const LsValueId *
 
 /* ---- gradients of the parameters ---- */
 
-/* The gradient of private training. */
-static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
+/* The gradient of private training. stream: of the noise of the first parameter, the others' follow. */
+static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all, double stream)
 {
     LsGraph *g = p->g;
     p->factor = ls_append1(p->cx, g, LS_OP_SAMPLE_FACTOR, all, &(LsAttr){.scalar = {.a = o->clip, .b = 1 / o->expected}});
@@ -170,7 +172,7 @@ static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all)
         *grad = ls_gradient_from_terms(p, *grad, o->sums);
         if (!ls_is(*grad))
             return false;
-        const LsAttr at = {.scalar = {.a = o->noise * o->clip / o->expected, .b = ls_random_stream_of_node(g)}};
+        const LsAttr at = {.scalar = {.a = o->noise * o->clip / o->expected, .b = stream + i}};
         if (o->noise > 0)
             *grad = ls_append1(p->cx, g, LS_OP_ADD_NOISE, *grad, &at);
     }
@@ -191,22 +193,68 @@ static void average(LsPerSample *p)
     }
 }
 
+/* ---- order ---- */
+
+/* By node: the last node before `first` that it waits for; no node of the backward part waits for the forward part alone. */
+static uint32_t *waits(const LsPerSample *p, uint32_t first)
+{
+    const LsGraph *g = p->g;
+    uint32_t *last = ls_arena_alloc(p->cx->arena, g->nnode, sizeof *last), start = 1;
+    while (start < first && g->node[start].phase == LS_FORWARD)
+        start++;
+    for (uint32_t i = 1; i < g->nnode; i++) {
+        last[i] = i < first ? i : start;
+        for (int k = 0; k < g->node[i].nin && i >= first; k++) {
+            const uint32_t maker = g->value[ls_in(g, (LsNodeId){i}, k).i].def.i;
+            last[i] = maker != 0 && last[maker] > last[i] ? last[maker] : last[i];
+        }
+    }
+    return last;
+}
+
+/* Moves the nodes from `first` on to where all that they read is there: the order is the one that plans begin with, and
+ * operands of a norm that wait for the end of the backward part take memory. */
+static void move_forward(const LsPerSample *p, uint32_t first)
+{
+    LsGraph *g = p->g;
+    const uint32_t *last = waits(p, first);
+    LsNode *node = ls_arena_alloc(p->cx->arena, g->nnode, sizeof *node);
+    uint32_t *to = ls_arena_alloc(p->cx->arena, g->nnode, sizeof *to);
+    uint32_t *behind = ls_arena_alloc(p->cx->arena, g->nnode + 1u, sizeof *behind);
+    for (uint32_t i = 1; i < g->nnode; i++)         /* behind[k]: nodes that wait for one before k */
+        behind[last[i] + 1]++;
+    for (uint32_t k = 1; k <= g->nnode; k++)
+        behind[k] += behind[k - 1];
+    for (uint32_t i = 1; i < g->nnode; i++)
+        to[i] = 1 + behind[last[i]]++;
+    for (uint32_t i = 1; i < g->nnode; i++)
+        node[to[i]] = g->node[i];
+    memcpy(g->node + 1, node + 1, (g->nnode - 1) * sizeof *node);
+    for (uint32_t i = 1; i < g->nnode; i++)
+        g->node[i].fwd.i = to[g->node[i].fwd.i];
+    for (uint32_t i = 1; i < g->nvalue; i++)
+        g->value[i].def.i = to[g->value[i].def.i];
+}
+
 bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueId *gradient_of)
 {
+    const uint32_t first = g->nnode;
+    const double stream = ls_random_stream_of_node(g);       /* whatever ways the norms take */
     LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue,
-                     .norms = o->norms};
+                     .o = o};
     LsValueId *each = ls_arena_alloc(cx->arena, g->ngrad, sizeof *each), all;
     LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
     p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);
     p.weighed = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.weighed);
     if (!pads(&p, &o->privacy) || !is_separable(&p, gradient_of) || !fits(&p)
         || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each)) || !square_norms(&p, norm, &all)
-        || (o->privacy.on && !make_private(&p, &o->privacy, all)))
+        || (o->privacy.on && !make_private(&p, &o->privacy, all, stream)))
         return false;
     if (!o->privacy.on)
         average(&p);
     if (o->mode != LS_GRADS_MEAN)
         add_results(&p, each, norm, all);
+    move_forward(&p, first);
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     return true;
 }

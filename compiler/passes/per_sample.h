@@ -11,7 +11,7 @@ typedef struct LsPerSample {
     LsGraph *g;
     LsSamples samples;          /* of the values that the graph has before the pass */
     uint32_t nvalue;            /* of those values */
-    LsSampleNorms norms;
+    const LsSampleGrads *o;
     LsValueId factor;           /* [batch]: of the samples in ls_weighed */
     LsValueId *each, *weighed;  /* by value, as far as computed */
 } LsPerSample;
@@ -32,14 +32,16 @@ LsValueId ls_weighed(LsPerSample *p, LsValueId v);
  * shorter way; `sums` says whether a weighed sum is both, for the planner to choose. None after an error. */
 LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums);
 
-/* Whether norms come from pairs of a sample's rows, of lengths a and b: if nothing else is asked for, where these take at
- * most half of the time of the products of the rows, or less than the time of storing them. */
-bool ls_takes_pairs(const LsPerSample *p, int64_t rows, int64_t a, int64_t b);
-/* Squared norms of the terms of a convolution's weight gradient, from pairs of positions, if that pays; else none. */
-LsValueId ls_conv_norm_by_rows(LsPerSample *p, LsNodeId n);
+/* Squared norms of the terms of a convolution's weight gradient, from pairs of positions or from tiles; none: its kernel has
+ * no such form. */
+LsValueId ls_conv_norm_by_pairs(LsPerSample *p, LsNodeId n);
+LsValueId ls_conv_norm_by_tiles(LsPerSample *p, LsNodeId n);
 
-/* Squared Euclidean norms of the terms: [batch]. */
+/* Squared Euclidean norms of the terms: [batch]. Makes the terms of v only where that is the way. None after an error. */
 LsValueId ls_each_norm(LsPerSample *p, LsValueId v);
+/* The predicted time of a node, ns; of all nodes from `first` on, where pointwise ones join their readers. */
+double ls_price(const LsPerSample *p, LsNodeId n);
+double ls_price_since(const LsPerSample *p, uint32_t first);
 
 /* Whether a node that makes a SUMMED value adds up samples, or is linear in operands that do. */
 bool ls_adds_linearly(const LsPerSample *p, LsNodeId n);

@@ -1,4 +1,4 @@
-/* compiler/passes/per_sample_conv.c -- norms of a convolution's weight gradients, by pairs of positions.
+/* compiler/passes/per_sample_conv.c -- norms of a convolution's weight gradients, by pairs of positions, or by tiles.
  *
  * A convolution is a product of the patches of its operand, a row for each position of the result. So the gradient of
  * its weight has the norm of row_pairs.h, with a group's patches and its channels of the result as factors. */
@@ -58,12 +58,28 @@ static LsValueId window_places(const LsPerSample *p, const Geometry *c, const Ls
     return ls_const_add(p->cx, p->g, LS_I64, &(LsShape){1, {count}}, at);
 }
 
-/* [batch, groups, places, channels * taps] */
+/* v [batch, channels, ..] with the channels behind: [batch, positions, channels]. In memory they are there already. */
+static LsValueId channels_behind(const LsPerSample *p, LsValueId v)
+{
+    const LsShape s = *ls_shape(p->g, v), to = {3, {s.dim[0], ls_count(&s) / s.dim[0] / s.dim[1], s.dim[1]}};
+    int perm[LS_MAX_RANK] = {0};
+    for (int k = 1; k < s.rank; k++)
+        perm[k] = k + 1 < s.rank ? k + 1 : 1;
+    return ls_reshape(p->cx, p->g, ls_transpose(p->cx, p->g, v, perm), &to);
+}
+
+/* [batch, groups, places, channels * taps]; of one group [batch, places, taps * channels], in whole rows of channels. */
 static LsValueId patches(const LsPerSample *p, const Geometry *c, LsValueId x)
 {
     const int64_t batch = p->g->batch, group = c->window.group;
     x = padded(p, c, x);
     const LsShape image = *ls_shape(p->g, x);
+    if (group == 1) {
+        const LsShape rows = {3, {batch, c->places, c->taps * c->channels}};
+        x = ls_append2(p->cx, p->g, LS_OP_GATHER, channels_behind(p, x), window_places(p, c, &image),
+                       &(LsAttr){.gather = {.axis = 1}});
+        return ls_reshape(p->cx, p->g, x, &rows);
+    }
     const LsShape flat = {3, {batch, c->x.dim[1], ls_count(&image) / batch / c->x.dim[1]}};
     const LsShape apart = {5, {batch, group, c->channels, c->places, c->taps}};
     const LsShape rows = {4, {batch, group, c->places, c->channels * c->taps}};
@@ -74,16 +90,27 @@ static LsValueId patches(const LsPerSample *p, const Geometry *c, LsValueId x)
     return ls_reshape(p->cx, p->g, x, &rows);
 }
 
-LsValueId ls_conv_norm_by_rows(LsPerSample *p, LsNodeId n)
+LsValueId ls_conv_norm_by_tiles(LsPerSample *p, LsNodeId n)
+{
+    const Geometry c = geometry_of(p->g, n);
+    const LsAttr at = p->g->node[n.i].attr;
+    const bool depthwise = c.window.group > 1 && c.channels == 1 && c.filters == 1;
+    return c.y.dim[0] != p->g->batch || depthwise ? (LsValueId){0}
+        : ls_append2(p->cx, p->g, LS_OP_CONV_DW_SQUARES, ls_in(p->g, n, 0), ls_in(p->g, n, 1), &at);
+}
+
+LsValueId ls_conv_norm_by_pairs(LsPerSample *p, LsNodeId n)
 {
     LsGraph *g = p->g;
     const Geometry c = geometry_of(g, n);
-    const int64_t length = c.channels * c.taps;
-    if (c.y.dim[0] != g->batch || !ls_takes_pairs(p, c.places, length, c.filters))
+    if (c.y.dim[0] != g->batch)
         return (LsValueId){0};
+    const bool grouped = c.window.group > 1;
     const LsShape y = {4, {g->batch, c.window.group, c.filters, c.places}};
-    const LsRowSum of = {.rows = c.places, .length = {c.filters, length}, .turned = {true, false}, .alpha = 1};
-    LsValueId sum = ls_row_pairs(p->cx, g, &of, ls_reshape(p->cx, g, ls_in(g, n, 0), &y), patches(p, &c, ls_in(g, n, 1)));
-    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {2 | 4 | 8, true}});
+    const LsRowSum of = {.rows = c.places, .length = {c.filters, c.channels * c.taps}, .turned = {grouped, false}, .alpha = 1};
+    const LsValueId dy = ls_in(g, n, 0);
+    LsValueId sum = ls_row_pairs(p->cx, g, &of, grouped ? ls_reshape(p->cx, g, dy, &y) : channels_behind(p, dy),
+                                 patches(p, &c, ls_in(g, n, 1)));
+    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {grouped ? 2 | 4 | 8 : 2 | 4, true}});
     return ls_reshape(p->cx, g, sum, &(LsShape){1, {g->batch}});
 }

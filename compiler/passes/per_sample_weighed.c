@@ -41,31 +41,48 @@ static LsValueId scaled(LsPerSample *p, LsValueId x, bool times)
     return ls_reshape(p->cx, g, weigh(p, x, axis, times), &was);
 }
 
-/* The terms are there, and adding them up takes less time than the node that makes v without them. */
-static bool adds_terms(const LsPerSample *p, LsValueId v)
+/* The value whose elements v has in another order. */
+static LsValueId source(const LsGraph *g, LsValueId v)
 {
-    enum { PER_ELEMENT = 16 };      /* operations in the time of reading one element */
+    const LsNodeId n = g->value[v.i].def;
+    const bool moves = g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE;
+    return moves ? source(g, ls_in(g, n, 0)) : v;
+}
+
+/* The nodes between `from` and v, with x in place of `from`. */
+static LsValueId moved(LsPerSample *p, LsValueId v, LsValueId from, LsValueId x)
+{
+    const LsNodeId n = p->g->value[v.i].def;
+    const LsNode node = p->g->node[n.i];
+    const LsAttr at = node.attr;
+    return v.i == from.i ? x : ls_append1(p->cx, p->g, (LsOpCode)node.op, moved(p, ls_in(p->g, n, 0), from, x), &at);
+}
+
+/* The sum of the terms, with their factors; none: the terms are not there, or adding them up takes more time than the node
+ * that makes v without them. */
+static LsValueId sum_of_terms(LsPerSample *p, LsValueId v)
+{
     const LsGraph *g = p->g;
-    LsNodeId n = g->value[v.i].def;
-    if (!ls_is(p->each[v.i]))
-        return false;
-    while (g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE)
-        n = g->value[ls_in(g, n, 0).i].def;
-    const double terms = (double)ls_count(ls_shape(g, p->each[v.i]));
-    return ls_op[g->node[n.i].op]->flops != NULL && ls_op[g->node[n.i].op]->flops(g, n) >= PER_ELEMENT * terms;
+    const uint32_t first = g->nnode;
+    const LsValueId of = ls_is(p->each[v.i]) ? v : source(g, v);
+    const LsShape s = *ls_shape(g, of);
+    const LsNodeId n = g->value[source(g, v).i].def;
+    LsValueId sum = p->each[of.i];
+    if (!ls_is(sum))
+        return sum;
+    if (ls_is(p->factor))
+        sum = weigh(p, sum, 0, true);
+    sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
+    sum = moved(p, v, of, ls_reshape(p->cx, p->g, sum, &s));
+    return ls_price_since(p, first) < ls_price(p, n) ? sum : (LsValueId){0};
 }
 
 LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums)
 {
-    const LsShape s = *ls_shape(p->g, v);
     const bool weighs = ls_is(p->factor);
-    if (!adds_terms(p, v) || (weighs && sums == LS_SUMS_AGAIN))
+    const LsValueId sum = weighs && sums == LS_SUMS_AGAIN ? (LsValueId){0} : sum_of_terms(p, v);
+    if (!ls_is(sum))
         return weighs ? ls_weighed(p, v) : v;
-    LsValueId sum = p->each[v.i];
-    if (weighs)
-        sum = weigh(p, sum, 0, true);
-    sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
-    sum = ls_reshape(p->cx, p->g, sum, &s);
     if (!weighs || sums == LS_SUMS_TERMS)
         return sum;
     const LsValueId other = ls_weighed(p, v);

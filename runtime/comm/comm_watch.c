@@ -21,12 +21,13 @@ enum {
     PULSE_MS = 500, TICK_MS = 250,
     LATE_MS = 2000,             /* a thread that comes so late was stopped itself: silence of that time is nobody's */
     DOUBT_MS = 1500,            /* for a better reason than a closed connection */
-    HEARD_MS = 2000,            /* for the word of the rank that is to print */
+    HEARD_MS = 3500,            /* for the word of the rank that is to print */
     NOTICE_MS = 2500,           /* for a rank to notice a failure by itself */
     LEAVE_MS = 8000,            /* for a rank to end, after a failure */
 };
 /* The promise of docs/ranks.md. */
-_Static_assert(LS_WATCH_SILENCE_MS + TICK_MS + NOTICE_MS < 10000, "all ranks end within 10 s");
+_Static_assert(LS_WATCH_SILENCE_MS + TICK_MS + NOTICE_MS < 10000 && LS_WATCH_SILENCE_MS + TICK_MS + HEARD_MS < 10000,
+               "all ranks end within 10 s");
 static const int64_t MS = 1000000;      /* in ns */
 
 struct LsWatch {
@@ -330,6 +331,9 @@ static bool is_teller(LsWatch *w)
         return w->channel[0].fd < 0;
     clock_gettime(CLOCK_REALTIME, &until);
     until.tv_sec += HEARD_MS / 1000;
+    until.tv_nsec += HEARD_MS % 1000 * 1000000;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
     for (int k; (k = first_alive(w)) != w->rank; ) {
         if (w->channel[k].heard)
             return false;

@@ -1,7 +1,7 @@
 /* runtime/data/batch_loader.c -- see batch_loader.h.
  *
- * Batch q lives in slot q % LS_RING. Workers take numbers in order. The worker with number q waits
- * until batch q - LS_RING is released, fills the slot without the lock, and marks it full. */
+ * Batch q lives in slot q % nslot. Workers take numbers in order. The worker with number q waits
+ * until batch q - nslot is released by all readers, fills the slot without the lock, and marks it full. */
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/batch_loader.h"
@@ -74,7 +74,7 @@ static int64_t slot_bytes(const LsProgram *p)
     return n;
 }
 
-int64_t ls_ring_bytes(const LsProgram *p) { return LS_RING * slot_bytes(p); }
+int64_t ls_ring_bytes(const LsProgram *p) { return ls_ring_slots(p) * slot_bytes(p); }
 
 /* The sample at a place of a batch; places behind the valid samples repeat them. */
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
@@ -136,7 +136,32 @@ static bool has_next(const LsLoader *l, int64_t number)
 
 static bool may_fill(const LsLoader *l)
 {
-    return has_next(l, l->next) && l->next < l->taken + LS_RING && l->error.code == LS_EXIT_DONE;
+    return has_next(l, l->next) && l->next < l->taken + l->nslot && l->error.code == LS_EXIT_DONE;
+}
+
+static LsSlot *slot_of(LsLoader *l, int64_t number) { return &l->slot[number % l->nslot]; }
+
+/* Fills the next batch. Called and left with the lock. */
+static void fill_next(LsLoader *l)
+{
+    const int64_t number = l->next++;
+    LsSlot *slot = slot_of(l, number);
+    const LsPass pass = l->pass;
+    LsError e = {0};
+    l->busy++;
+    assign(l, &slot->batch, number);
+    pthread_mutex_unlock(&l->lock);
+    const bool ok = fill(l, &pass, &slot->batch, &e);
+    pthread_mutex_lock(&l->lock);
+    l->busy--;
+    slot->full = ok;
+    slot->number = number;
+    slot->left = pass.readers > 0 ? pass.readers : 1;
+    if (!ok && (l->error.code == LS_EXIT_DONE || number < l->error_at)) {
+        l->error = e;
+        l->error_at = number;
+    }
+    pthread_cond_broadcast(&l->filled);
 }
 
 static void *work(void *arg)
@@ -148,22 +173,7 @@ static void *work(void *arg)
             pthread_cond_wait(&l->freed, &l->lock);
         if (l->stop)
             break;
-        int64_t number = l->next++;
-        LsSlot *slot = &l->slot[number % LS_RING];
-        LsPass pass = l->pass;
-        LsError e = {0};
-        l->busy++;
-        assign(l, &slot->batch, number);
-        pthread_mutex_unlock(&l->lock);
-        bool ok = fill(l, &pass, &slot->batch, &e);
-        pthread_mutex_lock(&l->lock);
-        l->busy--;
-        slot->full = ok;
-        if (!ok && (l->error.code == LS_EXIT_DONE || number < l->error_at)) {
-            l->error = e;
-            l->error_at = number;
-        }
-        pthread_cond_broadcast(&l->filled);
+        fill_next(l);
     }
     pthread_mutex_unlock(&l->lock);
     return NULL;
@@ -174,8 +184,9 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
     size_t ring = (size_t)ls_ring_bytes(p), table = (p->ninput + 1) * sizeof *l->offset;
     size_t threads = (size_t)(workers + 1) * sizeof *l->thread;
     size_t drawn = p->privacy.expected > 0 ? (size_t)p->batch * sizeof(int64_t) : 0;    /* of a slot */
-    size_t all = ring + table + threads + LS_RING * drawn;
-    *l = (LsLoader){.p = p, .slot_bytes = slot_bytes(p)};
+    size_t slots = (size_t)ls_ring_slots(p), own = slots * sizeof(LsSlot);
+    size_t all = ring + table + threads + own + slots * drawn;
+    *l = (LsLoader){.p = p, .slot_bytes = slot_bytes(p), .nslot = (int)slots};
     if (posix_memalign((void **)&l->memory, 64, all) != 0) {
         l->memory = NULL;
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the input ring, %zu bytes", ring);
@@ -185,9 +196,10 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
     l->thread = (pthread_t *)(void *)(l->memory + ring + table);
     for (uint32_t k = 0; k < p->ninput; k++)
         l->offset[k + 1] = l->offset[k] + aligned(ls_tensor_bytes(&p->input[k].t, p->real_bytes));
-    for (int k = 0; k < LS_RING; k++) {
+    l->slot = (LsSlot *)(void *)(l->memory + ring + table + threads);
+    for (int k = 0; k < l->nslot; k++) {
         l->slot[k].batch.input = l->memory + k * l->slot_bytes;
-        l->slot[k].batch.drawn = (int64_t *)(void *)(l->memory + ring + table + threads + (size_t)k * drawn);
+        l->slot[k].batch.drawn = (int64_t *)(void *)(l->memory + ring + table + threads + own + (size_t)k * drawn);
     }
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->filled, NULL);
@@ -226,38 +238,51 @@ void ls_loader_begin(LsLoader *l, const LsPass *pass)
     if (pass->drawn.rate > 0)
         ls_draw_begin(&l->draw, pass->drawn.secret, pass->drawn.rate, pass->data->samples, pass->drawn.first);
     l->error = (LsError){0};
-    for (int k = 0; k < LS_RING; k++)
+    for (int k = 0; k < l->nslot; k++)
         l->slot[k].full = false;
     pthread_cond_broadcast(&l->freed);
     pthread_mutex_unlock(&l->lock);
 }
 
-const LsBatch *ls_loader_next(LsLoader *l, LsError *e)
+/* The batch is there, or cannot be. */
+static bool is_decided(LsLoader *l, int64_t number)
 {
-    LsSlot *slot = &l->slot[l->taken % LS_RING];
-    if (l->pass.drawn.rate == 0 && l->taken >= l->pass.end)
-        return NULL;
-    if (l->nthread == 0) {
-        if (!has_next(l, l->taken))
-            return NULL;
-        assign(l, &slot->batch, l->taken);
-        return fill(l, &l->pass, &slot->batch, e) ? &slot->batch : NULL;
-    }
+    const LsSlot *slot = slot_of(l, number);
+    return (slot->full && slot->number == number) || (l->error.code != LS_EXIT_DONE && l->error_at <= number);
+}
+
+const LsBatch *ls_loader_at(LsLoader *l, int64_t number, LsError *e)
+{
+    LsSlot *slot = slot_of(l, number);
     pthread_mutex_lock(&l->lock);
-    while (!slot->full && (l->error.code == LS_EXIT_DONE || l->error_at > l->taken))
-        pthread_cond_wait(&l->filled, &l->lock);
-    bool full = slot->full;
-    if (!full)
+    const bool there = l->pass.drawn.rate > 0 ? l->nthread > 0 || slot->full || has_next(l, number) : number < l->pass.end;
+    while (there && !is_decided(l, number)) {
+        if (l->nthread == 0 && may_fill(l))
+            fill_next(l);
+        else
+            pthread_cond_wait(&l->filled, &l->lock);
+    }
+    const bool full = there && slot->full && slot->number == number;
+    if (there && !full)
         *e = l->error;
     pthread_mutex_unlock(&l->lock);
     return full ? &slot->batch : NULL;
 }
 
-void ls_loader_release(LsLoader *l)
+void ls_loader_done(LsLoader *l, int64_t number)
 {
     pthread_mutex_lock(&l->lock);
-    l->slot[l->taken % LS_RING].full = false;
-    l->taken++;
-    pthread_cond_signal(&l->freed);
+    slot_of(l, number)->left--;
+    while (slot_of(l, l->taken)->full && slot_of(l, l->taken)->left == 0) {
+        slot_of(l, l->taken)->full = false;
+        l->taken++;
+    }
+    pthread_cond_broadcast(&l->freed);
+    if (l->nthread == 0)
+        pthread_cond_broadcast(&l->filled);
     pthread_mutex_unlock(&l->lock);
 }
+
+const LsBatch *ls_loader_next(LsLoader *l, LsError *e) { return ls_loader_at(l, l->taken, e); }
+
+void ls_loader_release(LsLoader *l) { ls_loader_done(l, l->taken); }

@@ -35,6 +35,7 @@ typedef struct LsPass {
     int64_t first, end;         /* batches [first, end); of drawn samples: end is not read */
     LsDrawn drawn;
     LsShare share;
+    int readers;                /* that each read and release every batch, at most the ring apart; 0: 1 */
 } LsPass;
 
 typedef struct LsBatch {
@@ -45,13 +46,18 @@ typedef struct LsBatch {
     bool last;                  /* of drawn samples: the last batch of its update */
 } LsBatch;
 
-typedef struct LsSlot { LsBatch batch; bool full; } LsSlot;
+typedef struct LsSlot {
+    LsBatch batch;
+    bool full;
+    int64_t number;             /* of the pass; LsBatch.number may be another (LsShare) */
+    int left;                   /* readers that have not released it */
+} LsSlot;
 
 typedef struct LsLoader {
     const LsProgram *p;
     int64_t *offset;            /* of each input in a slot, bytes */
     int64_t slot_bytes;
-    LsSlot slot[LS_RING];
+    LsSlot *slot; int nslot;
     LsPass pass;
     int64_t next, taken;        /* next batch to fill; first batch that is not released */
     LsDraw draw;                /* of the next batch to fill */
@@ -62,7 +68,7 @@ typedef struct LsLoader {
     pthread_mutex_t lock;
     pthread_cond_t filled, freed;
     pthread_t *thread; int nthread;     /* 0: a batch is filled when it is requested */
-    char *memory;               /* one allocation: the ring, offsets, threads, drawn samples */
+    char *memory;               /* one allocation: the ring, offsets, threads, slots, drawn samples */
 } LsLoader;
 
 /* Whole batches, also if they are cut. */
@@ -75,7 +81,8 @@ int64_t ls_part_of_rank(const LsPass *pass, int64_t own);
 int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
 /* Whether the reals of a batch are finite (ls_dataset_is_finite); likewise. */
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e);
-/* Bytes of the whole ring. */
+/* Slots of the ring, and bytes of all. */
+static inline int ls_ring_slots(const LsProgram *p) { return p->ring > 0 ? p->ring : LS_RING; }
 int64_t ls_ring_bytes(const LsProgram *p);
 
 bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e);
@@ -86,5 +93,8 @@ void ls_loader_begin(LsLoader *l, const LsPass *pass);
  * the end of the pass. */
 const LsBatch *ls_loader_next(LsLoader *l, LsError *e);
 void ls_loader_release(LsLoader *l);
+/* The same for one of several readers, which are threads: batch `number` of the pass, which must release each batch once. */
+const LsBatch *ls_loader_at(LsLoader *l, int64_t number, LsError *e);
+void ls_loader_done(LsLoader *l, int64_t number);
 
 #endif

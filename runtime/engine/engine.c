@@ -79,8 +79,17 @@ void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b)
     d->kind->feed(d, g->slot, b->input, l->slot_bytes);
 }
 
+void *ls_stage_address(const LsMemory *m, const LsStage *s, uint32_t slot, LsAddress a)
+{
+    if (a.space != LS_AT_ARENA)
+        return ls_memory_at(m, a);
+    return m->arena + (s->at - m->arena_at) + a.offset + (a.offset >= s->transient ? slot * s->slot_bytes : 0);
+}
+
 void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes)
 {
+    if (g->stage != NULL && a.space != LS_AT_INPUT)
+        return ls_stage_address(g->m, g->stage, g->at_slot, a);
     if (a.space == LS_AT_INPUT)
         return ls_memory_look(g->m, g->input + g->loader->offset[a.offset], bytes);
     return ls_memory_view(g->m, a, bytes);

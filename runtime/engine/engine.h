@@ -13,7 +13,9 @@ static inline int ls_engine_ahead(const LsEngine *g)
 }
 /* Points the inputs at a batch, or issues its copy to the device. */
 void ls_engine_feed(LsEngine *g, const LsLoader *l, const LsBatch *b);
-/* ls_memory_view, but also for the inputs of that batch. */
+/* The address for steps; of a stage, for its micro-step in that slot. */
+void *ls_stage_address(const LsMemory *m, const LsStage *s, uint32_t slot, LsAddress a);
+/* ls_memory_view, but also for the inputs of that batch, and in a stage of a pipeline. */
 void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes);
 /* Runs a phase on that batch; of an ensemble, for every member: in lanes at the same time, or one after the other if hooks
  * look on. On a device, issues the run; hooks are called as steps are issued. */

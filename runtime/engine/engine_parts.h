@@ -30,6 +30,8 @@ typedef struct LsEngine {
     const LsLoader *loader;     /* loader of the batch fed last, */
     char *input;                /* and the address of that batch for steps */
     int slot;                   /* device: slot of that batch */
+    const LsStage *stage;       /* of a pipeline: the engine of one stage, for hooks; its micro-step is in `at_slot`. Else NULL */
+    uint32_t at_slot;
     LsRecording train, last, eval;      /* device */
     /* Of an ensemble, else 0: */
     int64_t member;             /* the one whose steps run, for hooks */

@@ -27,6 +27,23 @@ static char *get(int64_t bytes, const char *what, LsError *e)
     return at;
 }
 
+/* Zeros that take no memory until they are written. */
+static char *get_untouched(int64_t bytes, LsError *e)
+{
+    void *at = mmap(NULL, (size_t)(bytes > 0 ? bytes : 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (at == MAP_FAILED) {
+        ls_fail(e, LS_EXIT_FAIL, "no memory for the state, %lld bytes", (long long)bytes);
+        return NULL;
+    }
+    return at;
+}
+
+/* Rank 0 of a pipeline writes the state of all stages; others have their own, and what never changes. */
+static bool is_here(const LsMemory *m, uint32_t k)
+{
+    return m->stage <= 0 || m->p->state_stage[k] == m->stage || m->p->state[k].kind == LS_STATE_FROZEN;
+}
+
 static void init_state(LsMemory *m)
 {
     const LsProgram *p = m->p;
@@ -34,7 +51,7 @@ static void init_state(LsMemory *m)
         const LsStateTensor *s = &p->state[k];
         int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
         LsWalk w = ls_walk_start(&s->t);
-        if (s->onnx_offset < 0)
+        if (s->onnx_offset < 0 || !is_here(m, k))
             continue;
         char *to = ls_memory_view(m, s->t.at, n * p->real_bytes);
         for (int64_t i = 0; i < n; i++) {
@@ -85,15 +102,32 @@ static bool open_on_device(LsMemory *m, LsError *e)
     return ls_device_ok(d, e);
 }
 
-bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e) { return ls_memory_open_with(m, p, NULL, e); }
+bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e) { return ls_memory_open_with(m, p, NULL, -1, e); }
 
-bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, LsError *e)
+/* State and arena of one stage. */
+static void open_stage(LsMemory *m, LsError *e)
 {
-    *m = (LsMemory){.p = p, .constant = (const char *)p->constant, .sums = sums};
+    const LsProgram *p = m->p;
+    const LsStage *s = &p->stage[m->stage];
+    int64_t bytes = s->transient + s->slots * s->slot_bytes;
+    if (m->stage == 0 && p->eval.arena_bytes > bytes)
+        bytes = p->eval.arena_bytes;
+    m->arena_at = s->at;
+    m->state = get_untouched(p->state_bytes, e);
+    m->arena = m->state ? get(bytes, "arena", e) : NULL;
+}
+
+bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, int stage, LsError *e)
+{
+    *m = (LsMemory){.p = p, .constant = (const char *)p->constant, .sums = sums, .stage = stage};
     if (p->device != NULL)
         return open_on_device(m, e);
-    m->state = get(sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e);
-    m->arena = m->state ? get(p->arena_bytes, "arena", e) : NULL;
+    if (stage >= 0) {
+        open_stage(m, e);
+    } else {
+        m->state = get(sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e);
+        m->arena = m->state ? get(p->arena_bytes, "arena", e) : NULL;
+    }
     if (!m->arena)
         return false;
     if (p->const_bytes > 0 && (uintptr_t)p->constant % ALIGN != 0) {
@@ -113,7 +147,10 @@ void ls_memory_close(LsMemory *m)
         free(m->device->view);
         m->device->kind->close(m->device);
     } else {
-        free(m->state);
+        if (m->stage < 0)
+            free(m->state);
+        else if (m->state != NULL)
+            munmap(m->state, (size_t)(m->p->state_bytes > 0 ? m->p->state_bytes : 1));
         free(m->arena);
         free(m->copied);
     }
@@ -191,7 +228,7 @@ bool ls_memory_ok(const LsMemory *m, LsError *e)
 
 int64_t ls_memory_input(const LsProgram *p)
 {
-    return p->device != NULL ? ls_ring_bytes(p) / LS_RING * LS_DEVICE_SLOTS : ls_ring_bytes(p);
+    return p->device != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS : ls_ring_bytes(p);
 }
 
 static int64_t exchange_bytes(const LsRanks *r)

@@ -24,13 +24,17 @@ typedef struct LsMemory {
     char *sums;                 /* the sums of LsRanks, in memory that other ranks see; NULL: in `state` */
     LsSlices slices;
     char *copied;               /* copy of the constants, where the program's own are not aligned */
+    int stage;                  /* of a pipeline, that alone is here; -1: all of the program */
+    int64_t arena_at;           /* bytes of the program's arena that lie before `arena` */
 } LsMemory;
 
 /* Allocates and touches all pages, so that later steps cause no page faults. State gets the ONNX
  * file's initial values. Close the memory in any case. */
 bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e);
-/* The same, with the sums of LsRanks in the caller's memory, which is zeros; NULL: in the state. */
-bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, LsError *e);
+/* The same, with the sums of LsRanks in the caller's memory, which is zeros; NULL: in the state. stage: of a pipeline, the
+ * only one that runs here, -1: all. Then the arena is that of the stage (in rank 0, that of evaluation, too), and pages of
+ * the state of other stages are not touched. */
+bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, int stage, LsError *e);
 void ls_memory_close(LsMemory *m);
 /* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE. */
 void *ls_memory_at(const LsMemory *m, LsAddress a);

@@ -12,6 +12,11 @@
 
 enum { LS_AMX_SIDE = 32 };      /* rows and columns of a product of 2 x 2 tiles */
 
+/* A sum in parts of k words each: part i, j of A begins i * down + j * across words further, those of B follow each
+ * other. */
+typedef struct LsTaps { int64_t rows, cols, down, across; } LsTaps;
+static const LsTaps ls_one_tap __attribute__((unused)) = {1, 1, 0, 0};
+
 #ifdef LS_AMX_UNIT
 enum { LS_AMX_UNKNOWN, LS_AMX_ALLOWED, LS_AMX_REFUSED };
 static int ls_amx_state;        /* of the process */
@@ -56,18 +61,14 @@ LS_INLINE void ls_amx_end(void) { __asm__ volatile("tilerelease" : : : "memory")
     __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" : : "r"(at), "r"((int64_t)(stride)) : "memory")
 #define LS_AMX_DOT(to, a, b) __asm__ volatile("tdpbf16ps %tmm" #b ", %tmm" #a ", %tmm" #to)
 
-/* c = init + a * b of 16 * down rows and 16 * across columns; k words, a multiple of 16; else as the micro-kernel. */
-LS_INLINE void ls_amx_product(const int down, const int across, int64_t k, const real *a, int64_t lda, const real *b,
-                              int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
+#define LS_AMX_PARAMS const LsTaps *taps, int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, \
+    const real *init, int64_t ldi, real *c, int64_t ldc
+
+/* c += a * b of 16 * down rows and 16 * across columns; k words, a multiple of 16; else as the micro-kernel. */
+LS_INLINE void ls_amx_part(const int down, const int across, int64_t k, const real *a, int64_t lda, const real *b,
+                           int64_t ldb)
 {
     enum { WORD = sizeof(real) };
-    LS_AMX_LOAD(0, init, ldi * WORD);
-    if (across == 2)
-        LS_AMX_LOAD(1, init + 16, ldi * WORD);
-    if (down == 2)
-        LS_AMX_LOAD(2, init + 16 * ldi, ldi * WORD);
-    if (down == 2 && across == 2)
-        LS_AMX_LOAD(3, init + 16 * ldi + 16, ldi * WORD);
     for (; k > 0; k -= 16, a += 16, b += 16 * ldb) {
         LS_AMX_LOAD(4, a, lda * WORD);
         LS_AMX_LOAD(6, b, ldb * WORD);
@@ -83,6 +84,22 @@ LS_INLINE void ls_amx_product(const int down, const int across, int64_t k, const
         if (down == 2 && across == 2)
             LS_AMX_DOT(3, 5, 7);
     }
+}
+
+/* c = init + the sum of all parts. */
+LS_INLINE void ls_amx_product(const int down, const int across, LS_AMX_PARAMS)
+{
+    enum { WORD = sizeof(real) };
+    LS_AMX_LOAD(0, init, ldi * WORD);
+    if (across == 2)
+        LS_AMX_LOAD(1, init + 16, ldi * WORD);
+    if (down == 2)
+        LS_AMX_LOAD(2, init + 16 * ldi, ldi * WORD);
+    if (down == 2 && across == 2)
+        LS_AMX_LOAD(3, init + 16 * ldi + 16, ldi * WORD);
+    for (int64_t i = 0; i < taps->rows; i++)
+        for (int64_t j = 0; j < taps->cols; j++, b += k * ldb)
+            ls_amx_part(down, across, k, a + i * taps->down + j * taps->across, lda, b, ldb);
     LS_AMX_STORE(0, c, ldc * WORD);
     if (across == 2)
         LS_AMX_STORE(1, c + 16, ldc * WORD);
@@ -92,12 +109,10 @@ LS_INLINE void ls_amx_product(const int down, const int across, int64_t k, const
         LS_AMX_STORE(3, c + 16 * ldc + 16, ldc * WORD);
 }
 
-#define LS_AMX_PARAMS int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, const real *init, int64_t ldi, \
-    real *c, int64_t ldc
 #define LS_AMX_SHAPE(down, across)                                                                 \
     LS_SHARED_FN void ls_amx_##down##x##across(LS_AMX_PARAMS)                                      \
     {                                                                                              \
-        ls_amx_product(down, across, k, a, lda, b, ldb, init, ldi, c, ldc);                        \
+        ls_amx_product(down, across, taps, k, a, lda, b, ldb, init, ldi, c, ldc);                  \
     }
 LS_AMX_SHAPE(1, 1) LS_AMX_SHAPE(1, 2) LS_AMX_SHAPE(2, 1) LS_AMX_SHAPE(2, 2)
 
@@ -115,14 +130,14 @@ LS_SHARED_FN void ls_amx_panel(int64_t m, int64_t n, LS_AMX_PARAMS)
         const real *ai = a + i * lda, *from = init + i * ldi;
         real *const to = c + i * ldc;
         if (rows == height && n == width) {
-            fn(k, ai, lda, b, ldb, from, ldi, to, ldc);
+            fn(taps, k, ai, lda, b, ldb, from, ldi, to, ldc);
             continue;
         }
         for (int64_t r = 0; r < height; r++) {
             ls_zero(t + r * width, width);
             ls_copy(t + r * width, from + r * ldi, r < rows ? n : 0);
         }
-        fn(k, ai, lda, b, ldb, t, width, t, width);
+        fn(taps, k, ai, lda, b, ldb, t, width, t, width);
         for (int64_t r = 0; r < rows; r++)
             ls_copy(to + r * ldc, t + r * width, n);
     }
@@ -131,10 +146,10 @@ LS_SHARED_FN void ls_amx_panel(int64_t m, int64_t n, LS_AMX_PARAMS)
 LS_INLINE bool ls_amx_on(void) { return false; }
 LS_INLINE void ls_amx_begin(void) {}
 LS_INLINE void ls_amx_end(void) {}
-LS_INLINE void ls_amx_panel(int64_t m, int64_t n, int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,
-                            const real *init, int64_t ldi, real *c, int64_t ldc)
+LS_INLINE void ls_amx_panel(int64_t m, int64_t n, const LsTaps *taps, int64_t k, const real *a, int64_t lda, const real *b,
+                            int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
 {
-    (void)m, (void)n, (void)k, (void)a, (void)lda, (void)b, (void)ldb, (void)init, (void)ldi, (void)c, (void)ldc;
+    (void)taps, (void)m, (void)n, (void)k, (void)a, (void)lda, (void)b, (void)ldb, (void)init, (void)ldi, (void)c, (void)ldc;
 }
 #endif
 

@@ -10,52 +10,9 @@
 #define LS_RUNTIME_KERNELS_LS_CONV_H
 
 #include "runtime/kernels/ls_depthwise.h"
+#include "runtime/kernels/ls_lines.h"
+#include "runtime/kernels/ls_squares.h"
 #include "runtime/kernels/ls_wino.h"
-
-/* ---- weights, packed into panels per group ---- */
-LS_INLINE int64_t ls_conv_panels(const LsConv *d) { return d->group * ls_ceil_div(d->cout, LS_NR); }
-
-/* Distance of panels in rows. */
-LS_INLINE int64_t ls_conv_pitch(const LsConv *d) { return ls_panel_pitch(d->dot16 & LS_DOTS, ls_conv_depth(d)); }
-
-LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t j)
-{
-    return packed + d->packed + ls_conv_pitch(d) * (g * ls_packed_cols(d->cout) + j);
-}
-
-/* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] transposed, or, for the data
- * gradient, w[cin][kernel][cout] with the phase's taps only. As reals; and as the micro-kernel takes them. */
-LS_SHARED_FN void ls_conv_panel_reals(const LsConv *d, LsSource w, int64_t g, int64_t j,
-                                     int64_t k0, int64_t k, real *to)
-{
-    int64_t kernel = ls_conv_kernel(d), n = d->cout - j, depth = ls_conv_depth(d);
-    if (!d->back) {
-        ls_pack_turned_of(to, w, (g * d->cout + j) * depth + k0, depth, k, n, 1);
-        return;
-    }
-    while (k > 0) {
-        int64_t c = k0 % d->cin, some = ls_least(k, d->cin - c);
-        ls_pack_rows_of(to, w, ((g * d->cin + c) * kernel + ls_conv_tap(d, k0 / d->cin)) * d->cout + j,
-                        kernel * d->cout, some, n, 1);
-        to += some * ls_panel_width(n);
-        k0 += some;
-        k -= some;
-    }
-}
-
-LS_INLINE void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_t j, int64_t k0, int64_t k, real *to)
-{
-    ls_conv_panel_reals(d, w, g, j, k0, k, to);
-    if (d->dot16 & LS_WORDS)
-        ls_words_down(to, to, k, ls_panel_width(d->cout - j), LS_WORD_FILL);
-}
-
-LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t unit)
-{
-    int64_t per_group = ls_ceil_div(d->cout, LS_NR), g = unit / per_group,
-            j = unit % per_group * LS_NR;
-    ls_conv_panel_rows(d, arg->w, g, j, 0, ls_conv_depth(d), ls_conv_panel(d, arg->packed, g, j));
-}
 
 /* ---- result = gather(source) * weights ---- */
 
@@ -70,26 +27,10 @@ LS_INLINE int64_t ls_conv_cols(const LsConv *d)
 
 LS_INLINE int64_t ls_conv_units(const LsConv *d)
 {
+    if (ls_lines_pay(d, false))
+        return ls_lines_units(d, false);
     return d->group * ls_ceil_div(ls_conv_positions(d), LS_MC) *
            ls_ceil_div(d->cout, ls_conv_cols(d));
-}
-
-/* Writes rows of a block to the places of their positions, from channel `first` on. */
-LS_SHARED_FN void ls_conv_scatter(const LsConv *d, const LsConvArgs *arg, int64_t p, int64_t m, int64_t n,
-                                  const real *from, int64_t ld, int64_t first)
-{
-    const LsAxis *a = d->ax;
-    LsPlace at = ls_place(d, p);
-    for (int64_t i = 0; i < m; i++, ls_next(d, &at)) {
-        int64_t to = at.image;
-        for (int k = 0; k < 3; k++)
-            to = to * a[k].to_dim + a[k].to + a[k].to_step * at.i[k];
-        to = to * d->group * d->cout + first;
-        if (arg->to == LS_STORED_REAL)
-            ls_copy((real *)arg->y + to, from + i * ld, n);
-        else
-            ls_give(arg->to, arg->y, to, from + i * ld, n);
-    }
 }
 
 /* A block of the result: rows p..p+m, columns j..j+n of group g, depth k0..k0+k. */
@@ -131,7 +72,7 @@ LS_SHARED_FN void ls_conv_gather_brains(const LsConv *d, const ls_bf16 *x, int64
     }
 }
 
-/* The same of reals, which are rounded. k1 - k0: at most LS_KC. */
+/* The same of reals, which are rounded. */
 LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0,
                                          int64_t k1, ls_bf16 *to, int64_t ld)
 {
@@ -140,12 +81,13 @@ LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g,
     LsConv merged = *d;
     if (d->group == 1 && d->ax[2].off_step == 1)
         merged.run = d->ax[2].taps * d->cin;
-    for (int64_t i = 0; i < n; i += SOME) {
-        const int64_t some = ls_least(SOME, n - i);
-        ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k0, k1, rows, LS_LDA);
-        for (int64_t r = 0; r < some; r++)
-            ls_give(LS_STORED_BF16, to + (i + r) * ld, 0, rows + r * LS_LDA, k1 - k0);
-    }
+    for (int64_t k = k0; k < k1; k += LS_KC, to += LS_KC)
+        for (int64_t i = 0; i < n; i += SOME) {
+            const int64_t some = ls_least(SOME, n - i), deep = ls_least(LS_KC, k1 - k);
+            ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k, k + deep, rows, LS_LDA);
+            for (int64_t r = 0; r < some; r++)
+                ls_give(LS_STORED_BF16, to + (i + r) * ld, 0, rows + r * LS_LDA, deep);
+        }
 }
 
 /* The source is gathered as it lies in memory: even channels of bfloat16 as words, which vectors hold. */
@@ -166,7 +108,7 @@ LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int6
     }
     LsConv half = *d;
     half.cin /= 2;
-    half.run /= 2;
+    half.run = d->group == 1 && d->ax[2].off_step == 1 ? d->ax[2].taps * half.cin : half.cin;
     ls_gather(&half, (LsSource){.at = x.at, .row = x.row / 2}, g, p, n, k0 / 2, k1 / 2, to, ld);
 }
 
@@ -219,7 +161,7 @@ LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBl
     }
 }
 
-LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+LS_SHARED_FN void ls_conv_gathered_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real room[LS_MC * LS_CONV_COLS];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_cols(d);
@@ -239,6 +181,14 @@ LS_SHARED_FN void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t u
         ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
 }
 
+LS_INLINE void ls_conv_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+{
+    if (ls_lines_pay(d, false))
+        ls_lines_conv(d, arg, unit);
+    else
+        ls_conv_gathered_unit(d, arg, unit);
+}
+
 /* Few positions and many weights: each unit packs its own weights, block by block, so that weights
  * are read once and no workspace is needed. */
 LS_INLINE int64_t ls_conv_few_cols(const LsConv *d)
@@ -251,11 +201,13 @@ LS_INLINE int64_t ls_conv_few_cols(const LsConv *d)
 
 LS_INLINE int64_t ls_conv_few_units(const LsConv *d)
 {
+    if (ls_lines_pay(d, true))
+        return ls_lines_units(d, true);
     return d->group * ls_ceil_div(ls_conv_positions(d), LS_FEW_ROWS)
         * ls_ceil_div(d->cout, ls_conv_few_cols(d));
 }
 
-LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+LS_SHARED_FN void ls_conv_few_gathered_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
 {
     _Alignas(64) real panels[LS_KC * LS_FEW_COLS], room[LS_FEW_ROWS * LS_FEW_COLS];
     int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d), cols = ls_conv_few_cols(d);
@@ -269,12 +221,19 @@ LS_SHARED_FN void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64
     for (int64_t i = 0; i < ls_conv_blocks(depth); i++, b.k0 += b.k) {
         b.k = ls_conv_block_at(d, depth, i + 1) - b.k0;
         const int64_t pitch = ls_panel_pitch(d->dot16 & LS_DOTS, b.k);
-        for (int64_t j = 0; j < b.n; j += LS_NR)
-            ls_conv_panel_rows(d, arg->w, b.g, b.j + j, b.k0, b.k, panels + j * pitch);
+        ls_conv_panel_rows(d, arg->w, b.g, b.j, b.n, b.k0, b.k, panels, pitch);
         ls_conv_block(d, arg, b, panels, pitch, 0, sums);
     }
     if (sums != NULL)
         ls_conv_scatter(d, arg, b.p, b.m, b.n, sums, b.n, b.g * d->cout + b.j);
+}
+
+LS_INLINE void ls_conv_few_unit(const LsConv *d, const LsConvArgs *arg, int64_t unit)
+{
+    if (ls_lines_pay(d, true))
+        ls_lines_few(d, arg, unit);
+    else
+        ls_conv_few_gathered_unit(d, arg, unit);
 }
 
 /* ---- weight gradient ---- */
@@ -285,11 +244,22 @@ LS_INLINE int64_t ls_conv_dw_height(const LsConv *d)
     return ls_even_block(d->cout, LS_DW_ROWS, d->dot16 & LS_AMX ? LS_AMX_SIDE : LS_MR);
 }
 
+/* Columns of a block. In tiles copies take long beside products: few rows have many columns. */
+LS_SHARED_FN int64_t ls_conv_dw_cols(const LsConv *d)
+{
+    enum { MANY = 8 };          /* units */
+    const int64_t depth = ls_conv_depth(d), height = ls_conv_dw_height(d);
+    const int64_t others = d->splits * d->group * ls_ceil_div(d->cout, height);
+    int64_t most = d->dot16 & LS_AMX ? ls_least(LS_DW_SUMS / height, LS_DW_WIDE) : LS_COLS;
+    while (others * ls_ceil_div(depth, most) < MANY && most > LS_COLS)
+        most /= 2;
+    return ls_even_block(depth, ls_most(most / LS_NR * LS_NR, LS_COLS), LS_NR);
+}
+
 LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 {
-    int64_t depth = ls_conv_depth(d);
     return d->splits * d->group * ls_ceil_div(d->cout, ls_conv_dw_height(d))
-        * ls_ceil_div(depth, ls_even_block(depth, LS_COLS, LS_NR));
+        * ls_ceil_div(ls_conv_depth(d), ls_conv_dw_cols(d));
 }
 
 /* Rows p .. p + k of dY, channels g0 .. g0 + m, as the micro-kernel takes a transposed A. */
@@ -307,48 +277,75 @@ LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int6
     ls_tile_words(d->dot16 & LS_DOTS, to, k, m);
 }
 
-/* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
-LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw,
-                                  int64_t unit)
+/* The block of dW, or when splits > 1 of one of its parts, that a unit computes: rows i..i+m of group g, columns j..j+n. */
+typedef struct LsDwBlock { int64_t split, g, i, m, j, n; } LsDwBlock;
+
+LS_INLINE LsDwBlock ls_conv_dw_block(const LsConv *d, int64_t unit)
 {
-    enum { LD = LS_COLS / 2 + LS_V };           /* words of a row of all columns */
-    _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1];
+    const int64_t depth = ls_conv_depth(d), cols = ls_conv_dw_cols(d), height = ls_conv_dw_height(d);
+    const int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
+    LsDwBlock b = {.split = unit / col_blocks / row_blocks / d->group, .g = unit / col_blocks / row_blocks % d->group,
+                   .i = unit / col_blocks % row_blocks * height, .j = unit % col_blocks * cols};
+    b.m = ls_least(height, d->cout - b.i);
+    b.n = ls_least(cols, depth - b.j);
+    return b;
+}
+
+/* Computes a block into `to`, whose rows are `apart`. */
+LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, const LsDwBlock *b, real *to, int64_t apart)
+{
+    enum { LD = LS_DW_WIDE / 2 + LS_V };        /* words of a row of all columns */
+    _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1], sums[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_V : 1];
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
-    int64_t depth = ls_conv_depth(d), positions = ls_conv_positions(d);
-    int64_t cols = ls_even_block(depth, LS_COLS, LS_NR);
-    int64_t height = ls_conv_dw_height(d);
-    int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
-    int64_t j0 = unit % col_blocks * cols, i0 = unit / col_blocks % row_blocks * height;
-    int64_t g = unit / col_blocks / row_blocks % d->group;
-    int64_t split = unit / col_blocks / row_blocks / d->group;
-    int64_t m = ls_least(height, d->cout - i0), n = ls_least(cols, depth - j0);
+    const int64_t positions = ls_conv_positions(d);
     const int dots = d->dot16 & LS_DOTS;
     const bool taken = ls_conv_in_memory(d, x);
-    int64_t begin = positions * split / d->splits, end = positions * (split + 1) / d->splits;
-    real *c = dw + ((split * d->group + g) * d->cout + i0) * depth + j0;
+    int64_t begin = positions * b->split / d->splits, end = positions * (b->split + 1) / d->splits;
+    const bool tiles16 = dots & LS_AMX;         /* whose sums stay in the cache */
+    real *const c = tiles16 ? sums : to;
+    const int64_t ldc = tiles16 ? ls_ceil_div(b->n, LS_V) * LS_V + LS_V : apart;
     for (int64_t p = begin; p < end; p += LS_DW_DEPTH) {
         int64_t k = ls_least(LS_DW_DEPTH, end - p);
-        ls_conv_dw_tiles(d, dy, p, k, g * d->cout + i0, m, tiles);
+        ls_conv_dw_tiles(d, dy, p, k, b->g * d->cout + b->i, b->m, tiles);
         if (taken)
-            ls_conv_gather_words(d, x, g, p, k, j0, j0 + n, wide, LD);
-        for (int64_t j = 0; j < n; j += LS_NR) {
-            const int64_t some = ls_least(n - j, LS_NR);
+            ls_conv_gather_words(d, x, b->g, p, k, b->j, b->j + b->n, wide, LD);
+        for (int64_t j = 0; j < b->n; j += LS_NR) {
+            const int64_t some = ls_least(b->n - j, LS_NR);
             if (taken)
                 ls_words_panel(rows, (const ls_bf16 *)wide + j, 2 * LD, k);
             else
-                ls_gather(d, x, g, p, k, j0 + j, j0 + j + some, rows, LS_NR);
+                ls_gather(d, x, b->g, p, k, b->j + j, b->j + j + some, rows, LS_NR);
             if (dots & LS_WORDS && !taken)
                 ls_words_down(rows, rows, k, LS_NR, LS_WORD_FILL);
             const uint64_t mode = ls_dots_begin(dots);
             const real *init = p > begin ? c + j : ls_no_bias;
-            const int64_t ldi = p > begin ? depth : 0, words = ls_dot_depth(dots, k);
+            const int64_t ldi = p > begin ? ldc : 0, words = ls_dot_depth(dots, k);
             if (dots & LS_AMX)
-                ls_panel(dots, m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, depth);
+                ls_panel(dots, b->m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, ldc);
             else
-                ls_panel_tiles(dots, m, some, words, tiles, rows, LS_NR, init, ldi, c + j, depth);
+                ls_panel_tiles(dots, b->m, some, words, tiles, rows, LS_NR, init, ldi, c + j, ldc);
             ls_dots_end(dots, mode);
         }
     }
+    for (int64_t i = 0; i < b->m && tiles16; i++)
+        ls_copy(to + i * apart, sums + i * ldc, b->n);
+}
+
+/* dw, or when splits > 1 one of its parts, which are contiguous at `dw`. */
+LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw, int64_t unit)
+{
+    const LsDwBlock b = ls_conv_dw_block(d, unit);
+    const int64_t depth = ls_conv_depth(d);
+    ls_conv_dw_into(d, dy, x, &b, dw + ((b.split * d->group + b.g) * d->cout + b.i) * depth + b.j, depth);
+}
+
+/* The sum of squares of a block, which is not stored. */
+LS_SHARED_FN real ls_conv_dw_squares(const LsConv *d, LsSource dy, LsSource x, int64_t unit)
+{
+    _Alignas(64) real tile[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_NR : (LS_DW_ROWS + LS_MR) * LS_COLS];
+    const LsDwBlock b = ls_conv_dw_block(d, unit);
+    ls_conv_dw_into(d, dy, x, &b, tile, b.n);
+    return ls_squares_of(tile, b.n, b.m, b.n);
 }
 
 enum { LS_SUM_UNIT = 1024 };    /* elements of the result */

@@ -41,6 +41,8 @@ enum {
     LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
     LS_DW_DEPTH = 192,          /* positions of a block of the weight gradient */
     LS_DW_TILES = LS_DW_ROWS / LS_MR + 1,
+    LS_DW_WIDE = 768,           /* in AMX tiles: most columns of a block, and elements of its sums */
+    LS_DW_SUMS = 64 * 1024,
     LS_DW_WORDS_LD = LS_DW_DEPTH / 2 + LS_V,    /* distance of rows of words */
 };
 

@@ -89,6 +89,14 @@ LS_INLINE ls_vec ls_source_load(LsSource s, int64_t i)
 
 /* ---- prefetch ---- */
 
+LS_INLINE void ls_source_prefetch(LsSource s, int64_t at, int64_t n)
+{
+    const int64_t size = s.type == LS_STORED_REAL ? sizeof(real) : sizeof(ls_bf16);
+    const char *from = (const char *)s.at + at * size, *const end = from + n * size;
+    for (; from < end; from += LS_LINE * sizeof(real))
+        __builtin_prefetch(from);
+}
+
 /* `lines` cache lines of each of `rows` rows, to prefetch during other work: a call of the
  * micro-kernel takes a strip of some rows, one line wide, line by line. Prefetching all at once
  * would fill the buffers of the L1 cache and stall. */
@@ -311,7 +319,7 @@ LS_SHARED_FN void ls_panel_ahead(int how, int64_t m, int64_t n, int64_t k, const
     int kind = LS_MR > 8 && nv == 1 && !turned && ls_crowded(lda);     /* at most 8 rows */
     bool full = n == nv * LS_V;
     if (how & LS_AMX && ls_amx_on()) {
-        ls_amx_panel(m, n, k, a, lda, b, ldb, init, ldi, c, ldc);
+        ls_amx_panel(m, n, &ls_one_tap, k, a, lda, b, ldb, init, ldi, c, ldc);
         return;
     }
     for (int64_t i = 0; i < m; i += ls_micro[kind].rows) {

@@ -9,7 +9,9 @@
 #ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
 #define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
+#include "runtime/kernels/ls_outer.h"
 #include "runtime/kernels/ls_packing.h"
+#include "runtime/kernels/ls_squares.h"
 
 /* c[m][n] = alpha * a * b + bias for each of `batch`; `turn_a`: a is [k][m], `turn_b`: b is [n][k]
  * in memory. */
@@ -413,6 +415,22 @@ LS_SHARED_FN void ls_matmul_taken(const LsMatmul *d, const LsMatmulArgs *arg, in
         LsRectangle r = ls_units_take(d, &u, &lo, hi);
         ls_matmul_taken_part(d, arg, r.i, r.m, r.j, r.n, by);
     }
+}
+
+LS_INLINE void ls_matmul_square(LsRun *run, void *const arg[], int64_t at, int64_t end, real *c)
+{
+    (void)run;
+    ls_squares_add(arg[0], c, end - at);
+}
+
+/* The sum of squares of rows i..i+m of c, of which none is stored. */
+LS_SHARED_FN real ls_matmul_squares(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i, int64_t m)
+{
+    LsSquares s = {{0}, 0, 0};
+    void *const to[] = {&s};
+    const LsTaken by = {.take = ls_matmul_square, .arg = to};
+    ls_matmul_taken_part(d, arg, i, m, 0, d->n, &by);
+    return ls_squares_end(&s);
 }
 
 #endif

@@ -70,6 +70,22 @@ LS_INLINE void ls_widen(LsStored type, real *restrict to, const void *restrict f
         to[i] = ls_from_bf16(brain[i]);
 }
 
+/* to[i] = from[i], rounded as ls_round_brain does, of whole vectors; returns their elements' number. */
+LS_INLINE int64_t ls_brain_vectors(ls_bf16 *restrict to, const real *restrict from, int64_t n)
+{
+    int64_t i = 0;
+    (void)to, (void)from, (void)n;
+#ifndef LS_F64
+    for (; i + LS_V <= n; i += LS_V) {
+        const ls_vec v = ls_load(from + i);
+        const ls_vec_32 u = (ls_vec_32)v, nan = (ls_vec_32)(v != v);
+        const ls_vec_32 bits = (nan & (u | 0x400000u)) | (~nan & (u + 0x7fffu + (u >> 16 & 1)));
+        *(ls_vec_16 *)(to + i) = __builtin_convertvector(bits >> 16, ls_vec_16);
+    }
+#endif
+    return i;
+}
+
 /* to[at + i] = from[i], rounded to the numbers of the type. */
 LS_INLINE void ls_give(LsStored type, void *to, int64_t at, const real *restrict from, int64_t n)
 {
@@ -78,7 +94,7 @@ LS_INLINE void ls_give(LsStored type, void *to, int64_t at, const real *restrict
     if (type == LS_STORED_REAL)
         memcpy((real *)to + at, from, (size_t)n * sizeof(real));
     else if (type == LS_STORED_BF16)
-        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+        LS_INDEPENDENT for (int64_t i = ls_brain_vectors(brain, from, n); i < n; i++)
             brain[i] = ls_to_bf16((float)ls_round_brain(from[i]));
     else
         LS_INDEPENDENT for (int64_t i = ls_f16c_round(half, from, n); i < n; i++)

@@ -8,6 +8,7 @@
 enum {
     LS_AMX_ROWS = 4 * LS_AMX_SIDE,      /* rows of A that are packed at a time */
     LS_AMX_WORDS = LS_APART_DEPTH / 2,  /* words along k of a tile */
+    LS_WORDS_COLS = 128,                /* most columns of panels that are made of single rows */
 };
 
 _Static_assert((int)LS_AMX_ROWS <= (int)LS_DW_ROWS, "rows of A fit where those of gradients of weights do");
@@ -56,6 +57,50 @@ LS_INLINE void ls_fill_brains(ls_bf16 *to, int64_t n, uint16_t bits)
         to[i] = (ls_bf16){bits};
 }
 
+/* to[c][r] = from[r][c] of 16 x 16 words: 2 x 2 squares of words, of pairs, of fours, of eights. */
+LS_INLINE void ls_words_square(real *to, int64_t ldt, const real *from, int64_t ldf)
+{
+#define LS_FOUR_TIMES(a, b, i, j, k, l) \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12, j + 12, k + 12, \
+                            l + 12)
+#define LS_FOURS_OF(a, b, i, j) \
+    __builtin_shufflevector(a, b, i, i + 1, i + 2, i + 3, j, j + 1, j + 2, j + 3, i + 16, i + 17, i + 18, i + 19, j + 16, \
+                            j + 17, j + 18, j + 19)
+    ls_vec_32 a[16], b[16];
+#pragma GCC unroll 16
+    for (int i = 0; i < 16; i++)
+        a[i] = (ls_vec_32)ls_load(from + i * ldf);
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 2) {
+        b[i] = LS_FOUR_TIMES(a[i], a[i + 1], 0, 16, 1, 17);
+        b[i + 1] = LS_FOUR_TIMES(a[i], a[i + 1], 2, 18, 3, 19);
+    }
+#pragma GCC unroll 8
+    for (int i = 0; i < 16; i += 4)
+        for (int j = 0; j < 2; j++) {
+            a[i + 2 * j] = LS_FOUR_TIMES(b[i + j], b[i + 2 + j], 0, 1, 16, 17);
+            a[i + 2 * j + 1] = LS_FOUR_TIMES(b[i + j], b[i + 2 + j], 2, 3, 18, 19);
+        }
+#pragma GCC unroll 4
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 2; j++) {
+            const ls_vec_32 low = j == 0 ? LS_FOURS_OF(a[i], a[4 + i], 0, 8) : LS_FOURS_OF(a[i], a[4 + i], 4, 12);
+            const ls_vec_32 high = j == 0 ? LS_FOURS_OF(a[8 + i], a[12 + i], 0, 8) : LS_FOURS_OF(a[8 + i], a[12 + i], 4, 12);
+            ls_store(to + (4 * j + i) * ldt, (ls_vec)LS_FOURS_OF(low, high, 0, 8));
+            ls_store(to + (8 + 4 * j + i) * ldt, (ls_vec)LS_FOURS_OF(low, high, 4, 12));
+        }
+#undef LS_FOUR_TIMES
+#undef LS_FOURS_OF
+}
+
+/* The same of any multiples of 16. */
+LS_INLINE void ls_words_transpose(real *to, int64_t ldt, const real *from, int64_t ldf, int64_t rows, int64_t cols)
+{
+    for (int64_t r = 0; r < rows; r += 16)
+        for (int64_t c = 0; c < cols; c += 16)
+            ls_words_square(to + c * ldt + r, ldt, from + r * ldf + c, ldf);
+}
+
 /* A row of words from two rows; width: a multiple of 16. */
 typedef uint16_t ls_brains __attribute__((vector_size(64), aligned(2), may_alias));
 LS_INLINE void ls_words_of_pair(real *to, const ls_bf16 *even, const ls_bf16 *odd, int64_t width)
@@ -73,6 +118,44 @@ LS_INLINE void ls_words_of_pair(real *to, const ls_bf16 *even, const ls_bf16 *od
         const ls_vec_32 low = __builtin_convertvector(*(const ls_vec_16 *)(even + j), ls_vec_32);
         const ls_vec_32 high = __builtin_convertvector(*(const ls_vec_16 *)(odd + j), ls_vec_32);
         ls_store(to + j, (ls_vec)(low | high << 16));
+    }
+}
+
+/* Makes panels of words, `pitch` rows apart, of rows that come one by one: in pairs, up to a whole tile. */
+typedef struct LsWordsRows {
+    real *to;
+    int64_t n, pitch, taken;    /* columns of a row, at most LS_WORDS_COLS; rows */
+    ls_bf16 pair[2][LS_WORDS_COLS];
+} LsWordsRows;
+
+LS_INLINE void ls_words_rows_next(LsWordsRows *r)
+{
+    const int64_t row = r->taken++ / 2;
+    if (r->taken % 2 == 0)
+        for (int64_t c = 0; c < r->n; c += LS_NR) {
+            const int64_t width = r->n - c > LS_V ? LS_NR : LS_V;
+            ls_words_of_pair(r->to + c * r->pitch + row * width, r->pair[0] + c, r->pair[1] + c, width);
+        }
+}
+
+/* The next row, from `at` on. */
+LS_INLINE void ls_words_rows_take(LsWordsRows *r, LsSource s, int64_t at)
+{
+    ls_bf16 *const row = r->pair[r->taken % 2];
+    if (r->n == LS_WORDS_COLS) {
+        ls_take_brains(s, at, row, LS_WORDS_COLS);
+    } else {
+        ls_take_brains(s, at, row, r->n);
+        ls_fill_brains(row + r->n, ls_ceil_div(r->n, LS_V) * LS_V - r->n, 0);
+    }
+    ls_words_rows_next(r);
+}
+
+LS_INLINE void ls_words_rows_end(LsWordsRows *r)
+{
+    while (r->taken % LS_APART_DEPTH != 0) {
+        ls_fill_brains(r->pair[r->taken % 2], LS_WORDS_COLS, LS_WORD_FILL >> 16);
+        ls_words_rows_next(r);
     }
 }
 
@@ -110,7 +193,7 @@ LS_SHARED_FN void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, 
             ls_fill_brains(brain + r * LD, wide, 0);
         for (int64_t r = 0; r < LS_AMX_WORDS; r++)
             ls_words_of_pair(words + r * LD, brain + 2 * r * LD, brain + (2 * r + 1) * LD, wide);
-        ls_transpose32(to, ld, words, LD, LS_AMX_WORDS, wide);
+        ls_words_transpose(to, ld, words, LD, LS_AMX_WORDS, wide);
     }
 }
 
@@ -147,14 +230,18 @@ LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int
             const int64_t some = ls_least(SOME, k - q), words = ls_dot_depth(LS_DOTS, some);
             for (int64_t c = 0; c < cols; c++) {
                 ls_bf16 *const brain = (ls_bf16 *)(rows + c * LD);
+                ls_source_prefetch(b, at + c * ld + q + SOME, ls_least(SOME, k - q - some));
                 ls_take_brains(b, at + c * ld + q, brain, some);
                 ls_fill_brains(brain + some, 2 * words - some, LS_WORD_FILL >> 16);
             }
-            ls_transpose32(to + q / 2 * width, width, rows, LD, width, words);
+            ls_words_transpose(to + q / 2 * width, width, rows, LD, width, words);
         }
     }
 }
 #else       /* never called */
+typedef struct LsWordsRows { real *to; int64_t n, pitch; } LsWordsRows;
+LS_INLINE void ls_words_rows_take(LsWordsRows *r, LsSource s, int64_t at) { (void)r, (void)s, (void)at; }
+LS_INLINE void ls_words_rows_end(LsWordsRows *r) { (void)r; }
 LS_INLINE void ls_words_panel(real *to, const ls_bf16 *rows, int64_t ld, int64_t k)
 {
     (void)to, (void)rows, (void)ld, (void)k;

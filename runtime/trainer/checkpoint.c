@@ -21,6 +21,11 @@ static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
     return ls_tensor_bytes(&s->t, m->p->real_bytes);
 }
 
+const char *ls_checkpoint_precision(const LsProgram *p)
+{
+    return p->precision != NULL ? p->precision : p->real_bytes == 8 ? "f64" : "f32";
+}
+
 /* Sums within an update are not saved: checkpoints come between updates. */
 static bool is_saved(const LsStateTensor *s) { return s->kind != LS_STATE_SUM; }
 
@@ -57,10 +62,11 @@ static uint64_t sum_ledger(uint64_t sum, const LsPlace *at)
     return at->ledger.n > 0 ? ls_fnv64(sum, &at->seeded, sizeof at->seeded) : sum;
 }
 
-/* The checksum of a checkpoint without an alphabet and private updates is that of older versions. */
-static uint64_t sum_place(const LsPlace *at)
+/* The checksum of a checkpoint without a precision, an alphabet and private updates is that of older versions. */
+static uint64_t sum_place(const LsPlace *at, const char *precision)
 {
     uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
+    sum = ls_fnv64(sum, precision, strlen(precision));
     if (ls_alphabet_count(&at->alphabet) > 0)
         sum = ls_fnv64(sum, &at->alphabet, sizeof at->alphabet);
     return sum_ledger(sum, at);
@@ -87,13 +93,14 @@ static void put_ledger(LsText *t, const LsPlace *at)
 
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
-    uint64_t sum = sum_place(at);
+    uint64_t sum = sum_place(at, ls_checkpoint_precision(m->p));
     char alphabet[LS_ALPHABET_TEXT];
     each_part(m, put_sum, &sum);
     ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
     ls_text_string(t, m->p->model);
     ls_text_put(t, ",\"plan\":");
     ls_text_string(t, m->p->plan_hash);
+    ls_text_put(t, ",\"precision\":\"%s\"", ls_checkpoint_precision(m->p));
     if (ls_alphabet_count(&at->alphabet) > 0) {
         ls_text_put(t, ",\"alphabet\":");
         ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
@@ -196,6 +203,8 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
             l->checksum = strtoull(value, NULL, 10);
             l->has_sum = true;
         }
+        if (strcmp(key, "precision") == 0)
+            snprintf(l->place.precision, sizeof l->place.precision, "%s", value);
         if (strcmp(key, "alphabet") == 0
             && !ls_alphabet_parse(&l->place.alphabet, value, strlen(value)))
             return false;
@@ -240,6 +249,16 @@ static bool read_entry(const LsLoaded *l, LsEntry *t, LsJson *j)
     return ls_json_char(j, '}');
 }
 
+/* Why the state may be another one. */
+static const char *another(const LsLoaded *l, char text[96])
+{
+    const char *was = l->place.precision;
+    if (was[0] == '\0' || strcmp(was, ls_checkpoint_precision(l->m->p)) == 0)
+        return "another model or optimizer?";
+    snprintf(text, 96, "it was written by a program that computes in %s", was);
+    return text;
+}
+
 static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError *e)
 {
     const LsProgram *p = l->m->p;
@@ -249,9 +268,7 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
         k++;
     if (k == p->nstate)
         return ls_fail(e, LS_EXIT_DATA,
-                       "%s: holds '%s', which this program does not have (another model "
-                       "or optimizer?)",
-                       l->f->path, name);
+                       "%s: holds '%s', which this program does not have (%s)", l->f->path, name, another(l, have));
     const LsStateTensor *s = &p->state[k];
     if (!is_saved(s) && t->from == l->next && t->to >= t->from && t->to <= l->bytes) {
         l->next = t->to;        /* of older versions, which saved sums */
@@ -280,6 +297,7 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
 static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
 {
     LsEntry t;
+    char why[96];
     if (!ls_json_char(j, '{'))
         return damaged(l->f, e);
     do {
@@ -295,8 +313,8 @@ static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
         return damaged(l->f, e);
     for (uint32_t k = 0; k < l->m->p->nstate; k++)
         if (l->offset[k] < 0 && is_saved(&l->m->p->state[k]))
-            return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (another model or optimizer?)",
-                           l->f->path, l->m->p->state[k].t.name);
+            return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (%s)", l->f->path, l->m->p->state[k].t.name,
+                           another(l, why));
     return true;
 }
 
@@ -305,7 +323,7 @@ static bool verify(const LsLoaded *l, LsError *e)
     if (!l->ours || !l->has_sum || l->place.update < 0 || l->place.cursor < 0 || l->place.epoch < 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: a safetensors file, but not a checkpoint of this kind",
                        l->f->path);
-    uint64_t sum = sum_place(&l->place);
+    uint64_t sum = sum_place(&l->place, l->place.precision);
     if (ls_fnv64(sum, l->data, (size_t)l->bytes) != l->checksum)
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)",
                        l->f->path);

@@ -22,7 +22,11 @@ typedef struct LsPlace {
     LsAlphabet alphabet;        /* of the text; the checksum covers it only if it is not empty */
     LsPrivacyLedger ledger;     /* of private updates; likewise, and with it `seeded` */
     int64_t seeded;             /* 0 or 1: private updates were made with --noise-seed */
+    char precision[8];          /* of the program that wrote the checkpoint that was loaded; "": not known */
 } LsPlace;
+
+/* "f32", "f64", "bf16", "f16": in which the program computes. */
+const char *ls_checkpoint_precision(const LsProgram *p);
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
 /* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. Allocates the ledger of private

@@ -61,6 +61,8 @@ bool ls_rank_block(LsTrainer *t, LsError *e)
 
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)
 {
+    if (ls_has_stage_ranks(t))
+        return ls_pipelined_gather(t, e) && (!ls_is_first(t) || save(t, e));
     if (t->over.r == NULL)
         return save(t, e);
     if (!ls_is_first(t))

@@ -26,15 +26,18 @@ static int all_cores(void)
     return (int)sysconf(_SC_NPROCESSORS_ONLN);
 }
 
-static void print_plan(const LsProgram *p)
+/* Its steps are those of a pipeline; evaluation runs on one thread. */
+static bool is_pipelined(const LsTrainer *t) { return t->p->nstage > 0 && !t->o.eval; }
+
+/* Cores for the kernels of one rank of this machine, or of one stage. */
+static int cores_of_rank(const LsTrainer *t)
 {
-    const LsPhaseTable *t = &p->train;
-    printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
-           "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
-           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
-           "step  node  again  op                    result bytes      at  name\n",
-           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), p->state_bytes, p->arena_bytes,
-           p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+    const int n = all_cores() / (t->comm != NULL ? t->comm->local : t->p->nstage > 1 ? (int)t->p->nstage : 1);
+    return n > 0 ? n : 1;
+}
+
+static void print_steps(const LsProgram *p, const LsPhaseTable *t)
+{
     for (uint32_t k = 0; k < t->nstep; k++) {
         const LsStep *s = &t->step[k];
         int64_t bytes = 0;
@@ -45,6 +48,30 @@ static void print_plan(const LsProgram *p)
                s->again ? "yes" : "", s->op, bytes,
                s->nout ? p->address[s->arg + s->nin].offset : 0, s->name);
     }
+}
+
+static void print_stage(const LsProgram *p, uint32_t number)
+{
+    const LsStage *s = &p->stage[number];
+    printf("stage %u: arena %" PRId64 " bytes, %" PRId64 " and %u slots of %" PRId64 "; phases from steps", number + 1,
+           s->transient + s->slots * s->slot_bytes, s->transient, s->slots, s->slot_bytes);
+    for (int k = 0; k < LS_STAGE_NPHASES; k++)
+        printf(" %u", s->first[k]);
+    printf("; sends %u, receives %u\n", s->nsend, s->nreceive);
+    print_steps(p, &s->table);
+}
+
+static void print_plan(const LsProgram *p)
+{
+    printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
+           "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
+           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
+           "step  node  again  op                    result bytes      at  name\n",
+           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), p->state_bytes, p->arena_bytes,
+           p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+    print_steps(p, &p->train);
+    for (uint32_t k = 0; k < p->nstage; k++)
+        print_stage(p, k);
 }
 
 static LsDataOptions data_options(const LsTrainer *t, const char *spec)
@@ -96,6 +123,14 @@ static bool takes_scale(const LsTrainer *t, LsError *e)
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
 }
 
+/* Parameters are reals in any case, so that a run may go on in another type: with other bits. */
+static void compare_precision(const LsTrainer *t, const char *from)
+{
+    const char *own = ls_checkpoint_precision(t->p), *was = t->at.precision;
+    if (was[0] != '\0' && strcmp(was, own) != 0)
+        fprintf(stderr, "note: %s was written by a program that computes in %s; this one computes in %s\n", from, was, own);
+}
+
 static bool resume(LsTrainer *t, bool *resumed, LsError *e)
 {
     const char *from = t->o.resume;
@@ -127,11 +162,13 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     while (s->count > 0 && s->update[s->count - 1] > t->at.update)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
-    if (*resumed)
+    if (*resumed) {
         fprintf(stderr, "continuing from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
                 t->at.update, t->at.epoch + 1);
-    else
+        compare_precision(t, from);
+    } else {
         fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
+    }
     return true;
 }
 
@@ -166,8 +203,10 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
         return false;
     if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
         return false;
-    if (o->dump && (!ls_dump_open(&t->dump, &t->engine, dumped, e)
-                    || !ls_dump_fits(&t->dump, o->dump, e)))
+    if (o->dump && is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
+        return false;
+    if (o->dump && !is_pipelined(t)
+        && (!ls_dump_open(&t->dump, &t->engine, dumped, e) || !ls_dump_fits(&t->dump, 1, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
         fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
@@ -199,6 +238,13 @@ static int default_workers(const LsTrainer *t)
     return t->threads <= 2 ? 1 : t->threads < most ? t->threads : most;
 }
 
+static bool open_pool(LsTrainer *t, LsError *e)
+{
+    t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
+    return t->engine.run.pool ? true
+                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+}
+
 /* All ranks but the first are silent, and write no results. */
 static void be_silent(LsTrainer *t)
 {
@@ -226,7 +272,7 @@ static char *sums_in_window(const LsTrainer *t)
 static bool open_ranks(LsTrainer *t, LsError *e)
 {
     enum { BUCKET = 4 << 20 };
-    return t->comm == NULL
+    return t->comm == NULL || t->p->ranks == NULL
            || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->window, t->o.bucket ? t->o.bucket : BUCKET, e);
 }
 
@@ -234,20 +280,20 @@ static bool open_run(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool resumed;
-    t->threads = o->threads ? (int)o->threads : all_cores() / (t->comm != NULL ? t->comm->local : 1);
-    t->threads = t->threads > 0 ? t->threads : 1;
+    t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
-        || !ls_memory_open_with(&t->memory, t->p, sums_in_window(t), e))
+        || !ls_memory_open_with(&t->memory, t->p, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
-        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e)
+        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
+        || (is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e))
-        || (t->comm != NULL && !ls_exchange_agree(&t->over, "data or checkpoint", place_sum(t), e)))
+        || (t->over.r != NULL && !ls_exchange_agree(&t->over, "data or checkpoint", place_sum(t), e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
@@ -257,9 +303,7 @@ static bool open_run(LsTrainer *t, LsError *e)
     t->log.losses = t->members.loss;
     t->log.nlosses = t->members.n;
     t->engine.run.secret = t->own.noise;
-    t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
-    return t->engine.run.pool ? true
-                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+    return true;
 }
 
 static void print_measure(LsTrainer *t)
@@ -282,7 +326,10 @@ static bool write_results(LsTrainer *t, LsError *e)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
-    return (!o->dump || !whole || ls_dump_write(&t->dump, o->dump, losses, n, e)) &&
+    const bool dumps = o->dump && whole;
+    if (dumps && !(is_pipelined(t) ? ls_pipelined_dump_write(t, e) : ls_dump_write(&t->dump, 1, o->dump, losses, n, e)))
+        return false;
+    return
            (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
            (!o->profile ||
             ls_profile_write(&t->trace, o->profile, t->memory.device ? 0 : t->threads, e)) &&
@@ -370,7 +417,9 @@ static bool run(LsTrainer *t, LsError *e)
     if (ls_is_private(t->p))
         print_guarantee(t);
     t->interrupted = t->at.update < t->updates;
-    return (!t->interrupted || end_interrupted(t, e)) && ls_train_by_first(t, write_results, e);
+    if (t->interrupted && !end_interrupted(t, e))
+        return false;
+    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_dumps(t, e)) && ls_train_by_first(t, write_results, e);
 }
 
 /* Waits for the others, or ends them. */
@@ -392,6 +441,7 @@ static void close_run(LsTrainer *t, LsError *e)
     ls_log_close(&t->log, t->o.log, e);
     if (t->pinned)
         t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
+    ls_pipelined_close(t);
     ls_loader_close(&t->loader);
     ls_member_state_close(&t->members);
     if (t->engine.run.pool)
@@ -416,6 +466,13 @@ static void run_one(LsTrainer *t, LsError *e)
     close_run(t, e);
 }
 
+/* Of a pipeline: each stage is to be a process, not a thread. */
+static bool wants_processes(const LsTrainer *t)
+{
+    const LsTrainerOptions *o = &t->o;
+    return t->p->nstage > 0 && !o->eval && (o->comm != NULL || o->peers != NULL || o->ranks > 1 || t->p->comm != NULL);
+}
+
 /* Memory that processes share which this one starts later: room for the sums of all ranks. NULL: there is none. */
 static char *make_window(const LsRanks *r)
 {
@@ -434,7 +491,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
     snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
              t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
              o->drop_last ? ", drop last" : "");
-    const LsCommWish wish = {r != NULL ? r->n : 1, o->comm, o->peers, o->rank, same, t->p->comm};
+    const LsCommWish wish = {r != NULL ? r->n : wants_processes(t) ? (int64_t)t->p->nstage : 1, o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
     char *window = make_window(r);
     const bool ok = ls_comm_open(&wish, &opened, e);
@@ -443,6 +500,8 @@ static void run_ranks(LsTrainer *t, LsError *e)
     if (!ok || opened.starter)
         return;
     t->comm = opened.comm;
+    t->evaluates = o->val != NULL;
+    t->dumps = o->dump != NULL;
     if (t->comm != NULL && strcmp(t->comm->engine->name, "local") == 0)
         t->window = window;         /* all ranks come from this process, and have it */
     if (t->comm != NULL && t->comm->rank > 0)

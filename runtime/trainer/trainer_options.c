@@ -110,7 +110,8 @@ static const char *const fixed[] = {
     "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
     "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
-    "microbatches", "optimizer",  "precision", "randomness", "recompute",       "shape",      "strategy",  "target",
+    "microbatches", "optimizer",  "order",    "precision", "randomness", "recompute",       "shape",      "stages",     "strategy",
+    "target",
     "train",      "workspace",
 };
 
@@ -163,10 +164,22 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
 }
 
 /* What ranks add. */
+static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *one = o->bucket ? "--bucket" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
+    if (o->ranks > 1 && o->ranks != p->nstage)
+        return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": the pipeline of this program has %u stages; compile again with "
+                       "lowerset compile --stages", o->ranks, p->nstage);
+    return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: stages that are processes see only their own values; leave --ranks, --comm "
+                                  "and --peers out, and they are threads", one);
+}
+
 static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     const char *of = o->bucket ? "--bucket" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
         : o->comm ? "--comm" : NULL;
+    if (p->nstage > 0 && of != NULL)
+        return fits_stage_ranks(o, p, e);
     if (p->ranks == NULL)
         return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is for one process; compile with lowerset compile "
                                      "--ranks", of);
@@ -203,6 +216,15 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
            || ls_fail(e, LS_EXIT_USAGE, "--lr and --member-rates both set the learning rate");
 }
 
+/* Steps of a pipeline are in the tables of its stages. */
+static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
+{
+    const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure"
+        : o->eval ? NULL : o->trace ? "--trace" : o->profile ? "--profile" : NULL;
+    return p->nstage == 0 || one == NULL
+        || ls_fail(e, LS_EXIT_USAGE, "%s is for programs without a pipeline so far: compile without --stages", one);
+}
+
 static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     static const char *const mode[] = {"auto", "bar", "plain", "none"};
@@ -229,7 +251,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (o->max_skipped && !ls_has_scaling(p))
         return ls_fail(e, LS_EXIT_USAGE, "--max-skipped: this program skips no updates, as it has no loss scale; "
                        "compile with lowerset compile --loss-scale");
-    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e))
+    if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e) || !fits_pipeline(o, p, e))
         return false;
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");

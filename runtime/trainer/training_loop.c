@@ -25,7 +25,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
     int64_t group = ls_group(t);
     t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->at.seed, .shuffle = t->o.shuffle,
-                       .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0};
+                       .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0,
+                       .readers = (int)t->pipeline.readers};
     if (ls_is_private(t->p) && !ls_private_begin(&t->own, t->p, &t->o, &t->at, t->data.samples, e))
         return false;
     t->per_epoch = ls_is_private(t->p) ? ls_private_epoch(t->p, t->data.samples) : ls_batches_per_epoch(&t->pass);
@@ -268,6 +269,7 @@ void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
     run->part = part;
     run->first = part == 0;
     run->apply = own ? b->last : part == t->update_parts - 1;
+    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL;
     run->share = own ? 1 : (double)(b->valid * ls_group(t) * parts) / (double)t->update_samples;
 }
 
@@ -312,11 +314,36 @@ static void count_samples(LsTrainer *t, int64_t steps)
     }
 }
 
+static bool run_pipeline(LsTrainer *t, LsError *e)
+{
+    const LsPipeline *l = &t->pipeline;
+    if (!ls_pipelined_update(t, watches(t) && t->comm == NULL, t->dumps && is_last(t), e))
+        return false;
+    t->at.cursor++;
+    for (int64_t k = 0; k < l->nparts; k++) {
+        const LsFlight f = {.update = t->at.update + 1, .epoch = t->at.epoch + 1, .batch = l->part[k].batch,
+                            .valid = l->part[k].run.valid, .lr = t->engine.run.lr, .apply = l->part[k].run.apply};
+        if (!ls_part_check(t, &f, l->loss[k], e) || !ls_part_loss(t, &f, l->loss[k], e))
+            return false;
+    }
+    return true;
+}
+
+static bool run_parts(LsTrainer *t, LsError *e)
+{
+    const bool own = ls_is_private(t->p);
+    int64_t part = 0;
+    t->engine.run.apply = false;
+    for (int64_t k = 0; own ? !t->engine.run.apply : k < ls_group(t) * ls_parts(t->p); k++)
+        if (!run_part(t, k, &part, e))
+            return false;
+    return true;
+}
+
 static bool run_update(LsTrainer *t, LsError *e)
 {
     const bool own = ls_is_private(t->p);
-    const int64_t start = ls_now_ns(), steps = ls_group(t) * ls_parts(t->p);
-    int64_t part = 0;
+    const int64_t start = ls_now_ns();
     ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
     t->engine.run.update = t->at.update - t->scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
@@ -326,15 +353,12 @@ static bool run_update(LsTrainer *t, LsError *e)
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)
-        count_samples(t, steps);
-    t->engine.run.apply = false;
-    if (t->over.r != NULL && !ls_rank_block(t, e))
+    if (!own)
+        count_samples(t, ls_group(t) * ls_parts(t->p));
+    if (!(t->p->nstage > 0 ? run_pipeline(t, e) : t->over.r != NULL ? ls_rank_block(t, e) : run_parts(t, e)))
         return false;
-    for (int64_t k = 0; t->over.r == NULL && (own ? !t->engine.run.apply : k < steps); k++)
-        if (!run_part(t, k, &part, e))
-            return false;
     t->at.update++;
-    if (t->over.r == NULL)
+    if (t->comm == NULL)
         t->stopped = (int)*t->stop;
     if (own && !ls_private_spend(&t->own, t->p, &t->at, e))
         return false;
@@ -470,7 +494,7 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);
-    t->stopped = t->over.r == NULL ? (int)*t->stop : 0;
+    t->stopped = t->comm == NULL ? (int)*t->stop : 0;
     while (t->at.update < t->updates && !t->stopped) {
         int64_t epoch = t->at.epoch;
         if (!run_update(t, e))
@@ -479,6 +503,8 @@ bool ls_train(LsTrainer *t, LsError *e)
         t->at.epoch = t->at.cursor / t->per_epoch;
         bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
+            return false;
+        if ((ended || last) && t->evaluates && ls_has_stage_ranks(t) && !ls_pipelined_gather(t, e))
             return false;
         if ((ended || last) && ls_is_first(t)) {
             if (!end_epoch(t, ended, e))

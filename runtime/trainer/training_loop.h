@@ -4,6 +4,7 @@
 
 #include "runtime/engine/rank_exchange.h"
 #include "runtime/watch/value_checks.h"
+#include "runtime/pipeline/stage_threads.h"
 #include "runtime/trainer/checkpoint_folder.h"
 #include "runtime/watch/dump_values.h"
 #include "runtime/trainer/evaluate.h"
@@ -34,6 +35,9 @@ typedef struct LsTrainer {
     LsMemory memory;
     LsLoader loader;
     LsEngine engine;
+    LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
+    bool evaluates, dumps;      /* rank 0 evaluates at the ends of epochs; it writes --dump */
+    struct LsStageWatch *watch; /* likewise, by stage (pipelined_update.c) */
     LsDataset data, val;        /* val.p = NULL: none */
     LsRate rate;
     LsProgress progress;
@@ -77,7 +81,7 @@ typedef struct LsTrainer {
 } LsTrainer;
 
 /* The rank that speaks and writes for all. */
-static inline bool ls_is_first(const LsTrainer *t) { return t->over.r == NULL || t->over.comm->rank == 0; }
+static inline bool ls_is_first(const LsTrainer *t) { return t->comm == NULL || t->comm->rank == 0; }
 
 /* Sets the length of the run and its start: after the data are open and a checkpoint, if any, is
  * loaded. */
@@ -116,5 +120,22 @@ bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
 bool ls_rank_block(LsTrainer *t, LsError *e);
 /* Calls save(t, e) in the first rank, to which all others give their slices of the state meanwhile. */
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e);
+
+/* ---- pipelines: pipelined_update.c ---- */
+
+/* Each stage is a process. */
+static inline bool ls_has_stage_ranks(const LsTrainer *t) { return t->p->nstage > 0 && t->comm != NULL; }
+/* Starts the stages of this process. Close in any case. */
+bool ls_pipelined_open(LsTrainer *t, LsError *e);
+void ls_pipelined_close(LsTrainer *t);
+/* Runs all parts of the update that have samples. Their losses are in t->pipeline.loss, by part. check: look for values
+ * that are not finite; dump: copy the values of --dump from the last part. */
+bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e);
+/* With a rank for each stage: rank 0 gets the state of all. Every rank calls it at the same time. */
+bool ls_pipelined_gather(LsTrainer *t, LsError *e);
+/* The same for what --dump copied. */
+bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e);
+bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e);
+bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e);
 
 #endif

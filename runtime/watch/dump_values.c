@@ -32,6 +32,7 @@ bool ls_dump_open(LsDump *d, const LsEngine *g, const LsPhaseTable *t, LsError *
         n += (shown_bytes(&t->watch[k], g->p->real_bytes) + 63) / 64 * 64;
     }
     d->copy = malloc((size_t)n + 1);
+    d->bytes = n;
     return d->offset && d->copy ? true : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
 }
 
@@ -161,7 +162,19 @@ static bool write_mean(const LsDump *d, LsNpz *z, uint32_t k, LsError *e)
     return true;
 }
 
-static bool write_members(const LsDump *d, LsNpz *z, const double *loss, int64_t nloss, LsError *e)
+static bool write_watches(const LsDump *d, LsNpz *z, LsError *e)
+{
+    for (uint32_t k = 0; k < d->t->nwatch; k++) {
+        const LsWatch *w = &d->t->watch[k];
+        const LsTensor t = shown(w);
+        if (!write_tensor(z, "", w->key, &t, d->copy + d->offset[k], d->g->p->real_bytes, e)
+            || (has_mean(d, w) && !write_mean(d, z, k, e)))
+            return false;
+    }
+    return true;
+}
+
+static bool write_members(const LsDump *d, uint32_t n, LsNpz *z, const double *loss, int64_t nloss, LsError *e)
 {
     static const char *const group[] = {[LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/",
                                         [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/",
@@ -169,13 +182,9 @@ static bool write_members(const LsDump *d, LsNpz *z, const double *loss, int64_t
     const LsProgram *p = d->g->p;
     if (!write_losses(d, z, loss, nloss, e))
         return false;
-    for (uint32_t k = 0; k < d->t->nwatch; k++) {
-        const LsWatch *w = &d->t->watch[k];
-        const LsTensor t = shown(w);
-        if (!write_tensor(z, "", w->key, &t, d->copy + d->offset[k], p->real_bytes, e)
-            || (has_mean(d, w) && !write_mean(d, z, k, e)))
+    for (uint32_t k = 0; k < n; k++)
+        if (!write_watches(&d[k], z, e))
             return false;
-    }
     for (uint32_t k = 0; k < p->nstate; k++) {
         const LsStateTensor *s = &p->state[k];
         int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
@@ -187,37 +196,53 @@ static bool write_members(const LsDump *d, LsNpz *z, const double *loss, int64_t
 }
 
 /* A watched output of an ensemble may have a second one. */
-static uint32_t members(const LsDump *d) { return 1 + (d->g->p->members > 0 ? 2 : 1) * d->t->nwatch + d->g->p->nstate; }
-
-bool ls_dump_fits(const LsDump *d, const char *path, LsError *e)
+static uint32_t members(const LsDump *d, uint32_t n)
 {
-    enum { HEADERS = 1024 };    /* headers of a member, without its name, which appears twice */
     const LsProgram *p = d->g->p;
-    int64_t bytes = (int64_t)members(d) * HEADERS;
+    uint32_t sum = 1 + p->nstate;
+    for (uint32_t k = 0; k < n; k++)
+        sum += (p->members > 0 ? 2 : 1) * d[k].t->nwatch;
+    return sum;
+}
+
+static int64_t watched_bytes(const LsDump *d)
+{
+    const LsProgram *p = d->g->p;
+    int64_t bytes = 0;
     for (uint32_t k = 0; k < d->t->nwatch; k++)
         bytes += (p->members > 0 ? 2 : 1) * shown_bytes(&d->t->watch[k], p->real_bytes)
                  + 4 * (int64_t)strlen(d->t->watch[k].key);
+    return bytes;
+}
+
+bool ls_dump_fits(const LsDump *d, uint32_t n, const char *path, LsError *e)
+{
+    enum { HEADERS = 1024 };    /* headers of a member, without its name, which appears twice */
+    const LsProgram *p = d->g->p;
+    int64_t bytes = (int64_t)members(d, n) * HEADERS;
+    for (uint32_t k = 0; k < n; k++)
+        bytes += watched_bytes(&d[k]);
     for (uint32_t k = 0; k < p->nstate; k++)
         bytes += ls_tensor_bytes(&p->state[k].t, p->real_bytes)
                  + 2 * (int64_t)strlen(p->state[k].t.name);
-    return (bytes <= UINT32_MAX && members(d) <= UINT16_MAX)
+    return (bytes <= UINT32_MAX && members(d, n) <= UINT16_MAX)
            || ls_fail(e, LS_EXIT_FAIL, "%s: %u values of %.1f GiB in all are more than an archive "
-                      "holds, 65535 of 4 GiB", path, members(d), (double)bytes * 0x1p-30);
+                      "holds, 65535 of 4 GiB", path, members(d, n), (double)bytes * 0x1p-30);
 }
 
-bool ls_dump_write(const LsDump *d, const char *path, const double *loss, int64_t nloss, LsError *e)
+bool ls_dump_write(const LsDump *d, uint32_t n, const char *path, const double *loss, int64_t nloss, LsError *e)
 {
-    uint32_t n = members(d);
+    const uint32_t room = members(d, n);
     LsNpz *z = calloc(1, sizeof *z);
-    LsNpzMember *room = calloc(n, sizeof *room);
-    bool ok = z && room ? ls_npz_open(z, path, room, n, e)
+    LsNpzMember *member = calloc(room, sizeof *member);
+    bool ok = z && member ? ls_npz_open(z, path, member, room, e)
                         : ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
     if (ok) {
-        bool whole = write_members(d, z, loss, nloss, e);
+        bool whole = write_members(d, n, z, loss, nloss, e);
         z->out.err = whole ? z->out.err : EIO;  /* so that no incomplete file is left */
         ok = ls_npz_close(z, e) && whole;
     }
-    free(room);
+    free(member);
     free(z);
     return ok;
 }

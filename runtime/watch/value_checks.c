@@ -56,7 +56,7 @@ static void check_after(void *self, uint32_t step)
         LsDataType type = (LsDataType)c->g->p->element_type[s->count + r];
         if (!ls_holds_reals(type))
             continue;
-        const void *at = ls_memory_view(c->g->m, c->g->p->address[s->arg + s->nin + r],
+        const void *at = ls_engine_view(c->g, c->g->p->address[s->arg + s->nin + r],
                                         n * ls_data_bytes(type, c->g->p->real_bytes));
         if (at)
             scan(c, step, r, type, at, n);

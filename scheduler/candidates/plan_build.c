@@ -9,8 +9,7 @@ typedef struct Build {
     const LsProb *p;
     const LsSeq *seq;
     const LsLive *live;
-    LsPackEffort effort;
-    int64_t enough;             /* bytes */
+    const LsPlacer *placer;
     uint32_t *block_of;         /* by instance */
     int64_t *place;             /* by block */
     uint32_t *workspace;        /* by run: its block, or LS_NO_ID */
@@ -22,6 +21,7 @@ static void pack(Build *b)
     const LsLive *l = b->live;
     uint32_t n = b->seq->n, nblock = 0;
     LsBlock *block = ls_arena_alloc(b->tmp, l->ninst + n + 1u, sizeof *block);
+    uint32_t *tensor = ls_arena_alloc(b->tmp, l->ninst + n + 1u, sizeof *tensor);
     b->block_of = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *b->block_of);
     b->workspace = ls_arena_alloc(b->tmp, n + 1u, sizeof *b->workspace);
     for (uint32_t k = 0; k < l->ninst; k++) {       /* an heir comes after the instance whose place it
@@ -32,6 +32,7 @@ static void pack(Build *b)
         if (in->of != LS_NO_ID) {
             LsBlock *o = &block[b->block_of[in->of]];
             b->block_of[k] = b->block_of[in->of];
+            tensor[b->block_of[k]] = in->tensor;
             o->to = to;
             if (size < o->size && o->rest == 0 && to > in->from) {
                 o->rest = size;                     /* the upper end is free again */
@@ -40,17 +41,18 @@ static void pack(Build *b)
             continue;
         }
         b->block_of[k] = nblock;
+        tensor[nblock] = in->tensor;
         block[nblock++] = (LsBlock){size, in->from, to, 0, 0};
     }
     for (uint32_t s = 0; s < n; s++) {
         int64_t bytes = b->p->workspace[b->seq->node[s]];
         b->workspace[s] = bytes ? nblock : LS_NO_ID;
+        tensor[nblock] = LS_NO_ID;
         if (bytes)
             block[nblock++] = (LsBlock){bytes, s, s, 0, 0};
     }
     b->place = ls_arena_alloc(b->tmp, nblock + 1u, sizeof *b->place);
-    ls_offsets(block, nblock, b->p->dag->alignment, ls_offsets_bound(block, nblock), b->enough,
-               b->effort, b->place);
+    b->placer->place(b->placer->self, block, tensor, nblock, b->p->dag->alignment, b->place);
 }
 
 static int64_t larger(int64_t a, int64_t b)
@@ -113,10 +115,27 @@ static void add_steps(Build *b, LsPlan *out)
     }
 }
 
+typedef struct Effort { LsPackEffort effort; int64_t enough; } Effort;
+
+static void place_freely(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment,
+                         int64_t *offset)
+{
+    const Effort *e = self;
+    (void)tensor;
+    ls_offsets(block, n, alignment, ls_offsets_bound(block, n), e->enough, e->effort, offset);
+}
+
 void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out)
 {
-    Build b = {.tmp = ls_arena_new(), .p = p, .seq = seq, .effort = effort, .enough = enough};
+    Effort e = {effort, enough};
+    ls_plan_build_by(arena, p, seq, strategy, &(LsPlacer){place_freely, &e}, out);
+}
+
+void ls_plan_build_by(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy, const LsPlacer *placer,
+                      LsPlan *out)
+{
+    Build b = {.tmp = ls_arena_new(), .p = p, .seq = seq, .placer = placer};
     LsLive *live = ls_live_new(b.tmp, p);
     ls_live(p, seq, live);
     b.live = live;

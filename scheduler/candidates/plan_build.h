@@ -11,4 +11,15 @@
 void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
                    LsPackEffort effort, int64_t enough, LsPlan *out);
 
+/* Chooses the offset of each block, whose steps are runs. tensor: by block, the one that lies in it last; LS_NO_ID: the
+ * block is a workspace. */
+typedef struct LsPlacer {
+    void (*place)(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset);
+    void *self;
+} LsPlacer;
+
+/* The same with another packing. */
+void ls_plan_build_by(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy, const LsPlacer *placer,
+                      LsPlan *out);
+
 #endif

@@ -163,7 +163,6 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
         p->workspace[i] = ls_align(dag->node[i].workspace, dag->alignment);
         p->cost[i] = dag->node[i].cost;
         p->used[i] = !dag->node[i].alternative;
-        p->base_cost += p->used[i] ? p->cost[i] : 0;
         for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1] && p->used[i]; k++)
             p->maker[p->out.id[k]] = i;
     }
@@ -171,6 +170,7 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
     mark_needed(arena, p);
     for (uint32_t i = 0; i < p->n; i++) {
         double least = p->needed[i] ? p->cost[i] : 0;
+        p->base_cost += least;
         for (uint32_t k = p->swap.at[i]; k < p->swap.at[i + 1]; k++)
             least = p->cost[p->swap.id[k]] < least ? p->cost[p->swap.id[k]] : least;
         p->needed_cost += least;

@@ -34,7 +34,7 @@ typedef struct LsProb {
     bool inplace;               /* a result may take the place of an operand */
     bool unplaced;              /* plans give no offsets; set by the maker of the problem, constant
                                  * afterwards */
-    double base_cost;           /* of every node once, without alternatives */
+    double base_cost;           /* of every needed node once. Nodes whose results only alternatives read are not needed */
     double needed_cost;         /* of every needed node or its cheapest alternative once */
 } LsProb;
 

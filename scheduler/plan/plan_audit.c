@@ -187,15 +187,37 @@ static bool differs(double stated, double is)
     return !(fabs(stated - is) <= 1e-9 * fmax(1, fabs(is)));
 }
 
+/* The cost of all ordinary nodes that must run or whose results such nodes, or the end, read: from the last node on, as
+ * readers come behind makers. */
+static double base_cost(const LsDag *g)
+{
+    bool *wanted = ls_heap_alloc(g->ntensor + 1u, sizeof *wanted);
+    double base = 0;
+    for (uint32_t t = 0; t < g->ntensor; t++)
+        wanted[t] = g->tensor[t].output;
+    for (uint32_t v = g->nnode; v-- > 0;) {
+        const LsDagNode *n = &g->node[v];
+        bool runs = n->required || n->nupd > 0;
+        for (uint32_t k = 0; k < n->nout; k++)
+            runs |= wanted[n->out[k]];
+        if (!runs || n->alternative)
+            continue;
+        base += n->cost;
+        for (uint32_t k = 0; k < n->nin; k++)
+            wanted[n->in[k]] = true;
+    }
+    free(wanted);
+    return base;
+}
+
 static bool check_end(Audit *a)
 {
-    double base = 0;
+    const double base = base_cost(a->g);
     for (uint32_t t = 0; t < a->g->ntensor; t++)
         if (a->g->tensor[t].output && !a->g->tensor[t].persistent && !a->alive[t])
             return fail(a, "output %s is not live at the end", tname(a, t));
     for (uint32_t v = 0; v < a->g->nnode; v++) {
         const LsDagNode *n = &a->g->node[v];
-        base += n->alternative ? 0 : n->cost;
         if (a->runs[v] == 0 && !n->alternative && (n->required || n->nupd > 0))
             return fail(a, "%s must run and never does", nname(a, v));
     }

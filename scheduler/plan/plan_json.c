@@ -9,6 +9,7 @@
 
 #include "base/json_text.h"
 #include "base/read_file.h"
+#include "scheduler/graph/instance.h"
 
 static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanStep *s)
 {
@@ -195,8 +196,9 @@ static bool parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *ou
     Reader r = {.arena = arena, .g = dag, .plan = out, .hash = hash,
                 .why = {why->text, why->size, "step", 0}};
     r.ran = ls_arena_alloc(arena, dag->nnode + 1u, sizeof *r.ran);
-    for (uint32_t i = 0; i < dag->nnode; i++)
-        out->base_cost += dag->node[i].alternative ? 0 : dag->node[i].cost;
+    LsArena *scratch = ls_arena_new();
+    out->base_cost = ls_prob_new(scratch, dag, false)->base_cost;
+    ls_arena_free(scratch);
     cJSON *root = cJSON_Parse(text);
     bool ok = cJSON_IsObject(root) ? get_plan(&r, root) : ls_why(why, "not a JSON object");
     out->arena = out->unplaced ? out->live_peak : out->arena;

@@ -238,7 +238,7 @@ static int64_t store_all(LsArena *scratch, const LsProb *p, LsLive *live)
 {
     LsSeq seq = {ls_arena_alloc(scratch, p->n + 1u, sizeof *seq.node), 0};
     for (uint32_t i = 0; i < p->n; i++)
-        if (!p->dag->node[i].alternative)
+        if (p->needed[i])
             seq.node[seq.n++] = i;
     LsProb apart = *p;
     apart.inplace = false;

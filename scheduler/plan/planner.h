@@ -25,7 +25,7 @@ typedef struct LsPlanReport {
     int64_t budget;             /* the budget asked for, bytes; <= 0: unlimited */
     int64_t least;              /* least budget for which a plan was found, bytes */
     bool feasible;
-    double base_cost;           /* of every node once */
+    double base_cost;           /* of every needed node once (LsProb) */
     double bound;               /* lower bound on the cost of any plan within the budget, ns
                                  * (scheduler/bounds/lower_bound.h) */
     uint32_t separator;         /* the node whose first run proves the bound, or LS_NO_ID */

@@ -128,6 +128,20 @@ static void provide(LsTape *t, uint32_t v, uint32_t before, int levels)
     ls_tape_insert(t, v, before);
 }
 
+/* Removes a run, and the runs before it whose results nothing reads any more. */
+static void remove_with_makers(LsTape *t, uint32_t run)
+{
+    const LsProb *p = t->p;
+    const uint32_t v = t->run[run].node, n = p->in.at[v + 1] - p->in.at[v];
+    uint32_t *maker = ls_arena_alloc(t->arena, n + 1u, sizeof *maker);
+    for (uint32_t k = 0; k < n; k++)
+        maker[k] = ls_tape_maker(t, p->in.id[p->in.at[v] + k], run);
+    ls_tape_remove(t, run);
+    for (uint32_t k = 0; k < n; k++)
+        if (maker[k] != LS_TAPE_END && t->run[maker[k]].node != LS_NO_ID && ls_tape_is_dead(t, maker[k]))
+            remove_with_makers(t, maker[k]);
+}
+
 /* Does what was chosen. */
 static void take(LsTape *t, const Twice *way)
 {
@@ -137,12 +151,21 @@ static void take(LsTape *t, const Twice *way)
         return;
     }
     provide(t, way->instead, way->of, LEVELS);
-    ls_tape_remove(t, way->of);
-    if (way->of != way->next)
-        ls_tape_remove(t, way->next);
+    remove_with_makers(t, way->of);     /* and with it run `next`, if that is another one */
 }
 
-/* The backward result, idle at the peak, that is cheapest to make again or to do without. */
+/* The next read of a tensor that is live while run `peak` runs: by that run itself, if it has no later one. */
+static uint32_t read_from(const LsTape *t, uint32_t x, uint32_t peak)
+{
+    const uint32_t next = ls_tape_next_read(t, x, peak), k = ls_tape_events_before(t, x, peak);
+    if (next != LS_TAPE_END || t->p->size[x] == 0 || k >= t->list[x].n || ls_tape_event_run(t, x, k) != peak)
+        return next;
+    if (!ls_tape_event_writes(t, x, k))
+        return peak;
+    return k + 1 < t->list[x].n && !ls_tape_event_writes(t, x, k + 1) ? ls_tape_event_run(t, x, k + 1) : LS_TAPE_END;
+}
+
+/* The backward result, idle at the peak, that is cheapest to make again, or live there and cheapest to do without. */
 static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
 {
     const LsProb *p = t->p;
@@ -151,10 +174,11 @@ static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
         const uint32_t v = p->maker[x];
         if (v == LS_NO_ID || p->stuck[v] || p->dag->node[v].kind != LS_DAG_BACKWARD)
             continue;
-        const uint32_t next = ls_tape_next_read(t, x, peak);
+        const uint32_t next = read_from(t, x, peak);
         if (next == LS_TAPE_END)
             continue;
-        Twice again = {x, next, LS_NO_ID, LS_NO_ID, price(t, x, peak, next)}, other = again;
+        const bool idle = ls_tape_next_read(t, x, peak) == next;
+        Twice again = {x, next, LS_NO_ID, LS_NO_ID, idle ? price(t, x, peak, next) : -1}, other = again;
         other.price = price_instead(t, peak, &other);
         if (other.price >= 0 && (again.price < 0 || other.price < again.price))
             again = other;

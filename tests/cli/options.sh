@@ -148,7 +148,7 @@ row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --grads per-sample "$NET"
-row "$BUILD" --sample-norms pairs "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
+row "$BUILD" --sample-norms tiles "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "compile plan measure" --ensemble 3 "$NET"
@@ -156,10 +156,10 @@ row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
 row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
 row "compile plan" --microbatches 2 "$NET"
-row "compile plan" --ranks 2 "$NET"
-row "plan" --stages 2 "$NET"
-row "plan" --order zb "$NET --stages 2 --microbatches 2"
+row "compile plan" --stages 2 "$NET"
+row "compile plan" --order zb "$NET --stages 2 --microbatches 2"
 row "plan" --link none "$NET --stages 2 --microbatches 2"
+row "compile plan" --ranks 2 "$NET"
 row "compile plan" --checkpoint always "$CNN"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
@@ -199,6 +199,8 @@ row "compile" --grads per-sample "$NET" per-sample-norm
 row "compile" --dp clip=1,noise=1.5,delta=1e-5 "$NET" clip=1,noise=1.5,delta=1e-5,expected-batch=7
 row "compile" --accumulate 3 "$NET" 2
 row "compile" --microbatches 2 "drop.onnx --batch 4 $EFFORT" 4
+row "compile" --stages 2 "drop.onnx --batch 4 --microbatches 2 $EFFORT" 3
+row "compile" --order zb "$NET --stages 2 --microbatches 2" gpipe
 row "compile" --ranks 2 "drop.onnx --batch 4 $EFFORT" 4
 row "compile" --comm mpi "drop.onnx --batch 4 --ranks 2 --emit=c $EFFORT" sockets
 row "compile" --checkpoint always "$CNN --microbatches 2" except-last

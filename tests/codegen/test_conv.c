@@ -89,6 +89,19 @@ START_TEST(convolutions_are_right_with_clang)
 }
 END_TEST
 
+/* Runs the nodes of n cases by all units of an order, and frees them. */
+static void check_units(int order, int n, HNode *const node[])
+{
+    Units u = units_new(order, 3 * n, node);
+    for (int i = 0; i < 3 * n; i++) {
+        for (int kind = 0; kind < UNIT_KINDS; kind++) {
+            double *in[3];
+            units_free(units_run(&u, i, node[i], LS_K_CONV, kind, in), in);
+        }
+        h_free(node[i]);
+    }
+}
+
 /* Blocks of several depths, odd depths, channels that are no pairs, phases, few positions, splits, groups, 1-D. */
 START_TEST(units_of_dot_products_agree)
 {
@@ -98,14 +111,26 @@ START_TEST(units_of_dot_products_agree)
     int n = tests_do_all() ? NCASES : SOME;
     for (int i = 0; i < n; i++)
         nodes_of(&cases[tests_do_all() ? i : some[i]], node + 3 * i);
-    Units u = units_new(_i, 3 * n, node);
-    for (int i = 0; i < 3 * n; i++) {
-        for (int kind = 0; kind < UNIT_KINDS; kind++) {
-            double *in[3];
-            units_free(units_run(&u, i, node[i], LS_K_CONV, kind, in), in);
-        }
-        h_free(node[i]);
-    }
+    check_units(_i, n, node);
+}
+END_TEST
+
+/* Channels that AMX tiles load from lines of the source: blocks of several images, of a part of one, of one long line,
+ * groups, phases, gaps between taps, more columns than a block of the weight gradient has, few positions. */
+START_TEST(units_of_dot_products_agree_on_whole_tiles)
+{
+    static const Case lines[] = {
+        {2, 3, 2, 64, 64, {9, 13}, ALL(3), ALL(1), ALL(1), {0, 1}, {2, 0}, true},
+        {2, 2, 1, 32, 32, {11, 12}, ALL(3), ALL(2), ALL(1), ALL(1), ALL(1), true},
+        {2, 1, 1, 128, 33, {21, 19}, ALL(3), ALL(1), {2, 3}, ALL(2), ALL(3), false},
+        {2, 1, 1, 32, 32, {3, 400}, {3, 2}, ALL(1), ALL(1), {1, 0}, ALL(1), true},
+        {2, 2, 1, 64, 32, {6, 5}, ALL(2), ALL(2), ALL(1), ALL(0), ALL(0), true},
+        {2, 2, 1, 256, 288, {4, 5}, {3, 3}, ALL(1), ALL(1), ALL(1), ALL(1), true}};
+    enum { LINES = sizeof lines / sizeof *lines };
+    HNode *node[3 * LINES];
+    for (int i = 0; i < LINES; i++)
+        nodes_of(&lines[i], node + 3 * i);
+    check_units(TILES, LINES, node);
 }
 END_TEST
 
@@ -152,6 +177,7 @@ int main(void)
         return run_tests("conv", tc);
     tcase_add_loop_test(tc, convolutions_are_right_in_16_bits, 0, 2);
     tcase_add_loop_test(tc, units_of_dot_products_agree, 0, ORDERS);
+    tcase_add_test(tc, units_of_dot_products_agree_on_whole_tiles);
     tcase_add_test(tc, convolutions_are_right_without_optimisation);
     tcase_add_test(tc, convolutions_are_right_for_this_processor);
     tcase_add_test(tc, convolutions_are_right_with_narrow_vectors);

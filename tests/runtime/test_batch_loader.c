@@ -241,6 +241,45 @@ START_TEST(drop_last_leaves_out_what_does_not_fill_a_batch)
 }
 END_TEST
 
+/* Threads read all batches of a pass; each holds some at a time. */
+enum { READERS = 3, READ = 40 };
+typedef struct Reader { int64_t holds; bool ok; } Reader;
+
+static void *read_all(void *arg)
+{
+    Reader *r = arg;
+    LsError mine = {0};
+    r->ok = true;
+    for (int64_t k = 0; k < READ + r->holds - 1; k++) {
+        const LsBatch *b = k < READ ? ls_loader_at(&l, k, &mine) : NULL;
+        r->ok &= k >= READ || (b != NULL && b->number == k && xs(b)[0] == k % 5 * BATCH);
+        if (k + 1 >= r->holds)
+            ls_loader_done(&l, k + 1 - r->holds);
+    }
+    return NULL;
+}
+
+START_TEST(several_readers_share_the_ring)
+{
+    for (int workers = 0; workers < 3; workers++) {
+        Reader reader[READERS];
+        pthread_t thread[READERS];
+        open_all(20, -1, workers);
+        ls_loader_begin(&l, &(LsPass){.data = &d, .first = 0, .end = READ, .readers = READERS});
+        for (int k = 0; k < READERS; k++) {
+            reader[k].holds = 1 + k;
+            ck_assert_int_eq(pthread_create(&thread[k], NULL, read_all, &reader[k]), 0);
+        }
+        for (int k = 0; k < READERS; k++) {
+            pthread_join(thread[k], NULL);
+            ck_assert(reader[k].ok);
+        }
+        ck_assert_int_eq(l.taken, READ);
+        close_all();
+    }
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {
@@ -253,6 +292,7 @@ int main(void)
         a_batch_before_the_error_is_waited_for,
         what_a_short_batch_lacks_repeats_it,
         drop_last_leaves_out_what_does_not_fill_a_batch,
+        several_readers_share_the_ring,
     };
     return run_in_folder("loader", sizeof test / sizeof test[0], test);
 }

@@ -11,7 +11,7 @@ static LsProgram p;
 static LsMemory m;
 static LsError e;
 static const LsPlace here = {.update = 42, .cursor = 43, .epoch = 4, .samples = 10,
-                             .seed = 18446744073709551615u, .shuffle = 1};
+                             .seed = 18446744073709551615u, .shuffle = 1, .precision = "f32"};
 
 static void open_memory(void)
 {

@@ -255,7 +255,7 @@ START_TEST(data_from_damaged_texts) { write_files(); fuzz_file("d.txt", try_text
 
 static LsProgram tiny;
 static LsMemory m;
-static const LsPlace here = {.update = 42, .cursor = 43, .epoch = 4, .samples = 10, .seed = 7, .shuffle = 1,
+static const LsPlace here = {.update = 42, .cursor = 43, .epoch = 4, .samples = 10, .seed = 7, .shuffle = 1, .precision = "f32",
                              .alphabet = {{UINT64_C(1) << 32, UINT64_C(0x7fffffe), 0, 0}}};
 
 static void fill_state(void)

@@ -220,6 +220,36 @@ START_TEST(figures_that_are_not_so_are_refused)
 }
 END_TEST
 
+/* An alternative reads what only it needs: a node that no plan without it runs. */
+START_TEST(what_only_alternatives_read_is_no_base_cost)
+{
+    static LsDagTensor tensors[NT + 1];
+    static LsDagNode nodes[8];
+    static const uint32_t a_alone[] = {A}, reads[] = {NT, DB}, aside[] = {NT}, makes[] = {DW};
+    LsPlanReport report;
+    const double base = plan.base_cost;
+    memcpy(tensors, tensor, NT * sizeof *tensor);
+    tensors[NT] = (LsDagTensor){"e", 400, false, false};
+    memcpy(nodes, node, 3 * sizeof *node);
+    nodes[3] = (LsDagNode){.name = "aside", .op = "", .kind = LS_DAG_BACKWARD, .cost = 100, .in = a_alone, .nin = 1,
+                           .out = aside, .nout = 1, .of = 0};
+    nodes[4] = node[3];
+    nodes[5] = (LsDagNode){.name = "gw otherwise", .op = "", .kind = LS_DAG_BACKWARD, .cost = 1, .in = reads, .nin = 2,
+                           .out = makes, .nout = 1, .alternative = true, .of = 0};
+    memcpy(nodes + 6, node + 4, 2 * sizeof *node);
+    const LsDag two = {.name = "two ways", .alignment = 4, .tensor = tensors, .ntensor = NT + 1, .node = nodes, .nnode = 8};
+    ck_assert_msg(ls_dag_check(&two, why, sizeof why), "%s", why);
+    ck_assert(ls_plan(a, &two, &(LsPlanOptions){0}, &plan, &report));
+    ck_assert_msg(ls_audit(&two, &plan, why, sizeof why), "%s", why);
+    ck_assert_double_eq(plan.base_cost, base);
+    ck_assert_double_eq(report.base_cost, base);
+    ck_assert_double_eq(plan.cost, base);
+    ck_assert_int_lt(report.store_all, 400);
+    plan.base_cost += 100;
+    ck_assert(!ls_audit(&two, &plan, why, sizeof why));
+}
+END_TEST
+
 START_TEST(marks_of_recomputation_must_be_right)
 {
     plan.step[run_of("fa")].again = true;
@@ -237,7 +267,7 @@ int main(void)
         a_result_that_is_still_live_is_not_made_again,
         a_reader_of_a_weight_never_runs_after_its_update, a_missing_update_is_refused,
         a_missing_output_is_refused, places_taken_over_wrongly_are_refused,
-        figures_that_are_not_so_are_refused, marks_of_recomputation_must_be_right,
+        figures_that_are_not_so_are_refused, what_only_alternatives_read_is_no_base_cost, marks_of_recomputation_must_be_right,
     };
     TCase *tc = tcase_create("audit");
     tcase_add_checked_fixture(tc, open_plan, close_plan);

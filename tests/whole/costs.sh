@@ -31,6 +31,27 @@ ends() {        # CODE COMMAND...: its exit code
 
 check "plans say which costs" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx"
 check "the built-in machine is the default" says 'machine cpu (built in)' "$OUT/out"
+# Products of bfloat16 in AMX tiles: a machine of their own, where the program is made for a processor that has them.
+own='machine cpu (built in)'
+if grep -q amx_bf16 /proc/cpuinfo && grep -q amx_tile /proc/cpuinfo; then
+    own='machine cpu-amx (built in, as this processor has AMX tiles)'
+fi
+"$LOWERSET" model cnn --size=24 -o "$OUT/cnn.onnx"
+check "plans in bf16" ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --batch=8 --precision=bf16
+check "take the machine of tiles for this processor" says "$own" "$OUT/out"
+compile() { "$LOWERSET" compile "$OUT/cnn.onnx" --batch=8 --precision=bf16 -S -o "$OUT/cnn.c" "$@"; }
+case $own in
+*amx*) check "which compile tells without being asked" ends 0 compile
+    check "by its name" says 'a step of about .* by machine cpu-amx' "$OUT/err" ;;
+esac
+check "but not in pairs" ends 0 compile -v --bf16-sums=pairs
+check "which say so" says 'machine cpu (built in)' "$OUT/err"
+check "nor for another processor" ends 0 compile -v -march=x86-64
+check "which says so, too" says 'machine cpu (built in)' "$OUT/err"
+check "there 3x3 convolutions go by Winograd's algorithm" says ls_wino "$OUT/cnn.c"
+check "and in tiles not" ends 0 compile --machine=cpu-amx
+check "on any host" ends 1 grep -q ls_wino_work "$OUT/cnn.c"
+
 if [ -n "${LS_SANITIZED:-}" ]; then
     mkdir -p "$OUT/config/lowerset"
     sed 's/^name .*/name calibrated/' "$(dirname "$0")/../../compiler/machines/cpu.machine" \
@@ -44,7 +65,7 @@ check "and say so" says 'machine calibrated (.*/config/lowerset/machine)' "$OUT/
 check "a name overrules it" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --machine=l4 --json
 check "in JSON too" says '"costs":.*machine l4 (built in)' "$OUT/out"
 check "no such machine is a usage error" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --machine=abacus
-check "that names those there are" says 'cpu h200 h100 a100 l4 rtx4090' "$OUT/err"
+check "that names those there are" says 'cpu cpu-amx h200 h100 a100 l4 rtx4090' "$OUT/err"
 
 "$LOWERSET" compile "$OUT/mlp.onnx" -O1 -o "$OUT/mlp"
 "$OUT/mlp" --data synthetic --steps 20 --progress none --profile "$OUT/mlp.json" >/dev/null

@@ -15,7 +15,7 @@ fail() { echo "FAIL $*"; cat "$OUT/said"; exit 1; }
 DESTDIR=$OUT/root meson install -C "$BUILD" --no-rebuild --quiet >"$OUT/said" 2>&1 || fail "meson install"
 lowerset=$(find "$OUT/root" -path '*/bin/lowerset')
 part=$(dirname "$(dirname "$lowerset")")/lib/lowerset
-for folder in . base cuda cuda_kernels data engine kernels privacy trainer watch; do
+for folder in . base cuda cuda_kernels data engine kernels pipeline privacy trainer watch; do
     (cd "$SOURCE/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/want"
     (cd "$part/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/said"
     cmp "$OUT/want" "$OUT/said" || fail "the runtime's folder $folder is not all there"

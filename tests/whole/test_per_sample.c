@@ -136,20 +136,42 @@ START_TEST(gradients_of_samples_are_those_of_runs_of_one_sample)
 }
 END_TEST
 
-/* Pairs of rows and the gradients of samples give the same norms, and within either way no bit depends on the budget. */
+/* Pairs of rows, tiles and the gradients of samples give the same norms, and within a way no bit depends on the budget. */
 START_TEST(ways_to_a_norm_agree)
 {
-    static const char *const way[] = {"pairs", "terms"};
-    for (int k = 0; k < 2; k++)
+    static const char *const way[] = {"pairs", "tiles", "terms", "auto"};
+    for (int k = 0; k < 4; k++)
         for (int tight = 0; tight < 2; tight++) {
             MUST(COMPILE "%s --batch=%d --grads=per-sample-norm --sample-norms=%s --store-gradients%s -o %s", nets[_i], BATCH, way[k],
                  tight ? " --budget=min" : "", way[k]);
             MUST("./%s" RUN "--steps 1 --dump %s%d.npz", way[k], way[k], tight);
         }
-    MUST(LS_BUILD "/tests/npz_near pairs0.npz pairs1.npz 0");
-    MUST(LS_BUILD "/tests/npz_near terms0.npz terms1.npz 0");
-    MUST(LS_BUILD "/tests/npz_near pairs0.npz terms0.npz 1e-6 psnorm");
+    for (int k = 0; k < 4; k++) {
+        MUST(LS_BUILD "/tests/npz_near %s0.npz %s1.npz 0", way[k], way[k]);
+        MUST(LS_BUILD "/tests/npz_near %s0.npz terms0.npz 1e-6 psnorm", way[k]);
+    }
     ck_assert(sh("cmp -s pairs0.npz terms0.npz") != 0);
+}
+END_TEST
+
+/* How often the program's graph has this operator. */
+static int count_of(const char *op, const char *way)
+{
+    return sh(LS_BUILD "/lowerset compile -q -S --plan-effort=2 cnn.onnx --batch=3 --grads=per-sample-norm --sample-norms=%s -o c_%s "
+              "&& grep -c '%s(' c_%s.c", way, way, op, way) == 0 ? atoi(text) : 0;
+}
+
+/* Each way that is asked for is in the program: two convolutions and two products, whose kernels may be shared. */
+START_TEST(each_way_reaches_the_program)
+{
+    ck_assert_int_gt(count_of("ls_conv_dw_squares", "tiles"), 0);
+    ck_assert_int_gt(count_of("ls_matmul_squares", "tiles"), 0);
+    ck_assert_int_eq(count_of("ls_conv_dw_squares", "terms") + count_of("ls_conv_dw_squares", "pairs"), 0);
+    ck_assert_int_eq(count_of("ls_matmul_squares", "terms") + count_of("ls_matmul_squares", "pairs"), 0);
+    MUST(LS_BUILD "/lowerset plan cnn.onnx --batch=3 --grads=per-sample-norm --sample-norms=pairs --plan-effort=2 --dump=fuse");
+    ck_assert_ptr_nonnull(strstr(text, "Gather "));                /* of patches */
+    MUST(LS_BUILD "/lowerset plan cnn.onnx --batch=3 --grads=per-sample-norm --sample-norms=terms --plan-effort=2 --dump=fuse");
+    ck_assert_ptr_null(strstr(text, "Gather "));
 }
 END_TEST
 
@@ -291,6 +313,7 @@ int main(void)
     TCase *t = tcase_create("per_sample");
     tcase_add_loop_test(t, gradients_of_samples_are_those_of_runs_of_one_sample, 0, tests_do_less() ? 1 : tests_part(NNETS, 2));
     tcase_add_loop_test(t, ways_to_a_norm_agree, 0, tests_do_less() ? 1 : tests_part(NNETS, 1));
+    tcase_add_test(t, each_way_reaches_the_program);
     tcase_add_test(t, the_last_batch_is_smaller);
     tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
     tcase_add_test(t, random_numbers_are_the_same_or_different_for_samples);

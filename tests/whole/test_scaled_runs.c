@@ -123,6 +123,24 @@ START_TEST(a_killed_run_goes_on_bit_for_bit)
 }
 END_TEST
 
+/* Without a scale, or with a static one on both sides, the states are alike. Else the reason to refuse is told. */
+START_TEST(a_run_says_that_its_checkpoint_is_of_another_precision)
+{
+    static const char *const type[] = {"f16 --loss-scale=1024", "bf16 --loss-scale=1024", "bf16"};
+    for (int k = 0; k < 3; k++)
+        MUST(COMPILE "gpt.onnx --precision=%s -o t%d", type[k], k);
+    MUST("rm -rf ck && ./t0" RUN "--steps 1 --save ck");
+    MUST("./t0" RUN "--steps 2 --resume ck/step-000000001.safetensors");
+    ck_assert_msg(strstr(text, "computes in") == NULL, "%s", text);
+    MUST("./t1" RUN "--steps 2 --resume ck/step-000000001.safetensors");
+    ck_assert_msg(strstr(text, "note: ck/step-000000001.safetensors was written by a program that computes in f16; this one "
+                               "computes in bf16\n") != NULL, "%s", text);
+    ck_assert_int_ne(sh("./t2" RUN "--steps 2 --resume ck/step-000000001.safetensors"), 0);
+    ck_assert_msg(strstr(text, "holds 'loss_scale', which this program does not have (it was written by a program that computes "
+                               "in f16)") != NULL, "%s", text);
+}
+END_TEST
+
 /* |change of all parameters| of a plain gradient step with rate 1: the norm of what the update applied. */
 static double applied_norm(void)
 {
@@ -173,5 +191,6 @@ int main(void)
     tcase_add_test(t, an_overflowing_net_recovers);
     tcase_add_loop_test(t, a_killed_run_goes_on_bit_for_bit, 0, 2);
     tcase_add_test(t, clipping_sees_unscaled_gradients);
+    tcase_add_test(t, a_run_says_that_its_checkpoint_is_of_another_precision);
     return run_command_lines("scaled_runs", t, make_nets);
 }

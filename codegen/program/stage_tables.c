@@ -1,0 +1,201 @@
+/* codegen/program/stage_tables.c -- see the header. */
+#include "codegen/program/stage_tables.h"
+
+#include <inttypes.h>
+
+const int64_t *ls_copies_place(const LsPipeCut *cut, const LsProblem *train, LsAddresses *a)
+{
+    int64_t *at = ls_arena_alloc(a->cx->arena, cut->ncopy + 1u, sizeof *at);
+    for (uint32_t k = 0; k < cut->ncopy; k++) {
+        at[k] = a->state_bytes;
+        a->state_bytes += ls_align(train->dag.tensor[cut->copy[k].tensor].bytes, LS_ALIGNMENT);
+    }
+    return at;
+}
+
+void ls_copies_use(const LsCode *c, uint32_t stage, LsPhaseText *ph)
+{
+    for (uint32_t k = 0; k < c->cut->ncopy; k++)
+        if (c->cut->copy[k].to == stage)
+            ph->first[c->cut->copy[k].tensor] = ph->at[c->cut->copy[k].tensor] = (LsAddress){LS_AT_STATE, c->copy_at[k]};
+}
+
+typedef struct Stage {
+    const LsCode *c;
+    const LsPhaseText *ph;
+    uint32_t number;
+    uint32_t first[LS_STAGE_PHASES + 1];        /* by phase: its first step */
+    LsEmit *e;
+} Stage;
+
+static const LsPipeLayout *layout(const Stage *x) { return &x->c->stage[x->number].plan->layout; }
+
+/* Runs of the plan are steps, but for the nodes that begin phases. */
+static void find_first_steps(Stage *x)
+{
+    const LsPlan *plan = x->ph->plan;
+    uint32_t run = 0, step = 0;
+    for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
+        x->first[phase] = UINT32_MAX;
+    for (uint32_t s = 0; s <= plan->nstep; s++) {
+        for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
+            if (run >= layout(x)->phase_at[phase] && x->first[phase] == UINT32_MAX)
+                x->first[phase] = step;
+        run += s < plan->nstep && !plan->step[s].free;
+        step += s < plan->nstep && ls_phase_runs(x->ph, s);
+    }
+}
+
+/* Where a tensor of a message lies, and its step: that which makes it last in its phase, or that which first reads it. */
+typedef struct Found { int64_t offset; uint32_t step; } Found;
+
+static bool reads(const LsDagNode *n, uint32_t tensor) { return ls_id_in(n->in, n->nin, tensor); }
+
+static int result_of(const LsDagNode *n, uint32_t tensor)
+{
+    for (uint32_t k = 0; k < n->nout; k++)
+        if (n->out[k] == tensor)
+            return (int)k;
+    return -1;
+}
+
+static Found find(const Stage *x, const LsPipeMove *m, bool sent)
+{
+    const LsPlan *plan = x->ph->plan;
+    const int phase = sent ? m->made : m->read;
+    Found f = {-1, x->first[phase + 1]};
+    uint32_t run = 0, step = 0;
+    bool read = false;
+    for (uint32_t s = 0; s < plan->nstep; s++) {
+        const LsPlanStep *st = &plan->step[s];
+        if (st->free)
+            continue;
+        const bool here = run >= layout(x)->phase_at[phase] && run < layout(x)->phase_at[phase + 1];
+        const LsDagNode *n = &x->ph->p->dag.node[st->id];
+        const int k = here ? result_of(n, m->tensor) : -1;
+        if (k >= 0 && ls_phase_runs(x->ph, s) == sent) {
+            f.offset = plan->offset[st->offset + (uint32_t)k];
+            f.step = sent ? step : f.step;
+        }
+        if (!sent && here && !read && ls_phase_runs(x->ph, s) && reads(n, m->tensor)) {
+            read = true;
+            f.step = step;
+        }
+        run++;
+        step += ls_phase_runs(x->ph, s);
+    }
+    return f;
+}
+
+static uint32_t print_copies(const Stage *x, bool sent)
+{
+    const LsPipeCut *cut = x->c->cut;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < cut->ncopy; k++) {
+        const LsPipeCopy *m = &cut->copy[k];
+        if ((sent ? m->from : m->to) != x->number)
+            continue;
+        fprintf(x->e->to, "    {S(%" PRId64 "), %" PRId64 ", %u, %u, LS_STAGE_START, LS_STAGE_START, 0},   /* ",
+                sent ? x->ph->at[m->tensor].offset : x->c->copy_at[k], x->ph->p->dag.tensor[m->tensor].bytes,
+                sent ? m->to : m->from, cut->nmove + k);
+        ls_emit_comment(x->e->to, x->ph->p->dag.tensor[m->tensor].name);
+        fprintf(x->e->to, " */\n");
+        n++;
+    }
+    return n;
+}
+
+static uint32_t print_messages(const Stage *x, bool sent)
+{
+    uint32_t n = 0;
+    ls_emit_line(x->e, "static const LsMessage stage%u_%s[] = {", x->number, sent ? "send" : "receive");
+    for (uint32_t k = 0; k < x->c->cut->nmove; k++) {
+        const LsPipeMove *m = &x->c->cut->move[k];
+        if ((sent ? m->from : m->to) != x->number || m->bytes == 0)
+            continue;
+        const Found f = find(x, m, sent);
+        fprintf(x->e->to, "    {A(%" PRId64 "), %" PRId64 ", %u, %u, %d, %d, %u},   /* ", f.offset, m->bytes,
+                sent ? m->to : m->from, k, sent ? m->made : m->read, sent ? m->read : m->made, f.step);
+        ls_emit_comment(x->e->to, x->ph->p->dag.tensor[m->tensor].name);
+        fprintf(x->e->to, " */\n");
+        n++;
+    }
+    n += print_copies(x, sent);
+    ls_emit_line(x->e, "{.bytes = 0}");
+    ls_emit_line(x->e, "};");
+    return n;
+}
+
+static void print_turns(const Stage *x)
+{
+    const LsPipeFlow *f = x->c->stage[x->number].flow;
+    ls_emit_line(x->e, "static const LsTurn stage%u_turn[] = {", x->number);
+    for (uint32_t k = 0; k < f->nturn; k++)
+        fprintf(x->e->to, "%s{%d, %u, %u},%s", k % 8 == 0 ? "    " : " ", f->turn[k].phase, f->turn[k].slot, f->turn[k].micro,
+                k % 8 == 7 || k + 1 == f->nturn ? "\n" : "");
+    ls_emit_line(x->e, "};");
+}
+
+static void print_stage(const Stage *x, uint32_t nsend, uint32_t nreceive)
+{
+    const LsPipeFlow *f = x->c->stage[x->number].flow;
+    const LsPipeLayout *l = layout(x);
+    ls_emit_line(x->e, "{");
+    ls_phase_print_entry(x->ph, "table", x->e);
+    fprintf(x->e->to, "        .first = {");
+    for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
+        fprintf(x->e->to, "%s%u", phase > 0 ? ", " : "", x->first[phase]);
+    fprintf(x->e->to, "},\n");
+    ls_emit_line(x->e, ".at = %" PRId64 ", .transient = %" PRId64 ", .slot_bytes = %" PRId64 ", .slots = %u, .reads_input = %s,",
+                 x->c->stage[x->number].at, l->transient, l->slot, l->slots, f->reads ? "true" : "false");
+    ls_emit_line(x->e, ".turn = stage%u_turn, .nturn = %u, .send = stage%u_send, .nsend = %u, .receive = stage%u_receive, "
+                 ".nreceive = %u,", x->number, f->nturn, x->number, nsend, x->number, nreceive);
+    ls_emit_line(x->e, "},");
+}
+
+void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
+{
+    Stage x[LS_MOST_STAGES];
+    uint32_t nsend[LS_MOST_STAGES], nreceive[LS_MOST_STAGES];
+    ls_emit_line(e, "\n/* ---- stages ---- */");
+    for (uint32_t k = 0; k < c->cut->k; k++) {
+        x[k] = (Stage){.c = c, .ph = &phase[k], .number = k, .e = e};
+        find_first_steps(&x[k]);
+        nsend[k] = print_messages(&x[k], true);
+        nreceive[k] = print_messages(&x[k], false);
+        print_turns(&x[k]);
+    }
+    ls_emit_line(e, "static const LsStage stage[] = {");
+    for (uint32_t k = 0; k < c->cut->k; k++)
+        print_stage(&x[k], nsend[k], nreceive[k]);
+    ls_emit_line(e, "};");
+}
+
+static uint32_t stage_of_state(const LsCode *c, const LsPhaseText phase[], LsValueId v)
+{
+    uint32_t reader = 0;
+    bool read = false;
+    for (uint32_t k = 0; k < c->cut->k; k++) {
+        const LsDag *d = &phase[k].p->dag;
+        const uint32_t t = (uint32_t)phase[k].p->tensor_of[v.i];
+        for (uint32_t i = 0; i < d->nnode; i++) {
+            if (ls_id_in(d->node[i].upd, d->node[i].nupd, t))
+                return k;
+            if (!read && ls_id_in(d->node[i].in, d->node[i].nin, t)) {
+                read = true;
+                reader = k;
+            }
+        }
+    }
+    return reader;
+}
+
+void ls_state_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
+{
+    ls_emit_line(e, "static const uint8_t state_stage[] = {");
+    for (uint32_t k = 0; k < c->addresses->nstate; k++)
+        fprintf(e->to, "%s%u,%s", k % 16 == 0 ? "    " : " ", stage_of_state(c, phase, c->addresses->state[k].v),
+                k % 16 == 15 ? "\n" : "");
+    fprintf(e->to, "%s0\n", c->addresses->nstate % 16 == 0 ? "    " : " ");
+    ls_emit_line(e, "};");
+}

@@ -1,0 +1,104 @@
+/* runtime/pipeline/stage_ranks.c -- see stage_ranks.h. Rank 0 hears all others, and tells them the result. */
+#include "runtime/pipeline/stage_ranks.h"
+
+#include "runtime/base/tensor_copy.h"
+
+#include <string.h>
+
+static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsError *e)
+{
+    LsTransfer x;
+    return c->engine->send(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
+}
+
+static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsError *e)
+{
+    LsTransfer x;
+    return c->engine->receive(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
+}
+
+/* The stage that has the loss. */
+static int teller(const LsProgram *p)
+{
+    int k = 0;
+    while (k + 1 < (int)p->nstage && p->stage[k].table.loss.space == LS_AT_NONE)
+        k++;
+    return k;
+}
+
+/* The stage that moves the loss scale. */
+static int scaler(const LsProgram *p)
+{
+    for (uint32_t k = 0; k < p->nstate; k++)
+        if (p->state[k].t.at.offset == p->scaling.scale.offset)
+            return p->state_stage[k];
+    return 0;
+}
+
+/* Copies the state of the loss scale to the news, or back. */
+static void move_scaling(const LsMemory *m, LsStageNews *news, bool back)
+{
+    const LsProgram *p = m->p;
+    const LsAddress at[] = {p->scaling.scale, p->scaling.counter, p->scaling.skips};
+    char *to = (char *)news->scaling;
+    for (int k = 0; k < 3; k++) {
+        const size_t bytes = (size_t)p->real_bytes * (k == 2 ? 2 : 1);
+        memcpy(back ? ls_memory_at(m, at[k]) : to, back ? to : ls_memory_at(m, at[k]), bytes);
+        to += bytes;
+    }
+}
+
+static bool hear(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
+{
+    for (int k = 1; k < c->size; k++) {
+        LsStageNews one;
+        if (!receive_bytes(c, k, LS_TAG_NEWS, &one, sizeof one, e)
+            || (k == teller(p) && !receive_bytes(c, k, LS_TAG_NEWS, loss, n * (int64_t)sizeof *loss, e)))
+            return false;
+        if (one.place != news->place)
+            return ls_fail(e, LS_EXIT_RANK, "rank %d has other data or another checkpoint than rank 0", k);
+        news->stop = one.stop > news->stop ? one.stop : news->stop;
+        if (ls_has_scaling(p) && k == scaler(p))
+            memcpy(news->scaling, one.scaling, sizeof one.scaling);
+    }
+    for (int k = 1; k < c->size; k++)
+        if (!send_bytes(c, k, LS_TAG_NEWS, news, sizeof *news, e)
+            || !send_bytes(c, k, LS_TAG_NEWS, loss, n * (int64_t)sizeof *loss, e))
+            return false;
+    return true;
+}
+
+bool ls_ranks_tell(LsComm *c, const LsMemory *m, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
+{
+    const LsProgram *p = m->p;
+    const int64_t bytes = n * (int64_t)sizeof *loss;
+    if (ls_has_scaling(p))
+        move_scaling(m, news, false);
+    const bool ok = c->rank == 0 ? hear(c, p, news, loss, n, e)
+        : send_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e)
+              && (c->rank != teller(p) || send_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e))
+              && receive_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e) && receive_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e);
+    if (ok && ls_has_scaling(p))
+        move_scaling(m, news, true);
+    return ok;
+}
+
+bool ls_ranks_hand_over(LsComm *c, int from, uint32_t tag, void *data, int64_t bytes, LsError *e)
+{
+    return c->rank == 0 ? receive_bytes(c, from, tag, data, bytes, e) : send_bytes(c, 0, tag, data, bytes, e);
+}
+
+bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e)
+{
+    for (uint32_t k = 0; k < p->nstate; k++) {
+        const int owner = p->state_stage[k];
+        const LsTensor *t = &p->state[k].t;
+        const int64_t bytes = ls_tensor_bytes(t, p->real_bytes);
+        if (owner == 0 || (c->rank != 0 && c->rank != owner))
+            continue;
+        void *at = ls_memory_at(m, t->at);
+        if (!ls_ranks_hand_over(c, owner, LS_TAG_STATE, at, bytes, e))
+            return false;
+    }
+    return true;
+}

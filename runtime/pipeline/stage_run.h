@@ -1,0 +1,38 @@
+/* runtime/pipeline/stage_run.h -- runs one stage of a pipeline: its phases in their order, and its messages. */
+#ifndef LS_RUNTIME_PIPELINE_STAGE_RUN_H
+#define LS_RUNTIME_PIPELINE_STAGE_RUN_H
+
+#include "runtime/comm/comm.h"
+#include "runtime/engine/engine.h"
+
+/* A micro-step of an update, as all stages run it. */
+typedef struct LsPartRun {
+    LsRun run;                  /* without pool and device */
+    int64_t batch;              /* number of its inputs, for the loader */
+} LsPartRun;
+
+typedef struct LsStageRun {
+    LsEngine engine;
+    const LsStage *s;
+    uint32_t number;            /* of the stage */
+    LsComm *comm;
+    LsLoader *loader;           /* shared by all stages that read inputs */
+    void **arg;                 /* [slots][narg] */
+    uint32_t first_arg, narg;   /* of LsProgram.address */
+    char **input;               /* by slot: the inputs of its micro-step */
+    LsTransfer *sending, *receiving;        /* [slots][nsend], [nreceive] */
+    bool *sends, *receives;     /* that are under way */
+    LsLoss *loss;               /* by part of the update: set by the stage that has the loss */
+    LsHook *hook; int nhook;    /* for the last micro-step, or with `always` for all; opened for `engine` */
+    bool always;
+} LsStageRun;
+
+/* Everything but `engine.run.pool`, which is the caller's. loss: room for LsProgram.parts. */
+bool ls_stage_open(LsStageRun *r, const LsProgram *p, uint32_t number, const LsMemory *m, LsComm *comm, LsLoader *l,
+                   LsLoss *loss, LsError *e);
+void ls_stage_close(LsStageRun *r);
+/* Runs an update of n micro-steps, those with samples, which all stages run at the same time. Returns when all messages
+ * have arrived. */
+bool ls_stage_update(LsStageRun *r, const LsPartRun *part, int64_t n, LsError *e);
+
+#endif

@@ -1,0 +1,192 @@
+/* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see training_loop.h. */
+#include "runtime/base/fnv64.h"
+#include "runtime/pipeline/stage_ranks.h"
+#include "runtime/trainer/training_loop.h"
+
+#include <stdlib.h>
+
+/* What looks at the steps of one stage. */
+typedef struct LsStageWatch {
+    LsHook hook[2];
+    LsDump dump;                /* --dump */
+    LsCheck check;              /* --check-numerics */
+} LsStageWatch;
+
+/* The stage of this process with that number; NULL: another rank has it. */
+static LsStageRun *stage_here(const LsTrainer *t, uint32_t number)
+{
+    for (uint32_t k = 0; k < t->pipeline.n; k++)
+        if (t->pipeline.stage[k].number == number)
+            return &t->pipeline.stage[k];
+    return NULL;
+}
+
+/* Rank 0 writes the dumps of all stages. */
+static bool open_dumps(LsTrainer *t, LsError *e)
+{
+    for (uint32_t k = 0; k < t->p->nstage; k++) {
+        const LsStageRun *r = stage_here(t, k);
+        if ((r != NULL || ls_is_first(t))
+            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].table, e))
+            return false;
+    }
+    return true;
+}
+
+bool ls_pipelined_open(LsTrainer *t, LsError *e)
+{
+    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->comm, t->threads, t->engine.run.pool, e))
+        return false;
+    t->watch = calloc(t->p->nstage, sizeof *t->watch);
+    if (!t->watch)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    return !t->dumps || open_dumps(t, e);
+}
+
+void ls_pipelined_close(LsTrainer *t)
+{
+    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++)
+        ls_dump_close(&t->watch[k].dump);
+    free(t->watch);
+    t->watch = NULL;
+    ls_pipeline_close(&t->pipeline);
+}
+
+/* The dumps of all stages, one behind the other. */
+static LsDump *all_dumps(const LsTrainer *t, LsError *e)
+{
+    LsDump *all = calloc(t->p->nstage, sizeof *all);
+    if (!all)
+        ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
+    for (uint32_t k = 0; all && k < t->p->nstage; k++)
+        all[k] = t->watch[k].dump;
+    return all;
+}
+
+bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
+{
+    LsDump *all = all_dumps(t, e);
+    const bool ok = all && ls_dump_fits(all, t->p->nstage, t->o.dump, e);
+    free(all);
+    return ok;
+}
+
+bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
+{
+    LsDump *all = all_dumps(t, e);
+    const bool ok = all && ls_dump_write(all, t->p->nstage, t->o.dump, &t->loss, 1, e);
+    free(all);
+    return ok;
+}
+
+bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e)
+{
+    for (int k = 1; t->dumps && k < (int)t->p->nstage; k++) {
+        const LsDump *d = &t->watch[k].dump;
+        if ((t->comm->rank == 0 || t->comm->rank == k)
+            && !ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, d->copy, d->bytes, e))
+            return false;
+    }
+    return true;
+}
+
+/* The parts of the update with samples, as kernels see them. */
+static void set_parts(LsTrainer *t, int64_t first)
+{
+    LsPipeline *l = &t->pipeline;
+    for (l->nparts = 0; l->nparts < t->update_parts; l->nparts++) {
+        LsPartRun *part = &l->part[l->nparts];
+        part->batch = first + l->nparts;
+        const LsBatch b = {.number = part->batch, .valid = ls_batch_valid(&t->pass, part->batch)};
+        ls_part_run(t, &b, l->nparts, l->nparts);
+        part->run = t->engine.run;
+        part->run.valid = b.valid;
+    }
+}
+
+static void set_hooks(LsTrainer *t, bool check, bool dump)
+{
+    for (uint32_t k = 0; k < t->pipeline.n; k++) {
+        LsStageRun *r = &t->pipeline.stage[k];
+        LsStageWatch *w = &t->watch[r->number];
+        r->hook = w->hook;
+        r->nhook = 0;
+        r->always = check;
+        if (check) {
+            ls_check_start(&w->check, &r->engine, &r->s->table);
+            w->hook[r->nhook++] = ls_check_hook(&w->check);
+        }
+        if (dump)
+            w->hook[r->nhook++] = ls_dump_hook(&w->dump);
+    }
+}
+
+/* When a step runs, compared to those of other stages: phase F goes up, the others go down. */
+static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t step)
+{
+    int phase = LS_STAGE_LATE;
+    while (phase > 0 && step < p->stage[stage].first[phase])
+        phase--;
+    return phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
+}
+
+/* Takes the check of the stage that has seen the first value that is not finite, as that of the whole update. */
+static void take_check(LsTrainer *t)
+{
+    int64_t earliest = INT64_MAX;
+    t->check = t->watch[t->pipeline.stage[0].number].check;
+    for (uint32_t k = 0; k < t->pipeline.n; k++) {
+        const uint32_t number = t->pipeline.stage[k].number;
+        const LsCheck *c = &t->watch[number].check;
+        for (int inf = 0; inf < 2; inf++) {
+            const LsFound *f = inf ? &c->inf : &c->nan;
+            if (f->there && time_of(t->p, number, f->step) < earliest) {
+                earliest = time_of(t->p, number, f->step);
+                t->check = *c;
+            }
+        }
+    }
+}
+
+/* Parts without samples come last; no stage asks for them. */
+static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
+{
+    for (int64_t k = first; k < end && t->pipeline.readers > 0; k++) {
+        if (ls_loader_at(&t->loader, k, e) == NULL)
+            return false;
+        for (int64_t reader = 0; reader < t->pipeline.readers; reader++)
+            ls_loader_done(&t->loader, k);
+    }
+    return true;
+}
+
+/* What all ranks must have alike. */
+static uint64_t place_of(const LsTrainer *t)
+{
+    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
+    return ls_fnv64(LS_FNV64, of, sizeof of);
+}
+
+/* The losses and the wish to stop of all ranks. */
+static bool hear_ranks(LsTrainer *t, LsError *e)
+{
+    LsStageNews news = {.place = place_of(t), .stop = *t->stop};
+    if (!ls_ranks_tell(t->comm, &t->memory, &news, t->pipeline.loss, t->pipeline.nparts, e))
+        return false;
+    t->stopped = (int)news.stop;
+    return true;
+}
+
+bool ls_pipelined_gather(LsTrainer *t, LsError *e) { return ls_ranks_gather(t->comm, t->p, &t->memory, e); }
+
+bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
+{
+    const int64_t parts = ls_parts(t->p), first = t->at.cursor * parts;
+    set_parts(t, first);
+    set_hooks(t, check, dump);
+    if (!ls_pipeline_update(&t->pipeline, e) || !skip_parts(t, first + t->update_parts, first + parts, e))
+        return false;
+    if (check)
+        take_check(t);
+    return t->comm == NULL || hear_ranks(t, e);
+}

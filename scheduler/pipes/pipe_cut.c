@@ -1,0 +1,228 @@
+/* scheduler/pipes/pipe_cut.c -- see the header. */
+#include "scheduler/pipes/pipe_cut.h"
+
+#include "base/reason.h"
+
+#include <string.h>
+
+typedef struct Cut {
+    LsArena *arena;
+    const LsProb *p;
+    const LsStages *s;
+    LsPipeCut *c;
+    LsWhy why;
+} Cut;
+
+static bool is_update(const LsProb *p, uint32_t i) { return p->dag->node[i].kind == LS_DAG_OPTIMIZER; }
+
+/* Updates go where most of what they read is made, as gradients of all parameters are. */
+static void place_updates(Cut *x)
+{
+    const LsProb *p = x->p;
+    for (uint32_t i = 0; i < p->n; i++) {
+        int64_t most = -1;
+        for (uint32_t k = p->in.at[i]; p->needed[i] && is_update(p, i) && k < p->in.at[i + 1]; k++) {
+            const uint32_t t = p->in.id[k];
+            if (p->dag->tensor[t].bytes > most)
+                x->c->stage[i] = x->c->stage[p->maker[t]];
+            most = p->dag->tensor[t].bytes > most ? p->dag->tensor[t].bytes : most;
+        }
+    }
+}
+
+/* By persistent tensor: the needed node that changes it, or LS_NO_ID. */
+static uint32_t *find_updaters(const Cut *x)
+{
+    const LsProb *p = x->p;
+    uint32_t *by = ls_arena_alloc(x->arena, p->nt + 1u, sizeof *by);
+    memset(by, 0xff, p->nt * sizeof *by);
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = 0; p->needed[i] && k < p->dag->node[i].nupd; k++)
+            by[p->dag->node[i].upd[k]] = i;
+    return by;
+}
+
+/* The stage of the forward and backward nodes that read a changing state; LS_NO_ID: there are none, or they are in several. */
+static uint32_t only_stage(const Cut *x, uint32_t t)
+{
+    const LsProb *p = x->p;
+    uint32_t one = LS_NO_ID;
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (!p->needed[i] || is_update(p, i) || !ls_id_in(p->dag->node[i].in, p->dag->node[i].nin, t))
+            continue;
+        if (one != LS_NO_ID && one != x->c->stage[i])
+            return LS_NO_ID;
+        one = x->c->stage[i];
+    }
+    return one;
+}
+
+static void move_updates(Cut *x, const uint32_t *home)
+{
+    const LsProb *p = x->p;
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = 0; p->needed[i] && is_update(p, i) && k < p->dag->node[i].nin; k++)
+            if (home[p->dag->node[i].in[k]] != LS_NO_ID)
+                x->c->stage[i] = home[p->dag->node[i].in[k]];
+}
+
+/* By persistent tensor that changes: the stage that has it; others have copies. It is the stage of the forward and backward
+ * nodes that read it or, if they are in several stages, that of its update. Updates move to the state that they use. */
+static uint32_t *find_homes(Cut *x)
+{
+    const LsProb *p = x->p;
+    const uint32_t *by = find_updaters(x);
+    uint32_t *home = ls_arena_alloc(x->arena, p->nt + 1u, sizeof *home);
+    for (uint32_t t = 0; t < p->nt; t++)
+        home[t] = by[t] != LS_NO_ID ? only_stage(x, t) : LS_NO_ID;
+    move_updates(x, home);
+    for (uint32_t t = 0; t < p->nt; t++)
+        if (by[t] != LS_NO_ID && home[t] == LS_NO_ID)
+            home[t] = x->c->stage[by[t]];
+    move_updates(x, home);
+    return home;
+}
+
+/* Nodes of other stages than that of a changing state get copies of it, unless they are updates. */
+static bool gather_state(Cut *x)
+{
+    const LsProb *p = x->p;
+    LsPipeCut *c = x->c;
+    const uint32_t *home = find_homes(x);
+    bool *copied = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
+    uint32_t room = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = 0; p->needed[i] && k < p->dag->node[i].nin; k++) {
+            const uint32_t t = p->dag->node[i].in[k], stage = c->stage[i];
+            if (home[t] == LS_NO_ID || stage == home[t])
+                continue;
+            if (is_update(p, i))
+                return ls_why(&x->why, "'%s' changes with every step, and updates of stages %u and %u of the pipeline need it",
+                              p->dag->tensor[t].name, home[t] + 1, stage + 1);
+            if (copied[(size_t)t * c->k + stage])
+                continue;
+            copied[(size_t)t * c->k + stage] = true;
+            c->copy = ls_arena_grow(x->arena, c->copy, c->ncopy, c->ncopy + 1u, sizeof *c->copy, &room);
+            c->copy[c->ncopy++] = (LsPipeCopy){t, home[t], stage};
+        }
+    return true;
+}
+
+/* Updates that need nothing but values of phase F run in that phase: running statistics, and what other updates wait for. */
+static bool is_ahead(const Cut *x, uint32_t i)
+{
+    const LsProb *p = x->p;
+    bool f = is_update(p, i);
+    for (uint32_t k = p->in.at[i]; f && k < p->in.at[i + 1]; k++)
+        f = x->c->phase[p->maker[p->in.id[k]]] == LS_PHASE_F;
+    return f;
+}
+
+/* Whether node i can only run after all micro-batches. weight: by node, it is in phase W. */
+static bool is_late(const Cut *x, uint32_t i, const bool *weight)
+{
+    const LsProb *p = x->p;
+    const LsPipeCut *c = x->c;
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
+        const uint32_t m = p->maker[p->in.id[k]];
+        const bool apart = c->stage[m] != c->stage[i];
+        if (c->phase[m] == LS_PHASE_LATE
+            || (apart && (weight[m] || (c->phase[m] == LS_PHASE_B && c->stage[m] < c->stage[i]))))
+            return true;
+    }
+    return false;
+}
+
+static bool set_phases(Cut *x)
+{
+    const LsProb *p = x->p;
+    bool *weight = ls_arena_alloc(x->arena, p->n + 1u, 1);
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (!p->needed[i])
+            continue;
+        const bool ahead = is_ahead(x, i);
+        weight[i] = !ahead && x->s->phase[i] == LS_PHASE_W;
+        x->c->phase[i] = ahead ? LS_PHASE_F : x->s->phase[i];
+        if (x->c->phase[i] == LS_PHASE_W && !x->c->splits)
+            x->c->phase[i] = LS_PHASE_B;
+        if (ahead || !is_late(x, i, weight))
+            continue;
+        if (!is_update(p, i))
+            return ls_why(&x->why, "'%s' needs gradients of other stages of the pipeline that come after its own",
+                          p->dag->node[i].name);
+        x->c->phase[i] = LS_PHASE_LATE;
+    }
+    return true;
+}
+
+static bool flows(const LsPipeMove *m)
+{
+    const bool up = m->from < m->to;
+    return m->read == LS_PHASE_LATE || m->made != m->read ? m->made <= m->read : up == (m->made == LS_PHASE_F);
+}
+
+static bool find_moves(Cut *x)
+{
+    const LsProb *p = x->p;
+    LsPipeCut *c = x->c;
+    uint8_t *first = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);     /* 1 + phase; 0: not read there */
+    size_t n = 0;
+    for (uint32_t i = 0; i < p->n; i++)
+        for (uint32_t k = p->in.at[i]; p->needed[i] && k < p->in.at[i + 1]; k++) {
+            uint8_t *read = &first[(size_t)p->in.id[k] * c->k + c->stage[i]];
+            n += *read == 0;
+            if (*read == 0 || c->phase[i] + 1 < *read)
+                *read = (uint8_t)(c->phase[i] + 1);
+        }
+    c->move = ls_arena_alloc(x->arena, n + 1, sizeof *c->move);
+    for (uint32_t t = 0; t < p->nt; t++)
+        for (uint32_t k = 0; k < c->k; k++) {
+            const uint8_t read = first[(size_t)t * c->k + k];
+            const uint32_t maker = p->maker[t];
+            if (read == 0 || c->stage[maker] == k)
+                continue;
+            const LsPipeMove m = {t, c->stage[maker], k, c->phase[maker], (uint8_t)(read - 1), p->dag->tensor[t].bytes};
+            if (!flows(&m))
+                return ls_why(&x->why, "stage %u of the pipeline needs '%s' of stage %u before that has it", k + 1,
+                              p->dag->tensor[t].name, m.from + 1);
+            c->move[c->nmove++] = m;
+        }
+    return true;
+}
+
+/* An alternative runs where the node does that it replaces, if its operands are there. */
+static void place_alternatives(Cut *x)
+{
+    const LsProb *p = x->p;
+    LsPipeCut *c = x->c;
+    bool *there = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
+    for (uint32_t t = 0; t < p->nt; t++)
+        if (p->maker[t] != LS_NO_ID && p->needed[p->maker[t]])
+            there[(size_t)t * c->k + c->stage[p->maker[t]]] = true;
+    for (uint32_t m = 0; m < c->nmove; m++)
+        there[(size_t)c->move[m].tensor * c->k + c->move[m].to] = true;
+    for (uint32_t v = 0; v < p->n; v++)
+        for (uint32_t j = p->swap.at[v]; p->needed[v] && j < p->swap.at[v + 1]; j++) {
+            const uint32_t i = p->swap.id[j];
+            bool all = c->phase[v] != LS_PHASE_LATE;
+            for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+                all &= there[(size_t)p->in.id[k] * c->k + c->stage[v]];
+            c->stage[i] = all ? c->stage[v] : LS_NO_ID;
+            c->phase[i] = c->phase[v];
+        }
+}
+
+bool ls_pipe_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits, LsPipeCut *out, char *why, size_t room)
+{
+    *out = (LsPipeCut){.p = p, .k = s->k, .splits = splits};
+    out->stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage);
+    out->phase = ls_arena_alloc(arena, p->n + 1u, 1);
+    for (uint32_t i = 0; i < p->n; i++)
+        out->stage[i] = p->needed[i] ? s->stage[i] : LS_NO_ID;
+    Cut x = {arena, p, s, out, {.text = why, .size = room}};
+    place_updates(&x);
+    if (!gather_state(&x) || !set_phases(&x) || !find_moves(&x))
+        return false;
+    place_alternatives(&x);
+    return true;
+}

@@ -1,0 +1,21 @@
+/* scheduler/pipes/pipe_graph.h -- the part of a training graph that one stage runs, as a graph to be planned.
+ *
+ * It has the tensors of the whole graph, by the same ids. Nodes that do not exist in the program begin the phases: such a
+ * node makes what arrives for its phase, and reads what the phase before sends, so that every plan keeps the order of
+ * the phases. Nodes that could run before they should read a tensor without bytes that the node of their phase makes. */
+#ifndef LS_SCHEDULER_PIPES_PIPE_GRAPH_H
+#define LS_SCHEDULER_PIPES_PIPE_GRAPH_H
+
+#include "scheduler/pipes/pipe_cut.h"
+
+typedef struct LsPipeGraph {
+    LsDag dag;
+    uint32_t *node_of;          /* by node: of the whole graph; LS_NO_ID: it begins a phase */
+    uint32_t begin[LS_STAGE_PHASES];    /* by phase: the node that begins it; LS_NO_ID: none */
+    uint32_t nplanned;          /* nodes of micro-batches; then come those of the late phase, which is not planned */
+} LsPipeGraph;
+
+/* late: with the nodes of the late phase, which come last; without them, what they need lives to the end. */
+void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late, LsPipeGraph *out);
+
+#endif
