@@ -3,7 +3,7 @@
 
     ./dev bench ranks [--net NAME]... [--batch N] [--steps N] [--rounds R] [--options "OPTION..."]
 
-Networks: ResNet-18 at 64 x 64, and a GPT. All take turns; a step's time is the median over a run's steps, as its log has
+Networks: ResNet-18 with 8 images of 224 x 224, as in ./dev bench cpu, and a GPT. All take turns; a step's time is the median over a run's steps, as its log has
 them, and a row shows the least over the rounds, the gain over one process, and the processor time of both ranks together
 over that of one process, which other work on the machine disturbs less. The last row has two copies of the one process that
 train at the same time, each for itself: what is missing there to 1 is the machine's, which shares memory and caches. Ranks
@@ -18,7 +18,7 @@ import subprocess
 import sys
 import tempfile
 
-NETS = {"resnet18": (["resnet18", "--size=64"], 32),
+NETS = {"resnet18": (["resnet18"], 8),
         "gpt": (["gpt", "--depth=4", "--heads=4", "--width=256", "--context=128", "--vocab=512"], 16)}
 RANKS = 2
 
