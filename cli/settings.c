@@ -51,7 +51,7 @@ static int bad_setting(const char *option, const char *text, const char *why)
     return LS_EXIT_USAGE;
 }
 
-static const char *optimizer_text(const LsOptions *o)
+const char *ls_options_optimizer(const LsOptions *o)
 {
     return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
 }
@@ -97,7 +97,7 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
 {
     char why[300];
     double lr;
-    if (!ls_optimizer_parse(optimizer_text(o), op, &lr, why, sizeof why))
+    if (!ls_optimizer_parse(ls_options_optimizer(o), op, &lr, why, sizeof why))
         return bad_setting("--optimizer", o->optimizer, why);
     if (o->lr != NULL && !ls_trainer_lr(o->lr, &lr))
         return ls_options_bad("--lr", o->lr, "a number of at least 0");
@@ -316,7 +316,7 @@ double ls_options_lr(const LsOptions *o)
     LsOptimizerOptions op;
     double lr = 0;
     char why[300];
-    ls_optimizer_parse(optimizer_text(o), &op, &lr, why, sizeof why);
+    ls_optimizer_parse(ls_options_optimizer(o), &op, &lr, why, sizeof why);
     if (o->lr != NULL)
         ls_trainer_lr(o->lr, &lr);
     return lr;
