@@ -5,7 +5,6 @@
 #include "compiler/passes/loss_term.h"
 #include "runtime/base/number.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

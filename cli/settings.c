@@ -10,10 +10,7 @@
 
 #include <float.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 int ls_options_bad(const char *option, const char *text, const char *want)
 {

@@ -10,7 +10,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 /* The speed of the node's direct product relative to one in f32; and infinity where the target wants no other. */
 static double dot_rate(const LsGraph *g, LsNodeId n, const LsTarget *t)
