@@ -97,13 +97,13 @@ static void optimizer(const LsUpdateText *u)
             ls_emit_line(e, "y[i] = 0;");
         ls_emit_line(e, "}");
     }
-    ls_emit_line(e, leave);
+    ls_emit_line(e, "%s", leave);
     ls_emit_line(e, "}");
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->part);
     if (u->k->g->privacy.on && u->acc >= 0 && !tree) {
         ls_emit_line(e, "if (run->alone) {");
         apply(u, true);
-        ls_emit_line(e, leave);
+        ls_emit_line(e, "%s", leave);
         ls_emit_line(e, "}");
     }
     apply(u, false);
