@@ -40,10 +40,20 @@ def options_of(row, batch, args):
             *row[2], *order]
 
 
-def build(folder, lowerset, row, batch, program, args):
+def measured_costs(folder, lowerset, row, batch, args):
+    """The file with the times of single kernels, in a process of one thread with as many micro-batches."""
+    micros = [o for o in row[2] if o.startswith("--microbatches")]
+    run([lowerset, "compile", *options_of(["", 0, micros, 0], batch, args), "-o", "profiled"], folder)
+    run(["./profiled", "--data", f"synthetic:{batch * 4}", "--steps", max(4, 1024 // batch), "--epochs", 1024, "--threads", 1,
+         "--progress", "none", "--profile", "costs.json"], folder)
+    return "costs.json"
+
+
+def build(folder, lowerset, row, batch, program, args, measured=False):
     """A row of the table without its times."""
     options = options_of(row, batch, args)
-    plan = json.loads(run([lowerset, "plan", *options, "--json"], folder))
+    costs = [f"--costs={measured_costs(folder, lowerset, row, batch, args)}"] if measured else []
+    plan = json.loads(run([lowerset, "plan", *options, *costs, "--json"], folder))
     run([lowerset, "compile", *options, "--lr=1e-3", "-o", program], folder)
     return {"name": row[0], "seed": row[1], "batch": batch, "program": program, "plan": plan, "steps": []}
 
@@ -91,7 +101,7 @@ def times(folder, lowerset, args):
     parts = []
     for title, batch_of in (("At the batches of the known experiment", lambda row: row[3]),
                             ("At equal updates", lambda row: EQUAL)):
-        rows = [build(folder, lowerset, row, batch_of(row), f"t{k}", args) for k, row in enumerate(ROWS)]
+        rows = [build(folder, lowerset, row, batch_of(row), f"t{k}", args, True) for k, row in enumerate(ROWS)]
         measure(rows, folder, args)
         with_seed = title != "At equal updates"
         parts.append(f"## {title}\n\n{table(rows, with_seed)}\n\nBy the simulator: "
@@ -145,7 +155,7 @@ The network is a convolutional autoencoder of digits, 2.4 million parameters, a 
 are threads of one process, of one thread each, in the order `{args.order}`. The known experiment ran on two RTX 3090 under
 PyTorch 2.1; it took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
 in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are those of the simulator
-([pipeline.md](pipeline.md)), with the machine that `plan` takes here.
+([pipeline.md](pipeline.md)), from times of single kernels that a process of one thread measured before (`--costs`).
 
 {parts}"""
 
