@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """Two ranks of one thread beside one process of one thread: the same batches, the same results.
 
-    ./dev bench ranks [--net NAME]... [--steps N] [--rounds R] [--options "OPTION..."]
+    ./dev bench ranks [--net NAME]... [--batch N] [--steps N] [--rounds R] [--options "OPTION..."]
 
-Networks: ResNet-18 at 64 x 64, and a GPT. All take turns; a step's time is the median over a run's steps, as its log has
+Networks: ResNet-18 with 8 images of 224 x 224, as in ./dev bench cpu, and a GPT. All take turns; a step's time is the median over a run's steps, as its log has
 them, and a row shows the least over the rounds, the gain over one process, and the processor time of both ranks together
-over that of one process, which other work on the machine disturbs less. Ranks are never more than cores. Where other
-programs run as well, the table says so.
+over that of one process, which other work on the machine disturbs less. The last row has two copies of the one process that
+train at the same time, each for itself: what is missing there to 1 is the machine's, which shares memory and caches. Ranks
+are never more than cores. Where other programs run as well, the table says so.
 """
 import argparse
 import json
@@ -17,8 +18,8 @@ import subprocess
 import sys
 import tempfile
 
-NETS = {"resnet18": (["resnet18", "--size=64"], 16),
-        "gpt": (["gpt", "--depth=4", "--heads=4", "--width=256", "--context=128", "--vocab=512"], 8)}
+NETS = {"resnet18": (["resnet18"], 8),
+        "gpt": (["gpt", "--depth=4", "--heads=4", "--width=256", "--context=128", "--vocab=512"], 16)}
 RANKS = 2
 
 
@@ -29,39 +30,50 @@ def said(*command):
     return done.stdout
 
 
-def run(program, batch, steps):
-    """Milliseconds of a step, and of the processor for it."""
+def spent(program, batch, steps, copies=1):
+    """Seconds of the processor that a run takes, or several at the same time."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said(program, "--data", f"synthetic:{batch * 4}", "--steps", str(steps), "--epochs", "100000", "--progress", "none",
-         "--threads", "1", "--log", "log")
+    runs = [subprocess.Popen([program, "--data", f"synthetic:{batch * 4}", "--steps", str(steps), "--epochs", "100000",
+                              "--progress", "none", "--threads", "1", "--log", f"log{k}"], stdout=subprocess.DEVNULL)
+            for k in range(copies)]
+    if any([one.wait() for one in runs]):
+        sys.exit(f"failed: {program}")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    with open("log", encoding="utf-8") as file:
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def run(program, batch, steps, copies=1):
+    """Milliseconds of a step, and of the processor for it, of one copy."""
+    start = spent(program, batch, 1, copies)
+    busy = (spent(program, batch, steps + 1, copies) - start) / copies
+    with open("log0", encoding="utf-8") as file:
         times = [row["time"] for row in map(json.loads, file) if "loss" in row and "step" in row]
-    step = statistics.median(b - a for a, b in zip(times, times[1:]))
-    return step * 1e3, (after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime) / steps * 1e3
+    return statistics.median(b - a for a, b in zip(times, times[1:])) * 1e3, busy / steps * 1e3
 
 
 def measure(lowerset, name, a):
     model, batch = NETS[name]
+    batch = a.batch or batch
     said(lowerset, "model", *model, "-o", "net.onnx")
     ways = {1: [f"--microbatches={RANKS}"], RANKS: [f"--ranks={RANKS}"]}
     for ranks, way in ways.items():
         said(lowerset, "compile", "-q", "net.onnx", f"--batch={batch}", *way, *a.options.split(), "-o", f"ranks{ranks}")
-    took = {ranks: [] for ranks in ways}
+    took = {"1 rank": [], f"{RANKS} ranks": [], f"{RANKS} copies": []}
     for _ in range(a.rounds):
-        for ranks in ways:
-            took[ranks].append(run(f"./ranks{ranks}", batch, a.steps))
-    wall = {ranks: min(t[0] for t in rows) for ranks, rows in took.items()}
-    busy = {ranks: min(t[1] for t in rows) for ranks, rows in took.items()}
-    for ranks in ways:
-        print(f"{name:10} {ranks} x 1 thread {wall[ranks]:9.2f} ms {wall[1] / wall[ranks]:6.2f} x"
-              f"   processor {busy[ranks]:9.2f} ms {busy[ranks] / busy[1]:6.2f} x", flush=True)
+        for way, ranks, copies in zip(took, (1, RANKS, 1), (1, 1, RANKS)):
+            took[way].append(run(f"./ranks{ranks}", batch, a.steps, copies))
+    one = [min(row[k] for row in took["1 rank"]) for k in (0, 1)]
+    for way, rows in took.items():
+        wall, busy = (min(row[k] for row in rows) for k in (0, 1))
+        print(f"{name:10} {way:9} {wall:9.2f} ms {one[0] / wall:6.2f} x   processor {busy:9.2f} ms {busy / one[1]:6.2f} x",
+              flush=True)
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("--net", action="append", choices=list(NETS))
+    p.add_argument("--batch", type=int)
     p.add_argument("--steps", type=int, default=12)
     p.add_argument("--rounds", type=int, default=5)
     p.add_argument("--options", default="--optimizer=adam")

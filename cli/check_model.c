@@ -246,7 +246,7 @@ static void set_cpu(Check *c)
     c->cpu = *c->o;
     c->cpu.target = "cpu";
     c->cpu.dump_pass = c->cpu.costs = NULL;
-    c->cpu.budget = c->cpu.recompute = c->cpu.precision = NULL;
+    c->cpu.budget = c->cpu.recompute = c->cpu.precision = c->cpu.bf16_sums = NULL;
     c->cpu.strategy = "none";   /* as in plain; a search could only find another order */
     c->cpu.keep = c->cpu.forget = c->cpu.wide = (LsList){0};
     c->cpu.store_gradients = true;

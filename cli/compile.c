@@ -142,11 +142,6 @@ static bool write_bytes(LsCtx *cx, const char *path, const void *bytes, size_t n
                        strerror(errno));
 }
 
-static const char *optimizer_text(const LsOptions *o)
-{
-    return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
-}
-
 /* Checks that every parameter and running statistic has an initial value in the file. */
 static bool check_initial(LsCtx *cx, const LsAddresses *a)
 {
@@ -178,7 +173,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .cut = job->staged != NULL ? &job->staged->plan.cut : NULL,
                    .stage = job->staged != NULL ? job->staged->code : NULL,
                    .ring = job->staged != NULL ? job->staged->plan.ring : 0,
-                   .optimizer = optimizer_text(job->options),
+                   .optimizer = ls_options_optimizer(job->options),
                    .loss = job->options->loss != NULL ? job->options->loss : "ce",
                    .schedule = job->options->schedule,
                    .precision = ls_is_16(job->pipeline.precision.compute)

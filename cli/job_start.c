@@ -8,19 +8,6 @@
 
 #include <string.h>
 
-/* Index of the word in the list, 0 for NULL; -1 after a message that lists the words. */
-static int pick(const char *option, const char *text, const char *const word[], int n)
-{
-    for (int k = 0; k < n; k++)
-        if (text == NULL || strcmp(text, word[k]) == 0)
-            return k;
-    fprintf(stderr, "lowerset: %s: '%s' is not one of", option, text);
-    for (int k = 0; k < n; k++)
-        fprintf(stderr, " %s", word[k]);
-    fprintf(stderr, "\n");
-    return -1;
-}
-
 /* Training or evaluation computes in bfloat16. */
 static bool has_brains(const LsOptions *o)
 {
@@ -31,11 +18,11 @@ static bool has_brains(const LsOptions *o)
 
 static bool choose_target(LsJob *job)
 {
-    static const char *const kind[] = {"cpu", "cuda"}, *const sums[] = {"auto", "pairs", "tiles"};
+    static const char *const kind[] = {"cpu", "cuda", NULL}, *const sums[] = {"auto", "pairs", "tiles", NULL};
     const LsOptions *o = job->options;
-    int k = pick("--target", o->target, kind, 2);
+    int k = ls_options_word("--target", o->target, kind, 0);
     LsPrecisionSpec p;
-    const int order = pick("--bf16-sums", o->bf16_sums, sums, 3);
+    const int order = ls_options_word("--bf16-sums", o->bf16_sums, sums, 0);
     if (k < 0 || order < 0 || ls_options_precision(o, &p) != 0)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,

@@ -128,6 +128,9 @@ int ls_options_real(const char *option, const char *text, double least, double m
 /* --tolerance as a fraction of 1. 0, or the exit code after a message. */
 int ls_options_tolerance(const LsOptions *o, double *part);
 
+/* --optimizer, or its default. */
+const char *ls_options_optimizer(const LsOptions *o);
+
 /* The learning rate: --lr, else that of --optimizer, else the default of its kind. For options that
  * ls_options_pipeline accepted. */
 double ls_options_lr(const LsOptions *o);

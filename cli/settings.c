@@ -1,21 +1,16 @@
-/* cli/settings.c -- turns option texts into numbers and structs. */
-#include "cli/options.h"
+/* cli/settings.c -- turns option texts into numbers and structs. Import and loss have files of their own. */
+#include "cli/settings.h"
 
-#include "cli/loss_spec.h"
 #include "cli/optimizer_spec.h"
 #include "cli/privacy_spec.h"
 #include "cli/scale_spec.h"
 #include "cli/trainer_words.h"
-#include "compiler/passes/loss_term.h"
 #include "runtime/base/number.h"
 #include "scheduler/plan/planner.h"
 
 #include <float.h>
 #include <inttypes.h>
-#include <math.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 int ls_options_bad(const char *option, const char *text, const char *want)
 {
@@ -47,208 +42,13 @@ int ls_options_word(const char *option, const char *text, const char *const *wor
     return -1;
 }
 
-static int twice(const char *option, const char *first, const char *second)
-{
-    fprintf(stderr, "lowerset: %s is given twice for one name: '%s' and '%s'\n", option, first, second);
-    return LS_EXIT_USAGE;
-}
-
-/* "NAME=REST" split in the arena; false: no '='. */
-static bool split(LsArena *a, const char *text, const char **name, const char **rest)
-{
-    const char *eq = strrchr(text, '=');
-    if (eq == NULL || eq == text)
-        return false;
-    char *copy = ls_arena_strdup(a, text);
-    copy[eq - text] = '\0';
-    *name = copy;
-    *rest = copy + (eq - text) + 1;
-    return true;
-}
-
-static bool positive(const char *text, const char **end, int64_t *v)
-{
-    char *stop;
-    *v = strtoll(text, &stop, 10);
-    *end = stop;
-    return stop != text && *v > 0 && *v < INT64_C(1) << 48;
-}
-
-static int dims(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
-{
-    LsDim *dim = ls_arena_alloc(cx->arena, (size_t)o->dim.n, sizeof *dim);
-    for (int k = 0; k < o->dim.n; k++) {
-        const char *rest;
-        if (!split(cx->arena, o->dim.item[k], &dim[k].name, &rest)
-            || !positive(rest, &rest, &dim[k].size) || *rest != '\0')
-            return ls_options_bad("--dim", o->dim.item[k], "NAME=SIZE with a size above 0");
-        for (int i = 0; i < k; i++)
-            if (strcmp(dim[i].name, dim[k].name) == 0)
-                return twice("--dim", o->dim.item[i], o->dim.item[k]);
-    }
-    im->dim = dim;
-    im->ndim = o->dim.n;
-    return 0;
-}
-
-/* "2x3x4" */
-static bool read_shape(const char *text, LsShape *shape)
-{
-    bool ok = true;
-    *shape = (LsShape){0};
-    while (ok && shape->rank < LS_MAX_RANK) {
-        ok = positive(text, &text, &shape->dim[shape->rank++]);
-        if (*text != 'x')
-            break;
-        text++;
-    }
-    return ok && *text == '\0';
-}
-
-static int shapes(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
-{
-    LsShapeBinding *s = ls_arena_alloc(cx->arena, (size_t)o->shape.n, sizeof *s);
-    for (int k = 0; k < o->shape.n; k++) {
-        const char *rest;
-        if (!split(cx->arena, o->shape.item[k], &s[k].input, &rest) || !read_shape(rest, &s[k].shape))
-            return ls_options_bad("--shape", o->shape.item[k], "INPUT=AxBxC with sizes above 0");
-        for (int i = 0; i < k; i++)
-            if (strcmp(s[i].input, s[k].input) == 0)
-                return twice("--shape", o->shape.item[i], o->shape.item[k]);
-    }
-    im->shape = s;
-    im->nshape = o->shape.n;
-    return 0;
-}
-
-static int import_options(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
-{
-    static const char *const bn[] = {"file", "train", "frozen", NULL};
-    static const char *const var[] = {"onnx", "torch", NULL};
-    static const char *const drop[] = {"file", "on", "off", NULL};
-    int mode = ls_options_word("--bn", o->bn, bn, LS_BN_FILE), torch = ls_options_word("--bn-var", o->bn_var, var, 0);
-    int dropout = ls_options_word("--dropout", o->dropout, drop, LS_DROPOUT_FILE);
-    if (mode < 0 || torch < 0 || dropout < 0)
-        return LS_EXIT_USAGE;
-    im->bn = (LsBnMode)mode;
-    im->dropout = (LsDropoutMode)dropout;
-    im->bn_var_torch = torch == 1;
-    im->bn_var_asked = o->bn_var != NULL;
-    im->verbose = o->verbose;
-    im->batch = o->batch;
-    im->parts = ls_options_parts(o);
-    im->freeze = o->freeze.item;
-    im->nfreeze = o->freeze.n;
-    im->train = o->train.item;
-    im->ntrain = o->train.n;
-    im->tie_identity = o->tie;
-    int code = dims(cx, o, im);
-    return code != 0 ? code : shapes(cx, o, im);
-}
-
-static int class_weights(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
-{
-    float *w = ls_arena_alloc(cx->arena, strlen(o->class_weights) + 1, sizeof *w);
-    for (const char *at = o->class_weights; ; at++) {
-        char *end;
-        double v = strtod(at, &end);
-        if (end == at || !(v >= 0) || !isfinite(v) || (*end != ',' && *end != '\0'))
-            return ls_options_bad("--class-weights", o->class_weights, "a list of numbers like 1,0.5,2");
-        w[loss->nclass++] = (float)v;
-        if (*(at = end) == '\0')
-            break;
-    }
-    float sum = 0;
-    for (int64_t k = 0; k < loss->nclass; k++)
-        sum += w[k];
-    if (!(sum > 0) || !isfinite(sum))
-        return ls_options_bad("--class-weights", o->class_weights, "a list with a finite sum above 0");
-    loss->class_weight = w;
-    return 0;
-}
-
-static int class_axis(const LsOptions *o, LsLossOptions *loss)
-{
-    char *end = "";
-    long axis = o->class_axis != NULL ? strtol(o->class_axis, &end, 10) : 0;
-    if (o->class_axis == NULL)
-        return 0;
-    if (end == o->class_axis || *end != '\0' || axis == 0 || axis >= LS_MAX_RANK || axis <= -LS_MAX_RANK)
-        return ls_options_bad("--class-axis", o->class_axis, "an axis such as 1 or -1; axis 0 has the samples");
-    loss->axis = (int)axis;
-    return 0;
-}
-
-static bool has_kind(const LsLossOptions *loss, LsLossKind kind)
-{
-    for (uint32_t k = 0; k < loss->npart; k++)
-        if (loss->part[k].kind == kind)
-            return true;
-    return false;
-}
-
-/* Checks options that only a cross-entropy has. 0 or the exit code. */
-static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
-{
-    const struct { const char *option, *text; bool nll; } row[] = {{"--label-smoothing", o->smoothing, false},
-        {"--ignore-index", o->ignore, true}, {"--class-weights", o->class_weights, true},
-        {"--class-axis", o->class_axis, true}, {"--label-shape", o->label_shape, true}};
-    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
-        if (row[k].text != NULL && !has_kind(loss, LS_LOSS_CE) && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))) {
-            fprintf(stderr, "lowerset: %s is for --loss=ce%s, but the loss is %s\n", row[k].option,
-                    row[k].nll ? " and nll" : "", o->loss);
-            return LS_EXIT_USAGE;
-        }
-    int code = ls_options_real("--label-smoothing", o->smoothing, 0, 1, &loss->smoothing);
-    loss->has_ignore = o->ignore != NULL;
-    if (code == 0 && o->ignore != NULL
-        && !ls_number_whole(o->ignore, INT32_MIN, INT32_MAX, &loss->ignore))
-        code = ls_options_bad("--ignore-index", o->ignore, "a whole number, such as -100");
-    if (code == 0 && o->class_weights != NULL)
-        code = class_weights(cx, o, loss);
-    if (code == 0 && o->label_shape != NULL && !read_shape(o->label_shape, &loss->label_shape))
-        code = ls_options_bad("--label-shape", o->label_shape, "AxBx... with sizes above 0");
-    if (code == 0 && o->label_shape != NULL && ls_options_parts(o) > 1) {
-        if (loss->label_shape.dim[0] % o->microbatches != 0)
-            return ls_options_bad("--label-shape", o->label_shape, "a shape whose samples divide into the --microbatches");
-        loss->label_shape.dim[0] /= o->microbatches;
-    }
-    return code != 0 ? code : class_axis(o, loss);
-}
-
-static int loss_options(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
-{
-    char why[300];
-    if (!ls_loss_parse(cx->arena, o->loss != NULL ? o->loss : "ce", loss, why, sizeof why)) {
-        fprintf(stderr, "lowerset: --loss: %s\n", why);
-        return LS_EXIT_USAGE;
-    }
-    loss->label = o->label;
-    if (o->loss_input != NULL && (loss->npart > 1 || loss->part[0].output[0] != NULL)) {
-        fprintf(stderr, "lowerset: --loss-input names the output of a single loss; --loss=%s names the outputs of its "
-                        "losses itself (KIND:OUTPUT)\n", o->loss);
-        return LS_EXIT_USAGE;
-    }
-    if (o->loss_input != NULL)
-        loss->part[0].output[0] = o->loss_input;
-    bool target = false;
-    for (uint32_t k = 0; k < loss->npart; k++)
-        target |= ls_loss_has_target(loss->part[k].kind);
-    if (!target && o->label != NULL) {
-        fprintf(stderr, "lowerset: --label names the target of an added loss; --loss=%s has none%s\n", o->loss,
-                has_kind(loss, LS_LOSS_GRAPH) ? ", as the target is an input of the model" : "");
-        return LS_EXIT_USAGE;
-    }
-    return cross_entropy_options(cx, o, loss);
-}
-
 static int bad_setting(const char *option, const char *text, const char *why)
 {
     fprintf(stderr, "lowerset: %s: '%s': %s\n", option, text, why);
     return LS_EXIT_USAGE;
 }
 
-static const char *optimizer_text(const LsOptions *o)
+const char *ls_options_optimizer(const LsOptions *o)
 {
     return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
 }
@@ -294,7 +94,7 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
 {
     char why[300];
     double lr;
-    if (!ls_optimizer_parse(optimizer_text(o), op, &lr, why, sizeof why))
+    if (!ls_optimizer_parse(ls_options_optimizer(o), op, &lr, why, sizeof why))
         return bad_setting("--optimizer", o->optimizer, why);
     if (o->lr != NULL && !ls_trainer_lr(o->lr, &lr))
         return ls_options_bad("--lr", o->lr, "a number of at least 0");
@@ -499,8 +299,8 @@ int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p)
     *p = (LsPipelineOptions){0};
     int code = dump_options(o, p);
     code = code != 0 ? code : level_options(o);
-    code = code != 0 ? code : import_options(cx, o, &p->import);
-    code = code != 0 ? code : loss_options(cx, o, &p->loss);
+    code = code != 0 ? code : ls_settings_import(cx, o, &p->import);
+    code = code != 0 ? code : ls_settings_loss(cx, o, &p->loss);
     code = code != 0 ? code : precision_options(cx, o, &p->precision, &p->eval_compute);
     code = code != 0 ? code : optimizer_options(cx, o, p->precision.compute, &p->optimizer);
     code = code != 0 ? code : grads_options(o, p);
@@ -513,7 +313,7 @@ double ls_options_lr(const LsOptions *o)
     LsOptimizerOptions op;
     double lr = 0;
     char why[300];
-    ls_optimizer_parse(optimizer_text(o), &op, &lr, why, sizeof why);
+    ls_optimizer_parse(ls_options_optimizer(o), &op, &lr, why, sizeof why);
     if (o->lr != NULL)
         ls_trainer_lr(o->lr, &lr);
     return lr;

@@ -17,12 +17,6 @@
 
 enum { POINTS = 17, CHOSEN = 5 };
 
-static int bad(const char *option, const char *text, const char *want)
-{
-    fprintf(stderr, "lowerset: %s: '%s' is not %s\n", option, text, want);
-    return LS_EXIT_USAGE;
-}
-
 static int cannot(const char *what, const char *path)
 {
     fprintf(stderr, "lowerset: cannot %s '%s': %s\n", what, path, strerror(errno));
@@ -55,7 +49,7 @@ static int find_strategies(LsArena *arena, const char *text, LsSweep *sweep)
     for (const char *at = text; ; at++) {
         size_t n = strcspn(at, ",");
         if (!is_strategy(at, n))
-            return bad("--strategies", text, "all, or some of "
+            return ls_options_bad("--strategies", text, "all, or some of "
                                              "none,chen,approx-tc,approx-mc,approx,exact-tc,exact-mc,exact,auto, "
                                              "separated by commas");
         name[sweep->nstrategy++] = ls_arena_printf(arena, "%.*s", (int)n, at);
@@ -76,7 +70,7 @@ static int find_range(const LsOptions *o, Range *r)
     for (int k = 0; k < 2; k++)
         if (!ls_budget_parse(text[k], end[k])
             || (end[k]->kind != LS_BUDGET_BYTES && end[k]->kind != LS_BUDGET_PERCENT))
-            return bad(k == 0 ? "--from" : "--to", text[k], "a size like 2GiB or 80%");
+            return ls_options_bad(k == 0 ? "--from" : "--to", text[k], "a size like 2GiB or 80%");
     r->points = o->points > 0 ? (uint32_t)o->points : POINTS;
     return 0;
 }

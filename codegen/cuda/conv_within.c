@@ -7,8 +7,6 @@
 #include "compiler/ir/rewrite.h"
 #include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
-#include <string.h>
-
 enum { BLOCKS = 6 };            /* most blocks per multiprocessor, which runs two at a time */
 
 typedef struct Pair {           /* by node: */
@@ -61,14 +59,6 @@ static bool is_moments(const LsGraph *g, LsNodeId n)
     const LsFused *f = ls_body_of(g, n);
     return f->first == 1 && g->node[n.i].nin == 2 && g->node[n.i].nout == 2 && f->out[0].mean
         && f->out[1].variance && ls_in(g, n, 0).i == ls_in(g, n, 1).i;
-}
-
-static bool asks_for_index(const LsFused *f)
-{
-    for (int s = 0; s < f->nstmt; s++)
-        if (strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
-            return true;
-    return false;
 }
 
 /* Whether the result is a part of the channels, in fours. */
@@ -124,7 +114,7 @@ static bool reader_fits(const LsGraph *g, LsNodeId n, LsNodeId conv)
             return false;
         reads += ls_in(g, n, k).i == v.i;
     }
-    return reads == 1 && f->first == 0 && !asks_for_index(f) && results_fit(g, n);
+    return reads == 1 && f->first == 0 && !ls_fused_asks_for_index(f) && results_fit(g, n);
 }
 
 /* ---- the new node ---- */

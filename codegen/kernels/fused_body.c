@@ -37,16 +37,6 @@ static void operand(LsBody *b, int x)
     b->arg[x] = literal ? constant(k, v) : ls_arena_printf(k->g->arena, "a%d", x);
 }
 
-/* Whether a statement uses the walk index %i. Its strides then follow the logical order: a dropout and its
- * gradient may differ in layout and must drop the same elements. */
-static bool draws(const LsFused *f)
-{
-    for (int s = 0; s < f->nstmt; s++)
-        if (strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
-            return true;
-    return false;
-}
-
 static bool has_parts(const LsFused *f, int nout)
 {
     bool any = false;
@@ -105,7 +95,9 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     }
     if (joined)
         ls_joined_strides(k, n, nin + nout);
-    ls_strides(&f->space, draws(f) ? LS_ROW : f->layout, stride);
+    /* The walk index follows the logical order: a dropout and its gradient may differ in layout and must drop the same
+     * elements. */
+    ls_strides(&f->space, ls_fused_asks_for_index(f) ? LS_ROW : f->layout, stride);
     ls_nest_tensor(n, &f->space, f->layout, nin + nout + joined, stride);
     ls_walk_order(&f->space, f->layout, order);
     bool parts = has_parts(f, nout);

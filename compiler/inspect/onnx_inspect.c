@@ -1,64 +1,30 @@
-/* compiler/inspect/onnx_inspect.c -- collects the report as plain data, then prints it as text or JSON. */
+/* compiler/inspect/onnx_inspect.c -- collects the report as plain data, with every dimension bound. */
 #include "compiler/inspect/onnx_inspect.h"
 
 #include "base/heap.h"
 #include "base/plain_text.h"
-#include "compiler/inspect/onnx_inspect_roles.h"
+#include "compiler/inspect/onnx_inspect_report.h"
 #include "compiler/onnx/onnx_import.h"
-#include "compiler/onnx/onnx_open.h"
 #include "compiler/onnx/onnx_order.h"
 #include "compiler/onnx/onnx_tensor.h"
 #include "compiler/passes/passes.h"
 #include "compiler/patterns/patterns.h"
 
-#include <cjson/cJSON.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct Count { const char *name; uint32_t n; const char *first; } Count;
-typedef struct Counts { LsNames names; Count *item; } Counts;   /* by name id, from 1 */
-typedef struct Tensors { uint32_t n; int64_t elements; } Tensors;
-
-typedef struct Report {
-    LsCtx *cx;
-    LsOnnxModel *m;
-    Counts ops, unsupported, gradless;
-    LsNames open;               /* dimensions and inputs that need an option */
-    const LsShapeBinding *bound; int nbound;    /* shapes of inputs from options; none without
-                                                 * options */
-    Tensors trained, other;     /* parameters; running statistics and frozen tensors */
-    uint32_t ntaught;           /* parameters that some output depends on */
-    bool imported;
-    bool all;                   /* list all tensors, however many */
-    const LsDecisions *decisions;       /* NULL: the import failed */
-    bool missing;               /* tensors whose data file does not exist */
-    FILE *to_problems, *to_hazards;     /* errors and warnings, by lines ... */
-    char *problems, *hazards;   /* ... whose text is here after the streams are closed; for free() */
-} Report;
-
-/* A line about things of the file. */
-__attribute__((format(printf, 2, 3))) static void tell(FILE *to, const char *fmt, ...)
-{
-    va_list ap;
-    va_start(ap, fmt);
-    ls_plain_vprintf(to, fmt, ap);
-    va_end(ap);
-    fputc('\n', to);
-}
-
-static void count(Report *r, Counts *c, const char *name, const char *first, uint32_t room)
+static void count(LsInspectReport *r, LsInspectCounts *c, const char *name, const char *first, uint32_t room)
 {
     if (c->item == NULL) {
         c->names = (LsNames){.arena = r->cx->arena};
         c->item = ls_arena_alloc(r->cx->arena, room + 2, sizeof *c->item);
     }
-    Count *item = &c->item[ls_names_add(&c->names, name)];
+    LsInspectCount *item = &c->item[ls_names_add(&c->names, name)];
     if (item->n++ == 0)
-        *item = (Count){name, 1, first};
+        *item = (LsInspectCount){name, 1, first};
 }
 
-static void count_ops(Report *r)
+static void count_ops(LsInspectReport *r)
 {
     for (uint32_t i = 0; i < r->m->nnode; i++) {
         const LsOnnxFlat *f = &r->m->node[i];
@@ -68,8 +34,6 @@ static void count_ops(Report *r)
             count(r, &r->unsupported, name, f->name, r->m->nnode);
     }
 }
-
-/* ---- import with every dimension bound ---- */
 
 static bool bound(const LsImportOptions *o, const char *symbol)
 {
@@ -87,28 +51,9 @@ static bool shaped(const LsImportOptions *o, const char *input)
     return false;
 }
 
-static const Onnx__TensorShapeProto *shape_of(const Onnx__ValueInfoProto *p)
-{
-    bool tensor = p->type != NULL && p->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
-        && p->type->tensor_type != NULL;
-    return tensor ? p->type->tensor_type->shape : NULL;
-}
-
-static bool is_open(const Onnx__TensorShapeProto__Dimension *d)
-{
-    return d->value_case != ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE ||
-           d->dim_value <= 0;
-}
-
-static const char *symbol_of(const Onnx__TensorShapeProto__Dimension *d)
-{
-    bool named = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
-    return named ? ls_text(d->dim_param) : "";
-}
-
 /* Gives every input of known rank a full shape; open dimensions are 1, unless the options say
  * more. */
-static void bind_open(Report *r, LsImportOptions *o)
+static void bind_open(LsInspectReport *r, LsImportOptions *o)
 {
     const Onnx__GraphProto *g = r->m->graph;
     LsShapeBinding *list =
@@ -118,7 +63,7 @@ static void bind_open(Report *r, LsImportOptions *o)
         memcpy(list, o->shape, (size_t)n * sizeof *list);
     for (size_t i = 0; i < g->n_input; i++) {
         const char *name = ls_text(g->input[i]->name);
-        const Onnx__TensorShapeProto *s = shape_of(g->input[i]);
+        const Onnx__TensorShapeProto *s = ls_inspect_shape(g->input[i]);
         if (r->m->maker[ls_names_find(&r->m->names, name)] != LS_MADE_INPUT || shaped(o, name))
             continue;
         if (s == NULL || s->n_dim > LS_MAX_RANK) {
@@ -127,10 +72,10 @@ static void bind_open(Report *r, LsImportOptions *o)
         }
         LsShape shape = {.rank = (int)s->n_dim};
         for (int k = 0; k < shape.rank; k++) {
-            const char *symbol = symbol_of(s->dim[k]);
-            shape.dim[k] = is_open(s->dim[k]) ? 1 : s->dim[k]->dim_value;
-            if (!is_open(s->dim[k]) || (k == 0 && o->batch > 0 && !bound(o, symbol))) {
-                shape.dim[k] = is_open(s->dim[k]) ? o->batch : shape.dim[k];
+            const char *symbol = ls_inspect_symbol(s->dim[k]);
+            shape.dim[k] = ls_inspect_is_open(s->dim[k]) ? 1 : s->dim[k]->dim_value;
+            if (!ls_inspect_is_open(s->dim[k]) || (k == 0 && o->batch > 0 && !bound(o, symbol))) {
+                shape.dim[k] = ls_inspect_is_open(s->dim[k]) ? o->batch : shape.dim[k];
                 continue;
             }
             for (int d = 0; d < o->ndim; d++)
@@ -147,7 +92,7 @@ static void bind_open(Report *r, LsImportOptions *o)
     o->nshape = n;
 }
 
-static void add_tensor(Tensors *t, const LsValue *v)
+static void add_tensor(LsInspectTensors *t, const LsValue *v)
 {
     t->n++;
     t->elements += ls_count(&v->shape);
@@ -169,7 +114,7 @@ static bool *find_moving(LsArena *a, const LsGraph *g)
 
 /* Finds operators without a gradient between a parameter and an output, and parameters that no
  * output depends on, whichever output the loss uses. */
-static void find_gradless(Report *r, const LsGraph *g)
+static void find_gradless(LsInspectReport *r, const LsGraph *g)
 {
     LsArena *a = r->cx->arena;
     bool *moves = find_moving(a, g), *used = ls_arena_alloc(a, g->nvalue, sizeof *used),
@@ -194,7 +139,7 @@ static void find_gradless(Report *r, const LsGraph *g)
         if (g->value[i].kind == LS_V_PARAM && taught[i])
             r->ntaught++;
         else if (g->value[i].kind == LS_V_PARAM)
-            tell(r->to_hazards, "parameter '%s' has no influence on any output and is not trained",
+            ls_inspect_tell(r->to_hazards, "parameter '%s' has no influence on any output and is not trained",
                  g->value[i].name);
     if (r->ntaught == 0)
         fprintf(r->to_problems, "no trained parameter has influence on an output\n"
@@ -203,7 +148,7 @@ static void find_gradless(Report *r, const LsGraph *g)
 
 /* Collects the warnings that compile would print when it adds its default loss. Errors do not matter: the file may
  * contain its own loss. */
-static void try_loss(Report *r, LsGraph *g)
+static void try_loss(LsInspectReport *r, LsGraph *g)
 {
     LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = 1, .nerror = 1};
     char *log = NULL, *rest;
@@ -220,7 +165,7 @@ static void try_loss(Report *r, LsGraph *g)
 
 /* Splits the log: warnings are hazards, errors are problems; a hint stays with the line above
  * it. */
-static void sort_log(Report *r, char *log)
+static void sort_log(LsInspectReport *r, char *log)
 {
     const size_t prefix = strlen(r->cx->model) + 2;
     FILE *to = r->to_problems;
@@ -236,7 +181,7 @@ static void sort_log(Report *r, char *log)
     }
 }
 
-static void try_import(Report *r, const LsImportOptions *given)
+static void try_import(LsInspectReport *r, const LsImportOptions *given)
 {
     LsImportOptions o = *given;
     LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = r->cx->max_error};
@@ -278,7 +223,7 @@ static void try_import(Report *r, const LsImportOptions *given)
 }
 
 /* Planning needs no initial values, so the import did not report missing data files. */
-static void find_data(Report *r)
+static void find_data(LsInspectReport *r)
 {
     LsDataFolder from = {.dir = r->m->dir, .home = r->m->home};
     LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* already reported */
@@ -286,185 +231,12 @@ static void find_data(Report *r)
         ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
     r->missing = from.nmissing > 0;
     if (r->missing)
-        tell(r->to_problems, "%s does not exist; the data of %u tensor%s in it ('%s'%s)", from.file, from.nmissing,
+        ls_inspect_tell(r->to_problems, "%s does not exist; the data of %u tensor%s in it ('%s'%s)", from.file, from.nmissing,
              from.nmissing > 1 ? "s lies" : " lies", from.tensor, from.nmissing > 1 ? ", ..." : "");
 }
 
-static bool is_trainable(const Report *r)
-{
-    return r->imported && !r->missing && r->gradless.names.n == 0 && r->ntaught > 0;
-}
-
-/* ---- printing ---- */
-
-static const char *type_text(const Onnx__ValueInfoProto *p)
-{
-    bool tensor = p->type != NULL && p->type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE
-        && p->type->tensor_type != NULL;
-    return tensor ? ls_onnx_type_name(p->type->tensor_type->elem_type) : "not a tensor";
-}
-
-static const char *value_text(LsArena *a, const Onnx__ValueInfoProto *p)
-{
-    const Onnx__TensorShapeProto *s = shape_of(p);
-    const char *text = type_text(p);
-    for (size_t k = 0; s != NULL && k < s->n_dim && k < 2 * LS_MAX_RANK; k++) {
-        const char *dim = is_open(s->dim[k]) ? symbol_of(s->dim[k])
-                                             : ls_arena_printf(a, "%" PRId64, s->dim[k]->dim_value);
-        text = ls_arena_printf(a, "%s%s%s", text, k > 0 ? "x" : " ", dim[0] != '\0' ? dim : "?");
-    }
-    return text;
-}
-
-static bool is_input(const Report *r, const Onnx__ValueInfoProto *p)
-{
-    return r->m->maker[ls_names_find(&r->m->names, ls_text(p->name))] == LS_MADE_INPUT;
-}
-
-static void print_counts(FILE *to, const char *what, const Counts *c, bool with_first)
-{
-    fprintf(to, "%s", what);
-    for (uint32_t i = 1; i <= c->names.n; i++)
-        if (with_first)
-            tell(to, "    %s: %u node%s, the first is '%s'", c->item[i].name, c->item[i].n,
-                 c->item[i].n > 1 ? "s" : "", c->item[i].first);
-        else
-            ls_plain_printf(to, "%s%s %u", i > 1 ? ", " : "", c->item[i].name, c->item[i].n);
-    fprintf(to, "%s", with_first ? "" : "\n");
-}
-
-static void print_lines(FILE *to, const char *what, char *lines)
-{
-    char *rest;
-    if (lines[0] != '\0')
-        fprintf(to, "%s", what);
-    for (char *s = strtok_r(lines, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest))
-        fprintf(to, "    %s\n", s);
-}
-
-static void print_values(const Report *r, FILE *to)
-{
-    const Onnx__GraphProto *g = r->m->graph;
-    LsArena *a = r->cx->arena;
-    for (size_t i = 0; i < g->n_input; i++)
-        if (is_input(r, g->input[i]))
-            tell(to, "  input       %s: %s", ls_text(g->input[i]->name), value_text(a, g->input[i]));
-    for (size_t i = 0; i < g->n_output; i++)
-        tell(to, "  output      %s: %s", ls_text(g->output[i]->name), value_text(a, g->output[i]));
-    for (uint32_t i = 1; i <= r->open.n; i++)
-        tell(to, "  to bind     %s", r->open.name[i]);
-    for (int i = 0; i < r->nbound; i++)
-        tell(to, "  bound       %s: %s", r->bound[i].input, ls_shape_text(a, &r->bound[i].shape));
-}
-
-static void print_text(Report *r, FILE *to)
-{
-    tell(to, "%s", r->cx->model);
-    tell(to, "  format      IR %" PRId64 ", opset %d, written by %s %s", r->m->proto->ir_version, r->m->opset,
-         ls_text(r->m->proto->producer_name), ls_text(r->m->proto->producer_version));
-    print_values(r, to);
-    print_counts(to, "  operators   ", &r->ops, false);
-    fprintf(to, "  parameters  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
-            r->trained.n, r->trained.elements, 4 * r->trained.elements);
-    if (r->other.n > 0)
-        fprintf(to, "  statistics  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
-                r->other.n, r->other.elements, 4 * r->other.elements);
-    if (r->decisions != NULL)
-        ls_inspect_roles_text(to, r->cx->arena, r->decisions, r->all);
-    if (r->unsupported.names.n > 0)
-        print_counts(to, "  not supported:\n", &r->unsupported, true);
-    if (r->gradless.names.n > 0)
-        print_counts(to, "  no gradient:\n", &r->gradless, true);
-    print_lines(to, "  hazards:\n", r->hazards);
-    print_lines(to, "  problems:\n", r->problems);
-    if (is_trainable(r))
-        fprintf(to, "  nothing prevents training it\n");
-}
-
-static cJSON *json_values(const Report *r, Onnx__ValueInfoProto *const *list, size_t n, bool inputs)
-{
-    cJSON *array = cJSON_CreateArray();
-    for (size_t i = 0; i < n; i++) {
-        if (inputs && !is_input(r, list[i]))
-            continue;
-        const Onnx__TensorShapeProto *s = shape_of(list[i]);
-        cJSON *v = cJSON_CreateObject(), *dims = cJSON_CreateArray();
-        cJSON_AddStringToObject(v, "name", ls_text(list[i]->name));
-        cJSON_AddStringToObject(v, "type", type_text(list[i]));
-        for (size_t k = 0; s != NULL && k < s->n_dim; k++)
-            cJSON_AddItemToArray(dims, !is_open(s->dim[k])
-                                 ? cJSON_CreateNumber((double)s->dim[k]->dim_value)
-                                 : cJSON_CreateString(symbol_of(s->dim[k])));
-        cJSON_AddItemToObject(v, "dims", s != NULL ? dims : cJSON_CreateNull());
-        if (s == NULL)
-            cJSON_Delete(dims);
-        cJSON_AddItemToArray(array, v);
-    }
-    return array;
-}
-
-static cJSON *json_counts(const Counts *c)
-{
-    cJSON *o = cJSON_CreateObject();
-    for (uint32_t i = 1; i <= c->names.n; i++)
-        cJSON_AddNumberToObject(o, c->item[i].name, c->item[i].n);
-    return o;
-}
-
-static cJSON *json_lines(char *lines)
-{
-    cJSON *array = cJSON_CreateArray();
-    char *rest;
-    for (char *s = strtok_r(lines, "\n", &rest); s != NULL; s = strtok_r(NULL, "\n", &rest))
-        cJSON_AddItemToArray(array, cJSON_CreateString(s));
-    return array;
-}
-
-static cJSON *json_tensors(const Tensors *t)
-{
-    cJSON *o = cJSON_CreateObject();
-    cJSON_AddNumberToObject(o, "tensors", t->n);
-    cJSON_AddNumberToObject(o, "elements", (double)t->elements);
-    cJSON_AddNumberToObject(o, "bytes", 4.0 * (double)t->elements);
-    return o;
-}
-
-static bool print_json(Report *r, FILE *to)
-{
-    const Onnx__GraphProto *g = r->m->graph;
-    cJSON *o = cJSON_CreateObject(), *open = cJSON_CreateArray();
-    for (uint32_t i = 1; i <= r->open.n; i++)
-        cJSON_AddItemToArray(open, cJSON_CreateString(r->open.name[i]));
-    cJSON_AddNumberToObject(o, "schema", 1);
-    cJSON_AddStringToObject(o, "model", r->cx->model);
-    cJSON_AddNumberToObject(o, "ir_version", (double)r->m->proto->ir_version);
-    cJSON_AddNumberToObject(o, "opset", r->m->opset);
-    cJSON_AddStringToObject(o, "producer", ls_text(r->m->proto->producer_name));
-    cJSON_AddItemToObject(o, "inputs", json_values(r, g->input, g->n_input, true));
-    cJSON_AddItemToObject(o, "outputs", json_values(r, g->output, g->n_output, false));
-    cJSON_AddItemToObject(o, "to_bind", open);
-    cJSON_AddItemToObject(o, "operators", json_counts(&r->ops));
-    cJSON_AddItemToObject(o, "parameters", json_tensors(&r->trained));
-    cJSON_AddItemToObject(o, "statistics", json_tensors(&r->other));
-    if (r->decisions != NULL)
-        ls_inspect_roles_json(o, r->decisions);
-    cJSON_AddItemToObject(o, "not_supported", json_counts(&r->unsupported));
-    cJSON_AddItemToObject(o, "no_gradient", json_counts(&r->gradless));
-    cJSON_AddItemToObject(o, "hazards", json_lines(r->hazards));
-    cJSON_AddItemToObject(o, "problems", json_lines(r->problems));
-    cJSON_AddBoolToObject(o, "trainable", is_trainable(r));
-    char *text = cJSON_Print(o);
-    cJSON_Delete(o);
-    if (text == NULL)
-        return false;
-    ls_plain_json(to, text);
-    fputc('\n', to);
-    free(text);
-    return true;
-}
-
 /* Everything but the printing. */
-static void collect(Report *r, const LsImportOptions *o)
+static void collect(LsInspectReport *r, const LsImportOptions *o)
 {
     size_t n[2];
     r->to_problems = ls_text_open(&r->problems, &n[0]);
@@ -482,7 +254,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     bool good = true;
     if (cx->model == NULL)
         cx->model = path;
-    Report r = {.cx = cx, .all = all, .open = {.arena = cx->arena}};
+    LsInspectReport r = {.cx = cx, .all = all, .open = {.arena = cx->arena}};
     if ((r.m = ls_onnx_open(cx, path, o->tie_identity)) == NULL)
         return false;
     /* The import reports problems with names again, together with all others. */
@@ -492,11 +264,11 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     ls_onnx_resolve(&quiet, r.m);
     fclose(quiet.log);
     collect(&r, o);
-    *trainable = is_trainable(&r);
+    *trainable = ls_inspect_trainable(&r);
     if (json)
-        good = print_json(&r, to);
+        good = ls_inspect_print_json(&r, to);
     else
-        print_text(&r, to);
+        ls_inspect_print_text(&r, to);
     free(r.problems);
     free(r.hazards);
     return good;

@@ -29,11 +29,7 @@ bool ls_onnx_error(const LsOnnxNode *n, LsErrId id, const char *hint, const char
 
 static const Onnx__AttributeProto *find(const LsOnnxNode *n, const char *attr)
 {
-    const Onnx__NodeProto *p = n->proto;
-    for (size_t i = 0; i < p->n_attribute; i++)
-        if (strcmp(ls_text(p->attribute[i]->name), attr) == 0)
-            return p->attribute[i];
-    return NULL;
+    return ls_onnx_attribute(n->proto, attr);
 }
 
 /* The type of an attribute. Files before IR version 3 may omit it; the field that is set then gives

@@ -103,14 +103,6 @@ bool ls_onnx_check_attributes(LsCtx *cx, LsWhere at, const Onnx__NodeProto *p)
 
 /* ---- float types ---- */
 
-static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_attribute; i++)
-        if (strcmp(ls_text(p->attribute[i]->name), name) == 0)
-            return p->attribute[i];
-    return NULL;
-}
-
 /* The operator is in this list, which ends with NULL. */
 static bool is_any(const LsOnnxFlat *f, const char *const op[])
 {
@@ -125,16 +117,16 @@ static int result_type(const LsOnnxFlat *f, size_t k, int is)
 {
     static const char *const counts[] = {"Shape", "Size", "Equal", "Greater", "GreaterOrEqual",
                                          "Less", "LessOrEqual", "IsNaN", "IsInf", "OptionalHasElement", NULL};
-    const Onnx__AttributeProto *to = attribute(f->proto, "to"), *v = attribute(f->proto, "value"),
-                               *dtype = attribute(f->proto, "dtype");
+    const Onnx__AttributeProto *to = ls_onnx_attribute(f->proto, "to"), *v = ls_onnx_attribute(f->proto, "value"),
+                               *dtype = ls_onnx_attribute(f->proto, "dtype");
     if (ls_flat_is(f, "Cast"))
         return to != NULL ? (int)to->i : 0;
     if (dtype != NULL)                      /* EyeLike, RandomNormalLike */
         return (int)dtype->i;
     if (v != NULL && v->t != NULL)          /* Constant, ConstantOfShape */
         return v->t->data_type;
-    if (ls_flat_is(f, "ConstantOfShape") || attribute(f->proto, "value_float") != NULL
-        || attribute(f->proto, "value_floats") != NULL)
+    if (ls_flat_is(f, "ConstantOfShape") || ls_onnx_attribute(f->proto, "value_float") != NULL
+        || ls_onnx_attribute(f->proto, "value_floats") != NULL)
         return ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
     bool alike = ls_flat_supported(f) && !ls_onnx_control_op(f) && !is_any(f, counts);
     return alike && (k == 0 || ls_flat_is(f, "Split")) ? is : 0;

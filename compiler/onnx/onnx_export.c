@@ -65,19 +65,11 @@ static bool take_initializers(Export *e)
     return good;
 }
 
-static const Onnx__AttributeProto *attribute(const Onnx__NodeProto *p, const char *name)
-{
-    for (size_t i = 0; i < p->n_attribute; i++)
-        if (strcmp(ls_text(p->attribute[i]->name), name) == 0)
-            return p->attribute[i];
-    return NULL;
-}
-
 /* Turns a Constant of reals with at least one axis into an initializer. */
 static void take_constant(Export *e, const LsOnnxFlat *f)
 {
-    const Onnx__AttributeProto *v = attribute(f->proto, "value");
-    const Onnx__AttributeProto *list = attribute(f->proto, "value_floats");
+    const Onnx__AttributeProto *v = ls_onnx_attribute(f->proto, "value");
+    const Onnx__AttributeProto *list = ls_onnx_attribute(f->proto, "value_floats");
     const char *name = ls_text(f->proto->output[0]);
     if (v != NULL && v->t != NULL && ls_onnx_type_is_float(v->t->data_type) && v->t->n_dims > 0) {
         if (!ls_tensor_to_float(e->cx, ls_flat_where(f), NULL, v->t) || v->t->raw_data.len == 0)
@@ -108,7 +100,7 @@ static Ints known_ints(Export *e, const char *name)
     const Onnx__GraphProto *g = e->m->graph;
     if (maker >= 0) {
         const Onnx__NodeProto *p = e->m->node[maker].proto;
-        const Onnx__AttributeProto *v = attribute(p, "value"), *list = attribute(p, "value_ints");
+        const Onnx__AttributeProto *v = ls_onnx_attribute(p, "value"), *list = ls_onnx_attribute(p, "value_ints");
         return v != NULL || list == NULL ? tensor_ints(e, v != NULL ? v->t : NULL)
                                          : (Ints){list->ints, list->n_ints};
     }
@@ -122,7 +114,7 @@ static Ints known_ints(Export *e, const char *name)
 static void take_filled(Export *e, const LsOnnxFlat *f)
 {
     Ints shape = known_ints(e, ls_text(f->proto->input[0]));
-    const Onnx__AttributeProto *v = attribute(f->proto, "value");
+    const Onnx__AttributeProto *v = ls_onnx_attribute(f->proto, "value");
     const float *fill = NULL;
     if (v != NULL && (v->t == NULL || !ls_onnx_type_is_float(v->t->data_type) || v->t->n_dims > 1
                       || (fill = ls_tensor_data(e->cx, ls_flat_where(f), NULL, v->t)) == NULL))
@@ -161,7 +153,7 @@ static bool has_narrow_constant(const LsOnnxModel *m)
 {
     for (uint32_t i = 0; i < m->norder; i++) {
         const LsOnnxFlat *f = &m->node[m->order[i]];
-        const Onnx__AttributeProto *v = attribute(f->proto, "value");
+        const Onnx__AttributeProto *v = ls_onnx_attribute(f->proto, "value");
         if (v != NULL && v->t != NULL && v->t->n_dims > 0 && v->t->data_type != FLOAT
             && ls_onnx_type_is_float(v->t->data_type) && !f->inner && ls_onnx_makes_weight(m, f))
             return true;

@@ -9,10 +9,8 @@ enum { BIAS = 3 };              /* operand of RNN, LSTM and GRU */
 
 static bool flag(const Onnx__NodeProto *p, const char *name)
 {
-    for (size_t i = 0; i < p->n_attribute; i++)
-        if (strcmp(ls_text(p->attribute[i]->name), name) == 0)
-            return p->attribute[i]->i != 0;
-    return false;
+    const Onnx__AttributeProto *a = ls_onnx_attribute(p, name);
+    return a != NULL && a->i != 0;
 }
 
 /* A GRU that resets behind the product has two biases in Keras, too. */

@@ -5,10 +5,8 @@
 
 const Onnx__GraphProto *ls_subgraph(const Onnx__NodeProto *node, const char *attribute)
 {
-    for (size_t i = 0; i < node->n_attribute; i++)
-        if (strcmp(ls_text(node->attribute[i]->name), attribute) == 0)
-            return node->attribute[i]->g;
-    return NULL;
+    const Onnx__AttributeProto *a = ls_onnx_attribute(node, attribute);
+    return a != NULL ? a->g : NULL;
 }
 
 bool ls_subgraph_any(const Onnx__NodeProto *node)

@@ -6,6 +6,8 @@
 #include "compiler/onnx/onnx_wire_field.h"
 #include "onnx.pb-c.h"
 
+#include <string.h>
+
 /* Reads and unpacks a model into the arena; NULL after a diagnostic. Reading the same unchanged file again gives the
  * same structures: code that changes them must set cx->parsed = NULL. Hostile bytes are refused before protobuf-c sees
  * them: lengths past the end, nesting deeper than any model has. */
@@ -22,5 +24,14 @@ ProtobufCAllocator ls_wire_allocator(LsArena *a);
 
 /* protobuf-c gives NULL for an absent string. */
 static inline const char *ls_text(const char *s) { return s != NULL ? s : ""; }
+
+/* A node's attribute of that name, the first one; NULL: it has none. */
+static inline const Onnx__AttributeProto *ls_onnx_attribute(const Onnx__NodeProto *p, const char *name)
+{
+    for (size_t i = 0; i < p->n_attribute; i++)
+        if (strcmp(ls_text(p->attribute[i]->name), name) == 0)
+            return p->attribute[i];
+    return NULL;
+}
 
 #endif

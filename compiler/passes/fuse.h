@@ -7,6 +7,8 @@
 
 #include "compiler/ir/graph.h"
 
+#include <string.h>
+
 typedef struct LsStmt {
     uint16_t op;                /* a MAP row, or a REDUCE row (its prologue expression) */
     uint16_t narg;
@@ -70,6 +72,15 @@ struct LsFused {
     LsFusedOut *out;            /* by result of the node; reduced results
                                  * have the reduced dims as 1 */
 };
+
+/* Whether a statement uses the walk index %i. */
+static inline bool ls_fused_asks_for_index(const LsFused *f)
+{
+    for (int s = 0; s < f->nstmt; s++)
+        if (strstr(ls_op[f->stmt[s].op]->expr, "%i") != NULL)
+            return true;
+    return false;
+}
 
 /* Some of the node's nout results is a reduction. */
 static inline bool ls_reduces(const LsFused *f, int nout)

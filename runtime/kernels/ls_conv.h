@@ -5,7 +5,7 @@
  *   weights        dW = dY' * gather(X)
  *
  * Gathered rows (ls_gather.h) go through a block that stays in the L1 cache. ls_depthwise.h and ls_wino.h are
- * alternatives; codegen/kernels/conv.c chooses. */
+ * alternatives; codegen/kernels/conv_geometry.c chooses. */
 #ifndef LS_RUNTIME_KERNELS_LS_CONV_H
 #define LS_RUNTIME_KERNELS_LS_CONV_H
 

@@ -9,7 +9,6 @@
 #include "runtime/base/interrupt.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -66,173 +65,6 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE, "the data make %" PRId64 " batches, but one update takes %"
                        PRId64 " (--accumulate): give more --epochs", batches, group);
     return ls_rate_parse(&t->rate, t->o.schedule, t->o.lr, t->updates, e);
-}
-
-static bool is_last(const LsTrainer *t) { return t->at.update + 1 == t->updates; }
-
-/* Whether --check-numerics looks at this step; it also names the cause if this skipped update would be one too many. */
-static bool watches(const LsTrainer *t)
-{
-    return t->o.check_numerics || (ls_has_scaling(t->p) && !t->o.eval && t->scale.row + 1 >= ls_most_skipped(&t->o));
-}
-
-/* The steps of a micro-step. */
-const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)
-{
-    return last && t->p->last.nstep > 0 ? &t->p->last : &t->p->train;
-}
-
-/* For a run of the steps of `table`. Reports are of the table that they were opened for. */
-int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS])
-{
-    int n = 0;
-    if (watches(t)) {
-        ls_check_start(&t->check, &t->engine, table);
-        hook[n++] = ls_check_hook(&t->check);
-    }
-    if ((t->o.trace || t->o.profile) && t->trace.t == table)
-        hook[n++] = ls_trace_hook(&t->trace);
-    if (t->o.dump && (t->o.eval || (last_batch && is_last(t))))
-        hook[n++] = ls_dump_hook(&t->dump);
-    if (t->o.measure && t->measure.t == table)
-        hook[n++] = ls_measure_hook(&t->measure);
-    return n;
-}
-
-/* Reports a divergence. Names the node with --check-numerics, and the data when they are not
- * finite. */
-static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError *e)
-{
-    LsError data = {0}, node = *e;
-    *e = (LsError){0};
-    if (!ls_is_private(t->p) && !ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
-        return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
-    if (data.code != LS_EXIT_DONE)
-        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data "
-                       "are not finite: %s", f->update, loss, data.text);
-    if (node.code != LS_EXIT_DONE)
-        return ls_fail(e, node.code, "%s", node.text);
-    return ls_fail(e, LS_EXIT_DIVERGED,
-                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
-                   "--lr?); --check-numerics names the first node that gives such a value",
-                   f->update, loss);
-}
-
-/* Prints a warning once, as the printed losses hardly show it. */
-static void tell_of_none(LsTrainer *t, int64_t update)
-{
-    if (t->part.weight != 0 || t->p->loss_sums || t->told_of_none)
-        return;
-    t->told_of_none = true;
-    ls_progress_clear(&t->progress);
-    fprintf(stderr, "note: step %" PRId64 ": no label counts, all are ignored or of weight 0; its loss "
-            "and its gradients are 0\n", update);
-}
-
-/* The end of an update, whose gradients were scaled. */
-static bool end_scaled(LsTrainer *t, const LsFlight *f, LsError *e)
-{
-    const LsScaleSeen was = t->scale;
-    const LsError why = t->broken.code != LS_EXIT_DONE ? t->broken : t->suspect;
-    t->scale = ls_scaling_read(&t->memory);
-    const bool skipped = t->scale.skipped != was.skipped;
-    if (t->scale.scale != was.scale || skipped)
-        ls_log_scale(&t->log, f->update, f->epoch, was.scale, t->scale.scale, skipped);
-    if (skipped) {
-        ls_progress_clear(&t->progress);
-        ls_scaling_tell(&was, &t->scale, f->update, t->o.check_numerics ? &why : NULL);
-        return t->scale.row < ls_most_skipped(&t->o)
-               || ls_scaling_give_up(&t->scale, f->update, &why, &t->pass, f->batch, e);
-    }
-    if (t->o.check_numerics && t->broken.code != LS_EXIT_DONE)
-        *e = t->broken;
-    return (isfinite(t->loss) && e->code == LS_EXIT_DONE) || diverged(t, f, t->loss, e);
-}
-
-/* With a loss scale, values that are not finite are no error where they come up: at the end of the update, it shows
- * whether the update was skipped. */
-static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
-{
-    ls_mean_add(&t->part, one);
-    if (!f->apply)
-        return true;
-    tell_of_none(t, f->update);
-    t->loss = ls_mean(&t->part);
-    if (isfinite(t->loss))
-        ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss |= isfinite(t->loss);
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
-    bool ok = end_scaled(t, f, e);
-    t->broken = t->suspect = (LsError){0};
-    return ok;
-}
-
-/* In private training a sample whose gradient is not finite counts as zero: its batch has no loss, but training goes
- * on. A batch without samples has none either. */
-static bool land_private(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
-{
-    const bool finite = isfinite(one.value);
-    if (f->valid > 0 && finite)
-        ls_mean_add(&t->part, one);
-    t->spoilt |= f->valid > 0 && !finite;
-    if (!f->apply)
-        return true;
-    const bool has_loss = !t->spoilt || t->part.weight != 0;
-    t->loss = has_loss ? ls_mean(&t->part) : NAN;
-    ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss |= has_loss;
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
-    if (t->spoilt)
-        ls_progress_clear(&t->progress);
-    const bool ok = ls_private_check(&t->own, &t->memory, f->update, t->spoilt, e);
-    t->spoilt = false;
-    return ok;
-}
-
-static void end_members(LsTrainer *t, int64_t update)
-{
-    ls_member_state_end(&t->members);
-    for (int64_t k = 0; k < t->members.n; k++)
-        if (!isfinite(t->members.loss[k]) && !t->members.told[k])
-            ls_progress_clear(&t->progress);
-    ls_member_state_tell(&t->members, update);
-}
-
-/* What the checks of the last run found. With a loss scale it is kept for later. */
-bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
-{
-    const bool scaled = ls_has_scaling(t->p);
-    if (scaled && watches(t) && t->broken.code == LS_EXIT_DONE
-        && ls_check_end(&t->check, one.value, f->update, &t->broken) && t->suspect.code == LS_EXIT_DONE)
-        ls_check_clean(&t->check, f->update, &t->suspect);
-    return scaled || !t->o.check_numerics || ls_check_end(&t->check, one.value, f->update, e)
-           || diverged(t, f, one.value, e);
-}
-
-/* Adds the loss of a part; after the last part of an update, reports the update. */
-bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
-{
-    if (ls_has_scaling(t->p))
-        return land_scaled(t, f, one, e);
-    if (ls_is_private(t->p))
-        return land_private(t, f, one, e);
-    if (!isfinite(one.value)) {
-        ls_log_step(&t->log, f->update, f->epoch, one.value, f->lr);
-        return diverged(t, f, one.value, e);
-    }
-    ls_mean_add(&t->part, one);
-    if (!f->apply)
-        return true;
-    tell_of_none(t, f->update);
-    end_members(t, f->update);
-    t->loss = ls_mean(&t->part);
-    ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss = true;
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
-    return isfinite(t->loss) || diverged(t, f, t->loss, e);
 }
 
 /* Reads the loss of the oldest batch in flight. */
@@ -317,7 +149,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 static bool run_pipeline(LsTrainer *t, LsError *e)
 {
     const LsPipeline *l = &t->pipeline;
-    if (!ls_pipelined_update(t, watches(t) && t->comm == NULL, t->dumps && is_last(t), e))
+    if (!ls_pipelined_update(t, ls_part_watched(t) && t->comm == NULL, t->dumps && ls_is_last_update(t), e))
         return false;
     t->at.cursor++;
     for (int64_t k = 0; k < l->nparts; k++) {
@@ -353,7 +185,6 @@ static bool run_update(LsTrainer *t, LsError *e)
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)
-    if (!own)
         count_samples(t, ls_group(t) * ls_parts(t->p));
     if (!(t->p->nstage > 0 ? run_pipeline(t, e) : t->over.r != NULL ? ls_rank_block(t, e) : run_parts(t, e)))
         return false;
@@ -367,77 +198,7 @@ static bool run_update(LsTrainer *t, LsError *e)
     return true;
 }
 
-static void show_progress(LsTrainer *t)
-{
-    char what[96];
-    int64_t group = ls_group(t);
-    int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
-    int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
-    int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
-    if (ls_is_private(t->p) && ls_progress_due(&t->progress))
-        snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->at).epsilon);
-    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss, t->members.loss,
-                       t->members.n};
-    ls_progress_show(&t->progress, &at);
-}
-
-/* Reports, once, whether the data explain an evaluation loss that is not finite; training goes
- * on. */
-static void blame_data(LsTrainer *t)
-{
-    LsPass pass = {.data = t->val.p ? &t->val : &t->data};
-    LsError e = {0};
-    int64_t n = ls_batches_per_epoch(&pass);
-    for (int64_t k = 0; k < n && ls_batch_is_finite(&pass, k, &e); k++)
-        continue;
-    if (e.code != LS_EXIT_DONE)
-        fprintf(stderr, "note: the data to evaluate on are not finite: %s\n", e.text);
-    t->blamed = true;
-}
-
-bool ls_train_evaluate(LsTrainer *t, LsError *e)
-{
-    LsScore s;
-    LsHook hook[LS_PART_HOOKS];
-    int n = 0;
-    if (t->o.eval)
-        n = ls_part_hooks(t, &t->p->eval, true, hook);
-    if (!ls_evaluate(&t->engine, &t->loader, &t->members, t->val.p ? &t->val : &t->data, hook, n, t->stop,
-                     &s, e))
-        return false;
-    if (!s.whole) {
-        printf("  evaluation interrupted");
-        return true;
-    }
-    if (t->o.eval)
-        t->loss = s.loss;
-    if (!isfinite(s.loss) && !t->blamed)
-        blame_data(t);
-    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))
-        return false;
-    double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
-    t->log.losses = t->members.val_loss;
-    ls_log_eval(&t->log, t->at.update, t->at.epoch, s.loss, accuracy);
-    t->log.losses = t->members.loss;
-    printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
-    if (s.judged)
-        printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
-    for (int64_t k = 0; k < t->members.n; k++) {
-        printf("%s%.*g", k == 0 ? "  members' val_losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->members.val_loss[k]);
-        if (s.judged)
-            printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
-    }
-    return true;
-}
-
-static void report_epsilon(LsTrainer *t)
-{
-    const double epsilon = ls_private_bound(t->p, &t->at).epsilon;
-    printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
-    ls_log_privacy(&t->log, t->at.update, t->at.epoch, epsilon, t->p->privacy.delta);
-}
-
-static void begin_pass(LsTrainer *t)
+void ls_train_begin_pass(LsTrainer *t)
 {
     const int64_t steps = ls_group(t) * ls_parts(t->p);
     t->pass.first = t->at.cursor * ls_parts(t->p);
@@ -449,33 +210,6 @@ static void begin_pass(LsTrainer *t)
         t->pass.end = (t->updates - t->at.update) * t->over.r->block;
     }
     ls_loader_begin(&t->loader, &t->pass);
-}
-
-/* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
- * run. */
-static bool end_epoch(LsTrainer *t, bool whole, LsError *e)
-{
-    bool ok = true;
-    ls_progress_clear(&t->progress);
-    printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
-           ? t->at.epoch : t->at.epoch + 1, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
-           t->epoch_has_loss ? ls_mean(&t->of_epoch) : t->loss);
-    for (int64_t k = 0; k < t->members.n; k++) {
-        printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->epoch_has_loss
-               ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
-        t->members.of_epoch[k] = (LsMean){0};
-    }
-    if (ls_is_private(t->p))
-        report_epsilon(t);
-    if (t->val.p) {
-        ok = ls_train_evaluate(t, e);
-        begin_pass(t);
-    }
-    printf("\n");
-    fflush(stdout);
-    t->of_epoch = (LsMean){0};
-    t->epoch_has_loss = false;
-    return ok;
 }
 
 static bool save_due(const LsTrainer *t, bool epoch_ended)
@@ -490,7 +224,7 @@ static bool save(LsTrainer *t, LsError *e) { return ls_saver_save(&t->saver, &t-
 
 bool ls_train(LsTrainer *t, LsError *e)
 {
-    begin_pass(t);
+    ls_train_begin_pass(t);
     t->at.epoch = t->at.cursor / t->per_epoch;
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);
@@ -507,10 +241,10 @@ bool ls_train(LsTrainer *t, LsError *e)
         if ((ended || last) && t->evaluates && ls_has_stage_ranks(t) && !ls_pipelined_gather(t, e))
             return false;
         if ((ended || last) && ls_is_first(t)) {
-            if (!end_epoch(t, ended, e))
+            if (!ls_train_end_epoch(t, ended, e))
                 return false;
         } else if (ls_is_first(t)) {
-            show_progress(t);
+            ls_train_show_progress(t);
         }
         ls_interrupt_forbid();
         if (save_due(t, ended)) {

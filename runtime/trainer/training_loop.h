@@ -80,6 +80,12 @@ typedef struct LsTrainer {
     int stopped;                /* the signal that ends the run; of ranks, they have agreed on it */
 } LsTrainer;
 
+/* Its steps are those of a pipeline; evaluation runs on one thread. */
+static inline bool ls_is_pipelined(const LsTrainer *t) { return t->p->nstage > 0 && !t->o.eval; }
+
+/* Whether the update under way is the last of the run. */
+static inline bool ls_is_last_update(const LsTrainer *t) { return t->at.update + 1 == t->updates; }
+
 /* The rank that speaks and writes for all. */
 static inline bool ls_is_first(const LsTrainer *t) { return t->comm == NULL || t->comm->rank == 0; }
 
@@ -88,8 +94,16 @@ static inline bool ls_is_first(const LsTrainer *t) { return t->comm == NULL || t
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
 /* The training loop. Allocates nothing. Returns true also when *stop ended it: then t->stopped is set. */
 bool ls_train(LsTrainer *t, LsError *e);
+/* Lets the loader go on with the batches from t->at to the end of the run. */
+void ls_train_begin_pass(LsTrainer *t);
+
+/* ---- epoch_report.c ---- */
 /* Evaluates on t->val and prints and logs the result. */
 bool ls_train_evaluate(LsTrainer *t, LsError *e);
+void ls_train_show_progress(LsTrainer *t);
+/* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
+ * run. */
+bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e);
 
 /* ---- what an update consists of ---- */
 enum { LS_PART_HOOKS = 5 };
@@ -106,11 +120,15 @@ static inline int64_t ls_parts(const LsProgram *p) { return p->parts > 1 ? p->pa
 
 /* Sets what kernels read of micro-step k of an update. part: its number among those with samples. */
 void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part);
+
+/* ---- update_loss.c ---- */
+/* Whether --check-numerics looks at this step; it also names the cause if this skipped update would be one too many. */
+bool ls_part_watched(const LsTrainer *t);
 /* The steps of a micro-step. */
 const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last);
-/* For a run of these steps; returns the number of hooks. */
+/* For a run of these steps; returns the number of hooks. Reports are of the table that they were opened for. */
 int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS]);
-/* What the checks of the last run found. */
+/* What the checks of the last run found. With a loss scale it is kept for later. */
 bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
 /* Adds the loss of a part; after the last part of an update, reports the update. */
 bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);

@@ -107,15 +107,6 @@ static void check_pair(const Rig *r, Pair p)
                   "other bits than when %s reads it", r->g->value[p.read.i].name);
 }
 
-static Rig rig_of_products(int real_bytes, const char *flags)
-{
-    Rig r;
-    rig_open(&r, real_bytes);
-    r.products = true;
-    r.flags = flags;
-    return r;
-}
-
 /* ---- convolutions ---- */
 static const struct {
     int64_t images, group, cin, cout, x[2], kernel, stride, dilation, pad;

@@ -4,15 +4,6 @@
 
 typedef struct Pair { LsValueId stored, norms; } Pair;     /* products one behind the other, and their squared norms */
 
-static Rig rig_of_products(int real_bytes, const char *flags)
-{
-    Rig r;
-    rig_open(&r, real_bytes);
-    r.products = true;
-    r.flags = flags;
-    return r;
-}
-
 static void check_pair(const Rig *r, Pair p)
 {
     const int64_t n = ls_count(ls_shape(r->g, p.norms)), each = ls_count(ls_shape(r->g, p.stored)) / n;

@@ -1,13 +1,12 @@
 /* tests/runtime/test_comm_nccl.c -- messages by NCCL, for which an NCCL of the tests' own stands: no GPU has seen this. */
-#include "runtime/comm/comm_threads.h"
 #include "runtime/comm_nccl/comm_nccl.h"
 #include "tests/support/comm_cases.h"
+#include "tests/support/comm_in_threads.h"
 #include "tests/support/fake_nccl.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
 #include <dlfcn.h>
-#include <pthread.h>
 #include <sched.h>
 
 static FakeNccl *fake;
@@ -43,17 +42,10 @@ static void *rank_main(void *arg)
 
 static void run_ranks(CommCase *fn, int size)
 {
-    LsComm *c[8];
-    pthread_t thread[8];
-    LsError e = {0};
     memset(&shared, 0, sizeof shared);
     memset(why, 0, sizeof why);
     running = fn;
-    ck_assert(ls_comm_threads_open(size, c, &e));
-    for (int k = 0; k < size; k++)
-        ck_assert_int_eq(pthread_create(&thread[k], NULL, rank_main, c[k]), 0);
-    for (int k = 0; k < size; k++)
-        pthread_join(thread[k], NULL);
+    comm_run_in_threads(rank_main, size);
 }
 
 static void check_ends(int size, bool well)

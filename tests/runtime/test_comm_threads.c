@@ -1,10 +1,9 @@
 /* tests/runtime/test_comm_threads.c -- messages between ranks that are threads of one process. */
-#include "runtime/comm/comm_threads.h"
 #include "tests/support/comm_cases.h"
+#include "tests/support/comm_in_threads.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
-#include <pthread.h>
 
 static CommShared shared;
 static CommCase *running;
@@ -17,16 +16,9 @@ static void *rank_main(void *arg)
 
 static void run_ranks(CommCase *fn, int size)
 {
-    LsComm *c[8];
-    pthread_t thread[8];
-    LsError e = {0};
     memset(&shared, 0, sizeof shared);
     running = fn;
-    ck_assert_msg(ls_comm_threads_open(size, c, &e), "%s", e.text);
-    for (int k = 0; k < size; k++)
-        ck_assert_int_eq(pthread_create(&thread[k], NULL, rank_main, c[k]), 0);
-    for (int k = 0; k < size; k++)
-        pthread_join(thread[k], NULL);
+    comm_run_in_threads(rank_main, size);
 }
 
 START_TEST(messages_arrive_in_order_by_tag_whatever_their_lengths)

@@ -1,5 +1,6 @@
 /* tests/runtime/test_long_names.c -- names of any length pass through all files that a trainer reads and
  * writes. */
+#include "tests/support/same_file.h"
 #include "tests/support/tiny_run.h"
 
 #include <signal.h>
@@ -81,17 +82,6 @@ static void check_member(const char *path, const char *folder, const char *name)
     ls_file_unmap(&f);
 }
 
-static void check_same(const char *x, const char *y)
-{
-    LsFile a, b;
-    LsError e = {0};
-    ck_assert(ls_file_map(&a, x, &e) && ls_file_map(&b, y, &e));
-    ck_assert_uint_eq(a.size, b.size);
-    ck_assert_int_eq(memcmp(a.data, b.data, a.size), 0);
-    ls_file_unmap(&a);
-    ls_file_unmap(&b);
-}
-
 static const int length_of[] = {255, 256, 1023, 1024, 5000};
 enum { NLENGTHS = sizeof length_of / sizeof length_of[0] };
 
@@ -104,8 +94,8 @@ START_TEST(names_of_any_length_are_saved_resumed_dumped_and_exported)
         must(&p, 0, "--data data.npz --epochs 2 --save ck --save-every 1");
         must(&p, 0, "--data data.npz --epochs 2 --resume ck/step-000000004.safetensors "
              "--dump rest.npz --export rest.onnx");
-        check_same("whole.npz", "rest.npz");
-        check_same("whole.onnx", "rest.onnx");
+        check_same_file("whole.npz", "rest.npz");
+        check_same_file("whole.onnx", "rest.onnx");
         check_member("whole.npz", "param/", long_name[0]);
     }
 }

@@ -1,5 +1,6 @@
 /* tests/runtime/test_outputs.c -- the files that a trainer writes: a file that cannot be written is reported
  * before the first step, and a pipe or a device stays what it is. */
+#include "tests/support/same_file.h"
 #include "tests/support/tiny_run.h"
 
 #include <dirent.h>
@@ -65,17 +66,6 @@ START_TEST(two_outputs_do_not_share_a_file)
 }
 END_TEST
 
-static void check_same(const char *x, const char *y)
-{
-    LsFile a, b;
-    LsError e = {0};
-    ck_assert(ls_file_map(&a, x, &e) && ls_file_map(&b, y, &e));
-    ck_assert_uint_eq(a.size, b.size);
-    ck_assert_int_eq(memcmp(a.data, b.data, a.size), 0);
-    ls_file_unmap(&a);
-    ls_file_unmap(&b);
-}
-
 static mode_t kind(const char *path)
 {
     struct stat st;
@@ -96,7 +86,7 @@ START_TEST(a_pipe_gets_the_bytes_and_stays_a_pipe)
         snprintf(command, sizeof command, "--data data.npz --%s pipe", whole[k]);
         MUST(0, command);
         ck_assert_int_eq(system("while kill -0 $(cat reader) 2> no; do sleep 0.01; done"), 0);
-        check_same("file", "got");
+        check_same_file("file", "got");
         ck_assert_uint_eq(kind("pipe"), S_IFIFO);
     }
 }
@@ -132,7 +122,7 @@ START_TEST(stdout_is_shared_and_a_link_is_followed)
     MUST(0, "--data data.npz --export file");
     MUST(0, "--data data.npz --export link");
     ck_assert_uint_eq(kind("link"), S_IFLNK);
-    check_same("file", "far");
+    check_same_file("file", "far");
 }
 END_TEST
 

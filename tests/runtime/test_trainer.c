@@ -1,4 +1,5 @@
 /* tests/runtime/test_trainer.c -- whole runs of ls_trainer_main over a hand-written program. */
+#include "tests/support/same_file.h"
 #include "tests/support/tiny_run.h"
 
 #include <fcntl.h>
@@ -21,18 +22,6 @@ static double value(const char *path, const char *name, int64_t i)
     double v = ls_array_real(&a, i);
     ls_file_unmap(&f);
     return v;
-}
-
-/* Every member of both archives has the same bytes; x and y are file names. */
-static void check_same_file(const char *x, const char *y)
-{
-    LsFile a, b;
-    LsError e = {0};
-    ck_assert(ls_file_map(&a, x, &e) && ls_file_map(&b, y, &e));
-    ck_assert_uint_eq(a.size, b.size);
-    ck_assert_int_eq(memcmp(a.data, b.data, a.size), 0);
-    ls_file_unmap(&a);
-    ls_file_unmap(&b);
 }
 
 /* ---- a reference in plain doubles ---- */

@@ -33,6 +33,12 @@ static inline int sh(const char *fmt, ...)
 
 #define MUST(...) ck_assert_msg(sh(__VA_ARGS__) == 0, "%s", text)
 
+/* Whether the arrays of two files .npz whose names begin with the prefix have the same bits. */
+static inline bool same_arrays(const char *a, const char *b, const char *prefix)
+{
+    return sh(LS_BUILD "/tests/npz_near %s %s 0 %s", a, b, prefix) == 0;
+}
+
 static inline double told(const char *what)
 {
     const char *at = strstr(text, what);

@@ -64,6 +64,16 @@ static inline void rig_open(Rig *r, int real_bytes)
                      .update = 2};
 }
 
+/* A rig for convolutions and products, compiled with `flags`. */
+static inline Rig rig_of_products(int real_bytes, const char *flags)
+{
+    Rig r;
+    rig_open(&r, real_bytes);
+    r.products = true;
+    r.flags = flags;
+    return r;
+}
+
 static inline void rig_close(Rig *r)
 {
     for (int k = 0; k < RIG_VALUES; k++)

@@ -16,11 +16,6 @@ static void make_nets(void)
     MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=8 --size=4 -o mlp.onnx");
 }
 
-static bool same(const char *a, const char *b, const char *prefix)
-{
-    return sh(LS_BUILD "/tests/npz_near %s %s 0 %s", a, b, prefix) == 0;
-}
-
 START_TEST(one_part_is_no_option)
 {
     MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 -S -o plain.c");
@@ -49,7 +44,7 @@ START_TEST(modes_and_budgets_change_no_bit)
         MUST(COMPILE "%s %s --batch=8 --microbatches=4 -o t", bits[_i].net, bits[_i].ways[k]);
         MUST("./t --data synthetic:19 --progress none --seed 3 --lr 0.01 --steps %d --epochs 100 --dump %s.npz", bits[_i].steps,
              k == 0 ? "first" : "other");
-        ck_assert_msg(k == 0 || same("first.npz", "other.npz", ""), "%s %s: %s", bits[_i].net, bits[_i].ways[k], text);
+        ck_assert_msg(k == 0 || same_arrays("first.npz", "other.npz", ""), "%s %s: %s", bits[_i].net, bits[_i].ways[k], text);
     }
 }
 END_TEST
@@ -78,7 +73,7 @@ START_TEST(accumulated_batches_are_parts)
     for (int k = 0; k < 3; k++) {
         MUST(COMPILE "mlp.onnx --optimizer=adam %s -o t", way[k]);
         MUST("./t --data synthetic:24" RUN "--lr 0.01 --epochs 3 --dump %s.npz", k == 0 ? "first" : "other");
-        ck_assert_msg(k == 0 || (same("first.npz", "other.npz", "param/") && same("first.npz", "other.npz", "moment/")), "%s",
+        ck_assert_msg(k == 0 || (same_arrays("first.npz", "other.npz", "param/") && same_arrays("first.npz", "other.npz", "moment/")), "%s",
                       way[k]);
     }
 }
@@ -171,7 +166,7 @@ START_TEST(a_resumed_run_is_the_unbroken_one)
     MUST("rm -rf saved; ./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --steps 5 --progress none --save saved");
     MUST("./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --resume saved/$(ls saved | head -1) "
          "--dump other.npz");
-    ck_assert(same("first.npz", "other.npz", "param/") && same("first.npz", "other.npz", "stat/"));
+    ck_assert(same_arrays("first.npz", "other.npz", "param/") && same_arrays("first.npz", "other.npz", "stat/"));
     MUST("! grep -q 'weight.grad' saved/*");    /* sums within an update are not saved */
     MUST("./plain --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --resume saved/$(ls saved | head -1)");
 }

@@ -2,6 +2,7 @@
  * than training, weights that leave in 16 bits and come in again, and what plan says of both types. */
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
+#include "tests/support/precision_nets.h"
 #include "tests/support/suite.h"
 
 #include <unistd.h>
@@ -10,13 +11,6 @@
 #define RUN " --data synthetic --seed 3 --progress none "
 
 static const char *const types[] = {"bf16", "f16"};
-
-static void make_nets(void)
-{
-    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1 -o gpt.onnx");
-    MUST(LS_BUILD "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=8 -o res.onnx");
-    MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=8 --size=4 -o mlp.onnx");
-}
 
 static bool near(const char *a, const char *b, const char *tolerance, const char *prefix)
 {

@@ -20,11 +20,6 @@ static void make_nets(void)
         MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --ranks=%d --optimizer=adam -o r%d", n, n);
 }
 
-static bool same(const char *a, const char *b, const char *prefix)
-{
-    return sh(LS_BUILD "/tests/npz_near %s %s 0 %s", a, b, prefix) == 0;
-}
-
 /* ---- bits ---- */
 
 static const struct { const char *net; int steps; bool statistics; const char *ways[5]; } bits[] = {
@@ -58,9 +53,9 @@ START_TEST(ranks_change_no_bit)
              bits[_i].steps + 3, name, name, name);
         if (k == 0)
             continue;
-        ck_assert_msg(same("first.npz", "other.npz", "param/") && same("first.npz", "other.npz", "loss")
-                      && (!bits[_i].statistics || same("first.npz", "other.npz", "stat/"))
-                      && same("first-on.npz", "other-on.npz", "param/"), "%s %s: %s", bits[_i].net, bits[_i].ways[k], text);
+        ck_assert_msg(same_arrays("first.npz", "other.npz", "param/") && same_arrays("first.npz", "other.npz", "loss")
+                      && (!bits[_i].statistics || same_arrays("first.npz", "other.npz", "stat/"))
+                      && same_arrays("first-on.npz", "other-on.npz", "param/"), "%s %s: %s", bits[_i].net, bits[_i].ways[k], text);
         MUST("cmp first.txt other.txt");
     }
 }
@@ -83,7 +78,7 @@ START_TEST(buckets_change_no_bit)
     MUST(COMPILE "gpt.onnx --batch=8 --ranks=4 --optimizer=adam -o t");
     for (int k = 0; k < 3; k++) {
         MUST("./t --data synthetic:19" RUN "--steps 20 --bucket %s --dump %s.npz", bucket[k], k == 0 ? "first" : "other");
-        ck_assert(k == 0 || same("first.npz", "other.npz", "param/"));
+        ck_assert(k == 0 || same_arrays("first.npz", "other.npz", "param/"));
     }
 }
 END_TEST
@@ -98,7 +93,7 @@ START_TEST(a_run_goes_on_with_other_ranks)
     MUST("rm -rf saved; ./r1 " GO " --steps 20 --dump first.npz");
     for (int k = 0; k < 5; k++)
         MUST("./r%d " GO " --steps %d --save saved --save-every 3 --keep-last 2 --resume auto --dump other.npz", n[k], 4 * k + 4);
-    ck_assert(same("first.npz", "other.npz", "param/") && same("first.npz", "other.npz", "stat/"));
+    ck_assert(same_arrays("first.npz", "other.npz", "param/") && same_arrays("first.npz", "other.npz", "stat/"));
     ck_assert_int_eq(sh("./r2 --data synthetic:21 --seed 6 --save saved --resume auto"), 2);
     ck_assert_msg(strstr(text, "--seed=6, but") != NULL, "%s", text);
 }
@@ -164,7 +159,7 @@ static void check_saved(void)
     ck_assert_int_gt(done, 0);
     MUST("./r2 " GO "000 --steps %d --save saved --save-every 1000000 --resume auto --dump other.npz", done + 20);
     MUST("./r1 " GO "000 --steps %d --dump first.npz", done + 20);
-    ck_assert(same("first.npz", "other.npz", "param/") && same("first.npz", "other.npz", "stat/"));
+    ck_assert(same_arrays("first.npz", "other.npz", "param/") && same_arrays("first.npz", "other.npz", "stat/"));
 }
 
 /* Whatever rank is killed, whenever: the run ends, and the next one goes on. */

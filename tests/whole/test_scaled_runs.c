@@ -2,24 +2,13 @@
  * scales that f16 needs, runs that overflow and recover, budgets, resumed and killed runs, clipping. */
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
+#include "tests/support/precision_nets.h"
 #include "tests/support/suite.h"
 
 #include <unistd.h>
 
 #define COMPILE LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 --batch=4 "
 #define RUN " --data synthetic --seed 3 --progress none "
-
-static void make_nets(void)
-{
-    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1 -o gpt.onnx");
-    MUST(LS_BUILD "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=8 -o res.onnx");
-    MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=8 --size=4 -o mlp.onnx");
-}
-
-static bool same(const char *a, const char *b, const char *prefix)
-{
-    return sh(LS_BUILD "/tests/npz_near %s %s 0 %s", a, b, prefix) == 0;
-}
 
 static bool read_member(const char *path, const char *name, double *to, int64_t most, int64_t *n)
 {
@@ -50,8 +39,8 @@ START_TEST(a_static_power_of_two_changes_no_bit_in_bf16)
     MUST(COMPILE "gpt.onnx --precision=bf16 --loss-scale=65536 -o t1");
     MUST("./t0" RUN "--steps 6 --dump t0.npz");
     MUST("./t1" RUN "--steps 6 --dump t1.npz");
-    ck_assert_msg(same("t0.npz", "t1.npz", "param/"), "%s", text);
-    ck_assert_msg(same("t0.npz", "t1.npz", "grad/"), "%s", text);
+    ck_assert_msg(same_arrays("t0.npz", "t1.npz", "param/"), "%s", text);
+    ck_assert_msg(same_arrays("t0.npz", "t1.npz", "grad/"), "%s", text);
 }
 END_TEST
 

@@ -15,11 +15,6 @@ static void make_nets(void)
     MUST(LS_BUILD "/lowerset model autoencoder --size=8 --width=2 -o autoencoder.onnx");
 }
 
-static bool same(const char *a, const char *b, const char *prefix)
-{
-    return sh(LS_BUILD "/tests/npz_near %s %s 0 %s", a, b, prefix) == 0;
-}
-
 /* ---- bits ---- */
 
 /* The first nets and ways run always, all of them where the whole suite runs. mlp: the thinnest pipeline. unet: skips past stages,
@@ -51,7 +46,7 @@ START_TEST(a_pipeline_has_the_bits_of_one_process)
         MUST(COMPILE "%s %s --batch=8 --microbatches=4 --store-gradients -o t", bits[_i].net, way);
         MUST("./t --data synthetic:19" RUN "--threads=1 --lr 0.01 --steps %d --epochs 100 --dump %s.npz --log %s.log", bits[_i].steps,
              to, to);
-        ck_assert_msg(k < 0 || same("one.npz", "other.npz", ""), "%s %s: %s", bits[_i].net, way, text);
+        ck_assert_msg(k < 0 || same_arrays("one.npz", "other.npz", ""), "%s %s: %s", bits[_i].net, way, text);
         if (k >= 0)
             MUST("grep -o '\"loss\":[^,}]*' one.log >a; grep -o '\"loss\":[^,}]*' other.log | cmp - a");
     }
@@ -64,7 +59,7 @@ START_TEST(threads_and_workers_change_no_bit)
     MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=3 -o t");
     for (int k = 0; k < 4; k++) {
         MUST("./t --data synthetic:19" RUN "--lr 0.01 --steps 9 --epochs 9 %s --dump %s.npz", run[k], k == 0 ? "one" : "other");
-        ck_assert_msg(k == 0 || same("one.npz", "other.npz", ""), "%s", run[k]);
+        ck_assert_msg(k == 0 || same_arrays("one.npz", "other.npz", ""), "%s", run[k]);
     }
 }
 END_TEST
@@ -83,7 +78,7 @@ START_TEST(checkpoints_fit_any_number_of_stages)
     MUST("./t0 --data synthetic:21" RUN "--epochs 4 --steps 10 --resume=auto --save saved");
     MUST("./t1 --data synthetic:21 --val synthetic:9" RUN "--epochs 4 --resume=auto --save saved --dump other.npz "
          "--export other.onnx >other.txt");
-    ck_assert(same("one.npz", "other.npz", ""));
+    ck_assert(same_arrays("one.npz", "other.npz", ""));
     MUST("cmp one.onnx other.onnx");
     MUST("tail -1 one.txt | sed 's/.*val_loss/val_loss/' >a; tail -1 other.txt | sed 's/.*val_loss/val_loss/' | cmp - a");
     MUST("./t2 --eval --val synthetic:9 --resume saved/$(ls saved | tail -1) --progress none >b");
@@ -110,7 +105,7 @@ START_TEST(stages_are_threads_or_processes)
         MUST("./t --data synthetic:21" RUN "--epochs 5 --export other.onnx --comm=local --resume saved/step-000000007.safetensors "
              "--dump other.npz");
         MUST("cmp one.onnx other.onnx");
-        ck_assert(same("one.npz", "other.npz", ""));
+        ck_assert(same_arrays("one.npz", "other.npz", ""));
     }
 }
 END_TEST

@@ -1,0 +1,202 @@
+#!/usr/bin/env python3
+"""./dev seed pipeline: an autoencoder on two ranks in a pipeline beside one device; the known experiment as a table.
+
+usage: seed_pipeline.py BUILD-FOLDER [--inputs FOLDER] [--steps N] [--rounds N] [--order gpipe|1f1b|zb]
+                        [--only checks|times|picture] [--out PAGE.md]
+
+The network is the convolutional autoencoder of digits (`lowerset model autoencoder`), with Adam and squared errors. Rows:
+one device; split in two, one batch at a time; a pipeline of two with 8, 16 and 32 micro-batches, `except-last` and `never`.
+Once at the batches of the known experiment, and once at equal updates, all at one batch. Each rank has one thread.
+Checks: weights after some steps, byte for byte those of one device with as many micro-batches. Picture: MNIST (FOLDER/mnist, default ../shared/inputs), 3 epochs of 2,048 images.
+Exit 6 if a check fails.
+"""
+import argparse
+import gzip
+import json
+import os
+import pathlib
+import re
+import statistics
+import sys
+import tempfile
+
+from seed_amp import HERE, processor, run, timed
+
+IMAGES, EPOCHS = 60000, 10
+# name, seconds of 10 epochs in the known experiment, options of the pipeline, batch there
+ROWS = [["one device", 103.67, [], 32],
+        ["split in two, no overlap", 112.99, ["--stages=2"], 32],
+        ["pipeline, except-last, 8", 130.96, ["--stages=2", "--microbatches=8", "--checkpoint=except-last"], 256],
+        ["pipeline, never, 8", 87.23, ["--stages=2", "--microbatches=8", "--checkpoint=never"], 256],
+        ["pipeline, never, 16", 79.36, ["--stages=2", "--microbatches=16", "--checkpoint=never"], 512],
+        ["pipeline, never, 32", 75.99, ["--stages=2", "--microbatches=32", "--checkpoint=never"], 1024]]
+EQUAL = 256             # batch of the rows at equal updates
+CHECKED = 20            # steps after which weights are compared
+
+
+def options_of(row, batch, args):
+    order = [f"--order={args.order}"] if "--stages=2" in row[2] else []
+    return ["autoencoder.onnx", f"--batch={batch}", "--loss=mse", "--loss-input=x_hat", "--optimizer=adam", "-q",
+            *row[2], *order]
+
+
+def measured_costs(folder, lowerset, row, batch, args):
+    """The file with the times of single kernels, in a process of one thread with as many micro-batches."""
+    micros = [o for o in row[2] if o.startswith("--microbatches")]
+    run([lowerset, "compile", *options_of(["", 0, micros, 0], batch, args), "-o", "profiled"], folder)
+    run(["./profiled", "--data", f"synthetic:{batch * 4}", "--steps", max(4, 1024 // batch), "--epochs", 1024, "--threads", 1,
+         "--progress", "none", "--profile", "costs.json"], folder)
+    return "costs.json"
+
+
+def build(folder, lowerset, row, batch, program, args, measured=False):
+    """A row of the table without its times."""
+    options = options_of(row, batch, args)
+    costs = [f"--costs={measured_costs(folder, lowerset, row, batch, args)}"] if measured else []
+    plan = json.loads(run([lowerset, "plan", *options, *costs, "--json"], folder))
+    run([lowerset, "compile", *options, "--lr=1e-3", "-o", program], folder)
+    return {"name": row[0], "seed": row[1], "batch": batch, "program": program, "plan": plan, "steps": []}
+
+
+# ---- times ----
+def predicted(row):
+    """(seconds of a step, bubble, MiB of the largest rank) of the plan."""
+    plan = row["plan"]
+    staged = plan.get("pipeline")
+    if staged is None:
+        return plan["step_ns"] / 1e9, 0, (plan["arena_bytes"] + plan["persistent_bytes"]) / 2**20
+    chosen = staged["plans"][staged["chosen"]]
+    return chosen["step_ns"] / 1e9, chosen["bubble"], chosen["rank_bytes"] / 2**20
+
+
+def measure(rows, folder, args):
+    for _ in range(args.rounds):        # in turns, as other programs disturb some rounds more than others
+        for row in rows:
+            steps, _ = timed(row["program"], folder, row["batch"] * 4, args.steps * max(1, 256 // row["batch"]) + 2, 1)
+            row["steps"] += steps
+    for row in rows:
+        row["step"] = statistics.median(row["steps"])
+        row["epochs"] = row["step"] * -(-IMAGES // row["batch"]) * EPOCHS
+
+
+def table(rows, with_seed):
+    head = "| row | batch | step, ms | predicted, ms | bubble | 10 epochs, s | of one device |"
+    text = [head + (" known experiment, s | of one GPU |" if with_seed else "") + " MiB of the ranks |",
+            "|---|--:|--:|--:|--:|--:|--:|" + ("--:|--:|" if with_seed else "") + "--:|"]
+    for r in rows:
+        step, bubble, rank = predicted(r)
+        line = f"| {r['name']} | {r['batch']} | {1e3 * r['step']:.1f} | {1e3 * step:.1f} | {100 * bubble:.1f} % | " \
+            f"{r['epochs']:.1f} | {r['epochs'] / rows[0]['epochs']:.2f} |"
+        if with_seed:
+            line += f" {r['seed']:.2f} | {r['seed'] / rows[0]['seed']:.2f} |"
+        text.append(line + f" {rank:.1f} |")
+    return "\n".join(text)
+
+
+def names_in_order(rows, key):
+    return " < ".join(r["name"] for r in sorted(rows, key=key))
+
+
+def times(folder, lowerset, args):
+    parts = []
+    for title, batch_of in (("At the batches of the known experiment", lambda row: row[3]),
+                            ("At equal updates", lambda row: EQUAL)):
+        rows = [build(folder, lowerset, row, batch_of(row), f"t{k}", args, True) for k, row in enumerate(ROWS)]
+        measure(rows, folder, args)
+        with_seed = title != "At equal updates"
+        parts.append(f"## {title}\n\n{table(rows, with_seed)}\n\nBy the simulator: "
+                     f"{names_in_order(rows, lambda r: predicted(r)[0] / r['batch'])}.\n\nMeasured: "
+                     f"{names_in_order(rows, lambda r: r['step'] / r['batch'])}.\n")
+        print(parts[-1], flush=True)
+    return parts
+
+
+# ---- checks ----
+def weights(folder, program):
+    run([f"./{program}", "--data", "synthetic:1024", "--steps", CHECKED, "--threads", "1", "--progress", "none", "--export",
+         f"{program}.out.onnx"], folder)
+    return (folder / f"{program}.out.onnx").read_bytes()
+
+
+def checks(folder, lowerset, args):
+    """Rows [what, good]."""
+    rows = []
+    for row in ROWS[2:]:
+        micros = [o for o in row[2] if o.startswith("--microbatches")]
+        build(folder, lowerset, row, 128, "piped", args)
+        build(folder, lowerset, ["", 0, micros, 0], 128, "alone", args)
+        rows.append([f"{row[0]}: weights after {CHECKED} steps are those of one device with `{micros[0]}`",
+                     weights(folder, "piped") == weights(folder, "alone")])
+    text = ["| check | |", "|---|---|"] + [f"| {what} | {'yes' if good else '**no**'} |" for what, good in rows]
+    return "\n".join(text), all(good for _, good in rows)
+
+
+# ---- picture ----
+def picture(folder, lowerset, inputs, out, args):
+    """Trains on MNIST in a pipeline; the losses of its epochs, or None without the data."""
+    if not (inputs / "mnist").is_dir():
+        return None
+    images = gzip.decompress((inputs / "mnist/train-images-idx3-ubyte.gz").read_bytes())[:16 + 2048 * 784]
+    (folder / "some.idx").write_bytes(images[:4] + (2048).to_bytes(4, "big") + images[8:])
+    (folder / "test.idx").write_bytes(gzip.decompress((inputs / "mnist/t10k-images-idx3-ubyte.gz").read_bytes()))
+    build(folder, lowerset, ["", 0, ["--stages=2", "--microbatches=4"], 0], 32, "digits", args)
+    said = run(["./digits", "--data", "some.idx", "--val", "test.idx", "--label-from", "x", "--epochs", "3", "--threads", "1",
+                "--progress", "none", "--image-grid", out], folder)
+    return [float(x) for x in re.findall(r"val_loss ([0-9.e-]+)", said)]
+
+
+def page(parts, args, busy):
+    return f"""# An autoencoder in a pipeline of two
+
+Made by `./dev seed pipeline` on {processor()}; do not edit. At its start {busy} of {os.cpu_count()} processors were busy with other
+programs.
+
+The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers; squared errors, Adam. Ranks
+are threads of one process, of one thread each, in the order `{args.order}`. The known experiment ran on two RTX 3090 under
+PyTorch 2.1; it took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
+in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are those of the simulator
+([pipeline.md](pipeline.md)), from times of single kernels that a process of one thread measured before (`--costs`).
+
+{parts}"""
+
+
+def options():
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("build")
+    p.add_argument("--inputs", default=str(HERE.parent.parent / "shared/inputs"))
+    p.add_argument("--steps", type=int, default=4, help="of a round, but for two at its start; more for small batches")
+    p.add_argument("--rounds", type=int, default=3)
+    p.add_argument("--order", default="gpipe", choices=["gpipe", "1f1b", "zb"])
+    p.add_argument("--only", choices=["checks", "times", "picture"])
+    p.add_argument("--out")
+    return p.parse_args()
+
+
+def main():
+    args = options()
+    lowerset = pathlib.Path(args.build).resolve() / "lowerset"
+    parts, good, busy = [], True, f"{min(os.getloadavg()[0], os.cpu_count()):.1f}"
+    image = pathlib.Path(args.out).resolve().with_suffix(".png") if args.out else pathlib.Path("autoencoder.png").resolve()
+    with tempfile.TemporaryDirectory() as made:
+        folder = pathlib.Path(made)
+        run([lowerset, "model", "autoencoder", "-o", "autoencoder.onnx"], folder)
+        if args.only in (None, "checks"):
+            text, good = checks(folder, lowerset, args)
+            parts.append(f"## Checks\n\n{text}\n")
+            print(parts[-1], flush=True)
+        if args.only in (None, "times"):
+            parts += times(folder, lowerset, args)
+        losses = picture(folder, lowerset, pathlib.Path(args.inputs), image, args) if args.only in (None, "picture") else None
+    if losses:
+        parts.append(f"## Picture\n\nTest images, their codes, and what the decoder makes of them, after 3 epochs of 2,048 images of "
+                     f"MNIST; loss of the test images after each: {', '.join(f'{x:.4f}' for x in losses)}.\n\n"
+                     f"![inputs, codes, outputs]({image.name})\n")
+        print(parts[-1], flush=True)
+    if args.out:
+        pathlib.Path(args.out).write_text(page("\n".join(parts), args, busy), encoding="utf-8")
+    print("all as wanted" if good else "something is not as wanted", flush=True)
+    return 0 if good else 6
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,191 @@
+/* codegen/kernels/update_state.c -- updates of state that is no parameter: partial sums, running statistics, the loss scale
+ * and the numbers of schedule-free optimizers. */
+#include "codegen/kernels/update_state.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+static void accumulation(const LsUpdateText *u)
+{
+    ls_update_operand(u, "g", 0);
+    ls_update_state(u, "acc", 1);
+    ls_emit_result(u->k, "y", 0);
+    ls_update_declare_part(u);
+    if (u->at->levels > 0)
+        ls_update_join_tree(u, NULL);
+    ls_update_open_loop(u);
+    if (u->at->levels == 0)
+        ls_update_accumulate(u);
+    ls_emit_line(u->k->e, u->at->levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
+    ls_emit_line(u->k->e, "}");
+}
+
+/* Of a block of one part: the part. */
+static void local_sum(const LsUpdateText *u)
+{
+    ls_update_state(u, "out", 0);
+    ls_update_operand(u, "g", 1);
+    if (u->acc >= 0)
+        ls_update_state(u, "acc", u->acc);
+    ls_update_declare_weight(u);
+    if (u->acc >= 0) {
+        ls_update_join_tree(u, "out");
+        return;
+    }
+    ls_update_open_loop(u);
+    ls_emit_line(u->k->e, "out[i] = g[i] * part;");
+    ls_emit_line(u->k->e, "}");
+}
+
+static void part_stat(const LsUpdateText *u)
+{
+    const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    ls_update_operand(u, "batch", 1);
+    ls_update_state(u, "rows", 2);
+    ls_emit_line(u->k->e, "real *const row = rows + (run->block + run->part) * " LS_N64 ";", n);
+    ls_update_open_loop(u);
+    ls_emit_line(u->k->e, "row[i] = batch[i];");
+    ls_emit_line(u->k->e, "}");
+}
+
+/* Moves by the statistics of all parts, in their order. */
+static void running_stats(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    ls_update_state(u, "stat", 0);
+    ls_update_operand(u, "rows", 1);
+    if (u->factor >= 0) {
+        ls_update_operand(u, "factors", u->factor);
+        ls_emit_line(e, "if (factors[0] < 0) return;");
+    }
+    ls_emit_line(e, "for (int64_t k = 0; k < run->parts; k++) {");
+    ls_emit_line(e, "const real *const batch = rows + k * " LS_N64 ";", n);
+    ls_update_open_loop(u);
+    ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", ls_update_number(u, u->at->momentum),
+                 ls_update_number(u, u->at->scale));
+    ls_emit_line(e, "}");
+    ls_emit_line(e, "}");
+}
+
+static void running_stat(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    const char *momentum = ls_update_number(u, u->at->momentum), *scale = ls_update_number(u, u->at->scale);
+    ls_update_state(u, "stat", 0);
+    ls_update_operand(u, "batch", 1);
+    if (u->factor >= 0)
+        ls_update_operand(u, "factors", u->factor);
+    if (u->next >= 0) {
+        ls_update_state(u, "next", u->next);
+        ls_emit_line(e, "const bool first = run->first, keep = run->apply && factors[0] >= 0;");
+    } else if (u->factor >= 0) {
+        ls_emit_line(e, u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
+    }
+    ls_update_open_loop(u);
+    if (u->next >= 0) {
+        ls_emit_line(e, "const real moved = (first ? stat[i] : next[i]) * %s + batch[i] * %s;", momentum, scale);
+        ls_emit_line(e, "next[i] = moved;");
+        ls_emit_line(e, "stat[i] = keep ? moved : stat[i];");
+    } else {
+        ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", momentum, scale);
+    }
+    ls_emit_line(e, "}");
+}
+
+/* One element: the machine of runtime/kernels/ls_scale.h. */
+static void loss_scale(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    const LsScaleAttr *r = &u->at->rule;
+    ls_update_operand(u, "factors", 0);
+    ls_update_state(u, "scale", 1);
+    ls_update_state(u, "counter", 2);
+    ls_update_state(u, "skips", 3);
+    ls_emit_line(e, "if (!run->apply) return;");
+    ls_emit_line(e, "const LsScaleRule rule = {%.17g, %.17g, %.17g, %s, (float)%.9g};", r->period, r->grow, r->shrink,
+                 r->divides ? "true" : "false", r->least);
+    ls_update_open_loop(u);
+    ls_emit_line(e, "const bool finite = factors[i] >= 0;");
+    ls_emit_line(e, "float now = (float)scale[i], good = (float)counter[i];");
+    ls_emit_line(e, "ls_scale_step(&rule, finite, &now, &good);");
+    ls_emit_line(e, "scale[i] = now;");
+    ls_emit_line(e, "counter[i] = good;");
+    ls_emit_line(e, "skips[i] += finite ? 0 : 1;");
+    ls_emit_line(e, "skips[i + 1] = finite ? 0 : skips[i + 1] + 1;");
+    ls_emit_line(e, "}");
+}
+
+/* Declares "moves": whether this step is an update that is not skipped. */
+static void declare_moves(const LsUpdateText *u)
+{
+    if (u->factor >= 0)
+        ls_update_operand(u, "factors", u->factor);
+    ls_emit_line(u->k->e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+}
+
+static void blend(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    ls_update_state(u, "state", 0);
+    ls_update_operand(u, "x", 1);
+    ls_emit_result(u->k, "y", 0);
+    declare_moves(u);
+    ls_emit_line(e, "const real b = (real)pow((double)run->update, -%.17g);", u->at->power);
+    ls_update_open_loop(u);
+    ls_emit_line(e, "const real is = moves ? (1 - b) * state[i] + b * x[i] : state[i];");
+    ls_emit_line(e, "state[i] = is;");
+    ls_emit_line(e, "y[i] = is;");
+    ls_emit_line(e, "}");
+}
+
+/* One element. The mean of the weights stays exact while the rate does, as their sum would not. */
+static void average_share(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    ls_update_state(u, "largest", 0);
+    ls_update_state(u, "mean", 1);
+    ls_emit_result(u->k, "y", 0);
+    declare_moves(u);
+    ls_emit_line(e, "const double t = (double)run->update;");
+    ls_update_open_loop(u);
+    ls_emit_line(e, "const double most = run->update > 1 && (double)largest[i] > run->lr ? (double)largest[i] : run->lr;");
+    ls_emit_line(e, "const double w = pow(t, %.17g) * pow(most, %.17g);", u->at->by_time, u->at->by_rate);
+    ls_emit_line(e, "const double of = run->update > 1 ? (double)mean[i] + (w - (double)mean[i]) / t : w;");
+    ls_emit_line(e, "y[i] = (real)(moves && of > 0 ? w / (t * of) : 0);");
+    ls_emit_line(e, "largest[i] = moves ? (real)most : largest[i];");
+    ls_emit_line(e, "mean[i] = moves ? (real)of : mean[i];");
+    ls_emit_line(e, "}");
+}
+
+/* One element. */
+static void momentum_product(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    ls_update_state(u, "product", 0);
+    ls_emit_result(u->k, "y", 0);
+    declare_moves(u);
+    ls_emit_line(e, "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));", u->at->beta1,
+                 u->at->momentum_decay);
+    ls_update_open_loop(u);
+    ls_emit_line(e, "const real is = moves ? (real)((run->update > 1 ? (double)product[i] : 1) * now) : product[i];");
+    ls_emit_line(e, "product[i] = is;");
+    ls_emit_line(e, "y[i] = is;");
+    ls_emit_line(e, "}");
+}
+
+void ls_update_of_state(const LsUpdateText *u)
+{
+    switch (u->node->op) {
+    case LS_OP_ACCUMULATE:   accumulation(u); break;
+    case LS_OP_LOCAL_SUM:    local_sum(u); break;
+    case LS_OP_PART_STAT:    part_stat(u); break;
+    case LS_OP_RUNNING_STAT: running_stat(u); break;
+    case LS_OP_RUNNING_STATS: running_stats(u); break;
+    case LS_OP_LOSS_SCALE:   loss_scale(u); break;
+    case LS_OP_BLEND:        blend(u); break;
+    case LS_OP_AVERAGE_SHARE: average_share(u); break;
+    case LS_OP_MOMENTUM_PRODUCT: momentum_product(u); break;
+    default:                 assert(0);
+    }
+}

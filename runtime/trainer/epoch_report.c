@@ -1,0 +1,101 @@
+/* runtime/trainer/epoch_report.c -- what a run says of itself: progress, evaluation, the line of an epoch. */
+#include "runtime/trainer/training_loop.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+void ls_train_show_progress(LsTrainer *t)
+{
+    char what[96];
+    int64_t group = ls_group(t);
+    int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
+    int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
+    int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
+    if (ls_is_private(t->p) && ls_progress_due(&t->progress))
+        snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->at).epsilon);
+    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss, t->members.loss,
+                       t->members.n};
+    ls_progress_show(&t->progress, &at);
+}
+
+/* Reports, once, whether the data explain an evaluation loss that is not finite; training goes
+ * on. */
+static void blame_data(LsTrainer *t)
+{
+    LsPass pass = {.data = t->val.p ? &t->val : &t->data};
+    LsError e = {0};
+    int64_t n = ls_batches_per_epoch(&pass);
+    for (int64_t k = 0; k < n && ls_batch_is_finite(&pass, k, &e); k++)
+        continue;
+    if (e.code != LS_EXIT_DONE)
+        fprintf(stderr, "note: the data to evaluate on are not finite: %s\n", e.text);
+    t->blamed = true;
+}
+
+bool ls_train_evaluate(LsTrainer *t, LsError *e)
+{
+    LsScore s;
+    LsHook hook[LS_PART_HOOKS];
+    int n = 0;
+    if (t->o.eval)
+        n = ls_part_hooks(t, &t->p->eval, true, hook);
+    if (!ls_evaluate(&t->engine, &t->loader, &t->members, t->val.p ? &t->val : &t->data, hook, n, t->stop,
+                     &s, e))
+        return false;
+    if (!s.whole) {
+        printf("  evaluation interrupted");
+        return true;
+    }
+    if (t->o.eval)
+        t->loss = s.loss;
+    if (!isfinite(s.loss) && !t->blamed)
+        blame_data(t);
+    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))
+        return false;
+    double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
+    t->log.losses = t->members.val_loss;
+    ls_log_eval(&t->log, t->at.update, t->at.epoch, s.loss, accuracy);
+    t->log.losses = t->members.loss;
+    printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
+    if (s.judged)
+        printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
+    for (int64_t k = 0; k < t->members.n; k++) {
+        printf("%s%.*g", k == 0 ? "  members' val_losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->members.val_loss[k]);
+        if (s.judged)
+            printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
+    }
+    return true;
+}
+
+static void report_epsilon(LsTrainer *t)
+{
+    const double epsilon = ls_private_bound(t->p, &t->at).epsilon;
+    printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
+    ls_log_privacy(&t->log, t->at.update, t->at.epoch, epsilon, t->p->privacy.delta);
+}
+
+bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
+{
+    bool ok = true;
+    ls_progress_clear(&t->progress);
+    printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
+           ? t->at.epoch : t->at.epoch + 1, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
+           t->epoch_has_loss ? ls_mean(&t->of_epoch) : t->loss);
+    for (int64_t k = 0; k < t->members.n; k++) {
+        printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->epoch_has_loss
+               ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
+        t->members.of_epoch[k] = (LsMean){0};
+    }
+    if (ls_is_private(t->p))
+        report_epsilon(t);
+    if (t->val.p) {
+        ok = ls_train_evaluate(t, e);
+        ls_train_begin_pass(t);
+    }
+    printf("\n");
+    fflush(stdout);
+    t->of_epoch = (LsMean){0};
+    t->epoch_has_loss = false;
+    return ok;
+}

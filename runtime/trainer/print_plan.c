@@ -1,0 +1,45 @@
+/* runtime/trainer/print_plan.c -- see print_plan.h. */
+#include "runtime/trainer/print_plan.h"
+#include "runtime/base/tensor_copy.h"
+#include "runtime/engine/program_memory.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static void print_steps(const LsProgram *p, const LsPhaseTable *t)
+{
+    for (uint32_t k = 0; k < t->nstep; k++) {
+        const LsStep *s = &t->step[k];
+        int64_t bytes = 0;
+        for (uint32_t r = 0; r < s->nout; r++)
+            bytes += p->element_count[s->count + r]
+                     * ls_data_bytes((LsDataType)p->element_type[s->count + r], p->real_bytes);
+        printf("%4u  %4u  %-5s  %-20s %13" PRId64 " %7" PRId64 "  %s\n", k, s->node,
+               s->again ? "yes" : "", s->op, bytes,
+               s->nout ? p->address[s->arg + s->nin].offset : 0, s->name);
+    }
+}
+
+static void print_stage(const LsProgram *p, uint32_t number)
+{
+    const LsStage *s = &p->stage[number];
+    printf("stage %u: arena %" PRId64 " bytes, %" PRId64 " and %u slots of %" PRId64 "; phases from steps", number + 1,
+           s->transient + s->slots * s->slot_bytes, s->transient, s->slots, s->slot_bytes);
+    for (int k = 0; k < LS_STAGE_NPHASES; k++)
+        printf(" %u", s->first[k]);
+    printf("; sends %u, receives %u\n", s->nsend, s->nreceive);
+    print_steps(p, &s->table);
+}
+
+void ls_print_plan(const LsProgram *p)
+{
+    printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
+           "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
+           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
+           "step  node  again  op                    result bytes      at  name\n",
+           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), p->state_bytes, p->arena_bytes,
+           p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+    print_steps(p, &p->train);
+    for (uint32_t k = 0; k < p->nstage; k++)
+        print_stage(p, k);
+}

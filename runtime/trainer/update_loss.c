@@ -1,0 +1,166 @@
+/* runtime/trainer/update_loss.c -- the loss of an update, from those of its parts: what is wrong with it, and who hears it. */
+#include "runtime/trainer/training_loop.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+
+bool ls_part_watched(const LsTrainer *t)
+{
+    return t->o.check_numerics || (ls_has_scaling(t->p) && !t->o.eval && t->scale.row + 1 >= ls_most_skipped(&t->o));
+}
+
+const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)
+{
+    return last && t->p->last.nstep > 0 ? &t->p->last : &t->p->train;
+}
+
+int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS])
+{
+    int n = 0;
+    if (ls_part_watched(t)) {
+        ls_check_start(&t->check, &t->engine, table);
+        hook[n++] = ls_check_hook(&t->check);
+    }
+    if ((t->o.trace || t->o.profile) && t->trace.t == table)
+        hook[n++] = ls_trace_hook(&t->trace);
+    if (t->o.dump && (t->o.eval || (last_batch && ls_is_last_update(t))))
+        hook[n++] = ls_dump_hook(&t->dump);
+    if (t->o.measure && t->measure.t == table)
+        hook[n++] = ls_measure_hook(&t->measure);
+    return n;
+}
+
+/* Reports a divergence. Names the node with --check-numerics, and the data when they are not
+ * finite. */
+static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError *e)
+{
+    LsError data = {0}, node = *e;
+    *e = (LsError){0};
+    if (!ls_is_private(t->p) && !ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
+        return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
+    if (data.code != LS_EXIT_DONE)
+        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data "
+                       "are not finite: %s", f->update, loss, data.text);
+    if (node.code != LS_EXIT_DONE)
+        return ls_fail(e, node.code, "%s", node.text);
+    return ls_fail(e, LS_EXIT_DIVERGED,
+                   "step %" PRId64 ": the loss is %g; training has diverged (lower "
+                   "--lr?); --check-numerics names the first node that gives such a value",
+                   f->update, loss);
+}
+
+/* Prints a warning once, as the printed losses hardly show it. */
+static void tell_of_none(LsTrainer *t, int64_t update)
+{
+    if (t->part.weight != 0 || t->p->loss_sums || t->told_of_none)
+        return;
+    t->told_of_none = true;
+    ls_progress_clear(&t->progress);
+    fprintf(stderr, "note: step %" PRId64 ": no label counts, all are ignored or of weight 0; its loss "
+            "and its gradients are 0\n", update);
+}
+
+/* The end of an update, whose gradients were scaled. */
+static bool end_scaled(LsTrainer *t, const LsFlight *f, LsError *e)
+{
+    const LsScaleSeen was = t->scale;
+    const LsError why = t->broken.code != LS_EXIT_DONE ? t->broken : t->suspect;
+    t->scale = ls_scaling_read(&t->memory);
+    const bool skipped = t->scale.skipped != was.skipped;
+    if (t->scale.scale != was.scale || skipped)
+        ls_log_scale(&t->log, f->update, f->epoch, was.scale, t->scale.scale, skipped);
+    if (skipped) {
+        ls_progress_clear(&t->progress);
+        ls_scaling_tell(&was, &t->scale, f->update, t->o.check_numerics ? &why : NULL);
+        return t->scale.row < ls_most_skipped(&t->o)
+               || ls_scaling_give_up(&t->scale, f->update, &why, &t->pass, f->batch, e);
+    }
+    if (t->o.check_numerics && t->broken.code != LS_EXIT_DONE)
+        *e = t->broken;
+    return (isfinite(t->loss) && e->code == LS_EXIT_DONE) || diverged(t, f, t->loss, e);
+}
+
+/* With a loss scale, values that are not finite are no error where they come up: at the end of the update, it shows
+ * whether the update was skipped. */
+static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    ls_mean_add(&t->part, one);
+    if (!f->apply)
+        return true;
+    tell_of_none(t, f->update);
+    t->loss = ls_mean(&t->part);
+    if (isfinite(t->loss))
+        ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss |= isfinite(t->loss);
+    t->part = (LsMean){0};
+    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    bool ok = end_scaled(t, f, e);
+    t->broken = t->suspect = (LsError){0};
+    return ok;
+}
+
+/* In private training a sample whose gradient is not finite counts as zero: its batch has no loss, but training goes
+ * on. A batch without samples has none either. */
+static bool land_private(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    const bool finite = isfinite(one.value);
+    if (f->valid > 0 && finite)
+        ls_mean_add(&t->part, one);
+    t->spoilt |= f->valid > 0 && !finite;
+    if (!f->apply)
+        return true;
+    const bool has_loss = !t->spoilt || t->part.weight != 0;
+    t->loss = has_loss ? ls_mean(&t->part) : NAN;
+    ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss |= has_loss;
+    t->part = (LsMean){0};
+    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    if (t->spoilt)
+        ls_progress_clear(&t->progress);
+    const bool ok = ls_private_check(&t->own, &t->memory, f->update, t->spoilt, e);
+    t->spoilt = false;
+    return ok;
+}
+
+static void end_members(LsTrainer *t, int64_t update)
+{
+    ls_member_state_end(&t->members);
+    for (int64_t k = 0; k < t->members.n; k++)
+        if (!isfinite(t->members.loss[k]) && !t->members.told[k])
+            ls_progress_clear(&t->progress);
+    ls_member_state_tell(&t->members, update);
+}
+
+bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    const bool scaled = ls_has_scaling(t->p);
+    if (scaled && ls_part_watched(t) && t->broken.code == LS_EXIT_DONE
+        && ls_check_end(&t->check, one.value, f->update, &t->broken) && t->suspect.code == LS_EXIT_DONE)
+        ls_check_clean(&t->check, f->update, &t->suspect);
+    return scaled || !t->o.check_numerics || ls_check_end(&t->check, one.value, f->update, e)
+           || diverged(t, f, one.value, e);
+}
+
+bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+{
+    if (ls_has_scaling(t->p))
+        return land_scaled(t, f, one, e);
+    if (ls_is_private(t->p))
+        return land_private(t, f, one, e);
+    if (!isfinite(one.value)) {
+        ls_log_step(&t->log, f->update, f->epoch, one.value, f->lr);
+        return diverged(t, f, one.value, e);
+    }
+    ls_mean_add(&t->part, one);
+    if (!f->apply)
+        return true;
+    tell_of_none(t, f->update);
+    end_members(t, f->update);
+    t->loss = ls_mean(&t->part);
+    ls_mean_join(&t->of_epoch, &t->part);
+    t->epoch_has_loss = true;
+    t->part = (LsMean){0};
+    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    return isfinite(t->loss) || diverged(t, f, t->loss, e);
+}
