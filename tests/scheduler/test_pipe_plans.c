@@ -58,7 +58,7 @@ START_TEST(plans_are_sound_with_all_micro_batches)
 {
     const LsOrderKind order = (LsOrderKind)_i;
     int kept = 0;
-    for (uint64_t seed = 1; seed <= (uint64_t)tests_part(60, 5); seed++) {
+    for (uint64_t seed = 1; seed <= (uint64_t)tests_part(60, 3); seed++) {
         const uint32_t stages = 2 + (uint32_t)(seed % 3);
         Pipe x;
         if (!make(&x, seed, stages, 5, order))
