@@ -259,6 +259,17 @@ static LsMpi *new_mpi(int rank, int size, int provided)
     return m;
 }
 
+/* A refusal that all ranks agree on. mpirun kills the others as soon as one ends with it, so the sentence comes first. */
+static void tell_all(int rank, const LsError *e, LsCommOpened *o)
+{
+    if (rank == 0) {
+        fprintf(stderr, "error: %s\n", e->text);
+        fflush(stderr);
+    }
+    o->silent = true;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static bool open_mpi(int64_t ranks, const char *run, LsCommOpened *o, LsError *e)
 {
     int provided, rank, size;
@@ -269,6 +280,8 @@ static bool open_mpi(int64_t ranks, const char *run, LsCommOpened *o, LsError *e
     bool ok = size == ranks || ls_fail(e, LS_EXIT_USAGE, "--ranks %lld, but MPI has %d%s", (long long)ranks, size, size == 1
                                        ? ": start the program with mpirun, or with srun --mpi=pmix" : "");
     ok = ok && same_run(run, rank, e);
+    if (!ok)
+        tell_all(rank, e, o);
     LsMpi *m = ok ? new_mpi(rank, size, provided) : NULL;
     if (ok && (m == NULL || !ls_mpi_watch(m)))
         ok = ls_fail(e, LS_EXIT_FAIL, "no memory or thread left to watch over ranks");
