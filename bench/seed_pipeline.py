@@ -86,7 +86,7 @@ def measure(rows, folder, args):
 
 def table(rows, with_seed):
     head = "| row | batch | step, ms | predicted, ms | bubble | 10 epochs, s | of one device |"
-    text = [head + (" known experiment, s | of one GPU |" if with_seed else "") + " MiB of the ranks |",
+    text = [head + (" known experiment, s | of one GPU |" if with_seed else "") + " largest rank, MiB |",
             "|---|--:|--:|--:|--:|--:|--:|" + ("--:|--:|" if with_seed else "") + "--:|"]
     for r in rows:
         step, bubble, rank = predicted(r)
