@@ -307,6 +307,14 @@ synthetic data; an epoch is {IMAGES // BATCH} steps.
 {parts}"""
 
 
+def finish(out, text, good, yes="all as wanted", no="something is not as wanted"):
+    """Writes the page, if a file is given; the exit code."""
+    if out:
+        pathlib.Path(out).write_text(text, encoding="utf-8")
+    print(yes if good else no, flush=True)
+    return 0 if good else 6
+
+
 def options():
     p = argparse.ArgumentParser()
     p.add_argument("build")
@@ -340,10 +348,7 @@ def main():
                      "images are resized bilinearly.\n\n" + "\n".join(text for text, _ in made))
     elif args.only != "table":
         print("no curves: there are no recorded ones", file=sys.stderr)
-    if args.out:
-        pathlib.Path(args.out).write_text(page("\n".join(parts), args, busy), encoding="utf-8")
-    print("within bounds" if good else "outside the bounds", flush=True)
-    return 0 if good else 6
+    return finish(args.out, page("\n".join(parts), args, busy), good, "within bounds", "outside the bounds")
 
 
 if __name__ == "__main__":

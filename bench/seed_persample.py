@@ -22,7 +22,7 @@ import sys
 import tempfile
 import zipfile
 
-from seed_amp import HERE, has_torch, processor, run, timed, tries
+from seed_amp import HERE, finish, has_torch, processor, run, timed, tries
 
 DROPOUT = ["--dropout=0.5"]
 EACH, NORMS = "--grads=per-sample", "--grads=per-sample-norm"
@@ -258,10 +258,7 @@ def main():
             parts.append(f"## Ensembles\n\nA batch of 64 for ten models with SGD and momentum: an MLP 784-512-10 and the network above. "
                          f"Least processor time of {args.rounds} rounds in turns, one thread.\n\n{ensembles(args)}\n")
             print(parts[-1], flush=True)
-    if args.out:                        # a part more here is a section more of the page
-        pathlib.Path(args.out).write_text(page("\n".join(parts), args, busy), encoding="utf-8")
-    print("all as wanted" if good else "something is not as wanted", flush=True)
-    return 0 if good else 6
+    return finish(args.out, page("\n".join(parts), args, busy), good)
 
 
 if __name__ == "__main__":

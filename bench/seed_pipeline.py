@@ -22,7 +22,7 @@ import statistics
 import sys
 import tempfile
 
-from seed_amp import HERE, processor, run, timed, tries
+from seed_amp import HERE, finish, processor, run, timed, tries
 
 IMAGES, EPOCHS = 60000, 10
 # name, seconds of 10 epochs in the known experiment, options of the pipeline, batch there
@@ -199,10 +199,7 @@ def main():
                      f"MNIST; loss of the test images after each: {', '.join(f'{x:.4f}' for x in losses)}.\n\n"
                      f"![inputs, codes, outputs]({image.name})\n")
         print(parts[-1], flush=True)
-    if args.out:
-        pathlib.Path(args.out).write_text(page("\n".join(parts), args, busy), encoding="utf-8")
-    print("all as wanted" if good else "something is not as wanted", flush=True)
-    return 0 if good else 6
+    return finish(args.out, page("\n".join(parts), args, busy), good)
 
 
 if __name__ == "__main__":
