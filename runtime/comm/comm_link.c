@@ -12,7 +12,7 @@
 enum { MARK = 0x4c536d73, HEAD = sizeof(LsLinkHead) };
 enum { MOST = 1 << 20 };        /* bytes per call in each direction: nobody else moves meanwhile */
 
-static void append(LsMessage **list, LsMessage *m)
+static void append(LsLinkMessage **list, LsLinkMessage *m)
 {
     while (*list != NULL)
         list = &(*list)->next;
@@ -33,7 +33,7 @@ static bool is_cut(LsLink *l)
 /* Moves on in the first message that goes out; true: it is complete. */
 static bool push(LsLink *l, int64_t *left)
 {
-    LsMessage *m = l->going;
+    LsLinkMessage *m = l->going;
     if (l->out_at == 0)
         l->out_head = (LsLinkHead){MARK, m->tag, m->bytes};
     while (l->out_at < HEAD + m->bytes && *left > 0) {
@@ -67,7 +67,7 @@ static void push_all(LsLink *l)
     }
 }
 
-void ls_link_send(LsLink *l, LsMessage *m)
+void ls_link_send(LsLink *l, LsLinkMessage *m)
 {
     const bool first = l->going == NULL;
     append(&l->going, m);
@@ -75,15 +75,15 @@ void ls_link_send(LsLink *l, LsMessage *m)
         push_all(l);
 }
 
-static bool same_length(const LsLink *l, int64_t sent, const LsMessage *m, LsError *e)
+static bool same_length(const LsLink *l, int64_t sent, const LsLinkMessage *m, LsError *e)
 {
     return sent == m->bytes || ls_fail(e, LS_EXIT_CHECK, "rank %d sends %lld bytes with tag %u, but rank %d takes %lld",
                                        l->peer, (long long)sent, m->tag, l->rank, (long long)m->bytes);
 }
 
-static LsMessage *store(LsLink *l, LsError *e)
+static LsLinkMessage *store(LsLink *l, LsError *e)
 {
-    LsMessage *m = malloc(sizeof *m);
+    LsLinkMessage *m = malloc(sizeof *m);
     unsigned char *data = malloc((size_t)l->in_head.bytes + 1);
     if (m == NULL || data == NULL) {
         ls_fail(e, LS_EXIT_FAIL, "no memory for a message of %lld bytes", (long long)l->in_head.bytes);
@@ -91,7 +91,7 @@ static LsMessage *store(LsLink *l, LsError *e)
         free(data);
         return NULL;
     }
-    *m = (LsMessage){.data = data, .bytes = l->in_head.bytes, .tag = l->in_head.tag, .stored = true};
+    *m = (LsLinkMessage){.data = data, .bytes = l->in_head.bytes, .tag = l->in_head.tag, .stored = true};
     append(&l->stored, m);
     return m;
 }
@@ -99,7 +99,7 @@ static LsMessage *store(LsLink *l, LsError *e)
 /* Finds a place for the message whose head has come, if anybody waits for it or for one behind it. */
 static bool place(LsLink *l, LsError *e)
 {
-    for (LsMessage **at = &l->wanted; *at != NULL; at = &(*at)->next)
+    for (LsLinkMessage **at = &l->wanted; *at != NULL; at = &(*at)->next)
         if ((*at)->tag == l->in_head.tag) {
             l->coming = *at;
             *at = l->coming->next;
@@ -110,14 +110,14 @@ static bool place(LsLink *l, LsError *e)
     return l->wanted == NULL || l->coming != NULL;
 }
 
-static void unlist(LsMessage **list, const LsMessage *m)
+static void unlist(LsLinkMessage **list, const LsLinkMessage *m)
 {
     while (*list != m)
         list = &(*list)->next;
     *list = m->next;
 }
 
-static void hand_over(LsLink *l, LsMessage *from, LsMessage *to)
+static void hand_over(LsLink *l, LsLinkMessage *from, LsLinkMessage *to)
 {
     if (from->bytes > 0)
         memcpy(to->data, from->data, (size_t)from->bytes);
@@ -129,7 +129,7 @@ static void hand_over(LsLink *l, LsMessage *from, LsMessage *to)
 
 static void arrive(LsLink *l)
 {
-    LsMessage *m = l->coming;
+    LsLinkMessage *m = l->coming;
     m->done = true;
     l->coming = NULL;
     l->in_at = 0;
@@ -137,9 +137,9 @@ static void arrive(LsLink *l)
         hand_over(l, m, m->named);
 }
 
-bool ls_link_receive(LsLink *l, LsMessage *m, LsError *e)
+bool ls_link_receive(LsLink *l, LsLinkMessage *m, LsError *e)
 {
-    for (LsMessage *s = l->stored; s != NULL; s = s->next)
+    for (LsLinkMessage *s = l->stored; s != NULL; s = s->next)
         if (s->tag == m->tag && s->named == NULL) {
             if (!same_length(l, s->bytes, m, e))
                 return false;
@@ -213,7 +213,7 @@ bool ls_link_move(LsLink *l, LsError *e)
 
 void ls_link_close(LsLink *l)
 {
-    for (LsMessage *next; l->stored != NULL; l->stored = next) {
+    for (LsLinkMessage *next; l->stored != NULL; l->stored = next) {
         next = l->stored->next;
         free(l->stored->data);
         free(l->stored);

@@ -11,26 +11,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-typedef struct LsMessage {
-    struct LsMessage *next;
+typedef struct LsLinkMessage {
+    struct LsLinkMessage *next;
     unsigned char *data;        /* only read, if it goes out */
     int64_t bytes;
     uint32_t tag;
     bool done;
     bool stored;                /* arrived before it was named: data is the link's own */
-    struct LsMessage *named;    /* of a stored one that is not complete: who takes it */
-} LsMessage;
+    struct LsLinkMessage *named;    /* of a stored one that is not complete: who takes it */
+} LsLinkMessage;
 
 typedef struct LsLinkHead { uint32_t mark, tag; int64_t bytes; } LsLinkHead;
 
 typedef struct LsLink {
     int rank, peer;             /* for messages */
     int out, in;                /* descriptors, which do not block; the same one, but in a rank's link to itself */
-    LsMessage *going;           /* oldest first */
+    LsLinkMessage *going;           /* oldest first */
     LsLinkHead out_head;
     int64_t out_at;             /* bytes of the first one, with its head, that have gone */
-    LsMessage *wanted, *stored; /* oldest first */
-    LsMessage *coming;          /* NULL: no head, or nobody wants the message */
+    LsLinkMessage *wanted, *stored; /* oldest first */
+    LsLinkMessage *coming;          /* NULL: no head, or nobody wants the message */
     LsLinkHead in_head;
     int64_t in_at;              /* bytes, with the head */
     bool closed;                /* by the peer, or broken: nothing more comes or goes */
@@ -38,9 +38,9 @@ typedef struct LsLink {
 } LsLink;
 
 /* Begins a message. Its fields data, bytes and tag are set. */
-void ls_link_send(LsLink *l, LsMessage *m);
+void ls_link_send(LsLink *l, LsLinkMessage *m);
 /* False: memory is short, or the peer's message has another length. */
-bool ls_link_receive(LsLink *l, LsMessage *m, LsError *e);
+bool ls_link_receive(LsLink *l, LsLinkMessage *m, LsError *e);
 /* What poll should wait for: POLLIN on `in`, POLLOUT on `out`. */
 short ls_link_events(const LsLink *l);
 /* Whether some message waits for the peer. */

@@ -1,6 +1,7 @@
 /* runtime/comm/comm_stream.c -- see comm_stream.h. */
 #include "runtime/comm/comm_stream.h"
 #include "runtime/comm/comm_link.h"
+#include "runtime/comm/comm_records.h"
 #include "runtime/comm/comm_watch.h"
 
 #include <assert.h>
@@ -8,15 +9,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-typedef struct Slab { struct Slab *next; LsMessage message[64]; } Slab;
-
 typedef struct Streams {
     LsComm comm;
     LsCommEngine engine;
     LsWatch *watch;
     LsLink *link;               /* by rank */
-    LsMessage *free;
-    Slab *slabs;
+    LsRecords messages;
     int64_t begun;              /* messages nobody has waited for */
 } Streams;
 
@@ -50,35 +48,15 @@ static void move(void *of)
     }
 }
 
-static LsMessage *take_message(Streams *s, LsError *e)
-{
-    if (s->free == NULL) {
-        Slab *slab = malloc(sizeof *slab);
-        if (slab == NULL) {
-            ls_fail(e, LS_EXIT_FAIL, "out of memory");
-            return NULL;
-        }
-        slab->next = s->slabs;
-        s->slabs = slab;
-        for (size_t k = 0; k < sizeof slab->message / sizeof slab->message[0]; k++) {
-            slab->message[k].next = s->free;
-            s->free = &slab->message[k];
-        }
-    }
-    LsMessage *m = s->free;
-    s->free = m->next;
-    s->begun++;
-    return m;
-}
-
-static bool begin(LsComm *c, int peer, bool sends, LsMessage what, LsTransfer *x, LsError *e)
+static bool begin(LsComm *c, int peer, bool sends, LsLinkMessage what, LsTransfer *x, LsError *e)
 {
     Streams *s = streams_of(c);
     LsError why = {0};
     assert(peer >= 0 && peer < c->size && what.bytes >= 0);
-    LsMessage *m = take_message(s, e);
+    LsLinkMessage *m = ls_records_take(&s->messages, e);
     if (m == NULL)
         return false;
+    s->begun++;
     *m = what;
     *x = (LsTransfer){m, peer, what.bytes};
     ls_watch_lock(s->watch);
@@ -97,24 +75,23 @@ static bool begin(LsComm *c, int peer, bool sends, LsMessage what, LsTransfer *x
 
 static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsTransfer *x, LsError *e)
 {
-    return begin(c, peer, true, (LsMessage){.data = (unsigned char *)(uintptr_t)data, .bytes = bytes, .tag = tag}, x, e);
+    return begin(c, peer, true, (LsLinkMessage){.data = (unsigned char *)(uintptr_t)data, .bytes = bytes, .tag = tag}, x, e);
 }
 
 static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsTransfer *x, LsError *e)
 {
-    return begin(c, peer, false, (LsMessage){.data = data, .bytes = bytes, .tag = tag}, x, e);
+    return begin(c, peer, false, (LsLinkMessage){.data = data, .bytes = bytes, .tag = tag}, x, e);
 }
 
 static bool wait_for(LsComm *c, LsTransfer *x, LsError *e)
 {
     Streams *s = streams_of(c);
-    LsMessage *m = x->engine;
+    LsLinkMessage *m = x->engine;
     ls_watch_lock(s->watch);
     const bool ok = m->done || ls_watch_until(s->watch, &m->done, e);
     ls_watch_unlock(s->watch);
     if (ok) {
-        m->next = s->free;
-        s->free = m;
+        ls_records_give(&s->messages, m);
         s->begun--;
     }
     return ok;
@@ -149,10 +126,7 @@ static void free_streams(Streams *s)
 {
     for (int k = 0; k < s->comm.size && s->link != NULL; k++)
         ls_link_close(&s->link[k]);
-    for (Slab *next; s->slabs != NULL; s->slabs = next) {
-        next = s->slabs->next;
-        free(s->slabs);
-    }
+    ls_records_end(&s->messages);
     free(s->link);
     free(s);
 }
@@ -205,6 +179,7 @@ LsComm *ls_comm_streams(const char *name, const LsStreams *of, LsError *e)
         return NULL;
     }
     s->link = link;
+    s->messages = (LsRecords){.size = sizeof(LsLinkMessage)};
     s->engine = table;
     s->engine.name = name;
     s->comm = (LsComm){&s->engine, of->rank, of->size, of->hub ? of->size : 1};

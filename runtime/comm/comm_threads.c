@@ -4,6 +4,8 @@
  * finds its partner there. One lock guards all of it but the copies; each rank sleeps on a condition of its own. */
 #include "runtime/comm/comm_threads.h"
 
+#include "runtime/comm/comm_records.h"
+
 #include <assert.h>
 #include <pthread.h>
 #include <stdarg.h>
@@ -14,7 +16,7 @@
 /* One side's half of a message. */
 typedef enum { ALONE, MATCHED, COPYING, DONE } HalfState;
 typedef struct Half {
-    struct Half *next;          /* in the pair's list, or among the free ones */
+    struct Half *next;          /* in the pair's list */
     struct Half *other;
     void *data;                 /* only read, if this side sends */
     int64_t bytes;
@@ -38,13 +40,10 @@ typedef struct Room {           /* what ranks share */
     bool told;                  /* some rank prints it */
 } Room;
 
-typedef struct Slab { struct Slab *next; Half half[64]; } Slab;
-
 typedef struct Rank {
     LsComm comm;
     Room *room;
-    Half *free;
-    Slab *slabs;
+    LsRecords halves;
     int64_t begun;              /* messages nobody has waited for */
 } Rank;
 
@@ -85,26 +84,6 @@ static void miss(Room *r, int of)
 {
     if (r->gone[of])
         fail_all(r, of, LS_EXIT_RANK, "rank %d ended while others still wait for it", of);
-}
-
-static Half *take_half(Rank *me, LsError *e)
-{
-    if (me->free == NULL) {
-        Slab *s = malloc(sizeof *s);
-        if (s == NULL) {
-            ls_fail(e, LS_EXIT_FAIL, "out of memory");
-            return NULL;
-        }
-        s->next = me->slabs;
-        me->slabs = s;
-        for (size_t k = 0; k < sizeof s->half / sizeof s->half[0]; k++) {
-            s->half[k].next = me->free;
-            me->free = &s->half[k];
-        }
-    }
-    Half *h = me->free;
-    me->free = h->next;
-    return h;
 }
 
 /* Takes the first half with that tag that waits for a half of this direction. */
@@ -148,7 +127,7 @@ static bool begin(LsComm *c, int peer, Half what, LsTransfer *x, LsError *e)
     Rank *me = rank_of(c);
     Room *r = me->room;
     assert(peer >= 0 && peer < r->size && what.bytes >= 0);
-    Half *h = take_half(me, e);
+    Half *h = ls_records_take(&me->halves, e);
     if (h == NULL)
         return false;
     *h = what;
@@ -214,8 +193,7 @@ static bool wait_for(LsComm *c, LsTransfer *x, LsError *e)
     const bool ok = h->state == DONE || failed(c, r, e);
     pthread_mutex_unlock(&r->lock);
     if (ok) {
-        h->next = me->free;
-        me->free = h;
+        ls_records_give(&me->halves, h);
         me->begun--;
     }
     return ok;
@@ -269,10 +247,7 @@ static void free_room(Room *r)
 
 static void free_rank(Rank *me)
 {
-    for (Slab *next; me->slabs != NULL; me->slabs = next) {
-        next = me->slabs->next;
-        free(me->slabs);
-    }
+    ls_records_end(&me->halves);
     free(me);
 }
 
@@ -322,7 +297,7 @@ bool ls_comm_threads_open(int size, LsComm *c[], LsError *e)
         Rank *me = ok ? calloc(1, sizeof *me) : NULL;
         ok = me != NULL;
         if (ok)
-            *me = (Rank){.comm = {&threads, k, size, size}, .room = r};
+            *me = (Rank){.comm = {&threads, k, size, size}, .room = r, .halves = {.size = sizeof(Half)}};
         c[k] = ok ? &me->comm : NULL;
     }
     if (ok)

@@ -34,12 +34,11 @@ static bool begin(LsComm *c, int peer, uint32_t tag, bool receives, char *data, 
 {
     LsMpi *m = mpi_of(c);
     const int64_t number = tag >= LS_TAG_OWN ? m->most_tag - (tag - LS_TAG_OWN) : tag;
-    LsMpiMessage *w = m->free;
     if (number > m->most_tag || bytes > (int64_t)PIECE * LS_MPI_PIECES)
         return ls_fail(e, LS_EXIT_RANK, "this MPI has no messages with tag %u, of %lld bytes", tag, (long long)bytes);
-    if (w == NULL && (w = malloc(sizeof *w)) == NULL)
-        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    m->free = w == m->free ? w->next : m->free;
+    LsMpiMessage *w = ls_records_take(&m->records, e);
+    if (w == NULL)
+        return false;
     *w = (LsMpiMessage){.receives = receives, .tag = tag};
     *x = (LsTransfer){w, peer, bytes};
     m->begun++;
@@ -130,8 +129,7 @@ static bool wait_for(LsComm *c, LsTransfer *x, LsError *e)
             return ls_fail(e, LS_EXIT_CHECK, "rank %d sends %d bytes with tag %u, but rank %d takes %d", x->peer, got, w->tag,
                            c->rank, w->piece[k].bytes);
     }
-    w->next = m->free;
-    m->free = w;
+    ls_records_give(&m->records, w);
     m->begun--;
     return true;
 }
@@ -192,10 +190,7 @@ static void close_mpi(LsComm *c)
             nanosleep(&nap, NULL);
     }
     MPI_Finalize();
-    for (LsMpiMessage *next; m->free != NULL; m->free = next) {
-        next = m->free->next;
-        free(m->free);
-    }
+    ls_records_end(&m->records);
     close(m->errors);
     pthread_mutex_destroy(&m->lock);
     free(m->other);
@@ -246,7 +241,8 @@ static LsMpi *new_mpi(int rank, int size, int provided)
         return NULL;
     }
     *m = (LsMpi){.comm = {&table, rank, size, count_local()}, .other = other, .lost = -1, .ticked_ns = ls_now_ns(),
-               .threads = provided >= MPI_THREAD_SERIALIZED, .errors = dup(STDERR_FILENO), .most_tag = 32767};
+               .threads = provided >= MPI_THREAD_SERIALIZED, .errors = dup(STDERR_FILENO), .most_tag = 32767,
+               .records = {.size = sizeof(LsMpiMessage)}};
     for (int k = 0; k < size; k++)
         other[k] = (LsMpiOther){.heard_ns = m->ticked_ns, .coming = MPI_REQUEST_NULL, .going = MPI_REQUEST_NULL};
     if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &given) == MPI_SUCCESS && given)

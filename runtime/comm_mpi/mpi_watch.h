@@ -7,6 +7,7 @@
 #define LS_RUNTIME_COMM_MPI_MPI_WATCH_H
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/comm_records.h"
 
 #include <mpi.h>
 #include <pthread.h>
@@ -18,7 +19,6 @@ enum { LS_MPI_NOTICE_MS = 2000 };       /* after a rank was lost: for the first 
 
 typedef struct LsMpiPiece { MPI_Request request; int bytes; } LsMpiPiece;
 typedef struct LsMpiMessage {
-    struct LsMpiMessage *next;
     bool receives;
     uint32_t tag;
     int pieces;
@@ -35,7 +35,7 @@ typedef struct LsMpiOther {     /* another rank */
 typedef struct LsMpi {
     LsComm comm;
     MPI_Comm messages, pulses;
-    LsMpiMessage *free;
+    LsRecords records;          /* LsMpiMessage */
     atomic_llong begun;         /* messages nobody has waited for */
     int64_t most_tag;
     LsMpiOther *other;

@@ -4,6 +4,7 @@
  * goes as one group, whose parts do not wait for each other. Beside each message its tag and length go by the engine below,
  * for the receiver to compare. */
 #include "runtime/comm_nccl/comm_nccl.h"
+#include "runtime/comm/comm_records.h"
 #include "runtime/comm/comm_stream.h"
 #include "runtime/comm_nccl/nccl_library.h"
 
@@ -17,7 +18,6 @@ enum { BYTE = 0, SPINS = 1000, NAP_US = 20 };
 typedef struct Head { uint32_t tag, unused; int64_t bytes; } Head;
 typedef struct Message {
     struct Message *next;
-    struct Message *older;      /* of all */
     Head mine, theirs;
     LsTransfer head;
     char *data;
@@ -32,7 +32,7 @@ typedef struct Nccl {
     void *nccl;
     LsNcclStream stream;
     Message *begun, **last;     /* not launched yet, oldest first */
-    Message *free, *newest;
+    LsRecords messages;
     bool failed;
 } Nccl;
 
@@ -46,26 +46,14 @@ static bool worked(Nccl *n, int result, const char *what, LsError *e)
     return ls_fail(e, LS_EXIT_DEVICE, "NCCL: %s: %s", what, n->api.GetErrorString(result));
 }
 
-static Message *take_message(Nccl *n)
-{
-    Message *m = n->free;
-    if (m != NULL) {
-        n->free = m->next;
-    } else if ((m = malloc(sizeof *m)) != NULL) {
-        m->older = n->newest;
-        n->newest = m;
-    }
-    return m;
-}
-
 static bool begin(LsComm *c, int peer, uint32_t tag, bool sends, char *data, int64_t bytes, LsTransfer *x, LsError *e)
 {
     Nccl *n = nccl_of(c);
     const LsCommEngine *under = n->under->engine;
-    Message *m = take_message(n);
+    Message *m = ls_records_take(&n->messages, e);
     if (m == NULL)
-        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    *m = (Message){.older = m->older, .mine = {.tag = tag, .bytes = bytes}, .data = data, .peer = peer, .sends = sends};
+        return false;
+    *m = (Message){.mine = {.tag = tag, .bytes = bytes}, .data = data, .peer = peer, .sends = sends};
     *x = (LsTransfer){m, peer, bytes};
     *n->last = m;
     n->last = &m->next;
@@ -133,8 +121,7 @@ static bool wait_for(LsComm *c, LsTransfer *x, LsError *e)
                        (long long)m->theirs.bytes, m->theirs.tag, c->rank, (long long)m->mine.bytes, m->mine.tag);
     if (!drain(n, e))
         return false;
-    m->next = n->free;
-    n->free = m;
+    ls_records_give(&n->messages, m);
     return true;
 }
 
@@ -163,10 +150,7 @@ static void close_nccl(LsComm *c)
     else if (n->nccl != NULL)
         n->api.CommDestroy(n->nccl);
     n->under->engine->close(n->under);
-    for (Message *older; n->newest != NULL; n->newest = older) {
-        older = n->newest->older;
-        free(n->newest);
-    }
+    ls_records_end(&n->messages);
     free(n);
 }
 
@@ -195,7 +179,8 @@ LsComm *ls_comm_nccl(LsComm *under, LsNcclStream stream, LsError *e)
         ls_fail(e, LS_EXIT_FAIL, "out of memory");
         return NULL;
     }
-    *n = (Nccl){.comm = {&table, under->rank, under->size, under->local}, .under = under, .stream = stream, .last = &n->begun};
+    *n = (Nccl){.comm = {&table, under->rank, under->size, under->local}, .under = under, .stream = stream, .last = &n->begun,
+                .messages = {.size = sizeof(Message)}};
     if (ls_nccl_load(&n->api, e) && share_id(n, &id, e)
         && worked(n, n->api.CommInitRank(&n->nccl, under->size, id, under->rank), "ncclCommInitRank", e))
         return &n->comm;

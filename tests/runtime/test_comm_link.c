@@ -32,17 +32,17 @@ static void move(void)
     LsError e = {0};
     ck_assert_msg(ls_link_move(&link_, &e), "%s", e.text);
 }
-static void want(LsMessage *m, uint32_t tag, char *data, int64_t bytes)
+static void want(LsLinkMessage *m, uint32_t tag, char *data, int64_t bytes)
 {
     LsError e = {0};
-    *m = (LsMessage){.data = (unsigned char *)data, .bytes = bytes, .tag = tag};
+    *m = (LsLinkMessage){.data = (unsigned char *)data, .bytes = bytes, .tag = tag};
     ck_assert_msg(ls_link_receive(&link_, m, &e), "%s", e.text);
 }
 
 START_TEST(a_message_that_half_came_before_it_was_named_has_one_receiver)
 {
     char first[11] = "", second[11] = "", other[4] = "";
-    LsMessage a, b, c;
+    LsLinkMessage a, b, c;
     put_head(1, 10);
     put("01234", 5);
     want(&c, 2, other, 3);
@@ -65,7 +65,7 @@ END_TEST
 START_TEST(nothing_is_read_that_nobody_waits_for)
 {
     char data[4] = "";
-    LsMessage m;
+    LsLinkMessage m;
     put_head(1, 3);
     put("abc", 3);
     move();
@@ -83,7 +83,7 @@ END_TEST
 START_TEST(a_message_without_bytes_is_complete_with_its_head)
 {
     char data[4] = "";
-    LsMessage m, n;
+    LsLinkMessage m, n;
     put_head(1, 3);
     put("abc", 3);
     put_head(2, 0);
@@ -104,7 +104,7 @@ END_TEST
 START_TEST(what_is_no_message_or_ends_early_is_seen)
 {
     char data[8];
-    LsMessage m;
+    LsLinkMessage m;
     LsError e = {0};
     want(&m, 1, data, 8);
     put_head(1, 8);

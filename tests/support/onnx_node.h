@@ -116,7 +116,7 @@ static inline LsValueId node_one(Node *n, const char *op, int version, int nin,
 static inline void node_fails(Node *n, const char *op, int version, int nin, const LsValueId in[],
                               LsErrId id, const char *text)
 {
-    LsValueId out[4];
+    LsValueId out[NODE_RESULTS];
     char *log;
     ck_assert_msg(!node_build(n, op, version, nin, in, 1, out, &log), "%s was accepted", op);
     ck_assert_int_eq(cx.last, id);
