@@ -65,8 +65,9 @@ void ls_rank_report(const LsJob *job)
         return;
     const LsRankFacts f = ls_rank_facts(job, g->ranks);
     const bool any = g->nrank_choice > 1;
-    printf("\nover %d ranks%s: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
-           "rank, without messages\n", g->ranks, any ? ", which take the most memory" : "", g->steps / g->ranks, g->steps);
+    printf("\nover %d rank%s%s: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
+           "rank, without messages\n", g->ranks, g->ranks == 1 ? "" : "s",
+           any ? ", the number of ranks with the most memory" : "", g->steps / g->ranks, g->steps);
     printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for what other ranks send\n",
            ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, f.exchange));
     if (g->sliced)

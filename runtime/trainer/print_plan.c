@@ -40,7 +40,7 @@ static void print_exchange(const LsProgram *p, int ranks, LsBucketing how)
     printf("over %d rank%s: gradients are exchanged", ranks, ranks == 1 ? "" : "s");
     for (uint32_t k = 0; k < n; k++)
         if (bucket[k].after == LS_NO_STEP)
-            printf("%s the end, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].size);
+            printf("%s the last step, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].size);
         else
             printf("%s step %u, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].after, bucket[k].size);
     printf("\n");
