@@ -16,7 +16,7 @@ static void make_nets(void)
 {
     MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=17 --dropout=0.2 -o gpt.onnx");
     MUST(LS_BUILD "/lowerset model unet --depth=1 --size=4 --width=2 -o unet.onnx");
-    MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=8 --size=4 -o mlp.onnx");
+    MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=9 --size=4 -o mlp.onnx");
     MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --optimizer=adam -o one");
     MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --ranks=any --optimizer=adam -o any");
 }
@@ -120,6 +120,17 @@ START_TEST(buckets_are_as_the_options_say)
         ck_assert_msg(atoi(text) == shown[k].all, "%s: %s", shown[k].options, text);
         MUST("(grep -c 'the last step' rows; true)");
         ck_assert_msg(atoi(text) == shown[k].at_the_end, "%s: %s", shown[k].options, text);
+    }
+}
+END_TEST
+
+/* Rank 0 runs its block of the 4 parts of each batch, and no other part. */
+START_TEST(a_rank_runs_its_own_parts)
+{
+    for (int n = 1; n <= 4; n *= 2) {
+        MUST("./any --data synthetic:16" RUN "--steps 6 --ranks %d --profile profile.json", n);
+        MUST("cat profile.json");
+        ck_assert_msg(told("\"runs\":") == 24 / n, "%d ranks: %g runs", n, told("\"runs\":"));
     }
 }
 END_TEST
@@ -279,9 +290,9 @@ START_TEST(plan_says_what_a_rank_holds_and_sends)
 {
     MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 mlp.onnx --batch=8 --microbatches=4 --ranks=2 --optimizer=adam");
     ck_assert_msg(strstr(text, "over 2 ranks: each runs 2 of 4 parts of an update") != NULL, "%s", text);
-    ck_assert_msg(strstr(text, "each rank updates a slice of every parameter, and has 1.12 KiB of 1.77 KiB") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "each rank updates a slice of every parameter, and has 1.25 KiB of 1.98 KiB") != NULL, "%s", text);
     MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 mlp.onnx --batch=8 --ranks=2 --optimizer=adam --clip-norm=1");
-    ck_assert_msg(strstr(text, "every rank makes all of them, with 1.77 KiB of the optimizer's state, as the norm is that of all")
+    ck_assert_msg(strstr(text, "every rank makes all of them, with 1.98 KiB of the optimizer's state, as the norm is that of all")
                   != NULL, "%s", text);
     MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 mlp.onnx --batch=8 --microbatches=4 --ranks=4 --json");
     ck_assert_msg(strstr(text, "{\"ranks\":4,\"parts\":4,\"own_parts\":1,\"sliced\":true,") != NULL, "%s", text);
@@ -346,6 +357,7 @@ int main(void)
     tcase_add_test(t, one_rank_is_no_option);
     tcase_add_test(t, buckets_change_no_bit);
     tcase_add_test(t, buckets_are_as_the_options_say);
+    tcase_add_test(t, a_rank_runs_its_own_parts);
     tcase_add_test(t, a_run_goes_on_with_other_ranks);
     tcase_add_test(t, a_number_of_ranks_that_does_not_fit_is_refused);
     tcase_add_test(t, a_killed_rank_costs_no_more_than_its_last_steps);
