@@ -24,7 +24,7 @@ typedef struct Modes { Mode of[NMODES]; int64_t levels, sum_bytes; } Modes;
 static bool wanted(const LsJob *job)
 {
     return !job->graph_file
-           && (job->options->microbatches > 0 || job->options->ranks > 1 || job->options->checkpoint != NULL);
+           && (job->options->microbatches > 0 || ls_options_over_ranks(job->options) || job->options->checkpoint != NULL);
 }
 
 static Mode of_plan(const LsJob *job, const LsPlan *plan)
@@ -92,8 +92,7 @@ static int64_t total(const LsJob *job, const Mode *m)
 
 static double step_ns(const LsJob *job, const Mode *m)
 {
-    const int64_t ranks = job->options->ranks > 1 ? job->options->ranks : 1;
-    return (double)(ls_options_parts(job->options) / ranks - 1) * m->first_ns + m->last_ns + ls_job_update_ns(job);
+    return (double)(ls_options_parts(job->options) / ls_job_ranks(job) - 1) * m->first_ns + m->last_ns + ls_job_update_ns(job);
 }
 
 bool ls_checkpoint_modes(LsJob *job)

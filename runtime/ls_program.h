@@ -132,14 +132,15 @@ typedef struct LsScaling {
  * normal noise of deviation noise * clip, over `expected`. delta: of the guarantee. */
 typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacyTerms;
 
-/* Training over ranks. The sums of a rank's block of parts lie one behind the other at the end of the state, `sum_bytes` from
- * `sums` on, in the order in which they become complete. Ranks add them up, and run the phase `update`.
+/* Training over ranks. Each rank runs a block of an update's parts. The sums of the block lie one behind the other at the end
+ * of the state, `sum_bytes` from `sums` on, in the order in which they become complete. Ranks add them up, and run the phase
+ * `update`.
  *
  * Whole updates: on each rank, after all sums. Sliced ones: each rank updates a slice of the parameters, and sends it to the
  * others. Then moments exist once: at LS_AT_SLICE, kind k of the parameter with the sum at `at` has the address
- * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * sum_bytes / ranks bytes of state from `slices` on. */
+ * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * sum_bytes / ranks bytes beside `state_bytes`. */
 typedef struct LsRankSum {
-    int64_t at, bytes;          /* in the sums, with padding: a multiple of ranks * 64 */
+    int64_t at, bytes;          /* in the sums, with padding: a multiple of 64 times the largest number of ranks */
     int64_t count;              /* elements */
     LsAddress param;            /* that the step updates, or none */
     uint32_t after;             /* the step of an update's last micro-step that completes it */
@@ -147,9 +148,9 @@ typedef struct LsRankSum {
 } LsRankSum;
 typedef struct LsRankRows { LsAddress at; int64_t bytes; } LsRankRows;          /* a row for each part of an update */
 typedef struct LsRanks {
-    int n;
-    int64_t block;              /* parts of an update that one rank runs */
-    LsAddress sums, slices;
+    const int *choice; int nchoice;     /* how many ranks a run may have, ascending; one number: it was compiled in */
+    int64_t parts;              /* of an update: a multiple of these numbers */
+    LsAddress sums;
     int64_t sum_bytes;
     int kinds;
     bool sliced;
@@ -157,15 +158,27 @@ typedef struct LsRanks {
     const LsRankRows *rows; uint32_t nrows;     /* statistics of the parts */
 } LsRanks;
 
-/* What a rank tells all others at the end of an update: whether it was asked to end, and of each of its parts the loss, its
- * weight and the rows of statistics. */
-static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes) { return 16 + block * (16 + row_bytes); }
+/* Bytes of a rank's packet at the end of an update (runtime/engine/rank_packets.h), with the loss and the rows of statistics
+ * of each part of its block. */
+static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes)
+{
+    return (16 + block * (16 + row_bytes) + 7) / 8 * 8;
+}
 /* Buffers for what other ranks send, and for the sum of as many bytes as are updated at a time. Ranks of one machine need
  * less (runtime/engine/rank_exchange.h). */
 enum { LS_RANK_CHUNK = 1 << 17 };
-static inline int64_t ls_rank_exchange_bytes(int n, int64_t block, int64_t sum_bytes, int64_t row_bytes)
+static inline int64_t ls_rank_exchange_bytes(int n, int64_t parts, int64_t sum_bytes, int64_t row_bytes)
 {
-    return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(block, row_bytes) + LS_RANK_CHUNK;
+    return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(parts / n, row_bytes) + LS_RANK_CHUNK;
+}
+/* Bytes of a rank's slices of the optimizer's state. */
+static inline int64_t ls_rank_slice_bytes(const LsRanks *r, int n) { return r->kinds * (r->sum_bytes / n); }
+static inline bool ls_rank_may_be(const LsRanks *r, int64_t n)
+{
+    bool found = false;
+    for (int k = 0; k < r->nchoice; k++)
+        found |= r->choice[k] == n;
+    return found;
 }
 
 typedef struct LsProgram {

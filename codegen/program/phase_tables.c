@@ -292,7 +292,7 @@ void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e)
     ls_emit_line(e, "#define C(offset) {LS_AT_CONST, offset}");
     ls_emit_line(e, "#define I(index) {LS_AT_INPUT, index}");
     ls_emit_line(e, "#define Z(none) {LS_AT_NONE, none}");
-    if (phase[0]->g->ranks > 1)
+    if (phase[0]->g->updates != NULL)
         ls_emit_line(e, "#define P(offset) {LS_AT_SLICE, offset}");
     ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then "
                     "evaluation. */");

@@ -16,7 +16,7 @@ typedef struct Sum {
 struct LsRankTable {
     const LsGraph *train, *updates;
     Sum *sum; uint32_t nsum;
-    int64_t sums, slices;       /* offsets in the state */
+    int64_t sums;               /* offset in the state */
     int64_t sum_bytes;
     int kinds;
 };
@@ -129,8 +129,6 @@ const LsRankTable *ls_rank_layout(LsCtx *cx, const LsCode *c)
     line_up_sums(t, c->addresses);
     if (!agrees(cx, t) || !lay_updates(cx, t, c))
         return NULL;
-    t->slices = c->addresses->state_bytes;
-    c->addresses->state_bytes += t->kinds * t->sum_bytes / t->train->ranks;
     t->sums = c->addresses->state_bytes;
     for (uint32_t k = 0; k < t->nsum; k++)
         ls_address_state(c->addresses, t->train, t->sum[k].v);
@@ -154,6 +152,14 @@ static void print_rows(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     ls_emit_line(e, "enum { NRANK_ROWS = %u };", n);
 }
 
+static void print_choice(const LsGraph *g, LsEmit *e)
+{
+    const char *all = "";
+    for (int k = 0; k < g->nrank_choice; k++)
+        all = ls_arena_printf(g->arena, "%s%s%d", all, k > 0 ? ", " : "", g->rank_choice[k]);
+    ls_emit_line(e, "static const int rank_choice[] = {%s};", all);
+}
+
 void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
 {
     const LsGraph *g = t->train;
@@ -168,9 +174,10 @@ void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     }
     ls_emit_line(e, "};");
     print_rows(t, a, e);
+    print_choice(g, e);
     ls_emit_line(e, "static const LsRanks ranks = {");
-    ls_emit_line(e, ".n = %d, .block = %" PRId64 ", .sums = S(%" PRId64 "), .slices = S(%" PRId64 "),", g->ranks, g->block,
-                 t->sums, t->slices);
+    ls_emit_line(e, ".choice = rank_choice, .nchoice = %d, .parts = %" PRId64 ", .sums = S(%" PRId64 "),", g->nrank_choice,
+                 g->steps, t->sums);
     ls_emit_line(e, ".sum_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,", t->sum_bytes, t->kinds, g->sliced ? "true" : "false");
     ls_emit_line(e, ".sum = rank_sum, .nsum = %u, .rows = rank_rows, .nrows = NRANK_ROWS,", t->nsum);
     ls_emit_line(e, "};");

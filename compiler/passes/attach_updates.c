@@ -51,7 +51,7 @@ typedef struct Update {         /* shared by all updates */
 } Update;
 
 /* Gradients that other ranks add to. */
-static bool is_over_ranks(const Update *u) { return u->o->ranks > 1; }
+static bool is_over_ranks(const Update *u) { return ls_over_ranks(u->o); }
 
 /* The accumulator of values like v. */
 static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, const LsUpdateAttr *part)
@@ -74,7 +74,7 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
                 .part = {.update = {.scale = 1}}};
     if (!u.sums || g->privacy.on)
         return u;
-    u.part.update.levels = tree_levels(is_over_ranks(&u) ? (int)g->block : steps);
+    u.part.update.levels = tree_levels(is_over_ranks(&u) ? steps / g->rank_choice[0] : steps);      /* the fewest ranks */
     if (g->loss_over == LS_OVER_SUM)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
@@ -316,7 +316,7 @@ static bool can_update(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
                         "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
                         "of a batch is right for all of them", o->accumulate);
-    return ls_decay_groups_check(cx, g, o) && (o->ranks < 2 || ls_ranks_begin(cx, g, o, micro_steps(o)));
+    return ls_decay_groups_check(cx, g, o) && (!ls_over_ranks(o) || ls_ranks_begin(cx, g, o, micro_steps(o)));
 }
 
 bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
