@@ -289,8 +289,6 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
         why = p->grads.privacy.on ? "--ranks: --dp is for one process" : "--ranks: --grads is for one process";
     else if (p->ensemble.members > 0)
         why = "--ranks: --ensemble is for one process";
-    else if (p->precision.gpu)
-        why = "--ranks is for --target=cpu so far";
     if (why != NULL)
         fprintf(stderr, "lowerset: %s\n", why);
     return why != NULL ? LS_EXIT_USAGE : 0;

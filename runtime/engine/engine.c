@@ -50,6 +50,7 @@ void ls_engine_close(LsEngine *g)
     if (g->m != NULL && g->m->device != NULL) {
         forget(g->m->device, &g->train);
         forget(g->m->device, &g->last);
+        forget(g->m->device, &g->update);
         forget(g->m->device, &g->eval);
     }
     ls_members_close(g);
@@ -143,7 +144,8 @@ static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsH
     LsDevice *d = g->m->device;
     bool both = t->wait_of != NULL && nhook == 0;       /* hooks need the time of each step */
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
-        point_inputs(g, g->loader, d->input[s]);
+        if (t != &g->p->update)         /* which reads no batch; there may be none yet */
+            point_inputs(g, g->loader, d->input[s]);
         for (int way = 0; way < 1 + both && (way == 0 || r->of[s] != NULL) && d->kind->record(d);
              way++) {
             g->apart = way == 1;
@@ -162,7 +164,7 @@ static bool run_there(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, in
     bool plain = true;
     for (int h = 0; h < nhook; h++)
         plain &= hook[h].done != NULL;
-    LsRecording *r = t == &g->p->eval ? &g->eval : t == &g->p->last ? &g->last : &g->train;
+    LsRecording *r = t == &g->p->eval ? &g->eval : t == &g->p->last ? &g->last : t == &g->p->update ? &g->update : &g->train;
     d->update = g->run.update;
     if (!d->kind->begin(d, g->slot, &g->run))
         return false;

@@ -32,7 +32,7 @@ typedef struct LsEngine {
     int slot;                   /* device: slot of that batch */
     const LsStage *stage;       /* of a pipeline: the engine of one stage, for hooks; its micro-step is in `at_slot`. Else NULL */
     uint32_t at_slot;
-    LsRecording train, last, eval;      /* device */
+    LsRecording train, last, update, eval;      /* device */
     /* Of an ensemble, else 0: */
     int64_t member;             /* the one whose steps run, for hooks */
     struct LsOwn *own; uint32_t nown;   /* arguments that every member has of its own */

@@ -12,6 +12,7 @@
 #define LS_RUNTIME_ENGINE_RANK_EXCHANGE_H
 
 #include "runtime/comm/comm.h"
+#include "runtime/engine/device_ranks.h"
 #include "runtime/engine/engine_parts.h"
 #include "runtime/engine/rank_packets.h"
 
@@ -35,34 +36,43 @@ typedef struct LsExchange {
     const LsRanks *r;           /* NULL: the program has no ranks */
     LsEngine *g;
     LsComm *comm;               /* NULL: one rank alone */
+    LsComm *bulk;               /* carries buckets: comm, or an engine for messages in devices' memory */
     int rank, size;
     int64_t block;              /* parts of an update that a rank runs */
     LsBucket *bucket; uint32_t nbucket;
-    char *sums;                 /* in the program's state */
+    char *sums;                 /* in the program's state, or in `view` */
     char *slices;               /* LsMemory.slice */
     char *window;               /* the sums of all ranks, one behind the other, in memory that all see; NULL: there is none */
     char *chunk;                /* of the sums of a slice, for the update that reads it */
-    char *arrived;              /* slices of other ranks; without a window */
+    char *arrived, *own_arrived;        /* slices of other ranks; without a window. own_: to be freed */
     LsPackets packets;          /* losses of parts, with their statistics */
     LsTransfer *sent, *got;     /* by bucket and rank */
     bool *slice_step;           /* by step of the phase `update`: it belongs to a sum */
     int64_t parts;              /* of the update under way, with samples */
     uint32_t begun;             /* buckets on their way */
     bool collects;              /* views of sliced state gather it from all ranks */
+    char *view, *own_view;      /* where they bring it, on the host: the place of the sums, or a copy of it. own_: to be freed */
+    /* Of a program for a device (rank_device.h); d NULL: there is none. */
+    LsDevice *d; const LsDeviceRanks *on;
+    char *there;                /* the sums on the device */
+    bool staged;                /* buckets go through the host's memory */
+    LsRunSet *set;              /* by sum: numbers for the update of its slice */
+    void *pinned;               /* host memory; NULL: none */
     LsError error;              /* the first failure in a hook or a view */
 } LsExchange;
 
-/* comm: NULL, or m->ranks ranks; the caller closes it before. window:
- * memory of all ranks of this machine, with this rank's sums (LsMemory.sums) in their place; NULL: ranks send each other all
- * bytes. */
-bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, LsBucketing how, LsError *e);
+/* comm: NULL, or m->ranks ranks; the caller closes it before. bulk: NULL, or an engine for messages in devices' memory, which
+ * stands on comm. window: memory of all ranks of this machine, with this rank's sums (LsMemory.sums) in their place, unless
+ * they are on a device; NULL: ranks send each other all bytes. */
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsComm *bulk, char *window, LsBucketing how,
+                      LsError *e);
 void ls_exchange_close(LsExchange *x);
 /* Whether all ranks are at the same place of the run (rank_packets.h). */
 bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e);
 
 /* An update with so many parts with samples, of which this rank runs its block. */
 void ls_exchange_start(LsExchange *x, int64_t parts);
-/* For the run of the rank's last part. */
+/* For the run of the rank's last part; not on a device, where the exchange begins after it. */
 LsHook ls_exchange_hook(LsExchange *x);
 /* Notes the loss of this rank's part j, from 0. */
 void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss);
@@ -77,7 +87,7 @@ void ls_exchange_collect(LsExchange *x);
 bool ls_exchange_release(LsExchange *x, LsError *e);
 bool ls_exchange_serve(LsExchange *x, LsError *e);
 
-/* ---- for rank_exchange.c and rank_collect.c ---- */
+/* ---- for rank_exchange.c, rank_device.c and rank_collect.c ---- */
 /* Tags of messages. A bucket's sums and slices have tags from LS_TAG_BUCKETS on. */
 enum { LS_TAG_PACKET, LS_TAG_ASK, LS_TAG_PIECE, LS_TAG_BUCKETS };
 
@@ -115,6 +125,16 @@ static inline char *ls_slice_state(const LsExchange *x, int64_t kind, int64_t pl
 {
     return x->slices + kind * (x->r->sum_bytes / x->size) + place;
 }
+
+/* Sets arg[0 .. LS_SLICE_ARGUMENTS) for the step that updates the slice of a sum, from the byte `from` of the sums on; all but
+ * the gradient. */
+enum { LS_SLICE_ARGUMENTS = 16 };
+void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from, void *arg[]);
+/* Waits for the slices of bucket b that are this rank's, and adds them up in their place in x->sums. */
+bool ls_bucket_add_up(LsExchange *x, uint32_t b, LsError *e);
+/* Begins to send this rank's slice to all, and to take theirs; waits for that. */
+bool ls_bucket_gather(LsExchange *x, uint32_t b, LsError *e);
+bool ls_bucket_gathered(LsExchange *x, uint32_t b, LsError *e);
 
 /* Of LsSlices. */
 void ls_exchange_view(void *self, int64_t offset);

@@ -26,7 +26,7 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, L
     run->apply = j + 1 == (left < block ? left : block);
     const LsPhaseTable *table = ls_part_table(t, run->apply);
     int n = ls_part_hooks(t, table, run->apply, hook);
-    if (run->apply)
+    if (run->apply && t->memory.device == NULL)     /* the exchange of a device's sums begins after the run */
         hook[n++] = ls_exchange_hook(&t->over);
     const LsFlight f = {t->at.update + 1, t->at.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply};
     if (!ls_engine_run(&t->engine, table, hook, n, e) || !ls_engine_fed(&t->engine, e)
