@@ -135,6 +135,23 @@ static bool open_libraries(LsCuda *c, LsError *e)
     return true;
 }
 
+/* What programs over ranks have more. */
+static void give_back_ranks(LsCuda *c)
+{
+    if (c->messages != NULL)
+        cudaStreamDestroy(c->messages);
+    if (c->beside != NULL)
+        cudaStreamDestroy(c->beside);
+    for (uint32_t k = 0; k < c->npoint; k++) {
+        cudaEventDestroy(c->point[k]);
+        cudaEventDestroy(c->copied[k]);
+    }
+    free(c->point);
+    free(c->copied);
+    while (c->ntaken > 0)
+        cudaFree(c->taken[--c->ntaken]);
+}
+
 static void close_device(LsDevice *d)
 {
     LsCuda *c = ls_cuda_of(d);
@@ -166,10 +183,7 @@ static void close_device(LsDevice *d)
         cudaStreamDestroy(c->copy);
     if (c->stream != NULL)
         cudaStreamDestroy(c->stream);
-    if (c->messages != NULL)
-        cudaStreamDestroy(c->messages);
-    while (c->ntaken > 0)
-        cudaFree(c->taken[--c->ntaken]);
+    give_back_ranks(c);
     cudaFreeHost(c->sent);
     cudaFreeHost(c->losses);
     cudaFree(c->memory);

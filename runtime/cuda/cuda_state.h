@@ -44,6 +44,8 @@ typedef struct LsCuda {
     cudaEvent_t lap[2];         /* its events; NULL: not created yet */
     /* For programs over ranks (runtime/cuda_ranks/cuda_ranks.c): */
     cudaStream_t messages;      /* of NCCL; NULL: there is none */
+    cudaStream_t beside;        /* of copies to the host beside the steps; NULL: there is none */
+    cudaEvent_t *point, *copied; uint32_t npoint;       /* points among the steps; copies that waited for them */
     void *taken[LS_CUDA_TAKEN]; uint32_t ntaken;        /* memory, to be given back */
     LsRun *begun;               /* `numbers` while a step reads others; else NULL */
     void *set; uint32_t nset;   /* LsRunSet */

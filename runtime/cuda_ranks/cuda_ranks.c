@@ -7,6 +7,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { ADD_UNIT = 4096 };       /* elements: runtime/cuda_kernels/ls_cuda_add.h */
@@ -103,6 +104,53 @@ static bool settle(LsDevice *d)
     return ls_cuda_check(c, cudaStreamSynchronize(c->stream), "run the step");
 }
 
+static bool points(LsDevice *d, uint32_t n)
+{
+    LsCuda *c = ls_cuda_of(d);
+    const unsigned flags = cudaEventDisableTiming | cudaEventBlockingSync;
+    c->point = calloc(n + 1, sizeof *c->point);
+    c->copied = calloc(n + 1, sizeof *c->copied);
+    if (c->point == NULL || c->copied == NULL)
+        return ls_device_fail(d, LS_EXIT_FAIL, "out of memory");
+    cudaError_t err = cudaStreamCreateWithFlags(&c->beside, cudaStreamNonBlocking);
+    for (; c->npoint < n && err == cudaSuccess; c->npoint += err == cudaSuccess) {
+        err = cudaEventCreateWithFlags(&c->point[c->npoint], flags);
+        if (err == cudaSuccess && (err = cudaEventCreateWithFlags(&c->copied[c->npoint], flags)) != cudaSuccess)
+            cudaEventDestroy(c->point[c->npoint]);
+    }
+    return ls_cuda_check(c, err, "make streams and events");
+}
+
+static bool point(LsDevice *d, uint32_t k)
+{
+    LsCuda *c = ls_cuda_of(d);
+    return ls_cuda_check(c, cudaEventRecord(c->point[k], c->stream), "note the end of a gradient");
+}
+
+static bool beside(LsDevice *d, uint32_t k, void *here, const void *there, int64_t bytes)
+{
+    LsCuda *c = ls_cuda_of(d);
+    cudaError_t err = cudaStreamWaitEvent(c->beside, c->point[k], 0);
+    if (err == cudaSuccess)
+        err = cudaMemcpyAsync(here, there, (size_t)bytes, cudaMemcpyDeviceToHost, c->beside);
+    if (err == cudaSuccess)
+        err = cudaEventRecord(c->copied[k], c->beside);
+    return ls_cuda_check(c, err, "copy what ranks exchange");
+}
+
+static bool beside_done(LsDevice *d, uint32_t k)
+{
+    LsCuda *c = ls_cuda_of(d);
+    return ls_cuda_check(c, cudaEventSynchronize(c->copied[k]), "copy what ranks exchange");
+}
+
+static bool launch(LsDevice *d, uint32_t k, LsComm *comm, LsError *e)
+{
+    LsCuda *c = ls_cuda_of(d);
+    return ls_cuda_check(c, cudaStreamWaitEvent(c->messages, c->point[k], 0), "start messages") ? ls_comm_nccl_launch(comm, e)
+                                                                                              : ls_device_ok(d, e);
+}
+
 static bool numbers(LsDevice *d, const LsRunSet *set, uint32_t n)
 {
     LsCuda *c = ls_cuda_of(d);
@@ -131,6 +179,11 @@ const LsDeviceRanks ls_cuda_ranks = {
     .move = move,
     .add = add,
     .settle = settle,
+    .points = points,
+    .point = point,
+    .beside = beside,
+    .beside_done = beside_done,
+    .launch = launch,
     .numbers = numbers,
     .use = use,
 };

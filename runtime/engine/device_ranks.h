@@ -33,6 +33,14 @@ typedef struct LsDeviceRanks {
     bool (*add)(LsDevice *d, void *to, const void *a, const void *b, int64_t bytes);
     /* Waits for all work issued. */
     bool (*settle)(LsDevice *d);
+    /* Makes n points. point: point k is here in the order of work. beside: a copy to the host which waits for point k, but for
+     * nothing else; beside_done waits for it. */
+    bool (*points)(LsDevice *d, uint32_t n);
+    bool (*point)(LsDevice *d, uint32_t k);
+    bool (*beside)(LsDevice *d, uint32_t k, void *here, const void *there, int64_t bytes);
+    bool (*beside_done)(LsDevice *d, uint32_t k);
+    /* Starts the messages that were named since the last call, once point k is reached. comm: of join. */
+    bool (*launch)(LsDevice *d, uint32_t k, LsComm *comm, LsError *e);
     /* Between begin and end of a run: issues the copy of n sets of numbers to the device; set: host memory as for copies.
      * Steps issued after `use` read set k; below 0: the numbers of begin. */
     bool (*numbers)(LsDevice *d, const LsRunSet *set, uint32_t n);

@@ -26,6 +26,36 @@ static bool take_view(LsExchange *x, LsError *e)
     return x->view != NULL || ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of the gradients, %lld bytes", (long long)bytes);
 }
 
+/* Notes the ends of the buckets that piece k completes. Staged: they are copied to the host from there on. */
+static bool after_piece(void *self, uint32_t k)
+{
+    LsExchange *x = self;
+    bool ok = true;
+    for (; ok && x->noted < x->cut_end[k]; x->noted++) {
+        const LsBucket *b = &x->bucket[x->noted];
+        ok = x->on->point(x->d, x->noted)
+            && (!x->staged || x->on->beside(x->d, x->noted, x->sums + b->at, x->there + b->at, b->size));
+    }
+    return ok;
+}
+
+/* Cuts the last part behind the steps that complete buckets, but for its last step. */
+static bool cut(LsExchange *x, LsError *e)
+{
+    const LsProgram *p = x->g->p;
+    const uint32_t nstep = p->last.nstep > 0 ? p->last.nstep : p->train.nstep;
+    x->cut = calloc(2 * ((size_t)x->nbucket + 1), sizeof *x->cut);
+    if (x->cut == NULL)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    x->cut_end = x->cut + x->nbucket + 1;
+    for (uint32_t b = 0; b < x->nbucket && x->bucket[b].after < nstep - 1; b++) {
+        if (x->ncut == 0 || x->cut[x->ncut - 1] < x->bucket[b].after)
+            x->cut[x->ncut++] = x->bucket[b].after;
+        x->cut_end[x->ncut - 1] = b + 1;
+    }
+    return told(x, x->on->points(x->d, x->nbucket), e) && ls_engine_cut(x->g, (LsCuts){x->cut, x->ncut, after_piece, x}, e);
+}
+
 bool ls_rank_device_open(LsExchange *x, LsMemory *m, LsError *e)
 {
     const int64_t bytes = x->r->sum_bytes;
@@ -47,7 +77,7 @@ bool ls_rank_device_open(LsExchange *x, LsMemory *m, LsError *e)
     } else if (x->size > 1) {
         x->arrived = x->on->take(x->d, bytes / x->size * (x->size - 1));
     }
-    return told(x, x->size == 1 || x->arrived != NULL, e);
+    return x->size == 1 || (told(x, x->arrived != NULL, e) && cut(x, e));
 }
 
 void ls_rank_device_close(LsExchange *x)
@@ -59,6 +89,7 @@ void ls_rank_device_close(LsExchange *x)
     if (x->set != NULL && x->view != NULL)
         x->d->kind->unpin(x->d, x->set);
     free(x->set);
+    free(x->cut);
     free(x->own_view);
 }
 
@@ -67,9 +98,18 @@ void ls_rank_device_close(LsExchange *x)
 bool ls_rank_device_ready(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
-    if (x->staged)
+    if (x->size == 1)
+        return true;
+    if (b >= x->noted && !x->staged)
+        return b > x->noted || told(x, x->on->settle(x->d), e);
+    if (b >= x->noted)
         return told(x, x->on->fetch(x->d, x->sums + of->at, x->there + of->at, of->size) && x->on->settle(x->d), e);
-    return b > 0 || x->size == 1 || told(x, x->on->settle(x->d), e);
+    return !x->staged || told(x, x->on->beside_done(x->d, b), e);
+}
+
+bool ls_rank_device_launch(LsExchange *x, uint32_t b, LsError *e)
+{
+    return x->staged || b >= x->noted || x->on->launch(x->d, b, x->bulk, e);
 }
 
 /* The sum of n parts from the first on, as in slice_sum.c. Sums of subtrees take the place of their first part. */

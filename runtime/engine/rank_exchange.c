@@ -65,7 +65,7 @@ static bool begin_bucket(LsExchange *x, uint32_t b, LsError *e)
     for (int q = 0; q < x->size; q++)
         if (q != me && ((q < n && !take(x, q, b, arrival(x, of, q), e)) || (me < n && !send(x, q, b, slice_of(x, of, q), e))))
             return false;
-    return true;
+    return x->d == NULL || ls_rank_device_launch(x, b, e);
 }
 
 static void after_step(void *self, uint32_t step)
@@ -79,10 +79,18 @@ static void after_step(void *self, uint32_t step)
 
 LsHook ls_exchange_hook(LsExchange *x) { return (LsHook){.after = after_step, .self = x}; }
 
+bool ls_exchange_begin(LsExchange *x, LsError *e)
+{
+    while (x->begun < x->noted)
+        if (!begin_bucket(x, x->begun++, e))
+            return false;
+    return true;
+}
+
 void ls_exchange_start(LsExchange *x, int64_t parts)
 {
     x->parts = parts;
-    x->begun = 0;
+    x->begun = x->noted = 0;
 }
 
 /* Waits for what a bucket's own slice is the sum of: part[0 .. contributors). */

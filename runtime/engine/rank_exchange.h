@@ -58,6 +58,8 @@ typedef struct LsExchange {
     bool staged;                /* buckets go through the host's memory */
     LsRunSet *set;              /* by sum: numbers for the update of its slice */
     void *pinned;               /* host memory; NULL: none */
+    uint32_t *cut, *cut_end, ncut;      /* steps of the last part behind which buckets are complete; and the end of these buckets */
+    uint32_t noted;             /* buckets whose end the device has noted in this update */
     LsError error;              /* the first failure in a hook or a view */
 } LsExchange;
 
@@ -72,8 +74,10 @@ bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e);
 
 /* An update with so many parts with samples, of which this rank runs its block. */
 void ls_exchange_start(LsExchange *x, int64_t parts);
-/* For the run of the rank's last part; not on a device, where the exchange begins after it. */
+/* For the run of the rank's last part; not on a device. */
 LsHook ls_exchange_hook(LsExchange *x);
+/* On a device, as soon as that run is issued: sends what is complete in its course. */
+bool ls_exchange_begin(LsExchange *x, LsError *e);
 /* Notes the loss of this rank's part j, from 0. */
 void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss);
 /* Completes the sums and runs the phase `update`. place, stop: see rank_packets.h. */

@@ -26,10 +26,10 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, L
     run->apply = j + 1 == (left < block ? left : block);
     const LsPhaseTable *table = ls_part_table(t, run->apply);
     int n = ls_part_hooks(t, table, run->apply, hook);
-    if (run->apply && t->memory.device == NULL)     /* the exchange of a device's sums begins after the run */
+    if (run->apply && t->memory.device == NULL)
         hook[n++] = ls_exchange_hook(&t->over);
     const LsFlight f = {t->at.update + 1, t->at.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply};
-    if (!ls_engine_run(&t->engine, table, hook, n, e) || !ls_engine_fed(&t->engine, e)
+    if (!ls_engine_run(&t->engine, table, hook, n, e) || !ls_exchange_begin(&t->over, e) || !ls_engine_fed(&t->engine, e)
         || !ls_engine_loss(&t->engine, table, t->engine.slot, b->valid, &one, e) || !ls_part_check(t, &f, one, e))
         return false;
     ls_exchange_note(&t->over, j, one);
