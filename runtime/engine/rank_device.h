@@ -8,7 +8,7 @@
 #ifndef LS_RUNTIME_ENGINE_RANK_DEVICE_H
 #define LS_RUNTIME_ENGINE_RANK_DEVICE_H
 
-#include "runtime/engine/rank_exchange.h"
+#include "runtime/engine/rank_parts.h"
 
 /* To be called last by ls_exchange_open, and first by ls_exchange_close. */
 bool ls_rank_device_open(LsExchange *x, LsMemory *m, LsError *e);
