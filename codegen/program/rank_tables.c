@@ -32,8 +32,9 @@ static void find_sums(LsCtx *cx, LsRankTable *t, const LsCodePhase *last)
         if (st->free)
             continue;
         const LsNodeId n = last->problem->node_of[st->id];
-        if (g->node[n.i].op == LS_OP_LOCAL_SUM) {
-            const LsValueId v = ls_in(g, n, 0);
+        const LsNode *node = &g->node[n.i];
+        for (int k = 0; node->op == LS_OP_LOCAL_SUM && k < node->nin; k += ls_update_operands(node)) {
+            const LsValueId v = ls_in(g, n, k);
             t->sum[t->nsum++] = (Sum){.v = v, .own = ls_source_named(t->updates, g->value[v.i].name),
                                       .row = {.count = ls_count(ls_shape(g, v)), .after = step}};
         }

@@ -37,12 +37,12 @@ same() {
     check "$name runs in one process" train "$d/one/net" "$d/one.onnx"
     for n in $ranks; do
         build_paper "$d/$n" "$d/net.onnx" "$@" --plan-effort=1 --ranks=$n
-        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=5 check "$name runs on $n ranks" train "$d/$n/net" "$d/staged.onnx"
+        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=5 check "$name runs on $n ranks" train "$d/$n/net" "$d/staged.onnx" --bucket 5000
         check "it says that there is no NCCL" grep -q "note: ranks exchange gradients through their hosts' memory: NCCL" "$OUT/err"
         check "$name has the same bits on $n ranks" cmp "$d/one.onnx" "$d/staged.onnx"
         check "and the same losses" cmp "$d/one.onnx.said" "$d/staged.onnx.said"
         rm -f "$OUT/tally"
-        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 FAKE_NCCL_TALLY=$OUT/tally LOWERSET_NCCL=$NCCL check "$name runs on $n ranks with NCCL" train "$d/$n/net" "$d/nccl.onnx"
+        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 FAKE_NCCL_TALLY=$OUT/tally LOWERSET_NCCL=$NCCL check "$name runs on $n ranks with NCCL" train "$d/$n/net" "$d/nccl.onnx" --bucket 5000
         check "which carries the gradients" [ "$n" = "$(grep -c "of $n sent [1-9]" "$OUT/tally")" ]
         check "$name has the same bits on $n ranks with NCCL" cmp "$d/one.onnx" "$d/nccl.onnx"
         check "and the same losses" cmp "$d/one.onnx.said" "$d/nccl.onnx.said"
@@ -54,14 +54,18 @@ same mlp "2 4" mlp --batch=0 --width=8 --size=4 -- --batch=8 --microbatches=4 --
 # Statistics of batch norms; several parts for a rank.
 same unet 2 unet --depth=1 --size=4 --width=2 -- --batch=8 --microbatches=4 --optimizer=sgd:momentum=0.9
 # Whole updates, as they need a norm; a loss scale whose updates are skipped; random numbers.
-same gpt 2 gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=17 --dropout=0.2 -- --batch=4 --microbatches=2 --accumulate=2 \
-    --clip-norm=1 --precision=f16 --loss-scale=torch:init=1e9,period=3
+same gpt 2 gpt --depth=1 --heads=2 --width=40 --context=8 --vocab=17 --dropout=0.2 -- --batch=4 --microbatches=2 --accumulate=2 \
+    --clip-norm=1 --precision=f16 --loss-scale=torch:init=2e5,period=3
 if [ -n "${LS_WHOLE:-}" ]; then
     same muon 2 gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=17 -- --batch=4 --microbatches=2 --optimizer=muon
     same f64 3 mlp --batch=0 --width=8 --size=4 -- --batch=3 --microbatches=3 --optimizer=adafactor --precision=f64
     same bf16 "2 4" gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=17 -- --batch=8 --microbatches=4 --optimizer=nadam \
         --precision=bf16 --overlap
 fi
+
+check "buckets leave in the course of the last part" [ 3 -le "$("$OUT/gpt/2/net" --print-plan --bucket 5000 | grep -o "step [0-9]*, [0-9]* bytes" | wc -l)" ]
+check "also where steps are not recorded" train "$OUT/gpt/2/net" "$OUT/gpt/checked.onnx" --bucket 5000 --check-numerics
+check "with the same bits" cmp "$OUT/gpt/one.onnx" "$OUT/gpt/checked.onnx"
 
 # A program whose ranks are counted when it starts.
 d=$OUT/any
