@@ -9,10 +9,11 @@
  * prints the graphs.
  *
  * Each graph (random_net.h) becomes two versions: lowered with all kernels' alternatives, and
- * without them. Of each version two plans run two steps, by random strategies within random
- * budgets, with an optimizer drawn from all. All four must pass the audit and give the same bits; the first step's outputs, loss,
- * gradients and updated state must be those of the interpreter, up to the rounding errors that
- * random noise shows to be possible; and the interpreter's gradients must be those of differences.
+ * without them. Of each version two plans run two steps of an optimizer, any of them, by random
+ * strategies within random budgets. All four must pass the audit and give the same bits; the first
+ * step's outputs, loss, gradients and updated state must be those of the interpreter, up to the
+ * rounding errors that random noise shows to be possible; and the interpreter's gradients must be
+ * those of differences.
  * The evaluation form beside the training graph must have the interpreter's outputs and loss, too.
  */
 #include "codegen/program/lowering.h"
