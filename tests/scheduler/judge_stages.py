@@ -23,7 +23,7 @@ import tempfile
 
 MODELS = {
     "mlp": "mlp --batch=0 --depth=4 --width=16 --size=6",
-    "unet": "unet --depth=2 --size=16 --width=4",
+    "unet": "unet --depth=1 --size=16 --width=4",
     "gpt": "gpt --depth=2 --heads=2 --width=16 --context=8 --vocab=17",
     "unet64": "unet --size=64 --width=8",
     "resnet18": "resnet18 --size=32 --width=8",
