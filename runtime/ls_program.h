@@ -138,7 +138,7 @@ typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacy
  *
  * Whole updates: on each rank, after all sums. Sliced ones: each rank updates a slice of the parameters, and sends it to the
  * others. Then moments exist once: at LS_AT_SLICE, kind k of the parameter with the sum at `at` has the address
- * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * sum_bytes / ranks bytes beside `state_bytes`. */
+ * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * slice_bytes / ranks bytes beside `state_bytes`. */
 typedef struct LsRankSum {
     int64_t at, bytes;          /* in the sums, with padding: a multiple of 64 times the largest number of ranks */
     int64_t count;              /* elements */
@@ -152,6 +152,7 @@ typedef struct LsRanks {
     int64_t parts;              /* of an update: a multiple of these numbers */
     LsAddress sums;
     int64_t sum_bytes;
+    int64_t slice_bytes;        /* of the sums whose updates are sliced */
     int kinds;
     bool sliced;
     const LsRankSum *sum; uint32_t nsum;
@@ -172,7 +173,7 @@ static inline int64_t ls_rank_exchange_bytes(int n, int64_t parts, int64_t sum_b
     return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(parts / n, row_bytes) + LS_RANK_CHUNK;
 }
 /* Bytes of a rank's slices of the optimizer's state. */
-static inline int64_t ls_rank_slice_bytes(const LsRanks *r, int n) { return r->kinds * (r->sum_bytes / n); }
+static inline int64_t ls_rank_slice_bytes(const LsRanks *r, int n) { return r->kinds * (r->slice_bytes / n); }
 static inline bool ls_rank_may_be(const LsRanks *r, int64_t n)
 {
     bool found = false;

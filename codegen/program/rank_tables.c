@@ -17,7 +17,7 @@ struct LsRankTable {
     const LsGraph *train, *updates;
     Sum *sum; uint32_t nsum;
     int64_t sums;               /* offset in the state */
-    int64_t sum_bytes;
+    int64_t sum_bytes, slice_bytes;
     int kinds;
 };
 
@@ -71,6 +71,7 @@ static void lay_slices(LsRankTable *t, LsAddresses *a, LsNodeId n, uint32_t step
     int kind = 0;
     sum->row.step = step;
     sum->param = g->value[ls_in(g, n, 0).i].name;
+    t->slice_bytes += sum->row.bytes;
     for (int k = 2; k < g->node[n.i].nin; k++)
         if (g->value[ls_in(g, n, k).i].sliced)
             ls_address_state_at(a, g, ls_in(g, n, k), (LsAddress){LS_AT_SLICE, kind++ * t->sum_bytes + sum->row.at});
@@ -178,7 +179,8 @@ void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     ls_emit_line(e, "static const LsRanks ranks = {");
     ls_emit_line(e, ".choice = rank_choice, .nchoice = %d, .parts = %" PRId64 ", .sums = S(%" PRId64 "),", g->nrank_choice,
                  g->steps, t->sums);
-    ls_emit_line(e, ".sum_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,", t->sum_bytes, t->kinds, g->sliced ? "true" : "false");
+    ls_emit_line(e, ".sum_bytes = %" PRId64 ", .slice_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,", t->sum_bytes,
+                 t->slice_bytes, t->kinds, g->sliced ? "true" : "false");
     ls_emit_line(e, ".sum = rank_sum, .nsum = %u, .rows = rank_rows, .nrows = NRANK_ROWS,", t->nsum);
     ls_emit_line(e, "};");
 }
