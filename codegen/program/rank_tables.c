@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct Sum {
-    LsValueId v;                /* of the training graph */
+    LsValueId v, tree;          /* of the training graph; tree: its partial sums, or none */
     LsValueId own;              /* of the graph of updates */
     LsRankSum row;
     const char *param;          /* its name; NULL: none */
@@ -34,7 +34,8 @@ static void find_sums(LsCtx *cx, LsRankTable *t, const LsCodePhase *last)
         const LsNodeId n = last->problem->node_of[st->id];
         if (g->node[n.i].op == LS_OP_LOCAL_SUM) {
             const LsValueId v = ls_in(g, n, 0);
-            t->sum[t->nsum++] = (Sum){.v = v, .own = ls_source_named(t->updates, g->value[v.i].name),
+            t->sum[t->nsum++] = (Sum){.v = v, .tree = g->node[n.i].nin > 2 ? ls_in(g, n, 2) : (LsValueId){0},
+                                      .own = ls_source_named(t->updates, g->value[v.i].name),
                                       .row = {.count = ls_count(ls_shape(g, v)), .after = step}};
         }
         step++;
@@ -131,8 +132,12 @@ const LsRankTable *ls_rank_layout(LsCtx *cx, const LsCode *c)
     if (!agrees(cx, t) || !lay_updates(cx, t, c))
         return NULL;
     t->sums = c->addresses->state_bytes;
-    for (uint32_t k = 0; k < t->nsum; k++)
-        ls_address_state(c->addresses, t->train, t->sum[k].v);
+    for (uint32_t k = 0; k < t->nsum; k++) {
+        const Sum *s = &t->sum[k];
+        ls_address_state(c->addresses, t->train, s->v);
+        if (ls_is(s->tree))
+            ls_address_state_at(c->addresses, t->train, s->tree, (LsAddress){LS_AT_LEVEL, s->row.at});
+    }
     return t;
 }
 
@@ -157,8 +162,9 @@ static void print_choice(const LsGraph *g, LsEmit *e)
 {
     const char *all = "";
     for (int k = 0; k < g->nrank_choice; k++)
-        all = ls_arena_printf(g->arena, "%s%s%d", all, k > 0 ? ", " : "", g->rank_choice[k]);
-    ls_emit_line(e, "static const int rank_choice[] = {%s};", all);
+        all = ls_arena_printf(g->arena, "%s%s{%d, %d}", all, k > 0 ? ", " : "", g->rank_choice[k],
+                              ls_tree_levels(g->steps / g->rank_choice[k]));
+    ls_emit_line(e, "static const LsRankChoice rank_choice[] = {%s};", all);
 }
 
 void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)

@@ -122,12 +122,11 @@ static bool open_on_host(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
     const int64_t slices = m->ranks > 0 ? ls_rank_slice_bytes(p->ranks, m->ranks) : 0;
-    m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e);
-    if (slices > 0 && m->state)
-        m->slice = get(slices, "state", e);
-    if (m->state && (slices == 0 || m->slice))
-        m->arena = get(p->arena_bytes, "arena", e);
-    return m->arena != NULL;
+    const int64_t levels = m->ranks > 0 ? ls_rank_level_bytes(p->ranks, m->ranks) : 0;
+    return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e)) != NULL
+        && (slices == 0 || (m->slice = get(slices, "state", e)) != NULL)
+        && (levels == 0 || (m->level = get(levels, "state", e)) != NULL)
+        && (m->arena = get(p->arena_bytes, "arena", e)) != NULL;
 }
 
 bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage, LsError *e)
@@ -159,6 +158,7 @@ void ls_memory_close(LsMemory *m)
         else if (m->state != NULL)
             munmap(m->state, (size_t)(m->p->state_bytes > 0 ? m->p->state_bytes : 1));
         free(m->slice);
+        free(m->level);
         free(m->arena);
         free(m->copied);
     }
@@ -174,6 +174,7 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
             return m->sums + (a.offset - m->p->ranks->sums.offset);
         return m->state + a.offset;
     case LS_AT_CONST: return (char *)m->constant + a.offset;    /* kernels only read operands */
+    case LS_AT_LEVEL: return m->level != NULL ? m->level + a.offset : NULL;
     default: return NULL;
     }
 }
@@ -249,7 +250,7 @@ static int64_t exchange_bytes(const LsRanks *r, int n)
 
 int64_t ls_memory_state(const LsProgram *p, int ranks)
 {
-    return p->state_bytes + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) : 0);
+    return p->state_bytes + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks) : 0);
 }
 
 int64_t ls_memory_total(const LsProgram *p, int ranks)

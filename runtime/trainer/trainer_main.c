@@ -118,10 +118,10 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
     w->ranks = wants_processes(t) ? (int64_t)t->p->nstage : 1;
     if (r == NULL)
         return true;
-    w->ranks = t->o.ranks > 0 ? t->o.ranks : r->nchoice == 1 ? r->choice[0] : 0;
+    w->ranks = t->o.ranks > 0 ? t->o.ranks : r->nchoice == 1 ? r->choice[0].ranks : 0;
     n = ls_comm_count(w);
     w->ranks = n.ranks;
-    if (!ls_rank_may_be(r, n.ranks)) {
+    if (ls_rank_choice(r, n.ranks) == NULL) {
         t->silent = ls_comm_is_spoken_for();
         return ls_fail(e, LS_EXIT_USAGE, "%s asks for %" PRId64 " ranks, but this program is for %s", n.by, n.ranks,
                        ls_rank_numbers(r, numbers));
@@ -179,7 +179,7 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
             printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->model, p->plan_hash, p->loss, p->optimizer,
                    ls_whole_batch(p), sums ? ", bf16 summed in " : "", sums ? p->bf16_sums : "");
         } else if (t->o.print_plan) {
-            const int ranks = p->ranks == NULL ? 0 : t->o.ranks > 0 ? (int)t->o.ranks : p->ranks->choice[0];
+            const int ranks = p->ranks == NULL ? 0 : t->o.ranks > 0 ? (int)t->o.ranks : p->ranks->choice[0].ranks;
             ls_print_plan(p, ranks, (LsBucketing){t->o.bucket, t->o.late_exchange});
         } else {
             run_ranks(t, &e);
