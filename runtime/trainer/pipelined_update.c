@@ -6,8 +6,9 @@
 
 /* What looks at the steps of one stage. */
 typedef struct LsStageWatch {
-    LsHook hook[2];
+    LsHook hook[3];
     LsDump dump;                /* --dump */
+    LsTrace trace;              /* --trace, --profile */
     LsCheck check;              /* --check-numerics */
 } LsStageWatch;
 
@@ -32,6 +33,19 @@ static bool open_dumps(LsTrainer *t, LsError *e)
     return true;
 }
 
+/* Likewise rank 0 the times. The timeline has the micro-batches of an update. */
+static bool open_traces(LsTrainer *t, LsError *e)
+{
+    const int64_t parts = ls_parts(t->p), kept = parts > LS_TRACE_RUNS ? parts : LS_TRACE_RUNS;
+    for (uint32_t k = 0; k < t->p->nstage; k++) {
+        const LsStageRun *r = stage_here(t, k);
+        if ((r != NULL || ls_is_first(t))
+            && !ls_trace_open(&t->watch[k].trace, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].table, kept, e))
+            return false;
+    }
+    return true;
+}
+
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {
     if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->comm, t->threads, t->engine.run.pool, e))
@@ -39,13 +53,15 @@ bool ls_pipelined_open(LsTrainer *t, LsError *e)
     t->watch = calloc(t->p->nstage, sizeof *t->watch);
     if (!t->watch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    return !t->dumps || open_dumps(t, e);
+    return (!t->dumps || open_dumps(t, e)) && (!t->traces || open_traces(t, e));
 }
 
 void ls_pipelined_close(LsTrainer *t)
 {
-    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++)
+    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++) {
         ls_dump_close(&t->watch[k].dump);
+        ls_trace_close(&t->watch[k].trace);
+    }
     free(t->watch);
     t->watch = NULL;
     ls_pipeline_close(&t->pipeline);
@@ -78,15 +94,30 @@ bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
     return ok;
 }
 
-bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e)
+bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e)
 {
-    for (int k = 1; t->dumps && k < (int)t->p->nstage; k++) {
-        const LsDump *d = &t->watch[k].dump;
-        if ((t->comm->rank == 0 || t->comm->rank == k)
-            && !ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, d->copy, d->bytes, e))
-            return false;
+    LsTrace *all = calloc(t->p->nstage, sizeof *all);
+    if (!all)
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for --trace");
+    for (uint32_t k = 0; k < t->p->nstage; k++)
+        all[k] = t->watch[k].trace;
+    const bool ok = (!t->o.trace || ls_trace_write(all, t->p->nstage, t->o.trace, e))
+                    && (!t->o.profile || ls_profile_write(all, t->p->nstage, t->o.profile, t->threads, e));
+    free(all);
+    return ok;
+}
+
+bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
+{
+    bool ok = true;
+    for (int k = 1; ok && k < (int)t->p->nstage; k++) {
+        const LsStageWatch *w = &t->watch[k];
+        if (t->comm->rank != 0 && t->comm->rank != k)
+            continue;
+        ok = !t->dumps || ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
+        ok = ok && (!t->traces || ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->trace.run, ls_trace_bytes(&w->trace), e));
     }
-    return true;
+    return ok;
 }
 
 /* The parts of the update with samples, as kernels see them. */
@@ -110,11 +141,13 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
         LsStageWatch *w = &t->watch[r->number];
         r->hook = w->hook;
         r->nhook = 0;
-        r->always = check;
+        r->always = check || t->traces;
         if (check) {
             ls_check_start(&w->check, &r->engine, &r->s->table);
             w->hook[r->nhook++] = ls_check_hook(&w->check);
         }
+        if (t->traces)
+            w->hook[r->nhook++] = ls_trace_hook(&w->trace);
         if (dump)
             w->hook[r->nhook++] = ls_dump_hook(&w->dump);
     }
