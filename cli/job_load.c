@@ -29,12 +29,12 @@ static void add_ranks(LsJob *job, LsGraph *g)
     LsRankFacts most = ls_rank_facts(job, g->rank_choice[0]);
     for (int k = 1; k < g->nrank_choice; k++) {
         const LsRankFacts f = ls_rank_facts(job, g->rank_choice[k]);
-        if (f.own + f.exchange > most.own + most.exchange) {
+        if (f.own + f.trees + f.exchange > most.own + most.trees + most.exchange) {
             most = f;
             ls_ranks_count(g, g->rank_choice[k]);
         }
     }
-    job->state_bytes += state_of(job, g->updates, g);
+    job->state_bytes = state_of(job, g, NULL) + state_of(job, g->updates, g);
     job->exchange_bytes = most.exchange;
 }
 

@@ -5,6 +5,12 @@
 
 #include <inttypes.h>
 
+static int64_t stored(const LsGraph *g, LsValueId v, int width, int ranks)
+{
+    const bool depends = g->value[v.i].sliced || g->value[v.i].rank_levels > 0;
+    return depends ? ls_stored_of_rank(g, v, width, ranks) : ls_stored_bytes(g, v, width);
+}
+
 LsRankFacts ls_rank_facts(const LsJob *job, int ranks)
 {
     const LsGraph *g = job->train, *u = g->updates;
@@ -13,12 +19,11 @@ LsRankFacts ls_rank_facts(const LsJob *job, int ranks)
     int64_t rows = 0;           /* of the statistics of a part */
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].of_update)
-            *(g->value[i].rank_sum ? &f.sums : &f.trees) += ls_align(ls_stored_bytes(g, (LsValueId){i}, width), LS_ALIGNMENT);
+            *(g->value[i].rank_sum ? &f.sums : &f.trees) += ls_align(stored(g, (LsValueId){i}, width, ranks), LS_ALIGNMENT);
     for (uint32_t i = 1; i < u->nvalue; i++)
         if (u->value[i].of_optimizer) {
-            const int64_t bytes = ls_value_bytes(u, (LsValueId){i}, width);
-            f.moments += bytes;
-            f.own += u->value[i].sliced ? ls_rank_bytes(u, bytes) / ranks : ls_stored_bytes(u, (LsValueId){i}, width);
+            f.moments += ls_value_bytes(u, (LsValueId){i}, width);
+            f.own += stored(u, (LsValueId){i}, width, ranks);
         }
     for (uint32_t i = 1; i < g->nnode; i++)
         rows += g->node[i].op == LS_OP_PART_STAT ? ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), width) : 0;
@@ -37,11 +42,16 @@ static const char *why_whole(const LsOptimizerOptions *o)
         : "averages of the parameters are whole";
 }
 
-/* Bytes of all memory with so many ranks. */
-static int64_t total(const LsJob *job, const LsRankFacts *f)
+/* Bytes of the state with another number of ranks. */
+static int64_t state(const LsJob *job, const LsRankFacts *f)
 {
     const LsRankFacts counted = ls_rank_facts(job, job->train->ranks);
-    return ls_job_fixed_bytes(job) + job->arena_bytes + f->own + f->exchange - counted.own - counted.exchange;
+    return job->state_bytes + f->own + f->trees - counted.own - counted.trees;
+}
+
+static int64_t total(const LsJob *job, const LsRankFacts *f)
+{
+    return ls_job_fixed_bytes(job) + job->arena_bytes + state(job, f) + f->exchange - job->state_bytes - job->exchange_bytes;
 }
 
 /* A row for each number of ranks that the program takes. */
@@ -49,11 +59,11 @@ static void print_choice(const LsJob *job)
 {
     const LsGraph *g = job->train;
     LsArena *a = job->cx.arena;
-    printf("  %5s %9s %16s %12s %12s %16s\n", "ranks", "own parts", "optimizer state", "exchange", "in all", "sent per update");
+    printf("  %5s %9s %16s %12s %12s %12s %16s\n", "ranks", "own parts", "optimizer state", "state", "exchange", "in all", "sent per update");
     for (int k = 0; k < g->nrank_choice; k++) {
         const LsRankFacts f = ls_rank_facts(job, g->rank_choice[k]);
-        printf("  %5d %9" PRId64 " %16s %12s %12s %16s\n", g->rank_choice[k], g->steps / g->rank_choice[k],
-               ls_bytes_text(a, f.own), ls_bytes_text(a, f.exchange), ls_bytes_text(a, total(job, &f)), ls_bytes_text(a, f.sent));
+        printf("  %5d %9" PRId64 " %16s %12s %12s %12s %16s\n", g->rank_choice[k], g->steps / g->rank_choice[k],
+               ls_bytes_text(a, f.own), ls_bytes_text(a, state(job, &f)), ls_bytes_text(a, f.exchange), ls_bytes_text(a, total(job, &f)), ls_bytes_text(a, f.sent));
     }
 }
 
@@ -71,7 +81,7 @@ void ls_rank_report(const LsJob *job)
     printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for what other ranks send\n",
            ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, f.exchange));
     if (g->sliced)
-        printf("  updates: each rank updates a slice of every parameter, and has %s of %s of the optimizer's state\n",
+        printf("  updates: each rank updates a slice of every parameter, and keeps %s for its part of %s of the optimizer's state\n",
                ls_bytes_text(a, f.own), ls_bytes_text(a, f.moments));
     else
         printf("  updates: every rank makes all of them, with %s of the optimizer's state, as %s\n", ls_bytes_text(a, f.moments),

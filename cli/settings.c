@@ -285,6 +285,8 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
         why = "--ranks any: ranks share the parts of a batch: say with --microbatches how many there are";
     else if (o->ranks > 1 && ls_options_parts(o) % o->ranks != 0)
         why = "--ranks: each rank runs equally many parts of a batch: give --microbatches a multiple of the ranks";
+    else if (p->optimizer.kind == LS_OPT_NONE)
+        why = "--ranks: with --optimizer=none there is nothing that ranks could share";
     else if (ls_wants_samples(&p->grads))
         why = p->grads.privacy.on ? "--ranks: --dp is for one process" : "--ranks: --grads is for one process";
     else if (p->ensemble.members > 0)

@@ -91,7 +91,17 @@ static inline int64_t ls_rank_bytes(const LsGraph *g, int64_t bytes)
     const int64_t least = (int64_t)LS_SLICE * g->rank_choice[g->nrank_choice - 1];
     return (bytes + least - 1) / least * least;
 }
-/* Of all members of an ensemble together; of state with its rows_behind; of sliced state, that of one of g->ranks ranks. */
+/* Partial sums that a tree over n parts needs: the gradient of the last one joins those of all bits of n - 1. */
+static inline int ls_tree_levels(int64_t n)
+{
+    int levels = 0;
+    for (n--; n > 0; n /= 2)
+        levels++;
+    return levels;
+}
+/* Of state that depends on the number of ranks, sliced or of rank_levels: that of one of so many ranks. */
+int64_t ls_stored_of_rank(const LsGraph *g, LsValueId v, int real_bytes, int ranks);
+/* Of all members of an ensemble together; of state with its rows_behind; of one of g->ranks ranks. */
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->members : 1; }
 

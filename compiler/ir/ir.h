@@ -53,6 +53,7 @@ typedef struct LsValue {
     const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its place */
     bool of_update;         /* LS_V_STATE: of no meaning between updates */
     bool rank_sum;          /* LS_V_STATE: ranks add it up (LsGraph.ranks) */
+    int rank_levels;        /* LS_V_STATE: partial sums of such a sum, so many with the fewest ranks; 0: it is none */
     bool sliced;            /* LS_V_STATE: each rank has a slice */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened

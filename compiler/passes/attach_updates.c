@@ -20,15 +20,6 @@ static int micro_steps(const LsOptimizerOptions *o)
     return (o->accumulate > 1 ? o->accumulate : 1) * (o->parts > 1 ? o->parts : 1);
 }
 
-/* Partial sums that a tree over n micro-steps needs: the gradient of the last one joins those of all bits of n - 1. */
-static int tree_levels(int n)
-{
-    int levels = 0;
-    for (n--; n > 0; n /= 2)
-        levels++;
-    return levels;
-}
-
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
 
 /* An update belongs to the forward node of its gradient, and is named after its parameter. */
@@ -74,7 +65,7 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
                 .part = {.update = {.scale = 1}}};
     if (!u.sums || g->privacy.on)
         return u;
-    u.part.update.levels = tree_levels(is_over_ranks(&u) ? steps / g->rank_choice[0] : steps);      /* the fewest ranks */
+    u.part.update.levels = ls_tree_levels(is_over_ranks(&u) ? steps / g->rank_choice[0] : steps);      /* the fewest ranks */
     if (g->loss_over == LS_OVER_SUM)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {

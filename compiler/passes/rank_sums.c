@@ -75,8 +75,10 @@ LsValueId ls_rank_sum(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, LsVa
     const LsShape shape = *ls_shape(g, v), tree = {1, {part->update.levels * ls_count(&shape)}};
     LsValueId in[] = {add_state(cx, g, name, &shape), v, {0}, weight, p};
     g->value[in[0].i].rank_sum = true;
-    if (part->update.levels > 0)
+    if (part->update.levels > 0) {
         in[2] = add_state(cx, g, ls_arena_printf(cx->arena, "%s.parts", name), &tree);
+        g->value[in[2].i].rank_levels = part->update.levels;
+    }
     ls_append(cx, g, LS_OP_LOCAL_SUM, sizeof in / sizeof *in, in, part);
     return ls_rank_source(cx, g, in[0]);
 }

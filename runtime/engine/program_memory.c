@@ -89,6 +89,7 @@ static bool make_view(LsDevice *d, LsError *e)
 }
 
 static int64_t slice_bytes(const LsMemory *m) { return m->ranks > 0 ? ls_rank_slice_bytes(m->p->ranks, m->ranks) : 0; }
+static int64_t level_bytes(const LsMemory *m) { return m->ranks > 0 ? ls_rank_level_bytes(m->p->ranks, m->ranks) : 0; }
 
 static bool open_on_device(LsMemory *m, LsError *e)
 {
@@ -103,6 +104,8 @@ static bool open_on_device(LsMemory *m, LsError *e)
         p->device->write(d, d->constant, p->constant, p->const_bytes);
     if (slice_bytes(m) > 0)
         m->slice = p->device_ranks->take(d, slice_bytes(m));
+    if (level_bytes(m) > 0)
+        m->level = p->device_ranks->take(d, level_bytes(m));
     init_state(m);
     return ls_device_ok(d, e);
 }
@@ -126,13 +129,11 @@ static bool open_stage(LsMemory *m, LsError *e)
 static bool open_on_host(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
-    const int64_t slices = slice_bytes(m);
-    m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e);
-    if (slices > 0 && m->state)
-        m->slice = get(slices, "state", e);
-    if (m->state && (slices == 0 || m->slice))
-        m->arena = get(p->arena_bytes, "arena", e);
-    return m->arena != NULL;
+    const int64_t slices = slice_bytes(m), levels = level_bytes(m);
+    return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e)) != NULL
+        && (slices == 0 || (m->slice = get(slices, "state", e)) != NULL)
+        && (levels == 0 || (m->level = get(levels, "state", e)) != NULL)
+        && (m->arena = get(p->arena_bytes, "arena", e)) != NULL;
 }
 
 bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage, LsError *e)
@@ -156,7 +157,7 @@ bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums,
 void ls_memory_close(LsMemory *m)
 {
     if (m->device != NULL) {
-        free(m->device->view);          /* slices are given back with the device */
+        free(m->device->view);          /* which gives slices and levels back itself */
         m->device->kind->close(m->device);
     } else {
         if (m->stage < 0)
@@ -164,6 +165,7 @@ void ls_memory_close(LsMemory *m)
         else if (m->state != NULL)
             munmap(m->state, (size_t)(m->p->state_bytes > 0 ? m->p->state_bytes : 1));
         free(m->slice);
+        free(m->level);
         free(m->arena);
         free(m->copied);
     }
@@ -179,6 +181,7 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
             return m->sums + (a.offset - m->p->ranks->sums.offset);
         return m->state + a.offset;
     case LS_AT_CONST: return (char *)m->constant + a.offset;    /* kernels only read operands */
+    case LS_AT_LEVEL: return m->level != NULL ? m->level + a.offset : NULL;
     default: return NULL;
     }
 }
@@ -255,7 +258,7 @@ static int64_t exchange_bytes(const LsRanks *r, int n)
 
 int64_t ls_memory_state(const LsProgram *p, int ranks)
 {
-    return p->state_bytes + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) : 0);
+    return p->state_bytes + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks) : 0);
 }
 
 int64_t ls_memory_total(const LsProgram *p, int ranks)

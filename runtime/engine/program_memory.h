@@ -23,7 +23,7 @@ typedef struct LsMemory {
     char *state, *arena;        /* addresses for steps */
     const char *constant;
     int ranks;                  /* of the run, for programs over ranks; 0: no slices are here */
-    char *slice;                /* this rank's slices of the state */
+    char *slice, *level;        /* this rank's slices of the state; its partial sums */
     char *sums;                 /* the sums of LsRanks, in memory that other ranks see; NULL: in `state` */
     LsSlices slices;
     char *copied;               /* copy of the constants, where the program's own are not aligned */
@@ -40,7 +40,7 @@ bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e);
  * the state of other stages are not touched. */
 bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage, LsError *e);
 void ls_memory_close(LsMemory *m);
-/* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE. */
+/* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE, and for partial sums that are not needed. */
 void *ls_memory_at(const LsMemory *m, LsAddress a);
 /* The same bytes, readable by the host: in place, or a copy of the current values, valid until the
  * next call. Zeros when the device failed; ls_device_ok tells. */

@@ -315,12 +315,14 @@ bool ls_exchange_finish(LsExchange *x, uint64_t place, int stop, LsError *e)
 uint32_t ls_buckets_make(const LsRanks *r, LsBucketing how, LsBucket *to)
 {
     const int64_t least = how.bytes > 0 ? how.bytes : LS_BUCKET;
+    int64_t sliced = 0;
     uint32_t n = 0;
     for (uint32_t k = 0; k < r->nsum; k++) {
         const LsRankSum *s = &r->sum[k];
         const bool whole = !r->sliced || s->param.space == LS_AT_NONE;
         if (n == 0 || to[n - 1].size >= least || to[n - 1].whole != whole)
-            to[n++] = (LsBucket){.at = s->at, .first = k, .whole = whole};
+            to[n++] = (LsBucket){.at = s->at, .sliced = sliced, .first = k, .whole = whole};
+        sliced += whole ? 0 : s->bytes;
         to[n - 1].size += s->bytes;
         to[n - 1].end = k + 1;
         to[n - 1].after = how.late ? LS_NO_STEP : s->after;

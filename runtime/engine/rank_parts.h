@@ -11,6 +11,7 @@
 /* bytes [at, at + size) of the sums; sums [first, end) of LsRanks */
 typedef struct LsBucket {
     int64_t at, size;
+    int64_t sliced;             /* bytes of the buckets before it whose updates are sliced */
     uint32_t first, end;
     uint32_t after;             /* the step that completes it, and begins its exchange; LS_NO_STEP: that begins after all steps */
     bool whole;                 /* every rank needs the sum */
@@ -80,15 +81,15 @@ static inline LsRange ls_slice_of_sum(const LsExchange *x, const LsBucket *b, co
     return (LsRange){from > s->at ? from : s->at, to < end ? to : end};
 }
 
-/* Where a rank's own sliced state has the byte `at` of the sums, of kind 0. */
+/* Where a rank's own sliced state has the byte `at` of the sums, in bucket b, of kind 0. */
 static inline int64_t ls_slice_place(const LsExchange *x, const LsBucket *b, int64_t at)
 {
-    return b->at / x->size + at - b->at - x->rank * ls_slice_bytes(x, b);
+    return b->sliced / x->size + at - b->at - x->rank * ls_slice_bytes(x, b);
 }
 
 static inline char *ls_slice_state(const LsExchange *x, int64_t kind, int64_t place)
 {
-    return x->slices + kind * (x->r->sum_bytes / x->size) + place;
+    return x->slices + kind * (x->r->slice_bytes / x->size) + place;
 }
 
 /* Sets arg[0 .. LS_SLICE_ARGUMENTS) for the step that updates the slice of a sum, from the byte `from` of the sums on; all but

@@ -21,6 +21,7 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, L
     ls_engine_feed(&t->engine, &t->loader, b);
     ls_part_run(t, b, k, first + j);
     run->block = first;
+    run->apart = t->over.r->sum_bytes / t->p->real_bytes;
     run->part = j;
     run->first = j == 0;
     run->apply = j + 1 == (left < block ? left : block);

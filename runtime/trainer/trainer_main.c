@@ -25,19 +25,36 @@ static void be_silent(LsTrainer *t)
         t->errors = stderr;
 }
 
-/* Checks the gradients of the first batch. */
-static bool check_gradients(LsTrainer *t, LsError *e)
+/* Feeds part k of the pass's batch. Parts without samples are behind all others. */
+static bool feed_part(void *trainer, int64_t k, LsError *e)
 {
-    LsGradCheck c = {0};
-    t->pass.first = t->at.cursor;
-    t->pass.end = t->at.cursor + 1;
-    ls_loader_begin(&t->loader, &t->pass);
+    LsTrainer *t = trainer;
+    LsRun *run = &t->engine.run;
+    if (k == 0)
+        ls_loader_begin(&t->loader, &t->pass);
+    else
+        ls_loader_release(&t->loader);
     const LsBatch *b = ls_loader_next(&t->loader, e);
     if (!b)
         return false;
     ls_engine_feed(&t->engine, &t->loader, b);
-    bool ok = ls_engine_fed(&t->engine, e)
-              && ls_gradcheck_run(&c, &t->engine, t->o.check_gradients, &t->progress, t->stop, e);
+    run->slice = run->part = k;
+    run->first = k == 0;
+    run->apply = k == t->pass.end - t->pass.first - 1;
+    return ls_engine_fed(&t->engine, e);
+}
+
+/* Checks the gradients of the first batch. */
+static bool check_gradients(LsTrainer *t, LsError *e)
+{
+    LsGradCheck c = {0};
+    LsGradParts parts = {0, feed_part, t};
+    t->pass.first = t->at.cursor * ls_parts(t->p);
+    while (parts.n < ls_parts(t->p) && ls_batch_valid(&t->pass, t->pass.first + parts.n) > 0)
+        parts.n++;
+    t->pass.end = t->pass.first + parts.n;
+    bool ok = feed_part(t, 0, e)
+              && ls_gradcheck_run(&c, &t->engine, &parts, t->o.check_gradients, &t->progress, t->stop, e);
     t->stopped = (int)*t->stop;
     t->interrupted = t->stopped != 0;
     if (ok && !t->interrupted) {
@@ -118,10 +135,10 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
     w->ranks = wants_processes(t) ? (int64_t)t->p->nstage : 1;
     if (r == NULL)
         return true;
-    w->ranks = t->o.ranks > 0 ? t->o.ranks : r->nchoice == 1 ? r->choice[0] : 0;
+    w->ranks = t->o.ranks > 0 ? t->o.ranks : r->nchoice == 1 ? r->choice[0].ranks : 0;
     n = ls_comm_count(w);
     w->ranks = n.ranks;
-    if (!ls_rank_may_be(r, n.ranks)) {
+    if (ls_rank_choice(r, n.ranks) == NULL) {
         t->silent = ls_comm_is_spoken_for();
         return ls_fail(e, LS_EXIT_USAGE, "%s asks for %" PRId64 " ranks, but this program is for %s", n.by, n.ranks,
                        ls_rank_numbers(r, numbers));
@@ -181,7 +198,7 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
             printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->model, p->plan_hash, p->loss, p->optimizer,
                    ls_whole_batch(p), sums ? ", bf16 summed in " : "", sums ? p->bf16_sums : "");
         } else if (t->o.print_plan) {
-            const int ranks = p->ranks == NULL ? 0 : t->o.ranks > 0 ? (int)t->o.ranks : p->ranks->choice[0];
+            const int ranks = p->ranks == NULL ? 0 : t->o.ranks > 0 ? (int)t->o.ranks : p->ranks->choice[0].ranks;
             ls_print_plan(p, ranks, (LsBucketing){t->o.bucket, t->o.late_exchange});
         } else {
             run_ranks(t, &e);

@@ -173,7 +173,7 @@ const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS])
     int n = 0;
     for (int k = 0; k < r->nchoice && n < LS_RANK_NUMBERS; k++)
         n += snprintf(text + n, (size_t)(LS_RANK_NUMBERS - n), "%s%d", k == 0 ? "" : k + 1 < r->nchoice ? ", " : " or ",
-                      r->choice[k]);
+                      r->choice[k].ranks);
     if (n < LS_RANK_NUMBERS)
         snprintf(text + n, (size_t)(LS_RANK_NUMBERS - n), " ranks");
     return text;
@@ -203,7 +203,7 @@ static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is for one process; compile with lowerset compile "
                                      "--ranks", of);
     char numbers[LS_RANK_NUMBERS];
-    if (o->ranks && !ls_rank_may_be(p->ranks, o->ranks))
+    if (o->ranks && ls_rank_choice(p->ranks, o->ranks) == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": this program is for %s; compile again with lowerset compile "
                        "--ranks", o->ranks, ls_rank_numbers(p->ranks, numbers));
     if (o->eval && of != NULL && o->ranks == 0)

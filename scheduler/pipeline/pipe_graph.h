@@ -18,4 +18,8 @@ typedef struct LsPipeGraph {
 /* late: with the nodes of the late phase, which come last; without them, what they need lives to the end. */
 void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late, LsPipeGraph *out);
 
+/* The same graph under another name, to be read by itself: tensors that no node of the stage has are there by their ids alone,
+ * without bytes. Shares the nodes with `of`. */
+LsDag ls_pipe_graph_alone(LsArena *arena, const LsPipeGraph *of, const char *name);
+
 #endif

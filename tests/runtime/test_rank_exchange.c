@@ -77,7 +77,8 @@ END_TEST
 typedef struct Case {
     LsRankSum sum[SUMS];
     LsRankRows rows[2];
-    int ranks, choice[2];
+    int ranks;
+    LsRankChoice choice[2];
     int64_t block;
     LsRanks r;
     LsProgram p;
@@ -104,8 +105,8 @@ static void make(Case *c, int ranks, int64_t block)
     const int64_t sums = (all * (ROW + 4) + 63) / 64 * 64;
     c->ranks = ranks;
     c->block = block;
-    c->choice[0] = 1;
-    c->choice[1] = ranks;
+    c->choice[0] = (LsRankChoice){1, 4};
+    c->choice[1] = (LsRankChoice){ranks, 2};
     c->r = (LsRanks){.choice = c->choice, .nchoice = 2, .parts = all, .sums = {LS_AT_STATE, sums}, .sum_bytes = at,
                      .sum = c->sum, .nsum = SUMS, .rows = c->rows, .nrows = 2};
     c->p = (LsProgram){.real_bytes = 4, .state_bytes = sums + at, .ranks = &c->r};
