@@ -2,7 +2,6 @@
 #include "runtime/engine/rank_device.h"
 
 #include "runtime/engine/engine.h"
-#include "runtime/engine/slice_sum.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -351,7 +351,8 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsC
 {
     const LsRanks *r = g->p->ranks;
     const int n = comm != NULL ? comm->size : 1;
-    *x = (LsExchange){.r = r, .g = g, .comm = comm, .bulk = bulk != NULL ? bulk : comm, .rank = comm != NULL ? comm->rank : 0, .size = n, .block = r->parts / n,
+    *x = (LsExchange){.r = r, .g = g, .comm = comm, .bulk = bulk != NULL ? bulk : comm,
+                      .rank = comm != NULL ? comm->rank : 0, .size = n, .block = r->parts / n,
                       .window = window, .sums = ls_memory_at(m, r->sums), .slices = m->slice};
     if (n > LS_SLICE_RANKS)
         return ls_fail(e, LS_EXIT_USAGE, "at most %d ranks", (int)LS_SLICE_RANKS);

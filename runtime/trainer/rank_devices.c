@@ -81,11 +81,11 @@ static bool decide(LsTrainer *t, const Found *f, bool wanted, LsError *e)
 {
     const bool asked = t->o.comm != NULL && wanted;
     if (f->one >= 0 && !t->o.share_gpus)
-        return ls_fail(e, LS_EXIT_DEVICE, "ranks %d and %d have the same GPU (%s): a machine can run as many ranks as it has GPUs "
-                       "(CUDA_VISIBLE_DEVICES); with --share-gpus ranks share them", f->one, f->other, f->device);
+        return ls_fail(e, LS_EXIT_DEVICE, "ranks %d and %d have the same GPU (%s): a machine can run as many ranks as it has "
+                       "GPUs (CUDA_VISIBLE_DEVICES); with --share-gpus ranks share them", f->one, f->other, f->device);
     if (f->one >= 0 && asked)
-        return ls_fail(e, LS_EXIT_DEVICE, "--comm=nccl: ranks %d and %d have the same GPU, and NCCL wants one for each rank", f->one,
-                       f->other);
+        return ls_fail(e, LS_EXIT_DEVICE, "--comm=nccl: ranks %d and %d have the same GPU, and NCCL wants one for each rank",
+                       f->one, f->other);
     if (f->without >= 0 && asked)
         return ls_fail(e, LS_EXIT_DEVICE, "--comm=nccl: rank %d: %s", f->without, f->why);
     t->direct = wanted && f->one < 0 && f->without < 0;

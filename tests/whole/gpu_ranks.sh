@@ -124,6 +124,13 @@ check "and shares none" ends 2 "$d/cpu" $RUN --share-gpus
 check "a plan says what a rank holds and sends" "$LOWERSET" plan "$OUT/mlp/net.onnx" -q --target=cuda --batch=8 --microbatches=4 --ranks=2 --optimizer=adam >"$OUT/said"
 check "of slices" grep -q "each rank updates a slice of every parameter" "$OUT/said"
 
+# So does an error, whatever the others wait for.
+for nccl in /nowhere "$NCCL"; do
+    LD_LIBRARY_PATH=$OUT/lib LOWERSET_NCCL=$nccl check "runs that diverge end" ends 7 "$d/net" --data synthetic:19 --progress none --lr 1e30 --epochs 50 --ranks 4
+    check "with one message" [ 1 = "$(grep -c error "$OUT/errors")" ]
+    says "of the step" "training has diverged"
+done
+
 # A rank that dies ends the others, with one message.
 for nccl in /nowhere "$NCCL"; do
     LD_LIBRARY_PATH=$OUT/lib LOWERSET_NCCL=$nccl "$d/net" --data synthetic:19 --seed 3 --progress none --epochs 100000 --ranks 4 >"$OUT/said" 2>"$OUT/err" &
