@@ -17,8 +17,9 @@ typedef struct Rank {
     char why[200];
 } Rank;
 
-/* What rank 0 found: ranks with the same device, the first without such messages; -1: none. */
-typedef struct Found { int32_t one, other, without; char device[64], why[200]; } Found;
+/* What rank 0 found: ranks with the same device, the first with another kind of device than rank 0, the first without such
+ * messages; -1: none. */
+typedef struct Found { int32_t one, other, alien, without; char device[64], kind[64], why[200]; } Found;
 
 static bool swap(LsTrainer *t, int rank, bool sends, void *data, int64_t bytes, LsError *e)
 {
@@ -61,7 +62,7 @@ static void number_ranks(Rank *of, int n)
 
 static Found compare(const Rank *of, int n)
 {
-    Found f = {-1, -1, -1, "", ""};
+    Found f = {-1, -1, -1, -1, "", "", ""};
     for (int k = n - 1; k >= 0; k--) {
         for (int j = 0; j < k; j++)
             if (memcmp(of[j].device.id, of[k].device.id, sizeof of[k].device.id) == 0) {
@@ -69,6 +70,11 @@ static Found compare(const Rank *of, int n)
                 f.other = k;
                 memcpy(f.device, of[k].device.name, sizeof f.device);
             }
+        if (strcmp(of[k].device.name, of[0].device.name) != 0) {
+            f.alien = k;
+            memcpy(f.device, of[0].device.name, sizeof f.device);
+            memcpy(f.kind, of[k].device.name, sizeof f.kind);
+        }
         if (!of[k].joins) {
             f.without = k;
             memcpy(f.why, of[k].why, sizeof f.why);
@@ -80,6 +86,9 @@ static Found compare(const Rank *of, int n)
 static bool decide(LsTrainer *t, const Found *f, bool wanted, LsError *e)
 {
     const bool asked = t->o.comm != NULL && wanted;
+    if (f->alien >= 0)      /* updates that every rank makes must have the same bits on all of them */
+        return ls_fail(e, LS_EXIT_DEVICE, "rank %d has another kind of GPU (%s) than rank 0 (%s), on which kernels may round "
+                       "otherwise: all ranks need the same", f->alien, f->kind, f->device);
     if (f->one >= 0 && !t->o.share_gpus)
         return ls_fail(e, LS_EXIT_DEVICE, "ranks %d and %d have the same GPU (%s): a machine can run as many ranks as it has "
                        "GPUs (CUDA_VISIBLE_DEVICES); with --share-gpus ranks share them", f->one, f->other, f->device);

@@ -210,6 +210,9 @@ static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         return ls_fail(e, LS_EXIT_USAGE, "%s: evaluation runs in one process", of);
     if (gpu != NULL && p->device_ranks == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "%s: this program runs on no GPU; compile with lowerset compile --target=cuda", gpu);
+    if (o->tune && p->device_ranks != NULL && o->ranks != 1 && !o->eval)
+        return ls_fail(e, LS_EXIT_USAGE, "--tune: ranks must choose the same kernels, and their clocks differ; tune a program without "
+                       "--ranks, or with --ranks 1: choices are kept, for ranks too");
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
     return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s is for one process: compile without --ranks", one);
 }

@@ -574,7 +574,7 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int k)
 {
     memset(p, 0, sizeof *p);
     p->uuid.bytes[0] = (char)(k + 1);
-    strcpy(p->name, "Paper GPU");
+    snprintf(p->name, sizeof p->name, "Paper GPU%.*s", fake_cudart.kinds ? k : 0, " XXXXXXXX");
     p->major = 9;
     p->multiProcessorCount = 4;
     return told(cudaSuccess);

@@ -115,6 +115,11 @@ says "with the reason" "comm=nccl: rank 0: NCCL: /nowhere/libnccl.so, named by L
 LS_FAKE_GPUS=0 check "no GPU is an error" ends 5 "$d/net" $RUN --ranks 2
 says "as for one process" "there is an NVIDIA driver here, but no GPU"
 check "once" [ 1 = "$(grep -c error "$OUT/errors")" ]
+LS_FAKE_KINDS=1 check "GPUs of different kinds are refused" ends 5 "$d/net" $RUN --ranks 4
+says "with their names" "rank 1 has another kind of GPU (Paper GPU ) than rank 0 (Paper GPU)"
+check "ranks do not choose kernels by their own clocks" ends 2 "$d/net" $RUN --ranks 2 --tune
+says "which is said" "tune: ranks must choose the same kernels"
+check "one rank does" train "$d/net" "$d/to.onnx" --ranks 1 --tune
 check "stages on GPUs are refused" ends 2 "$LOWERSET" compile "$OUT/mlp/net.onnx" --batch=8 --stages=2 --target=cuda -o "$d/t"
 check "ranks of private training, too" ends 2 "$LOWERSET" compile "$OUT/mlp/net.onnx" --batch=8 --ranks=2 --target=cuda --dp=clip=1,noise=1,delta=1e-5 -o "$d/t"
 "$LOWERSET" compile "$OUT/mlp/net.onnx" -q -O0 --batch=8 --ranks=2 -o "$d/cpu"

@@ -4,7 +4,7 @@
  * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked with the
  * host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy: work is done as late as
  * possible; LS_FAKE_ORDER=N: threads run in another order, and so do steps where a recording allows it; LS_FAKE_GPUS=N: there
- * are so many GPUs. */
+ * are so many GPUs; LS_FAKE_KINDS: all of different kinds. */
 #include "tests/support/fake_cudart.h"
 /* CUDA's headers define these words for the host; here they have the device's meaning. */
 #undef __device__
@@ -46,5 +46,6 @@ __attribute__((constructor)) static void plug_in(void)
 #endif
     fake_cudart.order = order != NULL ? (unsigned)atoi(order) : 0;
     fake_cudart.devices = gpus != NULL ? atoi(gpus) : 1;
+    fake_cudart.kinds = getenv("LS_FAKE_KINDS") != NULL;
     exec_order(fake_cudart.order);
 }
