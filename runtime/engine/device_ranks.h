@@ -39,7 +39,7 @@ typedef struct LsDeviceRanks {
     bool (*point)(LsDevice *d, uint32_t k);
     bool (*beside)(LsDevice *d, uint32_t k, void *here, const void *there, int64_t bytes);
     bool (*beside_done)(LsDevice *d, uint32_t k);
-    /* Starts the messages that were named since the last call, once point k is reached. comm: of join. */
+    /* Starts the messages that were named since the last call, once point k, if it was ever set, is reached. comm: of join. */
     bool (*launch)(LsDevice *d, uint32_t k, LsComm *comm, LsError *e);
     /* Between begin and end of a run: issues the copy of n sets of numbers to the device; set: host memory as for copies.
      * Steps issued after `use` read set k; below 0: the numbers of begin. */

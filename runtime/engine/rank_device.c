@@ -108,7 +108,7 @@ bool ls_rank_device_ready(LsExchange *x, uint32_t b, LsError *e)
 
 bool ls_rank_device_launch(LsExchange *x, uint32_t b, LsError *e)
 {
-    return x->staged || b >= x->noted || x->on->launch(x->d, b, x->bulk, e);
+    return x->staged || x->size == 1 || x->on->launch(x->d, b, x->bulk, e);
 }
 
 /* The sum of n parts from the first on, as in slice_sum.c. Sums of subtrees take the place of their first part. */

@@ -17,7 +17,7 @@ void ls_rank_device_close(LsExchange *x);
 /* Waits until bucket b can be sent from x->sums, or lets its messages wait. The last part is issued in pieces, and a bucket that
  * is complete behind one of them does not wait for the others. */
 bool ls_rank_device_ready(LsExchange *x, uint32_t b, LsError *e);
-/* Starts the messages of bucket b, which have been named. */
+/* Starts the messages of bucket b, which have been named: a group of few messages, as NCCL takes no more than some in one. */
 bool ls_rank_device_launch(LsExchange *x, uint32_t b, LsError *e);
 /* On the device: to = the sum of part[0 .. n), so many bytes of each, in the order of the tree. The parts are overwritten; `to`
  * may be one of them. */

@@ -125,7 +125,7 @@ bool ls_bucket_gather(LsExchange *x, uint32_t b, LsError *e)
     for (int q = 0; q < x->size; q++)
         if (q != x->rank && (!take(x, q, b, slice_of(x, of, q), e) || !send(x, q, b, slice_of(x, of, x->rank), e)))
             return false;
-    return true;
+    return x->d == NULL || ls_rank_device_launch(x, b, e);
 }
 
 bool ls_bucket_gathered(LsExchange *x, uint32_t b, LsError *e)
