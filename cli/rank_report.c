@@ -26,7 +26,8 @@ LsRankFacts ls_rank_facts(const LsJob *job, int ranks)
             f.own += stored(u, (LsValueId){i}, width, ranks);
         }
     for (uint32_t i = 1; i < g->nnode; i++)
-        rows += g->node[i].op == LS_OP_PART_STAT ? ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), width) : 0;
+        for (int k = 0; g->node[i].op == LS_OP_PART_STAT && k < g->node[i].nin; k += ls_update_operands(&g->node[i]))
+            rows += ls_value_bytes(g, ls_in(g, (LsNodeId){i}, k), width);
     f.exchange = ls_rank_exchange_bytes(ranks, g->steps, f.sums, rows);
     f.sent = (ranks - 1) * (2 * (f.sums / ranks) + ls_rank_packet_bytes(g->steps / ranks, rows));
     return f;

@@ -27,7 +27,6 @@ static bool fits(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
     return ls_op[node->op]->kernel == LS_K_UPDATE && node->nout == 0 && ls_updated(node) == 1
-        && node->op != LS_OP_PART_STAT          /* whose place depends on the part */
         && ls_count(ls_in_shape(g, n, 0)) <= SMALL;
 }
 

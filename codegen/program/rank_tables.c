@@ -148,11 +148,12 @@ static void print_rows(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     uint32_t n = 0;
     ls_emit_line(e, "static const LsRankRows rank_rows[] = {");
     for (uint32_t i = 1; i < g->nnode; i++) {
-        if (g->node[i].op != LS_OP_PART_STAT)
-            continue;
-        const LsAddress at = ls_address_source((LsAddresses *)a, g, ls_in(g, (LsNodeId){i}, 2));
-        ls_emit_line(e, "{S(%" PRId64 "), %" PRId64 "},", at.offset, ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), a->real_bytes));
-        n++;
+        const LsNode *node = &g->node[i];
+        for (int k = 0; node->op == LS_OP_PART_STAT && k < node->nin; k += ls_update_operands(node), n++) {
+            const LsAddress at = ls_address_source((LsAddresses *)a, g, ls_in(g, (LsNodeId){i}, k + 2));
+            ls_emit_line(e, "{S(%" PRId64 "), %" PRId64 "},", at.offset,
+                         ls_value_bytes(g, ls_in(g, (LsNodeId){i}, k), a->real_bytes));
+        }
     }
     ls_emit_line(e, "{.bytes = 0}");
     ls_emit_line(e, "};");

@@ -53,6 +53,7 @@ same() {
 same mlp "2 4" mlp --batch=0 --width=8 --size=4 -- --batch=8 --microbatches=4 --optimizer=adam
 # Statistics of batch norms; several parts for a rank.
 same unet 2 unet --depth=1 --size=4 --width=2 -- --batch=8 --microbatches=4 --optimizer=sgd:momentum=0.9
+same whole 2 unet --depth=1 --size=4 --width=2 -- --batch=4 --microbatches=2 --optimizer=sgd:momentum=0.9 --clip-norm=1
 # Whole updates, as they need a norm; a loss scale whose updates are skipped; random numbers.
 same gpt 2 gpt --depth=1 --heads=2 --width=40 --context=8 --vocab=17 --dropout=0.2 -- --batch=4 --microbatches=2 --accumulate=2 \
     --clip-norm=1 --precision=f16 --loss-scale=torch:init=2e5,period=3
@@ -138,7 +139,8 @@ done
 
 # A rank that dies ends the others, with one message.
 for nccl in /nowhere "$NCCL"; do
-    LD_LIBRARY_PATH=$OUT/lib LOWERSET_NCCL=$nccl "$d/net" --data synthetic:19 --seed 3 --progress none --epochs 100000 --ranks 4 >"$OUT/said" 2>"$OUT/err" &
+    : >"$OUT/said"              # of the run before
+    LD_LIBRARY_PATH=$OUT/lib LOWERSET_NCCL=$nccl "$d/net" --data synthetic:19 --seed 3 --progress none --epochs 3000 --ranks 4 >"$OUT/said" 2>"$OUT/err" &
     starter=$!
     until grep -q epoch "$OUT/said" || ! kill -0 $starter 2>/dev/null; do sleep 0.02; done
     for victim in $(cut -d' ' -f3 /proc/$starter/task/$starter/children); do kill -9 "$victim"; done
