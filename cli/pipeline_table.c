@@ -63,24 +63,35 @@ static Extent extent(const LsPipelines *p, const LsPipeCut *c, uint32_t stage)
     return e;
 }
 
+/* "89.25 MiB + 4 x 60.77 MiB" */
+static const char *regions(LsArena *a, const LsPipeLayout *l)
+{
+    const char *text = "";
+    for (uint32_t k = 0; k < l->nregion; k++)
+        if (l->region[k].bytes > 0)
+            text = ls_arena_printf(a, "%s%s%s%s", text, *text != '\0' ? " + " : "",
+                                   l->region[k].copies > 1 ? ls_arena_printf(a, "%" PRIu32 " x ", l->region[k].copies) : "",
+                                   ls_bytes_text(a, l->region[k].bytes));
+    return *text != '\0' ? text : "none";
+}
+
 static void print_stages(const LsPipelines *p)
 {
     const LsPipelinePlan *of = chosen(p);
     LsArena *a = p->job->cx.arena;
     printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_keep_name[of->keep]);
-    printf("  %5s %7s %9s %9s %9s %12s %12s %17s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
-           "in a phase", "kept, each", "in all", "receives", "sends", "from .. to");
+    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state", "arena",
+           "in all", "receives", "sends", "from .. to: regions of the arena");
     for (uint32_t k = 0; k < of->cut.k; k++) {
         const double *ns = of->of[k].ns;
         const LsPipeLayout *l = &of->plan[k].layout;
         const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
         traffic(&of->cut, k, &in, &out);
-        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %3" PRIu32 " x %11s %12s %12s %12s  %s .. %s\n", k, e.n,
+        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %s .. %s: %s\n", k, e.n,
                ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS, ls_bytes_text(a, of->fixed[k]),
-               ls_bytes_text(a, l->transient), l->slots, ls_bytes_text(a, l->slot),
-               ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in), ls_bytes_text(a, out),
-               p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+               ls_bytes_text(a, l->arena), ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
+               ls_bytes_text(a, out), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name, regions(a, l));
     }
 }
 
@@ -133,9 +144,13 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     cJSON_AddNumberToObject(o, "late_ns", f->ns[LS_PHASE_LATE]);
     cJSON_AddNumberToObject(o, "again_ns", f->again);
     cJSON_AddNumberToObject(o, "state_bytes", (double)of->fixed[k]);
-    cJSON_AddNumberToObject(o, "transient_bytes", (double)l->transient);
-    cJSON_AddNumberToObject(o, "slots", l->slots);
-    cJSON_AddNumberToObject(o, "slot_bytes", (double)l->slot);
+    cJSON *rows = cJSON_AddArrayToObject(o, "regions");
+    for (uint32_t r = 0; r < l->nregion; r++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "region_copies", l->region[r].copies);
+        cJSON_AddNumberToObject(row, "region_bytes", (double)l->region[r].bytes);
+        cJSON_AddItemToArray(rows, row);
+    }
     cJSON_AddNumberToObject(o, "arena_bytes", (double)l->arena);
     cJSON_AddNumberToObject(o, "rank_bytes", (double)ls_pipeline_rank_bytes(of, k));
     cJSON_AddNumberToObject(o, "received_bytes", (double)in);

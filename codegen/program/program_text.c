@@ -223,15 +223,21 @@ static void print_program(const Text *x, LsEmit *e)
     ls_emit_line(e, "};");
 }
 
+static void print_stage_arena(const LsPipeLayout *l, uint32_t number, FILE *to)
+{
+    fprintf(to, " * stage %-3u %" PRId64 " bytes:", number, l->arena);
+    for (uint32_t k = 0; k < l->nregion; k++)
+        fprintf(to, "%s %u times %" PRId64, k > 0 ? "," : "", l->region[k].copies, l->region[k].bytes);
+    fputc('\n', to);
+}
+
 static void print_arenas(const LsCode *c, FILE *to)
 {
     if (c->cut == NULL)
         fprintf(to, " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
                 c->train.plan->arena, c->train.plan->live_peak);
     for (uint32_t k = 0; c->cut != NULL && k < c->cut->k; k++)
-        fprintf(to, " * stage %-3u %" PRId64 " bytes: %" PRId64 " and %u times %" PRId64 "\n", k,
-                c->stage[k].plan->layout.arena, c->stage[k].plan->layout.transient, c->stage[k].plan->layout.slots,
-                c->stage[k].plan->layout.slot);
+        print_stage_arena(&c->stage[k].plan->layout, k, to);
 }
 
 static void print_head(const LsCode *c, FILE *to)

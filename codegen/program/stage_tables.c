@@ -95,7 +95,7 @@ static uint32_t print_copies(const Stage *x, bool sent)
         const LsPipeCopy *m = &cut->copy[k];
         if ((sent ? m->from : m->to) != x->number)
             continue;
-        fprintf(x->e->to, "    {S(%" PRId64 "), %" PRId64 ", %u, %u, LS_STAGE_START, LS_STAGE_START, 0},   /* ",
+        fprintf(x->e->to, "    {S(%" PRId64 "), %" PRId64 ", %u, %u, LS_STAGE_START, LS_STAGE_START, 0, 0, LS_STAGE_TO_THE_END},   /* ",
                 sent ? x->ph->at[m->tensor].offset : x->c->copy_at[k], x->ph->p->dag.tensor[m->tensor].bytes,
                 sent ? m->to : m->from, cut->nmove + k);
         ls_emit_comment(x->e->to, x->ph->p->dag.tensor[m->tensor].name);
@@ -105,17 +105,24 @@ static uint32_t print_copies(const Stage *x, bool sent)
     return n;
 }
 
+static const char *lag_text(const LsPipeMove *m, char text[16])
+{
+    snprintf(text, 16, "%" PRIu32, m->lag);
+    return m->lag == LS_TO_THE_END ? "LS_STAGE_TO_THE_END" : text;
+}
+
 static uint32_t print_messages(const Stage *x, bool sent)
 {
     uint32_t n = 0;
+    char lag[16];
     ls_emit_line(x->e, "static const LsMessage stage%u_%s[] = {", x->number, sent ? "send" : "receive");
     for (uint32_t k = 0; k < x->c->cut->nmove; k++) {
         const LsPipeMove *m = &x->c->cut->move[k];
         if ((sent ? m->from : m->to) != x->number || m->bytes == 0)
             continue;
         const Found f = find(x, m, sent);
-        fprintf(x->e->to, "    {A(%" PRId64 "), %" PRId64 ", %u, %u, %d, %d, %u},   /* ", f.offset, m->bytes,
-                sent ? m->to : m->from, k, sent ? m->made : m->read, sent ? m->read : m->made, f.step);
+        fprintf(x->e->to, "    {A(%" PRId64 "), %" PRId64 ", %u, %u, %d, %d, %u, %d, %s},   /* ", f.offset, m->bytes,
+                sent ? m->to : m->from, k, sent ? m->made : m->read, sent ? m->read : m->made, f.step, m->until, lag_text(m, lag));
         ls_emit_comment(x->e->to, x->ph->p->dag.tensor[m->tensor].name);
         fprintf(x->e->to, " */\n");
         n++;
@@ -126,12 +133,41 @@ static uint32_t print_messages(const Stage *x, bool sent)
     return n;
 }
 
+/* The least number of slots that is a multiple of all copies, and for as many inputs as micro-batches are under way. There need
+ * not be more than parts. */
+static uint32_t count_slots(const Stage *x)
+{
+    const LsPipeLayout *l = layout(x);
+    const uint64_t parts = (uint64_t)x->c->parts;
+    uint64_t slots = x->c->stage[x->number].flow->most;
+    for (uint32_t k = 0; k < l->nregion && slots < parts; k++) {
+        uint64_t a = slots, b = l->region[k].copies;
+        while (b != 0) {
+            const uint64_t rest = a % b;
+            a = b;
+            b = rest;
+        }
+        slots = slots / a * l->region[k].copies;
+    }
+    return (uint32_t)(slots < parts ? slots : parts);
+}
+
+static void print_regions(const Stage *x)
+{
+    const LsPipeLayout *l = layout(x);
+    ls_emit_line(x->e, "static const LsRegion stage%u_region[] = {", x->number);
+    for (uint32_t k = 0; k < l->nregion; k++)
+        ls_emit_line(x->e, "{%" PRId64 ", %" PRId64 ", %u},", l->region[k].at, l->region[k].bytes, l->region[k].copies);
+    ls_emit_line(x->e, "};");
+}
+
 static void print_turns(const Stage *x)
 {
     const LsPipeFlow *f = x->c->stage[x->number].flow;
+    const uint32_t slots = count_slots(x);
     ls_emit_line(x->e, "static const LsTurn stage%u_turn[] = {", x->number);
     for (uint32_t k = 0; k < f->nturn; k++)
-        fprintf(x->e->to, "%s{%d, %u, %u},%s", k % 8 == 0 ? "    " : " ", f->turn[k].phase, f->turn[k].slot, f->turn[k].micro,
+        fprintf(x->e->to, "%s{%d, %u, %u},%s", k % 8 == 0 ? "    " : " ", f->turn[k].phase, f->turn[k].micro % slots, f->turn[k].micro,
                 k % 8 == 7 || k + 1 == f->nturn ? "\n" : "");
     ls_emit_line(x->e, "};");
 }
@@ -146,8 +182,9 @@ static void print_stage(const Stage *x, uint32_t nsend, uint32_t nreceive)
     for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
         fprintf(x->e->to, "%s%u", phase > 0 ? ", " : "", x->first[phase]);
     fprintf(x->e->to, "},\n");
-    ls_emit_line(x->e, ".at = %" PRId64 ", .transient = %" PRId64 ", .slot_bytes = %" PRId64 ", .slots = %u, .reads_input = %s,",
-                 x->c->stage[x->number].at, l->transient, l->slot, l->slots, f->reads ? "true" : "false");
+    ls_emit_line(x->e, ".at = %" PRId64 ", .region = stage%u_region, .nregion = %u, .arena_bytes = %" PRId64 ", .slots = %u, "
+                 ".reads_input = %s,", x->c->stage[x->number].at, x->number, l->nregion, l->arena, count_slots(x),
+                 f->reads ? "true" : "false");
     ls_emit_line(x->e, ".turn = stage%u_turn, .nturn = %u, .send = stage%u_send, .nsend = %u, .receive = stage%u_receive, "
                  ".nreceive = %u,", x->number, f->nturn, x->number, nsend, x->number, nreceive);
     ls_emit_line(x->e, "},");
@@ -163,6 +200,7 @@ void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
         find_first_steps(&x[k]);
         nsend[k] = print_messages(&x[k], true);
         nreceive[k] = print_messages(&x[k], false);
+        print_regions(&x[k]);
         print_turns(&x[k]);
     }
     ls_emit_line(e, "static const LsStage stage[] = {");

@@ -1,8 +1,7 @@
 /* runtime/pipeline/stage_run.c -- see stage_run.h.
  *
- * A message's sender keeps the bytes until the receiver has them: what phase F sends for a phase F until its own phase B
- * begins, all else until the slot is used again, or the update ends. Receivers ask for what their phase needs when it begins,
- * and wait right before the first step that reads it. (scheduler/pipeline/pipe_flow.h proves that this ends.) */
+ * A message's sender keeps the bytes until the receiver has them, and waits for this before the turn that the message names.
+ * Receivers ask for what their phase needs when it begins, and wait right before the first step that reads it. (scheduler/pipeline/pipe_flow.h proves that this ends.) */
 #include "runtime/pipeline/stage_run.h"
 
 #include <stdlib.h>
@@ -50,18 +49,35 @@ void ls_stage_close(LsStageRun *r)
 
 /* ---- messages ---- */
 
-/* Waits for sends of the slot: all, or with `forward` only those of phase F for a phase F. */
-static bool finish_sends(LsStageRun *r, uint32_t slot, bool forward, LsError *e)
+static bool finish_send(LsStageRun *r, uint32_t slot, uint32_t message, LsError *e)
+{
+    const uint32_t at = slot * r->s->nsend + message;
+    if (!r->sends[at])
+        return true;
+    r->sends[at] = false;
+    return r->comm->engine->wait(r->comm, &r->sending[at], e);
+}
+
+/* Waits for the sends that end before a turn. */
+static bool finish_sends(LsStageRun *r, const LsTurn *t, LsError *e)
 {
     const LsStage *s = r->s;
     for (uint32_t k = 0; k < s->nsend; k++) {
-        const uint32_t at = slot * s->nsend + k;
-        if (!r->sends[at] || (forward && (s->send[k].phase != LS_STAGE_F || s->send[k].other != LS_STAGE_F)))
-            continue;
-        r->sends[at] = false;
-        if (!r->comm->engine->wait(r->comm, &r->sending[at], e))
+        const LsMessage *m = &s->send[k];
+        if (m->until == t->phase && t->part >= m->lag && !finish_send(r, (t->part - m->lag) % s->slots, k, e))
+            return false;
+        if (t->phase == LS_STAGE_B && m->phase == LS_STAGE_F && m->other == LS_STAGE_F && !finish_send(r, t->slot, k, e))
             return false;
     }
+    return true;
+}
+
+static bool finish_all_sends(LsStageRun *r, LsError *e)
+{
+    for (uint32_t slot = 0; slot < r->s->slots; slot++)
+        for (uint32_t k = 0; k < r->s->nsend; k++)
+            if (!finish_send(r, slot, k, e))
+                return false;
     return true;
 }
 
@@ -178,9 +194,7 @@ static void set_run(LsStageRun *r, const LsPartRun *part, uint32_t slot)
 
 static bool run_turn(LsStageRun *r, const LsTurn *t, const LsPartRun *part, int end, LsError *e)
 {
-    if (t->phase == LS_STAGE_F && (!finish_sends(r, t->slot, false, e) || !feed(r, t->slot, part->batch, e)))
-        return false;
-    if (t->phase == LS_STAGE_B && !finish_sends(r, t->slot, true, e))
+    if (t->phase == LS_STAGE_F && !feed(r, t->slot, part->batch, e))
         return false;
     set_run(r, part, t->slot);
     if (!run_phase(r, t->phase, t->slot, e))
@@ -210,6 +224,8 @@ bool ls_stage_update(LsStageRun *r, const LsPartRun *part, int64_t n, LsError *e
         return false;
     for (uint32_t k = 0; k < s->nturn; k++) {
         const LsTurn *t = &s->turn[k];
+        if (!finish_sends(r, t, e))
+            return false;
         if (t->part >= n)
             continue;
         slot = t->part + 1 == n ? t->slot : slot;
@@ -221,8 +237,5 @@ bool ls_stage_update(LsStageRun *r, const LsPartRun *part, int64_t n, LsError *e
         return false;
     if (s->reads_input)
         ls_loader_done(r->loader, part[n - 1].batch);
-    for (uint32_t k = 0; k < s->slots; k++)
-        if (!finish_sends(r, k, false, e))
-            return false;
-    return true;
+    return finish_all_sends(r, e);
 }

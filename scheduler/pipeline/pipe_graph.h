@@ -15,7 +15,9 @@ typedef struct LsPipeGraph {
     uint32_t nplanned;          /* nodes of micro-batches; then come those of the late phase, which is not planned */
 } LsPipeGraph;
 
-/* late: with the nodes of the late phase, which come last; without them, what they need lives to the end. */
+/* late: as it is laid out, with the nodes of the late phase, which come last; messages live as long as the stage reads them
+ * itself. Without: as it is planned; messages live as long as other stages may not have them, and what the late phase
+ * needs, to the end. */
 void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late, LsPipeGraph *out);
 
 #endif

@@ -82,7 +82,7 @@ static bool choose(Ladder *x, const LsProb *p, int64_t most, bool least, LsPipeP
         if (k > 0 && is_same(&x->plan[k], &x->plan[k - 1]))
             continue;
         const int64_t below = found ? out->layout.arena - 1 : least ? 0 : most;
-        if (ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &x->plan[k], x->wish->slots, below, &l)) {
+        if (ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &x->plan[k], x->wish->flow, below, &l)) {
             out->least = l.arena;
             out->layout = l;
             x->chosen = &x->plan[k];
@@ -100,7 +100,7 @@ static bool plan_none(const Ladder *x, const LsProb *p, LsPipePlan *out)
     const LsPlanOptions o = {.strategy = "none", .unproven = true};
     if (!ls_plan(x->arena, &x->g->dag, &o, &none, &report))
         return false;
-    ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &none, x->wish->slots, 0, &l);
+    ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &none, x->wish->flow, 0, &l);
     out->none_arena = l.arena;
     return true;
 }
@@ -200,9 +200,9 @@ static bool plan_freely(Ladder *x, const LsProb *p, LsPipePlan *out)
     char why[256];
     climb_freely(x, 0, any);
     bool found = choose(x, p, out->budget, w->least, out);
-    if (any || w->slots == 1 || (found && !w->least && !ls_dearer(out->layout.plan.cost, x->plan[0].cost)))
+    if (any || w->flow->most == 1 || (found && !w->least && !ls_dearer(out->layout.plan.cost, x->plan[0].cost)))
         return found;
-    const int64_t whole = out->none_arena / w->slots;
+    const int64_t whole = out->none_arena / w->flow->most;
     climb_freely(x, whole / 2, false);
     climb_freely(x, whole, false);
     if (w->plan.strategy == NULL) {
@@ -216,7 +216,7 @@ static bool plan_hinted(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, 
 {
     const LsPipeWish *w = x->wish;
     if (!climb_hinted(x, 0, &w->hints, why, room)
-        || (w->slots > 1 && !climb_hinted(x, out->none_arena / w->slots, &w->hints, why, room)))
+        || (w->flow->most > 1 && !climb_hinted(x, out->none_arena / w->flow->most, &w->hints, why, room)))
         return false;
     return choose(x, p, out->budget, w->least, out);
 }
@@ -235,6 +235,19 @@ static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t 
     return found;
 }
 
+/* In the graph that is laid out nothing reads what is only sent, so its makers must be said to run. */
+static void lay_out_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
+{
+    LsDag *g = &out->graph.dag;
+    for (uint32_t s = 0; s < x->chosen->nstep; s++) {
+        LsDagNode *n = &g->node[x->chosen->step[s].id];
+        for (uint32_t k = 0; !x->chosen->step[s].free && !n->alternative && k < x->c->nmove; k++)
+            n->required |= x->c->move[k].from == x->stage && ls_id_in(n->out, n->nout, x->c->move[k].tensor);
+    }
+    const LsProb *p = ls_prob_new(x->arena, g, !x->wish->plan.no_inplace);
+    ls_pipe_layout(arena, x->c, x->stage, &out->graph, p, x->chosen, x->wish->flow, 0, &out->layout);
+}
+
 bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,
                    size_t room)
 {
@@ -248,7 +261,7 @@ bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPi
     const LsProb *p = ls_prob_new(x->arena, &out->graph.dag, !wish->plan.no_inplace);
     const bool found = plan(x, p, out, why, room);
     if (x->chosen != NULL)
-        ls_pipe_layout(arena, c, stage, &out->graph, p, x->chosen, wish->slots, 0, &out->layout);
+        lay_out_chosen(arena, x, out);
     ls_arena_free(x->arena);
     return found;
 }

@@ -1,6 +1,8 @@
 /* scheduler/pipeline/pipeline_plan.c -- see the header. */
 #include "scheduler/pipeline/pipeline_plan.h"
 
+#include "scheduler/pipeline/pipe_holds.h"
+
 enum { CUTS = 8 };              /* each with other room for what the plans take beyond the estimates */
 
 /* Bytes beside the arena of tensors that the stage's nodes read. of: by tensor. */
@@ -20,6 +22,16 @@ static int64_t bytes_read(const LsPipeCut *c, uint32_t stage, const int64_t *of)
     return bytes;
 }
 
+/* Times of the phases, by estimate. */
+static LsStageTimes *first_times(LsArena *arena, const LsStages *s, LsKeepMode keep)
+{
+    LsStageTimes *of = ls_arena_alloc(arena, s->k, sizeof *of);
+    for (uint32_t k = 0; k < s->k; k++)
+        for (int phase = 0; phase < LS_PHASES; phase++)
+            of[k].ns[phase] = s->ns[k][phase] + (keep == LS_KEEP_ALWAYS && phase == LS_PHASE_B ? s->ns[k][LS_PHASE_F] : 0);
+    return of;
+}
+
 /* Sets messages, flows, and the bytes of each rank beside its arena. */
 static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
 {
@@ -31,7 +43,9 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
     out->flow = ls_arena_alloc(arena, k, sizeof *out->flow);
     for (uint32_t s = 0; s < k; s++)
         reads[s] = bytes_read(&out->cut, s, want->input) > 0;
-    if (!ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow, &out->ring, why, room))
+    ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow);
+    ls_pipe_holds(&out->cut, out->order, want->micros, first_times(arena, &out->stages, out->keep), want->link);
+    if (!ls_pipe_ring(&out->cut, out->flow, want->micros, &out->ring, why, room))
         return false;
     out->ring = out->ring + want->prefetch > want->least_ring ? out->ring + want->prefetch : want->least_ring;
     for (uint32_t s = 0; s < k; s++)
@@ -72,7 +86,7 @@ static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePl
     out->bottleneck = 0;
     out->peak = 0;
     for (uint32_t k = 0; k < want->stages; k++) {
-        LsPipeWish wish = {.plan = want->plan, .slots = out->flow[k].slots, .percent = want->percent, .least = want->least};
+        LsPipeWish wish = {.plan = want->plan, .flow = &out->flow[k], .percent = want->percent, .least = want->least};
         wish.hints.recompute = out->keep == LS_KEEP_AUTO ? want->policy : policy[out->keep];
         wish.plan.unproven = true;
         wish.plan.compare = false;

@@ -3,6 +3,7 @@
 #include <check.h>
 
 #include "scheduler/pipeline/pipe_audit.h"
+#include "scheduler/pipeline/pipe_holds.h"
 #include "scheduler/pipeline/pipe_plan.h"
 #include "scheduler/plan/plan_audit.h"
 #include "tests/support/dag_tools.h"
@@ -31,14 +32,18 @@ static bool make(Pipe *x, uint64_t seed, uint32_t stages, uint32_t micros, LsOrd
     if (!ls_stages_in_file_order(a, p, &o, &s, why, sizeof why))
         return false;
     ck_assert_msg(ls_pipe_cut(a, p, &s, order == LS_ORDER_ZB, &x->cut, why, sizeof why), "seed %d: %s", (int)seed, why);
-    ck_assert_msg(ls_pipe_flow(a, &x->cut, order, micros, reads, x->flow, &x->ring, why, sizeof why), "seed %d: %s", (int)seed,
-                  why);
+    LsStageTimes *of = ls_arena_alloc(a, stages, sizeof *of);
+    for (uint32_t k = 0; k < stages; k++)
+        of[k] = (LsStageTimes){.ns = {2, 3, 1 + k % 2}};
+    ls_pipe_flow(a, &x->cut, order, micros, reads, x->flow);
+    ls_pipe_holds(&x->cut, order, micros, of, (LsLinkSpeed){0, 0});
+    ck_assert_msg(ls_pipe_ring(&x->cut, x->flow, micros, &x->ring, why, sizeof why), "seed %d: %s", (int)seed, why);
     return true;
 }
 
 static bool plan(const Pipe *x, uint32_t stage, LsPipeWish wish, LsPipePlan *to)
 {
-    wish.slots = x->flow[stage].slots;
+    wish.flow = &x->flow[stage];
     wish.plan.unproven = true;
     wish.plan.effort = 1;
     return ls_pipe_plan(a, &x->cut, stage, &wish, to, why, sizeof why);
@@ -50,8 +55,13 @@ static void check(const Pipe *x, uint32_t stage, const LsPipePlan *p, uint64_t s
     ck_assert_msg(ls_audit(&p->graph.dag, &l->plan, why, sizeof why), "seed %d, stage %u: %s", (int)seed, stage, why);
     ck_assert_msg(ls_pipe_audit(&p->graph, &x->cut, stage, l, &x->flow[stage], why, sizeof why), "seed %d, stage %u: %s",
                   (int)seed, stage, why);
-    ck_assert_int_eq(l->arena, l->transient + l->slots * l->slot);
-    ck_assert(l->plan.arena <= l->transient + l->slot);
+    int64_t bytes = 0;
+    for (uint32_t k = 0; k < l->nregion; k++) {
+        ck_assert_int_eq(l->region[k].at, bytes);
+        bytes += l->region[k].copies * l->region[k].bytes;
+    }
+    ck_assert_int_eq(l->arena, bytes);
+    ck_assert_int_le(l->plan.arena, l->arena);
 }
 
 START_TEST(plans_are_sound_with_all_micro_batches)
@@ -98,18 +108,15 @@ START_TEST(the_audit_finds_what_is_broken)
         ck_assert(make(&x, seed, 2, 4, LS_ORDER_GPIPE) && plan(&x, 0, (LsPipeWish){.least = false}, &p));
         check(&x, 0, &p, seed);
         LsPipeLayout l = p.layout;
-        l.slot = 0;                                         /* all micro-batches in one place */
+        uint32_t r = l.nregion - 1;
+        ck_assert(l.region[r].copies == 4 && l.region[r].bytes > 0);
+        l.region[r].copies = 1;                             /* all micro-batches in one place */
+        ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
+        l.region[r].copies = 3;                             /* two of four */
         ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
         l = p.layout;
-        l.slots = 1;
+        l.arena -= l.region[r].bytes;                       /* a copy less */
         ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
-        LsPipeFlow f = x.flow[0];
-        f.turn = ls_arena_alloc(a, f.nturn, sizeof *f.turn);
-        for (uint32_t k = 0; k < f.nturn; k++) {            /* two micro-batches in one slot */
-            f.turn[k] = x.flow[0].turn[k];
-            f.turn[k].slot = f.turn[k].slot > 1 ? f.turn[k].slot : 0;
-        }
-        ck_assert_msg(is_found(&x, 0, &p, &p.layout, &f), "seed %d", (int)seed);
         for (uint32_t k = 0; k < p.layout.plan.noffset; k++) {      /* a result somewhere else */
             l = p.layout;
             l.plan.offset = ls_arena_alloc(a, l.plan.noffset, sizeof *l.plan.offset);
@@ -129,8 +136,8 @@ START_TEST(few_inputs_are_needed_at_a_time)
 {
     Pipe x;
     ck_assert(make(&x, 3, 3, 32, LS_ORDER_1F1B));
-    ck_assert_uint_eq(x.flow[0].slots, 3);
-    ck_assert_uint_eq(x.flow[2].slots, 1);
+    ck_assert_uint_eq(x.flow[0].most, 3);
+    ck_assert_uint_eq(x.flow[2].most, 1);
     ck_assert_uint_eq(x.ring, 3);
     ck_assert(make(&x, 3, 3, 32, LS_ORDER_GPIPE));
     ck_assert_uint_eq(x.ring, 32);

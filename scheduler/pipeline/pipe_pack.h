@@ -1,0 +1,12 @@
+/* scheduler/pipeline/pipe_pack.h -- packs blocks into regions whose bytes have several copies. */
+#ifndef LS_SCHEDULER_PIPELINE_PIPE_PACK_H
+#define LS_SCHEDULER_PIPELINE_PIPE_PACK_H
+
+#include "scheduler/pipeline/pipe_layout.h"
+
+/* Chooses regions for n blocks of these kinds (of `w`), and the offset of each block. False, with offsets of no use, if they would take more than `most` bytes
+ * (<= 0: any). */
+bool ls_pipe_pack(const LsPipeWindows *w, const LsBlock *block, const uint32_t *kind, uint32_t n, int64_t alignment, int64_t most,
+                  int64_t *offset, LsPipeLayout *out);
+
+#endif
