@@ -11,7 +11,9 @@
 #include <string.h>
 
 enum { MOST_MICROS = 1024, PREFETCH = 2 };
-enum { EFFORT = 10 };           /* percent, without --plan-effort: several cuts are planned, of each all stages */
+/* Percent, without --plan-effort: all stages are planned, within a budget those of several cuts. Without one they have little to
+ * choose. */
+enum { EFFORT = 10, EFFORT_AT_EASE = 2 };
 
 static bool checkpoint_is(const LsOptions *o, const char *mode)
 {
@@ -91,7 +93,7 @@ int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mo
     code = code != 0 ? code : ls_options_hints(o, &hints);
     code = code != 0 || ls_job_budget(o, &b) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : link_speed(o, &want->link);
-    want->plan.effort = want->plan.effort > 0 ? want->plan.effort : EFFORT;
+    want->plan.effort = want->plan.effort > 0 ? want->plan.effort : b.kind == LS_BUDGET_NONE ? EFFORT_AT_EASE : EFFORT;
     *mode = o->checkpoint != NULL ? keep[checkpoint] : -1;
     want->policy = hints.recompute;
     want->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
@@ -104,6 +106,8 @@ const LsProb *ls_staged_open(LsJob *job, LsPipelineWant *want)
 {
     want->state = ls_state_bytes(job->cx.arena, job->train_problem);
     want->input = ls_input_bytes(job->cx.arena, job->train_problem);
+    want->memo = ls_arena_alloc(job->cx.arena, 1, sizeof *want->memo);
+    want->memo->plans = ls_plan_memo_new(job->cx.arena);
     return ls_prob_new(job->cx.arena, job->dag, !want->plan.no_inplace);
 }
 

@@ -19,7 +19,9 @@ typedef struct Ladder {
     const LsPipeCut *c;
     uint32_t stage;
     const LsPipeWish *wish;
+    LsPlanMemo *memo;
     LsPipeGraph *g;             /* without the late phase */
+    int64_t alone;              /* bytes of one micro-batch without recomputation */
     const LsHinted *hinted;     /* of the ladder that is climbed; NULL: there are no hints */
     LsPlanner *planner;         /* of the ladder that is climbed, for the graph that hints changed */
     const char *strategy;
@@ -92,7 +94,7 @@ static bool choose(Ladder *x, const LsProb *p, int64_t most, bool least, LsPipeP
     return found;
 }
 
-static bool plan_none(const Ladder *x, const LsProb *p, LsPipePlan *out)
+static bool plan_none(Ladder *x, const LsProb *p, LsPipePlan *out)
 {
     LsPlan none;
     LsPlanReport report;
@@ -102,14 +104,14 @@ static bool plan_none(const Ladder *x, const LsProb *p, LsPipePlan *out)
         return false;
     ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &none, x->wish->flow, 0, &l);
     out->none_arena = l.arena;
+    x->alone = none.arena;
     return true;
 }
-
-static bool has_hints(const LsHints *h) { return h->nkeep > 0 || h->nforget > 0 || h->recompute != LS_RECOMPUTE_AUTO; }
 
 /* Sets the bytes that exist while phase B begins. */
 static void set_extra(Ladder *x, int64_t extra) { x->g->dag.node[x->g->begin[LS_PHASE_B]].workspace = extra; }
 
+/* hinted: with `extra` bytes, likewise the graph; or NULL. */
 static void climb_graph(Ladder *x, const LsDag *g, const LsHinted *hinted, bool one)
 {
     x->hinted = hinted;
@@ -121,23 +123,45 @@ static void climb_graph(Ladder *x, const LsDag *g, const LsHinted *hinted, bool 
     x->hinted = NULL;
 }
 
+/* Adds the plans that were made so before. Returns whether there are any. */
+static bool recall(Ladder *x, const LsPlanSource *source)
+{
+    const LsPlanned old = ls_plan_memo_find(x->memo, x->g, source);
+    for (uint32_t k = 0; k < old.n; k++)
+        x->plan[x->n++] = old.plan[k];
+    return old.found;
+}
+
+static bool has_globs(const LsHints *h) { return h->nkeep > 0 || h->nforget > 0; }
+
 /* Adds a ladder of plans that keep to the hints. False, with a sentence: they have no meaning here. */
 static bool climb_hinted(Ladder *x, int64_t extra, const LsHints *hints, char *why, size_t room)
 {
+    const LsPlanSource source = {.policy = hints->recompute, .extra = extra, .effort = x->wish->plan.effort};
+    const uint32_t first = x->n;
     LsHinted hinted;
+    if (!has_globs(hints) && recall(x, &source))
+        return true;
     set_extra(x, extra);
     const bool ok = ls_hints_apply(x->arena, &x->g->dag, hints, &hinted, why, room);
     if (ok)
         climb_graph(x, hinted.dag, &hinted, false);
     set_extra(x, 0);
+    if (ok && !has_globs(hints))
+        ls_plan_memo_add(x->memo, x->g, &source, x->plan + first, x->n - first);
     return ok;
 }
 
 static void climb_freely(Ladder *x, int64_t extra, bool one)
 {
+    const LsPlanSource source = {.extra = extra, .effort = x->wish->plan.effort, .one = one};
+    const uint32_t first = x->n;
+    if (recall(x, &source))
+        return;
     set_extra(x, extra);
     climb_graph(x, &x->g->dag, NULL, one);
     set_extra(x, 0);
+    ls_plan_memo_add(x->memo, x->g, &source, x->plan + first, x->n - first);
 }
 
 typedef struct Forgettable { uint32_t tensor; double price; int64_t bytes; } Forgettable;
@@ -177,7 +201,11 @@ static void plan_forgetting(Ladder *x)
 {
     Forgettable *of;
     int64_t all;
-    for (int part = 1; part <= PARTS; part++) {
+    for (uint32_t part = 1; part <= PARTS; part++) {
+        const LsPlanSource source = {.part = part, .effort = x->wish->plan.effort, .one = true};
+        const uint32_t first = x->n;
+        if (recall(x, &source))
+            continue;
         LsHintMarks m = ls_hint_marks(x->arena, &x->g->dag);
         LsHinted hinted;
         int64_t sum = 0;
@@ -188,6 +216,7 @@ static void plan_forgetting(Ladder *x)
         }
         ls_hint_graph(x->arena, &m, &hinted);
         climb_graph(x, hinted.dag, &hinted, true);
+        ls_plan_memo_add(x->memo, x->g, &source, x->plan + first, x->n - first);
     }
 }
 
@@ -202,21 +231,21 @@ static bool plan_freely(Ladder *x, const LsProb *p, LsPipePlan *out)
     bool found = choose(x, p, out->budget, w->least, out);
     if (any || w->flow->most == 1 || (found && !w->least && !ls_dearer(out->layout.plan.cost, x->plan[0].cost)))
         return found;
-    const int64_t whole = out->none_arena / w->flow->most;
-    climb_freely(x, whole / 2, false);
-    climb_freely(x, whole, false);
+    climb_freely(x, x->alone / 2, false);
+    climb_freely(x, x->alone, false);
     if (w->plan.strategy == NULL) {
-        climb_hinted(x, whole, &all, why, sizeof why);
+        climb_hinted(x, x->alone, &all, why, sizeof why);
         plan_forgetting(x);
     }
     return choose(x, p, out->budget, w->least, out);
 }
 
+/* Where nothing runs again, what is kept is the same in all plans. */
 static bool plan_hinted(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t room)
 {
     const LsPipeWish *w = x->wish;
-    if (!climb_hinted(x, 0, &w->hints, why, room)
-        || (w->flow->most > 1 && !climb_hinted(x, out->none_arena / w->flow->most, &w->hints, why, room)))
+    const bool spares = w->flow->most > 1 && w->hints.recompute != LS_RECOMPUTE_NONE;
+    if (!climb_hinted(x, 0, &w->hints, why, room) || (spares && !climb_hinted(x, x->alone, &w->hints, why, room)))
         return false;
     return choose(x, p, out->budget, w->least, out);
 }
@@ -229,7 +258,8 @@ static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t 
         return false;
     if (x->wish->percent > 0)
         out->budget = (int64_t)floor((double)out->none_arena * x->wish->percent / 100);
-    const bool found = has_hints(&x->wish->hints) ? plan_hinted(x, p, out, why, room) : plan_freely(x, p, out);
+    const bool hinted = has_globs(&x->wish->hints) || x->wish->hints.recompute != LS_RECOMPUTE_AUTO;
+    const bool found = hinted ? plan_hinted(x, p, out, why, room) : plan_freely(x, p, out);
     if (!found && why[0] == '\0')
         choose(x, p, 0, true, out);
     return found;
@@ -251,12 +281,12 @@ static void lay_out_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
 bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,
                    size_t room)
 {
-    LsPipeGraph g;
     Ladder *x = ls_arena_alloc(arena, 1, sizeof *x);
-    *x = (Ladder){.arena = ls_arena_new(), .c = c, .stage = stage, .wish = wish, .g = &g,
+    *x = (Ladder){.arena = ls_arena_new(), .c = c, .stage = stage, .wish = wish,
                   .strategy = wish->plan.strategy != NULL ? wish->plan.strategy : "auto"};
     *out = (LsPipePlan){.budget = wish->budget};
-    ls_pipe_graph(x->arena, c, stage, false, &g);
+    x->memo = wish->memo != NULL ? wish->memo : ls_plan_memo_new(x->arena);
+    x->g = ls_plan_memo_graph(x->memo, c, stage);
     ls_pipe_graph(arena, c, stage, true, &out->graph);
     const LsProb *p = ls_prob_new(x->arena, &out->graph.dag, !wish->plan.no_inplace);
     const bool found = plan(x, p, out, why, room);

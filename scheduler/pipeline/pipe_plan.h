@@ -5,6 +5,7 @@
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/plan_options.h"
 #include "scheduler/pipeline/pipe_layout.h"
+#include "scheduler/pipeline/plan_memo.h"
 
 typedef struct LsPipeWish {
     LsPlanOptions plan;         /* strategy, effort, seconds; budgets are below */
@@ -13,6 +14,7 @@ typedef struct LsPipeWish {
     int64_t budget;             /* bytes of arena for all micro-batches under way; <= 0: none */
     double percent;             /* > 0: replaces it by this part of the arena without recomputation */
     bool least;                 /* the least arena found, whatever it costs */
+    LsPlanMemo *memo;           /* or NULL */
 } LsPipeWish;
 
 typedef struct LsPipePlan {

@@ -86,7 +86,8 @@ static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePl
     out->bottleneck = 0;
     out->peak = 0;
     for (uint32_t k = 0; k < want->stages; k++) {
-        LsPipeWish wish = {.plan = want->plan, .flow = &out->flow[k], .percent = want->percent, .least = want->least};
+        LsPipeWish wish = {.plan = want->plan, .flow = &out->flow[k], .percent = want->percent, .least = want->least,
+                           .memo = want->memo->plans};
         wish.hints.recompute = out->keep == LS_KEEP_AUTO ? want->policy : policy[out->keep];
         wish.plan.unproven = true;
         wish.plan.compare = false;
@@ -163,6 +164,17 @@ static bool find_within(LsArena *arena, const LsProb *p, const LsPipelineWant *w
     return false;
 }
 
+bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsKeepMode keep, LsStages *out, char *why,
+                     size_t room)
+{
+    LsStages *known = &want->memo->cut[keep];
+    const LsStageOptions o = {.stages = want->stages, .micros = want->micros, .keep = keep};
+    if (known->k == 0 && !ls_stages_find(arena, p, &o, known, why, room))
+        return false;
+    *out = *known;
+    return true;
+}
+
 bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
                       LsPipelinePlan *out, char *why, size_t room)
 {
@@ -171,8 +183,7 @@ bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *wan
     if (want->budget > 0 && find_within(arena, p, want, o, out, why, room))
         return true;
     /* This cut is the same for every budget: what it takes at least is a budget that can be kept. */
-    o.budget = 0;
-    if (!ls_stages_find(arena, p, &o, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))
+    if (!ls_pipeline_cut(arena, p, want, keep, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))
         return false;
     out->bound = out->stages.bound;
     return true;

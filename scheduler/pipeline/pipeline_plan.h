@@ -6,6 +6,12 @@
 #include "scheduler/pipeline/pipe_plan.h"
 #include "scheduler/pipeline/pipeline_simulation.h"
 
+/* What several pipelines of one graph have in common. */
+typedef struct LsPipelineMemo {
+    LsPlanMemo *plans;
+    LsStages cut[LS_KEEP_AUTO + 1];     /* without a budget, by mode; k = 0: not made yet */
+} LsPipelineMemo;
+
 typedef struct LsPipelineWant {
     uint32_t stages, micros;
     int64_t budget;             /* bytes of a rank: state, input ring and arena; 0: none */
@@ -18,6 +24,7 @@ typedef struct LsPipelineWant {
     uint32_t prefetch;          /* batches in the ring beside those that the stages need at a time */
     uint32_t least_ring;        /* batches */
     LsLinkSpeed link;
+    LsPipelineMemo *memo;       /* of the same graph, stages, micro-batches and options of plans; from the same arena */
 } LsPipelineWant;
 
 typedef struct LsPipelinePlan {
@@ -37,6 +44,10 @@ typedef struct LsPipelinePlan {
     double bound;               /* no cut within the budget has a smaller one */
     int64_t peak;               /* bytes of the largest rank */
 } LsPipelinePlan;
+
+/* The best cut without a budget. False, with a sentence: there are too many stages. */
+bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsKeepMode keep, LsStages *out, char *why,
+                     size_t room);
 
 /* Cuts and plans, and again with room for what the plans took beyond the estimates, until the ranks keep the budget. What
  * out->peak says where none do, can be kept. False, with a sentence in `why`: there are too many stages, the graph has no such pipeline, or ranks would wait in a circle. */
