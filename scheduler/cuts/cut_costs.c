@@ -80,7 +80,8 @@ static void add_tensors(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
     uint64_t *(*set)[SETS] = ls_arena_alloc(arena, p->nt + 1u, sizeof *set);
     uint32_t *row = ls_arena_alloc(arena, p->nt + 1u, sizeof *row);
     c->tensor = ls_arena_alloc(arena, p->nt + 1u, sizeof *c->tensor);
-    for (uint32_t v = 0; v < f->n; v++)
+    c->first = ls_arena_alloc(arena, f->n + 1u, sizeof *c->first);
+    for (uint32_t v = 0; v < f->n; c->first[++v] = c->ntensor)
         for (uint32_t k = p->out.at[f->node[v]]; k < p->out.at[f->node[v] + 1]; k++) {
             const uint32_t t = p->out.id[k];
             if (p->size[t] == 0)
@@ -289,11 +290,11 @@ int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *
     return in_all(l, &b, l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept);
 }
 
-/* ns of the run that makes a tensor again for phases B and W, or of doing without. */
+/* ns of the run that makes a tensor of the set again for phases B and W, or of doing without. */
 static double tensor_again(const LsCutCosts *c, const LsCutLimits *l, const LsCutTensor *t, const uint64_t *set)
 {
     const double ns = c->node[c->f->node[t->maker]];
-    if (!t->again || !ls_bit(set, t->maker))
+    if (!t->again)
         return 0;
     if (meets(t->later, set, c->f->nword))
         return ns;
@@ -303,14 +304,15 @@ static double tensor_again(const LsCutCosts *c, const LsCutLimits *l, const LsCu
 /* Runs of all that phases B and W read. */
 static double of_all_again(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
 {
-    double ns = 0, most = 0;
-    for (uint32_t k = 0; k < c->ntensor; k++) {     /* one run makes all results of a vertex */
-        most = fmax(most, tensor_again(c, l, &c->tensor[k], set));
-        if (k + 1 == c->ntensor || c->tensor[k + 1].maker != c->tensor[k].maker) {
+    double ns = 0;
+    for (uint32_t w = 0; w < c->f->nword; w++)
+        for (uint64_t left = set[w]; left != 0; left &= left - 1) {
+            const uint32_t v = 64 * w + (uint32_t)__builtin_ctzll(left);
+            double most = 0;                        /* one run makes all results of a vertex */
+            for (uint32_t k = c->first[v]; k < c->first[v + 1]; k++)
+                most = fmax(most, tensor_again(c, l, &c->tensor[k], set));
             ns += most;
-            most = 0;
         }
-    }
     return ns;
 }
 

@@ -37,6 +37,7 @@ typedef struct LsCutCosts {
     double total;               /* of all nodes */
     int64_t *need;              /* by vertex: the most bytes that a run of its nodes touches at once */
     LsCutTensor *tensor; uint32_t ntensor;      /* made in phase F, by maker */
+    uint32_t *first;            /* by vertex: its first tensor; one extra entry at the end */
     LsCutTensor **by_price; uint32_t nprice;    /* the cheapest bytes to make again first */
     LsCutState *state; uint32_t nstate;
     LsCutGroup *group; uint32_t ngroup;

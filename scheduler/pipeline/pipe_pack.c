@@ -6,7 +6,12 @@
 
 #include <stdlib.h>
 
-typedef struct Region { uint32_t copies; bool *has; int64_t bytes; } Region;    /* has: by kind */
+typedef struct Region {
+    uint32_t copies;
+    bool *has;                  /* by kind */
+    int64_t bytes;
+    uint32_t *in, n;            /* placed blocks */
+} Region;
 
 typedef struct Pack {
     LsArena *tmp;
@@ -48,6 +53,12 @@ static bool takes(const Pack *x, uint32_t region, uint32_t kind)
     return copies_with(x, &x->region[region], kind) <= x->region[region].copies;
 }
 
+static void open_region(Pack *x, uint32_t copies)
+{
+    x->region[x->nregion++] = (Region){copies, ls_arena_alloc(x->tmp, x->w->n + 1u, 1), 0,
+                                       ls_arena_alloc(x->tmp, x->n + 1u, sizeof(uint32_t)), 0};
+}
+
 /* A region of its own number of copies, if there is one that takes the kind or room for another; else the last one gets as
  * many copies as it must. */
 static uint32_t region_for(Pack *x, uint32_t kind)
@@ -57,7 +68,7 @@ static uint32_t region_for(Pack *x, uint32_t kind)
     while (r < x->nregion && !(x->region[r].copies == copies && takes(x, r, kind)))
         r++;
     if (r == x->nregion && r < LS_PIPE_REGIONS)
-        x->region[x->nregion++] = (Region){copies, ls_arena_alloc(x->tmp, x->w->n + 1u, 1), 0};
+        open_region(x, copies);
     if (r == LS_PIPE_REGIONS) {
         r--;
         const uint32_t need = copies_with(x, &x->region[r], kind);
@@ -74,8 +85,7 @@ static void make_regions(Pack *x)
     bool *used = ls_arena_alloc(x->tmp, x->w->n + 1u, 1);
     for (uint32_t k = 0; k < x->n; k++)
         used[x->kind[k]] |= x->block[k].size > 0;
-    x->region[0] = (Region){1, ls_arena_alloc(x->tmp, x->w->n + 1u, 1), 0};
-    x->nregion = 1;
+    open_region(x, 1);
     for (uint32_t kind = 0; kind < x->w->n; kind++)
         most = copies_of(x, kind, kind) > most ? copies_of(x, kind, kind) : most;
     for (uint32_t copies = 1; copies <= most; copies++)
@@ -103,8 +113,9 @@ static int64_t size_from(const Pack *x, uint32_t k, uint32_t from)
  * leaves. */
 static bool is_free(const Pack *x, uint32_t region, uint32_t k, int64_t at, bool down, int64_t *next)
 {
-    for (uint32_t j = 0; j < x->n; j++) {
-        if (j == k || !x->placed[j] || x->region_of[j] != region || !meet(&x->block[j], &x->block[k]))
+    for (uint32_t i = 0; i < x->region[region].n; i++) {
+        const uint32_t j = x->region[region].in[i];
+        if (!meet(&x->block[j], &x->block[k]))
             continue;
         const int64_t lo = x->at[j], hi = lo + size_from(x, j, x->block[k].from);
         if (at < hi && lo < at + size_of(x, k)) {
@@ -113,6 +124,13 @@ static bool is_free(const Pack *x, uint32_t region, uint32_t k, int64_t at, bool
         }
     }
     return true;
+}
+
+static void put(Pack *x, uint32_t region, uint32_t k, int64_t at)
+{
+    x->at[k] = at;
+    x->placed[k] = true;
+    x->region[region].in[x->region[region].n++] = k;
 }
 
 /* The lowest place of the block in the region. */
@@ -138,11 +156,8 @@ static int64_t highest(const Pack *x, uint32_t region, uint32_t k)
 static int64_t stack(Pack *x, uint32_t region, const uint32_t *of, uint32_t m)
 {
     int64_t end = 0;
-    for (uint32_t k = 0; k < m; k++)
-        x->placed[of[k]] = false;
     for (uint32_t k = 0; k < m; k++) {
-        x->at[of[k]] = lowest(x, region, of[k]);
-        x->placed[of[k]] = true;
+        put(x, region, of[k], lowest(x, region, of[k]));
         end = x->at[of[k]] + size_of(x, of[k]) > end ? x->at[of[k]] + size_of(x, of[k]) : end;
     }
     return end;
@@ -189,12 +204,11 @@ static void pack_region(Pack *x, uint32_t region)
     int64_t end = x->region[region].copies > 1 ? stack(x, region, of, m) : INT64_MAX;
     if (m > 0 && end > least) {
         const int64_t packed = ls_offsets(some, m, x->alignment, least, 0, LS_PACK_FULL, at);
+        x->region[region].n = packed < end ? 0 : x->region[region].n;
         for (uint32_t k = 0; packed < end && k < m; k++)
-            x->at[of[k]] = at[k];
+            put(x, region, of[k], at[k]);
         end = packed < end ? packed : end;
     }
-    for (uint32_t k = 0; k < m; k++)
-        x->placed[of[k]] = true;
     x->region[region].bytes = m > 0 ? ls_align(end, x->alignment) : 0;
 }
 
@@ -240,8 +254,7 @@ static bool move_one(Pack *x, uint32_t from, uint32_t to, int64_t *load)
     if (best == x->n)
         return false;
     x->region_of[best] = to;
-    x->at[best] = at;
-    x->placed[best] = true;
+    put(x, to, best, at);
     x->region[to].has[x->kind[best]] = true;
     return true;
 }

@@ -102,9 +102,11 @@ static bool plan_none(Ladder *x, const LsProb *p, LsPipePlan *out)
     const LsPlanOptions o = {.strategy = "none", .unproven = true};
     if (!ls_plan(x->arena, &x->g->dag, &o, &none, &report))
         return false;
+    x->alone = none.arena;
+    if (x->wish->percent <= 0)
+        return true;
     ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &none, x->wish->flow, 0, &l);
     out->none_arena = l.arena;
-    x->alone = none.arena;
     return true;
 }
 
@@ -266,7 +268,7 @@ static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t 
 }
 
 /* In the graph that is laid out nothing reads what is only sent, so its makers must be said to run. */
-static void lay_out_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
+static void take_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
 {
     LsDag *g = &out->graph.dag;
     for (uint32_t s = 0; s < x->chosen->nstep; s++) {
@@ -274,8 +276,9 @@ static void lay_out_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
         for (uint32_t k = 0; !x->chosen->step[s].free && !n->alternative && k < x->c->nmove; k++)
             n->required |= x->c->move[k].from == x->stage && ls_id_in(n->out, n->nout, x->c->move[k].tensor);
     }
-    const LsProb *p = ls_prob_new(x->arena, g, !x->wish->plan.no_inplace);
-    ls_pipe_layout(arena, x->c, x->stage, &out->graph, p, x->chosen, x->wish->flow, 0, &out->layout);
+    const LsPlan plan = out->layout.plan;
+    ls_plan_copy(arena, &plan, &out->layout.plan);
+    out->layout.plan.base_cost = ls_prob_new(x->arena, g, !x->wish->plan.no_inplace)->base_cost;
 }
 
 bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,
@@ -291,7 +294,7 @@ bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPi
     const LsProb *p = ls_prob_new(x->arena, &out->graph.dag, !wish->plan.no_inplace);
     const bool found = plan(x, p, out, why, room);
     if (x->chosen != NULL)
-        lay_out_chosen(arena, x, out);
+        take_chosen(arena, x, out);
     ls_arena_free(x->arena);
     return found;
 }

@@ -20,7 +20,7 @@ typedef struct LsPipeWish {
 typedef struct LsPipePlan {
     LsPipeGraph graph;         /* with the late phase */
     LsPipeLayout layout;
-    int64_t none_arena;         /* bytes without recomputation */
+    int64_t none_arena;         /* bytes without recomputation; only with LsPipeWish.percent */
     int64_t least;              /* bytes of the layout; if none fits, of the smallest one */
     int64_t budget;             /* bytes that were allowed; 0: any */
 } LsPipePlan;
