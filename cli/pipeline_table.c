@@ -80,18 +80,18 @@ static void print_stages(const LsPipelines *p)
     const LsPipelinePlan *of = chosen(p);
     LsArena *a = p->job->cx.arena;
     printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_keep_name[of->keep]);
-    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state", "arena",
-           "in all", "receives", "sends", "from .. to: regions of the arena");
+    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %-44s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
+           "arena", "in all", "receives", "sends", "regions of the arena", "from .. to");
     for (uint32_t k = 0; k < of->cut.k; k++) {
         const double *ns = of->of[k].ns;
         const LsPipeLayout *l = &of->plan[k].layout;
         const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
         traffic(&of->cut, k, &in, &out);
-        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %s .. %s: %s\n", k, e.n,
+        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %-44s  %s .. %s\n", k, e.n,
                ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS, ls_bytes_text(a, of->fixed[k]),
                ls_bytes_text(a, l->arena), ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
-               ls_bytes_text(a, out), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name, regions(a, l));
+               ls_bytes_text(a, out), regions(a, l), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
     }
 }
 
