@@ -2,8 +2,8 @@
  *
  * The planner knows the memory of one micro-batch, and the stage needs that of several: what a micro-batch keeps between
  * its phases counts once for each slot. So plans are made for a ladder of budgets, and each is laid out. Where the cheapest
- * plan does not fit, more follow: ladders with bytes that only exist when phase B begins, which make the planner spare what
- * is kept there; a ladder with all that can be made again made again; and plans that forget what is cheapest to make again,
+ * plan does not fit, more follow: ladders with bytes that only exist when phase B or W begins, which make the planner spare
+ * what is kept there; a ladder with all that can be made again made again; and plans that forget what is cheapest to make again,
  * in parts of the bytes that B reads. */
 #include "scheduler/pipeline/pipe_plan.h"
 
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RUNGS = 8, RUNG_PLANS = RUNGS + 1, LADDERS = 4, PARTS = 6, MOST = LADDERS * RUNG_PLANS + PARTS };
+enum { RUNGS = 8, RUNG_PLANS = RUNGS + 1, LADDERS = 6, PARTS = 6, MOST = LADDERS * RUNG_PLANS + PARTS };
 
 typedef struct Ladder {
     LsArena *arena;             /* of what ends with the planning */
@@ -110,8 +110,13 @@ static bool plan_none(Ladder *x, const LsProb *p, LsPipePlan *out)
     return true;
 }
 
-/* Sets the bytes that exist while phase B begins. */
-static void set_extra(Ladder *x, int64_t extra) { x->g->dag.node[x->g->begin[LS_PHASE_B]].workspace = extra; }
+/* Sets the bytes that exist while phase B begins, and while W does. */
+static void set_extra(Ladder *x, int64_t extra, int64_t late)
+{
+    x->g->dag.node[x->g->begin[LS_PHASE_B]].workspace = extra;
+    if (x->g->begin[LS_PHASE_W] != LS_NO_ID)
+        x->g->dag.node[x->g->begin[LS_PHASE_W]].workspace = late;
+}
 
 /* hinted: with `extra` bytes, likewise the graph; or NULL. */
 static void climb_graph(Ladder *x, const LsDag *g, const LsHinted *hinted, bool one)
@@ -144,25 +149,25 @@ static bool climb_hinted(Ladder *x, int64_t extra, const LsHints *hints, char *w
     LsHinted hinted;
     if (!has_globs(hints) && recall(x, &source))
         return true;
-    set_extra(x, extra);
+    set_extra(x, extra, 0);
     const bool ok = ls_hints_apply(x->arena, &x->g->dag, hints, &hinted, why, room);
     if (ok)
         climb_graph(x, hinted.dag, &hinted, false);
-    set_extra(x, 0);
+    set_extra(x, 0, 0);
     if (ok && !has_globs(hints))
         ls_plan_memo_add(x->memo, x->g, &source, x->plan + first, x->n - first);
     return ok;
 }
 
-static void climb_freely(Ladder *x, int64_t extra, bool one)
+static void climb_freely(Ladder *x, int64_t extra, int64_t late, bool one)
 {
-    const LsPlanSource source = {.extra = extra, .effort = x->wish->plan.effort, .one = one};
+    const LsPlanSource source = {.extra = extra, .late = late, .effort = x->wish->plan.effort, .one = one};
     const uint32_t first = x->n;
     if (recall(x, &source))
         return;
-    set_extra(x, extra);
+    set_extra(x, extra, late);
     climb_graph(x, &x->g->dag, NULL, one);
-    set_extra(x, 0);
+    set_extra(x, 0, 0);
     ls_plan_memo_add(x->memo, x->g, &source, x->plan + first, x->n - first);
 }
 
@@ -229,12 +234,16 @@ static bool plan_freely(Ladder *x, const LsProb *p, LsPipePlan *out)
     const LsPipeWish *w = x->wish;
     const bool any = out->budget <= 0 && !w->least;
     char why[256];
-    climb_freely(x, 0, any);
+    climb_freely(x, 0, 0, any);
     bool found = choose(x, p, out->budget, w->least, out);
     if (any || w->flow->most == 1 || (found && !w->least && !ls_dearer(out->layout.plan.cost, x->plan[0].cost)))
         return found;
-    climb_freely(x, x->alone / 2, false);
-    climb_freely(x, x->alone, false);
+    climb_freely(x, x->alone / 2, 0, false);
+    climb_freely(x, x->alone, 0, false);
+    if (x->c->splits) {
+        climb_freely(x, 0, x->alone, false);
+        climb_freely(x, x->alone, x->alone, false);
+    }
     if (w->plan.strategy == NULL) {
         climb_hinted(x, x->alone, &all, why, sizeof why);
         plan_forgetting(x);

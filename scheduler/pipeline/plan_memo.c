@@ -67,7 +67,7 @@ LsPlanned ls_plan_memo_find(const LsPlanMemo *m, const LsPipeGraph *g, const LsP
 {
     for (uint32_t k = 0; k < m->nentry; k++) {
         const LsPlanSource *s = &m->entry[k].source;
-        if (m->entry[k].graph == g && s->policy == source->policy && s->extra == source->extra && s->part == source->part
+        if (m->entry[k].graph == g && s->policy == source->policy && s->extra == source->extra && s->late == source->late && s->part == source->part
             && s->effort == source->effort && s->one == source->one)
             return m->entry[k].planned;
     }

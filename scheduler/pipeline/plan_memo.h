@@ -10,7 +10,7 @@ typedef struct LsPlanMemo LsPlanMemo;
 
 typedef struct LsPlanSource {   /* how plans of a graph were made, beside the options that are always the same */
     LsRecompute policy;         /* of hints; LS_RECOMPUTE_AUTO: there were none */
-    int64_t extra;              /* bytes that exist while phase B begins */
+    int64_t extra, late;        /* bytes that exist while phase B begins, while W does */
     uint32_t part;              /* of what was forgotten; 0: nothing */
     uint32_t effort;
     bool one;                   /* only the cheapest plan */
