@@ -7,9 +7,9 @@
 
 /* What looks at the steps of one stage. */
 typedef struct LsStageWatch {
-    LsHook hook[2];
-    LsDump dump;                /* --dump */
-    LsCheck check;              /* --check-numerics */
+    LsHook hook[2 * LS_STAGE_PLANS];
+    LsDump dump;                /* --dump, of the last micro-step */
+    LsCheck check[LS_STAGE_PLANS];      /* --check-numerics, of the micro-steps with that plan */
 } LsStageWatch;
 
 /* The stage of this process with that number; NULL: another rank has it. */
@@ -27,7 +27,7 @@ static bool open_dumps(LsTrainer *t, LsError *e)
     for (uint32_t k = 0; k < t->p->nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
         if ((r != NULL || ls_is_first(t))
-            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].table, e))
+            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].plan[0].table, e))
             return false;
     }
     return true;
@@ -110,38 +110,43 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
         LsStageRun *r = &t->pipeline.stage[k];
         LsStageWatch *w = &t->watch[r->number];
         r->hook = w->hook;
-        r->nhook = 0;
         r->always = check;
-        if (check) {
-            ls_check_start(&w->check, &r->engine, &r->s->table);
-            w->hook[r->nhook++] = ls_check_hook(&w->check);
+        r->nhook = check + dump;
+        w->dump.t = &r->s->plan[ls_stage_last_turn(r->s, t->pipeline.nparts - 1)->plan].table;
+        for (uint32_t plan = 0; plan < r->s->nplan; plan++) {
+            LsHook *hook = w->hook + plan * (uint32_t)r->nhook;
+            ls_check_start(&w->check[plan], &r->engine, &r->s->plan[plan].table);
+            if (check)
+                hook[0] = ls_check_hook(&w->check[plan]);
+            if (dump)
+                hook[check] = ls_dump_hook(&w->dump);
         }
-        if (dump)
-            w->hook[r->nhook++] = ls_dump_hook(&w->dump);
     }
 }
 
-/* When a step runs, compared to those of other stages: phase F goes up, the others go down. */
-static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t step)
+/* When a step runs, compared to those of other stages and plans, in one process: phase F goes up, the others go down, and the
+ * second plan is that of the first micro-step. */
+static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32_t step)
 {
     int phase = LS_STAGE_LATE;
-    while (phase > 0 && step < p->stage[stage].first[phase])
+    while (phase > 0 && step < p->stage[stage].plan[plan].first[phase])
         phase--;
-    return phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
+    const int64_t at = phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
+    return plan > 0 ? at : at + LS_STAGE_NPHASES * (int64_t)p->nstage;
 }
 
-/* Takes the check of the stage that has seen the first value that is not finite, as that of the whole update. */
+/* Takes the check of the stage and plan that have seen the first value that is not finite, as that of the whole update. */
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
-    t->check = t->watch[t->pipeline.stage[0].number].check;
-    for (uint32_t k = 0; k < t->pipeline.n; k++) {
-        const uint32_t number = t->pipeline.stage[k].number;
-        const LsCheck *c = &t->watch[number].check;
+    t->check = t->watch[t->pipeline.stage[0].number].check[0];
+    for (uint32_t k = 0; k < t->pipeline.n * LS_STAGE_PLANS; k++) {
+        const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number, plan = k % LS_STAGE_PLANS;
+        const LsCheck *c = &t->watch[number].check[plan];
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
-            if (f->there && time_of(t->p, number, f->step) < earliest) {
-                earliest = time_of(t->p, number, f->step);
+            if (f->there && time_of(t->p, number, plan, f->step) < earliest) {
+                earliest = time_of(t->p, number, plan, f->step);
                 t->check = *c;
             }
         }
