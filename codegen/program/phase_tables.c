@@ -171,7 +171,7 @@ static void print_step(LsPhaseText *ph, LsEmit *e, const LsPlanStep *st, Cursor 
                                         suffix[node->phase], st->again ? " again" : ""));
     fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
             narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false",
-            st->id, st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
+            ph->p->whole != NULL ? ph->p->whole[st->id] : st->id, st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
     at->address += (uint32_t)narg;
     at->result += node->nout;
 }

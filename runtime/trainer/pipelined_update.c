@@ -7,9 +7,10 @@
 
 /* What looks at the steps of one stage. */
 typedef struct LsStageWatch {
-    LsHook hook[2 * LS_STAGE_PLANS];
+    LsHook hook[3 * LS_STAGE_PLANS];
     LsDump dump;                /* --dump, of the last micro-step */
-    LsCheck check[LS_STAGE_PLANS];      /* --check-numerics, of the micro-steps with that plan */
+    LsTrace trace[LS_STAGE_PLANS];      /* --trace, --profile, of the micro-steps with that plan */
+    LsCheck check[LS_STAGE_PLANS];      /* --check-numerics, likewise */
 } LsStageWatch;
 
 /* The stage of this process with that number; NULL: another rank has it. */
@@ -33,6 +34,32 @@ static bool open_dumps(LsTrainer *t, LsError *e)
     return true;
 }
 
+/* Micro-steps of an update that have the plan. */
+static int64_t steps_of(const LsStage *s, uint32_t plan)
+{
+    int64_t n = 0;
+    for (uint32_t k = 0; k < s->nturn; k++)
+        n += s->turn[k].phase == LS_STAGE_F && s->turn[k].plan == plan;
+    return n;
+}
+
+/* Likewise rank 0 the times. The timeline has the micro-batches of whole updates. */
+static bool open_traces(LsTrainer *t, LsError *e)
+{
+    for (uint32_t k = 0; k < t->p->nstage; k++) {
+        const LsStageRun *r = stage_here(t, k);
+        const LsStage *s = &t->p->stage[k];
+        const int64_t updates = (LS_TRACE_RUNS + steps_of(s, 0) - 1) / steps_of(s, 0);
+        for (uint32_t plan = 0; (r != NULL || ls_is_first(t)) && plan < s->nplan; plan++) {
+            LsTrace *x = &t->watch[k].trace[plan];
+            if (!ls_trace_open(x, r != NULL ? &r->engine : &t->engine, &s->plan[plan].table, updates * steps_of(s, plan), e))
+                return false;
+            x->lane = k;
+        }
+    }
+    return true;
+}
+
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {
     if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->comm, t->threads, t->engine.run.pool, e))
@@ -40,13 +67,16 @@ bool ls_pipelined_open(LsTrainer *t, LsError *e)
     t->watch = calloc(t->p->nstage, sizeof *t->watch);
     if (!t->watch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    return !t->dumps || open_dumps(t, e);
+    return (!t->dumps || open_dumps(t, e)) && (!t->traces || open_traces(t, e));
 }
 
 void ls_pipelined_close(LsTrainer *t)
 {
-    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++)
+    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++) {
         ls_dump_close(&t->watch[k].dump);
+        for (int plan = 0; plan < LS_STAGE_PLANS; plan++)
+            ls_trace_close(&t->watch[k].trace[plan]);
+    }
     free(t->watch);
     t->watch = NULL;
     ls_pipeline_close(&t->pipeline);
@@ -79,15 +109,33 @@ bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
     return ok;
 }
 
-bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e)
+bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e)
 {
-    for (int k = 1; t->dumps && k < (int)t->p->nstage; k++) {
-        const LsDump *d = &t->watch[k].dump;
-        if ((t->comm->rank == 0 || t->comm->rank == k)
-            && !ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, d->copy, d->bytes, e))
-            return false;
+    LsTrace *all = calloc((size_t)t->p->nstage * LS_STAGE_PLANS, sizeof *all);
+    uint32_t n = 0;
+    if (!all)
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for --trace");
+    for (uint32_t k = 0; k < t->p->nstage; k++)
+        for (uint32_t plan = 0; plan < t->p->stage[k].nplan; plan++)
+            all[n++] = t->watch[k].trace[plan];
+    const bool ok = (!t->o.trace || ls_trace_write(all, n, t->o.trace, e))
+                    && (!t->o.profile || ls_profile_write(all, n, t->o.profile, t->threads, e));
+    free(all);
+    return ok;
+}
+
+bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
+{
+    bool ok = true;
+    for (int k = 1; ok && k < (int)t->p->nstage; k++) {
+        const LsStageWatch *w = &t->watch[k];
+        if (t->comm->rank != 0 && t->comm->rank != k)
+            continue;
+        ok = !t->dumps || ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
+        for (uint32_t plan = 0; ok && t->traces && plan < t->p->stage[k].nplan; plan++)
+            ok = ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->trace[plan].run, ls_trace_bytes(&w->trace[plan]), e);
     }
-    return true;
+    return ok;
 }
 
 /* The parts of the update with samples, as kernels see them. */
@@ -110,16 +158,18 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
         LsStageRun *r = &t->pipeline.stage[k];
         LsStageWatch *w = &t->watch[r->number];
         r->hook = w->hook;
-        r->always = check;
-        r->nhook = check + dump;
+        r->always = check || t->traces;
+        r->nhook = check + t->traces + dump;
         w->dump.t = &r->s->plan[ls_stage_last_turn(r->s, t->pipeline.nparts - 1)->plan].table;
         for (uint32_t plan = 0; plan < r->s->nplan; plan++) {
             LsHook *hook = w->hook + plan * (uint32_t)r->nhook;
             ls_check_start(&w->check[plan], &r->engine, &r->s->plan[plan].table);
             if (check)
-                hook[0] = ls_check_hook(&w->check[plan]);
+                *hook++ = ls_check_hook(&w->check[plan]);
+            if (t->traces)
+                *hook++ = ls_trace_hook(&w->trace[plan]);
             if (dump)
-                hook[check] = ls_dump_hook(&w->dump);
+                *hook++ = ls_dump_hook(&w->dump);
         }
     }
 }

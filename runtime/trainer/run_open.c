@@ -151,7 +151,7 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     const LsPhaseTable *dumped = !o->eval && t->p->last.nstep > 0 ? &t->p->last : phase;
     if (o->log && !ls_log_open(&t->log, o->log, resumed, t->p, e))
         return false;
-    if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
+    if ((o->trace || o->profile) && !ls_is_pipelined(t) && !ls_trace_open(&t->trace, &t->engine, phase, LS_TRACE_RUNS, e))
         return false;
     if (o->dump && ls_is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
         return false;

@@ -81,7 +81,7 @@ static bool run(LsTrainer *t, LsError *e)
     t->interrupted = t->at.update < t->updates;
     if (t->interrupted && !ls_end_interrupted(t, e))
         return false;
-    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_dumps(t, e)) && ls_train_by_first(t, ls_write_results, e);
+    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e)) && ls_train_by_first(t, ls_write_results, e);
 }
 
 static void run_one(LsTrainer *t, LsError *e)
@@ -130,6 +130,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
     t->comm = opened.comm;
     t->evaluates = o->val != NULL;
     t->dumps = o->dump != NULL;
+    t->traces = o->trace != NULL || o->profile != NULL;
     if (t->comm != NULL && strcmp(t->comm->engine->name, "local") == 0)
         t->window = window;         /* all ranks come from this process, and have it */
     if (t->comm != NULL && t->comm->rank > 0)

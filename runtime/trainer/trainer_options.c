@@ -220,7 +220,7 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
 static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure"
-        : o->eval ? NULL : o->trace ? "--trace" : o->profile ? "--profile" : NULL;
+        : NULL;
     return p->nstage == 0 || one == NULL
         || ls_fail(e, LS_EXIT_USAGE, "%s is for programs without a pipeline so far: compile without --stages", one);
 }

@@ -36,7 +36,7 @@ typedef struct LsTrainer {
     LsLoader loader;
     LsEngine engine;
     LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
-    bool evaluates, dumps;      /* rank 0 evaluates at the ends of epochs; it writes --dump */
+    bool evaluates, dumps, traces;      /* rank 0 evaluates at the ends of epochs; it writes --dump; --trace or --profile */
     struct LsStageWatch *watch; /* likewise, by stage (pipelined_update.c) */
     LsDataset data, val;        /* val.p = NULL: none */
     LsRate rate;
@@ -151,9 +151,10 @@ void ls_pipelined_close(LsTrainer *t);
 bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e);
 /* With a rank for each stage: rank 0 gets the state of all. Every rank calls it at the same time. */
 bool ls_pipelined_gather(LsTrainer *t, LsError *e);
-/* The same for what --dump copied. */
-bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e);
+/* The same for what --dump copied, and for the times of --trace and --profile. */
+bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e);
 bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e);
 bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e);
+bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e);
 
 #endif
