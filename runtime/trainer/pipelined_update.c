@@ -174,24 +174,23 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
     }
 }
 
-/* When a step runs, compared to those of other stages and plans, in one process: phase F goes up, the others go down, and the
- * second plan is that of the first micro-step. */
+/* When a step of a plan runs, compared to those of other stages: phase F goes up, the others go down. */
 static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32_t step)
 {
     int phase = LS_STAGE_LATE;
     while (phase > 0 && step < p->stage[stage].plan[plan].first[phase])
         phase--;
-    const int64_t at = phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
-    return plan > 0 ? at : at + LS_STAGE_NPHASES * (int64_t)p->nstage;
+    return phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
 }
 
-/* Takes the check of the stage and plan that have seen the first value that is not finite, as that of the whole update. */
+/* Takes the check of the stage and plan that have seen the first value that is not finite, as that of the whole update. The second
+ * plan is that of the first micro-step, so its check is looked at before. */
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
     t->check = t->watch[t->pipeline.stage[0].number].check[0];
     for (uint32_t k = 0; k < t->pipeline.n * LS_STAGE_PLANS; k++) {
-        const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number, plan = k % LS_STAGE_PLANS;
+        const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number, plan = LS_STAGE_PLANS - 1 - k % LS_STAGE_PLANS;
         const LsCheck *c = &t->watch[number].check[plan];
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
