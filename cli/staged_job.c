@@ -29,7 +29,7 @@ int ls_staged_check(const LsJob *job)
         why = "--stages: --grads shows the samples of a whole batch; leave one of them out";
     else if (o->ensemble > 0)
         why = "--stages: members of an ensemble run in lanes of one process; leave --ensemble out";
-    else if (o->ranks > 1)
+    else if (ls_options_over_ranks(o))
         why = "--stages: each stage is a rank; leave --ranks out";
     else if (o->accumulate > 1)
         why = "--stages: --microbatches says how many parts an update has; leave --accumulate out";

@@ -1,5 +1,4 @@
 /* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see training_loop.h. */
-#include "runtime/base/fnv64.h"
 #include "runtime/pipeline/stage_ranks.h"
 #include "runtime/trainer/training_loop.h"
 
@@ -214,20 +213,13 @@ static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
     return true;
 }
 
-/* What all ranks must have alike. */
-static uint64_t place_of(const LsTrainer *t)
-{
-    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
-    return ls_fnv64(LS_FNV64, of, sizeof of);
-}
-
 /* The losses and the wish to stop of all ranks. */
 static bool hear_ranks(LsTrainer *t, LsError *e)
 {
-    LsStageNews news = {.place = place_of(t), .stop = *t->stop};
-    if (!ls_ranks_tell(t->comm, &t->memory, &news, t->pipeline.loss, t->pipeline.nparts, e))
+    LsPipeline *l = &t->pipeline;
+    if (!ls_ranks_tell(&l->news, &t->memory, ls_rank_place(t), (int)*t->stop, l->loss, l->nparts, e))
         return false;
-    t->stopped = (int)news.stop;
+    t->stopped = ls_packets_stop(&l->news);
     return true;
 }
 

@@ -14,7 +14,7 @@ static void print_measure(LsTrainer *t)
     printf("{\"arena_bytes\":%" PRId64 ",\"live_peak\":%" PRId64 ",\"addressed\":%" PRId64
            ",\"touched\":%" PRId64 ",\"state_bytes\":%" PRId64 ",\"total\":%" PRId64 "}\n",
            phase->arena_bytes, phase->live_peak, t->measure.addressed, t->measure.touched,
-           t->p->state_bytes, ls_memory_total(t->p));
+           t->p->state_bytes, ls_memory_total(t->p, t->ranks));
 }
 
 /* --trace, --profile */
