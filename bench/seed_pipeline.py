@@ -6,7 +6,7 @@ usage: seed_pipeline.py BUILD-FOLDER [--inputs FOLDER] [--steps N] [--rounds N] 
 
 The network is the convolutional autoencoder of digits (`lowerset model autoencoder`), with Adam and squared errors. Rows:
 one device; split in two, one batch at a time; a pipeline of two with 8, 16 and 32 micro-batches, `except-last`, `always` and
-`never`; those that the compiler refuses are left out.
+`never`.
 Once at the batches of the known experiment, and once at equal updates, all at one batch. Each rank has one thread.
 Checks: weights after some steps, byte for byte those of one device with as many micro-batches. Picture: MNIST (FOLDER/mnist,
 default ../shared/inputs), 3 epochs of 2,048 images.
@@ -14,15 +14,14 @@ Exit 6 if a check fails.
 """
 import argparse
 import gzip
-import json
 import os
 import pathlib
 import re
-import statistics
 import sys
 import tempfile
 
-from seed_amp import HERE, finish, processor, run, timed, tries
+from seed_amp import HERE, finish, processor, run
+from stage_rows import build, busy, measure, only, predicted
 
 IMAGES, EPOCHS = 60000, 10
 # name, seconds of 10 epochs in the known experiment, options of the pipeline, batch there
@@ -37,53 +36,14 @@ EQUAL = 256             # batch of the rows at equal updates
 CHECKED = 20            # steps after which weights are compared
 
 
-def options_of(row, batch, args):
-    order = [f"--order={args.order}"] if "--stages=2" in row[2] else []
-    return ["autoencoder.onnx", f"--batch={batch}", "--loss=mse", "--loss-input=x_hat", "--optimizer=adam", "-q",
-            *row[2], *order]
+NET = ["autoencoder.onnx", "--loss=mse", "--loss-input=x_hat", "--optimizer=adam"]
 
 
-def measured_costs(folder, lowerset, row, batch, args):
-    """The file with the times of single kernels, in a process of one thread with as many micro-batches."""
-    micros = [o for o in row[2] if o.startswith("--microbatches")]
-    run([lowerset, "compile", *options_of(["", 0, micros, 0], batch, args), "-o", "profiled"], folder)
-    run(["./profiled", "--data", f"synthetic:{batch * 4}", "--steps", max(4, 1024 // batch), "--epochs", 1024, "--threads", 1,
-         "--progress", "none", "--profile", "costs.json"], folder)
-    return "costs.json"
-
-
-def build(folder, lowerset, row, batch, program, args, measured=False):
-    """A row of the table without its times."""
-    options = options_of(row, batch, args)
-    if not tries([lowerset, "compile", *options, "--lr=1e-3", "-o", program], folder):
-        print(f"{row[0]}: not compiled", file=sys.stderr)
-        return None
-    costs = [f"--costs={measured_costs(folder, lowerset, row, batch, args)}"] if measured else []
-    plan = json.loads(run([lowerset, "plan", *options, *costs, "--json"], folder))
-    return {"name": row[0], "seed": row[1], "batch": batch, "program": program, "plan": plan, "steps": []}
+def options_of(row, args):
+    return [*row[2], *([f"--order={args.order}"] if "--stages=2" in row[2] else [])]
 
 
 # ---- times ----
-def predicted(row):
-    """(seconds of a step, bubble, MiB of the largest rank) of the plan."""
-    plan = row["plan"]
-    staged = plan.get("pipeline")
-    if staged is None:
-        return plan["step_ns"] / 1e9, 0, (plan["arena_bytes"] + plan["persistent_bytes"]) / 2**20
-    chosen = staged["plans"][staged["chosen"]]
-    return chosen["step_ns"] / 1e9, chosen["bubble"], chosen["rank_bytes"] / 2**20
-
-
-def measure(rows, folder, args):
-    for _ in range(args.rounds):        # in turns, as other programs disturb some rounds more than others
-        for row in rows:
-            steps, _ = timed(row["program"], folder, row["batch"] * 4, args.steps * max(1, 256 // row["batch"]) + 2, 1)
-            row["steps"] += steps
-    for row in rows:
-        row["step"] = statistics.median(row["steps"])
-        row["epochs"] = row["step"] * -(-IMAGES // row["batch"]) * EPOCHS
-
-
 def table(rows, with_seed):
     head = "| row | batch | step, ms | predicted, ms | bubble | 10 epochs, s | of one device |"
     text = [head + (" known experiment, s | of one GPU |" if with_seed else "") + " largest rank, MiB |",
@@ -106,9 +66,12 @@ def times(folder, lowerset, args):
     parts = []
     for title, batch_of in (("At the batches of the known experiment", lambda row: row[3]),
                             ("At equal updates", lambda row: EQUAL)):
-        rows = [build(folder, lowerset, row, batch_of(row), f"t{k}", args, True) for k, row in enumerate(ROWS)]
-        rows = [row for row in rows if row]
-        measure(rows, folder, args)
+        rows = [build(folder, lowerset, NET, row[0], batch_of(row), options_of(row, args), f"t{k}", True)
+                for k, row in enumerate(ROWS)]
+        rows = [{**row, "seed": seed[1]} for row, seed in zip(rows, ROWS) if row]
+        measure(rows, folder, args.rounds, lambda batch: args.steps * max(1, 256 // batch))
+        for row in rows:
+            row["epochs"] = row["step"] * -(-IMAGES // row["batch"]) * EPOCHS
         with_seed = title != "At equal updates"
         parts.append(f"## {title}\n\n{table(rows, with_seed)}\n\nBy the simulator: "
                      f"{names_in_order(rows, lambda r: predicted(r)[0] / r['batch'])}.\n\nMeasured: "
@@ -119,7 +82,7 @@ def times(folder, lowerset, args):
 
 # ---- checks ----
 def weights(folder, program):
-    run([f"./{program}", "--data", "synthetic:1024", "--steps", CHECKED, "--threads", "1", "--progress", "none", "--export",
+    run([f"./{program}", "--data", "synthetic:1024", "--steps", CHECKED, "--threads", "1", "--lr", "1e-3", "--progress", "none", "--export",
          f"{program}.out.onnx"], folder)
     return (folder / f"{program}.out.onnx").read_bytes()
 
@@ -128,10 +91,10 @@ def checks(folder, lowerset, args):
     """Rows [what, good]."""
     rows = []
     for row in ROWS[2:]:
-        micros = [o for o in row[2] if o.startswith("--microbatches")]
-        if not build(folder, lowerset, row, 128, "piped", args):
+        micros = only(row[2], "--microbatches")
+        if not build(folder, lowerset, NET, row[0], 128, options_of(row, args), "piped"):
             continue
-        build(folder, lowerset, ["", 0, micros, 0], 128, "alone", args)
+        build(folder, lowerset, NET, "one device", 128, micros, "alone")
         rows.append([f"{row[0]}: weights after {CHECKED} steps are those of one device with `{micros[0]}`",
                      weights(folder, "piped") == weights(folder, "alone")])
     text = ["| check | |", "|---|---|"] + [f"| {what} | {'yes' if good else '**no**'} |" for what, good in rows]
@@ -146,23 +109,24 @@ def picture(folder, lowerset, inputs, out, args):
     images = gzip.decompress((inputs / "mnist/train-images-idx3-ubyte.gz").read_bytes())[:16 + 2048 * 784]
     (folder / "some.idx").write_bytes(images[:4] + (2048).to_bytes(4, "big") + images[8:])
     (folder / "test.idx").write_bytes(gzip.decompress((inputs / "mnist/t10k-images-idx3-ubyte.gz").read_bytes()))
-    build(folder, lowerset, ["", 0, ["--stages=2", "--microbatches=4"], 0], 32, "digits", args)
-    said = run(["./digits", "--data", "some.idx", "--val", "test.idx", "--label-from", "x", "--epochs", "3", "--threads", "1",
+    build(folder, lowerset, NET, "digits", 32, ["--stages=2", "--microbatches=4", f"--order={args.order}"], "digits")
+    said = run(["./digits", "--data", "some.idx", "--val", "test.idx", "--label-from", "x", "--epochs", "3", "--threads", "1", "--lr", "1e-3",
                 "--progress", "none", "--image-grid", out], folder)
     return [float(x) for x in re.findall(r"val_loss ([0-9.e-]+)", said)]
 
 
-def page(parts, args, busy):
+def page(parts, args, load):
     return f"""# An autoencoder in a pipeline of two
 
-Made by `./dev seed pipeline` on {processor()}; do not edit. At its start {busy} of {os.cpu_count()} processors were busy with other
+Made by `./dev seed pipeline` on {processor()}; do not edit. At its start {load} of {os.cpu_count()} processors were busy with other
 programs.
 
 The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers; squared errors, Adam. Ranks
 are threads of one process, of one thread each, in the order `{args.order}`. The known experiment ran on two RTX 3090 under
-PyTorch 2.1; its 130.96 s were with `except-last` and 8 micro-batches, which is not compiled for pipelines yet. It took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
+PyTorch 2.1. It took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
 in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are those of the simulator
-([pipeline.md](pipeline.md)), from times of single kernels that a process of one thread measured before (`--costs`).
+([pipeline.md](pipeline.md)), from times of single kernels, measured in a pipeline with `never` and the same parts (`--profile`,
+`--costs`).
 
 {parts}"""
 
@@ -182,7 +146,7 @@ def options():
 def main():
     args = options()
     lowerset = pathlib.Path(args.build).resolve() / "lowerset"
-    parts, good, busy = [], True, f"{min(os.getloadavg()[0], os.cpu_count()):.1f}"
+    parts, good, load = [], True, busy()
     image = pathlib.Path(args.out).resolve().with_suffix(".png") if args.out else pathlib.Path("autoencoder.png").resolve()
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
@@ -199,7 +163,7 @@ def main():
                      f"MNIST; loss of the test images after each: {', '.join(f'{x:.4f}' for x in losses)}.\n\n"
                      f"![inputs, codes, outputs]({image.name})\n")
         print(parts[-1], flush=True)
-    return finish(args.out, page("\n".join(parts), args, busy), good)
+    return finish(args.out, page("\n".join(parts), args, load), good)
 
 
 if __name__ == "__main__":

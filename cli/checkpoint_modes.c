@@ -24,7 +24,7 @@ typedef struct Modes { Mode of[NMODES]; int64_t levels, sum_bytes; } Modes;
 static bool wanted(const LsJob *job)
 {
     return !job->graph_file
-           && (job->options->microbatches > 0 || job->options->ranks > 1 || job->options->checkpoint != NULL);
+           && (job->options->microbatches > 0 || ls_options_over_ranks(job->options) || job->options->checkpoint != NULL);
 }
 
 static Mode of_plan(const LsJob *job, const LsPlan *plan)
@@ -80,8 +80,7 @@ static void find_sums(const LsJob *job, Modes *m)
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].of_update && !g->value[i].rank_sum)
             m->sum_bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
-    for (int64_t n = ls_job_own_steps(job) - 1; n > 0; n /= 2)
-        m->levels++;
+    m->levels = ls_tree_levels(ls_job_micro_steps(job) / ls_job_ranks(job));
 }
 
 static int64_t total(const LsJob *job, const Mode *m)
@@ -92,8 +91,7 @@ static int64_t total(const LsJob *job, const Mode *m)
 
 static double step_ns(const LsJob *job, const Mode *m)
 {
-    const int64_t ranks = job->options->ranks > 1 ? job->options->ranks : 1;
-    return (double)(ls_options_parts(job->options) / ranks - 1) * m->first_ns + m->last_ns + ls_job_update_ns(job);
+    return (double)(ls_options_parts(job->options) / ls_job_ranks(job) - 1) * m->first_ns + m->last_ns + ls_job_update_ns(job);
 }
 
 bool ls_checkpoint_modes(LsJob *job)
@@ -110,7 +108,7 @@ bool ls_checkpoint_modes(LsJob *job)
            job->train->batch * parts, parts, parts == 1 ? "" : "s", job->train->batch);
     if (m.levels > 0)
         printf("  gradients of %" PRId64 " parts add up in a tree: %" PRId64 " partial sum%s of each, %s of the state\n",
-               ls_job_own_steps(job), m.levels, m.levels == 1 ? "" : "s", ls_bytes_text(a, m.sum_bytes));
+               ls_job_micro_steps(job) / ls_job_ranks(job), m.levels, m.levels == 1 ? "" : "s", ls_bytes_text(a, m.sum_bytes));
     printf("  %-12s %12s %18s %15s\n", "checkpoint", "in all", "kept of a part", "a step");
     for (int k = 0; k < NMODES; k++) {
         const Mode *of = &m.of[shown[k]];

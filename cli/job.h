@@ -31,7 +31,7 @@ typedef struct LsJob {
     struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan` (cli/staged_job.h); else NULL */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
-    int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send */
+    int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send (cli/rank_report.h) */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
     int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of an ensemble */
     int64_t budget;             /* as asked for, bytes in all; 0: none */
@@ -69,8 +69,10 @@ bool ls_job_fits_machine(LsJob *job, int64_t bytes);
 int ls_job_failed(const LsJob *job);
 /* Micro-steps of an update: parts of a batch times --accumulate. */
 int64_t ls_job_micro_steps(const LsJob *job);
-/* Those that one process runs. */
+/* Those that one process runs, at most: with the fewest ranks that the program takes. */
 int64_t ls_job_own_steps(const LsJob *job);
+/* The number of ranks whose bytes and times are counted: of --ranks any, that of the most bytes. 1: one process. */
+int ls_job_ranks(const LsJob *job);
 /* ns of the micro-step by a plan of a loaded job: the sum of its runs one after the other, each with the cache as the
  * runs before left it (codegen/planning/step_replay.h). For measured costs, GPUs and training graphs, the sum of the
  * costs. */

@@ -59,9 +59,13 @@ int64_t ls_job_micro_steps(const LsJob *job)
     return ls_options_parts(job->options) * (job->options->accumulate > 1 ? job->options->accumulate : 1);
 }
 
+static bool is_over_ranks(const LsJob *job) { return job->train != NULL && job->train->updates != NULL; }
+
+int ls_job_ranks(const LsJob *job) { return is_over_ranks(job) ? job->train->ranks : 1; }
+
 int64_t ls_job_own_steps(const LsJob *job)
 {
-    return ls_job_micro_steps(job) / (job->options->ranks > 1 ? job->options->ranks : 1);
+    return ls_job_micro_steps(job) / (is_over_ranks(job) ? job->train->rank_choice[0] : 1);
 }
 
 double ls_job_update_ns(const LsJob *job)
@@ -72,7 +76,7 @@ double ls_job_update_ns(const LsJob *job)
 double ls_job_step_ns(const LsJob *job)
 {
     const LsPlan *last = job->last_plan.nstep > 0 ? &job->last_plan : &job->plan;
-    const int64_t parts = ls_options_parts(job->options) / (job->options->ranks > 1 ? job->options->ranks : 1);
+    const int64_t parts = ls_options_parts(job->options) / ls_job_ranks(job);
     return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last)
            + ls_job_update_ns(job);
 }

@@ -2,9 +2,11 @@
  * and costs. */
 #include "cli/job_parts.h"
 
+#include "cli/rank_report.h"
 #include "cli/stage.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/program/lowering.h"
+#include "compiler/passes/rank_sums.h"
 #include "runtime/ls_program.h"
 #include "scheduler/graph/dag_read.h"
 
@@ -21,25 +23,27 @@ static int64_t state_of(const LsJob *job, const LsGraph *g, const LsGraph *of)
     return bytes;
 }
 
-/* Bytes that the trainer's exchange allocates. */
-static int64_t exchange_bytes(const LsJob *job, const LsGraph *g)
+/* Counts the bytes of the number of ranks that takes the most. */
+static void add_ranks(LsJob *job, LsGraph *g)
 {
-    int64_t sums = 0, rows = 0;
-    for (uint32_t i = 1; i < g->nvalue; i++)
-        sums += g->value[i].rank_sum ? ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes) : 0;
-    for (uint32_t i = 1; i < g->nnode; i++)
-        rows += g->node[i].op == LS_OP_PART_STAT ? ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), job->target.real_bytes) : 0;
-    return ls_rank_exchange_bytes(g->ranks, g->block, sums, rows);
+    LsRankFacts most = ls_rank_facts(job, g->rank_choice[0]);
+    for (int k = 1; k < g->nrank_choice; k++) {
+        const LsRankFacts f = ls_rank_facts(job, g->rank_choice[k]);
+        if (f.own + f.trees + f.exchange > most.own + most.trees + most.exchange) {
+            most = f;
+            ls_ranks_count(g, g->rank_choice[k]);
+        }
+    }
+    job->state_bytes = state_of(job, g, NULL) + state_of(job, g->updates, g);
+    job->exchange_bytes = most.exchange;
 }
 
 static void add_fixed(LsJob *job)
 {
-    const LsGraph *g = job->train;
+    LsGraph *g = job->train;
     job->state_bytes = state_of(job, g, NULL);
-    if (g->updates != NULL) {
-        job->state_bytes += state_of(job, g->updates, g);
-        job->exchange_bytes = exchange_bytes(job, g);
-    }
+    if (g->updates != NULL)
+        add_ranks(job, g);
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
         job->input_bytes +=

@@ -48,7 +48,7 @@ static int check(const LsOptions *o)
         return usage("needs --budget in bytes, like 8GiB");
     if (o->batch > 0)
         return usage("searches for the batch: leave --batch out");
-    if (o->ranks > 1)
+    if (ls_options_over_ranks(o))
         return usage("searches for the batch of one process: leave --ranks out");
     if (o->microbatches > 1)
         return usage("searches for the batch that fits at once: leave --microbatches out");

@@ -27,7 +27,7 @@ enum {
     PRODUCT = LS_CMD_COMPILE | LS_CMD_SWEEP | LS_CMD_CHECK | LS_CMD_MEASURE,
     GPU = LS_CMD_GPU
 };
-enum { MOST_MEMBERS = 4096, MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20, MOST_RANKS = 1024 };
+enum { MOST_MEMBERS = 4096, MOST_BATCH = 1 << 30, MOST_COUNT = 1 << 20 };
 #define MOST_STEPS (INT64_C(1) << 40)
 
 static const LsOption option[] = {
@@ -124,9 +124,10 @@ static const LsOption option[] = {
     {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), LS_CMD_COMPILE | LS_CMD_PLAN,
      "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
      "that of the whole batch, batch norms take each part's statistics (default 1)"},
-    {"--ranks", NULL, "N", INTEGER(1, MOST_RANKS), AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
+    {"--ranks", NULL, "N|any", LS_OPTION_WHOLE_OR_ANY, 1, LS_MOST_RANKS, AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
      "train on N processes, each of which runs an equal block of every batch's parts (--microbatches, by default "
-     "one for each); the result is that of one process, bit for bit (default 1)"},
+     "one for each); any: on as many as the program is told when it starts, 1 included; the result is that of one process, "
+     "bit for bit (default 1)"},
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), LS_CMD_COMPILE,
      "with --ranks or --stages: mpi links the program with MPI, for processes that mpirun or srun starts; sockets (default): it starts its "
      "ranks itself, or they find each other by TCP"},
@@ -171,8 +172,8 @@ static const LsOption option[] = {
      "conv-saved: no convolutions; all: everything must (default auto)"},
     {"--checkpoint", NULL, "never|except-last|always|auto", TEXT, AT(checkpoint), LS_CMD_COMPILE | LS_CMD_PLAN,
      "what runs again between the forward and the backward part of a micro-batch. never: nothing; always: all that the "
-     "backward part needs; except-last: the same, but nothing in the last one; auto: what the planner chooses (default "
-     "auto)"},
+     "backward part needs; except-last: the same, but nothing in the last one, or in the first one of a pipeline; auto: "
+     "what the planner chooses (default auto)"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,

@@ -47,7 +47,8 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
     const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *sample_norms,
                *ensemble_batches, *bn, *bn_var, *dropout;
-    int64_t accumulate, microbatches, ranks;
+    int64_t accumulate, microbatches;
+    int64_t ranks;              /* 0: not given; LS_OPTION_ANY */
     const char *comm;           /* --comm */
     int64_t stages;             /* of a pipeline; 0: none */
     const char *order, *link;
@@ -112,6 +113,8 @@ int ls_options_hints(const LsOptions *o, LsHints *hints);
 int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode);
 /* Stages of a pipeline: 1 if there is none. */
 static inline int64_t ls_options_stages(const LsOptions *o) { return o->stages > 1 ? o->stages : 1; }
+/* Whether ranks share the parts of a batch. */
+static inline bool ls_options_over_ranks(const LsOptions *o) { return o->ranks > 1 || o->ranks == LS_OPTION_ANY; }
 /* Micro-batches of a batch: 1 if it is not cut. */
 static inline int64_t ls_options_parts(const LsOptions *o)
 {

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "always", "auto", NULL};
+const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "except-last", "always", "auto", NULL};
 
 static const double MS = 1e-6;
 
@@ -27,11 +27,8 @@ static void print_plans(const LsPipelines *p)
 {
     printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank",
            "slowest stage", "proven bound", "gap");
-    for (uint32_t k = 0; k < p->n; k++) {
+    for (uint32_t k = 0; k < p->n; k++)
         print_plan(p, k);
-        if (p->all_modes && p->plan[k].keep == LS_KEEP_NEVER)
-            printf("  %-6s %-12s not compiled for pipelines\n", ls_order_name[p->plan[k].order], "except-last");
-    }
 }
 
 /* Bytes that a stage receives and sends, of a micro-batch. */
@@ -83,7 +80,7 @@ static void print_stages(const LsPipelines *p)
     printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %-44s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
            "arena", "in all", "receives", "sends", "regions of the arena", "from .. to");
     for (uint32_t k = 0; k < of->cut.k; k++) {
-        const double *ns = of->of[k].ns;
+        const double *ns = of->of[k][LS_PIPE_USUAL].ns;
         const LsPipeLayout *l = &of->plan[k].layout;
         const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
@@ -92,6 +89,19 @@ static void print_stages(const LsPipelines *p)
                ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS, ls_bytes_text(a, of->fixed[k]),
                ls_bytes_text(a, l->arena), ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
                ls_bytes_text(a, out), regions(a, l), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+    }
+}
+
+/* The times of the micro-batch that keeps all. */
+static void print_kept(const LsPipelines *p)
+{
+    const LsPipelinePlan *of = chosen(p);
+    if (of->plan[0].layout.nplan == 1)
+        return;
+    printf("the first micro-batch, which runs nothing again\n");
+    for (uint32_t k = 0; k < of->cut.k; k++) {
+        const double *ns = of->of[k][LS_PIPE_KEPT].ns;
+        printf("  %5" PRIu32 " %7s %9.4g %9.4g %9.4g\n", k, "", ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS);
     }
 }
 
@@ -119,6 +129,7 @@ void ls_pipelines_print(const LsPipelines *p)
     printf("\n");
     print_plans(p);
     print_stages(p);
+    print_kept(p);
     print_copies(p);
     if (of->stages.note != NULL)
         printf("  %s\n", of->stages.note);
@@ -130,7 +141,7 @@ void ls_pipelines_print(const LsPipelines *p)
 static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
 {
     cJSON *o = cJSON_CreateObject();
-    const LsStageTimes *f = &of->of[k];
+    const LsStageTimes *f = &of->of[k][LS_PIPE_USUAL], *kept = &of->of[k][LS_PIPE_KEPT];
     const LsPipeLayout *l = &of->plan[k].layout;
     const Extent e = extent(p, &of->cut, k);
     int64_t in, out;
@@ -143,6 +154,11 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     cJSON_AddNumberToObject(o, "weights_ns", f->ns[LS_PHASE_W]);
     cJSON_AddNumberToObject(o, "late_ns", f->ns[LS_PHASE_LATE]);
     cJSON_AddNumberToObject(o, "again_ns", f->again);
+    if (l->nplan > 1) {
+        cJSON_AddNumberToObject(o, "kept_forward_ns", kept->ns[LS_PHASE_F]);
+        cJSON_AddNumberToObject(o, "kept_backward_ns", kept->ns[LS_PHASE_B]);
+        cJSON_AddNumberToObject(o, "kept_weights_ns", kept->ns[LS_PHASE_W]);
+    }
     cJSON_AddNumberToObject(o, "state_bytes", (double)of->fixed[k]);
     cJSON *rows = cJSON_AddArrayToObject(o, "regions");
     for (uint32_t r = 0; r < l->nregion; r++) {

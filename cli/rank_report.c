@@ -5,30 +5,30 @@
 
 #include <inttypes.h>
 
-typedef struct Facts {
-    int64_t sums;               /* bytes of the sums that ranks add up */
-    int64_t trees;              /* of partial sums of a rank's parts, and of statistics of all parts */
-    int64_t moments, own;       /* of the optimizer's state: in all, and in one rank */
-    int64_t rows;               /* of statistics of a part */
-    int64_t sent;               /* that a rank sends in an update */
-} Facts;
+static int64_t stored(const LsGraph *g, LsValueId v, int width, int ranks)
+{
+    const bool depends = g->value[v.i].sliced || g->value[v.i].rank_levels > 0;
+    return depends ? ls_stored_of_rank(g, v, width, ranks) : ls_stored_bytes(g, v, width);
+}
 
-static Facts find_facts(const LsJob *job)
+LsRankFacts ls_rank_facts(const LsJob *job, int ranks)
 {
     const LsGraph *g = job->train, *u = g->updates;
     const int width = job->target.real_bytes;
-    Facts f = {0};
+    LsRankFacts f = {0};
+    int64_t rows = 0;           /* of the statistics of a part */
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].of_update)
-            *(g->value[i].rank_sum ? &f.sums : &f.trees) += ls_align(ls_stored_bytes(g, (LsValueId){i}, width), LS_ALIGNMENT);
+            *(g->value[i].rank_sum ? &f.sums : &f.trees) += ls_align(stored(g, (LsValueId){i}, width, ranks), LS_ALIGNMENT);
     for (uint32_t i = 1; i < u->nvalue; i++)
         if (u->value[i].of_optimizer) {
             f.moments += ls_value_bytes(u, (LsValueId){i}, width);
-            f.own += ls_stored_bytes(u, (LsValueId){i}, width);
+            f.own += stored(u, (LsValueId){i}, width, ranks);
         }
     for (uint32_t i = 1; i < g->nnode; i++)
-        f.rows += g->node[i].op == LS_OP_PART_STAT ? ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), width) : 0;
-    f.sent = (g->ranks - 1) * (2 * (f.sums / g->ranks) + ls_rank_packet_bytes(g->block, f.rows));
+        rows += g->node[i].op == LS_OP_PART_STAT ? ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), width) : 0;
+    f.exchange = ls_rank_exchange_bytes(ranks, g->steps, f.sums, rows);
+    f.sent = (ranks - 1) * (2 * (f.sums / ranks) + ls_rank_packet_bytes(g->steps / ranks, rows));
     return f;
 }
 
@@ -42,25 +42,65 @@ static const char *why_whole(const LsOptimizerOptions *o)
         : "averages of the parameters are whole";
 }
 
+/* Bytes of the state with another number of ranks. */
+static int64_t state(const LsJob *job, const LsRankFacts *f)
+{
+    const LsRankFacts counted = ls_rank_facts(job, job->train->ranks);
+    return job->state_bytes + f->own + f->trees - counted.own - counted.trees;
+}
+
+static int64_t total(const LsJob *job, const LsRankFacts *f)
+{
+    return ls_job_fixed_bytes(job) + job->arena_bytes + state(job, f) + f->exchange - job->state_bytes - job->exchange_bytes;
+}
+
+/* A row for each number of ranks that the program takes. */
+static void print_choice(const LsJob *job)
+{
+    const LsGraph *g = job->train;
+    LsArena *a = job->cx.arena;
+    printf("  %5s %9s %16s %12s %12s %12s %16s\n", "ranks", "own parts", "optimizer state", "state", "exchange", "in all", "sent per update");
+    for (int k = 0; k < g->nrank_choice; k++) {
+        const LsRankFacts f = ls_rank_facts(job, g->rank_choice[k]);
+        printf("  %5d %9" PRId64 " %16s %12s %12s %12s %16s\n", g->rank_choice[k], g->steps / g->rank_choice[k],
+               ls_bytes_text(a, f.own), ls_bytes_text(a, state(job, &f)), ls_bytes_text(a, f.exchange), ls_bytes_text(a, total(job, &f)), ls_bytes_text(a, f.sent));
+    }
+}
+
 void ls_rank_report(const LsJob *job)
 {
     const LsGraph *g = job->train;
     LsArena *a = job->cx.arena;
     if (g == NULL || g->updates == NULL)
         return;
-    const Facts f = find_facts(job);
-    const int64_t block = g->block, steps = ls_job_micro_steps(job);
-    printf("\nover %d ranks: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
-           "rank, without messages\n", g->ranks, block, steps);
+    const LsRankFacts f = ls_rank_facts(job, g->ranks);
+    const bool any = g->nrank_choice > 1;
+    printf("\nover %d rank%s%s: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
+           "rank, without messages\n", g->ranks, g->ranks == 1 ? "" : "s",
+           any ? ", the number of ranks with the most memory" : "", g->steps / g->ranks, g->steps);
     printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for what other ranks send\n",
-           ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, job->exchange_bytes));
+           ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, f.exchange));
     if (g->sliced)
-        printf("  updates: each rank updates a slice of every parameter, and has %s of %s of the optimizer's state\n",
+        printf("  updates: each rank updates a slice of every parameter, and keeps %s for its part of %s of the optimizer's state\n",
                ls_bytes_text(a, f.own), ls_bytes_text(a, f.moments));
     else
         printf("  updates: every rank makes all of them, with %s of the optimizer's state, as %s\n", ls_bytes_text(a, f.moments),
                why_whole(&job->pipeline.optimizer));
     printf("  messages: a rank sends %s in an update, and receives as much\n", ls_bytes_text(a, f.sent));
+    if (any)
+        print_choice(job);
+}
+
+/* {"ranks":N,...} */
+static const char *json_of(const LsJob *job, int ranks)
+{
+    const LsGraph *g = job->train;
+    const LsRankFacts f = ls_rank_facts(job, ranks);
+    return ls_arena_printf(job->cx.arena, "{\"ranks\":%d,\"parts\":%" PRId64 ",\"own_parts\":%" PRId64 ",\"sliced\":%s,"
+                           "\"sum_bytes\":%" PRId64 ",\"part_bytes\":%" PRId64 ",\"exchange_bytes\":%" PRId64
+                           ",\"optimizer_bytes\":%" PRId64 ",\"own_optimizer_bytes\":%" PRId64 ",\"sent_bytes\":%" PRId64
+                           ",\"total_bytes\":%" PRId64, ranks, g->steps, g->steps / ranks, g->sliced ? "true" : "false", f.sums,
+                           f.trees, f.exchange, f.moments, f.own, f.sent, total(job, &f));
 }
 
 const char *ls_rank_json(const LsJob *job)
@@ -68,10 +108,8 @@ const char *ls_rank_json(const LsJob *job)
     const LsGraph *g = job->train;
     if (g == NULL || g->updates == NULL)
         return NULL;
-    const Facts f = find_facts(job);
-    return ls_arena_printf(job->cx.arena, "{\"ranks\":%d,\"parts\":%" PRId64 ",\"own_parts\":%" PRId64 ",\"sliced\":%s,"
-                           "\"sum_bytes\":%" PRId64 ",\"part_bytes\":%" PRId64 ",\"exchange_bytes\":%" PRId64
-                           ",\"optimizer_bytes\":%" PRId64 ",\"own_optimizer_bytes\":%" PRId64 ",\"sent_bytes\":%" PRId64 "}",
-                           g->ranks, ls_job_micro_steps(job), g->block, g->sliced ? "true" : "false", f.sums, f.trees,
-                           job->exchange_bytes, f.moments, f.own, f.sent);
+    const char *text = json_of(job, g->ranks);
+    for (int k = 0; g->nrank_choice > 1 && k < g->nrank_choice; k++)
+        text = ls_arena_printf(job->cx.arena, "%s%s%s}", text, k == 0 ? ",\"any\":[" : ",", json_of(job, g->rank_choice[k]));
+    return ls_arena_printf(job->cx.arena, "%s%s}", text, g->nrank_choice > 1 ? "]" : "");
 }

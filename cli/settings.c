@@ -115,7 +115,7 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
     if (o->accumulate > 1)
         op->accumulate = (int)o->accumulate;
     op->parts = (int)ls_options_parts(o);
-    op->ranks = (int)o->ranks;
+    op->ranks = o->ranks == LS_OPTION_ANY ? LS_RANKS_ANY : (int)o->ranks;
     if (code == 0 && o->accumulate > MOST_STEPS / ls_options_parts(o)) {
         fprintf(stderr, "lowerset: --microbatches=%" PRId64 ": with --accumulate=%" PRId64 ", an update takes more than %d "
                 "parts\n", o->microbatches, o->accumulate, (int)MOST_STEPS);
@@ -277,12 +277,16 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
     static const char *const engine[] = {"sockets", "mpi", NULL};
     if (ls_options_word("--comm", o->comm, engine, 0) < 0)
         return LS_EXIT_USAGE;
-    if (o->ranks < 2 && ls_options_stages(o) < 2 && o->comm != NULL)
+    if (!ls_options_over_ranks(o) && ls_options_stages(o) < 2 && o->comm != NULL)
         why = "--comm is for --ranks: one process sends no messages";
-    else if (o->ranks < 2)
+    else if (!ls_options_over_ranks(o))
         return 0;
-    else if (ls_options_parts(o) % o->ranks != 0)
+    else if (o->ranks == LS_OPTION_ANY && ls_options_parts(o) < 2)
+        why = "--ranks any: ranks share the parts of a batch: say with --microbatches how many there are";
+    else if (o->ranks > 1 && ls_options_parts(o) % o->ranks != 0)
         why = "--ranks: each rank runs equally many parts of a batch: give --microbatches a multiple of the ranks";
+    else if (p->optimizer.kind == LS_OPT_NONE)
+        why = "--ranks: with --optimizer=none there is nothing that ranks could share";
     else if (ls_wants_samples(&p->grads))
         why = p->grads.privacy.on ? "--ranks: --dp is for one process" : "--ranks: --grads is for one process";
     else if (p->ensemble.members > 0)

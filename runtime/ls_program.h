@@ -22,8 +22,8 @@ enum { LS_DEVICE_SLOTS = 2 };   /* batches that a device holds, for a program wi
 typedef void (*LsKernel)(LsRun *run, void *const arg[]);
 
 /* An address at compile time. */
-typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT, LS_AT_SLICE } LsSpace;
-/* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE: LsRanks */
+typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT, LS_AT_SLICE, LS_AT_LEVEL } LsSpace;
+/* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE, LS_AT_LEVEL: LsRanks */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
 typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL, LS_DT_BF16, LS_DT_F16 } LsDataType;
@@ -92,7 +92,7 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
                                  * over the valid samples, or LsProgram.loss_sums */
 } LsPhaseTable;
 
-/* A program for a pipeline has a table of steps for each of its stages, and `train` has none. Micro-steps pass the stages
+/* A program for a pipeline has tables of steps for each of its stages, and `train` has none. Micro-steps pass the stages
  * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-steps
  * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
@@ -113,17 +113,24 @@ typedef struct LsMessage {
 #define LS_STAGE_TO_THE_END UINT32_MAX
 /* Bytes of the arena, so many times over. Micro-steps use the copies in turn, by their slots. */
 typedef struct LsRegion { int64_t at, bytes; uint32_t copies; } LsRegion;
-typedef struct LsTurn { uint8_t phase; uint16_t slot; uint32_t part; } LsTurn;
-typedef struct LsStage {
+/* The steps of a micro-step, and of the late phase behind it. */
+enum { LS_STAGE_PLANS = 2 };
+typedef struct LsStagePlan {
     LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own start on */
     uint32_t first[LS_STAGE_NPHASES + 1];       /* by phase: its first step */
+    const LsMessage *send, *receive;    /* those of all plans are alike but for addresses and steps */
+} LsStagePlan;
+typedef struct LsTurn { uint8_t phase, plan; uint16_t slot; uint32_t part; } LsTurn;
+typedef struct LsStage {
+    LsStagePlan plan[LS_STAGE_PLANS]; uint32_t nplan;   /* with --checkpoint=except-last two: the first part of an update has the
+                                                         * second plan, and the tables of both watch the same values */
+    uint32_t nsend, nreceive;
     int64_t at;                 /* of the stage in the arena, bytes */
     const LsRegion *region; uint32_t nregion;   /* by offset, one behind the other; addresses are those of the first copies */
     int64_t arena_bytes;
     uint32_t slots;             /* a multiple of all copies, or a slot for each part */
     bool reads_input;
     const LsTurn *turn; uint32_t nturn;         /* turns of parts without samples are left out */
-    const LsMessage *send, *receive; uint32_t nsend, nreceive;
 } LsStage;
 
 /* The state of the loss scale, reals; without an address there is none. skips [2]: skipped updates in all, and the last
@@ -138,40 +145,62 @@ typedef struct LsScaling {
  * normal noise of deviation noise * clip, over `expected`. delta: of the guarantee. */
 typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacyTerms;
 
-/* Training over ranks. The sums of a rank's block of parts lie one behind the other at the end of the state, `sum_bytes` from
- * `sums` on, in the order in which they become complete. Ranks add them up, and run the phase `update`.
+/* Training over ranks. Each rank runs a block of an update's parts. The sums of the block lie one behind the other at the end
+ * of the state, `sum_bytes` from `sums` on, in the order in which they become complete. Partial sums are at LS_AT_LEVEL: level
+ * k of the sum at `at` has the address k * sum_bytes + at. Ranks add the sums up, and run the phase `update`.
  *
  * Whole updates: on each rank, after all sums. Sliced ones: each rank updates a slice of the parameters, and sends it to the
  * others. Then moments exist once: at LS_AT_SLICE, kind k of the parameter with the sum at `at` has the address
- * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * sum_bytes / ranks bytes of state from `slices` on. */
+ * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * slice_bytes / ranks bytes beside `state_bytes`. */
 typedef struct LsRankSum {
-    int64_t at, bytes;          /* in the sums, with padding: a multiple of ranks * 64 */
+    int64_t at, bytes;          /* in the sums, with padding: a multiple of 64 times the largest number of ranks */
     int64_t count;              /* elements */
     LsAddress param;            /* that the step updates, or none */
     uint32_t after;             /* the step of an update's last micro-step that completes it */
     uint32_t step;              /* sliced: of `update`, which reads the sum */
 } LsRankSum;
 typedef struct LsRankRows { LsAddress at; int64_t bytes; } LsRankRows;          /* a row for each part of an update */
+typedef struct LsRankChoice { int ranks, levels; } LsRankChoice;        /* levels: of partial sums that a rank needs */
 typedef struct LsRanks {
-    int n;
-    int64_t block;              /* parts of an update that one rank runs */
-    LsAddress sums, slices;
+    const LsRankChoice *choice; int nchoice;    /* how many ranks a run may have, ascending; one number: it was compiled in */
+    int64_t parts;              /* of an update: a multiple of these numbers */
+    LsAddress sums;
     int64_t sum_bytes;
+    int64_t slice_bytes;        /* of the sums whose updates are sliced */
     int kinds;
     bool sliced;
     const LsRankSum *sum; uint32_t nsum;
     const LsRankRows *rows; uint32_t nrows;     /* statistics of the parts */
 } LsRanks;
 
-/* What a rank tells all others at the end of an update: whether it was asked to end, and of each of its parts the loss, its
- * weight and the rows of statistics. */
-static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes) { return 16 + block * (16 + row_bytes); }
+/* Bytes of a rank's packet at the end of an update (runtime/engine/rank_packets.h), with the loss and the rows of statistics
+ * of each part of its block. */
+static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes)
+{
+    return (16 + block * (16 + row_bytes) + 7) / 8 * 8;
+}
 /* Buffers for what other ranks send, and for the sum of as many bytes as are updated at a time. Ranks of one machine need
  * less (runtime/engine/rank_exchange.h). */
 enum { LS_RANK_CHUNK = 1 << 17 };
-static inline int64_t ls_rank_exchange_bytes(int n, int64_t block, int64_t sum_bytes, int64_t row_bytes)
+static inline int64_t ls_rank_exchange_bytes(int n, int64_t parts, int64_t sum_bytes, int64_t row_bytes)
 {
-    return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(block, row_bytes) + LS_RANK_CHUNK;
+    return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(parts / n, row_bytes) + LS_RANK_CHUNK;
+}
+/* Bytes of a rank's slices of the optimizer's state. */
+static inline int64_t ls_rank_slice_bytes(const LsRanks *r, int n) { return r->kinds * (r->slice_bytes / n); }
+/* With n ranks; NULL: the program does not take so many. */
+static inline const LsRankChoice *ls_rank_choice(const LsRanks *r, int64_t n)
+{
+    const LsRankChoice *found = NULL;
+    for (int k = 0; k < r->nchoice; k++)
+        found = r->choice[k].ranks == n ? &r->choice[k] : found;
+    return found;
+}
+/* Bytes of a rank's partial sums. */
+static inline int64_t ls_rank_level_bytes(const LsRanks *r, int n)
+{
+    const LsRankChoice *c = ls_rank_choice(r, n);
+    return c != NULL ? c->levels * r->sum_bytes : 0;
 }
 
 typedef struct LsProgram {

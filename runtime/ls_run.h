@@ -25,6 +25,7 @@ typedef struct LsRun {
                                  * ranks: in the rank's block */
     int64_t slice;              /* number of the part in its batch, from 0, if batches are cut into parts */
     int64_t block, parts;       /* training over ranks: the first part of this rank's block; the parts of the update */
+    int64_t apart;              /* likewise: elements from a level of partial sums to the next */
     int64_t count;              /* elements of the slice that an update node is for */
     double share;               /* this micro-step's samples over the mean number of samples of its
                                  * update's micro-steps; 1 where all are equal */

@@ -69,7 +69,9 @@ void ls_update_join_tree(const LsUpdateText *u, const char *to)
 {
     LsEmit *e = u->k->e;
     const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
-    if (u->each > 0)
+    if (u->node->op == LS_OP_LOCAL_SUM)
+        ls_emit_line(e, "const int64_t apart = run->apart;");
+    else if (u->each > 0)
         ls_emit_line(e, "const int64_t apart = end;");
     else
         ls_emit_line(e, "const int64_t apart = " LS_N64 ";", n);

@@ -11,6 +11,7 @@ typedef struct LsProblem {
     LsTarget target;
     LsDag dag;
     LsNodeId *node_of;          /* by dag node: the graph's node */
+    const uint32_t *whole;      /* of a part: by dag node: that of the whole problem. NULL: this is the whole one */
     LsValueId *value_of;        /* by dag tensor: the graph's value (never a view) */
     int64_t *tensor_of;         /* by graph value: dag tensor of its bytes, views resolved; -1: none */
 } LsProblem;

@@ -8,6 +8,7 @@ LsProblem *ls_stage_problem(LsArena *arena, const LsProblem *whole, const LsPipe
     LsProblem *p = ls_arena_alloc(arena, 1, sizeof *p);
     *p = *whole;
     p->dag = stage->dag;
+    p->whole = stage->node_of;
     p->node_of = ls_arena_alloc(arena, stage->dag.nnode + 1u, sizeof *p->node_of);
     for (uint32_t i = 0; i < stage->dag.nnode; i++)
         p->node_of[i] = stage->node_of[i] != LS_NO_ID ? whole->node_of[stage->node_of[i]] : (LsNodeId){0};

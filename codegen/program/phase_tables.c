@@ -8,7 +8,7 @@
 
 static const char *space_word(LsSpace s)
 {
-    static const char *const word[] = {"Z", "A", "S", "C", "I", "P"};
+    static const char *const word[] = {"Z", "A", "S", "C", "I", "P", "L"};
     return word[s];
 }
 
@@ -22,7 +22,7 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
     static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64", "LS_DT_I32", "LS_DT_BOOL", "LS_DT_BF16",
                                        "LS_DT_F16"};
     static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
-                                        "LS_AT_INPUT", "LS_AT_SLICE"};
+                                        "LS_AT_INPUT", "LS_AT_SLICE", "LS_AT_LEVEL"};
     fputc('{', to);
     ls_emit_string(to, t->name);
     fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
@@ -171,7 +171,7 @@ static void print_step(LsPhaseText *ph, LsEmit *e, const LsPlanStep *st, Cursor 
                                         suffix[node->phase], st->again ? " again" : ""));
     fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
             narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false",
-            st->id, st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
+            ph->p->whole != NULL ? ph->p->whole[st->id] : st->id, st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
     at->address += (uint32_t)narg;
     at->result += node->nout;
 }
@@ -292,8 +292,10 @@ void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e)
     ls_emit_line(e, "#define C(offset) {LS_AT_CONST, offset}");
     ls_emit_line(e, "#define I(index) {LS_AT_INPUT, index}");
     ls_emit_line(e, "#define Z(none) {LS_AT_NONE, none}");
-    if (phase[0]->g->ranks > 1)
+    if (phase[0]->g->updates != NULL) {
         ls_emit_line(e, "#define P(offset) {LS_AT_SLICE, offset}");
+        ls_emit_line(e, "#define L(offset) {LS_AT_LEVEL, offset}");
+    }
     ls_emit_line(e, "\n/* Arguments of every step: operands, results, workspace; training, then "
                     "evaluation. */");
     ls_emit_line(e, "static const LsAddress address[] = {");

@@ -7,7 +7,7 @@
 #include <string.h>
 
 typedef struct Sum {
-    LsValueId v;                /* of the training graph */
+    LsValueId v, tree;          /* of the training graph; tree: its partial sums, or none */
     LsValueId own;              /* of the graph of updates */
     LsRankSum row;
     const char *param;          /* its name; NULL: none */
@@ -16,8 +16,8 @@ typedef struct Sum {
 struct LsRankTable {
     const LsGraph *train, *updates;
     Sum *sum; uint32_t nsum;
-    int64_t sums, slices;       /* offsets in the state */
-    int64_t sum_bytes;
+    int64_t sums;               /* offset in the state */
+    int64_t sum_bytes, slice_bytes;
     int kinds;
 };
 
@@ -34,7 +34,8 @@ static void find_sums(LsCtx *cx, LsRankTable *t, const LsCodePhase *last)
         const LsNodeId n = last->problem->node_of[st->id];
         if (g->node[n.i].op == LS_OP_LOCAL_SUM) {
             const LsValueId v = ls_in(g, n, 0);
-            t->sum[t->nsum++] = (Sum){.v = v, .own = ls_source_named(t->updates, g->value[v.i].name),
+            t->sum[t->nsum++] = (Sum){.v = v, .tree = g->node[n.i].nin > 2 ? ls_in(g, n, 2) : (LsValueId){0},
+                                      .own = ls_source_named(t->updates, g->value[v.i].name),
                                       .row = {.count = ls_count(ls_shape(g, v)), .after = step}};
         }
         step++;
@@ -71,6 +72,7 @@ static void lay_slices(LsRankTable *t, LsAddresses *a, LsNodeId n, uint32_t step
     int kind = 0;
     sum->row.step = step;
     sum->param = g->value[ls_in(g, n, 0).i].name;
+    t->slice_bytes += sum->row.bytes;
     for (int k = 2; k < g->node[n.i].nin; k++)
         if (g->value[ls_in(g, n, k).i].sliced)
             ls_address_state_at(a, g, ls_in(g, n, k), (LsAddress){LS_AT_SLICE, kind++ * t->sum_bytes + sum->row.at});
@@ -129,11 +131,13 @@ const LsRankTable *ls_rank_layout(LsCtx *cx, const LsCode *c)
     line_up_sums(t, c->addresses);
     if (!agrees(cx, t) || !lay_updates(cx, t, c))
         return NULL;
-    t->slices = c->addresses->state_bytes;
-    c->addresses->state_bytes += t->kinds * t->sum_bytes / t->train->ranks;
     t->sums = c->addresses->state_bytes;
-    for (uint32_t k = 0; k < t->nsum; k++)
-        ls_address_state(c->addresses, t->train, t->sum[k].v);
+    for (uint32_t k = 0; k < t->nsum; k++) {
+        const Sum *s = &t->sum[k];
+        ls_address_state(c->addresses, t->train, s->v);
+        if (ls_is(s->tree))
+            ls_address_state_at(c->addresses, t->train, s->tree, (LsAddress){LS_AT_LEVEL, s->row.at});
+    }
     return t;
 }
 
@@ -154,6 +158,15 @@ static void print_rows(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     ls_emit_line(e, "enum { NRANK_ROWS = %u };", n);
 }
 
+static void print_choice(const LsGraph *g, LsEmit *e)
+{
+    const char *all = "";
+    for (int k = 0; k < g->nrank_choice; k++)
+        all = ls_arena_printf(g->arena, "%s%s{%d, %d}", all, k > 0 ? ", " : "", g->rank_choice[k],
+                              ls_tree_levels(g->steps / g->rank_choice[k]));
+    ls_emit_line(e, "static const LsRankChoice rank_choice[] = {%s};", all);
+}
+
 void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
 {
     const LsGraph *g = t->train;
@@ -168,10 +181,12 @@ void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     }
     ls_emit_line(e, "};");
     print_rows(t, a, e);
+    print_choice(g, e);
     ls_emit_line(e, "static const LsRanks ranks = {");
-    ls_emit_line(e, ".n = %d, .block = %" PRId64 ", .sums = S(%" PRId64 "), .slices = S(%" PRId64 "),", g->ranks, g->block,
-                 t->sums, t->slices);
-    ls_emit_line(e, ".sum_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,", t->sum_bytes, t->kinds, g->sliced ? "true" : "false");
+    ls_emit_line(e, ".choice = rank_choice, .nchoice = %d, .parts = %" PRId64 ", .sums = S(%" PRId64 "),", g->nrank_choice,
+                 g->steps, t->sums);
+    ls_emit_line(e, ".sum_bytes = %" PRId64 ", .slice_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,", t->sum_bytes,
+                 t->slice_bytes, t->kinds, g->sliced ? "true" : "false");
     ls_emit_line(e, ".sum = rank_sum, .nsum = %u, .rows = rank_rows, .nrows = NRANK_ROWS,", t->nsum);
     ls_emit_line(e, "};");
 }

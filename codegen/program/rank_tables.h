@@ -8,8 +8,9 @@
 
 typedef struct LsRankTable LsRankTable;
 
-/* Gives addresses to the state of c->update's graph: what has no slices, then a rank's slices, then the sums, in the order
- * in which the plan completes them. NULL after a diagnostic. */
+/* Gives addresses to the state of c->update's graph: to slices and partial sums in spaces of their own, as their bytes depend
+ * on the number of ranks; to the rest in the state; then to the sums, in the order in which the plan completes them. NULL
+ * after a diagnostic. */
 const LsRankTable *ls_rank_layout(LsCtx *cx, const LsCode *c);
 /* Prints the LsRanks `ranks`. */
 void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e);

@@ -72,8 +72,8 @@ LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
     for (uint32_t i = 1; i < train->nvalue; i++)
         if (train->value[i].kind == LS_V_PARAM)
             ls_address_state(a, train, (LsValueId){i});
-    for (uint32_t i = 1; i < train->nvalue; i++)
-        if (train->value[i].kind == LS_V_STATE && !train->value[i].rank_sum)    /* these follow: ls_rank_layout */
+    for (uint32_t i = 1; i < train->nvalue; i++)        /* sums over ranks follow: ls_rank_layout */
+        if (train->value[i].kind == LS_V_STATE && !train->value[i].rank_sum && train->value[i].rank_levels == 0)
             ls_address_state(a, train, (LsValueId){i});
     return a;
 }

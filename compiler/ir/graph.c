@@ -188,13 +188,22 @@ int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes)
     return ls_count(ls_shape(g, v)) * ls_type_bytes(ls_type(g, v), real_bytes);
 }
 
+int64_t ls_stored_of_rank(const LsGraph *g, LsValueId v, int real_bytes, int ranks)
+{
+    const int64_t bytes = ls_value_bytes(g, v, real_bytes);
+    const int levels = g->value[v.i].rank_levels;
+    if (levels > 0)
+        return ls_tree_levels(g->steps / ranks) * ls_rank_bytes(g, bytes / levels);
+    return ls_rank_bytes(g, bytes) / ranks;
+}
+
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes)
 {
     int64_t bytes = ls_value_bytes(g, v, real_bytes), rows = g->value[v.i].rows_behind;
-    if (g->value[v.i].rank_sum || g->value[v.i].sliced) {
-        const int64_t whole = ls_rank_bytes(g, bytes);
-        return g->value[v.i].sliced ? whole / g->ranks : whole;
-    }
+    if (g->value[v.i].rank_sum)
+        return ls_rank_bytes(g, bytes);
+    if (g->value[v.i].sliced || g->value[v.i].rank_levels > 0)
+        return ls_stored_of_rank(g, v, real_bytes, g->ranks);
     return ls_copies(g, v) * (rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes);
 }
 

@@ -84,14 +84,24 @@ void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape
 void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
                           int64_t stride[LS_MAX_RANK]);
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* of one member */
-/* Bytes that divide into slices for all ranks, each of whole blocks of LS_SLICE. */
+/* Bytes that divide into slices for all ranks, however many a run has, each of whole blocks of LS_SLICE. */
 enum { LS_SLICE = 64 };
 static inline int64_t ls_rank_bytes(const LsGraph *g, int64_t bytes)
 {
-    const int64_t least = (int64_t)LS_SLICE * g->ranks;
+    const int64_t least = (int64_t)LS_SLICE * g->rank_choice[g->nrank_choice - 1];
     return (bytes + least - 1) / least * least;
 }
-/* Of all members of an ensemble together; of state with its rows_behind; of sliced state, one rank's. */
+/* Partial sums that a tree over n parts needs: the gradient of the last one joins those of all bits of n - 1. */
+static inline int ls_tree_levels(int64_t n)
+{
+    int levels = 0;
+    for (n--; n > 0; n /= 2)
+        levels++;
+    return levels;
+}
+/* Of state that depends on the number of ranks, sliced or of rank_levels: that of one of so many ranks. */
+int64_t ls_stored_of_rank(const LsGraph *g, LsValueId v, int real_bytes, int ranks);
+/* Of all members of an ensemble together; of state with its rows_behind; of one of g->ranks ranks. */
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes);
 static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->members : 1; }
 

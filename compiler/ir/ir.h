@@ -53,6 +53,7 @@ typedef struct LsValue {
     const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its place */
     bool of_update;         /* LS_V_STATE: of no meaning between updates */
     bool rank_sum;          /* LS_V_STATE: ranks add it up (LsGraph.ranks) */
+    int rank_levels;        /* LS_V_STATE: partial sums of such a sum, so many with the fewest ranks; 0: it is none */
     bool sliced;            /* LS_V_STATE: each rank has a slice */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
@@ -278,10 +279,11 @@ typedef struct LsGraph {
      * too. same_draws: random numbers are those of the run, not of the member. lanes: members that run at the same time,
      * each in an arena of its own. (compiler/passes/ensemble.h) */
     int64_t members, lanes; bool own_batches, same_draws;
-    /* --ranks: the graph is that of a part on one of `ranks` processes, which runs `block` parts of an update. Sums of
-     * gradients are added up over the ranks, and then the graph `updates` runs: on slices of the parameters, or on whole
-     * ones (compiler/passes/rank_sums.h). ranks 0: one process runs all parts. */
-    int ranks; int64_t block; bool sliced; struct LsGraph *updates;
+    /* --ranks: the graph is that of a part on one of several processes, each of which runs a block of the `steps` parts of
+     * an update. Sums of gradients are added up over the ranks, and then the graph `updates` runs: on slices of the
+     * parameters, or on whole ones (compiler/passes/rank_sums.h). rank_choice: how many ranks a run may have, ascending;
+     * all divide the last. ranks: the one of them whose bytes are counted. updates NULL: one process runs all parts. */
+    const int *rank_choice; int nrank_choice, ranks; int64_t steps; bool sliced; struct LsGraph *updates;
     int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
     bool weightless;                        /* initial values were not loaded (plan only) */
     bool training;                          /* false: evaluation form */

@@ -15,6 +15,7 @@ static void copy_value(LsRewrite *r, uint32_t i)
     r->to->value[id.i].average_of = v->average_of;
     r->to->value[id.i].of_update = v->of_update;
     r->to->value[id.i].rank_sum = v->rank_sum;
+    r->to->value[id.i].rank_levels = v->rank_levels;
     r->to->value[id.i].sliced = v->sliced;
     r->map[i] = id;
 }

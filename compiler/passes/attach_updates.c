@@ -20,15 +20,6 @@ static int micro_steps(const LsOptimizerOptions *o)
     return (o->accumulate > 1 ? o->accumulate : 1) * (o->parts > 1 ? o->parts : 1);
 }
 
-/* Partial sums that a tree over n micro-steps needs: the gradient of the last one joins those of all bits of n - 1. */
-static int tree_levels(int n)
-{
-    int levels = 0;
-    for (n--; n > 0; n /= 2)
-        levels++;
-    return levels;
-}
-
 static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[v.i].def; }
 
 /* An update belongs to the forward node of its gradient, and is named after its parameter. */
@@ -51,7 +42,7 @@ typedef struct Update {         /* shared by all updates */
 } Update;
 
 /* Gradients that other ranks add to. */
-static bool is_over_ranks(const Update *u) { return u->o->ranks > 1; }
+static bool is_over_ranks(const Update *u) { return ls_over_ranks(u->o); }
 
 /* The accumulator of values like v. */
 static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, const LsUpdateAttr *part)
@@ -74,7 +65,7 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
                 .part = {.update = {.scale = 1}}};
     if (!u.sums || g->privacy.on)
         return u;
-    u.part.update.levels = tree_levels(is_over_ranks(&u) ? (int)g->block : steps);
+    u.part.update.levels = ls_tree_levels(is_over_ranks(&u) ? steps / g->rank_choice[0] : steps);      /* the fewest ranks */
     if (g->loss_over == LS_OVER_SUM)
         return u;
     if (g->loss_over == LS_OVER_SAMPLES) {
@@ -316,7 +307,7 @@ static bool can_update(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
                         "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
                         "of a batch is right for all of them", o->accumulate);
-    return ls_decay_groups_check(cx, g, o) && (o->ranks < 2 || ls_ranks_begin(cx, g, o, micro_steps(o)));
+    return ls_decay_groups_check(cx, g, o) && (!ls_over_ranks(o) || ls_ranks_begin(cx, g, o, micro_steps(o)));
 }
 
 bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)

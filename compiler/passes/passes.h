@@ -72,6 +72,9 @@ bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
 /* Lets random numbers depend on a sample's place in the whole batch, of which the graph has one of `parts` parts. */
 bool ls_part_randomness(LsCtx *, LsGraph *, int64_t parts);
 
+/* More ranks than that are refused. */
+enum { LS_RANKS_ANY = -1, LS_MOST_RANKS = 1024 };
+
 typedef struct LsOptimizerOptions {
     LsOptimizerKind kind;
     union { struct { LS_HYPER }; LsHyper hyper; };
@@ -80,9 +83,11 @@ typedef struct LsOptimizerOptions {
     bool spares_vectors;            /* no weight decay of biases and norms (compiler/passes/decay_groups.h), nor */
     const char *const *no_decay; int nno_decay;     /* of parameters of these names: globs */
     int parts;                      /* micro-batches of a batch; 0, 1: it is not cut */
-    int ranks;                      /* that share the parts of an update; 0, 1: one */
+    int ranks;                      /* that share the parts of an update; 0, 1: one; LS_RANKS_ANY: as many as a run says */
     LsLossScale scale;
 } LsOptimizerOptions;
+/* The updates are a graph of their own, behind sums over ranks. */
+static inline bool ls_over_ranks(const LsOptimizerOptions *o) { return o->ranks > 1 || o->ranks == LS_RANKS_ANY; }
 /* Appends the update of every parameter right behind its gradient's last reader. Learning rate and
  * step number are run-time scalars (runtime/ls_program.h), not values of the graph. With g->scaling all updates wait
  * for all gradients. With ranks the updates are a graph of their own, LsGraph.updates. */

@@ -3,17 +3,44 @@
 
 #include "compiler/fold/append.h"
 
+/* Whether so many ranks have equal blocks of a batch's parts and of an update's, which are subtrees. */
+static bool may_share(const LsOptimizerOptions *o, int ranks, int steps)
+{
+    const int block = steps / ranks;
+    return (o->parts > 1 ? o->parts : 1) % ranks == 0 && (ranks == 1 || (block & (block - 1)) == 0);
+}
+
+/* Finds how many ranks a run may have. With some block of a power of two parts, all larger numbers of ranks are multiples
+ * of the smaller ones, up to the limit. */
+static bool choose(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int steps)
+{
+    const bool any = o->ranks == LS_RANKS_ANY;
+    int *choice = ls_arena_alloc(cx->arena, LS_MOST_RANKS, sizeof *choice), n = 0;
+    for (int ranks = any ? 1 : o->ranks; ranks <= (any ? LS_MOST_RANKS : o->ranks); ranks++)
+        if (may_share(o, ranks, steps))
+            choice[n++] = ranks;
+    g->rank_choice = choice;
+    g->nrank_choice = n;
+    if (any && n < 2)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "give --microbatches a power of two, or that times a number of ranks",
+                        "--ranks any: no number of ranks but 1 divides an update of %d parts into blocks of 1, 2, 4, 8, ... "
+                        "parts for each rank", steps);
+    return n > 0 || ls_error(cx, LS_NOWHERE, LS_E_OPTION, "give --microbatches a power of two times the ranks", "--ranks %d: an "
+                             "update of %d parts does not divide into blocks of 1, 2, 4, 8, ... parts for each rank", o->ranks,
+                             steps);
+}
+
 bool ls_ranks_begin(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int steps)
 {
-    const int block = steps / o->ranks;
-    if (steps % o->ranks != 0 || (block & (block - 1)) != 0)
-        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "give --microbatches a power of two times the ranks", "--ranks %d: an "
-                        "update of %d parts does not divide into blocks of 1, 2, 4, 8, ... parts for each rank", o->ranks, steps);
-    g->ranks = o->ranks;
-    g->block = block;
+    if (!choose(cx, g, o, steps))
+        return false;
+    g->steps = steps;
     g->sliced = ls_rank_slices(o);
     g->updates = ls_graph_new(cx);
-    g->updates->ranks = g->ranks;
+    g->updates->rank_choice = g->rank_choice;
+    g->updates->nrank_choice = g->nrank_choice;
+    ls_ranks_count(g, g->rank_choice[0]);
+    g->updates->steps = steps;
     g->updates->sliced = g->sliced;
     g->updates->training = true;
     g->updates->batch = g->batch;
@@ -21,6 +48,8 @@ bool ls_ranks_begin(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int step
     g->updates->loss_over = g->loss_over;
     return true;
 }
+
+void ls_ranks_count(LsGraph *g, int ranks) { g->ranks = g->updates->ranks = ranks; }
 
 LsValueId ls_rank_source(LsCtx *cx, LsGraph *g, LsValueId v)
 {
@@ -46,8 +75,10 @@ LsValueId ls_rank_sum(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, LsVa
     const LsShape shape = *ls_shape(g, v), tree = {1, {part->update.levels * ls_count(&shape)}};
     LsValueId in[] = {add_state(cx, g, name, &shape), v, {0}, weight, p};
     g->value[in[0].i].rank_sum = true;
-    if (part->update.levels > 0)
+    if (part->update.levels > 0) {
         in[2] = add_state(cx, g, ls_arena_printf(cx->arena, "%s.parts", name), &tree);
+        g->value[in[2].i].rank_levels = part->update.levels;
+    }
     ls_append(cx, g, LS_OP_LOCAL_SUM, sizeof in / sizeof *in, in, part);
     return ls_rank_source(cx, g, in[0]);
 }

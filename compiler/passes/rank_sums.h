@@ -1,16 +1,19 @@
 /* compiler/passes/rank_sums.h -- what ranks add up, between the graph of their parts and the graph of updates (--ranks).
  *
  * A rank runs a block of an update's parts: a power of two of them, from a multiple of that number on, so that the block is
- * a subtree of the tree that adds the gradients (runtime/kernels/ls_tree.h). The block's sums are state of the graph g.
+ * a subtree of the tree that adds the gradients (runtime/kernels/ls_tree.h); one rank alone runs all of them, the whole
+ * tree. The block's sums are state of the graph g.
  * Between the two graphs the trainer adds them up over the ranks; then g->updates reads the same state. */
 #ifndef LS_COMPILER_PASSES_RANK_SUMS_H
 #define LS_COMPILER_PASSES_RANK_SUMS_H
 
 #include "compiler/passes/passes.h"
 
-/* Sets g->ranks, g->block and the empty graph g->updates; steps: parts of an update. False after a diagnostic: the parts
- * do not divide into such blocks. */
+/* Sets what LsGraph has of ranks, with the empty graph g->updates; steps: parts of an update. False after a diagnostic: the
+ * parts do not divide into such blocks. */
 bool ls_ranks_begin(LsCtx *, LsGraph *g, const LsOptimizerOptions *, int steps);
+/* Counts bytes as those of one of so many ranks, which is one of g->rank_choice. */
+void ls_ranks_count(LsGraph *g, int ranks);
 /* Appends to g the sum of v over the rank's parts, weighted as attr.update of `part` says, or by `weight`. p: the parameter
  * whose gradient v is, or none. Returns the sum over all ranks, of g->updates. */
 LsValueId ls_rank_sum(LsCtx *, LsGraph *g, const char *name, LsValueId v, LsValueId weight, LsValueId p, const LsAttr *part);

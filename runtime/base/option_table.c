@@ -130,13 +130,18 @@ static bool store(void *field, const LsOption *op, const char *value, char *why)
         *(int64_t *)field = -1;
         return true;
     }
+    const bool any = op->kind == LS_OPTION_WHOLE_OR_ANY;
+    if (any && strcmp(value, "any") == 0) {
+        *(int64_t *)field = LS_OPTION_ANY;
+        return true;
+    }
     if (ls_number_whole(value, op->least, op->most, field))
         return true;
     if (op->most == INT64_MAX)
         return refuse(why, "%s needs a whole number of at least %" PRId64 ", not '%s'", op->name, op->least,
                        value);
-    return refuse(why, "%s needs a whole number from %" PRId64 " to %" PRId64 ", not '%s'", op->name,
-                   op->least, op->most, value);
+    return refuse(why, "%s needs a whole number from %" PRId64 " to %" PRId64 "%s, not '%s'", op->name,
+                   op->least, op->most, any ? ", or any" : "", value);
 }
 
 /* Only lists and flags may be repeated; a repeated flag says the same. */

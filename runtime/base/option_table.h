@@ -15,12 +15,13 @@ typedef enum {
     LS_OPTION_TEXT,             /* const char *, never empty */
     LS_OPTION_OUTPUT,           /* the same, the name of an output file */
     LS_OPTION_WHOLE,            /* int64_t, `least` to `most` */
+    LS_OPTION_WHOLE_OR_ANY,     /* the same, or the word any: LS_OPTION_ANY */
     LS_OPTION_AMOUNT,           /* the same; the value needs a '=', and is -1 without */
     LS_OPTION_REAL,             /* double, from `least` to the largest float */
     LS_OPTION_LIST,             /* LsList, which collects */
 } LsOptionKind;
 
-enum { LS_OPTION_WHY = 600 };
+enum { LS_OPTION_WHY = 600, LS_OPTION_ANY = -1 };
 typedef struct LsList { const char **item; int n; } LsList;     /* on the heap */
 
 typedef struct LsOption {

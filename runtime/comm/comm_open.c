@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Programs that start several processes, and what they tell each one. */
 static const struct { const char *name, *size, *rank, *only_with; } known[] = {
@@ -105,18 +106,38 @@ static bool meet(const LsCommWish *w, const Launcher *l, int64_t ranks, LsCommOp
     return ls_comm_meet(w->peers, (int)rank, (int)ranks, w->run, &o->comm, &o->silent, e);
 }
 
+/* mpirun ends all processes as soon as one has ended with a failure, also the one that speaks. */
+bool ls_comm_is_spoken_for(void)
+{
+    enum { TURN_NS = 300000000 };
+    const struct timespec turn = {.tv_nsec = TURN_NS};
+    const bool silent = launcher().rank > 0;
+    if (silent)
+        nanosleep(&turn, NULL);
+    return silent;
+}
+
+LsCommCount ls_comm_count(const LsCommWish *w)
+{
+    const Launcher l = launcher();
+    if (w->ranks > 0)
+        return (LsCommCount){w->ranks, "--ranks"};
+    if (w->peers != NULL)
+        return (LsCommCount){count_peers(w->peers), "--peers"};
+    return (LsCommCount){l.size, l.size > 1 ? l.name : "this run"};
+}
+
 bool ls_comm_open(const LsCommWish *w, LsCommOpened *o, LsError *e)
 {
     enum { MOST = 4096 };
     const Launcher l = launcher();
-    const int64_t peers = w->peers != NULL ? count_peers(w->peers) : 0;
-    const int64_t ranks = w->ranks > 0 ? w->ranks : peers > 0 ? peers : 1;
+    const int64_t peers = w->peers != NULL ? count_peers(w->peers) : 0, ranks = ls_comm_count(w).ranks;
     *o = (LsCommOpened){0};
     if (peers > 0 && peers != ranks)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ", but --peers names %" PRId64, ranks, peers);
     const char *engine = engine_of(w, &l);
     if (!fits_engine(w, engine, ranks, e) || !fits_launcher(w, &l, engine, ranks, e)) {
-        o->silent = l.rank > 0;
+        o->silent = ls_comm_is_spoken_for();
         return false;
     }
     if (ranks > MOST)

@@ -259,7 +259,7 @@ static LsMpi *new_mpi(int rank, int size, int provided)
 static void tell_all(int rank, const LsError *e, LsCommOpened *o)
 {
     if (rank == 0) {
-        fprintf(stderr, "error: %s\n", e->text);
+        fprintf(stderr, "%s: error: %s\n", program_invocation_name, e->text);
         fflush(stderr);
     }
     o->silent = true;

@@ -102,10 +102,10 @@ static bool open_on_device(LsMemory *m, LsError *e)
     return ls_device_ok(d, e);
 }
 
-bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e) { return ls_memory_open_with(m, p, NULL, -1, e); }
+bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e) { return ls_memory_open_with(m, p, 0, NULL, -1, e); }
 
 /* State and arena of one stage. */
-static void open_stage(LsMemory *m, LsError *e)
+static bool open_stage(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
     const LsStage *s = &p->stage[m->stage];
@@ -115,20 +115,26 @@ static void open_stage(LsMemory *m, LsError *e)
     m->arena_at = s->at;
     m->state = get_untouched(p->state_bytes, e);
     m->arena = m->state ? get(bytes, "arena", e) : NULL;
+    return m->arena != NULL;
 }
 
-bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, int stage, LsError *e)
+static bool open_on_host(LsMemory *m, LsError *e)
 {
-    *m = (LsMemory){.p = p, .constant = (const char *)p->constant, .sums = sums, .stage = stage};
+    const LsProgram *p = m->p;
+    const int64_t slices = m->ranks > 0 ? ls_rank_slice_bytes(p->ranks, m->ranks) : 0;
+    const int64_t levels = m->ranks > 0 ? ls_rank_level_bytes(p->ranks, m->ranks) : 0;
+    return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e)) != NULL
+        && (slices == 0 || (m->slice = get(slices, "state", e)) != NULL)
+        && (levels == 0 || (m->level = get(levels, "state", e)) != NULL)
+        && (m->arena = get(p->arena_bytes, "arena", e)) != NULL;
+}
+
+bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage, LsError *e)
+{
+    *m = (LsMemory){.p = p, .constant = (const char *)p->constant, .ranks = ranks, .sums = sums, .stage = stage};
     if (p->device != NULL)
         return open_on_device(m, e);
-    if (stage >= 0) {
-        open_stage(m, e);
-    } else {
-        m->state = get(sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e);
-        m->arena = m->state ? get(p->arena_bytes, "arena", e) : NULL;
-    }
-    if (!m->arena)
+    if (stage >= 0 ? !open_stage(m, e) : !open_on_host(m, e))
         return false;
     if (p->const_bytes > 0 && (uintptr_t)p->constant % ALIGN != 0) {
         m->copied = get(p->const_bytes, "constants", e);
@@ -151,6 +157,8 @@ void ls_memory_close(LsMemory *m)
             free(m->state);
         else if (m->state != NULL)
             munmap(m->state, (size_t)(m->p->state_bytes > 0 ? m->p->state_bytes : 1));
+        free(m->slice);
+        free(m->level);
         free(m->arena);
         free(m->copied);
     }
@@ -166,6 +174,7 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
             return m->sums + (a.offset - m->p->ranks->sums.offset);
         return m->state + a.offset;
     case LS_AT_CONST: return (char *)m->constant + a.offset;    /* kernels only read operands */
+    case LS_AT_LEVEL: return m->level != NULL ? m->level + a.offset : NULL;
     default: return NULL;
     }
 }
@@ -231,17 +240,22 @@ int64_t ls_memory_input(const LsProgram *p)
     return p->device != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS : ls_ring_bytes(p);
 }
 
-static int64_t exchange_bytes(const LsRanks *r)
+static int64_t exchange_bytes(const LsRanks *r, int n)
 {
     int64_t rows = 0;
-    for (uint32_t t = 0; r != NULL && t < r->nrows; t++)
+    for (uint32_t t = 0; n > 0 && t < r->nrows; t++)
         rows += r->rows[t].bytes;
-    return r != NULL ? ls_rank_exchange_bytes(r->n, r->block, r->sum_bytes, rows) : 0;
+    return n > 0 ? ls_rank_exchange_bytes(n, r->parts, r->sum_bytes, rows) : 0;
 }
 
-int64_t ls_memory_total(const LsProgram *p)
+int64_t ls_memory_state(const LsProgram *p, int ranks)
 {
-    return p->state_bytes + p->arena_bytes + p->const_bytes + ls_memory_input(p) + exchange_bytes(p->ranks);
+    return p->state_bytes + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks) : 0);
+}
+
+int64_t ls_memory_total(const LsProgram *p, int ranks)
+{
+    return ls_memory_state(p, ranks) + p->arena_bytes + p->const_bytes + ls_memory_input(p) + exchange_bytes(p->ranks, ranks);
 }
 
 double ls_real_at(const void *at, int real_bytes)

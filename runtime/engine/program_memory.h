@@ -21,6 +21,8 @@ typedef struct LsMemory {
     LsDevice *device;           /* NULL: all memory is on the host */
     char *state, *arena;        /* addresses for steps */
     const char *constant;
+    int ranks;                  /* of the run, for programs over ranks; 0: no slices are here */
+    char *slice, *level;        /* this rank's slices of the state; its partial sums */
     char *sums;                 /* the sums of LsRanks, in memory that other ranks see; NULL: in `state` */
     LsSlices slices;
     char *copied;               /* copy of the constants, where the program's own are not aligned */
@@ -31,12 +33,13 @@ typedef struct LsMemory {
 /* Allocates and touches all pages, so that later steps cause no page faults. State gets the ONNX
  * file's initial values. Close the memory in any case. */
 bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e);
-/* The same, with the sums of LsRanks in the caller's memory, which is zeros; NULL: in the state. stage: of a pipeline, the
+/* The same, for one of so many ranks, or 0; with the sums of LsRanks in the caller's memory, which is zeros; NULL: in the
+ * state. stage: of a pipeline, the
  * only one that runs here, -1: all. Then the arena is that of the stage (in rank 0, that of evaluation, too), and pages of
  * the state of other stages are not touched. */
-bool ls_memory_open_with(LsMemory *m, const LsProgram *p, char *sums, int stage, LsError *e);
+bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage, LsError *e);
 void ls_memory_close(LsMemory *m);
-/* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE. */
+/* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE, and for partial sums that are not needed. */
 void *ls_memory_at(const LsMemory *m, LsAddress a);
 /* The same bytes, readable by the host: in place, or a copy of the current values, valid until the
  * next call. Zeros when the device failed; ls_device_ok tells. */
@@ -49,8 +52,10 @@ void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes);
 void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t bytes);
 /* Passes on a failure of the device, or of a view of slices. */
 bool ls_memory_ok(const LsMemory *m, LsError *e);
-/* Bytes of the whole plan: state, arena, constants, batches. */
-int64_t ls_memory_total(const LsProgram *p);
+/* Bytes of the state of one of so many ranks; 0: of the program without slices. */
+int64_t ls_memory_state(const LsProgram *p, int ranks);
+/* Bytes of the whole plan: state, arena, constants, batches, buffers for other ranks. */
+int64_t ls_memory_total(const LsProgram *p, int ranks);
 /* Bytes of the batches alone. */
 int64_t ls_memory_input(const LsProgram *p);
 /* The program scales its loss (--loss-scale). */

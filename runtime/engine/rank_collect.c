@@ -26,7 +26,7 @@ static LsRange copy_own(LsExchange *x, int64_t offset, bool in)
 {
     const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
     const LsBucket *b = bucket_at(x, s->at);
-    const LsRange r = ls_slice_of_sum(x, b, s, x->comm->rank);
+    const LsRange r = ls_slice_of_sum(x, b, s, x->rank);
     if (r.from < r.to) {
         char *own = ls_slice_state(x, offset / x->r->sum_bytes, ls_slice_place(x, b, r.from));
         memcpy(in ? own : x->sums + r.from, in ? x->sums + r.from : own, (size_t)(r.to - r.from));
@@ -37,7 +37,7 @@ static LsRange copy_own(LsExchange *x, int64_t offset, bool in)
 static bool ask_all(LsExchange *x, int64_t offset, LsError *e)
 {
     LsTransfer t;
-    for (int q = 1; q < x->comm->size; q++)
+    for (int q = 1; q < x->size; q++)
         if (!ls_rank_send(x, q, LS_TAG_ASK, &offset, sizeof offset, &t, e) || !ls_rank_wait(x, &t, e))
             return false;
     return true;
@@ -52,7 +52,7 @@ void ls_exchange_view(void *self, int64_t offset)
         return;
     copy_own(x, offset, false);
     const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
-    for (int q = 1; q < x->comm->size; q++) {
+    for (int q = 1; q < x->size; q++) {
         const LsRange r = ls_slice_of_sum(x, bucket_at(x, s->at), s, q);
         if (r.from < r.to && (!ls_rank_take(x, q, LS_TAG_PIECE, x->sums + r.from, r.to - r.from, &t, &x->error)
                               || !ls_rank_wait(x, &t, &x->error)))

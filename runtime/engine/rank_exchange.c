@@ -3,21 +3,18 @@
 
 #include "runtime/engine/slice_sum.h"
 
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { STOP, LOSSES = 2 };      /* words of a packet */
-
 /* The blocks of so many ranks have parts with samples: the first ones. */
-static int contributors(const LsExchange *x) { return (int)((x->parts + x->r->block - 1) / x->r->block); }
+static int contributors(const LsExchange *x) { return (int)((x->parts + x->block - 1) / x->block); }
 
-static LsTransfer *transfer(const LsExchange *x, LsTransfer *of, uint32_t b, int rank) { return of + b * x->comm->size + rank; }
+static LsTransfer *transfer(const LsExchange *x, LsTransfer *of, uint32_t b, int rank) { return of + b * x->size + rank; }
 
 /* Where a slice of rank `from` arrives. */
 static char *arrival(const LsExchange *x, const LsBucket *b, int from)
 {
-    const int n = x->comm->size, slot = from < x->comm->rank ? from : from - 1;
+    const int n = x->size, slot = from < x->rank ? from : from - 1;
     return x->arrived + b->at / n * (n - 1) + slot * ls_slice_bytes(x, b);
 }
 
@@ -38,26 +35,8 @@ static int64_t sent_bytes(const LsExchange *x, const LsBucket *b) { return x->wi
 static bool wait_all(LsExchange *x, LsTransfer *of, int n, LsError *e)
 {
     for (int k = 0; k < n; k++)
-        if (k != x->comm->rank && !ls_rank_wait(x, &of[k], e))
+        if (k != x->rank && !ls_rank_wait(x, &of[k], e))
             return false;
-    return true;
-}
-
-bool ls_exchange_agree(LsExchange *x, const char *what, uint64_t mine, LsError *e)
-{
-    LsTransfer t;
-    uint64_t first = mine, last = 0;
-    const int rank = x->comm->rank, n = x->comm->size;
-    if (rank > 0)       /* ranks compare with rank 0, which hears of the first that differs */
-        return ls_rank_take(x, 0, LS_TAG_AGREE, &first, sizeof first, &t, e) && ls_rank_wait(x, &t, e)
-            && ls_rank_send(x, 0, LS_TAG_AGREE, &mine, sizeof mine, &t, e) && ls_rank_wait(x, &t, e)
-            && (first == mine || ls_fail(e, LS_EXIT_USAGE, "%s of rank %d are not those of rank 0", what, rank));
-    for (int k = 1; k < n; k++)
-        if (!ls_rank_send(x, k, LS_TAG_AGREE, &mine, sizeof mine, &t, e) || !ls_rank_wait(x, &t, e)
-            || !ls_rank_take(x, k, LS_TAG_AGREE, &last, sizeof last, &t, e) || !ls_rank_wait(x, &t, e))
-            return false;
-        else if (last != mine)
-            return ls_fail(e, LS_EXIT_USAGE, "%s of rank %d are not those of rank 0", what, k);
     return true;
 }
 
@@ -67,8 +46,8 @@ bool ls_exchange_agree(LsExchange *x, const char *what, uint64_t mine, LsError *
 static bool begin_bucket(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
-    const int me = x->comm->rank;
-    for (int q = 0; q < x->comm->size; q++) {
+    const int me = x->rank;
+    for (int q = 0; q < x->size; q++) {
         if (q == me)
             continue;
         if (q < contributors(x) && !ls_rank_take(x, q, LS_TAG_BUCKETS + b, arrival(x, of, q), sent_bytes(x, of),
@@ -102,11 +81,11 @@ void ls_exchange_start(LsExchange *x, int64_t parts)
 static bool take_slices(LsExchange *x, uint32_t b, const char *part[LS_SLICE_RANKS], LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
-    const int n = contributors(x), me = x->comm->rank;
+    const int n = contributors(x), me = x->rank;
     for (int q = 0; q < n; q++)
         part[q] = q == me ? slice_of(x, of, q) : x->window != NULL ? seen(x, of, q, me) : arrival(x, of, q);
     return wait_all(x, transfer(x, x->got, b, 0), n, e)
-        && (me >= n || wait_all(x, transfer(x, x->sent, b, 0), x->comm->size, e));
+        && (me >= n || wait_all(x, transfer(x, x->sent, b, 0), x->size, e));
 }
 
 static bool add_up(LsExchange *x, uint32_t b, LsError *e)
@@ -115,7 +94,7 @@ static bool add_up(LsExchange *x, uint32_t b, LsError *e)
     const char *part[LS_SLICE_RANKS];
     if (!take_slices(x, b, part, e))
         return false;
-    ls_slice_sum(&x->g->run, part, contributors(x), 0, ls_slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, x->comm->rank));
+    ls_slice_sum(&x->g->run, part, contributors(x), 0, ls_slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, x->rank));
     return true;
 }
 
@@ -123,9 +102,9 @@ static bool add_up(LsExchange *x, uint32_t b, LsError *e)
 static bool begin_gather(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
-    const int me = x->comm->rank;
+    const int me = x->rank;
     const int64_t bytes = sent_bytes(x, of);
-    for (int q = 0; q < x->comm->size; q++) {
+    for (int q = 0; q < x->size; q++) {
         if (q == me)
             continue;
         if (!ls_rank_take(x, q, LS_TAG_BUCKETS + b, slice_of(x, of, q), bytes, transfer(x, x->got, b, q), e)
@@ -137,7 +116,7 @@ static bool begin_gather(LsExchange *x, uint32_t b, LsError *e)
 
 static bool end_gather(LsExchange *x, uint32_t b, LsError *e)
 {
-    return wait_all(x, transfer(x, x->got, b, 0), x->comm->size, e) && wait_all(x, transfer(x, x->sent, b, 0), x->comm->size, e);
+    return wait_all(x, transfer(x, x->got, b, 0), x->size, e) && wait_all(x, transfer(x, x->sent, b, 0), x->size, e);
 }
 
 /* ---- slices ---- */
@@ -165,14 +144,15 @@ static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, L
     arg[1] = x->chunk;
     x->g->run.count = (r.to - r.from) / p->real_bytes;
     step->run(&x->g->run, arg);
-    memcpy(x->sums + r.from, arg[0], (size_t)(r.to - r.from));
+    if (x->size > 1)
+        memcpy(x->sums + r.from, arg[0], (size_t)(r.to - r.from));
 }
 
 /* Adds up and updates this rank's part of a parameter, in chunks that stay in the caches. */
 static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s, const char *const part[])
 {
-    const LsRange r = ls_slice_of_sum(x, b, s, x->comm->rank);
-    const int64_t slice = b->at + x->comm->rank * ls_slice_bytes(x, b);
+    const LsRange r = ls_slice_of_sum(x, b, s, x->rank);
+    const int64_t slice = b->at + x->rank * ls_slice_bytes(x, b);
     for (int64_t at = r.from; at < r.to; at += LS_RANK_CHUNK) {
         const LsRange of = {at, r.to - at < LS_RANK_CHUNK ? r.to : at + LS_RANK_CHUNK};
         ls_slice_sum(&x->g->run, part, contributors(x), at - slice, of.to - of.from, x->g->p->real_bytes, x->chunk);
@@ -184,11 +164,11 @@ static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s, c
 static void spread(LsExchange *x, const LsBucket *b)
 {
     for (uint32_t k = b->first; k < b->end; k++)
-        for (int q = 0; q < x->comm->size; q++) {
+        for (int q = 0; q < x->size; q++) {
             const LsRankSum *s = &x->r->sum[k];
             const LsRange r = ls_slice_of_sum(x, b, s, q);
             const char *from = x->window != NULL ? x->window + q * x->r->sum_bytes : x->sums;
-            if (q != x->comm->rank && r.from < r.to)
+            if (q != x->rank && r.from < r.to)
                 memcpy((char *)ls_memory_at(x->g->m, s->param) + (r.from - s->at), from + r.from, (size_t)(r.to - r.from));
         }
 }
@@ -222,65 +202,48 @@ static bool update_slices(LsExchange *x, LsError *e)
 /* Takes the sums of a bucket's slices that other ranks have in the window. */
 static void copy_sums(LsExchange *x, const LsBucket *b)
 {
-    for (int q = 0; q < x->comm->size; q++)
-        if (q != x->comm->rank)
+    for (int q = 0; q < x->size; q++)
+        if (q != x->rank)
             memcpy(slice_of(x, b, q), seen(x, b, q, q), (size_t)ls_slice_bytes(x, b));
 }
 
 /* ---- packets ---- */
 
-static char *packet_of(const LsExchange *x, int rank) { return x->packet + rank * x->packet_bytes; }
-
-static LsLoss *losses_of(const LsExchange *x, int rank) { return (LsLoss *)(void *)(packet_of(x, rank) + LOSSES * 8); }
-
 /* Copies the rows of a rank's parts out of its packet, or the own ones into it. */
 static void copy_rows(LsExchange *x, int rank, bool out)
 {
-    const int64_t first = rank * x->r->block, left = x->parts - first, n = left < x->r->block ? left : x->r->block;
-    char *at = (char *)(losses_of(x, rank) + x->r->block);
+    const int64_t first = rank * x->block, left = x->parts - first, n = left < x->block ? left : x->block;
+    char *at = ls_packet_rest(&x->packets, rank);
     for (uint32_t t = 0; t < x->r->nrows; t++) {
         const int64_t bytes = x->r->rows[t].bytes;
         char *rows = (char *)ls_memory_at(x->g->m, x->r->rows[t].at) + first * bytes;
         if (n > 0)
             memcpy(out ? rows : at, out ? at : rows, (size_t)(n * bytes));
-        at += x->r->block * bytes;
+        at += x->block * bytes;
     }
 }
 
-static bool swap_packets(LsExchange *x, int stop, LsError *e)
+bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e) { return ls_packets_swap(&x->packets, place, 0, e); }
+
+static bool swap_packets(LsExchange *x, uint64_t place, int stop, LsError *e)
 {
-    const int64_t asked = stop;
-    const int me = x->comm->rank;
-    memcpy(packet_of(x, me) + 8 * STOP, &asked, sizeof asked);
-    copy_rows(x, me, false);
-    for (int q = 0; q < x->comm->size; q++)
-        if (q != me && (!ls_rank_take(x, q, LS_TAG_PACKET, packet_of(x, q), x->packet_bytes, &x->heard[q], e)
-                        || !ls_rank_send(x, q, LS_TAG_PACKET, packet_of(x, me), x->packet_bytes, &x->told[q], e)))
-            return false;
-    if (!wait_all(x, x->heard, x->comm->size, e) || !wait_all(x, x->told, x->comm->size, e))
+    copy_rows(x, x->rank, false);
+    if (!ls_packets_swap(&x->packets, place, stop, e))
         return false;
-    for (int q = 0; q < x->comm->size; q++)
-        if (q != me)
+    for (int q = 0; q < x->size; q++)
+        if (q != x->rank)
             copy_rows(x, q, true);
     return true;
 }
 
-void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss) { losses_of(x, x->comm->rank)[j] = loss; }
+void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss) { ls_packet_losses(&x->packets, x->rank)[j] = loss; }
 
 LsLoss ls_exchange_loss(const LsExchange *x, int64_t k)
 {
-    return losses_of(x, (int)(k / x->r->block))[k % x->r->block];
+    return ls_packet_losses(&x->packets, (int)(k / x->block))[k % x->block];
 }
 
-int ls_exchange_stop(const LsExchange *x)
-{
-    int64_t most = 0, asked;
-    for (int q = 0; q < x->comm->size; q++) {
-        memcpy(&asked, packet_of(x, q) + 8 * STOP, sizeof asked);
-        most = asked > most ? asked : most;
-    }
-    return (int)most;
-}
+int ls_exchange_stop(const LsExchange *x) { return ls_packets_stop(&x->packets); }
 
 /* ---- the end of an update ---- */
 
@@ -300,14 +263,14 @@ static bool gather_whole(LsExchange *x, LsError *e)
     return true;
 }
 
-bool ls_exchange_finish(LsExchange *x, int stop, LsError *e)
+bool ls_exchange_finish(LsExchange *x, uint64_t place, int stop, LsError *e)
 {
     LsRun *run = &x->g->run;
     while (x->begun < x->nbucket && x->error.code == LS_EXIT_DONE)
         begin_bucket(x, x->begun++, &x->error);
     if (x->error.code != LS_EXIT_DONE)
         return ls_fail(e, x->error.code, "%s", x->error.text);
-    if (!swap_packets(x, stop, e) || !gather_whole(x, e))
+    if (!swap_packets(x, place, stop, e) || !gather_whole(x, e))
         return false;
     run->apply = true;
     run->parts = x->parts;
@@ -320,22 +283,30 @@ bool ls_exchange_finish(LsExchange *x, int stop, LsError *e)
 
 /* ---- opening ---- */
 
-static void fill_buckets(LsExchange *x, int64_t least)
+uint32_t ls_buckets_make(const LsRanks *r, LsBucketing how, LsBucket *to)
 {
-    for (uint32_t k = 0; k < x->r->nsum; k++) {
-        const LsRankSum *s = &x->r->sum[k];
-        const bool whole = !x->r->sliced || s->param.space == LS_AT_NONE;
-        LsBucket *b = x->nbucket > 0 ? &x->bucket[x->nbucket - 1] : NULL;
-        if (b == NULL || b->size >= least || b->whole != whole) {
-            b = &x->bucket[x->nbucket++];
-            *b = (LsBucket){.at = s->at, .first = k, .whole = whole};
-        }
-        b->size += s->bytes;
-        b->end = k + 1;
-        b->after = s->after;
-        if (!whole)
-            x->slice_step[s->step] = true;
+    const int64_t least = how.bytes > 0 ? how.bytes : LS_BUCKET;
+    int64_t sliced = 0;
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < r->nsum; k++) {
+        const LsRankSum *s = &r->sum[k];
+        const bool whole = !r->sliced || s->param.space == LS_AT_NONE;
+        if (n == 0 || to[n - 1].size >= least || to[n - 1].whole != whole)
+            to[n++] = (LsBucket){.at = s->at, .sliced = sliced, .first = k, .whole = whole};
+        sliced += whole ? 0 : s->bytes;
+        to[n - 1].size += s->bytes;
+        to[n - 1].end = k + 1;
+        to[n - 1].after = how.late ? LS_NO_STEP : s->after;
     }
+    return n;
+}
+
+/* The steps of the phase `update` that run slice by slice. */
+static void find_slice_steps(LsExchange *x)
+{
+    for (uint32_t k = 0; k < x->nbucket; k++)
+        for (uint32_t s = x->bucket[k].first; s < x->bucket[k].end && !x->bucket[k].whole; s++)
+            x->slice_step[x->r->sum[s].step] = true;
 }
 
 static int64_t row_bytes(const LsRanks *r)
@@ -346,38 +317,33 @@ static int64_t row_bytes(const LsRanks *r)
     return bytes;
 }
 
-bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, int64_t bucket_bytes, LsError *e)
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, LsBucketing how, LsError *e)
 {
     const LsRanks *r = g->p->ranks;
-    const size_t n = (size_t)comm->size;
-    *x = (LsExchange){.r = r, .g = g, .comm = comm, .window = window, .packet_bytes = ls_rank_packet_bytes(r->block, row_bytes(r))};
-    if (comm->size > LS_SLICE_RANKS)
+    const int n = comm != NULL ? comm->size : 1;
+    *x = (LsExchange){.r = r, .g = g, .comm = comm, .rank = comm != NULL ? comm->rank : 0, .size = n, .block = r->parts / n,
+                      .window = window, .sums = ls_memory_at(m, r->sums), .slices = m->slice};
+    if (n > LS_SLICE_RANKS)
         return ls_fail(e, LS_EXIT_USAGE, "at most %d ranks", (int)LS_SLICE_RANKS);
-    x->sums = ls_memory_at(m, r->sums);
-    x->slices = ls_memory_at(m, r->slices);
-    x->packet_bytes = (x->packet_bytes + 7) / 8 * 8;
     x->bucket = calloc(r->nsum + 1, sizeof *x->bucket);
-    x->sent = calloc(2 * n * (r->nsum + 1), sizeof *x->sent);
-    x->told = calloc(2 * n, sizeof *x->told);
-    x->packet = calloc(n, (size_t)x->packet_bytes);
-    x->arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / comm->size * (comm->size - 1)) + 1);
+    x->sent = calloc(2 * (size_t)n * (r->nsum + 1), sizeof *x->sent);
+    x->arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / n * (n - 1)) + 1);
     x->chunk = aligned_alloc(64, LS_RANK_CHUNK);
     x->slice_step = calloc(g->p->update.nstep + 1, sizeof *x->slice_step);
-    if (!x->bucket || !x->sent || !x->told || !x->packet || !x->arrived || !x->chunk || !x->slice_step)
+    if (!x->bucket || !x->sent || !x->arrived || !x->chunk || !x->slice_step)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the exchange with other ranks");
-    x->got = x->sent + n * (r->nsum + 1);
-    x->heard = x->told + n;
-    fill_buckets(x, bucket_bytes);
+    x->got = x->sent + (size_t)n * (r->nsum + 1);
+    x->nbucket = ls_buckets_make(r, how, x->bucket);
+    find_slice_steps(x);
     m->slices = (LsSlices){ls_exchange_view, ls_exchange_store, x, &x->error};
-    return true;
+    return ls_packets_open(&x->packets, comm, LS_TAG_PACKET, x->block, ls_rank_packet_bytes(x->block, row_bytes(r)), e);
 }
 
 void ls_exchange_close(LsExchange *x)
 {
     free(x->bucket);
     free(x->sent);
-    free(x->told);
-    free(x->packet);
+    ls_packets_close(&x->packets);
     free(x->arrived);
     free(x->chunk);
     free(x->slice_step);

@@ -13,28 +13,39 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/engine/engine_parts.h"
+#include "runtime/engine/rank_packets.h"
 
 /* bytes [at, at + size) of the sums; sums [first, end) of LsRanks */
 typedef struct LsBucket {
     int64_t at, size;
+    int64_t sliced;             /* bytes of the buckets before it whose updates are sliced */
     uint32_t first, end;
-    uint32_t after;             /* the step that completes it */
+    uint32_t after;             /* the step that completes it, and begins its exchange; LS_NO_STEP: that begins after all steps */
     bool whole;                 /* every rank needs the sum */
 } LsBucket;
+enum { LS_BUCKET = 4 << 20 };   /* bytes of a bucket by default */
+#define LS_NO_STEP UINT32_MAX
+
+/* bytes: least size of a bucket, but for the last; 0: LS_BUCKET. late: no exchange begins before the end of the backward
+ * part. */
+typedef struct LsBucketing { int64_t bytes; bool late; } LsBucketing;
+/* Makes the buckets of a program; to: room for r->nsum. Returns their number. */
+uint32_t ls_buckets_make(const LsRanks *r, LsBucketing how, LsBucket *to);
 
 typedef struct LsExchange {
-    const LsRanks *r;           /* NULL: one process */
+    const LsRanks *r;           /* NULL: the program has no ranks */
     LsEngine *g;
-    LsComm *comm;
+    LsComm *comm;               /* NULL: one rank alone */
+    int rank, size;
+    int64_t block;              /* parts of an update that a rank runs */
     LsBucket *bucket; uint32_t nbucket;
-    char *sums, *slices;        /* in the program's state */
+    char *sums;                 /* in the program's state */
+    char *slices;               /* LsMemory.slice */
     char *window;               /* the sums of all ranks, one behind the other, in memory that all see; NULL: there is none */
     char *chunk;                /* of the sums of a slice, for the update that reads it */
     char *arrived;              /* slices of other ranks; without a window */
-    char *packet;               /* of each rank */
-    int64_t packet_bytes;
+    LsPackets packets;          /* losses of parts, with their statistics */
     LsTransfer *sent, *got;     /* by bucket and rank */
-    LsTransfer *told, *heard;   /* packets, by rank */
     bool *slice_step;           /* by step of the phase `update`: it belongs to a sum */
     int64_t parts;              /* of the update under way, with samples */
     uint32_t begun;             /* buckets on their way */
@@ -42,13 +53,13 @@ typedef struct LsExchange {
     LsError error;              /* the first failure in a hook or a view */
 } LsExchange;
 
-/* bucket_bytes: least size of a bucket, but for the last. comm: the caller closes it before. window: memory of all ranks of
- * this machine, with this rank's sums (LsMemory.sums) in their place; NULL: ranks send each other all bytes. */
-bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, int64_t bucket_bytes, LsError *e);
+/* comm: NULL, or m->ranks ranks; the caller closes it before. window:
+ * memory of all ranks of this machine, with this rank's sums (LsMemory.sums) in their place; NULL: ranks send each other all
+ * bytes. */
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, LsBucketing how, LsError *e);
 void ls_exchange_close(LsExchange *x);
-/* Whether all ranks have the same bytes; else an error on each of them, which names `what` and the first rank that has
- * others. */
-bool ls_exchange_agree(LsExchange *x, const char *what, uint64_t mine, LsError *e);
+/* Whether all ranks are at the same place of the run (rank_packets.h). */
+bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e);
 
 /* An update with so many parts with samples, of which this rank runs its block. */
 void ls_exchange_start(LsExchange *x, int64_t parts);
@@ -56,8 +67,8 @@ void ls_exchange_start(LsExchange *x, int64_t parts);
 LsHook ls_exchange_hook(LsExchange *x);
 /* Notes the loss of this rank's part j, from 0. */
 void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss);
-/* Completes the sums and runs the phase `update`. stop: this rank was asked to end. */
-bool ls_exchange_finish(LsExchange *x, int stop, LsError *e);
+/* Completes the sums and runs the phase `update`. place, stop: see rank_packets.h. */
+bool ls_exchange_finish(LsExchange *x, uint64_t place, int stop, LsError *e);
 /* Afterwards: the loss of part k of all ranks; the largest `stop`. */
 LsLoss ls_exchange_loss(const LsExchange *x, int64_t k);
 int ls_exchange_stop(const LsExchange *x);
@@ -69,9 +80,9 @@ bool ls_exchange_serve(LsExchange *x, LsError *e);
 
 /* ---- for rank_exchange.c and rank_collect.c ---- */
 /* Tags of messages. A bucket's sums and slices have tags from LS_TAG_BUCKETS on. */
-enum { LS_TAG_AGREE, LS_TAG_PACKET, LS_TAG_ASK, LS_TAG_PIECE, LS_TAG_BUCKETS };
+enum { LS_TAG_PACKET, LS_TAG_ASK, LS_TAG_PIECE, LS_TAG_BUCKETS };
 
-static inline int64_t ls_slice_bytes(const LsExchange *x, const LsBucket *b) { return b->size / x->comm->size; }
+static inline int64_t ls_slice_bytes(const LsExchange *x, const LsBucket *b) { return b->size / x->size; }
 
 static inline bool ls_rank_send(LsExchange *x, int rank, uint32_t tag, const void *data, int64_t bytes, LsTransfer *t, LsError *e)
 {
@@ -95,15 +106,15 @@ static inline LsRange ls_slice_of_sum(const LsExchange *x, const LsBucket *b, co
     return (LsRange){from > s->at ? from : s->at, to < end ? to : end};
 }
 
-/* Where a rank's own sliced state has the byte `at` of the sums, of kind 0. */
+/* Where a rank's own sliced state has the byte `at` of the sums, in bucket b, of kind 0. */
 static inline int64_t ls_slice_place(const LsExchange *x, const LsBucket *b, int64_t at)
 {
-    return b->at / x->comm->size + at - b->at - x->comm->rank * ls_slice_bytes(x, b);
+    return b->sliced / x->size + at - b->at - x->rank * ls_slice_bytes(x, b);
 }
 
 static inline char *ls_slice_state(const LsExchange *x, int64_t kind, int64_t place)
 {
-    return x->slices + kind * (x->r->sum_bytes / x->comm->size) + place;
+    return x->slices + kind * (x->r->slice_bytes / x->size) + place;
 }
 
 /* Of LsSlices. */

@@ -1,4 +1,4 @@
-/* runtime/pipeline/stage_ranks.c -- see stage_ranks.h. Rank 0 hears all others, and tells them the result. */
+/* runtime/pipeline/stage_ranks.c -- see stage_ranks.h. */
 #include "runtime/pipeline/stage_ranks.h"
 
 #include "runtime/base/tensor_copy.h"
@@ -21,7 +21,7 @@ static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t
 static int teller(const LsProgram *p)
 {
     int k = 0;
-    while (k + 1 < (int)p->nstage && p->stage[k].table.loss.space == LS_AT_NONE)
+    while (k + 1 < (int)p->nstage && p->stage[k].plan[0].table.loss.space == LS_AT_NONE)
         k++;
     return k;
 }
@@ -35,52 +35,30 @@ static int scaler(const LsProgram *p)
     return 0;
 }
 
-/* Copies the state of the loss scale to the news, or back. */
-static void move_scaling(const LsMemory *m, LsStageNews *news, bool back)
+/* Copies the state of the loss scale to a packet, or back. */
+static void move_scaling(const LsMemory *m, char *at, bool back)
 {
     const LsProgram *p = m->p;
-    const LsAddress at[] = {p->scaling.scale, p->scaling.counter, p->scaling.skips};
-    char *to = (char *)news->scaling;
+    const LsAddress of[] = {p->scaling.scale, p->scaling.counter, p->scaling.skips};
     for (int k = 0; k < 3; k++) {
         const size_t bytes = (size_t)p->real_bytes * (k == 2 ? 2 : 1);
-        memcpy(back ? ls_memory_at(m, at[k]) : to, back ? to : ls_memory_at(m, at[k]), bytes);
-        to += bytes;
+        memcpy(back ? ls_memory_at(m, of[k]) : at, back ? at : ls_memory_at(m, of[k]), bytes);
+        at += bytes;
     }
 }
 
-static bool hear(LsComm *c, const LsProgram *p, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
-{
-    for (int k = 1; k < c->size; k++) {
-        LsStageNews one;
-        if (!receive_bytes(c, k, LS_TAG_NEWS, &one, sizeof one, e)
-            || (k == teller(p) && !receive_bytes(c, k, LS_TAG_NEWS, loss, n * (int64_t)sizeof *loss, e)))
-            return false;
-        if (one.place != news->place)
-            return ls_fail(e, LS_EXIT_RANK, "rank %d has other data or another checkpoint than rank 0", k);
-        news->stop = one.stop > news->stop ? one.stop : news->stop;
-        if (ls_has_scaling(p) && k == scaler(p))
-            memcpy(news->scaling, one.scaling, sizeof one.scaling);
-    }
-    for (int k = 1; k < c->size; k++)
-        if (!send_bytes(c, k, LS_TAG_NEWS, news, sizeof *news, e)
-            || !send_bytes(c, k, LS_TAG_NEWS, loss, n * (int64_t)sizeof *loss, e))
-            return false;
-    return true;
-}
-
-bool ls_ranks_tell(LsComm *c, const LsMemory *m, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e)
+bool ls_ranks_tell(LsPackets *news, const LsMemory *m, uint64_t place, int stop, LsLoss *loss, int64_t n, LsError *e)
 {
     const LsProgram *p = m->p;
-    const int64_t bytes = n * (int64_t)sizeof *loss;
+    memcpy(ls_packet_losses(news, news->rank), loss, (size_t)n * sizeof *loss);
     if (ls_has_scaling(p))
-        move_scaling(m, news, false);
-    const bool ok = c->rank == 0 ? hear(c, p, news, loss, n, e)
-        : send_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e)
-              && (c->rank != teller(p) || send_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e))
-              && receive_bytes(c, 0, LS_TAG_NEWS, news, sizeof *news, e) && receive_bytes(c, 0, LS_TAG_NEWS, loss, bytes, e);
-    if (ok && ls_has_scaling(p))
-        move_scaling(m, news, true);
-    return ok;
+        move_scaling(m, ls_packet_rest(news, news->rank), false);
+    if (!ls_packets_swap(news, place, stop, e))
+        return false;
+    memcpy(loss, ls_packet_losses(news, teller(p)), (size_t)n * sizeof *loss);
+    if (ls_has_scaling(p))
+        move_scaling(m, ls_packet_rest(news, scaler(p)), true);
+    return true;
 }
 
 bool ls_ranks_hand_over(LsComm *c, int from, uint32_t tag, void *data, int64_t bytes, LsError *e)

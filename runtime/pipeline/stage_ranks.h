@@ -5,21 +5,15 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/engine/program_memory.h"
-#include "runtime/engine/mean.h"
+#include "runtime/engine/rank_packets.h"
 
-/* Tags of the messages here. */
+/* Tags of the messages here. LS_STAGE_NEWS: bytes of a packet behind its losses, the state of the loss scale. */
 enum { LS_TAG_NEWS = LS_STAGE_TAGS, LS_TAG_STATE, LS_TAG_WATCHED };
+enum { LS_STAGE_NEWS = 4 * 8 };
 
-/* What every rank knows after an update. */
-typedef struct LsStageNews {
-    uint64_t place;             /* of the run: the same for all, else an error */
-    int64_t stop;               /* a signal's number that some rank got; 0: none */
-    double scaling[4];          /* of the loss: scale, counter, skips */
-} LsStageNews;
-
-/* All ranks call it after an update: *news gets the largest `stop`, loss[0 .. n) the losses of the stage that has them, and the
- * state of the loss scale, if there is one, is that of its stage. */
-bool ls_ranks_tell(LsComm *c, const LsMemory *m, LsStageNews *news, LsLoss *loss, int64_t n, LsError *e);
+/* All ranks call it after an update (rank_packets.h): loss[0 .. n) are those of the stage that has them, and the state of
+ * the loss scale, if there is one, is that of its stage. */
+bool ls_ranks_tell(LsPackets *news, const LsMemory *m, uint64_t place, int stop, LsLoss *loss, int64_t n, LsError *e);
 /* All ranks call it: rank 0 gets the state that the others change. */
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e);
 /* `from` and rank 0 call it: rank 0 gets the bytes. */

@@ -4,6 +4,7 @@
 
 #include "runtime/comm/comm_threads.h"
 #include "runtime/engine/thread_pool.h"
+#include "runtime/pipeline/stage_ranks.h"
 
 #include <signal.h>
 #include <stdlib.h>
@@ -91,7 +92,9 @@ bool ls_pipeline_open(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLo
     l->ready = true;
     if (!l->stage || !l->comm || !l->part || !l->loss || !l->thread)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    if (rank == NULL && !ls_comm_threads_open((int)n, l->comm, e))
+    if (rank == NULL ? !ls_comm_threads_open((int)n, l->comm, e)
+                     : !ls_packets_open(&l->news, rank, LS_TAG_NEWS, (int64_t)parts,
+                                        ls_rank_packet_bytes((int64_t)parts, 0) + LS_STAGE_NEWS, e))
         return false;
     for (uint32_t k = 0; k < n; k++)
         if (!open_stage(l, p, m, loader, k, threads, pool, e))
@@ -123,6 +126,7 @@ void ls_pipeline_close(LsPipeline *l)
     pthread_cond_destroy(&l->go);
     pthread_cond_destroy(&l->done);
     pthread_mutex_destroy(&l->lock);
+    ls_packets_close(&l->news);
     free(l->stage);
     free(l->comm);
     free(l->part);

@@ -3,6 +3,7 @@
 #ifndef LS_RUNTIME_PIPELINE_STAGE_THREADS_H
 #define LS_RUNTIME_PIPELINE_STAGE_THREADS_H
 
+#include "runtime/engine/rank_packets.h"
 #include "runtime/pipeline/stage_run.h"
 
 #include <pthread.h>
@@ -11,6 +12,7 @@ typedef struct LsPipeline {
     uint32_t n;                 /* stages here */
     LsStageRun *stage;
     LsComm *rank;               /* of the process, whose stage has its number; NULL: all stages are here */
+    LsPackets news;             /* of the ranks, if there are any (stage_ranks.h) */
     LsComm **comm;              /* by stage, if all are here */
     LsPartRun *part; int64_t nparts;    /* of the update under way; room for LsProgram.parts */
     LsLoss *loss;               /* by part, of the last update */

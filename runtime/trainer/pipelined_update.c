@@ -1,5 +1,4 @@
 /* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see training_loop.h. */
-#include "runtime/base/fnv64.h"
 #include "runtime/pipeline/stage_ranks.h"
 #include "runtime/trainer/training_loop.h"
 
@@ -7,9 +6,10 @@
 
 /* What looks at the steps of one stage. */
 typedef struct LsStageWatch {
-    LsHook hook[2];
-    LsDump dump;                /* --dump */
-    LsCheck check;              /* --check-numerics */
+    LsHook hook[3 * LS_STAGE_PLANS];
+    LsDump dump;                /* --dump, of the last micro-step */
+    LsTrace trace[LS_STAGE_PLANS];      /* --trace, --profile, of the micro-steps with that plan */
+    LsCheck check[LS_STAGE_PLANS];      /* --check-numerics, likewise */
 } LsStageWatch;
 
 /* The stage of this process with that number; NULL: another rank has it. */
@@ -27,8 +27,34 @@ static bool open_dumps(LsTrainer *t, LsError *e)
     for (uint32_t k = 0; k < t->p->nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
         if ((r != NULL || ls_is_first(t))
-            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].table, e))
+            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].plan[0].table, e))
             return false;
+    }
+    return true;
+}
+
+/* Micro-steps of an update that have the plan. */
+static int64_t steps_of(const LsStage *s, uint32_t plan)
+{
+    int64_t n = 0;
+    for (uint32_t k = 0; k < s->nturn; k++)
+        n += s->turn[k].phase == LS_STAGE_F && s->turn[k].plan == plan;
+    return n;
+}
+
+/* Likewise rank 0 the times. The timeline has the micro-batches of whole updates. */
+static bool open_traces(LsTrainer *t, LsError *e)
+{
+    for (uint32_t k = 0; k < t->p->nstage; k++) {
+        const LsStageRun *r = stage_here(t, k);
+        const LsStage *s = &t->p->stage[k];
+        const int64_t updates = (LS_TRACE_RUNS + steps_of(s, 0) - 1) / steps_of(s, 0);
+        for (uint32_t plan = 0; (r != NULL || ls_is_first(t)) && plan < s->nplan; plan++) {
+            LsTrace *x = &t->watch[k].trace[plan];
+            if (!ls_trace_open(x, r != NULL ? &r->engine : &t->engine, &s->plan[plan].table, updates * steps_of(s, plan), e))
+                return false;
+            x->lane = k;
+        }
     }
     return true;
 }
@@ -40,13 +66,16 @@ bool ls_pipelined_open(LsTrainer *t, LsError *e)
     t->watch = calloc(t->p->nstage, sizeof *t->watch);
     if (!t->watch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    return !t->dumps || open_dumps(t, e);
+    return (!t->dumps || open_dumps(t, e)) && (!t->traces || open_traces(t, e));
 }
 
 void ls_pipelined_close(LsTrainer *t)
 {
-    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++)
+    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++) {
         ls_dump_close(&t->watch[k].dump);
+        for (int plan = 0; plan < LS_STAGE_PLANS; plan++)
+            ls_trace_close(&t->watch[k].trace[plan]);
+    }
     free(t->watch);
     t->watch = NULL;
     ls_pipeline_close(&t->pipeline);
@@ -79,15 +108,33 @@ bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
     return ok;
 }
 
-bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e)
+bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e)
 {
-    for (int k = 1; t->dumps && k < (int)t->p->nstage; k++) {
-        const LsDump *d = &t->watch[k].dump;
-        if ((t->comm->rank == 0 || t->comm->rank == k)
-            && !ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, d->copy, d->bytes, e))
-            return false;
+    LsTrace *all = calloc((size_t)t->p->nstage * LS_STAGE_PLANS, sizeof *all);
+    uint32_t n = 0;
+    if (!all)
+        return ls_fail(e, LS_EXIT_FAIL, "no memory for --trace");
+    for (uint32_t k = 0; k < t->p->nstage; k++)
+        for (uint32_t plan = 0; plan < t->p->stage[k].nplan; plan++)
+            all[n++] = t->watch[k].trace[plan];
+    const bool ok = (!t->o.trace || ls_trace_write(all, n, t->o.trace, e))
+                    && (!t->o.profile || ls_profile_write(all, n, t->o.profile, t->threads, e));
+    free(all);
+    return ok;
+}
+
+bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
+{
+    bool ok = true;
+    for (int k = 1; ok && k < (int)t->p->nstage; k++) {
+        const LsStageWatch *w = &t->watch[k];
+        if (t->comm->rank != 0 && t->comm->rank != k)
+            continue;
+        ok = !t->dumps || ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
+        for (uint32_t plan = 0; ok && t->traces && plan < t->p->stage[k].nplan; plan++)
+            ok = ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->trace[plan].run, ls_trace_bytes(&w->trace[plan]), e);
     }
-    return true;
+    return ok;
 }
 
 /* The parts of the update with samples, as kernels see them. */
@@ -110,38 +157,44 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
         LsStageRun *r = &t->pipeline.stage[k];
         LsStageWatch *w = &t->watch[r->number];
         r->hook = w->hook;
-        r->nhook = 0;
-        r->always = check;
-        if (check) {
-            ls_check_start(&w->check, &r->engine, &r->s->table);
-            w->hook[r->nhook++] = ls_check_hook(&w->check);
+        r->always = check || t->traces;
+        r->nhook = check + t->traces + dump;
+        w->dump.t = &r->s->plan[ls_stage_last_turn(r->s, t->pipeline.nparts - 1)->plan].table;
+        for (uint32_t plan = 0; plan < r->s->nplan; plan++) {
+            LsHook *hook = w->hook + plan * (uint32_t)r->nhook;
+            ls_check_start(&w->check[plan], &r->engine, &r->s->plan[plan].table);
+            if (check)
+                *hook++ = ls_check_hook(&w->check[plan]);
+            if (t->traces)
+                *hook++ = ls_trace_hook(&w->trace[plan]);
+            if (dump)
+                *hook++ = ls_dump_hook(&w->dump);
         }
-        if (dump)
-            w->hook[r->nhook++] = ls_dump_hook(&w->dump);
     }
 }
 
-/* When a step runs, compared to those of other stages: phase F goes up, the others go down. */
-static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t step)
+/* When a step of a plan runs, compared to those of other stages: phase F goes up, the others go down. */
+static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32_t step)
 {
     int phase = LS_STAGE_LATE;
-    while (phase > 0 && step < p->stage[stage].first[phase])
+    while (phase > 0 && step < p->stage[stage].plan[plan].first[phase])
         phase--;
     return phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
 }
 
-/* Takes the check of the stage that has seen the first value that is not finite, as that of the whole update. */
+/* Takes the check of the stage and plan that have seen the first value that is not finite, as that of the whole update. The second
+ * plan is that of the first micro-step, so its check is looked at before. */
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
-    t->check = t->watch[t->pipeline.stage[0].number].check;
-    for (uint32_t k = 0; k < t->pipeline.n; k++) {
-        const uint32_t number = t->pipeline.stage[k].number;
-        const LsCheck *c = &t->watch[number].check;
+    t->check = t->watch[t->pipeline.stage[0].number].check[0];
+    for (uint32_t k = 0; k < t->pipeline.n * LS_STAGE_PLANS; k++) {
+        const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number, plan = LS_STAGE_PLANS - 1 - k % LS_STAGE_PLANS;
+        const LsCheck *c = &t->watch[number].check[plan];
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
-            if (f->there && time_of(t->p, number, f->step) < earliest) {
-                earliest = time_of(t->p, number, f->step);
+            if (f->there && time_of(t->p, number, plan, f->step) < earliest) {
+                earliest = time_of(t->p, number, plan, f->step);
                 t->check = *c;
             }
         }
@@ -160,20 +213,13 @@ static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
     return true;
 }
 
-/* What all ranks must have alike. */
-static uint64_t place_of(const LsTrainer *t)
-{
-    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
-    return ls_fnv64(LS_FNV64, of, sizeof of);
-}
-
 /* The losses and the wish to stop of all ranks. */
 static bool hear_ranks(LsTrainer *t, LsError *e)
 {
-    LsStageNews news = {.place = place_of(t), .stop = *t->stop};
-    if (!ls_ranks_tell(t->comm, &t->memory, &news, t->pipeline.loss, t->pipeline.nparts, e))
+    LsPipeline *l = &t->pipeline;
+    if (!ls_ranks_tell(&l->news, &t->memory, ls_rank_place(t), (int)*t->stop, l->loss, l->nparts, e))
         return false;
-    t->stopped = (int)news.stop;
+    t->stopped = ls_packets_stop(&l->news);
     return true;
 }
 

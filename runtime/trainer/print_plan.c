@@ -5,6 +5,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 static void print_steps(const LsProgram *p, const LsPhaseTable *t)
 {
@@ -26,21 +27,41 @@ static void print_stage(const LsProgram *p, uint32_t number)
     printf("stage %u: arena %" PRId64 " bytes,", number + 1, s->arena_bytes);
     for (uint32_t k = 0; k < s->nregion; k++)
         printf(" %s%u x %" PRId64, k > 0 ? "+ " : "", s->region[k].copies, s->region[k].bytes);
-    printf("; phases from steps");
-    for (int k = 0; k < LS_STAGE_NPHASES; k++)
-        printf(" %u", s->first[k]);
     printf("; sends %u, receives %u\n", s->nsend, s->nreceive);
-    print_steps(p, &s->table);
+    for (uint32_t plan = 0; plan < s->nplan; plan++) {
+        printf(plan > 0 ? "the first part of an update: phases from steps" : "phases from steps");
+        for (int k = 0; k < LS_STAGE_NPHASES; k++)
+            printf(" %u", s->plan[plan].first[k]);
+        printf("\n");
+        print_steps(p, &s->plan[plan].table);
+    }
 }
 
-void ls_print_plan(const LsProgram *p)
+/* The steps of an update's last part after which buckets are on their way. */
+static void print_exchange(const LsProgram *p, int ranks, LsBucketing how)
+{
+    LsBucket *bucket = calloc(p->ranks->nsum + 1, sizeof *bucket);
+    const uint32_t n = bucket != NULL ? ls_buckets_make(p->ranks, how, bucket) : 0;
+    printf("over %d rank%s: gradients are exchanged", ranks, ranks == 1 ? "" : "s");
+    for (uint32_t k = 0; k < n; k++)
+        if (bucket[k].after == LS_NO_STEP)
+            printf("%s the last step, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].size);
+        else
+            printf("%s step %u, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].after, bucket[k].size);
+    printf("\n");
+    free(bucket);
+}
+
+void ls_print_plan(const LsProgram *p, int ranks, LsBucketing how)
 {
     printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
            "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
-           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n"
-           "step  node  again  op                    result bytes      at  name\n",
-           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), p->state_bytes, p->arena_bytes,
-           p->const_bytes, ls_memory_input(p), ls_memory_total(p), p->budget, 100 * p->overhead);
+           "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n",
+           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), ls_memory_state(p, ranks), p->arena_bytes,
+           p->const_bytes, ls_memory_input(p), ls_memory_total(p, ranks), p->budget, 100 * p->overhead);
+    if (ranks > 0)
+        print_exchange(p, ranks, how);
+    printf("step  node  again  op                    result bytes      at  name\n");
     print_steps(p, &p->train);
     for (uint32_t k = 0; k < p->nstage; k++)
         print_stage(p, k);

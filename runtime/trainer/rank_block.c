@@ -1,5 +1,15 @@
 /* runtime/trainer/rank_block.c -- the part of an update that one of several ranks runs: see training_loop.h. */
+#include "runtime/base/fnv64.h"
 #include "runtime/trainer/training_loop.h"
+
+#include <string.h>
+
+uint64_t ls_rank_place(const LsTrainer *t)
+{
+    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
+    const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
+    return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
+}
 
 /* Runs part j of this rank's block, number k of the update. With the last one the exchange begins. */
 static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, LsError *e)
@@ -7,10 +17,11 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, L
     LsHook hook[LS_PART_HOOKS];
     LsRun *run = &t->engine.run;
     LsLoss one;
-    const int64_t block = t->over.r->block, first = t->over.comm->rank * block, left = t->update_parts - first;
+    const int64_t block = t->over.block, first = t->over.rank * block, left = t->update_parts - first;
     ls_engine_feed(&t->engine, &t->loader, b);
     ls_part_run(t, b, k, first + j);
     run->block = first;
+    run->apart = t->over.r->sum_bytes / t->p->real_bytes;
     run->part = j;
     run->first = j == 0;
     run->apply = j + 1 == (left < block ? left : block);
@@ -46,13 +57,13 @@ bool ls_rank_block(LsTrainer *t, LsError *e)
 {
     const int64_t first = t->at.cursor * ls_parts(t->p);
     ls_exchange_start(&t->over, t->update_parts);
-    for (int64_t j = 0; j < t->over.r->block; j++) {
+    for (int64_t j = 0; j < t->over.block; j++) {
         const LsBatch *b = ls_loader_next(&t->loader, e);
         if (!b || (b->number >= 0 && !run_own_part(t, b, b->number - first, j, e)))
             return false;
         ls_loader_release(&t->loader);
     }
-    if (!ls_exchange_finish(&t->over, (int)*t->stop, e))
+    if (!ls_exchange_finish(&t->over, ls_rank_place(t), (int)*t->stop, e))
         return false;
     t->stopped = ls_exchange_stop(&t->over);
     t->at.cursor += ls_group(t);

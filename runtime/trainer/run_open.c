@@ -1,6 +1,5 @@
 /* runtime/trainer/run_open.c -- see run_open.h. */
 #include "runtime/trainer/run_open.h"
-#include "runtime/base/fnv64.h"
 #include "runtime/engine/thread_pool.h"
 
 #include <inttypes.h>
@@ -151,7 +150,7 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     const LsPhaseTable *dumped = !o->eval && t->p->last.nstep > 0 ? &t->p->last : phase;
     if (o->log && !ls_log_open(&t->log, o->log, resumed, t->p, e))
         return false;
-    if ((o->trace || o->profile) && !ls_trace_open(&t->trace, &t->engine, phase, e))
+    if ((o->trace || o->profile) && !ls_is_pipelined(t) && !ls_trace_open(&t->trace, &t->engine, phase, LS_TRACE_RUNS, e))
         return false;
     if (o->dump && ls_is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
         return false;
@@ -165,7 +164,7 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
         fprintf(stderr, "note: no guarantee covers the values of single samples in %s\n", o->dump);
     if (o->measure)
         ls_measure_start(&t->measure, &t->engine, phase);
-    ls_progress_open(&t->progress, o->progress, ls_memory_total(t->p), t->p->budget);
+    ls_progress_open(&t->progress, o->progress, ls_memory_total(t->p, t->ranks), t->p->budget);
     return true;
 }
 
@@ -195,14 +194,6 @@ static bool open_pool(LsTrainer *t, LsError *e)
                               : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
 }
 
-/* What every rank must have alike. */
-static uint64_t place_sum(const LsTrainer *t)
-{
-    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
-    const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
-    return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
-}
-
 static char *sums_in_window(const LsTrainer *t)
 {
     return t->window != NULL ? t->window + t->comm->rank * t->p->ranks->sum_bytes : NULL;
@@ -210,9 +201,8 @@ static char *sums_in_window(const LsTrainer *t)
 
 static bool open_ranks(LsTrainer *t, LsError *e)
 {
-    enum { BUCKET = 4 << 20 };
-    return t->comm == NULL || t->p->ranks == NULL
-           || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->window, t->o.bucket ? t->o.bucket : BUCKET, e);
+    const LsBucketing how = {t->o.bucket, t->o.late_exchange};
+    return t->ranks == 0 || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->window, how, e);
 }
 
 bool ls_trainer_open(LsTrainer *t, LsError *e)
@@ -223,7 +213,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
-        || !ls_memory_open_with(&t->memory, t->p, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
+        || !ls_memory_open_with(&t->memory, t->p, t->ranks, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
@@ -232,7 +222,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e))
-        || (t->over.r != NULL && !ls_exchange_agree(&t->over, "data or checkpoint", place_sum(t), e)))
+        || (t->over.r != NULL && !ls_exchange_agree(&t->over, ls_rank_place(t), e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;

@@ -14,7 +14,17 @@ static void print_measure(LsTrainer *t)
     printf("{\"arena_bytes\":%" PRId64 ",\"live_peak\":%" PRId64 ",\"addressed\":%" PRId64
            ",\"touched\":%" PRId64 ",\"state_bytes\":%" PRId64 ",\"total\":%" PRId64 "}\n",
            phase->arena_bytes, phase->live_peak, t->measure.addressed, t->measure.touched,
-           t->p->state_bytes, ls_memory_total(t->p));
+           t->p->state_bytes, ls_memory_total(t->p, t->ranks));
+}
+
+/* --trace, --profile */
+static bool write_times(const LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    if (ls_is_pipelined(t))
+        return ls_pipelined_trace_write(t, e);
+    return (!o->trace || ls_trace_write(&t->trace, 1, o->trace, e))
+           && (!o->profile || ls_profile_write(&t->trace, 1, o->profile, t->memory.device ? 0 : t->threads, e));
 }
 
 bool ls_write_results(LsTrainer *t, LsError *e)
@@ -30,10 +40,7 @@ bool ls_write_results(LsTrainer *t, LsError *e)
     const bool dumps = o->dump && whole;
     if (dumps && !(ls_is_pipelined(t) ? ls_pipelined_dump_write(t, e) : ls_dump_write(&t->dump, 1, o->dump, losses, n, e)))
         return false;
-    return
-           (!o->trace || ls_trace_write(&t->trace, o->trace, e)) &&
-           (!o->profile ||
-            ls_profile_write(&t->trace, o->profile, t->memory.device ? 0 : t->threads, e)) &&
+    return write_times(t, e) &&
            (!o->export_to || ls_export(&t->memory, o->export_member, &t->at.alphabet, o->export_type, o->export_to, e)) &&
            (!o->image_grid ||
             ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));

@@ -81,7 +81,7 @@ static bool run(LsTrainer *t, LsError *e)
     t->interrupted = t->at.update < t->updates;
     if (t->interrupted && !ls_end_interrupted(t, e))
         return false;
-    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_dumps(t, e)) && ls_train_by_first(t, ls_write_results, e);
+    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e)) && ls_train_by_first(t, ls_write_results, e);
 }
 
 static void run_one(LsTrainer *t, LsError *e)
@@ -101,27 +101,48 @@ static bool wants_processes(const LsTrainer *t)
 }
 
 /* Memory that processes share which this one starts later: room for the sums of all ranks. NULL: there is none. */
-static char *make_window(const LsRanks *r)
+static char *make_window(const LsRanks *r, int ranks)
 {
     void *at = MAP_FAILED;
-    if (r != NULL)
-        at = mmap(NULL, (size_t)(r->n * r->sum_bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (ranks > 1)
+        at = mmap(NULL, (size_t)(ranks * r->sum_bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? NULL : at;
+}
+
+/* Sets the number of processes of the run: as given, as compiled in, or as whatever started them says. */
+static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
+{
+    const LsRanks *r = t->o.eval ? NULL : t->p->ranks;
+    LsCommCount n;
+    char numbers[LS_RANK_NUMBERS];
+    w->ranks = wants_processes(t) ? (int64_t)t->p->nstage : 1;
+    if (r == NULL)
+        return true;
+    w->ranks = t->o.ranks > 0 ? t->o.ranks : r->nchoice == 1 ? r->choice[0].ranks : 0;
+    n = ls_comm_count(w);
+    w->ranks = n.ranks;
+    if (ls_rank_choice(r, n.ranks) == NULL) {
+        t->silent = ls_comm_is_spoken_for();
+        return ls_fail(e, LS_EXIT_USAGE, "%s asks for %" PRId64 " ranks, but this program is for %s", n.by, n.ranks,
+                       ls_rank_numbers(r, numbers));
+    }
+    t->ranks = (int)n.ranks;
+    return true;
 }
 
 /* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
 static void run_ranks(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    const LsRanks *r = o->eval ? NULL : t->p->ranks;
     char same[600];
     snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
              t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
              o->drop_last ? ", drop last" : "");
-    const int64_t processes = r != NULL ? r->n : wants_processes(t) ? (int64_t)t->p->nstage : 1;
-    const LsCommWish wish = {processes, o->comm, o->peers, o->rank, same, t->p->comm};
+    LsCommWish wish = {0, o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
-    char *window = make_window(r);
+    if (!count_ranks(t, &wish, e))
+        return;
+    char *window = make_window(t->p->ranks, t->ranks);
     const bool ok = ls_comm_open(&wish, &opened, e);
     t->silent = opened.silent;
     t->ended = opened.code;
@@ -130,6 +151,7 @@ static void run_ranks(LsTrainer *t, LsError *e)
     t->comm = opened.comm;
     t->evaluates = o->val != NULL;
     t->dumps = o->dump != NULL;
+    t->traces = o->trace != NULL || o->profile != NULL;
     if (t->comm != NULL && strcmp(t->comm->engine->name, "local") == 0)
         t->window = window;         /* all ranks come from this process, and have it */
     if (t->comm != NULL && t->comm->rank > 0)
@@ -158,7 +180,8 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
             printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->model, p->plan_hash, p->loss, p->optimizer,
                    ls_whole_batch(p), sums ? ", bf16 summed in " : "", sums ? p->bf16_sums : "");
         } else if (t->o.print_plan) {
-            ls_print_plan(p);
+            const int ranks = p->ranks == NULL ? 0 : t->o.ranks > 0 ? (int)t->o.ranks : p->ranks->choice[0].ranks;
+            ls_print_plan(p, ranks, (LsBucketing){t->o.bucket, t->o.late_exchange});
         } else {
             run_ranks(t, &e);
         }

@@ -57,8 +57,8 @@ static const LsOption row[] = {
     {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
                                                        "depend on it"},
     {"--ranks", NULL, "N", WHOLE(1), AT(ranks), 1,
-     "the number of ranks, as compiled with lowerset compile --ranks; without --peers they are processes of this machine, "
-     "which the program starts"},
+     "the number of ranks: as compiled with lowerset compile --ranks N; any that the program takes with --ranks any (default 1, "
+     "or as --peers or mpirun says); without --peers they are processes of this machine, which the program starts"},
     {"--peers", NULL, "HOST:PORT,...", TEXT, AT(peers), 1,
      "ranks on several machines: where each of them listens; the program is started once for each"},
     {"--rank", NULL, "K", WHOLE(0), AT(rank), 1, "with --peers: which of them this one is, from 0 (default: as srun or mpirun "
@@ -69,6 +69,8 @@ static const LsOption row[] = {
     {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
      "with ranks: exchange gradients as soon as so many bytes of them are complete (default 4194304); results do not depend on "
      "it"},
+    {"--late-exchange", NULL, NULL, FLAG, AT(late_exchange), 1,
+     "with ranks: exchange gradients only after the backward part, not beside it: to measure what that brings"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
      "on a GPU: time the libraries' kernels for each convolution and product, and keep the fastest"},
     {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
@@ -163,10 +165,21 @@ static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError 
                                           "check a program that was compiled without --dp");
 }
 
+const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS])
+{
+    int n = 0;
+    for (int k = 0; k < r->nchoice && n < LS_RANK_NUMBERS; k++)
+        n += snprintf(text + n, (size_t)(LS_RANK_NUMBERS - n), "%s%d", k == 0 ? "" : k + 1 < r->nchoice ? ", " : " or ",
+                      r->choice[k].ranks);
+    if (n < LS_RANK_NUMBERS)
+        snprintf(text + n, (size_t)(LS_RANK_NUMBERS - n), " ranks");
+    return text;
+}
+
 /* What ranks add. */
 static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
-    const char *one = o->bucket ? "--bucket" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
+    const char *one = o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
     if (o->ranks > 1 && o->ranks != p->nstage)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": the pipeline of this program has %u stages; compile again with "
                        "lowerset compile --stages", o->ranks, p->nstage);
@@ -176,16 +189,17 @@ static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsEr
 
 static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
-    const char *of = o->bucket ? "--bucket" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
+    const char *of = o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
         : o->comm ? "--comm" : NULL;
     if (p->nstage > 0 && of != NULL)
         return fits_stage_ranks(o, p, e);
     if (p->ranks == NULL)
         return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is for one process; compile with lowerset compile "
                                      "--ranks", of);
-    if (o->ranks && o->ranks != p->ranks->n)
-        return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": this program is for %d ranks; compile again with lowerset compile "
-                       "--ranks", o->ranks, p->ranks->n);
+    char numbers[LS_RANK_NUMBERS];
+    if (o->ranks && ls_rank_choice(p->ranks, o->ranks) == NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": this program is for %s; compile again with lowerset compile "
+                       "--ranks", o->ranks, ls_rank_numbers(p->ranks, numbers));
     if (o->eval && of != NULL && o->ranks == 0)
         return ls_fail(e, LS_EXIT_USAGE, "%s: evaluation runs in one process", of);
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
@@ -220,7 +234,7 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
 static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure"
-        : o->eval ? NULL : o->trace ? "--trace" : o->profile ? "--profile" : NULL;
+        : NULL;
     return p->nstage == 0 || one == NULL
         || ls_fail(e, LS_EXIT_USAGE, "%s is for programs without a pipeline so far: compile without --stages", one);
 }
@@ -234,7 +248,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (!known)
         return ls_fail(e, LS_EXIT_USAGE, "--progress=%s: must be auto, bar, plain or none", o->progress);
     if (o->help || o->version || o->print_plan)
-        return true;
+        return !o->print_plan || fits_ranks(o, p, e);
     if (!o->data && !(o->eval && o->val))
         return ls_fail(e, LS_EXIT_USAGE, "no data: give --data FILE, or --data synthetic");
     if ((o->eval || o->val || o->image_grid) && p->eval.nstep == 0)

@@ -27,6 +27,7 @@ typedef struct LsTrainerOptions {
     int64_t ranks, rank;        /* 0, -1: not given */
     const char *comm, *peers;
     int64_t bucket;             /* bytes of gradients that ranks exchange together, at least */
+    bool late_exchange;         /* only after the backward part */
     bool tune;
     bool eval;
     const char *save, *resume, *export_to, *export_precision;
@@ -40,6 +41,9 @@ typedef struct LsTrainerOptions {
 /* Defaults come from the program. A wrong command line is an LS_EXIT_USAGE error. */
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e);
+enum { LS_RANK_NUMBERS = 120 };
+/* "1, 2, 4 or 8 ranks": how many the program may have. Returns text. */
+const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS]);
 /* Whether every requested output file could be written now. */
 bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e);
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);

@@ -101,7 +101,7 @@ void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
     run->part = part;
     run->first = part == 0;
     run->apply = own ? b->last : part == t->update_parts - 1;
-    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL;
+    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL && t->over.r == NULL;
     run->share = own ? 1 : (double)(b->valid * ls_group(t) * parts) / (double)t->update_samples;
 }
 
@@ -205,9 +205,9 @@ void ls_train_begin_pass(LsTrainer *t)
     t->pass.end = t->pass.first + (t->updates - t->at.update) * steps;
     t->pass.drawn = drawn(t);
     if (t->over.r != NULL) {
-        t->pass.share = (LsShare){t->over.r->block, t->over.comm->rank, steps, t->pass.first};
+        t->pass.share = (LsShare){t->over.block, t->over.rank, steps, t->pass.first};
         t->pass.first = 0;
-        t->pass.end = (t->updates - t->at.update) * t->over.r->block;
+        t->pass.end = (t->updates - t->at.update) * t->over.block;
     }
     ls_loader_begin(&t->loader, &t->pass);
 }

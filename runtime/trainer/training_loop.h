@@ -36,7 +36,7 @@ typedef struct LsTrainer {
     LsLoader loader;
     LsEngine engine;
     LsPipeline pipeline;        /* of a program for one; it trains, and `engine` evaluates */
-    bool evaluates, dumps;      /* rank 0 evaluates at the ends of epochs; it writes --dump */
+    bool evaluates, dumps, traces;      /* rank 0 evaluates at the ends of epochs; it writes --dump; --trace or --profile */
     struct LsStageWatch *watch; /* likewise, by stage (pipelined_update.c) */
     LsDataset data, val;        /* val.p = NULL: none */
     LsRate rate;
@@ -51,12 +51,13 @@ typedef struct LsTrainer {
     LsPass pass;
     LsMemberState members;      /* of an ensemble */
     LsPrivateRun own;           /* of private training */
+    int ranks;                  /* of a run over ranks, 1: one alone; 0: the program has none, or evaluates */
     char *window;               /* memory that all ranks see, or NULL: ls_exchange_open */
     LsComm *comm;               /* the ranks of the run; NULL: this process trains alone */
     FILE *errors;               /* NULL: stderr. Ranks but the first have another place for notes */
     bool silent;                /* another rank says what went wrong */
     int ended;                  /* the exit code of ranks that this process started */
-    LsExchange over;            /* over.r = NULL: this process trains alone */
+    LsExchange over;            /* over.r = NULL: there is none */
     int64_t per_epoch;          /* batches; in private training updates */
     int64_t updates;            /* of the whole run */
     LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
@@ -134,6 +135,8 @@ bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
 bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
 
 /* ---- rank_block.c ---- */
+/* What all ranks must have alike: the program, and where they are in which run. */
+uint64_t ls_rank_place(const LsTrainer *t);
 /* This rank's block of the update under way, and the exchange. */
 bool ls_rank_block(LsTrainer *t, LsError *e);
 /* Calls save(t, e) in the first rank, to which all others give their slices of the state meanwhile. */
@@ -151,9 +154,10 @@ void ls_pipelined_close(LsTrainer *t);
 bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e);
 /* With a rank for each stage: rank 0 gets the state of all. Every rank calls it at the same time. */
 bool ls_pipelined_gather(LsTrainer *t, LsError *e);
-/* The same for what --dump copied. */
-bool ls_pipelined_gather_dumps(LsTrainer *t, LsError *e);
+/* The same for what --dump copied, and for the times of --trace and --profile. */
+bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e);
 bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e);
 bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e);
+bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e);
 
 #endif

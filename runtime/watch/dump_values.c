@@ -188,6 +188,8 @@ static bool write_members(const LsDump *d, uint32_t n, LsNpz *z, const double *l
     for (uint32_t k = 0; k < p->nstate; k++) {
         const LsStateTensor *s = &p->state[k];
         int64_t bytes = ls_tensor_bytes(&s->t, p->real_bytes);
+        if (s->t.at.space == LS_AT_LEVEL)       /* levels lie apart, and not all are there */
+            continue;
         if (!write_tensor(z, group[s->kind], s->t.name, &s->t,
                           ls_memory_view(d->g->m, s->t.at, bytes), p->real_bytes, e))
             return false;

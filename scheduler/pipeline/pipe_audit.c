@@ -14,6 +14,7 @@ typedef struct Audit {
     const LsPipeLayout *l;
     const LsPipeFlow *flow;
     uint32_t stage, micros;
+    uint8_t *plan_of;           /* by micro-batch */
     LsArena *tmp;
     Held *held; uint32_t nheld, room;       /* by place; they do not overlap */
     bool *has;                  /* by micro-batch and tensor: its bytes are among these */
@@ -97,7 +98,7 @@ static bool find_place(const Audit *a, const char *what, int64_t offset, int64_t
     return *hi <= end || ls_why(&a->why, "%s lies outside the copies of its region", what);
 }
 
-static bool run(Audit *a, const LsPlanStep *s, uint32_t micro)
+static bool run(Audit *a, const LsPlan *plan, const LsPlanStep *s, uint32_t micro)
 {
     const LsDagNode *n = &a->g->dag.node[s->id];
     int64_t lo = 0, hi = 0;
@@ -115,7 +116,7 @@ static bool run(Audit *a, const LsPlanStep *s, uint32_t micro)
         const int64_t bytes = a->g->dag.tensor[n->out[k]].bytes;
         if (bytes == 0)
             continue;
-        if (!find_place(a, tname(a, n->out[k]), a->l->plan.offset[s->offset + k], bytes, micro, &lo, &hi))
+        if (!find_place(a, tname(a, n->out[k]), plan->offset[s->offset + k], bytes, micro, &lo, &hi))
             return false;
         write(a, lo, hi, n->out[k], micro);
     }
@@ -165,12 +166,13 @@ static void send(const Audit *a, int phase, uint32_t micro)
 
 static bool run_phase(Audit *a, int phase, uint32_t micro)
 {
-    const LsPlan *plan = &a->l->plan;
+    const LsPipeRuns *of = &a->l->of[a->plan_of[micro]];
+    const LsPlan *plan = &of->plan;
     uint32_t at = 0;
     for (uint32_t s = 0; s < plan->nstep; s++) {
         if (plan->step[s].free)
             continue;
-        if (at >= a->l->phase_at[phase] && at < a->l->phase_at[phase + 1] && !run(a, &plan->step[s], micro))
+        if (at >= of->phase_at[phase] && at < of->phase_at[phase + 1] && !run(a, plan, &plan->step[s], micro))
             return false;
         at++;
     }
@@ -208,6 +210,14 @@ bool ls_pipe_audit(const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage, 
                .why = {.text = why, .size = room}};
     a.has = ls_arena_alloc(a.tmp, (size_t)micros * full->dag.ntensor + 1, 1);
     a.sent = ls_arena_alloc(a.tmp, (size_t)c->nmove * micros + 1, 1);
+    a.plan_of = ls_arena_alloc(a.tmp, micros, 1);
+    for (uint32_t k = 0; k < flow->nturn; k++) {
+        const LsPipeTurn *t = &flow->turn[k];
+        if (t->plan >= l->nplan)
+            return ls_why(&a.why, "micro-batch %u has plan %d of %u", t->micro, t->plan, l->nplan);
+        if (t->micro < micros)
+            a.plan_of[t->micro] = t->plan;
+    }
     bool ok = run_step(&a);
     a.micros = micros - 1;
     ok = ok && (a.micros == 0 || run_step(&a));

@@ -10,9 +10,19 @@ static LsPipeFlow flow_of(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, 
     LsPipeFlow f = {.turn = ls_arena_alloc(arena, o.n + 1u, sizeof *f.turn)};
     for (uint32_t k = 0; k < o.n; k++)
         if (o.step[k].phase != LS_PHASE_W || c->splits)
-            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)o.step[k].phase, o.step[k].micro};
+            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)o.step[k].phase, LS_PIPE_USUAL, o.step[k].micro};
     f.most = ls_rank_order_slots(&o, c->splits ? LS_PHASE_W : LS_PHASE_B);
     return f;
+}
+
+void ls_pipe_flow_keep(LsPipeFlow *flow)
+{
+    uint32_t first = 0;
+    while (first < flow->nturn && flow->turn[first].phase != LS_PHASE_B)
+        first++;
+    for (uint32_t k = 0; k < flow->nturn; k++)
+        if (flow->turn[k].micro == flow->turn[first].micro)
+            flow->turn[k].plan = LS_PIPE_KEPT;
 }
 
 typedef struct Sim {

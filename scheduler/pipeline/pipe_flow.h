@@ -5,7 +5,10 @@
 
 #include "scheduler/pipeline/pipe_cut.h"
 
-typedef struct LsPipeTurn { uint8_t phase; uint32_t micro; } LsPipeTurn;
+/* The plans of a stage. With LS_KEEP_EXCEPT_LAST one micro-batch has a plan of its own. */
+enum { LS_PIPE_USUAL, LS_PIPE_KEPT, LS_PIPE_PLANS };
+
+typedef struct LsPipeTurn { uint8_t phase, plan; uint32_t micro; } LsPipeTurn;
 
 typedef struct LsPipeFlow {
     LsPipeTurn *turn; uint32_t nturn;      /* of a step */
@@ -15,6 +18,11 @@ typedef struct LsPipeFlow {
 
 /* Sets the flow of each stage (c->k of them). reads: by stage. */
 void ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads, LsPipeFlow *flow);
+
+/* Gives LS_PIPE_KEPT to the micro-batch whose B is the first of the stage. What it keeps is gone when the next B makes its own
+ * things again, so they can lie in the same bytes. As the phases take the micro-batches in rising order, it is the first one,
+ * and has samples in every step. */
+void ls_pipe_flow_keep(LsPipeFlow *flow);
 
 /* Sets *ring: how many micro-batches of input the stages need to have at a time. False, with a sentence, if the order is a
  * deadlock. */

@@ -102,7 +102,7 @@ static bool is_first(const LsPipeCut *c, uint32_t k)
     return true;
 }
 
-void ls_pipe_holds(LsPipeCut *c, LsOrderKind kind, uint32_t micros, const LsStageTimes *of, LsLinkSpeed link)
+void ls_pipe_holds(LsPipeCut *c, LsOrderKind kind, uint32_t micros, LsStageTimes (*of)[LS_PIPE_PLANS], LsLinkSpeed link)
 {
     enum { ROUNDS = 3 };        /* of all stages: more micro-batches show nothing new */
     static const double LONGER = 1.001;

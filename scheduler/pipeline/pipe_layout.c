@@ -4,7 +4,7 @@
 #include "scheduler/pipeline/pipe_pack.h"
 
 typedef struct Place {
-    LsArena *tmp;
+    LsArena *arena, *tmp;
     const LsPipeCut *c;
     uint32_t stage;
     const LsPipeGraph *full;
@@ -62,19 +62,36 @@ static uint32_t kind_of(const Place *x, uint32_t tensor, LsBlock *b)
     return kind;
 }
 
+/* Returns the blocks as they lie beside others; *kind: by block. */
+static LsBlock *find_kinds(Place *x, const LsBlock *block, const uint32_t *tensor, uint32_t n, uint32_t **kind)
+{
+    LsBlock *b = ls_arena_alloc(x->tmp, n + 1u, sizeof *b);
+    *kind = ls_arena_alloc(x->tmp, n + 1u, sizeof **kind);
+    for (uint32_t k = 0; k < n; k++) {
+        b[k] = block[k];
+        (*kind)[k] = kind_of(x, tensor[k], &b[k]);
+    }
+    return b;
+}
+
 static void place(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset)
 {
     Place *x = self;
-    LsBlock *b = ls_arena_alloc(x->tmp, n + 1u, sizeof *b);
-    uint32_t *kind = ls_arena_alloc(x->tmp, n + 1u, sizeof *kind);
+    uint32_t *kind;
     for (uint8_t phase = 0; phase <= LS_PHASE_LATE; phase++)
         if (phase <= x->w->last || phase == LS_PHASE_LATE)
             ls_pipe_kind(x->w, phase, phase, NULL, 0);
-    for (uint32_t k = 0; k < n; k++) {
-        b[k] = block[k];
-        kind[k] = kind_of(x, tensor[k], &b[k]);
-    }
+    const LsBlock *b = find_kinds(x, block, tensor, n, &kind);
+    x->out->placed = ls_arena_alloc(x->arena, n + 1u, sizeof *x->out->placed);
     x->fits = ls_pipe_pack(x->w, b, kind, n, alignment, x->most, offset, x->out);
+}
+
+static void place_kept(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset)
+{
+    Place *x = self;
+    uint32_t *kind;
+    const LsBlock *b = find_kinds(x, block, tensor, n, &kind);
+    ls_pipe_pack_kept(x->w, b, kind, n, alignment, offset, x->out);
 }
 
 /* The runs of the plan, and those of the late phase in the order of the graph. Sets phase_at. */
@@ -105,13 +122,27 @@ static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan
 bool ls_pipe_layout(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
                     const LsPlan *plan, const LsPipeFlow *flow, int64_t most, LsPipeLayout *out)
 {
-    Place x = {.tmp = ls_arena_new(), .c = c, .stage = stage, .full = full, .most = most, .fits = true, .out = out};
-    *out = (LsPipeLayout){.nregion = 0};
-    const LsSeq seq = runs_of(x.tmp, full, plan, out->phase_at);
+    Place x = {.arena = arena, .tmp = ls_arena_new(), .c = c, .stage = stage, .full = full, .most = most, .fits = true, .out = out};
+    *out = (LsPipeLayout){.nplan = 1};
+    LsPipeRuns *of = &out->of[LS_PIPE_USUAL];
+    const LsSeq seq = runs_of(x.tmp, full, plan, of->phase_at);
     x.seq = &seq;
-    x.phase_at = out->phase_at;
-    x.w = ls_pipe_windows(x.tmp, flow);
-    ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place, &x}, &out->plan);
+    x.phase_at = of->phase_at;
+    x.w = out->windows = ls_pipe_windows(arena, flow);
+    ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place, &x}, &of->plan);
     ls_arena_free(x.tmp);
     return x.fits;
+}
+
+void ls_pipe_layout_kept(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
+                         const LsPlan *plan, LsPipeLayout *io)
+{
+    Place x = {.arena = arena, .tmp = ls_arena_new(), .c = c, .stage = stage, .full = full, .w = io->windows, .out = io};
+    LsPipeRuns *of = &io->of[LS_PIPE_KEPT];
+    const LsSeq seq = runs_of(x.tmp, full, plan, of->phase_at);
+    x.seq = &seq;
+    x.phase_at = of->phase_at;
+    io->nplan = LS_PIPE_PLANS;
+    ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place_kept, &x}, &of->plan);
+    ls_arena_free(x.tmp);
 }

@@ -283,8 +283,12 @@ static void write(const Pack *x, int64_t *offset, LsPipeLayout *out)
         out->region[r] = (LsPipeRegion){out->arena, x->region[r].bytes, x->region[r].copies};
         out->arena += x->region[r].bytes * x->region[r].copies;
     }
-    for (uint32_t k = 0; k < x->n; k++)
+    out->nplaced = 0;
+    for (uint32_t k = 0; k < x->n; k++) {
         offset[k] = x->block[k].size > 0 ? out->region[x->region_of[k]].at + x->at[k] : 0;
+        if (x->block[k].size > 0)
+            out->placed[out->nplaced++] = (LsPipePlaced){x->at[k], x->at[k] + size_of(x, k), x->kind[k], x->region_of[k]};
+    }
 }
 
 static void pack_all(Pack *x)

@@ -4,7 +4,9 @@
  * its phases counts once for each slot. So plans are made for a ladder of budgets, and each is laid out. Where the cheapest
  * plan does not fit, more follow: ladders with bytes that only exist when phase B or W begins, which make the planner spare
  * what is kept there; a ladder with all that can be made again made again; and plans that forget what is cheapest to make again,
- * in parts of the bytes that B reads. */
+ * in parts of the bytes that B reads.
+ *
+ * A micro-batch that is kept gets the cheapest plan without recomputation, or if nothing fits beside it, the smallest one. */
 #include "scheduler/pipeline/pipe_plan.h"
 
 #include "scheduler/plan/hint_plan.h"
@@ -27,6 +29,8 @@ typedef struct Ladder {
     const char *strategy;
     LsPlan plan[MOST]; uint32_t n;
     const LsPlan *chosen;
+    LsPlan rich, poor;          /* with wish->kept: the cheapest plan without recomputation, the smallest one */
+    const LsPlan *kept;         /* NULL, or one of these, which every layout has */
 } Ladder;
 
 /* Asks for a plan of one micro-batch within so many bytes; 0: any. */
@@ -71,6 +75,17 @@ static int by_cost(const void *a, const void *b)
 
 static bool is_same(const LsPlan *a, const LsPlan *b) { return a->cost == b->cost && a->arena == b->arena && a->nstep == b->nstep; }
 
+/* False: it takes more than `most` bytes. */
+static bool lay_out(const Ladder *x, LsArena *arena, const LsPipeGraph *full, const LsProb *p, const LsPlan *plan, int64_t most,
+                    LsPipeLayout *to)
+{
+    if (!ls_pipe_layout(arena, x->c, x->stage, full, p, plan, x->wish->flow, most, to))
+        return false;
+    if (x->kept != NULL)
+        ls_pipe_layout_kept(arena, x->c, x->stage, full, p, x->kept, to);
+    return most <= 0 || to->arena <= most;
+}
+
 /* Takes the cheapest plan whose layout fits `most` bytes (0: any), among plans of equal cost the smallest layout; or with
  * `least` the smallest of all. */
 static bool choose(Ladder *x, const LsProb *p, int64_t most, bool least, LsPipePlan *out)
@@ -79,12 +94,12 @@ static bool choose(Ladder *x, const LsProb *p, int64_t most, bool least, LsPipeP
     qsort(x->plan, x->n, sizeof *x->plan, by_cost);
     for (uint32_t k = 0; k < x->n; k++) {
         LsPipeLayout l;
-        if (found && !least && ls_dearer(x->plan[k].cost, out->layout.plan.cost))
+        if (found && !least && ls_dearer(x->plan[k].cost, out->layout.of[LS_PIPE_USUAL].plan.cost))
             break;
         if (k > 0 && is_same(&x->plan[k], &x->plan[k - 1]))
             continue;
         const int64_t below = found ? out->layout.arena - 1 : least ? 0 : most;
-        if (ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &x->plan[k], x->wish->flow, below, &l)) {
+        if (lay_out(x, x->arena, &out->graph, p, &x->plan[k], below, &l)) {
             out->least = l.arena;
             out->layout = l;
             x->chosen = &x->plan[k];
@@ -236,7 +251,8 @@ static bool plan_freely(Ladder *x, const LsProb *p, LsPipePlan *out)
     char why[256];
     climb_freely(x, 0, 0, any);
     bool found = choose(x, p, out->budget, w->least, out);
-    if (any || w->flow->most == 1 || (found && !w->least && !ls_dearer(out->layout.plan.cost, x->plan[0].cost)))
+    if (any || w->flow->most == 1
+        || (found && !w->least && !ls_dearer(out->layout.of[LS_PIPE_USUAL].plan.cost, x->plan[0].cost)))
         return found;
     climb_freely(x, x->alone / 2, 0, false);
     climb_freely(x, x->alone, 0, false);
@@ -261,6 +277,27 @@ static bool plan_hinted(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, 
     return choose(x, p, out->budget, w->least, out);
 }
 
+/* Makes the plans of the micro-batch that is kept. It is the only one in its slot that has them. */
+static bool plan_kept(Ladder *x, const LsProb *p, const LsPipePlan *out, char *why, size_t room)
+{
+    static const LsHints none = {.recompute = LS_RECOMPUTE_NONE};
+    LsPipeTurn turn[] = {{.phase = LS_PHASE_F}, {.phase = LS_PHASE_B}, {.phase = LS_PHASE_W}};
+    const LsPipeFlow flow = {.turn = turn, .nturn = x->c->splits ? 3 : 2, .most = 1};
+    const LsPipeWish *wish = x->wish, alone = {.plan = wish->plan, .flow = &flow};
+    LsPipePlan one = {.graph = out->graph};
+    x->wish = &alone;
+    if (!climb_hinted(x, 0, &none, why, room) || !choose(x, p, 0, true, &one))
+        return false;
+    x->poor = *x->chosen;
+    choose(x, p, 0, false, &one);
+    x->rich = *x->chosen;
+    x->kept = wish->least ? &x->poor : &x->rich;
+    x->chosen = NULL;
+    x->n = 0;
+    x->wish = wish;
+    return true;
+}
+
 /* Plans with what ends with the planning in x->arena. */
 static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t room)
 {
@@ -269,25 +306,62 @@ static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t 
         return false;
     if (x->wish->percent > 0)
         out->budget = (int64_t)floor((double)out->none_arena * x->wish->percent / 100);
+    if (x->wish->keeps_one && !plan_kept(x, p, out, why, room))
+        return false;
     const bool hinted = has_globs(&x->wish->hints) || x->wish->hints.recompute != LS_RECOMPUTE_AUTO;
-    const bool found = hinted ? plan_hinted(x, p, out, why, room) : plan_freely(x, p, out);
+    bool found = hinted ? plan_hinted(x, p, out, why, room) : plan_freely(x, p, out);
+    if (!found && why[0] == '\0' && x->kept != NULL) {
+        x->kept = &x->poor;
+        found = choose(x, p, out->budget, x->wish->least, out);
+    }
     if (!found && why[0] == '\0')
         choose(x, p, 0, true, out);
     return found;
 }
 
-/* In the graph that is laid out nothing reads what is only sent, so its makers must be said to run. */
-static void take_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
+static bool is_run(const LsPlan *plan, uint32_t node)
+{
+    for (uint32_t s = 0; s < plan->nstep; s++)
+        if (!plan->step[s].free && plan->step[s].id == node)
+            return true;
+    return false;
+}
+
+static uint32_t maker_of(const LsDag *g, uint32_t tensor)
+{
+    uint32_t i = 0;
+    while (i < g->nnode && (g->node[i].alternative || !ls_id_in(g->node[i].out, g->node[i].nout, tensor)))
+        i++;
+    return i;
+}
+
+/* In the graph that is laid out nothing reads what is only sent, so its makers must be said to run, unless a plan has an
+ * alternative in their place. */
+static void require_messages(const Ladder *x, LsPipePlan *out)
 {
     LsDag *g = &out->graph.dag;
-    for (uint32_t s = 0; s < x->chosen->nstep; s++) {
-        LsDagNode *n = &g->node[x->chosen->step[s].id];
-        for (uint32_t k = 0; !x->chosen->step[s].free && !n->alternative && k < x->c->nmove; k++)
-            n->required |= x->c->move[k].from == x->stage && ls_id_in(n->out, n->nout, x->c->move[k].tensor);
+    for (uint32_t k = 0; k < x->c->nmove; k++) {
+        const uint32_t i = x->c->move[k].from == x->stage ? maker_of(g, x->c->move[k].tensor) : g->nnode;
+        bool runs = i < g->nnode;
+        for (uint32_t plan = 0; runs && plan < out->layout.nplan; plan++)
+            runs = is_run(&out->layout.of[plan].plan, i);
+        if (runs)
+            g->node[i].required = true;
     }
-    const LsPlan plan = out->layout.plan;
-    ls_plan_copy(arena, &plan, &out->layout.plan);
-    out->layout.plan.base_cost = ls_prob_new(x->arena, g, !x->wish->plan.no_inplace)->base_cost;
+}
+
+/* Takes the layout over from the arena of the planning. */
+static void take_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
+{
+    require_messages(x, out);
+    const double base = ls_prob_new(x->arena, &out->graph.dag, !x->wish->plan.no_inplace)->base_cost;
+    for (uint32_t k = 0; k < out->layout.nplan; k++) {
+        const LsPlan plan = out->layout.of[k].plan;
+        ls_plan_copy(arena, &plan, &out->layout.of[k].plan);
+        out->layout.of[k].plan.base_cost = base;
+    }
+    out->layout.windows = NULL;
+    out->layout.placed = NULL;
 }
 
 bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,

@@ -11,6 +11,7 @@ typedef struct LsPipeWish {
     LsPlanOptions plan;         /* strategy, effort, seconds; budgets are below */
     LsHints hints;
     const LsPipeFlow *flow;
+    bool keeps_one;             /* a micro-batch of the flow has LS_PIPE_KEPT, whose plan runs nothing again */
     int64_t budget;             /* bytes of arena for all micro-batches under way; <= 0: none */
     double percent;             /* > 0: replaces it by this part of the arena without recomputation */
     bool least;                 /* the least arena found, whatever it costs */

@@ -86,3 +86,12 @@ uint32_t ls_pipe_copies(const LsPipeWindows *w, uint32_t a, uint32_t b)
     }
     return copies;
 }
+
+bool ls_pipe_first_meets(const LsPipeWindows *w, uint32_t a, uint32_t b, uint32_t copies)
+{
+    const LsPipeKind *x = &w->kind[a], *y = &w->kind[b];
+    bool meets = false;
+    for (uint32_t m = copies; m < w->micros; m += copies)
+        meets |= x->end[0] >= 0 && y->end[m] >= 0 && x->begin[0] <= y->end[m] && y->begin[m] <= x->end[0];
+    return meets;
+}

@@ -32,4 +32,7 @@ uint32_t ls_pipe_kind(LsPipeWindows *w, uint8_t from, uint8_t to, const LsPipeMo
 /* Returns the least number of copies with which values of kinds a and b of different micro-batches can lie in one place. */
 uint32_t ls_pipe_copies(const LsPipeWindows *w, uint32_t a, uint32_t b);
 
+/* Whether a value of kind a of micro-batch 0 and one of kind b of another micro-batch in the same copy are needed at a time. */
+bool ls_pipe_first_meets(const LsPipeWindows *w, uint32_t a, uint32_t b, uint32_t copies);
+
 #endif

@@ -202,6 +202,7 @@ row "compile" --microbatches 2 "drop.onnx --batch 4 $EFFORT" 4
 row "compile" --stages 2 "drop.onnx --batch 4 --microbatches 2 $EFFORT" 3
 row "compile" --order zb "$NET --stages 2 --microbatches 2" gpipe
 row "compile" --ranks 2 "drop.onnx --batch 4 $EFFORT" 4
+row "compile plan" --ranks any "drop.onnx --batch 4 --microbatches 4 $EFFORT" 4
 row "compile" --comm mpi "drop.onnx --batch 4 --ranks 2 --emit=c $EFFORT" sockets
 row "compile" --checkpoint always "$CNN --microbatches 2" except-last
 row "compile" --checkpoint always "$CNN --microbatches 2" never

@@ -66,11 +66,13 @@ for model in mlp unet gpt; do
         same $model $stages --order gpipe --checkpoint always
         same $model $stages --order 1f1b --checkpoint never
         same $model $stages --order zb --checkpoint auto
+        same $model $stages --order "$(echo "gpipe 1f1b zb" | cut -d' ' -f$stages)" --checkpoint except-last
     done
 done
 grep -q 'transformer.wte.weight' p.json || fail "no tied weights" p.json
 same unet 2 --order gpipe --checkpoint auto --budget 75%
 same unet 3 --order gpipe --checkpoint always --budget min
+same unet 3 --order gpipe --checkpoint except-last --budget min
 same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw
 same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw --budget $(($(all p.json rank_bytes | head -1) * 9 / 10))
 echo "$passed passed, 0 failed"

@@ -31,9 +31,9 @@ ranks 4 death any 'rank 2 .* exited on signal 9'
 
 # Too few processes, another program among them, one process alone.
 timeout 100 mpirun -n 2 "$RANK" barrier shared 3 >out 2>&1 && fail "2 processes for 3 ranks"
-[ "$(grep -c -e '--ranks 3, but MPI has 2' out)" -eq 1 ] || fail "not once: 3 ranks, 2 processes"
+[ "$(grep -c -e "^$RANK: error: --ranks 3, but MPI has 2" out)" -eq 1 ] || fail "not once: 3 ranks, 2 processes"
 timeout 100 mpirun -n 1 "$RANK" barrier shared 2 "plan 1" : -n 1 "$RANK" barrier shared 2 "plan 2" >out 2>&1 && fail "two programs"
-[ "$(grep -c 'rank 1 and rank 0 do not run the same: plan 2; and plan 1' out)" -eq 1 ] || fail "not once: two programs"
+[ "$(grep -c "^$RANK: error: rank 1 and rank 0 do not run the same: plan 2; and plan 1" out)" -eq 1 ] || fail "not once: two programs"
 timeout 100 "$RANK" barrier shared 2 >out 2>&1
 [ $? -eq 2 ] && grep -q 'MPI has 1: start the program with mpirun' out || fail "one process"
 

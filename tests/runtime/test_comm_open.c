@@ -55,10 +55,14 @@ static const Row row[] = {
     /* a program for one process, started many times */
     {"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0", {.ranks = 1, .rank = -1},
      "mpirun started 4 copies of this program (OMPI_COMM_WORLD_SIZE), and each would train alone", false},
-    {"PMI_SIZE=3 PMI_RANK=1", {.rank = -1}, "mpiexec started 3 copies of this program (PMI_SIZE)", true},
+    {"PMI_SIZE=3 PMI_RANK=1", {.ranks = 1, .rank = -1}, "mpiexec started 3 copies of this program (PMI_SIZE)", true},
     {"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1", {.ranks = 1, .rank = -1}, "srun started 2 copies", true},
     {"SLURM_NTASKS=2 SLURM_PROCID=0 SLURM_STEP_ID=0", {.ranks = 1, .rank = -1}, "srun started 2 copies", false},
     {"SLURM_NTASKS=2 SLURM_PROCID=0", {.ranks = 1, .rank = -1}, NULL, false},       /* a batch script itself */
+    /* one for as many as there are */
+    {"PMI_SIZE=3 PMI_RANK=1", {.rank = -1}, "mpiexec started 3 processes (PMI_SIZE), and nothing joins them", true},
+    {"PMI_SIZE=3 PMI_RANK=1", {.rank = -1, .peers = "a:1,b:1"}, "this program is for 2 ranks, but mpiexec started 3", true},
+    {"", {.rank = -1, .peers = "a:1,b:1"}, "--peers names 2 ranks: say which one this is", false},
     /* one for several */
     {"OMPI_COMM_WORLD_SIZE=4", {.ranks = 2, .rank = -1}, "this program is for 2 ranks, but mpirun started 4 processes", false},
     {"OMPI_COMM_WORLD_SIZE=4", {.ranks = 4, .rank = -1}, "nothing joins them: compile with lowerset compile --comm=mpi", false},
@@ -107,6 +111,11 @@ START_TEST(a_linked_engine_is_for_processes_that_something_started)
     forget();
     w.engine = "mpi";
     ck_assert(ls_comm_open(&w, &o, &e) && opened == 4);
+    forget();
+    setenv("PMI_SIZE", "3", 1);
+    w = (LsCommWish){.rank = -1, .linked = &linked};
+    ck_assert(ls_comm_count(&w).ranks == 3 && strcmp(ls_comm_count(&w).by, "mpiexec") == 0);
+    ck_assert(ls_comm_open(&w, &o, &e) && opened == 3);
     w = (LsCommWish){.ranks = 2, .rank = -1, .linked = &linked};
     forget();
     ck_assert(ls_comm_open(&w, &o, &e) && opened == 0);

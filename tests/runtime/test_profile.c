@@ -31,15 +31,16 @@ static void profile(int64_t took[RUNS][STEPS], const char *key, double out[STEPS
     const LsMemory memory = {.p = &program};
     const LsEngine engine = {.p = &program, .m = &memory};
     close(mkstemp(path));
-    ck_assert(ls_trace_open(&x, &engine, &phase, &e));
-    for (x.runs = 0; x.runs < RUNS; x.runs++)
+    ck_assert(ls_trace_open(&x, &engine, &phase, LS_TRACE_RUNS, &e));
+    for (int r = 0; r < RUNS; r++)
         for (int k = 0; k < STEPS; k++) {
-            int64_t ns = took[x.runs][k];
-            x.sample[k * LS_TRACE_SAMPLES + x.runs] = ns;
+            int64_t ns = took[r][k];
+            x.sample[k * LS_TRACE_SAMPLES + r] = ns;
+            x.run[k]++;
             x.total[k] += ns;
-            x.least[k] = x.runs == 0 || ns < x.least[k] ? ns : x.least[k];
+            x.least[k] = r == 0 || ns < x.least[k] ? ns : x.least[k];
         }
-    ck_assert(ls_profile_write(&x, path, 1, &e));
+    ck_assert(ls_profile_write(&x, 1, path, 1, &e));
     FILE *f = fopen(path, "r");
     text[fread(text, 1, sizeof text - 1, f)] = '\0';
     fclose(f);

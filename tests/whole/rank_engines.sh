@@ -1,6 +1,6 @@
 #!/bin/sh
-# Ranks of a trained program: by whatever engine their messages go, the result is the same, bit for bit; signals, and ranks
-# that cannot be, through the command line.
+# Ranks of a trained program, which is told their number when it starts: by whatever engine their messages go, the result is
+# the same, bit for bit; signals, and ranks that cannot be, through the command line.
 #   sh tests/whole/rank_engines.sh BUILD-FOLDER
 set -u
 BUILT=$(cd "$1" && pwd)
@@ -27,7 +27,7 @@ host=127.$(($$ / 254 % 100 + 20)).$(($$ % 254)).1
 peers=$host:20101,$host:20102,$host:20103
 FEW="--data synthetic:19 --progress none --seed 3 --epochs 1000 --steps 12"
 "$LOWERSET" model unet --depth=1 --size=4 --width=2 -o net.onnx
-COMPILE="$LOWERSET compile -q -O0 --plan-effort=2 net.onnx --batch=6 --microbatches=3 --ranks=3 --optimizer=adam"
+COMPILE="$LOWERSET compile -q -O0 --plan-effort=2 net.onnx --batch=6 --microbatches=3 --ranks=any --optimizer=adam"
 $COMPILE -o local || exit 1
 mpi=
 if $COMPILE --comm=mpi -o mpi 2>errors; then
@@ -49,7 +49,9 @@ on_peers() {
     done
 }
 
-./local $FEW --dump local.npz >out 2>errors || fail "local"
+./local $FEW --dump local.npz >out 2>errors || fail "one rank"
+./local $FEW --ranks 3 --dump given.npz >out 2>errors || fail "--ranks 3"
+same local.npz given.npz
 ./local $FEW --ranks 3 --comm local --dump given.npz >out 2>errors || fail "--ranks 3 --comm local"
 same local.npz given.npz
 on_peers sockets --dump sockets.npz
@@ -60,11 +62,15 @@ if [ -n "$mpi" ]; then
     same local.npz mpi.npz
     ./mpi $FEW --dump alone.npz >out 2>errors || fail "a program with MPI that starts its ranks itself"
     same local.npz alone.npz
-    refused 'MPI has 1: start the program with mpirun' ./mpi $FEW --comm mpi
+    refused 'MPI has 1: start the program with mpirun' ./mpi $FEW --comm mpi --ranks 3
+    grep -q '^./mpi: error: --ranks 3' errors || fail "MPI refuses without the program's name"
     mpirun -n 3 ./local $FEW >out 2>errors && fail "mpirun starts a program without MPI"
     [ "$(grep -c 'mpirun started 3 processes .* nothing joins them' errors)" -eq 1 ] || fail "not once: nothing joins them"
-    mpirun -n 2 ./mpi $FEW >out 2>errors && fail "2 processes for 3 ranks"
+    mpirun -n 2 ./mpi $FEW --save none >out 2>errors && fail "2 processes for 3 ranks"
+    [ "$(grep -c '^./mpi: error: mpirun asks for 2 ranks, but this program is for 1 or 3 ranks' errors)" -eq 1 ] || fail "not once: 2"
+    mpirun -n 2 ./mpi $FEW --save none --ranks 3 >out 2>errors && fail "2 processes for 3 ranks"
     [ "$(grep -c 'this program is for 3 ranks, but mpirun started 2' errors)" -eq 1 ] || fail "not once: 3 ranks, 2 processes"
+    [ ! -e none ] || fail "a refused run makes a folder"
 else
     echo "note: without MPI"
 fi
@@ -77,10 +83,11 @@ done
 for k in 0 1 2; do eval "wait \$rank$k" || { cat srun.?; fail "srun: rank $k"; }; done
 same local.npz srun.npz
 
-refused 'this program is for 3 ranks' ./local $FEW --ranks 2
+refused 'this program is for 1 or 3 ranks' ./local $FEW --ranks 2
 refused 'this program has no MPI' ./local $FEW --comm mpi
 refused '--rank is for --peers' ./local $FEW --rank 1
-refused '--peers names 2' ./local $FEW --peers a:1,b:1 --rank 0
+refused '--ranks 3, but --peers names 2' ./local $FEW --ranks 3 --peers a:1,b:1 --rank 0
+refused '--peers asks for 2 ranks' ./local $FEW --peers a:1,b:1 --rank 0
 refused '--comm is for --ranks' "$LOWERSET" compile net.onnx --batch=6 --comm=mpi -o x
 refused "is not one of sockets mpi" "$LOWERSET" compile net.onnx --batch=6 --ranks=2 --comm=pigeons -o x
 
