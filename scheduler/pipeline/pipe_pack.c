@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "scheduler/packing/offsets.h"
+
 typedef struct Region {
     uint32_t copies;
     bool *has;                  /* by kind */

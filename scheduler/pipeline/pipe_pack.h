@@ -2,7 +2,8 @@
 #ifndef LS_SCHEDULER_PIPELINE_PIPE_PACK_H
 #define LS_SCHEDULER_PIPELINE_PIPE_PACK_H
 
-#include "scheduler/pipeline/pipe_layout.h"
+#include "scheduler/packing/packing_block.h"
+#include "scheduler/pipeline/pipe_arena.h"
 
 /* Chooses regions for n blocks of these kinds (of `w`), and the offset of each block; out->placed has room for n. False, with offsets of no use, if they would take more than `most` bytes
  * (<= 0: any). */

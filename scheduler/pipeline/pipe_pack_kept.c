@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "scheduler/packing/offsets.h"
+
 enum { NONE = LS_PIPE_REGIONS + 1 };
 
 typedef struct Kept {
