@@ -313,16 +313,48 @@ END_TEST
 
 static const int64_t *none_of(const LsProb *p) { return ls_arena_alloc(a, p->nt + 1u, sizeof(int64_t)); }
 
-static LsPipelinePlan pipeline(const LsProb *p, int64_t budget, LsOrderKind order, LsKeepMode keep)
+static LsPipelinePlan pipeline_by(const LsProb *p, int64_t budget, LsOrderKind order, LsKeepMode keep, LsPipelineMemo *memo)
 {
     int64_t *bytes = ls_arena_alloc(a, p->nt + 1u, sizeof *bytes);
     for (uint32_t t = 0; t < p->nt; t++)
         bytes[t] = p->dag->tensor[t].persistent ? ls_align(p->dag->tensor[t].bytes, p->dag->alignment) : 0;
-    const LsPipelineWant want = {.stages = 2, .micros = 4, .budget = budget, .plan = {.effort = 1}, .state = bytes, .input = none_of(p)};
+    const LsPipelineWant want = {.stages = 2, .micros = 4, .budget = budget, .plan = {.effort = 1}, .state = bytes, .input = none_of(p),
+                                 .memo = memo};
     LsPipelinePlan out;
     ck_assert_msg(ls_pipeline_plan(a, p, &want, order, keep, &out, why, sizeof why), "%s", why);
     return out;
 }
+
+static LsPipelinePlan pipeline(const LsProb *p, int64_t budget, LsOrderKind order, LsKeepMode keep)
+{
+    return pipeline_by(p, budget, order, keep, NULL);
+}
+
+/* Stages that are alike in several orders, modes and budgets are planned once, with the same result. */
+START_TEST(what_is_planned_once_is_what_is_planned_anew)
+{
+    for (uint64_t seed = 300; seed < 300 + (uint64_t)tests_part(12, 1); seed++) {
+        const LsProb *p = ls_prob_new(a, dag_make(a, 8, seed), true);
+        LsPipelineMemo *memo = ls_pipeline_memo_new(a);
+        const int64_t budget = pipeline(p, 0, LS_ORDER_GPIPE, LS_KEEP_AUTO).peak * 9 / 10;
+        for (int k = 0; k < LS_ORDERS * (LS_KEEP_AUTO + 2); k++) {
+            const LsOrderKind order = (LsOrderKind)(k % LS_ORDERS);
+            const bool poor = k / LS_ORDERS > LS_KEEP_AUTO;
+            const LsKeepMode keep = poor ? LS_KEEP_AUTO : (LsKeepMode)(k / LS_ORDERS);
+            const LsPipelinePlan known = pipeline_by(p, poor ? budget : 0, order, keep, memo);
+            const LsPipelinePlan anew = pipeline(p, poor ? budget : 0, order, keep);
+            ck_assert(known.fits == anew.fits && known.peak == anew.peak && known.bound == anew.bound);
+            ck_assert_double_eq(known.times.step, anew.times.step);
+            for (uint32_t stage = 0; stage < 2; stage++) {
+                char one[17], other[17];
+                ls_plan_hash(&known.plan[stage].layout.of[0].plan, one);
+                ls_plan_hash(&anew.plan[stage].layout.of[0].plan, other);
+                ck_assert_str_eq(one, other);
+            }
+        }
+    }
+}
+END_TEST
 
 START_TEST(plans_of_stages_cost_what_their_nodes_do)
 {
@@ -481,6 +513,7 @@ int main(void)
     tcase_add_test(tc, stages_have_all_nodes_and_get_what_they_read);
     tcase_add_test(tc, plans_of_stages_cost_what_their_nodes_do);
     tcase_add_test(tc, one_micro_batch_is_kept);
+    tcase_add_test(tc, what_is_planned_once_is_what_is_planned_anew);
     tcase_add_test(tc, a_budget_makes_stages_run_things_again);
     tcase_add_test(tc, coarse_sets_are_lower_sets_and_fewer);
     tcase_add_test(tc, large_lattices_are_cut_as_well_as_their_list_or_better);
