@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "always", "auto", NULL};
+const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "except-last", "always", "auto", NULL};
 
 static const double MS = 1e-6;
 
@@ -27,11 +27,8 @@ static void print_plans(const LsPipelines *p)
 {
     printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank",
            "slowest stage", "proven bound", "gap");
-    for (uint32_t k = 0; k < p->n; k++) {
+    for (uint32_t k = 0; k < p->n; k++)
         print_plan(p, k);
-        if (p->all_modes && p->plan[k].keep == LS_KEEP_NEVER)
-            printf("  %-6s %-12s not compiled for pipelines\n", ls_order_name[p->plan[k].order], "except-last");
-    }
 }
 
 /* Bytes that a stage receives and sends, of a micro-batch. */
@@ -71,7 +68,7 @@ static void print_stages(const LsPipelines *p)
     printf("  %5s %7s %9s %9s %9s %12s %12s %17s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
            "in a phase", "kept, each", "in all", "receives", "sends", "from .. to");
     for (uint32_t k = 0; k < of->cut.k; k++) {
-        const double *ns = of->of[k].ns;
+        const double *ns = of->of[k][LS_PIPE_USUAL].ns;
         const LsPipeLayout *l = &of->plan[k].layout;
         const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
@@ -81,6 +78,20 @@ static void print_stages(const LsPipelines *p)
                ls_bytes_text(a, l->transient), l->slots, ls_bytes_text(a, l->slot),
                ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in), ls_bytes_text(a, out),
                p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+    }
+}
+
+/* The times of the micro-batch that keeps all, and the bytes of its slot. */
+static void print_kept(const LsPipelines *p)
+{
+    const LsPipelinePlan *of = chosen(p);
+    if (of->plan[0].layout.nplan == 1)
+        return;
+    printf("the first micro-batch, which runs nothing again\n");
+    for (uint32_t k = 0; k < of->cut.k; k++) {
+        const double *ns = of->of[k][LS_PIPE_KEPT].ns;
+        printf("  %5" PRIu32 " %7s %9.4g %9.4g %9.4g %12s %12s %17s\n", k, "", ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS,
+               ns[LS_PHASE_W] * MS, "", "", ls_bytes_text(p->job->cx.arena, of->plan[k].layout.first));
     }
 }
 
@@ -108,6 +119,7 @@ void ls_pipelines_print(const LsPipelines *p)
     printf("\n");
     print_plans(p);
     print_stages(p);
+    print_kept(p);
     print_copies(p);
     if (of->stages.note != NULL)
         printf("  %s\n", of->stages.note);
@@ -145,7 +157,7 @@ static cJSON *json_message(const LsPipelines *p, const LsPipeMove *m)
 static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
 {
     cJSON *o = cJSON_CreateObject();
-    const LsStageTimes *f = &of->of[k];
+    const LsStageTimes *f = &of->of[k][LS_PIPE_USUAL], *kept = &of->of[k][LS_PIPE_KEPT];
     const LsPipeLayout *l = &of->plan[k].layout;
     const Extent e = extent(p, &of->cut, k);
     int64_t in, out;
@@ -158,10 +170,16 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     cJSON_AddNumberToObject(o, "weights_ns", f->ns[LS_PHASE_W]);
     cJSON_AddNumberToObject(o, "late_ns", f->ns[LS_PHASE_LATE]);
     cJSON_AddNumberToObject(o, "again_ns", f->again);
+    if (l->nplan > 1) {
+        cJSON_AddNumberToObject(o, "kept_forward_ns", kept->ns[LS_PHASE_F]);
+        cJSON_AddNumberToObject(o, "kept_backward_ns", kept->ns[LS_PHASE_B]);
+        cJSON_AddNumberToObject(o, "kept_weights_ns", kept->ns[LS_PHASE_W]);
+    }
     cJSON_AddNumberToObject(o, "state_bytes", (double)of->fixed[k]);
     cJSON_AddNumberToObject(o, "transient_bytes", (double)l->transient);
     cJSON_AddNumberToObject(o, "slots", l->slots);
     cJSON_AddNumberToObject(o, "slot_bytes", (double)l->slot);
+    cJSON_AddNumberToObject(o, "first_slot_bytes", (double)l->first);
     cJSON_AddNumberToObject(o, "arena_bytes", (double)l->arena);
     cJSON_AddNumberToObject(o, "rank_bytes", (double)ls_pipeline_rank_bytes(of, k));
     cJSON_AddNumberToObject(o, "received_bytes", (double)in);

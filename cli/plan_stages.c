@@ -44,7 +44,6 @@ static bool plan_all(LsJob *job, LsPipelines *to, int order, int mode)
                 to->chosen = to->n;
             ok = ls_staged_find(job, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++]);
         }
-    to->all_modes = mode < 0;
     return ok;
 }
 

@@ -92,7 +92,7 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
                                  * over the valid samples, or LsProgram.loss_sums */
 } LsPhaseTable;
 
-/* A program for a pipeline has a table of steps for each of its stages, and `train` has none. Micro-steps pass the stages
+/* A program for a pipeline has tables of steps for each of its stages, and `train` has none. Micro-steps pass the stages
  * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-steps
  * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
@@ -107,18 +107,29 @@ typedef struct LsMessage {
     uint32_t step;              /* sent after this step of the stage; received: it must be there before this step, or at
                                  * the end of the phase */
 } LsMessage;
-typedef struct LsTurn { uint8_t phase; uint16_t slot; uint32_t part; } LsTurn;
-typedef struct LsStage {
+/* The steps of a micro-step, and of the late phase behind it. */
+enum { LS_STAGE_PLANS = 2 };
+typedef struct LsStagePlan {
     LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own start on */
     uint32_t first[LS_STAGE_NPHASES + 1];       /* by phase: its first step */
+    const LsMessage *send, *receive;    /* those of all plans are alike but for addresses and steps */
+} LsStagePlan;
+typedef struct LsTurn { uint8_t phase, plan; uint16_t slot; uint32_t part; } LsTurn;
+typedef struct LsStage {
+    LsStagePlan plan[LS_STAGE_PLANS]; uint32_t nplan;   /* with --checkpoint=except-last two: the first part of an update has the
+                                                         * second plan, and the tables of both watch the same values */
+    uint32_t nsend, nreceive;
     int64_t at;                 /* of the stage in the arena, bytes */
     int64_t transient;          /* bytes that all micro-steps share; then come the slots of micro-steps under way */
     int64_t slot_bytes;
     uint32_t slots;
+    int64_t first_slot;         /* bytes of slot 0, which may be larger. Micro-steps of the second plan are there */
     bool reads_input;
     const LsTurn *turn; uint32_t nturn;         /* turns of parts without samples are left out */
-    const LsMessage *send, *receive; uint32_t nsend, nreceive;
 } LsStage;
+
+/* Bytes of the arena of a stage. */
+static inline int64_t ls_stage_bytes(const LsStage *s) { return s->transient + s->first_slot + (s->slots - 1) * s->slot_bytes; }
 
 /* The state of the loss scale, reals; without an address there is none. skips [2]: skipped updates in all, and the last
  * ones in a row. Gradients of parameters (watches "grad/") are those of the loss times the scale. */

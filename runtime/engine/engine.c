@@ -83,7 +83,8 @@ void *ls_stage_address(const LsMemory *m, const LsStage *s, uint32_t slot, LsAdd
 {
     if (a.space != LS_AT_ARENA)
         return ls_memory_at(m, a);
-    return m->arena + (s->at - m->arena_at) + a.offset + (a.offset >= s->transient ? slot * s->slot_bytes : 0);
+    return m->arena + (s->at - m->arena_at) + a.offset
+           + (a.offset >= s->transient && slot > 0 ? s->first_slot + (slot - 1) * s->slot_bytes : 0);
 }
 
 void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes)

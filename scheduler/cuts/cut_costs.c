@@ -277,16 +277,13 @@ static Bytes measure(const LsCutCosts *c, const uint64_t *set)
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* With `kept` bytes of each micro-batch. */
-static int64_t in_all(const LsCutLimits *l, const Bytes *b, int64_t kept)
-{
-    return b->state + (int64_t)(l->slots - 1) * kept + larger(kept, b->need);
-}
+static bool is_again(const LsCutLimits *l) { return l->keep == LS_KEEP_ALWAYS || l->keep == LS_KEEP_EXCEPT_LAST; }
 
 int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
 {
     const Bytes b = measure(c, set);
-    return in_all(l, &b, l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept);
+    const int64_t most = l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept;          /* of one micro-batch, and of each other */
+    return b.state + (int64_t)(l->slots - 1) * (is_again(l) ? b.fixed : b.kept) + larger(most, b.need);
 }
 
 /* ns of the run that makes a tensor again for phases B and W, or of doing without. */
@@ -343,8 +340,8 @@ static int64_t bytes_to_shed(const LsCutLimits *l, const Bytes *b)
 
 double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const uint64_t *set)
 {
-    if (l->keep == LS_KEEP_ALWAYS)
-        ns += of_all_again(c, l, set);
+    if (is_again(l))
+        ns += l->again * of_all_again(c, l, set);
     if (l->bytes <= 0)
         return ns;
     if (l->keep != LS_KEEP_AUTO)

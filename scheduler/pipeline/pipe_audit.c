@@ -1,5 +1,6 @@
-/* scheduler/pipeline/pipe_audit.c -- see the header. Two steps are replayed, so that the second meets what the first
- * left. Micro-batches beyond a few rounds of the slots bring nothing new and are left out, as empty ones are. */
+/* scheduler/pipeline/pipe_audit.c -- see the header. Several steps are replayed, so that each meets what the one before left:
+ * two whole ones, and where micro-batches have two plans, one of the first micro-batch alone, as at the end of an epoch, and a
+ * whole one. Micro-batches beyond a few rounds of the slots bring nothing new and are left out, as empty ones are. */
 #include "scheduler/pipeline/pipe_audit.h"
 
 #include "base/reason.h"
@@ -11,7 +12,7 @@ typedef struct Audit {
     const LsPipeCut *c;
     const LsPipeLayout *l;
     const LsPipeFlow *flow;
-    uint32_t stage, micros;
+    uint32_t stage, micros;     /* micros: with samples, in this step */
     LsArena *tmp;
     Held *held; uint32_t nheld, room;
     uint32_t *holder;           /* by slot: 1 + its last micro-batch; 0: none */
@@ -40,19 +41,31 @@ static void overwrite(Audit *a, int64_t lo, int64_t hi)
     a->nheld = n;
 }
 
-/* Sets [*lo, *hi) to the place of these bytes of a plan in a slot. */
+/* Those who read what was made again read the new bytes, whatever became of the old ones. */
+static void forget(Audit *a, uint32_t tensor, uint32_t micro)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; k < a->nheld; k++)
+        if (a->held[k].tensor != tensor || a->held[k].micro != micro)
+            a->held[n++] = a->held[k];
+    a->nheld = n;
+}
+
+/* Sets [*lo, *hi) to the place of these bytes of a plan in a slot. In slot 0 they are where the plan has them, also across the
+ * start of the slot. */
 static bool find_place(const Audit *a, const char *what, int64_t offset, int64_t bytes, uint32_t slot, int64_t *lo, int64_t *hi)
 {
     const LsPipeLayout *l = a->l;
     const bool kept = offset >= l->transient;
-    if (offset < 0 || offset + bytes > (kept ? l->transient + l->slot : l->transient))
+    const int64_t end = slot == 0 ? l->transient + l->first : kept ? l->transient + l->slot : l->transient;
+    if (offset < 0 || offset + bytes > end)
         return ls_why(&a->why, "%s lies outside its region", what);
-    *lo = offset + (kept ? slot * l->slot : 0);
+    *lo = offset + (kept && slot > 0 ? l->first + (slot - 1) * l->slot : 0);
     *hi = *lo + bytes;
     return *hi <= l->arena || ls_why(&a->why, "%s lies outside the arena", what);
 }
 
-static bool run(Audit *a, const LsPlanStep *s, uint32_t slot, uint32_t micro)
+static bool run(Audit *a, const LsPipeRuns *runs, const LsPlanStep *s, uint32_t slot, uint32_t micro)
 {
     const LsDagNode *n = &a->g->dag.node[s->id];
     int64_t lo = 0, hi = 0;
@@ -68,9 +81,10 @@ static bool run(Audit *a, const LsPlanStep *s, uint32_t slot, uint32_t micro)
     }
     for (uint32_t k = 0; k < n->nout; k++) {
         const int64_t bytes = a->g->dag.tensor[n->out[k]].bytes;
-        if (!find_place(a, tname(a, n->out[k]), a->l->plan.offset[s->offset + k], bytes, slot, &lo, &hi))
+        if (!find_place(a, tname(a, n->out[k]), runs->plan.offset[s->offset + k], bytes, slot, &lo, &hi))
             return false;
         overwrite(a, lo, hi);
+        forget(a, n->out[k], micro);
         if (bytes == 0)
             continue;
         a->held = ls_arena_regrow(a->tmp, a->held, a->nheld, a->nheld + 1u, sizeof *a->held, &a->room);
@@ -102,14 +116,16 @@ static bool check_late(const Audit *a, uint32_t micro)
     return true;
 }
 
-static bool run_phase(Audit *a, int phase, uint32_t slot, uint32_t micro)
+static bool run_phase(Audit *a, int phase, uint8_t plan, uint32_t slot, uint32_t micro)
 {
-    const LsPlan *plan = &a->l->plan;
+    const LsPipeRuns *runs = &a->l->of[plan];
     uint32_t at = 0;
-    for (uint32_t s = 0; s < plan->nstep; s++) {
-        if (plan->step[s].free)
+    if (plan >= a->l->nplan)
+        return ls_why(&a->why, "micro-batch %u has plan %u of %u", micro, plan, a->l->nplan);
+    for (uint32_t s = 0; s < runs->plan.nstep; s++) {
+        if (runs->plan.step[s].free)
             continue;
-        if (at >= a->l->phase_at[phase] && at < a->l->phase_at[phase + 1] && !run(a, &plan->step[s], slot, micro))
+        if (at >= runs->phase_at[phase] && at < runs->phase_at[phase + 1] && !run(a, runs, &runs->plan.step[s], slot, micro))
             return false;
         at++;
     }
@@ -131,17 +147,18 @@ static bool run_turn(Audit *a, const LsPipeTurn *t)
     }
     if (t->phase == LS_PHASE_B && !check_messages(a, t->micro, true))
         return false;
-    return run_phase(a, t->phase, t->slot, t->micro);
+    return run_phase(a, t->phase, t->plan, t->slot, t->micro);
 }
 
-static bool run_step(Audit *a)
+static bool run_step(Audit *a, uint32_t micros)
 {
-    uint32_t slot = 0;
+    LsPipeTurn last = {.slot = 0};
+    a->micros = micros;
     for (uint32_t k = 0; k < a->flow->nturn; k++) {
         if (a->flow->turn[k].micro >= a->micros)
             continue;
         if (a->flow->turn[k].micro + 1 == a->micros)
-            slot = a->flow->turn[k].slot;
+            last = a->flow->turn[k];
         if (!run_turn(a, &a->flow->turn[k]))
             return false;
     }
@@ -150,20 +167,21 @@ static bool run_step(Audit *a)
             return false;
     for (uint32_t s = 0; s < a->l->slots; s++)
         a->holder[s] = 0;
-    return run_phase(a, LS_PHASE_LATE, slot, a->micros - 1) && check_late(a, a->micros - 1);
+    return run_phase(a, LS_PHASE_LATE, last.plan, last.slot, a->micros - 1) && check_late(a, a->micros - 1);
 }
 
 bool ls_pipe_audit(const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage, const LsPipeLayout *l,
                     const LsPipeFlow *flow, char *why, size_t room)
 {
-    Audit a = {.g = full, .c = c, .l = l, .flow = flow, .stage = stage, .micros = 2 * l->slots + 3, .tmp = ls_arena_new(),
+    Audit a = {.g = full, .c = c, .l = l, .flow = flow, .stage = stage, .tmp = ls_arena_new(),
                .why = {.text = why, .size = room}};
     a.holder = ls_arena_alloc(a.tmp, l->slots + 1u, sizeof *a.holder);
-    uint32_t micros = 0;
+    uint32_t micros = 0, most = 2 * l->slots + 3;
     for (uint32_t k = 0; k < flow->nturn; k++)
         micros = flow->turn[k].micro + 1 > micros ? flow->turn[k].micro + 1 : micros;
-    a.micros = a.micros < micros ? a.micros : micros;
-    const bool ok = run_step(&a) && run_step(&a);
+    most = most < micros ? most : micros;
+    const bool ok = run_step(&a, most) && run_step(&a, most)
+                    && (l->nplan == 1 || (run_step(&a, 1) && run_step(&a, most)));
     ls_arena_free(a.tmp);
     return ok;
 }

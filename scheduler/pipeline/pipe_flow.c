@@ -22,11 +22,21 @@ static LsPipeFlow flow_of(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, 
             f.slots = slot + 1 > f.slots ? slot + 1 : f.slots;
         }
         if (s->phase != LS_PHASE_W || c->splits)
-            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)s->phase, s->micro, slot_of[s->micro]};
+            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)s->phase, s->micro, slot_of[s->micro], LS_PIPE_USUAL};
         if (s->phase == end)
             taken[slot_of[s->micro]] = false;
     }
     return f;
+}
+
+void ls_pipe_flow_keep(LsPipeFlow *flow)
+{
+    uint32_t first = 0;
+    while (first < flow->nturn && flow->turn[first].phase != LS_PHASE_B)
+        first++;
+    for (uint32_t k = 0; k < flow->nturn; k++)
+        if (flow->turn[k].micro == flow->turn[first].micro)
+            flow->turn[k].plan = LS_PIPE_KEPT;
 }
 
 typedef struct Sim {

@@ -5,7 +5,10 @@
 
 #include "scheduler/pipeline/pipe_cut.h"
 
-typedef struct LsPipeTurn { uint8_t phase; uint32_t micro, slot; } LsPipeTurn;
+/* The plans of a stage. With LS_KEEP_EXCEPT_LAST one micro-batch has a plan of its own. */
+enum { LS_PIPE_USUAL, LS_PIPE_KEPT, LS_PIPE_PLANS };
+
+typedef struct LsPipeTurn { uint8_t phase; uint32_t micro, slot; uint8_t plan; } LsPipeTurn;
 
 typedef struct LsPipeFlow {
     LsPipeTurn *turn; uint32_t nturn;      /* of a step */
@@ -18,6 +21,11 @@ typedef struct LsPipeFlow {
  * with a sentence, if the order is a deadlock. reads: by stage. */
 bool ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads,
                    LsPipeFlow *flow, uint32_t *ring, char *why, size_t room);
+
+/* Gives LS_PIPE_KEPT to the micro-batch whose B is the first of the stage. What it keeps is gone when the next B makes its own
+ * things again, so they can lie in the same bytes. As the phases take the micro-batches in rising order, it is the first one:
+ * it is in slot 0, and has samples in every step. */
+void ls_pipe_flow_keep(LsPipeFlow *flow);
 
 /* Whether all stages come to the end of their flows, by a run without times, with `ring` micro-batches of input. Else false,
  * with a sentence that says who waits for what. */

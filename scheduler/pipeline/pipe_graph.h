@@ -2,7 +2,9 @@
  *
  * It has the tensors of the whole graph, by the same ids. Nodes that do not exist in the program begin the phases: such a
  * node makes what arrives for its phase, and reads what the phase before sends, so that every plan keeps the order of
- * the phases. Nodes that could run before they should read a tensor without bytes that the node of their phase makes. */
+ * the phases. Nodes that could run before they should read a tensor without bytes that the node of their phase makes. Nodes that
+ * change a state could run after their phase, as nobody waits for them. Micro-batches with other plans would change it in
+ * another order then, so the next node that begins a phase reads a tensor without bytes of theirs. */
 #ifndef LS_SCHEDULER_PIPELINE_PIPE_GRAPH_H
 #define LS_SCHEDULER_PIPELINE_PIPE_GRAPH_H
 

@@ -4,7 +4,9 @@
  * its phases counts once for each slot. So plans are made for a ladder of budgets, and each is laid out. Where the cheapest
  * plan does not fit, more follow: ladders with bytes that only exist when phase B begins, which make the planner spare what
  * is kept there; a ladder with all that can be made again made again; and plans that forget what is cheapest to make again,
- * in parts of the bytes that B reads. */
+ * in parts of the bytes that B reads.
+ *
+ * A micro-batch that is kept gets the cheapest plan without recomputation, or if nothing fits beside it, the smallest one. */
 #include "scheduler/pipeline/pipe_plan.h"
 
 #include "scheduler/plan/hint_plan.h"
@@ -25,6 +27,8 @@ typedef struct Ladder {
     const char *strategy;
     LsPlan plan[MOST]; uint32_t n;
     const LsPlan *chosen;
+    LsPlan rich, poor;          /* with wish->kept: the cheapest plan without recomputation, the smallest one */
+    const LsPlan *kept;         /* NULL, or one of these, which every layout has */
 } Ladder;
 
 /* Asks for a plan of one micro-batch within so many bytes; 0: any. */
@@ -69,6 +73,17 @@ static int by_cost(const void *a, const void *b)
 
 static bool is_same(const LsPlan *a, const LsPlan *b) { return a->cost == b->cost && a->arena == b->arena && a->nstep == b->nstep; }
 
+/* False: it takes more than `most` bytes. With a micro-batch that is kept it may take less than without. */
+static bool lay_out(const Ladder *x, LsArena *arena, const LsPipeGraph *full, const LsProb *p, const LsPlan *plan, int64_t most,
+                    LsPipeLayout *to)
+{
+    if (!ls_pipe_layout(arena, x->c, x->stage, full, p, plan, x->wish->slots, x->kept != NULL ? 0 : most, to))
+        return false;
+    if (x->kept != NULL)
+        ls_pipe_layout_kept(arena, x->c, x->stage, full, p, x->kept, x->wish->kept, to);
+    return most <= 0 || to->arena <= most;
+}
+
 /* Takes the cheapest plan whose layout fits `most` bytes (0: any), among plans of equal cost the smallest layout; or with
  * `least` the smallest of all. */
 static bool choose(Ladder *x, const LsProb *p, int64_t most, bool least, LsPipePlan *out)
@@ -77,12 +92,12 @@ static bool choose(Ladder *x, const LsProb *p, int64_t most, bool least, LsPipeP
     qsort(x->plan, x->n, sizeof *x->plan, by_cost);
     for (uint32_t k = 0; k < x->n; k++) {
         LsPipeLayout l;
-        if (found && !least && ls_dearer(x->plan[k].cost, out->layout.plan.cost))
+        if (found && !least && ls_dearer(x->plan[k].cost, out->layout.of[LS_PIPE_USUAL].plan.cost))
             break;
         if (k > 0 && is_same(&x->plan[k], &x->plan[k - 1]))
             continue;
         const int64_t below = found ? out->layout.arena - 1 : least ? 0 : most;
-        if (ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &x->plan[k], x->wish->slots, below, &l)) {
+        if (lay_out(x, x->arena, &out->graph, p, &x->plan[k], below, &l)) {
             out->least = l.arena;
             out->layout = l;
             x->chosen = &x->plan[k];
@@ -200,7 +215,7 @@ static bool plan_freely(Ladder *x, const LsProb *p, LsPipePlan *out)
     char why[256];
     climb_freely(x, 0, any);
     bool found = choose(x, p, out->budget, w->least, out);
-    if (any || w->slots == 1 || (found && !w->least && !ls_dearer(out->layout.plan.cost, x->plan[0].cost)))
+    if (any || w->slots == 1 || (found && !w->least && !ls_dearer(out->layout.of[LS_PIPE_USUAL].plan.cost, x->plan[0].cost)))
         return found;
     const int64_t whole = out->none_arena / w->slots;
     climb_freely(x, whole / 2, false);
@@ -221,6 +236,25 @@ static bool plan_hinted(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, 
     return choose(x, p, out->budget, w->least, out);
 }
 
+/* Makes the plans of the micro-batch that is kept. It is the only one in its slot that has them. */
+static bool plan_kept(Ladder *x, const LsProb *p, const LsPipePlan *out, char *why, size_t room)
+{
+    static const LsHints none = {.recompute = LS_RECOMPUTE_NONE};
+    const LsPipeWish *wish = x->wish, alone = {.plan = wish->plan, .slots = 1};
+    LsPipePlan one = {.graph = out->graph};
+    x->wish = &alone;
+    if (!climb_hinted(x, 0, &none, why, room) || !choose(x, p, 0, true, &one))
+        return false;
+    x->poor = *x->chosen;
+    choose(x, p, 0, false, &one);
+    x->rich = *x->chosen;
+    x->kept = wish->least ? &x->poor : &x->rich;
+    x->chosen = NULL;
+    x->n = 0;
+    x->wish = wish;
+    return true;
+}
+
 /* Plans with what ends with the planning in x->arena. */
 static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t room)
 {
@@ -229,7 +263,13 @@ static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t 
         return false;
     if (x->wish->percent > 0)
         out->budget = (int64_t)floor((double)out->none_arena * x->wish->percent / 100);
-    const bool found = has_hints(&x->wish->hints) ? plan_hinted(x, p, out, why, room) : plan_freely(x, p, out);
+    if (x->wish->kept != NULL && !plan_kept(x, p, out, why, room))
+        return false;
+    bool found = has_hints(&x->wish->hints) ? plan_hinted(x, p, out, why, room) : plan_freely(x, p, out);
+    if (!found && why[0] == '\0' && x->kept != NULL) {
+        x->kept = &x->poor;
+        found = choose(x, p, out->budget, x->wish->least, out);
+    }
     if (!found && why[0] == '\0')
         choose(x, p, 0, true, out);
     return found;
@@ -248,7 +288,7 @@ bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPi
     const LsProb *p = ls_prob_new(x->arena, &out->graph.dag, !wish->plan.no_inplace);
     const bool found = plan(x, p, out, why, room);
     if (x->chosen != NULL)
-        ls_pipe_layout(arena, c, stage, &out->graph, p, x->chosen, wish->slots, 0, &out->layout);
+        lay_out(x, arena, &out->graph, p, x->chosen, 0, &out->layout);
     ls_arena_free(x->arena);
     return found;
 }

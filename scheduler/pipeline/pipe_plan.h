@@ -10,6 +10,8 @@ typedef struct LsPipeWish {
     LsPlanOptions plan;         /* strategy, effort, seconds; budgets are below */
     LsHints hints;
     uint32_t slots;
+    const LsPipeFlow *kept;     /* NULL: all micro-batches have one plan; else a flow with LS_PIPE_KEPT, whose plan runs nothing
+                                 * again */
     int64_t budget;             /* bytes of arena for all slots; <= 0: none */
     double percent;             /* > 0: replaces it by this part of the arena without recomputation */
     bool least;                 /* the least arena found, whatever it costs */

@@ -3,6 +3,12 @@
 
 enum { CUTS = 8 };              /* each with other room for what the plans take beyond the estimates */
 
+/* Whether a micro-batch of each stage has a plan of its own. A single one is the one that is kept. */
+static bool keeps_one(const LsPipelinePlan *of, const LsPipelineWant *want)
+{
+    return of->keep == LS_KEEP_EXCEPT_LAST && want->micros > 1;
+}
+
 /* Bytes beside the arena of tensors that the stage's nodes read. of: by tensor. */
 static int64_t bytes_read(const LsPipeCut *c, uint32_t stage, const int64_t *of)
 {
@@ -33,6 +39,8 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
         reads[s] = bytes_read(&out->cut, s, want->input) > 0;
     if (!ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow, &out->ring, why, room))
         return false;
+    for (uint32_t s = 0; s < k && keeps_one(out, want); s++)
+        ls_pipe_flow_keep(&out->flow[s]);
     out->ring = out->ring + want->prefetch > want->least_ring ? out->ring + want->prefetch : want->least_ring;
     for (uint32_t s = 0; s < k; s++)
         out->fixed[s] = bytes_read(&out->cut, s, want->state) + out->ring * bytes_read(&out->cut, s, want->input);
@@ -40,10 +48,11 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
 }
 
 /* Times of the phases. In orders that run W within B, what belongs to W and is run for the first time counts as W. */
-static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage)
+static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage, uint32_t number)
 {
     const LsPipePlan *p = &out->plan[stage];
-    const LsPlan *plan = &p->layout.plan;
+    const LsPipeRuns *runs = &p->layout.of[number];
+    const LsPlan *plan = &runs->plan;
     LsStageTimes of = {.again = 0};
     uint32_t run = 0;
     for (uint32_t s = 0; s < plan->nstep; s++) {
@@ -51,7 +60,7 @@ static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage)
         if (step->free)
             continue;
         int phase = LS_PHASE_F;
-        while (phase < LS_PHASE_LATE && run >= p->layout.phase_at[phase + 1])
+        while (phase < LS_PHASE_LATE && run >= runs->phase_at[phase + 1])
             phase++;
         const uint32_t node = p->graph.node_of[step->id];
         if (phase == LS_PHASE_B && node != LS_NO_ID && !step->again && out->stages.phase[node] == LS_PHASE_W)
@@ -63,9 +72,30 @@ static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage)
     return of;
 }
 
+static void set_times(LsPipelinePlan *out, uint32_t stage, uint32_t micros)
+{
+    const LsPipeLayout *l = &out->plan[stage].layout;
+    const double ns = ls_pipe_cost(l, micros);
+    const int64_t bytes = ls_pipeline_rank_bytes(out, stage);
+    for (uint32_t k = 0; k < l->nplan; k++)
+        out->of[stage][k] = times_of(out, stage, k);
+    out->bottleneck = ns > out->bottleneck ? ns : out->bottleneck;
+    out->peak = bytes > out->peak ? bytes : out->peak;
+}
+
+/* What a micro-batch runs again. */
+static LsRecompute policy_of(const LsPipelinePlan *of, const LsPipelineWant *want)
+{
+    switch (of->keep) {
+    case LS_KEEP_NEVER: return LS_RECOMPUTE_NONE;
+    case LS_KEEP_EXCEPT_LAST: return keeps_one(of, want) ? LS_RECOMPUTE_ALL : LS_RECOMPUTE_NONE;
+    case LS_KEEP_ALWAYS: return LS_RECOMPUTE_ALL;
+    default: return want->policy;
+    }
+}
+
 static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
 {
-    static const LsRecompute policy[] = {[LS_KEEP_NEVER] = LS_RECOMPUTE_NONE, [LS_KEEP_ALWAYS] = LS_RECOMPUTE_ALL};
     out->plan = ls_arena_alloc(arena, want->stages, sizeof *out->plan);
     out->of = ls_arena_alloc(arena, want->stages, sizeof *out->of);
     out->fits = true;
@@ -73,7 +103,8 @@ static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePl
     out->peak = 0;
     for (uint32_t k = 0; k < want->stages; k++) {
         LsPipeWish wish = {.plan = want->plan, .slots = out->flow[k].slots, .percent = want->percent, .least = want->least};
-        wish.hints.recompute = out->keep == LS_KEEP_AUTO ? want->policy : policy[out->keep];
+        wish.hints.recompute = policy_of(out, want);
+        wish.kept = keeps_one(out, want) ? &out->flow[k] : NULL;
         wish.plan.unproven = true;
         wish.plan.compare = false;
         if (want->budget > 0)
@@ -83,12 +114,7 @@ static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePl
                 return false;
             out->fits = false;
         }
-        out->of[k] = times_of(out, k);
-        double ns = 0;
-        for (int phase = 0; phase < LS_STAGE_PHASES; phase++)
-            ns += out->of[k].ns[phase];
-        out->bottleneck = ns > out->bottleneck ? ns : out->bottleneck;
-        out->peak = ls_pipeline_rank_bytes(out, k) > out->peak ? ls_pipeline_rank_bytes(out, k) : out->peak;
+        set_times(out, k, want->micros);
     }
     return true;
 }

@@ -31,9 +31,9 @@ typedef struct LsPipelinePlan {
     LsPipePlan *plan;           /* by stage */
     int64_t *fixed;             /* by stage: bytes of its rank beside the arena: state and input ring */
     uint32_t ring;              /* batches in the input ring */
-    LsStageTimes *of;           /* by stage */
+    LsStageTimes (*of)[LS_PIPE_PLANS];  /* by stage; of LS_PIPE_KEPT, if its micro-batch is planned apart */
     LsPipelineTimes times;
-    double bottleneck;          /* ns of a micro-batch in the slowest stage, with what runs once per step */
+    double bottleneck;          /* ns of a micro-batch, the mean of all, in the slowest stage, with what runs once per step */
     double bound;               /* no cut within the budget has a smaller one */
     int64_t peak;               /* bytes of the largest rank */
 } LsPipelinePlan;

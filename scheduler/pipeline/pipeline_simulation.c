@@ -12,10 +12,10 @@ typedef struct Sim {
     double *arrival;            /* by message and micro-batch; NaN: not sent yet */
 } Sim;
 
-static double duration(const Sim *s, uint32_t rank, uint8_t phase)
+static double duration(const Sim *s, uint32_t rank, const LsPipeTurn *t)
 {
-    const double *ns = s->run->of[rank].ns;
-    return s->out->joint && phase == LS_PHASE_B ? ns[LS_PHASE_B] + ns[LS_PHASE_W] : ns[phase];
+    const double *ns = s->run->of[rank][t->plan].ns;
+    return s->out->joint && t->phase == LS_PHASE_B ? ns[LS_PHASE_B] + ns[LS_PHASE_W] : ns[t->phase];
 }
 
 /* Copies of state, and what the late phase reads. */
@@ -67,7 +67,7 @@ static bool advance(Sim *s, uint32_t rank)
     const double there = ready(s, rank, t);
     if (isnan(there))
         return false;
-    const double ns = duration(s, rank, t->phase);
+    const double ns = duration(s, rank, t);
     r->begin[k] = fmax(there, s->free[rank]);
     r->end[k] = s->free[rank] = r->begin[k] + ns;
     r->busy += ns;
@@ -93,7 +93,7 @@ static double once_per_step(const Sim *s)
     for (uint32_t k = 0; k < c->k * c->k; k++)
         most = fmax(most, link[k]);
     for (uint32_t k = 0; k < c->k; k++)
-        late = fmax(late, s->run->of[k].ns[LS_PHASE_LATE]);
+        late = fmax(late, s->run->of[k][LS_PIPE_USUAL].ns[LS_PHASE_LATE]);
     ls_arena_free(tmp);
     return (any ? most + s->run->link.latency : 0) + late;
 }

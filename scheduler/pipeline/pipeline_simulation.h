@@ -19,7 +19,7 @@ typedef struct LsPipelineRun {
     const LsPipeCut *cut;
     const LsPipeFlow *flow;     /* by stage; they come to their ends */
     uint32_t micros;
-    const LsStageTimes *of;     /* by stage */
+    LsStageTimes (*of)[LS_PIPE_PLANS];  /* by stage, and plan of the micro-batch; the late phase is that of LS_PIPE_USUAL */
     LsLinkSpeed link;
 } LsPipelineRun;
 

@@ -41,11 +41,12 @@ same() {
     all p.json arena_bytes >planned
     all p.json transient_bytes >>planned
     all p.json slot_bytes >>planned
+    all p.json first_slot_bytes >>planned
     all p.json sent_bytes >>planned
-    row='^ *\.at = [0-9]*, \.transient = \([0-9]*\), \.slot_bytes = \([0-9]*\), \.slots = \([0-9]*\),.*'
-    { sed -n "s/$row/\1 \2 \3/p" t.c | awk '{ print $1 + $2 * $3 }'
-      sed -n "s/$row/\1/p" t.c; sed -n "s/$row/\2/p" t.c; sent t.c; } >made
-    [ "$(wc -l <made)" = $((4 * stages)) ] || fail "$options: not $stages stages in the program" made
+    row='^ *\.at = [0-9]*, \.transient = \([0-9]*\), \.slot_bytes = \([0-9]*\), \.slots = \([0-9]*\), \.first_slot = \([0-9]*\),.*'
+    { sed -n "s/$row/\1 \2 \3 \4/p" t.c | awk '{ print $1 + $2 * ($3 - 1) + $4 }'
+      sed -n "s/$row/\1/p" t.c; sed -n "s/$row/\2/p" t.c; sed -n "s/$row/\4/p" t.c; sent t.c; } >made
+    [ "$(wc -l <made)" = $((5 * stages)) ] || fail "$options: not $stages stages in the program" made
     cmp -s planned made || fail "$options: other bytes than planned" planned made
     most=$(all p.json rank_bytes | head -1)
     [ "$(all p.json rank_bytes | tail -n +2 | sort -n | tail -1)" = "$most" ] || fail "$options: not the largest rank" p.json
@@ -60,11 +61,13 @@ for model in mlp unet gpt; do
         same $model $stages --order gpipe --checkpoint always
         same $model $stages --order 1f1b --checkpoint never
         same $model $stages --order zb --checkpoint auto
+        same $model $stages --order "$(echo "gpipe 1f1b zb" | cut -d' ' -f$stages)" --checkpoint except-last
     done
 done
 grep -q 'transformer.wte.weight' p.json || fail "no tied weights" p.json
 same unet 2 --order gpipe --checkpoint auto --budget 75%
 same unet 3 --order gpipe --checkpoint always --budget min
+same unet 3 --order gpipe --checkpoint except-last --budget min
 same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw
 same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw --budget $(($(all p.json rank_bytes | head -1) * 9 / 10))
 echo "$passed passed, 0 failed"

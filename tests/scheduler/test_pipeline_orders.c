@@ -26,7 +26,7 @@ static LsPipeCut chain(uint32_t p, int64_t bytes, LsOrderKind order)
     return c;
 }
 
-static const LsPipeFlow *flows(const LsPipeCut *c, LsOrderKind order, uint32_t m)
+static LsPipeFlow *flows(const LsPipeCut *c, LsOrderKind order, uint32_t m)
 {
     static const bool reads[MOST] = {true};
     LsPipeFlow *flow = ls_arena_alloc(a, c->k, sizeof *flow);
@@ -36,15 +36,17 @@ static const LsPipeFlow *flows(const LsPipeCut *c, LsOrderKind order, uint32_t m
 }
 
 /* Every stage takes f, b, w ns. */
-static LsStageTimes *equal(uint32_t p, double f, double b, double w)
+typedef LsStageTimes Times[LS_PIPE_PLANS];
+
+static Times *equal(uint32_t p, double f, double b, double w)
 {
-    LsStageTimes *of = ls_arena_alloc(a, p, sizeof *of);
+    Times *of = ls_arena_alloc(a, p, sizeof *of);
     for (uint32_t k = 0; k < p; k++)
-        of[k] = (LsStageTimes){.ns = {f, b, w}};
+        of[k][LS_PIPE_USUAL] = (LsStageTimes){.ns = {f, b, w}};
     return of;
 }
 
-static LsPipelineTimes simulate(const LsPipeCut *c, LsOrderKind order, uint32_t m, const LsStageTimes *of, LsLinkSpeed link)
+static LsPipelineTimes simulate(const LsPipeCut *c, LsOrderKind order, uint32_t m, Times *of, LsLinkSpeed link)
 {
     const LsPipelineRun run = {c, flows(c, order, m), m, of, link};
     return ls_pipeline_simulate(a, &run);
@@ -61,6 +63,28 @@ START_TEST(equal_stages_take_what_the_formulas_say)
                 const LsPipelineTimes t = simulate(&c, (LsOrderKind)kind, m, equal(p, 2, 3, 1), no_time);
                 ck_assert_double_eq_tol(t.step, (m + p - 1) * 6.0, 1e-9);
                 ck_assert_double_eq_tol(t.bubble, (p - 1.0) / (m + p - 1), 1e-9);
+            }
+}
+END_TEST
+
+/* The first micro-batch runs nothing again: each stage saves its recomputation once, and the last one is never idle. */
+START_TEST(a_micro_batch_that_is_kept_saves_its_recomputation)
+{
+    for (uint32_t p = 1; p <= MOST; p++)
+        for (uint32_t m = 2; m <= 3 * p; m += 1 + p / 2)
+            for (int kind = LS_ORDER_GPIPE; kind <= LS_ORDER_1F1B; kind++) {
+                const LsPipeCut c = chain(p, 0, (LsOrderKind)kind);
+                LsPipeFlow *flow = flows(&c, (LsOrderKind)kind, m);
+                Times *of = equal(p, 2, 5, 1);
+                for (uint32_t k = 0; k < p; k++) {
+                    ls_pipe_flow_keep(&flow[k]);
+                    of[k][LS_PIPE_KEPT] = (LsStageTimes){.ns = {2, 3, 1}};
+                }
+                const LsPipelineRun run = {&c, flow, m, of, no_time};
+                const LsPipelineTimes t = ls_pipeline_simulate(a, &run);
+                ck_assert_double_eq_tol(t.step, (m + p - 1) * 8.0 - 2, 1e-9);
+                for (uint32_t k = 0; k < p; k++)
+                    ck_assert_double_eq_tol(t.rank[k].busy, m * 8.0 - 2, 1e-9);
             }
 }
 END_TEST
@@ -148,13 +172,13 @@ START_TEST(what_happens_once_per_step_counts_once)
 {
     LsPipeCut c = chain(2, 0, LS_ORDER_1F1B);
     LsPipeCopy copy = {0, 0, 1, 100};
-    LsStageTimes *of = equal(2, 1, 1, 1);
+    Times *of = equal(2, 1, 1, 1);
     const LsLinkSpeed link = {1, 10};
     const double before = simulate(&c, LS_ORDER_1F1B, 3, of, link).step;
     c.copy = &copy;
     c.ncopy = 1;
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 11, 1e-9);
-    of[0].ns[LS_PHASE_LATE] = 7;
+    of[0][0].ns[LS_PHASE_LATE] = 7;
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 18, 1e-9);
     c.move = ls_arena_grow(a, c.move, c.nmove, c.nmove + 1u, sizeof *c.move, &(uint32_t){0});
     c.move[c.nmove++] = (LsPipeMove){9, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200};
@@ -168,7 +192,7 @@ static LsPipeFlow flow_of(const char *text)
     LsPipeFlow f = {.turn = ls_arena_alloc(a, strlen(text), sizeof *f.turn), .slots = 2};
     for (; *text != '\0'; text += 2)
         f.turn[f.nturn++] = (LsPipeTurn){text[0] == 'F' ? LS_PHASE_F : LS_PHASE_B, (uint32_t)(text[1] - '0'),
-                                         (uint32_t)(text[1] - '0')};
+                                         (uint32_t)(text[1] - '0'), LS_PIPE_USUAL};
     return f;
 }
 
@@ -209,6 +233,7 @@ int main(void)
     TCase *tc = tcase_create("pipeline_orders");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_add_test(tc, equal_stages_take_what_the_formulas_say);
+    tcase_add_test(tc, a_micro_batch_that_is_kept_saves_its_recomputation);
     tcase_add_test(tc, gradients_of_weights_fill_bubbles);
     tcase_add_test(tc, no_rank_of_zb_holds_more_than_the_first_of_1f1b);
     tcase_add_test(tc, flows_have_the_slots_of_their_orders);
