@@ -404,6 +404,11 @@ int ls_check_model(const LsOptions *o)
         fprintf(stderr, "lowerset: --against needs --data: the data that the reference was made with\n");
         return LS_EXIT_USAGE;
     }
+    if (o->against != NULL && ls_options_parts(o) > 1) {
+        fprintf(stderr, "lowerset: --against: programs of --microbatches show the gradients of a batch's last part; leave one of "
+                "them out\n");
+        return LS_EXIT_USAGE;
+    }
     LsArena *a = ls_arena_new();
     Check c = {.o = o, .a = a, .table = {.arena = a, .model = o->model}, .floats = {.loss = -1},
                .cuda = o->target != NULL && strcmp(o->target, "cuda") == 0,

@@ -72,9 +72,9 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
     if (code == 0 && o->label_shape != NULL && !ls_settings_shape(o->label_shape, &loss->label_shape))
         code = ls_options_bad("--label-shape", o->label_shape, "AxBx... with sizes above 0");
     if (code == 0 && o->label_shape != NULL && ls_options_parts(o) > 1) {
-        if (loss->label_shape.dim[0] % o->microbatches != 0)
+        if (loss->label_shape.dim[0] % ls_options_parts(o) != 0)
             return ls_options_bad("--label-shape", o->label_shape, "a shape whose samples divide into the --microbatches");
-        loss->label_shape.dim[0] /= o->microbatches;
+        loss->label_shape.dim[0] /= ls_options_parts(o);
     }
     return code != 0 ? code : class_axis(o, loss);
 }

@@ -138,6 +138,32 @@ void ls_pipelines_print(const LsPipelines *p)
            p->best.bottleneck * MS, p->in_list_order.bottleneck * MS);
 }
 
+static const char phase_letter[LS_STAGE_PHASES + 1] = "FBWL";      /* L: the late one */
+
+/* The phases that the rank of a stage runs, one after the other: "F0@0 F1@1 B0@0", phase, micro-batch, slot. */
+static const char *turns_text(LsArena *a, const LsPipeFlow *f)
+{
+    enum { MOST = 24 };         /* bytes of a turn */
+    char *text = ls_arena_alloc(a, (size_t)f->nturn * MOST + 1, 1), *at = text;
+    for (uint32_t k = 0; k < f->nturn; k++)
+        at += snprintf(at, MOST, "%s%c%" PRIu32 "@%" PRIu32, k > 0 ? " " : "", phase_letter[f->turn[k].phase], f->turn[k].micro,
+                       f->turn[k].slot);
+    return text;
+}
+
+static cJSON *json_message(const LsPipelines *p, const LsPipeMove *m)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "id", m->tensor);
+    cJSON_AddStringToObject(o, "name", p->job->dag->tensor[m->tensor].name);
+    cJSON_AddNumberToObject(o, "from", m->from);
+    cJSON_AddNumberToObject(o, "to", m->to);
+    cJSON_AddStringToObject(o, "made", (const char[]){phase_letter[m->made], '\0'});
+    cJSON_AddStringToObject(o, "read", (const char[]){phase_letter[m->read], '\0'});
+    cJSON_AddNumberToObject(o, "bytes", (double)m->bytes);
+    return o;
+}
+
 static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
 {
     cJSON *o = cJSON_CreateObject();
@@ -171,6 +197,10 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     cJSON_AddNumberToObject(o, "rank_bytes", (double)ls_pipeline_rank_bytes(of, k));
     cJSON_AddNumberToObject(o, "received_bytes", (double)in);
     cJSON_AddNumberToObject(o, "sent_bytes", (double)out);
+    cJSON *at = cJSON_AddArrayToObject(o, "phase_at");
+    for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
+        cJSON_AddItemToArray(at, cJSON_CreateNumber(l->phase_at[phase]));
+    cJSON_AddStringToObject(o, "turns", turns_text(p->job->cx.arena, &of->flow[k]));
     return o;
 }
 
@@ -224,6 +254,9 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
         cJSON_AddItemToArray(plans, json_plan(&p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
+    cJSON *messages = cJSON_AddArrayToObject(line, "messages");
+    for (uint32_t k = 0; k < c->nmove; k++)
+        cJSON_AddItemToArray(messages, json_message(p, &c->move[k]));
     cJSON *copies = cJSON_AddArrayToObject(line, "copies");
     for (uint32_t k = 0; k < c->ncopy; k++)
         cJSON_AddItemToArray(copies, json_copy(p, &c->copy[k]));

@@ -5,7 +5,7 @@
 #include "cli/staged_job.h"
 
 typedef struct LsPipelines {
-    const LsJob *job;
+    LsJob *job;
     const LsProb *prob;
     LsPipelineWant want;
     LsPipelinePlan *plan; uint32_t n;

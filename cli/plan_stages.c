@@ -5,6 +5,7 @@
 #include "cli/job.h"
 #include "cli/output.h"
 #include "cli/pipeline_table.h"
+#include "cli/stage_files.h"
 #include "scheduler/report/pipeline_picture.h"
 
 #include <inttypes.h>
@@ -21,8 +22,8 @@ static int check(const LsOptions *o)
 {
     if (o->recompute != NULL || o->strategy != NULL)
         return usage("plans each stage by --checkpoint: leave --strategy and --recompute out");
-    if (o->graph_json != NULL || o->plan_json != NULL || o->dot != NULL || o->report != NULL || o->against != NULL)
-        return usage("writes --timeline and --json alone: leave the other reports out");
+    if (o->dot != NULL || o->report != NULL || o->against != NULL)
+        return usage("writes --timeline, --json, --graph-json and --plan-json: leave the other reports out");
     if (o->no_offsets)
         return usage("tells the arena of each stage: leave --no-offsets out");
     if (ls_job_is_graph(o->model))
@@ -86,7 +87,7 @@ static int report(LsPipelines *p)
     if (path != NULL && !ls_output_write(path, picture ? write_picture : write_table, p))
         return LS_EXIT_MODEL;
     if (p->plan[p->chosen].fits)
-        return 0;
+        return ls_stage_files_write(p->job, &p->plan[p->chosen]) ? 0 : LS_EXIT_MODEL;
     fprintf(stderr, "lowerset: --budget: no cut into %u stages was found whose ranks keep %s by --checkpoint=%s; the "
             "largest rank of the one shown takes %s\n", p->want.stages,
             p->want.budget > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget) : o->budget,
@@ -104,6 +105,7 @@ int ls_plan_stages(const LsOptions *o)
         return code;
     code = ls_job_start(&job, o, true);
     code = code != 0 ? code : ls_staged_check(&job);
+    code = code != 0 || ls_stage_files_check(job.cx.arena, o) ? code : LS_EXIT_MODEL;
     code = code != 0 ? code : ls_job_load(&job);
     if (code == 0) {
         p.prob = ls_staged_open(&job, &p.want);

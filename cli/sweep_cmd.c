@@ -227,7 +227,7 @@ static int check_table(const LsOptions *o)
         {"--measure", o->measure}, {"--keep", o->keep.n > 0}, {"--forget", o->forget.n > 0},
         {"--recompute", o->recompute != NULL}, {"--from", o->from != NULL}, {"--to", o->to != NULL},
         {"--points", o->points > 0}, {"--strategies", o->strategies != NULL},
-        {"--budget-of", o->budget_of != NULL}, {"--no-offsets", o->no_offsets}};
+        {"--budget-of", o->budget_of != NULL}, {"--no-offsets", o->no_offsets}, {"--microbatches", o->microbatches > 0}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (row[k].given) {
             fprintf(stderr, "lowerset: --table takes no %s\n", row[k].name);

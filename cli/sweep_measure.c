@@ -41,7 +41,7 @@ static int64_t count_steps(double step_ns)
 static void add(Measuring *m, Program p)
 {
     p.path = ls_arena_printf(m->job->cx.arena, "%s/%" PRIu32, m->dir, m->n);
-    p.run->predicted_ns = ls_job_plan_ns(m->job, p.plan);
+    p.run->predicted_ns = (double)ls_options_parts(m->job->options) * ls_job_plan_ns(m->job, p.plan);
     m->program[m->n++] = p;
 }
 

@@ -34,6 +34,8 @@ typedef struct Bind {
     Input *input; uint32_t ninput;
     LsNames symbol;             /* bound symbols and their sizes, by id */
     int64_t *size; uint32_t cap;
+    int64_t batch;              /* of the graph before it is cut into parts; 0: no option and no file says it */
+    bool cut;                   /* that batch has several parts, and the graph is one of them */
 } Bind;
 
 static bool read_dims(LsCtx *cx, Input *in, const Onnx__TensorShapeProto *s)
@@ -145,20 +147,47 @@ static bool apply_shapes(Bind *b)
     return good;
 }
 
+/* The first dimension of the first input, if it is known by now. */
+static int64_t first_dim(const Bind *b)
+{
+    const bool has = b->ninput > 0 && b->input[0].ranked && b->input[0].shape.rank > 0;
+    return has ? b->input[0].shape.dim[0] : UNKNOWN;
+}
+
+/* Decides what is cut into parts. A file that fixes the batch has fixed that of a part, so that numbers inside its graph stay
+ * right, unless --batch asks for this very number in all. fixed: by the file; UNKNOWN: the batch is open. */
+static bool choose_batch(Bind *b, int64_t fixed)
+{
+    LsCtx *cx = b->im->cx;
+    const LsImportOptions *o = b->im->o;
+    const int64_t parts = o->parts > 1 ? o->parts : 1;
+    const bool open = fixed == UNKNOWN;
+    b->batch = open ? o->batch : fixed;
+    b->cut = parts > 1 && (open || o->batch == fixed);
+    if (open || o->batch == 0 || o->batch == fixed || (o->batch % parts == 0 && o->batch / parts == fixed))
+        return true;
+    if (parts == 1)
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "export with a dynamic first dimension",
+                        "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64,
+                        o->batch, b->input[0].name, fixed);
+    const int64_t whole = fixed <= INT64_MAX / parts ? fixed * parts : INT64_MAX;
+    return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
+                    ls_arena_printf(cx->arena, "give --batch %" PRId64 ", or none; or --batch %" PRId64
+                                    ", to cut as many samples as the file has into parts", whole, fixed),
+                    "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64 ", so that a batch of %" PRId64
+                    " parts has %" PRId64 " samples", o->batch, b->input[0].name, fixed, parts, whole);
+}
+
 static bool apply_batch(Bind *b)
 {
-    int64_t batch = b->im->o->batch;
+    const int64_t batch = b->batch, first = first_dim(b);
     bool good = true;
-    for (uint32_t i = 0; batch > 0 && i < b->ninput; i++) {
+    if (batch > 0 && first != UNKNOWN && first != batch)
+        good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--batch %" PRId64 ": --shape makes the first dimension of '%s' %"
+                        PRId64, batch, b->input[0].name, first);
+    for (uint32_t i = 0; b->im->o->batch > 0 && i < b->ninput; i++) {
         Input *in = &b->input[i];
-        if (!in->ranked || in->shape.rank == 0)
-            continue;
-        if (i == 0 && in->shape.dim[0] != UNKNOWN && in->shape.dim[0] != batch)
-            good = ls_error(
-                b->im->cx, LS_NOWHERE, LS_E_OPTION, "export with a dynamic first dimension",
-                "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64,
-                batch, in->name, in->shape.dim[0]);
-        if (in->shape.dim[0] != UNKNOWN)
+        if (!in->ranked || in->shape.rank == 0 || in->shape.dim[0] != UNKNOWN)
             continue;
         if (symbol(in, 0)[0] != '\0' && ls_names_find(&b->symbol, symbol(in, 0)) == 0)
             good &= bind_symbol(b, symbol(in, 0), batch, "--batch");
@@ -173,7 +202,7 @@ static bool apply_batch(Bind *b)
 static bool cut_batch(Bind *b)
 {
     const int64_t parts = b->im->o->parts;
-    if (parts < 2 || b->ninput == 0 || !b->input[0].ranked || b->input[0].shape.rank == 0)
+    if (!b->cut || b->ninput == 0 || !b->input[0].ranked || b->input[0].shape.rank == 0)
         return true;
     const uint32_t id = symbol(&b->input[0], 0)[0] != '\0' ? ls_names_find(&b->symbol, symbol(&b->input[0], 0)) : 0;
     const int64_t known = b->input[0].shape.dim[0], batch = known == UNKNOWN && id != 0 ? b->size[id] : known;
@@ -296,6 +325,7 @@ bool ls_onnx_bind_inputs(LsImport *im)
         b.ninput += read;
         good &= read;
     }
+    good &= choose_batch(&b, first_dim(&b));
     good &= apply_dims(&b);
     good &= apply_shapes(&b);
     good &= apply_batch(&b);

@@ -25,19 +25,36 @@ static void be_silent(LsTrainer *t)
         t->errors = stderr;
 }
 
-/* Checks the gradients of the first batch. */
-static bool check_gradients(LsTrainer *t, LsError *e)
+/* Feeds part k of the pass's batch. Parts without samples are behind all others. */
+static bool feed_part(void *trainer, int64_t k, LsError *e)
 {
-    LsGradCheck c = {0};
-    t->pass.first = t->at.cursor;
-    t->pass.end = t->at.cursor + 1;
-    ls_loader_begin(&t->loader, &t->pass);
+    LsTrainer *t = trainer;
+    LsRun *run = &t->engine.run;
+    if (k == 0)
+        ls_loader_begin(&t->loader, &t->pass);
+    else
+        ls_loader_release(&t->loader);
     const LsBatch *b = ls_loader_next(&t->loader, e);
     if (!b)
         return false;
     ls_engine_feed(&t->engine, &t->loader, b);
-    bool ok = ls_engine_fed(&t->engine, e)
-              && ls_gradcheck_run(&c, &t->engine, t->o.check_gradients, &t->progress, t->stop, e);
+    run->slice = run->part = k;
+    run->first = k == 0;
+    run->apply = k == t->pass.end - t->pass.first - 1;
+    return ls_engine_fed(&t->engine, e);
+}
+
+/* Checks the gradients of the first batch. */
+static bool check_gradients(LsTrainer *t, LsError *e)
+{
+    LsGradCheck c = {0};
+    LsGradParts parts = {0, feed_part, t};
+    t->pass.first = t->at.cursor * ls_parts(t->p);
+    while (parts.n < ls_parts(t->p) && ls_batch_valid(&t->pass, t->pass.first + parts.n) > 0)
+        parts.n++;
+    t->pass.end = t->pass.first + parts.n;
+    bool ok = feed_part(t, 0, e)
+              && ls_gradcheck_run(&c, &t->engine, &parts, t->o.check_gradients, &t->progress, t->stop, e);
     t->stopped = (int)*t->stop;
     t->interrupted = t->stopped != 0;
     if (ok && !t->interrupted) {

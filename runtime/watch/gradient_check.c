@@ -28,8 +28,27 @@ static void restore(const LsGradCheck *c)
     ls_memory_write(c->g->m, state(), c->saved, c->g->p->state_bytes);
 }
 
-/* One run of the training phase from the current state: update 1, with this batch only. */
-static bool run(LsGradCheck *c, const LsHook *hook, int nhook, double *loss, LsError *e)
+/* Adds the gradients of the dump, times `weight`. */
+static void add_gradients(LsGradCheck *c, double weight)
+{
+    const int bytes = c->g->p->real_bytes;
+    for (int64_t k = 0; k < c->nparam; k++) {
+        const uint32_t watch = c->watch[k];
+        const char *from = c->dump.copy + c->dump.offset[watch];
+        double *to = c->whole + c->at[watch];
+        for (int64_t i = 0, n = ls_tensor_count(&c->dump.t->watch[watch].t); i < n; i++)
+            to[i] += weight * ls_real_at(from + i * bytes, bytes);
+    }
+}
+
+static void divide_gradients(LsGradCheck *c, double by)
+{
+    for (int64_t i = 0; by != 0 && i < c->at[c->dump.t->nwatch]; i++)
+        c->whole[i] /= by;
+}
+
+/* One part of a batch, from the current state: of update 1, with this batch only. */
+static bool run_part(LsGradCheck *c, int64_t k, const LsHook *hook, LsLoss *loss, LsError *e)
 {
     LsEngine *g = c->g;
     g->run.step = 0;
@@ -37,11 +56,27 @@ static bool run(LsGradCheck *c, const LsHook *hook, int nhook, double *loss, LsE
     g->run.lr = 0;
     g->run.first = g->run.apply = true;
     g->run.share = 1;
-    LsLoss l;
-    if (!ls_engine_run(g, &g->p->train, hook, nhook, e)
-        || !ls_engine_loss(g, &g->p->train, g->slot, g->run.valid, &l, e))
+    if (c->parts.n > 1 && !c->parts.feed(c->parts.of, k, e))
         return false;
-    *loss = l.value;
+    return ls_engine_run(g, &g->p->train, hook, hook != NULL, e)
+           && ls_engine_loss(g, &g->p->train, g->slot, g->run.valid, loss, e);
+}
+
+/* One run of the training phase over the batch. hook: that of the dump, whose gradients are combined; or NULL. */
+static bool run(LsGradCheck *c, const LsHook *hook, double *loss, LsError *e)
+{
+    LsMean mean = {0};
+    LsLoss l = {0};
+    for (int64_t k = 0; k < c->parts.n; k++) {
+        if (!run_part(c, k, hook, &l, e))
+            return false;
+        ls_mean_add(&mean, l);
+        if (hook != NULL)
+            add_gradients(c, c->parts.n > 1 && l.weight != 0 ? l.weight : 1);
+    }
+    *loss = c->parts.n > 1 ? ls_mean(&mean) : l.value;
+    if (hook != NULL && c->parts.n > 1)
+        divide_gradients(c, mean.weight);
     return true;
 }
 
@@ -61,9 +96,7 @@ static const LsStateTensor *parameter(const LsProgram *p, const LsWatch *w)
 static double gradient(const LsGradCheck *c, uint32_t watch, int64_t element)
 {
     const LsWalk w = ls_walk_start(&c->dump.t->watch[watch].t);
-    int bytes = c->g->p->real_bytes;
-    return ls_real_at(c->dump.copy + c->dump.offset[watch] + ls_walk_at(&w, element) * bytes,
-                      bytes);
+    return c->whole[c->at[watch] + ls_walk_at(&w, element)];
 }
 
 /* The element with the largest gradient, or the first that is not finite. */
@@ -114,7 +147,7 @@ static bool loss_at(LsGradCheck *c, const LsGradSample *s, double to, double *is
     *is = bytes == 8 ? to : f;
     restore(c);
     ls_memory_write(c->g->m, a, bytes == 8 ? (const void *)&to : &f, bytes);
-    return run(c, NULL, 0, loss, e);
+    return run(c, NULL, loss, e);
 }
 
 /* The error relative to the largest gradient of the parameter. Where all its gradients are zero
@@ -152,18 +185,27 @@ static bool difference(LsGradCheck *c, LsGradSample *s, LsError *e)
 
 /* ---- the whole ---- */
 
-static bool open(LsGradCheck *c, LsEngine *g, LsError *e)
+static bool open(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, LsError *e)
 {
     const LsPhaseTable *t = &g->p->train;
+    int64_t n = 0;
     *c = (LsGradCheck){.g = g, .limit = g->p->real_bytes == 8 ? LS_GRAD_LIMIT : LS_GRAD_LIMIT_F32};
+    c->parts = parts != NULL ? *parts : (LsGradParts){.n = 1};
     c->saved = malloc((size_t)g->p->state_bytes + 1);
     c->watch = calloc(t->nwatch + 1, sizeof *c->watch);
     c->most = calloc(t->nwatch + 1, sizeof *c->most);
-    if (!c->saved || !c->watch || !c->most)
+    c->at = calloc(t->nwatch + 1, sizeof *c->at);
+    for (uint32_t k = 0; c->watch && c->at && k < t->nwatch; k++) {
+        c->at[k] = n;
+        if (!parameter(g->p, &t->watch[k]))
+            continue;
+        c->watch[c->nparam++] = k;
+        n += ls_tensor_count(&t->watch[k].t);
+    }
+    c->whole = calloc((size_t)n + 1, sizeof *c->whole);
+    if (!c->saved || !c->watch || !c->most || !c->at || !c->whole)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --check-gradients");
-    for (uint32_t k = 0; k < t->nwatch; k++)
-        if (parameter(g->p, &t->watch[k]))
-            c->watch[c->nparam++] = k;
+    c->at[t->nwatch] = n;
     if (c->nparam == 0)
         return ls_fail(e, LS_EXIT_USAGE, "this program stores no gradients to check%s",
                        g->p->napplied ? ": compile it with --store-gradients" : "");
@@ -181,11 +223,11 @@ static bool measure(LsGradCheck *c, int64_t *step_ns, LsError *e)
     if (!now || !ls_device_ok(c->g->m->device, e))
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the state");
     memcpy(c->saved, now, (size_t)c->g->p->state_bytes);
-    if (!run(c, &hook, 1, &c->loss, e))
+    if (!run(c, &hook, &c->loss, e))
         return false;
     *step_ns = -ls_now_ns();
     restore(c);
-    if (!run(c, NULL, 0, &again, e))
+    if (!run(c, NULL, &again, e))
         return false;
     *step_ns += ls_now_ns();
     if (!isfinite(c->loss))
@@ -212,11 +254,11 @@ static int by_error(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, int64_t elements, LsProgress *progress,
+bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, int64_t elements, LsProgress *progress,
                       volatile sig_atomic_t *stop, LsError *e)
 {
     int64_t step_ns = 0, done = 0;
-    if (!open(c, g, e) || !measure(c, &step_ns, e))
+    if (!open(c, g, parts, e) || !measure(c, &step_ns, e))
         return false;
     c->nsample = count(c, elements, step_ns);
     c->sample = calloc((size_t)c->nsample, sizeof *c->sample);
@@ -245,6 +287,8 @@ void ls_gradcheck_close(LsGradCheck *c)
     free(c->sample);
     free(c->watch);
     free(c->most);
+    free(c->at);
+    free(c->whole);
     *c = (LsGradCheck){0};
 }
 

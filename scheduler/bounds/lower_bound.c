@@ -267,6 +267,11 @@ void ls_bounder_curve(LsBounder *c, const int64_t *budget, uint32_t n, double *c
     }
 }
 
+double ls_bound_least_cost(const LsProb *p)
+{
+    return ls_bound(p, 0, &(LsBoundOptions){.relaxed = true}).cost;
+}
+
 LsBound ls_bound(const LsProb *p, int64_t budget, const LsBoundOptions *o)
 {
     LsBounder *c = ls_bounder_new(p, o);

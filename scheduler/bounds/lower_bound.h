@@ -41,6 +41,9 @@ void ls_bounder_curve(LsBounder *bounder, const int64_t *budget, uint32_t n, dou
 
 void ls_bounder_free(LsBounder *bounder);
 
+/* Lower bound on the cost of schedules without a budget, ns: the bound of ls_bounder_at, from the graph alone. */
+double ls_bound_least_cost(const LsProb *p);
+
 /* The bounds for one budget. */
 LsBound ls_bound(const LsProb *p, int64_t budget, const LsBoundOptions *options);
 

@@ -56,6 +56,7 @@ LsCandidates *ls_candidates_beside(const LsCandidates *pool, uint32_t n)
 {
     LsArena *arena = ls_arena_new();
     LsCandidates *beside = ls_candidates_new(arena, pool->prob);
+    beside->least_cost = pool->least_cost;
     beside->n = n < pool->n ? n : pool->n;
     beside->cand = ls_arena_grow(arena, beside->cand, 0, beside->n + 1u, sizeof *beside->cand,
                                  &beside->room);

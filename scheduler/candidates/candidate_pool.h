@@ -30,6 +30,7 @@ typedef struct LsCand {
 
 typedef struct LsCandidates {
     const LsProb *prob;
+    double least_cost;          /* ns: no sequence costs less; 0: not known */
     LsArena *arena;             /* of the candidates */
     LsArena *tmp;               /* of `live` and of sequences to be offered; renewed now and then, as
                                  * thousands of sequences are made and most are thrown away */

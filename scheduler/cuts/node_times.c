@@ -40,22 +40,30 @@ static double *cheapest(LsArena *arena, const LsProb *p)
     return ns;
 }
 
+/* What it takes at least that nobody reads the results of node i, by the prices of its readers. */
+static double without(const LsProb *p, const double *avoid, uint32_t i)
+{
+    const LsDagNode *node = &p->dag->node[i];
+    double ns = node->required || node->nupd > 0 || p->out.at[i] == p->out.at[i + 1] ? INFINITY : 0;
+    for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)      /* all of them must be spared */
+        ns = fmax(ns, p->dag->tensor[p->out.id[k]].output ? INFINITY : avoid[p->out.id[k]]);
+    return ns;
+}
+
+/* A reader that nobody needs any more reads nothing; those that were replaced have paid for it, so it is free. */
 double *ls_least_times(LsArena *arena, const LsProb *p)
 {
     LsArena *tmp = ls_arena_new();
     const double *least = cheapest(tmp, p);
     double *out = ls_arena_alloc(arena, p->n + 1u, sizeof *out);
     double *avoid = ls_arena_alloc(tmp, p->nt + 1u, sizeof *avoid);
-    for (uint32_t i = 0; i < p->n; i++)
-        for (uint32_t k = p->in.at[i]; p->needed[i] && k < p->in.at[i + 1]; k++)
-            avoid[p->in.id[k]] += ls_avoid_time(p, least, i, p->in.id[k]);
-    for (uint32_t i = 0; i < p->n; i++) {
-        const LsDagNode *node = &p->dag->node[i];
-        double without = 0;             /* all of its results must be spared */
-        for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
-            without = fmax(without, p->dag->tensor[p->out.id[k]].output ? INFINITY : avoid[p->out.id[k]]);
-        const bool must = node->required || node->nupd > 0 || p->out.at[i] == p->out.at[i + 1];
-        out[i] = must ? least[i] : fmin(least[i], without);
+    for (uint32_t i = p->n; i-- > 0;) {
+        if (!p->needed[i])
+            continue;
+        const double ns = without(p, avoid, i);
+        out[i] = fmin(least[i], ns);
+        for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+            avoid[p->in.id[k]] += isinf(ns) ? ls_avoid_time(p, least, i, p->in.id[k]) : 0;
     }
     ls_arena_free(tmp);
     return out;

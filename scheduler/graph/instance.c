@@ -168,13 +168,8 @@ LsProb *ls_prob_new(LsArena *arena, const LsDag *dag, bool inplace)
     }
     p->swap = alternatives_of(arena, p);
     mark_needed(arena, p);
-    for (uint32_t i = 0; i < p->n; i++) {
-        double least = p->needed[i] ? p->cost[i] : 0;
-        p->base_cost += least;
-        for (uint32_t k = p->swap.at[i]; k < p->swap.at[i + 1]; k++)
-            least = p->cost[p->swap.id[k]] < least ? p->cost[p->swap.id[k]] : least;
-        p->needed_cost += least;
-    }
+    for (uint32_t i = 0; i < p->n; i++)
+        p->base_cost += p->needed[i] ? p->cost[i] : 0;
     p->before = readers_of_updated(arena, p);
     mark_roles(arena, p);
     mark_stuck(p);

@@ -35,7 +35,6 @@ typedef struct LsProb {
     bool unplaced;              /* plans give no offsets; set by the maker of the problem, constant
                                  * afterwards */
     double base_cost;           /* of every needed node once. Nodes whose results only alternatives read are not needed */
-    double needed_cost;         /* of every needed node or its cheapest alternative once */
 } LsProb;
 
 /* Returns whether the result may lie in the place of the operand: the result is not larger, before rounding either. */

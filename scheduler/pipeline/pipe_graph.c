@@ -215,3 +215,25 @@ void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late
     if (late)
         add_phase(&b, LS_PHASE_LATE);
 }
+
+static void mark_all(bool *at, const uint32_t *id, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++)
+        at[id[k]] = true;
+}
+
+LsDag ls_pipe_graph_alone(LsArena *arena, const LsPipeGraph *of, const char *name)
+{
+    LsDag g = of->dag;
+    bool *here = ls_arena_alloc(arena, g.ntensor + 1u, 1);
+    for (uint32_t i = 0; i < g.nnode; i++) {
+        mark_all(here, g.node[i].in, g.node[i].nin);
+        mark_all(here, g.node[i].out, g.node[i].nout);
+        mark_all(here, g.node[i].upd, g.node[i].nupd);
+    }
+    g.name = name;
+    g.tensor = ls_arena_alloc(arena, g.ntensor + 1u, sizeof *g.tensor);
+    for (uint32_t t = 0; t < g.ntensor; t++)
+        g.tensor[t] = here[t] ? of->dag.tensor[t] : (LsDagTensor){.name = of->dag.tensor[t].name};
+    return g;
+}

@@ -22,4 +22,8 @@ typedef struct LsPipeGraph {
  * needs, to the end. */
 void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late, LsPipeGraph *out);
 
+/* The same graph under another name, to be read by itself: tensors that no node of the stage has are there by their ids alone,
+ * without bytes. Shares the nodes with `of`. */
+LsDag ls_pipe_graph_alone(LsArena *arena, const LsPipeGraph *of, const char *name);
+
 #endif

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "scheduler/bounds/lower_bound.h"
 #include "scheduler/candidates/plan_build.h"
 
 typedef struct Runs {           /* the runs of the changed graph's plan */
@@ -147,7 +148,7 @@ static void rebuild(LsArena *arena, const LsHinted *h, bool inplace, const LsPla
     ls_plan_build(arena, p, &seq, plan->strategy, LS_PACK_FULL, 0, out);
     report->peak_step -= left_out;
     if (report->bound > out->cost)          /* a run was left out */
-        report->bound = p->needed_cost;
+        report->bound = ls_bound_least_cost(p);
     ls_arena_free(scratch);
 }
 

@@ -389,8 +389,9 @@ LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions 
     *pl = (LsPlanner){.arena = arena, .scratch = scratch, .o = options,
                       .pool = ls_candidates_new(scratch, p)};
     pl->common = (LsPlanReport){.state_bytes = options->state_bytes, .base_cost = p->base_cost,
-                                .bound = p->needed_cost, .separator = LS_NO_ID,
+                                .bound = ls_bound_least_cost(p), .separator = LS_NO_ID,
                                 .store_all = store_all(scratch, p, pl->pool->live)};
+    pl->pool->least_cost = pl->common.bound;
     fill(pl);
     return pl;
 }

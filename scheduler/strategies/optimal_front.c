@@ -102,7 +102,7 @@ static bool is_dear(const Hunt *h, int64_t target)
 {
     const double little = 0.03;     /* fraction of a step */
     const LsCand *best = ls_candidates_within(h->pool, target);
-    return best == NULL || best->cost > h->pool->prob->needed_cost * (1 + little);
+    return best == NULL || best->cost > h->pool->least_cost * (1 + little);
 }
 
 /* Removes the targets where little can be gained, and those just below another target. */

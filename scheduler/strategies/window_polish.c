@@ -123,8 +123,9 @@ static bool is_known(Polish *z, const LsCand *c, int64_t target)
  * brings that below and polishes it too. */
 static void polish(Polish *z, int64_t target)
 {
+    const double close = 1 + 1e-9;      /* less is not worth a search */
     const LsCand *c = ls_candidates_within(z->pool, target);
-    if (c != NULL && c->cost > z->p->needed_cost && !is_known(z, c, target)) {
+    if (c != NULL && c->cost > z->pool->least_cost * close && !is_known(z, c, target)) {
         LsSeq seq = begin(z, c);
         if (slide(z, &seq, target))
             ls_candidates_offer(z->pool, &seq, "auto");

@@ -155,7 +155,7 @@ row "compile plan measure" --ensemble 3 "$NET"
 row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
 row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
-row "compile plan" --microbatches 2 "$NET"
+row "$BUILD" --microbatches 2 "$NET"
 row "compile plan" --stages 2 "$NET"
 row "compile plan" --order zb "$NET --stages 2 --microbatches 2"
 row "plan" --link none "$NET --stages 2 --microbatches 2"

@@ -91,6 +91,18 @@ plan mlp 3 --order zb --checkpoint never --timeline t.txt >/dev/null
 [ "$(grep -vc '^#' t.txt)" = 72 ] || fail "not 72 lines" t.txt
 plan mlp 3 --order gpipe --checkpoint never --timeline t.txt >/dev/null
 [ "$(grep -c 'BW' t.txt)" = 24 ] || fail "gpipe runs B and W together" t.txt
+# Files of the stages: graph and plan of a micro-batch, which lowerset check replays, for which a budget of 1 KiB is too small.
+plan gpt 3 --order 1f1b --checkpoint never --graph-json out.d.json --plan-json p --json >g.json || fail "files of stages" g.json
+for k in 0 1 2; do
+    "$lowerset" check p.$k --graph out.d.$k.json >out 2>&1 || fail "stage $k is not what its file says" out
+    grep -q "\"arena_peak\": " p.$k || fail "stage $k claims no arena" p.$k
+done
+[ ! -e p.3 ] && [ ! -e p ] || fail "a file of no stage"
+[ "$(grep -c '"turns":' g.json)" = 3 ] && grep -q '"turns":.*"F0@0 F1@1 F2@2 B0@0 F3@0' g.json || fail "turns of the first stage" g.json
+code=0
+plan mlp 2 --order 1f1b --checkpoint never --graph-json no/such/g.json >out 2>&1 || code=$?
+[ $code = 1 ] && grep -q 'no/such/g' out || fail "a file that cannot be written" out
+pass
 # Links that take time make the step longer; runs are the same every time.
 plan mlp 3 --json --order 1f1b --checkpoint never --link none >none.json
 plan mlp 3 --json --order 1f1b --checkpoint never --link 1MB,500 >slow.json
@@ -115,7 +127,7 @@ refuses "leave --accumulate out" mlp.onnx --batch 4 --stages 2 --accumulate 2
 refuses "leave --strategy and --recompute out" mlp.onnx --batch 4 --stages 2 --strategy chen
 refuses "leave --keep and --forget out" mlp.onnx --batch 4 --stages 2 --keep '*'
 refuses "leave --no-offsets out" mlp.onnx --batch 4 --stages 2 --no-offsets
-refuses "leave the other reports out" mlp.onnx --batch 4 --stages 2 --plan-json p.json
+refuses "leave the other reports out" mlp.onnx --batch 4 --stages 2 --report p.html
 refuses "--budget: 'much'" mlp.onnx --batch 4 --stages 2 --budget much
 refuses "--link: 'fast'" mlp.onnx --batch 4 --stages 2 --link fast
 refuses "--link: '1G,x'" mlp.onnx --batch 4 --stages 2 --link 1G,x

@@ -247,6 +247,15 @@ START_TEST(a_batch_against_a_fixed_dimension_is_refused)
 }
 END_TEST
 
+START_TEST(a_fixed_batch_is_that_of_a_part_or_is_cut)
+{
+    mk.o.parts = 4;
+    mk.o.batch = 6;
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "fixes the first dimension of 'x' at 2, so that a batch of 4 parts has 8 samples");
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "give --batch 8, or none; or --batch 2");
+}
+END_TEST
+
 START_TEST(an_input_of_strings_is_refused)
 {
     mk.g->input[0] = make_value(&mk, "x", ONNX__TENSOR_PROTO__DATA_TYPE__STRING, "2x3");
@@ -323,7 +332,7 @@ int main(void)
         an_input_without_a_shape_asks_for_one,
         a_dim_flag_for_no_dimension_lists_those_there_are,
         a_shape_flag_against_the_file_gives_both,
-        a_batch_against_a_fixed_dimension_is_refused,
+        a_batch_against_a_fixed_dimension_is_refused, a_fixed_batch_is_that_of_a_part_or_is_cut,
         an_input_of_strings_is_refused,
         operands_whose_shapes_do_not_fit_are_refused,
         an_attribute_of_the_wrong_type_is_refused,

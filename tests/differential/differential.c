@@ -9,10 +9,11 @@
  * prints the graphs.
  *
  * Each graph (random_net.h) becomes two versions: lowered with all kernels' alternatives, and
- * without them. Of each version two plans run two steps, by random strategies within random
- * budgets. All four must pass the audit and give the same bits; the first step's outputs, loss,
- * gradients and updated state must be those of the interpreter, up to the rounding errors that
- * random noise shows to be possible; and the interpreter's gradients must be those of differences.
+ * without them. Of each version two plans run two steps of an optimizer, any of them, by random
+ * strategies within random budgets. All four must pass the audit and give the same bits; the first
+ * step's outputs, loss, gradients and updated state must be those of the interpreter, up to the
+ * rounding errors that random noise shows to be possible; and the interpreter's gradients must be
+ * those of differences.
  * The evaluation form beside the training graph must have the interpreter's outputs and loss, too.
  */
 #include "codegen/program/lowering.h"
@@ -20,6 +21,7 @@
 #include "compiler/passes/passes.h"
 #include "compiler/patterns/patterns.h"
 #include "compiler/ir/graph_text.h"
+#include "compiler/ir/optimizer.h"
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/planner.h"
 #include "tests/differential/expected.h"
@@ -76,13 +78,32 @@ static void wrong(Case *c, const char *what, const char *more)
 }
 
 /* ---- compiling ---- */
+/* A setting's value: its default, but for those that change what runs, and for roots of small numbers. */
+static double some_setting(Dice *d, const LsSetting *s)
+{
+    static const struct {
+        const char *hyper;
+        double value[2];
+    } some[] = {{"eps", {1e-3, 1e-3}},   {"beta2", {0.99, 0.99}}, {"momentum", {0, 0.9}},
+                {"decay", {0, 0.01}},    {"lr_decay", {0, 0.1}},  {"initial", {0, 0.1}},
+                {"rate_part", {0.1, 1}}, {"trust", {0.1, 0.1}}};
+    const bool second = roll(d, 2) != 0;
+    for (size_t k = 0; k < sizeof some / sizeof *some; k++)
+        if (strcmp(s->hyper, some[k].hyper) == 0)
+            return some[k].value[second];
+    return s->kind == LS_SET_FLAG ? second : atof(s->usual);
+}
+
 static LsOptimizerOptions some_optimizer(Dice *d)
 {
-    LsOptimizerOptions o = {
-        .kind = (LsOptimizerKind)roll(d, 3), .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3};
-    o.momentum = roll(d, 2) ? 0.9 : 0;
-    o.nesterov = o.momentum > 0 && roll(d, 3) == 0;
-    o.decay = roll(d, 3) == 0 ? 0.01 : 0;
+    LsOptimizerOptions o = {.kind = (LsOptimizerKind)roll(d, LS_OPT_NONE)};
+    const LsSetting *of = ls_optimizer_row[o.kind].setting;
+    for (int k = 0; k < LS_SETTINGS && of[k].name != NULL; k++)
+        if (of[k].hyper != NULL)
+            *(double *)(uintptr_t)ls_hyper_find(&o.hyper, of[k].hyper, strlen(of[k].hyper)) =
+                some_setting(d, &of[k]);
+    o.nesterov = o.momentum > 0 ? o.nesterov : 0;
+    o.ema = roll(d, 4) == 0 && o.kind < LS_FREE_SGD ? 0.9 : 0;
     o.clip_norm = roll(d, 4) == 0 ? 0.5 : 0;
     o.clip_value = roll(d, 6) == 0 ? 0.1 : 0;
     return o;

@@ -134,7 +134,7 @@ START_TEST(every_run_begins_with_the_same_state)
     open_rig(&r, &e);
     moment = ls_memory_at(&r.m, (LsAddress){LS_AT_STATE, ST_BV});
     tiny_spy = look_at_moment;
-    ck_assert_msg(ls_gradcheck_run(&c, &r.g, 14, &r.progress, &stop, &e), "%s", e.text);
+    ck_assert_msg(ls_gradcheck_run(&c, &r.g, NULL, 14, &r.progress, &stop, &e), "%s", e.text);
     ck_assert_float_gt(most, 0);        /* 0.9 of the momentum would stay from run to run */
     for (int64_t k = 0; k < c.nsample; k++)
         if (c.sample[k].of->t.at.offset == ST_B && c.sample[k].element == 0)
@@ -155,14 +155,14 @@ START_TEST(the_state_is_as_it_was)
     start();
     open_rig(&r, &e);
     memcpy(before, ls_memory_view(&r.m, (LsAddress){LS_AT_STATE, 0}, ST_END), ST_END);
-    ck_assert_msg(ls_gradcheck_run(&c, &r.g, 14, &r.progress, &stop, &e), "%s", e.text);
+    ck_assert_msg(ls_gradcheck_run(&c, &r.g, NULL, 14, &r.progress, &stop, &e), "%s", e.text);
     ck_assert_mem_eq(before, ls_memory_view(&r.m, (LsAddress){LS_AT_STATE, 0}, ST_END), ST_END);
     ck_assert_int_eq(c.nsample, 14);
     for (int64_t k = 1; k < c.nsample; k++)
         ck_assert(c.sample[k].error <= c.sample[k - 1].error);
     ls_gradcheck_close(&c);
     stop = 15;
-    ck_assert_msg(ls_gradcheck_run(&c, &r.g, 14, &r.progress, &stop, &e), "%s", e.text);
+    ck_assert_msg(ls_gradcheck_run(&c, &r.g, NULL, 14, &r.progress, &stop, &e), "%s", e.text);
     ck_assert_int_eq(c.nsample, 0);
     ls_gradcheck_close(&c);
     close_rig(&r);

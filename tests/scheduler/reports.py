@@ -233,6 +233,18 @@ def check_measured_points_are_in_every_table():
     assert all(r["measured_ms"] == r["touched_bytes"] == "" for r in plain)
 
 
+def check_a_sweep_of_micro_batches_plans_a_part():
+    model = ["u,n.onnx", "--batch", "4", "--microbatches", "2"]
+    run("sweep", *model, "-q", "--points", "1", "--from", "70%", "--to", "70%", "--strategies", "auto", "-o", "parts",
+        "--measure", QUICKLY, "--machine", "cpu")
+    point = json.loads(read("parts/sweep.json"))["points"][0]
+    cell = point["strategies"][0]
+    plan = json.loads(run("plan", *model, "--json", "--budget", str(point["budget_bytes"]), "--machine", "cpu").stdout)
+    assert plan["plan"] == cell["plan"] and plan["arena_bytes"] == cell["arena_bytes"]
+    assert abs(plan["step_ns"] * 1e-6 / cell["predicted_ms"] - 1) < 1e-4       # a step has both parts
+    assert "--microbatches" in run("sweep", "--table", "--microbatches", "2", code=2).stderr
+
+
 def check_only_models_are_measured():
     err = run("sweep", "g.json", "-q", "--measure", code=2).stderr
     assert "--measure is for models, but this is a training graph" in err

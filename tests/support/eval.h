@@ -5,22 +5,12 @@
 
 #include <check.h>
 
-#include "compiler/ir/graph.h"
-#include "compiler/ir/optimizer.h"
 #include "tests/support/attention_reference.h"
 #include "tests/support/eval_expr.h"
 #include "tests/support/eval_index.h"
 #include "tests/support/eval_move.h"
 #include "tests/support/eval_sample.h"
-
-typedef struct Eval {
-    const LsGraph *g;
-    double **v;                 /* by value */
-    int64_t valid;              /* LsRun.valid, .update; .first, .apply are true */
-    int64_t update;
-    bool first, apply;
-    double lr, share;
-} Eval;
+#include "tests/support/eval_update.h"
 
 #define SHAPE(...) (LsShape){sizeof (int64_t[]){__VA_ARGS__} / 8, {__VA_ARGS__}}
 
@@ -417,94 +407,6 @@ static inline void eval_attention(Eval *e, LsNodeId n)
     }
     d.dy = back ? e->v[ls_in(g, n, 0).i] : NULL;
     attention_reference(&d);
-}
-
-/* ---- updates, by loss.def ---- */
-/* LOSS_SCALE, and RUNNING_STAT with a factor. */
-static inline void eval_scaled(Eval *e, LsNodeId n)
-{
-    const LsGraph *g = e->g;
-    const LsUpdateAttr *at = &g->node[n.i].attr.update;
-    double *v[4];
-    for (int k = 0; k < 4; k++)
-        v[k] = ls_is(ls_in(g, n, k)) ? e->v[ls_in(g, n, k).i] : NULL;
-    if (g->node[n.i].op == LS_OP_LOSS_SCALE && e->apply) {
-        const LsScaleAttr *r = &at->rule;
-        bool finite = v[0][0] >= 0, full = v[2][0] + 1 >= r->period;
-        if (r->period > 0) {
-            double down = r->divides ? *v[1] / r->shrink : *v[1] * r->shrink;
-            *v[1] = !finite ? fmax(down, r->least) : full ? *v[1] * r->grow : *v[1];
-            *v[2] = finite && !full ? *v[2] + 1 : 0;
-        }
-        v[3][0] += !finite;
-        v[3][1] = finite ? 0 : v[3][1] + 1;
-    }
-    for (int64_t i = 0; g->node[n.i].op == LS_OP_RUNNING_STAT && i < ls_count(ls_in_shape(g, n, 0)); i++) {
-        double moved = (v[2] == NULL || e->first ? v[0][i] : v[2][i]) * at->momentum + v[1][i] * at->scale;
-        if (v[2] != NULL)
-            v[2][i] = moved;
-        if (e->apply && *v[3] >= 0)
-            v[0][i] = moved;
-    }
-}
-
-static inline void eval_update(Eval *e, LsNodeId n)
-{
-    const LsGraph *g = e->g;
-    const LsUpdateAttr *at = &g->node[n.i].attr.update;
-    uint16_t op = g->node[n.i].op;
-    const LsRule *rule = ls_rule_of((LsOpCode)op);
-    const int last = rule != NULL ? ls_rule_factor(rule) : 3;
-    bool adam = op == LS_OP_ADAM;
-    double *p = e->v[ls_in(g, n, 0).i], *grad = e->v[ls_in(g, n, 1).i];
-    LsValueId factor = ls_in(g, n, last), acc = ls_in(g, n, last + 1);
-    LsValueId weight = ls_in(g, n, op == LS_OP_ACCUMULATE ? 2 : last + 2);
-    if (op == LS_OP_LOSS_SCALE || (op == LS_OP_RUNNING_STAT && g->node[n.i].nin > 2)) {
-        eval_scaled(e, n);
-        return;
-    }
-    bool bad = at->skips && e->v[factor.i][0] < 0;
-    double part = at->by_samples ? at->scale * e->share : at->scale;
-    if (ls_is(weight))
-        part = e->v[weight.i][0] != 0 ? e->v[weight.i][0] : 1;
-    double *v1 = ls_is(ls_in(g, n, 2)) ? e->v[ls_in(g, n, 2).i] : NULL,
-           *v2 = adam ? e->v[ls_in(g, n, 3).i] : NULL;
-    for (int64_t i = 0; i < ls_count(ls_in_shape(g, n, 0)); i++) {
-        if (op == LS_OP_RUNNING_STAT) {
-            p[i] = p[i] * at->momentum + grad[i] * at->scale;
-            continue;
-        }
-        if (op == LS_OP_ACCUMULATE) {       /* here p is the gradient, grad the accumulator */
-            grad[i] = (e->first ? 0 : grad[i]) + p[i] * part;
-            e->v[ls_out(g, n, 0).i][i] = grad[i];
-            continue;
-        }
-        double d = grad[i];
-        if (ls_is(acc))
-            d = e->v[acc.i][i] = (e->first ? 0 : e->v[acc.i][i]) + d * part;
-        if (!e->apply || bad)
-            continue;
-        d *= ls_is(factor) ? e->v[factor.i][0] : 1;
-        if (at->clip != 0)
-            d = fmin(fmax(d, -at->clip), at->clip);
-        if (!adam) {
-            d += at->decay * p[i];
-            if (v1 != NULL) {
-                v1[i] = at->momentum * v1[i] + d;
-                d = at->nesterov ? d + at->momentum * v1[i] : v1[i];
-            }
-            p[i] -= e->lr * d;
-            continue;
-        }
-        if (at->decoupled)
-            p[i] -= e->lr * at->decay * p[i];
-        else
-            d += at->decay * p[i];
-        v1[i] = at->beta1 * v1[i] + (1 - at->beta1) * d;
-        v2[i] = at->beta2 * v2[i] + (1 - at->beta2) * d * d;
-        p[i] -= e->lr / (1 - pow(at->beta1, (double)e->update)) * v1[i]
-              / (sqrt(v2[i]) / sqrt(1 - pow(at->beta2, (double)e->update)) + at->eps);
-    }
 }
 
 static inline void eval_node(Eval *e, LsNodeId n)

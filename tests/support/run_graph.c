@@ -69,13 +69,16 @@ static int64_t input_bytes(const LsRunGraph *r, uint32_t k)
     return ls_value_bytes(r->g, r->g->input[k], r->problem->target.real_bytes);
 }
 
+/* State belongs to the training graph, whose values have other numbers in an evaluation form. */
 static void set_state(LsRunGraph *r)
 {
+    LsRunGraph of = *r;
     for (uint32_t k = 0; k < r->addresses->nstate; k++) {
         const LsStateSlot *s = &r->addresses->state[k];
         const float *data = s->g->value[s->v.i].data;
+        of.g = s->g;
         for (int64_t i = 0; data != NULL && i < ls_count(ls_shape(s->g, s->v)); i++)
-            ls_run_graph_set(r, s->v, i, data[i]);
+            ls_run_graph_set(&of, s->v, i, data[i]);
     }
 }
 

@@ -52,6 +52,8 @@ smooth_l1:y@beta=0.5,huber:y@delta=0.3@2,cosine:y,ce:relu1,nll:relu2@0.1,triplet
 [ -n "${LS_SANITIZED:-}" ] || {
     says 0 "budget  *passed .* within .* without a budget" unet.onnx --batch 2 --budget 70%
     says 0 "gradients  *passed " gpt.onnx --batch 2 --accumulate 2 --clip-norm 1 --optimizer adam
+    # Gradients and losses are those of all parts, of which the labels that count are not equally many.
+    says 0 "trains as it should here: 4 checks passed" gpt.onnx --batch 6 --microbatches 3 --ignore-index 1 --elements 12
 }
 says 0 "trains as it should here: 4 checks passed" mlp.onnx --batch 4 --precision f16 --precision-of 'relu*=f32' --elements 3
 says 0 '"check": "floats", "result": "skipped"' mlp.onnx --batch 4 --precision f64 --json --elements 3
@@ -67,6 +69,7 @@ grep -q "^floats  *passed" out || fail "a gradient that is wrong in both is not 
 [ -n "${LS_SANITIZED:-}" ] || {
     says 6 "^floats  *FAILED" mlp.onnx --batch 4 --cc ./cc-floats
     grep -q "^gradients  *passed" out || fail "gradients in doubles are right: $(cat out)"
+    says 6 "^gradients  *FAILED" mlp.onnx --batch 4 --microbatches 2 --cc ./cc-gradient --elements 6
     says 6 "^budget  *FAILED .* has other bits than without a budget" mlp.onnx --batch 4 --cc ./cc-budget
     grep -q "1 of 4 checks FAILED" out || fail "one check fails: $(cat out)"
     # A missing GPU is no failure.
@@ -87,6 +90,7 @@ says 0 "reference  *passed .*of 5 tensors" mlp.onnx --batch 4 --data data.csv --
 says 6 "reference  *FAILED" mlp.onnx --batch 4 --data data.csv --against other.npz
 
 says 2 "needs --data" mlp.onnx --batch 4 --against mlp.npz
+says 2 "show the gradients of a batch's last part" mlp.onnx --batch 4 --microbatches 2 --data data.csv --against mlp.npz
 says 8 "nowhere.npz" mlp.onnx --batch 4 --data nowhere.npz
 says 1 "No such file" nowhere.onnx
 says 4 "ask for --budget" mlp.onnx --batch 4 --budget 1KiB

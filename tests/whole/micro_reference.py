@@ -96,10 +96,8 @@ def check_statistics(judge, ref, after, kind):
 
 def train(lowerset, wave, entry, options):
     """Parameters and statistics at the start, after a step of rate 1, after three steps; the losses of these."""
-    name = entry["name"]
     run(lowerset, "compile", os.path.normpath(os.path.join(wave, entry["model"])), "-q", "-O0", "--plan-effort=2",
-        *options, "--optimizer=sgd:momentum=0.9", "-o", "net",
-        *([] if name == "mlp_ce" else ["--batch=16"]))      # its file fixes the batch at 16
+        *options, "--optimizer=sgd:momentum=0.9", "-o", "net", "--batch=16")
     data = os.path.join(wave, entry["plans"]["micro4"]["reference"])
     dumps = []
     for rate, steps in ((0, 1), (1, 1), (RATE, 3)):

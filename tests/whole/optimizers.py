@@ -4,9 +4,10 @@
     tests/whole/optimizers.py LOWERSET INPUTS
 
 The net is linear_net: its gradients are its inputs. INPUTS/wave2/optim/opt_vectors.ref.npz has 8 steps of the optimizers
-of PyTorch and optax. A difference is the largest of an element's over the largest change of its tensor: at most 1e-6 of it
-in double precision, at most what the references' own rule allows in float. The formulas are those of optimizer_models; without LS_WHOLE in the environment one case of each optimizer is compared
-with them, and no program in float with the references.
+of PyTorch and optax; beside it are those of a perceptron and of a ResNet. A difference is the largest of an element's over
+the largest change of its tensor: at most 1e-6 of it in double precision, at most what the references' own rule allows in
+float. The formulas are those of optimizer_models; without LS_WHOLE in the environment one case of each optimizer is compared
+with them, one is compared on the ResNet, and no program in float with the references.
 """
 import array
 import json
@@ -55,6 +56,7 @@ CASES = [
     (None, "radam", {"wd": 0.1, "decoupled": True, "beta2": 0.99}, 0.001),
 ]
 STEPS = 1000
+QUICK_RESNET = ["lamb"]                 # what LS_WHOLE is not needed for
 wrong = []
 
 
@@ -144,27 +146,68 @@ def beside_references(lowerset, folder, cases):
                  1e-6 if precision == "f64" else 0.0062 if name == "ema" else 1e-5)
 
 
-def on_net(lowerset, inputs, cases):
+def sampled(ref, name, start):
+    """{parameter: (every how many elements, those of the reference)}"""
+    found = {}
+    for key, (_, values) in ref.items():
+        kind, of, param = (key.split("/", 2) + ["", ""])[:3]
+        if of == name and param in start and kind.startswith("opt") and kind != "opt.l2":
+            found[param] = int(kind[len("opt.every"):] or 1), values
+    return found
+
+
+def by_the_rule(what, tolerance, start, got, want, losses, ref_losses):
+    """The manifest's rule for programs in float, which its own run in float keeps by far."""
+    moved = {p: [r - b for r, b in zip(v, start[p][::k])] for p, (k, v) in want.items()}
+    apart = {p: [a - r for a, r in zip(got[p][::k], v)] for p, (k, v) in want.items()}
+    largest = max(abs(d) for v in moved.values() for d in v)
+    for p in want if tolerance["update"] is not None else []:
+        most = tolerance["update"] * max(max(map(abs, moved[p])), 1e-3 * largest) + 4 * 2 ** -23 * max(map(abs, start[p]))
+        if not max(map(abs, apart[p])) <= most:
+            wrong.append(f"{what}: {p}")
+    total = models.norm(d for v in apart.values() for d in v) / models.norm(d for v in moved.values() for d in v)
+    tell(f"{what}, in float", total, tolerance["update_l2"])
+    far = max(abs(a - b) / abs(b) for a, b in zip(losses, ref_losses))
+    tell(f"{what}, its losses in float", far if len(losses) + 1 == len(ref_losses) else float("inf"), tolerance["loss"])
+
+
+def logged(steps):
+    with open("log") as f:
+        rows = [json.loads(line) for line in f]
+    return [row["loss"] for row in rows if "loss" in row and "step" in row][:steps]
+
+
+def on_net(lowerset, inputs, net_name, cases, precisions):
     """5 steps (RAdam: 8) of a net with its own gradients; the difference is that of all parameters' changes together."""
     with open(os.path.join(inputs, "wave2", "MANIFEST.json")) as f:
-        entry = next(e for e in json.load(f)["entries"] if e["kind"] == "optimizers" and e["name"] == "mlp_ce")
+        entry = next(e for e in json.load(f)["entries"] if e["kind"] == "optimizers" and e["name"] == net_name)
     ref = net.npz_read(os.path.join(inputs, "wave2", entry["reference"]))
-    plain = net.npz_read(os.path.join(inputs, "models", "mlp_ce.ref.npz"))
+    plain = net.npz_read(os.path.join(inputs, "models", net_name + ".ref.npz"))
     shape = plain["in/x"][0]
-    net.npz_write("mlp.npz", {"x": plain["in/x"], "label": (plain["label"][0], [float(k) for k in plain["label"][1]])})
+    net.npz_write("net.npz", {"x": plain["in/x"], "label": (plain["label"][0], [float(k) for k in plain["label"][1]])})
     words = ["--loss=ce", f"--batch={shape[0]}", "--optimizer=none"]
-    model = os.path.join(inputs, "models", "mlp_ce.onnx")
-    begin = trained(lowerset, model, "mlp.npz", words, "f64", 1)[0]
+    model = os.path.join(inputs, "models", net_name + ".onnx")
+    begin = trained(lowerset, model, "net.npz", words, "f64", 1)[1]
     for name, kind, settings, rate in cases:
         hyper, steps = entry["optimizers"][name]["hyper"], entry["optimizers"][name]["steps"]
         settings = dict(settings, **({"eps": hyper["eps"]} if "eps" in hyper and kind not in ("adafactor", "muon") else {}))
         if kind == "muon":
             settings["eps"] = hyper["rest"]["eps"]
-        got = trained(lowerset, model, "mlp.npz", words[:2] + options(kind, settings, rate), "f64", steps, ["--epochs=9"])[0]
-        apart = models.norm(a - b for p in begin for a, b in zip(got[p], ref[f"opt/{name}/{p}"][1]))
-        moved = models.norm(a - b for p in begin for a, b in zip(begin[p], ref[f"opt/{name}/{p}"][1]))
-        stored = 2 ** -24 * models.norm(a for p in begin for a in ref[f"opt/{name}/{p}"][1])    # as float
-        tell(f"{name}: {steps} steps of a net, reference", apart / moved, 1e-6 + stored / moved)
+        want = sampled(ref, name, begin)
+        what = f"{name}: {steps} steps of {net_name}, reference"
+        for precision in precisions:
+            got = trained(lowerset, model, "net.npz", words[:2] + options(kind, settings, rate), precision, steps,
+                          ["--epochs=9", "--log=log"])[0]
+            if set(want) != set(entry["trainable"]) or set(got) != set(want):
+                wrong.append(f"{what}: other parameters")
+            elif precision == "f32":
+                by_the_rule(what, entry["optimizers"][name]["tolerance"], begin, got, want, logged(steps),
+                            ref[f"opt/{name}/loss"][1])
+            else:
+                apart = models.norm(a - b for p, (k, v) in want.items() for a, b in zip(got[p][::k], v))
+                moved = models.norm(a - b for p, (k, v) in want.items() for a, b in zip(begin[p][::k], v))
+                stored = 2 ** -24 * models.norm(a for _, v in want.values() for a in v)    # as float
+                tell(what, apart / moved, 1e-6 + stored / moved)
 
 
 def scheduled(rate, schedule, t, steps):
@@ -248,7 +291,9 @@ def main():
         groups(lowerset)
         if os.path.isdir(folder):
             beside_references(lowerset, folder, [c for c in cases if c[0]])
-            on_net(lowerset, inputs, [c for c in cases if c[0]])
+            on_net(lowerset, inputs, "mlp_ce", [c for c in cases if c[0]], ["f64", "f32"] if whole() else ["f64"])
+            # In float a ReLU of it flips within these steps or does not, by the order of a sum.
+            on_net(lowerset, inputs, "resnet18_w6", [c for c in cases if c[0] and (whole() or c[0] in QUICK_RESNET)], ["f64"])
         else:
             print(f"skipped: the references, as there is no {folder}")
         os.chdir("/")

@@ -204,6 +204,7 @@ static const struct { const char *command; int code; const char *why; } refused[
     {"mlp.onnx --batch=8 --checkpoint=never --recompute=all", 2, "--checkpoint says what runs again: leave --recompute out"},
     {"mlp.onnx --batch=8 --checkpoint=never --keep=*", 2, "--checkpoint says what runs again: leave --keep out"},
     {"mlp.onnx --batch=8 --microbatches=2 --label-shape=9", 2, "a shape whose samples divide into the --microbatches"},
+    {"mlp.onnx --batch=8 --ranks=2 --label-shape=9", 2, "a shape whose samples divide into the --microbatches"},
     {"mlp.onnx --batch=8 --microbatches=2 --ignore-index=1 --loss=ce@1,ce@2", 1, "terms of the loss are means over different"},
 };
 enum { NREFUSED = sizeof refused / sizeof *refused };
