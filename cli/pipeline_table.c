@@ -140,14 +140,13 @@ void ls_pipelines_print(const LsPipelines *p)
 
 static const char phase_letter[LS_STAGE_PHASES + 1] = "FBWL";      /* L: the late one */
 
-/* The phases that the rank of a stage runs, one after the other: "F0@0 F1@1 B0@0", phase, micro-batch, slot. */
+/* The phases that the rank of a stage runs, one after the other: "F0 F1 B0", phase and micro-batch. */
 static const char *turns_text(LsArena *a, const LsPipeFlow *f)
 {
     enum { MOST = 24 };         /* bytes of a turn */
     char *text = ls_arena_alloc(a, (size_t)f->nturn * MOST + 1, 1), *at = text;
     for (uint32_t k = 0; k < f->nturn; k++)
-        at += snprintf(at, MOST, "%s%c%" PRIu32 "@%" PRIu32, k > 0 ? " " : "", phase_letter[f->turn[k].phase], f->turn[k].micro,
-                       f->turn[k].slot);
+        at += snprintf(at, MOST, "%s%c%" PRIu32, k > 0 ? " " : "", phase_letter[f->turn[k].phase], f->turn[k].micro);
     return text;
 }
 
@@ -161,6 +160,10 @@ static cJSON *json_message(const LsPipelines *p, const LsPipeMove *m)
     cJSON_AddStringToObject(o, "made", (const char[]){phase_letter[m->made], '\0'});
     cJSON_AddStringToObject(o, "read", (const char[]){phase_letter[m->read], '\0'});
     cJSON_AddNumberToObject(o, "bytes", (double)m->bytes);
+    if (m->lag != LS_TO_THE_END) {      /* the sender waits before this phase of the micro-batch so much later */
+        cJSON_AddStringToObject(o, "until", (const char[]){phase_letter[m->until], '\0'});
+        cJSON_AddNumberToObject(o, "lag", m->lag);
+    }
     return o;
 }
 
@@ -199,7 +202,7 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     cJSON_AddNumberToObject(o, "sent_bytes", (double)out);
     cJSON *at = cJSON_AddArrayToObject(o, "phase_at");
     for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
-        cJSON_AddItemToArray(at, cJSON_CreateNumber(l->phase_at[phase]));
+        cJSON_AddItemToArray(at, cJSON_CreateNumber(l->of[LS_PIPE_USUAL].phase_at[phase]));
     cJSON_AddStringToObject(o, "turns", turns_text(p->job->cx.arena, &of->flow[k]));
     return o;
 }
