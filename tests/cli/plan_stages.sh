@@ -98,7 +98,7 @@ for k in 0 1 2; do
     grep -q "\"arena_peak\": " p.$k || fail "stage $k claims no arena" p.$k
 done
 [ ! -e p.3 ] && [ ! -e p ] || fail "a file of no stage"
-[ "$(grep -c '"turns":' g.json)" = 3 ] && grep -q '"turns":.*"F0@0 F1@1 F2@2 B0@0 F3@0' g.json || fail "turns of the first stage" g.json
+[ "$(grep -c '"turns":' g.json)" = 3 ] && grep -q '"turns":.*"F0 F1 F2 B0 F3 ' g.json || fail "turns of the first stage" g.json
 code=0
 plan mlp 2 --order 1f1b --checkpoint never --graph-json no/such/g.json >out 2>&1 || code=$?
 [ $code = 1 ] && grep -q 'no/such/g' out || fail "a file that cannot be written" out
