@@ -172,8 +172,8 @@ static const LsOption option[] = {
      "conv-saved: no convolutions; all: everything must (default auto)"},
     {"--checkpoint", NULL, "never|except-last|always|auto", TEXT, AT(checkpoint), LS_CMD_COMPILE | LS_CMD_PLAN,
      "what runs again between the forward and the backward part of a micro-batch. never: nothing; always: all that the "
-     "backward part needs; except-last: the same, but nothing in the last one; auto: what the planner chooses (default "
-     "auto)"},
+     "backward part needs; except-last: the same, but nothing in the last one, or in the first one of a pipeline; auto: "
+     "what the planner chooses (default auto)"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "always", "auto", NULL};
+const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "except-last", "always", "auto", NULL};
 
 static const double MS = 1e-6;
 
@@ -27,11 +27,8 @@ static void print_plans(const LsPipelines *p)
 {
     printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank",
            "slowest stage", "proven bound", "gap");
-    for (uint32_t k = 0; k < p->n; k++) {
+    for (uint32_t k = 0; k < p->n; k++)
         print_plan(p, k);
-        if (p->all_modes && p->plan[k].keep == LS_KEEP_NEVER)
-            printf("  %-6s %-12s not compiled for pipelines\n", ls_order_name[p->plan[k].order], "except-last");
-    }
 }
 
 /* Bytes that a stage receives and sends, of a micro-batch. */
@@ -63,24 +60,48 @@ static Extent extent(const LsPipelines *p, const LsPipeCut *c, uint32_t stage)
     return e;
 }
 
+/* "89.25 MiB + 4 x 60.77 MiB" */
+static const char *regions(LsArena *a, const LsPipeLayout *l)
+{
+    const char *text = "";
+    for (uint32_t k = 0; k < l->nregion; k++)
+        if (l->region[k].bytes > 0)
+            text = ls_arena_printf(a, "%s%s%s%s", text, *text != '\0' ? " + " : "",
+                                   l->region[k].copies > 1 ? ls_arena_printf(a, "%" PRIu32 " x ", l->region[k].copies) : "",
+                                   ls_bytes_text(a, l->region[k].bytes));
+    return *text != '\0' ? text : "none";
+}
+
 static void print_stages(const LsPipelines *p)
 {
     const LsPipelinePlan *of = chosen(p);
     LsArena *a = p->job->cx.arena;
     printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_keep_name[of->keep]);
-    printf("  %5s %7s %9s %9s %9s %12s %12s %17s %12s %12s %12s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
-           "in a phase", "kept, each", "in all", "receives", "sends", "from .. to");
+    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %-44s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
+           "arena", "in all", "receives", "sends", "regions of the arena", "from .. to");
     for (uint32_t k = 0; k < of->cut.k; k++) {
-        const double *ns = of->of[k].ns;
+        const double *ns = of->of[k][LS_PIPE_USUAL].ns;
         const LsPipeLayout *l = &of->plan[k].layout;
         const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
         traffic(&of->cut, k, &in, &out);
-        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %3" PRIu32 " x %11s %12s %12s %12s  %s .. %s\n", k, e.n,
+        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %-44s  %s .. %s\n", k, e.n,
                ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS, ls_bytes_text(a, of->fixed[k]),
-               ls_bytes_text(a, l->transient), l->slots, ls_bytes_text(a, l->slot),
-               ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in), ls_bytes_text(a, out),
-               p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+               ls_bytes_text(a, l->arena), ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
+               ls_bytes_text(a, out), regions(a, l), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+    }
+}
+
+/* The times of the micro-batch that keeps all. */
+static void print_kept(const LsPipelines *p)
+{
+    const LsPipelinePlan *of = chosen(p);
+    if (of->plan[0].layout.nplan == 1)
+        return;
+    printf("the first micro-batch, which runs nothing again\n");
+    for (uint32_t k = 0; k < of->cut.k; k++) {
+        const double *ns = of->of[k][LS_PIPE_KEPT].ns;
+        printf("  %5" PRIu32 " %7s %9.4g %9.4g %9.4g\n", k, "", ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS);
     }
 }
 
@@ -108,6 +129,7 @@ void ls_pipelines_print(const LsPipelines *p)
     printf("\n");
     print_plans(p);
     print_stages(p);
+    print_kept(p);
     print_copies(p);
     if (of->stages.note != NULL)
         printf("  %s\n", of->stages.note);
@@ -118,14 +140,13 @@ void ls_pipelines_print(const LsPipelines *p)
 
 static const char phase_letter[LS_STAGE_PHASES + 1] = "FBWL";      /* L: the late one */
 
-/* The phases that the rank of a stage runs, one after the other: "F0@0 F1@1 B0@0", phase, micro-batch, slot. */
+/* The phases that the rank of a stage runs, one after the other: "F0 F1 B0", phase and micro-batch. */
 static const char *turns_text(LsArena *a, const LsPipeFlow *f)
 {
     enum { MOST = 24 };         /* bytes of a turn */
     char *text = ls_arena_alloc(a, (size_t)f->nturn * MOST + 1, 1), *at = text;
     for (uint32_t k = 0; k < f->nturn; k++)
-        at += snprintf(at, MOST, "%s%c%" PRIu32 "@%" PRIu32, k > 0 ? " " : "", phase_letter[f->turn[k].phase], f->turn[k].micro,
-                       f->turn[k].slot);
+        at += snprintf(at, MOST, "%s%c%" PRIu32, k > 0 ? " " : "", phase_letter[f->turn[k].phase], f->turn[k].micro);
     return text;
 }
 
@@ -139,13 +160,17 @@ static cJSON *json_message(const LsPipelines *p, const LsPipeMove *m)
     cJSON_AddStringToObject(o, "made", (const char[]){phase_letter[m->made], '\0'});
     cJSON_AddStringToObject(o, "read", (const char[]){phase_letter[m->read], '\0'});
     cJSON_AddNumberToObject(o, "bytes", (double)m->bytes);
+    if (m->lag != LS_TO_THE_END) {      /* the sender waits before this phase of the micro-batch so much later */
+        cJSON_AddStringToObject(o, "until", (const char[]){phase_letter[m->until], '\0'});
+        cJSON_AddNumberToObject(o, "lag", m->lag);
+    }
     return o;
 }
 
 static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_t k)
 {
     cJSON *o = cJSON_CreateObject();
-    const LsStageTimes *f = &of->of[k];
+    const LsStageTimes *f = &of->of[k][LS_PIPE_USUAL], *kept = &of->of[k][LS_PIPE_KEPT];
     const LsPipeLayout *l = &of->plan[k].layout;
     const Extent e = extent(p, &of->cut, k);
     int64_t in, out;
@@ -158,17 +183,26 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     cJSON_AddNumberToObject(o, "weights_ns", f->ns[LS_PHASE_W]);
     cJSON_AddNumberToObject(o, "late_ns", f->ns[LS_PHASE_LATE]);
     cJSON_AddNumberToObject(o, "again_ns", f->again);
+    if (l->nplan > 1) {
+        cJSON_AddNumberToObject(o, "kept_forward_ns", kept->ns[LS_PHASE_F]);
+        cJSON_AddNumberToObject(o, "kept_backward_ns", kept->ns[LS_PHASE_B]);
+        cJSON_AddNumberToObject(o, "kept_weights_ns", kept->ns[LS_PHASE_W]);
+    }
     cJSON_AddNumberToObject(o, "state_bytes", (double)of->fixed[k]);
-    cJSON_AddNumberToObject(o, "transient_bytes", (double)l->transient);
-    cJSON_AddNumberToObject(o, "slots", l->slots);
-    cJSON_AddNumberToObject(o, "slot_bytes", (double)l->slot);
+    cJSON *rows = cJSON_AddArrayToObject(o, "regions");
+    for (uint32_t r = 0; r < l->nregion; r++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddNumberToObject(row, "region_copies", l->region[r].copies);
+        cJSON_AddNumberToObject(row, "region_bytes", (double)l->region[r].bytes);
+        cJSON_AddItemToArray(rows, row);
+    }
     cJSON_AddNumberToObject(o, "arena_bytes", (double)l->arena);
     cJSON_AddNumberToObject(o, "rank_bytes", (double)ls_pipeline_rank_bytes(of, k));
     cJSON_AddNumberToObject(o, "received_bytes", (double)in);
     cJSON_AddNumberToObject(o, "sent_bytes", (double)out);
     cJSON *at = cJSON_AddArrayToObject(o, "phase_at");
     for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
-        cJSON_AddItemToArray(at, cJSON_CreateNumber(l->phase_at[phase]));
+        cJSON_AddItemToArray(at, cJSON_CreateNumber(l->of[LS_PIPE_USUAL].phase_at[phase]));
     cJSON_AddStringToObject(o, "turns", turns_text(p->job->cx.arena, &of->flow[k]));
     return o;
 }

@@ -9,7 +9,6 @@ typedef struct LsPipelines {
     const LsProb *prob;
     LsPipelineWant want;
     LsPipelinePlan *plan; uint32_t n;
-    bool all_modes;             /* --checkpoint was not given */
     uint32_t chosen;            /* of `plan` */
     LsStages best, in_list_order;       /* for comparison: without budget and recomputation, the best cut, and that in list
                                          * order into equal times */

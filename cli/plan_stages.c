@@ -44,7 +44,6 @@ static bool plan_all(LsJob *job, LsPipelines *to, int order, int mode)
                 to->chosen = to->n;
             ok = ls_staged_find(job, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++]);
         }
-    to->all_modes = mode < 0;
     return ok;
 }
 
@@ -54,7 +53,7 @@ static bool cut_plainly(LsJob *job, LsPipelines *to)
     char why[500];
     LsArena *a = job->cx.arena;
     const LsStageOptions plain = {.stages = to->want.stages, .micros = to->want.micros};
-    return (ls_stages_find(a, to->prob, &plain, &to->best, why, sizeof why)
+    return (ls_pipeline_cut(a, to->prob, &to->want, LS_KEEP_NEVER, &to->best, why, sizeof why)
             && ls_stages_in_file_order(a, to->prob, &plain, &to->in_list_order, why, sizeof why))
            || ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages %" PRIu32 ": %s", to->want.stages, why);
 }

@@ -30,7 +30,7 @@ typedef struct Stage { LsDag dag; const LsPlan *plan; } Stage;
 
 static void put_graph(FILE *to, void *user) { ls_dag_write(to, &((const Stage *)user)->dag); }
 
-/* The budget is that of all slots, so the plan of one micro-batch claims none. */
+/* The budget is that of all micro-batches under way, so the plan of one claims none. */
 static void put_plan(FILE *to, void *user)
 {
     const Stage *s = user;
@@ -43,7 +43,7 @@ bool ls_stage_files_write(LsJob *job, const LsPipelinePlan *of)
     const LsOptions *o = job->options;
     for (uint32_t k = 0; k < of->cut.k; k++) {
         const char *name = ls_arena_printf(a, "%s, stage %" PRIu32 " of %" PRIu32, job->dag->name, k, of->cut.k);
-        Stage s = {ls_pipe_graph_alone(a, &of->plan[k].graph, name), &of->plan[k].layout.plan};
+        Stage s = {ls_pipe_graph_alone(a, &of->plan[k].graph, name), &of->plan[k].layout.of[LS_PIPE_USUAL].plan};
         if (o->graph_json != NULL && !ls_output_write(file_of(a, o->graph_json, k), put_graph, &s))
             return false;
         if (o->plan_json != NULL && !ls_output_write(file_of(a, o->plan_json, k), put_plan, &s))

@@ -11,12 +11,9 @@
 #include <string.h>
 
 enum { MOST_MICROS = 1024, PREFETCH = 2 };
-enum { EFFORT = 10 };           /* percent, without --plan-effort: several cuts are planned, of each all stages */
-
-static bool checkpoint_is(const LsOptions *o, const char *mode)
-{
-    return o->checkpoint != NULL && strcmp(o->checkpoint, mode) == 0;
-}
+/* Percent, without --plan-effort: all stages are planned, within a budget those of several cuts. Without one they have little to
+ * choose. */
+enum { EFFORT = 10, EFFORT_AT_EASE = 2 };
 
 int ls_staged_check(const LsJob *job)
 {
@@ -42,8 +39,6 @@ int ls_staged_check(const LsJob *job)
         why = "--stages: --checkpoint says what stages make again; leave --keep and --forget out";
     else if (ls_options_parts(o) > MOST_MICROS)
         why = "--stages: a pipeline runs at most 1024 micro-batches per step (--microbatches)";
-    else if (checkpoint_is(o, "except-last") && ls_options_parts(o) > 1)
-        why = "--stages: --checkpoint=except-last is for one process so far; never, always and auto are for pipelines, too";
     if (why == NULL)
         return 0;
     fprintf(stderr, "lowerset: %s\n", why);
@@ -79,7 +74,8 @@ static int word(const char *option, const char *text, const char *const *words, 
 int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mode)
 {
     static const int keep[] = {[LS_CHECKPOINT_AUTO] = LS_KEEP_AUTO, [LS_CHECKPOINT_NEVER] = LS_KEEP_NEVER,
-                               [LS_CHECKPOINT_EXCEPT_LAST] = -1, [LS_CHECKPOINT_ALWAYS] = LS_KEEP_ALWAYS};
+                               [LS_CHECKPOINT_EXCEPT_LAST] = LS_KEEP_EXCEPT_LAST,
+                               [LS_CHECKPOINT_ALWAYS] = LS_KEEP_ALWAYS};
     LsCheckpoint checkpoint = LS_CHECKPOINT_AUTO;
     LsHints hints = {.recompute = LS_RECOMPUTE_AUTO};
     LsBudget b = {LS_BUDGET_NONE, 0};
@@ -91,7 +87,7 @@ int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mo
     code = code != 0 ? code : ls_options_hints(o, &hints);
     code = code != 0 || ls_job_budget(o, &b) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : link_speed(o, &want->link);
-    want->plan.effort = want->plan.effort > 0 ? want->plan.effort : EFFORT;
+    want->plan.effort = want->plan.effort > 0 ? want->plan.effort : b.kind == LS_BUDGET_NONE ? EFFORT_AT_EASE : EFFORT;
     *mode = o->checkpoint != NULL ? keep[checkpoint] : -1;
     want->policy = hints.recompute;
     want->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
@@ -104,6 +100,7 @@ const LsProb *ls_staged_open(LsJob *job, LsPipelineWant *want)
 {
     want->state = ls_state_bytes(job->cx.arena, job->train_problem);
     want->input = ls_input_bytes(job->cx.arena, job->train_problem);
+    want->memo = ls_pipeline_memo_new(job->cx.arena);
     return ls_prob_new(job->cx.arena, job->dag, !want->plan.no_inplace);
 }
 
@@ -112,13 +109,14 @@ static bool refuse(LsJob *job, const char *why)
     return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages %" PRId64 ": %s", job->options->stages, why);
 }
 
-/* Has the plan of a stage checked twice: a micro-batch alone, and all that are under way. */
+/* Has the plans of a stage checked twice: a micro-batch alone, and all that are under way. */
 static bool audited(LsJob *job, const LsPipelinePlan *of, uint32_t k)
 {
     char why[512];
     const LsPipePlan *p = &of->plan[k];
-    if (!ls_job_audited(job, &p->graph.dag, &p->layout.plan))
-        return false;
+    for (uint32_t plan = 0; plan < p->layout.nplan; plan++)
+        if (!ls_job_audited(job, &p->graph.dag, &p->layout.of[plan].plan))
+            return false;
     if (!ls_pipe_audit(&p->graph, &of->cut, k, &p->layout, &of->flow[k], why, sizeof why))
         return ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan of stage %u is wrong: %s", k + 1, why);
     return true;
@@ -168,8 +166,11 @@ void ls_staged_hash(const LsPipelinePlan *plan, char hash[17])
 {
     uint64_t sum = 0;
     for (uint32_t k = 0; k < plan->cut.k; k++) {
-        ls_plan_hash(&plan->plan[k].layout.plan, hash);
-        sum = sum * 31 + strtoull(hash, NULL, 16);
+        const LsPipeLayout *l = &plan->plan[k].layout;
+        for (uint32_t n = 0; n < l->nplan; n++) {
+            ls_plan_hash(&l->of[n].plan, hash);
+            sum = sum * 31 + strtoull(hash, NULL, 16);
+        }
     }
     snprintf(hash, 17, "%016" PRIx64, sum * 31 + (uint64_t)plan->order);
 }
@@ -179,16 +180,17 @@ static void sum_up(LsJob *job, LsStagedJob *s)
 {
     const LsPipelinePlan *of = &s->plan;
     int64_t at = 0;
-    job->plan = (LsPlan){.strategy = of->plan[0].layout.plan.strategy};
+    job->plan = (LsPlan){.strategy = of->plan[0].layout.of[LS_PIPE_USUAL].plan.strategy};
     s->code = ls_arena_alloc(job->cx.arena, of->cut.k, sizeof *s->code);
     for (uint32_t k = 0; k < of->cut.k; k++) {
         const LsPipePlan *p = &of->plan[k];
-        const LsPlan *plan = &p->layout.plan;
-        s->code[k] = (LsCodeStage){.phase = {ls_stage_problem(job->cx.arena, job->train_problem, &p->graph), plan, false},
-                                   .plan = p, .flow = &of->flow[k], .at = at};
+        const LsProblem *problem = ls_stage_problem(job->cx.arena, job->train_problem, &p->graph);
+        s->code[k] = (LsCodeStage){.plan = p, .flow = &of->flow[k], .at = at};
+        for (uint32_t plan = 0; plan < p->layout.nplan; plan++)
+            s->code[k].phase[plan] = (LsCodePhase){problem, &p->layout.of[plan].plan, false};
         at += ls_align(p->layout.arena, LS_ALIGNMENT);
-        job->plan.cost += plan->cost;
-        job->plan.base_cost += plan->base_cost;
+        job->plan.cost += ls_pipe_cost(&p->layout, (uint32_t)ls_options_parts(job->options));
+        job->plan.base_cost += p->layout.of[LS_PIPE_USUAL].plan.base_cost;
     }
     ls_staged_hash(of, job->report.hash);
     for (uint32_t k = 0; k < of->cut.ncopy; k++)

@@ -92,7 +92,7 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
                                  * over the valid samples, or LsProgram.loss_sums */
 } LsPhaseTable;
 
-/* A program for a pipeline has a table of steps for each of its stages, and `train` has none. Micro-steps pass the stages
+/* A program for a pipeline has tables of steps for each of its stages, and `train` has none. Micro-steps pass the stages
  * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-steps
  * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
@@ -106,18 +106,31 @@ typedef struct LsMessage {
     uint8_t phase, other;       /* LsStagePhase: of this stage, of the peer */
     uint32_t step;              /* sent after this step of the stage; received: it must be there before this step, or at
                                  * the end of the phase */
+    uint8_t until;              /* sent: the bytes stay until the peer has them, which is waited for before this phase of the */
+    uint32_t lag;               /* micro-step so much later (LS_STAGE_TO_THE_END: when the update ends). What phase F sends for a
+                                 * phase F is waited for before its own phase B at the latest */
 } LsMessage;
-typedef struct LsTurn { uint8_t phase; uint16_t slot; uint32_t part; } LsTurn;
-typedef struct LsStage {
+#define LS_STAGE_TO_THE_END UINT32_MAX
+/* Bytes of the arena, so many times over. Micro-steps use the copies in turn, by their slots. */
+typedef struct LsRegion { int64_t at, bytes; uint32_t copies; } LsRegion;
+/* The steps of a micro-step, and of the late phase behind it. */
+enum { LS_STAGE_PLANS = 2 };
+typedef struct LsStagePlan {
     LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own start on */
     uint32_t first[LS_STAGE_NPHASES + 1];       /* by phase: its first step */
+    const LsMessage *send, *receive;    /* those of all plans are alike but for addresses and steps */
+} LsStagePlan;
+typedef struct LsTurn { uint8_t phase, plan; uint16_t slot; uint32_t part; } LsTurn;
+typedef struct LsStage {
+    LsStagePlan plan[LS_STAGE_PLANS]; uint32_t nplan;   /* with --checkpoint=except-last two: the first part of an update has the
+                                                         * second plan, and the tables of both watch the same values */
+    uint32_t nsend, nreceive;
     int64_t at;                 /* of the stage in the arena, bytes */
-    int64_t transient;          /* bytes that all micro-steps share; then come the slots of micro-steps under way */
-    int64_t slot_bytes;
-    uint32_t slots;
+    const LsRegion *region; uint32_t nregion;   /* by offset, one behind the other; addresses are those of the first copies */
+    int64_t arena_bytes;
+    uint32_t slots;             /* a multiple of all copies, or a slot for each part */
     bool reads_input;
     const LsTurn *turn; uint32_t nturn;         /* turns of parts without samples are left out */
-    const LsMessage *send, *receive; uint32_t nsend, nreceive;
 } LsStage;
 
 /* The state of the loss scale, reals; without an address there is none. skips [2]: skipped updates in all, and the last

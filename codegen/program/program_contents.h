@@ -15,8 +15,9 @@ typedef struct LsCodePhase {
 } LsCodePhase;
 
 typedef struct LsCodeStage {    /* of a pipeline */
-    LsCodePhase phase;          /* micro-batch and late phase; nodes that begin a phase are no nodes of the graph */
-    const LsPipePlan *plan;
+    LsCodePhase phase[LS_PIPE_PLANS];   /* micro-batch and late phase, by each plan of the stage; nodes that begin a phase are no
+                                         * nodes of the graph */
+    const LsPipePlan *plan;     /* all stages have as many plans */
     const LsPipeFlow *flow;
     int64_t at;                 /* of its arena in the program's, bytes */
 } LsCodeStage;

@@ -131,7 +131,7 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
                      g->lanes, g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
 }
 
-/* Stages of a pipeline follow the other phases. */
+/* Stages of a pipeline follow the other phases: the first plan of each, then the second one of each. */
 enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
 
 typedef struct Text {           /* the program while it is printed */
@@ -164,8 +164,8 @@ static double overhead(const LsCode *c)
     if (c->cut == NULL)
         return ls_plan_overhead(c->train.plan);
     for (uint32_t k = 0; k < c->cut->k; k++) {
-        cost += c->stage[k].plan->layout.plan.cost;
-        base += c->stage[k].plan->layout.plan.base_cost;
+        cost += ls_pipe_cost(&c->stage[k].plan->layout, (uint32_t)c->parts);
+        base += c->stage[k].plan->layout.of[LS_PIPE_USUAL].plan.base_cost;
     }
     return base > 0 ? cost / base - 1 : 0;
 }
@@ -224,15 +224,21 @@ static void print_program(const Text *x, LsEmit *e)
     ls_emit_line(e, "};");
 }
 
+static void print_stage_arena(const LsPipeLayout *l, uint32_t number, FILE *to)
+{
+    fprintf(to, " * stage %-3u %" PRId64 " bytes:", number, l->arena);
+    for (uint32_t k = 0; k < l->nregion; k++)
+        fprintf(to, "%s %u times %" PRId64, k > 0 ? "," : "", l->region[k].copies, l->region[k].bytes);
+    fputc('\n', to);
+}
+
 static void print_arenas(const LsCode *c, FILE *to)
 {
     if (c->cut == NULL)
         fprintf(to, " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
                 c->train.plan->arena, c->train.plan->live_peak);
     for (uint32_t k = 0; c->cut != NULL && k < c->cut->k; k++)
-        fprintf(to, " * stage %-3u %" PRId64 " bytes: %" PRId64 " and %u times %" PRId64 "\n", k,
-                c->stage[k].plan->layout.arena, c->stage[k].plan->layout.transient, c->stage[k].plan->layout.slots,
-                c->stage[k].plan->layout.slot);
+        print_stage_arena(&c->stage[k].plan->layout, k, to);
 }
 
 static void print_head(const LsCode *c, FILE *to)
@@ -313,16 +319,12 @@ static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
     const LsCode *c = x->c;
     const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
     bool ok = true;
-    x->nphase = NPHASES + (int)(c->cut != NULL ? c->cut->k : 0);
+    x->nphase = NPHASES + (int)(c->cut != NULL ? c->cut->k * c->stage[0].plan->layout.nplan : 0);
     x->phase = ls_arena_alloc(cx->arena, (size_t)x->nphase, sizeof *x->phase);
-    for (int k = 0; k < x->nphase && ok; k++) {
-        const bool stage = k >= NPHASES;
-        ok = ls_phase_init(cx, &x->phase[k], c, stage ? &c->stage[k - NPHASES].phase : from[k],
-                           stage ? ls_arena_printf(cx->arena, "stage%d", k - NPHASES) : name[k]);
-        x->phase[k].stage = stage;
-        if (stage && ok)
-            ls_copies_use(c, (uint32_t)(k - NPHASES), &x->phase[k]);
-    }
+    for (int k = 0; k < NPHASES && ok; k++)
+        ok = ls_phase_init(cx, &x->phase[k], c, from[k], name[k]);
+    for (int k = NPHASES; k < x->nphase && ok; k++)
+        ok = ls_stage_phase_init(cx, &x->phase[k], c, (uint32_t)(k - NPHASES) % c->cut->k, (uint32_t)(k - NPHASES) / c->cut->k);
     for (int k = 0; k < x->nphase && ok; k++)
         ok = ls_phase_name_kernels(cx, set, &x->phase[k]);
     for (int k = 0; k < x->nphase && ok; k++)

@@ -94,7 +94,10 @@ void *ls_stage_address(const LsMemory *m, const LsStage *s, uint32_t slot, LsAdd
 {
     if (a.space != LS_AT_ARENA)
         return ls_memory_at(m, a);
-    return m->arena + (s->at - m->arena_at) + a.offset + (a.offset >= s->transient ? slot * s->slot_bytes : 0);
+    const LsRegion *r = s->region + s->nregion - 1;
+    while (r > s->region && a.offset < r->at)
+        r--;
+    return m->arena + (s->at - m->arena_at) + a.offset + slot % r->copies * r->bytes;
 }
 
 void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes)

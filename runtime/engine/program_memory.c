@@ -117,7 +117,7 @@ static bool open_stage(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
     const LsStage *s = &p->stage[m->stage];
-    int64_t bytes = s->transient + s->slots * s->slot_bytes;
+    int64_t bytes = s->arena_bytes;
     if (m->stage == 0 && p->eval.arena_bytes > bytes)
         bytes = p->eval.arena_bytes;
     m->arena_at = s->at;

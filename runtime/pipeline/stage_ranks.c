@@ -21,7 +21,7 @@ static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t
 static int teller(const LsProgram *p)
 {
     int k = 0;
-    while (k + 1 < (int)p->nstage && p->stage[k].table.loss.space == LS_AT_NONE)
+    while (k + 1 < (int)p->nstage && p->stage[k].plan[0].table.loss.space == LS_AT_NONE)
         k++;
     return k;
 }

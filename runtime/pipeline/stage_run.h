@@ -11,19 +11,25 @@ typedef struct LsPartRun {
     int64_t batch;              /* number of its inputs, for the loader */
 } LsPartRun;
 
+/* The arguments of a plan's steps, resolved for each slot that its micro-steps are in. */
+typedef struct LsStageArgs {
+    void **arg;                 /* [slots][n] */
+    uint32_t slots, first, n;   /* first: of LsProgram.address */
+} LsStageArgs;
+
 typedef struct LsStageRun {
     LsEngine engine;
     const LsStage *s;
     uint32_t number;            /* of the stage */
     LsComm *comm;
     LsLoader *loader;           /* shared by all stages that read inputs */
-    void **arg;                 /* [slots][narg] */
-    uint32_t first_arg, narg;   /* of LsProgram.address */
+    LsStageArgs args[LS_STAGE_PLANS];
     char **input;               /* by slot: the inputs of its micro-step */
     LsTransfer *sending, *receiving;        /* [slots][nsend], [nreceive] */
     bool *sends, *receives;     /* that are under way */
     LsLoss *loss;               /* by part of the update: set by the stage that has the loss */
-    LsHook *hook; int nhook;    /* for the last micro-step, or with `always` for all; opened for `engine` */
+    LsHook *hook; int nhook;    /* [LS_STAGE_PLANS][nhook]: for the last micro-step, or with `always` for all, by its plan; opened
+                                 * for `engine` */
     bool always;
 } LsStageRun;
 
@@ -31,6 +37,8 @@ typedef struct LsStageRun {
 bool ls_stage_open(LsStageRun *r, const LsProgram *p, uint32_t number, const LsMemory *m, LsComm *comm, LsLoader *l,
                    LsLoss *loss, LsError *e);
 void ls_stage_close(LsStageRun *r);
+/* The turn of that part which runs last. */
+const LsTurn *ls_stage_last_turn(const LsStage *s, int64_t part);
 /* Runs an update of n micro-steps, those with samples, which all stages run at the same time. Returns when all messages
  * have arrived. */
 bool ls_stage_update(LsStageRun *r, const LsPartRun *part, int64_t n, LsError *e);

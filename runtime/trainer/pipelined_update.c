@@ -6,10 +6,10 @@
 
 /* What looks at the steps of one stage. */
 typedef struct LsStageWatch {
-    LsHook hook[3];
-    LsDump dump;                /* --dump */
-    LsTrace trace;              /* --trace, --profile */
-    LsCheck check;              /* --check-numerics */
+    LsHook hook[3 * LS_STAGE_PLANS];
+    LsDump dump;                /* --dump, of the last micro-step */
+    LsTrace trace[LS_STAGE_PLANS];      /* --trace, --profile, of the micro-steps with that plan */
+    LsCheck check[LS_STAGE_PLANS];      /* --check-numerics, likewise */
 } LsStageWatch;
 
 /* The stage of this process with that number; NULL: another rank has it. */
@@ -27,21 +27,34 @@ static bool open_dumps(LsTrainer *t, LsError *e)
     for (uint32_t k = 0; k < t->p->nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
         if ((r != NULL || ls_is_first(t))
-            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].table, e))
+            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].plan[0].table, e))
             return false;
     }
     return true;
 }
 
-/* Likewise rank 0 the times. The timeline has the micro-batches of an update. */
+/* Micro-steps of an update that have the plan. */
+static int64_t steps_of(const LsStage *s, uint32_t plan)
+{
+    int64_t n = 0;
+    for (uint32_t k = 0; k < s->nturn; k++)
+        n += s->turn[k].phase == LS_STAGE_F && s->turn[k].plan == plan;
+    return n;
+}
+
+/* Likewise rank 0 the times. The timeline has the micro-batches of whole updates. */
 static bool open_traces(LsTrainer *t, LsError *e)
 {
-    const int64_t parts = ls_parts(t->p), kept = parts > LS_TRACE_RUNS ? parts : LS_TRACE_RUNS;
     for (uint32_t k = 0; k < t->p->nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
-        if ((r != NULL || ls_is_first(t))
-            && !ls_trace_open(&t->watch[k].trace, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].table, kept, e))
-            return false;
+        const LsStage *s = &t->p->stage[k];
+        const int64_t updates = (LS_TRACE_RUNS + steps_of(s, 0) - 1) / steps_of(s, 0);
+        for (uint32_t plan = 0; (r != NULL || ls_is_first(t)) && plan < s->nplan; plan++) {
+            LsTrace *x = &t->watch[k].trace[plan];
+            if (!ls_trace_open(x, r != NULL ? &r->engine : &t->engine, &s->plan[plan].table, updates * steps_of(s, plan), e))
+                return false;
+            x->lane = k;
+        }
     }
     return true;
 }
@@ -60,7 +73,8 @@ void ls_pipelined_close(LsTrainer *t)
 {
     for (uint32_t k = 0; t->watch && k < t->p->nstage; k++) {
         ls_dump_close(&t->watch[k].dump);
-        ls_trace_close(&t->watch[k].trace);
+        for (int plan = 0; plan < LS_STAGE_PLANS; plan++)
+            ls_trace_close(&t->watch[k].trace[plan]);
     }
     free(t->watch);
     t->watch = NULL;
@@ -96,13 +110,15 @@ bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
 
 bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e)
 {
-    LsTrace *all = calloc(t->p->nstage, sizeof *all);
+    LsTrace *all = calloc((size_t)t->p->nstage * LS_STAGE_PLANS, sizeof *all);
+    uint32_t n = 0;
     if (!all)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --trace");
     for (uint32_t k = 0; k < t->p->nstage; k++)
-        all[k] = t->watch[k].trace;
-    const bool ok = (!t->o.trace || ls_trace_write(all, t->p->nstage, t->o.trace, e))
-                    && (!t->o.profile || ls_profile_write(all, t->p->nstage, t->o.profile, t->threads, e));
+        for (uint32_t plan = 0; plan < t->p->stage[k].nplan; plan++)
+            all[n++] = t->watch[k].trace[plan];
+    const bool ok = (!t->o.trace || ls_trace_write(all, n, t->o.trace, e))
+                    && (!t->o.profile || ls_profile_write(all, n, t->o.profile, t->threads, e));
     free(all);
     return ok;
 }
@@ -115,7 +131,8 @@ bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
         if (t->comm->rank != 0 && t->comm->rank != k)
             continue;
         ok = !t->dumps || ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
-        ok = ok && (!t->traces || ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->trace.run, ls_trace_bytes(&w->trace), e));
+        for (uint32_t plan = 0; ok && t->traces && plan < t->p->stage[k].nplan; plan++)
+            ok = ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->trace[plan].run, ls_trace_bytes(&w->trace[plan]), e);
     }
     return ok;
 }
@@ -140,40 +157,44 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
         LsStageRun *r = &t->pipeline.stage[k];
         LsStageWatch *w = &t->watch[r->number];
         r->hook = w->hook;
-        r->nhook = 0;
         r->always = check || t->traces;
-        if (check) {
-            ls_check_start(&w->check, &r->engine, &r->s->table);
-            w->hook[r->nhook++] = ls_check_hook(&w->check);
+        r->nhook = check + t->traces + dump;
+        w->dump.t = &r->s->plan[ls_stage_last_turn(r->s, t->pipeline.nparts - 1)->plan].table;
+        for (uint32_t plan = 0; plan < r->s->nplan; plan++) {
+            LsHook *hook = w->hook + plan * (uint32_t)r->nhook;
+            ls_check_start(&w->check[plan], &r->engine, &r->s->plan[plan].table);
+            if (check)
+                *hook++ = ls_check_hook(&w->check[plan]);
+            if (t->traces)
+                *hook++ = ls_trace_hook(&w->trace[plan]);
+            if (dump)
+                *hook++ = ls_dump_hook(&w->dump);
         }
-        if (t->traces)
-            w->hook[r->nhook++] = ls_trace_hook(&w->trace);
-        if (dump)
-            w->hook[r->nhook++] = ls_dump_hook(&w->dump);
     }
 }
 
-/* When a step runs, compared to those of other stages: phase F goes up, the others go down. */
-static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t step)
+/* When a step of a plan runs, compared to those of other stages: phase F goes up, the others go down. */
+static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32_t step)
 {
     int phase = LS_STAGE_LATE;
-    while (phase > 0 && step < p->stage[stage].first[phase])
+    while (phase > 0 && step < p->stage[stage].plan[plan].first[phase])
         phase--;
     return phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
 }
 
-/* Takes the check of the stage that has seen the first value that is not finite, as that of the whole update. */
+/* Takes the check of the stage and plan that have seen the first value that is not finite, as that of the whole update. The second
+ * plan is that of the first micro-step, so its check is looked at before. */
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
-    t->check = t->watch[t->pipeline.stage[0].number].check;
-    for (uint32_t k = 0; k < t->pipeline.n; k++) {
-        const uint32_t number = t->pipeline.stage[k].number;
-        const LsCheck *c = &t->watch[number].check;
+    t->check = t->watch[t->pipeline.stage[0].number].check[0];
+    for (uint32_t k = 0; k < t->pipeline.n * LS_STAGE_PLANS; k++) {
+        const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number, plan = LS_STAGE_PLANS - 1 - k % LS_STAGE_PLANS;
+        const LsCheck *c = &t->watch[number].check[plan];
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
-            if (f->there && time_of(t->p, number, f->step) < earliest) {
-                earliest = time_of(t->p, number, f->step);
+            if (f->there && time_of(t->p, number, plan, f->step) < earliest) {
+                earliest = time_of(t->p, number, plan, f->step);
                 t->check = *c;
             }
         }

@@ -24,12 +24,17 @@ static void print_steps(const LsProgram *p, const LsPhaseTable *t)
 static void print_stage(const LsProgram *p, uint32_t number)
 {
     const LsStage *s = &p->stage[number];
-    printf("stage %u: arena %" PRId64 " bytes, %" PRId64 " and %u slots of %" PRId64 "; phases from steps", number + 1,
-           s->transient + s->slots * s->slot_bytes, s->transient, s->slots, s->slot_bytes);
-    for (int k = 0; k < LS_STAGE_NPHASES; k++)
-        printf(" %u", s->first[k]);
+    printf("stage %u: arena %" PRId64 " bytes,", number + 1, s->arena_bytes);
+    for (uint32_t k = 0; k < s->nregion; k++)
+        printf(" %s%u x %" PRId64, k > 0 ? "+ " : "", s->region[k].copies, s->region[k].bytes);
     printf("; sends %u, receives %u\n", s->nsend, s->nreceive);
-    print_steps(p, &s->table);
+    for (uint32_t plan = 0; plan < s->nplan; plan++) {
+        printf(plan > 0 ? "the first part of an update: phases from steps" : "phases from steps");
+        for (int k = 0; k < LS_STAGE_NPHASES; k++)
+            printf(" %u", s->plan[plan].first[k]);
+        printf("\n");
+        print_steps(p, &s->plan[plan].table);
+    }
 }
 
 /* The steps of an update's last part after which buckets are on their way. */

@@ -6,7 +6,7 @@
 
 typedef struct LsDump {
     const LsEngine *g;
-    const LsPhaseTable *t;
+    const LsPhaseTable *t;      /* whose steps run; a table that watches the same values may take its place */
     char *copy; int64_t bytes;  /* the watched values, one after the other, in memory order */
     int64_t *offset;            /* of each watch in `copy` */
 } LsDump;

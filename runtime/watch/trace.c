@@ -117,11 +117,11 @@ static int64_t origin_of(const LsTrace *x)
     return runs > 0 ? origin : INT64_MAX;
 }
 
-static void put_event(LsText *t, const LsTrace *x, uint32_t stage, int64_t run, uint32_t k, int64_t origin)
+static void put_event(LsText *t, const LsTrace *x, int64_t run, uint32_t k, int64_t origin)
 {
     const LsStep *s = &x->t->step[k];
     size_t at = place(x, run, k);
-    ls_text_put(t, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"name\":", stage + 1);
+    ls_text_put(t, ",\n{\"ph\":\"X\",\"pid\":1,\"tid\":%u,\"name\":", x->lane + 1);
     ls_text_string(t, s->name);
     ls_text_put(t, ",\"cat\":");
     ls_text_string(t, s->op);
@@ -132,13 +132,13 @@ static void put_event(LsText *t, const LsTrace *x, uint32_t stage, int64_t run, 
 }
 
 /* The kept runs of the steps, from `origin` on: those of the late phase go back further. */
-static void put_events(LsText *t, const LsTrace *x, uint32_t stage, int64_t origin)
+static void put_events(LsText *t, const LsTrace *x, int64_t origin)
 {
     for (int64_t back = x->kept; back > 0; back--)
         for (uint32_t k = 0; k < x->t->nstep; k++) {
             const int64_t run = x->run[k] - back;
             if (run >= 0 && x->start[place(x, run, k)] >= origin)
-                put_event(t, x, stage, run, k, origin);
+                put_event(t, x, run, k, origin);
         }
 }
 
@@ -157,10 +157,11 @@ bool ls_trace_write(const LsTrace *x, uint32_t n, const char *path, LsError *e)
     ls_text_string(&t, x->g->p->model);
     ls_text_put(&t, "}}");
     for (uint32_t k = 0; k < n && n > 1; k++)
-        ls_text_put(&t, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"stage %u\"}}",
-                    k + 1, k + 1);
+        if (k == 0 || x[k].lane != x[k - 1].lane)
+            ls_text_put(&t, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"stage %u\"}}",
+                        x[k].lane + 1, x[k].lane + 1);
     for (uint32_t k = 0; k < n; k++)
-        put_events(&t, &x[k], k, origin);
+        put_events(&t, &x[k], origin);
     ls_text_put(&t, "\n]}\n");
     ls_text_flush(&t);
     return ls_out_commit(&o, e);
@@ -239,9 +240,11 @@ static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, bool first
 /* The head of the profile; the steps follow. */
 static void put_profile_head(LsText *t, const LsTrace *x, uint32_t n, int threads)
 {
-    int64_t runs = 0, sum = 0;
-    for (uint32_t s = 0; s < n; s++)
-        runs = runs_of(&x[s]) > runs ? runs_of(&x[s]) : runs;
+    int64_t runs = 0, mine = 0, sum = 0;
+    for (uint32_t s = 0; s < n; s++) {
+        mine = runs_of(&x[s]) + (s > 0 && x[s].lane == x[s - 1].lane ? mine : 0);
+        runs = mine > runs ? mine : runs;
+    }
     for (uint32_t s = 0; s < n; s++)
         for (uint32_t k = 0; k < x[s].t->nstep; k++)
             sum += x[s].total[k];
@@ -265,7 +268,10 @@ bool ls_profile_write(const LsTrace *x, uint32_t n, const char *path, int thread
     put_profile_head(&t, x, n, threads);
     for (uint32_t s = 0; s < n; s++) {
         const double times = disturbed(&x[s]);
+        const bool ran = runs_of(&x[s]) > 0;
         for (uint32_t k = 0; k < x[s].t->nstep; k++) {
+            if (ran && x[s].run[k] == 0)        /* the late phase, by a plan that is never the last of an update */
+                continue;
             put_profile_step(&t, &x[s], k, first, times);
             first = false;
         }

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/fnv.h"
 
@@ -19,6 +20,17 @@ void ls_plan_hash(const LsPlan *plan, char text[17])
     for (uint32_t k = 0; k < plan->nreuse; k++)
         hash = ls_fnv_number(ls_fnv_number(hash, plan->reuse[k].out), plan->reuse[k].in);
     snprintf(text, 17, "%016" PRIx64, hash);
+}
+
+void ls_plan_copy(LsArena *arena, const LsPlan *from, LsPlan *to)
+{
+    *to = *from;
+    to->step = ls_arena_alloc(arena, from->nstep + 1u, sizeof *to->step);
+    to->offset = ls_arena_alloc(arena, from->noffset + 1u, sizeof *to->offset);
+    to->reuse = ls_arena_alloc(arena, from->nreuse + 1u, sizeof *to->reuse);
+    memcpy(to->step, from->step, from->nstep * sizeof *to->step);
+    memcpy(to->offset, from->offset, from->noffset * sizeof *to->offset);
+    memcpy(to->reuse, from->reuse, from->nreuse * sizeof *to->reuse);
 }
 
 double ls_plan_overhead(const LsPlan *plan)

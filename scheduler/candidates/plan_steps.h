@@ -25,6 +25,9 @@ typedef struct LsPlan {
     double cost, base_cost;     /* overhead = cost / base_cost - 1 */
 } LsPlan;
 
+/* Copies the plan with its arrays; nothing of `from` is shared but the strategy's name. */
+void ls_plan_copy(LsArena *arena, const LsPlan *from, LsPlan *to);
+
 /* Returns the cost of all runs over the cost of every node once, minus one: 0 without recomputation, less
  * when cheaper alternatives run. */
 double ls_plan_overhead(const LsPlan *plan);

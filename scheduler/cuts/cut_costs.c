@@ -80,7 +80,8 @@ static void add_tensors(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
     uint64_t *(*set)[SETS] = ls_arena_alloc(arena, p->nt + 1u, sizeof *set);
     uint32_t *row = ls_arena_alloc(arena, p->nt + 1u, sizeof *row);
     c->tensor = ls_arena_alloc(arena, p->nt + 1u, sizeof *c->tensor);
-    for (uint32_t v = 0; v < f->n; v++)
+    c->first = ls_arena_alloc(arena, f->n + 1u, sizeof *c->first);
+    for (uint32_t v = 0; v < f->n; c->first[++v] = c->ntensor)
         for (uint32_t k = p->out.at[f->node[v]]; k < p->out.at[f->node[v] + 1]; k++) {
             const uint32_t t = p->out.id[k];
             if (p->size[t] == 0)
@@ -277,23 +278,20 @@ static Bytes measure(const LsCutCosts *c, const uint64_t *set)
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-/* With `kept` bytes of each micro-batch. */
-static int64_t in_all(const LsCutLimits *l, const Bytes *b, int64_t kept)
-{
-    return b->state + (int64_t)(l->slots - 1) * kept + larger(kept, b->need);
-}
+static bool is_again(const LsCutLimits *l) { return l->keep == LS_KEEP_ALWAYS || l->keep == LS_KEEP_EXCEPT_LAST; }
 
 int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
 {
     const Bytes b = measure(c, set);
-    return in_all(l, &b, l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept);
+    const int64_t most = l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept;          /* of one micro-batch, and of each other */
+    return b.state + (int64_t)(l->slots - 1) * (is_again(l) ? b.fixed : b.kept) + larger(most, b.need);
 }
 
-/* ns of the run that makes a tensor again for phases B and W, or of doing without. */
+/* ns of the run that makes a tensor of the set again for phases B and W, or of doing without. */
 static double tensor_again(const LsCutCosts *c, const LsCutLimits *l, const LsCutTensor *t, const uint64_t *set)
 {
     const double ns = c->node[c->f->node[t->maker]];
-    if (!t->again || !ls_bit(set, t->maker))
+    if (!t->again)
         return 0;
     if (meets(t->later, set, c->f->nword))
         return ns;
@@ -303,14 +301,15 @@ static double tensor_again(const LsCutCosts *c, const LsCutLimits *l, const LsCu
 /* Runs of all that phases B and W read. */
 static double of_all_again(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
 {
-    double ns = 0, most = 0;
-    for (uint32_t k = 0; k < c->ntensor; k++) {     /* one run makes all results of a vertex */
-        most = fmax(most, tensor_again(c, l, &c->tensor[k], set));
-        if (k + 1 == c->ntensor || c->tensor[k + 1].maker != c->tensor[k].maker) {
+    double ns = 0;
+    for (uint32_t w = 0; w < c->f->nword; w++)
+        for (uint64_t left = set[w]; left != 0; left &= left - 1) {
+            const uint32_t v = 64 * w + (uint32_t)__builtin_ctzll(left);
+            double most = 0;                        /* one run makes all results of a vertex */
+            for (uint32_t k = c->first[v]; k < c->first[v + 1]; k++)
+                most = fmax(most, tensor_again(c, l, &c->tensor[k], set));
             ns += most;
-            most = 0;
         }
-    }
     return ns;
 }
 
@@ -343,8 +342,8 @@ static int64_t bytes_to_shed(const LsCutLimits *l, const Bytes *b)
 
 double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const uint64_t *set)
 {
-    if (l->keep == LS_KEEP_ALWAYS)
-        ns += of_all_again(c, l, set);
+    if (is_again(l))
+        ns += l->again * of_all_again(c, l, set);
     if (l->bytes <= 0)
         return ns;
     if (l->keep != LS_KEEP_AUTO)

@@ -37,6 +37,7 @@ typedef struct LsCutCosts {
     double total;               /* of all nodes */
     int64_t *need;              /* by vertex: the most bytes that a run of its nodes touches at once */
     LsCutTensor *tensor; uint32_t ntensor;      /* made in phase F, by maker */
+    uint32_t *first;            /* by vertex: its first tensor; one extra entry at the end */
     LsCutTensor **by_price; uint32_t nprice;    /* the cheapest bytes to make again first */
     LsCutState *state; uint32_t nstate;
     LsCutGroup *group; uint32_t ngroup;
@@ -50,6 +51,7 @@ double ls_cut_sum(const LsCutCosts *c, const uint64_t *low);
 
 typedef struct LsCutLimits {    /* of one stage */
     LsKeepMode keep;
+    double again;               /* of LS_KEEP_ALWAYS and _EXCEPT_LAST: the part of the micro-batches that run things again */
     bool sure;                  /* count only what must run again, not what will */
     uint32_t slots;             /* micro-batches that the stage holds at once */
     int64_t bytes;              /* of the rank; 0: no limit */
@@ -58,7 +60,7 @@ typedef struct LsCutLimits {    /* of one stage */
 /* The least bytes of a stage with the vertices of `set`. Of LS_KEEP_AUTO, with nothing made again. */
 int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set);
 
-/* The least time of a micro-batch in that stage: `ns` and the recomputation that mode and limit force; INFINITY: it cannot
+/* The least mean time of a micro-batch in that stage: `ns` and the recomputation that mode and limit force; INFINITY: it cannot
  * keep the limit. */
 double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const uint64_t *set);
 

@@ -17,9 +17,9 @@
 
 typedef enum { LS_PHASE_F, LS_PHASE_B, LS_PHASE_W, LS_PHASES } LsPipePhase;
 typedef enum { LS_ORDER_GPIPE, LS_ORDER_1F1B, LS_ORDER_ZB, LS_ORDERS } LsOrderKind;
-/* What a micro-batch keeps between F and B: what B reads; only what the stage received, all else is made again; what the
- * planner chooses. */
-typedef enum { LS_KEEP_NEVER, LS_KEEP_ALWAYS, LS_KEEP_AUTO } LsKeepMode;
+/* What a micro-batch keeps between F and B, named by when things are made again. NEVER: what B reads. ALWAYS: only what the
+ * stage received. EXCEPT_LAST: as ALWAYS, but one micro-batch as NEVER. AUTO: what the planner chooses. */
+typedef enum { LS_KEEP_NEVER, LS_KEEP_EXCEPT_LAST, LS_KEEP_ALWAYS, LS_KEEP_AUTO } LsKeepMode;
 
 typedef struct LsRankStep { LsPipePhase phase; uint32_t micro; } LsRankStep;    /* micro: from 0 */
 typedef struct LsRankOrder { LsRankStep *step; uint32_t n; } LsRankOrder;

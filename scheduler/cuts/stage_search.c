@@ -220,7 +220,8 @@ static void set_limits(Search *s, const LsStageOptions *o, bool sure)
         LsArena *tmp = ls_arena_new();
         const LsRankOrder order = ls_rank_order(tmp, o->order, k, s->k, o->micros);
         const int64_t margin = o->margin != NULL && o->budget > 0 ? o->margin[k] : 0;
-        s->limits[k] = (LsCutLimits){o->keep, sure, ls_rank_order_slots(&order, LS_PHASE_B),
+        s->limits[k] = (LsCutLimits){o->keep, o->keep == LS_KEEP_EXCEPT_LAST ? (o->micros - 1.0) / o->micros : 1, sure,
+                                     ls_rank_order_slots(&order, LS_PHASE_B),
                                      o->budget > 0 && o->budget - margin < 1 ? 1 : o->budget - margin};
         if (o->budget <= 0)
             s->limits[k].bytes = 0;

@@ -59,10 +59,6 @@ static bool is_good(const Pack *p)
     return true;
 }
 
-/* Orders of greedy fillings. */
-static const char *const fill_key[] = {"WAT", "AWT", "TWA", "ZWA", "TAW", "SZ"};
-enum { FILLS = sizeof fill_key / sizeof fill_key[0] };
-
 static void fill_by(const Pack *p, const char *key, int64_t *place)
 {
     LsArena *arena = ls_arena_new();
@@ -72,19 +68,19 @@ static void fill_by(const Pack *p, const char *key, int64_t *place)
     ls_arena_free(arena);
 }
 
-typedef struct Fills { const Pack *p; int64_t *place[FILLS]; } Fills;
+typedef struct Fills { const Pack *p; int64_t *place[LS_FILLS]; } Fills;
 
 static void fill_behind_first(void *fills, uint32_t k)
 {
     const Fills *f = fills;
-    fill_by(f->p, fill_key[1 + k], f->place[1 + k]);
+    fill_by(f->p, ls_fill_key[1 + k], f->place[1 + k]);
 }
 
 static void fill_all_behind_first(Pack *p, Fills *f)
 {
-    for (int k = 1; k < FILLS; k++)
+    for (int k = 1; k < LS_FILLS; k++)
         f->place[k] = ls_arena_alloc(p->tmp, p->b.n, sizeof *p->place);
-    ls_side_by_side(FILLS - 1, fill_behind_first, f);
+    ls_side_by_side(LS_FILLS - 1, fill_behind_first, f);
 }
 
 /* Fills by one order after the other until the result is good. With many boxes all orders after the first run
@@ -94,9 +90,9 @@ static void fill(Pack *p)
     enum { MANY = 1000 };
     bool at_once = p->b.n > MANY;
     Fills f = {.p = p};
-    for (int k = 0; k < FILLS && !is_good(p); k++) {
+    for (int k = 0; k < LS_FILLS && !is_good(p); k++) {
         if (k == 0 || !at_once)
-            fill_by(p, fill_key[k], f.place[k] = p->place);
+            fill_by(p, ls_fill_key[k], f.place[k] = p->place);
         else if (k == 1)
             fill_all_behind_first(p, &f);
         for (uint32_t i = 0; i < p->npart; i++)

@@ -4,6 +4,8 @@
 
 #define NONE UINT32_MAX
 
+const char *const ls_fill_key[LS_FILLS] = {"WAT", "AWT", "TWA", "ZWA", "TAW", "SZ"};
+
 typedef struct Stretch {        /* sections [from, to] are filled up to level */
     int64_t level;
     uint32_t from, to;

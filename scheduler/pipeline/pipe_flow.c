@@ -3,30 +3,26 @@
 
 #include "base/reason.h"
 
-/* Each micro-batch takes the first free slot. Without a phase W of its own, B has its nodes. */
+/* Without a phase W of its own, B has its nodes. */
 static LsPipeFlow flow_of(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t rank, uint32_t micros)
 {
     const LsRankOrder o = ls_rank_order(arena, kind, rank, c->k, micros);
     LsPipeFlow f = {.turn = ls_arena_alloc(arena, o.n + 1u, sizeof *f.turn)};
-    uint32_t *slot_of = ls_arena_alloc(arena, micros, sizeof *slot_of);
-    bool *taken = ls_arena_alloc(arena, micros + 1u, 1);
-    const LsPipePhase end = c->splits ? LS_PHASE_W : LS_PHASE_B;
-    for (uint32_t k = 0; k < o.n; k++) {
-        const LsRankStep *s = &o.step[k];
-        if (s->phase == LS_PHASE_F) {
-            uint32_t slot = 0;
-            while (taken[slot])
-                slot++;
-            taken[slot] = true;
-            slot_of[s->micro] = slot;
-            f.slots = slot + 1 > f.slots ? slot + 1 : f.slots;
-        }
-        if (s->phase != LS_PHASE_W || c->splits)
-            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)s->phase, s->micro, slot_of[s->micro]};
-        if (s->phase == end)
-            taken[slot_of[s->micro]] = false;
-    }
+    for (uint32_t k = 0; k < o.n; k++)
+        if (o.step[k].phase != LS_PHASE_W || c->splits)
+            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)o.step[k].phase, LS_PIPE_USUAL, o.step[k].micro};
+    f.most = ls_rank_order_slots(&o, c->splits ? LS_PHASE_W : LS_PHASE_B);
     return f;
+}
+
+void ls_pipe_flow_keep(LsPipeFlow *flow)
+{
+    uint32_t first = 0;
+    while (first < flow->nturn && flow->turn[first].phase != LS_PHASE_B)
+        first++;
+    for (uint32_t k = 0; k < flow->nturn; k++)
+        if (flow->turn[k].micro == flow->turn[first].micro)
+            flow->turn[k].plan = LS_PIPE_KEPT;
 }
 
 typedef struct Sim {
@@ -36,7 +32,6 @@ typedef struct Sim {
     uint32_t *at;               /* by stage: turns that have ended */
     bool *begun;                /* by stage: the next turn has begun */
     bool *did, *began;          /* [stage][phase][micro] */
-    uint32_t *holder;           /* [stage][slot]: 1 + the micro-batch that had the slot last; 0: none */
 } Sim;
 
 static bool *of(const Sim *x, bool *table, uint32_t stage, int phase, uint32_t micro)
@@ -44,22 +39,19 @@ static bool *of(const Sim *x, bool *table, uint32_t stage, int phase, uint32_t m
     return &table[((size_t)stage * LS_PHASES + (size_t)phase) * x->micros + micro];
 }
 
-/* Whether all messages of that micro-batch that the stage made in phase F for a phase F, or else all others, have been
- * asked for. */
-static bool are_asked_for(const Sim *x, uint32_t stage, uint32_t micro, bool forward)
+/* Whether the messages have been asked for that the stage waits for before the turn. */
+static bool are_asked_for(const Sim *x, uint32_t stage, const LsPipeTurn *t)
 {
     for (uint32_t k = 0; k < x->c->nmove; k++) {
         const LsPipeMove *m = &x->c->move[k];
-        if (m->from == stage && m->read != LS_PHASE_LATE && forward == (m->read == LS_PHASE_F)
-            && !*of(x, x->began, m->to, m->read, micro))
-            return false;
+        if (m->from != stage || m->read == LS_PHASE_LATE)
+            continue;
+        uint32_t ends[2];
+        for (uint32_t j = ls_move_ends(m, t->phase, t->micro, ends); j-- > 0;)
+            if (!*of(x, x->began, m->to, m->read, ends[j]))
+                return false;
     }
     return true;
-}
-
-static uint32_t *slot_holder(const Sim *x, uint32_t stage, uint32_t slot)
-{
-    return &x->holder[(size_t)stage * x->micros + slot];
 }
 
 /* Whether every stage that reads inputs is done with that micro-batch and those before. */
@@ -74,13 +66,8 @@ static bool is_released(const Sim *x, uint32_t micro)
 
 static bool may_begin(const Sim *x, uint32_t stage, const LsPipeTurn *t)
 {
-    const uint32_t held = *slot_holder(x, stage, t->slot);
-    if (t->phase == LS_PHASE_B)
-        return are_asked_for(x, stage, t->micro, true);
-    if (t->phase != LS_PHASE_F)
-        return true;
-    return (held == 0 || (are_asked_for(x, stage, held - 1, false) && are_asked_for(x, stage, held - 1, true)))
-        && (!x->flow[stage].reads || t->micro < x->ring || is_released(x, t->micro - x->ring));
+    const bool feeds = t->phase == LS_PHASE_F && x->flow[stage].reads;
+    return are_asked_for(x, stage, t) && (!feeds || t->micro < x->ring || is_released(x, t->micro - x->ring));
 }
 
 static bool may_end(const Sim *x, uint32_t stage, const LsPipeTurn *t)
@@ -102,11 +89,8 @@ static void run(Sim *x)
             const LsPipeTurn *t = &x->flow[s].turn[x->at[s]];
             if (x->at[s] == x->flow[s].nturn)
                 continue;
-            if (!x->begun[s] && may_begin(x, s, t)) {
+            if (!x->begun[s] && may_begin(x, s, t))
                 x->begun[s] = moved = *of(x, x->began, s, t->phase, t->micro) = true;
-                if (t->phase == LS_PHASE_F)
-                    *slot_holder(x, s, t->slot) = t->micro + 1;
-            }
             if (x->begun[s] && may_end(x, s, t)) {
                 moved = *of(x, x->did, s, t->phase, t->micro) = true;
                 x->begun[s] = false;
@@ -147,8 +131,7 @@ bool ls_pipe_flow_ends(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micr
     const size_t table = (size_t)c->k * LS_PHASES * micros;
     LsArena *tmp = ls_arena_new();
     Sim x = {c, flow, micros, ring, ls_arena_alloc(tmp, c->k, sizeof *x.at), ls_arena_alloc(tmp, c->k, 1),
-             ls_arena_alloc(tmp, table, 1), ls_arena_alloc(tmp, table, 1),
-             ls_arena_alloc(tmp, (size_t)c->k * micros, sizeof *x.holder)};
+             ls_arena_alloc(tmp, table, 1), ls_arena_alloc(tmp, table, 1)};
     bool ok = true;
     run(&x);
     for (uint32_t s = 0; s < c->k && ok; s++)
@@ -157,16 +140,20 @@ bool ls_pipe_flow_ends(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micr
     return ok;
 }
 
-bool ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads,
-                   LsPipeFlow *flow, uint32_t *ring, char *why, size_t room)
+void ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads, LsPipeFlow *flow)
 {
-    *ring = 1;
     for (uint32_t s = 0; s < c->k; s++) {
         flow[s] = flow_of(arena, c, kind, s, micros);
         flow[s].reads = reads[s];
-        if (reads[s] && flow[s].slots > *ring)
-            *ring = flow[s].slots;
     }
+}
+
+bool ls_pipe_ring(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t *ring, char *why, size_t room)
+{
+    *ring = 1;
+    for (uint32_t s = 0; s < c->k; s++)
+        if (flow[s].reads && flow[s].most > *ring)
+            *ring = flow[s].most;
     if (!ls_pipe_flow_ends(c, flow, micros, micros, why, room))
         return false;
     while (*ring < micros && !ls_pipe_flow_ends(c, flow, micros, *ring, why, room))

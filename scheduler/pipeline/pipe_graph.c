@@ -11,7 +11,9 @@ typedef struct Build {
     bool late;
     LsPipeGraph *g;
     uint32_t *place;            /* by node of the whole graph: its place here, or LS_NO_ID */
-    bool *held;                 /* by tensor: it is sent, and must stay as it is until the receiver has it */
+    bool *forward;              /* by tensor: it is sent from F to F */
+    bool *held;                 /* by tensor: it is sent, not from F to F, and made once */
+    uint32_t *changed, nchanged;        /* tokens of nodes of this phase that change a state */
 } Build;
 
 static bool is_mine(const Build *b, uint32_t i)
@@ -30,7 +32,7 @@ static bool makes_one(const LsDagNode *n, const bool *of)
 }
 
 /* What the stage sends, and the late phase reads. Later phases of other stages may receive at any time after the phase
- * that made it, so it lives to the end, and is made once. */
+ * that made it, so plans have it live to the end, and make it once. In the graph that runs the layout says how long it lives. */
 static void mark_outputs(Build *b)
 {
     const LsPipeCut *c = b->c;
@@ -39,10 +41,12 @@ static void mark_outputs(Build *b)
         t[i].output &= b->p->maker[i] != LS_NO_ID && is_mine(b, b->p->maker[i]);
     for (uint32_t k = 0; k < c->nmove; k++) {
         const LsPipeMove *m = &c->move[k];
+        b->forward[m->tensor] |= m->from == b->stage && ls_move_is_forward(m);
         if (m->from != b->stage || (m->made == LS_PHASE_F && m->read == LS_PHASE_F)
             || (m->made == LS_PHASE_LATE && !b->late))
             continue;
-        t[m->tensor].output = b->held[m->tensor] = true;
+        b->held[m->tensor] = true;
+        t[m->tensor].output |= !b->late || m->read == LS_PHASE_LATE;
     }
     for (uint32_t i = 0; i < b->p->n && !b->late; i++)
         for (uint32_t k = b->p->in.at[i]; k < b->p->in.at[i + 1]; k++) {
@@ -76,16 +80,22 @@ static uint32_t add_end_of_b(const Build *b, bool *seen, uint32_t *to)
     return n;
 }
 
+static uint32_t new_token(Build *b, const char *name)
+{
+    b->g->dag.tensor[b->g->dag.ntensor] = (LsDagTensor){.name = name};
+    return b->g->dag.ntensor++;
+}
+
 /* Appends the node that begins the phase, if anything arrives for it or must wait for it. */
 static void add_begin(Build *b, LsPipePhase phase, const char *name)
 {
     const LsPipeCut *c = b->c;
-    uint32_t *in = ls_arena_alloc(b->arena, c->nmove + b->p->nt + 2u, sizeof *in), nin = 0;
+    uint32_t *in = ls_arena_alloc(b->arena, c->nmove + b->p->nt + b->nchanged + 2u, sizeof *in), nin = 0;
     uint32_t *out = ls_arena_alloc(b->arena, c->nmove + 2u, sizeof *out), nout = 0;
     bool *seen = ls_arena_alloc(b->arena, b->p->nt + 1u, 1);
     for (uint32_t k = 0; k < c->nmove; k++) {
         const LsPipeMove *m = &c->move[k];
-        if (m->from == b->stage && m->made + 1 == (int)phase && (int)phase != LS_PHASE_LATE && !seen[m->tensor]) {
+        if (!b->late && m->from == b->stage && m->made + 1 == (int)phase && (int)phase != LS_PHASE_LATE && !seen[m->tensor]) {
             seen[m->tensor] = true;
             in[nin++] = m->tensor;
         }
@@ -98,11 +108,10 @@ static void add_begin(Build *b, LsPipePhase phase, const char *name)
             in[nin++] = t;
     if (phase == LS_PHASE_W)
         nin += add_end_of_b(b, seen, in + nin);
-    if (phase != LS_PHASE_F) {
-        const uint32_t token = b->g->dag.ntensor++;
-        b->g->dag.tensor[token] = (LsDagTensor){.name = name};
-        out[nout++] = token;
-    }
+    for (; b->nchanged > 0; b->nchanged--)
+        in[nin++] = b->changed[b->nchanged - 1];
+    if (phase != LS_PHASE_F)
+        out[nout++] = new_token(b, name);
     if (nout == 0)
         return;
     b->g->begin[phase] = b->g->dag.nnode;
@@ -125,6 +134,30 @@ static bool waits_anyway(const Build *b, uint32_t i)
     return false;
 }
 
+/* No result takes the place of what may be on its way: in phase F what is sent to a phase F, and ever what else is sent. */
+static void keep_messages(const Build *b, uint32_t i, LsDagNode *n)
+{
+    LsDagPair *pair = ls_arena_alloc(b->arena, n->ninplace + 1u, sizeof *pair);
+    uint32_t many = 0;
+    for (uint32_t k = 0; k < n->ninplace; k++)
+        if (!b->held[n->inplace[k].in] && !(b->forward[n->inplace[k].in] && b->c->phase[i] == LS_PHASE_F))
+            pair[many++] = n->inplace[k];
+    n->inplace = pair;
+    n->ninplace = many;
+}
+
+/* Gives the node a token that the next phase waits for. It is a part of the forward graph then, if its phase is F. */
+static void add_changed(Build *b, LsDagNode *n, uint8_t phase)
+{
+    uint32_t *out = ls_arena_alloc(b->arena, n->nout + 1u, sizeof *out);
+    if (n->nout > 0)
+        memcpy(out, n->out, n->nout * sizeof *out);
+    out[n->nout] = b->changed[b->nchanged++] = new_token(b, n->name);
+    n->out = out;
+    n->nout++;
+    n->kind = phase == LS_PHASE_F ? LS_DAG_FORWARD : n->kind;
+}
+
 static void add_node(Build *b, uint32_t i)
 {
     const LsDagNode *from = &b->p->dag->node[i];
@@ -132,6 +165,8 @@ static void add_node(Build *b, uint32_t i)
     const uint8_t phase = b->c->phase[i];
     n.of = from->of >= 0 && b->place[from->of] != LS_NO_ID ? (int64_t)b->place[from->of] : -1;
     n.once |= makes_one(from, b->held);
+    if (b->late)
+        keep_messages(b, i, &n);
     if (phase != LS_PHASE_F && !waits_anyway(b, i)) {
         const LsDagNode *begin = &b->g->dag.node[b->g->begin[phase]];
         uint32_t *in = ls_arena_alloc(b->arena, n.nin + 1u, sizeof *in);
@@ -140,6 +175,8 @@ static void add_node(Build *b, uint32_t i)
         in[n.nin++] = begin->out[begin->nout - 1];
         n.in = in;
     }
+    if (n.nupd > 0 && phase < (b->c->splits ? LS_PHASE_W : LS_PHASE_B))
+        add_changed(b, &n, phase);
     b->place[i] = b->g->dag.nnode;
     add(b, &n, i);
 }
@@ -156,8 +193,8 @@ static void add_phase(Build *b, int phase)
 void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late, LsPipeGraph *out)
 {
     const LsProb *p = c->p;
-    Build b = {arena, c, p, stage, late, out, NULL, NULL};
-    const size_t nodes = p->n + (size_t)LS_STAGE_PHASES, tensors = p->nt + (size_t)LS_STAGE_PHASES;
+    Build b = {.arena = arena, .c = c, .p = p, .stage = stage, .late = late, .g = out};
+    const size_t nodes = p->n + (size_t)LS_STAGE_PHASES, tensors = p->nt + nodes;
     *out = (LsPipeGraph){.dag = *p->dag};
     out->dag.node = ls_arena_alloc(arena, nodes, sizeof *out->dag.node);
     out->dag.nnode = 0;
@@ -167,7 +204,9 @@ void ls_pipe_graph(LsArena *arena, const LsPipeCut *c, uint32_t stage, bool late
     memset(out->begin, 0xff, sizeof out->begin);
     b.place = ls_arena_alloc(arena, p->n + 1u, sizeof *b.place);
     memset(b.place, 0xff, p->n * sizeof *b.place);
+    b.forward = ls_arena_alloc(arena, p->nt + 1u, 1);
     b.held = ls_arena_alloc(arena, p->nt + 1u, 1);
+    b.changed = ls_arena_alloc(arena, p->n + 1u, sizeof *b.changed);
     mark_outputs(&b);
     for (int phase = LS_PHASE_F; phase < LS_PHASE_LATE; phase++)
         if (phase != LS_PHASE_W || c->splits)

@@ -1,85 +1,97 @@
 /* scheduler/pipeline/pipe_layout.c -- see the header. */
 #include "scheduler/pipeline/pipe_layout.h"
 
+#include "scheduler/pipeline/pipe_pack.h"
+
 typedef struct Place {
-    LsArena *tmp;
+    LsArena *arena, *tmp;
+    const LsPipeCut *c;
+    uint32_t stage;
+    const LsPipeGraph *full;
+    const LsSeq *seq;
     const uint32_t *phase_at;
-    uint32_t slots;
-    int last;                   /* the last phase of a micro-batch */
-    const bool *sent;           /* by tensor: it must stay until another stage has it */
-    const LsBlock *block;
-    const uint32_t *tensor;     /* by block: the one that lies in it last, or LS_NO_ID */
-    uint32_t n;
-    int64_t alignment;
+    LsPipeWindows *w;
     int64_t most;
     bool fits;
-    int64_t transient, slot;
+    LsPipeLayout *out;
 } Place;
 
-static int phase_of(const Place *x, uint32_t run)
+static uint8_t phase_of(const Place *x, uint32_t run)
 {
-    int phase = LS_STAGE_PHASES - 1;
+    uint8_t phase = LS_STAGE_PHASES - 1;
     while (phase > 0 && run < x->phase_at[phase])
         phase--;
     return phase;
 }
 
-/* The late phase follows the last phase of the last micro-batch, so nothing runs between them. */
-static bool is_kept(const Place *x, uint32_t k)
+/* Whether the instance of the tensor that lies in the block last is made in that phase. */
+static bool is_made_in(const Place *x, const LsBlock *b, uint32_t tensor, uint8_t phase)
 {
-    const LsBlock *b = &x->block[k];
-    const int from = phase_of(x, b->from), to = phase_of(x, b->to);
-    return x->slots == 1 || (x->tensor[k] != LS_NO_ID && x->sent[x->tensor[k]])
-        || (from != to && !(from == x->last && to == LS_PHASE_LATE));
-}
-
-/* Packs the blocks that are kept, or the others. Returns the bytes; without offsets, a lower bound. */
-static int64_t pack(const Place *x, bool kept, int64_t *offset)
-{
-    LsBlock *some = ls_arena_alloc(x->tmp, x->n + 1u, sizeof *some);
-    uint32_t *of = ls_arena_alloc(x->tmp, x->n + 1u, sizeof *of), m = 0;
-    int64_t *at = ls_arena_alloc(x->tmp, x->n + 1u, sizeof *at);
-    for (uint32_t k = 0; k < x->n; k++)
-        if (is_kept(x, k) == kept) {
-            of[m] = k;
-            some[m++] = x->block[k];
-        }
-    const int64_t least = m > 0 ? ls_offsets_bound(some, m) : 0;
-    if (offset == NULL || m == 0)
-        return ls_align(least, x->alignment);
-    const int64_t end = ls_offsets(some, m, x->alignment, least, 0, LS_PACK_FULL, at);
-    for (uint32_t k = 0; k < m; k++)
-        offset[of[k]] = at[k];
-    return ls_align(end, x->alignment);
-}
-
-/* Any valid offsets, for a layout that is not used. */
-static void place_in_a_row(const Place *x, int64_t *offset)
-{
-    int64_t end = 0;
-    for (uint32_t k = 0; k < x->n; k++) {
-        offset[k] = end;
-        end += ls_align(x->block[k].size, x->alignment);
+    uint32_t run = b->to;
+    while (run > b->from) {
+        const LsDagNode *n = &x->full->dag.node[x->seq->node[run]];
+        if (ls_id_in(n->out, n->nout, tensor))
+            break;
+        run--;
     }
+    return phase_of(x, run) == phase;
+}
+
+/* Writes the messages that send what lies in the block last. Returns their number. */
+static uint32_t find_messages(const Place *x, const LsBlock *b, uint32_t tensor, const LsPipeMove **to)
+{
+    uint32_t n = 0;
+    for (uint32_t k = 0; tensor != LS_NO_ID && k < x->c->nmove; k++) {
+        const LsPipeMove *m = &x->c->move[k];
+        if (m->from == x->stage && m->tensor == tensor && is_made_in(x, b, tensor, m->made))
+            to[n++] = m;
+    }
+    return n;
+}
+
+/* Finds the kind of a block. A message that the micro-batch's own later phases may overtake lasts to the end of these. */
+static uint32_t kind_of(const Place *x, uint32_t tensor, LsBlock *b)
+{
+    const LsPipeMove **sent = ls_arena_alloc(x->tmp, x->c->nmove + 1u, sizeof *sent);
+    const uint8_t from = phase_of(x, b->from);
+    const uint32_t n = find_messages(x, b, tensor, sent);
+    const uint32_t kind = ls_pipe_kind(x->w, from, phase_of(x, b->to), sent, n);
+    const uint8_t reach = x->w->kind[kind].reach;
+    if (n > 0 && b->to + 1 < x->phase_at[reach + 1])
+        b->to = x->phase_at[reach + 1] - 1;
+    return kind;
+}
+
+/* Returns the blocks as they lie beside others; *kind: by block. */
+static LsBlock *find_kinds(Place *x, const LsBlock *block, const uint32_t *tensor, uint32_t n, uint32_t **kind)
+{
+    LsBlock *b = ls_arena_alloc(x->tmp, n + 1u, sizeof *b);
+    *kind = ls_arena_alloc(x->tmp, n + 1u, sizeof **kind);
+    for (uint32_t k = 0; k < n; k++) {
+        b[k] = block[k];
+        (*kind)[k] = kind_of(x, tensor[k], &b[k]);
+    }
+    return b;
 }
 
 static void place(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset)
 {
     Place *x = self;
-    x->block = block;
-    x->tensor = tensor;
-    x->n = n;
-    x->alignment = alignment;
-    if (x->most > 0 && pack(x, false, NULL) + x->slots * pack(x, true, NULL) > x->most) {
-        place_in_a_row(x, offset);
-        x->fits = false;
-        return;
-    }
-    x->transient = pack(x, false, offset);
-    x->slot = pack(x, true, offset);
-    for (uint32_t k = 0; k < n; k++)
-        offset[k] += is_kept(x, k) ? x->transient : 0;
-    x->fits = x->most <= 0 || x->transient + x->slots * x->slot <= x->most;
+    uint32_t *kind;
+    for (uint8_t phase = 0; phase <= LS_PHASE_LATE; phase++)
+        if (phase <= x->w->last || phase == LS_PHASE_LATE)
+            ls_pipe_kind(x->w, phase, phase, NULL, 0);
+    const LsBlock *b = find_kinds(x, block, tensor, n, &kind);
+    x->out->placed = ls_arena_alloc(x->arena, n + 1u, sizeof *x->out->placed);
+    x->fits = ls_pipe_pack(x->w, b, kind, n, alignment, x->most, offset, x->out);
+}
+
+static void place_kept(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset)
+{
+    Place *x = self;
+    uint32_t *kind;
+    const LsBlock *b = find_kinds(x, block, tensor, n, &kind);
+    ls_pipe_pack_kept(x->w, b, kind, n, alignment, offset, x->out);
 }
 
 /* The runs of the plan, and those of the late phase in the order of the graph. Sets phase_at. */
@@ -107,28 +119,30 @@ static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan
     return seq;
 }
 
-/* By tensor: it is sent to a phase of a micro-batch. */
-static bool *find_sent(LsArena *arena, const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage)
-{
-    bool *sent = ls_arena_alloc(arena, full->dag.ntensor + 1u, 1);
-    for (uint32_t k = 0; k < c->nmove; k++)
-        sent[c->move[k].tensor] |= c->move[k].from == stage && c->move[k].read != LS_PHASE_LATE;
-    return sent;
-}
-
 bool ls_pipe_layout(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
-                    const LsPlan *plan, uint32_t slots, int64_t most, LsPipeLayout *out)
+                    const LsPlan *plan, const LsPipeFlow *flow, int64_t most, LsPipeLayout *out)
 {
-    Place x = {.tmp = ls_arena_new(), .slots = slots, .most = most, .fits = true};
-    *out = (LsPipeLayout){.slots = slots};
-    const LsSeq seq = runs_of(x.tmp, full, plan, out->phase_at);
-    x.phase_at = out->phase_at;
-    x.sent = find_sent(x.tmp, full, c, stage);
-    x.last = full->begin[LS_PHASE_W] != LS_NO_ID ? LS_PHASE_W : LS_PHASE_B;
-    ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place, &x}, &out->plan);
-    out->transient = x.transient;
-    out->slot = x.slot;
-    out->arena = x.transient + slots * x.slot;
+    Place x = {.arena = arena, .tmp = ls_arena_new(), .c = c, .stage = stage, .full = full, .most = most, .fits = true, .out = out};
+    *out = (LsPipeLayout){.nplan = 1};
+    LsPipeRuns *of = &out->of[LS_PIPE_USUAL];
+    const LsSeq seq = runs_of(x.tmp, full, plan, of->phase_at);
+    x.seq = &seq;
+    x.phase_at = of->phase_at;
+    x.w = out->windows = ls_pipe_windows(arena, flow);
+    ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place, &x}, &of->plan);
     ls_arena_free(x.tmp);
     return x.fits;
+}
+
+void ls_pipe_layout_kept(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
+                         const LsPlan *plan, LsPipeLayout *io)
+{
+    Place x = {.arena = arena, .tmp = ls_arena_new(), .c = c, .stage = stage, .full = full, .w = io->windows, .out = io};
+    LsPipeRuns *of = &io->of[LS_PIPE_KEPT];
+    const LsSeq seq = runs_of(x.tmp, full, plan, of->phase_at);
+    x.seq = &seq;
+    x.phase_at = of->phase_at;
+    io->nplan = LS_PIPE_PLANS;
+    ls_plan_build_by(arena, p, &seq, plan->strategy, &(LsPlacer){place_kept, &x}, &of->plan);
+    ls_arena_free(x.tmp);
 }

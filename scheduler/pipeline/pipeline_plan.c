@@ -1,7 +1,26 @@
 /* scheduler/pipeline/pipeline_plan.c -- see the header. */
 #include "scheduler/pipeline/pipeline_plan.h"
 
+#include "scheduler/pipeline/pipe_holds.h"
+
 enum { CUTS = 8 };              /* each with other room for what the plans take beyond the estimates */
+
+/* Whether a micro-batch of each stage has a plan of its own. A single one is the one that is kept. */
+static bool keeps_one(const LsPipelinePlan *of, const LsPipelineWant *want)
+{
+    return of->keep == LS_KEEP_EXCEPT_LAST && want->micros > 1;
+}
+
+/* What a micro-batch runs again. */
+static LsRecompute policy_of(const LsPipelinePlan *of, const LsPipelineWant *want)
+{
+    switch (of->keep) {
+    case LS_KEEP_NEVER: return LS_RECOMPUTE_NONE;
+    case LS_KEEP_EXCEPT_LAST: return keeps_one(of, want) ? LS_RECOMPUTE_ALL : LS_RECOMPUTE_NONE;
+    case LS_KEEP_ALWAYS: return LS_RECOMPUTE_ALL;
+    default: return want->policy;
+    }
+}
 
 /* Bytes beside the arena of tensors that the stage's nodes read. of: by tensor. */
 static int64_t bytes_read(const LsPipeCut *c, uint32_t stage, const int64_t *of)
@@ -20,6 +39,16 @@ static int64_t bytes_read(const LsPipeCut *c, uint32_t stage, const int64_t *of)
     return bytes;
 }
 
+/* Times of the phases, by estimate. again: B makes all of F again. */
+static LsStageTimes (*first_times(LsArena *arena, const LsStages *s, bool again))[LS_PIPE_PLANS]
+{
+    LsStageTimes (*of)[LS_PIPE_PLANS] = ls_arena_alloc(arena, s->k, sizeof *of);
+    for (uint32_t k = 0; k < s->k; k++)
+        for (int phase = 0; phase < LS_PHASES; phase++)
+            of[k][LS_PIPE_USUAL].ns[phase] = s->ns[k][phase] + (again && phase == LS_PHASE_B ? s->ns[k][LS_PHASE_F] : 0);
+    return of;
+}
+
 /* Sets messages, flows, and the bytes of each rank beside its arena. */
 static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
 {
@@ -31,8 +60,13 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
     out->flow = ls_arena_alloc(arena, k, sizeof *out->flow);
     for (uint32_t s = 0; s < k; s++)
         reads[s] = bytes_read(&out->cut, s, want->input) > 0;
-    if (!ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow, &out->ring, why, room))
+    ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow);
+    const bool again = policy_of(out, want) == LS_RECOMPUTE_ALL;
+    ls_pipe_holds(&out->cut, out->order, want->micros, first_times(arena, &out->stages, again), want->link);
+    if (!ls_pipe_ring(&out->cut, out->flow, want->micros, &out->ring, why, room))
         return false;
+    for (uint32_t s = 0; s < k && keeps_one(out, want); s++)
+        ls_pipe_flow_keep(&out->flow[s]);
     out->ring = out->ring + want->prefetch > want->least_ring ? out->ring + want->prefetch : want->least_ring;
     for (uint32_t s = 0; s < k; s++)
         out->fixed[s] = bytes_read(&out->cut, s, want->state) + out->ring * bytes_read(&out->cut, s, want->input);
@@ -40,10 +74,11 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
 }
 
 /* Times of the phases. In orders that run W within B, what belongs to W and is run for the first time counts as W. */
-static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage)
+static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage, uint32_t number)
 {
     const LsPipePlan *p = &out->plan[stage];
-    const LsPlan *plan = &p->layout.plan;
+    const LsPipeRuns *runs = &p->layout.of[number];
+    const LsPlan *plan = &runs->plan;
     LsStageTimes of = {.again = 0};
     uint32_t run = 0;
     for (uint32_t s = 0; s < plan->nstep; s++) {
@@ -51,7 +86,7 @@ static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage)
         if (step->free)
             continue;
         int phase = LS_PHASE_F;
-        while (phase < LS_PHASE_LATE && run >= p->layout.phase_at[phase + 1])
+        while (phase < LS_PHASE_LATE && run >= runs->phase_at[phase + 1])
             phase++;
         const uint32_t node = p->graph.node_of[step->id];
         if (phase == LS_PHASE_B && node != LS_NO_ID && !step->again && out->stages.phase[node] == LS_PHASE_W)
@@ -63,17 +98,28 @@ static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage)
     return of;
 }
 
+static void set_times(LsPipelinePlan *out, uint32_t stage, uint32_t micros)
+{
+    const LsPipeLayout *l = &out->plan[stage].layout;
+    const double ns = ls_pipe_cost(l, micros);
+    const int64_t bytes = ls_pipeline_rank_bytes(out, stage);
+    for (uint32_t k = 0; k < l->nplan; k++)
+        out->of[stage][k] = times_of(out, stage, k);
+    out->bottleneck = ns > out->bottleneck ? ns : out->bottleneck;
+    out->peak = bytes > out->peak ? bytes : out->peak;
+}
+
 static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
 {
-    static const LsRecompute policy[] = {[LS_KEEP_NEVER] = LS_RECOMPUTE_NONE, [LS_KEEP_ALWAYS] = LS_RECOMPUTE_ALL};
     out->plan = ls_arena_alloc(arena, want->stages, sizeof *out->plan);
     out->of = ls_arena_alloc(arena, want->stages, sizeof *out->of);
     out->fits = true;
     out->bottleneck = 0;
     out->peak = 0;
     for (uint32_t k = 0; k < want->stages; k++) {
-        LsPipeWish wish = {.plan = want->plan, .slots = out->flow[k].slots, .percent = want->percent, .least = want->least};
-        wish.hints.recompute = out->keep == LS_KEEP_AUTO ? want->policy : policy[out->keep];
+        LsPipeWish wish = {.plan = want->plan, .flow = &out->flow[k], .keeps_one = keeps_one(out, want), .percent = want->percent,
+                           .least = want->least, .memo = want->memo->plans};
+        wish.hints.recompute = policy_of(out, want);
         wish.plan.unproven = true;
         wish.plan.compare = false;
         if (want->budget > 0)
@@ -83,12 +129,7 @@ static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePl
                 return false;
             out->fits = false;
         }
-        out->of[k] = times_of(out, k);
-        double ns = 0;
-        for (int phase = 0; phase < LS_STAGE_PHASES; phase++)
-            ns += out->of[k].ns[phase];
-        out->bottleneck = ns > out->bottleneck ? ns : out->bottleneck;
-        out->peak = ls_pipeline_rank_bytes(out, k) > out->peak ? ls_pipeline_rank_bytes(out, k) : out->peak;
+        set_times(out, k, want->micros);
     }
     return true;
 }
@@ -149,17 +190,43 @@ static bool find_within(LsArena *arena, const LsProb *p, const LsPipelineWant *w
     return false;
 }
 
-bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
-                      LsPipelinePlan *out, char *why, size_t room)
+LsPipelineMemo *ls_pipeline_memo_new(LsArena *arena)
+{
+    LsPipelineMemo *m = ls_arena_alloc(arena, 1, sizeof *m);
+    m->plans = ls_plan_memo_new(arena);
+    return m;
+}
+
+bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsKeepMode keep, LsStages *out, char *why,
+                     size_t room)
+{
+    LsStages *known = &want->memo->cut[keep];
+    const LsStageOptions o = {.stages = want->stages, .micros = want->micros, .keep = keep};
+    if (known->k == 0 && !ls_stages_find(arena, p, &o, known, why, room))
+        return false;
+    *out = *known;
+    return true;
+}
+
+static bool plan_pipeline(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
+                          LsPipelinePlan *out, char *why, size_t room)
 {
     LsStageOptions o = {.stages = want->stages, .micros = want->micros, .order = order, .keep = keep, .budget = want->budget};
     *out = (LsPipelinePlan){.order = order, .keep = keep};
     if (want->budget > 0 && find_within(arena, p, want, o, out, why, room))
         return true;
     /* This cut is the same for every budget: what it takes at least is a budget that can be kept. */
-    o.budget = 0;
-    if (!ls_stages_find(arena, p, &o, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))
+    if (!ls_pipeline_cut(arena, p, want, keep, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))
         return false;
     out->bound = out->stages.bound;
     return true;
+}
+
+bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
+                      LsPipelinePlan *out, char *why, size_t room)
+{
+    LsPipelineWant known = *want;
+    if (known.memo == NULL)
+        known.memo = ls_pipeline_memo_new(arena);
+    return plan_pipeline(arena, p, &known, order, keep, out, why, room);
 }

@@ -6,6 +6,12 @@
 #include "scheduler/pipeline/pipe_plan.h"
 #include "scheduler/pipeline/pipeline_simulation.h"
 
+/* What several pipelines of one graph have in common. */
+typedef struct LsPipelineMemo {
+    LsPlanMemo *plans;
+    LsStages cut[LS_KEEP_AUTO + 1];     /* without a budget, by mode; k = 0: not made yet */
+} LsPipelineMemo;
+
 typedef struct LsPipelineWant {
     uint32_t stages, micros;
     int64_t budget;             /* bytes of a rank: state, input ring and arena; 0: none */
@@ -18,6 +24,7 @@ typedef struct LsPipelineWant {
     uint32_t prefetch;          /* batches in the ring beside those that the stages need at a time */
     uint32_t least_ring;        /* batches */
     LsLinkSpeed link;
+    LsPipelineMemo *memo;       /* of the same graph, stages, micro-batches and options of plans; or NULL */
 } LsPipelineWant;
 
 typedef struct LsPipelinePlan {
@@ -31,12 +38,18 @@ typedef struct LsPipelinePlan {
     LsPipePlan *plan;           /* by stage */
     int64_t *fixed;             /* by stage: bytes of its rank beside the arena: state and input ring */
     uint32_t ring;              /* batches in the input ring */
-    LsStageTimes *of;           /* by stage */
+    LsStageTimes (*of)[LS_PIPE_PLANS];  /* by stage; of LS_PIPE_KEPT, if its micro-batch is planned apart */
     LsPipelineTimes times;
-    double bottleneck;          /* ns of a micro-batch in the slowest stage, with what runs once per step */
+    double bottleneck;          /* ns of a micro-batch, the mean of all, in the slowest stage, with what runs once per step */
     double bound;               /* no cut within the budget has a smaller one */
     int64_t peak;               /* bytes of the largest rank */
 } LsPipelinePlan;
+
+LsPipelineMemo *ls_pipeline_memo_new(LsArena *arena);
+
+/* The best cut without a budget; want->memo is there. False, with a sentence: there are too many stages. */
+bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsKeepMode keep, LsStages *out, char *why,
+                     size_t room);
 
 /* Cuts and plans, and again with room for what the plans took beyond the estimates, until the ranks keep the budget. What
  * out->peak says where none do, can be kept. False, with a sentence in `why`: there are too many stages, the graph has no such pipeline, or ranks would wait in a circle. */

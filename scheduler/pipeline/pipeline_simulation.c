@@ -8,14 +8,17 @@ typedef struct Sim {
     LsPipelineTimes *out;
     uint32_t *next;             /* by rank: turn */
     double *free;               /* by rank: when it has ended its last turn */
+    double *waits;              /* by rank: since when it waits for messages of the next turn; NaN: it does not yet */
     double *link;               /* by sender and receiver: when the link is free */
     double *arrival;            /* by message and micro-batch; NaN: not sent yet */
+    double *asked;              /* likewise: when the receiver begins to wait for it; NaN: not yet */
+    LsRows sent, received;      /* by rank: messages */
 } Sim;
 
-static double duration(const Sim *s, uint32_t rank, uint8_t phase)
+static double duration(const Sim *s, uint32_t rank, const LsPipeTurn *t)
 {
-    const double *ns = s->run->of[rank].ns;
-    return s->out->joint && phase == LS_PHASE_B ? ns[LS_PHASE_B] + ns[LS_PHASE_W] : ns[phase];
+    const double *ns = s->run->of[rank][t->plan].ns;
+    return s->out->joint && t->phase == LS_PHASE_B ? ns[LS_PHASE_B] + ns[LS_PHASE_W] : ns[t->phase];
 }
 
 /* Copies of state, and what the late phase reads. */
@@ -29,11 +32,14 @@ static double on_link(const Sim *s, int64_t bytes)
 
 static double *arrival(const Sim *s, uint32_t move, uint32_t micro) { return &s->arrival[(size_t)move * s->run->micros + micro]; }
 
+static double *asked(const Sim *s, uint32_t move, uint32_t micro) { return &s->asked[(size_t)move * s->run->micros + micro]; }
+
 static void send(Sim *s, uint32_t rank, const LsPipeTurn *t, double end)
 {
-    for (uint32_t k = 0; k < s->run->cut->nmove; k++) {
+    for (uint32_t j = s->sent.at[rank]; j < s->sent.at[rank + 1]; j++) {
+        const uint32_t k = s->sent.id[j];
         const LsPipeMove *m = &s->run->cut->move[k];
-        if (m->from != rank || m->made != t->phase || is_once(m))
+        if (m->made != t->phase || is_once(m))
             continue;
         double *link = &s->link[rank * s->out->k + m->to];
         *link = fmax(end, *link) + on_link(s, m->bytes);
@@ -41,15 +47,38 @@ static void send(Sim *s, uint32_t rank, const LsPipeTurn *t, double end)
     }
 }
 
+/* When the rank has seen the messages go that it waits for before the turn; NaN: some receivers have not asked yet. */
+static double gone(const Sim *s, uint32_t rank, const LsPipeTurn *t)
+{
+    double at = s->free[rank];
+    for (uint32_t j = s->sent.at[rank]; j < s->sent.at[rank + 1]; j++) {
+        const LsPipeMove *m = &s->run->cut->move[s->sent.id[j]];
+        uint32_t micro[2];
+        for (uint32_t i = is_once(m) ? 0 : ls_move_ends(m, t->phase, t->micro, micro); i-- > 0;) {
+            const double when = *asked(s, s->sent.id[j], micro[i]);
+            if (isnan(when))
+                return when;
+            at = fmax(at, when);
+        }
+    }
+    return at;
+}
+
+static void ask(const Sim *s, uint32_t rank, const LsPipeTurn *t, double when)
+{
+    for (uint32_t j = s->received.at[rank]; j < s->received.at[rank + 1]; j++)
+        if (s->run->cut->move[s->received.id[j]].read == t->phase)
+            *asked(s, s->received.id[j], t->micro) = when;
+}
+
 /* When all messages for the turn are there; NaN: some were not sent yet. */
 static double ready(const Sim *s, uint32_t rank, const LsPipeTurn *t)
 {
     double at = 0;
-    for (uint32_t k = 0; k < s->run->cut->nmove; k++) {
-        const LsPipeMove *m = &s->run->cut->move[k];
-        if (m->to != rank || m->read != t->phase)
+    for (uint32_t j = s->received.at[rank]; j < s->received.at[rank + 1]; j++) {
+        if (s->run->cut->move[s->received.id[j]].read != t->phase)
             continue;
-        const double there = *arrival(s, k, t->micro);
+        const double there = *arrival(s, s->received.id[j], t->micro);
         if (isnan(there))
             return there;
         at = fmax(at, there);
@@ -57,6 +86,7 @@ static double ready(const Sim *s, uint32_t rank, const LsPipeTurn *t)
     return at;
 }
 
+/* Asks for the messages of the rank's next turn or, if they are there, runs it. Returns whether it could. */
 static bool advance(Sim *s, uint32_t rank)
 {
     LsRankTimes *r = &s->out->rank[rank];
@@ -64,11 +94,17 @@ static bool advance(Sim *s, uint32_t rank)
     if (k == r->flow->nturn)
         return false;
     const LsPipeTurn *t = &r->flow->turn[k];
+    if (isnan(s->waits[rank])) {
+        s->waits[rank] = gone(s, rank, t);
+        ask(s, rank, t, s->waits[rank]);
+        return !isnan(s->waits[rank]);
+    }
     const double there = ready(s, rank, t);
     if (isnan(there))
         return false;
-    const double ns = duration(s, rank, t->phase);
-    r->begin[k] = fmax(there, s->free[rank]);
+    const double ns = duration(s, rank, t);
+    r->begin[k] = fmax(there, s->waits[rank]);
+    s->waits[rank] = NAN;
     r->end[k] = s->free[rank] = r->begin[k] + ns;
     r->busy += ns;
     send(s, rank, t, r->end[k]);
@@ -93,7 +129,7 @@ static double once_per_step(const Sim *s)
     for (uint32_t k = 0; k < c->k * c->k; k++)
         most = fmax(most, link[k]);
     for (uint32_t k = 0; k < c->k; k++)
-        late = fmax(late, s->run->of[k].ns[LS_PHASE_LATE]);
+        late = fmax(late, s->run->of[k][LS_PIPE_USUAL].ns[LS_PHASE_LATE]);
     ls_arena_free(tmp);
     return (any ? most + s->run->link.latency : 0) + late;
 }
@@ -110,6 +146,19 @@ static void open_ranks(LsArena *arena, Sim *s)
     }
 }
 
+/* By rank: the messages that it sends, and those that it receives. */
+static void list_messages(LsArena *tmp, Sim *s)
+{
+    const LsPipeCut *c = s->run->cut;
+    LsPairs sent = {0}, received = {0};
+    for (uint32_t k = 0; k < c->nmove; k++) {
+        ls_pairs_add(tmp, &sent, c->move[k].from, k);
+        ls_pairs_add(tmp, &received, c->move[k].to, k);
+    }
+    s->sent = ls_rows(tmp, &sent, c->k);
+    s->received = ls_rows(tmp, &received, c->k);
+}
+
 LsPipelineTimes ls_pipeline_simulate(LsArena *arena, const LsPipelineRun *run)
 {
     const uint32_t k = run->cut->k;
@@ -119,10 +168,15 @@ LsPipelineTimes ls_pipeline_simulate(LsArena *arena, const LsPipelineRun *run)
     Sim s = {.run = run, .out = &t};
     s.next = ls_arena_alloc(tmp, k, sizeof *s.next);
     s.free = ls_arena_alloc(tmp, k, sizeof *s.free);
+    s.waits = ls_arena_alloc(tmp, k, sizeof *s.waits);
+    for (uint32_t r = 0; r < k; r++)
+        s.waits[r] = NAN;
     s.link = ls_arena_alloc(tmp, (size_t)k * k, sizeof *s.link);
     s.arrival = ls_arena_alloc(tmp, messages + 1, sizeof *s.arrival);
+    s.asked = ls_arena_alloc(tmp, messages + 1, sizeof *s.asked);
     for (size_t i = 0; i < messages; i++)
-        s.arrival[i] = NAN;
+        s.arrival[i] = s.asked[i] = NAN;
+    list_messages(tmp, &s);
     open_ranks(arena, &s);
     for (bool moved = true; moved;) {
         moved = false;
@@ -132,7 +186,7 @@ LsPipelineTimes ls_pipeline_simulate(LsArena *arena, const LsPipelineRun *run)
     }
     double busy = 0;
     for (uint32_t r = 0; r < k; r++) {
-        t.step = fmax(t.step, s.free[r]);
+        t.step = fmax(t.step, s.next[r] == run->flow[r].nturn ? s.free[r] : INFINITY);
         busy += t.rank[r].busy;
     }
     t.bubble = t.step > 0 ? fmax(0, 1 - busy / (k * t.step)) : 0;

@@ -17,9 +17,9 @@ typedef struct LsStageTimes {   /* of a stage, ns */
 
 typedef struct LsPipelineRun {
     const LsPipeCut *cut;
-    const LsPipeFlow *flow;     /* by stage; they come to their ends */
+    const LsPipeFlow *flow;     /* by stage */
     uint32_t micros;
-    const LsStageTimes *of;     /* by stage */
+    LsStageTimes (*of)[LS_PIPE_PLANS];  /* by stage, and plan of the micro-batch; the late phase is that of LS_PIPE_USUAL */
     LsLinkSpeed link;
 } LsPipelineRun;
 
@@ -33,10 +33,12 @@ typedef struct LsPipelineTimes {
     uint32_t k;
     bool joint;                 /* W is a part of B */
     LsRankTimes *rank;
-    double step;                /* ns, to the end of the last rank, with what is sent and run once per step */
+    double step;                /* ns, to the end of the last rank, with what is sent and run once per step; INFINITY: ranks wait
+                                 * for each other in a circle */
     double bubble;              /* share of the ranks' time in which they wait, before what happens once per step */
 } LsPipelineTimes;
 
+/* Senders wait until receivers have asked for messages, as LsPipeMove says. */
 LsPipelineTimes ls_pipeline_simulate(LsArena *arena, const LsPipelineRun *run);
 
 #endif

@@ -205,18 +205,6 @@ static void find_owners(LsPlanner *pl, const LsSeq *seq)
     qsort(r->owner, r->nowner, sizeof *r->owner, by_bytes);
 }
 
-/* Copies the plan to the caller's arena: the pool's arena ends with the planning. */
-static void copy_plan(LsArena *arena, const LsPlan *from, LsPlan *to)
-{
-    *to = *from;
-    to->step = ls_arena_alloc(arena, from->nstep + 1u, sizeof *to->step);
-    to->offset = ls_arena_alloc(arena, from->noffset + 1u, sizeof *to->offset);
-    to->reuse = ls_arena_alloc(arena, from->nreuse + 1u, sizeof *to->reuse);
-    memcpy(to->step, from->step, from->nstep * sizeof *to->step);
-    memcpy(to->offset, from->offset, from->noffset * sizeof *to->offset);
-    memcpy(to->reuse, from->reuse, from->nreuse * sizeof *to->reuse);
-}
-
 static bool explain(LsPlanner *pl, const char *want)
 {
     LsPlanReport *r = pl->report;
@@ -312,7 +300,7 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     if (c == NULL)
         return explain(pl, want);
     r->feasible = true;
-    copy_plan(pl->arena, plan, out);
+    ls_plan_copy(pl->arena, plan, out);      /* the pool's arena ends with the planning */
     ls_plan_hash(out, r->hash);
     return true;
 }
@@ -342,7 +330,7 @@ static const LsPlan *make_none(LsPlanner *pl)
     LsCandidates *pool = ls_candidates_new(pl->aside, p);
     LsPlan *none = ls_arena_alloc(pl->aside, 1, sizeof *none);
     ls_strategy_none(pool);
-    copy_plan(pl->aside, smallest(pool, "none", 1, &arena)->plan, none);
+    ls_plan_copy(pl->aside, smallest(pool, "none", 1, &arena)->plan, none);
     ls_candidates_free(pool);
     return none;
 }
@@ -376,7 +364,7 @@ static void fill(LsPlanner *pl)
         set_none(pl, none_of_pool(pl));
     pl->common.cut = pl->filled.cut;
     LsPlan *none = ls_arena_alloc(pl->arena, 1, sizeof *none);
-    copy_plan(pl->arena, pl->common.none, none);
+    ls_plan_copy(pl->arena, pl->common.none, none);
     pl->common.none = none;
 }
 

@@ -29,6 +29,13 @@ sent() {
          on && /^};/ { print sum; on = 0 }' "$1"
 }
 
+# regions FILE FIELD: of all stages, field 1: offset, 2: bytes of a copy, 3: copies
+regions() {
+    awk -v field="$2" '/^static const LsRegion stage[0-9]+_region/ { on = 1 }
+         on && /^ *\{[0-9]/ { gsub(/[{},]/, " "); print $field }
+         on && /^ *};/ { on = 0 }' "$1"
+}
+
 # same MODEL STAGES OPTIONS...: plans and compiles
 same() {
     model=$1 stages=$2
@@ -39,13 +46,12 @@ same() {
     hash=$(sed -n 's/.*"hash":[^"]*"\([0-9a-f]*\)".*/\1/p' p.json)
     grep -q "plan $hash," log || fail "$options: another plan than $hash" log
     all p.json arena_bytes >planned
-    all p.json transient_bytes >>planned
-    all p.json slot_bytes >>planned
     all p.json sent_bytes >>planned
-    row='^ *\.at = [0-9]*, \.transient = \([0-9]*\), \.slot_bytes = \([0-9]*\), \.slots = \([0-9]*\),.*'
-    { sed -n "s/$row/\1 \2 \3/p" t.c | awk '{ print $1 + $2 * $3 }'
-      sed -n "s/$row/\1/p" t.c; sed -n "s/$row/\2/p" t.c; sent t.c; } >made
-    [ "$(wc -l <made)" = $((4 * stages)) ] || fail "$options: not $stages stages in the program" made
+    all p.json region_copies >>planned
+    all p.json region_bytes >>planned
+    row='^ *\.at = [0-9]*, .* \.arena_bytes = \([0-9]*\),.*'
+    { sed -n "s/$row/\1/p" t.c; sent t.c; regions t.c 3; regions t.c 2; } >made
+    [ "$(sed -n "s/$row/\1/p" t.c | wc -l)" = "$stages" ] || fail "$options: not $stages stages in the program" made
     cmp -s planned made || fail "$options: other bytes than planned" planned made
     most=$(all p.json rank_bytes | head -1)
     [ "$(all p.json rank_bytes | tail -n +2 | sort -n | tail -1)" = "$most" ] || fail "$options: not the largest rank" p.json
@@ -60,11 +66,13 @@ for model in mlp unet gpt; do
         same $model $stages --order gpipe --checkpoint always
         same $model $stages --order 1f1b --checkpoint never
         same $model $stages --order zb --checkpoint auto
+        same $model $stages --order "$(echo "gpipe 1f1b zb" | cut -d' ' -f$stages)" --checkpoint except-last
     done
 done
 grep -q 'transformer.wte.weight' p.json || fail "no tied weights" p.json
 same unet 2 --order gpipe --checkpoint auto --budget 75%
 same unet 3 --order gpipe --checkpoint always --budget min
+same unet 3 --order gpipe --checkpoint except-last --budget min
 same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw
 same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw --budget $(($(all p.json rank_bytes | head -1) * 9 / 10))
 echo "$passed passed, 0 failed"

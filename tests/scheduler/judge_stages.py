@@ -7,8 +7,8 @@
 
   - the files as they are: one micro-batch, with its claims;
   - the whole step of the rank: as many copies of the graph as there are micro-batches, their runs in the order of the
-    `turns` of --json, what lies in a slot moved to the slot of its micro-batch. Nodes that stand for messages read what is
-    sent as late as the receiver may: those of F for F before B begins, others before the slot is used again.
+    `turns` of --json, what lies in a region moved to the copy of its micro-batch. Nodes that stand for messages read what
+    is sent as late as the receiver may: right before the turn at which the sender waits for that.
 
 Checked beside that: each tensor is made in one stage, each update runs in one; what a message brings, its receiver has
 from it; the arena and the bytes of a rank are within what --json says, and within the budget. Prints a row per pipeline;
@@ -93,7 +93,10 @@ class Step:
         self.stage, self.micros = stage, micros
         self.tensors, self.nodes, self.steps = [], [], []
         self.place = [{} for _ in range(micros)]        # node of the stage: that of the micro-batch
-        self.offset = [{} for _ in range(micros)]       # live tensor: offset in slot 0
+        self.offset = [{} for _ in range(micros)]       # live tensor: offset in the first copy
+        self.waiting = [[] for _ in range(micros)]      # messages that may be on their way
+        self.freed = [set() for _ in range(micros)]     # sent tensors that the stage itself no longer needs
+        self.phase = None                               # that runs
         for micro in range(micros):
             self.copy(micro)
 
@@ -118,74 +121,90 @@ class Step:
             new["inplace"] = [[self.tensor(micro, t) for t in pair] for pair in n.get("inplace", [])]
             self.place[micro][n["id"]] = self.add(new)
 
-    def moved(self, offset, slot):
-        """Where the bytes of slot 0 are in another slot."""
-        return offset + (slot * self.stage.facts["slot_bytes"] if offset >= self.stage.facts["transient_bytes"] else 0)
+    def moved(self, offset, micro):
+        """Where the bytes of the first copy of a region are for a micro-batch."""
+        at = 0
+        for region in self.stage.facts["regions"]:
+            copies, size = region["region_copies"], region["region_bytes"]
+            if at <= offset < at + size:
+                return offset + micro % copies * size
+            at += copies * size
+        raise Fault(f"offset {offset} lies in no region")
 
-    def run(self, micro, slot, phase):
+    def run(self, micro, phase):
         for s in self.stage.phases()[phase]:
             if "free" in s:
                 if s["free"] in self.offset[micro]:
                     self.free(micro, s["free"])
                 continue
+            for t in self.freed[micro] & {int(t) for t in s.get("offsets", {})}:      # made again, the last one is sent
+                self.freed[micro].remove(t)
+                self.steps.append({"free": self.tensor(micro, t)})
             new = {"compute": self.place[micro][s["compute"]]}
             for pair in s.get("reuse", []):
                 del self.offset[micro][pair[1]]
+            sizes = {t: self.stage.tensors[int(t)]["bytes"] for t in s.get("offsets", {})}
             self.offset[micro].update({int(t): at for t, at in s.get("offsets", {}).items()})
-            new["offsets"] = {str(self.tensor(micro, int(t))): self.moved(at, slot) for t, at in s.get("offsets", {}).items()}
+            new["offsets"] = {str(self.tensor(micro, int(t))): self.moved(at, micro) if sizes[t] else at
+                              for t, at in s.get("offsets", {}).items()}
             new["reuse"] = [[self.tensor(micro, t) for t in pair] for pair in s.get("reuse", [])]
             if "workspace_offset" in s:
-                new["workspace_offset"] = self.moved(s["workspace_offset"], slot)
+                new["workspace_offset"] = self.moved(s["workspace_offset"], micro)
             self.steps.append(new)
+        for m in self.stage.sent:
+            if m["made"] == phase and (m["read"] != "L" or micro + 1 == self.micros):
+                self.waiting[micro].append(m)
 
     def free(self, micro, t):
+        """Frees it, or when it has been sent."""
+        if any(m["id"] == t for m in self.waiting[micro] + self.made_in_phase(micro)):
+            self.freed[micro].add(t)
+            return
         self.steps.append({"free": self.tensor(micro, t)})
         del self.offset[micro][t]
 
+    def made_in_phase(self, micro):
+        """Messages of the phase that runs."""
+        return [m for m in self.stage.sent if m["made"] == self.phase and (m["read"] != "L" or micro + 1 == self.micros)]
+
     def send(self, micro, which):
         """The last moment at which these messages are read."""
-        for m in self.stage.sent:
-            if which(m):
-                node = {"name": f"sent: {m['name']}", "kind": "forward", "cost": 0, "inputs": [self.tensor(micro, m["id"])]}
-                self.steps.append({"compute": self.add(node)})
+        for m in [m for m in self.waiting[micro] if which(m)]:
+            self.waiting[micro].remove(m)
+            node = {"name": f"sent: {m['name']}", "kind": "forward", "cost": 0, "inputs": [self.tensor(micro, m["id"])]}
+            self.steps.append({"compute": self.add(node)})
+            if m["id"] in self.freed[micro] and not any(w["id"] == m["id"] for w in self.waiting[micro]):
+                self.freed[micro].remove(m["id"])
+                self.free(micro, m["id"])
 
-    def end(self, micro):
-        """The slot is used again."""
-        self.send(micro, lambda m: m["read"] != "L" and not (m["made"] == "F" and m["read"] == "F"))
-        for t in list(self.offset[micro]):
-            self.free(micro, t)
-
-    def drop(self, micro):
-        """After the last phase of a micro-batch: what lies in the part that all of them share, and is not sent."""
-        held = {m["id"] for m in self.stage.sent if m["read"] != "L"}
-        for t, at in list(self.offset[micro].items()):
-            if at < self.stage.facts["transient_bytes"] and t not in held:
-                self.free(micro, t)
+    def before(self, phase, micro):
+        """What the sender waits for before a turn."""
+        self.phase = None
+        for of in range(self.micros):
+            self.send(of, lambda m, of=of: m.get("until") == phase and micro - m["lag"] == of
+                      or m["made"] == m["read"] == "F" and phase == "B" and micro == of)
 
     def replay(self):
-        turns = [(t[0], *map(int, t[1:].split("@"))) for t in self.stage.facts["turns"].split()]
+        turns = [(t[0], int(t[1:])) for t in self.stage.facts["turns"].split()]
         phases = "FBW" if any(t[0] == "W" for t in turns) else "FB"
-        need(sorted(t[:2] for t in turns) == sorted((p, m) for p in phases for m in range(self.micros)), "turns are missing")
-        done, holder = {}, {}
-        for phase, micro, slot in turns:
-            need(slot < self.stage.facts["slots"], f"slot {slot} of {self.stage.facts['slots']}")
+        need(sorted(turns) == sorted((p, m) for p in phases for m in range(self.micros)), "turns are missing")
+        done = {}
+        for phase, micro in turns:
             need(done.get(micro, "") == phases[:phases.index(phase)], f"{phase} of micro-batch {micro} too early")
-            if phase == "F" and slot in holder:
-                self.end(holder[slot])
-            if phase == "F":
-                holder[slot] = micro
-            need(holder[slot] == micro, f"slot {slot} is not that of micro-batch {micro}")
-            if phase == "B":
-                self.send(micro, lambda m: m["made"] == "F" and m["read"] == "F")
-            self.run(micro, slot, phase)
+            self.before(phase, micro)
+            self.phase = phase
+            self.run(micro, phase)
             done[micro] = phases[:phases.index(phase) + 1]
+            self.phase = None
             if phase == phases[-1] and micro + 1 < self.micros:
-                self.drop(micro)
+                for t in list(self.offset[micro]):
+                    self.free(micro, t)
         last = self.micros - 1
-        self.run(last, next(t[2] for t in turns if t[1] == last), "L")
-        self.send(last, lambda m: m["read"] == "L")
-        for micro in holder.values():
-            self.send(micro, lambda m: m["read"] != "L" and not (m["made"] == "F" and m["read"] == "F"))
+        self.phase = "L"
+        self.run(last, "L")
+        self.phase = None
+        for micro in range(self.micros):
+            self.send(micro, lambda m: True)
         graph = dict(self.stage.graph, tensors=self.tensors, nodes=self.nodes,
                      required=[at[n] for at in self.place for n in self.stage.graph["required"] if n in at],
                      outputs=[self.tensor(last, t) for t in self.stage.graph["outputs"]])
@@ -197,7 +216,7 @@ def check_between(full, stages, messages):
     made = {}
     for s in stages:
         for t, n in s.made_by().items():
-            if n["op"] != "phase":
+            if n["op"] != "phase" and t < len(full["tensors"]):       # the rest keep phases apart
                 need(t not in made, f"tensor {t} is made in two stages")
                 made[t] = s
     for t in full["outputs"]:
@@ -226,7 +245,7 @@ def check_stage(judge, stage, micros):
     wrong += judge.check_claims(all_of, schedule, None)
     need(not wrong, "; ".join(wrong))
     facts = stage.facts
-    need(facts["arena_bytes"] == facts["transient_bytes"] + facts["slots"] * facts["slot_bytes"], "arena_bytes")
+    need(facts["arena_bytes"] == sum(r["region_copies"] * r["region_bytes"] for r in facts["regions"]), "arena_bytes")
     need(facts["rank_bytes"] == facts["state_bytes"] + facts["arena_bytes"], "rank_bytes")
     return all_of["arena_peak"]
 
@@ -266,7 +285,7 @@ def check(judge, lowerset, name, stages, options):
             raise Fault(f"stage {s.number}: {e}") from None
         except (judge.BadFile, Fault) as e:
             raise Fault(f"stage {s.number}: {e}") from None
-    return f"{len(line['messages'])} messages, slots {[s.facts['slots'] for s in of]}, arenas {counted}"
+    return f"{len(line['messages'])} messages, copies {[[r['region_copies'] for r in s.facts['regions']] for s in of]}, arenas {counted}"
 
 
 def main():

@@ -9,6 +9,7 @@
 #include "scheduler/order/edited_order.h"
 #include "scheduler/order/run_order.h"
 #include "scheduler/packing/offsets.h"
+#include "scheduler/packing/offsets_over.h"
 #include "scheduler/packing/packing_repair.h"
 #include "scheduler/packing/packing_search.h"
 #include "tests/support/dag_tools.h"
@@ -68,6 +69,27 @@ START_TEST(random_blocks_never_overlap_and_the_end_is_the_one_returned)
         ck_assert_int_eq(check(b, n, alignment, offset), end);
         ck_assert_int_ge(end, bound);
         ck_assert_int_le(end, bound + bound / 4 + 64);
+    }
+}
+END_TEST
+
+START_TEST(blocks_lie_over_floors)
+{
+    enum { FLOORS = 4, STEPS = 50 };
+    uint64_t rnd = 2;
+    for (int round = 0; round < 60; round++) {
+        const uint32_t n = FLOORS + 1 + dag_random(&rnd, 60);
+        const int64_t alignment = round % 2 ? 64 : 1;
+        int64_t offset[FLOORS + 61];
+        LsBlock b[FLOORS + 61];
+        for (uint32_t i = 0; i < n; i++)
+            b[i] = i < FLOORS ? block((int64_t)dag_random(&rnd, 900), i * 12 + 3, i * 12 + 3 + dag_random(&rnd, 12))
+                              : random_block(&rnd, 40, 64, STEPS, 20);
+        const int64_t bound = ls_offsets_bound(b, n), end = ls_offsets_over(b, n, FLOORS, alignment, offset);
+        ck_assert_int_eq(ls_align(check(b, n, alignment, offset), alignment), end);
+        ck_assert_int_le(end, bound + bound / 2 + 64 * alignment);
+        for (uint32_t i = 0; i < FLOORS; i++)
+            ck_assert_int_eq(offset[i], 0);
     }
 }
 END_TEST
@@ -387,6 +409,7 @@ int main(void)
     TCase *tc = tcase_create("offsets");
     tcase_set_timeout(tc, 120);
     tcase_add_test(tc, random_blocks_never_overlap_and_the_end_is_the_one_returned);
+    tcase_add_test(tc, blocks_lie_over_floors);
     tcase_add_test(tc, nested_lifetimes_are_packed_without_a_gap);
     tcase_add_test(tc, a_few_blocks_end_at_the_least_end_of_all_placements);
     tcase_add_test(tc, the_search_never_refutes_a_capacity_that_blocks_were_cut_from);

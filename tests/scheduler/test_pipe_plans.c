@@ -1,8 +1,9 @@
-/* tests/scheduler/test_pipe_plans.c -- plans of the stages of random graphs are sound for all micro-batches under way, and the
- * audit that says so finds what is broken. */
+/* tests/scheduler/test_pipe_plans.c -- plans of the stages of random graphs are sound for all micro-batches under way, also where
+ * one of them has a plan of its own, and the audit that says so finds what is broken. */
 #include <check.h>
 
 #include "scheduler/pipeline/pipe_audit.h"
+#include "scheduler/pipeline/pipe_holds.h"
 #include "scheduler/pipeline/pipe_plan.h"
 #include "scheduler/plan/plan_audit.h"
 #include "tests/support/dag_tools.h"
@@ -21,9 +22,23 @@ typedef struct Pipe {           /* a graph in stages, with the flow of each */
     uint32_t ring;
 } Pipe;
 
+/* Appends the update of a statistic that reads the value of the forward node v. */
+static void add_statistic(LsDag *g, uint32_t v)
+{
+    uint32_t *in = ls_arena_alloc(a, 2, sizeof *in);
+    in[0] = g->node[v].out[0];
+    in[1] = g->ntensor;
+    g->tensor[g->ntensor++] = (LsDagTensor){"mean", 64, true, false};
+    g->node[g->nnode++] = (LsDagNode){.name = "stat", .op = "Stat", .kind = LS_DAG_OPTIMIZER, .cost = 1, .in = in, .nin = 2,
+                                      .upd = in + 1, .nupd = 1, .of = v};
+}
+
 static bool make(Pipe *x, uint64_t seed, uint32_t stages, uint32_t micros, LsOrderKind order)
 {
-    const LsProb *p = ls_prob_new(a, dag_make(a, 6 + (uint32_t)(seed % 9), seed), true);
+    LsDag *g = dag_make(a, 6 + (uint32_t)(seed % 9), seed);
+    add_statistic(g, 1);
+    add_statistic(g, 4);
+    const LsProb *p = ls_prob_new(a, g, true);
     const LsStageOptions o = {.stages = stages, .micros = micros, .order = order};
     LsStages s;
     bool reads[LS_MOST_STAGES] = {false};
@@ -31,27 +46,55 @@ static bool make(Pipe *x, uint64_t seed, uint32_t stages, uint32_t micros, LsOrd
     if (!ls_stages_in_file_order(a, p, &o, &s, why, sizeof why))
         return false;
     ck_assert_msg(ls_pipe_cut(a, p, &s, order == LS_ORDER_ZB, &x->cut, why, sizeof why), "seed %d: %s", (int)seed, why);
-    ck_assert_msg(ls_pipe_flow(a, &x->cut, order, micros, reads, x->flow, &x->ring, why, sizeof why), "seed %d: %s", (int)seed,
-                  why);
+    LsStageTimes (*of)[LS_PIPE_PLANS] = ls_arena_alloc(a, stages, sizeof *of);
+    for (uint32_t k = 0; k < stages; k++)
+        of[k][LS_PIPE_USUAL] = (LsStageTimes){.ns = {2, 3, 1 + k % 2}};
+    ls_pipe_flow(a, &x->cut, order, micros, reads, x->flow);
+    ls_pipe_holds(&x->cut, order, micros, of, (LsLinkSpeed){0, 0});
+    ck_assert_msg(ls_pipe_ring(&x->cut, x->flow, micros, &x->ring, why, sizeof why), "seed %d: %s", (int)seed, why);
     return true;
 }
 
 static bool plan(const Pipe *x, uint32_t stage, LsPipeWish wish, LsPipePlan *to)
 {
-    wish.slots = x->flow[stage].slots;
+    wish.flow = &x->flow[stage];
     wish.plan.unproven = true;
     wish.plan.effort = 1;
     return ls_pipe_plan(a, &x->cut, stage, &wish, to, why, sizeof why);
 }
 
+/* Micro-batches change a state in their order whatever their plans, as each does so in the phase of the node. */
+static void check_changes(const LsPipeCut *c, const LsPipePlan *p, const LsPipeRuns *of)
+{
+    uint32_t run = 0;
+    for (uint32_t s = 0; s < of->plan.nstep; s++) {
+        const LsPlanStep *step = &of->plan.step[s];
+        if (step->free)
+            continue;
+        const uint32_t node = p->graph.node_of[step->id];
+        const int phase = node != LS_NO_ID ? c->phase[node] : 0;
+        if (p->graph.dag.node[step->id].nupd > 0)
+            ck_assert(run >= of->phase_at[phase] && run < of->phase_at[phase + 1]);
+        run++;
+    }
+}
+
 static void check(const Pipe *x, uint32_t stage, const LsPipePlan *p, uint64_t seed)
 {
     const LsPipeLayout *l = &p->layout;
-    ck_assert_msg(ls_audit(&p->graph.dag, &l->plan, why, sizeof why), "seed %d, stage %u: %s", (int)seed, stage, why);
+    for (uint32_t k = 0; k < l->nplan; k++) {
+        ck_assert_msg(ls_audit(&p->graph.dag, &l->of[k].plan, why, sizeof why), "seed %d, stage %u: %s", (int)seed, stage, why);
+        ck_assert_int_le(l->of[k].plan.arena, l->arena);
+        check_changes(&x->cut, p, &l->of[k]);
+    }
     ck_assert_msg(ls_pipe_audit(&p->graph, &x->cut, stage, l, &x->flow[stage], why, sizeof why), "seed %d, stage %u: %s",
                   (int)seed, stage, why);
-    ck_assert_int_eq(l->arena, l->transient + l->slots * l->slot);
-    ck_assert(l->plan.arena <= l->transient + l->slot);
+    int64_t bytes = 0;
+    for (uint32_t k = 0; k < l->nregion; k++) {
+        ck_assert_int_eq(l->region[k].at, bytes);
+        bytes += l->region[k].copies * l->region[k].bytes;
+    }
+    ck_assert_int_eq(l->arena, bytes);
 }
 
 START_TEST(plans_are_sound_with_all_micro_batches)
@@ -83,6 +126,61 @@ START_TEST(plans_are_sound_with_all_micro_batches)
 }
 END_TEST
 
+static void keep_one(Pipe *x)
+{
+    for (uint32_t k = 0; k < x->cut.k; k++)
+        ls_pipe_flow_keep(&x->flow[k]);
+}
+
+static bool plan_keeping(const Pipe *x, uint32_t stage, LsPipeWish wish, LsPipePlan *to)
+{
+    wish.keeps_one = true;
+    wish.hints.recompute = LS_RECOMPUTE_ALL;
+    return plan(x, stage, wish, to);
+}
+
+static int64_t runs(const LsPlan *p, bool again)
+{
+    int64_t n = 0;
+    for (uint32_t s = 0; s < p->nstep; s++)
+        n += !p->step[s].free && p->step[s].again == again;
+    return n;
+}
+
+START_TEST(a_micro_batch_that_is_kept_is_sound_among_others)
+{
+    int again = 0, within = 0, shared = 0;
+    for (uint64_t seed = 3; seed < 3 + (uint64_t)tests_part(20, 2); seed++) {
+        const uint32_t stages = 2 + (uint32_t)(seed % 3);
+        Pipe x;
+        if (!make(&x, seed, stages, 5, (LsOrderKind)_i))
+            continue;
+        for (uint32_t k = 0; k < stages; k++) {
+            LsPipePlan always, one, least, some;
+            ck_assert(plan(&x, k, (LsPipeWish){.hints.recompute = LS_RECOMPUTE_ALL}, &always));
+            keep_one(&x);
+            ck_assert(plan_keeping(&x, k, (LsPipeWish){.least = false}, &one));
+            ck_assert(plan_keeping(&x, k, (LsPipeWish){.least = true}, &least));
+            check(&x, k, &one, seed);
+            check(&x, k, &least, seed);
+            ck_assert_uint_eq(one.layout.nplan, 2);
+            ck_assert_int_eq(runs(&one.layout.of[LS_PIPE_KEPT].plan, true), 0);
+            ck_assert_int_eq(runs(&one.layout.of[LS_PIPE_KEPT].plan, false), runs(&one.layout.of[LS_PIPE_USUAL].plan, false));
+            again += runs(&one.layout.of[LS_PIPE_USUAL].plan, true) > 0;
+            shared += one.layout.arena < always.layout.arena + one.layout.of[LS_PIPE_KEPT].plan.arena;
+            ck_assert_int_le(least.layout.arena, one.layout.arena);
+            const int64_t between = (least.layout.arena + one.layout.arena) / 2;
+            const bool fits = plan_keeping(&x, k, (LsPipeWish){.budget = between}, &some);
+            ck_assert(fits && some.layout.arena <= between);
+            check(&x, k, &some, seed);
+            within += some.layout.arena < one.layout.arena;
+            ck_assert(!plan_keeping(&x, k, (LsPipeWish){.budget = 1}, &some) && some.layout.arena > 1);
+        }
+    }
+    ck_assert_msg(again > 3 && within > 0 && shared > 3, "%d %d %d", again, within, shared);
+}
+END_TEST
+
 /* Returns whether the audit finds the fault. */
 static bool is_found(const Pipe *x, uint32_t stage, const LsPipePlan *p, const LsPipeLayout *l, const LsPipeFlow *f)
 {
@@ -98,27 +196,66 @@ START_TEST(the_audit_finds_what_is_broken)
         ck_assert(make(&x, seed, 2, 4, LS_ORDER_GPIPE) && plan(&x, 0, (LsPipeWish){.least = false}, &p));
         check(&x, 0, &p, seed);
         LsPipeLayout l = p.layout;
-        l.slot = 0;                                         /* all micro-batches in one place */
+        uint32_t r = l.nregion - 1;
+        ck_assert(l.region[r].copies == 4 && l.region[r].bytes > 0);
+        l.region[r].copies = 1;                             /* all micro-batches in one place */
+        ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
+        l.region[r].copies = 3;                             /* two of four */
         ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
         l = p.layout;
-        l.slots = 1;
+        l.arena -= l.region[r].bytes;                       /* a copy less */
         ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
-        LsPipeFlow f = x.flow[0];
-        f.turn = ls_arena_alloc(a, f.nturn, sizeof *f.turn);
-        for (uint32_t k = 0; k < f.nturn; k++) {            /* two micro-batches in one slot */
-            f.turn[k] = x.flow[0].turn[k];
-            f.turn[k].slot = f.turn[k].slot > 1 ? f.turn[k].slot : 0;
-        }
-        ck_assert_msg(is_found(&x, 0, &p, &p.layout, &f), "seed %d", (int)seed);
-        for (uint32_t k = 0; k < p.layout.plan.noffset; k++) {      /* a result somewhere else */
+        for (uint32_t k = 0; k < p.layout.of[0].plan.noffset; k++) {      /* a result somewhere else */
             l = p.layout;
-            l.plan.offset = ls_arena_alloc(a, l.plan.noffset, sizeof *l.plan.offset);
-            for (uint32_t j = 0; j < l.plan.noffset; j++)
-                l.plan.offset[j] = p.layout.plan.offset[j == k ? (k + 1) % l.plan.noffset : j];
-            offsets += l.plan.offset[k] != p.layout.plan.offset[k];
+            l.of[0].plan.offset = ls_arena_alloc(a, l.of[0].plan.noffset, sizeof *l.of[0].plan.offset);
+            for (uint32_t j = 0; j < l.of[0].plan.noffset; j++)
+                l.of[0].plan.offset[j] = p.layout.of[0].plan.offset[j == k ? (k + 1) % l.of[0].plan.noffset : j];
+            offsets += l.of[0].plan.offset[k] != p.layout.of[0].plan.offset[k];
             found += is_found(&x, 0, &p, &l, &x.flow[0]);
         }
     }
+    ck_assert_msg(found * 3 > offsets && offsets > 20, "%d of %d", found, offsets);
+}
+END_TEST
+
+START_TEST(the_audit_finds_a_kept_micro_batch_in_the_way)
+{
+    int floors = 0, found_floors = 0, offsets = 0, found = 0;
+    for (uint64_t seed = 1; seed <= 4; seed++) {
+        Pipe x;
+        LsPipePlan p;
+        ck_assert(make(&x, seed, 2, 4, (LsOrderKind)(seed % LS_ORDERS)));
+        keep_one(&x);
+        ck_assert(plan_keeping(&x, 0, (LsPipeWish){.least = false}, &p));
+        check(&x, 0, &p, seed);
+        LsPipeLayout l = p.layout;
+        l.nplan = 1;
+        ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
+        /* As if no other micro-batch were under way. */
+        const LsProb *prob = ls_prob_new(a, &p.graph.dag, true);
+        ck_assert(ls_pipe_layout(a, &x.cut, 0, &p.graph, prob, &p.layout.of[LS_PIPE_USUAL].plan, &x.flow[0], 0, &l));
+        l.nplaced = 0;
+        ls_pipe_layout_kept(a, &x.cut, 0, &p.graph, prob, &p.layout.of[LS_PIPE_KEPT].plan, &l);
+        floors += l.arena < p.layout.arena;
+        found_floors += is_found(&x, 0, &p, &l, &x.flow[0]);
+        LsPipeFlow f = x.flow[0];
+        f.turn = ls_arena_alloc(a, f.nturn, sizeof *f.turn);
+        for (uint32_t k = 0; k < f.nturn; k++) {            /* another micro-batch is kept */
+            f.turn[k] = x.flow[0].turn[k];
+            f.turn[k].plan = f.turn[k].micro == 1 ? LS_PIPE_KEPT : LS_PIPE_USUAL;
+        }
+        found_floors += is_found(&x, 0, &p, &p.layout, &f);
+        const LsPlan *kept = &p.layout.of[LS_PIPE_KEPT].plan;
+        for (uint32_t k = 0; k < kept->noffset; k++) {      /* a result somewhere else */
+            l = p.layout;
+            int64_t *offset = l.of[LS_PIPE_KEPT].plan.offset = ls_arena_alloc(a, kept->noffset, sizeof *offset);
+            for (uint32_t j = 0; j < kept->noffset; j++)
+                offset[j] = kept->offset[j == k ? (k + 1) % kept->noffset : j];
+            offsets += offset[k] != kept->offset[k];
+            found += is_found(&x, 0, &p, &l, &x.flow[0]);
+        }
+    }
+    ck_assert_msg(floors > 0 && found_floors >= 5, "%d %d", floors, found_floors);
     ck_assert_msg(found * 3 > offsets && offsets > 20, "%d of %d", found, offsets);
 }
 END_TEST
@@ -129,8 +266,8 @@ START_TEST(few_inputs_are_needed_at_a_time)
 {
     Pipe x;
     ck_assert(make(&x, 3, 3, 32, LS_ORDER_1F1B));
-    ck_assert_uint_eq(x.flow[0].slots, 3);
-    ck_assert_uint_eq(x.flow[2].slots, 1);
+    ck_assert_uint_eq(x.flow[0].most, 3);
+    ck_assert_uint_eq(x.flow[2].most, 1);
     ck_assert_uint_eq(x.ring, 3);
     ck_assert(make(&x, 3, 3, 32, LS_ORDER_GPIPE));
     ck_assert_uint_eq(x.ring, 32);
@@ -145,7 +282,9 @@ int main(void)
     tcase_set_timeout(t, 120);
     tcase_add_checked_fixture(t, open_arena, close_arena);
     tcase_add_loop_test(t, plans_are_sound_with_all_micro_batches, 0, LS_ORDERS);
+    tcase_add_loop_test(t, a_micro_batch_that_is_kept_is_sound_among_others, 0, LS_ORDERS);
     tcase_add_test(t, the_audit_finds_what_is_broken);
+    tcase_add_test(t, the_audit_finds_a_kept_micro_batch_in_the_way);
     tcase_add_test(t, few_inputs_are_needed_at_a_time);
     return run_tests("pipe_plans", t);
 }

@@ -356,16 +356,50 @@ START_TEST(stages_have_all_nodes_and_get_what_they_read)
 }
 END_TEST
 
-static LsPipelinePlan pipeline(const LsProb *p, int64_t budget, LsOrderKind order, LsKeepMode keep)
+static const int64_t *none_of(const LsProb *p) { return ls_arena_alloc(a, p->nt + 1u, sizeof(int64_t)); }
+
+static LsPipelinePlan pipeline_by(const LsProb *p, int64_t budget, LsOrderKind order, LsKeepMode keep, LsPipelineMemo *memo)
 {
-    int64_t *bytes = ls_arena_alloc(a, p->nt + 1u, sizeof *bytes), *none = ls_arena_alloc(a, p->nt + 1u, sizeof *none);
+    int64_t *bytes = ls_arena_alloc(a, p->nt + 1u, sizeof *bytes);
     for (uint32_t t = 0; t < p->nt; t++)
         bytes[t] = p->dag->tensor[t].persistent ? ls_align(p->dag->tensor[t].bytes, p->dag->alignment) : 0;
-    const LsPipelineWant want = {.stages = 2, .micros = 4, .budget = budget, .plan = {.effort = 1}, .state = bytes, .input = none};
+    const LsPipelineWant want = {.stages = 2, .micros = 4, .budget = budget, .plan = {.effort = 1}, .state = bytes, .input = none_of(p),
+                                 .memo = memo};
     LsPipelinePlan out;
     ck_assert_msg(ls_pipeline_plan(a, p, &want, order, keep, &out, why, sizeof why), "%s", why);
     return out;
 }
+
+static LsPipelinePlan pipeline(const LsProb *p, int64_t budget, LsOrderKind order, LsKeepMode keep)
+{
+    return pipeline_by(p, budget, order, keep, NULL);
+}
+
+/* Stages that are alike in several orders, modes and budgets are planned once, with the same result. */
+START_TEST(what_is_planned_once_is_what_is_planned_anew)
+{
+    for (uint64_t seed = 300; seed < 300 + (uint64_t)tests_part(12, 1); seed++) {
+        const LsProb *p = ls_prob_new(a, dag_make(a, 8, seed), true);
+        LsPipelineMemo *memo = ls_pipeline_memo_new(a);
+        const int64_t budget = pipeline(p, 0, LS_ORDER_GPIPE, LS_KEEP_AUTO).peak * 9 / 10;
+        for (int k = 0; k < LS_ORDERS * (LS_KEEP_AUTO + 2); k++) {
+            const LsOrderKind order = (LsOrderKind)(k % LS_ORDERS);
+            const bool poor = k / LS_ORDERS > LS_KEEP_AUTO;
+            const LsKeepMode keep = poor ? LS_KEEP_AUTO : (LsKeepMode)(k / LS_ORDERS);
+            const LsPipelinePlan known = pipeline_by(p, poor ? budget : 0, order, keep, memo);
+            const LsPipelinePlan anew = pipeline(p, poor ? budget : 0, order, keep);
+            ck_assert(known.fits == anew.fits && known.peak == anew.peak && known.bound == anew.bound);
+            ck_assert_double_eq(known.times.step, anew.times.step);
+            for (uint32_t stage = 0; stage < 2; stage++) {
+                char one[17], other[17];
+                ls_plan_hash(&known.plan[stage].layout.of[0].plan, one);
+                ls_plan_hash(&anew.plan[stage].layout.of[0].plan, other);
+                ck_assert_str_eq(one, other);
+            }
+        }
+    }
+}
+END_TEST
 
 START_TEST(plans_of_stages_cost_what_their_nodes_do)
 {
@@ -373,18 +407,50 @@ START_TEST(plans_of_stages_cost_what_their_nodes_do)
         const LsProb *p = ls_prob_new(a, dag_make(a, 10, seed), true);
         const LsOrderKind order = (LsOrderKind)(seed % LS_ORDERS);
         const LsPipelinePlan never = pipeline(p, 0, order, LS_KEEP_NEVER), always = pipeline(p, 0, order, LS_KEEP_ALWAYS);
-        double whole = 0, sum = 0, again = -always.of[0].again - always.of[1].again;
+        double whole = 0, sum = 0, again = -always.of[0][0].again - always.of[1][0].again;
         for (uint32_t i = 0; i < p->n; i++)
             whole += p->needed[i] ? p->cost[i] : 0;
         for (uint32_t k = 0; k < 2; k++)
             for (int phase = 0; phase < LS_STAGE_PHASES; phase++) {
-                sum += never.of[k].ns[phase];
-                again += always.of[k].ns[phase];
+                sum += never.of[k][0].ns[phase];
+                again += always.of[k][0].ns[phase];
             }
         ck_assert_double_eq_tol(sum, whole, 1e-6);
         ck_assert_double_eq_tol(again, whole, 1e-6);
-        ck_assert_double_eq(never.of[0].again + never.of[1].again, 0);
-        ck_assert_double_gt(always.of[0].again + always.of[1].again, 0);
+        ck_assert_double_eq(never.of[0][0].again + never.of[1][0].again, 0);
+        ck_assert_double_gt(always.of[0][0].again + always.of[1][0].again, 0);
+    }
+}
+END_TEST
+
+/* One of four micro-batches as with `never`, the others as with `always`; a single one is the one that is kept. */
+START_TEST(one_micro_batch_is_kept)
+{
+    for (uint64_t seed = 500; seed < 500 + (uint64_t)tests_part(20, 2); seed++) {
+        const LsProb *p = ls_prob_new(a, dag_make(a, 10, seed), true);
+        const LsOrderKind order = (LsOrderKind)(seed % LS_ORDERS);
+        const LsPipelinePlan one = pipeline(p, 0, order, LS_KEEP_EXCEPT_LAST);
+        ck_assert(one.bound > 0 && one.bound <= pipeline(p, 0, order, LS_KEEP_ALWAYS).bound * (1 + 1e-9));
+        ck_assert(one.bound >= pipeline(p, 0, order, LS_KEEP_NEVER).bound * (1 - 1e-9));
+        for (uint32_t k = 0; k < 2; k++) {
+            const LsStageTimes *usual = &one.of[k][LS_PIPE_USUAL], *kept = &one.of[k][LS_PIPE_KEPT];
+            double again = 0;
+            for (int phase = 0; phase < LS_STAGE_PHASES; phase++)
+                again += usual->ns[phase] - kept->ns[phase];
+            ck_assert_double_eq_tol(again, usual->again, 1e-6);
+            ck_assert_double_eq(kept->again, 0);
+            ck_assert_double_ge(one.bottleneck, one.plan[k].layout.of[LS_PIPE_USUAL].plan.cost - again / 4 - 1e-6);
+            for (uint32_t t = 0; t < one.flow[k].nturn; t++)
+                ck_assert_uint_eq(one.flow[k].turn[t].plan, one.flow[k].turn[t].micro == 0 ? LS_PIPE_KEPT : LS_PIPE_USUAL);
+        }
+        const LsPipelineWant single = {.stages = 2, .micros = 1, .plan = {.effort = 1}, .state = none_of(p), .input = none_of(p)};
+        LsPipelinePlan alone[2];
+        for (int k = 0; k < 2; k++)
+            ck_assert_msg(ls_pipeline_plan(a, p, &single, order, k ? LS_KEEP_EXCEPT_LAST : LS_KEEP_NEVER, &alone[k], why, sizeof why),
+                          "%s", why);
+        ck_assert_int_eq(alone[0].peak, alone[1].peak);
+        ck_assert_double_eq(alone[0].times.step, alone[1].times.step);
+        ck_assert_double_eq(alone[0].bound, alone[1].bound);
     }
 }
 END_TEST
@@ -397,7 +463,7 @@ START_TEST(a_budget_makes_stages_run_things_again)
         const LsPipelinePlan rich = pipeline(p, 0, LS_ORDER_GPIPE, LS_KEEP_AUTO);
         const LsPipelinePlan poor = pipeline(p, rich.peak * 9 / 10, LS_ORDER_GPIPE, LS_KEEP_AUTO);
         ck_assert(!poor.fits || poor.peak <= rich.peak * 9 / 10);
-        again += poor.fits && poor.of[0].again + poor.of[1].again > rich.of[0].again + rich.of[1].again;
+        again += poor.fits && poor.of[0][0].again + poor.of[1][0].again > rich.of[0][0].again + rich.of[1][0].again;
     }
     ck_assert_int_gt(again, 1);
 }
@@ -492,6 +558,8 @@ int main(void)
     tcase_add_test(tc, a_chain_that_an_alternative_spares_counts_as_nothing);
     tcase_add_test(tc, stages_have_all_nodes_and_get_what_they_read);
     tcase_add_test(tc, plans_of_stages_cost_what_their_nodes_do);
+    tcase_add_test(tc, one_micro_batch_is_kept);
+    tcase_add_test(tc, what_is_planned_once_is_what_is_planned_anew);
     tcase_add_test(tc, a_budget_makes_stages_run_things_again);
     tcase_add_test(tc, coarse_sets_are_lower_sets_and_fewer);
     tcase_add_test(tc, large_lattices_are_cut_as_well_as_their_list_or_better);

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/pipeline/pipeline_simulation.h"
+#include "scheduler/pipeline/pipe_holds.h"
 #include "tests/support/suite.h"
 
 enum { MOST = 8 };
@@ -16,35 +16,38 @@ static char why[500];
 /* A chain of p stages: each sends `bytes` up in F and down in B. */
 static LsPipeCut chain(uint32_t p, int64_t bytes, LsOrderKind order)
 {
-    LsPipeCut c = {.k = p, .splits = order == LS_ORDER_ZB, .move = ls_arena_alloc(a, 2 * p, sizeof *c.move)};
+    LsPipeCut c = {.k = p, .splits = order == LS_ORDER_ZB, .move = ls_arena_alloc(a, 2 * p + 2, sizeof *c.move)};
     for (uint32_t k = 0; k < p; k++) {
         if (k > 0)
-            c.move[c.nmove++] = (LsPipeMove){2 * k, k, k - 1, LS_PHASE_B, LS_PHASE_B, bytes};
+            c.move[c.nmove++] = (LsPipeMove){2 * k, k, k - 1, LS_PHASE_B, LS_PHASE_B, bytes, LS_PHASE_F, LS_TO_THE_END};
         if (k + 1 < p)
-            c.move[c.nmove++] = (LsPipeMove){2 * k + 1, k, k + 1, LS_PHASE_F, LS_PHASE_F, bytes};
+            c.move[c.nmove++] = (LsPipeMove){2 * k + 1, k, k + 1, LS_PHASE_F, LS_PHASE_F, bytes, LS_PHASE_F, LS_TO_THE_END};
     }
     return c;
 }
 
-static const LsPipeFlow *flows(const LsPipeCut *c, LsOrderKind order, uint32_t m)
+static LsPipeFlow *flows(const LsPipeCut *c, LsOrderKind order, uint32_t m)
 {
     static const bool reads[MOST] = {true};
     LsPipeFlow *flow = ls_arena_alloc(a, c->k, sizeof *flow);
     uint32_t ring;
-    ck_assert_msg(ls_pipe_flow(a, c, order, m, reads, flow, &ring, why, sizeof why), "%s", why);
+    ls_pipe_flow(a, c, order, m, reads, flow);
+    ck_assert_msg(ls_pipe_ring(c, flow, m, &ring, why, sizeof why), "%s", why);
     return flow;
 }
 
 /* Every stage takes f, b, w ns. */
-static LsStageTimes *equal(uint32_t p, double f, double b, double w)
+typedef LsStageTimes Times[LS_PIPE_PLANS];
+
+static Times *equal(uint32_t p, double f, double b, double w)
 {
-    LsStageTimes *of = ls_arena_alloc(a, p, sizeof *of);
+    Times *of = ls_arena_alloc(a, p, sizeof *of);
     for (uint32_t k = 0; k < p; k++)
-        of[k] = (LsStageTimes){.ns = {f, b, w}};
+        of[k][LS_PIPE_USUAL] = (LsStageTimes){.ns = {f, b, w}};
     return of;
 }
 
-static LsPipelineTimes simulate(const LsPipeCut *c, LsOrderKind order, uint32_t m, const LsStageTimes *of, LsLinkSpeed link)
+static LsPipelineTimes simulate(const LsPipeCut *c, LsOrderKind order, uint32_t m, Times *of, LsLinkSpeed link)
 {
     const LsPipelineRun run = {c, flows(c, order, m), m, of, link};
     return ls_pipeline_simulate(a, &run);
@@ -61,6 +64,28 @@ START_TEST(equal_stages_take_what_the_formulas_say)
                 const LsPipelineTimes t = simulate(&c, (LsOrderKind)kind, m, equal(p, 2, 3, 1), no_time);
                 ck_assert_double_eq_tol(t.step, (m + p - 1) * 6.0, 1e-9);
                 ck_assert_double_eq_tol(t.bubble, (p - 1.0) / (m + p - 1), 1e-9);
+            }
+}
+END_TEST
+
+/* The first micro-batch runs nothing again: each stage saves its recomputation once, and the last one is never idle. */
+START_TEST(a_micro_batch_that_is_kept_saves_its_recomputation)
+{
+    for (uint32_t p = 1; p <= MOST; p++)
+        for (uint32_t m = 2; m <= 3 * p; m += 1 + p / 2)
+            for (int kind = LS_ORDER_GPIPE; kind <= LS_ORDER_1F1B; kind++) {
+                const LsPipeCut c = chain(p, 0, (LsOrderKind)kind);
+                LsPipeFlow *flow = flows(&c, (LsOrderKind)kind, m);
+                Times *of = equal(p, 2, 5, 1);
+                for (uint32_t k = 0; k < p; k++) {
+                    ls_pipe_flow_keep(&flow[k]);
+                    of[k][LS_PIPE_KEPT] = (LsStageTimes){.ns = {2, 3, 1}};
+                }
+                const LsPipelineRun run = {&c, flow, m, of, no_time};
+                const LsPipelineTimes t = ls_pipeline_simulate(a, &run);
+                ck_assert_double_eq_tol(t.step, (m + p - 1) * 8.0 - 2, 1e-9);
+                for (uint32_t k = 0; k < p; k++)
+                    ck_assert_double_eq_tol(t.rank[k].busy, m * 8.0 - 2, 1e-9);
             }
 }
 END_TEST
@@ -95,8 +120,7 @@ START_TEST(no_rank_of_zb_holds_more_than_the_first_of_1f1b)
 }
 END_TEST
 
-/* A slot for each micro-batch that the rank holds, and none beside. */
-START_TEST(flows_have_the_slots_of_their_orders)
+START_TEST(flows_say_how_many_micro_batches_are_under_way)
 {
     for (uint32_t p = 1; p <= MOST; p++)
         for (uint32_t m = 1; m <= 2 * p; m++)
@@ -105,7 +129,7 @@ START_TEST(flows_have_the_slots_of_their_orders)
                 const LsPipeFlow *f = flows(&c, (LsOrderKind)kind, m);
                 for (uint32_t i = 0; i < p; i++) {
                     const LsRankOrder o = ls_rank_order(a, (LsOrderKind)kind, i, p, m);
-                    ck_assert_uint_eq(f[i].slots, ls_rank_order_slots(&o, c.splits ? LS_PHASE_W : LS_PHASE_B));
+                    ck_assert_uint_eq(f[i].most, ls_rank_order_slots(&o, c.splits ? LS_PHASE_W : LS_PHASE_B));
                 }
             }
 }
@@ -148,27 +172,69 @@ START_TEST(what_happens_once_per_step_counts_once)
 {
     LsPipeCut c = chain(2, 0, LS_ORDER_1F1B);
     LsPipeCopy copy = {0, 0, 1, 100};
-    LsStageTimes *of = equal(2, 1, 1, 1);
+    Times *of = equal(2, 1, 1, 1);
     const LsLinkSpeed link = {1, 10};
     const double before = simulate(&c, LS_ORDER_1F1B, 3, of, link).step;
     c.copy = &copy;
     c.ncopy = 1;
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 11, 1e-9);
-    of[0].ns[LS_PHASE_LATE] = 7;
+    of[0][0].ns[LS_PHASE_LATE] = 7;
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 18, 1e-9);
     c.move = ls_arena_grow(a, c.move, c.nmove, c.nmove + 1u, sizeof *c.move, &(uint32_t){0});
-    c.move[c.nmove++] = (LsPipeMove){9, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200};
+    c.move[c.nmove++] = (LsPipeMove){9, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200, LS_PHASE_F, LS_TO_THE_END};
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 28, 1e-9);
 }
 END_TEST
 
-/* "F0F1B0" with each micro-batch in a slot of its own. */
+/* A chain whose last stage also exchanges skips with the first. */
+static LsPipeCut with_skips(uint32_t p, LsOrderKind order)
+{
+    LsPipeCut c = chain(p, 1, order);
+    c.move[c.nmove++] = (LsPipeMove){2 * p, 0, p - 1, LS_PHASE_F, LS_PHASE_F, 1, LS_PHASE_F, LS_TO_THE_END};
+    c.move[c.nmove++] = (LsPipeMove){2 * p + 1, p - 1, 0, LS_PHASE_B, LS_PHASE_B, 1, LS_PHASE_F, LS_TO_THE_END};
+    return c;
+}
+
+/* Neighbours take messages at once, stages far apart later, and nobody stands still for it. */
+START_TEST(messages_are_kept_as_shortly_as_costs_nothing)
+{
+    for (int kind = 0; kind < LS_ORDERS; kind++) {
+        enum { P = 4, M = 12 };
+        LsPipeCut c = with_skips(P, (LsOrderKind)kind);
+        Times *of = equal(P, 2, 3, 1);
+        const double before = simulate(&c, (LsOrderKind)kind, M, of, no_time).step;
+        ls_pipe_holds(&c, (LsOrderKind)kind, M, of, no_time);
+        ck_assert_double_eq_tol(simulate(&c, (LsOrderKind)kind, M, of, no_time).step, before, 1e-9);
+        for (uint32_t k = 0; k < c.nmove; k++) {
+            const LsPipeMove *m = &c.move[k];
+            const bool near = m->to == m->from + 1 || m->from == m->to + 1;
+            ck_assert_uint_le(m->lag, near ? (m->made == LS_PHASE_F ? 1 : P) : P);
+        }
+        LsPipeMove *skip = &c.move[c.nmove - 1];
+        ck_assert_uint_ge(skip->until == skip->made ? skip->lag : skip->lag + 1, 2);
+    }
+}
+END_TEST
+
+/* The last stage keeps one gradient of a skip at a time: it waits until the first stage has got to it. */
+START_TEST(a_sender_that_waits_stands_still)
+{
+    enum { P = 4, M = 12 };
+    LsPipeCut c = with_skips(P, LS_ORDER_1F1B);
+    Times *of = equal(P, 2, 3, 1);
+    const double before = simulate(&c, LS_ORDER_1F1B, M, of, no_time).step;
+    c.move[c.nmove - 1].until = LS_PHASE_F;
+    c.move[c.nmove - 1].lag = 1;
+    ck_assert_double_ge(simulate(&c, LS_ORDER_1F1B, M, of, no_time).step, 1.3 * before);
+}
+END_TEST
+
+/* "F0F1B0" */
 static LsPipeFlow flow_of(const char *text)
 {
-    LsPipeFlow f = {.turn = ls_arena_alloc(a, strlen(text), sizeof *f.turn), .slots = 2};
+    LsPipeFlow f = {.turn = ls_arena_alloc(a, strlen(text), sizeof *f.turn), .most = 2};
     for (; *text != '\0'; text += 2)
-        f.turn[f.nturn++] = (LsPipeTurn){text[0] == 'F' ? LS_PHASE_F : LS_PHASE_B, (uint32_t)(text[1] - '0'),
-                                         (uint32_t)(text[1] - '0')};
+        f.turn[f.nturn++] = (LsPipeTurn){text[0] == 'F' ? LS_PHASE_F : LS_PHASE_B, LS_PIPE_USUAL, (uint32_t)(text[1] - '0')};
     return f;
 }
 
@@ -195,9 +261,9 @@ START_TEST(messages_are_not_stored)
 {
     LsPipeCut c = chain(2, 1, LS_ORDER_1F1B);
     c.nmove = 1;
-    c.move[0] = (LsPipeMove){0, 0, 1, LS_PHASE_F, LS_PHASE_F, 1};
+    c.move[0] = (LsPipeMove){0, 0, 1, LS_PHASE_F, LS_PHASE_F, 1, LS_PHASE_F, LS_TO_THE_END};
     ck_assert(ends(&c, "F0B0F1B1", "F0F1B0B1", 2));
-    c.move[0] = (LsPipeMove){0, 1, 0, LS_PHASE_B, LS_PHASE_B, 1};
+    c.move[0] = (LsPipeMove){0, 1, 0, LS_PHASE_B, LS_PHASE_B, 1, LS_PHASE_F, LS_TO_THE_END};
     ck_assert(ends(&c, "F0F1B0B1", "F0B0F1B1", 2));
     ck_assert(ends(&c, "F0F1B0B1", "F0B0F1B1", 1) == false);
     ck_assert_ptr_nonnull(strstr(why, "stage 1 waits before F of micro-batch 1"));
@@ -209,9 +275,12 @@ int main(void)
     TCase *tc = tcase_create("pipeline_orders");
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     tcase_add_test(tc, equal_stages_take_what_the_formulas_say);
+    tcase_add_test(tc, a_micro_batch_that_is_kept_saves_its_recomputation);
     tcase_add_test(tc, gradients_of_weights_fill_bubbles);
     tcase_add_test(tc, no_rank_of_zb_holds_more_than_the_first_of_1f1b);
-    tcase_add_test(tc, flows_have_the_slots_of_their_orders);
+    tcase_add_test(tc, flows_say_how_many_micro_batches_are_under_way);
+    tcase_add_test(tc, messages_are_kept_as_shortly_as_costs_nothing);
+    tcase_add_test(tc, a_sender_that_waits_stands_still);
     tcase_add_test(tc, orders_have_all_phases_in_their_turn);
     tcase_add_test(tc, messages_take_latency_and_bytes_over_bandwidth);
     tcase_add_test(tc, what_happens_once_per_step_counts_once);

@@ -19,21 +19,28 @@ static void make_nets(void)
 
 /* The first nets and ways run always, all of them where the whole suite runs. mlp: the thinnest pipeline. unet: skips past stages,
  * batch norms, norms over all gradients. gpt: tied weights, dropout. */
-enum { USUAL_NETS = 3, USUAL = 3, WAYS = 12 };
+enum { USUAL_NETS = 3, USUAL = 3, WAYS = 16 };
 static const struct { const char *net; int steps; const char *way[WAYS]; } bits[] = {
-    {"mlp.onnx", 200, {"--stages=2 --order=gpipe", "--stages=2", "--stages=2 --order=zb"}},
+    {"mlp.onnx", 200, {"--stages=2 --order=gpipe", "--stages=2 --checkpoint=except-last", "--stages=2 --order=zb", "--stages=2",
+                       "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=2 --order=zb --checkpoint=except-last"}},
     {"unet.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
-     {"--stages=2 --order=gpipe --budget=70%", "--stages=4 --order=1f1b --checkpoint=always", "--stages=3 --order=zb --budget=min",
+     {"--stages=2 --order=gpipe --checkpoint=except-last", "--stages=4 --order=1f1b --checkpoint=always",
+      "--stages=3 --order=zb --budget=min", "--stages=2 --order=gpipe --budget=70%",
+      "--stages=4 --order=zb --checkpoint=except-last", "--stages=3 --order=1f1b --checkpoint=except-last --budget=min",
+      "--stages=4 --order=gpipe --checkpoint=except-last --budget=min", "--stages=2 --order=1f1b --checkpoint=except-last",
       "--stages=2 --order=gpipe --checkpoint=always", "--stages=3 --order=gpipe --checkpoint=never",
       "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --budget=min", "--stages=4 --order=1f1b",
       "--stages=2 --order=zb --budget=min", "--stages=3 --order=zb --checkpoint=never", "--stages=3 --order=zb --checkpoint=always"}},
     {"gpt.onnx --optimizer=adamw --clip-norm=0.5 --ignore-index=3", 25,
-     {"--stages=2 --order=gpipe --checkpoint=always", "--stages=3 --budget=min", "--stages=4 --order=zb",
+     {"--stages=2 --order=gpipe --checkpoint=always", "--stages=3 --budget=min", "--stages=4 --order=zb --checkpoint=except-last",
+      "--stages=3 --checkpoint=except-last --budget=min", "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=4 --order=zb",
       "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --checkpoint=always", "--stages=2 --order=zb --budget=min"}},
     {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --optimizer=nadam --ema=0.9", 12,
-     {"--stages=2", "--stages=3 --order=zb", "--stages=4 --order=gpipe"}},
+     {"--stages=2", "--stages=3 --order=zb", "--stages=4 --order=gpipe", "--stages=3 --order=zb --checkpoint=except-last",
+      "--stages=2 --order=gpipe --checkpoint=except-last"}},
     {"autoencoder.onnx --loss=mse --optimizer=adam", 60,
-     {"--stages=2 --order=zb --budget=min", "--stages=3 --order=gpipe", "--stages=4 --checkpoint=always"}},
+     {"--stages=2 --order=zb --budget=min", "--stages=3 --order=gpipe", "--stages=4 --checkpoint=always",
+      "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=4 --order=zb --checkpoint=except-last"}},
 };
 enum { NBITS = sizeof bits / sizeof *bits };
 
@@ -88,6 +95,21 @@ END_TEST
 
 /* ---- processes ---- */
 
+/* The only part with samples is the one that is kept, and the late phase follows it. */
+START_TEST(an_update_may_have_the_kept_part_alone)
+{
+    static const char *const way[] = {"", "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=3 --order=zb --checkpoint=except-last"};
+    for (int k = 0; k < 3; k++) {
+        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --clip-norm=1 --store-gradients %s -o t", way[k]);
+        for (int ranks = 0; ranks < (k == 2 ? 2 : 1); ranks++) {
+            MUST("./t --data synthetic:10" RUN "--threads=1 --lr 0.01 --epochs 5 --dump %s.npz %s", k == 0 ? "one" : "other",
+                 ranks ? "--ranks=3" : "");
+            ck_assert_msg(k == 0 || same_arrays("one.npz", "other.npz", ""), "%s: %s", way[k], text);
+        }
+    }
+}
+END_TEST
+
 /* Each stage is a process: what they print, log, export and save is that of one process. */
 START_TEST(stages_are_threads_or_processes)
 {
@@ -98,7 +120,8 @@ START_TEST(stages_are_threads_or_processes)
         MUST(COMPILE "%s --batch=8 --microbatches=4 --store-gradients -o t", net[k]);
         MUST("./t --data synthetic:21 --val synthetic:9" RUN "--threads=1 --epochs 5 --export one.onnx --dump one.npz >one.txt "
              "2>one.err");
-        MUST(COMPILE "%s --batch=8 --microbatches=4 --store-gradients --stages=3 --order=zb -o t", net[k]);
+        MUST(COMPILE "%s --batch=8 --microbatches=4 --store-gradients --stages=3 --order=zb %s -o t", net[k],
+             k == 0 ? "--checkpoint=except-last" : "");
         MUST("rm -rf saved; ./t --data synthetic:21 --val synthetic:9" RUN "--threads=1 --epochs 5 --export other.onnx --save saved "
              "--save-every 7 --ranks=3 >other.txt 2>other.err");
         MUST("cmp one.onnx other.onnx; cmp one.txt other.txt; cmp one.err other.err");
@@ -130,6 +153,23 @@ START_TEST(the_times_of_all_stages_are_written)
 }
 END_TEST
 
+/* Both plans of a stage are in its thread of the timeline, and all nodes get times of the steps that ran. */
+START_TEST(the_times_of_both_plans_are_written)
+{
+    static const char *const way[] = {"", "--ranks=2"};
+    MUST(COMPILE "mlp.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --checkpoint=except-last --clip-norm=1 -o t");
+    for (int k = 0; k < 2; k++) {
+        MUST("./t --data synthetic:64" RUN "--epochs 9 --steps 20 --threads=1 --profile p.json --trace x.json %s", way[k]);
+        MUST("! grep '\"ns\":0,' p.json");
+        MUST("grep '\"runs\":80,' p.json");
+        MUST(LS_BUILD "/lowerset plan mlp.onnx --batch=8 --microbatches=4 --stages=2 --clip-norm=1 --plan-effort=2 --costs p.json 2>&1 | "
+             "grep 'costs of measured in p.json (\\([0-9]*\\) of \\1 nodes'");
+        MUST("! grep '\"ts\":-' x.json");
+        MUST("grep -c 'stage [12]' x.json | grep -qx 2 && grep -o '\"tid\":[0-9]*' x.json | sort -u | wc -l | grep -qx 2");
+    }
+}
+END_TEST
+
 START_TEST(a_stage_that_dies_ends_the_run)
 {
     MUST(COMPILE "mlp.onnx --batch=8 --microbatches=4 --stages=2 -o dies");
@@ -151,30 +191,41 @@ START_TEST(a_value_that_is_not_finite_is_named)
     ck_assert_int_eq(sh("./t --data synthetic:8" RUN "--lr 1e30 --steps 9 --epochs 9 --check-numerics"), 7);
     ck_assert_msg(strstr(text, "is the first to give") != NULL, "%s", text);
     MUST("cp out one.txt");
-    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 -o t");
-    ck_assert_int_eq(sh("./t --data synthetic:8" RUN "--lr 1e30 --steps 9 --epochs 9 --check-numerics"), 7);
-    MUST("cp out other.txt");
-    MUST("cmp one.txt other.txt");
+    for (int k = 0; k < 2; k++) {
+        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 %s -o t", k ? "--stages=2 --checkpoint=except-last --order=gpipe" : "");
+        ck_assert_int_eq(sh("./t --data synthetic:8" RUN "--lr 1e30 --steps 9 --epochs 9 --check-numerics"), 7);
+        MUST("cp out other.txt");
+        MUST("cmp one.txt other.txt");
+    }
     ck_assert_int_eq(sh("./t --data broken.npz" RUN), 8);
 }
 END_TEST
 
 /* ---- memory ---- */
 
-/* The program's arena is that of all stages, as planned: each stage's shared part and its slots. */
+/* The program's arena is that of all stages, as planned: each stage's regions, so many copies of each. With except-last (_i = 1)
+ * there are two tables of each stage. */
 START_TEST(each_stage_takes_what_its_plan_says)
 {
-    int64_t sum = 0;
-    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=3 --order=gpipe -o t");
+    int64_t sum = 0, tables = 0;
+    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=3 --order=gpipe %s -o t", _i ? "--checkpoint=except-last" : "");
     MUST("./t --print-plan");
     const int64_t arena = (int64_t)told("  arena ");
+    for (const char *at = strstr(text, "phases from steps"); at != NULL; at = strstr(at + 1, "phases from steps"))
+        tables++;
+    ck_assert_int_eq(tables, _i ? 6 : 3);
     for (const char *at = strstr(text, "stage "); at != NULL; at = strstr(at + 1, "\nstage ")) {
-        long bytes, shared, slot;
-        int slots;
+        long bytes, one, regions = 0;
+        int copies, most = 0, n = 0;
         at += *at == '\n';
-        ck_assert_int_eq(sscanf(at, "stage %*d: arena %ld bytes, %ld and %d slots of %ld", &bytes, &shared, &slots, &slot), 4);
-        ck_assert_int_eq(bytes, shared + slots * slot);
-        ck_assert_int_eq(slots, 4);
+        ck_assert_int_eq(sscanf(at, "stage %*d: arena %ld bytes,%n", &bytes, &n), 1);
+        for (const char *next = at + n; sscanf(next, " %d x %ld%n", &copies, &one, &n) == 2; next += strspn(next, " +")) {
+            regions += copies * one;
+            most = copies > most ? copies : most;
+            next += n;
+        }
+        ck_assert_int_eq(bytes, regions);
+        ck_assert(most == 4 || _i == 1);
         sum += bytes;
     }
     ck_assert_int_eq(sum, arena);
@@ -206,7 +257,6 @@ static const struct { const char *command; int code; const char *why; } refused[
     {"mlp.onnx --batch=8 --stages=2 --microbatches=4 --ranks=2", 2, "each stage is a rank; leave --ranks out"},
     {"mlp.onnx --batch=8 --stages=2 --microbatches=2 --keep=*", 2, "leave --keep and --forget out"},
     {"mlp.onnx --batch=8 --stages=2 --microbatches=2 --accumulate=2", 2, "leave --accumulate out"},
-    {"mlp.onnx --batch=8 --stages=2 --microbatches=4 --checkpoint=except-last", 2, "except-last is for one process so far"},
     {"unet.onnx --batch=8 --stages=2 --microbatches=4 --precision=f16", 2, "depends on gradients of all stages"},
 };
 enum { NREFUSED = sizeof refused / sizeof *refused };
@@ -242,11 +292,13 @@ int main(void)
     tcase_add_loop_test(t, a_pipeline_has_the_bits_of_one_process, 0, NBITS);
     tcase_add_test(t, threads_and_workers_change_no_bit);
     tcase_add_test(t, checkpoints_fit_any_number_of_stages);
+    tcase_add_test(t, an_update_may_have_the_kept_part_alone);
     tcase_add_test(t, stages_are_threads_or_processes);
     tcase_add_test(t, the_times_of_all_stages_are_written);
+    tcase_add_test(t, the_times_of_both_plans_are_written);
     tcase_add_test(t, a_stage_that_dies_ends_the_run);
     tcase_add_test(t, a_value_that_is_not_finite_is_named);
-    tcase_add_test(t, each_stage_takes_what_its_plan_says);
+    tcase_add_loop_test(t, each_stage_takes_what_its_plan_says, 0, 2);
     tcase_add_test(t, a_budget_is_that_of_a_rank);
     tcase_add_loop_test(t, what_has_no_pipeline_is_refused, 0, NREFUSED);
     tcase_add_test(t, what_a_pipeline_cannot_show_is_refused);
