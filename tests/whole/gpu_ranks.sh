@@ -35,14 +35,14 @@ same() {
     "$LOWERSET" model $model -o "$d/net.onnx" >/dev/null
     build_paper "$d/one" "$d/net.onnx" "$@" --plan-effort=1
     check "$name runs in one process" train "$d/one/net" "$d/one.onnx"
+    build_paper "$d/any" "$d/net.onnx" "$@" --plan-effort=1 --ranks=any
     for n in $ranks; do
-        build_paper "$d/$n" "$d/net.onnx" "$@" --plan-effort=1 --ranks=$n
-        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=5 check "$name runs on $n ranks" train "$d/$n/net" "$d/staged.onnx" --bucket 5000
+        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=5 check "$name runs on $n ranks" train "$d/any/net" "$d/staged.onnx" --ranks $n --bucket 5000
         check "it says that there is no NCCL" grep -q "note: ranks exchange gradients through their hosts' memory: NCCL" "$OUT/err"
         check "$name has the same bits on $n ranks" cmp "$d/one.onnx" "$d/staged.onnx"
         check "and the same losses" cmp "$d/one.onnx.said" "$d/staged.onnx.said"
         rm -f "$OUT/tally"
-        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 FAKE_NCCL_TALLY=$OUT/tally LOWERSET_NCCL=$NCCL check "$name runs on $n ranks with NCCL" train "$d/$n/net" "$d/nccl.onnx" --bucket 5000
+        LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 FAKE_NCCL_TALLY=$OUT/tally LOWERSET_NCCL=$NCCL check "$name runs on $n ranks with NCCL" train "$d/any/net" "$d/nccl.onnx" --ranks $n --bucket 5000
         check "which carries the gradients" [ "$n" = "$(grep -c "of $n sent [1-9]" "$OUT/tally")" ]
         check "$name has the same bits on $n ranks with NCCL" cmp "$d/one.onnx" "$d/nccl.onnx"
         check "and the same losses" cmp "$d/one.onnx.said" "$d/nccl.onnx.said"
@@ -64,17 +64,17 @@ if [ -n "${LS_WHOLE:-}" ]; then
         --precision=bf16 --overlap
 fi
 
-check "buckets leave in the course of the last part" [ 3 -le "$("$OUT/gpt/2/net" --print-plan --bucket 5000 | grep -o "step [0-9]*, [0-9]* bytes" | wc -l)" ]
-check "also where steps are not recorded" train "$OUT/gpt/2/net" "$OUT/gpt/checked.onnx" --bucket 5000 --check-numerics
+check "buckets leave in the course of the last part" [ 3 -le "$("$OUT/gpt/any/net" --print-plan --ranks 2 --bucket 5000 | grep -o "step [0-9]*, [0-9]* bytes" | wc -l)" ]
+check "also where steps are not recorded" train "$OUT/gpt/any/net" "$OUT/gpt/checked.onnx" --ranks 2 --bucket 5000 --check-numerics
 check "with the same bits" cmp "$OUT/gpt/one.onnx" "$OUT/gpt/checked.onnx"
 
-# A program whose ranks are counted when it starts.
-d=$OUT/any
-build_paper "$d" "$OUT/mlp/net.onnx" --batch=8 --microbatches=4 --optimizer=adam --plan-effort=1 --ranks=any
+# One rank, small buckets, other engines. And a program that has its number of ranks.
+d=$OUT/mlp/any
+build_paper "$d/four" "$OUT/mlp/net.onnx" --batch=8 --microbatches=4 --optimizer=adam --plan-effort=1 --ranks=4
 like_one() { check "$1" cmp "$OUT/mlp/one.onnx" "$d/to.onnx"; }
 check "one rank trains alone" train "$d/net" "$d/to.onnx" --ranks 1
 like_one "with the same bits"
-check "small buckets" train "$d/net" "$d/to.onnx" --ranks 4 --bucket 100
+check "small buckets" train "$d/four/net" "$d/to.onnx" --bucket 100
 like_one "give the same bits"
 LOWERSET_NCCL=$NCCL check "with NCCL, too" train "$d/net" "$d/to.onnx" --ranks 4 --bucket 100 --comm=nccl
 like_one "small buckets give the same bits with NCCL"
