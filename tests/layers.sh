@@ -79,7 +79,10 @@ runtime/trainer pipeline watch privacy engine comm data base .
 
 base/.
 models/.
-cli/.
+cli/options
+cli/job options
+cli/report job options
+cli/commands report job options
 demo/.
 bench/.
 END
