@@ -14,12 +14,15 @@ def only(options, *names):
 def profiled(folder, lowerset, net, batch, options):
     """The file with the times of single kernels: of a pipeline that keeps all, with the same parts, stages and order. So they
     are those of kernels beside which another rank computes. Without stages: of one process."""
-    kept = ["--checkpoint=never"] if only(options, "--stages") else []
-    run([lowerset, "compile", *net, f"--batch={batch}", *only(options, "--stages", "--microbatches", "--order"), *kept, "-q", "-o",
-         "profiled"], folder)
-    run(["./profiled", "--data", f"synthetic:{batch * 4}", "--steps", max(6, 1024 // batch), "--epochs", 1024, "--threads", 1,
-         "--progress", "none", "--profile", "costs.json"], folder)
-    return "costs.json"
+    way = only(options, "--stages", "--microbatches", "--order")
+    costs = "costs" + "".join([net[0], f"--batch={batch}", *way]).replace("/", "_") + ".json"
+    if not (folder / costs).exists():
+        parts = [int(o.split("=")[1]) for o in only(way, "--microbatches")] or [1]
+        kept = ["--checkpoint=never"] if only(options, "--stages") else []
+        run([lowerset, "compile", *net, f"--batch={batch}", *way, *kept, "-q", "-o", "profiled"], folder)
+        run(["./profiled", "--data", f"synthetic:{batch * 4}", "--steps", max(8, 64 // parts[0]), "--epochs", 1024, "--threads", 1,
+             "--progress", "none", "--profile", costs], folder)
+    return costs
 
 
 def build(folder, lowerset, net, name, batch, options, program, measured=False):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Steps of pipelines of two beside those that the simulator predicts.
 
-    ./dev bench stages [--net NAME]... [--rounds R] [--steps N]
+    ./dev bench stages [--net NAME]... [--order ORDER]... [--rounds R] [--steps N]
 
-Networks: the autoencoder of digits with parts of 32 images, and a U-Net with parts of 2 images of 128 x 128; 8 parts a step.
+Networks: the autoencoder of digits with parts of 32 images, and a U-Net with parts of one image of 128 x 128; 8 parts a step.
 Stages are threads of one process, of one thread each. Predictions come from the times of single kernels, measured in a pipeline
 with `never`. All rows take turns; a step is the median over all rounds. Where other programs run as well, the head says so.
 """
@@ -17,15 +17,20 @@ from seed_amp import run
 from stage_rows import build, busy, measure, predicted
 
 NETS = {"autoencoder": ([], ["--loss=mse", "--loss-input=x_hat", "--optimizer=adam"], 256),
-        "unet": (["--size=128"], ["--optimizer=adam"], 16)}
-WAYS = [("one process", [])] + [(f"{order}, {mode}", ["--stages=2", f"--order={order}", f"--checkpoint={mode}"])
-                                for order in ("gpipe", "1f1b", "zb") for mode in ("never", "except-last", "always")]
+        "unet": (["--size=128"], ["--optimizer=adam"], 8)}
+ORDERS = ("gpipe", "1f1b", "zb")
+
+
+def ways(orders):
+    return [("one process", [])] + [(f"{order}, {mode}", ["--stages=2", f"--order={order}", f"--checkpoint={mode}"])
+                                    for order in orders for mode in ("never", "except-last", "always")]
 
 
 def main():
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("--net", action="append", choices=list(NETS))
+    p.add_argument("--order", action="append", choices=ORDERS)
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--steps", type=int, default=4)
     a = p.parse_args()
@@ -38,9 +43,9 @@ def main():
         folder = pathlib.Path(made)
         for name in a.net or NETS:
             model, options, batch = NETS[name]
-            run([lowerset, "model", name, *model, "-o", "net.onnx"], folder)
-            rows = [build(folder, lowerset, ["net.onnx", *options], way, batch, ["--microbatches=8", *more], f"t{k}", True)
-                    for k, (way, more) in enumerate(WAYS)]
+            run([lowerset, "model", name, *model, "-o", f"{name}.onnx"], folder)
+            rows = [build(folder, lowerset, [f"{name}.onnx", *options], way, batch, ["--microbatches=8", *more], f"t{k}", True)
+                    for k, (way, more) in enumerate(ways(a.order or ORDERS))]
             rows = [row for row in rows if row]
             measure(rows, folder, a.rounds, lambda batch: a.steps)
             for row in rows:
