@@ -254,7 +254,7 @@ static double cheapest_of_each(const LsProb *p)
 
 static double sum_of_least(const LsProb *p)
 {
-    const double *least = ls_least_times(a, p);
+    const double *least = ls_least_times(a, p, NULL);
     double sum = 0;
     for (uint32_t i = 0; i < p->n; i++)
         sum += least[i];
