@@ -4,8 +4,6 @@
 
 #include "scheduler/cuts/node_times.h"
 
-#include <math.h>
-
 static bool is_update(const LsProb *p, uint32_t i) { return p->dag->node[i].kind == LS_DAG_OPTIMIZER; }
 
 static bool is_in_f(const LsProb *p, const LsCertain *c, uint32_t i)
@@ -23,8 +21,43 @@ static void find_ahead(const LsProb *p, LsCertain *c)
     }
 }
 
+static bool reads(const LsProb *p, uint32_t node, uint32_t t)
+{
+    return ls_id_in(p->in.id + p->in.at[node], p->in.at[node + 1] - p->in.at[node], t);
+}
+
+static bool reads_result(const LsProb *p, uint32_t node, uint32_t maker)
+{
+    for (uint32_t k = p->out.at[maker]; k < p->out.at[maker + 1]; k++)
+        if (reads(p, node, p->out.id[k]))
+            return true;
+    return false;
+}
+
+/* Whether every alternative of the node reads a result of the maker or, unless it is LS_NO_ID, tensor t. */
+static bool all_read(const LsProb *p, uint32_t node, uint32_t maker, uint32_t t)
+{
+    for (uint32_t k = p->swap.at[node]; k < p->swap.at[node + 1]; k++)
+        if (!reads_result(p, p->swap.id[k], maker) && (t == LS_NO_ID || !reads(p, p->swap.id[k], t)))
+            return false;
+    return true;
+}
+
+/* What an early node needs of the maker of an operand: it or, if alternatives do without it, what these read that it reads, too. */
+static void add_early(const LsProb *p, LsCertain *c, bool alternatives, uint32_t i, uint32_t maker)
+{
+    if (!alternatives || all_read(p, i, maker, LS_NO_ID)) {
+        c->early[maker] = true;
+        return;
+    }
+    for (uint32_t k = p->in.at[maker]; k < p->in.at[maker + 1]; k++) {
+        const uint32_t t = p->in.id[k], above = p->maker[t];
+        c->early[above] |= all_read(p, maker, above, LS_NO_ID) && all_read(p, i, maker, t);
+    }
+}
+
 /* What changes a state in phase F, and the results of the whole graph, belong to the phase's end. */
-static void find_early(const LsProb *p, LsCertain *c, const double *least)
+static void find_early(const LsProb *p, LsCertain *c, bool alternatives)
 {
     const LsDag *g = p->dag;
     for (uint32_t i = p->n; i-- > 0;) {
@@ -34,7 +67,7 @@ static void find_early(const LsProb *p, LsCertain *c, const double *least)
         for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++)
             c->early[i] |= g->tensor[p->out.id[k]].output;
         for (uint32_t k = p->in.at[i]; c->early[i] && k < p->in.at[i + 1]; k++)
-            c->early[p->maker[p->in.id[k]]] |= least == NULL || isinf(ls_avoid_time(p, least, i, p->in.id[k]));
+            add_early(p, c, alternatives, i, p->maker[p->in.id[k]]);
     }
 }
 
@@ -104,9 +137,10 @@ LsCertain ls_certain_runs(LsArena *arena, const LsProb *p, const LsAnchors *a, b
     for (size_t k = 0; k < sizeof of / sizeof *of; k++)
         *of[k] = ls_arena_alloc(arena, p->n + 1u, sizeof **of[k]);
     const State *state = find_states(arena, p, a);
-    const double *least = alternatives ? ls_least_times(arena, p, c.runs) : NULL;
+    if (alternatives)
+        ls_least_times(arena, p, c.runs);
     find_ahead(p, &c);
-    find_early(p, &c, least);
+    find_early(p, &c, alternatives);
     for (uint32_t i = 0; i < p->n; i++) {
         c.runs[i] |= !alternatives && p->needed[i];
         c.stays[i] = p->needed[i] && stays(p, a, state, i);

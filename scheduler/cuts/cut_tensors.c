@@ -28,6 +28,7 @@ static void list_tensors(Build *b)
         for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++) {
             const uint32_t t = p->out.id[k], at = c->ntensor;
             const bool alternative = p->swap.at[i] < p->swap.at[i + 1];
+            const double avoid = c->model.sure && !b->sure->runs[i] ? 0 : INFINITY;     /* c->node counts on it already */
             const bool once = c->model.sure ? (p->dag->node[i].once || p->dag->node[i].nupd > 0) && !alternative : p->stuck[i];
             if (p->size[t] == 0)
                 continue;
@@ -35,7 +36,7 @@ static void list_tensors(Build *b)
                 b->set[at][s] = ls_arena_alloc(b->arena, f->nword, sizeof ***b->set);
             c->row[t] = at;
             c->tensor[c->ntensor++] = (LsCutTensor){v, p->size[t], !once, b->sure->forgets[i] && !p->dag->tensor[t].output,
-                b->set[at][FORWARD], b->set[at][LATER], b->set[at][SOFT], b->set[at][ELSEWHERE], INFINITY};
+                b->set[at][FORWARD], b->set[at][LATER], b->set[at][SOFT], b->set[at][ELSEWHERE], avoid};
         }
     }
 }
