@@ -3,7 +3,7 @@
 
 #include "scheduler/pipeline/pipe_holds.h"
 
-enum { CUTS = 8, SEARCHES = 24 };   /* each with other room for what the plans take beyond the estimates; planned, sought */
+enum { CUTS = 8, SEARCHES = 32 };   /* each with other room for what the plans take beyond the estimates; planned, sought */
 
 /* Whether a micro-batch of each stage has a plan of its own. A single one is the one that is kept. */
 static bool keeps_one(const LsPipelinePlan *of, const LsPipelineWant *want)
@@ -229,11 +229,11 @@ static bool find_with_margins(Within *w, LsPipelinePlan *out, bool *none, char *
     return false;
 }
 
-/* The next smaller number of six bits. */
+/* The next smaller number of five bits. */
 static int64_t smaller_room(int64_t bytes)
 {
     int64_t unit = 1;
-    while (bytes / unit >= 64)
+    while (bytes / unit >= 32)
         unit *= 2;
     return (bytes - 1) / unit * unit;
 }
@@ -245,7 +245,7 @@ static bool is_near_bound(const LsPipelinePlan *plan, double bound)
     return plan->fits && plan->bottleneck <= NEAR * bound;
 }
 
-/* Cuts with less room for all ranks, as long as their estimate is better than what is found. The sizes do not depend on the
+/* Cuts with less room for all ranks whose estimates are better than what is found. The sizes do not depend on the
  * budget, so what is found for one budget is found for larger ones. best: the best so far, if it fits. */
 static bool find_with_less(Within *w, LsPipelinePlan *best, char *why, size_t room)
 {
@@ -253,10 +253,9 @@ static bool find_with_less(Within *w, LsPipelinePlan *best, char *why, size_t ro
     for (int k = 0; k < SEARCHES && !is_near_bound(best, w->bound); k++) {
         LsPipelinePlan next = {.order = best->order, .keep = best->keep};
         w->o.budget = smaller_room(w->o.budget);
-        if (w->o.budget <= 0 || !ls_stages_find(w->arena, w->p, &w->o, &next.stages, why, room)
-            || (best->fits && next.stages.estimate >= best->bottleneck))
+        if (w->o.budget <= 0 || !ls_stages_find(w->arena, w->p, &w->o, &next.stages, why, room))
             break;
-        if (find_tried(w, &next.stages) != NULL)
+        if (find_tried(w, &next.stages) != NULL || (best->fits && next.stages.estimate >= best->bottleneck))
             continue;
         if (!plan_cut(w->arena, w->p, w->want, &next, why, room))
             break;
