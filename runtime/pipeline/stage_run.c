@@ -1,7 +1,8 @@
 /* runtime/pipeline/stage_run.c -- see stage_run.h.
  *
  * A message's sender keeps the bytes until the receiver has them, and waits for this before the turn that the message names.
- * Receivers ask for what their phase needs when it begins, and wait right before the first step that reads it. (scheduler/pipeline/pipe_flow.h proves that this ends.) */
+ * Receivers ask for what their phase needs when it begins, and wait right before the first step that reads it.
+ * (scheduler/pipeline/pipe_flow.h proves that this ends.) */
 #include "runtime/pipeline/stage_run.h"
 
 #include <stdlib.h>

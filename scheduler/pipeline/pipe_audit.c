@@ -131,7 +131,8 @@ static bool end_message(const Audit *a, uint32_t move, uint32_t micro)
         return true;
     *sent(a, move, micro) = false;
     return *has(a, m->tensor, micro)
-           || ls_why(&a->why, "micro-batch %u: '%s' may be overwritten before stage %u has it", micro, tname(a, m->tensor), m->to + 1);
+           || ls_why(&a->why, "micro-batch %u: '%s' may be overwritten before stage %u has it", micro, tname(a, m->tensor),
+                     m->to + 1);
 }
 
 static bool end_messages(const Audit *a, const LsPipeTurn *t)

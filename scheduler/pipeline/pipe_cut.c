@@ -181,7 +181,8 @@ static bool find_moves(Cut *x)
             const uint32_t maker = p->maker[t];
             if (read == 0 || c->stage[maker] == k)
                 continue;
-            const LsPipeMove m = {t, c->stage[maker], k, c->phase[maker], (uint8_t)(read - 1), p->dag->tensor[t].bytes, LS_PHASE_F, LS_TO_THE_END};
+            const LsPipeMove m = {t, c->stage[maker], k, c->phase[maker], (uint8_t)(read - 1),
+                                  p->dag->tensor[t].bytes, LS_PHASE_F, LS_TO_THE_END};
             if (!flows(&m))
                 return ls_why(&x->why, "stage %u of the pipeline needs '%s' of stage %u before that has it", k + 1,
                               p->dag->tensor[t].name, m.from + 1);

@@ -5,8 +5,8 @@
 #include "scheduler/packing/packing_block.h"
 #include "scheduler/pipeline/pipe_arena.h"
 
-/* Chooses regions for n blocks of these kinds (of `w`), and the offset of each block; out->placed has room for n. False, with offsets of no use, if they would take more than `most` bytes
- * (<= 0: any). */
+/* Chooses regions for n blocks of these kinds (of `w`), and the offset of each block; out->placed has room for n. False, with
+ * offsets of no use, if they would take more than `most` bytes (<= 0: any). */
 bool ls_pipe_pack(const LsPipeWindows *w, const LsBlock *block, const uint32_t *kind, uint32_t n, int64_t alignment, int64_t most,
                   int64_t *offset, LsPipeLayout *out);
 

@@ -61,7 +61,8 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
     for (uint32_t s = 0; s < k; s++)
         reads[s] = bytes_read(&out->cut, s, want->input) > 0;
     ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow);
-    ls_pipe_holds(&out->cut, out->order, want->micros, first_times(arena, &out->stages, policy_of(out, want) == LS_RECOMPUTE_ALL), want->link);
+    const bool again = policy_of(out, want) == LS_RECOMPUTE_ALL;
+    ls_pipe_holds(&out->cut, out->order, want->micros, first_times(arena, &out->stages, again), want->link);
     if (!ls_pipe_ring(&out->cut, out->flow, want->micros, &out->ring, why, room))
         return false;
     for (uint32_t s = 0; s < k && keeps_one(out, want); s++)

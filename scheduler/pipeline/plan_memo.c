@@ -67,8 +67,8 @@ LsPlanned ls_plan_memo_find(const LsPlanMemo *m, const LsPipeGraph *g, const LsP
 {
     for (uint32_t k = 0; k < m->nentry; k++) {
         const LsPlanSource *s = &m->entry[k].source;
-        if (m->entry[k].graph == g && s->policy == source->policy && s->extra == source->extra && s->late == source->late && s->part == source->part
-            && s->effort == source->effort && s->one == source->one)
+        if (m->entry[k].graph == g && s->policy == source->policy && s->extra == source->extra && s->late == source->late
+            && s->part == source->part && s->effort == source->effort && s->one == source->one)
             return m->entry[k].planned;
     }
     return (LsPlanned){.found = false};

@@ -137,6 +137,9 @@ class Step:
                 if s["free"] in self.offset[micro]:
                     self.free(micro, s["free"])
                 continue
+            for t in self.freed[micro] & {int(t) for t in s.get("offsets", {})}:      # made again, the last one is sent
+                self.freed[micro].remove(t)
+                self.steps.append({"free": self.tensor(micro, t)})
             new = {"compute": self.place[micro][s["compute"]]}
             for pair in s.get("reuse", []):
                 del self.offset[micro][pair[1]]
