@@ -143,8 +143,8 @@ static inline LsDag *dag_make(LsArena *a, uint32_t nf, uint64_t seed)
     return g;
 }
 
-/* Every second node that reads a forward value, or with `gradients` a gradient, gets an alternative that reads the operands of its
- * maker instead. */
+/* Every second node that reads a forward value, or with `gradients` every second gradient that reads another one, gets an
+ * alternative that reads the operands of its maker instead. */
 static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool gradients, uint64_t seed)
 {
     LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
@@ -164,7 +164,7 @@ static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool grad
         for (; gradients && at + 1 < n->nin && (g->tensor[t].persistent || g->node[maker[t]].op[0] != 'B'); t = n->in[++at])
             continue;
         if (n->nin == 0 || g->tensor[t].persistent || g->node[maker[t]].op[0] != (gradients ? 'B' : 'F') || n->nupd > 0
-            || dag_random(&seed, 2))
+            || (gradients && n->op[0] != 'B') || dag_random(&seed, 2))
             continue;
         const LsDagNode *of = &g->node[maker[t]];
         uint32_t *in = ls_arena_alloc(a, n->nin + of->nin, sizeof *in), nin = 0;
