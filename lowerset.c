@@ -1,8 +1,8 @@
 /* lowerset.c -- the command line: which command, and the short ones. */
 #include "base/heap.h"
 #include "build_config.h"
-#include "cli/commands.h"
-#include "cli/options.h"
+#include "cli/commands/commands.h"
+#include "cli/options/options.h"
 #include "models/zoo.h"
 #include "models/zoo_cli.h"
 

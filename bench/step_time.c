@@ -5,8 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/job.h"
-#include "cli/machine_choice.h"
+#include "cli/job/job.h"
+#include "cli/job/machine_choice.h"
 #include "codegen/planning/step_replay.h"
 
 static double sum_of_costs(LsJob *job, const LsMachine *m)

@@ -257,6 +257,7 @@ typedef struct LsProgram {
     const struct LsDeviceKind *device;  /* the device that runs the steps; NULL: the host, by the
                                          * pool's threads */
     const void *device_program; /* data for that kind of device: LsCudaProgram */
+    const struct LsDeviceRanks *device_ranks;   /* NULL: a program for one process, or without a device */
 } LsProgram;
 
 /* Samples of a batch of training. */

@@ -70,6 +70,7 @@ runtime/data base .
 runtime/engine comm data base .
 runtime/kernels engine .
 runtime/cuda engine base .
+runtime/cuda_ranks comm_nccl cuda comm engine base .
 runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
@@ -78,7 +79,10 @@ runtime/trainer pipeline watch privacy engine comm data base .
 
 base/.
 models/.
-cli/.
+cli/options
+cli/job options
+cli/report job options
+cli/commands report job options
 demo/.
 bench/.
 END

@@ -162,18 +162,22 @@ void ls_emit_part_together(const LsKernelText *k, const LsGrid *part, int blocks
     ls_emit_line(k->e, "LS_UNITS;");
 }
 
-void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart)
+/* units: an expression; NULL: those of each part. */
+static void emit_function(const LsKernelText *k, const LsGrid part[], int npart, const char *units)
 {
     LsEmit *e = k->host;
-    const char *call = k->target->kind == LS_TARGET_CPU ? "ls_parallel(run, " :
-    "ls_cuda_launch(run, p_";
+    const char *call = k->target->kind == LS_TARGET_CPU ? "ls_parallel(run, " : "ls_cuda_launch(run, p_";
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
     for (int i = 0; i < npart; i++)
-        ls_emit_line(e, "%s%s_%s, %" PRId64 ", arg);", call, k->name, part[i].suffix,
-                     part[i].units);
+        ls_emit_line(e, "%s%s_%s, %s, arg);", call, k->name, part[i].suffix,
+                     units != NULL ? units : ls_arena_printf(k->g->arena, "%" PRId64, part[i].units));
     ls_emit_line(e, "}");
     for (int i = 0; i < npart && k->table != NULL; i++)
         ls_emit_line(k->table, "LS_ROW(%s_%s, %d, %d, %d)", k->name, part[i].suffix,
                      argument_count(k), part[i].x, part[i].y);
 }
+
+void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart) { emit_function(k, part, npart, NULL); }
+
+void ls_emit_launch_units(const LsKernelText *k, const LsGrid *part, const char *units) { emit_function(k, part, 1, units); }

@@ -121,15 +121,6 @@ static void update(const LsUpdateText *u)
 /* The update of a rank's slice. */
 static bool is_sliced(const LsUpdateText *u) { return u->rule != NULL && u->at->sliced; }
 
-static void launch_slice(const LsUpdateText *u)
-{
-    const LsKernelText *k = u->k;
-    ls_emit_line(k->e, "static void %s(LsRun *run, void *const arg[])", k->name);
-    ls_emit_line(k->e, "{");
-    ls_emit_line(k->e, "ls_parallel(run, %s_part, (run->count + %" PRId64 ") / %" PRId64 ", arg);", k->name, ls_unit(k) - 1,
-                 ls_unit(k));
-    ls_emit_line(k->e, "}");
-}
 
 static LsGrid one(LsUpdateText *u)
 {
@@ -265,7 +256,8 @@ static void update_emit(const LsKernelText *k)
     const LsGrid part = ls_updated(node) > 1 ? many(&u) : one(&u);
     ls_emit_line(k->e, "}");
     if (is_sliced(&u))
-        launch_slice(&u);
+        ls_emit_launch_units(k, &part, ls_arena_printf(k->g->arena, "(run->count + %" PRId64 ") / %" PRId64, ls_unit(k) - 1,
+                                                       ls_unit(k)));
     else
         ls_emit_launch(k, &part, 1);
 }

@@ -37,12 +37,21 @@ static void local_sum(const LsUpdateText *u)
     ls_emit_line(u->k->e, "}");
 }
 
-static void part_stat(const LsUpdateText *u)
+/* Declares "to", the row of a part: `rows` has rows of as many elements as the statistic. */
+static void declare_row(const LsUpdateText *u, const char *to, const char *part)
 {
     const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
+    if (u->each > 0)            /* of a tensor of `end` elements */
+        ls_emit_line(u->k->e, "%s = rows + (%s) * end;", to, part);
+    else
+        ls_emit_line(u->k->e, "%s = rows + (%s) * " LS_N64 ";", to, part, n);
+}
+
+static void part_stat(const LsUpdateText *u)
+{
     ls_update_operand(u, "batch", 1);
     ls_update_state(u, "rows", 2);
-    ls_emit_line(u->k->e, "real *const row = rows + (run->block + run->part) * " LS_N64 ";", n);
+    declare_row(u, "real *const row", "run->block + run->part");
     ls_update_open_loop(u);
     ls_emit_line(u->k->e, "row[i] = batch[i];");
     ls_emit_line(u->k->e, "}");
@@ -52,15 +61,14 @@ static void part_stat(const LsUpdateText *u)
 static void running_stats(const LsUpdateText *u)
 {
     LsEmit *e = u->k->e;
-    const int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
     ls_update_state(u, "stat", 0);
     ls_update_operand(u, "rows", 1);
     if (u->factor >= 0) {
         ls_update_operand(u, "factors", u->factor);
-        ls_emit_line(e, "if (factors[0] < 0) return;");
+        ls_emit_line(e, u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
     }
     ls_emit_line(e, "for (int64_t k = 0; k < run->parts; k++) {");
-    ls_emit_line(e, "const real *const batch = rows + k * " LS_N64 ";", n);
+    declare_row(u, "const real *const batch", "k");
     ls_update_open_loop(u);
     ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", ls_update_number(u, u->at->momentum),
                  ls_update_number(u, u->at->scale));

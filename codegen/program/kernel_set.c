@@ -30,6 +30,7 @@ struct LsKernelSet {
     const LsTarget *target;
     Kernel *kernel; uint32_t nkernel, cap;
     unsigned needs;             /* LS_NEEDS_ bits of all kernels */
+    bool adds;                  /* there is the kernel for sums over ranks */
 };
 
 LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target)
@@ -184,6 +185,8 @@ void ls_kernel_set_share(LsKernelSet *set)
     }
 }
 
+void ls_kernel_set_add_sums(LsKernelSet *set) { set->adds = true; }
+
 /* ---- printing ---- */
 /* Prints the text with the placeholder replaced. */
 static void print_named(const Kernel *k, const char *text, FILE *to)
@@ -218,7 +221,7 @@ void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
     static const struct { unsigned bit; const char *header; } need[] = {
         {LS_NEEDS_CONV, "ls_conv.h"}, {LS_NEEDS_MATMUL, "ls_matmul.h"}, {LS_NEEDS_ATTENTION, "ls_attention.h"}};
     if (set->target->kind == LS_TARGET_CUDA) {
-        fprintf(to, "#include \"runtime/cuda_kernels/ls_cuda.h\"\n");
+        fprintf(to, "#include \"runtime/cuda_kernels/ls_cuda%s.h\"\n", set->adds ? "_add" : "");
         return;
     }
     if (set->needs & LS_NEEDS_DOT16)
@@ -269,6 +272,8 @@ void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to)
                                 "static const LsCudaPart part[] = {\n");
         for (uint32_t i = 0; i < set->nkernel; i++)
             print_named(&set->kernel[i], set->kernel[i].table, to);
+        if (set->adds)
+            fprintf(to, "LS_ROW(rank_add, 4, 256, 1)\n");
         fprintf(to, pass == 0 ? "};\n#undef LS_ROW\n" : "{NULL, 0, 0, 0}};\n#undef LS_ROW\n\n");
     }
     for (uint32_t i = 0; i < set->nkernel; i++) {

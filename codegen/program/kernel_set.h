@@ -16,6 +16,9 @@ const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
  * (lift_constants.h). Call after the last ls_kernel_set_add. */
 void ls_kernel_set_share(LsKernelSet *set);
 
+/* On a GPU: adds the kernel that adds up what ranks send, rank_add (runtime/cuda_kernels/ls_cuda_add.h). */
+void ls_kernel_set_add_sums(LsKernelSet *set);
+
 /* Some kernel adds up products of bfloat16 (runtime/kernels/ls_dot16.h). */
 bool ls_kernel_set_has_dots(const LsKernelSet *set);
 

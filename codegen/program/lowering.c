@@ -100,8 +100,19 @@ static const Stage stage[] = {
     {true, widen},
 };
 
+/* The updates behind an exchange between ranks: what changes the kernels of updates in the graph of one process. Updates of
+ * slices run one by one. */
+static void lower_updates(LsCtx *cx, LsGraph *g, const LsLowering *l)
+{
+    epilogues(cx, &g, l);
+    if (!g->sliced)
+        updates(cx, &g, l);
+}
+
 bool ls_lower(LsCtx *cx, LsLowering *l)
 {
+    if (l->train->updates != NULL)
+        lower_updates(cx, l->train->updates, l);
     for (size_t k = 0; k < sizeof stage / sizeof *stage; k++) {
         stage[k].run(cx, &l->train, l);
         if (!stage[k].training_only)

@@ -219,7 +219,8 @@ static void print_program(const Text *x, LsEmit *e)
     ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
                  c->onnx_bytes);
     if (c->target->kind == LS_TARGET_CUDA)
-        ls_emit_line(e, ".device = &ls_cuda_device, .device_program = &cuda,");
+        ls_emit_line(e, ".device = &ls_cuda_device, .device_program = &cuda,%s",
+                     c->ranks != NULL ? " .device_ranks = &ls_cuda_ranks," : "");
     ls_emit_line(e, "};");
 }
 
@@ -339,6 +340,8 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
         return false;
     if (device != NULL)
         ls_kernel_set_share(set);
+    if (device != NULL && c->ranks != NULL)
+        ls_kernel_set_add_sums(set);
     char *rest = NULL;
     size_t size = 0;
     LsEmit e = {.to = ls_text_open(&rest, &size)};

@@ -32,9 +32,10 @@ static void find_sums(LsCtx *cx, LsRankTable *t, const LsCodePhase *last)
         if (st->free)
             continue;
         const LsNodeId n = last->problem->node_of[st->id];
-        if (g->node[n.i].op == LS_OP_LOCAL_SUM) {
-            const LsValueId v = ls_in(g, n, 0);
-            t->sum[t->nsum++] = (Sum){.v = v, .tree = g->node[n.i].nin > 2 ? ls_in(g, n, 2) : (LsValueId){0},
+        const LsNode *node = &g->node[n.i];
+        for (int k = 0; node->op == LS_OP_LOCAL_SUM && k < node->nin; k += ls_update_operands(node)) {
+            const LsValueId v = ls_in(g, n, k);
+            t->sum[t->nsum++] = (Sum){.v = v, .tree = ls_update_operands(node) > 2 ? ls_in(g, n, k + 2) : (LsValueId){0},
                                       .own = ls_source_named(t->updates, g->value[v.i].name),
                                       .row = {.count = ls_count(ls_shape(g, v)), .after = step}};
         }
@@ -147,11 +148,12 @@ static void print_rows(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     uint32_t n = 0;
     ls_emit_line(e, "static const LsRankRows rank_rows[] = {");
     for (uint32_t i = 1; i < g->nnode; i++) {
-        if (g->node[i].op != LS_OP_PART_STAT)
-            continue;
-        const LsAddress at = ls_address_source((LsAddresses *)a, g, ls_in(g, (LsNodeId){i}, 2));
-        ls_emit_line(e, "{S(%" PRId64 "), %" PRId64 "},", at.offset, ls_value_bytes(g, ls_in(g, (LsNodeId){i}, 0), a->real_bytes));
-        n++;
+        const LsNode *node = &g->node[i];
+        for (int k = 0; node->op == LS_OP_PART_STAT && k < node->nin; k += ls_update_operands(node), n++) {
+            const LsAddress at = ls_address_source((LsAddresses *)a, g, ls_in(g, (LsNodeId){i}, k + 2));
+            ls_emit_line(e, "{S(%" PRId64 "), %" PRId64 "},", at.offset,
+                         ls_value_bytes(g, ls_in(g, (LsNodeId){i}, k), a->real_bytes));
+        }
     }
     ls_emit_line(e, "{.bytes = 0}");
     ls_emit_line(e, "};");

@@ -90,8 +90,8 @@ bool ls_out_check(const char *path, LsError *e)
     int fd = open(o.tmp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (fd >= 0)
         unlink(o.tmp);
-    else if (errno == EEXIST)           /* left by a run that was killed */
-        fd = open(o.tmp, O_WRONLY | O_CLOEXEC);
+    else if (errno == EEXIST && (fd = open(o.tmp, O_WRONLY | O_CLOEXEC)) < 0 && errno == ENOENT)
+        return true;                    /* another rank checked it at the same time; else a killed run left it */
     if (fd < 0)
         return cannot_write(path, errno, e);
     close(fd);

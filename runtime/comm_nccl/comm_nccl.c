@@ -1,7 +1,7 @@
 /* runtime/comm_nccl/comm_nccl.c -- see comm_nccl.h.
  *
- * NCCL has no tags: its messages between two ranks pair up in order. So what is begun is kept until somebody waits, and then
- * goes as one group, whose parts do not wait for each other. Beside each message its tag and length go by the engine below,
+ * NCCL has no tags: its messages between two ranks pair up in order. So what is begun is kept until somebody waits, or launches
+ * it, and then goes as one group, whose parts do not wait for each other. Beside each message its tag and length go by the engine below,
  * for the receiver to compare. */
 #include "runtime/comm_nccl/comm_nccl.h"
 #include "runtime/comm/comm_records.h"
@@ -88,6 +88,8 @@ static bool launch(Nccl *n, LsError *e)
     n->last = &n->begun;
     return ok && worked(n, n->api.GroupEnd(), "ncclGroupEnd", e);
 }
+
+bool ls_comm_nccl_launch(LsComm *c, LsError *e) { return launch(nccl_of(c), e); }
 
 /* Waits until the GPU has done all that was launched. The engine below ends this process if a peer dies meanwhile. */
 static bool drain(Nccl *n, LsError *e)

@@ -12,5 +12,7 @@ typedef struct LsNcclStream { void *stream; int (*query)(void *stream); int busy
 /* Takes `under`, unless it fails. A rank has a GPU of its own, which is the current one. Messages between two ranks must be
  * named in the same order by both, whatever their tags; another order is an error. */
 LsComm *ls_comm_nccl(LsComm *under, LsNcclStream stream, LsError *e);
+/* Gives the messages named so far to the stream, as one group. Whoever waits for a message does so, too. */
+bool ls_comm_nccl_launch(LsComm *c, LsError *e);
 
 #endif

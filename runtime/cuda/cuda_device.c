@@ -37,29 +37,6 @@ const LsStopwatch *ls_cuda_tuning(const LsRun *run)
 
 /* ---- opening ---- */
 
-static bool no_device(cudaError_t err, LsError *e)
-{
-    int driver = 0, runtime = 0;
-    cudaDriverGetVersion(&driver);
-    cudaRuntimeGetVersion(&runtime);
-    if (driver == 0)
-        return ls_fail(
-            e, LS_EXIT_DEVICE,
-            "this program runs on an NVIDIA GPU, and there is no NVIDIA "
-            "driver here (libcuda.so.1); compile with --target=cpu to train without one");
-    if (err == cudaErrorInsufficientDriver)
-        return ls_fail(e, LS_EXIT_DEVICE,
-                       "the NVIDIA driver is too old: it is for CUDA %d.%d, this "
-                       "program is built with CUDA %d.%d",
-                       driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
-    if (err == cudaErrorNoDevice || err == cudaSuccess)
-        return ls_fail(e, LS_EXIT_DEVICE, "there is an NVIDIA driver here, but no GPU%s%s",
-                       getenv("CUDA_VISIBLE_DEVICES") ? " among CUDA_VISIBLE_DEVICES=" : "",
-                       getenv("CUDA_VISIBLE_DEVICES") ? getenv("CUDA_VISIBLE_DEVICES") : "");
-    return ls_fail(e, LS_EXIT_DEVICE, "cannot use the GPU: %s (%s)", cudaGetErrorString(err),
-                   cudaGetErrorName(err));
-}
-
 static bool find_device(LsCuda *c, LsError *e)
 {
     LsCudaInfo *i = &c->info;
@@ -67,12 +44,14 @@ static bool find_device(LsCuda *c, LsError *e)
     struct cudaDeviceProp prop;
     cudaError_t err = cudaGetDeviceCount(&count);
     if (err != cudaSuccess || count == 0)
-        return no_device(err, e);
-    err = cudaSetDevice(i->device);     /* CUDA_VISIBLE_DEVICES selects the first device */
+        return ls_cuda_none(err, e);
+    err = cudaGetDevice(&i->device);    /* the first of CUDA_VISIBLE_DEVICES, or that of the rank */
+    if (err == cudaSuccess)
+        err = cudaSetDevice(i->device);
     if (err == cudaSuccess)
         err = cudaGetDeviceProperties(&prop, i->device);
     if (err != cudaSuccess)
-        return no_device(err, e);
+        return ls_cuda_none(err, e);
     i->major = prop.major;
     i->minor = prop.minor;
     i->processors = prop.multiProcessorCount;
@@ -156,6 +135,23 @@ static bool open_libraries(LsCuda *c, LsError *e)
     return true;
 }
 
+/* What programs over ranks have more. */
+static void give_back_ranks(LsCuda *c)
+{
+    if (c->messages != NULL)
+        cudaStreamDestroy(c->messages);
+    if (c->beside != NULL)
+        cudaStreamDestroy(c->beside);
+    for (uint32_t k = 0; k < c->npoint; k++) {
+        cudaEventDestroy(c->point[k]);
+        cudaEventDestroy(c->copied[k]);
+    }
+    free(c->point);
+    free(c->copied);
+    while (c->ntaken > 0)
+        cudaFree(c->taken[--c->ntaken]);
+}
+
 static void close_device(LsDevice *d)
 {
     LsCuda *c = ls_cuda_of(d);
@@ -187,6 +183,7 @@ static void close_device(LsDevice *d)
         cudaStreamDestroy(c->copy);
     if (c->stream != NULL)
         cudaStreamDestroy(c->stream);
+    give_back_ranks(c);
     cudaFreeHost(c->sent);
     cudaFreeHost(c->losses);
     cudaFree(c->memory);

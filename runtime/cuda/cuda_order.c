@@ -52,7 +52,9 @@ bool ls_cuda_end(LsDevice *d, int slot, const void *loss, const void *weight)
     LsCuda *c = ls_cuda_of(d);
     size_t bytes = (size_t)d->p->real_bytes;
     double *to = c->losses[slot];
-    cudaError_t err = cudaMemcpyAsync(&to[0], loss, bytes, cudaMemcpyDeviceToHost, c->stream);
+    cudaError_t err = cudaSuccess;
+    if (loss != NULL)
+        err = cudaMemcpyAsync(&to[0], loss, bytes, cudaMemcpyDeviceToHost, c->stream);
     c->weighed[slot] = weight != NULL;
     if (err == cudaSuccess && weight != NULL)
         err = cudaMemcpyAsync(&to[1], weight, bytes, cudaMemcpyDeviceToHost, c->stream);

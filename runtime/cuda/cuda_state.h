@@ -14,6 +14,8 @@ typedef struct LsCudaEnds {
     bool *awaited; uint32_t room_awaited;       /* by step: another step waits for it */
 } LsCudaEnds;
 
+enum { LS_CUDA_TAKEN = 8 };
+
 typedef struct LsCuda {
     LsDevice d;
     const LsCudaProgram *program;
@@ -40,6 +42,13 @@ typedef struct LsCuda {
     LsCudaEnds ends;            /* of the steps recorded so far */
     LsStopwatch watch;          /* for libraries that choose by timing */
     cudaEvent_t lap[2];         /* its events; NULL: not created yet */
+    /* For programs over ranks (runtime/cuda_ranks/cuda_ranks.c): */
+    cudaStream_t messages;      /* of NCCL; NULL: there is none */
+    cudaStream_t beside;        /* of copies to the host beside the steps; NULL: there is none */
+    cudaEvent_t *point, *copied; uint32_t npoint;       /* points among the steps; copies that waited for them */
+    void *taken[LS_CUDA_TAKEN]; uint32_t ntaken;        /* memory, to be given back */
+    LsRun *begun;               /* `numbers` while a step reads others; else NULL */
+    void *set; uint32_t nset;   /* LsRunSet */
 } LsCuda;
 
 static inline LsCuda *ls_cuda_of(LsDevice *d) { return (LsCuda *)(void *)d; }

@@ -50,6 +50,7 @@ typedef struct LsCudaProgram {
     const char *archs;          /* its contents, for people: "sm_80, sm_90a, PTX compute_80" */
     const LsCudaPart *part; uint32_t npart;
     const LsCudaUse *use; uint32_t nuse;
+    uint32_t add;               /* programs over ranks: the part of ls_cuda_add.h */
 } LsCudaProgram;
 
 /* Computes units 0 .. units - 1 of a part. units = 0 does nothing. */
@@ -62,5 +63,6 @@ void ls_cuda_launch_with(LsRun *run, uint32_t part, int64_t units, void *const a
                          const int64_t number[], int n);
 
 extern const struct LsDeviceKind ls_cuda_device;
+extern const struct LsDeviceRanks ls_cuda_ranks;        /* only programs over ranks are linked with it */
 
 #endif

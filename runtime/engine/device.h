@@ -39,7 +39,7 @@ struct LsDeviceKind {
     bool (*feed)(LsDevice *d, int slot, const void *here, int64_t bytes);
     bool (*fed)(LsDevice *d, int slot);
     /* A run of a phase on the batch of a slot: begin, then steps or one replay, then end, which
-     * issues the transfer of the loss and its weight, if any, to the host. loss waits for them; it
+     * issues the transfer of the loss (NULL: there is none) and its weight, if any, to the host. loss waits for them; it
      * leaves *weight alone where there is none. */
     bool (*begin)(LsDevice *d, int slot, const LsRun *run);
     bool (*end)(LsDevice *d, int slot, const void *loss, const void *weight);

@@ -3,7 +3,7 @@
  * On a device, the first run of a phase issues its steps one by one, so that libraries load their
  * code. Then the phase is recorded once for each slot of batches, and every later run is one
  * replay, unless its hooks read values. If the program has dependencies between steps, the phase is
- * recorded a second time with them. */
+ * recorded a second time with them. A phase that is cut is recorded in pieces, without them. */
 #include "runtime/engine/engine.h"
 
 #include "runtime/engine/member_runs.h"
@@ -45,16 +45,27 @@ static void forget(LsDevice *d, LsRecording *r)
             d->kind->forget(d, r->of[s]);
 }
 
+bool ls_engine_cut(LsEngine *g, LsCuts cuts, LsError *e)
+{
+    g->cuts = cuts;
+    g->piece = calloc(cuts.n + 1u, sizeof *g->piece);
+    return g->piece != NULL || ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
+
 void ls_engine_close(LsEngine *g)
 {
     if (g->m != NULL && g->m->device != NULL) {
+        for (uint32_t k = 0; g->piece != NULL && k <= g->cuts.n; k++)
+            forget(g->m->device, &g->piece[k]);
         forget(g->m->device, &g->train);
         forget(g->m->device, &g->last);
+        forget(g->m->device, &g->update);
         forget(g->m->device, &g->eval);
     }
     ls_members_close(g);
     free(g->arg);
     free(g->patch);
+    free(g->piece);
     *g = (LsEngine){0};
 }
 
@@ -117,12 +128,32 @@ void ls_steps_run(LsRun *run, const LsPhaseTable *t, void **arg, const LsHook *h
     }
 }
 
+/* ---- on a device ---- */
+
+/* The steps of a phase from one cut to the next, or all of them. */
+typedef struct Piece { uint32_t from, to; LsRecording *of; } Piece;
+
+static bool is_cut(const LsEngine *g, const LsPhaseTable *t)
+{
+    return g->piece != NULL && t == (g->p->last.nstep > 0 ? &g->p->last : &g->p->train);
+}
+
+static uint32_t count_pieces(const LsEngine *g, const LsPhaseTable *t) { return is_cut(g, t) ? g->cuts.n + 1 : 1; }
+
+static Piece piece_of(LsEngine *g, const LsPhaseTable *t, uint32_t k)
+{
+    const LsProgram *p = g->p;
+    if (is_cut(g, t))
+        return (Piece){k > 0 ? g->cuts.step[k - 1] + 1 : 0, k < g->cuts.n ? g->cuts.step[k] + 1 : t->nstep, &g->piece[k]};
+    return (Piece){0, t->nstep, t == &p->eval ? &g->eval : t == &p->last ? &g->last : t == &p->update ? &g->update : &g->train};
+}
+
 /* Issues the steps one by one. A hook that reads results waits for them, so a failure is attributed
  * to its step. */
-static bool give_out(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
+static bool give_out(LsEngine *g, const LsPhaseTable *t, Piece of, const LsHook *hook, int nhook)
 {
     LsDevice *d = g->m->device;
-    for (uint32_t k = 0; k < t->nstep && d->error.code == LS_EXIT_DONE; k++) {
+    for (uint32_t k = of.from; k < of.to && d->error.code == LS_EXIT_DONE; k++) {
         const LsStep *s = d->at = &t->step[k];
         if (g->apart)
             d->kind->follow(d, k, t->wait + t->wait_of[k], t->wait_of[k + 1] - t->wait_of[k]);
@@ -140,19 +171,19 @@ static bool give_out(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int
     return d->error.code == LS_EXIT_DONE;
 }
 
-static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsHook *hook,
-                   int nhook)
+static void record(LsEngine *g, const LsPhaseTable *t, Piece of, const LsHook *hook, int nhook)
 {
     LsDevice *d = g->m->device;
-    bool both = t->wait_of != NULL && nhook == 0;       /* hooks need the time of each step */
+    bool both = t->wait_of != NULL && nhook == 0 && !is_cut(g, t);      /* hooks need the time of each step */
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
-        point_inputs(g, g->loader, d->input[s]);
-        for (int way = 0; way < 1 + both && (way == 0 || r->of[s] != NULL) && d->kind->record(d);
+        if (t != &g->p->update)         /* which reads no batch; there may be none yet */
+            point_inputs(g, g->loader, d->input[s]);
+        for (int way = 0; way < 1 + both && (way == 0 || of.of->of[s] != NULL) && d->kind->record(d);
              way++) {
             g->apart = way == 1;
-            give_out(g, t, hook, nhook);
+            give_out(g, t, of, hook, nhook);
             g->apart = false;
-            r->of[s] = d->kind->recorded(d, r->of[s]);
+            of.of->of[s] = d->kind->recorded(d, of.of->of[s]);
         }
     }
 }
@@ -162,23 +193,29 @@ static void record(LsEngine *g, const LsPhaseTable *t, LsRecording *r, const LsH
 static bool run_there(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
     LsDevice *d = g->m->device;
+    const uint32_t pieces = count_pieces(g, t);
+    const bool first = piece_of(g, t, 0).of->of[g->slot] == NULL;
     bool plain = true;
     for (int h = 0; h < nhook; h++)
         plain &= hook[h].done != NULL;
-    LsRecording *r = t == &g->p->eval ? &g->eval : t == &g->p->last ? &g->last : &g->train;
     d->update = g->run.update;
     if (!d->kind->begin(d, g->slot, &g->run))
         return false;
-    if (plain && r->of[g->slot] != NULL)
-        d->kind->replay(d, r->of[g->slot]);
-    else
-        give_out(g, t, hook, nhook);
+    for (uint32_t k = 0; k < pieces && d->error.code == LS_EXIT_DONE; k++) {
+        const Piece of = piece_of(g, t, k);
+        if (plain && of.of->of[g->slot] != NULL)
+            d->kind->replay(d, of.of->of[g->slot]);
+        else
+            give_out(g, t, of, hook, nhook);
+        if (k + 1 < pieces && g->run.apply)
+            g->cuts.between(g->cuts.self, k);
+    }
     d->kind->end(d, g->slot, ls_memory_at(g->m, t->loss), ls_memory_at(g->m, t->weight));
     for (int h = 0; h < nhook && d->error.code == LS_EXIT_DONE; h++)
         if (hook[h].done)
             hook[h].done(hook[h].self);
-    if (plain && r->of[g->slot] == NULL)
-        record(g, t, r, hook, nhook);
+    for (uint32_t k = 0; k < pieces && plain && first; k++)
+        record(g, t, piece_of(g, t, k), hook, nhook);
     return d->error.code == LS_EXIT_DONE;
 }
 

@@ -20,6 +20,8 @@ void *ls_engine_view(const LsEngine *g, LsAddress a, int64_t bytes);
 /* Runs a phase on that batch; of an ensemble, for every member: in lanes at the same time, or one after the other if hooks
  * look on. On a device, issues the run; hooks are called as steps are issued. */
 bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook, LsError *e);
+/* Cuts the last micro-step of updates, before the first run. The steps belong to the caller. */
+bool ls_engine_cut(LsEngine *g, LsCuts cuts, LsError *e);
 /* Waits until the batch fed last may be released. */
 bool ls_engine_fed(LsEngine *g, LsError *e);
 /* With an ensemble the loss is the mean over members, those with a finite loss if there are any (LsEngine.loss has each).

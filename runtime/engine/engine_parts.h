@@ -21,6 +21,15 @@ typedef struct LsPatch { uint32_t arg, input; } LsPatch;
 /* Recordings of a phase on a device, one for each slot of batches. */
 typedef struct LsRecording { void *of[LS_DEVICE_SLOTS]; } LsRecording;
 
+/* On a device: where the last micro-step of an update is cut into pieces, as something begins between its steps: behind the
+ * steps step[0 .. n), ascending, none of them the last one. between: called once piece k of such a run is issued; false: the
+ * device has failed. */
+typedef struct LsCuts {
+    const uint32_t *step; uint32_t n;
+    bool (*between)(void *self, uint32_t k);
+    void *self;
+} LsCuts;
+
 typedef struct LsEngine {
     const LsProgram *p;
     const LsMemory *m;
@@ -32,7 +41,9 @@ typedef struct LsEngine {
     int slot;                   /* device: slot of that batch */
     const LsStage *stage;       /* of a pipeline: the engine of one stage, for hooks; its micro-step is in `at_slot`. Else NULL */
     uint32_t at_slot;
-    LsRecording train, last, eval;      /* device */
+    LsRecording train, last, update, eval;      /* device */
+    LsCuts cuts;
+    LsRecording *piece;         /* [cuts.n + 1], instead of those of the phase that is cut; NULL: none is */
     /* Of an ensemble, else 0: */
     int64_t member;             /* the one whose steps run, for hooks */
     struct LsOwn *own; uint32_t nown;   /* arguments that every member has of its own */

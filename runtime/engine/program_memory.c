@@ -1,6 +1,7 @@
 /* runtime/engine/program_memory.c -- see program_memory.h. */
 #include "runtime/engine/program_memory.h"
 #include "runtime/data/batch_loader.h"
+#include "runtime/engine/device_ranks.h"
 #include "runtime/base/tensor_copy.h"
 
 #include <stdlib.h>
@@ -87,6 +88,9 @@ static bool make_view(LsDevice *d, LsError *e)
            ls_fail(e, LS_EXIT_FAIL, "no memory for a tensor's copy, %lld bytes", (long long)most);
 }
 
+static int64_t slice_bytes(const LsMemory *m) { return m->ranks > 0 ? ls_rank_slice_bytes(m->p->ranks, m->ranks) : 0; }
+static int64_t level_bytes(const LsMemory *m) { return m->ranks > 0 ? ls_rank_level_bytes(m->p->ranks, m->ranks) : 0; }
+
 static bool open_on_device(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
@@ -98,6 +102,10 @@ static bool open_on_device(LsMemory *m, LsError *e)
     m->constant = d->constant;
     if (p->const_bytes > 0)
         p->device->write(d, d->constant, p->constant, p->const_bytes);
+    if (slice_bytes(m) > 0)
+        m->slice = p->device_ranks->take(d, slice_bytes(m));
+    if (level_bytes(m) > 0)
+        m->level = p->device_ranks->take(d, level_bytes(m));
     init_state(m);
     return ls_device_ok(d, e);
 }
@@ -121,8 +129,7 @@ static bool open_stage(LsMemory *m, LsError *e)
 static bool open_on_host(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
-    const int64_t slices = m->ranks > 0 ? ls_rank_slice_bytes(p->ranks, m->ranks) : 0;
-    const int64_t levels = m->ranks > 0 ? ls_rank_level_bytes(p->ranks, m->ranks) : 0;
+    const int64_t slices = slice_bytes(m), levels = level_bytes(m);
     return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e)) != NULL
         && (slices == 0 || (m->slice = get(slices, "state", e)) != NULL)
         && (levels == 0 || (m->level = get(levels, "state", e)) != NULL)
@@ -150,7 +157,7 @@ bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums,
 void ls_memory_close(LsMemory *m)
 {
     if (m->device != NULL) {
-        free(m->device->view);
+        free(m->device->view);          /* which gives slices and levels back itself */
         m->device->kind->close(m->device);
     } else {
         if (m->stage < 0)
@@ -182,9 +189,10 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
 void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes)
 {
     if (a.space == LS_AT_SLICE) {
-        if (m->slices.self != NULL)
-            m->slices.view(m->slices.self, a.offset);
-        return (char *)ls_memory_at(m, m->p->ranks->sums) + a.offset % m->p->ranks->sum_bytes;
+        if (m->slices.self == NULL)     /* no rank trains */
+            return ls_memory_look(m, (char *)ls_memory_at(m, m->p->ranks->sums) + a.offset % m->p->ranks->sum_bytes, bytes);
+        m->slices.view(m->slices.self, a.offset);
+        return m->slices.at + a.offset % m->p->ranks->sum_bytes;
     }
     return ls_memory_look(m, ls_memory_at(m, a), bytes);
 }
@@ -214,7 +222,7 @@ void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes)
     LsDevice *d = m->device;
     if (a.space == LS_AT_SLICE && m->slices.self != NULL)
         m->slices.store(m->slices.self, a.offset);
-    if (d != NULL)
+    if (d != NULL && a.space != LS_AT_SLICE)
         d->kind->write(d, ls_memory_at(m, a), d->view, bytes);
 }
 

@@ -7,12 +7,13 @@
 #include "runtime/engine/device.h"
 #include "runtime/ls_program.h"
 
-/* State that ranks have in slices (LsRanks) is read and written in the place of its sum: `view` brings it there if it can,
- * `store` takes this rank's slices out of it. offset: of the LS_AT_SLICE address. */
+/* State that ranks have in slices (LsRanks) is read and written in the place of its sum, or of a copy of that on the host:
+ * `view` brings it there if it can, `store` takes this rank's slices out of it. offset: of the LS_AT_SLICE address. */
 typedef struct LsSlices {
     void (*view)(void *self, int64_t offset);
     void (*store)(void *self, int64_t offset);
     void *self;                 /* NULL: no ranks */
+    char *at;                   /* where `view` brings the offset 0 of every kind (LsRanks) */
     const LsError *error;       /* of `view`: what was brought is void */
 } LsSlices;
 

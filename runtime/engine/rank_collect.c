@@ -28,8 +28,13 @@ static LsRange copy_own(LsExchange *x, int64_t offset, bool in)
     const LsBucket *b = bucket_at(x, s->at);
     const LsRange r = ls_slice_of_sum(x, b, s, x->rank);
     if (r.from < r.to) {
-        char *own = ls_slice_state(x, offset / x->r->sum_bytes, ls_slice_place(x, b, r.from));
-        memcpy(in ? own : x->sums + r.from, in ? x->sums + r.from : own, (size_t)(r.to - r.from));
+        char *own = ls_slice_state(x, offset / x->r->sum_bytes, ls_slice_place(x, b, r.from)), *whole = x->view + r.from;
+        if (x->d == NULL)
+            memcpy(in ? own : whole, in ? whole : own, (size_t)(r.to - r.from));
+        else if (in)
+            x->d->kind->write(x->d, own, whole, r.to - r.from);
+        else
+            x->d->kind->read(x->d, whole, own, r.to - r.from);
     }
     return r;
 }
@@ -43,7 +48,7 @@ static bool ask_all(LsExchange *x, int64_t offset, LsError *e)
     return true;
 }
 
-/* Rank 0: brings a tensor's slices together, in the place of its sum. */
+/* Rank 0: brings a tensor's slices together, in x->view. */
 void ls_exchange_view(void *self, int64_t offset)
 {
     LsExchange *x = self;
@@ -54,7 +59,7 @@ void ls_exchange_view(void *self, int64_t offset)
     const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
     for (int q = 1; q < x->size; q++) {
         const LsRange r = ls_slice_of_sum(x, bucket_at(x, s->at), s, q);
-        if (r.from < r.to && (!ls_rank_take(x, q, LS_TAG_PIECE, x->sums + r.from, r.to - r.from, &t, &x->error)
+        if (r.from < r.to && (!ls_rank_take(x, q, LS_TAG_PIECE, x->view + r.from, r.to - r.from, &t, &x->error)
                               || !ls_rank_wait(x, &t, &x->error)))
             return;
     }
@@ -81,7 +86,7 @@ bool ls_exchange_serve(LsExchange *x, LsError *e)
         if (offset < 0)
             return true;
         const LsRange r = copy_own(x, offset, false);
-        if (r.from < r.to && (!ls_rank_send(x, 0, LS_TAG_PIECE, x->sums + r.from, r.to - r.from, &t, e) || !ls_rank_wait(x, &t, e)))
+        if (r.from < r.to && (!ls_rank_send(x, 0, LS_TAG_PIECE, x->view + r.from, r.to - r.from, &t, e) || !ls_rank_wait(x, &t, e)))
             return false;
     }
 }

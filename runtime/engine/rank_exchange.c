@@ -1,6 +1,7 @@
 /* runtime/engine/rank_exchange.c -- see rank_exchange.h. */
 #include "runtime/engine/rank_exchange.h"
 
+#include "runtime/engine/rank_device.h"
 #include "runtime/engine/slice_sum.h"
 
 #include <stdlib.h>
@@ -31,11 +32,23 @@ static int64_t sent_bytes(const LsExchange *x, const LsBucket *b) { return x->wi
 
 /* ---- messages ---- */
 
+static bool send(LsExchange *x, int rank, uint32_t b, const char *slice, LsError *e)
+{
+    return x->bulk->engine->send(x->bulk, rank, LS_TAG_BUCKETS + b, slice, sent_bytes(x, &x->bucket[b]),
+                                 transfer(x, x->sent, b, rank), e);
+}
+
+static bool take(LsExchange *x, int rank, uint32_t b, char *slice, LsError *e)
+{
+    return x->bulk->engine->receive(x->bulk, rank, LS_TAG_BUCKETS + b, slice, sent_bytes(x, &x->bucket[b]),
+                                    transfer(x, x->got, b, rank), e);
+}
+
 /* Waits for the transfers with the ranks below n. */
 static bool wait_all(LsExchange *x, LsTransfer *of, int n, LsError *e)
 {
     for (int k = 0; k < n; k++)
-        if (k != x->rank && !ls_rank_wait(x, &of[k], e))
+        if (k != x->rank && !x->bulk->engine->wait(x->bulk, &of[k], e))
             return false;
     return true;
 }
@@ -46,18 +59,13 @@ static bool wait_all(LsExchange *x, LsTransfer *of, int n, LsError *e)
 static bool begin_bucket(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
-    const int me = x->rank;
-    for (int q = 0; q < x->size; q++) {
-        if (q == me)
-            continue;
-        if (q < contributors(x) && !ls_rank_take(x, q, LS_TAG_BUCKETS + b, arrival(x, of, q), sent_bytes(x, of),
-                                              transfer(x, x->got, b, q), e))
+    const int n = contributors(x), me = x->rank;
+    if (x->d != NULL && me < n && !ls_rank_device_ready(x, b, e))
+        return false;
+    for (int q = 0; q < x->size; q++)
+        if (q != me && ((q < n && !take(x, q, b, arrival(x, of, q), e)) || (me < n && !send(x, q, b, slice_of(x, of, q), e))))
             return false;
-        if (me < contributors(x) && !ls_rank_send(x, q, LS_TAG_BUCKETS + b, slice_of(x, of, q), sent_bytes(x, of),
-                                             transfer(x, x->sent, b, q), e))
-            return false;
-    }
-    return true;
+    return x->d == NULL || ls_rank_device_launch(x, b, e);
 }
 
 static void after_step(void *self, uint32_t step)
@@ -71,10 +79,18 @@ static void after_step(void *self, uint32_t step)
 
 LsHook ls_exchange_hook(LsExchange *x) { return (LsHook){.after = after_step, .self = x}; }
 
+bool ls_exchange_begin(LsExchange *x, LsError *e)
+{
+    while (x->begun < x->noted)
+        if (!begin_bucket(x, x->begun++, e))
+            return false;
+    return true;
+}
+
 void ls_exchange_start(LsExchange *x, int64_t parts)
 {
     x->parts = parts;
-    x->begun = 0;
+    x->begun = x->noted = 0;
 }
 
 /* Waits for what a bucket's own slice is the sum of: part[0 .. contributors). */
@@ -88,33 +104,31 @@ static bool take_slices(LsExchange *x, uint32_t b, const char *part[LS_SLICE_RAN
         && (me >= n || wait_all(x, transfer(x, x->sent, b, 0), x->size, e));
 }
 
-static bool add_up(LsExchange *x, uint32_t b, LsError *e)
+/* The slices are added up on the device. */
+static bool adds_there(const LsExchange *x) { return x->d != NULL && !x->staged; }
+
+bool ls_bucket_add_up(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
     const char *part[LS_SLICE_RANKS];
     if (!take_slices(x, b, part, e))
         return false;
+    if (adds_there(x))
+        return ls_rank_device_add(x, part, contributors(x), ls_slice_bytes(x, of), slice_of(x, of, x->rank), e);
     ls_slice_sum(&x->g->run, part, contributors(x), 0, ls_slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, x->rank));
     return true;
 }
 
-/* Sends this rank's slice to all, and takes theirs. */
-static bool begin_gather(LsExchange *x, uint32_t b, LsError *e)
+bool ls_bucket_gather(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
-    const int me = x->rank;
-    const int64_t bytes = sent_bytes(x, of);
-    for (int q = 0; q < x->size; q++) {
-        if (q == me)
-            continue;
-        if (!ls_rank_take(x, q, LS_TAG_BUCKETS + b, slice_of(x, of, q), bytes, transfer(x, x->got, b, q), e)
-            || !ls_rank_send(x, q, LS_TAG_BUCKETS + b, slice_of(x, of, me), bytes, transfer(x, x->sent, b, q), e))
+    for (int q = 0; q < x->size; q++)
+        if (q != x->rank && (!take(x, q, b, slice_of(x, of, q), e) || !send(x, q, b, slice_of(x, of, x->rank), e)))
             return false;
-    }
-    return true;
+    return x->d == NULL || ls_rank_device_launch(x, b, e);
 }
 
-static bool end_gather(LsExchange *x, uint32_t b, LsError *e)
+bool ls_bucket_gathered(LsExchange *x, uint32_t b, LsError *e)
 {
     return wait_all(x, transfer(x, x->got, b, 0), x->size, e) && wait_all(x, transfer(x, x->sent, b, 0), x->size, e);
 }
@@ -127,20 +141,27 @@ static void run_step(LsExchange *x, uint32_t k)
     s->run(&x->g->run, x->g->arg + s->arg);
 }
 
-/* Updates a range of a parameter's elements, with the gradient in x->chunk. */
-static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, LsRange r)
+void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from, void *arg[])
 {
-    enum { MOST_ARGUMENTS = 16 };
     const LsProgram *p = x->g->p;
     const LsStep *step = &p->update.step[s->step];
-    void *arg[MOST_ARGUMENTS];
+    memset(arg, 0, LS_SLICE_ARGUMENTS * sizeof *arg);
     for (int k = 0; k < step->narg; k++) {
         const LsAddress at = p->address[step->arg + (uint32_t)k];
         arg[k] = x->g->arg[step->arg + (uint32_t)k];
         if (at.space == LS_AT_SLICE)
-            arg[k] = ls_slice_state(x, at.offset / x->r->sum_bytes, ls_slice_place(x, b, r.from));
+            arg[k] = ls_slice_state(x, at.offset / x->r->sum_bytes, ls_slice_place(x, b, from));
     }
-    arg[0] = (char *)arg[0] + (r.from - s->at);
+    arg[0] = (char *)arg[0] + (from - s->at);
+}
+
+/* Updates a range of a parameter's elements, with the gradient in x->chunk. */
+static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, LsRange r)
+{
+    const LsProgram *p = x->g->p;
+    const LsStep *step = &p->update.step[s->step];
+    void *arg[LS_SLICE_ARGUMENTS];
+    ls_slice_arguments(x, b, s, r.from, arg);
     arg[1] = x->chunk;
     x->g->run.count = (r.to - r.from) / p->real_bytes;
     step->run(&x->g->run, arg);
@@ -186,13 +207,13 @@ static bool update_slices(LsExchange *x, LsError *e)
             return false;
         for (uint32_t k = x->bucket[b].first; k < x->bucket[b].end; k++)
             update_slice(x, &x->bucket[b], &x->r->sum[k], part);
-        if (!begin_gather(x, b, e))
+        if (!ls_bucket_gather(x, b, e))
             return false;
     }
     for (uint32_t b = 0; b < x->nbucket; b++) {
         if (x->bucket[b].whole)
             continue;
-        if (!end_gather(x, b, e))
+        if (!ls_bucket_gathered(x, b, e))
             return false;
         spread(x, &x->bucket[b]);
     }
@@ -210,29 +231,31 @@ static void copy_sums(LsExchange *x, const LsBucket *b)
 /* ---- packets ---- */
 
 /* Copies the rows of a rank's parts out of its packet, or the own ones into it. */
-static void copy_rows(LsExchange *x, int rank, bool out)
+static bool copy_rows(LsExchange *x, int rank, bool out, LsError *e)
 {
     const int64_t first = rank * x->block, left = x->parts - first, n = left < x->block ? left : x->block;
     char *at = ls_packet_rest(&x->packets, rank);
     for (uint32_t t = 0; t < x->r->nrows; t++) {
         const int64_t bytes = x->r->rows[t].bytes;
         char *rows = (char *)ls_memory_at(x->g->m, x->r->rows[t].at) + first * bytes;
-        if (n > 0)
+        if (n > 0 && x->d == NULL)
             memcpy(out ? rows : at, out ? at : rows, (size_t)(n * bytes));
+        else if (n > 0 && !ls_rank_device_copy(x, rows, at, n * bytes, out, e))
+            return false;
         at += x->block * bytes;
     }
+    return x->d == NULL || out || ls_rank_device_settle(x, e);
 }
 
 bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e) { return ls_packets_swap(&x->packets, place, 0, e); }
 
 static bool swap_packets(LsExchange *x, uint64_t place, int stop, LsError *e)
 {
-    copy_rows(x, x->rank, false);
-    if (!ls_packets_swap(&x->packets, place, stop, e))
+    if (!copy_rows(x, x->rank, false, e) || !ls_packets_swap(&x->packets, place, stop, e))
         return false;
     for (int q = 0; q < x->size; q++)
-        if (q != x->rank)
-            copy_rows(x, q, true);
+        if (q != x->rank && !copy_rows(x, q, true, e))
+            return false;
     return true;
 }
 
@@ -249,15 +272,21 @@ int ls_exchange_stop(const LsExchange *x) { return ls_packets_stop(&x->packets);
 
 static bool gather_whole(LsExchange *x, LsError *e)
 {
+    const bool later = adds_there(x);   /* no slice leaves the device before all sums are there */
     for (uint32_t b = 0; b < x->nbucket; b++)
-        if (x->bucket[b].whole && (!add_up(x, b, e) || !begin_gather(x, b, e)))
+        if (x->bucket[b].whole && (!ls_bucket_add_up(x, b, e) || (!later && !ls_bucket_gather(x, b, e))))
+            return false;
+    if (later && x->size > 1 && !ls_rank_device_settle(x, e))
+        return false;
+    for (uint32_t b = 0; b < x->nbucket && later; b++)
+        if (x->bucket[b].whole && !ls_bucket_gather(x, b, e))
             return false;
     for (uint32_t b = 0; b < x->nbucket; b++) {
         if (!x->bucket[b].whole)
             continue;
-        if (!end_gather(x, b, e))
+        if (!ls_bucket_gathered(x, b, e))
             return false;
-        if (x->window != NULL)
+        if (x->window != NULL && x->d == NULL)
             copy_sums(x, &x->bucket[b]);
     }
     return true;
@@ -274,9 +303,9 @@ bool ls_exchange_finish(LsExchange *x, uint64_t place, int stop, LsError *e)
         return false;
     run->apply = true;
     run->parts = x->parts;
-    if (x->r->sliced && !update_slices(x, e))
+    if (x->d != NULL ? !ls_rank_device_update(x, e) : x->r->sliced && !update_slices(x, e))
         return false;
-    for (uint32_t k = 0; k < x->g->p->update.nstep && !x->r->sliced; k++)
+    for (uint32_t k = 0; k < x->g->p->update.nstep && !x->r->sliced && x->d == NULL; k++)
         run_step(x, k);
     return x->window == NULL || x->comm->engine->barrier(x->comm, e);   /* the others may still read this rank's sums */
 }
@@ -317,17 +346,20 @@ static int64_t row_bytes(const LsRanks *r)
     return bytes;
 }
 
-bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, char *window, LsBucketing how, LsError *e)
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsComm *bulk, char *window, LsBucketing how,
+                      LsError *e)
 {
     const LsRanks *r = g->p->ranks;
     const int n = comm != NULL ? comm->size : 1;
-    *x = (LsExchange){.r = r, .g = g, .comm = comm, .rank = comm != NULL ? comm->rank : 0, .size = n, .block = r->parts / n,
+    *x = (LsExchange){.r = r, .g = g, .comm = comm, .bulk = bulk != NULL ? bulk : comm,
+                      .rank = comm != NULL ? comm->rank : 0, .size = n, .block = r->parts / n,
                       .window = window, .sums = ls_memory_at(m, r->sums), .slices = m->slice};
     if (n > LS_SLICE_RANKS)
         return ls_fail(e, LS_EXIT_USAGE, "at most %d ranks", (int)LS_SLICE_RANKS);
     x->bucket = calloc(r->nsum + 1, sizeof *x->bucket);
     x->sent = calloc(2 * (size_t)n * (r->nsum + 1), sizeof *x->sent);
-    x->arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / n * (n - 1)) + 1);
+    x->view = x->sums;
+    x->arrived = x->own_arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / n * (n - 1)) + 1);
     x->chunk = aligned_alloc(64, LS_RANK_CHUNK);
     x->slice_step = calloc(g->p->update.nstep + 1, sizeof *x->slice_step);
     if (!x->bucket || !x->sent || !x->arrived || !x->chunk || !x->slice_step)
@@ -335,16 +367,20 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, cha
     x->got = x->sent + (size_t)n * (r->nsum + 1);
     x->nbucket = ls_buckets_make(r, how, x->bucket);
     find_slice_steps(x);
-    m->slices = (LsSlices){ls_exchange_view, ls_exchange_store, x, &x->error};
-    return ls_packets_open(&x->packets, comm, LS_TAG_PACKET, x->block, ls_rank_packet_bytes(x->block, row_bytes(r)), e);
+    if (!ls_packets_open(&x->packets, comm, LS_TAG_PACKET, x->block, ls_rank_packet_bytes(x->block, row_bytes(r)), e)
+        || (m->device != NULL && !ls_rank_device_open(x, m, e)))
+        return false;
+    m->slices = (LsSlices){ls_exchange_view, ls_exchange_store, x, x->view, &x->error};
+    return true;
 }
 
 void ls_exchange_close(LsExchange *x)
 {
+    ls_rank_device_close(x);
     free(x->bucket);
     free(x->sent);
     ls_packets_close(&x->packets);
-    free(x->arrived);
+    free(x->own_arrived);
     free(x->chunk);
     free(x->slice_step);
     *x = (LsExchange){0};

@@ -1,6 +1,7 @@
 /* runtime/trainer/run_open.c -- see run_open.h. */
 #include "runtime/trainer/run_open.h"
 #include "runtime/engine/thread_pool.h"
+#include "runtime/trainer/rank_devices.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -189,20 +190,25 @@ static int default_workers(const LsTrainer *t)
 
 static bool open_pool(LsTrainer *t, LsError *e)
 {
-    t->engine.run.pool = ls_pool_create(t->memory.device != NULL ? 1 : t->threads);
+    /* With a device, threads are for the sums over ranks that the host adds up. */
+    const bool idle = t->memory.device != NULL && (t->comm == NULL || t->direct);
+    t->engine.run.pool = ls_pool_create(idle ? 1 : t->threads);
     return t->engine.run.pool ? true
                               : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
 }
 
 static char *sums_in_window(const LsTrainer *t)
 {
-    return t->window != NULL ? t->window + t->comm->rank * t->p->ranks->sum_bytes : NULL;
+    return t->window != NULL && t->p->device == NULL ? t->window + t->comm->rank * t->p->ranks->sum_bytes : NULL;
 }
 
 static bool open_ranks(LsTrainer *t, LsError *e)
 {
     const LsBucketing how = {t->o.bucket, t->o.late_exchange};
-    return t->ranks == 0 || ls_exchange_open(&t->over, &t->engine, &t->memory, t->comm, t->window, how, e);
+    return t->ranks == 0
+           || (ls_ranks_join_devices(t, e)
+               && ls_exchange_open(&t->over, &t->engine, &t->memory, t->under, t->direct ? t->comm : NULL,
+                                   t->direct ? NULL : t->window, how, e));
 }
 
 bool ls_trainer_open(LsTrainer *t, LsError *e)
@@ -212,7 +218,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->at.seed = (uint64_t)o->seed;
-    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
+    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e) || !ls_ranks_choose_devices(t, e)
         || !ls_memory_open_with(&t->memory, t->p, t->ranks, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
         return false;
     if (t->memory.device != NULL)

@@ -155,7 +155,8 @@ static void run_ranks(LsTrainer *t, LsError *e)
     snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
              t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
              o->drop_last ? ", drop last" : "");
-    LsCommWish wish = {0, o->comm, o->peers, o->rank, same, t->p->comm};
+    const bool nccl = o->comm != NULL && strcmp(o->comm, "nccl") == 0;      /* it stands on the engine that fits */
+    LsCommWish wish = {0, nccl ? NULL : o->comm, o->peers, o->rank, same, t->p->comm};
     LsCommOpened opened;
     if (!count_ranks(t, &wish, e))
         return;

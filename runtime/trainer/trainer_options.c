@@ -65,12 +65,15 @@ static const LsOption row[] = {
                                                  "says)"},
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), 1,
      "what carries messages between ranks: local (processes of this machine), sockets (--peers) or mpi (mpirun, srun; the "
-     "program must have it); default: as fits"},
+     "program must have it); default: as fits. nccl: as fits, and gradients go from GPU to GPU by NCCL, as they do by default "
+     "where all ranks have it"},
     {"--bucket", NULL, "BYTES", WHOLE(1), AT(bucket), 1,
      "with ranks: exchange gradients as soon as so many bytes of them are complete (default 4194304); results do not depend on "
      "it"},
     {"--late-exchange", NULL, NULL, FLAG, AT(late_exchange), 1,
      "with ranks: exchange gradients only after the backward part, not beside it: to measure what that brings"},
+    {"--share-gpus", NULL, NULL, FLAG, AT(share_gpus), 1,
+     "ranks may share GPUs, where a machine has fewer of them than ranks"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
      "on a GPU: time the libraries' kernels for each convolution and product, and keep the fastest"},
     {"--eval", NULL, NULL, FLAG, AT(eval), 1, "do not train: evaluate on --val, or on --data"},
@@ -179,7 +182,9 @@ const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS])
 /* What ranks add. */
 static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
-    const char *one = o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
+    const char *one = o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->share_gpus ? "--share-gpus" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
+    if (o->comm && strcmp(o->comm, "nccl") == 0)
+        return ls_fail(e, LS_EXIT_USAGE, "--comm=nccl: this program runs on no GPU; local, sockets and mpi carry its messages");
     if (o->ranks > 1 && o->ranks != p->nstage)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": the pipeline of this program has %u stages; compile again with "
                        "lowerset compile --stages", o->ranks, p->nstage);
@@ -190,7 +195,8 @@ static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsEr
 static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     const char *of = o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
-        : o->comm ? "--comm" : NULL;
+        : o->comm ? "--comm" : o->share_gpus ? "--share-gpus" : NULL;
+    const char *gpu = o->share_gpus ? "--share-gpus" : o->comm && strcmp(o->comm, "nccl") == 0 ? "--comm=nccl" : NULL;
     if (p->nstage > 0 && of != NULL)
         return fits_stage_ranks(o, p, e);
     if (p->ranks == NULL)
@@ -202,6 +208,11 @@ static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e
                        "--ranks", o->ranks, ls_rank_numbers(p->ranks, numbers));
     if (o->eval && of != NULL && o->ranks == 0)
         return ls_fail(e, LS_EXIT_USAGE, "%s: evaluation runs in one process", of);
+    if (gpu != NULL && p->device_ranks == NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "%s: this program runs on no GPU; compile with lowerset compile --target=cuda", gpu);
+    if (o->tune && p->device_ranks != NULL && o->ranks != 1 && !o->eval)
+        return ls_fail(e, LS_EXIT_USAGE, "--tune: ranks must choose the same kernels, and their clocks differ; tune a program without "
+                       "--ranks, or with --ranks 1: choices are kept, for ranks too");
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
     return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s is for one process: compile without --ranks", one);
 }

@@ -28,6 +28,7 @@ typedef struct LsTrainerOptions {
     const char *comm, *peers;
     int64_t bucket;             /* bytes of gradients that ranks exchange together, at least */
     bool late_exchange;         /* only after the backward part */
+    bool share_gpus;            /* two ranks may have the same */
     bool tune;
     bool eval;
     const char *save, *resume, *export_to, *export_precision;

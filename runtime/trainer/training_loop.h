@@ -54,6 +54,8 @@ typedef struct LsTrainer {
     int ranks;                  /* of a run over ranks, 1: one alone; 0: the program has none, or evaluates */
     char *window;               /* memory that all ranks see, or NULL: ls_exchange_open */
     LsComm *comm;               /* the ranks of the run; NULL: this process trains alone */
+    LsComm *under;              /* the engine that `comm` stands on, which carries all but gradients; else comm itself */
+    bool direct;                /* gradients go from device to device */
     FILE *errors;               /* NULL: stderr. Ranks but the first have another place for notes */
     bool silent;                /* another rank says what went wrong */
     int ended;                  /* the exit code of ranks that this process started */

@@ -1,5 +1,6 @@
-/* scheduler/pipeline/pipe_audit.c -- see the header. A step leaves nothing behind, so each is replayed alone: one, and one with
- * a micro-batch less, as empty ones are left out. Micro-batches beyond a few rounds of those under way bring nothing new. */
+/* scheduler/pipeline/pipe_audit.c -- see the header. A step leaves nothing behind, so each is replayed alone: one, one with a
+ * micro-batch less, as empty ones are left out, and one of the first alone. Micro-batches beyond a few rounds of those under way
+ * bring nothing new. */
 #include "scheduler/pipeline/pipe_audit.h"
 
 #include "base/reason.h"
@@ -219,9 +220,12 @@ bool ls_pipe_audit(const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage, 
         if (t->micro < micros)
             a.plan_of[t->micro] = t->plan;
     }
-    bool ok = run_step(&a);
-    a.micros = micros - 1;
-    ok = ok && (a.micros == 0 || run_step(&a));
+    const uint32_t ran[] = {micros, micros - 1, 1};
+    bool ok = true;
+    for (int k = 0; ok && k < 3; k++) {
+        a.micros = ran[k];
+        ok = a.micros == 0 || run_step(&a);
+    }
     ls_arena_free(a.tmp);
     return ok;
 }

@@ -374,7 +374,9 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
     uint32_t effort = limit.effort;
     ls_strategy_roam(z->pool, &limit, false);
     ls_strategy_order(z->pool);
-    ls_strategy_twice(z->pool);
+    const bool waits = ls_waits_for_gradients(p);
+    if (waits)
+        ls_strategy_twice(z->pool);
     limit = usual_limit(z, false);                  /* roaming has its own limit */
     if (p->n < SMALL) {
         ls_strategy_closure(z->pool, p);
@@ -397,6 +399,8 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
         run_least(z, usual_seconds(z, usual_part(z, false)));
     join_leasts(z);
     search_on(z, effort);
+    if (!waits)                                     /* where it finds little, it comes after what it could distract */
+        ls_strategy_twice(z->pool);
     ls_strategy_optima(z->pool, z->o->effort);
 }
 

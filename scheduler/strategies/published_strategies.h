@@ -46,6 +46,10 @@ void ls_strategy_hierarchy(LsCandidates *pool, const LsProb *p);
  * missed targets are tried again; this reaches lower peaks and takes several times as long. */
 void ls_strategy_roam(LsCandidates *pool, LsLimit *limit, bool is_patient);
 
+/* Whether something made of many gradients, such as their norm, is read where most of them are used: a result of the backward
+ * part has at least half as many readers as there are updates. */
+bool ls_waits_for_gradients(const LsProb *p);
+
 /* Lowers the peak of some candidates: backward nodes whose results wait for a second reader run twice, or that reader takes an
  * alternative that reads other values. */
 void ls_strategy_twice(LsCandidates *pool);

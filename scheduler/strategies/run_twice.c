@@ -217,6 +217,25 @@ static void lower(LsCandidates *pool, LsTape *t, const LsSeq *from)
         offer(pool, t);
 }
 
+bool ls_waits_for_gradients(const LsProb *p)
+{
+    enum { FEW = 3 };
+    LsArena *tmp = ls_arena_new();
+    uint32_t *readers = ls_arena_alloc(tmp, p->nt + 1u, sizeof *readers), updates = 0, most = 0;
+    for (uint32_t v = 0; v < p->n; v++) {
+        if (!p->used[v])
+            continue;
+        updates += p->dag->node[v].nupd > 0;
+        for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
+            readers[p->in.id[k]]++;
+    }
+    for (uint32_t x = 0; x < p->nt; x++)
+        if (p->maker[x] != LS_NO_ID && p->dag->node[p->maker[x]].kind != LS_DAG_FORWARD && readers[x] > most)
+            most = readers[x];
+    ls_arena_free(tmp);
+    return most >= FEW && 2 * most >= updates;
+}
+
 void ls_strategy_twice(LsCandidates *pool)
 {
     enum { STARTS = 6 };

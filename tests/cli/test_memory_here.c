@@ -1,7 +1,7 @@
 /* tests/cli/test_memory_here.c -- the memory that control groups allow, in an imitated /sys and /proc. */
 #include "tests/support/suite.h"
 
-#include "cli/memory_here.h"
+#include "cli/job/memory_here.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -38,6 +38,7 @@ builds() {
 
 builds 90a gpt --dropout=0.1 --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=adamw
 builds 75,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
+builds 90a mlp --batch=0 --width=64 -- --batch=4 --ranks=2 --optimizer=adam
 builds 90a mlp --batch=4 --width=64 -- --clip-norm=1 --precision=f16
 [ -z "${LS_WHOLE:-}" ] || builds 90a unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
 if [ -n "${LS_WHOLE:-}" ]; then

@@ -1,6 +1,7 @@
 /* tests/runtime/test_cuda_step.c -- the trainer on a device against the trainer on the CPU, bit for bit, over a
  * fake CUDA runtime that works at once or as late as possible; and its messages about a failing device. */
 #define LS_TINY_CUDA
+#include "runtime/engine/engine.h"
 #include "tests/support/npz_util.h"
 #include "tests/support/suite.h"
 #include "tests/support/tiny_child.h"
@@ -199,6 +200,52 @@ START_TEST(all_steps_but_the_first_are_replayed)
 }
 END_TEST
 
+/* After piece k, its steps and those before have been issued: so many kernels ran, as work is done at once. */
+static bool after_piece(void *self, uint32_t k)
+{
+    (void)self;
+    printf("piece %u: %d ran; ", k, fake_cudart.ran);
+    return true;
+}
+
+static int run_in_pieces(void *user, int argc, char **argv)
+{
+    static const uint32_t cut[] = {0, 2};
+    LsProgram p = tiny_program(1);
+    LsCudaProgram cuda = tiny_cuda;
+    LsMemory m;
+    LsEngine g;
+    LsLoader l;
+    LsLoss loss;
+    LsError e = {0};
+    (void)argc, (void)argv;
+    set_fake(user, &p, &cuda);
+    bool ok = ls_memory_open(&m, &p, &e) && ls_engine_open(&g, &p, &m, &e) && ls_loader_open(&l, &p, 0, &e)
+        && ls_engine_cut(&g, (LsCuts){cut, 2, after_piece, NULL}, &e);
+    for (int k = 0; k < 3 && ok; k++) {
+        g.run.apply = k != 1;
+        ls_engine_feed(&g, &l, &(LsBatch){.input = l.memory, .valid = TB});
+        ok = ls_engine_run(&g, &p.train, NULL, 0, &e) && ls_engine_loss(&g, &p.train, g.slot, TB, &loss, &e);
+        printf("%d ran, %d replays\n", fake_cudart.ran, fake_cudart.replayed);
+    }
+    fprintf(stderr, "%s", e.text);
+    ls_loader_close(&l);
+    ls_engine_close(&g);
+    ls_memory_close(&m);
+    return !ok;
+}
+
+START_TEST(a_phase_that_is_cut_is_issued_in_pieces)
+{
+    Fake fake = sound;
+    ck_assert_int_eq(tiny_child(run_in_pieces, &fake, ""), 0);
+    ck_assert_str_eq(out_text, "piece 0: 1 ran; piece 1: 3 ran; 5 ran, 0 replays\n"
+                               "10 ran, 3 replays\n"
+                               "piece 0: 11 ran; piece 1: 13 ran; 15 ran, 6 replays\n");
+    ck_assert_str_eq(err_text, "");
+}
+END_TEST
+
 START_TEST(steps_that_cannot_be_recorded_are_given_out_every_time)
 {
     Fake fake = sound;
@@ -376,6 +423,7 @@ int main(void)
     TCase *tc = tcase_create("cuda_step");
     const TTest *const tests[] = {
         a_run_goes_on_from_a_checkpoint_of_the_other_machine, all_steps_but_the_first_are_replayed,
+        a_phase_that_is_cut_is_issued_in_pieces,
         steps_that_cannot_be_recorded_are_given_out_every_time,
         steps_that_need_nothing_of_each_other_come_in_any_order,
         a_step_that_does_not_wait_for_what_it_reads_is_wrong,

@@ -1,5 +1,6 @@
 /* tests/runtime/test_outputs.c -- the files that a trainer writes: a file that cannot be written is reported
  * before the first step, and a pipe or a device stays what it is. */
+#include "runtime/base/file.h"
 #include "tests/support/same_file.h"
 #include "tests/support/tiny_run.h"
 
@@ -7,6 +8,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/wait.h>
 
 static const char *const output[] = {"export", "dump", "trace", "profile", "log", "image-grid"};
 enum { NOUTPUTS = sizeof output / sizeof output[0] };
@@ -52,6 +54,28 @@ START_TEST(looking_whether_it_can_be_written_leaves_nothing)
     char text[8];
     tiny_read("old.onnx", text, sizeof text);
     ck_assert_str_eq(text, "old");
+}
+END_TEST
+
+/* As ranks do. */
+START_TEST(several_may_look_at_the_same_time)
+{
+    enum { RANKS = 4, TIMES = 3000 };
+    pid_t rank[RANKS];
+    int status;
+    for (int k = 0; k < RANKS; k++)
+        if ((rank[k] = fork()) == 0) {
+            LsError e = {0};
+            for (int i = 0; i < TIMES; i++)
+                if (!ls_out_check("same.onnx", &e))
+                    _exit(1);
+            _exit(0);
+        }
+    for (int k = 0; k < RANKS; k++) {
+        ck_assert_int_eq(waitpid(rank[k], &status, 0), rank[k]);
+        ck_assert_int_eq(status, 0);
+    }
+    ck_assert_int_ne(access("same.onnx.tmp", F_OK), 0);
 }
 END_TEST
 
@@ -144,6 +168,7 @@ int main(void)
     const TTest *test[] = {
         what_cannot_be_written_is_told_before_the_first_step,
         looking_whether_it_can_be_written_leaves_nothing,
+        several_may_look_at_the_same_time,
         two_outputs_do_not_share_a_file,
         a_pipe_gets_the_bytes_and_stays_a_pipe,
         a_device_stays_a_device,

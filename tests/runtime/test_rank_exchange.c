@@ -159,7 +159,7 @@ static void *run_rank(void *arg)
     char *sums = ls_memory_at(&m, c->r.sums);
     LsEngine g = {.p = &c->p, .m = &m, .run.pool = ls_pool_create(1)};
     LsExchange x;
-    bool ok = ls_exchange_open(&x, &g, &m, c->comm[own->rank], c->window, c->how, &e)
+    bool ok = ls_exchange_open(&x, &g, &m, c->comm[own->rank], NULL, c->window, c->how, &e)
         && ls_exchange_agree(&x, 7, &e);
     for (int round = 0; round < 3 && ok; round++) {
         const int64_t n = own_parts(c, own->rank);

@@ -345,7 +345,7 @@ static void check_max_skipped(void)
 static void check_of_ranks(void)
 {
     static const char *const given[] = {"--ranks 2", "--peers a:1,b:1", "--rank 1", "--comm local", "--bucket 100",
-                                        "--late-exchange"};
+                                        "--late-exchange", "--share-gpus"};
     LsProgram p = watched();
     for (size_t k = 0; k < sizeof given / sizeof given[0]; k++) {
         char line[80];
@@ -439,6 +439,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"comm", check_of_ranks},
     {"bucket", check_of_ranks},
     {"late-exchange", check_of_ranks},
+    {"share-gpus", check_of_ranks},
     {"tune", check_tune},
     {"eval", check_eval},
     {"save", check_save},

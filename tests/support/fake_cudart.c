@@ -255,6 +255,12 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcp
     Block *there = block_of(device), *here = block_of(host);
     if (s != NULL && s->into != NULL)
         never("a copy is recorded, whose place here may be gone when it is made");
+    if (kind == cudaMemcpyDeviceToDevice) {
+        if (there == NULL || here == NULL || !there->device || !here->device || (const char *)from + n > there->at + there->bytes
+            || (const char *)to + n > here->at + here->bytes)
+            return told(cudaErrorInvalidValue);
+        return put(s, &(Op){.kind = COPY, .to = to, .from = from, .n = n});
+    }
     if (there == NULL || !there->device
         || (const char *)device + n > there->at + there->bytes || (here != NULL && here->device))
         return told(cudaErrorInvalidValue);
@@ -364,6 +370,14 @@ cudaError_t cudaStreamSynchronize(cudaStream_t s)
     not_while_recorded("waiting for a stream while a recording is made");
     run_until(s, s->given);
     return told(cudaSuccess);
+}
+
+/* In lazy mode work is late: done by the time that the second question comes. */
+cudaError_t cudaStreamQuery(cudaStream_t s)
+{
+    const bool done = s->done == s->given;
+    run_until(s, s->given);
+    return done ? told(cudaSuccess) : cudaErrorNotReady;
 }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t *e, unsigned flags)
@@ -544,13 +558,23 @@ cudaError_t cudaGetDeviceCount(int *n)
                 : *n == 0 ? cudaErrorNoDevice : cudaSuccess);
 }
 
-cudaError_t cudaSetDevice(int k) { return told(k == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+static int current;
+
+cudaError_t cudaSetDevice(int k)
+{
+    if (k < 0 || k >= fake_cudart.devices)
+        return told(cudaErrorInvalidDevice);
+    current = k;
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaGetDevice(int *k) { *k = current; return told(cudaSuccess); }
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *p, int k)
 {
-    (void)k;
     memset(p, 0, sizeof *p);
-    strcpy(p->name, "Paper GPU");
+    p->uuid.bytes[0] = (char)(k + 1);
+    snprintf(p->name, sizeof p->name, "Paper GPU%.*s", fake_cudart.kinds ? k : 0, " XXXXXXXX");
     p->major = 9;
     p->multiProcessorCount = 4;
     return told(cudaSuccess);

@@ -21,6 +21,7 @@ typedef struct FakeCudart {
     const FakeKernel *kernel; int nkernel;      /* what code has */
     bool lazy; /* work runs only when something waits for it, as late as possible; else when it is issued */
     int devices, driver;        /* how many; CUDA version */
+    bool kinds;                 /* each device is of another kind */
     size_t room;                /* bytes of device memory */
     int fail_at;
     cudaError_t fail_with;       /* the run of a kernel with that number, from 1, breaks

@@ -3,7 +3,8 @@
  *
  * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked with the
  * host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy: work is done as late as
- * possible; LS_FAKE_ORDER=N: threads run in another order, and so do steps where a recording allows it. */
+ * possible; LS_FAKE_ORDER=N: threads run in another order, and so do steps where a recording allows it; LS_FAKE_GPUS=N: there
+ * are so many GPUs; LS_FAKE_KINDS: all of different kinds. */
 #include "tests/support/fake_cudart.h"
 /* CUDA's headers define these words for the host; here they have the device's meaning. */
 #undef __device__
@@ -34,7 +35,7 @@ static void execute(const FakeKernel *k, const LsRun *run, void *const at[], int
 __attribute__((constructor)) static void plug_in(void)
 {
     static FakeKernel kernel[NPART];
-    const char *mode = getenv("LS_FAKE_CUDART"), *order = getenv("LS_FAKE_ORDER");
+    const char *mode = getenv("LS_FAKE_CUDART"), *order = getenv("LS_FAKE_ORDER"), *gpus = getenv("LS_FAKE_GPUS");
     for (int k = 0; k < NPART; k++)
         kernel[k] = (FakeKernel){part[k]->name, part[k]->narg, execute, part[k]};
     fake_cudart.kernel = kernel;
@@ -44,5 +45,7 @@ __attribute__((constructor)) static void plug_in(void)
     exec_exact_factors();
 #endif
     fake_cudart.order = order != NULL ? (unsigned)atoi(order) : 0;
+    fake_cudart.devices = gpus != NULL ? atoi(gpus) : 1;
+    fake_cudart.kinds = getenv("LS_FAKE_KINDS") != NULL;
     exec_order(fake_cudart.order);
 }

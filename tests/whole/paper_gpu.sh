@@ -5,65 +5,13 @@
 #   sh tests/whole/paper_gpu.sh BUILD-FOLDER SOURCE-FOLDER CUDA-HOME
 # LS_WHOLE: every network under every budget and in every order of its steps, else one of them; programs are optimised.
 set -eu
-BUILD=$(cd "$1" && pwd)
-SOURCE=$(cd "$2" && pwd)
-CUDA=$3
-LOWERSET=$BUILD/lowerset
-OUT=$(mktemp -d)
-trap 'rm -rf "$OUT"' EXIT
-export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
-export LOWERSET_CUDNN=$BUILD/tests/libcudnn-fake.so
-passed=0
-failed=0
-opt=0
-[ -z "${LS_WHOLE:-}" ] || opt=1
-
-check() {       # NAME COMMAND...
-    what=$1
-    shift
-    if "$@"; then passed=$((passed + 1)); else failed=$((failed + 1)); echo "FAIL $what"; fi
-}
-
-mkdir "$OUT/lib"
-ln -s "$BUILD/tests/libcublasLt-fake.so" "$OUT/lib/libcublasLt.so.13"
-ln -s "$BUILD/tests/libcudnn-fake.so" "$OUT/lib/libcudnn.so.9"
-for f in fake_cudart cuda_executor; do
-    cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" -c "$SOURCE/tests/support/$f.c" -o "$OUT/$f.o"
-done
-
-# build_paper DIR MODEL OPTIONS...: DIR/net, the program for the simulated GPU. Its kernels are compiled again only if
-# they differ from those compiled before.
-factors=
-build_paper() {
-    dir=$1 model=$2
-    shift 2
-    mkdir -p "$dir"
-    "$LOWERSET" compile "$model" "$@" --target=cuda --arch=90a -q -S -o "$dir/net.c"
-    printf 'FAKE' >"$dir/net.fatbin"
-    sed -n 's/^LS_ROW(\([A-Za-z0-9_]*\),.*/PART(\1)/p' "$dir/net.c" | sort -u >"$dir/parts.def"
-    # The comment at its head describes the plan.
-    kernels=$OUT/kernels-$({ echo "$factors"; sed '1,/^ \*\//d' "$dir/net.cu"; } | cksum | tr -d ' ').o
-    [ -f "$kernels" ] || cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -w $(sed -n 's/^#define \(LS_F64\)$/-D\1/p' "$dir/net.cu") -DLS_EXECUTOR -DLS_TEXT="\"$dir/net.cu\"" \
-        $factors -DLS_PARTS="\"$dir/parts.def\"" -I"$SOURCE" -isystem "$CUDA/include" \
-        -c "$SOURCE/tests/whole/paper_gpu.c" -o "$kernels"
-    cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -rdynamic -I"$SOURCE" "$dir/net.c" "$dir/net_data.S" \
-        "$kernels" "$OUT/fake_cudart.o" "$OUT/cuda_executor.o" "$BUILD/runtime/libls_runtime_cuda.a" \
-        "$BUILD/runtime/libls_runtime.a" -lm -lpthread -ldl -o "$dir/net"
-}
+. "$2/tests/support/paper.sh"
 
 train() {       # PROGRAM OPTIONS...
     LD_LIBRARY_PATH=$OUT/lib "$@" --data synthetic --seed 3 --progress none >"$OUT/said" 2>"$OUT/err" || {
         cat "$OUT/said" "$OUT/err"
         return 1
     }
-}
-
-ends() {        # CODE COMMAND...: its exit code
-    want=$1
-    shift
-    got=0
-    "$@" >"$OUT/out" 2>"$OUT/errors" || got=$?
-    [ "$got" = "$want" ]
 }
 
 steps=3

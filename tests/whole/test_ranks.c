@@ -337,13 +337,11 @@ static const struct { const char *command; int code; const char *why; } refused[
     {"mlp.onnx --batch=8 --ranks=2 --dp=clip=1,noise=1,delta=1e-5", 2, "--microbatches: with --dp"},
     {"mlp.onnx --batch=8 --ranks=2 --grads=per-sample", 2, "--grads shows the samples of a whole batch"},
     {"mlp.onnx --batch=8 --ranks=2 --ensemble=2", 2, "--ensemble: members run whole batches"},
-    {"mlp.onnx --batch=8 --ranks=2 --target=cuda", 2, "--ranks is for --target=cpu so far"},
     {"mlp.onnx --batch=8 --ranks=2 --optimizer=none", 2, "with --optimizer=none there is nothing that ranks could share"},
     {"mlp.onnx --batch=8 --ranks=0", 2, "--ranks needs a whole number from 1 to 1024, or any, not '0'"},
     {"mlp.onnx --batch=8 --ranks=all", 2, "--ranks needs a whole number from 1 to 1024, or any, not 'all'"},
     {"mlp.onnx --batch=8 --ranks=any", 2, "say with --microbatches how many there are"},
     {"mlp.onnx --batch=8 --microbatches=4 --accumulate=3 --ranks=any", 2, "--ranks any: no number of ranks but 1 divides"},
-    {"mlp.onnx --batch=8 --microbatches=2 --ranks=any --target=cuda", 2, "--ranks is for --target=cpu so far"},
     {"mlp.onnx --batch=8 --microbatches=2 --ranks=any --stages=2", 2, "--stages: each stage is a rank; leave --ranks out"},
 };
 enum { NREFUSED = sizeof refused / sizeof *refused };

@@ -1,0 +1,21 @@
+/* cli/job/job_parts.h -- what the files of a job (cli/job/job.h) share among themselves. */
+#ifndef LS_CLI_JOB_JOB_PARTS_H
+#define LS_CLI_JOB_JOB_PARTS_H
+
+#include "cli/job/job.h"
+
+/* Loads everything but the plan without recomputation. 0 or the exit code, after diagnostics. */
+int ls_job_load_model(LsJob *job);
+
+/* Plans without recomputation; false: the planner failed. ls_job_set_none takes that plan from a report, instead. Both set
+ * job->none and job->whole. */
+bool ls_job_plan_none(LsJob *job);
+void ls_job_set_none(LsJob *job, const LsPlanReport *report);
+
+/* Whether percentages of a budget are of the plan that stores all values in places of their own. */
+bool ls_job_of_store_all(const LsJob *job);
+
+/* Arenas of the program: an ensemble has one for each lane. */
+int64_t ls_job_arenas(const LsJob *job);
+
+#endif

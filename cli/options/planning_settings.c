@@ -1,0 +1,100 @@
+/* cli/options/planning_settings.c -- what options say of plans: budgets, limits of the search, what may run again. */
+#include "cli/options/options.h"
+
+#include "runtime/base/number.h"
+#include "scheduler/plan/planner.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool ls_budget_parse(const char *text, LsBudget *b)
+{
+    static const struct { const char *unit; double bytes; } unit[] = {
+        {"", 1}, {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
+        {"TiB", 1099511627776.0}, {"K", 1024.0}, {"M", 1048576.0}, {"G", 1073741824.0},
+        {"T", 1099511627776.0}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
+    *b = (LsBudget){LS_BUDGET_NONE, 0};
+    if (text == NULL || strcmp(text, "none") == 0)
+        return true;
+    b->kind = LS_BUDGET_MIN;
+    if (strcmp(text, "min") == 0)
+        return true;
+    char *end;
+    b->value = strtod(text, &end);
+    if (end == text || !isfinite(b->value) || b->value <= 0)
+        return false;
+    b->kind = LS_BUDGET_PERCENT;
+    if (strcmp(end, "%") == 0)
+        return true;
+    b->kind = LS_BUDGET_BYTES;
+    for (size_t k = 0; k < sizeof unit / sizeof *unit; k++)
+        if (strcasecmp(end, unit[k].unit) == 0 && b->value * unit[k].bytes < 9e18) {
+            b->value = floor(b->value * unit[k].bytes);
+            return true;
+        }
+    return false;
+}
+
+/* Reports a name that a list binds twice. */
+int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
+{
+    want->strategy = o->strategy;
+    want->no_inplace = o->no_inplace;
+    want->no_offsets = o->no_offsets;
+    want->prove = o->prove;
+    if (o->strategy != NULL && !ls_plan_has_strategy(o->strategy))
+        return ls_options_bad("--strategy", o->strategy, "one of auto none chen exact approx exact-tc exact-mc "
+                   "approx-tc approx-mc");
+    if (o->plan_time != NULL
+        && (!ls_number_real(o->plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
+        return ls_options_bad("--plan-time", o->plan_time, "a number of seconds above 0");
+    want->effort = (uint32_t)o->plan_effort;
+    return 0;
+}
+
+int ls_options_hints(const LsOptions *o, LsHints *hints)
+{
+    *hints = (LsHints){.keep = o->keep.item, .nkeep = o->keep.n,
+                       .forget = o->forget.item, .nforget = o->forget.n};
+    if (o->recompute != NULL && !ls_recompute_parse(o->recompute, &hints->recompute))
+        return ls_options_bad("--recompute", o->recompute, "one of auto none cheap conv-saved all");
+    LsCheckpoint mode;
+    const int code = ls_options_checkpoint(o, &mode);
+    if (code == 0 && mode != LS_CHECKPOINT_AUTO)
+        hints->recompute = mode == LS_CHECKPOINT_NEVER ? LS_RECOMPUTE_NONE : LS_RECOMPUTE_ALL;
+    return code;
+}
+
+int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode)
+{
+    static const char *const name[] = {"auto", "never", "except-last", "always", NULL};
+    const int k = ls_options_word("--checkpoint", o->checkpoint, name, LS_CHECKPOINT_AUTO);
+    if (k < 0)
+        return LS_EXIT_USAGE;
+    *mode = (LsCheckpoint)k;
+    const int64_t steps = ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1);
+    if (*mode == LS_CHECKPOINT_EXCEPT_LAST && steps / (o->ranks > 1 ? o->ranks : 1) == 1)
+        *mode = LS_CHECKPOINT_NEVER;    /* the only part is the last one */
+    if (o->checkpoint == NULL || (o->recompute == NULL && o->keep.n + o->forget.n == 0))
+        return 0;
+    fprintf(stderr, "lowerset: --checkpoint says what runs again: leave %s out\n", o->recompute != NULL ? "--recompute"
+            : o->keep.n > 0 ? "--keep" : "--forget");
+    return LS_EXIT_USAGE;
+}
+
+int ls_options_tolerance(const LsOptions *o, double *part)
+{
+    char text[64] = "0";
+    double percent = 0;
+    size_t n = o->tolerance != NULL ? strlen(o->tolerance) : 1;
+    if (o->tolerance != NULL && n < sizeof text)
+        strcpy(text, o->tolerance);
+    if (n < sizeof text && text[n - 1] == '%')
+        text[n - 1] = '\0';
+    if (n >= sizeof text || !ls_number_real(text, 0, 1e9, &percent))
+        return ls_options_bad("--tolerance", o->tolerance, "a percentage of at least 0, like 0.5%");
+    *part = percent / 100;
+    return 0;
+}

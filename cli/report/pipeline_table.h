@@ -1,0 +1,24 @@
+/* cli/report/pipeline_table.h -- pipelines as a table and as JSON. */
+#ifndef LS_CLI_REPORT_PIPELINE_TABLE_H
+#define LS_CLI_REPORT_PIPELINE_TABLE_H
+
+#include "cli/job/staged_job.h"
+
+typedef struct LsPipelines {
+    LsJob *job;
+    const LsProb *prob;
+    LsPipelineWant want;
+    LsPipelinePlan *plan; uint32_t n;
+    uint32_t chosen;            /* of `plan` */
+    LsStages best, in_list_order;       /* for comparison: without budget and recomputation, the best cut, and that in list
+                                         * order into equal times */
+} LsPipelines;
+
+extern const char *const ls_keep_name[LS_KEEP_AUTO + 2];    /* by LsKeepMode; ends with NULL */
+
+void ls_pipelines_print(const LsPipelines *p);
+
+/* Prints {"schema": 1, "graph", "pipeline": {...}}. */
+void ls_pipelines_json(FILE *to, const LsPipelines *p);
+
+#endif

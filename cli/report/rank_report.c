@@ -1,0 +1,90 @@
+/* cli/report/rank_report.c -- see rank_report.h. */
+#include "cli/report/rank_report.h"
+
+#include "cli/job/rank_facts.h"
+
+#include <inttypes.h>
+
+/* What keeps the updates whole. */
+static const char *why_whole(const LsOptimizerOptions *o)
+{
+    const LsRule *r = o->kind != LS_OPT_NONE ? ls_rule_of(ls_optimizer_row[o->kind].op) : NULL;
+    return o->scale.on ? "the loss scale looks at all gradients"
+        : o->clip_norm > 0 ? "the norm is that of all gradients"
+        : r != NULL && r->makes ? "a step of this optimizer depends on whole tensors"
+        : "averages of the parameters are whole";
+}
+
+/* Bytes of the state with another number of ranks. */
+static int64_t state(const LsJob *job, const LsRankFacts *f)
+{
+    const LsRankFacts counted = ls_rank_facts(job, job->train->ranks);
+    return job->state_bytes + f->own + f->trees - counted.own - counted.trees;
+}
+
+static int64_t total(const LsJob *job, const LsRankFacts *f)
+{
+    return ls_job_fixed_bytes(job) + job->arena_bytes + state(job, f) + f->exchange - job->state_bytes - job->exchange_bytes;
+}
+
+/* A row for each number of ranks that the program takes. */
+static void print_choice(const LsJob *job)
+{
+    const LsGraph *g = job->train;
+    LsArena *a = job->cx.arena;
+    printf("  %5s %9s %16s %12s %12s %12s %16s\n", "ranks", "own parts", "optimizer state", "state", "exchange", "in all",
+           "sent per update");
+    for (int k = 0; k < g->nrank_choice; k++) {
+        const LsRankFacts f = ls_rank_facts(job, g->rank_choice[k]);
+        printf("  %5d %9" PRId64 " %16s %12s %12s %12s %16s\n", g->rank_choice[k], g->steps / g->rank_choice[k],
+               ls_bytes_text(a, f.own), ls_bytes_text(a, state(job, &f)), ls_bytes_text(a, f.exchange),
+               ls_bytes_text(a, total(job, &f)), ls_bytes_text(a, f.sent));
+    }
+}
+
+void ls_rank_report(const LsJob *job)
+{
+    const LsGraph *g = job->train;
+    LsArena *a = job->cx.arena;
+    if (g == NULL || g->updates == NULL)
+        return;
+    const LsRankFacts f = ls_rank_facts(job, g->ranks);
+    const bool any = g->nrank_choice > 1;
+    printf("\nover %d rank%s%s: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
+           "rank, without messages\n", g->ranks, g->ranks == 1 ? "" : "s",
+           any ? ", the number of ranks with the most memory" : "", g->steps / g->ranks, g->steps);
+    printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for what other ranks send\n",
+           ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, f.exchange));
+    if (g->sliced)
+        printf("  updates: each rank updates a slice of every parameter, and keeps %s for its part of %s of the optimizer's state\n",
+               ls_bytes_text(a, f.own), ls_bytes_text(a, f.moments));
+    else
+        printf("  updates: every rank makes all of them, with %s of the optimizer's state, as %s\n", ls_bytes_text(a, f.moments),
+               why_whole(&job->pipeline.optimizer));
+    printf("  messages: a rank sends %s in an update, and receives as much\n", ls_bytes_text(a, f.sent));
+    if (any)
+        print_choice(job);
+}
+
+/* {"ranks":N,...} */
+static const char *json_of(const LsJob *job, int ranks)
+{
+    const LsGraph *g = job->train;
+    const LsRankFacts f = ls_rank_facts(job, ranks);
+    return ls_arena_printf(job->cx.arena, "{\"ranks\":%d,\"parts\":%" PRId64 ",\"own_parts\":%" PRId64 ",\"sliced\":%s,"
+                           "\"sum_bytes\":%" PRId64 ",\"part_bytes\":%" PRId64 ",\"exchange_bytes\":%" PRId64
+                           ",\"optimizer_bytes\":%" PRId64 ",\"own_optimizer_bytes\":%" PRId64 ",\"sent_bytes\":%" PRId64
+                           ",\"total_bytes\":%" PRId64, ranks, g->steps, g->steps / ranks, g->sliced ? "true" : "false", f.sums,
+                           f.trees, f.exchange, f.moments, f.own, f.sent, total(job, &f));
+}
+
+const char *ls_rank_json(const LsJob *job)
+{
+    const LsGraph *g = job->train;
+    if (g == NULL || g->updates == NULL)
+        return NULL;
+    const char *text = json_of(job, g->ranks);
+    for (int k = 0; g->nrank_choice > 1 && k < g->nrank_choice; k++)
+        text = ls_arena_printf(job->cx.arena, "%s%s%s}", text, k == 0 ? ",\"any\":[" : ",", json_of(job, g->rank_choice[k]));
+    return ls_arena_printf(job->cx.arena, "%s%s}", text, g->nrank_choice > 1 ? "]" : "");
+}
