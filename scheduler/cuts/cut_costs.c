@@ -93,7 +93,8 @@ static void add_state(LsArena *arena, LsCutCosts *c, const LsAnchors *a, const L
     for (uint32_t t = 0; t < g->ntensor; t++)
         if (g->tensor[t].persistent) {
             read[t] = ls_arena_alloc(arena, f->nword, sizeof **read);
-            c->state[c->nstate++] = (LsCutState){c->model.state != NULL ? c->model.state[t] : ls_align(g->tensor[t].bytes, g->alignment), read[t]};
+            const int64_t own = ls_align(g->tensor[t].bytes, g->alignment);
+            c->state[c->nstate++] = (LsCutState){c->model.state != NULL ? c->model.state[t] : own, read[t]};
         }
     for (uint32_t i = 0; i < g->nnode; i++)
         for (uint32_t k = 0; f->prob->needed[i] && !a->loose[i] && (!c->model.sure || sure->stays[i]) && k < g->node[i].nin; k++)

@@ -156,7 +156,8 @@ typedef struct Within {
     /* Margins. low: those of the last cut, whose ranks took too much; high: those with which there was no cut. */
     int64_t low[LS_MOST_STAGES], high[LS_MOST_STAGES], now[LS_MOST_STAGES];
     bool none;                  /* there is a high */
-    int64_t steps;              /* by how many times of what the ranks took too much the margins grow: more where this changed no cut */
+    int64_t steps;              /* by how many times of what the ranks took too much the margins grow: more where this
+                                 * changed no cut */
     double bound;
 } Within;
 
