@@ -73,7 +73,7 @@ END_TEST
 START_TEST(what_only_spared_gradients_read_is_not_made_again)
 {
     static const char text[] =
-        "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"spared\", \"alignment\": 1, \"outputs\": [4], \"tensors\": ["
+        "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"spared\", \"alignment\": 1, \"outputs\": [2, 4], \"tensors\": ["
         "{\"id\": 0, \"name\": \"x\", \"bytes\": 8, \"persistent\": true}, {\"id\": 1, \"name\": \"y\", \"bytes\": 8},"
         "{\"id\": 2, \"name\": \"z\", \"bytes\": 8}, {\"id\": 3, \"name\": \"g\", \"bytes\": 8}, {\"id\": 4, \"name\": \"b\", \"bytes\": 8}],"
         "\"nodes\": ["
