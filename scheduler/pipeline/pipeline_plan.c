@@ -248,7 +248,7 @@ static bool is_near_bound(const LsPipelinePlan *plan, double bound)
 }
 
 /* Cuts with less room for all ranks whose estimates are better than what is found. The sizes do not depend on the
- * budget, so what is found for one budget is found for larger ones. best: the best so far, if it fits. */
+ * budget, so larger budgets try nearly all that smaller ones do. best: the best so far, if it fits. */
 static bool find_with_less(Within *w, LsPipelinePlan *best, char *why, size_t room)
 {
     w->o.margin = NULL;
