@@ -38,7 +38,7 @@ def row(lowerset, name, model, args):
             out += ["-", "-", "-", ""]
         else:
             best = line["plans"][line["chosen"]]
-            out += [f"{best['bottleneck_ns'] * 1e-6:.4g} ms", f"{100 * best['gap']:.2f} %",
+            out += [f"{best['bottleneck_ns'] * 1e-6:.4g} ms", f"{100 * best['gap']:.2f} %" if "gap" in best else "no proof",
                     f"{100 * (line['list_order_ns'] / line['best_cut_ns'] - 1):.1f} %"]
             print(f"{name} {stages}: {time.time() - start:.1f} s", file=sys.stderr)
         if note:

@@ -16,10 +16,12 @@ static void print_plan(const LsPipelines *p, uint32_t k)
     const LsPipelinePlan *of = &p->plan[k];
     printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
            of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(p->job->cx.arena, of->peak), of->bottleneck * MS);
-    if (of->fits)
-        printf(" %10.4g ms %6.2f %%", of->bound * MS, 100 * ls_pipeline_gap(of));
-    else
+    if (!of->fits)
         printf(" %22s", "exceeds the budget");
+    else if (!ls_pipeline_is_proven(of))
+        printf(" %22s", "no proof");
+    else
+        printf(" %10.4g ms %6.2f %%", of->bound * MS, 100 * ls_pipeline_gap(of));
     printf("%s\n", k == p->chosen ? "  chosen" : "");
 }
 
@@ -220,7 +222,7 @@ static cJSON *json_plan(const LsPipelinePlan *of)
     cJSON_AddNumberToObject(o, "bubble", of->times.bubble);
     cJSON_AddNumberToObject(o, "rank_bytes", (double)of->peak);
     cJSON_AddNumberToObject(o, "bottleneck_ns", of->bottleneck);
-    if (of->fits) {
+    if (of->fits && ls_pipeline_is_proven(of)) {
         cJSON_AddNumberToObject(o, "bottleneck_lower_bound_ns", of->bound);
         cJSON_AddNumberToObject(o, "gap", ls_pipeline_gap(of));
     }

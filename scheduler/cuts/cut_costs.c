@@ -1,11 +1,12 @@
 /* scheduler/cuts/cut_costs.c -- see the header. */
 #include "scheduler/cuts/cut_costs.h"
 
-#include "scheduler/cuts/anchors.h"
+#include "scheduler/cuts/cut_tensors.h"
 #include "scheduler/cuts/node_times.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static bool meets(const uint64_t *a, const uint64_t *b, uint32_t nword)
 {
@@ -52,7 +53,17 @@ static const uint64_t *of_vertices(LsArena *arena, const LsForward *f, const LsA
     return set;
 }
 
-static void add_times(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
+/* Bytes that a run of the node touches while as many micro-batches as ever hold something. For sure only those of phase B, and
+ * of W where it is a part of B. */
+static int64_t need_of(const LsCutCosts *c, const LsAnchors *a, const LsCertain *sure, uint32_t i)
+{
+    const LsProb *p = c->f->prob;
+    const bool certain = sure->runs[i] && p->dag->node[i].kind != LS_DAG_OPTIMIZER
+                         && !(c->model.apart && ls_phase_of(p, i) == LS_PHASE_W);
+    return a->loose[i] || has_alternative(p, i) || (c->model.sure && !certain) ? 0 : touched(p, i);
+}
+
+static void add_times(LsArena *arena, LsCutCosts *c, const LsAnchors *a, const LsCertain *sure)
 {
     const LsProb *p = c->f->prob;
     c->loose = ls_arena_alloc(arena, p->n + 1u, sizeof *c->loose);
@@ -61,51 +72,19 @@ static void add_times(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
             continue;
         const uint32_t v = c->f->vertex[a->at[i]];
         c->total += c->node[i];
+        if (c->model.sure && !sure->stays[i])
+            continue;
         if (a->loose[i])
             c->loose[c->nloose++] = (LsCutLoose){c->node[i], p->dag->node[i].kind == LS_DAG_FORWARD,
                                                  of_vertices(arena, c->f, a, i)};
         else
             c->time[v] += c->node[i];
-        const int64_t bytes = a->loose[i] || has_alternative(p, i) ? 0 : touched(p, i);
+        const int64_t bytes = need_of(c, a, sure, i);
         c->need[v] = bytes > c->need[v] ? bytes : c->need[v];
     }
 }
 
-/* Tensors of phase F, with the vertices to which their readers belong. */
-static void add_tensors(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
-{
-    enum { FORWARD, LATER, SOFT, SETS };
-    const LsForward *f = c->f;
-    const LsProb *p = f->prob;
-    uint64_t *(*set)[SETS] = ls_arena_alloc(arena, p->nt + 1u, sizeof *set);
-    uint32_t *row = ls_arena_alloc(arena, p->nt + 1u, sizeof *row);
-    c->tensor = ls_arena_alloc(arena, p->nt + 1u, sizeof *c->tensor);
-    c->first = ls_arena_alloc(arena, f->n + 1u, sizeof *c->first);
-    for (uint32_t v = 0; v < f->n; c->first[++v] = c->ntensor)
-        for (uint32_t k = p->out.at[f->node[v]]; k < p->out.at[f->node[v] + 1]; k++) {
-            const uint32_t t = p->out.id[k];
-            if (p->size[t] == 0)
-                continue;
-            for (int s = 0; s < SETS; s++)
-                set[t][s] = ls_arena_alloc(arena, f->nword, sizeof ***set);
-            row[t] = c->ntensor++;
-            c->tensor[row[t]] = (LsCutTensor){v, p->size[t], !p->stuck[f->node[v]], set[t][FORWARD], set[t][LATER],
-                                              set[t][SOFT], INFINITY};
-        }
-    for (uint32_t i = 0; i < p->n; i++)
-        for (uint32_t k = p->in.at[i]; p->needed[i] && k < p->in.at[i + 1]; k++) {
-            const uint32_t t = p->in.id[k];
-            if (set[t][FORWARD] == NULL)
-                continue;
-            const double avoid = a->loose[i] ? 0 : ls_avoid_time(p, c->node, i, t);
-            const bool forward = p->dag->node[i].kind == LS_DAG_FORWARD;
-            ls_bit_add(set[t][forward ? FORWARD : isinf(avoid) ? LATER : SOFT], f->vertex[a->at[i]]);
-            if (!forward)
-                c->tensor[row[t]].avoid = fmin(c->tensor[row[t]].avoid, avoid);
-        }
-}
-
-static void add_state(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
+static void add_state(LsArena *arena, LsCutCosts *c, const LsAnchors *a, const LsCertain *sure)
 {
     const LsForward *f = c->f;
     const LsDag *g = f->prob->dag;
@@ -114,10 +93,11 @@ static void add_state(LsArena *arena, LsCutCosts *c, const LsAnchors *a)
     for (uint32_t t = 0; t < g->ntensor; t++)
         if (g->tensor[t].persistent) {
             read[t] = ls_arena_alloc(arena, f->nword, sizeof **read);
-            c->state[c->nstate++] = (LsCutState){ls_align(g->tensor[t].bytes, g->alignment), read[t]};
+            const int64_t own = ls_align(g->tensor[t].bytes, g->alignment);
+            c->state[c->nstate++] = (LsCutState){c->model.state != NULL ? c->model.state[t] : own, read[t]};
         }
     for (uint32_t i = 0; i < g->nnode; i++)
-        for (uint32_t k = 0; f->prob->needed[i] && !a->loose[i] && k < g->node[i].nin; k++)
+        for (uint32_t k = 0; f->prob->needed[i] && !a->loose[i] && (!c->model.sure || sure->stays[i]) && k < g->node[i].nin; k++)
             if (g->tensor[g->node[i].in[k]].persistent)
                 ls_bit_add(read[g->node[i].in[k]], f->vertex[a->at[i]]);
 }
@@ -214,17 +194,20 @@ static double *own_times(LsArena *arena, const LsProb *p)
     return ns;
 }
 
-LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f, bool cheapest)
+LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f, const LsCutModel *model)
 {
     LsCutCosts *c = ls_arena_alloc(arena, 1, sizeof *c);
     const LsAnchors a = ls_anchors(arena, f->prob);
+    const LsCertain sure = ls_certain_runs(arena, f->prob, &a, model->cheapest && model->sure);
     c->f = f;
-    c->node = cheapest ? ls_least_times(arena, f->prob) : own_times(arena, f->prob);
+    c->model = *model;
+    c->node = model->cheapest ? ls_least_times(arena, f->prob, NULL) : own_times(arena, f->prob);
     c->time = ls_arena_alloc(arena, f->n + 1u, sizeof *c->time);
     c->need = ls_arena_alloc(arena, f->n + 1u, sizeof *c->need);
-    add_times(arena, c, &a);
-    add_tensors(arena, c, &a);
-    add_state(arena, c, &a);
+    c->again = ls_arena_alloc(arena, f->nword, sizeof *c->again);
+    add_times(arena, c, &a, &sure);
+    ls_cut_tensors(arena, c, &a, &sure);
+    add_state(arena, c, &a, &sure);
     add_groups(arena, c);
     sort_by_price(arena, c);
     return c;
@@ -263,10 +246,11 @@ static Bytes measure(const LsCutCosts *c, const uint64_t *set)
         b.state += meets(c->state[k].read, set, nword) ? c->state[k].bytes : 0;
     for (uint32_t k = 0; k < c->ntensor; k++) {
         const LsCutTensor *t = &c->tensor[k];
-        if (!meets(t->later, set, nword))
+        const bool own = ls_bit(set, t->maker);
+        if (!meets(t->later, set, nword) || !(own ? c->early[t->maker] : meets(t->forward, set, nword)))
             continue;
         b.kept += t->bytes;
-        b.fixed += !t->again || !ls_bit(set, t->maker) ? t->bytes : 0;
+        b.fixed += !t->again || !own ? t->bytes : 0;
     }
     for (uint32_t w = 0; w < nword; w++)
         for (uint64_t s = set[w]; s != 0; s &= s - 1) {
@@ -287,28 +271,48 @@ int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *
     return b.state + (int64_t)(l->slots - 1) * (is_again(l) ? b.fixed : b.kept) + larger(most, b.need);
 }
 
-/* ns of the run that makes a tensor of the set again for phases B and W, or of doing without. */
-static double tensor_again(const LsCutCosts *c, const LsCutLimits *l, const LsCutTensor *t, const uint64_t *set)
+/* Whether a stage that makes a tensor, and all of phase F again, does so with this one. */
+static bool is_forgotten(const LsCutCosts *c, const LsCutTensor *t, const uint64_t *set)
 {
-    const double ns = c->node[c->f->node[t->maker]];
-    if (!t->again)
-        return 0;
-    if (meets(t->later, set, c->f->nword))
-        return ns;
-    return meets(t->soft, set, c->f->nword) ? l->sure ? fmin(ns, t->avoid) : ns : 0;
+    return t->forgotten && holds(set, t->elsewhere, c->f->nword);
 }
 
-/* Runs of all that phases B and W read. */
-static double of_all_again(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
+/* Whether phases B and W read a result of the vertex that must be made again. *avoid: ns that it takes at least to do without. */
+static bool is_read_again(const LsCutCosts *c, uint32_t v, const uint64_t *set, double *avoid)
 {
-    double ns = 0;
-    for (uint32_t w = 0; w < c->f->nword; w++)
-        for (uint64_t left = set[w]; left != 0; left &= left - 1) {
-            const uint32_t v = 64 * w + (uint32_t)__builtin_ctzll(left);
-            double most = 0;                        /* one run makes all results of a vertex */
-            for (uint32_t k = c->first[v]; k < c->first[v + 1]; k++)
-                most = fmax(most, tensor_again(c, l, &c->tensor[k], set));
-            ns += most;
+    bool again = false;
+    *avoid = 0;
+    for (uint32_t k = c->first[v]; k < c->first[v + 1]; k++) {
+        const LsCutTensor *t = &c->tensor[k];
+        if (!is_forgotten(c, t, set))
+            continue;
+        again |= meets(t->later, set, c->f->nword);
+        if (meets(t->soft, set, c->f->nword))
+            *avoid = fmax(*avoid, t->avoid), again |= !c->model.sure;
+    }
+    return again;
+}
+
+/* Runs of all that phases B and W read, and of what these runs read in turn. What is not early has its first run then. */
+static double of_all_again(const LsCutCosts *c, const uint64_t *set)
+{
+    const LsProb *p = c->f->prob;
+    double ns = 0, avoid;
+    memset(c->again, 0, c->f->nword * sizeof *c->again);
+    for (uint32_t w = c->f->nword; w-- > 0;)
+        for (uint64_t left = set[w]; left != 0;) {
+            const uint32_t bit = 63 - (uint32_t)__builtin_clzll(left), v = 64 * w + bit, i = c->f->node[v];
+            left ^= UINT64_C(1) << bit;
+            if (!is_read_again(c, v, set, &avoid) && !ls_bit(c->again, v)) {
+                ns += c->early[v] ? fmin(avoid, c->node[i]) : 0;
+                continue;
+            }
+            ns += c->early[v] ? c->node[i] : 0;
+            for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
+                const uint32_t row = c->row[p->in.id[k]];
+                if (row != LS_NO_ID && ls_bit(set, c->tensor[row].maker) && is_forgotten(c, &c->tensor[row], set))
+                    ls_bit_add(c->again, c->tensor[row].maker);
+            }
         }
     return ns;
 }
@@ -319,7 +323,7 @@ static double of_bytes_again(const LsCutCosts *c, const uint64_t *set, int64_t b
     double ns = 0;
     for (uint32_t k = 0; k < c->nprice && bytes > 0; k++) {
         const LsCutTensor *t = c->by_price[k];
-        if (!ls_bit(set, t->maker) || !meets(t->later, set, c->f->nword))
+        if (!ls_bit(set, t->maker) || !c->early[t->maker] || !meets(t->later, set, c->f->nword))
             continue;
         const int64_t of = t->bytes < bytes ? t->bytes : bytes;
         ns += c->node[c->f->node[t->maker]] * (double)of / (double)c->f->mem[t->maker];
@@ -343,7 +347,7 @@ static int64_t bytes_to_shed(const LsCutLimits *l, const Bytes *b)
 double ls_cut_time(const LsCutCosts *c, const LsCutLimits *l, double ns, const uint64_t *set)
 {
     if (is_again(l))
-        ns += l->again * of_all_again(c, l, set);
+        ns += l->again * of_all_again(c, set);
     if (l->bytes <= 0)
         return ns;
     if (l->keep != LS_KEEP_AUTO)

@@ -3,48 +3,10 @@
 #ifndef LS_SCHEDULER_CUTS_CUT_COSTS_H
 #define LS_SCHEDULER_CUTS_CUT_COSTS_H
 
-#include "scheduler/lower_sets/lower_set.h"
-#include "scheduler/cuts/stages.h"
+#include "scheduler/cuts/cut_costs_types.h"
+#include "scheduler/cuts/orders.h"
 
-typedef struct LsCutTensor {
-    uint32_t maker;             /* vertex */
-    int64_t bytes;              /* in the arena */
-    bool again;                 /* its maker may run again */
-    const uint64_t *forward;    /* set of vertices that read it in phase F */
-    const uint64_t *later;      /* set of vertices whose nodes of phases B and W must read it */
-    const uint64_t *soft;       /* of those that read it if no cheaper node stands in for them */
-    double avoid;               /* ns that it takes at least to replace one of the latter */
-} LsCutTensor;
-
-typedef struct LsCutState { int64_t bytes; const uint64_t *read; } LsCutState;     /* persistent; vertices that read it */
-
-typedef struct LsCutLoose {     /* a node in the earliest stage of the vertices; latest: in the latest */
-    double ns;
-    bool latest;
-    const uint64_t *places;
-} LsCutLoose;
-
-typedef struct LsCutGroup {     /* vertices that share a parameter */
-    const uint64_t *set;
-    double between;             /* ns of the least stage with all of them */
-} LsCutGroup;
-
-typedef struct LsCutCosts {
-    const LsForward *f;
-    double *node;               /* by node: the least time of it or what stands in for it, ns */
-    double *time;               /* ns by vertex: of itself and of the nodes that belong to it in every cut */
-    LsCutLoose *loose; uint32_t nloose;
-    double total;               /* of all nodes */
-    int64_t *need;              /* by vertex: the most bytes that a run of its nodes touches at once */
-    LsCutTensor *tensor; uint32_t ntensor;      /* made in phase F, by maker */
-    uint32_t *first;            /* by vertex: its first tensor; one extra entry at the end */
-    LsCutTensor **by_price; uint32_t nprice;    /* the cheapest bytes to make again first */
-    LsCutState *state; uint32_t nstate;
-    LsCutGroup *group; uint32_t ngroup;
-} LsCutCosts;
-
-/* cheapest: alternatives may stand in for nodes. */
-LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f, bool cheapest);
+LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f, const LsCutModel *model);
 
 /* ns of everything in the stages of a lower set: that of a stage is the difference of two. */
 double ls_cut_sum(const LsCutCosts *c, const uint64_t *low);
@@ -52,7 +14,6 @@ double ls_cut_sum(const LsCutCosts *c, const uint64_t *low);
 typedef struct LsCutLimits {    /* of one stage */
     LsKeepMode keep;
     double again;               /* of LS_KEEP_ALWAYS and _EXCEPT_LAST: the part of the micro-batches that run things again */
-    bool sure;                  /* count only what must run again, not what will */
     uint32_t slots;             /* micro-batches that the stage holds at once */
     int64_t bytes;              /* of the rank; 0: no limit */
 } LsCutLimits;

@@ -51,7 +51,7 @@ static double without(const LsProb *p, const double *avoid, uint32_t i)
 }
 
 /* A reader that nobody needs any more reads nothing; those that were replaced have paid for it, so it is free. */
-double *ls_least_times(LsArena *arena, const LsProb *p)
+double *ls_least_times(LsArena *arena, const LsProb *p, bool *runs)
 {
     LsArena *tmp = ls_arena_new();
     const double *least = cheapest(tmp, p);
@@ -62,6 +62,8 @@ double *ls_least_times(LsArena *arena, const LsProb *p)
             continue;
         const double ns = without(p, avoid, i);
         out[i] = fmin(least[i], ns);
+        if (runs != NULL)
+            runs[i] = isinf(ns);
         for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
             avoid[p->in.id[k]] += isinf(ns) ? ls_avoid_time(p, least, i, p->in.id[k]) : 0;
     }

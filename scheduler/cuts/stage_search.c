@@ -214,13 +214,13 @@ static double simple_bound(LsArena *arena, const Search *s)
     return fmax(s->costs->total / s->k, fmax(slow[0], pair));
 }
 
-static void set_limits(Search *s, const LsStageOptions *o, bool sure)
+static void set_limits(Search *s, const LsStageOptions *o)
 {
     for (uint32_t k = 0; k < s->k; k++) {
         LsArena *tmp = ls_arena_new();
         const LsRankOrder order = ls_rank_order(tmp, o->order, k, s->k, o->micros);
         const int64_t margin = o->margin != NULL && o->budget > 0 ? o->margin[k] : 0;
-        s->limits[k] = (LsCutLimits){o->keep, o->keep == LS_KEEP_EXCEPT_LAST ? (o->micros - 1.0) / o->micros : 1, sure,
+        s->limits[k] = (LsCutLimits){o->keep, o->keep == LS_KEEP_EXCEPT_LAST ? (o->micros - 1.0) / o->micros : 1,
                                      ls_rank_order_slots(&order, LS_PHASE_B),
                                      o->budget > 0 && o->budget - margin < 1 ? 1 : o->budget - margin};
         if (o->budget <= 0)
@@ -234,12 +234,13 @@ static double bound_by_search(Search *s, const LsStageOptions *o, double found)
 {
     LsStageOptions plain = *o;
     plain.margin = NULL;
-    set_limits(s, &plain, true);
+    set_limits(s, &plain);
+    set_times(s);
     s->groups = false;
     s->crossing = NULL;
     s->most = found;
     const double value = solve(s);
-    return !s->cut && isfinite(value) ? value : 0;
+    return !s->cut ? fmin(value, found) : 0;        /* cuts with longer stages were left out */
 }
 
 static const char *say(LsArena *arena, const Search *s)
@@ -263,6 +264,11 @@ static double improve(Search *s, const LsFamily *fam)
     return solve(s);
 }
 
+static LsCutModel model_of(const LsStageOptions *o, bool sure)
+{
+    return (LsCutModel){o->keep != LS_KEEP_NEVER, sure, o->order == LS_ORDER_ZB, o->state};
+}
+
 /* Searches all lower sets, or some. Writes the stage by vertex, and to *bound what no cut's bottleneck is below. Returns the
  * bottleneck; INFINITY: no cut keeps the budget. */
 static double search(Search *s, const LsStageOptions *o, uint32_t *stage, double *bound)
@@ -283,6 +289,8 @@ static double search(Search *s, const LsStageOptions *o, uint32_t *stage, double
         s->crossing[i] = (double)ls_cut_crossing(s->costs, row(s, i));
     if (isfinite(solve(s)))
         read_cut(s, stage);
+    const LsCutModel sure = model_of(o, true);
+    s->costs = ls_cut_costs(s->arena, s->costs->f, &sure);
     *bound = simple_bound(s->arena, s);
     if (fam->whole && found > *bound * (1 + ROUNDING))
         *bound = fmax(*bound, bound_by_search(s, o, found));
@@ -304,13 +312,15 @@ bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, Ls
     const LsForward *f = ls_forward_new(tmp, p);
     bool ok = !refuse(o, f->n, why, room);
     if (ok) {
-        Search s = {.arena = tmp, .costs = ls_cut_costs(tmp, f, o->keep != LS_KEEP_NEVER), .k = o->stages};
+        const LsCutModel likely = model_of(o, false);
+        Search s = {.arena = tmp, .costs = ls_cut_costs(tmp, f, &likely), .k = o->stages};
         uint32_t *stage = ls_arena_alloc(tmp, f->n, sizeof *stage);
         double bound;
-        set_limits(&s, o, false);
-        ok = isfinite(search(&s, o, stage, &bound));
+        set_limits(&s, o);
+        const double estimate = search(&s, o, stage, &bound);
+        ok = isfinite(estimate);
         if (ok) {
-            *out = (LsStages){.k = o->stages, .bound = bound, .note = say(arena, &s),
+            *out = (LsStages){.k = o->stages, .estimate = estimate, .bound = bound, .note = say(arena, &s),
                               .stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage)};
             for (uint32_t v = 0; v < f->n; v++)
                 out->stage[f->node[v]] = stage[v];

@@ -20,6 +20,7 @@ typedef struct LsStages {
     uint8_t *phase;             /* by node: LsPipePhase */
     double (*ns)[LS_PHASES];    /* by stage: of a micro-batch, every node once */
     double bottleneck;          /* ns of a micro-batch in the slowest stage, likewise */
+    double estimate;            /* likewise, with the recomputation that the mode and the budget will take; of ls_stages_find */
     double bound;               /* no cut into k stages has a smaller bottleneck; 0: not computed */
     const char *note;           /* what a reader must know about the search; or NULL */
 } LsStages;
@@ -30,6 +31,7 @@ typedef struct LsStageOptions {
     LsOrderKind order;
     LsKeepMode keep;
     int64_t budget;             /* bytes of a rank, state included; 0: none */
+    const int64_t *state;       /* by persistent tensor: bytes of it in a rank whose nodes read it; NULL: its own */
     const int64_t *margin;      /* by stage: bytes that its plan took beyond the estimate; NULL: none */
 } LsStageOptions;
 

@@ -3,7 +3,7 @@
 
 #include "scheduler/pipeline/pipe_holds.h"
 
-enum { CUTS = 8 };              /* each with other room for what the plans take beyond the estimates */
+enum { CUTS = 8, SEARCHES = 32 };   /* each with other room for what the plans take beyond the estimates; planned, sought */
 
 /* Whether a micro-batch of each stage has a plan of its own. A single one is the one that is kept. */
 static bool keeps_one(const LsPipelinePlan *of, const LsPipelineWant *want)
@@ -143,51 +143,153 @@ static bool plan_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want
     return true;
 }
 
-/* Margins of the next cut. low: those of the last cut, whose ranks took too much; high: those with which there was no
- * cut. */
-typedef struct Margins { int64_t low[LS_MOST_STAGES], high[LS_MOST_STAGES], now[LS_MOST_STAGES]; bool none; } Margins;
+/* A cut that was planned; over: bytes that its ranks took beyond the budget. */
+typedef struct Tried { const uint32_t *stage; int64_t over[LS_MOST_STAGES]; } Tried;
 
-static void widen(Margins *m, const LsPipelineWant *want, const LsPipelinePlan *out)
+/* The search for a cut within the budget. */
+typedef struct Within {
+    LsArena *arena;
+    const LsProb *p;
+    const LsPipelineWant *want;
+    LsStageOptions o;
+    Tried tried[CUTS + SEARCHES + 1]; uint32_t ntried;
+    /* Margins. low: those of the last cut, whose ranks took too much; high: those with which there was no cut. */
+    int64_t low[LS_MOST_STAGES], high[LS_MOST_STAGES], now[LS_MOST_STAGES];
+    bool none;                  /* there is a high */
+    int64_t steps;              /* by how many times of what the ranks took too much the margins grow: more where this
+                                 * changed no cut */
+    double bound;
+} Within;
+
+/* The same cut as before; NULL: it is new. */
+static const Tried *find_tried(const Within *w, const LsStages *s)
 {
-    for (uint32_t r = 0; r < want->stages; r++) {
-        const int64_t over = ls_pipeline_rank_bytes(out, r) - want->budget;
-        m->low[r] = m->now[r];
-        m->now[r] = m->none ? (m->low[r] + m->high[r]) / 2 : m->now[r] + (over > 0 ? over : 0);
+    for (uint32_t k = 0; k < w->ntried; k++) {
+        uint32_t i = 0;
+        while (i < w->p->n && w->tried[k].stage[i] == s->stage[i])
+            i++;
+        if (i == w->p->n)
+            return &w->tried[k];
+    }
+    return NULL;
+}
+
+static const Tried *add_tried(Within *w, const LsPipelinePlan *out)
+{
+    Tried *t = &w->tried[w->ntried++];
+    t->stage = out->stages.stage;
+    for (uint32_t r = 0; r < w->want->stages; r++) {
+        const int64_t over = ls_pipeline_rank_bytes(out, r) - w->want->budget;
+        t->over[r] = over > 0 ? over : 0;
+    }
+    return t;
+}
+
+static void widen(Within *w, const Tried *last)
+{
+    for (uint32_t r = 0; r < w->want->stages; r++) {
+        w->low[r] = w->now[r];
+        w->now[r] = w->none ? (w->low[r] + w->high[r]) / 2 : w->now[r] + w->steps * last->over[r];
     }
 }
 
-static void narrow(Margins *m, const LsPipelineWant *want)
+static void narrow(Within *w)
 {
-    m->none = true;
-    for (uint32_t r = 0; r < want->stages; r++) {
-        m->high[r] = m->now[r];
-        m->now[r] = (m->low[r] + m->high[r]) / 2;
+    w->none = true;
+    for (uint32_t r = 0; r < w->want->stages; r++) {
+        w->high[r] = w->now[r];
+        w->now[r] = (w->low[r] + w->high[r]) / 2;
     }
+}
+
+/* Cuts with margins for each rank. Returns whether the ranks of some cut keep the budget. False with a sentence: an error, or
+ * there is no cut at all (*none). */
+static bool find_with_margins(Within *w, LsPipelinePlan *out, bool *none, char *why, size_t room)
+{
+    w->o.margin = w->now;
+    w->steps = 1;
+    for (int k = 0; k < SEARCHES && w->ntried < CUTS; k++) {
+        if (!ls_stages_find(w->arena, w->p, &w->o, &out->stages, why, room)) {
+            *none = k == 0;
+            if (k == 0)
+                return false;
+            narrow(w);
+            continue;
+        }
+        w->bound = k == 0 ? out->stages.bound : w->bound;
+        const Tried *t = find_tried(w, &out->stages);
+        w->steps = t != NULL ? 2 * w->steps : 1;
+        if (t == NULL) {
+            if (!plan_cut(w->arena, w->p, w->want, out, why, room))
+                return false;
+            if (out->fits)
+                return true;
+            t = add_tried(w, out);
+        }
+        widen(w, t);
+    }
+    return false;
+}
+
+/* The next smaller number of five bits. */
+static int64_t smaller_room(int64_t bytes)
+{
+    int64_t unit = 1;
+    while (bytes / unit >= 32)
+        unit *= 2;
+    return (bytes - 1) / unit * unit;
+}
+
+/* Whether no other cut can be much better. */
+static bool is_near_bound(const LsPipelinePlan *plan, double bound)
+{
+    static const double NEAR = 1.005;
+    return plan->fits && plan->bottleneck <= NEAR * bound;
+}
+
+/* Cuts with less room for all ranks whose estimates are better than what is found. The sizes do not depend on the
+ * budget, so larger budgets try nearly all that smaller ones do. best: the best so far, if it fits. */
+static bool find_with_less(Within *w, LsPipelinePlan *best, char *why, size_t room)
+{
+    w->o.margin = NULL;
+    for (int k = 0; k < SEARCHES && !is_near_bound(best, w->bound); k++) {
+        LsPipelinePlan next = {.order = best->order, .keep = best->keep};
+        w->o.budget = smaller_room(w->o.budget);
+        if (w->o.budget <= 0 || !ls_stages_find(w->arena, w->p, &w->o, &next.stages, why, room))
+            break;
+        if (find_tried(w, &next.stages) != NULL || (best->fits && next.stages.estimate >= best->bottleneck))
+            continue;
+        if (!plan_cut(w->arena, w->p, w->want, &next, why, room))
+            break;
+        add_tried(w, &next);
+        if (next.fits && (!best->fits || next.bottleneck < best->bottleneck))
+            *best = next;
+    }
+    return best->fits;
 }
 
 /* Cuts within the budget. Returns whether the ranks of some cut keep it. */
-static bool find_within(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsStageOptions o, LsPipelinePlan *out,
+static bool find_within(LsArena *arena, const LsProb *p, const LsPipelineWant *want, const LsStageOptions *o, LsPipelinePlan *out,
                         char *why, size_t room)
 {
-    Margins m = {.none = false};
-    double bound = 0;
-    o.margin = m.now;
-    for (int k = 0; k < CUTS; k++) {
-        if (!ls_stages_find(arena, p, &o, &out->stages, why, room)) {
-            if (k == 0)
-                return false;
-            narrow(&m, want);
-            continue;
-        }
-        bound = k == 0 ? out->stages.bound : bound;
-        if (!plan_cut(arena, p, want, out, why, room))
-            return false;
-        out->bound = bound;
-        if (out->fits)
-            return true;
-        widen(&m, want, out);
-    }
-    return false;
+    Within *w = ls_arena_alloc(arena, 1, sizeof *w);
+    bool none = false;
+    *w = (Within){.arena = arena, .p = p, .want = want, .o = *o};
+    if (find_with_margins(w, out, &none, why, room))
+        add_tried(w, out);
+    if (none || !find_with_less(w, out, why, room))
+        return false;
+    out->bound = w->bound;
+    return true;
+}
+
+/* By persistent tensor: bytes in a rank whose nodes read it. */
+static const int64_t *bytes_beside(LsArena *arena, const LsProb *p, const LsPipelineWant *want)
+{
+    int64_t *bytes = ls_arena_alloc(arena, p->nt + 1u, sizeof *bytes);
+    for (uint32_t t = 0; t < p->nt; t++)
+        bytes[t] = want->state[t] + want->input[t];
+    return bytes;
 }
 
 LsPipelineMemo *ls_pipeline_memo_new(LsArena *arena)
@@ -213,7 +315,8 @@ static bool plan_pipeline(LsArena *arena, const LsProb *p, const LsPipelineWant 
 {
     LsStageOptions o = {.stages = want->stages, .micros = want->micros, .order = order, .keep = keep, .budget = want->budget};
     *out = (LsPipelinePlan){.order = order, .keep = keep};
-    if (want->budget > 0 && find_within(arena, p, want, o, out, why, room))
+    o.state = want->budget > 0 ? bytes_beside(arena, p, want) : NULL;
+    if (want->budget > 0 && find_within(arena, p, want, &o, out, why, room))
         return true;
     /* This cut is the same for every budget: what it takes at least is a budget that can be kept. */
     if (!ls_pipeline_cut(arena, p, want, keep, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))

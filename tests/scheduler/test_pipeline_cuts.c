@@ -20,21 +20,6 @@ static void close_arena(void) { ls_arena_free(a); }
 
 static char why[500];
 
-/* Backward nodes read no weights, so that no parameter has readers in several forward nodes. */
-static LsDag *without_shared_weights(LsDag *g)
-{
-    for (uint32_t i = 0; i < g->nnode; i++) {
-        LsDagNode *n = &g->node[i];
-        uint32_t *in = ls_arena_alloc(a, n->nin + 1u, sizeof *in), nin = 0;
-        for (uint32_t k = 0; k < n->nin; k++)
-            if (n->op[0] != 'B' || !g->tensor[n->in[k]].persistent)
-                in[nin++] = n->in[k];
-        n->in = in;
-        n->nin = nin;
-    }
-    return g;
-}
-
 typedef struct Chains {         /* every chain of lower sets, judged by what ls_stages_complete makes of it */
     const LsProb *p;
     const LsForward *f;
@@ -152,7 +137,7 @@ START_TEST(the_cut_is_the_best_of_all_chains_and_its_bound_says_so)
 {
     uint64_t chains = 0;
     for (uint64_t seed = 0; seed < (uint64_t)tests_part(60, 20); seed++) {
-        const LsProb *p = ls_prob_new(a, without_shared_weights(dag_make(a, 5 + seed % 5, seed)), true);
+        const LsProb *p = ls_prob_new(a, dag_without_shared_weights(a, dag_make(a, 5 + seed % 5, seed)), true);
         const LsStageOptions o = {.stages = 2 + seed % 3, .micros = 4, .order = LS_ORDER_1F1B};
         const Chains c = all_chains(p, &o);
         LsStages s;
@@ -186,7 +171,7 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
 {
     int some = 0, none = 0;
     for (uint64_t seed = 200; seed < 200 + (uint64_t)tests_part(60, 20); seed++) {
-        const LsProb *p = ls_prob_new(a, without_shared_weights(dag_make(a, 5 + seed % 4, seed)), true);
+        const LsProb *p = ls_prob_new(a, dag_without_shared_weights(a, dag_make(a, 5 + seed % 4, seed)), true);
         /* What fits with everything kept fits for the planner, too. */
         const LsStageOptions o = {.stages = 2 + seed % 2, .micros = 4, .order = (LsOrderKind)(seed % LS_ORDERS),
                                   .keep = seed % 4 < 2 ? LS_KEEP_NEVER : LS_KEEP_AUTO, .budget = 4000 + 1500 * (int64_t)(seed % 8)};
@@ -204,41 +189,6 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
 }
 END_TEST
 
-/* Every second node that reads a forward value gets an alternative that reads the operands of its maker instead. */
-static LsDag *with_alternatives(LsDag *g, uint64_t seed)
-{
-    LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
-    uint32_t *maker = ls_arena_alloc(a, g->ntensor, sizeof *maker), *place = ls_arena_alloc(a, g->nnode, sizeof *place);
-    *h = *g;
-    h->node = ls_arena_alloc(a, 2 * g->nnode, sizeof *h->node);
-    h->nnode = 0;
-    for (uint32_t i = 0; i < g->nnode; i++) {
-        const LsDagNode *n = &g->node[i];
-        place[i] = h->nnode;
-        h->node[h->nnode] = *n;
-        h->node[h->nnode].of = n->of >= 0 ? (int64_t)place[n->of] : -1;
-        h->nnode++;
-        for (uint32_t k = 0; k < n->nout; k++)
-            maker[n->out[k]] = i;
-        const uint32_t t = n->nin > 0 ? n->in[0] : 0;
-        if (n->nin == 0 || g->tensor[t].persistent || g->node[maker[t]].op[0] != 'F' || n->nupd > 0 || dag_random(&seed, 2))
-            continue;
-        const LsDagNode *of = &g->node[maker[t]];
-        uint32_t *in = ls_arena_alloc(a, n->nin + of->nin, sizeof *in), nin = 0;
-        for (uint32_t k = 1; k < n->nin; k++)
-            in[nin++] = n->in[k];
-        for (uint32_t k = 0; k < of->nin; k++)
-            if (!ls_id_in(in, nin, of->in[k]))
-                in[nin++] = of->in[k];
-        h->node[h->nnode] = (LsDagNode){.name = "alternative", .op = "A", .kind = n->kind, .alternative = true, .in = in,
-                                        .nin = nin, .out = n->out, .nout = n->nout, .of = h->node[place[i]].of,
-                                        .cost = n->cost + (int)dag_random(&seed, 5) - 1};
-        h->nnode++;
-    }
-    ck_assert_msg(ls_dag_check(h, why, sizeof why), "%s", why);
-    return h;
-}
-
 /* Every needed node or its cheapest alternative once: more than plans need in which alternatives make nodes superfluous. */
 static double cheapest_of_each(const LsProb *p)
 {
@@ -254,7 +204,7 @@ static double cheapest_of_each(const LsProb *p)
 
 static double sum_of_least(const LsProb *p)
 {
-    const double *least = ls_least_times(a, p);
+    const double *least = ls_least_times(a, p, NULL);
     double sum = 0;
     for (uint32_t i = 0; i < p->n; i++)
         sum += least[i];
@@ -265,7 +215,7 @@ START_TEST(no_plan_is_faster_than_the_least_times_of_its_nodes)
 {
     int cheaper = 0, spared = 0;
     for (uint64_t seed = 800; seed < 800 + (uint64_t)tests_part(60, 12); seed++) {
-        const LsDag *g = with_alternatives(dag_make(a, 6 + seed % 5, seed), seed);
+        const LsDag *g = dag_with_alternatives(a, dag_make(a, 6 + seed % 5, seed), false, seed);
         const LsProb *p = ls_prob_new(a, g, true);
         LsPlan plan;
         LsPlanReport report;

@@ -4,6 +4,7 @@
 #define LS_TESTS_SUPPORT_DAG_TOOLS_H
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "base/arena.h"
@@ -139,6 +140,115 @@ static inline LsDag *dag_make(LsArena *a, uint32_t nf, uint64_t seed)
     for (uint32_t i = nf; i < nback; i++)
         if (g->node[i].op[0] == 'W')
             dag_update(&m, &g->node[i]);
+    return g;
+}
+
+/* Every second node that reads a forward value, or with `gradients` every second gradient that reads another one, gets an
+ * alternative that reads the operands of its maker instead. */
+static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool gradients, uint64_t seed)
+{
+    LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
+    uint32_t *maker = ls_arena_alloc(a, g->ntensor, sizeof *maker), *place = ls_arena_alloc(a, g->nnode, sizeof *place);
+    *h = *g;
+    h->node = ls_arena_alloc(a, 2 * g->nnode, sizeof *h->node);
+    h->nnode = 0;
+    for (uint32_t i = 0; i < g->nnode; i++) {
+        const LsDagNode *n = &g->node[i];
+        place[i] = h->nnode;
+        h->node[h->nnode] = *n;
+        h->node[h->nnode].of = n->of >= 0 ? (int64_t)place[n->of] : -1;
+        h->nnode++;
+        for (uint32_t k = 0; k < n->nout; k++)
+            maker[n->out[k]] = i;
+        uint32_t t = n->nin > 0 ? n->in[0] : 0, at = 0;
+        for (; gradients && at + 1 < n->nin && (g->tensor[t].persistent || g->node[maker[t]].op[0] != 'B'); t = n->in[++at])
+            continue;
+        if (n->nin == 0 || g->tensor[t].persistent || g->node[maker[t]].op[0] != (gradients ? 'B' : 'F') || n->nupd > 0
+            || (gradients && n->op[0] != 'B') || dag_random(&seed, 2))
+            continue;
+        const LsDagNode *of = &g->node[maker[t]];
+        uint32_t *in = ls_arena_alloc(a, n->nin + of->nin, sizeof *in), nin = 0;
+        for (uint32_t k = 0; k < n->nin; k++)
+            if (k != at)
+                in[nin++] = n->in[k];
+        for (uint32_t k = 0; k < of->nin; k++)
+            if (!ls_id_in(in, nin, of->in[k]))
+                in[nin++] = of->in[k];
+        h->node[h->nnode] = (LsDagNode){.name = "alternative", .op = "A", .kind = n->kind, .alternative = true, .in = in,
+                                        .nin = nin, .out = n->out, .nout = n->nout, .of = h->node[place[i]].of,
+                                        .cost = n->cost + (int)dag_random(&seed, 5) - 1};
+        h->nnode++;
+    }
+    return h;
+}
+
+/* Adds what changes states beside weights: running statistics of some forward values and, with `norm`, a tensor made of all
+ * gradients of weights, which their updates read. Some gradients are also made of a value far below. */
+static inline LsDag *dag_with_updates(LsArena *a, const LsDag *g, bool norm, uint64_t seed)
+{
+    LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
+    const uint32_t factor = g->ntensor;
+    uint32_t *list = ls_arena_alloc(a, 16u * g->nnode * g->nnode + 8, sizeof *list), *gradient = ls_arena_alloc(a, g->nnode + 1u, sizeof *list), n = 0;
+    *h = *g;
+    h->node = ls_arena_alloc(a, 2u * g->nnode + 1, sizeof *h->node);
+    h->tensor = ls_arena_alloc(a, g->ntensor + g->nnode + 1u, sizeof *h->tensor);
+    memcpy(h->tensor, g->tensor, g->ntensor * sizeof *h->tensor);
+    h->tensor[h->ntensor++] = (LsDagTensor){.name = "norm", .bytes = seed % 3 ? 8 : 2000};
+    h->nnode = 0;
+    for (uint32_t i = 0; i < g->nnode && g->node[i].op[0] != 'S'; i++) {
+        LsDagNode *to = &h->node[h->nnode++];
+        *to = g->node[i];
+        if (to->op[0] == 'W')
+            gradient[n++] = to->out[0];
+        const uint32_t far = to->op[0] == 'B' && to->of > 0 ? g->node[dag_random(&seed, (uint32_t)to->of)].out[0] : factor;
+        if (far == factor || to->nin == 0 || dag_random(&seed, 3) > 0 || ls_id_in(to->in, to->nin, far))
+            continue;
+        memcpy(list, to->in, to->nin * sizeof *list);
+        list[to->nin++] = far;
+        to->in = list;
+        list += to->nin;
+    }
+    list[0] = factor;
+    h->node[h->nnode++] = (LsDagNode){.name = "norm", .op = "N", .kind = LS_DAG_OPTIMIZER, .cost = 3, .in = gradient, .nin = n,
+                                      .out = list++, .nout = 1, .of = -1};
+    for (uint32_t i = 0; i < g->nnode; i++) {
+        const LsDagNode *from = &g->node[i];
+        LsDagNode *to = &h->node[h->nnode];
+        if (from->op[0] == 'S') {
+            *to = *from;
+            memcpy(list, from->in, from->nin * sizeof *list);
+            list[to->nin] = factor;
+            to->nin += norm;
+        } else if (from->op[0] == 'F' && dag_random(&seed, 4) == 0) {
+            *to = (LsDagNode){.name = "statistic", .op = "R", .kind = LS_DAG_OPTIMIZER, .cost = 2, .nin = 3, .nupd = 1, .of = i};
+            list[0] = from->out[0];
+            to->upd = list + 1;
+            list[1] = h->ntensor++;
+            list[2] = g->node[dag_random(&seed, i + 1)].out[0];
+            to->nin -= list[2] == list[0];
+            h->tensor[list[1]] = (LsDagTensor){.name = "running", .bytes = 40, .persistent = true};
+        } else {
+            continue;
+        }
+        to->in = list;
+        list += to->nin;
+        h->nnode++;
+    }
+    return h;
+}
+
+/* Backward nodes read no weights, so that no parameter has readers in several forward nodes. */
+static inline LsDag *dag_without_shared_weights(LsArena *a, LsDag *g)
+{
+    for (uint32_t i = 0; i < g->nnode; i++) {
+        LsDagNode *n = &g->node[i];
+        uint32_t *in = ls_arena_alloc(a, n->nin + 1u, sizeof *in), nin = 0;
+        for (uint32_t k = 0; k < n->nin; k++)
+            if (n->op[0] != 'B' || !g->tensor[n->in[k]].persistent)
+                in[nin++] = n->in[k];
+        n->in = in;
+        n->nin = nin;
+    }
     return g;
 }
 
