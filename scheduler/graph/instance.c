@@ -89,13 +89,15 @@ static void mark_needed(LsArena *arena, LsProb *p)
 }
 
 /* Finds the updates, and the leaves: gradients that only updates read. Nodes further back are no leaves,
- * though only leaves read, for example, the whole backward pass of the first layer. */
+ * though only leaves read, for example, the whole backward pass of the first layer. Alternatives run on the spine. */
 static void mark_roles(LsArena *arena, LsProb *p)
 {
     const LsDag *g = p->dag;
     uint8_t *most = ls_arena_alloc(arena, p->nt, 1);     /* 1: a leaf, 2: the spine reads it */
     for (uint32_t i = p->n; i-- > 0;) {
         const LsDagNode *node = &g->node[i];
+        for (uint32_t k = p->in.at[i]; node->alternative && k < p->in.at[i + 1]; k++)
+            most[p->in.id[k]] = 2;
         if (!p->needed[i])
             continue;
         uint8_t read = 0;

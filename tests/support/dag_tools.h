@@ -164,7 +164,7 @@ static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool grad
         for (; gradients && at + 1 < n->nin && (g->tensor[t].persistent || g->node[maker[t]].op[0] != 'B'); t = n->in[++at])
             continue;
         if (n->nin == 0 || g->tensor[t].persistent || g->node[maker[t]].op[0] != (gradients ? 'B' : 'F') || n->nupd > 0
-            || (gradients && n->op[0] != 'B') || dag_random(&seed, 2))
+            || dag_random(&seed, 2))
             continue;
         const LsDagNode *of = &g->node[maker[t]];
         uint32_t *in = ls_arena_alloc(a, n->nin + of->nin, sizeof *in), nin = 0;
