@@ -56,7 +56,8 @@ static uint32_t overwrite(Audit *a, int64_t lo, int64_t hi)
     uint32_t end = first;
     for (; end < a->nheld && a->held[end].lo < hi; end++)
         *has(a, a->held[end].tensor, a->held[end].micro) = false;
-    memmove(a->held + first, a->held + end, (a->nheld - end) * sizeof *a->held);
+    if (end > first)            /* so there is an array */
+        memmove(a->held + first, a->held + end, (a->nheld - end) * sizeof *a->held);
     a->nheld -= end - first;
     return first;
 }
