@@ -45,4 +45,17 @@ struct LsComm {
     int local;                  /* ranks that share this machine's cores, this one included, as far as the engine knows */
 };
 
+/* Send or receive a message, and wait for it. */
+static inline bool ls_comm_send_now(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsError *e)
+{
+    LsTransfer x;
+    return c->engine->send(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
+}
+
+static inline bool ls_comm_receive_now(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsError *e)
+{
+    LsTransfer x;
+    return c->engine->receive(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
+}
+
 #endif

@@ -162,13 +162,12 @@ static const LsCommEngine table = {"nccl", send_bytes, receive_bytes, wait_for, 
 static bool share_id(Nccl *n, LsNcclId *id, LsError *e)
 {
     LsComm *u = n->under;
-    LsTransfer x;
     if (u->rank > 0)
-        return u->engine->receive(u, 0, ID_TAG, id, sizeof *id, &x, e) && u->engine->wait(u, &x, e);
+        return ls_comm_receive_now(u, 0, ID_TAG, id, sizeof *id, e);
     if (!worked(n, n->api.GetUniqueId(id), "ncclGetUniqueId", e))
         return false;
     for (int k = 1; k < u->size; k++)
-        if (!u->engine->send(u, k, ID_TAG, id, sizeof *id, &x, e) || !u->engine->wait(u, &x, e))
+        if (!ls_comm_send_now(u, k, ID_TAG, id, sizeof *id, e))
             return false;
     return true;
 }

@@ -41,9 +41,8 @@ static LsRange copy_own(LsExchange *x, int64_t offset, bool in)
 
 static bool ask_all(LsExchange *x, int64_t offset, LsError *e)
 {
-    LsTransfer t;
     for (int q = 1; q < x->size; q++)
-        if (!ls_rank_send(x, q, LS_TAG_ASK, &offset, sizeof offset, &t, e) || !ls_rank_wait(x, &t, e))
+        if (!ls_comm_send_now(x->comm, q, LS_TAG_ASK, &offset, sizeof offset, e))
             return false;
     return true;
 }
@@ -52,15 +51,13 @@ static bool ask_all(LsExchange *x, int64_t offset, LsError *e)
 void ls_exchange_view(void *self, int64_t offset)
 {
     LsExchange *x = self;
-    LsTransfer t;
     if (!x->collects || x->error.code != LS_EXIT_DONE || !ask_all(x, offset, &x->error))
         return;
     copy_own(x, offset, false);
     const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
     for (int q = 1; q < x->size; q++) {
         const LsRange r = ls_slice_of_sum(x, bucket_at(x, s->at), s, q);
-        if (r.from < r.to && (!ls_rank_take(x, q, LS_TAG_PIECE, x->view + r.from, r.to - r.from, &t, &x->error)
-                              || !ls_rank_wait(x, &t, &x->error)))
+        if (r.from < r.to && !ls_comm_receive_now(x->comm, q, LS_TAG_PIECE, x->view + r.from, r.to - r.from, &x->error))
             return;
     }
 }
@@ -79,14 +76,13 @@ bool ls_exchange_release(LsExchange *x, LsError *e)
 
 bool ls_exchange_serve(LsExchange *x, LsError *e)
 {
-    LsTransfer t;
     for (int64_t offset = 0;;) {
-        if (!ls_rank_take(x, 0, LS_TAG_ASK, &offset, sizeof offset, &t, e) || !ls_rank_wait(x, &t, e))
+        if (!ls_comm_receive_now(x->comm, 0, LS_TAG_ASK, &offset, sizeof offset, e))
             return false;
         if (offset < 0)
             return true;
         const LsRange r = copy_own(x, offset, false);
-        if (r.from < r.to && (!ls_rank_send(x, 0, LS_TAG_PIECE, x->view + r.from, r.to - r.from, &t, e) || !ls_rank_wait(x, &t, e)))
+        if (r.from < r.to && !ls_comm_send_now(x->comm, 0, LS_TAG_PIECE, x->view + r.from, r.to - r.from, e))
             return false;
     }
 }

@@ -59,18 +59,6 @@ enum { LS_TAG_PACKET, LS_TAG_ASK, LS_TAG_PIECE, LS_TAG_BUCKETS };
 
 static inline int64_t ls_slice_bytes(const LsExchange *x, const LsBucket *b) { return b->size / x->size; }
 
-static inline bool ls_rank_send(LsExchange *x, int rank, uint32_t tag, const void *data, int64_t bytes, LsTransfer *t, LsError *e)
-{
-    return x->comm->engine->send(x->comm, rank, tag, data, bytes, t, e);
-}
-
-static inline bool ls_rank_take(LsExchange *x, int rank, uint32_t tag, void *data, int64_t bytes, LsTransfer *t, LsError *e)
-{
-    return x->comm->engine->receive(x->comm, rank, tag, data, bytes, t, e);
-}
-
-static inline bool ls_rank_wait(LsExchange *x, LsTransfer *t, LsError *e) { return x->comm->engine->wait(x->comm, t, e); }
-
 typedef struct LsRange { int64_t from, to; } LsRange;       /* bytes of the sums */
 
 /* What rank q's slice of bucket b has of a sum; empty: from >= to. */

@@ -5,18 +5,6 @@
 
 #include <string.h>
 
-static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsError *e)
-{
-    LsTransfer x;
-    return c->engine->send(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
-}
-
-static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsError *e)
-{
-    LsTransfer x;
-    return c->engine->receive(c, peer, tag, data, bytes, &x, e) && c->engine->wait(c, &x, e);
-}
-
 /* The stage that has the loss. */
 static int teller(const LsProgram *p)
 {
@@ -63,7 +51,7 @@ bool ls_ranks_tell(LsPackets *news, const LsMemory *m, uint64_t place, int stop,
 
 bool ls_ranks_hand_over(LsComm *c, int from, uint32_t tag, void *data, int64_t bytes, LsError *e)
 {
-    return c->rank == 0 ? receive_bytes(c, from, tag, data, bytes, e) : send_bytes(c, 0, tag, data, bytes, e);
+    return c->rank == 0 ? ls_comm_receive_now(c, from, tag, data, bytes, e) : ls_comm_send_now(c, 0, tag, data, bytes, e);
 }
 
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e)

@@ -23,10 +23,8 @@ typedef struct Found { int32_t one, other, alien, without; char device[64], kind
 
 static bool swap(LsTrainer *t, int rank, bool sends, void *data, int64_t bytes, LsError *e)
 {
-    LsTransfer x;
-    const LsCommEngine *by = t->comm->engine;
-    return (sends ? by->send(t->comm, rank, TAG, data, bytes, &x, e) : by->receive(t->comm, rank, TAG, data, bytes, &x, e))
-        && by->wait(t->comm, &x, e);
+    return sends ? ls_comm_send_now(t->comm, rank, TAG, data, bytes, e)
+                 : ls_comm_receive_now(t->comm, rank, TAG, data, bytes, e);
 }
 
 /* of[0 .. size) of rank 0 get the other ranks' of[0]; or, `back`, become those of the others. */

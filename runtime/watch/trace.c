@@ -106,14 +106,16 @@ static int64_t runs_of(const LsTrace *x)
     return runs;
 }
 
+static int64_t earlier(int64_t a, int64_t b) { return a < b ? a : b; }
+
 /* When the oldest run began of which all times are kept; before a run 0. */
 static int64_t origin_of(const LsTrace *x)
 {
     const int64_t runs = runs_of(x), first = runs > x->kept ? runs - x->kept : 0;
     int64_t origin = INT64_MAX;
     for (uint32_t k = 0; k < x->t->nstep; k++)
-        if (x->run[k] == runs && x->start[place(x, first, k)] < origin)
-            origin = x->start[place(x, first, k)];
+        if (x->run[k] == runs)
+            origin = earlier(x->start[place(x, first, k)], origin);
     return runs > 0 ? origin : INT64_MAX;
 }
 
@@ -149,7 +151,7 @@ bool ls_trace_write(const LsTrace *x, uint32_t n, const char *path, LsError *e)
     LsText t = {part, 0, sizeof part, to_out, &o};
     int64_t origin = INT64_MAX;
     for (uint32_t k = 0; k < n; k++)
-        origin = origin_of(&x[k]) < origin ? origin_of(&x[k]) : origin;
+        origin = earlier(origin_of(&x[k]), origin);
     if (!ls_out_open(&o, path, e))
         return false;
     ls_text_put(&t, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,"
