@@ -15,6 +15,14 @@ static LsPipeFlow flow_of(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, 
     return f;
 }
 
+uint32_t *ls_pipe_turns(LsArena *arena, const LsPipeFlow *flow, uint32_t micros)
+{
+    uint32_t *at = ls_arena_alloc(arena, (size_t)LS_PHASES * micros + 1, sizeof *at);
+    for (uint32_t k = 0; k < flow->nturn; k++)
+        at[(size_t)flow->turn[k].phase * micros + flow->turn[k].micro] = k;
+    return at;
+}
+
 void ls_pipe_flow_keep(LsPipeFlow *flow)
 {
     uint32_t first = 0;

@@ -24,6 +24,9 @@ void ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t
  * and has samples in every step. */
 void ls_pipe_flow_keep(LsPipeFlow *flow);
 
+/* By phase and micro-batch, [LS_PHASES][micros]: the number of the turn in the flow. */
+uint32_t *ls_pipe_turns(LsArena *arena, const LsPipeFlow *flow, uint32_t micros);
+
 /* Sets *ring: how many micro-batches of input the stages need to have at a time. False, with a sentence, if the order is a
  * deadlock. */
 bool ls_pipe_ring(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t *ring, char *why, size_t room);

@@ -25,20 +25,11 @@ static int by_turns(const void *x, const void *y)
     return a->lag != b->lag ? (a->lag < b->lag ? -1 : 1) : (int)a->until - (int)b->until;
 }
 
-/* By phase and micro-batch: the number of the turn in the flow. */
-static uint32_t *find_turns(LsArena *arena, const LsPipeFlow *f, uint32_t micros)
-{
-    uint32_t *at = ls_arena_alloc(arena, (size_t)LS_PHASES * micros + 1, sizeof *at);
-    for (uint32_t k = 0; k < f->nturn; k++)
-        at[f->turn[k].phase * micros + f->turn[k].micro] = k;
-    return at;
-}
-
 /* Writes where the sender may wait for a message, the earliest first. A wait must come behind the message, and that for a
  * message to a phase F not behind the sender's own phase B, where it comes anyway. */
 static uint32_t find_holds(const Holds *x, const LsPipeMove *m, Hold **to)
 {
-    const uint32_t micros = x->micros, *at = find_turns(x->tmp, &x->flow[m->from], micros);
+    const uint32_t micros = x->micros, *at = ls_pipe_turns(x->tmp, &x->flow[m->from], micros);
     const uint8_t phases = x->c->splits ? LS_PHASES : LS_PHASE_W;
     uint32_t n = 0;
     *to = ls_arena_alloc(x->tmp, (size_t)LS_PHASES * micros + 1, sizeof **to);

@@ -16,9 +16,7 @@ LsPipeWindows *ls_pipe_windows(LsArena *arena, const LsPipeFlow *flow)
         w->micros = flow->turn[k].micro + 1 > w->micros ? flow->turn[k].micro + 1 : w->micros;
         w->last = flow->turn[k].phase > w->last ? flow->turn[k].phase : w->last;
     }
-    w->turn = ls_arena_alloc(arena, (size_t)LS_PHASES * w->micros + 1, sizeof *w->turn);
-    for (uint32_t k = 0; k < flow->nturn; k++)
-        w->turn[(size_t)flow->turn[k].phase * w->micros + flow->turn[k].micro] = k;
+    w->turn = ls_pipe_turns(arena, flow, w->micros);
     return w;
 }
 

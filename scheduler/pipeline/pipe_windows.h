@@ -18,7 +18,7 @@ typedef struct LsPipeWindows {
     LsArena *arena;
     const LsPipeFlow *flow;
     uint32_t micros;
-    int64_t *turn;              /* by phase and micro-batch: number of the turn; the late phase comes behind all */
+    uint32_t *turn;              /* by phase and micro-batch: number of the turn; the late phase comes behind all */
     uint8_t last;               /* phase of micro-batches */
     LsPipeKind *kind; uint32_t n, room;
 } LsPipeWindows;
