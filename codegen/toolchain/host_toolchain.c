@@ -199,6 +199,8 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     ls_command_add(&c, ls_arena_printf(a, "-O%s", level_of(t)));
     ls_command_add(&c, ls_arena_printf(a, "-march=%s", machine_of(t)));
     ls_command_add_words(&c, "-fno-math-errno -fno-trapping-math -Wall -Wno-unused");
+    /* A kernel that gets a pointer to elements of another width would write beyond them. */
+    ls_command_add_words(&c, "-Werror=incompatible-pointer-types -Werror=int-conversion");
     ls_command_add_words(&c, LS_EXTRA_CFLAGS);
     ls_command_add(&c, ls_arena_printf(a, "-I%s", include));
     ls_command_add(&c, ls_arena_printf(a, "%s/%s.c", dir, base));
