@@ -85,12 +85,14 @@ static LsLayout layout_now(const LsRewrite *r, LsValueId old)
 }
 
 /* Where all operands are free of layout (a gradient broadcast over an image): the layout of the
- * forward operand that the result is the gradient of. */
+ * forward operand that the result is the gradient of. Updates are row-major there: sums within them
+ * must have one order, also in a graph of updates alone, which has no forward part. */
 static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
 {
     const LsGraph *g = r->from;
     LsNodeId fwd = g->node[n.i].fwd;
-    for (int k = 0; fwd.i != 0 && g->node[n.i].nout > 0 && k < g->node[fwd.i].nin; k++)
+    const bool has = fwd.i != 0 && g->node[n.i].phase != LS_UPDATE && g->node[n.i].nout > 0;
+    for (int k = 0; has && k < g->node[fwd.i].nin; k++)
         if (ls_shape_same(ls_in_shape(g, fwd, k), ls_shape(g, ls_out(g, n, 0))))
             return layout_now(r, ls_in(g, fwd, k));
     return LS_ROW;
