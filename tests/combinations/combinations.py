@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""Random small networks with random options: a program that gets other ways to compute the same
+numbers has the same bits as one process, or one of the two is refused with a sentence that is true.
+
+    combinations.py BUILD [--seed N] [--cases N] [--seconds N] [--jobs N] [--keep DIR] [-v]
+
+Every case has a seed of its own, the first is N. A case that fails is printed with its commands;
+--keep leaves its files in DIR. The exit status is 1 if one fails.
+"""
+import argparse
+import concurrent.futures
+import os
+import random
+import shlex
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import compare  # noqa: E402
+import refusals  # noqa: E402
+from networks import Network  # noqa: E402
+from options import STEPS, Options  # noqa: E402
+
+LIMIT = 300         # seconds for one command, on a machine that is busy
+QUICK = ["-O0", "--plan-effort", "2", "-q"]
+FINE, REFUSED, WRONG = "same bits", "refused", "wrong"
+
+
+class Stop(Exception):
+    """The case has ended: what came of it, and a text."""
+
+    def __init__(self, kind, text):
+        super().__init__(text)
+        self.kind, self.text = kind, text
+
+
+class Case:
+    def __init__(self, build, seed, folder):
+        dice = random.Random(seed)
+        self.lowerset = os.path.join(os.path.abspath(build), "lowerset")
+        self.seed, self.folder, self.commands = seed, folder, []
+        self.net = Network(dice)
+        self.net.model.write(os.path.join(folder, "net.onnx"))
+        self.options = Options(dice, self.net)
+
+    def call(self, args):
+        """Runs a command in the case's folder, or several that are ranks of one run."""
+        many = args if isinstance(args[0], list) else [args]
+        self.commands += [shlex.join(a) for a in many]
+        running = [subprocess.Popen(a, cwd=self.folder, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True, errors="replace") for a in many]
+        said, code = "", 0
+        for p in running:
+            try:
+                said += p.communicate(timeout=LIMIT)[0]
+            except subprocess.TimeoutExpired:
+                for q in running:
+                    q.kill()
+                raise Stop(WRONG, f"{self.commands[-1]}\n  does not end within {LIMIT} s") from None
+            code = code or p.returncode
+        return code, said
+
+    def must(self, args):
+        """Runs it; a refusal or a failure ends the case."""
+        code, said = self.call(args)
+        if code == 0:
+            return
+        said = said.strip()
+        polite = 0 < code < 10 and said and "ssert" not in said and "anitizer" not in said
+        if polite and refusals.row_of(said, self.options):
+            raise Stop(REFUSED, said)
+        what = "refused, and the table of true refusals has no such row" if polite else "failed"
+        raise Stop(WRONG, f"{self.commands[-1]}\n  exit {code}: {what}\n  {said[:1500]}")
+
+    def compile(self, name, options):
+        self.must([self.lowerset, "compile", "net.onnx", *QUICK, *options, "-o", name])
+
+    def run(self, name, options, peers=0):
+        if not peers:
+            return self.must([f"./{name}", *options])
+        places = ",".join(f"127.0.0.1:{port}" for port in free_ports(peers))
+        self.must([[f"./{name}", *options, "--peers", places, "--rank", str(k)] for k in range(peers)])
+
+    def run_way(self):
+        o = self.options
+        usual = o.run + o.way_run
+        if not o.in_two:
+            return self.run("way", usual + ["--steps", str(STEPS), "--dump", "way.npz"], o.peers)
+        self.run("way", usual + ["--steps", str(STEPS - 1), "--save", "ck"], o.peers)
+        self.run("way", usual + ["--steps", str(STEPS), "--save", "ck", "--resume", "auto",
+                                 "--dump", "way.npz"], o.peers)
+
+    def check(self):
+        o = self.options
+        self.compile("one", o.compile)
+        self.run("one", o.run + ["--steps", str(STEPS), "--threads", "1", "--dump", "one.npz"])
+        self.compile("way", o.compile + o.way_compile)
+        self.run_way()
+        files = [os.path.join(self.folder, f) for f in ("one.npz", "way.npz")]
+        said = compare.differences(*files, o.close, o.precision)
+        if said:
+            raise Stop(WRONG, "\n  ".join(said[:12]))
+
+
+def free_ports(n):
+    held = [socket.socket() for _ in range(n)]
+    for s in held:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in held]
+    for s in held:
+        s.close()
+    return ports
+
+
+def try_case(build, seed, keep):
+    folder = tempfile.mkdtemp(prefix=f"combination-{seed}-")
+    case, kind, text = None, FINE, ""
+    try:
+        case = Case(build, seed, folder)
+        case.check()
+    except Stop as stop:
+        kind, text = stop.kind, stop.text
+    commands = case.commands if case else []
+    if kind == WRONG and keep:
+        shutil.copytree(folder, os.path.join(keep, str(seed)), dirs_exist_ok=True)
+    shutil.rmtree(folder)
+    return seed, kind, text, commands
+
+
+def report(seed, kind, text, commands, verbose):
+    if kind == WRONG:
+        print(f"--seed {seed}: WRONG\n  " + text)
+        print("".join(f"    {c}\n" for c in commands), end="", flush=True)
+    elif verbose:
+        print(f"--seed {seed}: {kind} {text}\n    {commands[-2]}\n    {commands[-1]}", flush=True)
+
+
+def main():
+    p = argparse.ArgumentParser()
+    p.add_argument("build")
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--cases", type=int, default=50)
+    p.add_argument("--seconds", type=float, default=0)
+    p.add_argument("--jobs", type=int, default=os.cpu_count())
+    p.add_argument("--keep")
+    p.add_argument("-v", action="store_true")
+    a = p.parse_args()
+    count, why = {FINE: 0, REFUSED: 0, WRONG: 0}, {}
+    end = time.monotonic() + a.seconds if a.seconds else None
+    seeds = iter(range(a.seed, a.seed + (a.cases if not end else 1 << 60)))
+    with concurrent.futures.ThreadPoolExecutor(a.jobs) as pool:
+        waiting = set()
+        while True:
+            while len(waiting) < a.jobs and (not end or time.monotonic() < end):
+                seed = next(seeds, None)
+                if seed is None:
+                    break
+                waiting.add(pool.submit(try_case, a.build, seed, a.keep))
+            if not waiting:
+                break
+            done, waiting = concurrent.futures.wait(waiting, return_when="FIRST_COMPLETED")
+            for f in done:
+                seed, kind, text, commands = f.result()
+                count[kind] += 1
+                report(seed, kind, text, commands, a.v)
+                if kind == REFUSED:
+                    row = refusals.row_of(text, None)
+                    why[row] = why.get(row, 0) + 1
+    for text, n in sorted(why.items()):
+        print(f"  refused {n:4}  {text}")
+    print(", ".join(f"{n} {kind}" for kind, n in count.items()))
+    return 1 if count[WRONG] or not count[FINE] else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

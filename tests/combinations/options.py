@@ -1,0 +1,157 @@
+"""Random options. `meaning` decides the numbers of a run; `ways` must not change a bit of them."""
+
+OPTIMIZERS = ["sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov,wd=0.01", "adam", "adamw",
+              "lion", "rmsprop", "rmsprop:momentum=0.5,centered", "adagrad", "nadam", "radam", "lamb",
+              "lars", "adafactor", "muon", "schedule-free-sgd", "schedule-free-adamw"]
+LOSSES = {"classes": ["ce", "ce", "ce"], "reals": ["mse", "l1", "huber", "bce"], "tokens": ["ce"]}
+STEPS = 3
+
+
+class Options:
+    """compile and run: what both programs get. way_compile, way_run: what the second one gets, too.
+    close: numbers may differ by rounding, where the way of a sum is free by design."""
+
+    def __init__(self, dice, net):
+        self.dice, self.net = dice, net
+        self.compile, self.run = [], []
+        self.way_compile, self.way_run = [], []
+        self.close = self.in_two = False
+        self.mode = dice.choice(["plain"] * 9 + ["grads", "dp", "dp", "ensemble"])
+        self.batch_and_parts()
+        self.numbers()
+        self.training()
+        self.of_mode()
+        self.ways()
+
+    def maybe(self, chance, *options):
+        """Adds one of the options, each a text, to what both programs are compiled with."""
+        if self.dice.random() < chance:
+            self.compile += self.dice.choice(options).split()
+
+    def has(self, option):
+        return option in self.compile or option in self.way_compile
+
+    def batch_and_parts(self):
+        dice = self.dice
+        self.parts = dice.choice([1, 1, 2, 3, 4, 6, 8]) if self.mode == "plain" else 1
+        self.batch = self.parts * dice.choice([1, 2, 3]) if self.parts > 1 else dice.choice([4, 6])
+        self.accumulate = dice.choice([1, 1, 1, 2, 3])
+        samples = self.batch * self.accumulate * (6 if self.mode == "ensemble" else 2)
+        if dice.random() < 0.3:
+            samples += dice.randint(1, self.batch)
+        self.compile += ["--batch", str(self.batch)]
+        if self.parts > 1:
+            self.compile += ["--microbatches", str(self.parts)]
+        if self.accumulate > 1:
+            self.compile += ["--accumulate", str(self.accumulate)]
+        self.run += ["--data", f"synthetic:{samples}", "--seed", str(dice.randint(0, 9)),
+                     "--progress", "none"]
+        if self.mode == "dp":
+            self.run += ["--noise-seed", "5"]
+        elif dice.random() < 0.2:
+            self.run += ["--drop-last"]
+
+    def losses(self):
+        terms = []
+        for name, kind in self.net.outputs:
+            term = self.dice.choice(LOSSES[kind])
+            if len(self.net.outputs) > 1:
+                term += ":" + name + self.dice.choice(["", "@0.5"])
+            terms.append(term)
+        return ",".join(terms)
+
+    def numbers(self):
+        plain = self.mode == "plain"
+        self.precision = self.dice.choice(["f32", "f32", "f32", "f64", "bf16", "f16" if plain else "bf16"])
+        self.compile += ["--precision", self.precision]
+        self.maybe(0.2 if plain else 0.02, "--loss-scale 128", "--loss-scale dynamic:init=64,period=2",
+                   "--loss-scale torch:init=256,period=2")
+        if self.precision == "bf16":
+            self.maybe(0.2, "--bf16-sums pairs", "--bf16-sums tiles", "--precision-of node_v2=f32")
+
+    def training(self):
+        net, dice = self.net, self.dice
+        optimizer = dice.choice(OPTIMIZERS)
+        self.compile += ["--loss", self.losses(), "--optimizer", optimizer]
+        kinds = {kind for _, kind in net.outputs}
+        counted = 0.02 if self.mode in ("dp", "grads") else 0.15
+        if kinds == {"classes"} or kinds == {"tokens"}:
+            self.maybe(counted, "--ignore-index 1")
+            self.maybe(0.15, "--label-smoothing 0.1")
+        if kinds == {"classes"}:
+            self.maybe(counted, "--class-weights 1,2,0.5,1")
+        self.maybe(0.25, "--clip-norm 0.1", "--clip-norm 1")
+        self.maybe(0.1, "--clip-value 0.01")
+        if not optimizer.startswith("schedule-free"):
+            self.maybe(0.15, "--ema 0.9")
+        if "wd=" in optimizer or optimizer in ("adamw", "muon"):
+            self.maybe(0.4, "--no-decay p*", "--no-decay none")
+        self.maybe(0.15, "--freeze p1", "--freeze p2", "--freeze p*1*")
+        self.maybe(0.1, "--schedule cosine:warmup=2", "--schedule step:every=1,gamma=0.5")
+        if net.has_norm:
+            trains = ["--bn train", "--bn train --bn-var torch"]
+            rare = 0.1 if self.mode in ("dp", "grads") else 0.7
+            self.compile += dice.choice(trains if dice.random() < rare else ["--bn frozen"]).split()
+        if net.has_dropout:
+            self.maybe(1, "--dropout on", "--dropout off", "--dropout off")
+
+    def of_mode(self):
+        """What a sample, a private run and an ensemble have beside the others."""
+        dice = self.dice
+        if self.mode == "grads":
+            self.compile += ["--grads", dice.choice(["per-sample", "per-sample-norm"])]
+            self.maybe(0.6, "--sample-norms pairs", "--sample-norms tiles", "--sample-norms terms")
+            self.close = True
+        elif self.mode == "dp":
+            sums = dice.choice(["", ",sums=terms", ",sums=again"])
+            self.compile += ["--dp", f"clip=0.3,noise=0.5,delta=1e-4{sums}"]
+            self.close = sums != ",sums=terms"
+        elif self.mode == "ensemble":
+            self.compile += ["--ensemble", str(dice.choice([2, 3]))]
+            self.maybe(0.5, "--ensemble-batches each")
+            self.way(0.5, "--ensemble-lanes 2")
+            if dice.random() < 0.5:
+                self.run += ["--ensemble-seed", "4"]
+        if self.mode != "plain" and (self.net.has_dropout or dice.random() < 0.1):
+            self.maybe(0.95, "--randomness different", "--randomness same")
+
+    # ---- what must not change a bit ----
+    def way(self, chance, *options):
+        if self.dice.random() < chance:
+            self.way_compile += self.dice.choice(options).split()
+
+    def ways(self):
+        dice = self.dice
+        self.way(0.6, "--budget 90%", "--budget 75%", "--budget min", "--budget min")
+        engines = ["one", "ranks", "stages" if self.accumulate == 1 or dice.random() < 0.05 else "one"]
+        engine = dice.choice(engines if self.parts > 1 else ["one"])
+        if engine == "ranks":
+            self.on_ranks()
+        elif engine == "stages":
+            self.in_stages()
+        if engine != "stages":
+            self.way(0.2, "--strategy chen", "--strategy exact", "--strategy approx-mc")
+            self.way(0.15, "--checkpoint always", "--recompute cheap", "--recompute conv-saved")
+        elif dice.random() < 0.6:
+            self.way_compile += ["--checkpoint", dice.choice(["never", "always", "except-last"])]
+        self.way(0.15, "--no-inplace", "--no-alternatives", "--store-gradients")
+        self.way_run += ["--threads", str(dice.choice([1, 1, 2, 3]))]
+        self.in_two = dice.random() < 0.15
+
+    def on_ranks(self):
+        counts = [n for n in (2, 3, 4, 8) if self.parts % n == 0 and self.parts // n in (1, 2, 4)]
+        n = self.dice.choice(counts)
+        any_number = self.dice.random() < 0.3 and self.accumulate < 3
+        self.way_compile += ["--ranks", "any" if any_number else str(n)]
+        self.way_run += ["--ranks", str(n)] if any_number else []
+        self.way_run += self.dice.choice([[], [], ["--bucket", "64"], ["--late-exchange"]])
+        self.peers = n if self.dice.random() < 0.25 else 0
+
+    def in_stages(self):
+        n = self.dice.choice([2, 2, 3, 4])
+        self.way_compile += ["--stages", str(n), "--order", self.dice.choice(["gpipe", "1f1b", "zb"])]
+        how = self.dice.choice(["threads", "threads", "processes", "peers"])
+        self.way_run += ["--ranks", str(n)] if how == "processes" else []
+        self.peers = n if how == "peers" else 0
+
+    peers = 0

@@ -1,0 +1,53 @@
+"""Which refusals are true. Each row: words of the message, and when it may come."""
+import re
+
+
+def given(*options):
+    """All of these options are there; `--a=b` stands for --a with the value b or one that has b."""
+    def holds(o):
+        words = o.compile + o.way_compile
+        for option in options:
+            name, _, value = option.partition("=")
+            if not any(w == name and value in (words[k + 1] if value else "") for k, w in enumerate(words)):
+                return False
+        return True
+    return holds
+
+
+def either(*conditions):
+    return lambda o: any(c(o) for c in conditions)
+
+
+counted = either(given("--ignore-index"), given("--class-weights"))
+samples = either(given("--grads"), given("--dp"))
+
+ROWS = [
+    (r"the budget of its arena is .* but the least found is", given("--stages", "--budget")),
+    (r"no plan .* budget|least budget", given("--budget")),
+    (r"a mean over the labels that count, not over samples", lambda o: counted(o) and samples(o)),
+    (r"gradients of samples have no loss scale",
+     lambda o: samples(o) and (o.precision == "f16" or given("--loss-scale")(o))),
+    (r"members have no loss scale", given("--ensemble", "--loss-scale")),
+    (r"batch norms take statistics of all samples", lambda o: samples(o) and given("--bn=train")(o)),
+    (r"Dropout draws random numbers", lambda o: o.mode != "plain" and o.net.has_dropout
+     and not given("--randomness")(o)),
+    (r"no weight of a part is right for all of them",
+     lambda o: counted(o) and o.parts * o.accumulate > 1 and len(o.net.outputs) > 1),
+    (r"no weight of a batch is right for all of them",
+     lambda o: counted(o) and o.accumulate > 1 and len(o.net.outputs) > 1),
+    (r"running_stat.*every micro-batch adds up here depends on gradients of all stages",
+     lambda o: given("--stages", "--bn=train")(o)
+     and (o.precision == "f16" or given("--loss-scale")(o))),
+    (r"no number of ranks but 1 divides", lambda o: given("--ranks=any")(o) and o.accumulate > 1),
+    (r"leave --accumulate out", given("--stages", "--accumulate")),
+    (r"does not divide into blocks of 1, 2, 4, 8", lambda o: given("--ranks")(o) and o.accumulate > 1),
+]
+
+
+def row_of(message, options):
+    """The words of the row that makes this refusal true; None: there is none. Without options: the
+    row that has the words."""
+    for words, when in ROWS:
+        if re.search(words, message) and (options is None or when(options)):
+            return words
+    return None
