@@ -10,6 +10,7 @@ typedef struct Cut {
     const LsProb *p;
     const LsStages *s;
     LsPipeCut *c;
+    const uint32_t *home;       /* by tensor: the stage that has a state which changes; LS_NO_ID: it is none */
     LsWhy why;
 } Cut;
 
@@ -88,7 +89,7 @@ static bool gather_state(Cut *x)
 {
     const LsProb *p = x->p;
     LsPipeCut *c = x->c;
-    const uint32_t *home = find_homes(x);
+    const uint32_t *home = x->home = find_homes(x);
     bool *copied = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
     uint32_t room = 0;
     for (uint32_t i = 0; i < p->n; i++)
@@ -191,6 +192,20 @@ static bool find_moves(Cut *x)
     return true;
 }
 
+/* Whether the stage has all changing states that the node reads, or copies of them. */
+static bool has_states(const Cut *x, uint32_t stage, uint32_t i)
+{
+    const LsDagNode *n = &x->p->dag->node[i];
+    for (uint32_t k = 0; k < n->nin; k++) {
+        bool here = x->home[n->in[k]] == LS_NO_ID || x->home[n->in[k]] == stage;
+        for (uint32_t j = 0; !here && j < x->c->ncopy; j++)
+            here = x->c->copy[j].tensor == n->in[k] && x->c->copy[j].to == stage;
+        if (!here)
+            return false;
+    }
+    return true;
+}
+
 /* An alternative runs where the node does that it replaces, if its operands are there. */
 static void place_alternatives(Cut *x)
 {
@@ -205,7 +220,7 @@ static void place_alternatives(Cut *x)
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t j = p->swap.at[v]; p->needed[v] && j < p->swap.at[v + 1]; j++) {
             const uint32_t i = p->swap.id[j];
-            bool all = c->phase[v] != LS_PHASE_LATE;
+            bool all = c->phase[v] != LS_PHASE_LATE && has_states(x, c->stage[v], i);
             for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
                 all &= there[(size_t)p->in.id[k] * c->k + c->stage[v]];
             c->stage[i] = all ? c->stage[v] : LS_NO_ID;
@@ -220,7 +235,7 @@ bool ls_pipe_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits
     out->phase = ls_arena_alloc(arena, p->n + 1u, 1);
     for (uint32_t i = 0; i < p->n; i++)
         out->stage[i] = p->needed[i] ? s->stage[i] : LS_NO_ID;
-    Cut x = {arena, p, s, out, {.text = why, .size = room}};
+    Cut x = {.arena = arena, .p = p, .s = s, .c = out, .why = {.text = why, .size = room}};
     place_updates(&x);
     if (!gather_state(&x) || !set_phases(&x) || !find_moves(&x))
         return false;
