@@ -55,7 +55,9 @@ static void find_first_steps(Stage *x)
     }
 }
 
-/* Where a tensor of a message lies, and its step: that which makes it last in its phase, or that which first reads it. */
+/* Where a tensor of a message lies, and its step: that which makes it last in its phase, or that which first reads it there.
+ * Plans may have nothing that reads it, as alternatives do without it, or nothing before the next phase: it is awaited at
+ * once then, as the plan takes it to be there, or gone, when the next step runs. */
 typedef struct Found { int64_t offset; uint32_t step; } Found;
 
 static bool reads(const LsDagNode *n, uint32_t tensor) { return ls_id_in(n->in, n->nin, tensor); }
@@ -72,7 +74,7 @@ static Found find(const Stage *x, const LsPipeMove *m, bool sent)
 {
     const LsPlan *plan = x->ph->plan;
     const int phase = sent ? m->made : m->read;
-    Found f = {-1, x->first[phase + 1]};
+    Found f = {-1, x->first[phase]};
     uint32_t run = 0, step = 0;
     bool read = false;
     for (uint32_t s = 0; s < plan->nstep; s++) {

@@ -11,13 +11,19 @@ static bool is_in_f(const LsProb *p, const LsCertain *c, uint32_t i)
     return p->dag->node[i].kind == LS_DAG_FORWARD || c->ahead[i];
 }
 
-static void find_ahead(const LsProb *p, LsCertain *c)
+/* An update that needs nothing of phase B and W runs in phase F, unless its operands are made in later stages than its own. No cut
+ * has them there if all belong to the anchor that the update stays with. */
+static void find_ahead(const LsProb *p, const LsAnchors *a, LsCertain *c)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        bool f = p->needed[i] && is_update(p, i);
-        for (uint32_t k = p->in.at[i]; f && k < p->in.at[i + 1]; k++)
-            f = is_in_f(p, c, p->maker[p->in.id[k]]);
-        c->ahead[i] = f;
+        bool perhaps = p->needed[i] && is_update(p, i), ahead = perhaps && c->stays[i] && !a->loose[i];
+        for (uint32_t k = p->in.at[i]; perhaps && k < p->in.at[i + 1]; k++) {
+            const uint32_t m = p->maker[p->in.id[k]];
+            perhaps = p->dag->node[m].kind == LS_DAG_FORWARD || c->perhaps_ahead[m];
+            ahead &= is_in_f(p, c, m) && !a->loose[m] && a->at[m] == a->at[i] && (!is_update(p, m) || c->stays[m]);
+        }
+        c->perhaps_ahead[i] = perhaps;
+        c->ahead[i] = perhaps && ahead;
     }
 }
 
@@ -96,6 +102,18 @@ static State *find_states(LsArena *arena, const LsProb *p, const LsAnchors *a)
     return s;
 }
 
+/* Whether some cut moves an update to where a gradient is made that it reads, and its state with it. */
+static bool may_move(const LsProb *p, const LsAnchors *a, uint32_t i)
+{
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
+        const uint32_t m = p->maker[p->in.id[k]];
+        if (p->dag->node[m].kind == LS_DAG_BACKWARD
+            && (a->loose[i] || (p->role[m] != LS_ROLE_SPINE && (a->loose[m] || a->at[m] != a->at[i]))))
+            return true;
+    }
+    return false;
+}
+
 /* An update is where the state is that it uses: there, where other nodes read it. State of its own comes to it, and it is where
  * its operands are made. */
 static bool stays(const LsProb *p, const LsAnchors *a, const State *state, uint32_t i)
@@ -108,7 +126,7 @@ static bool stays(const LsProb *p, const LsAnchors *a, const State *state, uint3
         const State *s = &state[node->in[k]];
         if (s->updater == LS_NO_ID)
             continue;
-        if (s->anchor == a->at[i] && !s->apart && !a->loose[i])
+        if (s->anchor == a->at[i] && !s->apart && !a->loose[i] && !may_move(p, a, s->updater))
             return true;
         alone &= s->updater == i && s->anchor == LS_NO_ID;
     }
@@ -125,7 +143,7 @@ static bool forgets(const LsProb *p, const LsCertain *c, const State *state, uin
     bool f = node->kind == LS_DAG_FORWARD && !node->once && node->nupd == 0;
     for (uint32_t k = 0; k < node->nin; k++) {
         const uint32_t by = state[node->in[k]].updater;
-        f &= by == LS_NO_ID || !is_in_f(p, c, by);
+        f &= by == LS_NO_ID || !(p->dag->node[by].kind == LS_DAG_FORWARD || c->perhaps_ahead[by]);
     }
     return f;
 }
@@ -133,17 +151,18 @@ static bool forgets(const LsProb *p, const LsCertain *c, const State *state, uin
 LsCertain ls_certain_runs(LsArena *arena, const LsProb *p, const LsAnchors *a, bool alternatives)
 {
     LsCertain c;
-    bool **const of[] = {&c.runs, &c.early, &c.ahead, &c.stays, &c.forgets};
+    bool **const of[] = {&c.runs, &c.early, &c.ahead, &c.perhaps_ahead, &c.stays, &c.forgets};
     for (size_t k = 0; k < sizeof of / sizeof *of; k++)
         *of[k] = ls_arena_alloc(arena, p->n + 1u, sizeof **of[k]);
     const State *state = find_states(arena, p, a);
     if (alternatives)
         ls_least_times(arena, p, c.runs);
-    find_ahead(p, &c);
+    for (uint32_t i = 0; i < p->n; i++)
+        c.stays[i] = p->needed[i] && stays(p, a, state, i);
+    find_ahead(p, a, &c);
     find_early(p, &c, alternatives);
     for (uint32_t i = 0; i < p->n; i++) {
         c.runs[i] |= !alternatives && p->needed[i];
-        c.stays[i] = p->needed[i] && stays(p, a, state, i);
         c.forgets[i] = p->needed[i] && forgets(p, &c, state, i);
     }
     return c;

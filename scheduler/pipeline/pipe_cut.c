@@ -10,6 +10,7 @@ typedef struct Cut {
     const LsProb *p;
     const LsStages *s;
     LsPipeCut *c;
+    const uint32_t *home;       /* by tensor: the stage that has a state which changes; LS_NO_ID: it is none */
     LsWhy why;
 } Cut;
 
@@ -66,8 +67,46 @@ static void move_updates(Cut *x, const uint32_t *home)
                 x->c->stage[i] = home[p->dag->node[i].in[k]];
 }
 
+/* Whether an update in that stage must wait until the end of the step for gradients of operand k. Where its micro-batch has
+ * ended there, other stages have not made them yet. */
+static bool comes_too_late(const Cut *x, uint32_t k, uint32_t stage)
+{
+    const LsProb *p = x->p;
+    const uint32_t m = p->maker[p->in.id[k]], at = x->c->stage[m];
+    return p->dag->node[m].kind == LS_DAG_BACKWARD && at != stage && (x->s->phase[m] == LS_PHASE_W || at < stage);
+}
+
+/* The stage that makes the gradients which an update would get too late, if it gets all of them in time there; else its own. What
+ * adds up gradients of all micro-batches must run with each. */
+static uint32_t stage_in_time(const Cut *x, uint32_t i)
+{
+    const LsProb *p = x->p;
+    uint32_t stage = x->c->stage[i];
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+        if (comes_too_late(x, k, stage))
+            stage = x->c->stage[p->maker[p->in.id[k]]];
+    for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
+        if (comes_too_late(x, k, stage))
+            return x->c->stage[i];
+    return stage;
+}
+
+/* Moves updates to gradients that come too late for them, with the states that they change. */
+static void follow_gradients(Cut *x, uint32_t *home)
+{
+    const LsProb *p = x->p;
+    for (uint32_t i = 0; i < p->n; i++) {
+        const uint32_t stage = p->needed[i] && is_update(p, i) ? stage_in_time(x, i) : x->c->stage[i];
+        for (uint32_t k = 0; stage != x->c->stage[i] && k < p->dag->node[i].nupd; k++)
+            home[p->dag->node[i].upd[k]] = stage;
+        x->c->stage[i] = stage;
+    }
+    move_updates(x, home);
+}
+
 /* By persistent tensor that changes: the stage that has it; others have copies. It is the stage of the forward and backward
- * nodes that read it or, if they are in several stages, that of its update. Updates move to the state that they use. */
+ * nodes that read it or, if they are in several stages, that of its update. Updates move to the state that they use, unless
+ * their gradients would come too late there. */
 static uint32_t *find_homes(Cut *x)
 {
     const LsProb *p = x->p;
@@ -80,6 +119,7 @@ static uint32_t *find_homes(Cut *x)
         if (by[t] != LS_NO_ID && home[t] == LS_NO_ID)
             home[t] = x->c->stage[by[t]];
     move_updates(x, home);
+    follow_gradients(x, home);
     return home;
 }
 
@@ -88,7 +128,7 @@ static bool gather_state(Cut *x)
 {
     const LsProb *p = x->p;
     LsPipeCut *c = x->c;
-    const uint32_t *home = find_homes(x);
+    const uint32_t *home = x->home = find_homes(x);
     bool *copied = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
     uint32_t room = 0;
     for (uint32_t i = 0; i < p->n; i++)
@@ -108,13 +148,16 @@ static bool gather_state(Cut *x)
     return true;
 }
 
-/* Updates that need nothing but values of phase F run in that phase: running statistics, and what other updates wait for. */
+/* Updates that need nothing but values of phase F run in that phase: running statistics, and what other updates wait for. Those
+ * of later stages are there only when phase B begins. */
 static bool is_ahead(const Cut *x, uint32_t i)
 {
     const LsProb *p = x->p;
     bool f = is_update(p, i);
-    for (uint32_t k = p->in.at[i]; f && k < p->in.at[i + 1]; k++)
-        f = x->c->phase[p->maker[p->in.id[k]]] == LS_PHASE_F;
+    for (uint32_t k = p->in.at[i]; f && k < p->in.at[i + 1]; k++) {
+        const uint32_t m = p->maker[p->in.id[k]];
+        f = x->c->phase[m] == LS_PHASE_F && x->c->stage[m] <= x->c->stage[i];
+    }
     return f;
 }
 
@@ -191,6 +234,20 @@ static bool find_moves(Cut *x)
     return true;
 }
 
+/* Whether the stage has all changing states that the node reads, or copies of them. */
+static bool has_states(const Cut *x, uint32_t stage, uint32_t i)
+{
+    const LsDagNode *n = &x->p->dag->node[i];
+    for (uint32_t k = 0; k < n->nin; k++) {
+        bool here = x->home[n->in[k]] == LS_NO_ID || x->home[n->in[k]] == stage;
+        for (uint32_t j = 0; !here && j < x->c->ncopy; j++)
+            here = x->c->copy[j].tensor == n->in[k] && x->c->copy[j].to == stage;
+        if (!here)
+            return false;
+    }
+    return true;
+}
+
 /* An alternative runs where the node does that it replaces, if its operands are there. */
 static void place_alternatives(Cut *x)
 {
@@ -205,7 +262,7 @@ static void place_alternatives(Cut *x)
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t j = p->swap.at[v]; p->needed[v] && j < p->swap.at[v + 1]; j++) {
             const uint32_t i = p->swap.id[j];
-            bool all = c->phase[v] != LS_PHASE_LATE;
+            bool all = c->phase[v] != LS_PHASE_LATE && has_states(x, c->stage[v], i);
             for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
                 all &= there[(size_t)p->in.id[k] * c->k + c->stage[v]];
             c->stage[i] = all ? c->stage[v] : LS_NO_ID;
@@ -220,7 +277,7 @@ bool ls_pipe_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits
     out->phase = ls_arena_alloc(arena, p->n + 1u, 1);
     for (uint32_t i = 0; i < p->n; i++)
         out->stage[i] = p->needed[i] ? s->stage[i] : LS_NO_ID;
-    Cut x = {arena, p, s, out, {.text = why, .size = room}};
+    Cut x = {.arena = arena, .p = p, .s = s, .c = out, .why = {.text = why, .size = room}};
     place_updates(&x);
     if (!gather_state(&x) || !set_phases(&x) || !find_moves(&x))
         return false;

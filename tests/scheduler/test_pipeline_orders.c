@@ -229,6 +229,36 @@ START_TEST(a_sender_that_waits_stands_still)
 }
 END_TEST
 
+/* What the last stage makes in each phase and the first one reads in a later one, as a loss scale's sums and statistics are. */
+static LsPipeCut with_later_readers(uint32_t p, LsOrderKind order)
+{
+    LsPipeCut c = chain(p, 1, order);
+    LsPipeMove *move = ls_arena_alloc(a, c.nmove + 3u, sizeof *move);
+    memcpy(move, c.move, c.nmove * sizeof *move);
+    c.move = move;
+    c.move[c.nmove++] = (LsPipeMove){2 * p, p - 1, 0, LS_PHASE_F, LS_PHASE_B, 1, LS_PHASE_F, LS_TO_THE_END};
+    if (c.splits) {
+        c.move[c.nmove++] = (LsPipeMove){2 * p + 1, p - 1, 0, LS_PHASE_F, LS_PHASE_W, 1, LS_PHASE_F, LS_TO_THE_END};
+        c.move[c.nmove++] = (LsPipeMove){2 * p + 2, p - 1, 0, LS_PHASE_B, LS_PHASE_W, 1, LS_PHASE_F, LS_TO_THE_END};
+    }
+    return c;
+}
+
+/* In gpipe a sender that waits late among few micro-batches waits in the midst of phase F among many. */
+START_TEST(what_suits_few_micro_batches_must_suit_all)
+{
+    for (int kind = 0; kind < LS_ORDERS; kind++)
+        for (uint32_t p = 2; p <= 4; p++)
+            for (uint32_t m = 3 * p; m <= 12 * p; m += p / 2) {
+                LsPipeCut c = with_later_readers(p, (LsOrderKind)kind);
+                Times *of = equal(p, 2, 3, 1);
+                const double before = simulate(&c, (LsOrderKind)kind, m, of, no_time).step;
+                ls_pipe_holds(&c, (LsOrderKind)kind, m, of, no_time);
+                ck_assert_double_le(simulate(&c, (LsOrderKind)kind, m, of, no_time).step, 1.001 * before);
+            }
+}
+END_TEST
+
 /* "F0F1B0" */
 static LsPipeFlow flow_of(const char *text)
 {
@@ -281,6 +311,7 @@ int main(void)
     tcase_add_test(tc, flows_say_how_many_micro_batches_are_under_way);
     tcase_add_test(tc, messages_are_kept_as_shortly_as_costs_nothing);
     tcase_add_test(tc, a_sender_that_waits_stands_still);
+    tcase_add_test(tc, what_suits_few_micro_batches_must_suit_all);
     tcase_add_test(tc, orders_have_all_phases_in_their_turn);
     tcase_add_test(tc, messages_take_latency_and_bytes_over_bandwidth);
     tcase_add_test(tc, what_happens_once_per_step_counts_once);
