@@ -38,12 +38,14 @@ void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t ngl
         goes[g->value[g->grad[i].grad.i].def.i] = false;
 }
 
-/* Whether the node is an alternative that adds in another order than the node it replaces. */
+/* Whether the node is an alternative that adds in another order than the node it replaces. Other ways (other_ways.h), whose
+ * results are views, may. */
 static bool adds_otherwise(const LsGraph *g, const LsTarget *t, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
     const LsFused *f = ls_body_of(g, n);
     return f != NULL && ls_reduces(f, node->nout) && ls_is_alternative(g, n)
+        && ls_op[g->node[g->value[node->out].def.i].op]->kernel != LS_K_VIEW
         && !ls_body_same_loops(&(LsKernelText){.g = g, .n = n, .target = t},
                                &(LsKernelText){.g = g, .n = g->value[node->out].def, .target = t});
 }

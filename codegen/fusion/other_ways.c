@@ -55,8 +55,7 @@ uint32_t ls_other_ways(LsCtx *cx, LsGraph *g, const LsTarget *target)
         if (a.i == b.i)
             continue;
         if (is_alone(g, first) && is_alone(g, second) && same_bytes(g, a, b) && readers(g, b, goes) == 0) {
-            g->node[second.i].out = g->node[first.i].out;
-            g->value[b.i].def.i = i;            /* like all views of it */
+            g->value[b.i].def.i = i;            /* a view of a, so its maker is an alternative of the first one */
             found++;
         } else {
             drop(g, b, goes);
