@@ -4,6 +4,7 @@
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/graph_text.h"
 #include "compiler/onnx/onnx_import.h"
+#include "compiler/passes/batch_mixing.h"
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/per_sample.h"
 #include "compiler/patterns/patterns.h"
@@ -35,11 +36,17 @@ static bool no_parts(LsCtx *cx, const LsPipelineOptions *o)
                     "the inputs holds no samples, so a batch has no parts", o->import.parts);
 }
 
+static bool mixing(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    const LsMixingOptions how = {g->training ? o->import.parts : 1, o->optimizer.accumulate, o->import.own_parts, ls_wants_samples(&o->grads)};
+    return ls_batch_mixing(cx, g, &how);
+}
+
 static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     const int64_t batch = g->batch, parts = g->training ? o->import.parts : 1;
     return ls_loss(cx, g, &o->loss) && (parts < 2 || g->batch == batch || no_parts(cx, o))
-        && ls_part_randomness(cx, g, parts);
+        && ls_part_randomness(cx, g, parts) && mixing(cx, g, o);
 }
 
 /* On the built-in machine, so that a program's bits do not depend on the one that it is made on. */
@@ -142,10 +149,10 @@ static bool has_parts(LsCtx *cx, const char *path, const LsPipelineOptions *o, c
     quiet.log = fopen("/dev/null", "w");
     LsGraph *g = quiet.log != NULL ? ls_onnx_import(&quiet, path, &larger) : NULL;
     const int64_t batch = g != NULL ? g->batch : 0;
-    const bool known = g != NULL && ls_patterns(&quiet, g) && ls_loss(&quiet, g, &o->loss);
+    const bool known = g != NULL && ls_patterns(&quiet, g) && ls_loss(&quiet, g, &o->loss), samples = known && g->batch == batch;
     if (quiet.log != NULL)
         fclose(quiet.log);
-    return !known || g->batch == batch || no_parts(cx, o);
+    return !known || (samples ? mixing(cx, g, o) : no_parts(cx, o));
 }
 
 /* The passes that the graph of updates needs, too. Its sources have the layouts of the graph of the parts. */

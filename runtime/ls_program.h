@@ -252,8 +252,12 @@ typedef struct LsProgram {
     bool own_batches;           /* in training every member has a batch of its own: the stacked inputs */
     bool same_draws;            /* random numbers of the model do not depend on the member */
     bool loss_sums;             /* the loss is a sum over the batch, not a mean */
-    bool loss_of_file;          /* the model computes its own loss, over whole batches: padding samples of the last
-                                 * batch count in it */
+    const char *mixes;          /* what is wrong in a batch that is not full: samples that repeat others count in what the model
+                                 * combines of all samples, "node 'x' (MatMul) combines ..."; NULL: nothing */
+    const char *eval_mixes;     /* the same of the evaluation form */
+    const char *norm;           /* the batch norm whose statistics in training are of the fewest elements of each sample,
+                                 * norm_each; NULL: there is none */
+    int64_t norm_each;
     const struct LsDeviceKind *device;  /* the device that runs the steps; NULL: the host, by the
                                          * pool's threads */
     const void *device_program; /* data for that kind of device: LsCudaProgram */

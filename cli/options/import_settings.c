@@ -82,10 +82,17 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     static const char *const bn[] = {"file", "train", "frozen", NULL};
     static const char *const var[] = {"onnx", "torch", NULL};
     static const char *const drop[] = {"file", "on", "off", NULL};
+    static const char *const mixed[] = {"refuse", "own", NULL};
     int mode = ls_options_word("--bn", o->bn, bn, LS_BN_FILE), torch = ls_options_word("--bn-var", o->bn_var, var, 0);
     int dropout = ls_options_word("--dropout", o->dropout, drop, LS_DROPOUT_FILE);
-    if (mode < 0 || torch < 0 || dropout < 0)
+    const int own = ls_options_word("--mixed-parts", o->mixed_parts, mixed, 0);
+    if (mode < 0 || torch < 0 || dropout < 0 || own < 0)
         return LS_EXIT_USAGE;
+    if (o->mixed_parts != NULL && ls_options_parts(o) < 2) {
+        fprintf(stderr, "lowerset: --mixed-parts: a batch has no parts without --microbatches, --ranks or --stages\n");
+        return LS_EXIT_USAGE;
+    }
+    im->own_parts = own == 1;
     im->bn = (LsBnMode)mode;
     im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;

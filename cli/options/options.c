@@ -124,6 +124,9 @@ static const LsOption option[] = {
     {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), BUILD,
      "cut every batch of training into M equal parts, which run one after the other in the memory of one; the update is "
      "that of the whole batch, batch norms take each part's statistics (default 1)"},
+    {"--mixed-parts", NULL, "refuse|own", TEXT, AT(mixed_parts), BUILD,
+     "where the model combines the samples of a batch, as in scores between all of them: refuse to cut batches into parts, or let "
+     "each part have its own, which is another loss; batch norms always do (default refuse)"},
     {"--ranks", NULL, "N|any", LS_OPTION_WHOLE_OR_ANY, 1, LS_MOST_RANKS, AT(ranks), LS_CMD_COMPILE | LS_CMD_PLAN,
      "train on N processes, each of which runs an equal block of every batch's parts (--microbatches, by default "
      "one for each); any: on as many as the program is told when it starts, 1 included; the result is that of one process, "

@@ -45,7 +45,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     int64_t batch;
     /* training */
     const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
-    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *sample_norms,
+    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *mixed_parts, *sample_norms,
                *ensemble_batches, *bn, *bn_var, *dropout;
     int64_t accumulate, microbatches;
     int64_t ranks;              /* 0: not given; LS_OPTION_ANY */

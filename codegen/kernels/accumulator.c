@@ -1,5 +1,6 @@
 /* codegen/kernels/accumulator.c -- the accumulators of a reduction as text: types, initial values, the
  * combination of two, and the result of a total. */
+#include "codegen/kernels/fused_body.h"
 #include "codegen/kernels/reduce.h"
 
 #include <inttypes.h>
@@ -66,6 +67,9 @@ void ls_total_finish(const LsReduce *r, int y, const char *total)
                      r->count);
     else if (b->f->out[y].mean && b->f->first > 0)
         ls_emit_line(r->e, "y%d[%s] = (%s)(%s + %s / " LS_N64 ");", y, at, type, first_of(b), total, r->count);
+    else if (b->f->out[y].mean && ls_body_counted(b, b->f->out[y].stmt) > 0)
+        ls_emit_line(r->e, "y%d[%s] = (%s)(%s / (double)(run->valid * " LS_N64 "));", y, at, type, total,
+                     ls_body_counted(b, b->f->out[y].stmt));
     else if (b->f->out[y].mean)
         ls_emit_line(r->e, "y%d[%s] = (%s)(%s / " LS_N64 ");", y, at, type, total, r->count);
     else

@@ -78,11 +78,11 @@ static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
 static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *b)
 {
     LsEmit *e = k->e;
-    ls_emit_line(e, "LS_INLINE void %s_rows(void *const arg[], int64_t place, int64_t step, "
-                 "int64_t count,", k->name);
-    ls_emit_line(e, "    int64_t c, int64_t n, real *restrict to, int64_t ld)");
+    ls_emit_line(e, "LS_INLINE void %s_rows(const LsRun *run, void *const arg[], int64_t place, int64_t step,", k->name);
+    ls_emit_line(e, "    int64_t count, int64_t c, int64_t n, real *restrict to, int64_t ld)");
     ls_emit_line(e, "{");
-    ls_emit_line(e, "(void)arg, (void)c;");
+    ls_emit_line(e, "(void)run, (void)arg, (void)c;");
+    ls_body_count(b);
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] || ls_inset_with(b->f, x) != NULL)
             ls_emit_line(e, "const %s *const x%d = arg[%d];",
@@ -115,14 +115,13 @@ void ls_computed_emit(const LsKernelText *k)
     const LsBody b = ls_body_over(&own, places_nest(&own, c));
     ls_emit_line(e, "LS_EXACT_BEGIN");
     emit_rows(k, c, &b);
-    ls_emit_line(e, "static void %s_compute(void *const arg[], int64_t place, int64_t step, "
-                 "int64_t count,", k->name);
-    ls_emit_line(e, "    int64_t c, int64_t n, real *to, int64_t ld)");
+    ls_emit_line(e, "static void %s_compute(const LsRun *run, void *const arg[], int64_t place, int64_t step,", k->name);
+    ls_emit_line(e, "    int64_t count, int64_t c, int64_t n, real *to, int64_t ld)");
     ls_emit_line(e, "{");
     ls_emit_line(e, "if (n == LS_NR)");
-    ls_emit_line(e, "    %s_rows(arg, place, step, count, c, LS_NR, to, ld);", k->name);
+    ls_emit_line(e, "    %s_rows(run, arg, place, step, count, c, LS_NR, to, ld);", k->name);
     ls_emit_line(e, "else");
-    ls_emit_line(e, "    %s_rows(arg, place, step, count, c, n, to, ld);", k->name);
+    ls_emit_line(e, "    %s_rows(run, arg, place, step, count, c, n, to, ld);", k->name);
     ls_emit_line(e, "}");
     ls_emit_line(e, "LS_EXACT_END");
 }
@@ -167,6 +166,6 @@ void ls_computed_source(const LsKernelText *k, const char *var, int operand)
         ls_emit_line(k->e, "const LsSource %s = %s;", var,
                      ls_stored_source(k, ls_arena_printf(k->g->arena, "arg[%d]", operand), operand));
     else
-        ls_emit_line(k->e, "const LsSource %s = {.compute = %s_compute, .arg = arg};", var,
+        ls_emit_line(k->e, "const LsSource %s = {.compute = %s_compute, .run = run, .arg = arg};", var,
                      k->name);
 }

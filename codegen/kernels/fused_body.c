@@ -5,6 +5,7 @@
 #include "codegen/kernels/read_padded.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 static bool uses(const LsFused *f, int operand)
@@ -208,6 +209,7 @@ void ls_body_load(const LsBody *b, LsLoadAt at)
 
 void ls_body_declare(const LsBody *b)
 {
+    ls_body_count(b);
     for (int x = 0; x < b->node->nin; x++)
         if (b->load[x] && !ls_is_joined(b->f, x))
             ls_emit_operand(b->k, ls_arena_printf(b->k->g->arena, "x%d", x), x);
@@ -252,6 +254,62 @@ static const char *index_of(const LsBody *b, const LsStmt *s, const char *own)
                            at->parts);
 }
 
+/* Statistics of the samples that count, and their gradients: GPUs take whole batches (print_short_batches in
+ * codegen/program/program_text.c). */
+static LsCounted counted(const LsBody *b, const LsStmt *s)
+{
+    if (b->k->target->kind != LS_TARGET_CPU)
+        return (LsCounted){0};
+    switch (s->op) {
+    case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted;
+    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted;
+    default: return (LsCounted){0};
+    }
+}
+
+int64_t ls_body_counted(const LsBody *b, int s) { return counted(b, &b->f->stmt[s]).each; }
+
+/* The condition that the point belongs to a sample that counts; NULL: it does anyway. */
+static const char *counts(const LsBody *b, const LsStmt *s)
+{
+    const LsShape *space = &b->f->space;
+    const LsCounted c = counted(b, s);
+    const int axis = space->rank - c.rank;
+    int order[LS_MAX_RANK], at = 0;
+    if (c.each == 0 || s->op == LS_OP_NORM_COEF || axis < 0 || space->dim[axis] == 1)
+        return NULL;
+    ls_walk_order(space, b->f->layout, order);
+    while (order[at] != axis)
+        at++;
+    return ls_nest_below(b->nest, at, "valid", space->dim[axis] / b->k->g->batch);
+}
+
+void ls_body_count(const LsBody *b)
+{
+    bool any = false;
+    for (int s = 0; s < b->f->nstmt; s++)
+        any |= counted(b, &b->f->stmt[s]).each > 0;
+    if (any)
+        ls_emit_line(b->k->e, "const int64_t valid = run->valid;\n(void)valid;");
+}
+
+/* The scalar $a of such a statement: what it is for a full batch, for the samples that count. */
+static const char *counted_scalar(const LsBody *b, const LsStmt *s)
+{
+    const LsCounted c = counted(b, s);
+    return ls_arena_printf(b->k->g->arena, "(real)(%.17g / (double)(valid * " LS_N64 "))",
+                           nearbyint(s->attr.scalar.a * (double)(b->k->g->batch * c.each)), c.each);
+}
+
+static const char *counted_share(const LsBody *b, const LsStmt *s)
+{
+    const int64_t each = counted(b, s).each;
+    const int arg = s->arg[0];
+    return ls_arena_printf(b->k->g->arena, "ls_counted_share(%s, %.17g, valid * " LS_N64 ")",
+                           arg < 0 ? b->arg[~arg] : ls_arena_printf(b->k->g->arena, "v%d", arg),
+                           nearbyint(s->attr.scalar.a * (double)(b->k->g->batch * each)), each);
+}
+
 /* The operator's expression with the statement's arguments inserted. */
 static const char *expression(const LsBody *b, const LsStmt *s)
 {
@@ -272,7 +330,8 @@ static const char *expression(const LsBody *b, const LsStmt *s)
             text = ls_arena_printf(arena, "%s(%s)", text,
                                    index_of(b, s, ls_nest_offset(b->nest, index, 0, b->nest->naxis)));
         } else if (*p == '$') {
-            text = ls_arena_printf(arena, "%s%s", text,
+            const bool share = p[1] == 'a' && counted(b, s).each > 0;
+            text = ls_arena_printf(arena, "%s%s", text, share ? counted_scalar(b, s) :
                                    scalar(b, s, p[1] == 'a' ? s->attr.scalar.a : s->attr.scalar.b));
         }
         p += p[1] == '\0' ? 1 : 2;
@@ -308,7 +367,11 @@ void ls_body_statements(const LsBody *b)
     ls_body_load(b, LS_AT_INNER);
     for (int s = 0; s < b->f->nstmt; s++) {
         const LsStmt *st = &b->f->stmt[s];
-        const char *text = expression(b, st);
+        const char *text = expression(b, st), *condition = counts(b, st);
+        if (st->op == LS_OP_COUNTED_SHARE && counted(b, st).each > 0)
+            text = counted_share(b, st);
+        if (condition != NULL)
+            text = ls_arena_printf(b->k->g->arena, "%s ? %s : 0", condition, text);
         if (st->op == LS_OP_CAST && st->type == LS_BOOL)
             text = ls_arena_printf(b->k->g->arena, "%s != 0", text);
         if (!is_exact(b, st))

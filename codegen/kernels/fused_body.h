@@ -18,6 +18,10 @@ int ls_body_streams(const LsBody *b, int axis);
 void ls_body_fetch(const LsBody *b, int axis, const char *g);
 /* Prints loads and statements of the innermost loop, without stores. */
 void ls_body_statements(const LsBody *b);
+/* Elements of each sample in a statistic of those that count, which statement s makes (LsCounted.each); 0: of all. */
+int64_t ls_body_counted(const LsBody *b, int s);
+/* Prints "valid", the samples that count, if a statement's value depends on them. */
+void ls_body_count(const LsBody *b);
 /* Prints the pointers, and loads the operands that are one element for the whole node. */
 void ls_body_declare(const LsBody *b);
 /* Loads the operands that stay the same along the innermost axis. */

@@ -140,6 +140,18 @@ const char *ls_nest_index(const LsNest *n, int k)
     return text;
 }
 
+const char *ls_nest_below(const LsNest *n, int k, const char *count, int64_t times)
+{
+    int axis = 0;
+    while (n->last[axis] < k)
+        axis++;
+    if (k > (axis > 0 ? n->last[axis - 1] + 1 : 0))
+        return ls_arena_printf(n->arena, "(int64_t)(%s) < %s * " LS_N64, ls_nest_index(n, k), count, times);
+    for (int j = k + 1; j <= n->last[axis]; j++)
+        times *= n->whole[j];
+    return ls_arena_printf(n->arena, "%s < %s * " LS_N64, n->var[axis], count, times);
+}
+
 int ls_nest_level(const LsNest *n, int tensor)
 {
     int level = n->naxis - 1;

@@ -44,6 +44,8 @@ int64_t ls_nest_count(const LsNest *n);
 const char *ls_nest_offset(const LsNest *n, int tensor, int from, int to);
 /* "j / 56 % 56": the index along axis k of the nest before merging. */
 const char *ls_nest_index(const LsNest *n, int k);
+/* "j < valid * 3136": the index along axis k of the nest before merging is below `count` times `times`. */
+const char *ls_nest_below(const LsNest *n, int k, const char *count, int64_t times);
 /* Innermost axis that moves the tensor; -1: none. */
 int ls_nest_level(const LsNest *n, int tensor);
 /* Prints the indices of the listed axes from a flat one: "const int64_t j = u / 7 % 56;". */

@@ -47,13 +47,25 @@ static void declare_row(const LsUpdateText *u, const char *to, const char *part)
         ls_emit_line(u->k->e, "%s = rows + (%s) * " LS_N64 ";", to, part, n);
 }
 
+/* GPUs take whole batches (print_short_batches in codegen/program/program_text.c). */
+static bool spreads(const LsUpdateText *u) { return u->at->each > 0 && u->k->target->kind == LS_TARGET_CPU; }
+
+/* Declares "spread", by which the statistic of a part with few samples differs from what `scale` makes of a full one's. */
+static void declare_spread(const LsUpdateText *u)
+{
+    if (spreads(u))
+        ls_emit_line(u->k->e, "const real spread = ls_counted_spread(run->valid * " LS_N64 ", " LS_N64 ");", u->at->each,
+                     u->k->g->batch * u->at->each);
+}
+
 static void part_stat(const LsUpdateText *u)
 {
     ls_update_operand(u, "batch", 1);
     ls_update_state(u, "rows", 2);
+    declare_spread(u);
     declare_row(u, "real *const row", "run->block + run->part");
     ls_update_open_loop(u);
-    ls_emit_line(u->k->e, "row[i] = batch[i];");
+    ls_emit_line(u->k->e, spreads(u) ? "row[i] = batch[i] * spread;" : "row[i] = batch[i];");
     ls_emit_line(u->k->e, "}");
 }
 
@@ -80,6 +92,7 @@ static void running_stat(const LsUpdateText *u)
 {
     LsEmit *e = u->k->e;
     const char *momentum = ls_update_number(u, u->at->momentum), *scale = ls_update_number(u, u->at->scale);
+    const char *moves_by = spreads(u) ? "batch[i] * spread" : "batch[i]";
     ls_update_state(u, "stat", 0);
     ls_update_operand(u, "batch", 1);
     if (u->factor >= 0)
@@ -90,13 +103,14 @@ static void running_stat(const LsUpdateText *u)
     } else if (u->factor >= 0) {
         ls_emit_line(e, u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
     }
+    declare_spread(u);
     ls_update_open_loop(u);
     if (u->next >= 0) {
-        ls_emit_line(e, "const real moved = (first ? stat[i] : next[i]) * %s + batch[i] * %s;", momentum, scale);
+        ls_emit_line(e, "const real moved = (first ? stat[i] : next[i]) * %s + %s * %s;", momentum, moves_by, scale);
         ls_emit_line(e, "next[i] = moved;");
         ls_emit_line(e, "stat[i] = keep ? moved : stat[i];");
     } else {
-        ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", momentum, scale);
+        ls_emit_line(e, "stat[i] = stat[i] * %s + %s * %s;", momentum, moves_by, scale);
     }
     ls_emit_line(e, "}");
 }

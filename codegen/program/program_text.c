@@ -103,8 +103,30 @@ static void print_loss(const LsGraph *g, LsEmit *e)
 {
     if (g->loss_over == LS_OVER_SUM)
         ls_emit_line(e, ".loss_sums = true,");
-    if (g->loss_of_file)
-        ls_emit_line(e, ".loss_of_file = true,");
+}
+
+/* What is not right for a batch that copies of its samples fill up. Kernels of GPUs take the statistics of all samples. */
+static void print_short_batch(LsEmit *e, const LsGraph *g, const char *field, bool gpu)
+{
+    const LsMixing *m = &g->mixing;
+    const char *by = m->by;
+    if (by == NULL && gpu && m->norm != NULL)
+        by = ls_arena_printf(g->arena, "batch norm '%s' takes statistics of all samples on a GPU", m->norm);
+    if (by == NULL && (m->loss || (gpu && g->loss_of_file)))
+        by = "the model computes its own loss, over all samples of a batch";
+    if (by != NULL)
+        print_string_field(e, field, by);
+}
+
+static void print_short_batches(LsEmit *e, const LsGraph *train, const LsGraph *eval, bool gpu)
+{
+    print_short_batch(e, train, "mixes", gpu);
+    if (eval != NULL)
+        print_short_batch(e, eval, "eval_mixes", gpu);
+    if (train->mixing.norm == NULL)
+        return;
+    print_string_field(e, "norm", train->mixing.norm);
+    ls_emit_line(e, ".norm_each = %" PRId64 ",", train->mixing.each);
 }
 
 static void print_scaling(LsAddresses *a, const LsGraph *g, LsEmit *e)
@@ -211,6 +233,7 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".comm = &ls_comm_mpi,");
     print_classes(x->g, e);
     print_loss(x->g, e);
+    print_short_batches(e, x->g, c->eval.problem != NULL ? c->eval.problem->g : NULL, c->target->kind == LS_TARGET_CUDA);
     print_scaling(c->addresses, x->g, e);
     print_privacy(x->g, e);
     print_ensemble(x->g, e);

@@ -77,7 +77,11 @@ typedef struct {                /* convolutions and pooling; spatial axis d is t
     int64_t x_dim[LS_MAX_SPATIAL];  /* pooling, gradients, ConvTranspose:
                                      * spatial size of the result */
 } LsWindowAttr;
-typedef struct { uint32_t axes; bool keep; } LsReduceAttr;  /* bit k: axis k is reduced */
+/* Of a node that takes statistics of the samples that count, LsRun.valid of the batch's, or passes their gradients on: the
+ * elements of each sample that make one statistic. Samples lie along the outermost axis of what has `rank` axes; behind the
+ * last one that counts the gradient is 0. each 0: a node that takes all elements. (compiler/passes/batch_mixing.h) */
+typedef struct LsCounted { int64_t each; int rank; } LsCounted;
+typedef struct { uint32_t axes; bool keep; LsCounted counted; } LsReduceAttr;   /* bit k: axis k is reduced */
 typedef struct { int axis; } LsAxisAttr;                    /* softmax, concat, gather, split */
 typedef struct { int perm[LS_MAX_RANK]; } LsPermAttr;       /* result axis k is
                                                              * operand axis perm[k] */
@@ -131,7 +135,7 @@ typedef enum {
 typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
 /* alpha, beta, min, max, epsilon, ratio. Random numbers of a batch that is cut into parts: `parts` of them, and the
  * elements of a part that follow each other (LsRun.slice); parts 0: not cut */
-typedef struct { double a, b; bool tanh; int64_t parts, inner; } LsScalarAttr;
+typedef struct { double a, b; bool tanh; int64_t parts, inner; LsCounted counted; } LsScalarAttr;
 /* Attention: compiler/ir/net.def has the definition. Tensors are [N,H,T,D], or [N,T,H,D] where
  * their bit in by_token is set. */
 enum { LS_Q_BY_TOKEN = 1, LS_K_BY_TOKEN = 2, LS_V_BY_TOKEN = 4, LS_Y_BY_TOKEN = 8 };
@@ -185,6 +189,7 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     double clip;                /* clamps gradient elements to [-clip, clip]; 0: no clipping */
     double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
                                  * gradient; RUNNING_STAT: weight of the batch statistic */
+    int64_t each;               /* RUNNING_STAT, PART_STAT of an unbiased variance: LsCounted.each; else 0 */
     bool by_samples;            /* that factor is also multiplied by run->share */
     int levels;                 /* partial sums in the accumulator, of the tree over run->part; 0: a running sum */
     bool skips;                 /* nothing is written if `factor` is negative */
@@ -251,6 +256,16 @@ typedef enum { LS_DROPOUT_FILE, LS_DROPOUT_ON, LS_DROPOUT_OFF } LsDropoutMode;
  * weight is right for all; samples are taken, and accumulation is refused. */
 typedef enum { LS_OVER_SAMPLES, LS_OVER_LABELS, LS_OVER_SUM, LS_OVER_MIXED } LsLossOver;
 
+/* How the samples of a batch depend on each other, set by ls_batch_mixing (compiler/passes/batch_mixing.h). */
+typedef struct LsMixing {
+    const char *by;             /* the first node that combines them otherwise than a batch norm: "node 'x' (MatMul) ..."; NULL:
+                                 * there is none */
+    const char *norm;           /* the batch norm with statistics of the batch that has the fewest elements of a channel in a
+                                 * sample; NULL: there is none */
+    int64_t each;               /* so many elements */
+    bool loss;                  /* the file's loss is no plain mean over the samples: it counts all that are there */
+} LsMixing;
+
 /* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so array
  * order is a run order. One node writes a state value: the value is an operand of the node, and the
  * op's row says so. Every reader of the old value comes before the write. */
@@ -267,6 +282,7 @@ typedef struct LsGraph {
      * counter: of good steps; skips [2]: bad steps in all, and the last ones in a row. (ls_loss_scale) */
     struct { LsValueId scale, counter, skips; } scaling;
     LsPrivacy privacy;                      /* the gradients of an update's micro-steps then add up as they are */
+    LsMixing mixing;
     bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
                                              * not */
     LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff; then the other kinds */

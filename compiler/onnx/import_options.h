@@ -12,6 +12,7 @@ typedef struct LsImportOptions {
     int64_t batch;              /* --batch: binds the dynamic first dim of every input; 0: none */
     int64_t parts;              /* --microbatches: the graph is that of one of so many parts of the batch; 0, 1: of all.
                                  * A batch that the file fixes is that of a part, if `batch` is not that very number */
+    bool own_parts;             /* --mixed-parts=own: parts may differ from the batch where the model mixes samples */
     bool training;              /* false: evaluation form (batch norm by
                                  * running statistics, no dropout) */
     LsBnMode bn;                /* copied to LsGraph.bn */

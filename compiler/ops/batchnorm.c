@@ -166,11 +166,12 @@ static bool trains(const LsOnnxNode *n)
 }
 
 /* run = run * momentum + batch * (1 - momentum), once per step. *out: the result as a value, which
- * few models read. correct: ratio of sample to population variance, or 1. */
-static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, double correct, LsValueId *out)
+ * few models read. count: elements of a population variance that becomes a sample's; else 0. */
+static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, int64_t count, LsValueId *out)
 {
+    const double correct = count > 1 ? (double)count / (double)(count - 1) : 1;
     double momentum = ls_onnx_float(n, "momentum", 0.9);
-    LsAttr at = {.update = {.momentum = momentum, .scale = (1 - momentum) * correct}};
+    LsAttr at = {.update = {.momentum = momentum, .scale = (1 - momentum) * correct, .each = count > 1 ? count : 0}};
     LsGraph *g = n->g;
     if (out != NULL) {
         LsShape s = *ls_shape(g, run);
@@ -250,16 +251,15 @@ static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
     const LsShape stored = *ls_shape(g, n->in[3]);
     LsStats s = ls_stats(cx, g, x, by_element(n) ? 1u : ((1u << xs.rank) - 1) & ~2u, eps);
     out[0] = ls_normalized(cx, g, x, &s, scale, bias);
-    double count = (double)ls_count(&xs) / (double)ls_count(&stored);
-    double correct = g->bn_var_torch && count > 1 ? count / (count - 1) : 1;
+    const int64_t count = g->bn_var_torch ? ls_count(&xs) / ls_count(&stored) : 0;
     for (int k = 3; k < n->nout && k < 5; k++)
         out[k] = ls_reshape(cx, g, k == 3 ? s.mean : s.var, &stored);
     if (by_element(n)) {        /* in memory they lie as the running ones only then */
         s.mean = ls_reshape(cx, g, s.mean, &stored);
         s.var = ls_reshape(cx, g, s.var, &stored);
     }
-    return ls_is(out[0]) && follow(n, n->in[3], s.mean, 1, ls_onnx_gives(n, 1) ? &out[1] : NULL)
-        && follow(n, n->in[4], s.var, correct, ls_onnx_gives(n, 2) ? &out[2] : NULL);
+    return ls_is(out[0]) && follow(n, n->in[3], s.mean, 0, ls_onnx_gives(n, 1) ? &out[1] : NULL)
+        && follow(n, n->in[4], s.var, count, ls_onnx_gives(n, 2) ? &out[2] : NULL);
 }
 
 static bool instance_norm_build(LsOnnxNode *n, LsValueId out[])

@@ -93,8 +93,11 @@ static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
     double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
     if (!want[0])
         return;
-    LsValueId in[] = {x, mean, ls_scale(cx, g, dy[0], 2 * inv_n), ls_const_real(cx, g, 0)};
-    dx[0] = ls_append(cx, g, LS_OP_AFFINE, 4, in, NULL);
+    const LsAttr counted = {.scalar = {.a = 2 * inv_n, .counted = g->node[n.i].attr.reduce.counted}};
+    const bool all = counted.scalar.counted.each == 0;
+    const LsValueId share = all ? ls_scale(cx, g, dy[0], 2 * inv_n) : ls_append1(cx, g, LS_OP_COUNTED_SHARE, dy[0], &counted);
+    LsValueId in[] = {x, mean, share, ls_const_real(cx, g, 0)};
+    dx[0] = ls_append(cx, g, LS_OP_AFFINE, 4, in, all ? NULL : &counted);
 }
 
 static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
@@ -105,7 +108,7 @@ static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
     LsValueId invstd = g->node[made.i].op == LS_OP_NORM_SCALE ? ls_in(g, made, 1) : a;
     LsAttr over = {.reduce = {reduced_axes(g, mean), true}};
     double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
-    LsAttr share = {.scalar = {.a = inv_n}};
+    LsAttr share = {.scalar = {.a = inv_n, .counted = g->node[n.i].attr.scalar.counted}};
     LsShape bias_shape = *ls_shape(g, bias);
     LsValueId sum = ls_append1(cx, g, LS_OP_REDUCE_SUM, dy[0], &over);
     LsValueId dot = ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &over);
@@ -178,6 +181,11 @@ const LsOp ls_op_norm_coef = {
 const LsOp ls_op_norm_dx = {
     .name = "norm_dx", .min_in = 6, .max_in = 6, .nout = 1, .infer = ls_infer_map,
     .kernel = LS_K_MAP, .expr = "%3 * (%0 - %4 * $a - (%1 - %2) * %5)",
+};
+/* A part of the gradient of a mean over the samples that count. */
+const LsOp ls_op_counted_share = {
+    .name = "counted_share", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
+    .kernel = LS_K_MAP, .expr = "%0 * $a",
 };
 const LsOp ls_op_layer_norm_dscale = {
     .name = "layer_norm_dscale", .min_in = 4, .max_in = 4, .nout = 1, .infer = reduce_infer,

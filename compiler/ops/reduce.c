@@ -30,7 +30,13 @@ static void reduce_sum_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId d
                             const bool want[], LsValueId dx[])
 {
     (void)want;
+    const LsCounted counted = g->node[n.i].attr.reduce.counted;
     double share = ls_op[g->node[n.i].op]->mean ? 1.0 / (double)reduced_count(g, n) : 1;
+    if (counted.each > 0) {
+        const LsValueId d = ls_expand(cx, g, dy[0], *ls_in_shape(g, n, 0));
+        dx[0] = ls_append1(cx, g, LS_OP_COUNTED_SHARE, d, &(LsAttr){.scalar = {.a = share, .counted = counted}});
+        return;
+    }
     LsValueId d = ls_scale(cx, g, dy[0], share);
     dx[0] = ls_expand(cx, g, d, *ls_in_shape(g, n, 0));
 }
@@ -188,7 +194,7 @@ static LsValueId root_of_ints(LsOnnxNode *n, LsValueId v)
 static bool reduce_chain(LsOnnxNode *n, LsValueId out[], int since_input, LsOpCode before,
                          LsOpCode reduce, LsOpCode after)
 {
-    LsReduceAttr at;
+    LsReduceAttr at = {0};
     if (!ls_onnx_takes(n, 1, n->version < since_input ? 1 : 2) || !reduce_axes(n, since_input, &at))
         return false;
     LsValueId v = n->in[0];
@@ -227,7 +233,7 @@ static bool reduce_log_sum_exp_build(LsOnnxNode *n, LsValueId out[])
 {
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
-    LsReduceAttr at;
+    LsReduceAttr at = {0};
     if (!ls_onnx_takes(n, 1, n->version < 18 ? 1 : 2) || !reduce_axes(n, 18, &at) || !ls_onnx_takes_real(n, 0))
         return false;
     LsValueId x = out[0] = n->in[0];

@@ -37,20 +37,6 @@ static const char *batch_norms(const LsPerSample *p, LsNodeId *first)
     return names;
 }
 
-/* A node whose result belongs to samples, but that reads a sum over samples. Losses do: they divide by the weights of
- * all labels. */
-static bool mixes(const LsPerSample *p, LsNodeId n)
-{
-    const LsGraph *g = p->g;
-    const LsNode *node = &g->node[n.i];
-    bool sum = false;
-    if (node->nout == 0 || ls_op[node->op]->kernel == LS_K_LOSS || ls_sample_role(p, ls_out(g, n, 0)) != LS_PLACED)
-        return false;
-    for (int k = 0; k < node->nin; k++)
-        sum |= ls_sample_role(p, ls_in(g, n, k)) == LS_SUMMED;
-    return sum;
-}
-
 static bool refuse(const LsPerSample *p, LsNodeId n, const char *what)
 {
     return ls_error(p->cx, ls_where(p->g, n), LS_E_UNSUPPORTED, "freeze the parameters before it (--freeze), or replace it",
@@ -71,7 +57,7 @@ static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
     if (p->samples.mixed.i != 0)
         return refuse(p, p->samples.mixed, "combines different samples");
     for (uint32_t i = 1; i < g->nnode; i++)
-        if (mixes(p, (LsNodeId){i}))
+        if (ls_reads_statistic(&p->samples, (LsNodeId){i}))
             return refuse(p, (LsNodeId){i}, "reads a statistic of all samples");
     for (uint32_t v = 1; v < p->nvalue; v++)
         if (ls_is(gradient_of[v]) && ls_sample_role(p, gradient_of[v]) == LS_NOT_FOLLOWED)

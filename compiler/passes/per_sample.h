@@ -3,7 +3,7 @@
 #define LS_COMPILER_PASSES_PER_SAMPLE_H
 
 #include "compiler/passes/passes.h"
-#include "compiler/passes/sample_places.h"
+#include "compiler/passes/batch_mixing.h"
 
 /* A training graph whose backward part has the gradients of a sum over samples. */
 typedef struct LsPerSample {
@@ -16,9 +16,7 @@ typedef struct LsPerSample {
     LsValueId *each, *weighed;  /* by value, as far as computed */
 } LsPerSample;
 
-/* Roles of values. FREE: does not depend on samples. PLACED: its elements belong to samples. SUMMED: a sum over samples,
- * whose terms ls_each computes. */
-typedef enum { LS_FREE_OF_SAMPLES, LS_PLACED, LS_SUMMED, LS_NOT_FOLLOWED } LsSampleRole;
+/* Terms of what is SUMMED are computed by ls_each. */
 LsSampleRole ls_sample_role(const LsPerSample *p, LsValueId v);
 
 /* The terms of a SUMMED value, [batch, shape of v], or the elements of a PLACED one, [batch, shape of v without the

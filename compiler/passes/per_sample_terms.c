@@ -8,12 +8,7 @@
 
 #include <string.h>
 
-LsSampleRole ls_sample_role(const LsPerSample *p, LsValueId v)
-{
-    const LsPlaces *t = &p->samples.of[v.i];
-    return !ls_is(v) || (!t->sampled && !t->lost) ? LS_FREE_OF_SAMPLES
-        : t->lost || t->n > 1 ? LS_NOT_FOLLOWED : t->n == 1 ? LS_PLACED : LS_SUMMED;
-}
+LsSampleRole ls_sample_role(const LsPerSample *p, LsValueId v) { return ls_role_of(&p->samples, v); }
 
 LsValueId ls_refuse_node(const LsPerSample *p, LsNodeId n)
 {

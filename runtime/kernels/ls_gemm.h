@@ -23,15 +23,16 @@ enum {
 };
 
 /* Computes channels c .. c + n of `count` places, `step` apart from `place` on, to rows `ld` apart.
- * arg: the kernel's arguments. */
-typedef void LsCompute(void *const arg[], int64_t place, int64_t step, int64_t count, int64_t c,
-                       int64_t n, real *to, int64_t ld);
+ * run, arg: those of the kernel. */
+typedef void LsCompute(const LsRun *run, void *const arg[], int64_t place, int64_t step, int64_t count,
+                       int64_t c, int64_t n, real *to, int64_t ld);
 
 /* The source of an operand's elements, a row of channels at each place: memory, or, if `compute` is
  * set, other operands of the kernel. */
 typedef struct LsSource {
     const void *at;
     LsCompute *compute;
+    const LsRun *run;
     void *const *arg;
     LsStored type;              /* of the elements at `at` ... */
     LsStored round;             /* ... which are rounded to this type as they are read ... */
@@ -64,7 +65,7 @@ LS_SHARED_FN void ls_source_rows(LsSource s, int64_t place, int64_t step, int64_
                                  int64_t ld)
 {
     if (s.compute != NULL) {
-        s.compute(s.arg, place, step, count, c, n, to, ld);
+        s.compute(s.run, s.arg, place, step, count, c, n, to, ld);
         return;
     }
     for (int64_t q = 0; q < count; q++, to += ld)

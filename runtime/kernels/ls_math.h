@@ -328,6 +328,19 @@ LS_EACH_FN int64_t ls_index_in_batch(int64_t i, int64_t inner, int64_t parts, in
     return (i / inner * parts + slice) * inner + i % inner;
 }
 
+/* v k / n, of a sum over n elements; rounded as where n is known (ls_scale in compiler/fold/append.c). */
+LS_EACH_FN real ls_counted_share(real v, int64_t k, int64_t n)
+{
+    return n % k == 0 && n / k < 1 << 24 ? v / (real)(n / k) : v * (real)((double)k / (double)n);
+}
+
+/* What makes a sample variance of `n` elements of the population's, relative to that of `all` elements. */
+LS_EACH_FN real ls_counted_spread(int64_t n, int64_t all)
+{
+    const double of_all = (double)all / (double)(all - 1);
+    return n == all || n < 2 ? 1 : (real)((double)n / (double)(n - 1) / of_all);
+}
+
 /* A number in [0, 1) with 24 random bits, a function of its arguments only: every computation of
  * element `index` of node `id` gives the same number. The loop over index keeps to 32-bit
  * arithmetic (a keyed bijection in the manner of MurmurHash3's finalizer), everything else is

@@ -45,7 +45,7 @@ LS_SHARED_FN void ls_brain_rows(LsSource s, int64_t place, int64_t count, int64_
     }
     for (int64_t q = 0, some; q < count; q += some) {
         some = ls_least(ROOM / n, count - q);
-        s.compute(s.arg, place + q, 1, some, c, n, rows, n);
+        s.compute(s.run, s.arg, place + q, 1, some, c, n, rows, n);
         for (int64_t r = 0; r < some; r++)
             ls_give(LS_STORED_BF16, to + (q + r) * ld, 0, rows + r * n, n);
     }

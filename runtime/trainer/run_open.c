@@ -2,6 +2,7 @@
 #include "runtime/trainer/run_open.h"
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/rank_devices.h"
+#include "runtime/trainer/short_batch.h"
 
 #include <inttypes.h>
 #include <sched.h>
@@ -36,32 +37,16 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
                            .seed = (uint64_t)o->seed};
 }
 
-/* Prints a note on data whose last batch is not full, where the loss also counts its padding
- * samples. */
-static void note_of_rest(const LsTrainer *t, const LsDataset *d)
-{
-    int64_t rest = d->samples % t->p->batch;
-    if (t->p->loss_of_file && rest != 0 && !(d == &t->data && t->o.drop_last && !t->o.eval))
-        fprintf(stderr, "note: %s: the last batch has %" PRId64 " samples of %" PRId64 "; the model "
-                "computes its own loss, so the samples repeated to fill it count twice%s\n",
-                d->opt.data, rest, t->p->batch,
-                d == &t->data && !t->o.eval ? " (--drop-last leaves that batch out)" : "");
-}
-
 static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
-    if (t->o.data && !ls_dataset_open(&t->data, t->p, &d, e))
+    if (t->o.data && (!ls_dataset_open(&t->data, t->p, &d, e)
+                      || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->data, e))))
         return false;
-    if (t->o.data)
-        note_of_rest(t, &t->data);
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    if (!ls_dataset_open(&t->val, t->p, &d, e))
-        return false;
-    note_of_rest(t, &t->val);
-    return true;
+    return ls_dataset_open(&t->val, t->p, &d, e) && ls_short_batch_evaluates(t->p, &t->val, e);
 }
 
 /* Refuses options that would have no effect. */
@@ -227,7 +212,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
         || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
-        || !open_reports(t, resumed, e) || (!o->eval && !ls_train_plan(t, resumed, e))
+        || !open_reports(t, resumed, e) || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
         || (t->over.r != NULL && !ls_exchange_agree(&t->over, ls_rank_place(t), e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))

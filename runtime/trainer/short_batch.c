@@ -1,0 +1,43 @@
+/* runtime/trainer/short_batch.c -- see the header.
+ *
+ * The last batch of an epoch may be short. Copies of its samples fill up the last part that has samples, and count nowhere:
+ * not in losses, in gradients and in statistics of batch norms. Other nodes that combine samples would count them. */
+#include "runtime/trainer/short_batch.h"
+
+#include <inttypes.h>
+
+/* Samples of the last part with samples of a short batch that the run comes to; 0: all its parts are full or empty. */
+static int64_t short_part(const LsTrainer *t)
+{
+    const int64_t whole = ls_whole_batch(t->p), batches = (t->updates - t->at.update) * ls_group(t);
+    const bool comes = t->at.cursor % t->per_epoch + batches >= t->per_epoch;
+    if (ls_is_private(t->p) || t->pass.members > 0 || t->o.drop_last || batches <= 0 || !comes)
+        return 0;
+    return t->data.samples % whole % t->p->batch;
+}
+
+bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
+{
+    const LsProgram *p = t->p;
+    const int64_t some = short_part(t), least = some > 0 ? some : p->batch;
+    if (some > 0 && p->mixes != NULL)
+        return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples fill no whole number of batches of %" PRId64 ", and the last "
+                       "one cannot be filled up with samples that do not count: %s. --drop-last leaves it out; or compile with "
+                       "a --batch that divides the samples", t->o.data, t->data.samples, ls_whole_batch(p), p->mixes);
+    if (ls_is_private(p) || p->norm == NULL || p->norm_each > 1 || least > 1 || t->updates <= t->at.update)
+        return true;
+    return ls_fail(e, LS_EXIT_DATA, "%s: expected more than 1 value per channel when training: batch norm '%s' would take its "
+                   "statistics of one value, in %s. %s", t->o.data, p->norm,
+                   some > 0 ? "a last batch, or a last part of it, of one sample" : "batches, or parts of them, of one sample",
+                   some > 0 ? "--drop-last leaves that batch out; or compile with another --batch"
+                            : "Compile with a larger --batch or fewer parts, or with --bn=frozen");
+}
+
+bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e)
+{
+    if (p->eval_mixes == NULL || data->samples % p->batch == 0)
+        return true;
+    return ls_fail(e, LS_EXIT_DATA, "%s: evaluation runs batches of %" PRId64 ", which do not divide %" PRId64 " samples, and the "
+                   "last one cannot be filled up with samples that do not count: %s. Give data of another size, or compile with "
+                   "a --batch that divides it", data->opt.data, p->batch, data->samples, p->eval_mixes);
+}

@@ -1,0 +1,12 @@
+/* runtime/trainer/short_batch.h -- whether a run meets a batch that is not full and that the program cannot compute. */
+#ifndef LS_RUNTIME_TRAINER_SHORT_BATCH_H
+#define LS_RUNTIME_TRAINER_SHORT_BATCH_H
+
+#include "runtime/trainer/training_loop.h"
+
+/* Of training: after the run's length is set. False with a sentence that says what to do. */
+bool ls_short_batch_trains(const LsTrainer *t, LsError *e);
+/* Of evaluation on these data. */
+bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e);
+
+#endif
