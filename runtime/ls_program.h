@@ -219,6 +219,8 @@ typedef struct LsProgram {
     double overhead;            /* predicted overhead of recomputation, relative to a step without
                                  * it, e.g. 0.12 */
     const LsStateTensor *state; uint32_t nstate;
+    const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the parameter and the loss, so
+                                 * that its gradient is not the loss's derivative. NULL: nowhere */
     const LsInput *input; uint32_t ninput;
     const LsAddress *address;   /* arguments of all steps */
     const int64_t *element_count;

@@ -276,12 +276,18 @@ static int check_gradients(Check *c)
         return code;
     if (code != 0)
         copy_to_stderr(t.out);
+    const double stopped = ls_trial_number(t.log, "stopped", 0);
+    const char *rest = stopped > 0 ? ls_arena_printf(c->a, "; %.0f parameters before a stopped gradient were left out", stopped) : "";
+    if (ls_trial_number(t.log, "elements", 0) == 0) {
+        skip(c, "gradients", "a gradient is stopped between every parameter and the loss: its differences say nothing of gradients");
+        return 0;
+    }
     add(c, "gradients", code == 0, ls_trial_number(t.log, "worst", INFINITY),
         ls_trial_number(t.log, "limit", 0),
         ls_arena_printf(c->a, "%.0f elements of %.0f parameters compared with differences of the loss, in doubles; "
-                              "worst: %s", ls_trial_number(t.log, "elements", 0),
+                              "worst: %s%s", ls_trial_number(t.log, "elements", 0),
                         ls_trial_number(t.log, "parameters", 0),
-                        ls_trial_text(c->a, t.log, "at")));
+                        ls_trial_text(c->a, t.log, "at"), rest));
     return 0;
 }
 

@@ -6,6 +6,7 @@
 #include "cli/job/stage.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/program/lowering.h"
+#include "compiler/onnx/onnx_decisions.h"
 #include "compiler/passes/rank_sums.h"
 #include "runtime/ls_program.h"
 #include "scheduler/graph/dag_read.h"
@@ -161,6 +162,16 @@ static bool read_graph(LsJob *job)
     return true;
 }
 
+/* With -v, the gradients that stop. */
+static void tell_stops(const LsJob *job)
+{
+    for (int asked = 0; asked < 2 && job->options->verbose; asked++) {
+        const char *stops = ls_stops_text(job->cx.arena, job->train->decisions, asked == 1);
+        if (stops != NULL)
+            ls_stage(job->options, "%s", stops);
+    }
+}
+
 static bool load(LsJob *job)
 {
     if (job->options->verbose && job->cx.log == NULL)
@@ -169,6 +180,7 @@ static bool load(LsJob *job)
         return read_graph(job);
     if (!build_graphs(job))
         return false;
+    tell_stops(job);
     add_fixed(job);
     job->dag = &job->train_problem->dag;
     return true;

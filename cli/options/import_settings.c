@@ -104,6 +104,8 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->nfreeze = o->freeze.n;
     im->train = o->train.item;
     im->ntrain = o->train.n;
+    im->stop = o->stop.item;
+    im->nstop = o->stop.n;
     im->tie_identity = o->tie;
     int code = dims(cx, o, im);
     return code != 0 ? code : shapes(cx, o, im);

@@ -147,6 +147,8 @@ static const LsOption option[] = {
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,
      "tensors that are trained even if --freeze or the file says otherwise; may be repeated"},
+    {"--stop-gradient", NULL, "GLOB", LIST, AT(stop), ALL,
+     "names of values or nodes: no gradient flows through them, as at detach(); may be repeated"},
     {"--tie", NULL, NULL, FLAG, AT(tie), ALL,
      "train each parameter of the file as one, even if the exporter may have merged several into it"},
     {"--bn", NULL, "file|train|frozen", TEXT, AT(bn), ALL,

@@ -27,6 +27,24 @@ static void print_state(const LsAddresses *a, LsEmit *e)
     ls_emit_line(e, "};");
 }
 
+static bool any_stopped(const LsAddresses *a)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < a->nstate; k++)
+        any |= a->state[k].g->value[a->state[k].v.i].stopped;
+    return any;
+}
+
+static void print_stopped(const LsAddresses *a, LsEmit *e)
+{
+    if (!any_stopped(a))
+        return;
+    fprintf(e->to, "static const uint8_t stopped[] = {");
+    for (uint32_t k = 0; k < a->nstate; k++)
+        fprintf(e->to, "%s%d", k == 0 ? "" : k % 32 == 0 ? ",\n    " : ", ", a->state[k].g->value[a->state[k].v.i].stopped);
+    fprintf(e->to, "};\n");
+}
+
 /* The length of the axis that operand 1 of node n indexes; 0: it is no index. */
 static int64_t indexed_length(const LsGraph *g, LsNodeId n)
 {
@@ -222,6 +240,8 @@ static void print_program(const Text *x, LsEmit *e)
     ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", overhead(c), ls_applied(x->g), c->default_lr);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, x->g->ninput);
+    if (any_stopped(c->addresses))
+        ls_emit_line(e, ".stopped = stopped,");
     for (int k = 0; k < NPHASES; k++)
         if (is_printed(x, k))
             ls_phase_print_entry(&x->phase[k], x->phase[k].name, e);
@@ -299,6 +319,7 @@ static void print_rest(const Text *x, LsEmit *e)
         ls_stages_print(c, &x->phase[NPHASES], e);
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
+    print_stopped(c->addresses, e);
     if (c->cut != NULL)
         ls_state_stages_print(c, &x->phase[NPHASES], e);
     print_inputs(x->g, e);

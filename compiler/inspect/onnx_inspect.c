@@ -105,7 +105,7 @@ static bool *find_moving(LsArena *a, const LsGraph *g)
     for (uint32_t i = 1; i < g->nvalue; i++)
         moves[i] = g->value[i].kind == LS_V_PARAM;
     for (uint32_t i = 1; i < g->nnode; i++)
-        for (uint32_t k = 0; k < g->node[i].nin; k++)
+        for (uint32_t k = 0; k < g->node[i].nin && g->node[i].op != LS_OP_DETACH; k++)
             for (uint32_t j = 0; j < g->node[i].nout; j++)
                 moves[g->node[i].out + j] |= moves[g->operand[g->node[i].in + k].i]
                     && g->value[g->node[i].out + j].type == LS_REAL;
@@ -139,7 +139,8 @@ static void find_gradless(LsInspectReport *r, const LsGraph *g)
         if (g->value[i].kind == LS_V_PARAM && taught[i])
             r->ntaught++;
         else if (g->value[i].kind == LS_V_PARAM)
-            ls_inspect_tell(r->to_hazards, "parameter '%s' has no influence on any output and is not trained",
+            ls_inspect_tell(r->to_hazards, used[i] ? "the gradient of parameter '%s' is stopped on every way, and it is not trained"
+                                       : "parameter '%s' has no influence on any output and is not trained",
                  g->value[i].name);
     if (r->ntaught == 0)
         fprintf(r->to_problems, "no trained parameter has influence on an output\n"

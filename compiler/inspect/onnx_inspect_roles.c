@@ -73,11 +73,18 @@ void ls_inspect_roles_text(FILE *to, LsArena *a, const LsDecisions *d, bool all)
         for (uint32_t k = 0; k < d->ntensor; k++)
             print_tensor(to, a, &d->tensor[k]);
     print_batch_norms(to, d);
+    for (int asked = 0; asked < 2; asked++) {
+        const char *stops = ls_stops_text(a, d, asked == 1);
+        if (stops != NULL)
+            ls_plain_printf(to, "  gradients   %s", stops);
+        if (stops != NULL)
+            fputc('\n', to);
+    }
 }
 
 void ls_inspect_roles_json(cJSON *o, const LsDecisions *d)
 {
-    cJSON *tensors = cJSON_AddArrayToObject(o, "tensors"), *norms;
+    cJSON *tensors = cJSON_AddArrayToObject(o, "tensors"), *norms, *stops;
     for (uint32_t k = 0; k < d->ntensor; k++) {
         const LsDecision *t = &d->tensor[k];
         cJSON *row = cJSON_CreateObject(), *dims = cJSON_AddArrayToObject(row, "dims");
@@ -95,5 +102,12 @@ void ls_inspect_roles_json(cJSON *o, const LsDecisions *d)
         cJSON_AddStringToObject(row, "node", d->bn[k].node);
         cJSON_AddStringToObject(row, "statistics", ls_bn_by_text[d->bn[k].by]);
         cJSON_AddItemToArray(norms, row);
+    }
+    stops = cJSON_AddArrayToObject(o, "stopped_gradients");
+    for (uint32_t k = 0; k < d->nstop; k++) {
+        cJSON *row = cJSON_CreateObject();
+        cJSON_AddStringToObject(row, "value", d->stop[k].value);
+        cJSON_AddStringToObject(row, "by", d->stop[k].asked ? "--stop-gradient" : "the exporter's notes");
+        cJSON_AddItemToArray(stops, row);
     }
 }

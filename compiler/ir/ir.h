@@ -47,6 +47,8 @@ typedef struct LsValue {
     LsLayout layout;        /* set by ls_layout; LS_ROW before */
     bool once_written;      /* LS_V_PARAM, LS_V_STATE: some node updates it */
     bool statistic;         /* LS_V_STATE: a running mean or variance, updated or not */
+    bool stopped;           /* results of DETACH: the file or --stop-gradient says so (onnx_stops.h); LS_V_PARAM: the loss
+                             * depends on it through such a result, so that its gradient is not the loss's derivative */
     bool stacked;           /* inputs and state: every member of an ensemble has its own, of this shape, one
                              * behind the other (LsGraph.members) */
     bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */

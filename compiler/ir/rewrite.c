@@ -10,6 +10,7 @@ static void copy_value(LsRewrite *r, uint32_t i)
     LsValueId id = ls_value_add(r->cx, r->to, v->kind, v->name, v->type, &v->shape, v->data);
     r->to->value[id.i].layout = v->layout;
     r->to->value[id.i].statistic = v->statistic;
+    r->to->value[id.i].stopped = v->stopped;
     r->to->value[id.i].stacked = v->stacked;
     r->to->value[id.i].of_optimizer = v->of_optimizer;
     r->to->value[id.i].average_of = v->average_of;
@@ -26,6 +27,7 @@ void ls_rewrite_result(LsRewrite *r, LsNodeId to, int k, LsValueId of)
     LsValueId v = ls_out(r->to, to, k);
     r->to->value[v.i].name = old->name;
     r->to->value[v.i].layout = old->layout;
+    r->to->value[v.i].stopped = old->stopped;
     ls_set_out(r->to, to, k, old->type, &old->shape);
     r->map[of.i] = v;
 }

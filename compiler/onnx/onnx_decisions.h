@@ -29,13 +29,19 @@ typedef enum { LS_BN_BY_TRAIN, LS_BN_BY_FROZEN, LS_BN_BY_FORM, LS_BN_BY_TRACE, L
 /* The decision about one batch norm, and the name of its node. */
 typedef struct LsBnDecision { const char *node; LsBnBy by; } LsBnDecision;
 
+/* A value whose gradient is stopped: by --stop-gradient, else by the exporter's notes. */
+typedef struct LsStopDecision { const char *value; bool asked; } LsStopDecision;
+
 /* The data that `lowerset inspect` prints. */
 typedef struct LsDecisions {
     LsDecision *tensor; uint32_t ntensor;
     LsBnDecision *bn; uint32_t nbn, cap_bn;
+    LsStopDecision *stop; uint32_t nstop, cap_stop;
 } LsDecisions;
 
 extern const char *const ls_role_name[LS_NROLES];
 extern const char *const ls_bn_by_text[LS_NBN_BY];     /* in words */
+/* "the gradients of 2 values are stopped by the exporter's notes ('a', 'b')"; NULL: none is, in that way. */
+const char *ls_stops_text(struct LsArena *a, const LsDecisions *d, bool asked);
 
 #endif

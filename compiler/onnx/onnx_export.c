@@ -9,6 +9,7 @@
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_open.h"
 #include "compiler/onnx/onnx_order.h"
+#include "compiler/onnx/onnx_stops.h"
 #include "compiler/onnx/onnx_subgraph.h"
 
 #include <string.h>
@@ -172,7 +173,8 @@ static void take_nodes(Export *e, const LsImportOptions *o)
             take_constant(e, f);
         else if (ls_onnx_makes_weight(e->m, f))
             take_filled(e, f);
-        else if (f->proto->n_input == 1 && strcmp(op, "Identity") == 0 && !o->tie_identity)
+        else if (f->proto->n_input == 1 && strcmp(op, "Identity") == 0 && !o->tie_identity
+                 && ls_onnx_stops(e->cx->arena, o, f) == LS_STOPS_NOT)
             take_identity(e, f);
     }
 }

@@ -5,6 +5,8 @@
  * through Identity nodes. */
 #include "compiler/onnx/onnx_export_advice.h"
 
+#include "compiler/onnx/onnx_stops.h"
+
 #include <string.h>
 
 static const char training_call[] =
@@ -298,4 +300,5 @@ void ls_onnx_hints(LsImport *im)
     hint_variances(im);
     hint_doubtful(im);
     hint_dropout(im);
+    ls_onnx_hint_lost_stops(im);
 }

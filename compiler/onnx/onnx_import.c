@@ -17,6 +17,7 @@
 #include "compiler/onnx/onnx_roles.h"
 #include "compiler/onnx/onnx_row.h"
 #include "compiler/onnx/onnx_sequence.h"
+#include "compiler/onnx/onnx_stops.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -248,7 +249,7 @@ static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const ch
 static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
 {
     const LsValue *x = &im->g->value[v.i];
-    if (!ls_is_state(im->g, v) || im->o->tie_identity || f->inner)
+    if (!ls_is_state(im->g, v) || im->o->tie_identity || f->inner || ls_onnx_stops(im->cx->arena, im->o, f) != LS_STOPS_NOT)
         return v;
     const char *name = ls_text(f->proto->output[0]);
     if (im->nuntied++ == 0) {
@@ -361,6 +362,10 @@ void ls_onnx_build(LsImport *im, const LsOnnxFlat *f)
     ls_graph_origin(im->g, (LsOrigin){LS_FORWARD, {0}, f->index, f->name});
     if (!ls_flat_supported(f) || !gather(im, f, in, &b.nin) || !run(im, f, &b)
         || (!ls_onnx_control_op(f) && !check_results(im, f, from))) {
+        poison_results(im, f);
+        return;
+    }
+    if (!ls_onnx_stop(im, f, out)) {
         poison_results(im, f);
         return;
     }

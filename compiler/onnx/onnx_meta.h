@@ -16,6 +16,8 @@ const char *ls_onnx_meta(LsArena *a, const ProtobufCMessage *m, const char *key)
 #define LS_META_CALL "pkg.torch.onnx.fx_node"
 /* Nodes: ['', 'layers.0', 'layers.0.norm', 'layer_norm']: modules from outermost to innermost, then the call. */
 #define LS_META_SCOPES "pkg.torch.onnx.name_scopes"
+/* Nodes: ['Net', 'torch.nn.modules.linear.Linear', 'aten.linear.default']: classes of these modules, then the call's. */
+#define LS_META_CLASSES "pkg.torch.onnx.class_hierarchy"
 /* Values: PARAMETER, BUFFER, CONSTANT_TENSOR, USER_INPUT. */
 #define LS_META_KIND "pkg.torch.export.graph_signature.InputSpec.kind"
 /* Values: the name of the placeholder in calls, such as p_fc_weight. */

@@ -15,6 +15,7 @@
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx/onnx_domain.h"
 #include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_stops.h"
 #include "compiler/onnx/onnx_subgraph.h"
 
 enum {                          /* the use of an operand by the operator that reads it */
@@ -87,7 +88,7 @@ bool ls_onnx_told_to_train(const LsImportOptions *o, const char *name)
 
 bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
 {
-    return !ls_onnx_told_to_train(o, name) && matches(o->freeze, o->nfreeze, name);
+    return ls_onnx_told_to_stop(o, name) || (!ls_onnx_told_to_train(o, name) && matches(o->freeze, o->nfreeze, name));
 }
 
 /* ---- values that are masks ---- */
@@ -239,7 +240,7 @@ static LsVerdict decide(const Tensor *t)
     const LsImport *im = t->im;
     const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
     bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
-    if (told(t, s, ls_onnx_told_to_train))
+    if (told(t, s, ls_onnx_told_to_train) && !ls_onnx_told_to_stop(im->o, t->name))
         return may_train ? verdict(LS_ROLE_TRAINED, "--train") : without_gradient(t, true);
     if (t->count == 1 && t->decides)
         return verdict(LS_ROLE_CONSTANT, "decides which nodes of a body run, and how often");
@@ -250,7 +251,7 @@ static LsVerdict decide(const Tensor *t)
         : s->folded_from != NULL        ? folded(t, s)
                                         : unsaid(t);
     if (v.role == LS_ROLE_TRAINED && told(t, s, ls_onnx_told_to_freeze))
-        return verdict(LS_ROLE_FROZEN, "--freeze");
+        return verdict(LS_ROLE_FROZEN, ls_onnx_told_to_stop(im->o, t->name) ? "--stop-gradient" : "--freeze");
     return v;
 }
 
@@ -429,4 +430,6 @@ void ls_onnx_record(LsImport *im)
     }
     check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze);
     check_globs(im, "--train", im->o->train, im->o->ntrain);
+    if (im->o->training)
+        ls_onnx_check_stops(im);
 }

@@ -36,7 +36,7 @@ static void find_moving(Diff *d)
         d->moves[i] = g->value[i].kind == LS_V_PARAM;
     for (uint32_t i = 1; i < d->nnode; i++) {
         bool any = false;
-        for (int k = 0; k < g->node[i].nin; k++)
+        for (int k = 0; k < g->node[i].nin && g->node[i].op != LS_OP_DETACH; k++)
             any |= d->moves[ls_in(g, (LsNodeId){i}, k).i];
         for (int k = 0; any && k < g->node[i].nout; k++) {
             LsValueId v = ls_out(g, (LsNodeId){i}, k);
@@ -176,11 +176,31 @@ static void differentiate(Diff *d, LsNodeId n)
         hand_on(d, n, dy[0], earlier);
 }
 
+/* Marks the parameters that the loss depends on through a value whose gradient the file or an option stops. */
+static void mark_stopped(Diff *d)
+{
+    LsGraph *g = d->g;
+    bool *behind = ls_arena_alloc(d->cx->arena, d->nvalue, sizeof *behind);     /* such a value depends on it */
+    for (uint32_t i = d->nnode; i-- > 1;) {
+        bool any = false;
+        for (int k = 0; k < g->node[i].nout; k++) {
+            const LsValueId v = ls_out(g, (LsNodeId){i}, k);
+            any |= behind[v.i] || (g->value[v.i].stopped && d->matters[v.i]);
+        }
+        for (int k = 0; any && k < g->node[i].nin; k++)
+            behind[ls_in(g, (LsNodeId){i}, k).i] = true;
+    }
+    for (uint32_t i = 1; i < d->nvalue; i++)
+        if (g->value[i].kind == LS_V_PARAM)
+            g->value[i].stopped = behind[i];
+}
+
 /* Collects the gradients of parameters in file order. A parameter that does not affect the loss is
  * left alone. */
 static void collect(Diff *d)
 {
     LsGraph *g = d->g;
+    mark_stopped(d);
     g->grad = ls_arena_alloc(d->cx->arena, d->nvalue, sizeof *g->grad);
     g->ngrad = 0;
     for (uint32_t i = 1; i < d->nvalue; i++) {
@@ -190,7 +210,8 @@ static void collect(Diff *d)
             g->grad[g->ngrad++] = (LsGrad){.param = {i}, .grad = d->grad[i]};
         else
             ls_warn(d->cx, LS_NOWHERE, NULL,
-                    "parameter '%s' has no influence on the loss and is not trained",
+                    g->value[i].stopped ? "the gradient of parameter '%s' is stopped on every way, and it is not trained"
+                                        : "parameter '%s' has no influence on the loss and is not trained",
                     g->value[i].name);
     }
 }

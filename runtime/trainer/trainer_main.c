@@ -58,7 +58,7 @@ static bool check_gradients(LsTrainer *t, LsError *e)
     t->stopped = (int)*t->stop;
     t->interrupted = t->stopped != 0;
     if (ok && !t->interrupted) {
-        ls_log_gradients(&t->log, c.nsample, c.nparam, c.median, c.worst, c.limit,
+        ls_log_gradients(&t->log, c.nsample, c.nparam, c.nstopped, c.median, c.worst, c.limit,
                          c.nsample > 0 ? c.sample->of->t.name : "",
                          c.nsample > 0 ? c.sample->element : 0);
         ok = ls_gradcheck_tell(&c, stdout, e);

@@ -197,7 +197,10 @@ static bool open(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, LsError 
     c->at = calloc(t->nwatch + 1, sizeof *c->at);
     for (uint32_t k = 0; c->watch && c->at && k < t->nwatch; k++) {
         c->at[k] = n;
-        if (!parameter(g->p, &t->watch[k]))
+        const LsStateTensor *of = parameter(g->p, &t->watch[k]);
+        const bool stopped = of != NULL && g->p->stopped != NULL && g->p->stopped[of - g->p->state];
+        c->nstopped += stopped;
+        if (of == NULL || stopped)
             continue;
         c->watch[c->nparam++] = k;
         n += ls_tensor_count(&t->watch[k].t);
@@ -206,7 +209,7 @@ static bool open(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, LsError 
     if (!c->saved || !c->watch || !c->most || !c->at || !c->whole)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --check-gradients");
     c->at[t->nwatch] = n;
-    if (c->nparam == 0)
+    if (c->nparam == 0 && c->nstopped == 0)
         return ls_fail(e, LS_EXIT_USAGE, "this program stores no gradients to check%s",
                        g->p->napplied ? ": compile it with --store-gradients" : "");
     return ls_dump_open(&c->dump, g, t, e);
@@ -260,8 +263,8 @@ bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, int
     int64_t step_ns = 0, done = 0;
     if (!open(c, g, parts, e) || !measure(c, &step_ns, e))
         return false;
-    c->nsample = count(c, elements, step_ns);
-    c->sample = calloc((size_t)c->nsample, sizeof *c->sample);
+    c->nsample = c->nparam > 0 ? count(c, elements, step_ns) : 0;
+    c->sample = calloc((size_t)c->nsample + 1, sizeof *c->sample);
     if (!c->sample)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --check-gradients");
     choose(c);
@@ -302,6 +305,9 @@ bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e)
             "loss %.*g: off by %.1e (median), %.1e (worst: %s[%" PRId64 "]), limit %.0e\n",
             c->nsample, c->nparam, wide(c) ? 12 : 7, c->loss, c->median, c->worst, name, element,
             c->limit);
+    if (c->nstopped > 0)
+        fprintf(to, "%u parameters were left out: a gradient is stopped between them and the loss, so theirs is not the loss's "
+                "derivative\n", c->nstopped);
     if (left > 0)
         fprintf(to, "%u gradients are applied as they are computed and were not seen: compile with "
                 "--store-gradients\n", left);

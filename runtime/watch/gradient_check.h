@@ -44,6 +44,7 @@ typedef struct LsGradCheck {
     LsGradSample *sample; int64_t nsample;
     uint32_t *watch;            /* of the training phase, by parameter: parameters with gradients */
     uint32_t nparam;
+    uint32_t nstopped;          /* parameters that are left out, as LsProgram.stopped says */
     double *most;               /* by watch: the largest absolute gradient */
     double all;                 /* the largest over all watches */
     double loss, noise;         /* noise: bound on the rounding error of a loss */

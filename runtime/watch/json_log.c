@@ -126,15 +126,18 @@ void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double ac
     end_line(l, &t);
 }
 
-void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,
+void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, uint32_t stopped, double median,
                       double worst, double limit, const char *name, int64_t element)
 {
     char part[LINE];
     LsText t = {part, 0, sizeof part, to_file, l->to};
     if (!l->to)
         return;
-    ls_text_put(&t, "{\"elements\":%" PRId64 ",\"parameters\":%" PRIu32 ",\"median\":", elements,
+    ls_text_put(&t, "{\"elements\":%" PRId64 ",\"parameters\":%" PRIu32, elements,
                 parameters);
+    if (stopped > 0)
+        ls_text_put(&t, ",\"stopped\":%" PRIu32, stopped);
+    ls_text_put(&t, ",\"median\":");
     ls_text_number(&t, median, 9);
     ls_text_put(&t, ",\"worst\":");
     ls_text_number(&t, worst, 9);

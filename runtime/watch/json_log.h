@@ -25,7 +25,7 @@ void ls_log_privacy(LsLog *l, int64_t update, int64_t epoch, double epsilon, dou
 /* accuracy < 0: none. */
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
 /* Logs the result of --check-gradients; name and element: the worst, "": none. */
-void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, double median,
+void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, uint32_t stopped, double median,
                       double worst, double limit, const char *name, int64_t element);
 bool ls_log_close(LsLog *l, const char *path, LsError *e);
 

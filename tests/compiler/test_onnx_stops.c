@@ -1,0 +1,202 @@
+/* tests/compiler/test_onnx_stops.c -- gradients that the module stops: by the exporter's notes of detach(), and by
+ * --stop-gradient. */
+#include "compiler/onnx/onnx_decisions.h"
+#include "compiler/onnx/onnx_export.h"
+#include "compiler/onnx/onnx_import.h"
+#include "compiler/onnx/onnx_meta.h"
+#include "compiler/patterns/patterns.h"
+#include "tests/support/onnx_small.h"
+#include "tests/support/suite.h"
+
+static bool said(const char *text) { return strstr(make_log(&mk), text) != NULL; }
+
+static void note(Onnx__NodeProto *p, const char *key, const char *value) { make_meta(&mk, &p->base, 9, key, value); }
+
+static const char call[] = "%detach : [num_users=1] = call_function[target=torch.ops.aten.detach.default](args = (%y,), kwargs = {})";
+
+/* y = Relu(x w) of the small model; d = Identity(y), then a second weight. */
+static Onnx__NodeProto *make_tail(void)
+{
+    Onnx__NodeProto *p = make_node(&mk, "Identity", "y", "d");
+    make_weight(&mk, "v", "4x3", 12);
+    make_node(&mk, "MatMul", "d v", "z");
+    mk.g->n_output = 0;
+    make_output(&mk, "z");
+    return p;
+}
+
+static void stop(const char *glob)
+{
+    static const char *list[1];
+    list[0] = glob;
+    mk.o.stop = list;
+    mk.o.nstop = 1;
+}
+
+/* The parameters that get a gradient: "w v", in file order. */
+static const char *taught(void)
+{
+    static char text[64];
+    LsGraph *g = import_well();
+    ck_assert(ls_loss(&mk.cx, g, &(LsLossOptions){.kind = LS_LOSS_MSE}));
+    ck_assert_msg(ls_autodiff(&mk.cx, g), "%s", make_log(&mk));
+    text[0] = '\0';
+    for (uint32_t k = 0; k < g->ngrad; k++)
+        sprintf(text + strlen(text), "%s%s", k > 0 ? " " : "", g->value[g->grad[k].param.i].name);
+    return text;
+}
+
+START_TEST(a_noted_detach_stops_the_gradient)
+{
+    Onnx__NodeProto *p = make_tail();
+    ck_assert_str_eq(taught(), "w v");
+    note(p, LS_META_CALL, call);
+    ck_assert_str_eq(taught(), "v");
+    ck_assert(said("the gradient of parameter 'w' is stopped on every way"));
+    LsGraph *g = import_well();
+    ck_assert_uint_eq(g->decisions->nstop, 1);
+    ck_assert_str_eq(ls_stops_text(mk.cx.arena, g->decisions, false),
+                     "the gradient of 1 value is stopped as in the module, by the exporter's notes ('d')");
+    ck_assert_ptr_null(ls_stops_text(mk.cx.arena, g->decisions, true));
+}
+END_TEST
+
+START_TEST(the_classes_tell_a_detach_where_the_call_is_missing)
+{
+    Onnx__NodeProto *p = make_tail();
+    note(p, LS_META_CLASSES, "['__main__.Net', 'aten.detach.default']");
+    ck_assert_str_eq(taught(), "v");
+}
+END_TEST
+
+START_TEST(another_call_within_a_module_of_that_name_stops_nothing)
+{
+    Onnx__NodeProto *p = make_tail();
+    note(p, LS_META_CLASSES, "['aten.detach.default', 'aten.alias.default']");
+    ck_assert_ptr_nonnull(strstr(taught(), "w"));
+}
+END_TEST
+
+START_TEST(globs_name_values_and_nodes)
+{
+    Onnx__NodeProto *p = make_tail();
+    p->name = ls_arena_strdup(mk.cx.arena, "the_node");
+    stop("d");
+    ck_assert_str_eq(taught(), "v");
+    stop("the_n*");
+    ck_assert_str_eq(taught(), "v");
+    stop("y");                  /* not an Identity */
+    ck_assert_str_eq(taught(), "v");
+    stop("w");                  /* an initializer is frozen by that */
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "w"), LS_V_STATE);
+}
+END_TEST
+
+START_TEST(stopping_wins_over_train_for_an_initializer)
+{
+    mk.o.train = (const char *[]){"w"};
+    mk.o.ntrain = 1;
+    stop("w");
+    ck_assert_int_eq(kind(import_well(), "w"), LS_V_STATE);
+}
+END_TEST
+
+START_TEST(a_glob_without_a_match_is_an_error)
+{
+    stop("nobody*");
+    refuse(LS_E_NAME, LS_EXIT_MODEL, "--stop-gradient nobody* matches no value and no node");
+}
+END_TEST
+
+/* A copy of a parameter is a parameter of its own; its detached form is the parameter itself, and so it is exported. */
+START_TEST(a_detached_parameter_stays_the_parameter)
+{
+    unsigned char *bytes, *packed;
+    size_t n;
+    LsOnnxSlot *slot;
+    uint32_t nslot, slots[2];
+    Onnx__NodeProto *p = make_node(&mk, "Identity", "w", "copy");
+    make_node(&mk, "MatMul", "x copy", "other");
+    make_output(&mk, "other");
+    ck_assert_int_eq(kind(import_well(), "copy"), LS_V_PARAM);
+    for (int k = 0; k < 2; k++) {
+        n = make_pack(&mk, &packed);
+        make_write(&mk, packed, n);
+        ck_assert_msg(ls_onnx_eval_model(&mk.cx, mk.path, &mk.o, &bytes, &n, &slot, &nslot), "%s", make_log(&mk));
+        slots[k] = nslot;
+        note(p, LS_META_CALL, call);
+    }
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "copy"), LS_V_TEMP);
+    ck_assert(g->value[named(g, "copy").i].stopped);
+    ck_assert_int_eq(kind(g, "w"), LS_V_PARAM);
+    ck_assert_uint_eq(slots[1] + 1, slots[0]);
+}
+END_TEST
+
+START_TEST(parameters_before_a_stop_are_marked)
+{
+    Onnx__NodeProto *p = make_tail();
+    note(p, LS_META_CALL, call);
+    make_node(&mk, "Add", "y y", "y2");
+    make_node(&mk, "ReduceMean", "z", "a");
+    make_node(&mk, "ReduceMean", "y2", "b2");
+    make_node(&mk, "Add", "a b2", "l");
+    mk.g->n_output = 0;
+    make_output(&mk, "l");
+    LsGraph *g = import_well();
+    ck_assert(ls_patterns(&mk.cx, g));              /* passes rebuild the graph */
+    ck_assert(ls_loss(&mk.cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
+    ck_assert_msg(ls_autodiff(&mk.cx, g), "%s", make_log(&mk));
+    ck_assert(g->value[named(g, "w").i].stopped);
+    ck_assert(!g->value[named(g, "v").i].stopped);
+}
+END_TEST
+
+START_TEST(a_lost_detach_is_told)
+{
+    static const char reads[] = "%mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%detach_1, "
+                                "%detachment), kwargs = {})";
+    make_tail();
+    Onnx__NodeProto *p = mk.g->node[mk.g->n_node - 1];
+    note(p, LS_META_CALL, reads);
+    import_well();
+    ck_assert(said("the module stops 1 gradient by detach(), and the exporter dropped it"));
+    mk.cx.nwarning = 0;
+    stop("d");
+    import_well();
+    ck_assert_int_eq(mk.cx.nwarning, 0);
+}
+END_TEST
+
+START_TEST(a_detach_that_is_kept_is_not_lost)
+{
+    Onnx__NodeProto *p = make_tail();
+    note(p, LS_META_CALL, call);
+    note(mk.g->node[mk.g->n_node - 1], LS_META_CALL, "%mm : [num_users=1] = call_function[target=torch.ops.aten.mm.default]"
+                                                     "(args = (%detach, %p_v), kwargs = {})");
+    import_well();
+    ck_assert(!said("the exporter dropped"));
+}
+END_TEST
+
+int main(void)
+{
+    TCase *tc = tcase_create("stops");
+    tcase_add_checked_fixture(tc, setup, teardown);
+    const TTest *const test[] = {
+        a_noted_detach_stops_the_gradient,
+        the_classes_tell_a_detach_where_the_call_is_missing,
+        another_call_within_a_module_of_that_name_stops_nothing,
+        globs_name_values_and_nodes,
+        stopping_wins_over_train_for_an_initializer,
+        a_glob_without_a_match_is_an_error,
+        a_detached_parameter_stays_the_parameter,
+        parameters_before_a_stop_are_marked,
+        a_lost_detach_is_told,
+        a_detach_that_is_kept_is_not_lost,
+    };
+    add_tests(tc, sizeof test / sizeof *test, test);
+    return run_tests("stops", tc);
+}
