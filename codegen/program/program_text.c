@@ -399,14 +399,17 @@ bool ls_program_print(LsCtx *cx, const LsCode *c, FILE *to, FILE *device)
 
 static void print_blob(FILE *to, const char *name, const char *file)
 {
-    fprintf(to, "    .balign 64\n    .global %s\n%s:\n    .incbin \"%s\"\n    .byte 0\n", name,
-            name, file);
+    fprintf(to, "    .balign 64\n    .global %s\n%s:\n    .incbin ", name, name);
+    ls_emit_string(to, file);   /* octal numbers for what an assembler does not know */
+    fprintf(to, "\n    .byte 0\n");
 }
 
+/* Data of more than 2 GiB would put code out of the reach of 32-bit offsets, but not from a section for large data, which
+ * the linker places behind all others. The program holds no offset to these data, only their addresses. */
 void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file,
                            const char *device_file)
 {
-    fprintf(to, "    .section .rodata\n");
+    fprintf(to, "#ifdef __x86_64__\n    .section .lrodata,\"a\",@progbits\n#else\n    .section .rodata\n#endif\n");
     print_blob(to, "ls_constant_data", constant_file);
     print_blob(to, "ls_onnx_data", onnx_file);
     if (device_file != NULL)

@@ -5,6 +5,7 @@
 #include "codegen/toolchain/compiler_version.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/run_command.h"
+#include "runtime/folders.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -222,11 +223,6 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     return run(cx, &c);
 }
 
-/* The folders of the runtime; the first ones are for GPU programs only. */
-static const char *const runtime_folder[] = {"cuda", "cuda_kernels", "kernels", "base", "comm", "data", "engine",
-                                             "pipeline", "privacy", "trainer", "watch"};
-enum { CUDA_FOLDERS = 2, FOLDERS_OF_HEADERS = 3, RUNTIME_FOLDERS = sizeof runtime_folder / sizeof runtime_folder[0] };
-
 static bool copy_file(const char *from, const char *to)
 {
     FILE *in = fopen(from, "rb"), *out = in != NULL ? fopen(to, "wb") : NULL;
@@ -264,18 +260,52 @@ static bool copy_folder(LsCtx *cx, const char *from, const char *dir)
     return ok || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot copy the runtime to '%s'", dir);
 }
 
+/* Copies each of the folders that a text names. */
+static bool copy_folders(LsCtx *cx, const char *names, const char *from, const char *dir)
+{
+    char *copy = ls_arena_strdup(cx->arena, names), *save = NULL;
+    bool ok = true;
+    for (char *f = strtok_r(copy, " ", &save); ok && f != NULL; f = strtok_r(NULL, " ", &save))
+        ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/%s", from, f), ls_arena_printf(cx->arena, "%s/%s", dir, f));
+    return ok;
+}
+
 bool ls_toolchain_copy_runtime(LsCtx *cx, const LsToolchain *t, const char *dir)
 {
     const char *from = find_sources(cx);
     if (from == NULL)
         return no_runtime(cx);
-    bool ok = copy_folder(cx, from, dir);
-    for (size_t k = t->cuda != NULL ? 0 : CUDA_FOLDERS; ok && k < RUNTIME_FOLDERS; k++)
-        ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/%s", from, runtime_folder[k]),
-                         ls_arena_printf(cx->arena, "%s/%s", dir, runtime_folder[k]));
-    if (ok && t->mpi)
-        ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/comm_mpi", from), ls_arena_printf(cx->arena, "%s/comm_mpi", dir));
-    return ok;
+    return copy_folder(cx, from, dir) && copy_folders(cx, LS_FOLDERS_ALL, from, dir)
+           && (t->cuda == NULL || copy_folders(cx, LS_FOLDERS_CUDA, from, dir))
+           && (!t->mpi || copy_folders(cx, LS_FOLDERS_MPI, from, dir));
+}
+
+/* A path as a word for a shell: in single quotes unless it is plain. */
+static const char *shell_word(LsArena *a, const char *path)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=";
+    if (path[0] != '\0' && path[strspn(path, plain)] == '\0')
+        return path;
+    char *word = ls_arena_alloc(a, 4 * strlen(path) + 3, 1), *to = word;
+    *to++ = '\'';
+    for (; *path != '\0'; path++) {
+        if (*path == '\'')
+            to = stpcpy(to, "'\\'");
+        *to++ = *path;
+    }
+    *to = '\'';
+    return word;
+}
+
+/* The sources of the folders that a text names, for a shell. */
+static const char *sources_of(LsArena *a, const char *names, const char *dir)
+{
+    char *copy = ls_arena_strdup(a, names), *save = NULL;
+    const char *all = "";
+    dir = shell_word(a, dir);
+    for (char *f = strtok_r(copy, " ", &save); f != NULL; f = strtok_r(NULL, " ", &save))
+        all = ls_arena_printf(a, "%s %s/%s/*.c", all, dir, f);
+    return all + (all[0] == ' ');
 }
 
 static const char *device_hint(LsCtx *cx, const LsCudaArchs *archs, const char *file,
@@ -283,6 +313,8 @@ static const char *device_hint(LsCtx *cx, const LsCudaArchs *archs, const char *
 {
     LsArena *a = cx->arena;
     const char *code = "";
+    file = shell_word(a, file);
+    runtime_dir = shell_word(a, runtime_dir);
     for (int k = 0; k < archs->n; k++) {
         const char *suffix = archs->arch[k].exact ? "a" : "";
         code = ls_arena_printf(a, "%s -gencode arch=compute_%d%s,code=sm_%d%s", code,
@@ -298,20 +330,16 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
 {
     LsArena *a = cx->arena;
     const char *file = ls_arena_printf(a, "%s/%s", dir, base);
-    const char *device = "", *sources = "";
-    for (size_t k = FOLDERS_OF_HEADERS; k < RUNTIME_FOLDERS; k++)
-        sources = ls_arena_printf(a, "%s%s%s/%s/*.c", sources, *sources != '\0' ? " " : "", runtime_dir,
-                                  runtime_folder[k]);
+    const char *device = "", *sources = sources_of(a, LS_FOLDERS_SOURCE, runtime_dir);
     if (t->mpi)
-        sources = ls_arena_printf(a, "%s %s/comm_mpi/*.c", sources, runtime_dir);
+        sources = ls_arena_printf(a, "%s %s", sources, sources_of(a, LS_FOLDERS_MPI, runtime_dir));
     if (t->cuda != NULL) {
         device = device_hint(cx, &t->cuda->archs, file, runtime_dir);
-        sources = ls_arena_printf(a, "%s %s/cuda/*.c -isystem $CUDA_HOME/include "
-                                  "$CUDA_HOME/lib64/libcudart_static.a -ldl -lrt", sources,
-                                  runtime_dir);
+        sources = ls_arena_printf(a, "%s %s -isystem $CUDA_HOME/include $CUDA_HOME/lib64/libcudart_static.a -ldl -lrt", sources,
+                                  sources_of(a, LS_FOLDERS_CUDA_SOURCE, runtime_dir));
     }
     return ls_arena_printf(a, "%s%s -std=gnu11 -D_GNU_SOURCE -O%s -march=%s -fno-math-errno "
                            "-fno-trapping-math -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
-                           device, t->mpi ? "mpicc" : compiler_of(t), level_of(t), machine_of(t), runtime_dir,
-                           file, file, sources, base);
+                           device, t->mpi ? "mpicc" : compiler_of(t), level_of(t), machine_of(t),
+                           shell_word(a, runtime_dir), shell_word(a, file), shell_word(a, file), sources, shell_word(a, base));
 }

@@ -169,7 +169,7 @@ static uint32_t read_from(const LsTape *t, uint32_t x, uint32_t peak)
 static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
 {
     const LsProb *p = t->p;
-    best->price = -1;
+    *best = (Twice){.instead = LS_NO_ID, .of = LS_NO_ID, .price = -1};
     for (uint32_t x = 0; x < p->nt; x++) {
         const uint32_t v = p->maker[x];
         if (v == LS_NO_ID || p->stuck[v] || p->dag->node[v].kind != LS_DAG_BACKWARD)

@@ -15,7 +15,11 @@ fail() { echo "FAIL $*"; cat "$OUT/said"; exit 1; }
 DESTDIR=$OUT/root meson install -C "$BUILD" --no-rebuild --quiet >"$OUT/said" 2>&1 || fail "meson install"
 lowerset=$(find "$OUT/root" -path '*/bin/lowerset')
 part=$(dirname "$(dirname "$lowerset")")/lib/lowerset
-for folder in . base cuda cuda_kernels data engine kernels pipeline privacy trainer watch; do
+folders=$(sed 's/^[a-z_]* //' "$BUILD/runtime/folders.txt")
+for folder in $(cd "$SOURCE/runtime" && ls -d */); do
+    case " $(echo $folders) " in *" ${folder%/} "*) ;; *) echo >"$OUT/said"; fail "runtime/$folder is in no list of runtime/meson.build" ;; esac
+done
+for folder in . $folders; do
     (cd "$SOURCE/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/want"
     (cd "$part/runtime/$folder" && ls | grep '\.[ch]$') >"$OUT/said"
     cmp "$OUT/want" "$OUT/said" || fail "the runtime's folder $folder is not all there"

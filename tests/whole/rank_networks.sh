@@ -32,6 +32,8 @@ for k in 0 1 2 3; do
     ip -n $id-$k link set eth0 up
     ip -n $id-$k link set lo up
 done
+# `ip netns exec` mounts, which needs / to be a mount point: it is none in a folder that chroot made a root of.
+ip netns exec $id-0 unshare --uts true 2>/dev/null || { echo "skipped: no network can be entered here (is / a mount point?)"; exit 77; }
 cut_off() { ip link set $id-v3 down; }
 # A machine: a network, and a name of its own.
 on() {
