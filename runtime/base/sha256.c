@@ -22,6 +22,17 @@ static uint32_t big_endian(const unsigned char *p)
     return (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
 }
 
+/* Round j of eight: what the standard calls a to h are the words from -j on. */
+static inline void take_round(uint32_t s[8], int j, uint32_t more)
+{
+    uint32_t *const word[8] = {&s[-j & 7], &s[(1 - j) & 7], &s[(2 - j) & 7], &s[(3 - j) & 7],
+                               &s[(4 - j) & 7], &s[(5 - j) & 7], &s[(6 - j) & 7], &s[(7 - j) & 7]};
+    const uint32_t a = *word[0], b = *word[1], c = *word[2], e = *word[4], f = *word[5], g = *word[6];
+    const uint32_t one = *word[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + more;
+    *word[3] += one;
+    *word[7] = one + (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+}
+
 static void take_block(uint32_t state[8], const unsigned char *block)
 {
     uint32_t w[64], s[8];
@@ -31,14 +42,9 @@ static void take_block(uint32_t state[8], const unsigned char *block)
         w[k] = w[k - 16] + (turn(w[k - 15], 7) ^ turn(w[k - 15], 18) ^ w[k - 15] >> 3) + w[k - 7]
                + (turn(w[k - 2], 17) ^ turn(w[k - 2], 19) ^ w[k - 2] >> 10);
     memcpy(s, state, sizeof s);
-    for (int k = 0; k < 64; k++) {
-        const uint32_t e = s[4], a = s[0];
-        const uint32_t one = s[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & s[5]) ^ (~e & s[6])) + of_round[k] + w[k];
-        const uint32_t two = (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & s[1]) ^ (a & s[2]) ^ (s[1] & s[2]));
-        memmove(s + 1, s, 7 * sizeof *s);
-        s[4] += one;
-        s[0] = one + two;
-    }
+    for (int k = 0; k < 64; k += 8)
+        for (int j = 0; j < 8; j++)     /* after eight rounds every word is in its place again */
+            take_round(s, j, of_round[k + j] + w[k + j]);
     for (int k = 0; k < 8; k++)
         state[k] += s[k];
 }
