@@ -9,7 +9,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { MARK = 0x4c536d73, HEAD = sizeof(LsLinkHead) };
+enum { MARK = 0x4c536d73, HEAD = sizeof(LsLinkHead), CHECK = sizeof(uint64_t) };
 enum { MOST = 1 << 20 };        /* bytes per call in each direction: nobody else moves meanwhile */
 
 static void append(LsLinkMessage **list, LsLinkMessage *m)
@@ -30,31 +30,77 @@ static bool is_cut(LsLink *l)
     return true;
 }
 
+/* Bytes on the way of a message with so many. */
+static int64_t whole(const LsLink *l, int64_t bytes) { return HEAD + bytes + (l->seal.on && bytes > 0 ? CHECK : 0); }
+
+/* The check of a head. */
+static uint64_t seal_head(const LsLink *l, LsLinkWay *w, int sender)
+{
+    const LsSealHead of = {w->number, sender, w->head.tag, w->head.bytes};
+    uint64_t check[2] = {0};
+    if (l->seal.on)
+        ls_seal_head(&l->seal, &of, check);
+    w->hides = check[1];
+    w->number++;
+    return check[0];
+}
+
+static void seal_bytes(const LsLink *l, LsLinkWay *w, const unsigned char *data, int64_t end)
+{
+    if (!l->seal.on || w->summed >= end)
+        return;
+    ls_seal_add(&l->seal, &w->sum, data + w->summed, end - w->summed);
+    w->summed = end;
+}
+
+static void begin_going(LsLink *l, const LsLinkMessage *m)
+{
+    l->to.head = (LsLinkHead){MARK, m->tag, m->bytes, 0};
+    l->to.head.check = seal_head(l, &l->to, l->rank);
+    l->to.sum = (LsSealSum){.nrest = 0};
+    l->to.summed = 0;
+}
+
+/* The next bytes of the first message that goes out: of head, data and check. At most `most` bytes of data. */
+static size_t next_parts(LsLink *l, const LsLinkMessage *m, int64_t most, struct iovec part[3])
+{
+    const int64_t in_data = l->to.at > HEAD ? l->to.at - HEAD : 0;
+    size_t n = 0;
+    if (l->to.at < HEAD)
+        part[n++] = (struct iovec){(char *)&l->to.head + l->to.at, (size_t)(HEAD - l->to.at)};
+    if (in_data < m->bytes) {
+        const int64_t rest = m->bytes - in_data < most ? m->bytes - in_data : most;
+        seal_bytes(l, &l->to, m->data, in_data + rest);
+        part[n++] = (struct iovec){m->data + in_data, (size_t)rest};
+        if (in_data + rest < m->bytes)
+            return n;
+    }
+    const int64_t of_check = in_data > m->bytes ? in_data - m->bytes : 0, left = whole(l, m->bytes) - HEAD - m->bytes - of_check;
+    if (left > 0) {
+        l->to.check = ls_seal_bytes(&l->seal, &l->to.sum, l->to.hides);
+        part[n++] = (struct iovec){(char *)&l->to.check + of_check, (size_t)left};
+    }
+    return n;
+}
+
 /* Moves on in the first message that goes out; true: it is complete. */
 static bool push(LsLink *l, int64_t *left)
 {
     LsLinkMessage *m = l->going;
-    if (l->out_at == 0)
-        l->out_head = (LsLinkHead){MARK, m->tag, m->bytes};
-    while (l->out_at < HEAD + m->bytes && *left > 0) {
-        const int64_t in_data = l->out_at > HEAD ? l->out_at - HEAD : 0;
-        struct iovec part[2];
-        size_t n = 0;
-        if (l->out_at < HEAD)
-            part[n++] = (struct iovec){(char *)&l->out_head + l->out_at, (size_t)(HEAD - l->out_at)};
-        const int64_t rest = m->bytes - in_data < *left ? m->bytes - in_data : *left;
-        if (rest > 0)
-            part[n++] = (struct iovec){m->data + in_data, (size_t)rest};
-        const struct msghdr msg = {.msg_iov = part, .msg_iovlen = n};
+    if (l->to.at == 0 && l->to.head.mark == 0)
+        begin_going(l, m);
+    while (l->to.at < whole(l, m->bytes) && *left > 0) {
+        struct iovec part[3];
+        const struct msghdr msg = {.msg_iov = part, .msg_iovlen = next_parts(l, m, *left, part)};
         const ssize_t sent = sendmsg(l->out, &msg, MSG_NOSIGNAL | MSG_DONTWAIT);
         if (sent < 0) {
             is_cut(l);
             return false;
         }
-        l->out_at += sent;
+        l->to.at += sent;
         *left -= sent;
     }
-    return l->out_at == HEAD + m->bytes;
+    return l->to.at == whole(l, m->bytes);
 }
 
 static void push_all(LsLink *l)
@@ -63,7 +109,8 @@ static void push_all(LsLink *l)
     while (l->going != NULL && !l->closed && push(l, &left)) {
         l->going->done = true;
         l->going = l->going->next;
-        l->out_at = 0;
+        l->to.at = 0;
+        l->to.head.mark = 0;
     }
 }
 
@@ -84,14 +131,14 @@ static bool same_length(const LsLink *l, int64_t sent, const LsLinkMessage *m, L
 static LsLinkMessage *store(LsLink *l, LsError *e)
 {
     LsLinkMessage *m = malloc(sizeof *m);
-    unsigned char *data = malloc((size_t)l->in_head.bytes + 1);
+    unsigned char *data = malloc((size_t)l->from.head.bytes + 1);
     if (m == NULL || data == NULL) {
-        ls_fail(e, LS_EXIT_FAIL, "no memory for a message of %lld bytes", (long long)l->in_head.bytes);
+        ls_fail(e, LS_EXIT_FAIL, "no memory for a message of %lld bytes", (long long)l->from.head.bytes);
         free(m);
         free(data);
         return NULL;
     }
-    *m = (LsLinkMessage){.data = data, .bytes = l->in_head.bytes, .tag = l->in_head.tag, .stored = true};
+    *m = (LsLinkMessage){.data = data, .bytes = l->from.head.bytes, .tag = l->from.head.tag, .stored = true};
     append(&l->stored, m);
     return m;
 }
@@ -100,10 +147,10 @@ static LsLinkMessage *store(LsLink *l, LsError *e)
 static bool place(LsLink *l, LsError *e)
 {
     for (LsLinkMessage **at = &l->wanted; *at != NULL; at = &(*at)->next)
-        if ((*at)->tag == l->in_head.tag) {
+        if ((*at)->tag == l->from.head.tag) {
             l->coming = *at;
             *at = l->coming->next;
-            return same_length(l, l->in_head.bytes, l->coming, e);
+            return same_length(l, l->from.head.bytes, l->coming, e);
         }
     if (l->wanted != NULL)
         l->coming = store(l, e);
@@ -132,7 +179,7 @@ static void arrive(LsLink *l)
     LsLinkMessage *m = l->coming;
     m->done = true;
     l->coming = NULL;
-    l->in_at = 0;
+    l->from.at = 0;
     if (m->named != NULL)
         hand_over(l, m, m->named);
 }
@@ -150,7 +197,7 @@ bool ls_link_receive(LsLink *l, LsLinkMessage *m, LsError *e)
             return true;
         }
     append(&l->wanted, m);
-    if (l->in_at < HEAD || l->coming != NULL)
+    if (l->from.at < HEAD || l->coming != NULL)
         return true;
     if (!place(l, e))
         return false;
@@ -163,7 +210,7 @@ short ls_link_events(const LsLink *l)
 {
     if (l->closed)
         return 0;
-    const bool in = l->in_at >= HEAD ? l->coming != NULL : l->wanted != NULL;
+    const bool in = l->from.at >= HEAD ? l->coming != NULL : l->wanted != NULL;
     return (short)((in ? POLLIN : 0) | (l->going != NULL ? POLLOUT : 0));
 }
 
@@ -173,11 +220,45 @@ bool ls_link_waits(const LsLink *l)
            || (l->coming != NULL && l->coming->named != NULL);
 }
 
+/* A head has come. */
+static bool take_head(LsLink *l, LsError *e)
+{
+    const LsLinkHead *h = &l->from.head;
+    if (h->check != seal_head(l, &l->from, l->peer) || h->bytes < 0)
+        return ls_fail(e, LS_EXIT_RANK, "a message of rank %d changed on its way to rank %d: the check of its head is wrong",
+                       l->peer, l->rank);
+    l->from.sum = (LsSealSum){.nrest = 0};
+    l->from.summed = 0;
+    return place(l, e);
+}
+
+/* All bytes of the message have come. */
+static bool take_message(LsLink *l, LsError *e)
+{
+    const int64_t bytes = l->coming->bytes;
+    if (l->seal.on && bytes > 0 && l->from.check != ls_seal_bytes(&l->seal, &l->from.sum, l->from.hides))
+        return ls_fail(e, LS_EXIT_RANK, "a message of %lld bytes of rank %d changed on its way to rank %d: its check is wrong",
+                       (long long)bytes, l->peer, l->rank);
+    arrive(l);
+    return true;
+}
+
+/* Where the next bytes belong, and how many. */
+static char *next_place(LsLink *l, int64_t *n)
+{
+    LsLinkWay *w = &l->from;
+    const int64_t bytes = w->at < HEAD ? 0 : l->coming->bytes;
+    *n = w->at < HEAD ? HEAD - w->at : w->at < HEAD + bytes ? HEAD + bytes - w->at : whole(l, bytes) - w->at;
+    if (w->at < HEAD)
+        return (char *)&w->head + w->at;
+    return w->at < HEAD + bytes ? (char *)l->coming->data + w->at - HEAD : (char *)&w->check + w->at - HEAD - bytes;
+}
+
 /* Reads on; false: nothing more for now. */
 static bool pull(LsLink *l, int64_t *left, LsError *e)
 {
-    char *to = l->in_at < HEAD ? (char *)&l->in_head + l->in_at : (char *)l->coming->data + l->in_at - HEAD;
-    int64_t n = l->in_at < HEAD ? HEAD - l->in_at : HEAD + l->coming->bytes - l->in_at;
+    int64_t n;
+    char *to = next_place(l, &n);
     n = n < *left ? n : *left;
     const ssize_t got = n > 0 ? recv(l->in, to, (size_t)n, MSG_DONTWAIT) : 0;
     if (got < 0) {
@@ -188,16 +269,18 @@ static bool pull(LsLink *l, int64_t *left, LsError *e)
         l->closed = true;
         return false;
     }
-    l->in_at += got;
+    l->from.at += got;
     *left -= got;
-    if (l->in_at == HEAD && l->coming == NULL) {
-        if (l->in_head.mark != MARK || l->in_head.bytes < 0)
-            return ls_fail(e, LS_EXIT_RANK, "what rank %d sends is no message", l->peer);
-        if (!place(l, e))
+    if (l->from.at >= (int64_t)sizeof l->from.head.mark && l->from.head.mark != MARK)
+        return ls_fail(e, LS_EXIT_RANK, "what rank %d sends is no message", l->peer);
+    if (l->from.at == HEAD && l->coming == NULL && !take_head(l, e))
+        return false;
+    if (l->coming != NULL) {
+        const int64_t in_data = l->from.at - HEAD, bytes = l->coming->bytes;
+        seal_bytes(l, &l->from, l->coming->data, in_data < bytes ? in_data : bytes);
+        if (l->from.at == whole(l, bytes) && !take_message(l, e))
             return false;
     }
-    if (l->coming != NULL && l->in_at == HEAD + l->coming->bytes)
-        arrive(l);
     return *left > 0;
 }
 
@@ -205,7 +288,7 @@ bool ls_link_move(LsLink *l, LsError *e)
 {
     int64_t left = MOST;
     push_all(l);
-    while (!l->closed && (l->in_at < HEAD || l->coming != NULL) && (l->wanted != NULL || l->coming != NULL)
+    while (!l->closed && (l->from.at < HEAD || l->coming != NULL) && (l->wanted != NULL || l->coming != NULL)
            && pull(l, &left, e))
         continue;
     return e->code == LS_EXIT_DONE;
