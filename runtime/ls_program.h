@@ -118,6 +118,8 @@ enum { LS_STAGE_PLANS = 2 };
 typedef struct LsStagePlan {
     LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own start on */
     uint32_t first[LS_STAGE_NPHASES + 1];       /* by phase: its first step */
+    uint32_t ask[LS_STAGE_NPHASES];     /* by phase: what it receives may arrive from before this step on; the end of the
+                                         * phase: behind all steps */
     const LsMessage *send, *receive;    /* those of all plans are alike but for addresses and steps */
 } LsStagePlan;
 typedef struct LsTurn { uint8_t phase, plan; uint16_t slot; uint32_t part; } LsTurn;

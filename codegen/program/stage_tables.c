@@ -32,6 +32,7 @@ typedef struct Stage {          /* by one of its plans */
     const LsPhaseText *ph;
     uint32_t number, plan;
     uint32_t first[LS_STAGE_PHASES + 1];        /* by phase: its first step */
+    uint32_t ask[LS_STAGE_PHASES];              /* by phase: the step before which what it receives may arrive */
     LsEmit *e;
 } Stage;
 
@@ -39,9 +40,10 @@ static const LsPipeLayout *layout(const Stage *x) { return &x->c->stage[x->numbe
 
 static const LsPipeRuns *runs(const Stage *x) { return &x->c->stage[x->number].plan->layout.of[x->plan]; }
 
-/* Runs of the plan are steps, but for the nodes that begin phases. */
+/* Runs of the plan are steps, but for the nodes that begin phases. Where such a node runs, the bytes of what arrives are free. */
 static void find_first_steps(Stage *x)
 {
+    const uint32_t *begin = x->c->stage[x->number].plan->graph.begin;
     const LsPlan *plan = x->ph->plan;
     uint32_t run = 0, step = 0;
     for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
@@ -50,9 +52,14 @@ static void find_first_steps(Stage *x)
         for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
             if (run >= runs(x)->phase_at[phase] && x->first[phase] == UINT32_MAX)
                 x->first[phase] = step;
+        for (int phase = 0; phase < LS_STAGE_PHASES && s < plan->nstep && !plan->step[s].free; phase++)
+            if (plan->step[s].id == begin[phase])
+                x->ask[phase] = step;
         run += s < plan->nstep && !plan->step[s].free;
         step += s < plan->nstep && ls_phase_runs(x->ph, s);
     }
+    for (int phase = 0; phase < LS_STAGE_PHASES; phase++)
+        x->ask[phase] = begin[phase] != LS_NO_ID ? x->ask[phase] : x->first[phase];
 }
 
 /* Where a tensor of a message lies, and its step: that which makes it last in its phase, or that which first reads it there.
@@ -74,7 +81,7 @@ static Found find(const Stage *x, const LsPipeMove *m, bool sent)
 {
     const LsPlan *plan = x->ph->plan;
     const int phase = sent ? m->made : m->read;
-    Found f = {-1, x->first[phase]};
+    Found f = {-1, sent ? x->first[phase] : x->ask[phase]};
     uint32_t run = 0, step = 0;
     bool read = false;
     for (uint32_t s = 0; s < plan->nstep; s++) {
@@ -190,6 +197,9 @@ static void print_plan(const Stage *x)
     fprintf(x->e->to, "            .first = {");
     for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
         fprintf(x->e->to, "%s%u", phase > 0 ? ", " : "", x->first[phase]);
+    fprintf(x->e->to, "}, .ask = {");
+    for (int phase = 0; phase < LS_STAGE_PHASES; phase++)
+        fprintf(x->e->to, "%s%u", phase > 0 ? ", " : "", x->ask[phase]);
     fprintf(x->e->to, "},\n");
     ls_emit_line(x->e, ".send = %s_send, .receive = %s_receive,", x->ph->name, x->ph->name);
     ls_emit_line(x->e, "},");

@@ -1,7 +1,7 @@
 /* runtime/pipeline/stage_run.c -- see stage_run.h.
  *
  * A message's sender keeps the bytes until the receiver has them, and waits for this before the turn that the message names.
- * Receivers ask for what their phase needs when it begins, and wait right before the first step that reads it.
+ * Receivers ask for what their phase needs when the plan has its bytes free, and wait right before the first step that reads it.
  * (scheduler/pipeline/pipe_flow.h proves that this ends.) */
 #include "runtime/pipeline/stage_run.h"
 
@@ -47,13 +47,14 @@ bool ls_stage_open(LsStageRun *r, const LsProgram *p, uint32_t number, const LsM
     bool ok = r->input && r->sending && r->sends && r->receiving && r->receives;
     for (uint32_t plan = 0; ok && plan < s->nplan; plan++)
         ok = open_args(r, plan);
-    return ok || ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    return ok ? ls_stage_check_open(&r->check, s, e) : ls_fail(e, LS_EXIT_FAIL, "out of memory");
 }
 
 void ls_stage_close(LsStageRun *r)
 {
     for (int plan = 0; plan < LS_STAGE_PLANS; plan++)
         free(r->args[plan].arg);
+    ls_stage_check_close(&r->check);
     free(r->input);
     free(r->sending);
     free(r->sends);
@@ -70,7 +71,8 @@ static bool finish_send(LsStageRun *r, uint32_t slot, uint32_t message, LsError 
     if (!r->sends[at])
         return true;
     r->sends[at] = false;
-    return r->comm->engine->wait(r->comm, &r->sending[at], e);
+    return r->comm->engine->wait(r->comm, &r->sending[at], e)
+           && ls_stage_check_left(&r->check, at, &r->s->plan[0].send[message], e);
 }
 
 /* Waits for the sends that end before a turn. */
@@ -104,8 +106,9 @@ static bool send_after(LsStageRun *r, const LsTurn *t, uint32_t step, bool last,
         const uint32_t at = t->slot * s->nsend + k;
         if (m->phase != t->phase || m->step != step || (m->other == LS_STAGE_LATE && !last))
             continue;
-        if (!r->comm->engine->send(r->comm, (int)m->peer, m->tag, ls_stage_address(r->engine.m, s, t->slot, m->at), m->bytes,
-                                   &r->sending[at], e))
+        const void *from = ls_stage_address(r->engine.m, s, t->slot, m->at);
+        ls_stage_check_sends(&r->check, at, from, m->bytes);
+        if (!r->comm->engine->send(r->comm, (int)m->peer, m->tag, from, m->bytes, &r->sending[at], e))
             return false;
         r->sends[at] = true;
     }
@@ -119,22 +122,24 @@ static bool ask(LsStageRun *r, const LsTurn *t, LsError *e)
         const LsMessage *m = &s->plan[t->plan].receive[k];
         if (m->phase != t->phase)
             continue;
-        if (!r->comm->engine->receive(r->comm, (int)m->peer, m->tag, ls_stage_address(r->engine.m, s, t->slot, m->at), m->bytes,
-                                      &r->receiving[k], e))
+        void *to = ls_stage_check_asks(&r->check, k, ls_stage_address(r->engine.m, s, t->slot, m->at), m->bytes);
+        if (!r->comm->engine->receive(r->comm, (int)m->peer, m->tag, to, m->bytes, &r->receiving[k], e))
             return false;
         r->receives[k] = true;
     }
     return true;
 }
 
-/* Waits for what step `step` of a plan reads, or at the end of the phase for all that is left. */
-static bool await(LsStageRun *r, uint32_t plan, uint32_t step, bool all, LsError *e)
+/* Waits for what step `step` of the turn's plan reads, or at the end of the phase for all that is left. */
+static bool await(LsStageRun *r, const LsTurn *t, uint32_t step, bool all, LsError *e)
 {
     for (uint32_t k = 0; k < r->s->nreceive; k++) {
-        if (!r->receives[k] || (!all && r->s->plan[plan].receive[k].step != step))
+        const LsMessage *m = &r->s->plan[t->plan].receive[k];
+        if (!r->receives[k] || (!all && m->step != step))
             continue;
         r->receives[k] = false;
-        if (!r->comm->engine->wait(r->comm, &r->receiving[k], e))
+        if (!r->comm->engine->wait(r->comm, &r->receiving[k], e)
+            || !ls_stage_check_arrived(&r->check, k, m, ls_stage_address(r->engine.m, r->s, t->slot, m->at), e))
             return false;
     }
     return true;
@@ -159,17 +164,16 @@ static bool run_phase(LsStageRun *r, const LsTurn *t, LsError *e)
 {
     const bool last = r->engine.run.apply, watched = r->nhook > 0 && (last || r->always);
     const uint32_t *first = r->s->plan[t->plan].first;
+    const uint32_t asks = r->s->plan[t->plan].ask[t->phase], end = first[t->phase + 1];
     void **arg = r->args[t->plan].arg + (size_t)t->slot * r->args[t->plan].n;
-    if (!ask(r, t, e))
-        return false;
-    for (uint32_t k = first[t->phase]; k < first[t->phase + 1]; k++) {
-        if (!await(r, t->plan, k, false, e))
+    for (uint32_t k = first[t->phase]; k < end; k++) {
+        if ((k == asks && !ask(r, t, e)) || !await(r, t, k, false, e))
             return false;
         run_step(r, t->plan, k, arg, watched);
         if (!send_after(r, t, k, last, e))
             return false;
     }
-    return await(r, t->plan, 0, true, e);
+    return (asks < end || ask(r, t, e)) && await(r, t, 0, true, e);
 }
 
 /* Points the arguments of a slot at the inputs of its micro-step. */
@@ -243,12 +247,20 @@ const LsTurn *ls_stage_last_turn(const LsStage *s, int64_t part)
     return last;
 }
 
+/* Copies of states, before anything runs that changes these: not all stages wait for each other in a step. */
+static bool exchange_copies(LsStageRun *r, LsError *e)
+{
+    const LsTurn start = {.phase = LS_STAGE_START};
+    return ask(r, &start, e) && send_after(r, &start, 0, true, e) && await(r, &start, 0, true, e) && finish_all_sends(r, e);
+}
+
 bool ls_stage_update(LsStageRun *r, const LsPartRun *part, int64_t n, LsError *e)
 {
     const LsStage *s = r->s;
     const int end = end_of(s);
-    const LsTurn start = {.phase = LS_STAGE_START};
-    if (!ask(r, &start, e) || !send_after(r, &start, 0, true, e) || !await(r, 0, 0, true, e))
+    const LsAddress arena = {LS_AT_ARENA, 0};
+    ls_stage_check_update(&r->check, ls_stage_address(r->engine.m, s, 0, arena), s->arena_bytes);
+    if (!exchange_copies(r, e))
         return false;
     for (uint32_t k = 0; k < s->nturn; k++)
         if (!finish_sends(r, &s->turn[k], e)

@@ -4,6 +4,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/engine/engine.h"
+#include "runtime/pipeline/stage_check.h"
 
 /* A micro-step of an update, as all stages run it. */
 typedef struct LsPartRun {
@@ -31,6 +32,7 @@ typedef struct LsStageRun {
     LsHook *hook; int nhook;    /* [LS_STAGE_PLANS][nhook]: for the last micro-step, or with `always` for all, by its plan; opened
                                  * for `engine` */
     bool always;
+    LsStageCheck check;
 } LsStageRun;
 
 /* Everything but `engine.run.pool`, which is the caller's. loss: room for LsProgram.parts. */

@@ -248,23 +248,34 @@ static bool has_states(const Cut *x, uint32_t stage, uint32_t i)
     return true;
 }
 
-/* An alternative runs where the node does that it replaces, if its operands are there. */
+/* By tensor and stage: 1 + the phase in which it gets there; 0: never. */
+static uint8_t *find_arrivals(const Cut *x)
+{
+    const LsProb *p = x->p;
+    const LsPipeCut *c = x->c;
+    uint8_t *there = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
+    for (uint32_t t = 0; t < p->nt; t++)
+        if (p->maker[t] != LS_NO_ID && p->needed[p->maker[t]])
+            there[(size_t)t * c->k + c->stage[p->maker[t]]] = (uint8_t)(c->phase[p->maker[t]] + 1);
+    for (uint32_t m = 0; m < c->nmove; m++)
+        there[(size_t)c->move[m].tensor * c->k + c->move[m].to] = (uint8_t)(c->move[m].read + 1);
+    return there;
+}
+
+/* An alternative runs where the node does that it replaces, if its operands are there in that phase. */
 static void place_alternatives(Cut *x)
 {
     const LsProb *p = x->p;
     LsPipeCut *c = x->c;
-    bool *there = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
-    for (uint32_t t = 0; t < p->nt; t++)
-        if (p->maker[t] != LS_NO_ID && p->needed[p->maker[t]])
-            there[(size_t)t * c->k + c->stage[p->maker[t]]] = true;
-    for (uint32_t m = 0; m < c->nmove; m++)
-        there[(size_t)c->move[m].tensor * c->k + c->move[m].to] = true;
+    const uint8_t *there = find_arrivals(x);
     for (uint32_t v = 0; v < p->n; v++)
         for (uint32_t j = p->swap.at[v]; p->needed[v] && j < p->swap.at[v + 1]; j++) {
             const uint32_t i = p->swap.id[j];
             bool all = c->phase[v] != LS_PHASE_LATE && has_states(x, c->stage[v], i);
-            for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
-                all &= there[(size_t)p->in.id[k] * c->k + c->stage[v]];
+            for (uint32_t k = p->in.at[i]; all && k < p->in.at[i + 1]; k++) {
+                const uint8_t at = there[(size_t)p->in.id[k] * c->k + c->stage[v]];
+                all = at > 0 && at <= c->phase[v] + 1;
+            }
             c->stage[i] = all ? c->stage[v] : LS_NO_ID;
             c->phase[i] = c->phase[v];
         }

@@ -182,19 +182,21 @@ static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool grad
     return h;
 }
 
-/* Adds what changes states beside weights: running statistics of some forward values and, with `norm`, a tensor made of all
+/* Adds what changes states beside weights: running statistics of two forward values, the second wherever, and, with `norm`, a tensor made of all
  * gradients of weights, which their updates read. Some gradients are also made of a value far below. */
 static inline LsDag *dag_with_updates(LsArena *a, const LsDag *g, bool norm, uint64_t seed)
 {
     LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
     const uint32_t factor = g->ntensor;
-    uint32_t *list = ls_arena_alloc(a, 16u * g->nnode * g->nnode + 8, sizeof *list), *gradient = ls_arena_alloc(a, g->nnode + 1u, sizeof *list), n = 0;
+    uint32_t *list = ls_arena_alloc(a, 16u * g->nnode * g->nnode + 8, sizeof *list), *gradient = ls_arena_alloc(a, g->nnode + 1u, sizeof *list), n = 0, forward = 0;
     *h = *g;
     h->node = ls_arena_alloc(a, 2u * g->nnode + 1, sizeof *h->node);
     h->tensor = ls_arena_alloc(a, g->ntensor + g->nnode + 1u, sizeof *h->tensor);
     memcpy(h->tensor, g->tensor, g->ntensor * sizeof *h->tensor);
     h->tensor[h->ntensor++] = (LsDagTensor){.name = "norm", .bytes = seed % 3 ? 8 : 2000};
     h->nnode = 0;
+    while (forward < g->nnode && g->node[forward].op[0] == 'F')
+        forward++;
     for (uint32_t i = 0; i < g->nnode && g->node[i].op[0] != 'S'; i++) {
         LsDagNode *to = &h->node[h->nnode++];
         *to = g->node[i];
@@ -224,7 +226,7 @@ static inline LsDag *dag_with_updates(LsArena *a, const LsDag *g, bool norm, uin
             list[0] = from->out[0];
             to->upd = list + 1;
             list[1] = h->ntensor++;
-            list[2] = g->node[dag_random(&seed, i + 1)].out[0];
+            list[2] = g->node[dag_random(&seed, forward)].out[0];
             to->nin -= list[2] == list[0];
             h->tensor[list[1]] = (LsDagTensor){.name = "running", .bytes = 40, .persistent = true};
         } else {
