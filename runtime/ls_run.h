@@ -16,7 +16,8 @@ typedef struct LsRun {
     int64_t step;               /* micro-steps done before this one: part of the key of random
                                  * numbers */
     int64_t valid;              /* samples of the batch that count; fewer in the last batch */
-    uint64_t secret;            /* seed of the noise of private training: neither logged nor saved */
+    uint32_t noise[8];          /* key of the noise of private training (ls_chacha.h): neither logged nor saved */
+    int64_t only;               /* 0, or 1 + the one sample of the batch whose clipped gradient counts: to look at its norm */
     double lr;                  /* learning rate of this update */
     int64_t update;             /* number of this update, from 1: t of Adam */
     bool first, apply;          /* this is the first micro-step of its update; this one updates */

@@ -134,9 +134,10 @@ const LsOp ls_op_over_samples = {
 };
 const LsOp ls_op_sample_factor = {
     .name = "sample_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
-    .kernel = LS_K_MAP, .expr = "(%0 >= 0 && %0 < INFINITY ? $b * ls_min(LS_R(1), $a / ls_sqrt(%0)) : 0)",
+    .kernel = LS_K_MAP, .expr = "(%0 >= 0 && %0 < INFINITY && (run->only == 0 || run->only == %i + 1)"
+                                " ? $b * ls_min(LS_R(1), $a / ls_sqrt(%0)) : 0)",
 };
 const LsOp ls_op_add_noise = {
     .name = "add_noise", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
-    .kernel = LS_K_MAP, .expr = "%0 + (run->apply ? $a : 0) * ls_noise(run->secret, run->update, $b, %i)",
+    .kernel = LS_K_MAP, .expr = "%0 + (run->apply ? $a : 0) * ls_noise(run->noise, run->update, $b, %i)",
 };

@@ -66,6 +66,15 @@ static bool is_row_sum(LsPerSample *p, LsNodeId n, LsRowSum *of, LsValueId *a, L
     return ls_is(*a) && ls_is(*b);
 }
 
+/* v times a number, in more digits than a constant of the graph has, which is a float: norms in f64 are as exact as terms. */
+static LsValueId times(const LsPerSample *p, LsValueId v, double by)
+{
+    const double rest = by - (double)(float)by;
+    const LsValueId y = ls_scale(p->cx, p->g, v, by);
+    return rest == 0 || p->g->value[y.i].def.i == 0 || p->g->node[p->g->value[y.i].def.i].op == LS_OP_DIV
+               ? y : ls_append2(p->cx, p->g, LS_OP_ADD, y, ls_scale(p->cx, p->g, v, rest), NULL);
+}
+
 static LsValueId by_pairs(LsPerSample *p, LsNodeId n)
 {
     LsGraph *g = p->g;
@@ -77,7 +86,7 @@ static LsValueId by_pairs(LsPerSample *p, LsNodeId n)
         return (LsValueId){0};
     if (of.rows == g->batch) {
         LsValueId both = ls_append2(p->cx, g, LS_OP_MUL, squares(p, a), squares(p, b), NULL);
-        return of.alpha == 1 ? both : ls_scale(p->cx, g, both, of.alpha * of.alpha);
+        return times(p, both, of.alpha * of.alpha);
     }
     LsValueId sum = ls_row_pairs(p->cx, g, &of, a, b);
     sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {2 | 4, true}});

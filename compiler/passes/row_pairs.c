@@ -18,18 +18,18 @@ bool ls_row_sum_of(const LsGraph *g, LsNodeId n, LsRowSum *of)
     return true;
 }
 
-static LsValueId gram(LsCtx *cx, LsGraph *g, LsValueId v, bool turned)
+/* alpha, in all digits, is one of the product's; a constant of the graph would be a float. */
+static LsValueId gram(LsCtx *cx, LsGraph *g, LsValueId v, bool turned, double alpha)
 {
-    const LsAttr at = {.gemm = {.trans_a = turned, .trans_b = !turned, .alpha = 1}};
+    const LsAttr at = {.gemm = {.trans_a = turned, .trans_b = !turned, .alpha = alpha}};
     return ls_append2(cx, g, LS_OP_MATMUL, v, v, &at);
 }
 
 LsValueId ls_row_pairs(LsCtx *cx, LsGraph *g, const LsRowSum *of, LsValueId a, LsValueId b)
 {
-    a = gram(cx, g, a, of->turned[0]);
-    b = gram(cx, g, b, of->turned[1]);
-    LsValueId v = ls_append2(cx, g, LS_OP_MUL, a, b, NULL);
-    return of->alpha == 1 ? v : ls_scale(cx, g, v, of->alpha * of->alpha);
+    a = gram(cx, g, a, of->turned[0], of->alpha);
+    b = gram(cx, g, b, of->turned[1], of->alpha);
+    return ls_append2(cx, g, LS_OP_MUL, a, b, NULL);
 }
 
 LsValueId ls_square_norm_by_rows(LsCtx *cx, LsGraph *g, LsValueId v)

@@ -236,7 +236,7 @@ void ls_loader_begin(LsLoader *l, const LsPass *pass)
     l->pass = *pass;
     l->next = l->taken = pass->first;
     if (pass->drawn.rate > 0)
-        ls_draw_begin(&l->draw, pass->drawn.secret, pass->drawn.rate, pass->data->samples, pass->drawn.first);
+        ls_draw_begin(&l->draw, &pass->drawn.key, pass->drawn.rate, pass->data->samples, pass->drawn.first);
     l->error = (LsError){0};
     for (int k = 0; k < l->nslot; k++)
         l->slot[k].full = false;

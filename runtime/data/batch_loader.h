@@ -10,7 +10,7 @@
 /* The samples that a pass draws for its updates. The batches of an update are those that its samples fill, at least one. */
 typedef struct LsDrawn {
     double rate;                /* 0: nothing is drawn */
-    uint64_t secret;
+    LsSecretKey key;
     int64_t first, last;        /* updates */
 } LsDrawn;
 

@@ -4,16 +4,12 @@
  * probability (1 - rate)^g. Drawing these numbers takes time by the samples taken, not by all samples. */
 #include "runtime/data/poisson_draw.h"
 
-#include "runtime/base/seed_mix.h"
-
 #include <math.h>
-
-static const uint64_t STEP = 0x9e3779b97f4a7c15u;      /* of SplitMix64's counter */
 
 /* Moves `next` from a sample that may be taken to the next one that is. */
 static void skip(LsDraw *d)
 {
-    const uint64_t bits = ls_mix(d->key + ++d->gaps * STEP) >> 11;
+    const uint64_t bits = ls_key_bits(&d->key, (uint64_t)d->update, d->gaps++) >> 11;
     const double u = (double)(bits + 1) * 0x1p-53;              /* above 0, at most 1 */
     const double gap = log(u) / log1p(-d->rate);                /* 0 where the rate is 1 */
     d->next = gap < (double)(d->samples - d->next) ? d->next + (int64_t)gap : d->samples;
@@ -22,15 +18,14 @@ static void skip(LsDraw *d)
 static void begin_update(LsDraw *d, int64_t update)
 {
     d->update = update;
-    d->key = ls_mix(ls_mix(d->secret + STEP) + (uint64_t)update * STEP);
     d->gaps = 0;
     d->next = 0;
     skip(d);
 }
 
-void ls_draw_begin(LsDraw *d, uint64_t secret, double rate, int64_t samples, int64_t update)
+void ls_draw_begin(LsDraw *d, const LsSecretKey *key, double rate, int64_t samples, int64_t update)
 {
-    *d = (LsDraw){.secret = secret, .rate = rate, .samples = samples};
+    *d = (LsDraw){.key = *key, .rate = rate, .samples = samples};
     begin_update(d, update);
 }
 

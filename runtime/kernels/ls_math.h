@@ -58,6 +58,7 @@ LS_FN int64_t ls_end_inside(int64_t start, int64_t step, int64_t n, int64_t coun
 }
 
 /* ---- bits of a float; 16 bits ---- */
+#include "runtime/ls_chacha.h"
 #include "runtime/ls_half.h"
 LS_FN uint64_t ls_bits64(double x) { uint64_t u; memcpy(&u, &x, sizeof u); return u; }
 LS_FN double ls_float64(uint64_t u) { double x; memcpy(&x, &u, sizeof x); return x; }
@@ -362,12 +363,12 @@ LS_EACH_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t inde
     return (real)(int32_t)(x >> 8) * LS_R(5.9604644775390625e-08);
 }
 
-/* A normal number of mean 0 and deviation 1, of the same arguments: sqrt(2) erfinv(2 u - 1) of a number u
- * in (0, 1), by the polynomials of M. Giles, "Approximating the erfinv function" (2010). They are right to
- * seven digits, also in programs in doubles. */
-LS_EACH_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index)
+/* A normal number of mean 0 and deviation 1: sqrt(2) erfinv(2 u - 1) of a number u in (0, 1), by the polynomials of
+ * M. Giles, "Approximating the erfinv function" (2010). They are right to seven digits, also in programs in doubles. u: with
+ * 24 bits, in [0, 1); half of the last bit is added. */
+LS_EACH_FN real ls_normal_of(real u)
 {
-    const real x = 2 * ls_uniform(seed, step, id, index) - 1 + LS_R(5.9604644775390625e-08);
+    const real x = 2 * u - 1 + LS_R(5.9604644775390625e-08);
     const real w = -ls_log((1 - x) * (1 + x)), a = w - LS_R(2.5), b = ls_sqrt(w) - 3;
     real p = LS_R(2.81022636e-08), q = LS_R(-0.000200214257);
     p = LS_R(3.43273939e-07) + p * a;
@@ -389,12 +390,25 @@ LS_EACH_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index
     return (w < 5 ? p : q) * x * LS_R(1.41421356237309505);
 }
 
-/* A normal number for the noise of private training: the sum of four numbers of ls_normal, by 2. It ends at 10.8
- * deviations in place of 5.42, and no single number of 24 bits decides its value. */
-LS_EACH_FN real ls_noise(uint64_t seed, int64_t step, int64_t id, int64_t index)
+/* The same as a function of its arguments, as ls_uniform. */
+LS_EACH_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index)
 {
-    const real a = ls_normal(seed, step, id, 4 * index), b = ls_normal(seed, step, id, 4 * index + 1);
-    const real c = ls_normal(seed, step, id, 4 * index + 2), d = ls_normal(seed, step, id, 4 * index + 3);
+    return ls_normal_of(ls_uniform(seed, step, id, index));
+}
+
+/* 24 bits of a word, in [0, 1). */
+LS_EACH_FN real ls_uniform_of(uint32_t bits) { return (real)(int32_t)(bits >> 8) * LS_R(5.9604644775390625e-08); }
+
+/* A normal number for the noise of private training: the sum of four normal numbers, by 2. It ends at 10.8 deviations in
+ * place of 5.42, and no single number of 24 bits decides its value. They come from the block of ChaCha20 of this element
+ * (below 2^48, of as many updates and 2^32 ids): who knows all other elements of all updates can tell nothing about it. */
+LS_EACH_FN real ls_noise(const uint32_t key[LS_KEY_WORDS], int64_t update, int64_t id, int64_t index)
+{
+    uint32_t word[LS_BLOCK_WORDS];
+    const uint32_t high = (uint32_t)(update >> 32) << 16 | (uint32_t)((uint64_t)index >> 32);
+    ls_chacha_block(key, (uint32_t)index, (uint32_t)id, (uint32_t)update, high, word);
+    const real a = ls_normal_of(ls_uniform_of(word[0])), b = ls_normal_of(ls_uniform_of(word[1]));
+    const real c = ls_normal_of(ls_uniform_of(word[2])), d = ls_normal_of(ls_uniform_of(word[3]));
     return LS_R(0.5) * ((a + b) + (c + d));
 }
 

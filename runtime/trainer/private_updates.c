@@ -1,14 +1,11 @@
 /* runtime/trainer/private_updates.c -- see private_updates.h. */
 #include "runtime/trainer/private_updates.h"
 
-#include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
-#include <sys/random.h>
 
 enum { MOST_SPOILT = LS_MAX_SKIPPED };
 
@@ -23,30 +20,22 @@ bool ls_private_continues(const LsProgram *p, const LsPlace *at, const char *fro
                          "--dp, would void its guarantee", from);
 }
 
-/* Bytes of the operating system's generator. */
-static bool secret(uint64_t to[2], LsError *e)
-{
-    char *at = (char *)to, *const end = at + 2 * sizeof *to;
-    while (at < end) {
-        const ssize_t n = getrandom(at, (size_t)(end - at), 0);
-        if (n < 0 && errno != EINTR)
-            return ls_fail(e, LS_EXIT_FAIL, "the system gives no random numbers for the noise");
-        at += n > 0 ? n : 0;
-    }
-    return true;
-}
-
+/* New keys: a resumed run draws noise that no run has drawn before, also for updates that the run before lost. */
 static bool take_secrets(LsPrivateRun *r, const LsTrainerOptions *o, LsPlace *at, LsError *e)
 {
-    uint64_t of[2] = {ls_mix(2 * (uint64_t)o->noise_seed + 1), ls_mix(2 * (uint64_t)o->noise_seed + 2)};
-    if (o->noise_seed < 0 && !secret(of, e))
-        return false;
+    if (o->noise_seed >= 0) {
+        r->draw = ls_key_of_seed((uint64_t)o->noise_seed, 0);
+        r->noise = ls_key_of_seed((uint64_t)o->noise_seed, 1);
+    } else if (!ls_key_new(&r->draw) || !ls_key_new(&r->noise)) {
+        return ls_fail(e, LS_EXIT_FAIL, "the system gives no random numbers for the noise");
+    }
+    if (at->update > 0 && o->noise_seed < 0)
+        fprintf(stderr, "note: draws and noise go on under new keys, as no checkpoint has them: the updates to come are not those "
+                "of an unbroken run\n");
     at->seeded |= o->noise_seed >= 0;
     if (at->seeded)
         fprintf(stderr, "warning: --noise-seed%s: who knows the seed can subtract the noise, so this run is not private\n",
                 o->noise_seed >= 0 ? "" : " was given to the checkpoint's run");
-    r->draw = of[0];
-    r->noise = of[1];
     return true;
 }
 

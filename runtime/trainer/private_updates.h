@@ -6,14 +6,16 @@
 #ifndef LS_RUNTIME_TRAINER_PRIVATE_UPDATES_H
 #define LS_RUNTIME_TRAINER_PRIVATE_UPDATES_H
 
+#include "runtime/base/secret_key.h"
 #include "runtime/trainer/checkpoint.h"
 #include "runtime/trainer/trainer_options.h"
 
 typedef struct LsPrivateRun {
-    uint64_t draw, noise;       /* the secrets */
+    LsSecretKey draw, noise;    /* the secrets */
     double rate;                /* probability of a sample in an update; 0: the program is not private */
     int64_t row;                /* the last updates in a row that had a loss that is not finite */
     bool told;                  /* of such a loss */
+    int64_t next_check, checks; /* clip_check.c: the update from which one is due; how many were made */
 } LsPrivateRun;
 
 /* Whether a run of this program may go on from a checkpoint, which was read from `from`: both are private, or neither. */

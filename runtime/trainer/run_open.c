@@ -222,7 +222,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     t->engine.rates = t->members.rates;
     t->log.losses = t->members.loss;
     t->log.nlosses = t->members.n;
-    t->engine.run.secret = t->own.noise;
+    memcpy(t->engine.run.noise, t->own.noise.word, sizeof t->engine.run.noise);
     return true;
 }
 

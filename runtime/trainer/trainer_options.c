@@ -54,6 +54,9 @@ static const LsOption row[] = {
     {"--noise-seed", NULL, "N", WHOLE(0), AT(noise_seed), 1,
      "private training: repeatable draws and noise, for experiments; such a run is not private (default: a secret of the "
      "system's)"},
+    {"--check-clip", NULL, "N", WHOLE(0), AT(check_clip), 1,
+     "private training: look in the first update and every N updates whether the gradient of one sample is clipped, and end with "
+     "exit code 6 if it is not; takes the time of a micro-step; 0: never (default 100)"},
     {"--threads", NULL, "N", WHOLE(1), AT(threads), 1, "threads that compute (default: all cores); results do not "
                                                        "depend on it"},
     {"--ranks", NULL, "N", WHOLE(1), AT(ranks), 1,
@@ -159,8 +162,9 @@ static const char *output(const LsTrainerOptions *o, int k)
 static bool fits_privacy(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     if (!ls_is_private(p))
-        return o->noise_seed < 0 || ls_fail(e, LS_EXIT_USAGE, "--noise-seed: this program adds no noise; compile with "
-                                            "lowerset compile --dp");
+        return (o->noise_seed < 0 && o->check_clip < 0)
+               || ls_fail(e, LS_EXIT_USAGE, "--%s: this program adds no noise; compile with lowerset compile --dp",
+                          o->noise_seed < 0 ? "check-clip" : "noise-seed");
     if (o->order_given && !o->eval)
         return ls_fail(e, LS_EXIT_USAGE, "--shuffle, --no-shuffle and --drop-last: private training draws the samples of "
                        "every update at random, whatever their order");
@@ -303,7 +307,7 @@ static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e)
 {
-    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .ensemble_seed = -1,
+    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .check_clip = -1, .ensemble_seed = -1,
                      .export_member = -1, .rank = -1, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {

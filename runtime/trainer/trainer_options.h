@@ -22,6 +22,7 @@ typedef struct LsTrainerOptions {
     const char *ensemble_weights, *member_rates, *member_seeds;
     int64_t export_member;      /* -1: none */
     int64_t noise_seed;         /* -1: a secret */
+    int64_t check_clip;         /* -1: not given */
     int64_t max_skipped;        /* updates in a row; 0: LS_MAX_SKIPPED */
     int64_t threads;            /* 0: all */
     int64_t ranks, rank;        /* 0, -1: not given */

@@ -119,6 +119,8 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
     const bool ends = own ? b->last : (k + 1) % ls_parts(t->p) == 0;       /* its batch */
     if (!empty) {
         ls_engine_feed(&t->engine, &t->loader, b);
+        if (own && k == 0 && !ls_clip_check(t, b, e))
+            return false;
         ls_part_run(t, b, k, own ? k : (*part)++);
         const LsPhaseTable *table = ls_part_table(t, run->apply);
         if (!ls_engine_run(&t->engine, table, hook, ls_part_hooks(t, table, run->apply, hook), e)

@@ -124,6 +124,10 @@ static inline int64_t ls_parts(const LsProgram *p) { return p->parts > 1 ? p->pa
 /* Sets what kernels read of micro-step k of an update. part: its number among those with samples. */
 void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part);
 
+/* ---- clip_check.c ---- */
+/* Before the first micro-step of a private update, on the batch that was fed. An error: the clip is exceeded. */
+bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e);
+
 /* ---- update_loss.c ---- */
 /* Whether --check-numerics looks at this step; it also names the cause if this skipped update would be one too many. */
 bool ls_part_watched(const LsTrainer *t);

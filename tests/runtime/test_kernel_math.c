@@ -224,7 +224,14 @@ START_TEST(test_random_numbers_are_uniform_and_independent)
 END_TEST
 
 typedef real (*Normal)(uint64_t seed, int64_t step, int64_t id, int64_t index);
-static const Normal normal[] = {ls_normal, ls_noise};
+
+static real noise(uint64_t seed, int64_t step, int64_t id, int64_t index)
+{
+    const uint32_t key[LS_KEY_WORDS] = {(uint32_t)seed, (uint32_t)(seed >> 32), 3};
+    return ls_noise(key, step, id, index);
+}
+
+static const Normal normal[] = {ls_normal, noise};
 enum { NORMALS = sizeof normal / sizeof *normal };
 
 /* Moments, and the share below each of a few places. */
@@ -283,6 +290,24 @@ START_TEST(test_a_million_normal_numbers_pass_the_chi_square_test)
 }
 END_TEST
 
+/* No two of the numbers that a run may draw are the same: high and low halves of all arguments matter. */
+START_TEST(test_numbers_of_the_noise_differ_with_every_argument)
+{
+    static const int64_t wide[] = {0, 1, 2, 0xffff, 0x10000, INT64_C(1) << 31, INT64_C(1) << 32, (INT64_C(1) << 32) + 1,
+                                   INT64_C(3) << 32, INT64_C(1) << 47};
+    enum { W = sizeof wide / sizeof *wide };
+    static double seen[W * W * 6];
+    int n = 0;
+    for (int u = 0; u < W; u++)
+        for (int i = 0; i < W; i++)
+            for (int64_t id = 0; id < 6; id++)
+                seen[n++] = noise(9, wide[u], id, wide[i]);
+    for (int a = 0; a < n; a++)
+        for (int b = 0; b < a; b++)
+            ck_assert_msg(seen[a] != seen[b], "%d and %d", a, b);
+}
+END_TEST
+
 /* Numbers of the noise beyond 5.42 deviations, where those of ls_normal end: about 0.06 in a million. */
 START_TEST(test_the_noise_has_tails)
 {
@@ -291,7 +316,7 @@ START_TEST(test_the_noise_has_tails)
     int beyond = 0, far = 0;
     for (int64_t i = 0; i < N; i += 1 << 12) {
         for (int64_t k = 0; k < 1 << 12; k++)
-            z[k] = (float)ls_noise(8, 1, 0, i + k);
+            z[k] = (float)noise(8, 1, 0, i + k);
         for (int64_t k = 0; k < 1 << 12; k++) {
             beyond += fabsf(z[k]) > 5;
             far += fabsf(z[k]) > 5.45f;
@@ -318,6 +343,7 @@ int main(void)
     tcase_add_test(t, test_random_numbers_are_uniform_and_independent);
     tcase_add_loop_test(t, test_normal_numbers_are_distributed_normally, 0, NORMALS);
     tcase_add_loop_test(t, test_a_million_normal_numbers_pass_the_chi_square_test, 0, NORMALS);
+    tcase_add_test(t, test_numbers_of_the_noise_differ_with_every_argument);
     tcase_add_test(t, test_the_noise_has_tails);
     return run_tests("kernel_math", t);
 }

@@ -7,6 +7,13 @@
 
 enum { BATCH = 4, SAMPLES = 40 };
 
+static const LsSecretKey *key(uint64_t seed)
+{
+    static LsSecretKey k;
+    k = ls_key_of_seed(seed, 0);
+    return &k;
+}
+
 /* All samples of the next update, by calls for `most` at a time. */
 static int64_t update(LsDraw *d, int64_t most, int64_t *sample)
 {
@@ -31,7 +38,7 @@ START_TEST(the_number_of_samples_is_binomial_and_pairs_are_independent)
     int again[N] = {0};
     LsDraw d;
     memset(together, 0, sizeof together);
-    ls_draw_begin(&d, 77, q, N, 1);
+    ls_draw_begin(&d, key(77), q, N, 1);
     for (int u = 0; u < UPDATES; u++) {
         int64_t sample[N];
         bool in[N] = {false};
@@ -66,21 +73,21 @@ START_TEST(updates_are_functions_of_secret_and_number)
     int64_t a[SAMPLES], b[SAMPLES], n;
     LsDraw d, from;
     int other = 0;
-    ls_draw_begin(&d, 5, 0.5, SAMPLES, 1);
+    ls_draw_begin(&d, key(5), 0.5, SAMPLES, 1);
     for (int u = 1; u <= 9; u++) {
         n = update(&d, SAMPLES, a);
-        ls_draw_begin(&from, 5, 0.5, SAMPLES, u);
+        ls_draw_begin(&from, key(5), 0.5, SAMPLES, u);
         ck_assert_int_eq(n, update(&from, 3, b));
         ck_assert_int_eq(memcmp(a, b, (size_t)n * sizeof *a), 0);
-        ls_draw_begin(&from, 6, 0.5, SAMPLES, u);
+        ls_draw_begin(&from, key(6), 0.5, SAMPLES, u);
         other += n != update(&from, 3, b) || memcmp(a, b, (size_t)n * sizeof *a) != 0;
     }
     ck_assert_int_eq(other, 9);
-    ls_draw_begin(&d, 5, 1, SAMPLES, 1);
+    ls_draw_begin(&d, key(5), 1, SAMPLES, 1);
     ck_assert_int_eq(update(&d, 3, a), SAMPLES);
-    ls_draw_begin(&d, 5, 1e-15, SAMPLES, 1);
+    ls_draw_begin(&d, key(5), 1e-15, SAMPLES, 1);
     ck_assert_int_eq(update(&d, 3, a), 0);
-    ls_draw_begin(&d, 5, 1e-12, INT64_C(1) << 60, 1);
+    ls_draw_begin(&d, key(5), 1e-12, INT64_C(1) << 60, 1);
     ck_assert_int_eq(ls_draw_take(&d, 2, a, &(bool){false}), 2);
     ck_assert(a[0] >= 0 && a[0] < a[1]);
 }
@@ -104,10 +111,10 @@ START_TEST(batches_hold_what_was_drawn)
         LsLoader l;
         ck_assert(ls_loader_open(&l, &p, workers, &e));
         for (int start = 3; start <= 4; start++) {
-            const LsPass pass = {.data = &data, .first = 7, .drawn = {6. / SAMPLES, 9, start, 8}};
+            const LsPass pass = {.data = &data, .first = 7, .drawn = {6. / SAMPLES, *key(9), start, 8}};
             ls_loader_begin(&l, &pass);
             LsDraw d;
-            ls_draw_begin(&d, 9, 6. / SAMPLES, SAMPLES, start);
+            ls_draw_begin(&d, key(9), 6. / SAMPLES, SAMPLES, start);
             for (int u = start; u <= (start == 3 ? 5 : 8); u++) {
                 int64_t want[SAMPLES];
                 const int64_t n = update(&d, SAMPLES, want);

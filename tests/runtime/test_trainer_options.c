@@ -13,7 +13,7 @@ typedef struct Seen {
     uint64_t seed;
     int64_t update, steps;
     int tasks;                  /* threads of the process */
-    uint64_t secret;
+    uint32_t noise[8];
     bool tune;
 } Seen;
 static Seen seen;
@@ -33,7 +33,7 @@ static void note(const LsRun *run)
 {
     seen.lr = run->lr;
     seen.seed = run->seed;
-    seen.secret = run->secret;
+    memcpy(seen.noise, run->noise, sizeof seen.noise);
     seen.update = run->update;
     seen.steps++;
     seen.tasks = count_tasks();
@@ -372,18 +372,31 @@ static void check_of_members(void)
 static void check_noise_seed(void)
 {
     LsProgram p = watched();
-    uint64_t secret[3];
+    uint32_t noise[4][8];
     must(&p, 2, "--data data.npz --noise-seed 3");
     TOLD(err_text, "this program adds no noise");
     p.privacy = (LsPrivacyTerms){1, 1, 1e-5, 4};
-    for (int k = 0; k < 3; k++) {
+    for (int k = 0; k < 4; k++) {
         must(&p, 0, k < 2 ? "--data data.npz --noise-seed 3" : "--data data.npz");
-        secret[k] = seen.secret;
+        memcpy(noise[k], seen.noise, sizeof noise[k]);
     }
-    ck_assert(secret[0] == secret[1] && secret[0] != secret[2] && secret[2] != 0);
+    ck_assert_int_eq(memcmp(noise[0], noise[1], sizeof *noise), 0);
+    for (int k = 0; k < 8; k++)         /* no word of three different keys is another one's */
+        ck_assert(noise[0][k] != noise[2][k] && noise[0][k] != noise[3][k] && noise[2][k] != noise[3][k]);
     ck_assert_ptr_null(strstr(err_text, "not private"));
     must(&p, 2, "--data data.npz --no-drop-last");
     TOLD(err_text, "draws the samples of every update at random");
+}
+
+/* What it does: tests/whole/test_private_clip.c. */
+static void check_check_clip(void)
+{
+    LsProgram p = watched();
+    must(&p, 2, "--data data.npz --check-clip 3");
+    TOLD(err_text, "--check-clip: this program adds no noise");
+    p.privacy = (LsPrivacyTerms){1, 1, 1e-5, 4};
+    must(&p, 0, "--data data.npz --check-clip 0");
+    must(&p, 2, "--data data.npz --check-clip -1");
 }
 
 static void check_gradients(void)
@@ -427,6 +440,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"max-skipped", check_max_skipped},
     {"seed", check_seed},
     {"noise-seed", check_noise_seed},
+    {"check-clip", check_check_clip},
     {"ensemble-seed", check_of_members},
     {"ensemble-weights", check_of_members},
     {"member-rates", check_of_members},

@@ -8,6 +8,11 @@
 #include "tests/support/suite.h"
 
 #define COMPILE LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 --optimizer=sgd:momentum=0 "
+#ifdef __SANITIZE_ADDRESS__
+#define LS_LINK "-fsanitize=address,undefined"
+#else
+#define LS_LINK ""
+#endif
 #define QUIET " --progress none "
 #define FAULT LS_SOURCE "/tests/data/faults/dp-budget-wrong-clip/"
 
@@ -72,10 +77,71 @@ START_TEST(budgets_change_clipped_sums_by_rounding_alone)
 }
 END_TEST
 
+/* ---- the trainer looks ---- */
+
+/* Builds ./wrong: a program that scales gradients to 0.05, but promises 0.04. */
+static void make_wrong(const char *more)
+{
+    MUST(COMPILE FAULT "net.onnx --dp clip=0.05,noise=0.5,delta=1e-4,expected-batch=1 %s -S -o wrong.c", more);
+    MUST("sed -i 's/\\.privacy = {0\\.05[0-9]*,/.privacy = {0.04,/' wrong.c && grep -q 'privacy = {0.04,' wrong.c");
+    MUST("${CC:-cc} -O0 -I " LS_SOURCE " wrong.c wrong_data.S " LS_BUILD "/runtime/libls_runtime.a " LS_LINK " -lm -lpthread -o wrong");
+}
+
+START_TEST(a_program_that_does_not_clip_ends_before_its_update)
+{
+    make_wrong("--batch 4");
+    ck_assert_int_eq(sh("./wrong --data " FAULT "one.npz --noise-seed 3 --steps 2 --epochs 2 --save saved" QUIET), 6);
+    ck_assert_msg(strstr(text, "step 1: a sample's clipped gradient has norm 0.05") != NULL
+                  && strstr(text, "above the clip of 0.04") != NULL, "%s", text);
+    ck_assert_int_ne(sh("ls saved/*.safetensors"), 0);
+    MUST("./wrong --data " FAULT "one.npz --noise-seed 3 --steps 2 --epochs 2 --check-clip 0" QUIET);
+}
+END_TEST
+
+/* Of two samples one is not finite, so it counts as zero. The first update draws it alone or none, a later one the other. */
+START_TEST(the_trainer_looks_again_every_so_often)
+{
+    float x[2 * 19];
+    int64_t label[2] = {1, 2};
+    make_wrong("--batch 1");
+    for (int i = 0; i < 2 * 19; i++)
+        x[i] = i < 19 ? NAN : wave(i, 1);
+    write_npz("two.npz", 2, (NpzItem[]){{"x", LS_F32, 2, {2, 19}, x}, {"label", LS_I64, 1, {2}, label}});
+    int seed = 0, late = 0;
+    while (late == 0 && seed < 20) {
+        seed++;
+        ck_assert_int_eq(sh("./wrong --data two.npz --noise-seed %d --steps 40 --epochs 99 --check-clip 1" QUIET, seed), 6);
+        const char *at = strstr(text, "error: step ");
+        late = at != NULL && atoi(at + 12) > 2 && atoi(at + 12) < 30 ? atoi(at + 12) : 0;
+    }
+    ck_assert_int_gt(late, 0);
+    MUST("./wrong --data two.npz --noise-seed %d --steps 40 --epochs 99 --check-clip 1000" QUIET, seed);
+    MUST("./wrong --data two.npz --noise-seed %d --steps 40 --epochs 99" QUIET, seed);
+}
+END_TEST
+
+/* With what else changes state: averages, two moments, dropout; updates of one micro-step and of several. */
+START_TEST(looking_changes_no_bit)
+{
+    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=33 --dropout=0.1 -o drop.onnx");
+    static const char *const optimizer[] = {"--optimizer=adam --ema=0.9", "--optimizer=schedule-free-adamw"};
+    for (int k = 0; k < 2; k++) {
+        MUST(LS_BUILD "/lowerset compile drop.onnx -q -O0 --plan-effort=2 --batch=3 %s --randomness=different "
+             "--dp=clip=0.1,noise=0.5,delta=1e-5,expected-batch=4 -o t", optimizer[k]);
+        for (int every = 0; every < 2; every++)
+            MUST("./t --data synthetic:50 --seed 2 --noise-seed 6 --epochs 1 --check-clip %d --dump look%d.npz" QUIET, every, every);
+        MUST(LS_BUILD "/tests/npz_near look0.npz look1.npz 0");
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("private_clip");
     tcase_add_test(t, one_sample_has_the_norm_of_the_clip_under_every_budget);
     tcase_add_loop_test(t, budgets_change_clipped_sums_by_rounding_alone, 0, 4);
+    tcase_add_test(t, a_program_that_does_not_clip_ends_before_its_update);
+    tcase_add_test(t, the_trainer_looks_again_every_so_often);
+    tcase_add_test(t, looking_changes_no_bit);
     return run_command_lines("private_clip", t, make_nets);
 }

@@ -406,6 +406,14 @@ START_TEST(no_secret_is_in_a_checkpoint)
         MUST("./t --data data.npz --steps 1 --lr 0 --save ck%d" QUIET, k);
     MUST("for k in 0 1; do tail -c +9 ck$k/step-000000001.safetensors | grep -aom1 '^.*\"checksum\"' >head$k; done; "
          "grep -q privacy head0; cmp head0 head1");
+    for (int k = 0; k < 2; k++)
+        MUST("./t --data data.npz --steps 2 --lr 1 --resume ck0/step-000000001.safetensors --dump on%d.npz" QUIET, k);
+    ck_assert_msg(strstr(text, "note: draws and noise go on under new keys") != NULL, "%s", text);
+    ck_assert(!near("on0.npz", "on1.npz", 1e-3, "param/"));
+    for (int k = 0; k < 2; k++)
+        MUST("./t --data data.npz --steps 2 --lr 1 --noise-seed 4 --resume ck0/step-000000001.safetensors --dump on%d.npz" QUIET, k);
+    ck_assert_msg(strstr(text, "new keys") == NULL, "%s", text);
+    ck_assert_msg(near("on0.npz", "on1.npz", 0, "param/"), "%s", text);
 }
 END_TEST
 
