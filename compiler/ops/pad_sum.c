@@ -68,11 +68,24 @@ static LsValueId join(LsCtx *cx, LsGraph *g, const Part *a, const Part *b, int a
     return whole ? v : ls_append1(cx, g, LS_OP_PAD, v, &at);
 }
 
-/* The value that v was expanded from, or v itself. */
-static LsValueId narrow(const LsGraph *g, LsValueId v)
+static bool is_expanded(const LsGraph *g, LsValueId v) { return g->node[g->value[v.i].def.i].op == LS_OP_EXPAND; }
+
+/* The value that v was expanded from, or v itself. Of a share that is 0 behind the samples that count (LsCounted): the share, if
+ * `counted`: what is added to it makes it 0 there. */
+static LsValueId narrow(LsCtx *cx, LsGraph *g, LsValueId v, bool counted)
 {
-    LsNodeId def = g->value[v.i].def;
-    return g->node[def.i].op == LS_OP_EXPAND ? ls_in(g, def, 0) : v;
+    const LsNodeId def = g->value[v.i].def;
+    if (is_expanded(g, v))
+        return ls_in(g, def, 0);
+    if (!counted || g->node[def.i].op != LS_OP_COUNTED_SHARE || !is_expanded(g, ls_in(g, def, 0)))
+        return v;
+    const LsAttr at = g->node[def.i].attr;
+    return ls_append1(cx, g, LS_OP_COUNTED_SHARE, ls_in(g, g->value[ls_in(g, def, 0).i].def, 0), &at);
+}
+
+static bool is_counted(const LsGraph *g, LsValueId affine)
+{
+    return g->node[g->value[affine.i].def.i].attr.scalar.counted.each > 0;
 }
 
 static bool is_unbiased(const LsGraph *g, LsValueId v)
@@ -89,7 +102,8 @@ static LsValueId add_affine(LsCtx *cx, LsGraph *g, LsValueId v, LsValueId more)
 {
     LsNodeId def = g->value[v.i].def;
     LsValueId in[] = {ls_in(g, def, 0), ls_in(g, def, 1), ls_in(g, def, 2), more};
-    return ls_append(cx, g, LS_OP_AFFINE, 4, in, NULL);
+    const LsAttr at = g->node[def.i].attr;
+    return ls_append(cx, g, LS_OP_AFFINE, 4, in, &at);
 }
 
 static bool is_made(const LsGraph *g, LsValueId v) { return g->value[v.i].kind == LS_V_TEMP; }
@@ -127,11 +141,11 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
             return join(cx, g, &q, &p, axis);
     }
     if (is_unbiased(g, b))
-        return add_affine(cx, g, b, narrow(g, a));
+        return add_affine(cx, g, b, narrow(cx, g, a, is_counted(g, b)));
     if (is_scattered(g, b) && is_made(g, a))
         return scatter_to(cx, g, a, b);
     if (is_scattered(g, a) && is_made(g, b))
         return scatter_to(cx, g, b, a);
-    LsValueId less = narrow(g, b);                  /* one of the two stays as large as the sum */
-    return ls_append2(cx, g, LS_OP_ADD, less.i == b.i ? narrow(g, a) : a, less, NULL);
+    LsValueId less = narrow(cx, g, b, false);                  /* one of the two stays as large as the sum */
+    return ls_append2(cx, g, LS_OP_ADD, less.i == b.i ? narrow(cx, g, a, false) : a, less, NULL);
 }

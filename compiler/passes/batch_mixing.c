@@ -180,7 +180,7 @@ static const char *loses(const LsSamples *f, LsNodeId n)
             return NULL;        /* an earlier node did it */
         sampled |= x->sampled;
     }
-    return !sampled ? NULL : y->lost ? "does not keep each sample in its place" : y->n > 1 ? "compares samples with each other"
+    return !sampled ? NULL : y->lost ? "is not known to keep each sample in its place" : y->n > 1 ? "compares samples with each other"
         : NULL;
 }
 

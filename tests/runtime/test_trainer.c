@@ -197,19 +197,54 @@ START_TEST(a_loss_that_is_a_sum_is_added_up)
 }
 END_TEST
 
-START_TEST(a_last_batch_that_a_loss_cannot_leave_out_is_told)
+/* 10 samples, batches of 4. */
+START_TEST(a_last_batch_that_copies_would_change_is_refused)
 {
     LsProgram p = tiny_program(1);
-    p.loss_of_file = true;
+    p.mixes = "node 3 'm' (Sub) reads a statistic of all samples";
     make_data(SAMPLES);
-    ck_assert_int_eq(run_program(&p, "--data data.npz --val data.npz"), 0);
-    TOLD(err_text, "data.npz: the last batch has 2 samples of 4");
-    TOLD(err_text, "(--drop-last leaves that batch out)");
+    ck_assert_int_ne(run_program(&p, "--data data.npz"), 0);
+    TOLD(err_text, "10 samples fill no whole number of batches of 4");
+    TOLD(err_text, "node 3 'm' (Sub) reads a statistic of all samples. --drop-last leaves it out");
     ck_assert_int_eq(run_program(&p, "--data data.npz --drop-last"), 0);
-    ck_assert_ptr_null(strstr(err_text, "the last batch"));
+    ck_assert_int_eq(run_program(&p, "--data data.npz --steps 2"), 0);      /* the run does not come to it */
+    ck_assert_int_ne(run_program(&p, "--data data.npz --steps 3"), 0);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --val data.npz --drop-last"), 0);
     make_data(8);
     ck_assert_int_eq(run_program(&p, "--data data.npz"), 0);
-    ck_assert_ptr_null(strstr(err_text, "the last batch"));
+}
+END_TEST
+
+START_TEST(data_that_copies_would_change_are_not_evaluated)
+{
+    LsProgram p = tiny_program(1);
+    p.eval_mixes = "node 3 'm' (Sub) reads a statistic of all samples";
+    make_data(SAMPLES);
+    ck_assert_int_ne(run_program(&p, "--data data.npz --eval"), 0);
+    TOLD(err_text, "batches of 4, which do not divide 10 samples");
+    ck_assert_int_ne(run_program(&p, "--data data.npz --val data.npz"), 0);
+    ck_assert_int_eq(run_program(&p, "--data data.npz"), 0);
+    make_data(8);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --eval"), 0);
+}
+END_TEST
+
+START_TEST(a_norm_of_one_value_is_refused)
+{
+    LsProgram p = tiny_program(1);
+    p.norm = "bn";
+    p.norm_each = 1;
+    make_data(9);
+    ck_assert_int_ne(run_program(&p, "--data data.npz"), 0);
+    TOLD(err_text, "expected more than 1 value per channel when training: batch norm 'bn'");
+    ck_assert_int_eq(run_program(&p, "--data data.npz --drop-last"), 0);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --steps 2"), 0);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --eval"), 0);
+    p.norm_each = 2;
+    ck_assert_int_eq(run_program(&p, "--data data.npz"), 0);
+    p.norm_each = 1;
+    make_data(SAMPLES);
+    ck_assert_int_eq(run_program(&p, "--data data.npz"), 0);
 }
 END_TEST
 
@@ -609,7 +644,9 @@ int main(void)
     test[n++] = losses_are_means_over_the_labels_that_count;
     test[n++] = a_mean_over_no_label_is_0_and_told;
     test[n++] = a_loss_that_is_a_sum_is_added_up;
-    test[n++] = a_last_batch_that_a_loss_cannot_leave_out_is_told;
+    test[n++] = a_last_batch_that_copies_would_change_is_refused;
+    test[n++] = data_that_copies_would_change_are_not_evaluated;
+    test[n++] = a_norm_of_one_value_is_refused;
     test[n++] = a_dump_has_gradients_before_and_parameters_after_the_update;
     test[n++] = a_dump_has_the_values_of_a_result_that_is_an_input;
     test[n++] = a_dump_says_which_gradients_it_lacks;
