@@ -211,6 +211,31 @@ START_TEST(another_program_is_refused_with_the_tensor_that_differs)
 }
 END_TEST
 
+/* "__metadata__" is a key of the format's own. */
+START_TEST(names_that_the_format_keeps_for_itself_come_back)
+{
+    static const char *const name[] = {"__metadata__", "___metadata__", "____metadata__", "_metadata__"};
+    LsStateTensor other[7];
+    char before[ST_END], after[ST_END];
+    LsPlace at = {0};
+    open_memory();
+    memcpy(other, p.state, sizeof other);
+    for (uint32_t k = 0; k < 4; k++)
+        other[k].t.name = name[k];
+    p.state = other;
+    copy_state(before);
+    ck_assert_msg(ls_checkpoint_save(&m, &here, "c.safetensors", &e), "%s", e.text);
+    memset(m.state, 0, ST_END);
+    ck_assert_msg(ls_checkpoint_load(&m, &at, "c.safetensors", &e), "%s", e.text);
+    copy_state(after);
+    ck_assert_int_eq(memcmp(before, after, ST_END), 0);
+    other[0].t.name = "x";      /* and is not taken for another */
+    ck_assert(!ls_checkpoint_load(&m, &at, "c.safetensors", &e));
+    ck_assert_msg(strstr(e.text, "holds '___metadata__', which this program does not have") != NULL, "%s", e.text);
+    ls_memory_close(&m);
+}
+END_TEST
+
 START_TEST(a_missing_tensor_is_named)
 {
     LsPlace at;
@@ -372,7 +397,7 @@ int main(void)
     const TTest *test[] = {
         state_and_place_come_back, the_ledger_comes_back_and_cannot_be_changed, a_program_with_another_layout_reads_the_same_values,
         no_cut_and_no_flipped_byte_is_taken_for_sound, tensors_out_of_place_are_refused,
-        another_program_is_refused_with_the_tensor_that_differs, a_missing_tensor_is_named,
+        another_program_is_refused_with_the_tensor_that_differs, names_that_the_format_keeps_for_itself_come_back, a_missing_tensor_is_named,
         a_tensor_outside_the_file_is_refused,
         the_header_is_json_that_others_read, a_full_disk_leaves_the_old_file_alone,
         only_the_last_ones_are_kept, checkpoints_of_any_step_are_found_again,
