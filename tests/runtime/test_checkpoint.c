@@ -337,7 +337,7 @@ START_TEST(only_the_last_ones_are_kept)
     LsSaver s = {0};
     int files = 0;
     open_memory();
-    ck_assert(ls_saver_open(&s, "ck", 3, &e));
+    ck_assert(ls_saver_open(&s, "ck", 3, false, &e));
     for (int64_t u = 1; u <= 10; u++)
         ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = u}, &e));
     DIR *dir = opendir("ck");
@@ -348,7 +348,7 @@ START_TEST(only_the_last_ones_are_kept)
     LsSaver again = {0};
     LsPlace at = {0};
     bool found;
-    ck_assert(ls_saver_open(&again, "ck", 0, &e) && again.count == 3 && again.update[0] == 8);
+    ck_assert(ls_saver_open(&again, "ck", 0, false, &e) && again.count == 3 && again.update[0] == 8);
     ck_assert(ls_saver_load(&again, &m, &at, &found, &e) && found && at.update == 10);
     ls_memory_close(&m);
 }
@@ -362,9 +362,9 @@ START_TEST(checkpoints_of_any_step_are_found_again)
         LsSaver s = {0}, again = {0};
         LsPlace at = {0};
         bool found;
-        ck_assert(ls_saver_open(&s, "ck", 0, &e));
+        ck_assert(ls_saver_open(&s, "ck", 0, false, &e));
         ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = update[k]}, &e));
-        ck_assert(ls_saver_open(&again, "ck", 0, &e));
+        ck_assert(ls_saver_open(&again, "ck", 0, false, &e));
         ck_assert_int_eq(again.count, k + 1);
         ck_assert(ls_saver_load(&again, &m, &at, &found, &e) && found && at.update == update[k]);
     }
@@ -383,7 +383,7 @@ START_TEST(of_more_files_than_are_remembered_the_newest_are)
         snprintf(path, sizeof path, "ck/step-%09d.safetensors", k);
         write_bytes(path, "x", 1);
     }
-    ck_assert(ls_saver_open(&s, "ck", 0, &e));
+    ck_assert(ls_saver_open(&s, "ck", 0, false, &e));
     ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = 1}, &e));
     ck_assert_int_eq(s.count, LS_KEEP);
     for (int k = 0; k < LS_KEEP; k++)
