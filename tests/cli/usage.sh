@@ -105,6 +105,7 @@ plan 2 "--strategy: 'best'" --strategy best
 plan 2 "--recompute: 'some'" --recompute some
 plan 2 "--budget-of: 'all'" --budget-of all
 plan 2 "--bn: 'off'" --bn off
+plan 2 "--bn=frozen has nothing to act on: the model has no batch norm" --batch 2 --bn frozen
 plan 2 "--bn-var: 'biased'" --bn-var biased
 plan 2 "--dump: 'parse' is not one of all import" --dump parse
 refuses 2 "--dump: 'parse'" plan net.onnx --dump parse

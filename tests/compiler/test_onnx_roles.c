@@ -293,6 +293,36 @@ START_TEST(a_batch_norm_folded_into_a_convolution_is_told)
 }
 END_TEST
 
+START_TEST(batch_norms_that_tensorflow_folded_are_told)
+{
+    one("net/bn_1/batchnorm/sub:0", "4", 0.5f, 4);
+    then("Add", "y net/bn_1/batchnorm/sub:0", "a");
+    one("net/conv/convolution/merged_input:0", "4x4", 0.5f, 16);
+    then("MatMul", "a net/conv/convolution/merged_input:0", "b");
+    import_well();
+    ck_assert(said("it computed 'net/bn_1/batchnorm/sub:0', 'net/conv/convolution/merged_input:0'. The network"));
+}
+END_TEST
+
+/* Written out, the norm is there. */
+START_TEST(variables_of_tensorflows_batch_norms_are_none_of_these)
+{
+    one("net/bn_1/batchnorm/ReadVariableOp:0", "4", 0.5f, 4);
+    one("net/conv/merged_input:0", "4", 0.5f, 4);
+    then("Add", "y net/bn_1/batchnorm/ReadVariableOp:0", "a");
+    then("Mul", "a net/conv/merged_input:0", "b");
+    import_well();
+    ck_assert(!said("folded batch norms into"));
+}
+END_TEST
+
+START_TEST(an_option_of_batch_norms_without_one_is_refused)
+{
+    mk.o.bn = LS_BN_TRAIN;
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--bn=train has nothing to act on: the model has no batch norm");
+}
+END_TEST
+
 START_TEST(a_batch_norm_traced_in_training_mode_trains_whatever_its_form)
 {
     static const char *const call[] = {"True", "False"};
@@ -362,6 +392,9 @@ int main(void)
         a_batch_norm_folded_into_a_convolution_is_told,
         a_batch_norm_traced_in_training_mode_trains_whatever_its_form,
         options_of_batch_norms_reach_the_graph,
+        batch_norms_that_tensorflow_folded_are_told,
+        variables_of_tensorflows_batch_norms_are_none_of_these,
+        an_option_of_batch_norms_without_one_is_refused,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("roles", tc);
