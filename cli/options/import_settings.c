@@ -86,6 +86,10 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     int dropout = ls_options_word("--dropout", o->dropout, drop, LS_DROPOUT_FILE);
     if (mode < 0 || torch < 0 || dropout < 0)
         return LS_EXIT_USAGE;
+    if (o->only.n > 0 && o->train.n > 0) {
+        fprintf(stderr, "lowerset: --train-only says all that is trained: leave --train out, or name its tensors by --train-only\n");
+        return LS_EXIT_USAGE;
+    }
     im->bn = (LsBnMode)mode;
     im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;
@@ -97,6 +101,8 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->nfreeze = o->freeze.n;
     im->train = o->train.item;
     im->ntrain = o->train.n;
+    im->only = o->only.item;
+    im->nonly = o->only.n;
     im->stop = o->stop.item;
     im->nstop = o->stop.n;
     im->tie_identity = o->tie;

@@ -92,6 +92,7 @@ static bool run(LsTrainer *t, LsError *e)
         t->interrupted = t->stopped != 0;
         return ok && !t->interrupted ? ls_write_results(t, e) : ok;
     }
+    ls_train_say_what(t);
     if (!ls_train(t, e))
         return false;
     if (ls_is_private(t->p))

@@ -117,9 +117,9 @@ static const char *const fixed[] = {
     "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
     "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
-    "microbatches", "optimizer",  "order",    "precision", "randomness", "recompute",       "shape",      "stages",     "strategy",
+    "microbatches", "optimizer",  "order",    "precision", "randomness", "recompute",       "shape",      "stages",     "stop-gradient", "strategy",
     "target",
-    "train",      "workspace",
+    "train",      "train-only", "workspace",
 };
 
 /* False, with an error: the compiler fixed that option. */

@@ -104,6 +104,8 @@ void ls_train_begin_pass(LsTrainer *t);
 /* ---- epoch_report.c ---- */
 /* Evaluates on t->val and prints and logs the result. */
 bool ls_train_evaluate(LsTrainer *t, LsError *e);
+/* Says at the start how much of the model is trained. */
+void ls_train_say_what(const LsTrainer *t);
 void ls_train_show_progress(LsTrainer *t);
 /* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
  * run. */

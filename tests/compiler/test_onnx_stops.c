@@ -105,7 +105,7 @@ END_TEST
 START_TEST(a_glob_without_a_match_is_an_error)
 {
     stop("nobody*");
-    refuse(LS_E_NAME, LS_EXIT_MODEL, "--stop-gradient nobody* matches no value and no node");
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--stop-gradient nobody* matches no value and no node");
 }
 END_TEST
 
