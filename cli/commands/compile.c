@@ -13,6 +13,7 @@
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
 #include "compiler/ir/precision.h"
+#include "compiler/passes/trained_share.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -287,6 +288,7 @@ static void conclude(const LsJob *job, const Output *out)
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
             100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
             step_ns(job) * 1e-6, by_processor ? " by machine " : "", by_processor ? job->machine.name : "");
+    fprintf(stderr, "; %s", ls_trained_share_text(job->train));
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
                 strchr(out->path, '/') == NULL ? "./" : "", out->path);

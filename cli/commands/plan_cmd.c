@@ -12,6 +12,7 @@
 #include "cli/options/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
 #include "compiler/ir/precision.h"
+#include "compiler/passes/trained_share.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/plan/plan_diff.h"
 #include "scheduler/plan/plan_json.h"
@@ -163,6 +164,7 @@ static void print_memory(const LsJob *job)
         printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
                job->costs);
     if (!job->graph_file) {
+        printf("  %s\n", ls_trained_share_text(job->train));
         printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
         print_scaling(job);
     }

@@ -93,6 +93,10 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
         return LS_EXIT_USAGE;
     }
     im->own_parts = own == 1;
+    if (o->only.n > 0 && o->train.n > 0) {
+        fprintf(stderr, "lowerset: --train-only says all that is trained: leave --train out, or name its tensors by --train-only\n");
+        return LS_EXIT_USAGE;
+    }
     im->bn = (LsBnMode)mode;
     im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;
@@ -104,6 +108,8 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->nfreeze = o->freeze.n;
     im->train = o->train.item;
     im->ntrain = o->train.n;
+    im->only = o->only.item;
+    im->nonly = o->only.n;
     im->stop = o->stop.item;
     im->nstop = o->stop.n;
     im->tie_identity = o->tie;

@@ -146,7 +146,10 @@ static const LsOption option[] = {
     {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
      "parameters that are not trained; may be repeated"},
     {"--train", NULL, "GLOB", LIST, AT(train), ALL,
-     "tensors that are trained even if --freeze or the file says otherwise; may be repeated"},
+     "tensors that are trained even if --freeze or the file says otherwise; may be repeated. The others stay as they are: see "
+     "--train-only"},
+    {"--train-only", NULL, "GLOB", LIST, AT(only), ALL,
+     "train these tensors, and freeze all others; may be repeated"},
     {"--stop-gradient", NULL, "GLOB", LIST, AT(stop), ALL,
      "names of values or nodes: no gradient flows through them, as at detach(); may be repeated"},
     {"--tie", NULL, NULL, FLAG, AT(tie), ALL,

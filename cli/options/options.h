@@ -54,7 +54,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     const char *order, *link;
     int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
     const char *ema;
-    LsList freeze, train, stop, wide, no_decay;
+    LsList freeze, train, only, stop, wide, no_decay;
     bool tie;
     /* memory */
     const char *budget, *budget_of, *strategy, *plan_time;

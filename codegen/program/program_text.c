@@ -8,6 +8,7 @@
 #include "codegen/program/phase_tables.h"
 #include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
+#include "compiler/passes/trained_share.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -240,6 +241,9 @@ static void print_program(const Text *x, LsEmit *e)
     ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", overhead(c), ls_applied(x->g), c->default_lr);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, x->g->ninput);
+    const LsTrainedShare share = ls_trained_share(x->g);
+    ls_emit_line(e, ".trains = {%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "},", share.tensors, share.of_tensors, share.elements,
+                 share.of_elements);
     if (any_stopped(c->addresses))
         ls_emit_line(e, ".stopped = stopped,");
     for (int k = 0; k < NPHASES; k++)

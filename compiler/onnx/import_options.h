@@ -21,6 +21,7 @@ typedef struct LsImportOptions {
     bool bn_var_asked;          /* bn_var_torch or its opposite was requested */
     const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
     const char *const *train; int ntrain;       /* trained in any case; wins over freeze */
+    const char *const *only; int nonly;         /* trained, and nothing else */
     const char *const *stop; int nstop;         /* globs over names of values and nodes: no gradient flows there */
     bool tie_identity;          /* an Identity of an initializer stays one parameter */
     bool verbose;               /* warnings name every tensor, not just the first ones */

@@ -5,6 +5,7 @@
  * through Identity nodes. */
 #include "compiler/onnx/onnx_export_advice.h"
 
+#include "compiler/onnx/onnx_moving_buffers.h"
 #include "compiler/onnx/onnx_stops.h"
 
 #include <string.h>
@@ -168,6 +169,46 @@ static void hint_optimised(LsImport *im)
                 e->nunspread, e->nunspread > 1 ? "s are" : " is", listed(im, e->unspread, e->nunspread, "as"));
 }
 
+/* Names of results of TensorFlow's batch norms: .../batchnorm/sub:0, .../FusedBatchNormV3:0; but not of the variables that
+ * its nodes read. */
+static bool of_norm(const char *name)
+{
+    return (strstr(name, "batchnorm/") != NULL || strstr(name, "FusedBatchNorm") != NULL) && strstr(name, "ReadVariableOp") == NULL
+        && strstr(name, "/Const") == NULL;
+}
+
+/* TensorFlow folds what is constant in inference, batch norms too, before tf2onnx or Keras writes the file. */
+static void hint_folded_by_tensorflow(LsImport *im)
+{
+    const Onnx__GraphProto *g = im->m->graph;
+    LsUntied *found = ls_arena_alloc(im->cx->arena, g->n_initializer + 1, sizeof *found);
+    uint32_t n = 0, norms = 0;
+    for (int weights = 0; weights < 2; weights++) {     /* the norms' own tensors first */
+        for (size_t i = 0; i < g->n_initializer; i++) {
+            const char *name = ls_text(g->initializer[i]->name);
+            if (ls_onnx_type_is_float(g->initializer[i]->data_type) && im->reads[ls_names_find(&im->m->names, name)] > 0
+                && (weights ? strstr(name, "/merged_input") != NULL : of_norm(name)))
+                found[n++] = (LsUntied){name, NULL};
+        }
+        norms = weights ? norms : n;
+    }
+    if (norms > 0)
+        ls_warn(im->cx, LS_NOWHERE,
+                "the module's normalisation by the batch cannot be had from this file: use norms that do not depend on the batch "
+                "(layer, group), or build the network with another exporter",
+                "the exporter folded batch norms into the layers before them: it computed %s. The network that is trained has "
+                "no such batch norms and is not the module", listed(im, found, n, ""));
+}
+
+/* --bn without a batch norm would have no effect. */
+void ls_onnx_check_bn(LsImport *im)
+{
+    if (im->o->bn != LS_BN_FILE && im->decisions->nbn == 0)
+        ls_error(im->cx, LS_NOWHERE, LS_E_OPTION,
+                 "an exporter may have folded them into other layers: docs/export.md; leave the option out to train the network as it is",
+                 "--bn=%s has nothing to act on: the model has no batch norm", im->o->bn == LS_BN_TRAIN ? "train" : "frozen");
+}
+
 static void hint_merged(LsImport *im)
 {
     const LsOnnxEdits *e = im->m->edits;
@@ -295,10 +336,12 @@ void ls_onnx_hints(LsImport *im)
     hint_rewritten(im);
     hint_untied(im);
     hint_optimised(im);
+    hint_folded_by_tensorflow(im);
     hint_merged(im);
     hint_running(im);
     hint_variances(im);
     hint_doubtful(im);
     hint_dropout(im);
     ls_onnx_hint_lost_stops(im);
+    ls_onnx_hint_moving_buffers(im);
 }

@@ -7,5 +7,7 @@
 
 /* Prints warnings about the file, and about exports that cannot train as intended. */
 void ls_onnx_hints(LsImport *im);
+/* Refuses --bn where no batch norm was built. */
+void ls_onnx_check_bn(LsImport *im);
 
 #endif

@@ -410,8 +410,10 @@ static bool import(LsImport *im, LsReport *r)
     good = good && ls_onnx_check_states(im);  /* which follows names that are not unique otherwise */
     ls_onnx_drop_weight_inputs(im->g);
     ls_onnx_record(im);
-    if (good && im->o->training)    /* the import of the training form has printed them */
+    if (good && im->o->training) {  /* the import of the training form has printed them */
         ls_onnx_hints(im);
+        ls_onnx_check_bn(im);
+    }
     return good;
 }
 

@@ -83,12 +83,13 @@ static bool matches(const char *const *glob, int n, const char *name)
 
 bool ls_onnx_told_to_train(const LsImportOptions *o, const char *name)
 {
-    return matches(o->train, o->ntrain, name);
+    return matches(o->train, o->ntrain, name) || matches(o->only, o->nonly, name);
 }
 
 bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
 {
-    return ls_onnx_told_to_stop(o, name) || (!ls_onnx_told_to_train(o, name) && matches(o->freeze, o->nfreeze, name));
+    return ls_onnx_told_to_stop(o, name)
+        || (!ls_onnx_told_to_train(o, name) && (o->nonly > 0 || matches(o->freeze, o->nfreeze, name)));
 }
 
 /* ---- values that are masks ---- */
@@ -241,7 +242,7 @@ static LsVerdict decide(const Tensor *t)
     const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
     bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
     if (told(t, s, ls_onnx_told_to_train) && !ls_onnx_told_to_stop(im->o, t->name))
-        return may_train ? verdict(LS_ROLE_TRAINED, "--train") : without_gradient(t, true);
+        return may_train ? verdict(LS_ROLE_TRAINED, im->o->nonly > 0 ? "--train-only" : "--train") : without_gradient(t, true);
     if (t->count == 1 && t->decides)
         return verdict(LS_ROLE_CONSTANT, "decides which nodes of a body run, and how often");
     if (is_literal(im, t->name))
@@ -251,7 +252,8 @@ static LsVerdict decide(const Tensor *t)
         : s->folded_from != NULL        ? folded(t, s)
                                         : unsaid(t);
     if (v.role == LS_ROLE_TRAINED && told(t, s, ls_onnx_told_to_freeze))
-        return verdict(LS_ROLE_FROZEN, ls_onnx_told_to_stop(im->o, t->name) ? "--stop-gradient" : "--freeze");
+        return verdict(LS_ROLE_FROZEN, ls_onnx_told_to_stop(im->o, t->name) ? "--stop-gradient"
+                                           : im->o->nonly > 0               ? "not named by --train-only" : "--freeze");
     return v;
 }
 
@@ -394,21 +396,44 @@ static void freeze_made(LsImport *im)
     }
 }
 
-static void check_globs(LsImport *im, const char *option, const char *const *glob, int n)
+/* The glob names that tensor, or what it was folded from. */
+static bool names(const LsImport *im, const char *glob, const LsDecision *d)
+{
+    const LsOnnxSource *s = ls_onnx_source(im->m->sources, d->name);
+    const char *list = s->folded_from, *name;
+    bool hit = fnmatch(glob, d->name, 0) == 0;
+    while (!hit && list != NULL && (name = ls_meta_item(im->cx->arena, &list)) != NULL)
+        hit = fnmatch(glob, name, 0) == 0;
+    return hit;
+}
+
+/* trained: a match is one that is trained. */
+static void check_globs(LsImport *im, const char *option, const char *const *glob, int n, bool trained)
 {
     const LsDecisions *d = im->decisions;
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < n && im->o->training; k++) {
         bool hit = false;
-        for (uint32_t i = 0; i < d->ntensor && !hit; i++) {
-            const LsOnnxSource *s = ls_onnx_source(im->m->sources, d->tensor[i].name);
-            const char *list = s->folded_from, *name;
-            hit = fnmatch(glob[k], d->tensor[i].name, 0) == 0;
-            while (!hit && list != NULL && (name = ls_meta_item(im->cx->arena, &list)) != NULL)
-                hit = fnmatch(glob[k], name, 0) == 0;
-        }
-        if (!hit && im->o->training)
-            ls_warn(im->cx, LS_NOWHERE, NULL, "%s %s matches no parameter", option, glob[k]);
+        for (uint32_t i = 0; i < d->ntensor && !hit; i++)
+            hit = (!trained || d->tensor[i].role == LS_ROLE_TRAINED) && names(im, glob[k], &d->tensor[i]);
+        if (!hit)
+            ls_error(im->cx, LS_NOWHERE, LS_E_OPTION, "`lowerset inspect -v` lists the tensors", "%s %s matches no parameter%s", option,
+                     glob[k], trained ? " that can be trained" : "");
     }
+}
+
+/* A tensor that --train-only and --freeze name is a contradiction; --train, which wins over --freeze, says the same for some. */
+static void check_only(LsImport *im)
+{
+    const LsDecisions *d = im->decisions;
+    const LsImportOptions *o = im->o;
+    for (uint32_t i = 0; i < d->ntensor && o->training; i++)
+        for (int k = 0; k < o->nonly; k++)
+            for (int j = 0; j < o->nfreeze; j++)
+                if (names(im, o->only[k], &d->tensor[i]) && names(im, o->freeze[j], &d->tensor[i])) {
+                    ls_error(im->cx, LS_NOWHERE, LS_E_OPTION, "leave one of them out, or give narrower patterns",
+                             "'%s' is named by --train-only %s and by --freeze %s", d->tensor[i].name, o->only[k], o->freeze[j]);
+                    return;
+                }
 }
 
 /* Initializers in file order, then tensors made by nodes of the file. */
@@ -428,8 +453,10 @@ void ls_onnx_record(LsImport *im)
         to->tensor = ls_arena_regrow(im->cx->arena, to->tensor, to->ntensor, to->ntensor + 1, sizeof *to->tensor, &room);
         to->tensor[to->ntensor++] = settled(im, v, id);
     }
-    check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze);
-    check_globs(im, "--train", im->o->train, im->o->ntrain);
+    check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze, false);
+    check_globs(im, "--train", im->o->train, im->o->ntrain, false);
+    check_globs(im, "--train-only", im->o->only, im->o->nonly, true);
+    check_only(im);
     if (im->o->training)
         ls_onnx_check_stops(im);
 }

@@ -102,7 +102,7 @@ void ls_onnx_check_stops(LsImport *im)
 {
     for (int k = 0; k < im->o->nstop; k++)
         if (!is_read(im, im->o->stop[k]))
-            ls_error(im->cx, LS_NOWHERE, LS_E_NAME, "it is a pattern of names of values or nodes",
+            ls_error(im->cx, LS_NOWHERE, LS_E_OPTION, "it is a pattern of names of values or nodes",
                      "--stop-gradient %s matches no value and no node", im->o->stop[k]);
 }
 

@@ -53,17 +53,36 @@ static void find_gradients(LsCtx *cx, const LsGraph *g, bool *gradient)
 }
 
 /* ---- types ---- */
+static bool names(const char *glob, const LsGraph *g, LsNodeId n)
+{
+    const char *name = g->node[n.i].name;
+    bool hit = name != NULL && fnmatch(glob, name, 0) == 0;
+    for (int k = 0; k < g->node[n.i].nout && !hit; k++)
+        hit = fnmatch(glob, g->value[ls_out(g, n, k).i].name, 0) == 0;
+    return hit;
+}
+
 static bool is_named(const Precision *p, const LsGraph *g, LsNodeId n)
 {
-    for (int i = 0; i < p->o->nwide; i++) {
-        const char *glob = p->o->wide[i], *name = g->node[n.i].name;
-        if (name != NULL && fnmatch(glob, name, 0) == 0)
+    for (int i = 0; i < p->o->nwide; i++)
+        if (names(p->o->wide[i], g, n))
             return true;
-        for (int k = 0; k < g->node[n.i].nout; k++)
-            if (fnmatch(glob, g->value[ls_out(g, n, k).i].name, 0) == 0)
-                return true;
-    }
     return false;
+}
+
+/* The graph of training has all names, also where evaluation alone computes in 16 bits. */
+static bool all_name_something(LsCtx *cx, const LsGraph *g, const LsPrecision *o)
+{
+    bool all = true;
+    for (int i = 0; i < o->nwide && g->training; i++) {
+        bool hit = false;
+        for (uint32_t n = 1; n < g->nnode && !hit; n++)
+            hit = names(o->wide[i], g, (LsNodeId){n});
+        if (!hit)
+            all = ls_error(cx, LS_NOWHERE, LS_E_OPTION, "it is a pattern of names of nodes or of their results; -d import prints them",
+                           "--precision-of: nothing is called '%s'", o->wide[i]);
+    }
+    return all;
 }
 
 /* A product of the optimizer's own values, as of Muon: optimizers compute in f32. */
@@ -343,6 +362,8 @@ static bool visit(LsRewrite *r, LsNodeId n)
 
 bool ls_precision(LsCtx *cx, LsGraph *g, const LsPrecision *o)
 {
+    if (!all_name_something(cx, g, o))
+        return false;
     if (o->compute == LS_REAL)
         return true;
     Precision p = {.o = o, .gradient = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.gradient),

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -185,9 +186,21 @@ static int open_there(const char *path, int flags)
                     : open(path, O_WRONLY | O_CREAT | O_NOCTTY | O_CLOEXEC | flags, 0666);
 }
 
+bool ls_file_hold(int fd) { return flock(fd, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK; }
+
+/* A log that another process writes is not emptied. */
 int ls_out_follow(const char *path, bool append)
 {
-    return open_there(path, append ? O_APPEND : O_TRUNC);
+    struct stat st;
+    const int fd = open_there(path, append ? O_APPEND : 0);
+    if (fd < 0 || fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || own_stream(&st) >= 0)
+        return fd;
+    if (ls_file_hold(fd) && (append || ftruncate(fd, 0) == 0))
+        return fd;
+    const int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
 }
 
 static void copy_through(LsOut *o)

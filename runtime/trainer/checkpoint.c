@@ -29,6 +29,21 @@ const char *ls_checkpoint_precision(const LsProgram *p)
 /* Sums within an update are not saved: checkpoints come between updates. */
 static bool is_saved(const LsStateTensor *s) { return s->kind != LS_STATE_SUM; }
 
+/* The format keeps the name __metadata__ for itself. A tensor of that name is stored as ___metadata__, one of that name as
+ * ____metadata__, and so on: this is what precedes the name of a tensor in the file. */
+static const char *before_name(const char *name)
+{
+    static const char kept[] = "__metadata__";
+    const size_t bars = strspn(name, "_");
+    return bars >= 2 && strcmp(name + bars - 2, kept) == 0 ? "_" : "";
+}
+
+static bool is_stored_as(const char *name, const char *stored)
+{
+    const size_t n = strlen(before_name(name));
+    return strncmp(stored, "_", n) == 0 && strcmp(stored + n, name) == 0;
+}
+
 /* ---- writing ---- */
 
 /* Calls put with the state's data in ONNX's order, part by part. */
@@ -124,9 +139,9 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
         const LsStateTensor *s = &m->p->state[k];
         if (!is_saved(s))
             continue;
-        ls_text_put(&t, ",");
-        ls_text_string(&t, s->t.name);
-        ls_text_put(&t, ":{\"dtype\":\"%s\",\"shape\":[", m->p->real_bytes == 8 ? "F64" : "F32");
+        ls_text_put(&t, ",\"%s", before_name(s->t.name));
+        ls_text_escaped(&t, s->t.name);
+        ls_text_put(&t, "\":{\"dtype\":\"%s\",\"shape\":[", m->p->real_bytes == 8 ? "F64" : "F32");
         int64_t dim[LS_TENSOR_RANK + 1];
         for (int d = 0, rank = ls_tensor_dims(&s->t, dim); d < rank; d++)
             ls_text_put(&t, "%s%" PRId64, d ? "," : "", dim[d]);
@@ -264,7 +279,7 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
     const LsProgram *p = l->m->p;
     char have[96], want[96];
     uint32_t k = 0;
-    while (k < p->nstate && strcmp(p->state[k].t.name, name) != 0)
+    while (k < p->nstate && !is_stored_as(p->state[k].t.name, name))
         k++;
     if (k == p->nstate)
         return ls_fail(e, LS_EXIT_DATA,

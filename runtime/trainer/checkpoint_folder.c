@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,27 +34,93 @@ static void note(LsSaver *s, int64_t update)
     s->count++;
 }
 
-bool ls_saver_open(LsSaver *s, const char *folder, int64_t keep, LsError *e)
+/* The update of a checkpoint's file name; -1: the name is none of theirs. */
+static int64_t update_of(const char *name)
+{
+    int64_t update;
+    int n = 0;
+    return sscanf(name, "step-%18" SCNd64 ".safetensors%n", &update, &n) == 1 && n > 0 && name[n] == '\0' ? update : -1;
+}
+
+/* Not a file in the folder: it would stay when the process is killed. */
+static bool hold(LsSaver *s, LsError *e)
+{
+    s->held = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    return s->held < 0 || ls_file_hold(s->held)
+        || ls_fail(e, LS_EXIT_USAGE, "--save=%s: another run is saving its checkpoints there; give each run a folder of its own",
+                   s->folder);
+}
+
+void ls_saver_close(LsSaver *s)
+{
+    if (s->folder != NULL && s->held >= 0)
+        close(s->held);
+    s->folder = NULL;
+}
+
+bool ls_saver_open(LsSaver *s, const char *folder, int64_t keep, bool holds, LsError *e)
 {
     s->folder = folder;
     s->keep = keep;
+    s->held = -1;
     if (strlen(folder) > LS_PATH - 64)
         return ls_fail(e, LS_EXIT_USAGE, "--save: path too long");
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return ls_fail(e, LS_EXIT_FAIL, "%s: cannot make the folder: %s", folder, strerror(errno));
+    if (holds && !hold(s, e))
+        return false;
     DIR *d = opendir(folder);
     if (!d)
         return ls_fail(e, LS_EXIT_FAIL, "%s: %s", folder, strerror(errno));
-    for (struct dirent *f; (f = readdir(d)) != NULL;) {
-        int64_t update;
-        int n = 0;
-        if (sscanf(f->d_name, "step-%18" SCNd64 ".safetensors%n", &update, &n) == 1 && n > 0
-            && f->d_name[n] == '\0')
-            note(s, update);
-    }
+    for (struct dirent *f; (f = readdir(d)) != NULL;)
+        if (update_of(f->d_name) >= 0)
+            note(s, update_of(f->d_name));
     closedir(d);
     set_path(s, 0);
     return ls_out_check(s->path, e);
+}
+
+/* The file lies in the folder. */
+static bool is_here(const LsSaver *s, const char *file)
+{
+    char folder[LS_PATH];
+    struct stat a, b;
+    snprintf(folder, sizeof folder, "%s", file);
+    char *slash = strrchr(folder, '/');
+    if (slash != NULL)
+        slash[slash == folder] = '\0';
+    return stat(s->folder, &a) == 0 && stat(slash != NULL ? folder : ".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+static bool remove_later(LsSaver *s, int64_t than, LsError *e)
+{
+    DIR *d = opendir(s->folder);
+    int n = 0;
+    bool ok = d != NULL;
+    for (struct dirent *f; ok && (f = readdir(d)) != NULL;)
+        if (update_of(f->d_name) > than) {
+            ok = unlinkat(dirfd(d), f->d_name, 0) == 0;
+            n++;
+        }
+    ok = ok || ls_fail(e, LS_EXIT_FAIL, "%s: --overwrite cannot remove checkpoints: %s", s->folder, strerror(errno));
+    if (d != NULL)
+        closedir(d);
+    if (ok)
+        fprintf(stderr, "note: removed %d checkpoint%s of another run from %s\n", n, n == 1 ? "" : "s", s->folder);
+    return ok;
+}
+
+bool ls_saver_is_free(LsSaver *s, const char *from, int64_t at, bool overwrite, LsError *e)
+{
+    const int64_t own = from != NULL && is_here(s, from) ? at : -1;     /* the last that belongs to this run */
+    const int64_t last = s->count > 0 ? s->update[s->count - 1] : -1;
+    if (last <= own)
+        return true;
+    if (overwrite)
+        return remove_later(s, own, e);
+    return ls_fail(e, LS_EXIT_USAGE, "--save=%s holds checkpoints of another run, up to step %" PRId64 ", and --resume=auto would not know "
+                   "them from this run's. Name another folder; or continue that run by --resume=auto; or let --overwrite remove them",
+                   s->folder, last);
 }
 
 bool ls_saver_save(LsSaver *s, const LsMemory *m, const LsPlace *at, LsError *e)

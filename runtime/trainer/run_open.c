@@ -66,17 +66,32 @@ static void compare_precision(const LsTrainer *t, const char *from)
         fprintf(stderr, "note: %s was written by a program that computes in %s; this one computes in %s\n", from, was, own);
 }
 
+/* This process writes checkpoints. */
+static bool saves(const LsTrainer *t) { return t->o.save && !t->o.eval && !t->o.check_gradients && ls_is_first(t); }
+
+/* When nothing else can go wrong: checkpoints of another run in the folder are refused or removed. */
+static bool clear_folder(LsTrainer *t, LsError *e)
+{
+    LsSaver *s = &t->saver;
+    const char *from = t->o.resume;
+    const int count = s->count;
+    bool ok = true;
+    s->count = t->listed;
+    if (saves(t) && (from == NULL || strcmp(from, "auto") != 0))
+        ok = ls_saver_is_free(s, from, t->at.update, t->o.overwrite, e);
+    s->count = count;
+    return ok;
+}
+
 static bool resume(LsTrainer *t, bool *resumed, LsError *e)
 {
     const char *from = t->o.resume;
     LsSaver *s = &t->saver;
     *resumed = false;
     if (!from) {
-        if (s->count)
-            fprintf(stderr,
-                    "note: %s holds %d checkpoints of an earlier run; --resume=auto would "
-                    "continue from them\n",
-                    s->folder, s->count);
+        if (s->count && !saves(t))
+            fprintf(stderr, "note: %s holds %d checkpoints; --resume=auto would take the newest\n", s->folder, s->count);
+        t->listed = s->count;
         s->count = 0;
         return true;
     }
@@ -94,6 +109,7 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
                        t->o.seed, from, t->at.seed);
     if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->at, from, e))
         return false;
+    t->listed = s->count;
     while (s->count > 0 && s->update[s->count - 1] > t->at.update)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
@@ -209,7 +225,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
-        || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, e))
+        || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, saves(t), e))
         || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e) || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
@@ -223,7 +239,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     t->log.losses = t->members.loss;
     t->log.nlosses = t->members.n;
     memcpy(t->engine.run.noise, t->own.noise.word, sizeof t->engine.run.noise);
-    return true;
+    return clear_folder(t, e);
 }
 
 /* Waits for the others, or ends them. */
@@ -259,4 +275,5 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
     ls_dataset_close(&t->val);
     ls_memory_close(&t->memory);
     ls_privacy_free(&t->at.ledger);
+    ls_saver_close(&t->saver);
 }

@@ -27,45 +27,40 @@ static bool write_times(const LsTrainer *t, LsError *e)
            && (!o->profile || ls_profile_write(&t->trace, 1, o->profile, t->memory.device ? 0 : t->threads, e));
 }
 
+/* Keeps the first error. */
+static bool keep(LsError *e, const LsError *one)
+{
+    if (e->code == LS_EXIT_DONE)
+        *e = *one;
+    return one->code == LS_EXIT_DONE;
+}
+
+static bool write_dump(LsTrainer *t, LsError *e)
+{
+    const int64_t n = t->members.n > 0 ? t->members.n : 1;
+    const double *losses = t->members.n == 0 ? &t->loss : t->o.eval ? t->members.val_loss : t->members.loss;
+    return ls_is_pipelined(t) ? ls_pipelined_dump_write(t, e) : ls_dump_write(&t->dump, 1, t->o.dump, losses, n, e);
+}
+
+/* One file that cannot be written keeps none of the others from being written, and loses no model. */
 bool ls_write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    bool whole = o->eval || t->at.update == t->updates;
-    const int64_t n = t->members.n > 0 ? t->members.n : 1;
-    const double *losses = t->members.n == 0 ? &t->loss : o->eval ? t->members.val_loss : t->members.loss;
+    const bool whole = o->eval || t->at.update == t->updates, dumps = o->dump && whole;
+    LsError dump = {0}, times = {0}, model = {0}, grid = {0};
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
-    const bool dumps = o->dump && whole;
-    if (dumps && !(ls_is_pipelined(t) ? ls_pipelined_dump_write(t, e) : ls_dump_write(&t->dump, 1, o->dump, losses, n, e)))
-        return false;
-    return write_times(t, e) &&
-           (!o->export_to || ls_export(&t->memory, o->export_member, &t->at.alphabet, o->export_type, o->export_to, e)) &&
-           (!o->image_grid ||
-            ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, e));
-}
-
-static void name_interrupted(const LsTrainer *t, char path[LS_PATH])
-{
-    const char *base = strrchr(t->p->model, '/');
-    snprintf(path, LS_PATH, "%.200s.interrupted.safetensors", base ? base + 1 : t->p->model);
-}
-
-static bool save_interrupted(LsTrainer *t, LsError *e)
-{
-    char path[LS_PATH];
-    name_interrupted(t, path);
-    return ls_checkpoint_save(&t->memory, &t->at, path, e);
-}
-
-bool ls_end_interrupted(LsTrainer *t, LsError *e)
-{
-    char path[LS_PATH];
-    if (!t->saver.folder && !ls_train_by_first(t, save_interrupted, e))
-        return false;
-    name_interrupted(t, path);
-    fprintf(stderr, "interrupted after step %" PRId64 "; continue with --resume=%s\n", t->at.update,
-            t->saver.folder ? t->saver.path : path);
-    return true;
+    if (o->export_to)
+        ls_export(&t->memory, o->export_member, &t->at.alphabet, o->export_type, o->export_to, &model);
+    if (dumps)
+        write_dump(t, &dump);
+    write_times(t, &times);
+    if (o->image_grid)
+        ls_grid_write(&t->engine, &t->loader, t->val.p ? &t->val : &t->data, o->image_grid, &grid);
+    if (!o->eval && (o->export_to ? &model : &dump)->code != LS_EXIT_DONE)
+        ls_rescue_unwritten(t);
+    const bool wrote[] = {keep(e, &model), keep(e, &dump), keep(e, &times), keep(e, &grid)};
+    return wrote[0] && wrote[1] && wrote[2] && wrote[3];
 }

@@ -7,7 +7,4 @@
 /* Writes all files that the options ask for at the end of a run. */
 bool ls_write_results(LsTrainer *t, LsError *e);
 
-/* Saves an interrupted run: without --save the checkpoint goes beside the program. */
-bool ls_end_interrupted(LsTrainer *t, LsError *e);
-
 #endif

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -91,6 +92,7 @@ static bool run(LsTrainer *t, LsError *e)
         t->interrupted = t->stopped != 0;
         return ok && !t->interrupted ? ls_write_results(t, e) : ok;
     }
+    ls_train_say_what(t);
     if (!ls_train(t, e))
         return false;
     if (ls_is_private(t->p))
@@ -187,6 +189,7 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         fprintf(stderr, "%s: error: out of memory\n", name);
         return LS_EXIT_FAIL;
     }
+    signal(SIGXFSZ, SIG_IGN);   /* a file that grows too large is an error, not the end of the process */
     setvbuf(stdout, out, _IOLBF, sizeof out);
     t->p = p;
     t->stop = ls_interrupt_asked();

@@ -86,6 +86,8 @@ static const LsOption row[] = {
     {"--keep-last", NULL, "K", WHOLE(1), AT(keep_last), 1, "delete all but the last K checkpoints"},
     {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
      "continue from a checkpoint, bit for bit; auto: from the newest in --save"},
+    {"--overwrite", NULL, NULL, FLAG, AT(overwrite), 1,
+     "remove the checkpoints of other runs from --save when this run begins; without it, a folder that has some is refused"},
     {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1, "write the trained model as ONNX, in evaluation form"},
     {"--export-member", NULL, "K", WHOLE(0), AT(export_member), 1, "the member of an ensemble that --export writes, from 0"},
     {"--export-precision", NULL, "f32|f16|bf16", TEXT, AT(export_precision), 1,
@@ -118,9 +120,9 @@ static const char *const fixed[] = {
     "clip-norm",  "clip-value", "dim",       "dp",              "ema",        "ensemble",  "ensemble-batches", "ensemble-lanes",
     "eval-precision", "forget", "freeze",
     "grads",      "keep",      "label",      "label-smoothing", "loss",       "loss-input", "loss-scale", "no-decay",
-    "microbatches", "optimizer",  "order",    "precision", "randomness", "recompute",       "shape",      "stages",     "strategy",
+    "microbatches", "optimizer",  "order",    "precision", "randomness", "recompute",       "shape",      "stages",     "stop-gradient", "strategy",
     "target",
-    "train",      "workspace",
+    "train",      "train-only", "workspace",
 };
 
 /* False, with an error: the compiler fixed that option. */
@@ -284,6 +286,8 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         return false;
     if ((o->save_every || o->keep_last) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
+    if (o->overwrite && (!o->save || o->eval))
+        return ls_fail(e, LS_EXIT_USAGE, "--overwrite makes room for checkpoints, but %s", o->save ? "--eval saves none" : "there is no --save DIR");
     if (o->keep_last >= LS_KEEP)
         return ls_fail(e, LS_EXIT_USAGE, "--keep-last takes at most %d; without it all are kept",
                        LS_KEEP - 1);
@@ -356,7 +360,7 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
     ls_option_help(to, &table);
     fprintf(to,
             "\nSIGINT, SIGTERM and SIGHUP end the run after the current step and write a checkpoint (to --save, "
-            "else\nbeside the program). If the step takes longer than a second and no update would be lost, the "
+            "else\nbeside --export, else beside the program). If the step takes longer than a second and no update would be lost, the "
             "run ends\nwithout it. A second signal ends the run at once and writes nothing.\n\nExit codes: 0 "
             "done, 1 a file cannot be written, 2 wrong usage, 5 device or its library missing,\n6 gradients are "
             "wrong, 7 diverged (loss not finite, or too many skipped updates), 8 data or checkpoint unreadable,\n128 + signal: interrupted, "

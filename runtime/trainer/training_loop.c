@@ -222,7 +222,13 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
            || (t->o.save_every ? t->at.update % t->o.save_every == 0 : epoch_ended);
 }
 
-static bool save(LsTrainer *t, LsError *e) { return ls_saver_save(&t->saver, &t->memory, &t->at, e); }
+static bool save(LsTrainer *t, LsError *e)
+{
+    if (ls_saver_save(&t->saver, &t->memory, &t->at, e))
+        return true;
+    ls_rescue_unwritten(t);
+    return false;
+}
 
 bool ls_train(LsTrainer *t, LsError *e)
 {

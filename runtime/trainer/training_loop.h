@@ -42,7 +42,8 @@ typedef struct LsTrainer {
     LsRate rate;
     LsProgress progress;
     LsLog log;
-    LsSaver saver;
+    LsSaver saver; int listed;      /* checkpoints that its folder had at the start, as far as they are noted */
+   
     LsDump dump;
     LsTrace trace;
     LsCheck check;
@@ -103,6 +104,8 @@ void ls_train_begin_pass(LsTrainer *t);
 /* ---- epoch_report.c ---- */
 /* Evaluates on t->val and prints and logs the result. */
 bool ls_train_evaluate(LsTrainer *t, LsError *e);
+/* Says at the start how much of the model is trained. */
+void ls_train_say_what(const LsTrainer *t);
 void ls_train_show_progress(LsTrainer *t);
 /* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
  * run. */
@@ -147,6 +150,14 @@ uint64_t ls_rank_place(const LsTrainer *t);
 bool ls_rank_block(LsTrainer *t, LsError *e);
 /* Calls save(t, e) in the first rank, to which all others give their slices of the state meanwhile. */
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e);
+
+/* ---- rescue.c ---- */
+
+/* Saves an interrupted run, unless its --save folder has it, and says how to continue. */
+bool ls_end_interrupted(LsTrainer *t, LsError *e);
+/* Saves a trained state that could not be written where it should be, unless a checkpoint has it. Says on stderr where it is
+ * now, or that it is lost. */
+void ls_rescue_unwritten(LsTrainer *t);
 
 /* ---- pipelines: pipelined_update.c ---- */
 

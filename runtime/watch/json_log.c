@@ -29,6 +29,8 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     char part[LINE];
     int fd = ls_out_follow(path, append);
     l->to = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
+    if (!l->to && errno == EWOULDBLOCK)
+        return ls_fail(e, LS_EXIT_USAGE, "--log=%s: another run is writing this log; give each run a log of its own", path);
     if (!l->to)
         return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(errno));
     LsText t = {part, 0, sizeof part, to_file, l->to};
@@ -154,7 +156,8 @@ bool ls_log_close(LsLog *l, const char *path, LsError *e)
     if (!l->to)
         return true;
     bool bad = ferror(l->to) != 0;
+    errno = 0;
     bad |= fclose(l->to) != 0;
     l->to = NULL;
-    return bad ? ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(errno)) : true;
+    return bad ? ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, errno != 0 ? strerror(errno) : "lines are missing") : true;
 }

@@ -165,6 +165,7 @@ row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
 row "$BUILD" --freeze "fc1*" "$NET"
 row "$BUILD" --train "fc1*" "$NET --freeze *"
+row "$BUILD" --train-only "fc1*" "$NET" "fc2*"
 row "$BUILD" --stop-gradient relu1 "$NET"
 row "$BUILD" --tie - "tied.onnx $EFFORT"
 row "$BUILD" --bn frozen "$CNN"
@@ -212,6 +213,7 @@ row "compile" --freeze "fc1*" "$NET" "fc2*"
 row "compile" --dropout off "drop.onnx --batch 2 $EFFORT" on
 row "inspect" --freeze "fc1*" net.onnx
 row "inspect" --train "fc1*" "net.onnx --freeze *"
+row "inspect" --train-only "fc1*" net.onnx
 row "inspect" --stop-gradient relu1 net.onnx
 row "inspect" --tie - tied.onnx
 row "inspect" --bn frozen cnn.onnx

@@ -105,6 +105,15 @@ plan 2 "--strategy: 'best'" --strategy best
 plan 2 "--recompute: 'some'" --recompute some
 plan 2 "--budget-of: 'all'" --budget-of all
 plan 2 "--bn: 'off'" --bn off
+# Patterns of names that match nothing.
+for o in freeze train keep forget; do plan 2 "nobody*" --batch 2 --$o 'nobody*'; done
+plan 2 "--train-only nobody* matches no parameter that can be trained" --batch 2 --train-only 'nobody*'
+plan 2 "--stop-gradient nobody* matches no value and no node" --batch 2 --stop-gradient 'nobody*'
+plan 2 "--precision-of: nothing is called 'nobody*'" --batch 2 --precision bf16 --precision-of 'nobody*=f32'
+plan 2 "--precision-of: nothing is called 'nobody*'" --batch 2 --eval-precision bf16 --precision-of 'nobody*=f32'
+plan 2 "'fc1.weight' is named by --train-only fc1* and by --freeze *.weight" --batch 2 --train-only 'fc1*' --freeze '*.weight'
+plan 2 "leave --train out" --batch 2 --train-only 'fc1*' --train 'fc2*'
+plan 2 "--bn=frozen has nothing to act on: the model has no batch norm" --batch 2 --bn frozen
 plan 2 "--bn-var: 'biased'" --bn-var biased
 plan 2 "--dump: 'parse' is not one of all import" --dump parse
 refuses 2 "--dump: 'parse'" plan net.onnx --dump parse

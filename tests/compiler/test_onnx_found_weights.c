@@ -140,15 +140,6 @@ START_TEST(frozen_parameters_are_state)
 }
 END_TEST
 
-START_TEST(a_glob_that_freezes_nothing_is_mentioned)
-{
-    mk.o.freeze = (const char *[]){"layer9.*"};
-    mk.o.nfreeze = 1;
-    import_well();
-    ck_assert_ptr_nonnull(strstr(make_log(&mk), "--freeze layer9.* matches no parameter"));
-}
-END_TEST
-
 static void alias_weight(void)
 {
     make_weight(&mk, "b1", "4", 4);
@@ -280,7 +271,6 @@ int main(void)
         a_model_whose_weights_are_inputs_is_explained,
         initializers_listed_as_inputs_are_not_inputs,
         frozen_parameters_are_state,
-        a_glob_that_freezes_nothing_is_mentioned,
         an_identity_of_an_initializer_is_a_parameter_of_its_own,
         an_identity_stays_tied_when_asked,
         a_constant_where_a_weight_stands_is_trained_if_the_file_has_no_other_weight,

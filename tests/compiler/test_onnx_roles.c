@@ -110,11 +110,49 @@ START_TEST(train_wins_over_freeze_and_says_what_it_does_not_find)
     mk.o.nfreeze = 1;
     ck_assert_int_eq(kind(import_well(), "w"), LS_V_STATE);
     mk.o.train = (const char *[]){"w", "head.*"};
-    mk.o.ntrain = 2;
+    mk.o.ntrain = 1;
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "w"), LS_V_PARAM);
     ck_assert_str_eq(decided(g, "w")->why, "--train");
-    ck_assert(said("--train head.* matches no parameter"));
+    mk.o.ntrain = 2;
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--train head.* matches no parameter");
+}
+END_TEST
+
+START_TEST(a_pattern_of_frozen_tensors_without_a_match_is_an_error)
+{
+    mk.o.freeze = (const char *[]){"head.*"};
+    mk.o.nfreeze = 1;
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--freeze head.* matches no parameter");
+}
+END_TEST
+
+START_TEST(train_only_freezes_all_others)
+{
+    one("v", "4", 0.5f, 4);
+    one("val_2", "", 1.41f, 1);
+    then("Mul", "y v", "a");
+    then("Mul", "a val_2", "b");
+    mk.o.only = (const char *[]){"v"};
+    mk.o.nonly = 1;
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "v"), LS_V_PARAM);
+    ck_assert_int_eq(kind(g, "w"), LS_V_STATE);
+    ck_assert_int_eq(kind(g, "val_2"), LS_V_CONST);
+    ck_assert_str_eq(decided(g, "w")->why, "not named by --train-only");
+    mk.o.freeze = (const char *[]){"w"};        /* says the same again */
+    mk.o.nfreeze = 1;
+    import_well();
+    mk.o.freeze = (const char *[]){"*"};
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "'v' is named by --train-only v and by --freeze *");
+}
+END_TEST
+
+START_TEST(train_only_must_match_what_can_be_trained)
+{
+    mk.o.only = (const char *[]){"W"};
+    mk.o.nonly = 1;
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--train-only W matches no parameter that can be trained");
 }
 END_TEST
 
@@ -293,6 +331,36 @@ START_TEST(a_batch_norm_folded_into_a_convolution_is_told)
 }
 END_TEST
 
+START_TEST(batch_norms_that_tensorflow_folded_are_told)
+{
+    one("net/bn_1/batchnorm/sub:0", "4", 0.5f, 4);
+    then("Add", "y net/bn_1/batchnorm/sub:0", "a");
+    one("net/conv/convolution/merged_input:0", "4x4", 0.5f, 16);
+    then("MatMul", "a net/conv/convolution/merged_input:0", "b");
+    import_well();
+    ck_assert(said("it computed 'net/bn_1/batchnorm/sub:0', 'net/conv/convolution/merged_input:0'. The network"));
+}
+END_TEST
+
+/* Written out, the norm is there. */
+START_TEST(variables_of_tensorflows_batch_norms_are_none_of_these)
+{
+    one("net/bn_1/batchnorm/ReadVariableOp:0", "4", 0.5f, 4);
+    one("net/conv/merged_input:0", "4", 0.5f, 4);
+    then("Add", "y net/bn_1/batchnorm/ReadVariableOp:0", "a");
+    then("Mul", "a net/conv/merged_input:0", "b");
+    import_well();
+    ck_assert(!said("folded batch norms into"));
+}
+END_TEST
+
+START_TEST(an_option_of_batch_norms_without_one_is_refused)
+{
+    mk.o.bn = LS_BN_TRAIN;
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--bn=train has nothing to act on: the model has no batch norm");
+}
+END_TEST
+
 START_TEST(a_batch_norm_traced_in_training_mode_trains_whatever_its_form)
 {
     static const char *const call[] = {"True", "False"};
@@ -349,6 +417,9 @@ int main(void)
         constants_of_a_norm_stay_though_the_only_parameters_are_factors,
         globs_reach_what_was_folded_from_a_parameter,
         train_wins_over_freeze_and_says_what_it_does_not_find,
+        a_pattern_of_frozen_tensors_without_a_match_is_an_error,
+        train_only_freezes_all_others,
+        train_only_must_match_what_can_be_trained,
         masks_and_what_is_only_compared_stay,
         norms_that_share_ones_and_zeros_have_parameters_of_their_own,
         norms_stay_tied_when_asked_or_when_their_values_are_no_coincidence,
@@ -362,6 +433,9 @@ int main(void)
         a_batch_norm_folded_into_a_convolution_is_told,
         a_batch_norm_traced_in_training_mode_trains_whatever_its_form,
         options_of_batch_norms_reach_the_graph,
+        batch_norms_that_tensorflow_folded_are_told,
+        variables_of_tensorflows_batch_norms_are_none_of_these,
+        an_option_of_batch_norms_without_one_is_refused,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("roles", tc);

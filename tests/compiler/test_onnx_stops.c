@@ -1,5 +1,5 @@
 /* tests/compiler/test_onnx_stops.c -- gradients that the module stops: by the exporter's notes of detach(), and by
- * --stop-gradient. */
+ * --stop-gradient; and buffers that move by themselves. */
 #include "compiler/onnx/onnx_decisions.h"
 #include "compiler/onnx/onnx_export.h"
 #include "compiler/onnx/onnx_import.h"
@@ -105,7 +105,7 @@ END_TEST
 START_TEST(a_glob_without_a_match_is_an_error)
 {
     stop("nobody*");
-    refuse(LS_E_NAME, LS_EXIT_MODEL, "--stop-gradient nobody* matches no value and no node");
+    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--stop-gradient nobody* matches no value and no node");
 }
 END_TEST
 
@@ -181,6 +181,68 @@ START_TEST(a_detach_that_is_kept_is_not_lost)
 }
 END_TEST
 
+/* ---- buffers that move by themselves ---- */
+
+/* A spectral norm with these names of weight and vector: u = W v / |W v| once, then W over u W v. */
+static void make_spectral(const char *weight, const char *vector)
+{
+    mk.g->n_initializer = mk.g->n_node = mk.g->n_output = 0;
+    make_weight(&mk, weight, "3x3", 9);
+    make_weight(&mk, vector, "3", 3);
+    char text[200];
+    snprintf(text, sizeof text, "%s %s", weight, vector);
+    make_node(&mk, "MatMul", text, "mv");
+    make_node(&mk, "ReduceL2", "mv", "norm");
+    make_node(&mk, "Div", "mv norm", "unit");
+    snprintf(text, sizeof text, "unit %s", weight);
+    make_node(&mk, "MatMul", text, "sigma_");
+    make_node(&mk, "ReduceMean", "sigma_", "sigma");
+    snprintf(text, sizeof text, "%s sigma", weight);
+    make_node(&mk, "Div", text, "weight");
+    make_node(&mk, "MatMul", "x weight", "z");
+    make_node(&mk, "ReduceMax", "z", "most");
+    make_node(&mk, "Div", "z most", "y");           /* of the network, not of the norm */
+    make_output(&mk, "y");
+}
+
+START_TEST(the_vectors_of_a_spectral_norm_are_known_by_their_names)
+{
+    static const char *const name[][2] = {{"l.weight_orig", "l.weight_u"}, {"l.w_orig", "l.w_v"},
+                                          {"0.parametrizations.weight.original", "0.parametrizations.weight.0._u"}};
+    for (int k = 0; k < 3; k++) {
+        make_spectral(name[k][0], name[k][1]);
+        import_well();
+        ck_assert(said(ls_arena_printf(mk.cx.arena, "1 buffer that the module itself changes in every step, as a spectral norm does, "
+                                                    "stays as in the file ('%s'); and gradients flow", name[k][1])));
+        ck_assert(said("--stop-gradient unit stops the gradient"));
+        ck_assert(!said("--stop-gradient y"));
+        ck_assert(!said("--stop-gradient weight"));
+    }
+}
+END_TEST
+
+START_TEST(a_vector_without_its_weight_is_no_spectral_norm)
+{
+    make_spectral("l.weight", "l.weight_u");
+    import_well();
+    ck_assert(!said("the module itself changes"));
+}
+END_TEST
+
+START_TEST(notes_name_the_buffers_that_move)
+{
+    make_spectral("kernel", "moving");
+    make_meta(&mk, &mk.g->base, 16, LS_META_SIGNATURE, "\n# inputs\np_kernel: PARAMETER target='kernel'\n\n# outputs\n"
+              "unit: BUFFER_MUTATION target='moving'\nadd: BUFFER_MUTATION target='n.num_batches_tracked'\ny: USER_OUTPUT\n");
+    import_well();
+    ck_assert(said("1 buffer that the module itself changes in every step, as a spectral norm does, stays as in the file ('moving'); and"));
+    ck_assert(said("--stop-gradient unit stops the gradient"));
+    stop("unit");
+    import_well();
+    ck_assert(said("stays as in the file ('moving')\n"));
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("stops");
@@ -196,6 +258,9 @@ int main(void)
         parameters_before_a_stop_are_marked,
         a_lost_detach_is_told,
         a_detach_that_is_kept_is_not_lost,
+        the_vectors_of_a_spectral_norm_are_known_by_their_names,
+        a_vector_without_its_weight_is_no_spectral_norm,
+        notes_name_the_buffers_that_move,
     };
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("stops", tc);

@@ -211,6 +211,31 @@ START_TEST(another_program_is_refused_with_the_tensor_that_differs)
 }
 END_TEST
 
+/* "__metadata__" is a key of the format's own. */
+START_TEST(names_that_the_format_keeps_for_itself_come_back)
+{
+    static const char *const name[] = {"__metadata__", "___metadata__", "____metadata__", "_metadata__"};
+    LsStateTensor other[7];
+    char before[ST_END], after[ST_END];
+    LsPlace at = {0};
+    open_memory();
+    memcpy(other, p.state, sizeof other);
+    for (uint32_t k = 0; k < 4; k++)
+        other[k].t.name = name[k];
+    p.state = other;
+    copy_state(before);
+    ck_assert_msg(ls_checkpoint_save(&m, &here, "c.safetensors", &e), "%s", e.text);
+    memset(m.state, 0, ST_END);
+    ck_assert_msg(ls_checkpoint_load(&m, &at, "c.safetensors", &e), "%s", e.text);
+    copy_state(after);
+    ck_assert_int_eq(memcmp(before, after, ST_END), 0);
+    other[0].t.name = "x";      /* and is not taken for another */
+    ck_assert(!ls_checkpoint_load(&m, &at, "c.safetensors", &e));
+    ck_assert_msg(strstr(e.text, "holds '___metadata__', which this program does not have") != NULL, "%s", e.text);
+    ls_memory_close(&m);
+}
+END_TEST
+
 START_TEST(a_missing_tensor_is_named)
 {
     LsPlace at;
@@ -312,7 +337,7 @@ START_TEST(only_the_last_ones_are_kept)
     LsSaver s = {0};
     int files = 0;
     open_memory();
-    ck_assert(ls_saver_open(&s, "ck", 3, &e));
+    ck_assert(ls_saver_open(&s, "ck", 3, false, &e));
     for (int64_t u = 1; u <= 10; u++)
         ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = u}, &e));
     DIR *dir = opendir("ck");
@@ -323,7 +348,7 @@ START_TEST(only_the_last_ones_are_kept)
     LsSaver again = {0};
     LsPlace at = {0};
     bool found;
-    ck_assert(ls_saver_open(&again, "ck", 0, &e) && again.count == 3 && again.update[0] == 8);
+    ck_assert(ls_saver_open(&again, "ck", 0, false, &e) && again.count == 3 && again.update[0] == 8);
     ck_assert(ls_saver_load(&again, &m, &at, &found, &e) && found && at.update == 10);
     ls_memory_close(&m);
 }
@@ -337,9 +362,9 @@ START_TEST(checkpoints_of_any_step_are_found_again)
         LsSaver s = {0}, again = {0};
         LsPlace at = {0};
         bool found;
-        ck_assert(ls_saver_open(&s, "ck", 0, &e));
+        ck_assert(ls_saver_open(&s, "ck", 0, false, &e));
         ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = update[k]}, &e));
-        ck_assert(ls_saver_open(&again, "ck", 0, &e));
+        ck_assert(ls_saver_open(&again, "ck", 0, false, &e));
         ck_assert_int_eq(again.count, k + 1);
         ck_assert(ls_saver_load(&again, &m, &at, &found, &e) && found && at.update == update[k]);
     }
@@ -358,7 +383,7 @@ START_TEST(of_more_files_than_are_remembered_the_newest_are)
         snprintf(path, sizeof path, "ck/step-%09d.safetensors", k);
         write_bytes(path, "x", 1);
     }
-    ck_assert(ls_saver_open(&s, "ck", 0, &e));
+    ck_assert(ls_saver_open(&s, "ck", 0, false, &e));
     ck_assert(ls_saver_save(&s, &m, &(LsPlace){.update = 1}, &e));
     ck_assert_int_eq(s.count, LS_KEEP);
     for (int k = 0; k < LS_KEEP; k++)
@@ -372,7 +397,7 @@ int main(void)
     const TTest *test[] = {
         state_and_place_come_back, the_ledger_comes_back_and_cannot_be_changed, a_program_with_another_layout_reads_the_same_values,
         no_cut_and_no_flipped_byte_is_taken_for_sound, tensors_out_of_place_are_refused,
-        another_program_is_refused_with_the_tensor_that_differs, a_missing_tensor_is_named,
+        another_program_is_refused_with_the_tensor_that_differs, names_that_the_format_keeps_for_itself_come_back, a_missing_tensor_is_named,
         a_tensor_outside_the_file_is_refused,
         the_header_is_json_that_others_read, a_full_disk_leaves_the_old_file_alone,
         only_the_last_ones_are_kept, checkpoints_of_any_step_are_found_again,

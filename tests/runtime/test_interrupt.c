@@ -55,7 +55,7 @@ START_TEST(every_signal_that_asks_for_an_end_saves)
     make_data(SAMPLES);
     signal(SIGHUP, SIG_DFL);        /* nohup ignores it, and trainers then do, too */
     for (int k = 0; k < 3; k++) {
-        int status = disturbed("--data data.npz --epochs 5 --save ck", 5, signal_of[k], 0, 0);
+        int status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, signal_of[k], 0, 0);
         ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 128 + signal_of[k], "signal %d: %x",
                       signal_of[k], (unsigned)status);
         TOLD(err_text, "--resume=ck/step-000000005.safetensors");
@@ -78,11 +78,11 @@ END_TEST
 START_TEST(a_step_that_never_ends_is_broken_off)
 {
     make_data(SAMPLES);
-    int status = disturbed("--data data.npz --epochs 5 --save ck", 1, SIGTERM, 0, -1);
+    int status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 1, SIGTERM, 0, -1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     TOLD(err_text, "nothing was saved");
     ck_assert_ptr_null(strstr(err_text, "waiting for the step"));
-    status = disturbed("--data data.npz --epochs 5 --save ck", 2, SIGTERM, 0, -1);
+    status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 2, SIGTERM, 0, -1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     TOLD(err_text, "waiting for the step");
     TOLD(err_text, "nothing was saved");
@@ -93,7 +93,7 @@ END_TEST
 START_TEST(a_long_step_with_updates_to_lose_is_waited_for)
 {
     make_data(SAMPLES);
-    int status = disturbed("--data data.npz --epochs 5 --save ck --save-every 3", 5, SIGINT, 0, 1.2);
+    int status = disturbed("--data data.npz --epochs 5 --save ck --save-every 3 --overwrite", 5, SIGINT, 0, 1.2);
     ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 130, "%x\n%s", (unsigned)status, err_text);
     TOLD(err_text, "waiting for the step");
     check_resumes("ck/step-000000005.safetensors");
@@ -103,9 +103,9 @@ END_TEST
 START_TEST(a_second_signal_of_any_kind_ends_the_run_at_once)
 {
     make_data(SAMPLES);
-    int status = disturbed("--data data.npz --epochs 5 --save ck", 5, SIGINT, SIGTERM, -1);
+    int status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, SIGINT, SIGTERM, -1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
-    status = disturbed("--data data.npz --epochs 5 --save ck", 5, SIGINT, SIGINT, -1);
+    status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, SIGINT, SIGINT, -1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);
 }
 END_TEST

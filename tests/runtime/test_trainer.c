@@ -420,13 +420,13 @@ START_TEST(an_interrupt_finishes_the_step_saves_and_exits_130)
     tiny_spy = interrupt_at_5;
     MUST(130, "--data data.npz --epochs 5 --save ck");
     TOLD(err_text, "--resume=ck/step-000000005.safetensors");
-    MUST(130, "--data data.npz --epochs 5");
-    TOLD(err_text, "--resume=tiny.onnx.interrupted.safetensors");
+    MUST(130, "--data data.npz --epochs 5 --export out.onnx");
+    TOLD(err_text, "--resume=out.onnx.interrupted.safetensors");
     tiny_spy = NULL;
     MUST(0, "--data data.npz --epochs 5 --resume ck/step-000000005.safetensors --dump rest.npz");
     check_same_file("whole.npz", "rest.npz");
     MUST(0,
-         "--data data.npz --epochs 5 --resume tiny.onnx.interrupted.safetensors --dump rest.npz");
+         "--data data.npz --epochs 5 --resume out.onnx.interrupted.safetensors --dump rest.npz");
     check_same_file("whole.npz", "rest.npz");
 }
 END_TEST

@@ -250,6 +250,14 @@ static void check_resume(void)
     ck_assert(seen.update == 9 && seen.steps == 3);
 }
 
+static void check_overwrite(void)
+{
+    runs("--data data.npz --epochs 2 --save again");
+    MUST(2, "--data data.npz --epochs 1 --save again");
+    runs("--data data.npz --epochs 1 --save again --overwrite");
+    ck_assert(there("again/step-000000003.safetensors") && !there("again/step-000000006.safetensors"));
+}
+
 static void check_begins(const char *path, const char *with)
 {
     static char text[1 << 16];
@@ -460,6 +468,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"save-every", check_save_every},
     {"keep-last", check_keep_last},
     {"resume", check_resume},
+    {"overwrite", check_overwrite},
     {"export", check_export},
     {"export-precision", check_export_precision},
     {"image-grid", check_image_grid},
