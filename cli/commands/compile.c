@@ -159,12 +159,8 @@ static bool wants_mpi(const LsOptions *o) { return o->comm != NULL && strcmp(o->
 static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
     LsCtx *cx = &job->cx;
-    unsigned char *onnx;
-    size_t onnx_bytes;
-    LsOnnxSlot *slot;
-    uint32_t nslot;
-    if (!ls_onnx_eval_model(cx, job->options->model, &job->pipeline.import, &onnx, &onnx_bytes,
-                            &slot, &nslot))
+    LsOnnxForm form;
+    if (!ls_onnx_eval_form(cx, job->options->model, &job->pipeline.import, &form))
         return false;
     const bool has_last = job->last_plan.nstep > 0;
     LsCode code = {.model = job->options->model,
@@ -189,10 +185,10 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
                    .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
-                   .onnx_bytes = onnx_bytes};
+                   .onnx_bytes = (size_t)form.bytes};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
-    code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
+    code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, form.slot, form.nslot);
     if (job->staged != NULL)
         code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
@@ -221,7 +217,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     if (!ok || dry)
         return ok;
     return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant, code.addresses->nconst)
-           && write_bytes(cx, file_of(cx->arena, out, ONNX), onnx, onnx_bytes);
+           && ls_onnx_form_write(cx, &form, file_of(cx->arena, out, ONNX));
 }
 
 /* The linker's output file: a name beside the output, renamed once complete. A linker cannot write to a pipe, and

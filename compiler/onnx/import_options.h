@@ -22,6 +22,8 @@ typedef struct LsImportOptions {
     const char *const *train; int ntrain;       /* trained in any case; wins over freeze */
     bool tie_identity;          /* an Identity of an initializer stays one parameter */
     bool verbose;               /* warnings name every tensor, not just the first ones */
+    bool located;               /* do not load initial values, but they must be there: a program takes them from the file that
+                                 * it embeds (ls_onnx_eval_form) */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
 
