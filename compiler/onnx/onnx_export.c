@@ -285,7 +285,7 @@ bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
         for (size_t at = 0, n; at < f->piece[i].n && ok; at += n) {
             n = f->piece[i].n - at < LS_ARENA_PART ? f->piece[i].n - at : LS_ARENA_PART;
             ok = fwrite(f->piece[i].bytes + at, 1, n, to) == n;
-            ls_arena_let_go(cx->arena, f->piece[i].bytes + at, n);
+            ls_arena_let_go(cx->arena, f->piece[i].bytes, at + n);
         }
     if (to != NULL)
         ok &= fclose(to) == 0;

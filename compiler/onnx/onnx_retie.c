@@ -201,7 +201,7 @@ static uint64_t sum_of(LsEditor *u, uint32_t id)
         memcpy(&bits, &v[i], sizeof bits);
         sum += bits * UINT64_C(0x9e3779b97f4a7c15);
         if (i % PART == PART - 1 || i == n - 1)
-            ls_arena_let_go(u->cx->arena, v + (i - i % PART), (size_t)(i % PART + 1) * sizeof *v);
+            ls_arena_let_go(u->cx->arena, v, (size_t)(i + 1) * sizeof *v);
     }
     return sum;
 }

@@ -63,8 +63,8 @@ static void init_tensor(const LsMemory *m, const LsStateTensor *s)
             ((double *)(void *)to)[at] = v;
         else
             ((float *)(void *)to)[at] = v;
-        if (k % PART == PART - 1 || k == one - 1)
-            ls_memory_let_go(m, from + 4 * (k - k % PART), 4 * (size_t)(k % PART + 1));
+        if (k % PART == PART - 1 || k == one - 1)       /* all so far: a page that is read brings those before it back, too */
+            ls_memory_let_go(m, from, 4 * (size_t)(k + 1));
     }
     ls_memory_store(m, s->t.at, n * m->p->real_bytes);
 }
@@ -76,6 +76,7 @@ static void init_state(LsMemory *m)
     for (uint32_t k = 0; k < p->nstate; k++)
         if (p->state[k].onnx_offset >= 0 && is_here(m, k))
             init_tensor(m, &p->state[k]);
+    ls_memory_let_go(m, p->onnx, p->onnx_bytes);
     const float start = (float)p->scaling.start;
     if (ls_has_scaling(p))
         ls_memory_write(m, p->scaling.scale, p->real_bytes == 8 ? (const void *)&p->scaling.start : &start, p->real_bytes);

@@ -168,7 +168,7 @@ void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t
     for (size_t k = 0, part; k < n; k += part) {
         part = n - k < LS_LET_GO ? n - k : LS_LET_GO;
         ls_out_write(o, at + k, part);
-        ls_memory_let_go(m, at + k, part);
+        ls_memory_let_go(m, at, k + part);
     }
 }
 
