@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 /* Sanitizers report an access to an array that was given back. Under them a small array moves whenever it is asked to
  * grow, so that each pointer that is kept too long is seen. */
@@ -224,4 +225,29 @@ char *ls_arena_printf(LsArena *a, const char *fmt, ...)
     char *s = ls_arena_vprintf(a, fmt, ap);
     va_end(ap);
     return s;
+}
+
+static void unmap(void *map, size_t n) { munmap(map, n); }
+
+static size_t page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
+
+const void *ls_arena_map(LsArena *a, int fd, int64_t offset, size_t bytes)
+{
+    const size_t before = (size_t)offset % page();
+    char *map = mmap(NULL, before + bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)(offset - (int64_t)before));
+    if (map == MAP_FAILED)
+        return NULL;
+    ls_arena_at_end(a, unmap, map, before + bytes);
+    return map + before;
+}
+
+void ls_arena_let_go(const LsArena *a, const void *at, size_t n)
+{
+    const char *from = at;
+    for (const Ending *e = a->ending; e != NULL; e = e->next)
+        if (e->end == unmap && from >= (const char *)e->p && from + n <= (const char *)e->p + e->n) {
+            const size_t before = (size_t)(from - (const char *)e->p) % page();
+            madvise((void *)(from - before), before + n, MADV_DONTNEED);
+            return;
+        }
 }

@@ -29,4 +29,14 @@ char *ls_arena_strdup(LsArena *a, const char *s);
 __attribute__((format(printf, 2, 3))) char *ls_arena_printf(LsArena *a, const char *fmt, ...);
 __attribute__((format(printf, 2, 0))) char *ls_arena_vprintf(LsArena *a, const char *fmt, va_list ap);
 
+/* ---- files that the arena maps ---- */
+
+enum { LS_ARENA_PART = 1 << 20 };       /* bytes to read before they are let go */
+
+/* Maps `bytes` of a regular file from `offset` on, to be read, until the arena is freed. NULL with errno. */
+const void *ls_arena_map(LsArena *a, int fd, int64_t offset, size_t bytes);
+/* Gives back the memory of bytes that were read from a mapped file: they are read again when they are needed. Other bytes
+ * stay as they are. */
+void ls_arena_let_go(const LsArena *a, const void *at, size_t n);
+
 #endif

@@ -243,7 +243,7 @@ typedef struct LsProgram {
     const unsigned char *constant;      /* const_bytes of constant tensors */
     const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file
                                                      * with the initial weights; --export patches a
-                                                     * copy */
+                                                     * copy. NULL: it is attached (runtime/base/attached_file.h) */
     uint32_t napplied;          /* gradients without a watch: no step stores them, as their update
                                  * computes them */
     double default_lr;

@@ -10,6 +10,7 @@
 #include "codegen/program/program_text.h"
 #include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
+#include "codegen/toolchain/attach_file.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
 #include "compiler/ir/precision.h"
@@ -160,12 +161,8 @@ static bool wants_mpi(const LsOptions *o) { return o->comm != NULL && strcmp(o->
 static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
     LsCtx *cx = &job->cx;
-    unsigned char *onnx;
-    size_t onnx_bytes;
-    LsOnnxSlot *slot;
-    uint32_t nslot;
-    if (!ls_onnx_eval_model(cx, job->options->model, &job->pipeline.import, &onnx, &onnx_bytes,
-                            &slot, &nslot))
+    LsOnnxForm form;
+    if (!ls_onnx_eval_form(cx, job->options->model, &job->pipeline.import, &form))
         return false;
     const bool has_last = job->last_plan.nstep > 0;
     LsCode code = {.model = job->options->model,
@@ -190,10 +187,11 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},
                    .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
-                   .onnx_bytes = onnx_bytes};
+                   .onnx_bytes = (size_t)form.bytes,
+                   .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
-    code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, slot, nslot);
+    code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, form.slot, form.nslot);
     if (job->staged != NULL)
         code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
@@ -210,7 +208,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
         ok &= (to[k] = fopen(dry ? "/dev/null" : file_of(cx->arena, out, file[k]), "w")) != NULL;
     if (ok) {
         ok = ls_program_print(cx, &code, to[0], to[2]);
-        ls_program_print_data(to[1], file_of(cx->arena, out, CONSTANTS), file_of(cx->arena, out, ONNX),
+        ls_program_print_data(to[1], file_of(cx->arena, out, CONSTANTS),
+                              code.onnx_attached ? NULL : file_of(cx->arena, out, ONNX),
                               cuda != NULL ? file_of(cx->arena, out, DEVICE_CODE) : NULL);
     } else {
         ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", out->dir,
@@ -222,7 +221,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     if (!ok || dry)
         return ok;
     return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant, code.addresses->nconst)
-           && write_bytes(cx, file_of(cx->arena, out, ONNX), onnx, onnx_bytes);
+           && ls_onnx_form_write(cx, &form, file_of(cx->arena, out, ONNX));
 }
 
 /* The linker's output file: a name beside the output, renamed once complete. A linker cannot write to a pipe, and
@@ -246,7 +245,8 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     LsToolchain tool = toolchain(o, cuda);
     if (out->kind != LS_EMIT_C) {
         const char *part = place_program(cx->arena, out);
-        bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part);
+        bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part)
+                  && (out->kind != LS_EMIT_EXE || o->dry_run || ls_attach_file(cx, part, file_of(cx->arena, out, ONNX)));
         ls_stage_end(o);
         return o->dry_run ? ok : ls_output_take(part, out->path, ok);
     }

@@ -130,6 +130,7 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
         return LS_EXIT_USAGE;
     int code = ls_options_pipeline(&job->cx, o, &job->pipeline);
     job->pipeline.import.weightless = weightless;
+    job->pipeline.import.located = true;
     if (code == 0)
         code = choose_machine(job);
     if (code == 0)

@@ -42,6 +42,7 @@ typedef struct LsCode {         /* the text's contents */
     uint32_t ring;              /* batches in the input ring; 0: LS_RING */
     LsAddresses *addresses;
     size_t onnx_bytes;
+    bool onnx_attached;         /* to the linked program (ls_attach_file), not embedded in its data */
 } LsCode;
 
 #endif

@@ -9,6 +9,7 @@
 #include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
 #include "compiler/passes/trained_share.h"
+#include "runtime/base/attached_file.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -263,8 +264,8 @@ static void print_program(const Text *x, LsEmit *e)
     print_ensemble(x->g, e);
     ls_emit_line(
         e, ".address = address, .element_count = element_count, .element_type = element_type,");
-    ls_emit_line(e, ".constant = ls_constant_data, .onnx = ls_onnx_data, .onnx_bytes = %zu,",
-                 c->onnx_bytes);
+    ls_emit_line(e, ".constant = ls_constant_data, .onnx = %s, .onnx_bytes = %zu,",
+                 c->onnx_attached ? "NULL" : "ls_onnx_data", c->onnx_bytes);
     if (c->target->kind == LS_TARGET_CUDA)
         ls_emit_line(e, ".device = &ls_cuda_device, .device_program = &cuda,%s",
                      c->ranks != NULL ? " .device_ranks = &ls_cuda_ranks," : "");
@@ -331,7 +332,7 @@ static void print_rest(const Text *x, LsEmit *e)
         ls_rank_table_print(c->ranks, c->addresses, e);
     if (c->mpi)
         ls_emit_line(e, "extern const struct LsCommKind ls_comm_mpi;");
-    ls_emit_line(e, "extern const unsigned char ls_constant_data[], ls_onnx_data[];");
+    ls_emit_line(e, "extern const unsigned char ls_constant_data[]%s;", c->onnx_attached ? "" : ", ls_onnx_data[]");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
     print_program(x, e);
@@ -415,8 +416,11 @@ void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx
 {
     fprintf(to, "#ifdef __x86_64__\n    .section .lrodata,\"a\",@progbits\n#else\n    .section .rodata\n#endif\n");
     print_blob(to, "ls_constant_data", constant_file);
-    print_blob(to, "ls_onnx_data", onnx_file);
+    if (onnx_file != NULL)
+        print_blob(to, "ls_onnx_data", onnx_file);
     if (device_file != NULL)
         print_blob(to, "ls_cuda_fatbin", device_file);
+    if (onnx_file == NULL)
+        fprintf(to, "    .section %s,\"\",@progbits\n    .byte 0\n", LS_ATTACHED_SECTION);
     fprintf(to, "    .section .note.GNU-stack,\"\",%%progbits\n");
 }

@@ -21,7 +21,7 @@ typedef struct LsAddresses {
 } LsAddresses;
 
 /* Gives the training graph's state its addresses. slot: offsets of initial values
- * (ls_onnx_eval_model). */
+ * (ls_onnx_eval_form). */
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
                               const LsOnnxSlot *slot, uint32_t nslot);
 /* Gives an address to a state value of g, the training graph or its updates, unless its name has one. */

@@ -25,6 +25,8 @@ typedef struct LsImportOptions {
     const char *const *stop; int nstop;         /* globs over names of values and nodes: no gradient flows there */
     bool tie_identity;          /* an Identity of an initializer stays one parameter */
     bool verbose;               /* warnings name every tensor, not just the first ones */
+    bool located;               /* do not load initial values, but they must be there: a program takes them from the file that
+                                 * it embeds (ls_onnx_eval_form) */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
 

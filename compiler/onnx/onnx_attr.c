@@ -171,20 +171,21 @@ static int settle(LsOnnxNode *n, int k, int max)
         return -1;
     LsValue *v = &n->g->value[n->in[k].i];
     bool initializer = v->kind == LS_V_PARAM || v->kind == LS_V_STATE;
+    const int64_t count = ls_count(&v->shape);
+    const char *what = ls_arena_printf(n->cx->arena, "operand %d ('%s')", k, v->name);
+    if (initializer && v->data == NULL && !fits(n, what, (size_t)count, max))
+        return -2;
     if (initializer && v->data == NULL && n->g->weightless) {
-        ls_onnx_error(n, LS_E_DATA, "keep the data file beside the model", "operand %d ('%s') is a "
-                      "setting, and its data is missing", k, v->name);
+        ls_onnx_error(n, LS_E_DATA, "keep the data file beside the model", "%s is a setting, and its data is missing", what);
         return -2;
     }
     if (v->kind != LS_V_CONST && !(initializer && v->data != NULL && !v->once_written)) {
         ls_onnx_error(n, LS_E_NOT_CONST,
                       "only constants and results of static shapes are allowed here",
-                      "operand %d ('%s') must be known at compile time", k, v->name);
+                      "%s must be known at compile time", what);
         return -2;
     }
-    int64_t count = ls_count(&v->shape);
-    if (!fits(n, ls_arena_printf(n->cx->arena, "operand %d ('%s')", k, v->name), (size_t)count,
-              max))
+    if (!fits(n, what, (size_t)count, max))
         return -2;
     v->kind = LS_V_CONST;
     return (int)count;

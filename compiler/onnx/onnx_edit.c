@@ -28,14 +28,14 @@ int64_t ls_edit_count(const Onnx__TensorProto *t)
     return n;
 }
 
-const float *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
+const LsFileReal *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
 {
     LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1}; /* the import reports it */
     LsShape shape;
     LsType type;
     if (!ls_tensor_shape(&quiet, LS_NOWHERE, t, &shape, &type) || type != LS_REAL)
         return NULL;
-    return ls_tensor_data(&quiet, LS_NOWHERE, &u->data, t);
+    return ls_tensor_reals(&quiet, LS_NOWHERE, &u->data, t);
 }
 
 /* The number of the next name like that of id. Thousands of names may be alike. */

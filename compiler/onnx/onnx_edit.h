@@ -42,7 +42,7 @@ uint32_t ls_edit_reads(const LsEditor *u, const char *name);
 int64_t ls_edit_count(const Onnx__TensorProto *t);      /* elements; 0: the dimensions are
                                                          * invalid */
 /* The elements as floats; NULL: damaged, or the data file does not exist. Prints no diagnostic. */
-const float *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t);
+const LsFileReal *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t);
 /* A name similar to `like` that no value of the graph has. */
 const char *ls_edit_fresh(LsEditor *u, const char *like);
 /* Notes that `name` was made from `from` in one of the lists of LsOnnxEdits. */

@@ -11,7 +11,9 @@
 #include "compiler/onnx/onnx_order.h"
 #include "compiler/onnx/onnx_stops.h"
 #include "compiler/onnx/onnx_subgraph.h"
+#include "compiler/onnx/onnx_wire_field.h"
 
+#include <errno.h>
 #include <string.h>
 
 enum {
@@ -32,7 +34,7 @@ typedef struct Export {
 } Export;
 
 static Onnx__TensorProto *add_float(Export *e, const char *name, const int64_t *dim, size_t rank,
-                                    const float *data, size_t count)
+                                    const void *data, size_t count)
 {
     Onnx__TensorProto *t = ls_arena_alloc(e->cx->arena, 1, sizeof *t);
     onnx__tensor_proto__init(t);
@@ -42,7 +44,7 @@ static Onnx__TensorProto *add_float(Export *e, const char *name, const int64_t *
     memcpy(t->dims, dim, rank * sizeof *dim);
     t->has_data_type = t->has_raw_data = true;
     t->data_type = FLOAT;
-    t->raw_data = (ProtobufCBinaryData){count * sizeof *data, (uint8_t *)data};
+    t->raw_data = (ProtobufCBinaryData){count * sizeof(float), (uint8_t *)data};
     return e->list[e->nlist++] = t;
 }
 
@@ -75,7 +77,7 @@ static void take_constant(Export *e, const LsOnnxFlat *f)
     if (v != NULL && v->t != NULL && ls_onnx_type_is_float(v->t->data_type) && v->t->n_dims > 0) {
         if (!ls_tensor_to_float(e->cx, ls_flat_where(f), NULL, v->t) || v->t->raw_data.len == 0)
             return;
-        add_float(e, name, v->t->dims, v->t->n_dims, (float *)v->t->raw_data.data,
+        add_float(e, name, v->t->dims, v->t->n_dims, v->t->raw_data.data,
                   v->t->raw_data.len / sizeof(float));
         e->gone[f->index] = true;
     } else if (list != NULL && list->n_floats > 0) {
@@ -144,7 +146,7 @@ static void take_identity(Export *e, const LsOnnxFlat *f)
     if (t == NULL || t->raw_data.len == 0)
         return;
     e->tensor[ls_names_find(&e->m->names, name)] =
-        add_float(e, name, t->dims, t->n_dims, (float *)t->raw_data.data,
+        add_float(e, name, t->dims, t->n_dims, t->raw_data.data,
                   t->raw_data.len / sizeof(float));
     e->gone[f->index] = true;
 }
@@ -209,50 +211,90 @@ static void drop_unread_constants(LsArena *a, Onnx__GraphProto *g)
     g->n_node = kept;
 }
 
-static bool serialize(LsCtx *cx, const Onnx__ModelProto *p, unsigned char **bytes, size_t *n)
+/* ---- the bytes: pieces, most of which lie in the model's own files ---- */
+
+static void add_piece(LsCtx *cx, LsOnnxForm *f, const void *bytes, size_t n)
 {
-    *n = onnx__model_proto__get_packed_size(p);
-    if (*n > INT32_MAX)
-        return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL,
-                        "the model has %zu bytes of weights and nodes; one ONNX file holds at most "
-                        "2 GiB",
-                        *n);
-    *bytes = ls_arena_alloc(cx->arena, *n, 1);
-    onnx__model_proto__pack(p, *bytes);
-    return true;
+    f->piece = ls_arena_grow(cx->arena, f->piece, f->npiece, f->npiece + 1u, sizeof *f->piece, &f->cap_piece);
+    f->piece[f->npiece++] = (LsOnnxPiece){bytes, n};
+    f->bytes += (int64_t)n;
 }
 
-/* The content of the first field with that number in [p, end). */
-static bool find_field(const unsigned char *p, const unsigned char *end, uint32_t number,
-                       LsWireField *f)
+static size_t add_message(LsCtx *cx, LsOnnxForm *f, const ProtobufCMessage *m)
 {
-    while (ls_wire_next(&p, end, f))
-        if (f->number == number)
-            return true;
-    return false;
+    const size_t n = protobuf_c_message_get_packed_size(m);
+    unsigned char *bytes = ls_arena_alloc(cx->arena, n + 1, 1);
+    add_piece(cx, f, bytes, protobuf_c_message_pack(m, bytes));
+    return n;
 }
 
-/* Locates the slots: initializers lie in the bytes in the order of the list. */
-static void find_slots(Export *e, const unsigned char *bytes, size_t n, LsOnnxSlot *slot,
-                       uint32_t *nslot)
+static size_t add_head(LsCtx *cx, LsOnnxForm *f, uint32_t number, size_t content)
 {
-    LsWireField graph, tensor, raw;
-    size_t i = 0;
-    if (!find_field(bytes, bytes + n, FIELD_GRAPH, &graph))
+    unsigned char *bytes = ls_arena_alloc(cx->arena, LS_WIRE_HEAD, 1);
+    const size_t n = (size_t)(ls_wire_put_head(bytes, number, content) - bytes);
+    add_piece(cx, f, bytes, n);
+    return n;
+}
+
+/* An initializer: its other fields, then its raw data. The slot is relative to the first byte. */
+static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
+{
+    unsigned char head[LS_WIRE_HEAD];
+    const ProtobufCBinaryData raw = t->raw_data;
+    const bool has_raw = t->has_raw_data;
+    t->has_raw_data = false;
+    const size_t head_bytes = has_raw ? (size_t)(ls_wire_put_head(head, FIELD_RAW_DATA, raw.len) - head) : 0;
+    add_head(cx, f, FIELD_INITIALIZER,
+             onnx__tensor_proto__get_packed_size(t) + head_bytes + (has_raw ? raw.len : 0));
+    add_message(cx, f, &t->base);
+    t->has_raw_data = has_raw;
+    if (!has_raw)
         return;
-    const unsigned char *end = graph.data + graph.len;
-    for (const unsigned char *p = graph.data; i < e->nlist && ls_wire_next(&p, end, &tensor);) {
-        if (tensor.number != FIELD_INITIALIZER)
-            continue;
-        const Onnx__TensorProto *t = e->list[i++];
-        if (t->data_type == FLOAT &&
-            find_field(tensor.data, tensor.data + tensor.len, FIELD_RAW_DATA, &raw))
-            slot[(*nslot)++] = (LsOnnxSlot){ls_text(t->name), raw.data - bytes, (int64_t)raw.len};
-    }
+    add_head(cx, f, FIELD_RAW_DATA, raw.len);
+    if (t->data_type == FLOAT)
+        f->slot[f->nslot++] = (LsOnnxSlot){ls_text(t->name), f->bytes, (int64_t)raw.len};
+    add_piece(cx, f, raw.data, raw.len);
 }
 
-bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
-                        unsigned char **bytes, size_t *n, LsOnnxSlot **slot, uint32_t *nslot)
+/* The model, its graph, the graph's initializers: protocol buffers take fields in any order. */
+static void lay_out(Export *e, Onnx__ModelProto *p, LsOnnxForm *f)
+{
+    LsCtx *cx = e->cx;
+    Onnx__GraphProto *g = p->graph;
+    LsOnnxForm inner = {.slot = ls_arena_alloc(cx->arena, e->nlist + 1, sizeof *inner.slot)};
+    g->n_initializer = 0;
+    add_message(cx, &inner, &g->base);
+    for (size_t i = 0; i < e->nlist; i++)
+        add_tensor(cx, &inner, e->list[i]);
+    p->graph = NULL;
+    *f = (LsOnnxForm){.slot = inner.slot, .nslot = inner.nslot};
+    add_message(cx, f, &p->base);
+    add_head(cx, f, FIELD_GRAPH, (size_t)inner.bytes);
+    for (uint32_t i = 0; i < f->nslot; i++)
+        f->slot[i].offset += f->bytes;
+    for (uint32_t i = 0; i < inner.npiece; i++)
+        add_piece(cx, f, inner.piece[i].bytes, inner.piece[i].n);
+    p->graph = g;
+    g->initializer = e->list;
+    g->n_initializer = e->nlist;
+}
+
+bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
+{
+    FILE *to = fopen(path, "wb");
+    bool ok = to != NULL;
+    for (uint32_t i = 0; i < f->npiece && ok; i++)
+        for (size_t at = 0, n; at < f->piece[i].n && ok; at += n) {
+            n = f->piece[i].n - at < LS_ARENA_PART ? f->piece[i].n - at : LS_ARENA_PART;
+            ok = fwrite(f->piece[i].bytes + at, 1, n, to) == n;
+            ls_arena_let_go(cx->arena, f->piece[i].bytes, at + n);
+        }
+    if (to != NULL)
+        ok &= fclose(to) == 0;
+    return ok || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path, strerror(errno));
+}
+
+bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f)
 {
     LsOnnxModel *m = ls_onnx_open(cx, path, o->tie_identity);
     if (m == NULL || !ls_onnx_resolve(cx, m))
@@ -274,14 +316,8 @@ bool ls_onnx_eval_model(LsCtx *cx, const char *path, const LsImportOptions *o,
     drop_nodes(&e, g);
     ls_onnx_infer_form(cx->arena, p, other ? &m->names : NULL);
     drop_unread_constants(cx->arena, g);
-    g->initializer = e.list;
-    g->n_initializer = e.nlist;
     p->n_training_info = 0;
     p->ir_version = p->ir_version < 4 ? 4 : p->ir_version;  /* initializers need not be inputs */
-    *slot = ls_arena_alloc(cx->arena, e.nlist + 1, sizeof **slot);
-    *nslot = 0;
-    if (!serialize(cx, p, bytes, n))
-        return false;
-    find_slots(&e, *bytes, *n, *slot, nslot);
+    lay_out(&e, p, f);
     return true;
 }

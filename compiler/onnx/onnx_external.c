@@ -112,6 +112,15 @@ static bool read_all(int fd, unsigned char *to, size_t bytes, int64_t offset)
     return true;
 }
 
+/* Large data are mapped: they take memory while they are read. NULL with errno. */
+static const unsigned char *take(LsArena *a, int fd, size_t bytes, int64_t offset)
+{
+    if (bytes >= LS_ARENA_PART)
+        return ls_arena_map(a, fd, offset, bytes);
+    unsigned char *data = ls_arena_alloc(a, bytes + 1, 1);
+    return read_all(fd, data, bytes, offset) ? data : NULL;
+}
+
 /* Checks that the open file is readable and long enough. */
 static bool check_file(LsCtx *cx, LsWhere at, const char *name, int fd, const char *path,
                        const Place *p, size_t bytes)
@@ -160,7 +169,7 @@ static int open_place(LsCtx *cx, LsWhere at, LsDataFolder *from, const char *nam
 /* Finds the data, and reads them if `to` is not NULL; false after a diagnostic, or when the file
  * does not exist. */
 static bool find(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t,
-                 size_t bytes, unsigned char **to)
+                 size_t bytes, const unsigned char **to)
 {
     Place p;
     const char *name = ls_text(t->name);
@@ -179,11 +188,9 @@ static bool find(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorPr
         return false;
     const char *path = ls_arena_printf(cx->arena, "%s/%s", from->dir, p.location);
     bool good = check_file(cx, at, name, fd, path, &p, bytes);
-    if (good && to != NULL) {
-        *to = ls_arena_alloc(cx->arena, bytes + 1, 1);
-        good = read_all(fd, *to, bytes, p.offset)
+    if (good && to != NULL)
+        good = (*to = take(cx->arena, fd, bytes, p.offset)) != NULL
             || ls_error(cx, at, LS_E_IO, NULL, "cannot read %s: %s", path, strerror(errno));
-    }
     close(fd);
     return good;
 }
@@ -191,7 +198,7 @@ static bool find(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorPr
 const unsigned char *ls_external_data(LsCtx *cx, LsWhere at, LsDataFolder *from,
                                       const Onnx__TensorProto *t, size_t bytes)
 {
-    unsigned char *data = NULL;
+    const unsigned char *data = NULL;
     return find(cx, at, from, t, bytes, &data) ? data : NULL;
 }
 

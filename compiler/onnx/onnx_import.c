@@ -50,20 +50,20 @@ static bool add_initializer(LsImport *im, const Onnx__TensorProto *t)
     bool state = kind == LS_V_PARAM || kind == LS_V_STATE;
     int before = cx->nerror;
     uint32_t missing = im->data.nmissing;
-    bool planned = state && im->o->weightless && ls_count(&shape) > MAX_SETTING;
+    bool planned = state && (im->o->weightless || im->o->located) && ls_count(&shape) > MAX_SETTING;
     const void *data = planned ? NULL : ls_tensor_data(cx, LS_NOWHERE, &im->data, t);
     if (planned)
         ls_tensor_check(cx, LS_NOWHERE, &im->data, t);
-    if (cx->nerror > before || (data == NULL && !im->o->weightless))
+    if (cx->nerror > before || (data == NULL && !planned && !im->o->weightless))
         return false;
     if (type == LS_REAL && t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT &&
         im->nconverted++ == 0)
         im->converted = t;
-    if (state)
+    if (state && im->o->weightless)
         im->data.nmissing = missing;    /* a plan needs no initial values */
-    else if (data == NULL && ls_count(&shape) > MAX_STAND_IN)
+    else if (!state && data == NULL && ls_count(&shape) > MAX_STAND_IN)
         return ls_error(cx, LS_NOWHERE, LS_E_DATA, NULL, "the data of '%s' is missing", name);
-    else if (data == NULL)
+    else if (!state && data == NULL)
         data = ls_arena_alloc(cx->arena, (size_t)ls_count(&shape), (size_t)ls_type_bytes(type, 4));
     *to = (LsOnnxValue){
         .v = ls_value_add(cx, im->g, kind, name, type, &shape, data),

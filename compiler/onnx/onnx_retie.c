@@ -25,14 +25,8 @@ static const Onnx__TensorProto *only_origin(LsEditor *u, const Onnx__TensorProto
 
 typedef enum { OTHER, RESHAPED, TRANSPOSED, SPREAD } Form;
 
-static Form form_of(LsEditor *u, const Onnx__TensorProto *t, const Onnx__TensorProto *of)
+static Form compare(const Onnx__TensorProto *t, const LsFileReal *b, const Onnx__TensorProto *of, const LsFileReal *a, int64_t n)
 {
-    int64_t n = ls_edit_count(t);
-    if (n < 1 || n != ls_edit_count(of))
-        return OTHER;
-    const float *a = ls_edit_data(u, of), *b = ls_edit_data(u, t);
-    if (a == NULL || b == NULL)
-        return OTHER;
     if (memcmp(a, b, (size_t)n * sizeof *a) == 0)
         return RESHAPED;
     if (of->n_dims != 2 || t->n_dims != 2 || of->dims[0] != t->dims[1] || of->dims[1] != t->dims[0])
@@ -43,6 +37,20 @@ static Form form_of(LsEditor *u, const Onnx__TensorProto *t, const Onnx__TensorP
             if (memcmp(&a[i * columns + j], &b[j * rows + i], sizeof *a) != 0)
                 return OTHER;
     return TRANSPOSED;
+}
+
+static Form form_of(LsEditor *u, const Onnx__TensorProto *t, const Onnx__TensorProto *of)
+{
+    const int64_t n = ls_edit_count(t);
+    if (n < 1 || n != ls_edit_count(of))
+        return OTHER;
+    const LsFileReal *a = ls_edit_data(u, of), *b = ls_edit_data(u, t);
+    const Form form = a != NULL && b != NULL ? compare(t, b, of, a, n) : OTHER;
+    if (a != NULL)
+        ls_arena_let_go(u->cx->arena, a, (size_t)n * sizeof *a);
+    if (b != NULL)
+        ls_arena_let_go(u->cx->arena, b, (size_t)n * sizeof *b);
+    return form;
 }
 
 /* An initializer of integers: the shape of t. */
@@ -84,7 +92,7 @@ static void retie(LsEditor *u, uint32_t id, const Onnx__TensorProto *of, Form fo
 
 static bool differs_within(LsEditor *u, const Onnx__TensorProto *t)
 {
-    const float *v = ls_edit_data(u, t);
+    const LsFileReal *v = ls_edit_data(u, t);
     const int64_t n = ls_edit_count(t);
     for (int64_t i = 1; v != NULL && i < n; i++)
         if (v[i] != v[0])
@@ -100,7 +108,7 @@ static bool repeats(LsEditor *u, const Onnx__TensorProto *t, size_t axes)
     int64_t parts = 1;
     for (size_t k = 0; k < axes; k++)
         parts *= t->dims[k];
-    const float *v = t->n_dims > axes && parts > 1 ? ls_edit_data(u, t) : NULL;
+    const LsFileReal *v = t->n_dims > axes && parts > 1 ? ls_edit_data(u, t) : NULL;
     const int64_t part = v != NULL ? ls_edit_count(t) / parts : 0;
     for (int64_t i = 1; v != NULL && i < parts; i++)
         if (memcmp(v, v + i * part, (size_t)part * sizeof *v) != 0)
@@ -184,13 +192,16 @@ static int by_numbers(const void *x, const void *y)
 
 static uint64_t sum_of(LsEditor *u, uint32_t id)
 {
-    const float *v = ls_edit_data(u, u->real[id]);
+    enum { PART = LS_ARENA_PART / 4 };
+    const LsFileReal *v = ls_edit_data(u, u->real[id]);
     const int64_t n = ls_edit_count(u->real[id]);
     uint64_t sum = 0;
     for (int64_t i = 0; v != NULL && i < n; i++) {
         uint32_t bits;
         memcpy(&bits, &v[i], sizeof bits);
         sum += bits * UINT64_C(0x9e3779b97f4a7c15);
+        if (i % PART == PART - 1 || i == n - 1)
+            ls_arena_let_go(u->cx->arena, v, (size_t)(i + 1) * sizeof *v);
     }
     return sum;
 }

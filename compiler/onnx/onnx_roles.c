@@ -100,7 +100,7 @@ static bool is_mask(LsImport *im, const Onnx__TensorProto *t, int64_t count)
 {
     LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
     LsDataFolder from = {.dir = im->m->dir, .home = im->m->home};
-    const float *v = ls_tensor_data(&quiet, LS_NOWHERE, &from, t);
+    const LsFileReal *v = ls_tensor_reals(&quiet, LS_NOWHERE, &from, t);
     bool differ = false;
     for (int64_t i = 0; v != NULL && i < count; i++) {
         if (v[i] != 0 && v[i] != 1 && !(v[i] <= -1e4f))

@@ -23,7 +23,7 @@ static bool has_one(const Onnx__NodeProto *p)
 /* The bias of a direction is a row of two halves. */
 static bool second_is_zero(LsEditor *u, const Onnx__TensorProto *t)
 {
-    const float *v = t->n_dims == 2 && t->dims[1] % 2 == 0 ? ls_edit_data(u, t) : NULL;
+    const LsFileReal *v = t->n_dims == 2 && t->dims[1] % 2 == 0 ? ls_edit_data(u, t) : NULL;
     for (int64_t i = 0; v != NULL && i < ls_edit_count(t); i++)
         if (i % t->dims[1] >= t->dims[1] / 2 && v[i] != 0)
             return false;
@@ -34,7 +34,7 @@ static Onnx__TensorProto *half_of(LsEditor *u, const Onnx__TensorProto *t, const
 {
     LsArena *a = u->cx->arena;
     const int64_t rows = t->dims[0], width = t->dims[1] / 2;
-    const float *v = ls_edit_data(u, t);
+    const LsFileReal *v = ls_edit_data(u, t);
     float *data = ls_arena_alloc(a, (size_t)(rows * width) + 1, sizeof *data);
     for (int64_t i = 0; first && i < rows * width; i++)
         data[i] = v[i / width * 2 * width + i % width];

@@ -43,16 +43,6 @@ static unsigned char *put(unsigned char *to, const unsigned char *from, const un
     return to + (end - from);
 }
 
-/* Writes key and length of a message. */
-static unsigned char *put_head(unsigned char *to, uint32_t number, size_t len)
-{
-    *to++ = (unsigned char)(number << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
-    for (; len > 127; len >>= 7)
-        *to++ = (unsigned char)(len | 128);
-    *to++ = (unsigned char)len;
-    return to;
-}
-
 /* Writes an initializer without its data, which become part k; small initializers are written
  * whole. */
 static unsigned char *put_tensor(LsSlim *s, unsigned char *to, const Field *t, uint32_t k)
@@ -62,7 +52,7 @@ static unsigned char *put_tensor(LsSlim *s, unsigned char *to, const Field *t, u
     if (!only(t->f.data, end, TENSOR_RAW, &raw) || raw.f.len < LARGE)
         return put(to, t->from, t->end);
     s->part[s->npart++] = (struct LsSlimPart){k, raw.f.data, raw.f.len};
-    to = put_head(to, GRAPH_INITIALIZER, t->f.len - (size_t)(raw.end - raw.from));
+    to = ls_wire_put_head(to, GRAPH_INITIALIZER, t->f.len - (size_t)(raw.end - raw.from));
     to = put(to, t->f.data, raw.from);
     return put(to, raw.end, end);
 }
@@ -107,7 +97,7 @@ bool ls_slim(LsArena *a, const unsigned char *bytes, size_t n, LsSlim *s)
                   .part = ls_arena_alloc(a, parts, sizeof *s->part)};
     size_t len = put_graph(s, body, &graph);
     unsigned char *to = put(s->bytes, bytes, graph.from);
-    to = put_head(to, MODEL_GRAPH, len);
+    to = ls_wire_put_head(to, MODEL_GRAPH, len);
     to = put(to, body, body + len);
     to = put(to, graph.end, bytes + n);
     s->n = (size_t)(to - s->bytes);

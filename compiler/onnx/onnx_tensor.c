@@ -235,6 +235,18 @@ const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx
                  : from_typed(cx, t, d.count);
 }
 
+const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)
+{
+    Data d;
+    if (t->data_type != DT(FLOAT))
+        return ls_tensor_data(cx, at, from, t);
+    if (!find_data(cx, at, t, &d))
+        return NULL;
+    if (d.external)
+        return (const void *)ls_external_data(cx, at, from, t, d.count * sizeof(float));
+    return d.raw && d.count > 0 ? (const void *)t->raw_data.data : ls_tensor_data(cx, at, from, t);
+}
+
 bool ls_tensor_check(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)
 {
     Data d;
@@ -257,7 +269,7 @@ bool ls_tensor_to_float(LsCtx *cx, LsWhere at, LsDataFolder *from, Onnx__TensorP
 {
     LsShape shape;
     LsType type;
-    const void *data = ls_tensor_data(cx, at, from, t);
+    const void *data = ls_tensor_reals(cx, at, from, t);
     if (data == NULL || !ls_tensor_shape(cx, at, t, &shape, &type))
         return false;
     t->data_type = DT(FLOAT);

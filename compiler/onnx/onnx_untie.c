@@ -38,7 +38,7 @@ static bool is_norm(const Onnx__NodeProto *p)
 
 static bool uniform(LsEditor *u, const Onnx__TensorProto *t)
 {
-    const float *v = ls_edit_data(u, t);
+    const LsFileReal *v = ls_edit_data(u, t);
     int64_t n = ls_edit_count(t);
     for (int64_t i = 1; v != NULL && i < n; i++)
         if (v[i] != v[0])

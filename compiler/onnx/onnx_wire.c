@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -127,8 +126,6 @@ Onnx__ModelProto *ls_onnx_unpack(LsCtx *cx, const unsigned char *bytes, size_t n
     return unpack(cx, bytes, n, false);
 }
 
-static void unmap(void *map, size_t n) { munmap(map, n); }
-
 static const char *why_unreadable(const struct stat *st)
 {
     if (S_ISDIR(st->st_mode))
@@ -166,18 +163,16 @@ Onnx__ModelProto *ls_onnx_read(LsCtx *cx, const char *path)
         return cx->parsed->model;
     }
     Onnx__ModelProto *m = NULL;
-    void *map = MAP_FAILED;
+    const void *map = NULL;
     if (why_unreadable(&st) != NULL)
         ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "%s %s", path, why_unreadable(&st));
     else if (st.st_size == 0)
         ls_error(cx, LS_NOWHERE, LS_E_PARSE, NULL, "%s is empty", path);
-    else if ((map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0)) == MAP_FAILED)
+    else if ((map = ls_arena_map(cx->arena, fd, 0, (size_t)st.st_size)) == NULL)
         ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot map %s: %s", path, strerror(errno));
     close(fd);
-    if (map != MAP_FAILED) {
+    if (map != NULL)
         m = unpack(cx, map, (size_t)st.st_size, true);
-        ls_arena_at_end(cx->arena, unmap, map, (size_t)st.st_size);
-    }
     if (m != NULL) {
         cx->parsed = ls_arena_alloc(cx->arena, 1, sizeof *cx->parsed);
         *cx->parsed = (struct LsParsed){st.st_dev, st.st_ino, st.st_size, st.st_mtim, m, NULL};

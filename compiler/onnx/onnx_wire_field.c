@@ -50,6 +50,15 @@ bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireFiel
     return true;
 }
 
+unsigned char *ls_wire_put_head(unsigned char *to, uint32_t number, size_t len)
+{
+    *to++ = (unsigned char)(number << 3 | PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED);
+    for (; len > 127; len >>= 7)
+        *to++ = (unsigned char)(len | 128);
+    *to++ = (unsigned char)len;
+    return to;
+}
+
 bool ls_wire_content(const ProtobufCMessageUnknownField *u, LsWireField *f)
 {
     uint64_t len;

@@ -2,6 +2,7 @@
 #include "runtime/engine/program_memory.h"
 #include "runtime/data/batch_loader.h"
 #include "runtime/engine/device_ranks.h"
+#include "runtime/base/let_go.h"
 #include "runtime/base/tensor_copy.h"
 
 #include <stdlib.h>
@@ -45,27 +46,37 @@ static bool is_here(const LsMemory *m, uint32_t k)
     return m->stage <= 0 || m->p->state_stage[k] == m->stage || m->p->state[k].kind == LS_STATE_FROZEN;
 }
 
+/* The initial values of one tensor; members of an ensemble start with the same ones. */
+static void init_tensor(const LsMemory *m, const LsStateTensor *s)
+{
+    const int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
+    const unsigned char *from = m->p->onnx + s->onnx_offset;
+    enum { PART = LS_LET_GO / 4 };
+    LsWalk w = ls_walk_start(&s->t);
+    char *to = ls_memory_view(m, s->t.at, n * m->p->real_bytes);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t k = i % one;
+        float v;
+        memcpy(&v, from + 4 * k, 4);
+        int64_t at = ls_walk_next(&w);
+        if (m->p->real_bytes == 8)
+            ((double *)(void *)to)[at] = v;
+        else
+            ((float *)(void *)to)[at] = v;
+        if (k % PART == PART - 1 || k == one - 1)       /* all so far: a page that is read brings those before it back, too */
+            ls_memory_let_go(m, from, 4 * (size_t)(k + 1));
+    }
+    ls_memory_store(m, s->t.at, n * m->p->real_bytes);
+}
+
 static void init_state(LsMemory *m)
 {
     const LsProgram *p = m->p;
-    for (uint32_t k = 0; k < p->nstate; k++) {
-        const LsStateTensor *s = &p->state[k];
-        int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
-        LsWalk w = ls_walk_start(&s->t);
-        if (s->onnx_offset < 0 || !is_here(m, k))
-            continue;
-        char *to = ls_memory_view(m, s->t.at, n * p->real_bytes);
-        for (int64_t i = 0; i < n; i++) {
-            float v;
-            memcpy(&v, p->onnx + s->onnx_offset + 4 * (i % one), 4);
-            int64_t at = ls_walk_next(&w);
-            if (p->real_bytes == 8)
-                ((double *)(void *)to)[at] = v;
-            else
-                ((float *)(void *)to)[at] = v;
-        }
-        ls_memory_store(m, s->t.at, n * p->real_bytes);
-    }
+    m->lets_go = p->onnx != NULL && ls_can_let_go(p->onnx, p->onnx_bytes);
+    for (uint32_t k = 0; k < p->nstate; k++)
+        if (p->state[k].onnx_offset >= 0 && is_here(m, k))
+            init_tensor(m, &p->state[k]);
+    ls_memory_let_go(m, p->onnx, p->onnx_bytes);
     const float start = (float)p->scaling.start;
     if (ls_has_scaling(p))
         ls_memory_write(m, p->scaling.scale, p->real_bytes == 8 ? (const void *)&p->scaling.start : &start, p->real_bytes);
@@ -233,6 +244,12 @@ void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t b
         d->kind->write(d, ls_memory_at(m, a), from, bytes);
     else
         memcpy(ls_memory_at(m, a), from, (size_t)bytes);
+}
+
+void ls_memory_let_go(const LsMemory *m, const void *onnx, size_t bytes)
+{
+    if (m->lets_go)
+        ls_let_go(onnx, bytes);
 }
 
 bool ls_memory_ok(const LsMemory *m, LsError *e)

@@ -29,6 +29,7 @@ typedef struct LsMemory {
     char *copied;               /* copy of the constants, where the program's own are not aligned */
     int stage;                  /* of a pipeline, that alone is here; -1: all of the program */
     int64_t arena_at;           /* bytes of the program's arena that lie before `arena` */
+    bool lets_go;               /* of the pages of the embedded ONNX file (runtime/base/let_go.h) */
 } LsMemory;
 
 /* Allocates and touches all pages, so that later steps cause no page faults. State gets the ONNX
@@ -51,6 +52,8 @@ void *ls_memory_look(const LsMemory *m, void *at, int64_t bytes);
 void ls_memory_store(const LsMemory *m, LsAddress a, int64_t bytes);
 /* Writes host bytes to the address. */
 void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t bytes);
+/* The bytes of the embedded ONNX file have been read, and need no memory until they are read again. */
+void ls_memory_let_go(const LsMemory *m, const void *onnx, size_t bytes);
 /* Passes on a failure of the device, or of a view of slices. */
 bool ls_memory_ok(const LsMemory *m, LsError *e);
 /* Bytes of the state of one of so many ranks; 0: of the program without slices. */

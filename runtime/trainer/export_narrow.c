@@ -2,11 +2,13 @@
  * ModelProto, GraphProto, NodeProto and TensorProto have the numbers of onnx.proto. */
 #include "runtime/trainer/export_narrow.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "runtime/base/let_go.h"
 #include "runtime/base/proto_field.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/ls_half.h"
@@ -27,7 +29,7 @@ enum { FLOAT16 = 10, BFLOAT16 = 16 };
 enum { PART = 4096 };           /* elements converted at a time */
 
 /* Counts the bytes that it is given, and writes them if there is an output. */
-typedef struct Sink { LsOut *o; size_t n; } Sink;
+typedef struct Sink { LsOut *o; const LsMemory *m; size_t n; } Sink;
 
 typedef struct Narrow {
     const LsMemory *m;
@@ -77,7 +79,13 @@ static void put(Sink *s, const void *data, size_t n)
         ls_out_write(s->o, data, n);
 }
 
-static void put_bytes(Sink *s, LsProtoBytes b) { put(s, b.p, ls_proto_size(b)); }
+/* Bytes of the embedded file. */
+static void put_bytes(Sink *s, LsProtoBytes b)
+{
+    s->n += ls_proto_size(b);
+    if (s->o != NULL)
+        ls_export_copy(s->o, s->m, b.p, ls_proto_size(b));
+}
 
 static void put_head(Sink *s, uint64_t tag, size_t content)
 {
@@ -139,6 +147,29 @@ bool ls_is_exported(const LsProgram *p, uint32_t state)
     for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
         averaged |= p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
     return s->onnx_offset >= 0 && !averaged;
+}
+
+bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e)
+{
+    int64_t bytes = (int64_t)p->onnx_bytes;
+    for (uint32_t k = 0; k < p->nstate && type != LS_DT_REAL; k++) {
+        const int64_t members = p->state[k].t.members > 0 ? p->state[k].t.members : 1;
+        if (ls_is_exported(p, k) && p->state[k].kind != LS_STATE_STAT)
+            bytes -= 2 * ls_tensor_count(&p->state[k].t) / members;
+    }
+    return bytes <= INT32_MAX
+           || ls_fail(e, LS_EXIT_USAGE, "--export: the file would have %" PRId64 " bytes, and an ONNX file has at most 2 GiB: %s", bytes,
+                      type == LS_DT_REAL ? "--export-precision=f16 or bf16 halves the weights, and --save keeps them as they are"
+                                         : "--save keeps the weights");
+}
+
+void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n)
+{
+    for (size_t k = 0, part; k < n; k += part) {
+        part = n - k < LS_LET_GO ? n - k : LS_LET_GO;
+        ls_out_write(o, at + k, part);
+        ls_memory_let_go(m, at, k + part);
+    }
 }
 
 void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at)
@@ -350,7 +381,7 @@ bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *
     Narrow n = {.m = m, .type = type, .narrow = calloc(m->p->nstate + 1, sizeof *n.narrow), .suffix = ""};
     LsProtoBytes file = {m->p->onnx, m->p->onnx + m->p->onnx_bytes};
     LsProtoField f;
-    Sink s = {.o = o};
+    Sink s = {.o = o, .m = m};
     if (n.narrow == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --export");
     strcpy(n.suffix, ".f32");

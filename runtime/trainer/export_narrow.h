@@ -16,6 +16,10 @@ bool ls_export_type(const char *word, LsDataType *type);
 bool ls_export_narrow_can(const LsProgram *p, LsDataType type, LsError *e);
 /* Whether the state tensor's value is the trained one of the file: not if it has no place there, or an average takes it. */
 bool ls_is_exported(const LsProgram *p, uint32_t state);
+/* Whether the file is one that ONNX's readers take: of less than 2 GiB; else an LS_EXIT_USAGE error. */
+bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e);
+/* Writes bytes of the embedded file, without keeping their memory. */
+void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n);
 /* Overwrites the float32 data that begin at byte `at` of o with those of a state tensor. */
 void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at);
 /* Writes the model to o. `path` names the file in notes. False: no memory. */

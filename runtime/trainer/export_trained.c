@@ -20,7 +20,7 @@ static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
 
 static void put_model(LsOut *o, const LsMemory *m)
 {
-    ls_out_write(o, m->p->onnx, m->p->onnx_bytes);
+    ls_export_copy(o, m, m->p->onnx, m->p->onnx_bytes);
     for (uint32_t k = 0; k < m->p->nstate; k++)
         if (ls_is_exported(m->p, k))
             ls_export_patch(o, m, &m->p->state[k], m->p->state[k].onnx_offset);

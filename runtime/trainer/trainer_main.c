@@ -1,4 +1,5 @@
 /* runtime/trainer/trainer_main.c -- ls_trainer_main: joins the other ranks, trains or evaluates, and ends. */
+#include "runtime/base/attached_file.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/comm/comm_open.h"
 #include "runtime/trainer/print_plan.h"
@@ -191,9 +192,14 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     }
     signal(SIGXFSZ, SIG_IGN);   /* a file that grows too large is an error, not the end of the process */
     setvbuf(stdout, out, _IOLBF, sizeof out);
-    t->p = p;
+    static LsProgram mine;      /* with the file that is attached to it */
+    mine = *p;
+    p = t->p = &mine;
     t->stop = ls_interrupt_asked();
-    if (ls_trainer_options_parse(&t->o, p, argc, argv, &e)) {
+    if (mine.onnx == NULL && mine.onnx_bytes > 0 && (mine.onnx = ls_attached_map(name, mine.onnx_bytes)) == NULL)
+        ls_fail(&e, LS_EXIT_FAIL, "the initial weights, %zu bytes, are not in the program's file any more: compile it again; an "
+                "object of --emit=obj keeps them whatever is done to its program", mine.onnx_bytes);
+    else if (ls_trainer_options_parse(&t->o, p, argc, argv, &e)) {
         if (t->o.help) {
             ls_trainer_options_help(p, name, stdout);
         } else if (t->o.version) {

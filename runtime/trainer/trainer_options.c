@@ -299,13 +299,15 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
 /* The type of --export-precision, which the model must be able to cast. */
 static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
-    if (o->export_precision == NULL || o->help)
+    if (o->help)
         return true;
+    if (o->export_precision == NULL)
+        return o->export_to == NULL || ls_export_fits(p, LS_DT_REAL, e);
     if (!ls_export_type(o->export_precision, &o->export_type))
         return ls_fail(e, LS_EXIT_USAGE, "--export-precision=%s: must be f32, f16 or bf16", o->export_precision);
     if (o->export_to == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "--export-precision is for --export FILE, which is not given");
-    return ls_export_narrow_can(p, o->export_type, e);
+    return ls_export_narrow_can(p, o->export_type, e) && ls_export_fits(p, o->export_type, e);
 }
 
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,

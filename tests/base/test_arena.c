@@ -3,6 +3,8 @@
 #include "tests/support/less.h"
 #include "tests/support/suite.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <sys/resource.h>
 
 enum { MANY = 3 << 20 };        /* of 4 bytes */
@@ -46,10 +48,34 @@ START_TEST(arrays_take_little_more_memory_than_their_items)
 }
 END_TEST
 
+/* Bytes of a mapped file, from any offset, come back when they are let go; other bytes stay. */
+START_TEST(a_mapped_file_is_let_go_and_read_again)
+{
+    enum { BYTES = 1 << 16, FROM = 4097 };
+    LsArena *a = ls_arena_new();
+    unsigned char *own = ls_arena_alloc(a, BYTES, 1);
+    for (int i = 0; i < BYTES; i++)
+        own[i] = (unsigned char)(i * 7 + i / 256);
+    FILE *f = tmpfile();
+    ck_assert(f != NULL && fwrite(own, 1, BYTES, f) == BYTES && fflush(f) == 0);
+    const unsigned char *map = ls_arena_map(a, fileno(f), FROM, BYTES - FROM);
+    ck_assert_ptr_nonnull(map);
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_eq(memcmp(map, own + FROM, BYTES - FROM), 0);
+        ls_arena_let_go(a, map + 5, BYTES - FROM - 5);
+        ls_arena_let_go(a, own, BYTES);
+    }
+    ck_assert_uint_eq(own[300], (unsigned char)(300 * 7 + 1));
+    fclose(f);
+    ls_arena_free(a);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("arena");
     tcase_add_test(tc, arrays_keep_their_items_while_they_grow);
     tcase_add_test(tc, arrays_take_little_more_memory_than_their_items);
+    tcase_add_test(tc, a_mapped_file_is_let_go_and_read_again);
     return run_tests("arena", tc);
 }

@@ -1,6 +1,6 @@
 /* tests/compiler/test_onnx_control.c -- bodies of If, Loop, Scan, SequenceMap and FlexAttention: what is chosen, how often it
  * is written out, which values and weights it reads, and what is refused. */
-#include "compiler/onnx/onnx_export.h"
+#include "tests/support/eval_file.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 
@@ -181,7 +181,7 @@ START_TEST(weights_of_a_body_are_stored_in_the_evaluation_form)
     size_t n = make_pack(&mk, &packed);
     make_write(&mk, packed, n);
     ck_assert_ptr_nonnull(ls_onnx_import(&mk.cx, mk.path, &mk.o));
-    ck_assert_msg(ls_onnx_eval_model(&mk.cx, mk.path, &mk.o, &bytes, &nbytes, &slot, &nslot), "%s",
+    ck_assert_msg(eval_file(&mk.cx, mk.path, &mk.o, &bytes, &nbytes, &slot, &nslot), "%s",
                   make_log(&mk));
     ck_assert_uint_eq(nslot, 2);
     make_write(&mk, bytes, nbytes);

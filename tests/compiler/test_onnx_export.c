@@ -2,7 +2,7 @@
 #include "tests/support/onnx_make.h"
 #include "tests/support/suite.h"
 
-#include "compiler/onnx/onnx_export.h"
+#include "tests/support/eval_file.h"
 
 static Make mk;
 
@@ -19,7 +19,7 @@ static Onnx__GraphProto *export_model(void)
     unsigned char *packed;
     size_t n = make_pack(&mk, &packed);
     make_write(&mk, packed, n);
-    ck_assert_msg(ls_onnx_eval_model(&mk.cx, mk.path, &mk.o, &bytes, &nbytes, &slot, &nslot), "%s",
+    ck_assert_msg(eval_file(&mk.cx, mk.path, &mk.o, &bytes, &nbytes, &slot, &nslot), "%s",
                   make_log(&mk));
     Onnx__ModelProto *m = ls_onnx_unpack(&mk.cx, bytes, nbytes);
     ck_assert_ptr_nonnull(m);
@@ -330,7 +330,7 @@ START_TEST(what_is_trained_in_real_models_has_a_slot)
     }
     LsGraph *g = ls_onnx_import(&mk.cx, path, &mk.o);
     ck_assert_msg(g != NULL, "%s", make_log(&mk));
-    ck_assert(ls_onnx_eval_model(&mk.cx, path, &mk.o, &bytes, &nbytes, &slot, &nslot));
+    ck_assert(eval_file(&mk.cx, path, &mk.o, &bytes, &nbytes, &slot, &nslot));
     uint32_t found = 0;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         const LsValue *v = &g->value[i];

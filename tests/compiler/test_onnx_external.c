@@ -186,6 +186,17 @@ START_TEST(a_plan_reads_no_weights_but_sees_that_they_fit)
 }
 END_TEST
 
+/* A program takes them from the file that it embeds, so that compile must see that they are there. */
+START_TEST(weights_that_are_only_located_must_be_there)
+{
+    data_in("gone.bin");
+    mk.g->initializer[0]->dims[0] *= 1000;      /* too large for a setting, which is read in any case */
+    mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "2x3000");
+    mk.o.located = true;
+    refuse(LS_E_DATA, LS_EXIT_MODEL, "gone.bin does not exist");
+}
+END_TEST
+
 START_TEST(a_plan_keeps_no_large_weights)
 {
     make_weight(&mk, "big", "100x100", 10000);
@@ -198,6 +209,9 @@ START_TEST(a_plan_keeps_no_large_weights)
     mk.o.weightless = false;
     g = import_well();
     ck_assert_ptr_nonnull(g->value[named(g, "big").i].data);
+    mk.o.located = true;
+    g = import_well();
+    ck_assert_ptr_null(g->value[named(g, "big").i].data);
 }
 END_TEST
 
@@ -237,7 +251,7 @@ int main(void)
         a_link_to_nothing_names_its_target,
         links_in_a_circle_are_refused,
         a_plan_reads_no_weights_but_sees_that_they_fit,
-        a_plan_keeps_no_large_weights,
+        weights_that_are_only_located_must_be_there, a_plan_keeps_no_large_weights,
         inspect_says_that_a_data_file_is_missing,
     };
     add_tests(tc, sizeof test / sizeof *test, test);

@@ -256,6 +256,24 @@ START_TEST(what_casts_cannot_do_is_refused)
 }
 END_TEST
 
+START_TEST(no_file_of_more_than_2_gib_is_written)
+{
+    make_model();
+    open_program();
+    state[0].t.dim[0] = INT64_C(1) << 28;       /* 2^30 elements: 4 GiB, 2 GiB in 16 bits */
+    p.onnx_bytes = (size_t)INT32_MAX + 1;
+    ck_assert(!ls_export_fits(&p, LS_DT_REAL, &e));
+    ck_assert_ptr_nonnull(strstr(e.text, "--export-precision=f16 or bf16"));
+    ck_assert(ls_export_fits(&p, LS_DT_F16, &e));
+    p.onnx_bytes = (size_t)INT32_MAX + ((size_t)2 << 30);
+    ck_assert(ls_export_fits(&p, LS_DT_BF16, &e));
+    p.onnx_bytes++;
+    e = (LsError){0};
+    ck_assert(!ls_export_fits(&p, LS_DT_BF16, &e));
+    ck_assert_ptr_nonnull(strstr(e.text, "at most 2 GiB: --save keeps the weights"));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {
@@ -263,7 +281,7 @@ int main(void)
         statistics_leave_as_floats_with_their_last_values,
         a_weight_beyond_float16_stays_float,
         new_names_are_free_and_weights_are_no_inputs, bodies_read_the_widened_weight, a_weight_that_is_an_output_stays_float,
-        what_casts_cannot_do_is_refused,
+        what_casts_cannot_do_is_refused, no_file_of_more_than_2_gib_is_written,
     };
     return run_in_folder("export_narrow", sizeof test / sizeof *test, test);
 }
