@@ -6,6 +6,7 @@
 #include "cli/report/output.h"
 #include "cli/job/stage.h"
 #include "cli/job/staged_job.h"
+#include "cli/job/told_times.h"
 #include "cli/commands/trial.h"
 #include "codegen/program/program_text.h"
 #include "codegen/program/rank_tables.h"
@@ -266,12 +267,13 @@ static void summary(LsJob *job, const Output *out)
     LsArena *a = job->cx.arena;
     fprintf(stderr,
             "%s -> %s: plan %s, strategy %s, state %s + arena %s + input %s = %s, "
-            "recomputation %.1f %%%s, step %.4g ms by the costs of %s\n",
+            "recomputation %.1f %%%s, step %.4g ms (%s), by the costs of %s\n",
             job->options->model, out->path, job->report.hash, job->plan.strategy,
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, ls_job_fixed_bytes(job) + job->arena_bytes),
-            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), step_ns(job) * 1e-6, job->costs);
+            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), step_ns(job) * 1e-6, ls_job_told_of(job),
+            job->costs);
     fprintf(stderr, "optimizer %s\n",
             ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
 }
@@ -281,13 +283,11 @@ static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
-    const bool by_processor = job->built_in && job->options->machine == NULL && strcmp(job->machine.name, "cpu") != 0
-        && job->target.kind == LS_TARGET_CPU;
-    fprintf(stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms%s%s", out->path,
+    fprintf(stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms (%s)", out->path,
             job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total), ls_staged_text(job),
             job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
             100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
-            step_ns(job) * 1e-6, by_processor ? " by machine " : "", by_processor ? job->machine.name : "");
+            step_ns(job) * 1e-6, ls_job_told_of(job));
     fprintf(stderr, "; %s", ls_trained_share_text(job->train));
     if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
@@ -376,6 +376,8 @@ int ls_compile_main(int argc, char **argv)
     code = code != 0 ? code : prepare(&job, &out);
     code = code != 0 ? code : ls_options_stages(&o) > 1 ? ls_staged_plan(&job) : ls_job_plan(&job);
     code = code != 0 ? code : make(&job, &out);
+    if (code == 0 && (o.verbose || !o.quiet) && job.staged == NULL)
+        ls_job_tell_people(&job);
     if (code == 0 && o.verbose)
         summary(&job, &out);
     if (code == 0 && !o.quiet)

@@ -4,6 +4,7 @@
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
 #include "cli/job/max_batch.h"
+#include "cli/job/told_times.h"
 #include "cli/options/optimizer_spec.h"
 #include "cli/report/output.h"
 #include "cli/commands/plan_stages.h"
@@ -103,7 +104,7 @@ static void print_gpu(const LsJob *job)
     for (uint32_t k = 0; k < job->plan.nstep; k++)
         if (!job->plan.step[k].free)
             ns += fast.dag.node[job->plan.step[k].id].cost - node[job->plan.step[k].id].cost;
-    printf("  with --precision=tf32 this plan's step would take %.4g ms\n", ns * 1e-6);
+    printf("  with --precision=tf32 this plan's step would take %.4g ms (%s)\n", ns * 1e-6, ls_job_told_of(job));
 }
 
 /* Prints the price of the loss scale: updates wait for all gradients. */
@@ -129,8 +130,8 @@ static void print_overlap(const LsJob *job)
 {
     LsPieces p = ls_pieces(job->cx.arena, job->dag, &job->plan);
     LsWaits w = ls_waits(job->cx.arena, &p, false);
-    printf("  independent steps run at the same time: the longest chain of dependent steps takes %.4g of %.4g ms\n",
-           ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
+    printf("  independent steps run at the same time: the longest chain of dependent steps takes %.4g of %.4g ms, "
+           "by the plan's costs\n", ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
 }
 
 /* Prints the memory of the process, part by part. */
@@ -161,8 +162,8 @@ static void print_memory(const LsJob *job)
     if (ls_plan_overhead(&job->plan) < 0)
         printf("  below 0, because kernels that replace others save more than recomputation costs\n");
     if (!job->graph_file)
-        printf("  a step takes %.4g ms by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
-               job->costs);
+        printf("  a step takes %.4g ms (%s); the plan is by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
+               ls_job_told_of(job), job->costs);
     if (!job->graph_file) {
         printf("  %s\n", ls_trained_share_text(job->train));
         printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
@@ -219,6 +220,7 @@ static int report(LsJob *job)
         job->report.ranks = ls_rank_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
+        ls_job_tell_people(job);
         print_memory(job);
         if (!ls_checkpoint_modes(job))
             return ls_job_failed(job);
@@ -275,6 +277,7 @@ int ls_plan_main(int argc, char **argv)
     job.compare = o.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);
+    job.report.of = job.of;
     int verdict = code == 0 && o.against != NULL && o.json ? compare(&job, &then, tolerance) : 0;
     if (code == 0)
         code = report(&job);

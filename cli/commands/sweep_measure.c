@@ -8,6 +8,7 @@
 
 #include "cli/commands/compile.h"
 #include "cli/commands/trial.h"
+#include "cli/job/told_times.h"
 #include "scheduler/algorithms/tasks.h"
 
 #include <inttypes.h>
@@ -41,6 +42,10 @@ static int64_t count_steps(double step_ns)
 static void add(Measuring *m, Program p)
 {
     p.path = ls_arena_printf(m->job->cx.arena, "%s/%" PRIu32, m->dir, m->n);
+    if (m->sweep->predicted_of == NULL) {
+        ls_job_tell_people(m->job);
+        m->sweep->predicted_of = ls_job_told_of(m->job);
+    }
     p.run->predicted_ns = (double)ls_options_parts(m->job->options) * ls_job_plan_ns(m->job, p.plan);
     m->program[m->n++] = p;
 }

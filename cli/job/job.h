@@ -18,6 +18,9 @@ typedef struct LsJob {
     bool graph_file;            /* options->model is a training graph: no model, no evaluation form,
                                  * no input ring, and the budget is that of the arena alone */
     LsMachine machine;          /* gives the costs of nodes that were not measured */
+    LsCostsOf of;               /* what these costs are of */
+    const LsMachine *told;      /* gives the times that are told (cli/job/told_times.h); NULL: `machine` */
+    const char *told_of;
     const char *costs;          /* where the nodes' costs come from, for people */
     bool built_in;              /* the machine is one of lowerset's own */
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */

@@ -31,7 +31,7 @@ double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
         return plan->cost;
     return job->machine.gpu || job->options->costs != NULL
                ? plan->cost + job->machine.step
-               : runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, &job->machine);
+               : runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, job->told != NULL ? job->told : &job->machine);
 }
 
 int64_t ls_job_arenas(const LsJob *job)
@@ -70,7 +70,8 @@ int64_t ls_job_own_steps(const LsJob *job)
 
 double ls_job_update_ns(const LsJob *job)
 {
-    return job->update_problem != NULL ? job->update_plan.cost / (job->train->sliced ? job->train->ranks : 1) : 0;
+    const double memory = job->told != NULL ? job->machine.memory / job->told->memory : 1;      /* updates wait for it */
+    return job->update_problem != NULL ? memory * job->update_plan.cost / (job->train->sliced ? job->train->ranks : 1) : 0;
 }
 
 double ls_job_step_ns(const LsJob *job)

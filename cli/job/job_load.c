@@ -4,8 +4,10 @@
 
 #include "cli/job/rank_facts.h"
 #include "cli/job/stage.h"
+#include "cli/job/told_times.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/program/lowering.h"
+#include "compiler/ir/precision.h"
 #include "compiler/onnx/onnx_decisions.h"
 #include "compiler/passes/rank_sums.h"
 #include "runtime/ls_program.h"
@@ -70,6 +72,9 @@ static bool price(LsJob *job)
         job->costs = ls_arena_printf(job->cx.arena, "measured in %s (%u of %u nodes, the others by "
                                      "machine %s)", path, from.matched, from.nodes, m->name);
     }
+    job->of = (LsCostsOf){path != NULL ? "measured" : m->name, ls_precision_name(job->pipeline.precision.compute),
+                          path == NULL && job->options->threads > 0 && !m->gpu ? (int)job->options->threads : threads};
+    ls_job_set_threads(job);
     if (threads > 0)
         job->costs = ls_arena_printf(job->cx.arena, "%s, %d thread%s", job->costs, threads,
                                      threads == 1 ? "" : "s");

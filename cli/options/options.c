@@ -229,7 +229,7 @@ static const LsOption option[] = {
      "write the graph for Graphviz: kept and recomputed values"},
     {"--against", NULL, "PLAN.json", TEXT, AT(against), REPORT,
      "compare with an earlier --plan-json or --json: exit 6 if cost, peak or gap got worse, 2 if PLAN.json is of "
-     "another model or batch"},
+     "another model or batch, or its costs of another machine, precision or number of threads"},
     LS_OPTION_HEADING("Check"),
     {"--data", NULL, "SPEC", TEXT, AT(data), LS_CMD_CHECK,
      "data to run on, written as for TRAINER --data (default: synthetic)"},
@@ -264,6 +264,8 @@ static const LsOption option[] = {
     {"--target", NULL, "cpu|cuda", TEXT, AT(target), BUILD, "machine to build for (default cpu)"},
     {"--machine", NULL, "NAME|FILE", TEXT, AT(machine), BUILD,
      "machine whose costs plans use: a name from lowerset targets, or the file that calibrate wrote"},
+    {"--threads", NULL, "N", INTEGER(1, 4096), AT(threads), LS_CMD_COMPILE | LS_CMD_PLAN,
+     "threads that the program will run with, for the times that are printed (default: all cores)"},
     {"--costs", NULL, "FILE", TEXT, AT(costs), BUILD,
      "measured times of the model's steps: the file that TRAINER --profile wrote"},
     {"--precision", NULL, "f32|f64|tf32|bf16|f16", TEXT, AT(precision), BUILD,

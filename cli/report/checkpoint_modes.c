@@ -2,6 +2,8 @@
  * always and of never. */
 #include "cli/report/checkpoint_modes.h"
 
+#include "cli/job/told_times.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -109,7 +111,7 @@ bool ls_checkpoint_modes(LsJob *job)
     if (m.levels > 0)
         printf("  gradients of %" PRId64 " parts add up in a tree: %" PRId64 " partial sum%s of each, %s of the state\n",
                ls_job_micro_steps(job) / ls_job_ranks(job), m.levels, m.levels == 1 ? "" : "s", ls_bytes_text(a, m.sum_bytes));
-    printf("  %-12s %12s %18s %15s\n", "checkpoint", "in all", "kept of a part", "a step");
+    printf("  %-12s %12s %18s %15s  (%s)\n", "checkpoint", "in all", "kept of a part", "a step", ls_job_told_of(job));
     for (int k = 0; k < NMODES; k++) {
         const Mode *of = &m.of[shown[k]];
         const char *mark = shown[k] == job->checkpoint ? "  chosen" : "";

@@ -1,6 +1,8 @@
 /* cli/report/precision_advice.c -- see precision_advice.h. */
 #include "cli/report/precision_advice.h"
 
+#include "cli/job/told_times.h"
+
 #include "compiler/ir/precision.h"
 
 #include <inttypes.h>
@@ -38,7 +40,9 @@ bool ls_precision_compare(const LsJob *job, LsPrecisionPlan *narrow, LsPrecision
     FILE *quiet = fopen("/dev/null", "w");
     other.cx.log = quiet;
     other.unproven = true;
-    if (ls_job_plan(&other) == 0)
+    const bool planned = ls_job_plan(&other) == 0;
+    other.told = job->told;
+    if (planned)
         *wide = plan_of(&other);
     ls_job_end(&other);
     if (quiet != NULL)
@@ -60,7 +64,7 @@ void ls_precision_advice(const LsJob *job)
     LsPrecisionPlan narrow, wide;
     if (!ls_precision_compare(job, &narrow, &wide))
         return;
-    printf("  %-5s %12s %15s %12s\n", "type", "arena", "a step", "state");
+    printf("  %-5s %12s %15s %12s  (%s)\n", "type", "arena", "a step", "state", ls_job_told_of(job));
     print_row(job, &narrow);
     print_row(job, &wide);
     const double longer = 100 * (narrow.step_ns / wide.step_ns - 1);

@@ -266,6 +266,20 @@ double ls_machine_dot_rate(const LsMachine *m)
     return m->peak[LS_PEAK_F32] > 0 ? m->peak[LS_PEAK_BF16] / m->peak[LS_PEAK_F32] : 0;
 }
 
+LsMachine ls_machine_with_threads(const LsMachine *m, int threads)
+{
+    static const double shared = 0.87;
+    LsMachine other = *m;
+    if (m->threads <= 0 || m->threads == threads)
+        return other;
+    const double times = (double)threads / m->threads;
+    for (int k = 0; k < LS_NPEAKS; k++)
+        other.peak[k] *= times;
+    other.memory *= pow(times, shared);
+    other.threads = threads;
+    return other;
+}
+
 LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak)
 {
     LsMachine fast = *m;

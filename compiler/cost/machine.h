@@ -118,6 +118,10 @@ typedef struct LsMachine {
 /* The machine as seen by products that reach another peak, if it has one. */
 LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak);
 
+/* CPU: the machine with another number of threads. Operations grow with it; memory, which threads share, by 0.87 of a doubling
+ * with every doubling, as from one to two cores of the built-in machines. */
+LsMachine ls_machine_with_threads(const LsMachine *m, int threads);
+
 /* CPU: the speed of direct products of bfloat16 relative to those of f32: as direct convolutions were measured in both, else
  * by the peaks; 0: not known. */
 double ls_machine_dot_rate(const LsMachine *m);

@@ -41,3 +41,10 @@ bool ls_fail(LsError *e, LsExit code, const char *fmt, ...)
     va_end(ap);
     return false;
 }
+
+void ls_make_printable(char *text)
+{
+    for (unsigned char *c = (unsigned char *)text; *c != '\0'; c++)
+        if (*c < ' ' || *c > '~')
+            *c = '?';
+}

@@ -26,5 +26,7 @@ typedef struct LsError { LsExit code; char text[600]; } LsError;
  * beginning and its end. */
 __attribute__((format(printf, 3, 4)))
 bool ls_fail(LsError *e, LsExit code, const char *fmt, ...);
+/* Puts '?' for every byte of somebody else's text that could do more on a terminal than be read. */
+void ls_make_printable(char *text);
 
 #endif

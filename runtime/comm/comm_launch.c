@@ -110,7 +110,7 @@ static LsComm *be_rank(Starter *s, Wires *w, int me, pid_t starter, LsError *e)
         for (int b = 0; b < s->size; b++)
             close_at(&w->pair[k * s->size + b]);
     }
-    const LsStreams mine = {me, s->size, stream, true, &w->hub[me]};
+    const LsStreams mine = {.rank = me, .size = s->size, .stream = stream, .hub = true, .channel = &w->hub[me]};
     LsComm *c = ls_comm_streams("local", &mine, e);
     free(w->pair);
     free(w->hub);

@@ -3,6 +3,7 @@
 #include "runtime/base/number.h"
 #include "runtime/comm/comm_launch.h"
 #include "runtime/comm/comm_meet.h"
+#include "runtime/comm/comm_token.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -91,6 +92,9 @@ static bool fits_engine(const LsCommWish *w, const char *engine, int64_t ranks, 
         return ls_fail(e, LS_EXIT_USAGE, "--peers is for --comm=sockets, not for --comm=%s", engine);
     if (sockets && w->peers == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "--comm=sockets needs --peers HOST:PORT,...");
+    if (w->token_file != NULL && w->peers == NULL)
+        return ls_fail(e, LS_EXIT_USAGE, "--token-file is for --peers: nobody else can reach ranks that %s", local
+                       ? "are processes of this machine" : "MPI joins");
     if (w->rank >= 0 && w->peers == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "--rank is for --peers: without it, ranks are processes of this machine");
     return ranks > 1 || w->engine == NULL || ls_fail(e, LS_EXIT_USAGE, "--comm: one rank sends no messages; give --ranks");
@@ -103,7 +107,9 @@ static bool meet(const LsCommWish *w, const Launcher *l, int64_t ranks, LsCommOp
         return ls_fail(e, LS_EXIT_USAGE, "--peers names %" PRId64 " ranks: say which one this is, with --rank", ranks);
     if (rank >= ranks)
         return ls_fail(e, LS_EXIT_USAGE, "--rank %" PRId64 ": ranks are numbered from 0 to %" PRId64, rank, ranks - 1);
-    return ls_comm_meet(w->peers, (int)rank, (int)ranks, w->run, &o->comm, &o->silent, e);
+    char token[LS_TOKEN];
+    LsMeetWish with = {w->peers, (int)rank, (int)ranks, w->run, NULL, w->program};
+    return ls_token_read(w->token_file, token, &with.token, e) && ls_comm_meet(&with, &o->comm, &o->silent, e);
 }
 
 /* mpirun ends all processes as soon as one has ended with a failure, also the one that speaks. */

@@ -23,6 +23,8 @@ typedef struct LsCommWish {
     const char *peers;          /* --peers: host:port of every rank, with commas; NULL: none */
     int64_t rank;               /* --rank; -1: not given */
     const char *run;            /* what ranks must have in common, in words: program and options */
+    const char *program;        /* a hash that all copies of the program have */
+    const char *token_file;     /* --token-file; NULL: the variable LOWERSET_TOKEN, or none */
     const LsCommKind *linked;   /* NULL: none */
 } LsCommWish;
 

@@ -84,6 +84,15 @@ void ls_seal_head(const LsSeal *s, const LsSealHead *h, uint64_t of[2])
     memcpy(of, digest, 2 * sizeof *of);
 }
 
+uint64_t ls_seal_text(const LsSeal *s, const void *text, size_t n)
+{
+    unsigned char digest[LS_SHA256];
+    if (!s->on)
+        return 0;
+    ls_hmac(&s->key, text, n, digest);
+    return little_endian(digest);
+}
+
 uint64_t ls_seal_bytes(const LsSeal *s, const LsSealSum *sum, uint64_t hides)
 {
     LsSealSum last = *sum;

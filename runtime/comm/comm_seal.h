@@ -33,5 +33,7 @@ typedef struct LsSealHead { uint64_t number; int64_t sender; uint64_t tag; int64
 void ls_seal_head(const LsSeal *s, const LsSealHead *h, uint64_t of[2]);
 /* The check of bytes that were added up. */
 uint64_t ls_seal_bytes(const LsSeal *s, const LsSealSum *sum, uint64_t hides);
+/* The check of something short; 0 without checks. */
+uint64_t ls_seal_text(const LsSeal *s, const void *text, size_t n);
 
 #endif

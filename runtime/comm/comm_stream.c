@@ -145,7 +145,7 @@ static void close_streams(LsComm *c)
 static const LsCommEngine table = {NULL, send_bytes, receive_bytes, wait_for, ls_comm_barrier, abandon, close_streams};
 
 /* Also the link to itself: a pair of sockets. */
-static bool open_links(Streams *s, const int *stream)
+static bool open_links(Streams *s, const int *stream, const LsSeal *seal)
 {
     bool ok = true;
     for (int k = 0; k < s->comm.size; k++) {
@@ -153,6 +153,8 @@ static bool open_links(Streams *s, const int *stream)
         if (k == s->comm.rank && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
             ok = false;
         s->link[k] = (LsLink){.rank = s->comm.rank, .peer = k, .out = pair[0], .in = pair[1]};
+        if (seal != NULL && k != s->comm.rank)
+            s->link[k].seal = seal[k];
     }
     return ok;
 }
@@ -184,9 +186,9 @@ LsComm *ls_comm_streams(const char *name, const LsStreams *of, LsError *e)
     s->engine.name = name;
     s->comm = (LsComm){&s->engine, of->rank, of->size, of->hub ? of->size : 1};
     const LsWatchWork work = {fill, move, s, 2 * of->size};
-    if (!open_links(s, of->stream))
+    if (!open_links(s, of->stream, of->stream_seal))
         ls_fail(e, LS_EXIT_FAIL, "no descriptors left");
-    s->watch = ls_watch_open(of->rank, of->size, of->hub, of->channel, &work, e);
+    s->watch = ls_watch_open(of->rank, of->size, of->hub, of->channel, of->channel_seal, &work, e);
     if (s->watch != NULL && e->code == LS_EXIT_DONE)
         return &s->comm;
     if (s->watch != NULL)

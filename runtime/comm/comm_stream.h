@@ -3,6 +3,7 @@
 #define LS_RUNTIME_COMM_COMM_STREAM_H
 
 #include "runtime/comm/comm.h"
+#include "runtime/comm/comm_seal.h"
 
 enum { LS_TAG_OWN = 0xffff0000u };      /* this tag and those above it are the engines' own */
 
@@ -12,6 +13,7 @@ typedef struct LsStreams {
     const int *stream;          /* by rank: the way of messages; -1: none, of itself for one */
     bool hub;                   /* channel has one element, to the process that started all */
     const int *channel;         /* by rank; -1: none */
+    const LsSeal *stream_seal, *channel_seal;   /* by rank; NULL: they have no checks */
 } LsStreams;
 
 /* Takes the descriptors, also if it fails. */

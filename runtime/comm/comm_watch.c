@@ -92,6 +92,7 @@ void ls_channel_send(LsChannel *c, LsFrameKind kind, int subject, const LsError 
         f.code = (int32_t)why->code;
         memcpy(f.text, why->text, sizeof f.text);
     }
+    f.check = ls_seal_text(&c->seal, &f, offsetof(LsFrame, check));
     const ssize_t sent = send(c->fd, &f, sizeof f, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK) && kind == LS_FRAME_PULSE)
         return;                 /* its buffer is full of earlier ones */
@@ -112,8 +113,19 @@ int ls_channel_read(LsChannel *c)
     c->heard_ns = ls_now_ns();
     if (c->at < sizeof c->in)
         return 0;
-    c->in.text[sizeof c->in.text - 1] = '\0';
-    return c->in.mark == MARK ? 1 : -1;
+    return ls_channel_trusts(c, &c->in) ? 1 : -2;
+}
+
+bool ls_channel_trusts(const LsChannel *c, LsFrame *f)
+{
+    if (f->mark != MARK || f->check != ls_seal_text(&c->seal, f, offsetof(LsFrame, check)))
+        return false;
+    f->text[sizeof f->text - 1] = '\0';
+    if (c->seal.on)
+        ls_make_printable(f->text);
+    if (f->kind == LS_FRAME_FAILED && (f->code <= 0 || f->code > 255))
+        f->code = LS_EXIT_RANK;
+    return true;
 }
 
 bool ls_watch_fine(const LsWatch *w, LsError *e)
@@ -196,11 +208,15 @@ static void lose_channel(LsWatch *w, int k)
 
 static void read_channel(LsWatch *w, int k)
 {
-    for (int got; w->channel[k].fd >= 0 && (got = ls_channel_read(&w->channel[k])) != 0; )
+    for (int got; w->channel[k].fd >= 0 && (got = ls_channel_read(&w->channel[k])) != 0; ) {
         if (got > 0)
             take_frame(w, k);
+        else if (got < -1)
+            ls_watch_fail(w, -1, LS_EXIT_RANK, "a sign of life of rank %d changed on its way to rank %d: its check is wrong", k,
+                          w->rank);
         else
             lose_channel(w, k);
+    }
 }
 
 static bool is_watched(const LsWatch *w, int k) { return w->channel[k].fd >= 0 && !w->ended[k]; }
@@ -388,7 +404,7 @@ static bool start_thread(LsWatch *w)
     return failed == 0;
 }
 
-LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const LsWatchWork *work, LsError *e)
+LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const LsSeal *seal, const LsWatchWork *work, LsError *e)
 {
     const size_t n = (size_t)size, most = n + 3 + (work != NULL ? (size_t)work->most : 0);
     LsWatch *w = calloc(1, sizeof *w);
@@ -406,7 +422,8 @@ LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const L
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->news, NULL);
     for (int k = 0; k < w->channels && w->channel != NULL; k++)
-        w->channel[k] = (LsChannel){.fd = channel[k], .heard_ns = ls_now_ns()};
+        w->channel[k] = (LsChannel){.fd = channel[k], .seal = seal != NULL ? seal[k] : (LsSeal){.on = false},
+                                    .heard_ns = ls_now_ns()};
     if (work != NULL)
         w->work = *work;
     if (w->channel != NULL && w->ended != NULL && w->doubt_ns != NULL && w->doubt != NULL && w->own != NULL

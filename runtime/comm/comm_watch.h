@@ -8,11 +8,9 @@
 #define LS_RUNTIME_COMM_COMM_WATCH_H
 
 #include "runtime/base/run_error.h"
+#include "runtime/comm/comm_seal.h"
 
 #include <poll.h>
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 
 enum { LS_WATCH_SILENCE_MS = 6000 };    /* a rank that gives no sign of life for so long is lost */
 
@@ -26,11 +24,13 @@ typedef struct LsFrame {
     uint32_t mark, kind;
     int32_t subject, code;
     char text[600];
+    uint64_t check;             /* of all before it */
 } LsFrame;
 
 /* One end of a channel. */
 typedef struct LsChannel {
     int fd;                     /* -1: closed */
+    LsSeal seal;                /* of frames; not on: they have no checks, and are trusted */
     size_t at;                  /* bytes of `in` that have come */
     LsFrame in;
     int64_t heard_ns;           /* when the last bytes came */
@@ -39,8 +39,11 @@ typedef struct LsChannel {
 
 /* Sends a frame whole, or closes the channel. */
 void ls_channel_send(LsChannel *c, LsFrameKind kind, int subject, const LsError *why);
-/* 1: a whole frame is in c->in; 0: not yet; -1: closed by the other end, or broken. */
+/* 1: a whole frame is in c->in; 0: not yet; -1: closed by the other end, or broken; -2: what came is no frame that the other
+ * end sent. */
 int ls_channel_read(LsChannel *c);
+/* Whether a frame is as it was sent. Then its text and code are fit to be shown, whoever sent it. */
+bool ls_channel_trusts(const LsChannel *c, LsFrame *f);
 void ls_channel_close(LsChannel *c);
 
 /* What moves messages: both functions are called with the lock held. */
@@ -53,9 +56,9 @@ typedef struct LsWatchWork {
 
 typedef struct LsWatch LsWatch;
 
-/* channel: by rank, -1 for itself and for ranks that cannot be reached; with `hub` only one, to the starter. The watch
- * closes them. NULL: memory or threads are short. */
-LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const LsWatchWork *work, LsError *e);
+/* channel: by rank, -1 for itself and for ranks that cannot be reached; with `hub` only one, to the starter. seal: of each of
+ * them, or NULL. The watch closes them. NULL: memory or threads are short. */
+LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const LsSeal *seal, const LsWatchWork *work, LsError *e);
 void ls_watch_lock(LsWatch *w);
 void ls_watch_unlock(LsWatch *w);
 

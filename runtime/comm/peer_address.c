@@ -9,6 +9,13 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+static bool is_any(const struct sockaddr *a)
+{
+    if (a->sa_family == AF_INET6)
+        return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
+    return a->sa_family == AF_INET && ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
+}
+
 /* Looks up one address, whose text is p->text. */
 static bool look_up(LsPeer *p, int rank, LsError *e)
 {
@@ -27,6 +34,10 @@ static bool look_up(LsPeer *p, int rank, LsError *e)
     if (failed != 0)
         return ls_fail(e, LS_EXIT_USAGE, "--peers: '%s' of rank %d: %s", p->text, rank, gai_strerror(failed));
     p->next = p->found;
+    for (const struct addrinfo *a = p->found; a != NULL; a = a->ai_next)
+        if (is_any(a->ai_addr))
+            return ls_fail(e, LS_EXIT_USAGE, "--peers: '%s' of rank %d stands for all addresses of a machine; name one", p->text,
+                           rank);
     return true;
 }
 
@@ -63,33 +74,37 @@ static int open_socket(const struct addrinfo *a)
     return fd;
 }
 
-/* The same port of all of this machine's addresses. */
-static int bind_any(int fd, const struct addrinfo *a)
-{
-    struct sockaddr_storage any;
-    memcpy(&any, a->ai_addr, a->ai_addrlen);
-    if (a->ai_family == AF_INET6)
-        ((struct sockaddr_in6 *)(void *)&any)->sin6_addr = in6addr_any;
-    else
-        ((struct sockaddr_in *)(void *)&any)->sin_addr.s_addr = htonl(INADDR_ANY);
-    return bind(fd, (struct sockaddr *)(void *)&any, a->ai_addrlen);
-}
-
-int ls_peer_listen(const LsPeer *p, LsError *e)
+static int listen_at(const struct addrinfo *a)
 {
     enum { MOST_WAITING = 128 };
-    const int fd = open_socket(p->found), yes = 1;
-    if (fd >= 0) {
-        setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-        int failed = bind(fd, p->found->ai_addr, p->found->ai_addrlen);
-        if (failed != 0 && errno == EADDRNOTAVAIL)
-            failed = bind_any(fd, p->found);
-        if (failed == 0 && listen(fd, MOST_WAITING) == 0)
+    const int fd = open_socket(a), yes = 1;
+    if (fd < 0)
+        return -1;
+    setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+    if (bind(fd, a->ai_addr, a->ai_addrlen) == 0 && listen(fd, MOST_WAITING) == 0)
+        return fd;
+    const int why = errno;
+    close(fd);
+    errno = why;
+    return -1;
+}
+
+/* A name may have addresses of several kinds, of which this machine has some. */
+int ls_peer_listen(const LsPeer *p, int rank, LsError *e)
+{
+    int why = 0;
+    for (const struct addrinfo *a = p->found; a != NULL; a = a->ai_next) {
+        const int fd = listen_at(a);
+        if (fd >= 0)
             return fd;
+        why = why == 0 || why == EADDRNOTAVAIL || why == EAFNOSUPPORT ? errno : why;
     }
-    ls_fail(e, LS_EXIT_RANK, "cannot listen at %s: %s", p->text, strerror(errno));
-    if (fd >= 0)
-        close(fd);
+    if (why == EADDRNOTAVAIL || why == EAFNOSUPPORT)
+        ls_fail(e, LS_EXIT_USAGE, "--peers: %s of rank %d is no address of this machine; start rank %d where it is, or name the "
+                "address here by which the others reach it", p->text, rank, rank);
+    else
+        ls_fail(e, LS_EXIT_RANK, "rank %d cannot listen at %s: %s%s", rank, p->text, strerror(why),
+                why == EADDRINUSE ? "; another process does, as a rank of an earlier run or the same rank twice" : "");
     return -1;
 }
 
@@ -119,4 +134,20 @@ bool ls_peer_connected(int fd)
     int failed = 0;
     socklen_t n = sizeof failed;
     return getsockopt(fd, SOL_SOCKET, SO_ERROR, &failed, &n) == 0 && failed == 0 && !is_itself(fd);
+}
+
+bool ls_peer_say(int fd, const void *what, size_t n)
+{
+    return send(fd, what, n, MSG_NOSIGNAL | MSG_DONTWAIT) == (ssize_t)n;
+}
+
+int ls_peer_hear(int fd, void *to, size_t *at, size_t n)
+{
+    const ssize_t got = recv(fd, (char *)to + *at, n - *at, MSG_DONTWAIT);
+    if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
+        return 0;
+    if (got <= 0)
+        return -1;
+    *at += (size_t)got;
+    return *at == n;
 }

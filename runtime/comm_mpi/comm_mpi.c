@@ -227,6 +227,8 @@ static bool same_run(const char *run, int rank, LsError *e)
         MPI_Send(mine, N, MPI_CHAR, 0, 0, MPI_COMM_WORLD);
     if (rank == 0)
         MPI_Recv(mine, N, MPI_CHAR, who, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    ls_make_printable(mine);
+    ls_make_printable(first);
     return ls_fail(e, LS_EXIT_RANK, "rank %d and rank 0 do not run the same: %.250s; and %.250s", who, mine, first);
 }
 

@@ -368,6 +368,7 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsC
     x->nbucket = ls_buckets_make(r, how, x->bucket);
     find_slice_steps(x);
     if (!ls_packets_open(&x->packets, comm, LS_TAG_PACKET, x->block, ls_rank_packet_bytes(x->block, row_bytes(r)), e)
+        || !ls_packets_open(&x->replicas, comm, LS_TAG_REPLICAS, 0, LS_REPLICAS_PACKET, e)
         || (m->device != NULL && !ls_rank_device_open(x, m, e)))
         return false;
     m->slices = (LsSlices){ls_exchange_view, ls_exchange_store, x, x->view, &x->error};
@@ -380,6 +381,7 @@ void ls_exchange_close(LsExchange *x)
     free(x->bucket);
     free(x->sent);
     ls_packets_close(&x->packets);
+    ls_packets_close(&x->replicas);
     free(x->own_arrived);
     free(x->chunk);
     free(x->slice_step);

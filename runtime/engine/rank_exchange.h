@@ -25,6 +25,10 @@ void ls_exchange_close(LsExchange *x);
 /* Whether all ranks are at the same place of the run (rank_packets.h). */
 bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e);
 
+/* Whether all ranks have the same parameters, and whatever else of the state each has whole. after: updates so far; start: of a
+ * run that begins here. All ranks call it at the same time, and get the same error. */
+bool ls_exchange_compare(LsExchange *x, int64_t after, bool start, LsError *e);
+
 /* An update with so many parts with samples, of which this rank runs its block. */
 void ls_exchange_start(LsExchange *x, int64_t parts);
 /* For the run of the rank's last part; not on a device. */

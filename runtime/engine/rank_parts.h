@@ -37,6 +37,7 @@ typedef struct LsExchange {
     char *chunk;                /* of the sums of a slice, for the update that reads it */
     char *arrived, *own_arrived;        /* slices of other ranks; without a window. own_: to be freed */
     LsPackets packets;          /* losses of parts, with their statistics */
+    LsPackets replicas;         /* hashes of the state that all ranks have alike */
     LsTransfer *sent, *got;     /* by bucket and rank */
     bool *slice_step;           /* by step of the phase `update`: it belongs to a sum */
     int64_t parts;              /* of the update under way, with samples */
@@ -55,7 +56,9 @@ typedef struct LsExchange {
 } LsExchange;
 
 /* Tags of messages. A bucket's sums and slices have tags from LS_TAG_BUCKETS on. */
-enum { LS_TAG_PACKET, LS_TAG_ASK, LS_TAG_PIECE, LS_TAG_BUCKETS };
+enum { LS_TAG_PACKET, LS_TAG_ASK, LS_TAG_PIECE, LS_TAG_REPLICAS, LS_TAG_BUCKETS };
+
+enum { LS_REPLICAS_PACKET = 24 };       /* bytes: place, stop, hash */
 
 static inline int64_t ls_slice_bytes(const LsExchange *x, const LsBucket *b) { return b->size / x->size; }
 

@@ -98,6 +98,15 @@ bool ls_rank_block(LsTrainer *t, LsError *e)
     return add_losses(t, first, e);
 }
 
+bool ls_rank_compare(LsTrainer *t, bool start, LsError *e)
+{
+    const int64_t every = t->o.compare_replicas;
+    if (t->over.r == NULL || t->comm == NULL || every == 0)
+        return true;
+    const bool due = start || t->at.update % every == 0 || t->at.update == t->updates;
+    return !due || ls_exchange_compare(&t->over, t->at.update, start, e);
+}
+
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)
 {
     if (ls_has_stage_ranks(t))

@@ -27,14 +27,25 @@ static bool swap(LsTrainer *t, int rank, bool sends, void *data, int64_t bytes, 
                  : ls_comm_receive_now(t->comm, rank, TAG, data, bytes, e);
 }
 
+/* What other ranks sent is shown on this one's terminal. */
+static void make_printable(char *text, size_t size)
+{
+    text[size - 1] = '\0';
+    ls_make_printable(text);
+}
+
 /* of[0 .. size) of rank 0 get the other ranks' of[0]; or, `back`, become those of the others. */
 static bool gather(LsTrainer *t, Rank *of, bool back, LsError *e)
 {
     if (t->comm->rank > 0)
         return swap(t, 0, !back, of, sizeof *of, e);
-    for (int k = 1; k < t->comm->size; k++)
+    for (int k = 1; k < t->comm->size; k++) {
         if (!swap(t, k, back, &of[k], sizeof *of, e))
             return false;
+        make_printable(of[k].machine, sizeof of[k].machine);
+        make_printable(of[k].device.name, sizeof of[k].device.name);
+        make_printable(of[k].why, sizeof of[k].why);
+    }
     return true;
 }
 
@@ -125,6 +136,9 @@ static bool choose(LsTrainer *t, Rank *of, LsError *e)
         if ((t->comm->rank == 0 && !swap(t, k, true, &f, sizeof f, e))
             || (t->comm->rank == k && !swap(t, 0, false, &f, sizeof f, e)))
             return false;
+    make_printable(f.device, sizeof f.device);
+    make_printable(f.kind, sizeof f.kind);
+    make_printable(f.why, sizeof f.why);
     return decide(t, &f, wanted, e);
 }
 

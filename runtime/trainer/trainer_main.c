@@ -155,11 +155,13 @@ static void run_ranks(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     char same[600];
-    snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s",
+    snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s, replicas "
+             "compared %" PRId64,
              t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
-             o->drop_last ? ", drop last" : "");
+             o->drop_last ? ", drop last" : "", o->compare_replicas);
+    ls_make_printable(same);        /* as other ranks have it */
     const bool nccl = o->comm != NULL && strcmp(o->comm, "nccl") == 0;      /* it stands on the engine that fits */
-    LsCommWish wish = {0, nccl ? NULL : o->comm, o->peers, o->rank, same, t->p->comm};
+    LsCommWish wish = {0, nccl ? NULL : o->comm, o->peers, o->rank, same, t->p->plan_hash, o->token_file, t->p->comm};
     LsCommOpened opened;
     if (!count_ranks(t, &wish, e))
         return;

@@ -66,6 +66,9 @@ static const LsOption row[] = {
      "ranks on several machines: where each of them listens; the program is started once for each"},
     {"--rank", NULL, "K", WHOLE(0), AT(rank), 1, "with --peers: which of them this one is, from 0 (default: as srun or mpirun "
                                                  "says)"},
+    {"--token-file", NULL, "FILE", TEXT, AT(token_file), 1,
+     "with --peers: a secret text of at least 16 characters, the same for all ranks, by which they know each other (default: the "
+     "variable LOWERSET_TOKEN, if it is set)"},
     {"--comm", NULL, "ENGINE", TEXT, AT(comm), 1,
      "what carries messages between ranks: local (processes of this machine), sockets (--peers) or mpi (mpirun, srun; the "
      "program must have it); default: as fits. nccl: as fits, and gradients go from GPU to GPU by NCCL, as they do by default "
@@ -75,6 +78,9 @@ static const LsOption row[] = {
      "it"},
     {"--late-exchange", NULL, NULL, FLAG, AT(late_exchange), 1,
      "with ranks: exchange gradients only after the backward part, not beside it: to measure what that brings"},
+    {"--compare-replicas", NULL, "N", WHOLE(0), AT(compare_replicas), 1,
+     "with ranks: once in N updates, and before the first and after the last one, compare the parameters of all ranks, and end the "
+     "run if they differ; 0: never (default 100)"},
     {"--share-gpus", NULL, NULL, FLAG, AT(share_gpus), 1,
      "ranks may share GPUs, where a machine has fewer of them than ranks"},
     {"--tune", NULL, NULL, FLAG, AT(tune), 1,
@@ -188,7 +194,7 @@ const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS])
 /* What ranks add. */
 static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
-    const char *one = o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->share_gpus ? "--share-gpus" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
+    const char *one = o->compare_replicas != LS_COMPARE_REPLICAS ? "--compare-replicas" : o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->share_gpus ? "--share-gpus" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
     if (o->comm && strcmp(o->comm, "nccl") == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--comm=nccl: this program runs on no GPU; local, sockets and mpi carry its messages");
     if (o->ranks > 1 && o->ranks != p->nstage)
@@ -201,7 +207,8 @@ static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsEr
 static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     const char *of = o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->ranks > 1 ? "--ranks" : o->peers ? "--peers" : o->rank >= 0 ? "--rank"
-        : o->comm ? "--comm" : o->share_gpus ? "--share-gpus" : NULL;
+        : o->token_file ? "--token-file"
+        : o->compare_replicas != LS_COMPARE_REPLICAS ? "--compare-replicas" : o->comm ? "--comm" : o->share_gpus ? "--share-gpus" : NULL;
     const char *gpu = o->share_gpus ? "--share-gpus" : o->comm && strcmp(o->comm, "nccl") == 0 ? "--comm=nccl" : NULL;
     if (p->nstage > 0 && of != NULL)
         return fits_stage_ranks(o, p, e);
@@ -313,8 +320,9 @@ static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
                               LsError *e)
 {
-    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .check_clip = -1, .ensemble_seed = -1,
-                     .export_member = -1, .rank = -1, .lr = p->default_lr, .progress = "auto",
+    *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .check_clip = -1,
+                     .ensemble_seed = -1, .export_member = -1, .rank = -1,
+                     .compare_replicas = LS_COMPARE_REPLICAS, .lr = p->default_lr, .progress = "auto",
                      .schedule = p->default_schedule ? p->default_schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)

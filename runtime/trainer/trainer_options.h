@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-enum { LS_MAX_SKIPPED = 100 };
+enum { LS_MAX_SKIPPED = 100, LS_COMPARE_REPLICAS = 100 };
 
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
@@ -26,8 +26,9 @@ typedef struct LsTrainerOptions {
     int64_t max_skipped;        /* updates in a row; 0: LS_MAX_SKIPPED */
     int64_t threads;            /* 0: all */
     int64_t ranks, rank;        /* 0, -1: not given */
-    const char *comm, *peers;
+    const char *comm, *peers, *token_file;
     int64_t bucket;             /* bytes of gradients that ranks exchange together, at least */
+    int64_t compare_replicas;   /* once in so many updates; 0: never */
     bool late_exchange;         /* only after the backward part */
     bool share_gpus;            /* two ranks may have the same */
     bool tune;

@@ -237,9 +237,11 @@ bool ls_train(LsTrainer *t, LsError *e)
     t->saved = t->at.update;
     t->scale = ls_scaling_read(&t->memory);
     t->stopped = t->comm == NULL ? (int)*t->stop : 0;
+    if (!ls_rank_compare(t, true, e))
+        return false;
     while (t->at.update < t->updates && !t->stopped) {
         int64_t epoch = t->at.epoch;
-        if (!run_update(t, e))
+        if (!run_update(t, e) || !ls_rank_compare(t, false, e))
             return false;
         ls_interrupt_allow(true, t->longest_ns);
         t->at.epoch = t->at.cursor / t->per_epoch;

@@ -247,8 +247,8 @@ static void text_run(FILE *to, const LsSweep *sweep, const char *budget, const c
 static void text_runs(FILE *to, const LsSweep *sweep)
 {
     char budget[32];
-    fprintf(to, "\nmeasured with %d thread%s\n%8s %10s %10s %10s %11s %10s\n", sweep->threads,
-            sweep->threads == 1 ? "" : "s", "budget", "strategy", "predict ms", "ms a step",
+    fprintf(to, "\nmeasured with %d thread%s, predicted for %s\n%8s %10s %10s %10s %11s %10s\n", sweep->threads,
+            sweep->threads == 1 ? "" : "s", sweep->predicted_of != NULL ? sweep->predicted_of : "the costs of the plans", "budget", "strategy", "predict ms", "ms a step",
             "longer by", "MiB used");
     text_run(to, sweep, "-", "none", &sweep->plain);
     for (uint32_t k = sweep->npoint; k-- > 0; )

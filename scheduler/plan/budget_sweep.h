@@ -40,6 +40,7 @@ typedef struct LsSweep {
     double base_cost;           /* ns */
     LsSweepRun plain;           /* the program without recomputation */
     int threads;                /* of the measured programs */
+    const char *predicted_of;   /* machine and threads of predicted_ns; NULL: the costs' */
 } LsSweep;
 
 /* The names of all strategies, with the two halves of each DP listed separately: none first, auto last, then NULL. */

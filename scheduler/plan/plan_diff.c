@@ -64,11 +64,21 @@ static bool get_runs(LsArena *arena, const cJSON *steps, LsEarlier *out, const L
     return true;
 }
 
+static const char *word(LsArena *arena, const cJSON *root, const char *key)
+{
+    const cJSON *v = cJSON_GetObjectItemCaseSensitive(root, key);
+    return cJSON_IsString(v) ? ls_arena_strdup(arena, v->valuestring) : NULL;
+}
+
 static void get_graph(LsArena *arena, const cJSON *root, const cJSON *sizes, LsEarlier *out)
 {
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(root, "graph");
     out->graph = cJSON_IsString(name) ? ls_arena_strdup(arena, name->valuestring) : NULL;
     out->persistent = bytes(sizes, "persistent_bytes");
+    out->of.machine = word(arena, root, "machine");
+    out->of.precision = word(arena, root, "precision");
+    const double threads = number(root, "threads");
+    out->of.threads = threads >= 1 && threads <= INT32_MAX ? (int)threads : 0;
 }
 
 static bool get_schedule(LsArena *arena, const cJSON *root, LsEarlier *out, const LsWhy *why)
@@ -219,6 +229,20 @@ static const char *mismatch(LsArena *arena, const LsEarlier *then, const LsDag *
     return NULL;
 }
 
+/* Returns NULL, or why costs cannot be compared. */
+static const char *costs_differ(LsArena *arena, const LsCostsOf *then, const LsCostsOf *now)
+{
+    if (then->precision != NULL && now->precision != NULL && strcmp(then->precision, now->precision) != 0)
+        return ls_arena_printf(arena, "it computes in %.40s, this plan in %s", then->precision, now->precision);
+    if (then->machine != NULL && now->machine != NULL && strcmp(then->machine, now->machine) != 0)
+        return ls_arena_printf(arena, "its costs are of machine %.60s, here of %s; --machine names one", then->machine,
+                               now->machine);
+    if (then->threads > 0 && now->threads > 0 && then->threads != now->threads)
+        return ls_arena_printf(arena, "its costs are of %d thread%s, here of %d", then->threads, then->threads == 1 ? "" : "s",
+                               now->threads);
+    return NULL;
+}
+
 static void compare_figures(Comparison *c, const LsEarlier *then, const LsPlan *plan,
                             const LsPlanReport *report)
 {
@@ -246,6 +270,8 @@ LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, co
 {
     cJSON *root = cJSON_CreateObject();
     const char *other = mismatch(arena, then, g, plan->base_cost);
+    if (other == NULL)
+        other = costs_differ(arena, &then->of, &report->of);
     if (other != NULL) {
         fprintf(to, "  not comparable: %s\n", other);
         cJSON_AddStringToObject(root, "verdict", "not comparable");

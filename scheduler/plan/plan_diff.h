@@ -8,6 +8,7 @@
 
 typedef struct LsEarlier {      /* what a file says of a plan; numbers below 0: not stated */
     const char *graph;          /* its name; NULL: not stated */
+    LsCostsOf of;
     int64_t persistent;         /* bytes of the graph's persistent tensors: inputs and state */
     double cost, base_cost, bound;
     int64_t live_peak, arena, budget;   /* bytes */
@@ -24,7 +25,8 @@ typedef enum { LS_AGAINST_NO_WORSE, LS_AGAINST_WORSE, LS_AGAINST_OTHER } LsAgain
 /* Prints cost, live peak, arena and gap then and now, and the first run at which the plans differ. tolerance:
  * the fraction of cost and bytes, and of the step for the gap, that does not count. Returns LS_AGAINST_WORSE
  * if cost, live peak, arena or gap got worse. Returns LS_AGAINST_OTHER, after a line that says why, if the
- * earlier plan is for another graph (another model or batch); nothing is compared then. *json, from `arena`:
+ * earlier plan is for another graph (another model or batch), or its costs are of another machine, precision or number of threads;
+ * nothing is compared then. *json, from `arena`:
  * the same as a JSON object, with the verdict "not comparable" if nothing is compared. */
 LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, const LsDag *dag,
                              const LsPlan *plan, const LsPlanReport *report, double tolerance,

@@ -28,6 +28,20 @@ static void put_run(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanSt
     fprintf(to, "}");
 }
 
+static void put_costs_of(FILE *to, const LsCostsOf *of)
+{
+    if (of->machine != NULL) {
+        fprintf(to, ", \"machine\": ");
+        ls_json_text(to, of->machine);
+    }
+    if (of->threads > 0)
+        fprintf(to, ", \"threads\": %d", of->threads);
+    if (of->precision != NULL) {
+        fprintf(to, ", \"precision\": ");
+        ls_json_text(to, of->precision);
+    }
+}
+
 void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanReport *report)
 {
     char hash[17];
@@ -36,6 +50,8 @@ void ls_plan_write(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRep
     ls_json_text(to, g->name);
     fprintf(to, ", \"strategy\": ");
     ls_json_text(to, plan->strategy);
+    if (report != NULL)
+        put_costs_of(to, &report->of);
     fprintf(to,
             ", \"hash\": \"%s\",\n\"claims\": {\"live_peak\": %" PRId64 ", \"cost\": %.17g"
             ", \"base_cost\": %.17g, \"persistent_bytes\": %" PRId64,

@@ -17,6 +17,13 @@ typedef struct LsPlanRow {      /* one strategy */
 
 typedef struct LsPlanOwner { uint32_t tensor; int64_t bytes; } LsPlanOwner;
 
+/* What costs are of: plans are compared by cost only if all of it is the same. NULL, 0: not said. */
+typedef struct LsCostsOf {
+    const char *machine;        /* its name, or "measured" */
+    const char *precision;      /* of the plan: f32, bf16, ... */
+    int threads;
+} LsCostsOf;
+
 typedef struct LsPlanReport {
     int64_t state_bytes;
     int64_t store_all;          /* live peak: every node once in list order, without in-place reuse */
@@ -41,6 +48,7 @@ typedef struct LsPlanReport {
     LsPlanOwner *owner; uint32_t nowner;    /* live tensors at the peak, largest first */
     const char *error;          /* why there is no plan: a sentence with the figures; or NULL */
     const char *costs;          /* for ls_view_json: source of the nodes' costs; or NULL */
+    LsCostsOf of;               /* these costs */
     double step_ns;             /* time of a step by these costs */
     const char *against;        /* for ls_view_json: the verdict on an earlier plan (plan_diff.h); or NULL */
     const char *ranks;          /* for ls_view_json: what processes that train together exchange, as JSON; or NULL */

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <math.h>
 
+#include "scheduler/report/html.h"
 #include "scheduler/report/memory_series.h"
 #include "scheduler/report/svg_chart.h"
 
 static const double MIB = 1 << 20;
+static const double FAR = 1.25;         /* a budget above so many times the most bytes of a plan is far */
 
 void ls_timeline_table(FILE *to, const LsDag *g, const LsPlan *plan)
 {
@@ -41,6 +43,15 @@ static LsChartLine named(LsChartLine line, const char *name, const char *colour)
     return line;
 }
 
+static double highest(const LsChartLine *line, uint32_t n)
+{
+    double most = 0;
+    for (uint32_t k = 0; k < n; k++)
+        for (uint32_t i = 0; i < line[k].n; i++)
+            most = fmax(most, line[k].y[i]);    /* fmax ignores gaps */
+    return most;
+}
+
 void ls_timeline_svg(FILE *to, const LsDag *g, const LsPlan *plan, const LsTimelineFacts *facts)
 {
     LsArena *arena = ls_arena_new();
@@ -53,10 +64,14 @@ void ls_timeline_svg(FILE *to, const LsDag *g, const LsPlan *plan, const LsTimel
     line[n++] = named(curve(arena, s, plan->cost, false), "this plan", "auto");
     line[n++] = named(curve(arena, s, plan->cost, true), "run again", "again");
     double ends[] = {0, fmax(plan->cost, facts->none != NULL ? facts->none->cost : 0) * 1e-6};
-    double level[] = {(double)facts->budget / MIB, (double)facts->budget / MIB};
+    /* A budget far above the plan would leave the plan a line at the bottom: it stands at the upper edge, with its value. */
+    const double budget = (double)facts->budget / MIB, edge = FAR * highest(line, n), level = budget > edge ? edge : budget;
+    double levels[] = {level, level};
+    char text[24];
     if (facts->budget > 0)
-        line[n++] = (LsChartLine){.name = "budget of the arena", .colour = "bound", .x = ends, .y = level, .n = 2,
-                                  .dashed = true};
+        line[n++] = (LsChartLine){.name = budget <= edge ? "budget of the arena" : ls_arena_printf(arena,
+                                  "budget of the arena: %s, above this picture", ls_page_bytes(text, facts->budget)),
+                                  .colour = "bound", .x = ends, .y = levels, .n = 2, .dashed = true};
     ls_chart_svg(to, &(LsChart){.title = facts->title, .x_label = "predicted time, ms", .y_label = "MiB live",
                                 .x_unit = "", .y_unit = "", .line = line, .nline = n}, true);
     ls_arena_free(arena);

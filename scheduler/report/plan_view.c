@@ -245,6 +245,12 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "costs", r->costs);
         cJSON_AddNumberToObject(root, "step_ns", r->step_ns);
     }
+    if (r->of.machine != NULL)
+        cJSON_AddStringToObject(root, "machine", r->of.machine);
+    if (r->of.threads > 0)
+        cJSON_AddNumberToObject(root, "threads", r->of.threads);
+    if (r->of.precision != NULL)
+        cJSON_AddStringToObject(root, "precision", r->of.precision);
     if (r->ranks != NULL)
         cJSON_AddRawToObject(root, "ranks", r->ranks);
     if (r->microbatches != NULL)

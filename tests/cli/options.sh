@@ -12,7 +12,7 @@ EVERY=${2:-1}                   # every so many rows, one runs
 FIXTURES=$(cd "$(dirname "$0")/../export/fixtures" && pwd)
 DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
-export LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache TMPDIR=$DIR CC=$DIR/cc
+export LOWERSET_PROBE=off LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache TMPDIR=$DIR CC=$DIR/cc
 cd "$DIR"
 set -f                  # the program expands globs
 failed=0 n=0

@@ -249,10 +249,74 @@ START_TEST(a_rank_at_another_place_is_named_by_all)
 }
 END_TEST
 
+/* ---- replicas ---- */
+
+enum { TENSORS = 3, ELEMENTS = 37 };
+typedef struct Replica { LsComm *comm; int64_t spoilt; bool start; bool same[2]; LsError error; } Replica;
+
+/* A program with a parameter, a statistic and a sum, which is no business of others. Twice: as it is, and with one element
+ * (spoilt, from 0; -1: none) that changed by one bit. */
+static void *hold(void *arg)
+{
+    Replica *r = arg;
+    LsRankSum sum[SUMS] = {{.count = 1, .bytes = 64}};
+    LsRankChoice choice = {4, 1};
+    LsRanks ranks = {.choice = &choice, .nchoice = 1, .parts = 4, .sums = {LS_AT_STATE, 1024}, .sum_bytes = 64, .sum = sum, .nsum = 1};
+    LsStateTensor state[TENSORS];
+    float value[512] = {0};
+    for (int k = 0; k < TENSORS; k++)
+        state[k] = (LsStateTensor){.t = {.name = "w", .rank = 1, .dim = {ELEMENTS}, .at = {LS_AT_STATE, 4 * k * ELEMENTS}},
+                                   .kind = (LsStateKind[]){LS_STATE_PARAM, LS_STATE_STAT, LS_STATE_SUM}[k]};
+    LsProgram p = {.real_bytes = 4, .state_bytes = sizeof value, .ranks = &ranks, .state = state, .nstate = TENSORS};
+    LsMemory m = {.p = &p, .state = (char *)value};
+    LsEngine g = {.p = &p, .m = &m, .run.pool = NULL};
+    LsExchange x;
+    for (int k = 0; k < 2 * ELEMENTS; k++)
+        value[k] = (float)k / 3;
+    value[2 * ELEMENTS] = (float)r->comm->rank;
+    bool ok = ls_exchange_open(&x, &g, &m, r->comm, NULL, NULL, (LsBucketing){0}, &r->error);
+    r->same[0] = ok && ls_exchange_compare(&x, 100, r->start, &r->error);
+    if (r->spoilt >= 0)
+        ((unsigned char *)&value[r->spoilt])[0] ^= 1;
+    r->same[1] = ok && ls_exchange_compare(&x, 200, r->start, &r->error);
+    ls_exchange_close(&x);
+    r->comm->engine->close(r->comm);
+    return NULL;
+}
+
+static void check_replicas(int odd, int64_t element, bool start, const char *text)
+{
+    LsComm *comm[4];
+    Replica r[4];
+    pthread_t thread[4];
+    LsError e = {0};
+    ck_assert(ls_comm_threads_open(4, comm, &e));
+    for (int k = 0; k < 4; k++) {
+        r[k] = (Replica){.comm = comm[k], .spoilt = k == odd ? element : -1, .start = start};
+        ck_assert_int_eq(pthread_create(&thread[k], NULL, hold, &r[k]), 0);
+    }
+    for (int k = 0; k < 4; k++) {
+        pthread_join(thread[k], NULL);
+        ck_assert_msg(r[k].same[0] && r[k].same[1] == (text == NULL), "rank %d: %s", k, r[k].error.text);
+        ck_assert_msg(text == NULL || strstr(r[k].error.text, text) != NULL, "rank %d: %s", k, r[k].error.text);
+    }
+}
+
+START_TEST(a_rank_whose_parameters_changed_is_named_by_all)
+{
+    check_replicas(-1, -1, false, NULL);
+    check_replicas(2, 0, false, "after step 200 the parameters of rank 2 are not those of rank 0");
+    check_replicas(0, ELEMENTS - 1, false, "after step 200 the parameters of rank 0 are not those of rank 1");
+    check_replicas(1, 2 * ELEMENTS - 1, false, "after step 200 the parameters of rank 1 are not those of rank 0");
+    check_replicas(3, 7, true, "rank 3 begins with other weights than rank 0");
+    check_replicas(3, 2 * ELEMENTS, false, NULL);        /* a rank's own sum */
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {slices_add_up_as_the_tree_says, every_rank_has_the_sums_of_all_parts,
-                           a_rank_at_another_place_is_named_by_all};
+                           a_rank_at_another_place_is_named_by_all, a_rank_whose_parameters_changed_is_named_by_all};
     TCase *tc = tcase_create("rank_exchange");
     add_tests(tc, sizeof test / sizeof test[0], test);
     return run_tests("rank_exchange", tc);

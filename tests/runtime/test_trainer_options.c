@@ -353,7 +353,7 @@ static void check_max_skipped(void)
 static void check_of_ranks(void)
 {
     static const char *const given[] = {"--ranks 2", "--peers a:1,b:1", "--rank 1", "--comm local", "--bucket 100",
-                                        "--late-exchange", "--share-gpus"};
+                                        "--late-exchange", "--share-gpus", "--token-file token", "--compare-replicas 7"};
     LsProgram p = watched();
     for (size_t k = 0; k < sizeof given / sizeof given[0]; k++) {
         char line[80];
@@ -458,6 +458,8 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"ranks", check_of_ranks},
     {"peers", check_of_ranks},
     {"rank", check_of_ranks},
+    {"token-file", check_of_ranks},
+    {"compare-replicas", check_of_ranks},
     {"comm", check_of_ranks},
     {"bucket", check_of_ranks},
     {"late-exchange", check_of_ranks},

@@ -91,6 +91,19 @@ def check_a_timeline_is_drawn_and_told():
     assert starts == sorted(starts) and any(r[3] == "1" for r in rows), rows
 
 
+def check_a_budget_far_above_the_plan_leaves_room_for_the_plan():
+    def picture(budget):
+        run("plan", "u,n.onnx", "--batch", "2", "-q", "--budget", budget, "--timeline", "far.svg")
+        root = xml.etree.ElementTree.parse("far.svg").getroot()
+        words = [e.text for e in root.iter() if e.tag.endswith("text")]
+        heights = [float(y) for e in root.iter() for y in re.findall(r"[\s,]([0-9.]+)(?=[\sLMHV,]|$)", e.get("d", ""))]
+        numbers = [float(w) for w in words if w and re.fullmatch(r"[0-9.]+", w)]
+        return words, heights, numbers
+    near, far = picture("90%"), picture("3GiB")
+    assert "budget of the arena: 3.00 GiB, above this picture" in far[0], far[0]
+    assert max(far[2]) < 2 * max(near[2]), "the axis is that of the budget, not of the plan"
+
+
 def check_a_training_graph_is_swept_over_sizes():
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--graph-json", "g.json")
     run("sweep", "g.json", "-q", "--from", "400KiB", "--to", "1MiB", "--points", "2",

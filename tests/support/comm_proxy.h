@@ -19,8 +19,9 @@
 #include <unistd.h>
 
 /* CHOP: few bytes at a time; MUTE: nothing goes on, and nothing says so; RESET: all connections break; SPOIL: bytes of
- * messages change; SPLIT: the ways of messages break, and signs of life go on. */
-typedef enum { PROXY_PASS, PROXY_CHOP, PROXY_MUTE, PROXY_RESET, PROXY_SPOIL, PROXY_SPLIT } ProxyHarm;
+ * messages change; SPLIT: the ways of messages break, and signs of life go on; FLIP, FLIP_LIFE: one bit of
+ * a message, of a sign of life changes. */
+typedef enum { PROXY_PASS, PROXY_CHOP, PROXY_MUTE, PROXY_RESET, PROXY_SPOIL, PROXY_SPLIT, PROXY_FLIP, PROXY_FLIP_LIFE } ProxyHarm;
 
 /* Loopback addresses of this test alone. */
 static inline struct sockaddr_in proxy_address(int k)
@@ -85,8 +86,12 @@ static inline void proxy_pass(Proxy *p, int i, ProxyHarm harm)
         p->fd[i] = -1;
         return;
     }
-    if (p->passed[i] == 0 && got >= 28 && memcmp(buf, "LSRANK?", 7) == 0)
-        p->messages[i] = p->messages[i ^ 1] = buf[24] == 0;
+    enum { GREETING = 40, CHANNEL_AT = 12 };      /* the claim follows the greeting */
+    if (p->passed[i] == GREETING && (i & 1) == 0 && got > CHANNEL_AT)
+        p->messages[i] = p->messages[i ^ 1] = buf[CHANNEL_AT] == 0;
+    const bool greets = p->passed[i] < GREETING + 1000;
+    if ((harm == PROXY_FLIP && p->messages[i] && !greets) || (harm == PROXY_FLIP_LIFE && !p->messages[i] && !greets))
+        buf[p->passed[i] * 7919 % got] ^= (char)(1 << p->passed[i] / 8 % 8);
     if (harm == PROXY_SPOIL && p->messages[i])
         memset(buf, 0x55, (size_t)got);
     p->passed[i] += got;

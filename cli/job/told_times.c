@@ -1,0 +1,82 @@
+/* cli/job/told_times.c -- see told_times.h. */
+#include "cli/job/told_times.h"
+
+#include "cli/job/machine_choice.h"
+#include "cli/job/machine_probe.h"
+#include "scheduler/algorithms/tasks.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *name_of(LsJob *job, const LsMachine *m, const char *more)
+{
+    return ls_arena_printf(job->cx.arena, "%s, %d thread%s%s", m->name, m->threads, m->threads == 1 ? "" : "s", more);
+}
+
+static bool is_probed(void)
+{
+    const char *said = getenv("LOWERSET_PROBE");
+    return said == NULL || (strcmp(said, "off") != 0 && strcmp(said, "0") != 0);
+}
+
+/* Times are told of a processor's machine whose threads are known; measured costs and GPUs are what they are. */
+static bool can_scale(const LsJob *job)
+{
+    return !job->graph_file && job->options->costs == NULL && !job->machine.gpu && job->machine.threads > 0;
+}
+
+void ls_job_set_threads(LsJob *job)
+{
+    if (!can_scale(job) || job->options->threads == 0)
+        return;
+    LsMachine *m = ls_arena_alloc(job->cx.arena, 1, sizeof *m);
+    *m = ls_machine_with_threads(&job->machine, (int)job->options->threads);
+    job->told = m;
+    job->told_of = name_of(job, m, "");
+}
+
+/* This computer may be faster or slower than the machine: its share of both figures. On a server with AVX-512 and AMX, as the
+ * built-in machines are, the probe's product reaches their peak, and its pass over memory, which stays in the cache of the last
+ * level, moves 5.2 times as many bytes as their line `memory` says. Where it does not stay there it says less of `memory`: so it
+ * counts for no more than a factor of two. */
+static bool scale(LsMachine *m)
+{
+    LsProbed is;
+    static const double most = 20, most_memory = 2, pass = 5.2;
+    if (!ls_machine_probe(m->threads, &is))
+        return false;
+    const double peak = fmin(fmax(is.flops / m->peak[LS_PEAK_F32], 1 / most), most);
+    const double memory = fmin(fmax(is.memory / (pass * m->memory), 1 / most_memory), most_memory);
+    for (int k = 0; k < LS_NPEAKS; k++)
+        m->peak[k] *= peak;
+    m->memory *= memory;
+    for (int k = 0; k < LS_NCOSTS; k++)
+        m->cost[k].launch /= peak;
+    return true;
+}
+
+void ls_job_tell_people(LsJob *job)
+{
+    const LsOptions *o = job->options;
+    const bool here = o->march == NULL || strcmp(o->march, "native") == 0;
+    if (!can_scale(job) || o->machine != NULL)
+        return;
+    LsMachine *m = ls_arena_alloc(job->cx.arena, 1, sizeof *m);
+    /* f32 and bf16 on the same machine, whichever gave the plan its costs. */
+    if (!job->built_in || !ls_machine_find(m, here && ls_machine_has_tiles() ? "cpu-amx" : "cpu"))
+        *m = job->machine;
+    *m = ls_machine_with_threads(m, o->threads > 0 ? (int)o->threads : ls_processors());
+    const bool probed = job->built_in && here && is_probed() && scale(m);
+    job->told = m;
+    job->told_of = name_of(job, m, probed ? ", probed" : "");
+}
+
+const char *ls_job_told_of(const LsJob *job)
+{
+    if (job->told_of != NULL)
+        return job->told_of;
+    const LsCostsOf *of = &job->of;
+    return of->threads > 0 ? ls_arena_printf(job->cx.arena, "%s, %d thread%s", of->machine, of->threads, of->threads == 1 ? "" : "s")
+                           : of->machine;
+}
