@@ -143,7 +143,7 @@ def main():
     p = argparse.ArgumentParser()
     p.add_argument("build")
     p.add_argument("--seed", type=int, default=1)
-    p.add_argument("--cases", type=int, default=50)
+    p.add_argument("--cases", type=int, default=2000 if os.environ.get("LS_WHOLE") else 50)
     p.add_argument("--seconds", type=float, default=0)
     p.add_argument("--jobs", type=int, default=os.cpu_count())
     p.add_argument("--keep")

@@ -52,6 +52,7 @@ class Model:
 
     def __init__(self):
         self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
+        self.parameters = []
         self.names = 0
 
     def name(self, prefix="v"):
@@ -70,6 +71,8 @@ class Model:
     def weight(self, dims, data, kind=FLOAT, prefix="p"):
         name = self.name(prefix)
         self.weights.append(tensor(name, dims, data, kind))
+        if prefix == "p":
+            self.parameters.append(name)
         return name
 
     def input(self, name, dims, kind=FLOAT):

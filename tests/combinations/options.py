@@ -37,8 +37,8 @@ class Options:
         self.batch = self.parts * dice.choice([1, 2, 3]) if self.parts > 1 else dice.choice([4, 6])
         self.accumulate = dice.choice([1, 1, 1, 2, 3])
         samples = self.batch * self.accumulate * (6 if self.mode == "ensemble" else 2)
-        if dice.random() < 0.3:
-            samples += dice.randint(1, self.batch)
+        self.short = dice.randint(1, self.batch) if dice.random() < 0.3 else 0
+        samples += self.short
         self.compile += ["--batch", str(self.batch)]
         if self.parts > 1:
             self.compile += ["--microbatches", str(self.parts)]
@@ -67,7 +67,7 @@ class Options:
         self.maybe(0.2 if plain else 0.02, "--loss-scale 128", "--loss-scale dynamic:init=64,period=2",
                    "--loss-scale torch:init=256,period=2")
         if self.precision == "bf16":
-            self.maybe(0.2, "--bf16-sums pairs", "--bf16-sums tiles", "--precision-of node_v2=f32")
+            self.maybe(0.2, "--bf16-sums pairs", "--bf16-sums tiles", "--precision-of y0=f32")
 
     def training(self):
         net, dice = self.net, self.dice
@@ -86,7 +86,9 @@ class Options:
             self.maybe(0.15, "--ema 0.9")
         if "wd=" in optimizer or optimizer in ("adamw", "muon"):
             self.maybe(0.4, "--no-decay p*", "--no-decay none")
-        self.maybe(0.15, "--freeze p1", "--freeze p2", "--freeze p*1*")
+        if dice.random() < 0.15:
+            self.compile += [dice.choice(["--freeze", "--freeze", "--train-only"]),
+                             dice.choice(net.model.parameters)]
         self.maybe(0.1, "--schedule cosine:warmup=2", "--schedule step:every=1,gamma=0.5")
         if net.has_norm:
             trains = ["--bn train", "--bn train --bn-var torch"]

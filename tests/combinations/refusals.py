@@ -39,6 +39,8 @@ ROWS = [
      lambda o: given("--stages", "--bn=train")(o)
      and (o.precision == "f16" or given("--loss-scale")(o))),
     (r"no number of ranks but 1 divides", lambda o: given("--ranks=any")(o) and o.accumulate > 1),
+    (r"expected more than 1 value per channel when training",
+     lambda o: given("--bn=train")(o) and (o.batch == o.parts or o.short > 0)),
     (r"leave --accumulate out", given("--stages", "--accumulate")),
     (r"does not divide into blocks of 1, 2, 4, 8", lambda o: given("--ranks")(o) and o.accumulate > 1),
 ]
