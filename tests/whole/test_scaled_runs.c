@@ -1,7 +1,7 @@
 /* tests/whole/test_scaled_runs.c -- whole runs with a scaled loss, through the command line: scales that change no bit,
  * scales that f16 needs, runs that overflow and recover, budgets, resumed and killed runs, clipping. */
-#include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
+#include "tests/support/npz_util.h"
 #include "tests/support/precision_nets.h"
 #include "tests/support/suite.h"
 
@@ -171,6 +171,37 @@ START_TEST(clipping_sees_unscaled_gradients)
 }
 END_TEST
 
+/* Ten batches of four samples; those of the bits of `bad` hold a NaN. */
+static void make_batches(unsigned bad)
+{
+    static float x[40 * 16];
+    static int64_t label[40];
+    for (int i = 0; i < 40 * 16; i++)
+        x[i] = i % 64 == 5 && bad >> i / 64 & 1 ? NAN : (float)(i * 7 % 11) / 11;
+    for (int i = 0; i < 40; i++)
+        label[i] = i % 10;
+    write_npz("bad.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {40, 1, 4, 4}, x}, {"label", LS_I64, 1, {40}, label}});
+}
+
+/* Skipped updates count in a row: a good one between them begins anew. On ranks, too. */
+START_TEST(good_updates_end_a_row_of_skipped_ones)
+{
+    static const char *const way[] = {"", "--accumulate=1 --microbatches=2", "--ranks=2"};
+    const char *run = "./t --data bad.npz --no-shuffle --progress none --max-skipped 2 --dump t.npz";
+    MUST(COMPILE "mlp.onnx --precision=f16 --loss-scale=dynamic:init=64 %s -o t", way[_i]);
+    make_batches(0x2aa);
+    MUST("%s", run);
+    double skips[2];
+    int64_t n;
+    ck_assert(read_member("t.npz", "moment/loss_scale.skips", skips, 2, &n) && n == 2);
+    ck_assert_double_eq(skips[0], 5);
+    ck_assert_double_eq(skips[1], 1);
+    make_batches(0x2ca);        /* 2, 4, 7 and 8 */
+    ck_assert_int_ne(sh("%s", run), 0);
+    ck_assert_msg(strstr(text, "step 8: 2 updates in a row were skipped") != NULL, "%s", text);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("scaled_runs");
@@ -180,6 +211,7 @@ int main(void)
     tcase_add_test(t, an_overflowing_net_recovers);
     tcase_add_loop_test(t, a_killed_run_goes_on_bit_for_bit, 0, 2);
     tcase_add_test(t, clipping_sees_unscaled_gradients);
+    tcase_add_loop_test(t, good_updates_end_a_row_of_skipped_ones, 0, 3);
     tcase_add_test(t, a_run_says_that_its_checkpoint_is_of_another_precision);
     return run_command_lines("scaled_runs", t, make_nets);
 }
