@@ -8,6 +8,7 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -148,6 +149,7 @@ static int run(int argc, char **argv)
 int main(int argc, char **argv)
 {
     cJSON_InitHooks(&(cJSON_Hooks){json_room, free});   /* it leaves out of texts what it has no memory for */
+    signal(SIGXFSZ, SIG_IGN);   /* a file that grows too large is an error, not the end of the process */
     int code = run(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;

@@ -1,6 +1,8 @@
 /* cli/report/pipeline_table.c -- see the header. */
 #include "cli/report/pipeline_table.h"
 
+#include "compiler/passes/trained_share.h"
+
 #include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -126,6 +128,7 @@ void ls_pipelines_print(const LsPipelines *p)
         printf("links of %.4g GB/s and %.4g us\n", link->bytes_per_ns, link->latency * 1e-3);
     else
         printf("messages take no time\n");
+    printf("  %s\n", ls_trained_share_text(p->job->train));
     if (p->want.budget > 0)
         printf("  budget of a rank: %s\n", ls_bytes_text(p->job->cx.arena, p->want.budget));
     printf("\n");

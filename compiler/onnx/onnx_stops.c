@@ -169,6 +169,6 @@ void ls_onnx_hint_lost_stops(LsImport *im)
         ls_warn(im->cx, LS_NOWHERE,
                 "export with torch.onnx.export(model.train(), args, file, dynamo=True, optimize=False), which keeps them, or "
                 "name the values by --stop-gradient",
-                "the module stops %u gradient%s by detach(), and the exporter dropped %s (node '%s' reads one): gradients flow "
-                "there, and the training is another one", read.n, read.n > 1 ? "s" : "", read.n > 1 ? "them" : "it", reader);
+                "the module stops %u gradient%s by detach(), and the exporter dropped %s (node '%s' reads one): where anything "
+                "before it is trained, the training is another one", read.n, read.n > 1 ? "s" : "", read.n > 1 ? "them" : "it", reader);
 }

@@ -199,8 +199,9 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
     """(outcome, what round_trip says of the trained model or "-", why)."""
     path = folder / (call + ".onnx")
     more = ["--batch", str(len(next(iter(x.values()))))] if ZOO[name].dynamic else []
+    text = path.read_bytes()
     for k, p in module(name).named_parameters():        # as docs/export.md says: no file has requires_grad
-        more += [] if p.requires_grad else ["--freeze", k]
+        more += [] if p.requires_grad or k.encode() not in text else ["--freeze", k]
     code = run([lowerset, "compile", path, "-O0", "--strategy=none", "--optimizer", "sgd:momentum=0", "--loss", "mse",
                 "--store-gradients", "-v", "-o", "t", *more], folder, "compile.log")
     if code != 0:

@@ -4,6 +4,7 @@
 #   sh tests/whole/stopped_gradients.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 lowerset=$1/lowerset
+near=$1/tests/npz_near
 faults=$2/tests/data/faults
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -54,4 +55,24 @@ checks $net
 checks spectral-norm/raw.onnx --stop-gradient div --stop-gradient div_1
 if "$lowerset" plan "$faults/$net" --loss graph --batch 8 --stop-gradient 'nobody*' >out 2>&1; then fail "a glob without a match"; fi
 grep -qF "nobody* matches no value and no node" out || fail "$(cat out)"
+# A gradient that is stopped behind a layer trains as that layer frozen: same bits, forward and backward.
+"$lowerset" model unet --depth=1 --size=8 --width=2 --batch=0 -o un.onnx >said
+run_unet() { # FILE OPTIONS...
+    to=$1
+    shift
+    "$lowerset" compile un.onnx --batch 4 --opt 0 --plan-effort 1 -q -o u --store-gradients --optimizer adam "$@" 2>err || fail "compile $*: $(cat err)"
+    ./u --data synthetic:8 --epochs 2 --dump "$to" --progress none >out 2>err || fail "$*: $(cat err)"
+}
+like_frozen() { # VALUE PARAMETERS MEMBERS OPTIONS...
+    value=$1 frozen=$2 members=$3
+    shift 3
+    run_unet stopped.npz --stop-gradient "$value" "$@"
+    run_unet frozen.npz --freeze "$frozen" "$@"
+    for m in $members; do "$near" stopped.npz frozen.npz 0 $m >out || fail "$value $*: $m: $(cat out)"; done
+}
+like_frozen inc.double_conv.0 'inc.double_conv.0.weight' "loss param/ stat/"
+like_frozen inc.double_conv.1 'inc.double_conv.[01].*' "loss param/ stat/" --budget min       # a norm with its statistics
+like_frozen inc.double_conv.0 'inc.double_conv.0.weight' "loss param/" --precision bf16
+like_frozen inc.double_conv.0 'inc.double_conv.0.weight' "param/ ps" --bn frozen --grads per-sample
+like_frozen inc.double_conv.0 'inc.double_conv.0.weight' "param/" --bn frozen --stages 2 --microbatches 2
 echo "9 networks and reports as they should be"
