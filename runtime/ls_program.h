@@ -97,6 +97,7 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
  * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
 enum { LS_STAGE_START = LS_STAGE_NPHASES };     /* of messages: once before an update, copies of parameters */
+enum { LS_NO_STAGE = 255 };
 enum { LS_STAGE_TAGS = 1 << 14 };       /* tags of messages are below */
 /* What a stage sends or receives, with every micro-step or, if one of both phases is the late one, with the last. */
 typedef struct LsMessage {
@@ -232,7 +233,7 @@ typedef struct LsProgram {
     LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
     LsPhaseTable last;          /* the last micro-step of an update, if it has other steps than `train`; else nstep is 0 */
     const LsStage *stage; uint32_t nstage;      /* of a pipeline; else nstage is 0 */
-    const uint8_t *state_stage; /* likewise, by state: the stage that changes it */
+    const uint8_t *state_stage; /* likewise, by state: the stage that changes it; LS_NO_STAGE: none does, and all may read it */
     int ring;                   /* batches in the input ring; 0: LS_RING */
     const LsRanks *ranks;       /* NULL: one process trains */
     const struct LsCommKind *comm;      /* MPI, for ranks that something else starts; NULL: not linked with it */

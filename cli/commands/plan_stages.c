@@ -31,20 +31,36 @@ static int check(const LsOptions *o)
     return 0;
 }
 
-/* All orders with all modes, or those of --order and --checkpoint. order, mode: -1: not given. */
+/* What is chosen must run: that of --order and --checkpoint or, where they leave the choice, the first that does. */
+static bool choose(LsJob *job, LsPipelines *to, bool given)
+{
+    uint32_t k = to->chosen;
+    if (to->reason[k].why != NULL && !given)
+        for (k = 0; k < to->n && to->reason[k].why != NULL; k++)
+            ;
+    if (k == to->n || to->reason[k].why != NULL)
+        return ls_staged_refuse(job, &to->reason[to->chosen]);
+    to->chosen = k;
+    return true;
+}
+
+/* All orders with all modes, or those of --order and --checkpoint. order, mode: -1: not given. What cannot run has a reason. */
 static bool plan_all(LsJob *job, LsPipelines *to, int order, int mode)
 {
     bool ok = true;
     to->plan = ls_arena_alloc(job->cx.arena, LS_ORDERS * (LS_KEEP_AUTO + 1), sizeof *to->plan);
+    to->reason = ls_arena_alloc(job->cx.arena, LS_ORDERS * (LS_KEEP_AUTO + 1), sizeof *to->reason);
     for (int k = 0; ok && k < LS_ORDERS; k++)
         for (int m = 0; ok && m <= LS_KEEP_AUTO; m++) {
             if ((order >= 0 && k != order) || (mode >= 0 && m != mode))
                 continue;
             if (k == (order >= 0 ? order : LS_ORDER_1F1B) && m == (mode >= 0 ? mode : LS_KEEP_AUTO))
                 to->chosen = to->n;
-            ok = ls_staged_find(job, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++]);
+            LsStagesReason *reason = &to->reason[to->n];
+            ok = ls_staged_find(job, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++], reason)
+                 || reason->why != NULL;
         }
-    return ok;
+    return ok && choose(job, to, order >= 0 && mode >= 0);
 }
 
 /* For comparison: the best cut, and that in list order. */

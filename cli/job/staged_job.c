@@ -104,9 +104,16 @@ const LsProb *ls_staged_open(LsJob *job, LsPipelineWant *want)
     return ls_prob_new(job->cx.arena, job->dag, !want->plan.no_inplace);
 }
 
-static bool refuse(LsJob *job, const char *why)
+bool ls_staged_refuse(LsJob *job, const LsStagesReason *reason)
 {
-    return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages %" PRId64 ": %s", job->options->stages, why);
+    return reason->why != NULL
+           && ls_error(&job->cx, reason->at, LS_E_OPTION, reason->hint, "--stages %" PRId64 ": %s", job->options->stages, reason->why);
+}
+
+static bool refuse(LsStagesReason *to, const char *why)
+{
+    *to = (LsStagesReason){.at = LS_NOWHERE, .why = why};
+    return false;
 }
 
 /* Has the plans of a stage checked twice: a micro-batch alone, and all that are under way. */
@@ -123,18 +130,19 @@ static bool audited(LsJob *job, const LsPipelinePlan *of, uint32_t k)
 }
 
 bool ls_staged_find(LsJob *job, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
-                    LsPipelinePlan *out)
+                    LsPipelinePlan *out, LsStagesReason *reason)
 {
     char why[512];
+    *reason = (LsStagesReason){.why = NULL};
     if (job->cx.log == NULL)
         ls_stage(job->options, "planning %" PRIu32 " stages, %s", want->stages, ls_order_name[order]);
     bool ok = ls_pipeline_plan(job->cx.arena, p, want, order, keep, out, why, sizeof why);
     ls_stage_end(job->options);
     if (!ok)
-        return refuse(job, why);
+        return refuse(reason, ls_arena_printf(job->cx.arena, "%s", why));
     if (out->cut.nmove + out->cut.ncopy >= LS_STAGE_TAGS)
-        return refuse(job, "the stages send each other too many tensors");
-    ok = ls_stages_check(&job->cx, job->train_problem, &out->cut);
+        return refuse(reason, "the stages send each other too many tensors");
+    ok = ls_stages_check(job->train_problem, &out->cut, reason);
     for (uint32_t k = 0; ok && k < want->stages; k++)
         ok = audited(job, out, k);
     return ok;
@@ -210,9 +218,11 @@ int ls_staged_plan(LsJob *job)
     if (code != 0)
         return code;
     job->budget = want.budget;
+    LsStagesReason reason;
     const LsProb *p = ls_staged_open(job, &want);
     bool ok = ls_staged_find(job, p, &want, order >= 0 ? (LsOrderKind)order : LS_ORDER_1F1B,
-                             mode >= 0 ? (LsKeepMode)mode : LS_KEEP_AUTO, &s->plan);
+                             mode >= 0 ? (LsKeepMode)mode : LS_KEEP_AUTO, &s->plan, &reason)
+              || ls_staged_refuse(job, &reason);
     ok = ok && (s->plan.fits || over_budget(job, &s->plan)) && ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan);
     if (!ok)
         return ls_job_failed(job);

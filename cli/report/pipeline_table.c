@@ -16,6 +16,10 @@ static const LsPipelinePlan *chosen(const LsPipelines *p) { return &p->plan[p->c
 static void print_plan(const LsPipelines *p, uint32_t k)
 {
     const LsPipelinePlan *of = &p->plan[k];
+    if (p->reason[k].why != NULL) {
+        printf("  %-6s %-12s cannot run: %s\n", ls_order_name[of->order], ls_keep_name[of->keep], p->reason[k].why);
+        return;
+    }
     printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
            of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(p->job->cx.arena, of->peak), of->bottleneck * MS);
     if (!of->fits)
@@ -234,6 +238,16 @@ static cJSON *json_plan(const LsPipelinePlan *of)
     return o;
 }
 
+static cJSON *json_refused(const LsPipelines *p, uint32_t k)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "order", ls_order_name[p->plan[k].order]);
+    cJSON_AddStringToObject(o, "checkpoint", ls_keep_name[p->plan[k].keep]);
+    cJSON_AddBoolToObject(o, "feasible", false);
+    cJSON_AddStringToObject(o, "refused", p->reason[k].why);
+    return o;
+}
+
 static cJSON *json_copy(const LsPipelines *p, const LsPipeCopy *copy)
 {
     cJSON *o = cJSON_CreateObject();
@@ -259,7 +273,7 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
     cJSON_AddNumberToObject(line, "chosen", p->chosen);
     cJSON *plans = cJSON_AddArrayToObject(line, "plans"), *of = cJSON_AddArrayToObject(line, "of_stage");
     for (uint32_t k = 0; k < p->n; k++)
-        cJSON_AddItemToArray(plans, json_plan(&p->plan[k]));
+        cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k) : json_plan(&p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
     cJSON *messages = cJSON_AddArrayToObject(line, "messages");

@@ -9,6 +9,7 @@ typedef struct LsPipelines {
     const LsProb *prob;
     LsPipelineWant want;
     LsPipelinePlan *plan; uint32_t n;
+    LsStagesReason *reason;     /* by plan; with `why`, there is only its order and its mode */
     uint32_t chosen;            /* of `plan` */
     LsStages best, in_list_order;       /* for comparison: without budget and recomputation, the best cut, and that in list
                                          * order into equal times */

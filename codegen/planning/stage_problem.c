@@ -43,17 +43,22 @@ static bool moves_copied(const LsProblem *whole, const LsPipeCut *c, uint32_t i)
     return copied && (n->kind != LS_DAG_OPTIMIZER || whole->g->node[whole->node_of[i].i].op == LS_OP_RUNNING_STAT);
 }
 
-bool ls_stages_check(LsCtx *cx, const LsProblem *whole, const LsPipeCut *c)
+static bool refuse(LsStagesReason *to, LsWhere at, const char *why, const char *hint)
+{
+    *to = (LsStagesReason){at, why, hint};
+    return false;
+}
+
+bool ls_stages_check(const LsProblem *whole, const LsPipeCut *c, LsStagesReason *reason)
 {
     for (uint32_t i = 0; i < whole->dag.nnode; i++) {
         const LsNodeId n = whole->node_of[i];
         if (moves_copied(whole, c, i))
-            return ls_error(cx, ls_where(whole->g, n), LS_E_OPTION, NULL, "--stages: every micro-batch moves a state that "
-                            "several stages read");
+            return refuse(reason, ls_where(whole->g, n), "every micro-batch moves a state that several stages read", NULL);
         if (c->stage[i] != LS_NO_ID && c->phase[i] == LS_PHASE_LATE && adds_up(whole->g, n))
-            return ls_error(cx, ls_where(whole->g, n), LS_E_OPTION, "leave --stages out, or what updates share (--loss-scale, "
-                            "--clip-norm)", "--stages: what every micro-batch adds up here depends on gradients of all stages, "
-                            "which are known at the end of the step");
+            return refuse(reason, ls_where(whole->g, n), "what every micro-batch adds up here depends on gradients of all "
+                          "stages, which are known at the end of the step",
+                          "leave --stages out, or what updates share (--loss-scale, --clip-norm)");
     }
     return true;
 }

@@ -243,23 +243,17 @@ void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
     ls_emit_line(e, "};");
 }
 
+/* The stage that changes a state. What none changes may have readers in several, as statistics that are frozen do. */
 static uint32_t stage_of_state(const LsCode *c, const LsPhaseText phase[], LsValueId v)
 {
-    uint32_t reader = 0;
-    bool read = false;
     for (uint32_t k = 0; k < c->cut->k; k++) {
         const LsDag *d = &phase[k].p->dag;
         const uint32_t t = (uint32_t)phase[k].p->tensor_of[v.i];
-        for (uint32_t i = 0; i < d->nnode; i++) {
+        for (uint32_t i = 0; i < d->nnode; i++)
             if (ls_id_in(d->node[i].upd, d->node[i].nupd, t))
                 return k;
-            if (!read && ls_id_in(d->node[i].in, d->node[i].nin, t)) {
-                read = true;
-                reader = k;
-            }
-        }
     }
-    return reader;
+    return LS_NO_STAGE;
 }
 
 void ls_state_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)

@@ -43,7 +43,7 @@ static char *get_untouched(int64_t bytes, LsError *e)
 /* Rank 0 of a pipeline writes the state of all stages; others have their own, and what never changes. */
 static bool is_here(const LsMemory *m, uint32_t k)
 {
-    return m->stage <= 0 || m->p->state_stage[k] == m->stage || m->p->state[k].kind == LS_STATE_FROZEN;
+    return m->stage <= 0 || m->p->state_stage[k] == m->stage || m->p->state_stage[k] == LS_NO_STAGE;
 }
 
 /* The initial values of one tensor; members of an ensemble start with the same ones. */

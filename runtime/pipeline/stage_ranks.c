@@ -14,11 +14,11 @@ static int teller(const LsProgram *p)
     return k;
 }
 
-/* The stage that moves the loss scale. */
+/* The stage that moves the loss scale; any, if none does. */
 static int scaler(const LsProgram *p)
 {
     for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].t.at.offset == p->scaling.scale.offset)
+        if (p->state[k].t.at.offset == p->scaling.scale.offset && p->state_stage[k] != LS_NO_STAGE)
             return p->state_stage[k];
     return 0;
 }
@@ -60,7 +60,7 @@ bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *
         const int owner = p->state_stage[k];
         const LsTensor *t = &p->state[k].t;
         const int64_t bytes = ls_tensor_bytes(t, p->real_bytes);
-        if (owner == 0 || (c->rank != 0 && c->rank != owner))
+        if (owner == 0 || owner == LS_NO_STAGE || (c->rank != 0 && c->rank != owner))
             continue;
         void *at = ls_memory_at(m, t->at);
         if (!ls_ranks_hand_over(c, owner, LS_TAG_STATE, at, bytes, e))

@@ -38,6 +38,8 @@ static bool make(Pipe *x, uint64_t seed, uint32_t stages, uint32_t micros, LsOrd
     LsDag *g = dag_make(a, 6 + (uint32_t)(seed % 9), seed);
     add_statistic(g, 1);
     add_statistic(g, 4);
+    if (seed % 4 == 1)
+        g = dag_with_alternatives(a, g, seed % 8 == 5, seed);
     const LsProb *p = ls_prob_new(a, g, true);
     const LsStageOptions o = {.stages = stages, .micros = micros, .order = order};
     LsStages s;

@@ -183,6 +183,50 @@ START_TEST(what_happens_once_per_step_counts_once)
     c.move = ls_arena_grow(a, c.move, c.nmove, c.nmove + 1u, sizeof *c.move, &(uint32_t){0});
     c.move[c.nmove++] = (LsPipeMove){9, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200, LS_PHASE_F, LS_TO_THE_END};
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 28, 1e-9);
+    c.move[c.nmove - 1].until = LS_PHASE_B;         /* nobody waits for it before the end */
+    c.move[c.nmove - 1].lag = 1;
+    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 28, 1e-9);
+}
+END_TEST
+
+/* What goes from one stage to another once per step goes one behind the other. */
+START_TEST(a_link_adds_up_what_happens_once_per_step)
+{
+    LsPipeCut c = chain(2, 0, LS_ORDER_1F1B);
+    LsPipeCopy copy[] = {{0, 0, 1, 100}, {1, 0, 1, 50}};
+    LsPipeMove *move = ls_arena_alloc(a, c.nmove + 2u, sizeof *move);
+    memcpy(move, c.move, c.nmove * sizeof *move);
+    c.move = move;
+    const LsLinkSpeed link = {1, 10};
+    const double before = simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step;
+    c.copy = copy;
+    c.ncopy = 2;
+    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step, before + 16, 1e-9);
+    c.ncopy = 0;
+    for (uint32_t k = 0; k < 2; k++)
+        c.move[c.nmove++] = (LsPipeMove){9 + k, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200, LS_PHASE_F, LS_TO_THE_END};
+    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step, before + 41, 1e-9);
+}
+END_TEST
+
+/* F ends at 10, 20 and 30, and its messages arrive at 40, 70 and 100; those of B leave at 120 and arrive at 150, 180 and 210. */
+START_TEST(a_link_carries_one_message_after_the_other)
+{
+    const LsPipeCut c = chain(2, 30, LS_ORDER_GPIPE);
+    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_GPIPE, 3, equal(2, 10, 10, 0), (LsLinkSpeed){0, 1}).step, 220, 1e-9);
+}
+END_TEST
+
+/* What the first stage sends to the last one does not keep back what it sends to the second, which has it at 40. */
+START_TEST(each_pair_of_stages_has_a_link)
+{
+    LsPipeCut c = chain(3, 30, LS_ORDER_GPIPE);
+    LsPipeMove *move = ls_arena_alloc(a, c.nmove + 1u, sizeof *move);
+    memcpy(move + 1, c.move, c.nmove * sizeof *move);
+    move[0] = (LsPipeMove){9, 0, 2, LS_PHASE_F, LS_PHASE_F, 30, LS_PHASE_F, LS_TO_THE_END};
+    c.move = move;
+    c.nmove++;
+    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_GPIPE, 1, equal(3, 10, 10, 0), (LsLinkSpeed){0, 1}).step, 180, 1e-9);
 }
 END_TEST
 
@@ -315,6 +359,9 @@ int main(void)
     tcase_add_test(tc, orders_have_all_phases_in_their_turn);
     tcase_add_test(tc, messages_take_latency_and_bytes_over_bandwidth);
     tcase_add_test(tc, what_happens_once_per_step_counts_once);
+    tcase_add_test(tc, a_link_adds_up_what_happens_once_per_step);
+    tcase_add_test(tc, a_link_carries_one_message_after_the_other);
+    tcase_add_test(tc, each_pair_of_stages_has_a_link);
     tcase_add_test(tc, stages_that_wait_in_a_circle_are_refused);
     tcase_add_test(tc, messages_are_not_stored);
     return run_tests("pipeline_orders", tc);
