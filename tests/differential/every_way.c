@@ -144,6 +144,8 @@ static bool prepare_form(Case *c, FormKind f, LsRunMany *m, const LsTarget *targ
     if (!ls_plan_none(net->cx.arena, &form->problem->dag, &form->none))
         return wrong(c, "no plan", ""), false;
     form->every = every_plan(net->cx.arena, form->problem);
+    if (form->every.stuck)
+        return wrong(c, "nodes wait for each other", ""), false;
     form->first = ls_run_many_add(m, (LsProblem *[]){form->problem, form->problem}, (LsPlan[]){form->none, form->every.plan});
     return form->first >= 0 || (wrong(c, "the program cannot be printed", ""), false);
 }

@@ -106,15 +106,17 @@ static void instance_norm(Build *b)
     b->y = ls_normalized(&b->net->cx, b->g, b->y, &of, scale, ls_per_channel(&b->net->cx, b->g, param(b, c), s.rank));
 }
 
-/* Something that every sample has of its own, and that no gradient goes through. */
+/* A row that every sample has of its own: a constant, or trained. */
 static void own_row(Build *b)
 {
     const LsShape s = shape(b);
     LsShape w = s;
     w.dim[s.rank - 1] = 3;
-    const LsValueId rows = leaf(b, LS_V_CONST, LS_REAL, w, numbers(b, ls_count(&w), one_in(b, 4) ? 0 : 1));
+    const LsValueId rows = leaf(b, one_in(b, 3) ? LS_V_PARAM : LS_V_CONST, LS_REAL, w,
+                                numbers(b, ls_count(&w), one_in(b, 4) ? 0 : 1));
     const LsValueId by = param(b, (LsShape){2, {3, s.dim[s.rank - 1]}});
-    b->y = node2(b, LS_OP_ADD, b->y, ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, rows, by, &(LsAttr){.gemm = {.alpha = 1}}));
+    const LsAttr at = {.gemm = {.alpha = one_in(b, 2) ? 1 : 0.7}};
+    b->y = node2(b, LS_OP_ADD, b->y, ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, rows, by, &at));
 }
 
 static void attention(Build *b)
