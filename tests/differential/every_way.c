@@ -248,7 +248,7 @@ static void check_parameter(Case *c, const char *name, const Results mean[], con
     if (each == NULL || norm == NULL || all == NULL)
         return wrong(c, "there is no gradient of samples: ", name);
     n = count_all / batch;
-    double *want = calloc((size_t)n + 1, sizeof *want), scale = fmax(1e-3, largest(each, count_all)), squares[MOST_SAMPLES] = {0};
+    double *want = calloc((size_t)n + 1, sizeof *want), scale = fmax(1e-2, largest(each, count_all)), squares[MOST_SAMPLES] = {0};
     for (int64_t s = 0; s < batch; s++) {
         const double *now = value_of(&mean[s + 1], "grad/", name, &unused);
         const double *before = s > 0 ? value_of(&mean[s], "grad/", name, &unused) : NULL;
@@ -385,7 +385,7 @@ int main(int argc, char **argv)
         Case c[AT_ONCE] = {{0}};
         const int n = graphs - k < AT_ONCE ? (int)(graphs - k) : AT_ONCE;
         for (int i = 0; i < n; i++)
-            c[i] = (Case){.seed = (uint64_t)(seed + k + i), .kind = kind >= 0 ? (Kind)kind : (Kind)((seed + k + i) % KINDS),
+            c[i] = (Case){.seed = (uint64_t)(seed + k + i), .kind = kind >= 0 ? (Kind)kind : (Kind)((seed + k + i + 1) % KINDS),
                           .format = of >= 0 ? of : in_turn[k / AT_ONCE % 6]};
         run_batch(c, n, flags);
     }
