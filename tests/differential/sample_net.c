@@ -227,10 +227,10 @@ static void begin(Build *b)
 {
     const int64_t n = b->g->batch;
     LsShape s = {2, {n, net_between(b->net, 3, 9)}};
-    switch (net_roll(b->net, 6)) {
+    switch (net_roll(b->net, 7)) {
     case 0: case 1: case 2: s = (LsShape){4, {n, net_between(b->net, 1, 4), net_between(b->net, 4, 7), net_between(b->net, 4, 7)}}; break;
     case 3: s = (LsShape){3, {n, net_between(b->net, 2, 6), net_between(b->net, 3, 8)}}; break;
-    case 4: {
+    case 4: case 5: {
         const LsShape ids = {2, {n, net_between(b->net, 2, 8)}}, t = {2, {net_between(b->net, 4, 11), net_between(b->net, 3, 8)}};
         const LsValueId x = leaf(b, LS_V_INPUT, LS_I64, ids, integers(b, ls_count(&ids), t.dim[0]));
         b->table = param(b, t);
@@ -248,6 +248,8 @@ static bool end(Build *b)
     LsLossOptions loss = {.kind = one_in(b, 4) ? LS_LOSS_MSE : LS_LOSS_CE, .axis = -1};
     if (shape(b).rank == 4 || (shape(b).rank == 3 && one_in(b, 2)))
         flatten(b);
+    if (ls_is(b->table) && shape(b).rank == 3 && one_in(b, 2))
+        dense(b, ls_shape(b->g, b->table)->dim[1]);
     const LsShape s = shape(b);
     const bool tied = ls_is(b->table) && ls_shape(b->g, b->table)->dim[1] == s.dim[s.rank - 1] && !one_in(b, 4);
     if (tied)
