@@ -120,7 +120,8 @@ static bool make_terms(LsPerSample *p, LsValueId *each)
 {
     for (uint32_t i = 0; i < ls_gradients(p->g); i++) {
         begin(p, p->g->grad[i].grad);
-        each[i] = ls_each(p, p->g->grad[i].grad);
+        const LsValueId grad = p->g->grad[i].grad;
+        each[i] = ls_is_of_samples(p, grad) ? ls_each_of_own(p, grad) : ls_each(p, grad);
         if (!ls_is(each[i]))
             return false;
     }

@@ -22,6 +22,14 @@ LsSampleRole ls_sample_role(const LsPerSample *p, LsValueId v);
 /* The terms of a SUMMED value, [batch, shape of v], or the elements of a PLACED one, [batch, shape of v without the
  * samples along their axis]. None after an error. */
 LsValueId ls_each(LsPerSample *p, LsValueId v);
+/* The same of operand k of a node that adds up samples; of an operand that does not depend on samples what it has for each of them, as
+ * a constant with a row for each sample. None: it has nothing, or after an error. */
+LsValueId ls_each_operand(LsPerSample *p, LsNodeId n, int k);
+
+/* Whether the elements of a gradient belong to samples, as that of a trained state of a batch: each sample has its own rows, and zeros
+ * elsewhere. Its terms with these zeros: [batch, shape of v]. None after an error. */
+bool ls_is_of_samples(const LsPerSample *p, LsValueId v);
+LsValueId ls_each_of_own(LsPerSample *p, LsValueId v);
 
 /* The terms times p->factor, added up: the shape of v. Terms with a factor of 0 count as 0, whatever they are. */
 LsValueId ls_weighed(LsPerSample *p, LsValueId v);

@@ -57,12 +57,11 @@ double ls_price_since(const LsPerSample *p, uint32_t first)
 /* Whether node n is a product over the rows of samples: its operands with the samples in front are a and b. */
 static bool is_row_sum(LsPerSample *p, LsNodeId n, LsRowSum *of, LsValueId *a, LsValueId *b)
 {
-    const LsGraph *g = p->g;
-    if (!ls_row_sum_of(g, n, of) || ls_sample_role(p, ls_in(g, n, 0)) != LS_PLACED
-        || ls_sample_role(p, ls_in(g, n, 1)) != LS_PLACED)
+    const LsSampleRole role[2] = {ls_sample_role(p, ls_in(p->g, n, 0)), ls_sample_role(p, ls_in(p->g, n, 1))};
+    if (!ls_row_sum_of(p->g, n, of) || !ls_adds_linearly(p, n) || role[0] == LS_SUMMED || role[1] == LS_SUMMED)
         return false;
-    *a = ls_each(p, ls_in(g, n, 0));
-    *b = ls_each(p, ls_in(g, n, 1));
+    *a = ls_each_operand(p, n, 0);
+    *b = ls_each_operand(p, n, 1);
     return ls_is(*a) && ls_is(*b);
 }
 
@@ -162,8 +161,8 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
          n = g->value[of.i].def)
         of = ls_in(g, n, 0);
     const LsNodeId n = g->value[of.i].def;
-    if (g->batch == 1 || p->o->norms == LS_NORMS_TERMS)
-        return by_terms(p, of);
+    if (g->batch == 1 || p->o->norms == LS_NORMS_TERMS || ls_is_of_samples(p, v))
+        return by_terms(p, ls_is_of_samples(p, v) ? v : of);
     const bool there = ls_is(p->each[of.i]);
     const bool offers = p->o->privacy.on && p->o->privacy.sums == LS_SUMS_AUTO && p->o->norms == LS_NORMS_CHEAPEST;
     const Way light = light_way(p, n, offers && !there);

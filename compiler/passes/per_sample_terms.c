@@ -40,11 +40,11 @@ static LsValueId lifted(const LsPerSample *p, LsValueId v, int rank)
     return ls_reshape(p->cx, p->g, v, &s);
 }
 
-/* The elements of a placed value with the samples in front. The axis is [outer, batch, inner]. */
-static LsValueId samples_first(const LsPerSample *p, LsValueId v)
+/* The elements of a value with such a place, with the samples in front. The axis is [outer, batch, inner]. */
+static LsValueId samples_first(const LsPerSample *p, LsValueId v, int64_t place)
 {
     const LsShape s = *ls_shape(p->g, v);
-    const int64_t batch = p->g->batch, place = p->samples.of[v.i].inner[0];
+    const int64_t batch = p->g->batch;
     const int axis = ls_sample_axis(&s, place, batch);
     if (axis < 0 || s.rank + 2 > LS_MAX_RANK)
         return ls_refuse_node(p, p->g->value[v.i].def);
@@ -69,20 +69,68 @@ static LsValueId samples_first(const LsPerSample *p, LsValueId v)
     return ls_reshape(p->cx, p->g, v, &to);
 }
 
+static int64_t behind(const LsShape *s, int axis)
+{
+    int64_t n = 1;
+    for (int k = axis + 1; k < s->rank; k++)
+        n *= s->dim[k];
+    return n;
+}
+
+/* The place in operand k, which does not depend on samples but has elements for each of them, as a constant state of a batch has:
+ * that of the operand with which node n adds it up. 0: it has none. */
+static int64_t place_beside(const LsPerSample *p, LsNodeId n, int k)
+{
+    const LsGraph *g = p->g;
+    const LsNode *node = &g->node[n.i];
+    const bool product = node->op == LS_OP_MATMUL;
+    const int of = product ? 1 - k : 0;
+    const LsValueId v = ls_in(g, n, of);
+    if (k == of || !ls_is(ls_in(g, n, k)) || ls_sample_role(p, v) != LS_PLACED
+        || (!product && ls_op[node->op]->kernel != LS_K_REDUCE))
+        return 0;
+    const LsShape *s = ls_shape(g, v), *x = ls_in_shape(g, n, k);
+    const int64_t place = p->samples.of[v.i].inner[0];
+    const int axis = ls_sample_axis(s, place, g->batch);
+    const bool turned[2] = {node->attr.gemm.trans_a, !node->attr.gemm.trans_b};
+    const bool adds = product ? axis == s->rank - (turned[of] ? 2 : 1) : (node->attr.reduce.axes >> (axis < 0 ? 0 : axis) & 1) != 0;
+    const int at = product ? x->rank - (turned[k] ? 2 : 1) : axis + x->rank - s->rank;
+    return axis < 0 || !adds || at < 0 || x->dim[at] != s->dim[axis] ? 0 : place / behind(s, axis) * behind(x, at);
+}
+
+/* v, but what is computed of it alone is no constant: constants of the graph are floats, in programs in f64, too. */
+static LsValueId unfolded(const LsPerSample *p, LsValueId v)
+{
+    if (!ls_is_const(p->g, v))
+        return v;
+    const LsShape s = *ls_shape(p->g, v);
+    const LsNodeId n = ls_append_bare(p->g, LS_OP_DETACH, 1, &v, 1, NULL);
+    ls_set_out(p->g, n, 0, ls_type(p->g, v), &s);
+    return ls_out(p->g, n, 0);
+}
+
+LsValueId ls_each_operand(LsPerSample *p, LsNodeId n, int k)
+{
+    const LsValueId v = ls_in(p->g, n, k);
+    const int64_t place = ls_sample_role(p, v) == LS_FREE_OF_SAMPLES ? place_beside(p, n, k) : 0;
+    return place > 0 ? samples_first(p, unfolded(p, v), place) : ls_sample_role(p, v) == LS_FREE_OF_SAMPLES ? (LsValueId){0} : ls_each(p, v);
+}
+
 /* ---- nodes behind the sum: linear ---- */
 
 static LsShape shape_of_result(const LsPerSample *p, LsNodeId n) { return *ls_shape(p->g, ls_out(p->g, n, 0)); }
 
-/* The node over the terms of its operands; the others stay as they are. */
+/* The node over the terms of its operands, and over what others have for each sample; the rest stays as it is. */
 static LsValueId over_terms(LsPerSample *p, LsNodeId n, const LsAttr *at, int rank)
 {
     const LsNode node = p->g->node[n.i];
     LsValueId *in = ls_arena_alloc(p->cx->arena, node.nin, sizeof *in);
     for (int k = 0; k < node.nin; k++) {
         in[k] = ls_in(p->g, n, k);
-        if (ls_sample_role(p, in[k]) == LS_FREE_OF_SAMPLES)
+        const bool free = ls_sample_role(p, in[k]) == LS_FREE_OF_SAMPLES;
+        if (free && place_beside(p, n, k) == 0)
             continue;
-        in[k] = ls_each(p, in[k]);
+        in[k] = ls_each_operand(p, n, k);
         if (!ls_is(in[k]))
             return in[k];
         in[k] = lifted(p, in[k], rank);
@@ -105,23 +153,28 @@ static bool is_linear_map(const LsPerSample *p, LsNodeId n)
     }
 }
 
-/* A product of two matrices with the samples on its inner axis, or with one factor that is a sum over samples. */
+/* A product of two matrices with the samples on its inner axis, one of which need not depend on them, or with one factor that is a
+ * sum over samples. */
 static bool is_linear_product(const LsPerSample *p, LsNodeId n)
 {
     const LsGraph *g = p->g;
     const LsSampleRole a = ls_sample_role(p, ls_in(g, n, 0)), b = ls_sample_role(p, ls_in(g, n, 1));
-    const bool adds = a == LS_PLACED && b == LS_PLACED && ls_in_shape(g, n, 0)->rank == 2 && ls_in_shape(g, n, 1)->rank == 2;
+    const bool placed = (a == LS_PLACED && b == LS_PLACED) || (a == LS_PLACED && b == LS_FREE_OF_SAMPLES && place_beside(p, n, 1) > 0)
+        || (b == LS_PLACED && a == LS_FREE_OF_SAMPLES && place_beside(p, n, 0) > 0);
+    const bool adds = placed && ls_in_shape(g, n, 0)->rank == 2 && ls_in_shape(g, n, 1)->rank == 2;
     const bool behind = (a == LS_SUMMED && b == LS_FREE_OF_SAMPLES) || (b == LS_SUMMED && a == LS_FREE_OF_SAMPLES);
     return (adds || behind) && !ls_is(ls_in(g, n, 2));
 }
 
+/* The images may also be constants, one for each image of the gradient. */
 static bool samples_are_images(const LsPerSample *p, LsNodeId n)
 {
-    bool are = true;
+    bool are = ls_sample_role(p, ls_in(p->g, n, 0)) == LS_PLACED;
     for (int k = 0; k < 2; k++) {
         const LsValueId v = ls_in(p->g, n, k);
-        are = are && ls_sample_role(p, v) == LS_PLACED
-            && ls_sample_axis(ls_shape(p->g, v), p->samples.of[v.i].inner[0], p->g->batch) == 0;
+        const LsSampleRole role = ls_sample_role(p, v);
+        are = are && ((k == 1 && role == LS_FREE_OF_SAMPLES)
+                      || (role == LS_PLACED && ls_sample_axis(ls_shape(p->g, v), p->samples.of[v.i].inner[0], p->g->batch) == 0));
     }
     return are;
 }
@@ -327,6 +380,34 @@ static LsValueId each_of_scatter(LsPerSample *p, LsNodeId n)
     return ls_is(v) && ls_is(base) ? ls_append2(p->cx, p->g, LS_OP_ADD, first, v, NULL) : v;
 }
 
+/* ---- gradients whose elements belong to samples ---- */
+
+/* Which elements of such a value are the sample's: bool [batch, 1, .., axis, 1, ..]. */
+static LsValueId owner(const LsPerSample *p, const LsShape *s, int axis, int64_t inner)
+{
+    LsShape to = {.rank = s->rank + 1, .dim = {p->g->batch}};
+    for (int k = 0; k < s->rank; k++)
+        to.dim[k + 1] = k == axis ? s->dim[k] : 1;
+    uint8_t *is = ls_arena_alloc(p->cx->arena, (size_t)ls_count(&to), sizeof *is);
+    for (int64_t b = 0; b < p->g->batch; b++)
+        for (int64_t i = 0; i < s->dim[axis]; i++)
+            is[b * s->dim[axis] + i] = i / inner % p->g->batch == b;
+    return ls_const_add(p->cx, p->g, LS_BOOL, &to, is);
+}
+
+bool ls_is_of_samples(const LsPerSample *p, LsValueId v) { return p->g->batch > 1 && ls_sample_role(p, v) == LS_PLACED; }
+
+LsValueId ls_each_of_own(LsPerSample *p, LsValueId v)
+{
+    const LsShape s = *ls_shape(p->g, v);
+    const int64_t place = p->samples.of[v.i].inner[0];
+    const int axis = ls_sample_axis(&s, place, p->g->batch);
+    if (axis < 0 || s.rank + 1 > LS_MAX_RANK)
+        return ls_refuse_node(p, p->g->value[v.i].def);
+    const LsValueId own = owner(p, &s, axis, place / behind(&s, axis));
+    return ls_append3(p->cx, p->g, LS_OP_WHERE, own, v, ls_const_real(p->cx, p->g, 0), NULL);
+}
+
 /* ---- the walk ---- */
 
 static LsValueId each_of_node(LsPerSample *p, LsNodeId n)
@@ -361,5 +442,5 @@ LsValueId ls_each(LsPerSample *p, LsValueId v)
     const bool sum = role == LS_SUMMED && n.i != 0 && p->g->node[n.i].nout == 1;
     if (role != LS_PLACED && !sum)
         return ls_refuse_node(p, n);
-    return p->each[v.i] = role == LS_PLACED ? samples_first(p, v) : each_of_node(p, n);
+    return p->each[v.i] = role == LS_PLACED ? samples_first(p, v, p->samples.of[v.i].inner[0]) : each_of_node(p, n);
 }

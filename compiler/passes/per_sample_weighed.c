@@ -80,6 +80,8 @@ static LsValueId sum_of_terms(LsPerSample *p, LsValueId v)
 LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums)
 {
     const bool weighs = ls_is(p->factor);
+    if (ls_is_of_samples(p, v))
+        return weighs ? scaled(p, v, true) : v;
     const LsValueId sum = weighs && sums == LS_SUMS_AGAIN ? (LsValueId){0} : sum_of_terms(p, v);
     if (!ls_is(sum))
         return weighs ? ls_weighed(p, v) : v;
@@ -89,12 +91,14 @@ LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums
     return ls_is(other) ? ls_append2(p->cx, p->g, LS_OP_EITHER, sum, other, NULL) : other;
 }
 
-/* The operand that is multiplied: of a product's or a convolution's two the smaller one. */
+/* The operand that is multiplied: of a product's or a convolution's two the smaller one that depends on samples. */
 static int operand_to_scale(const LsPerSample *p, LsNodeId n)
 {
     const LsOpCode op = (LsOpCode)p->g->node[n.i].op;
     const bool either = op == LS_OP_MATMUL || op == LS_OP_CONV_DW;
-    return either && ls_count(ls_in_shape(p->g, n, 1)) < ls_count(ls_in_shape(p->g, n, 0)) ? 1 : 0;
+    if (either && ls_sample_role(p, ls_in(p->g, n, 0)) != LS_PLACED)
+        return 1;
+    return either && ls_sample_role(p, ls_in(p->g, n, 1)) == LS_PLACED && ls_count(ls_in_shape(p->g, n, 1)) < ls_count(ls_in_shape(p->g, n, 0)) ? 1 : 0;
 }
 
 LsValueId ls_weighed(LsPerSample *p, LsValueId v)

@@ -316,7 +316,9 @@ static Track of_product(Follow *f, LsNodeId n)
         carry(f, n, ls_in(g, n, k), map, &t, y);
     }
     const bool attends = inner[0] && inner[1] && t.n > 0;
-    const bool weighs = inner[0] != inner[1] && outer[inner[0] ? 1 : 0] > 1;
+    /* A gradient over rows that do not depend on samples, but belong to them: a sum over samples, as of any weight. */
+    const bool sums = g->node[n.i].phase == LS_BACKWARD && t.n == 0;
+    const bool weighs = inner[0] != inner[1] && outer[inner[0] ? 1 : 0] > 1 && !sums;
     if (!t.lost && (attends || weighs))
         mix(f, n, &t);
     return t;

@@ -86,6 +86,46 @@ static void run_way(Maker *m, uint32_t n)
         run(m, m->maker[node->out[0]], -1, 0);          /* others read its results */
 }
 
+static void run_node(Maker *m, uint32_t n)
+{
+    const LsDagNode *node = &m->d->node[n];
+    if (node->alternative) {
+        run_way(m, n);
+        return;
+    }
+    run(m, n, -1, 0);
+    for (uint32_t k = 0; k < node->nout; k++)
+        m->maker[node->out[k]] = n;
+    if (!may_run(m, n))
+        return;
+    for (uint32_t k = 0; k < node->ninplace; k++)
+        run_in_place(m, n, node->inplace[k]);
+    run(m, n, -1, 0);
+    m->e->again++;
+}
+
+static bool reads(const LsDagNode *node, uint32_t t)
+{
+    for (uint32_t k = 0; k < node->nin; k++)
+        if (node->in[k] == t)
+            return true;
+    return false;
+}
+
+/* All that it reads is there, and all readers of what it changes have run. */
+static bool is_ready(const Maker *m, uint32_t n, const bool *done)
+{
+    const LsDagNode *node = &m->d->node[n];
+    for (uint32_t k = 0; k < node->nin; k++)
+        if (!m->d->tensor[node->in[k]].persistent && m->maker[node->in[k]] == m->d->nnode)
+            return false;
+    for (uint32_t k = 0; k < node->nupd; k++)
+        for (uint32_t i = 0; i < m->d->nnode; i++)
+            if (i != n && !done[i] && reads(&m->d->node[i], node->upd[k]))
+                return false;
+    return true;
+}
+
 EveryPlan every_plan(LsArena *a, const LsProblem *p)
 {
     const LsDag *d = &p->dag;
@@ -93,24 +133,19 @@ EveryPlan every_plan(LsArena *a, const LsProblem *p)
     Maker m = {.arena = a, .d = d, .e = &e, .at = ls_arena_alloc(a, d->ntensor, sizeof *m.at),
                .entry = ls_arena_alloc(a, d->ntensor, sizeof *m.entry), .maker = ls_arena_alloc(a, d->ntensor, sizeof *m.maker),
                .dirty = ls_arena_alloc(a, d->ntensor, sizeof *m.dirty)};
+    bool *done = ls_arena_alloc(a, d->nnode, sizeof *done);
     for (uint32_t t = 0; t < d->ntensor; t++)
         m.maker[t] = d->nnode;
-    for (uint32_t n = 0; n < d->nnode; n++) {
-        const LsDagNode *node = &d->node[n];
-        if (node->alternative) {
-            run_way(&m, n);
-            continue;
-        }
-        run(&m, n, -1, 0);
-        for (uint32_t k = 0; k < node->nout; k++)
-            m.maker[node->out[k]] = n;
-        if (!may_run(&m, n))
-            continue;
-        for (uint32_t k = 0; k < node->ninplace; k++)
-            run_in_place(&m, n, node->inplace[k]);
-        run(&m, n, -1, 0);
-        e.again++;
+    for (bool some = true; some;) {
+        some = false;
+        for (uint32_t n = 0; n < d->nnode; n++)
+            if (!done[n] && is_ready(&m, n, done)) {
+                run_node(&m, n);
+                some = done[n] = true;
+            }
     }
+    for (uint32_t n = 0; n < d->nnode; n++)
+        e.stuck |= !done[n];
     return e;
 }
 

@@ -7,6 +7,7 @@
 typedef struct EveryPlan {
     LsPlan plan;
     bool *lost;                 /* by entry of plan.offset: overwritten by a run in place */
+    bool stuck;                 /* some nodes wait for each other: they are not in the plan */
     int ways, again, inplace;   /* runs of alternatives, second runs, runs in place */
 } EveryPlan;
 

@@ -144,6 +144,8 @@ static bool prepare_form(Case *c, FormKind f, LsRunMany *m, const LsTarget *targ
     if (!ls_plan_none(net->cx.arena, &form->problem->dag, &form->none))
         return wrong(c, "no plan", ""), false;
     form->every = every_plan(net->cx.arena, form->problem);
+    if (form->every.stuck)
+        return wrong(c, "nodes wait for each other", ""), false;
     form->first = ls_run_many_add(m, (LsProblem *[]){form->problem, form->problem}, (LsPlan[]){form->none, form->every.plan});
     return form->first >= 0 || (wrong(c, "the program cannot be printed", ""), false);
 }
@@ -246,7 +248,7 @@ static void check_parameter(Case *c, const char *name, const Results mean[], con
     if (each == NULL || norm == NULL || all == NULL)
         return wrong(c, "there is no gradient of samples: ", name);
     n = count_all / batch;
-    double *want = calloc((size_t)n + 1, sizeof *want), scale = fmax(1e-3, largest(each, count_all)), squares[MOST_SAMPLES] = {0};
+    double *want = calloc((size_t)n + 1, sizeof *want), scale = fmax(1e-2, largest(each, count_all)), squares[MOST_SAMPLES] = {0};
     for (int64_t s = 0; s < batch; s++) {
         const double *now = value_of(&mean[s + 1], "grad/", name, &unused);
         const double *before = s > 0 ? value_of(&mean[s], "grad/", name, &unused) : NULL;
@@ -358,7 +360,7 @@ static int named(const char *const *name, int n, const char *text)
 int main(int argc, char **argv)
 {
     static const char *const type[] = {"f64", "f32", "bf16"};
-    static const int in_turn[] = {0, 1, 0, 1, 2, 1};        /* types, by batches */
+    static const int in_turn[] = {0, 1, 2, 0, 1, 0};        /* types, by batches */
     int64_t seed = 1, graphs = tests_do_less() ? 10 : tests_part(300, 30);
     int kind = -1, of = -1;
     const char *flags = "-O0";
@@ -383,7 +385,7 @@ int main(int argc, char **argv)
         Case c[AT_ONCE] = {{0}};
         const int n = graphs - k < AT_ONCE ? (int)(graphs - k) : AT_ONCE;
         for (int i = 0; i < n; i++)
-            c[i] = (Case){.seed = (uint64_t)(seed + k + i), .kind = kind >= 0 ? (Kind)kind : (Kind)((seed + k + i) % KINDS),
+            c[i] = (Case){.seed = (uint64_t)(seed + k + i), .kind = kind >= 0 ? (Kind)kind : (Kind)((seed + k + i + 1) % KINDS),
                           .format = of >= 0 ? of : in_turn[k / AT_ONCE % 6]};
         run_batch(c, n, flags);
     }

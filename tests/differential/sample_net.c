@@ -57,11 +57,27 @@ static void activation(Build *b)
         b->y = ls_append1(&b->net->cx, b->g, op[net_roll(b->net, 4)], b->y, NULL);
 }
 
+static void dense(Build *b, int64_t to);
+
+/* All rows of all samples in one matrix. */
+static void dense_by_rows(Build *b, int64_t to)
+{
+    LsShape s = shape(b);
+    b->y = ls_reshape(&b->net->cx, b->g, b->y, &(LsShape){2, {s.dim[0] * s.dim[1], s.dim[2]}});
+    dense(b, to);
+    s.dim[2] = to;
+    b->y = ls_reshape(&b->net->cx, b->g, b->y, &s);
+}
+
 /* A product over the last axis, mostly with a bias; sometimes times a factor, with a weight that was there before. */
 static void dense(Build *b, int64_t to)
 {
     static const double alpha[] = {1, 1, 0.5, 0.7, 1.3};
     const LsShape s = shape(b);
+    if (s.rank == 3 && one_in(b, 2)) {
+        dense_by_rows(b, to);
+        return;
+    }
     const int64_t from = s.dim[s.rank - 1];
     LsAttr at = {.gemm = {.alpha = alpha[net_roll(b->net, 5)], .trans_b = one_in(b, 2)}};
     LsShape w = {2, {from, to}};
@@ -106,15 +122,17 @@ static void instance_norm(Build *b)
     b->y = ls_normalized(&b->net->cx, b->g, b->y, &of, scale, ls_per_channel(&b->net->cx, b->g, param(b, c), s.rank));
 }
 
-/* Something that every sample has of its own, and that no gradient goes through. */
+/* A row that every sample has of its own: a constant, or trained. */
 static void own_row(Build *b)
 {
     const LsShape s = shape(b);
     LsShape w = s;
     w.dim[s.rank - 1] = 3;
-    const LsValueId rows = leaf(b, LS_V_CONST, LS_REAL, w, numbers(b, ls_count(&w), one_in(b, 4) ? 0 : 1));
+    const LsValueId rows = leaf(b, one_in(b, 3) ? LS_V_PARAM : LS_V_CONST, LS_REAL, w,
+                                numbers(b, ls_count(&w), one_in(b, 4) ? 0 : 1));
     const LsValueId by = param(b, (LsShape){2, {3, s.dim[s.rank - 1]}});
-    b->y = node2(b, LS_OP_ADD, b->y, ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, rows, by, &(LsAttr){.gemm = {.alpha = 1}}));
+    const LsAttr at = {.gemm = {.alpha = one_in(b, 2) ? 1 : 0.7}};
+    b->y = node2(b, LS_OP_ADD, b->y, ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, rows, by, &at));
 }
 
 static void attention(Build *b)
@@ -142,7 +160,7 @@ static void conv(Build *b)
     LsShape f = {.rank = s.rank, .dim = {at.window.group * few[net_roll(b->net, at.window.group > 1 ? 2 : 5)], c / at.window.group}};
     for (int d = 0; d < at.window.n; d++) {
         LsWindowAttr *w = &at.window;
-        w->kernel[d] = f.dim[2 + d] = net_between(b->net, 1, 3);
+        w->kernel[d] = f.dim[2 + d] = one_in(b, 3) ? 1 : net_between(b->net, 2, 3);
         w->stride[d] = one_in(b, 3) ? 2 : 1;
         w->dilation[d] = one_in(b, 2) ? 2 : 1;
         w->pad_lo[d] = ls_window_span(w, d) / 2;
@@ -209,10 +227,10 @@ static void begin(Build *b)
 {
     const int64_t n = b->g->batch;
     LsShape s = {2, {n, net_between(b->net, 3, 9)}};
-    switch (net_roll(b->net, 4)) {
-    case 0: s = (LsShape){4, {n, net_between(b->net, 1, 4), net_between(b->net, 4, 7), net_between(b->net, 4, 7)}}; break;
-    case 1: s = (LsShape){3, {n, net_between(b->net, 2, 6), net_between(b->net, 3, 8)}}; break;
-    case 2: {
+    switch (net_roll(b->net, 7)) {
+    case 0: case 1: case 2: s = (LsShape){4, {n, net_between(b->net, 1, 4), net_between(b->net, 4, 7), net_between(b->net, 4, 7)}}; break;
+    case 3: s = (LsShape){3, {n, net_between(b->net, 2, 6), net_between(b->net, 3, 8)}}; break;
+    case 4: case 5: {
         const LsShape ids = {2, {n, net_between(b->net, 2, 8)}}, t = {2, {net_between(b->net, 4, 11), net_between(b->net, 3, 8)}};
         const LsValueId x = leaf(b, LS_V_INPUT, LS_I64, ids, integers(b, ls_count(&ids), t.dim[0]));
         b->table = param(b, t);
@@ -230,6 +248,8 @@ static bool end(Build *b)
     LsLossOptions loss = {.kind = one_in(b, 4) ? LS_LOSS_MSE : LS_LOSS_CE, .axis = -1};
     if (shape(b).rank == 4 || (shape(b).rank == 3 && one_in(b, 2)))
         flatten(b);
+    if (ls_is(b->table) && shape(b).rank == 3 && one_in(b, 2))
+        dense(b, ls_shape(b->g, b->table)->dim[1]);
     const LsShape s = shape(b);
     const bool tied = ls_is(b->table) && ls_shape(b->g, b->table)->dim[1] == s.dim[s.rank - 1] && !one_in(b, 4);
     if (tied)

@@ -269,6 +269,55 @@ START_TEST(random_numbers_are_the_same_or_different_for_samples)
 }
 END_TEST
 
+/* h0 [4, 5] has a row for each sample, as a start state of zeros. U, which it is multiplied by and which is used twice, has a gradient for
+ * each sample. Trained, each sample has a gradient of its own row; frozen, it is a constant. Data of k samples alone leave the
+ * gradients of the first k. */
+START_TEST(a_state_with_a_row_for_each_sample_is_no_mixture)
+{
+    enum { N = 4 };
+    static const char *const param[] = {"U", "W", "F", "h0"};
+    float x[N * 6];
+    const int64_t label[N] = {0, 2, 1, 1};
+    for (int i = 0; i < N * 6; i++)
+        x[i] = (float)sin(1.7 * i);
+    for (int frozen = 0; frozen < 2; frozen++) {
+        MUST(COMPILE LS_SOURCE "/tests/data/faults/persample-constant-state/net.onnx --store-gradients%s -o mean",
+             frozen ? " --freeze h0" : "");
+        MUST(COMPILE LS_SOURCE "/tests/data/faults/persample-constant-state/net.onnx --store-gradients%s --grads=per-sample -o all",
+             frozen ? " --freeze h0" : "");
+        for (int k = 1; k <= N; k++) {
+            write_npz("few.npz", 2, (NpzItem[]){{"x", LS_F32, 2, {k, 6}, x}, {"label", LS_I64, 1, {k}, label}});
+            MUST("./%s --data few.npz --progress none --no-shuffle --lr 0 --steps 1 --dump few%d.npz", k < N ? "mean" : "all", k);
+        }
+        MUST("./mean --data few.npz --progress none --no-shuffle --lr 0 --steps 1 --dump mean.npz");
+        for (int p = 0; p < 4 - frozen; p++) {
+            char key[2][32];
+            Member each, norms, whole, one;
+            snprintf(key[0], sizeof key[0], "psgrad/%s", param[p]);
+            snprintf(key[1], sizeof key[1], "grad/%s", param[p]);
+            ck_assert(open_member("few4.npz", key[0], &each) && open_member("mean.npz", key[1], &whole));
+            ck_assert(open_member("few1.npz", key[1], &one));
+            ck_assert_int_eq(each.a.count, N * whole.a.count);
+            ck_assert_double_le(distance(&each.a, 0, &one.a), 1e-5);
+            double far = 0;
+            for (int64_t i = 0; i < whole.a.count; i++) {
+                double sum = 0;
+                for (int s = 0; s < N; s++)
+                    sum += ls_array_real(&each.a, s * whole.a.count + i);
+                far = fmax(far, fabs(sum / N - ls_array_real(&whole.a, i)));
+            }
+            ck_assert_double_le(far, 1e-6);
+            snprintf(key[0], sizeof key[0], "psnorm/%s", param[p]);
+            ck_assert(open_member("few4.npz", key[0], &norms));
+            for (int s = 0; s < N; s++)
+                ck_assert_double_eq_tol(ls_array_real(&norms.a, s), norm_of(&each.a, s * whole.a.count, whole.a.count), 1e-5);
+            for (int64_t i = 0; p == 3 && i < each.a.count; i++)
+                ck_assert(i / 5 % N == i / 20 || ls_array_real(&each.a, i) == 0);
+        }
+    }
+}
+END_TEST
+
 /* A batch of one sample: its gradient is that of the batch. */
 START_TEST(a_batch_may_be_one_sample)
 {
@@ -317,6 +366,7 @@ int main(void)
     tcase_add_test(t, the_last_batch_is_smaller);
     tcase_add_test(t, clipped_sums_are_sums_of_clipped_gradients);
     tcase_add_test(t, random_numbers_are_the_same_or_different_for_samples);
+    tcase_add_test(t, a_state_with_a_row_for_each_sample_is_no_mixture);
     tcase_add_test(t, a_batch_may_be_one_sample);
     tcase_add_test(t, what_has_no_gradient_of_a_sample_is_refused);
     return run_command_lines("per_sample", t, make_nets);
