@@ -262,7 +262,8 @@ static LsCounted counted(const LsBody *b, const LsStmt *s)
         return (LsCounted){0};
     switch (s->op) {
     case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted;
-    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted;
+    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_ADD: case LS_OP_COUNTED_SHARE:
+        return s->attr.scalar.counted;
     default: return (LsCounted){0};
     }
 }
