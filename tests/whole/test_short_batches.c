@@ -111,6 +111,33 @@ START_TEST(images_of_short_batches)
 }
 END_TEST
 
+/* ---- the file's own loss ---- */
+
+START_TEST(a_mean_of_the_file_is_of_the_samples_that_count)
+{
+    static const char *const way[] = {"--batch=5", "--batch=8", "--batch=8 --budget=min", "--batch=6 --microbatches=2",
+                                      "--batch=3 --accumulate=2", "--batch=8 --microbatches=2 --stages=2"};
+    MUST(COMPILE DATA "last-batch-loss/mean.onnx --loss=graph %s", way[_i]);
+    MUST(RUN "--data " DATA "last-batch-loss/data.npz --dump d.npz");
+    expect("d.npz", "loss", 0, 1.007954, 2e-6);
+    expect_pair("param/w", -0.525545, 0.337741, 2e-6);
+    MUST("./t --data " DATA "last-batch-loss/data.npz --eval");
+    ck_assert_double_eq_tol(told("val_loss "), 1.007954, 2e-6);
+}
+END_TEST
+
+START_TEST(a_sum_of_the_file_is_refused)
+{
+    static const char *const run[] = {"--epochs 1", "--eval"};
+    MUST(COMPILE DATA "last-batch-loss/sum.onnx --loss=graph --batch=4");
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_ne(sh("./t --data " DATA "last-batch-loss/data.npz %s", run[k]), 0);
+        ck_assert_msg(strstr(text, "the model computes its own loss") != NULL, "%s", text);
+    }
+    MUST("./t --data " DATA "last-batch-loss/data.npz --drop-last");
+}
+END_TEST
+
 /* ---- other nodes ---- */
 
 static const struct { const char *net, *node; double loss, w[2]; } mixing[] = {
@@ -181,6 +208,8 @@ int main(void)
     tcase_add_loop_test(tc, a_part_that_is_short_has_its_own_statistics, 0, NPARTS);
     tcase_add_loop_test(tc, one_value_per_channel_is_refused, 0, 6);
     tcase_add_loop_test(tc, images_of_short_batches, 0, 3);
+    tcase_add_loop_test(tc, a_mean_of_the_file_is_of_the_samples_that_count, 0, 6);
+    tcase_add_test(tc, a_sum_of_the_file_is_refused);
     tcase_add_loop_test(tc, what_would_count_copies_is_refused, 0, 2);
     tcase_add_loop_test(tc, parts_of_what_mixes_are_refused_or_own, 0, 2);
     return run_command_lines("short_batches", tc, make_nets);
