@@ -262,7 +262,8 @@ static LsCounted counted(const LsBody *b, const LsStmt *s)
         return (LsCounted){0};
     switch (s->op) {
     case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted;
-    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted;
+    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_ADD: case LS_OP_COUNTED_SHARE:
+        return s->attr.scalar.counted;
     default: return (LsCounted){0};
     }
 }
@@ -301,13 +302,15 @@ static const char *counted_scalar(const LsBody *b, const LsStmt *s)
                            nearbyint(s->attr.scalar.a * (double)(b->k->g->batch * c.each)), c.each);
 }
 
+/* On all targets with the same rounding. */
 static const char *counted_share(const LsBody *b, const LsStmt *s)
 {
-    const int64_t each = counted(b, s).each;
+    LsArena *a = b->k->g->arena;
+    const int64_t each = s->attr.scalar.counted.each, all = b->k->g->batch * each;
     const int arg = s->arg[0];
-    return ls_arena_printf(b->k->g->arena, "ls_counted_share(%s, %.17g, valid * " LS_N64 ")",
-                           arg < 0 ? b->arg[~arg] : ls_arena_printf(b->k->g->arena, "v%d", arg),
-                           nearbyint(s->attr.scalar.a * (double)(b->k->g->batch * each)), each);
+    return ls_arena_printf(a, "ls_counted_share(%s, %.17g, %s)", arg < 0 ? b->arg[~arg] : ls_arena_printf(a, "v%d", arg),
+                           nearbyint(s->attr.scalar.a * (double)all),
+                           counted(b, s).each > 0 ? ls_arena_printf(a, "valid * " LS_N64, each) : ls_arena_printf(a, "%" PRId64, all));
 }
 
 /* The operator's expression with the statement's arguments inserted. */
@@ -368,7 +371,7 @@ void ls_body_statements(const LsBody *b)
     for (int s = 0; s < b->f->nstmt; s++) {
         const LsStmt *st = &b->f->stmt[s];
         const char *text = expression(b, st), *condition = counts(b, st);
-        if (st->op == LS_OP_COUNTED_SHARE && counted(b, st).each > 0)
+        if (st->op == LS_OP_COUNTED_SHARE)
             text = counted_share(b, st);
         if (condition != NULL)
             text = ls_arena_printf(b->k->g->arena, "%s ? %s : 0", condition, text);

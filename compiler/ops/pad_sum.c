@@ -70,6 +70,12 @@ static LsValueId join(LsCtx *cx, LsGraph *g, const Part *a, const Part *b, int a
 
 static bool is_expanded(const LsGraph *g, LsValueId v) { return g->node[g->value[v.i].def.i].op == LS_OP_EXPAND; }
 
+static bool is_share(const LsGraph *g, LsValueId v)
+{
+    const LsNodeId def = g->value[v.i].def;
+    return g->node[def.i].op == LS_OP_COUNTED_SHARE && is_expanded(g, ls_in(g, def, 0));
+}
+
 /* The value that v was expanded from, or v itself. Of a share that is 0 behind the samples that count (LsCounted): the share, if
  * `counted`: what is added to it makes it 0 there. */
 static LsValueId narrow(LsCtx *cx, LsGraph *g, LsValueId v, bool counted)
@@ -77,7 +83,7 @@ static LsValueId narrow(LsCtx *cx, LsGraph *g, LsValueId v, bool counted)
     const LsNodeId def = g->value[v.i].def;
     if (is_expanded(g, v))
         return ls_in(g, def, 0);
-    if (!counted || g->node[def.i].op != LS_OP_COUNTED_SHARE || !is_expanded(g, ls_in(g, def, 0)))
+    if (!counted || !is_share(g, v))
         return v;
     const LsAttr at = g->node[def.i].attr;
     return ls_append1(cx, g, LS_OP_COUNTED_SHARE, ls_in(g, g->value[ls_in(g, def, 0).i].def, 0), &at);
@@ -146,6 +152,10 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
         return scatter_to(cx, g, a, b);
     if (is_scattered(g, a) && is_made(g, b))
         return scatter_to(cx, g, b, a);
-    LsValueId less = narrow(cx, g, b, false);                  /* one of the two stays as large as the sum */
+    LsValueId less = narrow(cx, g, b, false);       /* one of the two stays as large as the sum */
+    if (less.i == b.i && is_share(g, b)) {          /* the sum is 0 where the share is, if it is told so */
+        const LsAttr at = g->node[g->value[b.i].def.i].attr;
+        return ls_append2(cx, g, LS_OP_ADD, a, narrow(cx, g, b, true), &(LsAttr){.scalar = {.counted = at.scalar.counted}});
+    }
     return ls_append2(cx, g, LS_OP_ADD, less.i == b.i ? narrow(cx, g, a, false) : a, less, NULL);
 }

@@ -91,7 +91,8 @@ bool ls_residual(LsCtx *cx, LsGraph *g)
                   .plus = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.plus),
                   .goes = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.goes)};
     for (uint32_t i = 1; i < g->nnode; i++)
-        for (int side = 0; side < 2 && g->node[i].op == LS_OP_ADD && !s.goes[i]; side++)
+        for (int side = 0; side < 2 && g->node[i].op == LS_OP_ADD && g->node[i].attr.scalar.counted.each == 0 && !s.goes[i];
+             side++)
             take_in(&s, (LsNodeId){i}, side);
     if (s.n > 0)
         ls_rewrite(cx, g, visit, &s);

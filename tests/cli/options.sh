@@ -104,6 +104,7 @@ row() {
 cp "$FIXTURES/mlp/data.npz" data.npz
 cp "$FIXTURES/mlp/ref.npz" ref.npz
 cp "$FIXTURES/cnn/ts.onnx" cnn.onnx
+cp "$FIXTURES/../../data/faults/statistics-parts/covariance.onnx" mixed.onnx
 cp "$FIXTURES/gpt_tied/ts.onnx" gpt.onnx
 cp "$FIXTURES/layernorm/dyn.onnx" tied.onnx
 sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
@@ -156,6 +157,7 @@ row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
 row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
 row "$BUILD" --microbatches 2 "$NET"
+row "$BUILD" --mixed-parts own "mixed.onnx --batch 8 --microbatches 2 $EFFORT"
 row "compile plan" --stages 2 "$NET"
 row "compile plan" --order zb "$NET --stages 2 --microbatches 2"
 row "plan" --link none "$NET --stages 2 --microbatches 2"
