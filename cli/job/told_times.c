@@ -87,10 +87,10 @@ LsPredicted ls_job_predict(LsJob *job)
     return p;
 }
 
-const char *ls_job_told_of(const LsJob *job)
+const char *ls_job_told_of(const LsJob *job) { return job->told_of != NULL ? job->told_of : ls_job_costs_of(job); }
+
+const char *ls_job_costs_of(const LsJob *job)
 {
-    if (job->told_of != NULL)
-        return job->told_of;
     const LsCostsOf *of = &job->of;
     return of->threads > 0 ? ls_arena_printf(job->cx.arena, "%s, %d thread%s", of->machine, of->threads, of->threads == 1 ? "" : "s")
                            : of->machine;

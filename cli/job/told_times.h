@@ -16,5 +16,7 @@ void ls_job_tell_people(LsJob *job);
 LsPredicted ls_job_predict(LsJob *job);
 /* "cpu, 2 threads": what these times are of. */
 const char *ls_job_told_of(const LsJob *job);
+/* The same of the costs of the plan; NULL: a training graph's are of nobody. */
+const char *ls_job_costs_of(const LsJob *job);
 
 #endif
