@@ -50,6 +50,11 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * trained value. -1: starts as zeros (moments), not exported */
 } LsStateTensor;
 
+/* How long a batch takes in training, as predicted for 1, 2, 4, 8, ... threads on the machine whose costs made the plan; n 0: not
+ * predicted, 1: whatever threads there are. */
+enum { LS_PREDICTED = 5 };
+typedef struct LsPredicted { const char *machine; int n; double ns[LS_PREDICTED]; } LsPredicted;
+
 typedef struct LsStep {
     LsKernel run;
     const char *name;           /* ONNX node, and its part: "layer1/conv1 dw" */
@@ -221,6 +226,7 @@ typedef struct LsProgram {
                                                          * for each lane of an ensemble */
     double overhead;            /* predicted overhead of recomputation, relative to a step without
                                  * it, e.g. 0.12 */
+    LsPredicted predicted;
     const LsStateTensor *state; uint32_t nstate;
     /* Tensors of weights that updates change, of how many; their elements. of_tensors 0: not known */
     struct { int64_t tensors, of_tensors, elements, of_elements; } trains;

@@ -183,6 +183,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .parts = job->pipeline.optimizer.parts,
                    .budget = job->budget,
                    .default_lr = ls_options_lr(job->options),
+                   .predicted = ls_job_predict(job),
                    .train = {job->train_problem, &job->plan, job->options->overlap},
                    .eval = {job->eval_problem, &job->eval_plan, false},
                    .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, job->options->overlap},

@@ -42,7 +42,7 @@ static void write_timeline_table(FILE *to, const LsJob *job)
 static void write_timeline_svg(FILE *to, const LsJob *job)
 {
     ls_timeline_svg(to, job->dag, &job->plan,
-                    &(LsTimelineFacts){job->options->model, job->plan.cost > job->none.cost ? &job->none : NULL,
+                    &(LsTimelineFacts){job->options->model, ls_job_costs_of(job), job->plan.cost > job->none.cost ? &job->none : NULL,
                                        job->report.budget});
 }
 

@@ -72,10 +72,25 @@ void ls_job_tell_people(LsJob *job)
     job->told_of = name_of(job, m, probed ? ", probed" : "");
 }
 
-const char *ls_job_told_of(const LsJob *job)
+LsPredicted ls_job_predict(LsJob *job)
 {
-    if (job->told_of != NULL)
-        return job->told_of;
+    LsPredicted p = {.machine = job->of.machine, .n = can_scale(job) ? LS_PREDICTED : 1};
+    const LsMachine *told = job->told;
+    if (job->staged != NULL)
+        return (LsPredicted){.n = 0};   /* threads are dealt out among stages */
+    for (int k = 0; k < p.n; k++) {
+        const LsMachine m = ls_machine_with_threads(&job->machine, 1 << k);
+        job->told = can_scale(job) ? &m : NULL;
+        p.ns[k] = ls_job_step_ns(job);
+    }
+    job->told = told;
+    return p;
+}
+
+const char *ls_job_told_of(const LsJob *job) { return job->told_of != NULL ? job->told_of : ls_job_costs_of(job); }
+
+const char *ls_job_costs_of(const LsJob *job)
+{
     const LsCostsOf *of = &job->of;
     return of->threads > 0 ? ls_arena_printf(job->cx.arena, "%s, %d thread%s", of->machine, of->threads, of->threads == 1 ? "" : "s")
                            : of->machine;

@@ -31,6 +31,7 @@ typedef struct LsCode {         /* the text's contents */
     int accumulate, parts;
     int64_t budget;             /* bytes in all; 0: none */
     double default_lr;
+    LsPredicted predicted;
     LsCodePhase train, eval;    /* eval.problem NULL: no evaluation form */
     LsCodePhase last;           /* the last micro-step of an update; without a problem it is as `train` */
     LsCodePhase update;         /* over ranks; else without a problem */

@@ -223,6 +223,16 @@ static void print_words(const LsCode *c, LsEmit *e)
         print_string_field(e, "default_schedule", c->schedule);
 }
 
+static void print_predicted(const LsPredicted *p, LsEmit *e)
+{
+    if (p->n == 0)
+        return;
+    print_string_field(e, "predicted.machine", p->machine);
+    ls_emit_line(e, ".predicted.n = %d,", p->n);
+    for (int k = 0; k < p->n; k++)
+        ls_emit_line(e, ".predicted.ns[%d] = %.4g,", k, p->ns[k]);
+}
+
 static void print_program(const Text *x, LsEmit *e)
 {
     const LsCode *c = x->c;
@@ -240,6 +250,7 @@ static void print_program(const Text *x, LsEmit *e)
                  c->addresses->state_bytes);
     ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena_bytes(x), c->addresses->nconst);
     ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", overhead(c), ls_applied(x->g), c->default_lr);
+    print_predicted(&c->predicted, e);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, x->g->ninput);
     const LsTrainedShare share = ls_trained_share(x->g);

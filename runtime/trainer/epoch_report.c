@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* 1234567 as 1,234,567: the end of `text`. */
@@ -40,6 +41,43 @@ void ls_train_show_progress(LsTrainer *t)
     LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss, t->members.loss,
                        t->members.n};
     ls_progress_show(&t->progress, &at);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+    return (x > y) - (x < y);
+}
+
+/* ns of a batch with that many threads, between those that were predicted; above them those of the most. */
+static double predicted_ns(const LsPredicted *p, int threads)
+{
+    int k = 0;
+    while (k + 1 < p->n && 1 << (k + 1) <= threads)
+        k++;
+    if (k + 1 >= p->n || threads <= 1 << k)
+        return p->ns[k];
+    return p->ns[k] * pow(p->ns[k + 1] / p->ns[k], log2((double)threads / (1 << k)));
+}
+
+/* The median of the updates that count. Updates with their own times are those of one process: private ones have any number of
+ * batches, and those of ranks wait for each other. */
+void ls_train_pace(LsTrainer *t, int64_t ns)
+{
+    const LsPredicted *p = &t->p->predicted;
+    const int n = t->pace.n++;
+    if (n < LS_PACE_AFTER - LS_PACE || n >= LS_PACE_AFTER)
+        return;
+    t->pace.ns[n - (LS_PACE_AFTER - LS_PACE)] = ns;
+    if (t->pace.n < LS_PACE_AFTER || p->n == 0 || ls_is_private(t->p) || !ls_is_first(t) || t->progress.mode == LS_PROGRESS_NONE)
+        return;
+    qsort(t->pace.ns, LS_PACE, sizeof *t->pace.ns, by_time);
+    ls_progress_clear(&t->progress);
+    fprintf(stderr, "note: a step takes %.4g ms; predicted were %.4g ms (%s", 1e-6 * (double)t->pace.ns[LS_PACE / 2],
+            1e-6 * (double)ls_group(t) * predicted_ns(p, t->threads), p->machine);
+    if (p->n > 1)
+        fprintf(stderr, ", %d thread%s", t->threads, t->threads == 1 ? "" : "s");
+    fprintf(stderr, "%s)\n", t->comm != NULL ? ", without the exchange of ranks" : "");
 }
 
 /* Reports, once, whether the data explain an evaluation loss that is not finite; training goes

@@ -197,6 +197,7 @@ static bool run_update(LsTrainer *t, LsError *e)
         return false;
     int64_t took = ls_now_ns() - start;
     t->longest_ns = took > t->longest_ns ? took : t->longest_ns;
+    ls_train_pace(t, took);
     return true;
 }
 

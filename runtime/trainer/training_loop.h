@@ -29,6 +29,10 @@ typedef struct LsFlight {
     bool apply;                 /* the last one of its update */
 } LsFlight;
 
+/* How long the first updates of a run take. */
+enum { LS_PACE_AFTER = 20, LS_PACE = 15 };      /* updates until it is told; the last ones of them that count */
+typedef struct LsPace { int n; int64_t ns[LS_PACE]; } LsPace;
+
 typedef struct LsTrainer {
     const LsProgram *p;
     LsTrainerOptions o;
@@ -76,6 +80,7 @@ typedef struct LsTrainer {
     bool told_of_none;          /* a warning was printed that no label counts in some update */
     int64_t saved;              /* the last update in a checkpoint, or the update that the run began with */
     int64_t longest_ns;         /* longest update of this run */
+    LsPace pace;
     bool interrupted;           /* ended before the last update */
     bool blamed;                /* it was reported whether the evaluation data are finite */
     bool pinned;                /* the loader's ring, for a device */
@@ -107,6 +112,8 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e);
 /* Says at the start how much of the model is trained. */
 void ls_train_say_what(const LsTrainer *t);
 void ls_train_show_progress(LsTrainer *t);
+/* Notes the time of an update; once, prints the time of a step beside the predicted one. */
+void ls_train_pace(LsTrainer *t, int64_t ns);
 /* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
  * run. */
 bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e);

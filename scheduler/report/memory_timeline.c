@@ -72,7 +72,8 @@ void ls_timeline_svg(FILE *to, const LsDag *g, const LsPlan *plan, const LsTimel
         line[n++] = (LsChartLine){.name = budget <= edge ? "budget of the arena" : ls_arena_printf(arena,
                                   "budget of the arena: %s, above this picture", ls_page_bytes(text, facts->budget)),
                                   .colour = "bound", .x = ends, .y = levels, .n = 2, .dashed = true};
-    ls_chart_svg(to, &(LsChart){.title = facts->title, .x_label = "predicted time, ms", .y_label = "MiB live",
+    ls_chart_svg(to, &(LsChart){.title = facts->title, .x_label = facts->of != NULL
+                                ? ls_arena_printf(arena, "predicted time, ms (%s)", facts->of) : "predicted time, ms", .y_label = "MiB live",
                                 .x_unit = "", .y_unit = "", .line = line, .nline = n}, true);
     ls_arena_free(arena);
 }

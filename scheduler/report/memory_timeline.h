@@ -13,6 +13,7 @@ void ls_timeline_table(FILE *to, const LsDag *dag, const LsPlan *plan);
 
 typedef struct LsTimelineFacts {
     const char *title;
+    const char *of;             /* machine and threads of the costs; NULL: not said */
     const LsPlan *none;         /* the plan without recomputation, drawn beside it; NULL: left out */
     int64_t budget;             /* bytes of arena; <= 0: none */
 } LsTimelineFacts;

@@ -88,8 +88,10 @@ static void put_runs(LsArena *arena, FILE *to, const LsSweep *sweep)
                         sweep->strategy[s], &p->cell[s].run);
         }
     fprintf(to, "</table></div>\n<p class=\"soft\">Programs built from these plans, run with %d "
-            "thread%s: the median step, and the arena up to the last byte written.</p>\n",
+            "thread%s: the median step, and the arena up to the last byte written. Predicted for ",
             sweep->threads, sweep->threads == 1 ? "" : "s");
+    ls_page_text(to, sweep->predicted_of != NULL ? sweep->predicted_of : "the costs of the plans");
+    fprintf(to, ".</p>\n");
 }
 
 void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_t *chosen,

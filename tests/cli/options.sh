@@ -287,6 +287,7 @@ row "compile" --dry-run - "$NET"
 
 # ---- the machine
 row "$BUILD" --machine h200 "$NET"
+row "compile plan" --threads 3 "$NET" 1
 row "compile" --machine h200 "$NET" l4
 row "$BUILD" --target cuda "$NET"
 row "compile check measure" -march x86-64 "$NET"

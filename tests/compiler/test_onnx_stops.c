@@ -112,10 +112,9 @@ END_TEST
 /* A copy of a parameter is a parameter of its own; its detached form is the parameter itself, and so it is exported. */
 START_TEST(a_detached_parameter_stays_the_parameter)
 {
-    unsigned char *bytes, *packed;
+    unsigned char *packed;
     size_t n;
-    LsOnnxSlot *slot;
-    uint32_t nslot, slots[2];
+    uint32_t slots[2];
     Onnx__NodeProto *p = make_node(&mk, "Identity", "w", "copy");
     make_node(&mk, "MatMul", "x copy", "other");
     make_output(&mk, "other");
@@ -123,8 +122,9 @@ START_TEST(a_detached_parameter_stays_the_parameter)
     for (int k = 0; k < 2; k++) {
         n = make_pack(&mk, &packed);
         make_write(&mk, packed, n);
-        ck_assert_msg(ls_onnx_eval_model(&mk.cx, mk.path, &mk.o, &bytes, &n, &slot, &nslot), "%s", make_log(&mk));
-        slots[k] = nslot;
+        LsOnnxForm form;
+        ck_assert_msg(ls_onnx_eval_form(&mk.cx, mk.path, &mk.o, &form), "%s", make_log(&mk));
+        slots[k] = form.nslot;
         note(p, LS_META_CALL, call);
     }
     LsGraph *g = import_well();

@@ -500,6 +500,39 @@ START_TEST(measured_memory_equals_the_plan)
 }
 END_TEST
 
+/* Once, after 20 updates; between two predictions by their ratio. */
+START_TEST(a_run_tells_its_pace_beside_the_predicted_one)
+{
+    static const struct { int threads; const char *text; } row[] = {
+        {1, "predicted were 8 ms (abacus, 1 thread)\n"}, {2, "predicted were 4 ms (abacus, 2 threads)\n"},
+        {3, "predicted were 2.667 ms (abacus, 3 threads)\n"}, {4, "predicted were 2 ms (abacus, 4 threads)\n"},
+        {64, "predicted were 2 ms (abacus, 64 threads)\n"}};
+    LsProgram p = tiny_program(1);
+    char line[100];
+    make_data(SAMPLES);
+    run_program(&p, "--data data.npz --epochs 30");
+    ck_assert_ptr_null(strstr(err_text, "a step takes"));
+    p.predicted = (LsPredicted){"abacus", 3, {8e6, 4e6, 2e6}};
+    for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
+        snprintf(line, sizeof line, "--data data.npz --epochs 30 --threads %d", row[k].threads);
+        ck_assert_int_eq(run_program(&p, line), 0);
+        TOLD(err_text, "note: a step takes ");
+        TOLD(err_text, row[k].text);
+        ck_assert_ptr_null(strstr(strstr(err_text, "a step takes") + 1, "a step takes"));
+    }
+    p.predicted.n = 1;
+    run_program(&p, "--data data.npz --epochs 30 --steps 20 --threads 3");
+    TOLD(err_text, "predicted were 8 ms (abacus)\n");
+    run_program(&p, "--data data.npz --epochs 30 --steps 19");
+    ck_assert_ptr_null(strstr(err_text, "a step takes"));
+    run_program(&p, "--data data.npz --epochs 30 --progress none");
+    ck_assert_ptr_null(strstr(err_text, "a step takes"));
+    p.accumulate = 2;
+    run_program(&p, "--data data.npz --epochs 60 --steps 20");
+    TOLD(err_text, "predicted were 16 ms (abacus)\n");
+}
+END_TEST
+
 START_TEST(the_plan_and_the_trace_list_every_step)
 {
     char text[65536];
@@ -662,6 +695,7 @@ int main(void)
     test[n++] = check_numerics_names_the_first_node;
     test[n++] = data_that_are_not_finite_are_called_that;
     test[n++] = measured_memory_equals_the_plan;
+    test[n++] = a_run_tells_its_pace_beside_the_predicted_one;
     test[n++] = the_plan_and_the_trace_list_every_step;
     test[n++] = wrong_usage_exits_2_and_says_what_is_meant;
     test[n++] = unreadable_data_exit_8_and_name_the_file;

@@ -84,6 +84,7 @@ def check_a_timeline_is_drawn_and_told():
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--budget", "60%", "--timeline", "t.svg")
     root = xml.etree.ElementTree.parse("t.svg").getroot()
     text = [e.text for e in root.iter() if e.tag.endswith("text")]
+    assert any(re.fullmatch(r"predicted time, ms \(cpu, 2 threads\)", t or "") for t in text), text
     assert {"u,n.onnx", "without a budget", "this plan", "run again", "budget of the arena"} <= set(text), text
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--budget", "60%", "--timeline", "t.csv")
     rows = [l.split("\t") for l in read("t.csv").splitlines() if not l.startswith("#")]

@@ -3,8 +3,10 @@
 #include "tests/support/command_line.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 
 enum { PORT = 20201 };
@@ -21,11 +23,13 @@ static void make_net(void)
     MUST("./two %s --dump right.npz", run);
 }
 
-/* Starts a rank, whose output is in NAME.txt. */
+static const char *program = "two";
+
+/* Starts a rank, whose errors and notes are in NAME.txt. */
 static pid_t start(const char *name, int rank, const char *more)
 {
     char line[1000];
-    snprintf(line, sizeof line, "exec ./two %s --peers %s:%d,%s:%d --rank %d %s >%s.txt 2>&1", run, host, PORT, host, PORT + 1, rank,
+    snprintf(line, sizeof line, "exec ./%s %s --peers %s:%d,%s:%d --rank %d %s >/dev/null 2>%s.txt", program, run, host, PORT, host, PORT + 1, rank,
              more, name);
     const pid_t pid = fork();
     if (pid == 0) {
@@ -162,6 +166,98 @@ START_TEST(replicas_that_differ_end_the_run)
 }
 END_TEST
 
+/* ---- memory that is damaged ---- */
+
+enum { PATTERN = 64 };
+
+/* The first weights of a checkpoint that are not 0. */
+static void read_pattern(const char *path, unsigned char to[PATTERN])
+{
+    static unsigned char data[1 << 16];
+    uint64_t header;
+    FILE *f = fopen(path, "rb");
+    ck_assert_ptr_nonnull(f);
+    const size_t n = fread(data, 1, sizeof data, f);
+    fclose(f);
+    memcpy(&header, data, sizeof header);
+    for (size_t at = 8 + header; at + PATTERN <= n; at += 4) {
+        bool full = true;
+        for (int k = 0; k < PATTERN; k += 4)
+            full &= (data[at + (size_t)k] | data[at + (size_t)k + 1]) != 0;
+        memcpy(to, data + at, PATTERN);
+        if (full)
+            return;
+    }
+    ck_abort_msg("no weights in %s", path);
+}
+
+/* Flips a bit of the pattern wherever a process may write. Returns how often; -1: its memory cannot be opened. */
+static int damage(pid_t pid, const unsigned char of[PATTERN])
+{
+    static unsigned char part[1 << 20];
+    char path[64], line[512];
+    int found = 0;
+    snprintf(path, sizeof path, "/proc/%d/mem", pid);
+    const int memory = open(path, O_RDWR);
+    snprintf(path, sizeof path, "/proc/%d/maps", pid);
+    FILE *maps = fopen(path, "r");
+    if (memory < 0 || maps == NULL)
+        return -1;
+    while (fgets(line, sizeof line, maps) != NULL) {
+        unsigned long from, to;
+        char may[5];
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[1] != 'w')
+            continue;
+        for (unsigned long at = from; at < to; at += sizeof part - PATTERN) {
+            const ssize_t got = pread(memory, part, to - at < sizeof part ? to - at : sizeof part, (off_t)at);
+            const unsigned char *end = part + (got > 0 ? got : 0), *hit = part;
+            while ((hit = memmem(hit, (size_t)(end - hit), of, PATTERN)) != NULL) {
+                const unsigned char other = hit[0] ^ 1;
+                found += pwrite(memory, &other, 1, (off_t)(at + (unsigned long)(hit - part))) == 1;
+                hit++;
+            }
+        }
+    }
+    fclose(maps);
+    close(memory);
+    return found;
+}
+
+/* A bit of one rank's weights changes in the middle of the run, which does not train them. */
+START_TEST(a_damaged_replica_ends_the_run)
+{
+    unsigned char weights[PATTERN];
+    static const char more[] = "--steps 1000000000 --epochs 1000000000 --compare-replicas 50 --log steps";
+    struct stat steps = {.st_size = 0};
+    MUST("./two %s --lr 0 --save still && mv $(ls still/* | tail -n 1) still.safetensors", run);
+    read_pattern("still.safetensors", weights);
+    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 mlp.onnx --batch=4 --microbatches=2 --ranks=2 --freeze fc1.weight -o ice");
+    program = "ice";
+    const pid_t zero = start("zero", 0, more), one = start("one", 1, more);
+    program = "two";
+    while (stat("steps", &steps) != 0 || steps.st_size == 0)    /* they train */
+        usleep(10000);
+    const int found = damage(one, weights);
+    if (found <= 0) {           /* as where no process may see another one's memory */
+        kill(zero, SIGKILL);
+        kill(one, SIGKILL);
+        waitpid(zero, NULL, 0);
+        waitpid(one, NULL, 0);
+        ck_assert_msg(found < 0, "no weights in the rank's memory");
+        fprintf(stderr, "note: /proc/PID/mem cannot be opened; left out\n");
+        return;
+    }
+    check_end(zero, "zero", 9);
+    static char all[1 << 16];
+    strcpy(all, text);
+    check_end(one, "one", 9);
+    strcat(all, text);
+    const char *told = strstr(all, "the parameters of rank 1 are not those of rank 0"), *step = strstr(all, "after step ");
+    ck_assert_msg(told != NULL && step != NULL && atol(step + 11) % 50 == 0 && atol(step + 11) > 0, "%s", all);
+    ck_assert_ptr_null(strstr(told + 1, "the parameters of rank 1"));
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {
@@ -169,6 +265,7 @@ int main(void)
         ranks_know_each_other_by_a_token,
         a_rank_listens_at_its_own_address_or_not_at_all,
         replicas_that_differ_end_the_run,
+        a_damaged_replica_ends_the_run,
     };
     TCase *tc = tcase_create("strangers");
     add_tests(tc, sizeof test / sizeof test[0], test);
