@@ -244,7 +244,8 @@ static void receive(Audit *a, const LsPipeRuns *of, uint32_t step, uint32_t run,
 {
     for (uint32_t k = 0; k < a->c->nmove; k++) {
         const LsPipeMove *m = &a->c->move[k];
-        if (m->to == a->stage && m->read == phase && m->bytes > 0 && *has(a, m->tensor, micro) && is_read_behind(a, of, step, run, phase, m->tensor))
+        if (m->to == a->stage && m->read == phase && m->bytes > 0 && *has(a, m->tensor, micro)
+            && is_read_behind(a, of, step, run, phase, m->tensor))
             add_flight(a, k, micro, true);
     }
 }
