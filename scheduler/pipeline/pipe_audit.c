@@ -238,12 +238,14 @@ static bool is_read_behind(const Audit *a, const LsPipeRuns *of, uint32_t step, 
     return false;
 }
 
-/* What the node that begins a phase makes arrives until a run of this phase reads it, and at once if none does. */
+/* What the node that begins a phase makes arrives until a run of this phase reads it, and at once if none does. What another one
+ * of its results lies on is found where it is read. */
 static void receive(Audit *a, const LsPipeRuns *of, uint32_t step, uint32_t run, int phase, uint32_t micro)
 {
     for (uint32_t k = 0; k < a->c->nmove; k++) {
         const LsPipeMove *m = &a->c->move[k];
-        if (m->to == a->stage && m->read == phase && m->bytes > 0 && is_read_behind(a, of, step, run, phase, m->tensor))
+        if (m->to == a->stage && m->read == phase && m->bytes > 0 && *has(a, m->tensor, micro)
+            && is_read_behind(a, of, step, run, phase, m->tensor))
             add_flight(a, k, micro, true);
     }
 }

@@ -66,7 +66,7 @@ static void open_pipe(void)
     ls_pipe_holds(&cut, LS_ORDER_GPIPE, MICROS, of, (LsLinkSpeed){0, 0});
     ck_assert_uint_eq(cut.nmove, 2);
     for (uint32_t k = 0; k < 2; k++) {
-        const LsPipeWish wish = {.flow = &flow[k], .plan = {.unproven = true}, .hints.recompute = LS_RECOMPUTE_NONE};
+        const LsPipeWish wish = {.flow = &flow[k], .plan = {.unproven = true, .effort = 1}, .hints.recompute = LS_RECOMPUTE_NONE};
         ck_assert(ls_pipe_plan(a, &cut, k, &wish, &plan[k], why, sizeof why));
         expect_sound(k);
     }
@@ -230,6 +230,32 @@ START_TEST(a_write_to_where_a_message_arrives_is_refused)
 }
 END_TEST
 
+/* Of two messages in one place one is lost. */
+START_TEST(a_message_on_another_is_refused)
+{
+    uint32_t k;
+    LsPlanStep *begins = maker(0, DY, &k);
+    LsDagNode *n = &plan[0].graph.dag.node[begins->id];
+    LsPipeMove *more = ls_arena_alloc(a, 3, sizeof *more);
+    LsPlan *of = &runs(0)->plan;
+    uint32_t *out = ls_arena_alloc(a, 2, sizeof *out);
+    int64_t *at = ls_arena_alloc(a, of->noffset + 2u, sizeof *at);
+    memcpy(more, cut.move, 2 * sizeof *more);
+    more[2] = *message(DY);
+    more[2].tensor = out[1] = DV;           /* arrives, too */
+    out[0] = DY;
+    at[of->noffset] = at[of->noffset + 1] = *offset(0, DY);
+    memcpy(at, of->offset, of->noffset * sizeof *at);
+    cut.move = more;
+    cut.nmove = 3;
+    n->out = out;
+    n->nout = 2;
+    begins->offset = of->noffset;
+    of->offset = at;
+    expect(0, "reads 'dy', which was overwritten");
+}
+END_TEST
+
 START_TEST(a_read_before_the_message_is_refused)
 {
     exchange(1, Y, Z);          /* y is made by what begins the phase */
@@ -278,6 +304,7 @@ int main(void)
     tcase_add_test(t, a_message_overwritten_before_it_leaves_is_refused);
     tcase_add_test(t, a_message_that_its_phase_does_not_make_is_refused);
     tcase_add_test(t, a_write_to_where_a_message_arrives_is_refused);
+    tcase_add_test(t, a_message_on_another_is_refused);
     tcase_add_test(t, a_read_before_the_message_is_refused);
     tcase_add_test(t, a_read_before_the_maker_is_refused);
     tcase_add_test(t, a_state_without_a_copy_is_refused);
