@@ -228,7 +228,7 @@ static void check_every(Case *c, FormKind f, LsRunMany *m)
         int64_t n;
         const double *v = value_of(&every, "", none.name[k], &n);
         if (v != NULL && !isnan(largest(v, n)))
-            near(c, "in the plan of everything", none.name[k], v, none.value[k], n, 0, f == F_CLIPPED ? 10 * format[c->format].ways : 0,
+            near(c, "in the plan of everything", none.name[k], v, none.value[k], n, f == F_CLIPPED ? 1e-2 * fmin(1, c->clip) : 0, f == F_CLIPPED ? 10 * format[c->format].ways : 0,
                  &worst);
     }
     ls_run_graph_free(r);
@@ -271,7 +271,7 @@ static void check_parameter(Case *c, const char *name, const Results mean[], con
             want[i] += fmin(1, c->clip / all[s]) * each[s * n + i] / 3;
     }
     if (sum != NULL)
-        near(c, "the clipped sum:", name, sum, want, n, 0, tolerance, worst);
+        near(c, "the clipped sum:", name, sum, want, n, 1e-2 * fmin(1, c->clip), tolerance, worst);
     free(want);
 }
 
