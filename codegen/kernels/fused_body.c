@@ -282,7 +282,24 @@ static const char *counts(const LsBody *b, const LsStmt *s)
     ls_walk_order(space, b->f->layout, order);
     while (order[at] != axis)
         at++;
-    return ls_nest_below(b->nest, at, "valid", space->dim[axis] / b->k->g->batch);
+    const char *text = ls_nest_below(b->nest, at, "valid", space->dim[axis] / b->k->g->batch);
+    return b->only != NULL && strcmp(b->only, text) == 0 ? NULL : text;
+}
+
+const char *ls_body_rows_that_count(const LsBody *b)
+{
+    const LsNest *n = b->nest;
+    const char *all = NULL;
+    for (int y = 0; y < b->node->nout; y++) {
+        const LsFusedOut *out = &b->f->out[y];
+        const char *text = out->reduce && ls_body_counted(b, out->stmt) > 0 ? counts(b, &b->f->stmt[out->stmt]) : NULL;
+        if (text == NULL || (all != NULL && strcmp(all, text) != 0))
+            return NULL;
+        all = text;
+    }
+    /* The samples are along the outermost axis; the innermost one is walked many elements at a time. */
+    const char *outermost = ls_arena_printf(n->arena, "%s < ", n->var[0]);
+    return n->naxis > 1 && n->reduced[0] && all != NULL && strncmp(all, outermost, strlen(outermost)) == 0 ? all : NULL;
 }
 
 void ls_body_count(const LsBody *b)

@@ -20,6 +20,9 @@ void ls_body_fetch(const LsBody *b, int axis, const char *g);
 void ls_body_statements(const LsBody *b);
 /* Elements of each sample in a statistic of those that count, which statement s makes (LsCounted.each); 0: of all. */
 int64_t ls_body_counted(const LsBody *b, int s);
+/* What holds for the points of the samples that count, if all results are statistics of these and it does not change along the
+ * innermost axis; else NULL. */
+const char *ls_body_rows_that_count(const LsBody *b);
 /* Prints "valid", the samples that count, if a statement's value depends on them. */
 void ls_body_count(const LsBody *b);
 /* Prints the pointers, and loads the operands that are one element for the whole node. */

@@ -130,6 +130,7 @@ static LsReduce reduce_new(const LsKernelText *k)
         nsum += r.body.f->out[y].reduce;
     sort_axes(&r);
     r.wide = r.body.wide = r.rows ? wide_of(&r) : 0;
+    r.body.only = ls_body_rows_that_count(&r.body);
     cut_axis(&r);
     if (r.wide > 0 && k->target->kind != LS_TARGET_CPU && ls_reduce_runs(&r))
         r.body.group = group_of(&r, nsum);

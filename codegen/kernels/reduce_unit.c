@@ -5,6 +5,7 @@
 #include "codegen/kernels/fused_body.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static void open_axis(const LsReduce *r, int axis)
 {
@@ -114,6 +115,10 @@ static bool rows_axis(const LsReduce *r, int axis)
     bool cut = axis == r->cut && r->npiece > 1;
     const char *from = cut ? "from" : "0";
     const char *end = cut ? "end" : ls_arena_printf(n->arena, LS_N64, n->size[axis]);
+    if (r->body.only != NULL && axis == 0) {
+        ls_emit_line(r->e, "const int64_t last = ls_least(%s, %s);", end, strstr(r->body.only, "< ") + 2);
+        end = "last";
+    }
     if (!ls_reduce_runs(r)) {
         ls_emit_line(r->e, "LS_ROWS(%s, %s, %s) {", v, from, end);
         return false;
@@ -137,9 +142,18 @@ static bool rows_axis(const LsReduce *r, int axis)
     return true;
 }
 
+/* In the loops over all reduced axes but the innermost. */
+static void leave_out(const LsReduce *r)
+{
+    if (r->body.only != NULL)
+        ls_emit_line(r->e, "if (!(%s)) continue;", r->body.only);
+}
+
 static void rows_loops(const LsReduce *r)
 {
     bool loop = r->nred > 0, runs = loop && rows_axis(r, r->red[r->nred - 1]);
+    if (loop && r->red[r->nred - 1] > 0)
+        leave_out(r);
     ls_body_rows(&r->body);
     tile_loop(r);
     ls_body_point(&r->body);
@@ -254,6 +268,7 @@ void ls_reduce_lanes(const LsReduce *r)
         ls_reduce_each(r, lanes_array, NULL);
     for (int k = 0; k < r->nred; k++)
         open_axis(r, r->red[k]);
+    leave_out(r);
     ls_body_rows(&r->body);
     if (r->lanes == 1) {
         open_axis(r, r->body.nest->naxis - 1);
