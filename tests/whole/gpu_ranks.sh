@@ -20,7 +20,7 @@ run() {         # PROGRAM OPTIONS...
 train() {
     program=$1 to=$2
     shift 2
-    run "$program" $RUN --export "$to" "$@" && sed 's/ in [0-9].*//' "$OUT/said" >"$to.said"
+    run "$program" $RUN $SAMPLES --export "$to" "$@" && sed 's/ in [0-9].*//' "$OUT/said" >"$to.said"
 }
 
 # same NAME RANKS MODEL-OPTIONS... -- COMPILE-OPTIONS...: it has the bits of one process.
@@ -50,10 +50,13 @@ same() {
 }
 
 # Slices of updates; parts and ranks without samples.
+SAMPLES=
 same mlp "2 4" mlp --batch=0 --width=8 --size=4 -- --batch=8 --microbatches=4 --optimizer=adam
-# Statistics of batch norms; several parts for a rank.
+# Statistics of batch norms, which must have whole batches on GPUs; several parts for a rank.
+SAMPLES="--drop-last"
 same unet 2 unet --depth=1 --size=4 --width=2 -- --batch=8 --microbatches=4 --optimizer=sgd:momentum=0.9
 same whole 2 unet --depth=1 --size=4 --width=2 -- --batch=4 --microbatches=2 --optimizer=sgd:momentum=0.9 --clip-norm=1
+SAMPLES=
 # Whole updates, as they need a norm; a loss scale whose updates are skipped; random numbers.
 same gpt 2 gpt --depth=1 --heads=2 --width=40 --context=8 --vocab=17 --dropout=0.2 -- --batch=4 --microbatches=2 --accumulate=2 \
     --clip-norm=1 --precision=f16 --loss-scale=torch:init=2e5,period=3
