@@ -70,11 +70,12 @@ static bool is_named(const Precision *p, const LsGraph *g, LsNodeId n)
     return false;
 }
 
-/* The graph of training has all names, also where evaluation alone computes in 16 bits. */
+/* The graph of training has all names, also where evaluation alone computes in 16 bits; not that of ranks' updates,
+ * which has no loss. */
 static bool all_name_something(LsCtx *cx, const LsGraph *g, const LsPrecision *o)
 {
     bool all = true;
-    for (int i = 0; i < o->nwide && g->training; i++) {
+    for (int i = 0; i < o->nwide && g->training && ls_is(g->loss); i++) {
         bool hit = false;
         for (uint32_t n = 1; n < g->nnode && !hit; n++)
             hit = names(o->wide[i], g, (LsNodeId){n});

@@ -182,6 +182,8 @@ row "compile check" --bf16-sums pairs "$NET --precision bf16"
 row "compile measure" --bf16-sums tiles "$NET --precision bf16" pairs
 row "compile plan" --eval-precision f32 "$NET --precision bf16"
 row "$BUILD" --precision-of '*=f32' "$NET --precision bf16"
+# The updates of ranks are a graph of their own, in which nothing has that name.
+row "compile" --precision-of 'y=f32' "$NET --precision bf16 --microbatches 2 --ranks 2"
 # The value matters, not only the option's presence.
 row "compile" --optimizer adam "$NET" adam:beta1=0.5
 row "compile" --lr 0.125 "$NET" 0.25
