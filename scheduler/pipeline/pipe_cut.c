@@ -104,6 +104,38 @@ static void follow_gradients(Cut *x, uint32_t *home)
     move_updates(x, home);
 }
 
+/* The stage of the one update that reads what node i makes, and changes a state; LS_NO_ID: i has other readers. */
+static uint32_t stage_of_reader(const Cut *x, uint32_t i)
+{
+    const LsProb *p = x->p;
+    uint32_t one = LS_NO_ID;
+    for (uint32_t j = i + 1; j < p->n; j++)
+        for (uint32_t k = p->in.at[j]; p->needed[j] && k < p->in.at[j + 1]; k++) {
+            if (p->maker[p->in.id[k]] != i)
+                continue;
+            if (one != LS_NO_ID || !is_update(p, j) || p->dag->node[j].nupd == 0)
+                return LS_NO_ID;
+            one = x->c->stage[j];
+        }
+    return one;
+}
+
+/* What only widens a gradient for an update goes where the update is, if the gradient comes in time there: sent behind the
+ * micro-batch that made it, it would come too late. */
+static void follow_readers(Cut *x)
+{
+    const LsProb *p = x->p;
+    for (uint32_t i = p->n; i-- > 0;) {
+        const LsDagNode *n = &p->dag->node[i];
+        if (!p->needed[i] || !is_update(p, i) || n->nupd > 0 || n->nout != 1 || p->in.at[i + 1] - p->in.at[i] != 1
+            || p->dag->tensor[n->out[0]].bytes < p->dag->tensor[p->in.id[p->in.at[i]]].bytes)
+            continue;
+        const uint32_t stage = stage_of_reader(x, i);
+        if (stage != LS_NO_ID && !comes_too_late(x, p->in.at[i], stage))
+            x->c->stage[i] = stage;
+    }
+}
+
 /* By persistent tensor that changes: the stage that has it; others have copies. It is the stage of the forward and backward
  * nodes that read it or, if they are in several stages, that of its update. Updates move to the state that they use, unless
  * their gradients would come too late there. */
@@ -119,7 +151,9 @@ static uint32_t *find_homes(Cut *x)
         if (by[t] != LS_NO_ID && home[t] == LS_NO_ID)
             home[t] = x->c->stage[by[t]];
     move_updates(x, home);
+    follow_readers(x);
     follow_gradients(x, home);
+    follow_readers(x);
     return home;
 }
 

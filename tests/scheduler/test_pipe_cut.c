@@ -27,6 +27,8 @@ static const char nodes[] =
     "{\"id\": 4, \"name\": \"bf\", \"op\": \"B\", \"kind\": \"backward\", \"cost\": 9, \"inputs\": [5, 2], \"outputs\": [7], \"of\": 0},"
     "{\"id\": 5, \"name\": \"gw\", \"op\": \"W\", \"kind\": \"backward\", \"cost\": 1, \"inputs\": [5, 9, 7], \"outputs\": [8], \"of\": 0}";
 
+static const char *wide = "";       /* one more tensor */
+
 /* The cut between f and g, with more nodes. outputs: of the graph. */
 static LsPipeCut cut(const char *outputs, const char *more, bool splits)
 {
@@ -34,7 +36,7 @@ static LsPipeCut cut(const char *outputs, const char *more, bool splits)
     LsPipeCut c;
     LsStages s;
     const char *text = ls_arena_printf(a, "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"two\", \"alignment\": 1, "
-                                       "\"outputs\": [%s], \"tensors\": [%s], \"nodes\": [%s, %s]}", outputs, tensors, nodes, more);
+                                       "\"outputs\": [%s], \"tensors\": [%s%s], \"nodes\": [%s, %s]}", outputs, tensors, wide, nodes, more);
     const LsDag *g = ls_dag_parse(a, text, why, sizeof why);
     ck_assert_msg(g != NULL, "%s", why);
     const LsProb *p = ls_prob_new(a, g, true);
@@ -99,6 +101,25 @@ START_TEST(an_update_goes_where_its_gradient_is_in_time)
 }
 END_TEST
 
+/* Stage 2 makes a gradient of w in 16 bits: stage 1 gets it in time, and widens it. */
+START_TEST(a_gradient_is_widened_where_its_update_is)
+{
+    static const char update[] =
+        "{\"id\": 6, \"name\": \"widen\", \"op\": \"C\", \"kind\": \"optimizer\", \"cost\": 1, "
+        "\"inputs\": [9], \"outputs\": [10], \"of\": 1}, "
+        "{\"id\": 7, \"name\": \"uw\", \"op\": \"S\", \"kind\": \"optimizer\", \"cost\": 1, "
+        "\"inputs\": [10, 1], \"updates\": [1], \"of\": 0}";
+    wide = ", {\"id\": 10, \"name\": \"wide\", \"bytes\": 16}";
+    for (int splits = 0; splits < 2; splits++) {
+        const LsPipeCut c = cut("4, 6, 7, 8", update, splits);
+        ck_assert_uint_eq(c.stage[6], 0);
+        ck_assert_uint_eq(c.stage[7], 0);
+        ck_assert_uint_ne(c.phase[7], LS_PHASE_LATE);
+    }
+    wide = "";
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("pipe_cut");
@@ -107,5 +128,6 @@ int main(void)
     tcase_add_test(t, an_alternative_needs_its_operands_in_time);
     tcase_add_test(t, an_update_waits_for_a_later_stage);
     tcase_add_test(t, an_update_goes_where_its_gradient_is_in_time);
+    tcase_add_test(t, a_gradient_is_widened_where_its_update_is);
     return run_tests("pipe_cut", t);
 }
