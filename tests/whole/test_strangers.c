@@ -195,6 +195,7 @@ static void read_pattern(const char *path, unsigned char to[PATTERN])
 static int damage(pid_t pid, const unsigned char of[PATTERN])
 {
     static unsigned char part[1 << 20];
+    const unsigned long most = 1ul << 30;       /* sanitizers map terabytes of their own */
     char path[64], line[512];
     int found = 0;
     snprintf(path, sizeof path, "/proc/%d/mem", pid);
@@ -206,7 +207,7 @@ static int damage(pid_t pid, const unsigned char of[PATTERN])
     while (fgets(line, sizeof line, maps) != NULL) {
         unsigned long from, to;
         char may[5];
-        if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[1] != 'w')
+        if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[1] != 'w' || to - from > most)
             continue;
         for (unsigned long at = from; at < to; at += sizeof part - PATTERN) {
             const ssize_t got = pread(memory, part, to - at < sizeof part ? to - at : sizeof part, (off_t)at);
