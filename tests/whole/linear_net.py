@@ -5,37 +5,17 @@ For tests of optimizers: one sample is one step, and its inputs are the gradient
 import array
 import ast
 import math
+import os
 import struct
+import sys
 import zipfile
 
-
-def varint(n):
-    out = b""
-    while n > 127:
-        out += bytes([n & 127 | 128])
-        n >>= 7
-    return out + bytes([n])
-
-
-def field(number, value):
-    if isinstance(value, int):
-        return varint(number << 3) + varint(value)
-    if isinstance(value, str):
-        value = value.encode()
-    return varint(number << 3 | 2) + varint(len(value)) + value
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../support"))
+from onnx_file import field, tensor, value_info  # noqa: E402
 
 
 def node(op, inputs, output, attributes=b""):
     return b"".join(field(1, i) for i in inputs) + field(2, output) + field(3, output) + field(4, op) + attributes
-
-
-def value_info(name, dims):
-    shape = b"".join(field(1, field(1, d)) for d in dims)
-    return field(1, name) + field(2, field(1, field(1, 1) + field(2, shape)))
-
-
-def tensor(name, dims, data):
-    return b"".join(field(1, d) for d in dims) + field(2, 1) + field(8, name) + field(9, array.array("f", data).tobytes())
 
 
 def model(params):
