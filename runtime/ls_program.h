@@ -228,8 +228,7 @@ typedef struct LsProgram {
                                  * it, e.g. 0.12 */
     LsPredicted predicted;
     const LsStateTensor *state; uint32_t nstate;
-    /* Tensors of weights that updates change, of how many; their elements. of_tensors 0: not known */
-    struct { int64_t tensors, of_tensors, elements, of_elements; } trains;
+    const char *trains;         /* e.g. "trains 28 of 49 tensors, 16,384 of 123,200 elements"; NULL: not known */
     const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the parameter and the loss, so
                                  * that its gradient is not the loss's derivative. NULL: nowhere */
     const LsInput *input; uint32_t ninput;

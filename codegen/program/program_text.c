@@ -253,9 +253,8 @@ static void print_program(const Text *x, LsEmit *e)
     print_predicted(&c->predicted, e);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, x->g->ninput);
-    const LsTrainedShare share = ls_trained_share(x->g);
-    ls_emit_line(e, ".trains = {%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "},", share.tensors, share.of_tensors, share.elements,
-                 share.of_elements);
+    if (ls_trained_share(x->g).of_tensors > 0)
+        ls_emit_line(e, ".trains = \"%s\",", ls_trained_share_text(x->g));
     if (any_stopped(c->addresses))
         ls_emit_line(e, ".stopped = stopped,");
     for (int k = 0; k < NPHASES; k++)

@@ -7,26 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* 1234567 as 1,234,567: the end of `text`. */
-static const char *grouped(int64_t n, char text[32])
-{
-    char *p = text + 31;
-    *p = '\0';
-    for (int digit = 0; p > text + 1 && (n > 0 || digit == 0); digit++, n /= 10) {
-        if (digit > 0 && digit % 3 == 0)
-            *--p = ',';
-        *--p = (char)('0' + n % 10);
-    }
-    return p;
-}
-
 void ls_train_say_what(const LsTrainer *t)
 {
-    char a[32], b[32], c[32], d[32];
-    if (t->p->trains.of_tensors > 0 && strcmp(t->o.progress, "none") != 0)
-        fprintf(stderr, "trains %s of %s tensor%s, %s of %s elements\n", grouped(t->p->trains.tensors, a),
-                grouped(t->p->trains.of_tensors, b), t->p->trains.of_tensors == 1 ? "" : "s", grouped(t->p->trains.elements, c),
-                grouped(t->p->trains.of_elements, d));
+    if (t->p->trains != NULL && strcmp(t->o.progress, "none") != 0)
+        fprintf(stderr, "%s\n", t->p->trains);
 }
 
 void ls_train_show_progress(LsTrainer *t)
