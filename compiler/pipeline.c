@@ -4,9 +4,9 @@
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/graph_text.h"
 #include "compiler/onnx/onnx_import.h"
-#include "compiler/passes/batch_mixing.h"
+#include "compiler/per_sample/batch_mixing.h"
 #include "compiler/passes/channels_last.h"
-#include "compiler/passes/per_sample.h"
+#include "compiler/per_sample/per_sample.h"
 #include "compiler/patterns/patterns.h"
 
 #include <inttypes.h>

@@ -181,14 +181,14 @@ typedef struct LsRanks {
     const LsRankRows *rows; uint32_t nrows;     /* statistics of the parts */
 } LsRanks;
 
-/* Bytes of a rank's packet at the end of an update (runtime/engine/rank_packets.h), with the loss and the rows of statistics
+/* Bytes of a rank's packet at the end of an update (runtime/ranks/rank_packets.h), with the loss and the rows of statistics
  * of each part of its block. */
 static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes)
 {
     return (16 + block * (16 + row_bytes) + 7) / 8 * 8;
 }
 /* Buffers for what other ranks send, and for the sum of as many bytes as are updated at a time. Ranks of one machine need
- * less (runtime/engine/rank_exchange.h). */
+ * less (runtime/ranks/rank_exchange.h). */
 enum { LS_RANK_CHUNK = 1 << 17 };
 static inline int64_t ls_rank_exchange_bytes(int n, int64_t parts, int64_t sum_bytes, int64_t row_bytes)
 {

@@ -45,13 +45,17 @@ scheduler/report pipeline cuts plan candidates
 
 compiler/ir
 compiler/fold ir
-compiler/onnx fold ir
-compiler/ops onnx fold ir
-compiler/passes ops onnx fold ir
+compiler/onnx_file ir
+compiler/onnx_repair onnx_file ir
+compiler/onnx onnx_repair onnx_file fold ir
+compiler/ops onnx onnx_file fold ir
+compiler/per_sample ops fold ir
+compiler/updates per_sample onnx fold ir
+compiler/passes updates per_sample ops onnx fold ir
 compiler/patterns passes ops onnx fold ir
-compiler/inspect patterns passes ops onnx fold ir
+compiler/inspect patterns passes ops onnx onnx_repair onnx_file fold ir
 compiler/cost passes ops fold ir
-compiler/. cost inspect patterns passes ops onnx fold ir
+compiler/. cost inspect patterns passes updates per_sample ops onnx fold ir
 
 codegen/emit
 codegen/kernels emit
@@ -68,14 +72,15 @@ runtime/comm_mpi comm base .
 runtime/comm_nccl comm cuda base .
 runtime/data base .
 runtime/engine comm data base .
+runtime/ranks engine comm base .
 runtime/kernels engine .
 runtime/cuda engine base .
-runtime/cuda_ranks comm_nccl cuda comm engine base .
+runtime/cuda_ranks comm_nccl cuda comm ranks engine base .
 runtime/cuda_kernels kernels .
 runtime/watch engine data base .
 runtime/privacy
-runtime/pipeline engine comm data base .
-runtime/trainer pipeline watch privacy engine comm data base .
+runtime/pipeline ranks engine comm data base .
+runtime/trainer pipeline watch privacy ranks engine comm data base .
 
 base/.
 models/.

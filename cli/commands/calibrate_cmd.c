@@ -12,7 +12,7 @@
 #include "cli/job/job.h"
 #include "cli/job/machine_choice.h"
 #include "cli/report/output.h"
-#include "cli/commands/trial.h"
+#include "cli/commands/run_trainer.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/planning/step_replay.h"
 #include "compiler/cost/machine_fit.h"

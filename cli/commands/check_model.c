@@ -7,10 +7,10 @@
 #include "cli/commands/check_model.h"
 
 #include "base/heap.h"
-#include "cli/commands/archive.h"
+#include "cli/commands/compare_dumps.h"
 #include "cli/report/check_table.h"
 #include "cli/commands/compile.h"
-#include "cli/commands/trial.h"
+#include "cli/commands/run_trainer.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/toolchain/cuda_probe.h"
 #include "scheduler/algorithms/tasks.h"

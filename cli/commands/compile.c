@@ -4,10 +4,10 @@
 #include "cli/commands/compile.h"
 #include "cli/options/optimizer_spec.h"
 #include "cli/report/output.h"
-#include "cli/job/stage.h"
+#include "cli/job/progress_line.h"
 #include "cli/job/staged_job.h"
 #include "cli/job/told_times.h"
-#include "cli/commands/trial.h"
+#include "cli/commands/run_trainer.h"
 #include "codegen/program/program_text.h"
 #include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
@@ -15,7 +15,7 @@
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"
 #include "compiler/ir/precision.h"
-#include "compiler/passes/trained_share.h"
+#include "compiler/updates/trained_share.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -13,7 +13,7 @@
 #include "cli/options/scale_spec.h"
 #include "codegen/cuda/conv_report.h"
 #include "compiler/ir/precision.h"
-#include "compiler/passes/trained_share.h"
+#include "compiler/updates/trained_share.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/plan/plan_diff.h"
 #include "scheduler/plan/plan_json.h"

@@ -7,7 +7,7 @@
 #include "cli/commands/sweep_measure.h"
 
 #include "cli/commands/compile.h"
-#include "cli/commands/trial.h"
+#include "cli/commands/run_trainer.h"
 #include "cli/job/told_times.h"
 #include "scheduler/algorithms/tasks.h"
 

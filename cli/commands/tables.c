@@ -7,7 +7,7 @@
 #include "compiler/cost/machine.h"
 #include "compiler/ir/op.h"
 #include "compiler/ir/precision.h"
-#include "compiler/onnx/onnx_bodies.h"
+#include "compiler/onnx/onnx_function_ops.h"
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_row.h"
 

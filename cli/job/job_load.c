@@ -3,13 +3,13 @@
 #include "cli/job/job_parts.h"
 
 #include "cli/job/rank_facts.h"
-#include "cli/job/stage.h"
+#include "cli/job/progress_line.h"
 #include "cli/job/told_times.h"
 #include "codegen/planning/measured_costs.h"
 #include "codegen/program/lowering.h"
 #include "compiler/ir/precision.h"
 #include "compiler/onnx/onnx_decisions.h"
-#include "compiler/passes/rank_sums.h"
+#include "compiler/updates/rank_sums.h"
 #include "runtime/ls_program.h"
 #include "scheduler/graph/dag_read.h"
 

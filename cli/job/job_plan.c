@@ -1,7 +1,7 @@
 /* cli/job/job_plan.c -- plans a job within its budget, and says what a budget that is too small lacks. */
 #include "cli/job/job_parts.h"
 
-#include "cli/job/stage.h"
+#include "cli/job/progress_line.h"
 #include "scheduler/plan/hint_plan.h"
 #include "scheduler/plan/spread_offsets.h"
 #include "scheduler/report/html.h"

@@ -1,10 +1,10 @@
 /* cli/job/staged_job.c -- see the header. */
 #include "cli/job/staged_job.h"
 
-#include "cli/job/stage.h"
+#include "cli/job/progress_line.h"
 #include "codegen/planning/stage_problem.h"
 #include "runtime/base/number.h"
-#include "scheduler/pipeline/pipe_audit.h"
+#include "scheduler/pipeline/stage_audit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* cli/report/pipeline_table.c -- see the header. */
 #include "cli/report/pipeline_table.h"
 
-#include "compiler/passes/trained_share.h"
+#include "compiler/updates/trained_share.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* codegen/cuda/matmul.c -- MATMUL on GPUs: the description of a product that cuBLASLt computes. */
-#include "codegen/cuda/behind.h"
+#include "codegen/cuda/epilogue_fallback.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
 #include "runtime/cuda/cublaslt_matmul.h"

@@ -2,7 +2,7 @@
  * of every unit, then their sum. */
 #include "codegen/kernels/loss_forward.h"
 
-#include "codegen/kernels/row_stage.h"
+#include "codegen/kernels/widen_rows.h"
 
 #include <inttypes.h>
 

@@ -17,7 +17,7 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     LsNest *n;              /* positions */
     bool nll, grad;
     int weight;             /* operand; -1: all 1 */
-    int64_t width;          /* of the scores' axis: the classes, or more (codegen/cuda/widen.h) */
+    int64_t width;          /* of the scores' axis: the classes, or more (codegen/cuda/pad_classes.h) */
     int64_t classes, stride, lanes;
     bool runs;              /* the classes of a position are contiguous */
     int64_t points, group;  /* positions; positions per unit */

@@ -3,7 +3,7 @@
  *
  * A row spans the normalised axes and stays in the cache between the passes over it. The variance is the
  * mean of squared distances, not a difference of squares. */
-#include "codegen/kernels/row_stage.h"
+#include "codegen/kernels/widen_rows.h"
 
 #include <inttypes.h>
 

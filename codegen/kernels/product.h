@@ -5,7 +5,7 @@
 #include "codegen/emit/kernel_emit.h"
 
 /* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Rows of a or c may end in padding columns
- * (codegen/cuda/widen.h); if b has rows of zeros for them, n or depth counts them. Batch axes come
+ * (codegen/cuda/pad_classes.h); if b has rows of zeros for them, n or depth counts them. Batch axes come
  * outermost first, with the strides of a and b along them, in elements. Neighbours that advance alike in
  * both are one axis, and a batch that only adds rows to a has no axis. */
 typedef struct LsProduct {

@@ -3,7 +3,7 @@
  *
  * All operands have the same layout, so memory is outer x axis x inner. If the axis is innermost, each row
  * is contiguous; otherwise a tile of rows side by side is computed at once, with one accumulator per row. */
-#include "codegen/kernels/row_stage.h"
+#include "codegen/kernels/widen_rows.h"
 
 #include <inttypes.h>
 

@@ -3,7 +3,7 @@
 #define LS_CODEGEN_PLANNING_STAGE_PROBLEM_H
 
 #include "codegen/planning/plan_problem.h"
-#include "scheduler/pipeline/pipe_graph.h"
+#include "scheduler/pipeline/stage_graph.h"
 
 /* The problem whose dag is the stage's graph; its nodes that begin phases are none of LsGraph. */
 LsProblem *ls_stage_problem(LsArena *arena, const LsProblem *whole, const LsPipeGraph *stage);

@@ -7,12 +7,12 @@
 #include "codegen/cuda/epilogue.h"
 #include "codegen/cuda/moments.h"
 #include "codegen/cuda/updates.h"
-#include "codegen/cuda/widen.h"
+#include "codegen/cuda/pad_classes.h"
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/fusion/implicit_concat.h"
 #include "codegen/fusion/implicit_pad.h"
-#include "codegen/fusion/other_ways.h"
+#include "codegen/fusion/add_alternative.h"
 
 typedef struct Stage {
     bool training_only;

@@ -36,7 +36,7 @@ void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e);
 /* Prints ".FIELD = {...}," of the LsProgram or LsStage; after the tables. */
 void ls_phase_print_entry(const LsPhaseText *ph, const char *field, LsEmit *e);
 /* Whether that step of the plan is a step of the program: not a free step, nor a node of the problem that the graph does not
- * have (scheduler/pipeline/pipe_graph.h). */
+ * have (scheduler/pipeline/stage_graph.h). */
 bool ls_phase_runs(const LsPhaseText *ph, uint32_t s);
 
 /* Prints the LsTensor as a C initializer. */

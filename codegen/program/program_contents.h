@@ -5,8 +5,8 @@
 #include "codegen/planning/plan_problem.h"
 #include "codegen/program/state_layout.h"
 #include "scheduler/candidates/plan_steps.h"
-#include "scheduler/pipeline/pipe_flow.h"
-#include "scheduler/pipeline/pipe_plan.h"
+#include "scheduler/pipeline/turn_order.h"
+#include "scheduler/pipeline/stage_plan.h"
 
 typedef struct LsCodePhase {
     const LsProblem *problem;

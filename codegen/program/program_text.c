@@ -8,7 +8,7 @@
 #include "codegen/program/phase_tables.h"
 #include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
-#include "compiler/passes/trained_share.h"
+#include "compiler/updates/trained_share.h"
 #include "runtime/base/attached_file.h"
 
 #include <inttypes.h>

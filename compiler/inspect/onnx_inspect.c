@@ -6,7 +6,7 @@
 #include "compiler/inspect/onnx_inspect_report.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx/onnx_order.h"
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 #include "compiler/passes/passes.h"
 #include "compiler/patterns/patterns.h"
 

@@ -3,7 +3,7 @@
 
 #include "base/plain_text.h"
 #include "compiler/inspect/onnx_inspect_roles.h"
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 
 #include <cjson/cJSON.h>
 #include <inttypes.h>

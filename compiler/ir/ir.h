@@ -59,7 +59,7 @@ typedef struct LsValue {
     bool sliced;            /* LS_V_STATE: each rank has a slice */
     LsShape shape;
     int64_t columns;        /* valid columns of its last axis, where the axis was widened
-                             * (codegen/cuda/widen.h); 0: all */
+                             * (codegen/cuda/pad_classes.h); 0: all */
     int64_t rows_behind;    /* state: rows of zeros appended behind it (likewise) */
     LsNodeId def;           /* defining node; none for inputs, state and constants */
     const void *data;       /* constants, and initial values of state: row-major in logical order,
@@ -81,7 +81,7 @@ typedef struct {                /* convolutions and pooling; spatial axis d is t
 } LsWindowAttr;
 /* Of a node that takes statistics of the samples that count, LsRun.valid of the batch's, or passes their gradients on: the
  * elements of each sample that make one statistic. Samples lie along the outermost axis of what has `rank` axes; behind the
- * last one that counts the gradient is 0. each 0: a node that takes all elements. (compiler/passes/batch_mixing.h) */
+ * last one that counts the gradient is 0. each 0: a node that takes all elements. (compiler/per_sample/batch_mixing.h) */
 typedef struct LsCounted { int64_t each; int rank; } LsCounted;
 typedef struct { uint32_t axes; bool keep; LsCounted counted; } LsReduceAttr;   /* bit k: axis k is reduced */
 typedef struct { int axis; } LsAxisAttr;                    /* softmax, concat, gather, split */
@@ -258,7 +258,7 @@ typedef enum { LS_DROPOUT_FILE, LS_DROPOUT_ON, LS_DROPOUT_OFF } LsDropoutMode;
  * weight is right for all; samples are taken, and accumulation is refused. */
 typedef enum { LS_OVER_SAMPLES, LS_OVER_LABELS, LS_OVER_SUM, LS_OVER_MIXED } LsLossOver;
 
-/* How the samples of a batch depend on each other, set by ls_batch_mixing (compiler/passes/batch_mixing.h). */
+/* How the samples of a batch depend on each other, set by ls_batch_mixing (compiler/per_sample/batch_mixing.h). */
 typedef struct LsMixing {
     const char *by;             /* the first node that combines them otherwise than a batch norm: "node 'x' (MatMul) ..."; NULL:
                                  * there is none */
@@ -299,7 +299,7 @@ typedef struct LsGraph {
     int64_t members, lanes; bool own_batches, same_draws;
     /* --ranks: the graph is that of a part on one of several processes, each of which runs a block of the `steps` parts of
      * an update. Sums of gradients are added up over the ranks, and then the graph `updates` runs: on slices of the
-     * parameters, or on whole ones (compiler/passes/rank_sums.h). rank_choice: how many ranks a run may have, ascending;
+     * parameters, or on whole ones (compiler/updates/rank_sums.h). rank_choice: how many ranks a run may have, ascending;
      * all divide the last. ranks: the one of them whose bytes are counted. updates NULL: one process runs all parts. */
     const int *rank_choice; int nrank_choice, ranks; int64_t steps; bool sliced; struct LsGraph *updates;
     int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */

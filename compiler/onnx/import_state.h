@@ -5,9 +5,9 @@
 
 #include "compiler/onnx/import_options.h"
 #include "compiler/onnx/onnx_decisions.h"
-#include "compiler/onnx/onnx_edit.h"
+#include "compiler/onnx_repair/file_edit.h"
 #include "compiler/onnx/onnx_model.h"
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 
 typedef struct LsSequence { LsValueId *item; uint32_t n; } LsSequence;   /* a list of tensors */
 

@@ -2,8 +2,8 @@
 #include "compiler/onnx/onnx_attr.h"
 
 #include "compiler/ir/graph.h"
-#include "compiler/onnx/onnx_tensor.h"
-#include "compiler/onnx/onnx_wire.h"
+#include "compiler/onnx_file/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_wire.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

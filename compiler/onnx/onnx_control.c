@@ -6,8 +6,8 @@
 
 #include "compiler/fold/append.h"
 #include "compiler/onnx/onnx_attr.h"
-#include "compiler/onnx/onnx_body.h"
-#include "compiler/onnx/onnx_flex.h"
+#include "compiler/onnx/onnx_run_body.h"
+#include "compiler/onnx/onnx_flex_attention.h"
 #include "compiler/onnx/onnx_sequence.h"
 
 static const char known_hint[] =

@@ -3,8 +3,8 @@
 
 #include "compiler/fold/append.h"
 #include "compiler/onnx/onnx_takes.h"
-#include "compiler/onnx/onnx_tensor.h"
-#include "compiler/onnx/onnx_wire.h"
+#include "compiler/onnx_file/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_wire.h"
 
 #include <string.h>
 

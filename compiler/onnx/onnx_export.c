@@ -2,16 +2,16 @@
  * its bytes. */
 #include "compiler/onnx/onnx_export.h"
 
-#include "compiler/onnx/onnx_domain.h"
-#include "compiler/onnx/onnx_float.h"
+#include "compiler/onnx_file/onnx_domain.h"
+#include "compiler/onnx_file/onnx_widen.h"
 #include "compiler/onnx/onnx_infer_form.h"
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 #include "compiler/onnx/onnx_model.h"
 #include "compiler/onnx/onnx_open.h"
 #include "compiler/onnx/onnx_order.h"
 #include "compiler/onnx/onnx_stops.h"
-#include "compiler/onnx/onnx_subgraph.h"
-#include "compiler/onnx/onnx_wire_field.h"
+#include "compiler/onnx_file/onnx_subgraph.h"
+#include "compiler/onnx_file/onnx_wire_field.h"
 
 #include <errno.h>
 #include <string.h>

@@ -8,10 +8,10 @@
 
 #include <string.h>
 
-#include "compiler/onnx/onnx_bodies.h"
-#include "compiler/onnx/onnx_domain.h"
-#include "compiler/onnx/onnx_rename.h"
-#include "compiler/onnx/onnx_subgraph.h"
+#include "compiler/onnx/onnx_function_ops.h"
+#include "compiler/onnx_file/onnx_domain.h"
+#include "compiler/onnx_file/onnx_rename.h"
+#include "compiler/onnx_file/onnx_subgraph.h"
 
 enum { MAX_CALLS = 16, MAX_NODES = 1 << 20 };   /* nested calls; nodes and calls after inlining */
 

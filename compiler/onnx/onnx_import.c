@@ -5,7 +5,7 @@
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx/onnx_check.h"
 #include "compiler/onnx/onnx_control.h"
-#include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx/onnx_element.h"
 #include "compiler/onnx/onnx_export_advice.h"
 #include "compiler/onnx/onnx_found_weights.h"

@@ -8,9 +8,9 @@
 #include "compiler/onnx/onnx_infer_form.h"
 
 #include "base/name_ids.h"
-#include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx/onnx_model.h"
-#include "compiler/onnx/onnx_subgraph.h"
+#include "compiler/onnx_file/onnx_subgraph.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "compiler/onnx/onnx_inputs.h"
 
 #include "compiler/ir/graph.h"
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 
 #include <inttypes.h>
 #include <string.h>

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx_file/onnx_domain.h"
 
 LsWhere ls_flat_where(const LsOnnxFlat *f)
 {

@@ -4,11 +4,11 @@
 #define LS_COMPILER_ONNX_ONNX_MODEL_H
 
 #include "base/name_ids.h"
-#include "compiler/onnx/onnx_edit.h"
+#include "compiler/onnx_repair/file_edit.h"
 #include "compiler/onnx/onnx_report.h"
 #include "compiler/onnx/onnx_row.h"
-#include "compiler/onnx/onnx_source.h"
-#include "compiler/onnx/onnx_wire.h"
+#include "compiler/onnx_repair/tensor_origin.h"
+#include "compiler/onnx_file/onnx_wire.h"
 
 typedef struct LsOnnxFlat {     /* a node after inlining */
     const Onnx__NodeProto *proto;

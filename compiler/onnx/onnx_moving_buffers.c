@@ -9,7 +9,7 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/onnx/import_state.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx_file/onnx_metadata.h"
 
 typedef struct Moving {
     LsImport *im;

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/onnx/onnx_domain.h"
+#include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx/onnx_function.h"
-#include "compiler/onnx/onnx_subgraph.h"
-#include "compiler/onnx/onnx_untie.h"
+#include "compiler/onnx_file/onnx_subgraph.h"
+#include "compiler/onnx_repair/unmerge_parameters.h"
 
 static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)
 {

@@ -2,7 +2,7 @@
 #include "compiler/onnx/onnx_outputs.h"
 
 #include "compiler/ir/graph.h"
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 
 #include <inttypes.h>
 

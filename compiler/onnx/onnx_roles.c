@@ -13,10 +13,10 @@
 
 #include "compiler/ir/graph.h"
 #include "compiler/onnx/import_state.h"
-#include "compiler/onnx/onnx_domain.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx_file/onnx_domain.h"
+#include "compiler/onnx_file/onnx_metadata.h"
 #include "compiler/onnx/onnx_stops.h"
-#include "compiler/onnx/onnx_subgraph.h"
+#include "compiler/onnx_file/onnx_subgraph.h"
 
 enum {                          /* the use of an operand by the operator that reads it */
     WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,
@@ -154,7 +154,7 @@ static LsVerdict folded(const Tensor *t, const LsOnnxSource *s)
     uint32_t n = ls_source_parameters(a, t->im->m->sources, s->folded_from, &first);
     if (n == 0)
         return verdict(LS_ROLE_CONSTANT, "computed by the exporter, from no parameter");
-    /* A copy that is only transposed or reshaped would be computed again from the parameter (onnx_retie.c). */
+    /* A copy that is only transposed or reshaped would be computed again from the parameter (unfold_parameters.c). */
     uint32_t id = ls_names_find(&t->im->m->names, first);
     n += n == 1 && id != 0 && t->im->m->maker[id] == LS_MADE_INITIALIZER;
     LsImport *im = t->im;

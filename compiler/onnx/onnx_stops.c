@@ -10,7 +10,7 @@
 
 #include "compiler/fold/append.h"
 #include "compiler/onnx/import_state.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx_file/onnx_metadata.h"
 
 bool ls_onnx_told_to_stop(const LsImportOptions *o, const char *name)
 {

@@ -1,8 +1,8 @@
 /* compiler/onnx/onnx_takes.c -- see the header. */
 #include "compiler/onnx/onnx_takes.h"
 
-#include "compiler/onnx/onnx_meta.h"
-#include "compiler/onnx/onnx_wire.h"
+#include "compiler/onnx_file/onnx_metadata.h"
+#include "compiler/onnx_file/onnx_wire.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* compiler/ops/arg_max.c -- operators that compare elements with their index along an axis: ArgMax, ArgMin, Hardmax,
  * OneHot. They become pointwise rows and reductions of integers, which fuse and fold, and pass on no
  * gradient. */
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 #include "compiler/ops/index.h"
 #include "compiler/ops/row.h"
 

@@ -1,6 +1,6 @@
 /* compiler/ops/cast.c -- Cast, Expand, detach: the same numbers in another type or shape, or
  * without a gradient. */
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 #include "compiler/ops/row.h"
 
 #include <math.h>

@@ -3,7 +3,7 @@
  * A draw is a function of (seed of the run, step, stream, element), as dropout's is: a recomputed node
  * draws the same numbers, and none are stored for the backward part. */
 #include "compiler/ops/random.h"
-#include "compiler/onnx/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_tensor.h"
 #include "compiler/ops/row.h"
 
 /* ---- IR rows: the operand gives the shape alone; b: stream ---- */

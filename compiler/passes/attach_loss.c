@@ -6,7 +6,7 @@
 #include "compiler/fold/append.h"
 #include "compiler/passes/loss_term.h"
 #include "compiler/passes/passes.h"
-#include "compiler/passes/sample_axis.h"
+#include "compiler/per_sample/sample_axis.h"
 
 #include <inttypes.h>
 

@@ -11,7 +11,7 @@
  * layer. */
 #include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
-#include "compiler/passes/per_sample.h"
+#include "compiler/per_sample/per_sample.h"
 #include "compiler/passes/passes.h"
 
 #include <assert.h>

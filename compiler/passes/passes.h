@@ -4,7 +4,8 @@
 #define LS_COMPILER_PASSES_PASSES_H
 
 #include "compiler/ir/graph.h"
-#include "compiler/ir/optimizer.h"
+#include "compiler/per_sample/sample_gradients.h"
+#include "compiler/updates/update_options.h"
 
 /* ---- on the forward graph ---- */
 bool ls_heads(LsCtx *, LsGraph *);          /* attention reads q, k, v from one tensor */
@@ -41,57 +42,10 @@ int ls_class_axis(LsCtx *, const LsGraph *, LsValueId y);
 int ls_class_axis_of_label(LsCtx *, const LsGraph *, LsValueId y, const LsShape *label);
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label, g->loss_over */
 
-/* ---- training ---- */
-/* What --loss-scale says: the scale at the start, and how it moves. */
-typedef struct LsLossScale { bool on; double start; LsScaleAttr rule; } LsLossScale;
-/* Sets g->scaling, if it is on: before ls_autodiff. (compiler/passes/loss_scale.c) */
-void ls_loss_scale(LsCtx *, LsGraph *, const LsLossScale *);
-/* What --grads asks for beside the gradients of the parameters: those of every sample with their norms, or the norms
- * alone. */
-typedef enum { LS_GRADS_MEAN, LS_GRADS_PER_SAMPLE, LS_GRADS_NORMS } LsGradsMode;
-/* What --randomness says of random numbers in the model: refused, other ones for every sample, the same for all. */
-typedef enum { LS_RANDOM_ERROR, LS_RANDOM_DIFFERENT, LS_RANDOM_SAME } LsRandomness;
-/* What norms of samples are made of (--sample-norms): what is cheapest for each weight; where these ways are known, pairs of
- * rows, or tiles of the gradients of samples, which are not stored; these gradients themselves. */
-typedef enum { LS_NORMS_CHEAPEST, LS_NORMS_PAIRS, LS_NORMS_TILES, LS_NORMS_TERMS } LsSampleNorms;
-/* The predicted time of a node on a machine, ns. */
-typedef struct LsNodePrice { double (*ns)(const void *machine, const LsGraph *, LsNodeId); const void *machine; } LsNodePrice;
-/* price: decides between ways before there is a plan; not used without samples. */
-typedef struct LsSampleGrads {
-    LsGradsMode mode;
-    LsPrivacy privacy;
-    LsRandomness randomness;
-    LsSampleNorms norms;
-    LsNodePrice price;
-} LsSampleGrads;
-static inline bool ls_wants_samples(const LsSampleGrads *o) { return o->mode != LS_GRADS_MEAN || o->privacy.on; }
+/* ---- training; updates are in compiler/updates/update_options.h ---- */
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
-
-/* Lets random numbers depend on a sample's place in the whole batch, of which the graph has one of `parts` parts. */
-bool ls_part_randomness(LsCtx *, LsGraph *, int64_t parts);
-
-/* More ranks than that are refused. */
-enum { LS_RANKS_ANY = -1, LS_MOST_RANKS = 1024 };
-
-typedef struct LsOptimizerOptions {
-    LsOptimizerKind kind;
-    union { struct { LS_HYPER }; LsHyper hyper; };
-    double clip_norm, clip_value;   /* 0: none */
-    int accumulate;                 /* batches per update; 0, 1: one */
-    bool spares_vectors;            /* no weight decay of biases and norms (compiler/passes/decay_groups.h), nor */
-    const char *const *no_decay; int nno_decay;     /* of parameters of these names: globs */
-    int parts;                      /* micro-batches of a batch; 0, 1: it is not cut */
-    int ranks;                      /* that share the parts of an update; 0, 1: one; LS_RANKS_ANY: as many as a run says */
-    LsLossScale scale;
-} LsOptimizerOptions;
-/* The updates are a graph of their own, behind sums over ranks. */
-static inline bool ls_over_ranks(const LsOptimizerOptions *o) { return o->ranks > 1 || o->ranks == LS_RANKS_ANY; }
-/* Appends the update of every parameter right behind its gradient's last reader. Learning rate and
- * step number are run-time scalars (runtime/ls_program.h), not values of the graph. With g->scaling all updates wait
- * for all gradients. With ranks the updates are a graph of their own, LsGraph.updates. */
-bool ls_optimizer(LsCtx *, LsGraph *, const LsOptimizerOptions *);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);

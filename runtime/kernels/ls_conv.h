@@ -10,7 +10,7 @@
 #define LS_RUNTIME_KERNELS_LS_CONV_H
 
 #include "runtime/kernels/ls_depthwise.h"
-#include "runtime/kernels/ls_lines.h"
+#include "runtime/kernels/ls_amx_conv.h"
 #include "runtime/kernels/ls_squares.h"
 #include "runtime/kernels/ls_wino.h"
 

@@ -9,7 +9,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
 #define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
-#include "runtime/kernels/ls_outer.h"
+#include "runtime/kernels/ls_outer_product.h"
 #include "runtime/kernels/ls_packing.h"
 #include "runtime/kernels/ls_squares.h"
 

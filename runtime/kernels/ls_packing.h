@@ -3,7 +3,7 @@
 #ifndef LS_RUNTIME_KERNELS_LS_PACKING_H
 #define LS_RUNTIME_KERNELS_LS_PACKING_H
 
-#include "runtime/kernels/ls_words.h"
+#include "runtime/kernels/ls_amx_pack.h"
 
 /* Width of a panel with n columns left, and size of a matrix of n columns in panels. */
 LS_INLINE int64_t ls_panel_width(int64_t n) { return n > LS_V ? LS_NR : LS_V; }

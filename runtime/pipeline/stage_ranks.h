@@ -5,7 +5,7 @@
 
 #include "runtime/comm/comm.h"
 #include "runtime/engine/program_memory.h"
-#include "runtime/engine/rank_packets.h"
+#include "runtime/ranks/rank_packets.h"
 
 /* Tags of the messages here. LS_STAGE_NEWS: bytes of a packet behind its losses, the state of the loss scale. */
 enum { LS_TAG_NEWS = LS_STAGE_TAGS, LS_TAG_STATE, LS_TAG_WATCHED };

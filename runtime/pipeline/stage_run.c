@@ -2,7 +2,7 @@
  *
  * A message's sender keeps the bytes until the receiver has them, and waits for this before the turn that the message names.
  * Receivers ask for what their phase needs when the plan has its bytes free, and wait right before the first step that reads it.
- * (scheduler/pipeline/pipe_flow.h proves that this ends.) */
+ * (scheduler/pipeline/turn_order.h proves that this ends.) */
 #include "runtime/pipeline/stage_run.h"
 
 #include <stdlib.h>

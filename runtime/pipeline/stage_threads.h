@@ -3,7 +3,7 @@
 #ifndef LS_RUNTIME_PIPELINE_STAGE_THREADS_H
 #define LS_RUNTIME_PIPELINE_STAGE_THREADS_H
 
-#include "runtime/engine/rank_packets.h"
+#include "runtime/ranks/rank_packets.h"
 #include "runtime/pipeline/stage_run.h"
 
 #include <pthread.h>

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_PRINT_PLAN_H
 #define LS_RUNTIME_TRAINER_PRINT_PLAN_H
 
-#include "runtime/engine/rank_exchange.h"
+#include "runtime/ranks/rank_exchange.h"
 
 /* The figures of the program, over so many ranks (0: it has none), then when they exchange gradients, then a line for
  * each step of training, and of each stage of a pipeline. */

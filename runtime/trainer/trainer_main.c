@@ -3,7 +3,7 @@
 #include "runtime/base/interrupt.h"
 #include "runtime/comm/comm_open.h"
 #include "runtime/trainer/print_plan.h"
-#include "runtime/trainer/run_open.h"
+#include "runtime/trainer/trainer_open.h"
 #include "runtime/trainer/run_results.h"
 #include "runtime/watch/gradient_check.h"
 

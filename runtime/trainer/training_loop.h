@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 #define LS_RUNTIME_TRAINER_TRAINING_LOOP_H
 
-#include "runtime/engine/rank_exchange.h"
+#include "runtime/ranks/rank_exchange.h"
 #include "runtime/watch/value_checks.h"
 #include "runtime/pipeline/stage_threads.h"
 #include "runtime/trainer/checkpoint_folder.h"
@@ -150,7 +150,7 @@ bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
 /* Adds the loss of a part; after the last part of an update, reports the update. */
 bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
 
-/* ---- rank_block.c ---- */
+/* ---- rank_update.c ---- */
 /* What all ranks must have alike: the program, and where they are in which run. */
 uint64_t ls_rank_place(const LsTrainer *t);
 /* This rank's block of the update under way, and the exchange. */

@@ -4,7 +4,7 @@
 #define LS_SCHEDULER_CUTS_CUT_COSTS_H
 
 #include "scheduler/cuts/cut_costs_types.h"
-#include "scheduler/cuts/orders.h"
+#include "scheduler/cuts/pipeline_schedules.h"
 
 LsCutCosts *ls_cut_costs(LsArena *arena, const LsForward *f, const LsCutModel *model);
 

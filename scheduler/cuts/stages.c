@@ -1,7 +1,7 @@
 /* scheduler/cuts/stages.c -- completes a cut of the forward graph: the stages of all other nodes, and their times. */
 #include "scheduler/cuts/stages.h"
 
-#include "scheduler/cuts/anchors.h"
+#include "scheduler/cuts/forward_owner.h"
 
 /* The stage of a node with an anchor. Phase B goes downwards, so no node may be in a later stage than the makers of gradients
  * that it reads, and no forward node in an earlier one than those of its operands. What updates tell each other may go

@@ -2,15 +2,15 @@
  *
  * Lower sets L_1 < ... < L_K of the forward graph make the cut: stage k has the forward nodes of L_k without L_(k-1).
  * Backward nodes and updates go where their forward node is, unless gradients that they read force them into an earlier
- * stage (anchors.h).
+ * stage (forward_owner.h).
  * A micro-batch passes the stages in three phases: F upwards, B downwards, and W, which no node of phase F or B waits
- * for: weight gradients, their sums over micro-batches, and updates. What the stages send each other: scheduler/pipeline/pipe_cut.h. */
+ * for: weight gradients, their sums over micro-batches, and updates. What the stages send each other: scheduler/pipeline/phases_and_messages.h. */
 #ifndef LS_SCHEDULER_CUTS_STAGES_H
 #define LS_SCHEDULER_CUTS_STAGES_H
 
 #include "base/arena.h"
 #include "scheduler/graph/instance.h"
-#include "scheduler/cuts/orders.h"
+#include "scheduler/cuts/pipeline_schedules.h"
 
 enum { LS_MOST_STAGES = 64 };
 

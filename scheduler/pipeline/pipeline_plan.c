@@ -1,7 +1,7 @@
 /* scheduler/pipeline/pipeline_plan.c -- see the header. */
 #include "scheduler/pipeline/pipeline_plan.h"
 
-#include "scheduler/pipeline/pipe_holds.h"
+#include "scheduler/pipeline/message_lifetimes.h"
 
 enum { CUTS = 8, SEARCHES = 32 };   /* each with other room for what the plans take beyond the estimates; planned, sought */
 

@@ -3,7 +3,7 @@
 #ifndef LS_SCHEDULER_PIPELINE_PIPELINE_PLAN_H
 #define LS_SCHEDULER_PIPELINE_PIPELINE_PLAN_H
 
-#include "scheduler/pipeline/pipe_plan.h"
+#include "scheduler/pipeline/stage_plan.h"
 #include "scheduler/pipeline/pipeline_simulation.h"
 
 /* What several pipelines of one graph have in common. */

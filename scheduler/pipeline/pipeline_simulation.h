@@ -3,7 +3,7 @@
 #ifndef LS_SCHEDULER_PIPELINE_PIPELINE_SIMULATION_H
 #define LS_SCHEDULER_PIPELINE_PIPELINE_SIMULATION_H
 
-#include "scheduler/pipeline/pipe_flow.h"
+#include "scheduler/pipeline/turn_order.h"
 
 typedef struct LsLinkSpeed {    /* a message takes latency + bytes / bytes_per_ns; a link carries one after the other */
     double latency;             /* ns */

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "scheduler/report/again_rows.h"
+#include "scheduler/report/recompute_table.h"
 #include "scheduler/report/html.h"
 #include "scheduler/report/memory_chart.h"
 #include "scheduler/report/memory_series.h"

@@ -8,7 +8,7 @@
 
 #include "base/heap.h"
 #include "base/json_text.h"
-#include "scheduler/report/again_rows.h"
+#include "scheduler/report/recompute_table.h"
 #include "scheduler/report/html.h"
 
 void ls_view_table(FILE *to, const LsPlanReport *r)

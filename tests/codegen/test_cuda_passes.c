@@ -2,7 +2,7 @@
  * joined updates. */
 #include "codegen/cuda/moments.h"
 #include "codegen/cuda/updates.h"
-#include "codegen/cuda/widen.h"
+#include "codegen/cuda/pad_classes.h"
 #include "compiler/passes/fuse.h"
 #include "compiler/passes/passes.h"
 #include "tests/support/compiled_model.h"

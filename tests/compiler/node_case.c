@@ -1,8 +1,8 @@
 /* tests/compiler/node_case.c */
 #include "tests/compiler/node_case.h"
 
-#include "compiler/onnx/onnx_tensor.h"
-#include "compiler/onnx/onnx_wire.h"
+#include "compiler/onnx_file/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_wire.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* tests/compiler/test_batch_mixing.c -- which nodes make the samples of a batch depend on each other, and which statistics
  * are of the samples that count alone. */
 #include "compiler/ops/normalize.h"
-#include "compiler/passes/batch_mixing.h"
+#include "compiler/per_sample/batch_mixing.h"
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 

@@ -1,7 +1,7 @@
 /* tests/compiler/test_onnx_rewritten.c -- files that optimizers rewrote: merged parameters, folded copies, and what is said
  * of the rest. */
-#include "compiler/onnx/onnx_meta.h"
-#include "compiler/onnx/onnx_scope.h"
+#include "compiler/onnx_file/onnx_metadata.h"
+#include "compiler/onnx_repair/module_scope.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

@@ -2,7 +2,7 @@
  * undone: by name, use, values, and the exporter's notes. */
 #include "compiler/onnx/onnx_decisions.h"
 #include "compiler/onnx/onnx_import.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx_file/onnx_metadata.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

@@ -3,7 +3,7 @@
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 
-#include "compiler/onnx/onnx_slim.h"
+#include "compiler/onnx_file/onnx_skim.h"
 
 static unsigned char *bytes;
 static size_t nbytes;

@@ -3,7 +3,7 @@
 #include "compiler/onnx/onnx_decisions.h"
 #include "compiler/onnx/onnx_export.h"
 #include "compiler/onnx/onnx_import.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx_file/onnx_metadata.h"
 #include "compiler/patterns/patterns.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"

@@ -7,8 +7,8 @@
 #include "tests/support/suite.h"
 
 #include "base/name_ids.h"
-#include "compiler/onnx/onnx_bodies.h"
-#include "compiler/onnx/onnx_meta.h"
+#include "compiler/onnx/onnx_function_ops.h"
+#include "compiler/onnx_file/onnx_metadata.h"
 #include "compiler/passes/channels_last.h"
 
 enum { MOST = 12 };

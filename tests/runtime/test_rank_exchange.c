@@ -1,8 +1,8 @@
 /* tests/runtime/test_rank_exchange.c -- what ranks exchange in an update, with random sums, blocks and buckets, beside a
  * plain recursion over the parts. Ranks are threads. */
 #include "runtime/comm/comm_threads.h"
-#include "runtime/engine/rank_exchange.h"
-#include "runtime/engine/slice_sum.h"
+#include "runtime/ranks/rank_exchange.h"
+#include "runtime/ranks/slice_sum.h"
 #include "runtime/engine/thread_pool.h"
 #include "tests/support/suite.h"
 

@@ -2,9 +2,9 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/pipeline/pipe_audit.h"
-#include "scheduler/pipeline/pipe_holds.h"
-#include "scheduler/pipeline/pipe_plan.h"
+#include "scheduler/pipeline/stage_audit.h"
+#include "scheduler/pipeline/message_lifetimes.h"
+#include "scheduler/pipeline/stage_plan.h"
 #include "tests/support/dag_tools.h"
 #include "tests/support/suite.h"
 

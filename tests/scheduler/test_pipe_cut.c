@@ -2,7 +2,7 @@
 #include <check.h>
 
 #include "scheduler/graph/dag_read.h"
-#include "scheduler/pipeline/pipe_cut.h"
+#include "scheduler/pipeline/phases_and_messages.h"
 #include "tests/support/suite.h"
 
 static LsArena *a;

@@ -2,9 +2,9 @@
  * one of them has a plan of its own, and the audit that says so finds what is broken. */
 #include <check.h>
 
-#include "scheduler/pipeline/pipe_audit.h"
-#include "scheduler/pipeline/pipe_holds.h"
-#include "scheduler/pipeline/pipe_plan.h"
+#include "scheduler/pipeline/stage_audit.h"
+#include "scheduler/pipeline/message_lifetimes.h"
+#include "scheduler/pipeline/stage_plan.h"
 #include "scheduler/plan/plan_audit.h"
 #include "tests/support/dag_tools.h"
 #include "tests/support/less.h"

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "scheduler/pipeline/pipe_holds.h"
+#include "scheduler/pipeline/message_lifetimes.h"
 #include "tests/support/suite.h"
 
 enum { MOST = 8 };

@@ -4,7 +4,7 @@
 
 #include "compiler/onnx/import_options.h"
 #include "compiler/onnx/onnx_import.h"
-#include "compiler/onnx/onnx_wire.h"
+#include "compiler/onnx_file/onnx_wire.h"
 #include "compiler/passes/passes.h"
 
 #include <check.h>

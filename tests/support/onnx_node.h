@@ -5,7 +5,7 @@
 #include <stdarg.h>
 
 #include "compiler/onnx/onnx_row.h"
-#include "compiler/onnx/onnx_wire.h"
+#include "compiler/onnx_file/onnx_wire.h"
 #include "tests/support/gradient.h"
 
 enum { NODE_ATTRS = 12, NODE_RESULTS = 5 };

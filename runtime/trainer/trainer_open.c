@@ -1,0 +1,279 @@
+/* runtime/trainer/trainer_open.c -- see trainer_open.h. */
+#include "runtime/trainer/trainer_open.h"
+#include "runtime/engine/thread_pool.h"
+#include "runtime/trainer/rank_devices.h"
+#include "runtime/trainer/short_batch.h"
+
+#include <inttypes.h>
+#include <sched.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static int all_cores(void)
+{
+    cpu_set_t set;
+    if (sched_getaffinity(0, sizeof set, &set) == 0)
+        return CPU_COUNT(&set);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Cores for the kernels of one rank of this machine, or of one stage. */
+static int cores_of_rank(const LsTrainer *t)
+{
+    const int n = all_cores() / (t->comm != NULL ? t->comm->local : t->p->nstage > 1 ? (int)t->p->nstage : 1);
+    return n > 0 ? n : 1;
+}
+
+static LsDataOptions data_options(const LsTrainer *t, const char *spec)
+{
+    const LsTrainerOptions *o = &t->o;
+    return (LsDataOptions){.data = spec,
+                           .label_from = o->label_from,
+                           .scale = o->scale,
+                           .mean = o->mean,
+                           .std = o->std,
+                           .raw = o->raw,
+                           .seed = (uint64_t)o->seed};
+}
+
+static bool open_data(LsTrainer *t, LsError *e)
+{
+    LsDataOptions d = data_options(t, t->o.data);
+    if (t->o.data && (!ls_dataset_open(&t->data, t->p, &d, e)
+                      || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->data, e))))
+        return false;
+    if (!t->o.val)
+        return true;
+    d = data_options(t, t->o.val);
+    return ls_dataset_open(&t->val, t->p, &d, e) && ls_short_batch_evaluates(t->p, &t->val, e);
+}
+
+/* Refuses options that would have no effect. */
+static bool takes_scale(const LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
+    return !name || t->data.scaled || t->val.scaled
+           || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
+}
+
+/* Parameters are reals in any case, so that a run may go on in another type: with other bits. */
+static void compare_precision(const LsTrainer *t, const char *from)
+{
+    const char *own = ls_checkpoint_precision(t->p), *was = t->at.precision;
+    if (was[0] != '\0' && strcmp(was, own) != 0)
+        fprintf(stderr, "note: %s was written by a program that computes in %s; this one computes in %s\n", from, was, own);
+}
+
+/* This process writes checkpoints. */
+static bool saves(const LsTrainer *t) { return t->o.save && !t->o.eval && !t->o.check_gradients && ls_is_first(t); }
+
+/* When nothing else can go wrong: checkpoints of another run in the folder are refused or removed. */
+static bool clear_folder(LsTrainer *t, LsError *e)
+{
+    LsSaver *s = &t->saver;
+    const char *from = t->o.resume;
+    const int count = s->count;
+    bool ok = true;
+    s->count = t->listed;
+    if (saves(t) && (from == NULL || strcmp(from, "auto") != 0))
+        ok = ls_saver_is_free(s, from, t->at.update, t->o.overwrite, e);
+    s->count = count;
+    return ok;
+}
+
+static bool resume(LsTrainer *t, bool *resumed, LsError *e)
+{
+    const char *from = t->o.resume;
+    LsSaver *s = &t->saver;
+    *resumed = false;
+    if (!from) {
+        if (s->count && !saves(t))
+            fprintf(stderr, "note: %s holds %d checkpoints; --resume=auto would take the newest\n", s->folder, s->count);
+        t->listed = s->count;
+        s->count = 0;
+        return true;
+    }
+    if (strcmp(from, "auto") == 0) {
+        if (!ls_saver_load(s, &t->memory, &t->at, resumed, e))
+            return false;
+        from = s->path;
+    } else {
+        *resumed = ls_checkpoint_load(&t->memory, &t->at, from, e);
+        if (!*resumed)
+            return false;
+    }
+    if (*resumed && t->o.seed_given && t->at.seed != (uint64_t)t->o.seed)
+        return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
+                       t->o.seed, from, t->at.seed);
+    if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->at, from, e))
+        return false;
+    t->listed = s->count;
+    while (s->count > 0 && s->update[s->count - 1] > t->at.update)
+        s->count--;             /* later checkpoints are overwritten in time, but not deleted as
+                                 * old */
+    if (*resumed) {
+        fprintf(stderr, "continuing from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
+                t->at.update, t->at.epoch + 1);
+        compare_precision(t, from);
+    } else {
+        fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
+    }
+    return true;
+}
+
+/* Numbers the characters as the weights were trained: from the checkpoint or the model, else from
+ * the training text, else from the text to evaluate on. */
+static bool number_texts(LsTrainer *t, LsError *e)
+{
+    LsAlphabet *of = &t->at.alphabet, model;
+    ls_alphabet_of_onnx(&model, t->p->onnx, t->p->onnx_bytes);
+    if (ls_alphabet_count(of) > 0 && ls_alphabet_count(&model) > 0 && !ls_alphabet_same(of, &model))
+        return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was "
+                       "trained on %d others", ls_alphabet_count(of), ls_alphabet_count(&model));
+    if (ls_alphabet_count(of) == 0)
+        *of = model;
+    LsDataset *const text[] = {&t->data, &t->val};
+    for (int k = 0; k < 2; k++) {
+        if (!text[k]->p || ls_alphabet_count(&text[k]->characters) == 0)
+            continue;
+        if (!ls_dataset_number(text[k], of, e))
+            return false;
+        *of = text[k]->alphabet;
+    }
+    return true;
+}
+
+static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    const LsPhaseTable *phase = o->eval ? &t->p->eval : &t->p->train;
+    const LsPhaseTable *dumped = !o->eval && t->p->last.nstep > 0 ? &t->p->last : phase;
+    if (o->log && !ls_log_open(&t->log, o->log, resumed, t->p, e))
+        return false;
+    if ((o->trace || o->profile) && !ls_is_pipelined(t) && !ls_trace_open(&t->trace, &t->engine, phase, LS_TRACE_RUNS, e))
+        return false;
+    if (o->dump && ls_is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
+        return false;
+    if (o->dump && !ls_is_pipelined(t)
+        && (!ls_dump_open(&t->dump, &t->engine, dumped, e) || !ls_dump_fits(&t->dump, 1, o->dump, e)))
+        return false;
+    if (o->dump && !o->eval && t->p->napplied > 0)
+        fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
+                "compile with --store-gradients to have them\n", o->dump, t->p->napplied);
+    if (o->dump && !o->eval && ls_is_private(t->p))
+        fprintf(stderr, "note: no guarantee covers the values of single samples in %s\n", o->dump);
+    if (o->measure)
+        ls_measure_start(&t->measure, &t->engine, phase);
+    ls_progress_open(&t->progress, o->progress, ls_memory_total(t->p, t->ranks), t->p->budget);
+    return true;
+}
+
+/* Opens the loader; its ring is the source of copies to a device. */
+static bool open_loader(LsTrainer *t, int workers, LsError *e)
+{
+    LsDevice *d = t->memory.device;
+    if (!ls_loader_open(&t->loader, t->p, workers, e))
+        return false;
+    t->pinned = d != NULL;
+    if (t->pinned)
+        d->kind->pin(d, t->loader.memory, ls_ring_bytes(t->p));
+    return true;
+}
+
+/* With a device, the host's cores are free for loading batches. */
+static int default_workers(const LsTrainer *t)
+{
+    int most = t->p->device != NULL ? LS_RING : 2;
+    return t->threads <= 2 ? 1 : t->threads < most ? t->threads : most;
+}
+
+static bool open_pool(LsTrainer *t, LsError *e)
+{
+    /* With a device, threads are for the sums over ranks that the host adds up. */
+    const bool idle = t->memory.device != NULL && (t->comm == NULL || t->direct);
+    t->engine.run.pool = ls_pool_create(idle ? 1 : t->threads);
+    return t->engine.run.pool ? true
+                              : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+}
+
+static char *sums_in_window(const LsTrainer *t)
+{
+    return t->window != NULL && t->p->device == NULL ? t->window + t->comm->rank * t->p->ranks->sum_bytes : NULL;
+}
+
+static bool open_ranks(LsTrainer *t, LsError *e)
+{
+    const LsBucketing how = {t->o.bucket, t->o.late_exchange};
+    return t->ranks == 0
+           || (ls_ranks_join_devices(t, e)
+               && ls_exchange_open(&t->over, &t->engine, &t->memory, t->under, t->direct ? t->comm : NULL,
+                                   t->direct ? NULL : t->window, how, e));
+}
+
+bool ls_trainer_open(LsTrainer *t, LsError *e)
+{
+    const LsTrainerOptions *o = &t->o;
+    bool resumed;
+    t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
+    int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
+    t->at.seed = (uint64_t)o->seed;
+    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e) || !ls_ranks_choose_devices(t, e)
+        || !ls_memory_open_with(&t->memory, t->p, t->ranks, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
+        return false;
+    if (t->memory.device != NULL)
+        t->memory.device->tune = o->tune;
+    if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
+        || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, saves(t), e))
+        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
+        || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
+        || !open_reports(t, resumed, e) || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
+        || (t->over.r != NULL && !ls_exchange_agree(&t->over, ls_rank_place(t), e)))
+        return false;
+    if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
+        return false;
+    t->engine.run.seed = t->at.seed;
+    t->engine.seeds = t->p->same_draws ? NULL : t->members.seeds;
+    t->engine.rates = t->members.rates;
+    t->log.losses = t->members.loss;
+    t->log.nlosses = t->members.n;
+    memcpy(t->engine.run.noise, t->own.noise.word, sizeof t->engine.run.noise);
+    return clear_folder(t, e);
+}
+
+/* Waits for the others, or ends them. */
+static void leave_ranks(LsTrainer *t, LsError *e)
+{
+    LsComm *c = t->comm;
+    if (c == NULL)
+        return;
+    if (e->code == LS_EXIT_DONE)
+        c->engine->barrier(c, e);
+    if (e->code != LS_EXIT_DONE)
+        t->silent = !c->engine->abandon(c, e);
+    c->engine->close(c);
+}
+
+void ls_trainer_close(LsTrainer *t, LsError *e)
+{
+    ls_progress_clear(&t->progress);
+    ls_log_close(&t->log, t->o.log, e);
+    if (t->pinned)
+        t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
+    ls_pipelined_close(t);
+    ls_loader_close(&t->loader);
+    ls_member_state_close(&t->members);
+    if (t->engine.run.pool)
+        ls_pool_destroy(t->engine.run.pool);
+    leave_ranks(t, e);
+    ls_exchange_close(&t->over);
+    ls_engine_close(&t->engine);
+    ls_dump_close(&t->dump);
+    ls_trace_close(&t->trace);
+    ls_dataset_close(&t->data);
+    ls_dataset_close(&t->val);
+    ls_memory_close(&t->memory);
+    ls_privacy_free(&t->at.ledger);
+    ls_saver_close(&t->saver);
+}
