@@ -325,7 +325,7 @@ static int make(LsJob *job, Output *out)
     size_t length = 0;
     FILE *log = job->cx.log == NULL && ls_stage_passes(o) ? ls_text_open(&said, &length) : NULL;
     if (job->cx.log == NULL)
-        ls_stage(o, "building %s", out->path);
+        ls_progress_line(o, "building %s", out->path);
     job->cx.log = log != NULL ? log : job->cx.log;
     ok = ok && write_program(job, out, cuda) && build(job, out, cuda);
     ls_stage_end(o);

@@ -173,14 +173,14 @@ static void tell_stops(const LsJob *job)
     for (int asked = 0; asked < 2 && job->options->verbose; asked++) {
         const char *stops = ls_stops_text(job->cx.arena, job->train->decisions, asked == 1);
         if (stops != NULL)
-            ls_stage(job->options, "%s", stops);
+            ls_progress_line(job->options, "%s", stops);
     }
 }
 
 static bool load(LsJob *job)
 {
     if (job->options->verbose && job->cx.log == NULL)
-        ls_stage(job->options, "reading");
+        ls_progress_line(job->options, "reading");
     if (job->graph_file)
         return read_graph(job);
     if (!build_graphs(job))

@@ -144,7 +144,7 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     if (!set_budget(job, hinted, b, want))
         return false;
     if (job->cx.log == NULL)
-        ls_stage(job->options, "planning %" PRIu32 " nodes", job->dag->nnode);
+        ls_progress_line(job->options, "planning %" PRIu32 " nodes", job->dag->nnode);
     bool ok = plan_training(job, hinted, want);
     ls_stage_end(job->options);
     int64_t arena = job->report.budget;

@@ -89,7 +89,7 @@ static void stop_counting(void)
     line.counts = false;
 }
 
-void ls_stage(const LsOptions *o, const char *fmt, ...)
+void ls_progress_line(const LsOptions *o, const char *fmt, ...)
 {
     va_list ap;
     bool passing = ls_stage_passes(o);

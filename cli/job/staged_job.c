@@ -135,7 +135,7 @@ bool ls_staged_find(LsJob *job, const LsProb *p, const LsPipelineWant *want, LsO
     char why[512];
     *reason = (LsStagesReason){.why = NULL};
     if (job->cx.log == NULL)
-        ls_stage(job->options, "planning %" PRIu32 " stages, %s", want->stages, ls_order_name[order]);
+        ls_progress_line(job->options, "planning %" PRIu32 " stages, %s", want->stages, ls_order_name[order]);
     bool ok = ls_pipeline_plan(job->cx.arena, p, want, order, keep, out, why, sizeof why);
     ls_stage_end(job->options);
     if (!ok)

@@ -125,7 +125,7 @@ static LsValueId either(const LsPerSample *p, LsValueId a, LsValueId b)
 
 /* The way without terms: the faster one, or the one that is asked for. Where the planner chooses and pairs of several rows are
  * faster, tiles, which take fewer bytes, are their alternative. */
-static Way light_way(LsPerSample *p, LsNodeId n, bool offers)
+static Way cheapest_norm(LsPerSample *p, LsNodeId n, bool offers)
 {
     LsRowSum of;
     const uint32_t first = p->g->nnode;
@@ -145,7 +145,7 @@ static Way light_way(LsPerSample *p, LsNodeId n, bool offers)
 
 /* The sum over samples comes from the terms, too, if these are made: that takes about the time of their squares. Without
  * them its node runs. Terms that are there in any case cost nothing. */
-static bool takes_terms(const LsPerSample *p, LsNodeId n, Way terms, double squares_ns, Way light, bool there)
+static bool pays_to_store(const LsPerSample *p, LsNodeId n, Way terms, double squares_ns, Way light, bool there)
 {
     const double again = ls_price(p, n), sum = p->o->privacy.sums == LS_SUMS_AGAIN ? again : squares_ns;
     if (p->o->norms != LS_NORMS_CHEAPEST || !ls_is(light.norm))
@@ -165,7 +165,7 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
         return by_terms(p, ls_is_of_samples(p, v) ? v : of);
     const bool there = ls_is(p->each[of.i]);
     const bool offers = p->o->privacy.on && p->o->privacy.sums == LS_SUMS_AUTO && p->o->norms == LS_NORMS_CHEAPEST;
-    const Way light = light_way(p, n, offers && !there);
+    const Way light = cheapest_norm(p, n, offers && !there);
     if (ls_is(light.norm) && p->o->norms != LS_NORMS_CHEAPEST)
         return light.norm;
     const uint32_t first = g->nnode;
@@ -173,7 +173,7 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
         return p->each[of.i];
     const uint32_t second = g->nnode;
     const Way terms = priced(p, by_terms(p, of), first);
-    if (takes_terms(p, n, terms, ls_price_since(p, second), light, there))
+    if (pays_to_store(p, n, terms, ls_price_since(p, second), light, there))
         return offers && !there && ls_is(light.norm) ? either(p, terms.norm, light.norm) : terms.norm;
     if (!there)
         p->each[of.i] = (LsValueId){0};

@@ -59,7 +59,7 @@ static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *
 }
 
 /* 1, or -1 if the step is bad, by the factor of the gradients; none: no step is bad. */
-static LsValueId goodness(const Make *m)
+static LsValueId step_sign(const Make *m)
 {
     return m->in->at.update.skips ? ls_append1(m->cx, m->g, LS_OP_SIGN, m->in->factor, NULL) : none;
 }
@@ -82,7 +82,7 @@ static void take_step(const Make *m, LsOpCode op, LsValueId u, LsValueId factor,
 static void trust_step(const Make *m, LsValueId u)
 {
     const LsHyper *h = &m->in->at.update.hyper;
-    LsValueId factor = goodness(m);
+    LsValueId factor = step_sign(m);
     if (m->o->kind == LS_LARS || h->apex == 0 || h->everywhere != 0 || h->decay != 0) {
         const LsValueId norm[] = {ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, m->in->p),
                                   ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, u)};
@@ -106,7 +106,7 @@ static LsValueId mean_square(const Make *m, LsValueId v)
 }
 
 /* The state `suffix`, moved towards v. */
-static LsValueId blend(const Make *m, LsValueId v, const char *suffix)
+static LsValueId moving_average(const Make *m, LsValueId v, const char *suffix)
 {
     const LsAttr at = {.update = {.hyper = m->o->hyper, .skips = m->in->at.update.skips}};
     const LsValueId s = add_state(m, suffix, ls_shape(m->g, v));
@@ -119,8 +119,8 @@ static LsValueId second_moment(const Make *m, LsValueId d)
     const int rank = ls_shape(m->g, d)->rank;
     const LsValueId square = ls_append2(m->cx, m->g, LS_OP_MUL, d, d, NULL);
     if (rank < 2)
-        return blend(m, square, "v");
-    const LsValueId row = blend(m, mean(m, square, rank - 1), "row"), column = blend(m, mean(m, square, rank - 2), "column");
+        return moving_average(m, square, "v");
+    const LsValueId row = moving_average(m, mean(m, square, rank - 1), "row"), column = moving_average(m, mean(m, square, rank - 2), "column");
     const LsValueId least = ls_const_real(m->cx, m->g, m->o->floor);
     const LsValueId over = ls_append2(m->cx, m->g, LS_OP_MAX, mean(m, row, rank - 2), least, NULL);
     return ls_append2(m->cx, m->g, LS_OP_MUL, ls_append2(m->cx, m->g, LS_OP_DIV, row, over, NULL), column, NULL);
@@ -135,7 +135,7 @@ static void adafactor_step(const Make *m, LsValueId d)
     const LsValueId rms[] = {mean_square(m, m->in->p), mean_square(m, u)};
     const LsAttr at = {.scalar = {.a = h->floor_p, .b = h->most}};
     const LsValueId factor = ls_append2(m->cx, m->g, LS_OP_RMS_RATIO, rms[0], rms[1], &at);
-    take_step(m, LS_OP_STEP, u, times(m, factor, goodness(m)), &(LsHyper){.decay = h->decay, .relative = 1});
+    take_step(m, LS_OP_STEP, u, times(m, factor, step_sign(m)), &(LsHyper){.decay = h->decay, .relative = 1});
 }
 
 /* a x + b y */
@@ -151,7 +151,7 @@ static LsValueId product(const Make *m, LsValueId a, LsValueId b, bool turned)
 }
 
 /* Muon: the nearest matrix with orthogonal rows, roughly: singular values become 0.7 to 1.2. */
-static void orthogonal_step(const Make *m, LsValueId u)
+static void muon_step(const Make *m, LsValueId u)
 {
     enum { ROUNDS = 5 };
     static const double a = 3.4445, b = -4.775, c = 2.0315, least = 1e-7;
@@ -170,7 +170,7 @@ static void orthogonal_step(const Make *m, LsValueId u)
     if (rows > columns)
         x = ls_transpose(m->cx, m->g, x, turn);
     const double longer = rows > columns ? sqrt((double)rows / (double)columns) : 1;
-    take_step(m, LS_OP_STEP, x, goodness(m), &(LsHyper){.decay = h->decay, .rate_part = longer});
+    take_step(m, LS_OP_STEP, x, step_sign(m), &(LsHyper){.decay = h->decay, .rate_part = longer});
 }
 
 /* Muon's parameters that are no matrices. */
@@ -197,7 +197,7 @@ void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOpti
     switch (o->kind) {
     case LS_LAMB: case LS_LARS: trust_step(&m, u); break;
     case LS_ADAFACTOR: adafactor_step(&m, u); break;
-    case LS_MUON: orthogonal_step(&m, u); break;
+    case LS_MUON: muon_step(&m, u); break;
     default: break;
     }
 }

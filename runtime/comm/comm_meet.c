@@ -93,7 +93,7 @@ static void join(Meeting *m, int peer, bool channel, int fd, const LsMet *met)
         m->heard_ns[peer] = ls_now_ns();
 }
 
-static void rest(Call *c, int64_t now)
+static void retry_later(Call *c, int64_t now)
 {
     hang_up(&c->fd);
     c->state = RESTS;
@@ -111,7 +111,7 @@ static void greet(Meeting *m, int k, int64_t now)
 {
     Call *c = &m->call[k];
     if (!ls_peer_connected(c->fd) || !ls_greet(&c->met, &m->why) || !ls_peer_say(c->fd, &c->met.greeting, sizeof c->met.greeting))
-        rest(c, now);
+        retry_later(c, now);
     else
         await(c, GREETS, now);
 }
@@ -121,7 +121,7 @@ static void strike(Meeting *m, int k, bool garbage)
 {
     Call *c = &m->call[k];
     char text[sizeof m->why.text];
-    rest(c, ls_now_ns());
+    retry_later(c, ls_now_ns());
     if (++c->strikes < STRIKES)
         return;
     if (garbage) {
@@ -143,7 +143,7 @@ static void ask(Meeting *m, int k, int64_t now)
     if (ls_peer_say(c->fd, &claim, sizeof claim))
         await(c, ASKS, now);
     else
-        rest(c, now);
+        retry_later(c, now);
 }
 
 static void hear_welcome(Meeting *m, int k, int64_t now)
@@ -151,7 +151,7 @@ static void hear_welcome(Meeting *m, int k, int64_t now)
     Call *c = &m->call[k];
     const int got = ls_peer_hear(c->fd, &c->met.welcome, &c->at, sizeof c->met.welcome);
     if (got < 0 && c->at == 0)
-        rest(c, now);           /* something in between took the connection, and found nobody */
+        retry_later(c, now);           /* something in between took the connection, and found nobody */
     else if (got < 0 || !ls_greet_is_welcome(&c->met.welcome, c->at))
         strike(m, k, true);
     else if (got > 0 && !ls_greet_knows(&m->key, &c->met))
@@ -179,13 +179,13 @@ static void hear_verdict(Meeting *m, int k, int64_t now)
     if (got == 0)
         return;
     if (got < 0 && c->at == 0) {
-        rest(c, now);
+        retry_later(c, now);
     } else if (got < 0 || !ls_greet_judged(&m->key, &c->met, &c->verdict)) {
         strike(m, k, true);
     } else if (c->verdict.kind == LS_DOUBLE) {
         leave(m, c->verdict.why);
     } else if (c->verdict.kind != LS_TAKEN) {
-        rest(c, now);
+        retry_later(c, now);
         take_difference(m, k, c->verdict.why);
     } else {
         join(m, k, k > m->rank, c->fd, &c->met);
@@ -201,7 +201,7 @@ static void go_on_calling(Meeting *m, int k, bool ready, int64_t now)
         c->fd = ls_peer_connect(&m->peer[k]);
         c->state = RINGS;
         if (c->fd < 0)
-            rest(c, now);
+            retry_later(c, now);
     } else if (c->state == RINGS && ready) {
         greet(m, k, now);
     } else if (c->state == GREETS && ready) {
@@ -233,7 +233,7 @@ static LsVerdictKind judge(const Meeting *m, const LsClaim *h, char *why, size_t
 }
 
 /* Takes a guest who has said all and has the key, or turns it away. */
-static void take_guest(Meeting *m, LsGuest *g)
+static void admit_peer(Meeting *m, LsGuest *g)
 {
     const LsClaim *h = &g->claim;
     LsVerdict v = {.kind = LS_TAKEN};
@@ -332,7 +332,7 @@ static void go_round(Meeting *m)
     const int64_t now = ls_now_ns();
     for (int k = 0; k < LS_GUESTS; k++)
         if (ls_door_hear(&m->door, k, guest[k].revents != 0, now))
-            take_guest(m, &m->door.guest[k]);
+            admit_peer(m, &m->door.guest[k]);
     ls_door_let_in(&m->door, now);
     for (int k = 0; k < m->size; k++) {
         if (channel[k].revents != 0)

@@ -194,14 +194,14 @@ static bool update_bucket(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
     const int64_t at = of->at + x->rank * ls_slice_bytes(x, of);
-    if (!ls_bucket_add_up(x, b, e))
+    if (!ls_bucket_reduce(x, b, e))
         return false;
     bool ok = !x->staged || x->on->store(x->d, x->there + at, x->sums + at, ls_slice_bytes(x, of));
     for (uint32_t k = of->first; ok && k < of->end; k++)
         ok = update_slice(x, of, k);
     if (!told(x, ok, e))
         return false;
-    return !x->staged || (ls_rank_device_settle(x, e) && ls_bucket_gather(x, b, e));
+    return !x->staged || (ls_rank_device_settle(x, e) && ls_bucket_all_gather(x, b, e));
 }
 
 /* Takes the parameters as all ranks have updated them. */
@@ -226,10 +226,10 @@ static bool update_buckets(LsExchange *x, LsError *e)
     if (!x->staged && !ls_rank_device_settle(x, e))
         return false;
     for (uint32_t b = 0; b < x->nbucket && !x->staged; b++)
-        if (!x->bucket[b].whole && !ls_bucket_gather(x, b, e))
+        if (!x->bucket[b].whole && !ls_bucket_all_gather(x, b, e))
             return false;
     for (uint32_t b = 0; b < x->nbucket; b++)
-        if (!x->bucket[b].whole && (!ls_bucket_gathered(x, b, e) || !told(x, take_parameters(x, &x->bucket[b]), e)))
+        if (!x->bucket[b].whole && (!ls_bucket_all_gathered(x, b, e) || !told(x, take_parameters(x, &x->bucket[b]), e)))
             return false;
     return true;
 }

@@ -107,7 +107,7 @@ static bool take_slices(LsExchange *x, uint32_t b, const char *part[LS_SLICE_RAN
 /* The slices are added up on the device. */
 static bool adds_there(const LsExchange *x) { return x->d != NULL && !x->staged; }
 
-bool ls_bucket_add_up(LsExchange *x, uint32_t b, LsError *e)
+bool ls_bucket_reduce(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
     const char *part[LS_SLICE_RANKS];
@@ -119,7 +119,7 @@ bool ls_bucket_add_up(LsExchange *x, uint32_t b, LsError *e)
     return true;
 }
 
-bool ls_bucket_gather(LsExchange *x, uint32_t b, LsError *e)
+bool ls_bucket_all_gather(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
     for (int q = 0; q < x->size; q++)
@@ -128,7 +128,7 @@ bool ls_bucket_gather(LsExchange *x, uint32_t b, LsError *e)
     return x->d == NULL || ls_rank_device_launch(x, b, e);
 }
 
-bool ls_bucket_gathered(LsExchange *x, uint32_t b, LsError *e)
+bool ls_bucket_all_gathered(LsExchange *x, uint32_t b, LsError *e)
 {
     return wait_all(x, transfer(x, x->got, b, 0), x->size, e) && wait_all(x, transfer(x, x->sent, b, 0), x->size, e);
 }
@@ -207,13 +207,13 @@ static bool update_slices(LsExchange *x, LsError *e)
             return false;
         for (uint32_t k = x->bucket[b].first; k < x->bucket[b].end; k++)
             update_slice(x, &x->bucket[b], &x->r->sum[k], part);
-        if (!ls_bucket_gather(x, b, e))
+        if (!ls_bucket_all_gather(x, b, e))
             return false;
     }
     for (uint32_t b = 0; b < x->nbucket; b++) {
         if (x->bucket[b].whole)
             continue;
-        if (!ls_bucket_gathered(x, b, e))
+        if (!ls_bucket_all_gathered(x, b, e))
             return false;
         spread(x, &x->bucket[b]);
     }
@@ -274,17 +274,17 @@ static bool gather_whole(LsExchange *x, LsError *e)
 {
     const bool later = adds_there(x);   /* no slice leaves the device before all sums are there */
     for (uint32_t b = 0; b < x->nbucket; b++)
-        if (x->bucket[b].whole && (!ls_bucket_add_up(x, b, e) || (!later && !ls_bucket_gather(x, b, e))))
+        if (x->bucket[b].whole && (!ls_bucket_reduce(x, b, e) || (!later && !ls_bucket_all_gather(x, b, e))))
             return false;
     if (later && x->size > 1 && !ls_rank_device_settle(x, e))
         return false;
     for (uint32_t b = 0; b < x->nbucket && later; b++)
-        if (x->bucket[b].whole && !ls_bucket_gather(x, b, e))
+        if (x->bucket[b].whole && !ls_bucket_all_gather(x, b, e))
             return false;
     for (uint32_t b = 0; b < x->nbucket; b++) {
         if (!x->bucket[b].whole)
             continue;
-        if (!ls_bucket_gathered(x, b, e))
+        if (!ls_bucket_all_gathered(x, b, e))
             return false;
         if (x->window != NULL && x->d == NULL)
             copy_sums(x, &x->bucket[b]);

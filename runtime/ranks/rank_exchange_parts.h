@@ -88,10 +88,10 @@ static inline char *ls_slice_state(const LsExchange *x, int64_t kind, int64_t pl
 enum { LS_SLICE_ARGUMENTS = 16 };
 void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from, void *arg[]);
 /* Waits for the slices of bucket b that are this rank's, and adds them up in their place in x->sums. */
-bool ls_bucket_add_up(LsExchange *x, uint32_t b, LsError *e);
+bool ls_bucket_reduce(LsExchange *x, uint32_t b, LsError *e);
 /* Begins to send this rank's slice to all, and to take theirs; waits for that. */
-bool ls_bucket_gather(LsExchange *x, uint32_t b, LsError *e);
-bool ls_bucket_gathered(LsExchange *x, uint32_t b, LsError *e);
+bool ls_bucket_all_gather(LsExchange *x, uint32_t b, LsError *e);
+bool ls_bucket_all_gathered(LsExchange *x, uint32_t b, LsError *e);
 
 /* Of LsSlices. */
 void ls_exchange_view(void *self, int64_t offset);

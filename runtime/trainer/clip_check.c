@@ -38,9 +38,9 @@ static double norm_of_sum(const LsMemory *m)
 static bool is_due(LsTrainer *t, const LsBatch *b)
 {
     const int64_t every = t->o.check_clip < 0 ? USUALLY : t->o.check_clip;
-    if (every == 0 || b->valid == 0 || t->at.update < t->own.next_check)
+    if (every == 0 || b->valid == 0 || t->place.update < t->privacy.next_check)
         return false;
-    t->own.next_check = t->at.update + every;
+    t->privacy.next_check = t->place.update + every;
     return true;
 }
 
@@ -49,7 +49,7 @@ bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e)
     LsRun *run = &t->engine.run;
     if (!is_due(t, b))
         return true;
-    const int64_t place = t->own.checks++ % b->valid;
+    const int64_t place = t->privacy.checks++ % b->valid;
     ls_part_run(t, b, 0, 0);
     run->apply = run->alone = false;            /* the sum goes to the accumulators, which the update begins anew */
     run->only = 1 + place;
@@ -61,5 +61,5 @@ bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e)
     return norm <= clip * (1 + rounding(t->p))
            || ls_fail(e, LS_EXIT_CHECK, "step %" PRId64 ": a sample's clipped gradient has norm %.9g, above the clip of %g, so the "
                       "guarantee would not hold; this update was not made. Compile with --sample-norms=terms and sums=terms in "
-                      "--dp; if that does not help, the program is wrong: please report it", t->at.update + 1, norm, clip);
+                      "--dp; if that does not help, the program is wrong: please report it", t->place.update + 1, norm, clip);
 }

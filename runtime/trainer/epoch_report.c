@@ -16,13 +16,13 @@ void ls_train_say_what(const LsTrainer *t)
 void ls_train_show_progress(LsTrainer *t)
 {
     char what[96];
-    int64_t group = ls_group(t);
+    int64_t group = ls_batches_per_update(t);
     int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
-    int64_t in_epoch = t->at.cursor - t->at.epoch * t->per_epoch;
-    int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->at.epoch + 1, epochs);
+    int64_t in_epoch = t->place.cursor - t->place.epoch * t->per_epoch;
+    int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->place.epoch + 1, epochs);
     if (ls_is_private(t->p) && ls_progress_due(&t->progress))
-        snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->at).epsilon);
-    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->at.update) * group, t->loss, t->members.loss,
+        snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->place).epsilon);
+    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->place.update) * group, t->loss, t->members.loss,
                        t->members.n};
     ls_progress_show(&t->progress, &at);
 }
@@ -58,7 +58,7 @@ void ls_train_pace(LsTrainer *t, int64_t ns)
     qsort(t->pace.ns, LS_PACE, sizeof *t->pace.ns, by_time);
     ls_progress_clear(&t->progress);
     fprintf(stderr, "note: a step takes %.4g ms; predicted were %.4g ms (%s", 1e-6 * (double)t->pace.ns[LS_PACE / 2],
-            1e-6 * (double)ls_group(t) * predicted_ns(p, t->threads), p->machine);
+            1e-6 * (double)ls_batches_per_update(t) * predicted_ns(p, t->threads), p->machine);
     if (p->n > 1)
         fprintf(stderr, ", %d thread%s", t->threads, t->threads == 1 ? "" : "s");
     fprintf(stderr, "%s)\n", t->comm != NULL ? ", without the exchange of ranks" : "");
@@ -96,11 +96,11 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         t->loss = s.loss;
     if (!isfinite(s.loss) && !t->blamed)
         blame_data(t);
-    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->at.update, e))
+    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->place.update, e))
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
     t->log.losses = t->members.val_loss;
-    ls_log_eval(&t->log, t->at.update, t->at.epoch, s.loss, accuracy);
+    ls_log_eval(&t->log, t->place.update, t->place.epoch, s.loss, accuracy);
     t->log.losses = t->members.loss;
     printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
     if (s.judged)
@@ -115,9 +115,9 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
 
 static void report_epsilon(LsTrainer *t)
 {
-    const double epsilon = ls_private_bound(t->p, &t->at).epsilon;
+    const double epsilon = ls_private_bound(t->p, &t->place).epsilon;
     printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
-    ls_log_privacy(&t->log, t->at.update, t->at.epoch, epsilon, t->p->privacy.delta);
+    ls_log_privacy(&t->log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
 }
 
 bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
@@ -125,7 +125,7 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
     bool ok = true;
     ls_progress_clear(&t->progress);
     printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
-           ? t->at.epoch : t->at.epoch + 1, t->at.update, t->p->real_bytes == 8 ? 12 : 7,
+           ? t->place.epoch : t->place.epoch + 1, t->place.update, t->p->real_bytes == 8 ? 12 : 7,
            t->epoch_has_loss ? ls_mean(&t->of_epoch) : t->loss);
     for (int64_t k = 0; k < t->members.n; k++) {
         printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->epoch_has_loss

@@ -227,7 +227,7 @@ bool ls_pipelined_gather(LsTrainer *t, LsError *e) { return ls_ranks_gather(t->c
 
 bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
 {
-    const int64_t parts = ls_parts(t->p), first = t->at.cursor * parts;
+    const int64_t parts = ls_micro_batches(t->p), first = t->place.cursor * parts;
     set_parts(t, first);
     set_hooks(t, check, dump);
     if (!ls_pipeline_update(&t->pipeline, e) || !skip_parts(t, first + t->update_parts, first + parts, e))

@@ -154,10 +154,10 @@ bool ls_ranks_choose_devices(LsTrainer *t, LsError *e)
 
 bool ls_ranks_join_devices(LsTrainer *t, LsError *e)
 {
-    t->under = t->comm;
+    t->base_comm = t->comm;
     if (!t->direct)
         return true;
-    LsComm *c = t->p->device_ranks->join(t->memory.device, t->under, e);
+    LsComm *c = t->p->device_ranks->join(t->memory.device, t->base_comm, e);
     t->comm = c != NULL ? c : t->comm;
     return c != NULL;
 }

@@ -9,7 +9,7 @@
  * Sets t->direct: messages with gradients are to lie in devices' memory, which all ranks can, and no --comm forbids. Does
  * nothing for programs without a device. */
 bool ls_ranks_choose_devices(LsTrainer *t, LsError *e);
-/* With t->direct, and an open device: t->comm becomes the engine for such messages, and t->under the one that it stands on. */
+/* With t->direct, and an open device: t->comm becomes the engine for such messages, and t->base_comm the one that it stands on. */
 bool ls_ranks_join_devices(LsTrainer *t, LsError *e);
 
 #endif

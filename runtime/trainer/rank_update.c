@@ -6,67 +6,67 @@
 
 uint64_t ls_rank_place(const LsTrainer *t)
 {
-    const int64_t of[] = {t->at.update, t->at.cursor, (int64_t)t->at.seed, t->data.samples, t->updates};
+    const int64_t of[] = {t->place.update, t->place.cursor, (int64_t)t->place.seed, t->data.samples, t->updates};
     const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
     return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
 }
 
 /* A part that was started, and whose loss is not known yet. */
-typedef struct Started { LsFlight flight; int64_t j; } Started;
+typedef struct PartInFlight { LsInFlight flight; int64_t j; } PartInFlight;
 
 /* Waits for the loss of a part. */
-static bool land(LsTrainer *t, const Started *s, LsError *e)
+static bool take_loss(LsTrainer *t, const PartInFlight *s, LsError *e)
 {
     LsLoss one;
     if (!ls_engine_loss(&t->engine, s->flight.table, s->flight.slot, s->flight.valid, &one, e)
         || !ls_part_check(t, &s->flight, one, e))
         return false;
-    ls_exchange_note(&t->over, s->j, one);
+    ls_exchange_note(&t->exchange, s->j, one);
     return true;
 }
 
 /* Runs part j of this rank's block, number k of the update; on a device it may go on afterwards. With the last one the exchange
  * begins. */
-static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, Started *s, LsError *e)
+static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, PartInFlight *s, LsError *e)
 {
     LsHook hook[LS_PART_HOOKS];
     LsRun *run = &t->engine.run;
-    const int64_t block = t->over.block, first = t->over.rank * block, left = t->update_parts - first;
+    const int64_t block = t->exchange.block, first = t->exchange.rank * block, left = t->update_parts - first;
     ls_engine_feed(&t->engine, &t->loader, b);
     ls_part_run(t, b, k, first + j);
     run->block = first;
-    run->apart = t->over.r->sum_bytes / t->p->real_bytes;
+    run->apart = t->exchange.r->sum_bytes / t->p->real_bytes;
     run->part = j;
     run->first = j == 0;
     run->apply = j + 1 == (left < block ? left : block);
     const LsPhaseTable *table = ls_part_table(t, run->apply);
     int n = ls_part_hooks(t, table, run->apply, hook);
     if (run->apply && t->memory.device == NULL)
-        hook[n++] = ls_exchange_hook(&t->over);
-    *s = (Started){{t->at.update + 1, t->at.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply}, j};
-    return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->over, e) && ls_engine_fed(&t->engine, e);
+        hook[n++] = ls_exchange_hook(&t->exchange);
+    *s = (PartInFlight){{t->place.update + 1, t->place.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply}, j};
+    return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->exchange, e) && ls_engine_fed(&t->engine, e);
 }
 
 /* Runs this rank's parts of an update, of whose batches `first` is the first part. */
 static bool run_own_parts(LsTrainer *t, int64_t first, LsError *e)
 {
-    Started started[LS_DEVICE_SLOTS];
+    PartInFlight started[LS_DEVICE_SLOTS];
     const int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
     int n = 0;
-    for (int64_t j = 0; j < t->over.block; j++) {
+    for (int64_t j = 0; j < t->exchange.block; j++) {
         const LsBatch *b = ls_loader_next(&t->loader, e);
         if (!b || (b->number >= 0 && !run_own_part(t, b, b->number - first, j, &started[n], e)))
             return false;
         n += b->number >= 0;
         ls_loader_release(&t->loader);
         if (n > ahead) {
-            if (!land(t, &started[0], e))
+            if (!take_loss(t, &started[0], e))
                 return false;
             memmove(started, started + 1, (size_t)--n * sizeof *started);
         }
     }
     for (int k = 0; k < n; k++)
-        if (!land(t, &started[k], e))
+        if (!take_loss(t, &started[k], e))
             return false;
     return true;
 }
@@ -79,9 +79,9 @@ static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
     for (int64_t k = 0; k < t->update_parts; k++, number++) {
         while (ls_batch_valid(&t->pass, number) == 0)
             number++;
-        const LsFlight f = {t->at.update + 1, t->at.epoch + 1, number, &t->p->train, ls_batch_valid(&t->pass, number), run->lr,
+        const LsInFlight f = {t->place.update + 1, t->place.epoch + 1, number, &t->p->train, ls_batch_valid(&t->pass, number), run->lr,
                             t->engine.slot, k + 1 == t->update_parts};
-        if (!ls_part_loss(t, &f, ls_exchange_loss(&t->over, k), e))
+        if (!ls_part_loss(t, &f, ls_exchange_loss(&t->exchange, k), e))
             return false;
     }
     return true;
@@ -89,32 +89,32 @@ static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
 
 bool ls_rank_block(LsTrainer *t, LsError *e)
 {
-    const int64_t first = t->at.cursor * ls_parts(t->p);
-    ls_exchange_start(&t->over, t->update_parts);
-    if (!run_own_parts(t, first, e) || !ls_exchange_finish(&t->over, ls_rank_place(t), (int)*t->stop, e))
+    const int64_t first = t->place.cursor * ls_micro_batches(t->p);
+    ls_exchange_start(&t->exchange, t->update_parts);
+    if (!run_own_parts(t, first, e) || !ls_exchange_finish(&t->exchange, ls_rank_place(t), (int)*t->stop, e))
         return false;
-    t->stopped = ls_exchange_stop(&t->over);
-    t->at.cursor += ls_group(t);
+    t->stopped = ls_exchange_stop(&t->exchange);
+    t->place.cursor += ls_batches_per_update(t);
     return add_losses(t, first, e);
 }
 
 bool ls_rank_compare(LsTrainer *t, bool start, LsError *e)
 {
     const int64_t every = t->o.compare_replicas;
-    if (t->over.r == NULL || t->comm == NULL || every == 0)
+    if (t->exchange.r == NULL || t->comm == NULL || every == 0)
         return true;
-    const bool due = start || t->at.update % every == 0 || t->at.update == t->updates;
-    return !due || ls_exchange_compare(&t->over, t->at.update, start, e);
+    const bool due = start || t->place.update % every == 0 || t->place.update == t->updates;
+    return !due || ls_exchange_compare(&t->exchange, t->place.update, start, e);
 }
 
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)
 {
     if (ls_has_stage_ranks(t))
         return ls_pipelined_gather(t, e) && (!ls_is_first(t) || save(t, e));
-    if (t->over.r == NULL)
+    if (t->exchange.r == NULL)
         return save(t, e);
     if (!ls_is_first(t))
-        return ls_exchange_serve(&t->over, e);
-    ls_exchange_collect(&t->over);
-    return save(t, e) && ls_exchange_release(&t->over, e);
+        return ls_exchange_serve(&t->exchange, e);
+    ls_exchange_collect(&t->exchange);
+    return save(t, e) && ls_exchange_release(&t->exchange, e);
 }

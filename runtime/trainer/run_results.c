@@ -46,14 +46,14 @@ static bool write_dump(LsTrainer *t, LsError *e)
 bool ls_write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    const bool whole = o->eval || t->at.update == t->updates, dumps = o->dump && whole;
+    const bool whole = o->eval || t->place.update == t->updates, dumps = o->dump && whole;
     LsError dump = {0}, times = {0}, model = {0}, grid = {0};
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
         print_measure(t);
     if (o->export_to)
-        ls_export(&t->memory, o->export_member, &t->at.alphabet, o->export_type, o->export_to, &model);
+        ls_export(&t->memory, o->export_member, &t->place.alphabet, o->export_type, o->export_to, &model);
     if (dumps)
         write_dump(t, &dump);
     write_times(t, &times);

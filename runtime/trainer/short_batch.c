@@ -9,8 +9,8 @@
 /* Samples of the last part with samples of a short batch that the run comes to; 0: all its parts are full or empty. */
 static int64_t short_part(const LsTrainer *t)
 {
-    const int64_t whole = ls_whole_batch(t->p), batches = (t->updates - t->at.update) * ls_group(t);
-    const bool comes = t->at.cursor % t->per_epoch + batches >= t->per_epoch;
+    const int64_t whole = ls_whole_batch(t->p), batches = (t->updates - t->place.update) * ls_batches_per_update(t);
+    const bool comes = t->place.cursor % t->per_epoch + batches >= t->per_epoch;
     if (ls_is_private(t->p) || t->pass.members > 0 || t->o.drop_last || batches <= 0 || !comes)
         return 0;
     return t->data.samples % whole % t->p->batch;
@@ -24,7 +24,7 @@ bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples fill no whole number of batches of %" PRId64 ", and the last "
                        "one cannot be filled up with samples that do not count: %s. --drop-last leaves it out; or compile with "
                        "a --batch that divides the samples", t->o.data, t->data.samples, ls_whole_batch(p), p->mixes);
-    if (ls_is_private(p) || p->norm == NULL || p->norm_each > 1 || least > 1 || t->updates <= t->at.update)
+    if (ls_is_private(p) || p->norm == NULL || p->norm_each > 1 || least > 1 || t->updates <= t->place.update)
         return true;
     return ls_fail(e, LS_EXIT_DATA, "%s: expected more than 1 value per channel when training: batch norm '%s' would take its "
                    "statistics of one value, in %s. %s", t->o.data, p->norm,

@@ -51,8 +51,8 @@ static bool check_gradients(LsTrainer *t, LsError *e)
 {
     LsGradCheck c = {0};
     LsGradParts parts = {0, feed_part, t};
-    t->pass.first = t->at.cursor * ls_parts(t->p);
-    while (parts.n < ls_parts(t->p) && ls_batch_valid(&t->pass, t->pass.first + parts.n) > 0)
+    t->pass.first = t->place.cursor * ls_micro_batches(t->p);
+    while (parts.n < ls_micro_batches(t->p) && ls_batch_valid(&t->pass, t->pass.first + parts.n) > 0)
         parts.n++;
     t->pass.end = t->pass.first + parts.n;
     bool ok = feed_part(t, 0, e)
@@ -73,8 +73,8 @@ static bool check_gradients(LsTrainer *t, LsError *e)
 static void print_guarantee(const LsTrainer *t)
 {
     char text[LS_PRIVACY_WHY];
-    printf("%s after %" PRId64 " updates\n", ls_privacy_bound_text(ls_private_bound(t->p, &t->at), t->p->privacy.delta, text),
-           t->at.update);
+    printf("%s after %" PRId64 " updates\n", ls_privacy_bound_text(ls_private_bound(t->p, &t->place), t->p->privacy.delta, text),
+           t->place.update);
 }
 
 static bool run(LsTrainer *t, LsError *e)
@@ -84,7 +84,7 @@ static bool run(LsTrainer *t, LsError *e)
         return check_gradients(t, e);
     }
     if (t->o.eval) {
-        printf("epoch %" PRId64 "  step %" PRId64, t->at.epoch, t->at.update);
+        printf("epoch %" PRId64 "  step %" PRId64, t->place.epoch, t->place.update);
         ls_interrupt_allow(false, 0);
         bool ok = ls_train_evaluate(t, e);
         ls_interrupt_forbid();
@@ -98,7 +98,7 @@ static bool run(LsTrainer *t, LsError *e)
         return false;
     if (ls_is_private(t->p))
         print_guarantee(t);
-    t->interrupted = t->at.update < t->updates;
+    t->interrupted = t->place.update < t->updates;
     if (t->interrupted && !ls_end_interrupted(t, e))
         return false;
     return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e)) && ls_train_by_first(t, ls_write_results, e);

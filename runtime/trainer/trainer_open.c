@@ -61,7 +61,7 @@ static bool takes_scale(const LsTrainer *t, LsError *e)
 /* Parameters are reals in any case, so that a run may go on in another type: with other bits. */
 static void compare_precision(const LsTrainer *t, const char *from)
 {
-    const char *own = ls_checkpoint_precision(t->p), *was = t->at.precision;
+    const char *own = ls_checkpoint_precision(t->p), *was = t->place.precision;
     if (was[0] != '\0' && strcmp(was, own) != 0)
         fprintf(stderr, "note: %s was written by a program that computes in %s; this one computes in %s\n", from, was, own);
 }
@@ -78,7 +78,7 @@ static bool clear_folder(LsTrainer *t, LsError *e)
     bool ok = true;
     s->count = t->listed;
     if (saves(t) && (from == NULL || strcmp(from, "auto") != 0))
-        ok = ls_saver_is_free(s, from, t->at.update, t->o.overwrite, e);
+        ok = ls_saver_is_free(s, from, t->place.update, t->o.overwrite, e);
     s->count = count;
     return ok;
 }
@@ -96,26 +96,26 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
         return true;
     }
     if (strcmp(from, "auto") == 0) {
-        if (!ls_saver_load(s, &t->memory, &t->at, resumed, e))
+        if (!ls_saver_load(s, &t->memory, &t->place, resumed, e))
             return false;
         from = s->path;
     } else {
-        *resumed = ls_checkpoint_load(&t->memory, &t->at, from, e);
+        *resumed = ls_checkpoint_load(&t->memory, &t->place, from, e);
         if (!*resumed)
             return false;
     }
-    if (*resumed && t->o.seed_given && t->at.seed != (uint64_t)t->o.seed)
+    if (*resumed && t->o.seed_given && t->place.seed != (uint64_t)t->o.seed)
         return ls_fail(e, LS_EXIT_USAGE, "--seed=%" PRId64 ", but %s was made with seed %" PRIu64,
-                       t->o.seed, from, t->at.seed);
-    if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->at, from, e))
+                       t->o.seed, from, t->place.seed);
+    if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->place, from, e))
         return false;
     t->listed = s->count;
-    while (s->count > 0 && s->update[s->count - 1] > t->at.update)
+    while (s->count > 0 && s->update[s->count - 1] > t->place.update)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
     if (*resumed) {
         fprintf(stderr, "continuing from %s: step %" PRId64 ", epoch %" PRId64 "\n", from,
-                t->at.update, t->at.epoch + 1);
+                t->place.update, t->place.epoch + 1);
         compare_precision(t, from);
     } else {
         fprintf(stderr, "note: no checkpoint in %s; starting anew\n", s->folder);
@@ -127,7 +127,7 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
  * the training text, else from the text to evaluate on. */
 static bool number_texts(LsTrainer *t, LsError *e)
 {
-    LsAlphabet *of = &t->at.alphabet, model;
+    LsAlphabet *of = &t->place.alphabet, model;
     ls_alphabet_of_onnx(&model, t->p->onnx, t->p->onnx_bytes);
     if (ls_alphabet_count(of) > 0 && ls_alphabet_count(&model) > 0 && !ls_alphabet_same(of, &model))
         return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was "
@@ -208,7 +208,7 @@ static bool open_ranks(LsTrainer *t, LsError *e)
     const LsBucketing how = {t->o.bucket, t->o.late_exchange};
     return t->ranks == 0
            || (ls_ranks_join_devices(t, e)
-               && ls_exchange_open(&t->over, &t->engine, &t->memory, t->under, t->direct ? t->comm : NULL,
+               && ls_exchange_open(&t->exchange, &t->engine, &t->memory, t->base_comm, t->direct ? t->comm : NULL,
                                    t->direct ? NULL : t->window, how, e));
 }
 
@@ -218,7 +218,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     bool resumed;
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
-    t->at.seed = (uint64_t)o->seed;
+    t->place.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e) || !ls_ranks_choose_devices(t, e)
         || !ls_memory_open_with(&t->memory, t->p, t->ranks, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
         return false;
@@ -229,16 +229,16 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
         || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e) || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
-        || (t->over.r != NULL && !ls_exchange_agree(&t->over, ls_rank_place(t), e)))
+        || (t->exchange.r != NULL && !ls_exchange_agree(&t->exchange, ls_rank_place(t), e)))
         return false;
-    if (!ls_member_state_open(&t->members, t->p, o, t->at.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
+    if (!ls_member_state_open(&t->members, t->p, o, t->place.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
-    t->engine.run.seed = t->at.seed;
+    t->engine.run.seed = t->place.seed;
     t->engine.seeds = t->p->same_draws ? NULL : t->members.seeds;
     t->engine.rates = t->members.rates;
     t->log.losses = t->members.loss;
     t->log.nlosses = t->members.n;
-    memcpy(t->engine.run.noise, t->own.noise.word, sizeof t->engine.run.noise);
+    memcpy(t->engine.run.noise, t->privacy.noise.word, sizeof t->engine.run.noise);
     return clear_folder(t, e);
 }
 
@@ -267,13 +267,13 @@ void ls_trainer_close(LsTrainer *t, LsError *e)
     if (t->engine.run.pool)
         ls_pool_destroy(t->engine.run.pool);
     leave_ranks(t, e);
-    ls_exchange_close(&t->over);
+    ls_exchange_close(&t->exchange);
     ls_engine_close(&t->engine);
     ls_dump_close(&t->dump);
     ls_trace_close(&t->trace);
     ls_dataset_close(&t->data);
     ls_dataset_close(&t->val);
     ls_memory_close(&t->memory);
-    ls_privacy_free(&t->at.ledger);
+    ls_privacy_free(&t->place.ledger);
     ls_saver_close(&t->saver);
 }

@@ -17,49 +17,49 @@ enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps
 /* The samples of the updates to come. */
 static LsDrawn drawn(const LsTrainer *t)
 {
-    return (LsDrawn){t->own.rate, t->own.draw, t->at.update + 1, t->updates};
+    return (LsDrawn){t->privacy.rate, t->privacy.draw, t->place.update + 1, t->updates};
 }
 
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
-    int64_t group = ls_group(t);
-    t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->at.seed, .shuffle = t->o.shuffle,
+    int64_t group = ls_batches_per_update(t);
+    t->pass = (LsPass){.data = &t->data, .parts = t->p->parts, .seed = t->place.seed, .shuffle = t->o.shuffle,
                        .drop_last = t->o.drop_last, .members = t->p->own_batches ? t->p->members : 0,
                        .readers = (int)t->pipeline.readers};
-    if (ls_is_private(t->p) && !ls_private_begin(&t->own, t->p, &t->o, &t->at, t->data.samples, e))
+    if (ls_is_private(t->p) && !ls_private_begin(&t->privacy, t->p, &t->o, &t->place, t->data.samples, e))
         return false;
     t->per_epoch = ls_is_private(t->p) ? ls_private_epoch(t->p, t->data.samples) : ls_batches_per_epoch(&t->pass);
     if (t->per_epoch == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
                        "%s", t->o.data, t->data.samples, ls_whole_batch(t->p) * (t->pass.members > 0 ? t->pass.members : 1),
                        t->pass.members > 0 ? ", one for all members" : " (--drop-last)");
-    if (resumed && t->at.shuffle != t->o.shuffle)
+    if (resumed && t->place.shuffle != t->o.shuffle)
         fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
-                t->at.shuffle ? "shuffled" : "in file order");
+                t->place.shuffle ? "shuffled" : "in file order");
     if (resumed && !ls_is_private(t->p)
-        && (t->at.samples != t->data.samples || t->at.drop_last != t->o.drop_last)) {
+        && (t->place.samples != t->data.samples || t->place.drop_last != t->o.drop_last)) {
         fprintf(stderr,
                 "note: the data are not those of the checkpoint; continuing with epoch %" PRId64 "\n",
-                t->at.epoch + 1);
-        t->at.cursor = t->at.epoch * t->per_epoch;
+                t->place.epoch + 1);
+        t->place.cursor = t->place.epoch * t->per_epoch;
     }
-    t->at.samples = t->data.samples;
-    t->at.drop_last = t->o.drop_last;
-    t->at.shuffle = t->o.shuffle;
+    t->place.samples = t->data.samples;
+    t->place.drop_last = t->o.drop_last;
+    t->place.shuffle = t->o.shuffle;
     int64_t epochs = t->o.epochs > 0 ? t->o.epochs : 1;
     int64_t batches;
     if (__builtin_mul_overflow(epochs, t->per_epoch, &batches))
         return ls_fail(e, LS_EXIT_USAGE, "--epochs=%" PRId64 ": more batches than can be counted",
                        epochs);
-    int64_t left = (batches - t->at.cursor) / group;
-    t->updates = t->at.update + (left > 0 ? left : 0);
+    int64_t left = (batches - t->place.cursor) / group;
+    t->updates = t->place.update + (left > 0 ? left : 0);
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
-    else if (left > 0 && (epochs * t->per_epoch - t->at.cursor) % group != 0)
+    else if (left > 0 && (epochs * t->per_epoch - t->place.cursor) % group != 0)
         fprintf(stderr, "note: the last %" PRId64 " of %" PRId64 " batches make no update: an update takes %"
-                PRId64 " batches (--accumulate)\n", (epochs * t->per_epoch - t->at.cursor) % group,
+                PRId64 " batches (--accumulate)\n", (epochs * t->per_epoch - t->place.cursor) % group,
                 epochs * t->per_epoch, group);
-    if (resumed && t->updates <= t->at.update)
+    if (resumed && t->updates <= t->place.update)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
     if (t->updates == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the data make %" PRId64 " batches, but one update takes %"
@@ -68,9 +68,9 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 }
 
 /* Reads the loss of the oldest batch in flight. */
-static bool land(LsTrainer *t, LsError *e)
+static bool take_loss(LsTrainer *t, LsError *e)
 {
-    LsFlight f = t->flight[0];
+    LsInFlight f = t->flight[0];
     LsLoss one;
     t->nflight--;
     memmove(t->flight, t->flight + 1, (size_t)t->nflight * sizeof f);
@@ -84,7 +84,7 @@ static bool land(LsTrainer *t, LsError *e)
 static bool land_all(LsTrainer *t, LsError *e)
 {
     while (t->nflight > 0)
-        if (!land(t, e))
+        if (!take_loss(t, e))
             return false;
     return true;
 }
@@ -95,14 +95,14 @@ void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
 {
     LsRun *run = &t->engine.run;
     const bool own = ls_is_private(t->p);
-    const int64_t parts = ls_parts(t->p);
-    run->step = own ? (t->at.update << PARTS) + k : t->at.update * ls_group(t) + k / parts;
+    const int64_t parts = ls_micro_batches(t->p);
+    run->step = own ? (t->place.update << PARTS) + k : t->place.update * ls_batches_per_update(t) + k / parts;
     run->slice = k % parts;
     run->part = part;
     run->first = part == 0;
     run->apply = own ? b->last : part == t->update_parts - 1;
-    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL && t->over.r == NULL;
-    run->share = own ? 1 : (double)(b->valid * ls_group(t) * parts) / (double)t->update_samples;
+    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL && t->exchange.r == NULL;
+    run->share = own ? 1 : (double)(b->valid * ls_batches_per_update(t) * parts) / (double)t->update_samples;
 }
 
 /* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
@@ -116,7 +116,7 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
         return false;
     const bool own = ls_is_private(t->p), empty = !own && b->valid == 0;
     const int64_t number = b->number;
-    const bool ends = own ? b->last : (k + 1) % ls_parts(t->p) == 0;       /* its batch */
+    const bool ends = own ? b->last : (k + 1) % ls_micro_batches(t->p) == 0;       /* its batch */
     if (!empty) {
         ls_engine_feed(&t->engine, &t->loader, b);
         if (own && k == 0 && !ls_clip_check(t, b, e))
@@ -126,15 +126,15 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
         if (!ls_engine_run(&t->engine, table, hook, ls_part_hooks(t, table, run->apply, hook), e)
             || !ls_engine_fed(&t->engine, e))
             return false;
-        t->flight[t->nflight++] = (LsFlight){t->at.update + 1, t->at.epoch + 1, number, table, b->valid,
+        t->flight[t->nflight++] = (LsInFlight){t->place.update + 1, t->place.epoch + 1, number, table, b->valid,
                                              run->lr, t->engine.slot, run->apply};
     }
     ls_loader_release(&t->loader);
-    t->at.cursor += ends;
+    t->place.cursor += ends;
     if (empty)
         return true;
     int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
-    return t->nflight <= ahead || land(t, e);
+    return t->nflight <= ahead || take_loss(t, e);
 }
 
 /* Counts the samples of an update that draws none, and its micro-steps that have some. */
@@ -142,7 +142,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 {
     t->update_samples = t->update_parts = 0;
     for (int64_t k = 0; k < steps; k++) {
-        const int64_t valid = ls_batch_valid(&t->pass, t->at.cursor * ls_parts(t->p) + k);
+        const int64_t valid = ls_batch_valid(&t->pass, t->place.cursor * ls_micro_batches(t->p) + k);
         t->update_samples += valid;
         t->update_parts += valid > 0;
     }
@@ -153,9 +153,9 @@ static bool run_pipeline(LsTrainer *t, LsError *e)
     const LsPipeline *l = &t->pipeline;
     if (!ls_pipelined_update(t, ls_part_watched(t) && t->comm == NULL, t->dumps && ls_is_last_update(t), e))
         return false;
-    t->at.cursor++;
+    t->place.cursor++;
     for (int64_t k = 0; k < l->nparts; k++) {
-        const LsFlight f = {.update = t->at.update + 1, .epoch = t->at.epoch + 1, .batch = l->part[k].batch,
+        const LsInFlight f = {.update = t->place.update + 1, .epoch = t->place.epoch + 1, .batch = l->part[k].batch,
                             .valid = l->part[k].run.valid, .lr = t->engine.run.lr, .apply = l->part[k].run.apply};
         if (!ls_part_check(t, &f, l->loss[k], e) || !ls_part_loss(t, &f, l->loss[k], e))
             return false;
@@ -168,7 +168,7 @@ static bool run_parts(LsTrainer *t, LsError *e)
     const bool own = ls_is_private(t->p);
     int64_t part = 0;
     t->engine.run.apply = false;
-    for (int64_t k = 0; own ? !t->engine.run.apply : k < ls_group(t) * ls_parts(t->p); k++)
+    for (int64_t k = 0; own ? !t->engine.run.apply : k < ls_batches_per_update(t) * ls_micro_batches(t->p); k++)
         if (!run_part(t, k, &part, e))
             return false;
     return true;
@@ -178,8 +178,8 @@ static bool run_update(LsTrainer *t, LsError *e)
 {
     const bool own = ls_is_private(t->p);
     const int64_t start = ls_now_ns();
-    ls_interrupt_allow(t->at.update > t->saved, t->longest_ns);
-    t->engine.run.update = t->at.update - t->scale.skipped + 1;
+    ls_interrupt_allow(t->place.update > t->saved, t->longest_ns);
+    t->engine.run.update = t->place.update - t->scale.skipped + 1;
     t->engine.run.lr = ls_rate_at(&t->rate, t->engine.run.update);
     for (int64_t k = 0; k < t->members.n; k++) {
         LsRate of = t->rate;
@@ -187,13 +187,13 @@ static bool run_update(LsTrainer *t, LsError *e)
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)
-        count_samples(t, ls_group(t) * ls_parts(t->p));
-    if (!(t->p->nstage > 0 ? run_pipeline(t, e) : t->over.r != NULL ? ls_rank_block(t, e) : run_parts(t, e)))
+        count_samples(t, ls_batches_per_update(t) * ls_micro_batches(t->p));
+    if (!(t->p->nstage > 0 ? run_pipeline(t, e) : t->exchange.r != NULL ? ls_rank_block(t, e) : run_parts(t, e)))
         return false;
-    t->at.update++;
+    t->place.update++;
     if (t->comm == NULL)
         t->stopped = (int)*t->stop;
-    if (own && !ls_private_spend(&t->own, t->p, &t->at, e))
+    if (own && !ls_private_spend(&t->privacy, t->p, &t->place, e))
         return false;
     int64_t took = ls_now_ns() - start;
     t->longest_ns = took > t->longest_ns ? took : t->longest_ns;
@@ -203,14 +203,14 @@ static bool run_update(LsTrainer *t, LsError *e)
 
 void ls_train_begin_pass(LsTrainer *t)
 {
-    const int64_t steps = ls_group(t) * ls_parts(t->p);
-    t->pass.first = t->at.cursor * ls_parts(t->p);
-    t->pass.end = t->pass.first + (t->updates - t->at.update) * steps;
+    const int64_t steps = ls_batches_per_update(t) * ls_micro_batches(t->p);
+    t->pass.first = t->place.cursor * ls_micro_batches(t->p);
+    t->pass.end = t->pass.first + (t->updates - t->place.update) * steps;
     t->pass.drawn = drawn(t);
-    if (t->over.r != NULL) {
-        t->pass.share = (LsShare){t->over.block, t->over.rank, steps, t->pass.first};
+    if (t->exchange.r != NULL) {
+        t->pass.share = (LsShare){t->exchange.block, t->exchange.rank, steps, t->pass.first};
         t->pass.first = 0;
-        t->pass.end = (t->updates - t->at.update) * t->over.block;
+        t->pass.end = (t->updates - t->place.update) * t->exchange.block;
     }
     ls_loader_begin(&t->loader, &t->pass);
 }
@@ -219,13 +219,13 @@ static bool save_due(const LsTrainer *t, bool epoch_ended)
 {
     if (!t->saver.folder)
         return false;
-    return t->at.update == t->updates || t->stopped
-           || (t->o.save_every ? t->at.update % t->o.save_every == 0 : epoch_ended);
+    return t->place.update == t->updates || t->stopped
+           || (t->o.save_every ? t->place.update % t->o.save_every == 0 : epoch_ended);
 }
 
 static bool save(LsTrainer *t, LsError *e)
 {
-    if (ls_saver_save(&t->saver, &t->memory, &t->at, e))
+    if (ls_saver_save(&t->saver, &t->memory, &t->place, e))
         return true;
     ls_rescue_unwritten(t);
     return false;
@@ -234,19 +234,19 @@ static bool save(LsTrainer *t, LsError *e)
 bool ls_train(LsTrainer *t, LsError *e)
 {
     ls_train_begin_pass(t);
-    t->at.epoch = t->at.cursor / t->per_epoch;
-    t->saved = t->at.update;
+    t->place.epoch = t->place.cursor / t->per_epoch;
+    t->saved = t->place.update;
     t->scale = ls_scaling_read(&t->memory);
     t->stopped = t->comm == NULL ? (int)*t->stop : 0;
     if (!ls_rank_compare(t, true, e))
         return false;
-    while (t->at.update < t->updates && !t->stopped) {
-        int64_t epoch = t->at.epoch;
+    while (t->place.update < t->updates && !t->stopped) {
+        int64_t epoch = t->place.epoch;
         if (!run_update(t, e) || !ls_rank_compare(t, false, e))
             return false;
         ls_interrupt_allow(true, t->longest_ns);
-        t->at.epoch = t->at.cursor / t->per_epoch;
-        bool ended = t->at.epoch > epoch, last = t->at.update == t->updates;
+        t->place.epoch = t->place.cursor / t->per_epoch;
+        bool ended = t->place.epoch > epoch, last = t->place.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
             return false;
         if ((ended || last) && t->evaluates && ls_has_stage_ranks(t) && !ls_pipelined_gather(t, e))
@@ -261,7 +261,7 @@ bool ls_train(LsTrainer *t, LsError *e)
         if (save_due(t, ended)) {
             if (!ls_train_by_first(t, save, e))
                 return false;
-            t->saved = t->at.update;
+            t->saved = t->place.update;
         }
     }
     ls_progress_clear(&t->progress);

@@ -19,7 +19,7 @@
 #include <signal.h>
 
 /* A batch in flight: started, and its loss not known yet. */
-typedef struct LsFlight {
+typedef struct LsInFlight {
     int64_t update, epoch;      /* from 1; update: skipped ones count */
     int64_t batch;              /* its number in the pass, across all epochs */
     const LsPhaseTable *table;  /* the steps that it ran */
@@ -27,7 +27,7 @@ typedef struct LsFlight {
     double lr;
     int slot;                   /* of the engine */
     bool apply;                 /* the last one of its update */
-} LsFlight;
+} LsInFlight;
 
 /* How long the first updates of a run take. */
 enum { LS_PACE_AFTER = 20, LS_PACE = 15 };      /* updates until it is told; the last ones of them that count */
@@ -52,22 +52,22 @@ typedef struct LsTrainer {
     LsTrace trace;
     LsCheck check;
     LsMeasure measure;
-    LsPlace at;
+    LsPlace place;
     LsPass pass;
     LsMemberState members;      /* of an ensemble */
-    LsPrivateRun own;           /* of private training */
+    LsPrivateRun privacy;           /* of private training */
     int ranks;                  /* of a run over ranks, 1: one alone; 0: the program has none, or evaluates */
     char *window;               /* memory that all ranks see, or NULL: ls_exchange_open */
     LsComm *comm;               /* the ranks of the run; NULL: this process trains alone */
-    LsComm *under;              /* the engine that `comm` stands on, which carries all but gradients; else comm itself */
+    LsComm *base_comm;              /* the engine that `comm` stands on, which carries all but gradients; else comm itself */
     bool direct;                /* gradients go from device to device */
     FILE *errors;               /* NULL: stderr. Ranks but the first have another place for notes */
     bool silent;                /* another rank says what went wrong */
     int ended;                  /* the exit code of ranks that this process started */
-    LsExchange over;            /* over.r = NULL: there is none */
+    LsExchange exchange;        /* exchange.r = NULL: there is none */
     int64_t per_epoch;          /* batches; in private training updates */
     int64_t updates;            /* of the whole run */
-    LsFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
+    LsInFlight flight[LS_DEVICE_SLOTS]; int nflight;      /* oldest first */
     int64_t update_samples, update_parts;       /* of the update under way: of all its batches; micro-steps with samples */
     LsMean part;                /* of the update whose loss is not complete yet */
     double loss;                /* of the last update whose loss is known */
@@ -93,7 +93,7 @@ typedef struct LsTrainer {
 static inline bool ls_is_pipelined(const LsTrainer *t) { return t->p->nstage > 0 && !t->o.eval; }
 
 /* Whether the update under way is the last of the run. */
-static inline bool ls_is_last_update(const LsTrainer *t) { return t->at.update + 1 == t->updates; }
+static inline bool ls_is_last_update(const LsTrainer *t) { return t->place.update + 1 == t->updates; }
 
 /* The rank that speaks and writes for all. */
 static inline bool ls_is_first(const LsTrainer *t) { return t->comm == NULL || t->comm->rank == 0; }
@@ -103,7 +103,7 @@ static inline bool ls_is_first(const LsTrainer *t) { return t->comm == NULL || t
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
 /* The training loop. Allocates nothing. Returns true also when *stop ended it: then t->stopped is set. */
 bool ls_train(LsTrainer *t, LsError *e);
-/* Lets the loader go on with the batches from t->at to the end of the run. */
+/* Lets the loader go on with the batches from t->place to the end of the run. */
 void ls_train_begin_pass(LsTrainer *t);
 
 /* ---- epoch_report.c ---- */
@@ -123,13 +123,13 @@ enum { LS_PART_HOOKS = 5 };
 
 /* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
  * varies, and is nobody's business: updates are counted, and the group is 1. */
-static inline int64_t ls_group(const LsTrainer *t)
+static inline int64_t ls_batches_per_update(const LsTrainer *t)
 {
     return !ls_is_private(t->p) && t->p->accumulate > 0 ? t->p->accumulate : 1;
 }
 
 /* Parts of a batch. */
-static inline int64_t ls_parts(const LsProgram *p) { return p->parts > 1 ? p->parts : 1; }
+static inline int64_t ls_micro_batches(const LsProgram *p) { return p->parts > 1 ? p->parts : 1; }
 
 /* Sets what kernels read of micro-step k of an update. part: its number among those with samples. */
 void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part);
@@ -146,9 +146,9 @@ const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last);
 /* For a run of these steps; returns the number of hooks. Reports are of the table that they were opened for. */
 int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS]);
 /* What the checks of the last run found. With a loss scale it is kept for later. */
-bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
+bool ls_part_check(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e);
 /* Adds the loss of a part; after the last part of an update, reports the update. */
-bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e);
+bool ls_part_loss(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e);
 
 /* ---- rank_update.c ---- */
 /* What all ranks must have alike: the program, and where they are in which run. */

@@ -33,7 +33,7 @@ int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHo
 
 /* Reports a divergence. Names the node with --check-numerics, and the data when they are not
  * finite. */
-static bool diverged(const LsTrainer *t, const LsFlight *f, double loss, LsError *e)
+static bool diverged(const LsTrainer *t, const LsInFlight *f, double loss, LsError *e)
 {
     LsError data = {0}, node = *e;
     *e = (LsError){0};
@@ -62,7 +62,7 @@ static void tell_of_none(LsTrainer *t, int64_t update)
 }
 
 /* The end of an update, whose gradients were scaled. */
-static bool end_scaled(LsTrainer *t, const LsFlight *f, LsError *e)
+static bool end_scaled(LsTrainer *t, const LsInFlight *f, LsError *e)
 {
     const LsScaleSeen was = t->scale;
     const LsError why = t->broken.code != LS_EXIT_DONE ? t->broken : t->suspect;
@@ -83,7 +83,7 @@ static bool end_scaled(LsTrainer *t, const LsFlight *f, LsError *e)
 
 /* With a loss scale, values that are not finite are no error where they come up: at the end of the update, it shows
  * whether the update was skipped. */
-static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+static bool land_scaled(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     ls_mean_add(&t->part, one);
     if (!f->apply)
@@ -102,7 +102,7 @@ static bool land_scaled(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
 
 /* In private training a sample whose gradient is not finite counts as zero: its batch has no loss, but training goes
  * on. A batch without samples has none either. */
-static bool land_private(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+static bool land_private(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     const bool finite = isfinite(one.value);
     if (f->valid > 0 && finite)
@@ -118,7 +118,7 @@ static bool land_private(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e
     ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
     if (t->spoilt)
         ls_progress_clear(&t->progress);
-    const bool ok = ls_private_check(&t->own, &t->memory, f->update, t->spoilt, e);
+    const bool ok = ls_private_check(&t->privacy, &t->memory, f->update, t->spoilt, e);
     t->spoilt = false;
     return ok;
 }
@@ -132,7 +132,7 @@ static void end_members(LsTrainer *t, int64_t update)
     ls_member_state_tell(&t->members, update);
 }
 
-bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+bool ls_part_check(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     const bool scaled = ls_has_scaling(t->p);
     if (scaled && ls_part_watched(t) && t->broken.code == LS_EXIT_DONE
@@ -142,7 +142,7 @@ bool ls_part_check(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
            || diverged(t, f, one.value, e);
 }
 
-bool ls_part_loss(LsTrainer *t, const LsFlight *f, LsLoss one, LsError *e)
+bool ls_part_loss(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     if (ls_has_scaling(t->p))
         return land_scaled(t, f, one, e);
