@@ -7,6 +7,7 @@
 #include "runtime/engine/engine.h"
 
 #include "runtime/engine/member_runs.h"
+#include "runtime/engine/run_steps.h"
 
 #include <stdlib.h>
 
@@ -113,19 +114,6 @@ bool ls_engine_fed(LsEngine *g, LsError *e)
 {
     LsDevice *d = g->m->device;
     return d == NULL || d->kind->fed(d, g->slot) || ls_device_ok(d, e);
-}
-
-void ls_steps_run(LsRun *run, const LsPhaseTable *t, void **arg, const LsHook *hook, int nhook)
-{
-    for (uint32_t k = 0; k < t->nstep; k++) {
-        for (int h = 0; h < nhook; h++)
-            if (hook[h].before)
-                hook[h].before(hook[h].self, k);
-        t->step[k].run(run, arg + t->step[k].arg);
-        for (int h = 0; h < nhook; h++)
-            if (hook[h].after)
-                hook[h].after(hook[h].self, k);
-    }
 }
 
 /* ---- on a device ---- */

@@ -6,6 +6,7 @@
 #include "runtime/engine/member_runs.h"
 
 #include "runtime/base/tensor_copy.h"
+#include "runtime/engine/run_steps.h"
 #include "runtime/engine/thread_pool.h"
 
 #include <math.h>

@@ -12,7 +12,4 @@ void ls_members_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int 
 /* The mean loss of that run over the members whose loss is finite; if there are none: NaN. */
 LsLoss ls_members_loss(const LsEngine *g);
 
-/* Runs the steps of a phase in order. arg: of all steps. */
-void ls_steps_run(LsRun *run, const LsPhaseTable *t, void **arg, const LsHook *hook, int nhook);
-
 #endif

@@ -10,6 +10,9 @@
 
 #include "runtime/ranks/rank_exchange_parts.h"
 
+/* Passes on the device's failure. */
+static inline bool ls_rank_device_ok(const LsExchange *x, bool ok, LsError *e) { return ok || ls_device_ok(x->d, e); }
+
 /* To be called last by ls_exchange_open, and first by ls_exchange_close. */
 bool ls_rank_device_open(LsExchange *x, LsMemory *m, LsError *e);
 void ls_rank_device_close(LsExchange *x);
@@ -26,7 +29,5 @@ bool ls_rank_device_add(LsExchange *x, const char *const part[], int n, int64_t 
 bool ls_rank_device_settle(LsExchange *x, LsError *e);
 /* Issues a copy between the device's memory and the host's. */
 bool ls_rank_device_copy(LsExchange *x, void *there, void *here, int64_t bytes, bool to_device, LsError *e);
-/* Runs the phase `update`, after the gathering of whole sums: of slices with their exchange, or whole. */
-bool ls_rank_device_update(LsExchange *x, LsError *e);
 
 #endif

@@ -1,78 +1,20 @@
 /* runtime/ranks/rank_exchange.c -- see rank_exchange.h. */
 #include "runtime/ranks/rank_exchange.h"
 
+#include "runtime/ranks/buckets.h"
+#include "runtime/ranks/device_update.h"
 #include "runtime/ranks/rank_device.h"
-#include "runtime/ranks/slice_sum.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* The blocks of so many ranks have parts with samples: the first ones. */
-static int contributors(const LsExchange *x) { return (int)((x->parts + x->block - 1) / x->block); }
-
-static LsTransfer *transfer(const LsExchange *x, LsTransfer *of, uint32_t b, int rank) { return of + b * x->size + rank; }
-
-/* Where a slice of rank `from` arrives. */
-static char *arrival(const LsExchange *x, const LsBucket *b, int from)
-{
-    const int n = x->size, slot = from < x->rank ? from : from - 1;
-    return x->arrived + b->at / n * (n - 1) + slot * ls_slice_bytes(x, b);
-}
-
-static char *slice_of(const LsExchange *x, const LsBucket *b, int rank) { return x->sums + b->at + rank * ls_slice_bytes(x, b); }
-
-/* Slice k of a bucket in the window's sums of rank `of`. */
-static const char *seen(const LsExchange *x, const LsBucket *b, int of, int k)
-{
-    return x->window + of * x->r->sum_bytes + b->at + k * ls_slice_bytes(x, b);
-}
-
-/* Bytes of a message that brings a slice. */
-static int64_t sent_bytes(const LsExchange *x, const LsBucket *b) { return x->window != NULL ? 0 : ls_slice_bytes(x, b); }
-
-/* ---- messages ---- */
-
-static bool send(LsExchange *x, int rank, uint32_t b, const char *slice, LsError *e)
-{
-    return x->bulk->engine->send(x->bulk, rank, LS_TAG_BUCKETS + b, slice, sent_bytes(x, &x->bucket[b]),
-                                 transfer(x, x->sent, b, rank), e);
-}
-
-static bool take(LsExchange *x, int rank, uint32_t b, char *slice, LsError *e)
-{
-    return x->bulk->engine->receive(x->bulk, rank, LS_TAG_BUCKETS + b, slice, sent_bytes(x, &x->bucket[b]),
-                                    transfer(x, x->got, b, rank), e);
-}
-
-/* Waits for the transfers with the ranks below n. */
-static bool wait_all(LsExchange *x, LsTransfer *of, int n, LsError *e)
-{
-    for (int k = 0; k < n; k++)
-        if (k != x->rank && !x->bulk->engine->wait(x->bulk, &of[k], e))
-            return false;
-    return true;
-}
-
 /* ---- sums on their way ---- */
-
-/* Sends the slices of a bucket to their owners; a rank without samples has nothing to send, and only takes. */
-static bool begin_bucket(LsExchange *x, uint32_t b, LsError *e)
-{
-    const LsBucket *of = &x->bucket[b];
-    const int n = contributors(x), me = x->rank;
-    if (x->d != NULL && me < n && !ls_rank_device_ready(x, b, e))
-        return false;
-    for (int q = 0; q < x->size; q++)
-        if (q != me && ((q < n && !take(x, q, b, arrival(x, of, q), e)) || (me < n && !send(x, q, b, slice_of(x, of, q), e))))
-            return false;
-    return x->d == NULL || ls_rank_device_launch(x, b, e);
-}
 
 static void after_step(void *self, uint32_t step)
 {
     LsExchange *x = self;
     while (x->begun < x->nbucket && x->bucket[x->begun].after <= step && x->error.code == LS_EXIT_DONE) {
-        begin_bucket(x, x->begun, &x->error);
+        ls_bucket_begin(x, x->begun, &x->error);
         x->begun++;
     }
 }
@@ -82,7 +24,7 @@ LsHook ls_exchange_hook(LsExchange *x) { return (LsHook){.after = after_step, .s
 bool ls_exchange_begin(LsExchange *x, LsError *e)
 {
     while (x->begun < x->noted)
-        if (!begin_bucket(x, x->begun++, e))
+        if (!ls_bucket_begin(x, x->begun++, e))
             return false;
     return true;
 }
@@ -93,66 +35,12 @@ void ls_exchange_start(LsExchange *x, int64_t parts)
     x->begun = x->noted = 0;
 }
 
-/* Waits for what a bucket's own slice is the sum of: part[0 .. contributors). */
-static bool take_slices(LsExchange *x, uint32_t b, const char *part[LS_SLICE_RANKS], LsError *e)
-{
-    const LsBucket *of = &x->bucket[b];
-    const int n = contributors(x), me = x->rank;
-    for (int q = 0; q < n; q++)
-        part[q] = q == me ? slice_of(x, of, q) : x->window != NULL ? seen(x, of, q, me) : arrival(x, of, q);
-    return wait_all(x, transfer(x, x->got, b, 0), n, e)
-        && (me >= n || wait_all(x, transfer(x, x->sent, b, 0), x->size, e));
-}
-
-/* The slices are added up on the device. */
-static bool adds_there(const LsExchange *x) { return x->d != NULL && !x->staged; }
-
-bool ls_bucket_reduce(LsExchange *x, uint32_t b, LsError *e)
-{
-    const LsBucket *of = &x->bucket[b];
-    const char *part[LS_SLICE_RANKS];
-    if (!take_slices(x, b, part, e))
-        return false;
-    if (adds_there(x))
-        return ls_rank_device_add(x, part, contributors(x), ls_slice_bytes(x, of), slice_of(x, of, x->rank), e);
-    ls_slice_sum(&x->g->run, part, contributors(x), 0, ls_slice_bytes(x, of), x->g->p->real_bytes, slice_of(x, of, x->rank));
-    return true;
-}
-
-bool ls_bucket_all_gather(LsExchange *x, uint32_t b, LsError *e)
-{
-    const LsBucket *of = &x->bucket[b];
-    for (int q = 0; q < x->size; q++)
-        if (q != x->rank && (!take(x, q, b, slice_of(x, of, q), e) || !send(x, q, b, slice_of(x, of, x->rank), e)))
-            return false;
-    return x->d == NULL || ls_rank_device_launch(x, b, e);
-}
-
-bool ls_bucket_all_gathered(LsExchange *x, uint32_t b, LsError *e)
-{
-    return wait_all(x, transfer(x, x->got, b, 0), x->size, e) && wait_all(x, transfer(x, x->sent, b, 0), x->size, e);
-}
-
 /* ---- slices ---- */
 
 static void run_step(LsExchange *x, uint32_t k)
 {
     const LsStep *s = &x->g->p->update.step[k];
     s->run(&x->g->run, x->g->arg + s->arg);
-}
-
-void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from, void *arg[])
-{
-    const LsProgram *p = x->g->p;
-    const LsStep *step = &p->update.step[s->step];
-    memset(arg, 0, LS_SLICE_ARGUMENTS * sizeof *arg);
-    for (int k = 0; k < step->narg; k++) {
-        const LsAddress at = p->address[step->arg + (uint32_t)k];
-        arg[k] = x->g->arg[step->arg + (uint32_t)k];
-        if (at.space == LS_AT_SLICE)
-            arg[k] = ls_slice_state(x, at.offset / x->r->sum_bytes, ls_slice_place(x, b, from));
-    }
-    arg[0] = (char *)arg[0] + (from - s->at);
 }
 
 /* Updates a range of a parameter's elements, with the gradient in x->chunk. */
@@ -176,7 +64,7 @@ static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s, c
     const int64_t slice = b->at + x->rank * ls_slice_bytes(x, b);
     for (int64_t at = r.from; at < r.to; at += LS_RANK_CHUNK) {
         const LsRange of = {at, r.to - at < LS_RANK_CHUNK ? r.to : at + LS_RANK_CHUNK};
-        ls_slice_sum(&x->g->run, part, contributors(x), at - slice, of.to - of.from, x->g->p->real_bytes, x->chunk);
+        ls_slice_sum(&x->g->run, part, ls_contributors(x), at - slice, of.to - of.from, x->g->p->real_bytes, x->chunk);
         update_range(x, b, s, of);
     }
 }
@@ -203,7 +91,7 @@ static bool update_slices(LsExchange *x, LsError *e)
     for (uint32_t b = 0; b < x->nbucket; b++) {
         if (x->bucket[b].whole)
             continue;
-        if (!take_slices(x, b, part, e))
+        if (!ls_bucket_take(x, b, part, e))
             return false;
         for (uint32_t k = x->bucket[b].first; k < x->bucket[b].end; k++)
             update_slice(x, &x->bucket[b], &x->r->sum[k], part);
@@ -225,7 +113,7 @@ static void copy_sums(LsExchange *x, const LsBucket *b)
 {
     for (int q = 0; q < x->size; q++)
         if (q != x->rank)
-            memcpy(slice_of(x, b, q), seen(x, b, q, q), (size_t)ls_slice_bytes(x, b));
+            memcpy(ls_bucket_slice(x, b, q), ls_bucket_seen(x, b, q, q), (size_t)ls_slice_bytes(x, b));
 }
 
 /* ---- packets ---- */
@@ -272,7 +160,7 @@ int ls_exchange_stop(const LsExchange *x) { return ls_packets_stop(&x->packets);
 
 static bool gather_whole(LsExchange *x, LsError *e)
 {
-    const bool later = adds_there(x);   /* no slice leaves the device before all sums are there */
+    const bool later = ls_adds_on_device(x);   /* no slice leaves the device before all sums are there */
     for (uint32_t b = 0; b < x->nbucket; b++)
         if (x->bucket[b].whole && (!ls_bucket_reduce(x, b, e) || (!later && !ls_bucket_all_gather(x, b, e))))
             return false;
@@ -296,7 +184,7 @@ bool ls_exchange_finish(LsExchange *x, uint64_t place, int stop, LsError *e)
 {
     LsRun *run = &x->g->run;
     while (x->begun < x->nbucket && x->error.code == LS_EXIT_DONE)
-        begin_bucket(x, x->begun++, &x->error);
+        ls_bucket_begin(x, x->begun++, &x->error);
     if (x->error.code != LS_EXIT_DONE)
         return ls_fail(e, x->error.code, "%s", x->error.text);
     if (!swap_packets(x, place, stop, e) || !gather_whole(x, e))

@@ -1,5 +1,5 @@
 /* runtime/ranks/rank_exchange_parts.h -- the state of an exchange between ranks, and what its files share: rank_exchange.c (see
- * rank_exchange.h), rank_device.c and collect_slices.c. */
+ * rank_exchange.h), buckets.c, rank_device.c, device_update.c and collect_slices.c. */
 #ifndef LS_RUNTIME_RANKS_RANK_EXCHANGE_PARTS_H
 #define LS_RUNTIME_RANKS_RANK_EXCHANGE_PARTS_H
 
@@ -82,16 +82,6 @@ static inline char *ls_slice_state(const LsExchange *x, int64_t kind, int64_t pl
 {
     return x->slices + kind * (x->r->slice_bytes / x->size) + place;
 }
-
-/* Sets arg[0 .. LS_SLICE_ARGUMENTS) for the step that updates the slice of a sum, from the byte `from` of the sums on; all but
- * the gradient. */
-enum { LS_SLICE_ARGUMENTS = 16 };
-void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from, void *arg[]);
-/* Waits for the slices of bucket b that are this rank's, and adds them up in their place in x->sums. */
-bool ls_bucket_reduce(LsExchange *x, uint32_t b, LsError *e);
-/* Begins to send this rank's slice to all, and to take theirs; waits for that. */
-bool ls_bucket_all_gather(LsExchange *x, uint32_t b, LsError *e);
-bool ls_bucket_all_gathered(LsExchange *x, uint32_t b, LsError *e);
 
 /* Of LsSlices. */
 void ls_exchange_view(void *self, int64_t offset);

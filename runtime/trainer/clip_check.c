@@ -4,9 +4,11 @@
  * batch with the factors of all samples but one as 0, and without noise. That sum is what the one sample adds to an update,
  * made in the very way in which the update makes it, whatever ways the plan took to norms and sums. Its norm must not exceed
  * the clip. */
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/clip_check.h"
 
 #include "runtime/base/tensor_copy.h"
+#include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/update_loss.h"
 
 #include <inttypes.h>
 #include <math.h>

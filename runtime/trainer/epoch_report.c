@@ -1,5 +1,7 @@
 /* runtime/trainer/epoch_report.c -- what a run says of itself: progress, evaluation, the line of an epoch. */
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/update_loss.h"
 
 #include <inttypes.h>
 #include <math.h>

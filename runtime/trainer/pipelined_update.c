@@ -1,6 +1,7 @@
 /* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see training_loop.h. */
 #include "runtime/pipeline/stage_ranks.h"
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/pipelined_update.h"
+#include "runtime/trainer/micro_batch.h"
 
 #include <stdlib.h>
 

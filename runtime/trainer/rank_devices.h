@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_RANK_DEVICES_H
 #define LS_RUNTIME_TRAINER_RANK_DEVICES_H
 
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/trainer_state.h"
 
 /* All ranks call it, before any device is opened. Rank k of a machine takes its device k, counted again from the first where
  * there are fewer. Two ranks with one device are refused without --share-gpus, and devices of different kinds in any case.

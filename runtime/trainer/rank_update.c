@@ -1,15 +1,11 @@
 /* runtime/trainer/rank_update.c -- the part of an update that one of several ranks runs: see training_loop.h. */
 #include "runtime/base/fnv64.h"
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/rank_update.h"
+#include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/pipelined_update.h"
+#include "runtime/trainer/update_loss.h"
 
 #include <string.h>
-
-uint64_t ls_rank_place(const LsTrainer *t)
-{
-    const int64_t of[] = {t->place.update, t->place.cursor, (int64_t)t->place.seed, t->data.samples, t->updates};
-    const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
-    return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
-}
 
 /* A part that was started, and whose loss is not known yet. */
 typedef struct PartInFlight { LsInFlight flight; int64_t j; } PartInFlight;

@@ -1,6 +1,7 @@
 /* runtime/trainer/rescue.c -- the state of a run that has no --save folder when it is interrupted, or whose files cannot be
  * written: a checkpoint beside --export, else beside the program, else in the current or the temporary folder. */
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/rescue.h"
+#include "runtime/trainer/rank_update.h"
 
 #include <inttypes.h>
 #include <stdio.h>

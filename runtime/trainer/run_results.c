@@ -2,6 +2,8 @@
 #include "runtime/trainer/run_results.h"
 #include "runtime/trainer/export_trained.h"
 #include "runtime/watch/image_grid.h"
+#include "runtime/trainer/pipelined_update.h"
+#include "runtime/trainer/rescue.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_RUN_RESULTS_H
 #define LS_RUNTIME_TRAINER_RUN_RESULTS_H
 
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/trainer_state.h"
 
 /* Writes all files that the options ask for at the end of a run. */
 bool ls_write_results(LsTrainer *t, LsError *e);

@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_SHORT_BATCH_H
 #define LS_RUNTIME_TRAINER_SHORT_BATCH_H
 
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/trainer_state.h"
 
 /* Of training: after the run's length is set. False with a sentence that says what to do. */
 bool ls_short_batch_trains(const LsTrainer *t, LsError *e);

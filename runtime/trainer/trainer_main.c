@@ -6,6 +6,11 @@
 #include "runtime/trainer/trainer_open.h"
 #include "runtime/trainer/run_results.h"
 #include "runtime/watch/gradient_check.h"
+#include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/pipelined_update.h"
+#include "runtime/trainer/rank_update.h"
+#include "runtime/trainer/rescue.h"
+#include "runtime/trainer/training_loop.h"
 
 #include <errno.h>
 #include <inttypes.h>

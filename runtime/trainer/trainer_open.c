@@ -3,6 +3,9 @@
 #include "runtime/engine/thread_pool.h"
 #include "runtime/trainer/rank_devices.h"
 #include "runtime/trainer/short_batch.h"
+#include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/pipelined_update.h"
+#include "runtime/trainer/training_loop.h"
 
 #include <inttypes.h>
 #include <sched.h>

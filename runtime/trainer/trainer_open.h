@@ -2,7 +2,7 @@
 #ifndef LS_RUNTIME_TRAINER_TRAINER_OPEN_H
 #define LS_RUNTIME_TRAINER_TRAINER_OPEN_H
 
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/trainer_state.h"
 
 /* Opens data, memory, threads, ranks' exchange and reports; loads a checkpoint. Close in any case. */
 bool ls_trainer_open(LsTrainer *t, LsError *e);

@@ -7,18 +7,17 @@
 #include "runtime/trainer/training_loop.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
+#include "runtime/trainer/clip_check.h"
+#include "runtime/trainer/epoch_report.h"
+#include "runtime/trainer/micro_batch.h"
+#include "runtime/trainer/pipelined_update.h"
+#include "runtime/trainer/rank_update.h"
+#include "runtime/trainer/rescue.h"
+#include "runtime/trainer/update_loss.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
-
-/* The samples of the updates to come. */
-static LsDrawn drawn(const LsTrainer *t)
-{
-    return (LsDrawn){t->privacy.rate, t->privacy.draw, t->place.update + 1, t->updates};
-}
 
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
@@ -87,22 +86,6 @@ static bool land_all(LsTrainer *t, LsError *e)
         if (!take_loss(t, e))
             return false;
     return true;
-}
-
-/* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
- * samples. */
-void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
-{
-    LsRun *run = &t->engine.run;
-    const bool own = ls_is_private(t->p);
-    const int64_t parts = ls_micro_batches(t->p);
-    run->step = own ? (t->place.update << PARTS) + k : t->place.update * ls_batches_per_update(t) + k / parts;
-    run->slice = k % parts;
-    run->part = part;
-    run->first = part == 0;
-    run->apply = own ? b->last : part == t->update_parts - 1;
-    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL && t->exchange.r == NULL;
-    run->share = own ? 1 : (double)(b->valid * ls_batches_per_update(t) * parts) / (double)t->update_samples;
 }
 
 /* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
@@ -199,20 +182,6 @@ static bool run_update(LsTrainer *t, LsError *e)
     t->longest_ns = took > t->longest_ns ? took : t->longest_ns;
     ls_train_pace(t, took);
     return true;
-}
-
-void ls_train_begin_pass(LsTrainer *t)
-{
-    const int64_t steps = ls_batches_per_update(t) * ls_micro_batches(t->p);
-    t->pass.first = t->place.cursor * ls_micro_batches(t->p);
-    t->pass.end = t->pass.first + (t->updates - t->place.update) * steps;
-    t->pass.drawn = drawn(t);
-    if (t->exchange.r != NULL) {
-        t->pass.share = (LsShare){t->exchange.block, t->exchange.rank, steps, t->pass.first};
-        t->pass.first = 0;
-        t->pass.end = (t->updates - t->place.update) * t->exchange.block;
-    }
-    ls_loader_begin(&t->loader, &t->pass);
 }
 
 static bool save_due(const LsTrainer *t, bool epoch_ended)

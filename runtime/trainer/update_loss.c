@@ -1,5 +1,5 @@
 /* runtime/trainer/update_loss.c -- the loss of an update, from those of its parts: what is wrong with it, and who hears it. */
-#include "runtime/trainer/training_loop.h"
+#include "runtime/trainer/update_loss.h"
 
 #include <inttypes.h>
 #include <math.h>

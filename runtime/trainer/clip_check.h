@@ -1,0 +1,10 @@
+/* runtime/trainer/clip_check.h -- the largest gradient of a sample against --check-clip. */
+#ifndef LS_RUNTIME_TRAINER_CLIP_CHECK_H
+#define LS_RUNTIME_TRAINER_CLIP_CHECK_H
+
+#include "runtime/trainer/trainer_state.h"
+
+/* Before the first micro-step of a private update, on the batch that was fed. An error: the clip is exceeded. */
+bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e);
+
+#endif

@@ -1,0 +1,51 @@
+/* runtime/trainer/micro_batch.c -- see micro_batch.h. */
+#include "runtime/trainer/micro_batch.h"
+
+#include "runtime/base/fnv64.h"
+
+#include <string.h>
+
+enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
+
+/* The samples of the updates to come. */
+static LsDrawn drawn(const LsTrainer *t)
+{
+    return (LsDrawn){t->privacy.rate, t->privacy.draw, t->place.update + 1, t->updates};
+}
+
+/* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
+ * samples. */
+void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
+{
+    LsRun *run = &t->engine.run;
+    const bool own = ls_is_private(t->p);
+    const int64_t parts = ls_micro_batches(t->p);
+    run->step = own ? (t->place.update << PARTS) + k : t->place.update * ls_batches_per_update(t) + k / parts;
+    run->slice = k % parts;
+    run->part = part;
+    run->first = part == 0;
+    run->apply = own ? b->last : part == t->update_parts - 1;
+    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL && t->exchange.r == NULL;
+    run->share = own ? 1 : (double)(b->valid * ls_batches_per_update(t) * parts) / (double)t->update_samples;
+}
+
+void ls_train_begin_pass(LsTrainer *t)
+{
+    const int64_t steps = ls_batches_per_update(t) * ls_micro_batches(t->p);
+    t->pass.first = t->place.cursor * ls_micro_batches(t->p);
+    t->pass.end = t->pass.first + (t->updates - t->place.update) * steps;
+    t->pass.drawn = drawn(t);
+    if (t->exchange.r != NULL) {
+        t->pass.share = (LsShare){t->exchange.block, t->exchange.rank, steps, t->pass.first};
+        t->pass.first = 0;
+        t->pass.end = (t->updates - t->place.update) * t->exchange.block;
+    }
+    ls_loader_begin(&t->loader, &t->pass);
+}
+
+uint64_t ls_rank_place(const LsTrainer *t)
+{
+    const int64_t of[] = {t->place.update, t->place.cursor, (int64_t)t->place.seed, t->data.samples, t->updates};
+    const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
+    return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
+}
