@@ -3,6 +3,7 @@
 #include "cli/commands/commands.h"
 #include "cli/options/options.h"
 #include "runtime/privacy/ledger_text.h"
+#include "cli/options/option_values.h"
 
 #include <float.h>
 #include <inttypes.h>

@@ -8,6 +8,7 @@
 #include "scheduler/report/sweep_chart.h"
 #include "scheduler/report/sweep_page.h"
 #include "scheduler/report/plan_page.h"
+#include "cli/options/option_values.h"
 
 #include <errno.h>
 #include <inttypes.h>

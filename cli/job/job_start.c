@@ -5,6 +5,7 @@
 #include "cli/job/machine_choice.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/toolchain/cuda_toolchain.h"
+#include "cli/options/option_values.h"
 
 #include <string.h>
 

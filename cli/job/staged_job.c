@@ -5,6 +5,7 @@
 #include "codegen/planning/stage_problem.h"
 #include "runtime/base/number.h"
 #include "scheduler/pipeline/stage_audit.h"
+#include "cli/options/option_values.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,8 @@
 /* cli/options/import_settings.c -- what options say about the import of a model: sizes, modes, what is trained. */
 #include "cli/options/settings.h"
 
+#include "cli/options/option_values.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,21 +25,13 @@ static bool split(LsArena *a, const char *text, const char **name, const char **
     return true;
 }
 
-static bool positive(const char *text, const char **end, int64_t *v)
-{
-    char *stop;
-    *v = strtoll(text, &stop, 10);
-    *end = stop;
-    return stop != text && *v > 0 && *v < INT64_C(1) << 48;
-}
-
 static int dims(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
     LsDim *dim = ls_arena_alloc(cx->arena, (size_t)o->dim.n, sizeof *dim);
     for (int k = 0; k < o->dim.n; k++) {
         const char *rest;
         if (!split(cx->arena, o->dim.item[k], &dim[k].name, &rest)
-            || !positive(rest, &rest, &dim[k].size) || *rest != '\0')
+            || !ls_options_count(rest, &rest, &dim[k].size) || *rest != '\0')
             return ls_options_bad("--dim", o->dim.item[k], "NAME=SIZE with a size above 0");
         for (int i = 0; i < k; i++)
             if (strcmp(dim[i].name, dim[k].name) == 0)
@@ -46,19 +40,6 @@ static int dims(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->dim = dim;
     im->ndim = o->dim.n;
     return 0;
-}
-
-bool ls_settings_shape(const char *text, LsShape *shape)
-{
-    bool ok = true;
-    *shape = (LsShape){0};
-    while (ok && shape->rank < LS_MAX_RANK) {
-        ok = positive(text, &text, &shape->dim[shape->rank++]);
-        if (*text != 'x')
-            break;
-        text++;
-    }
-    return ok && *text == '\0';
 }
 
 static int shapes(LsCtx *cx, const LsOptions *o, LsImportOptions *im)

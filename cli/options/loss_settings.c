@@ -4,6 +4,7 @@
 #include "cli/options/loss_spec.h"
 #include "compiler/passes/loss_term.h"
 #include "runtime/base/number.h"
+#include "cli/options/option_values.h"
 
 #include <math.h>
 #include <stdlib.h>

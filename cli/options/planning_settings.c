@@ -3,6 +3,7 @@
 
 #include "runtime/base/number.h"
 #include "scheduler/plan/planner.h"
+#include "cli/options/option_values.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* cli/options/settings.c -- turns option texts into numbers and structs. Import and loss have files of their own. */
 #include "cli/options/settings.h"
 
+#include "cli/options/option_values.h"
 #include "cli/options/optimizer_spec.h"
 #include "cli/options/privacy_spec.h"
 #include "cli/options/scale_spec.h"
@@ -11,36 +12,6 @@
 #include <float.h>
 #include <inttypes.h>
 #include <string.h>
-
-int ls_options_bad(const char *option, const char *text, const char *want)
-{
-    fprintf(stderr, "lowerset: %s: '%s' is not %s\n", option, text, want);
-    return LS_EXIT_USAGE;
-}
-
-int ls_options_real(const char *option, const char *text, double least, double most, double *v)
-{
-    char want[80];
-    if (text == NULL || ls_number_real(text, least, most, v))
-        return 0;
-    snprintf(want, sizeof want, most < 1e30 ? "a number from %g to %g" : "a number of at least %g", least,
-             most);
-    return ls_options_bad(option, text, want);
-}
-
-int ls_options_word(const char *option, const char *text, const char *const *words, int otherwise)
-{
-    if (text == NULL)
-        return otherwise;
-    for (int k = 0; words[k] != NULL; k++)
-        if (strcmp(words[k], text) == 0)
-            return k;
-    fprintf(stderr, "lowerset: %s: '%s' is not one of", option, text);
-    for (int k = 0; words[k] != NULL; k++)
-        fprintf(stderr, " %s", words[k]);
-    fprintf(stderr, "\n");
-    return -1;
-}
 
 static int bad_setting(const char *option, const char *text, const char *why)
 {

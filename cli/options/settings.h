@@ -4,9 +4,6 @@
 
 #include "cli/options/options.h"
 
-/* "2x3x4", sizes above 0, to a shape; false: it is none. */
-bool ls_settings_shape(const char *text, LsShape *shape);
-
 /* These set what the options say. 0, or the exit code after a message. */
 int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im);
 int ls_settings_loss(LsCtx *cx, const LsOptions *o, LsLossOptions *loss);
