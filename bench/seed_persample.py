@@ -220,7 +220,7 @@ Made by `./dev seed persample` on {processor()}, {args.threads} thread{'s' if ar
 The network is that of PyTorch's tutorial on gradients of samples: convolutions of 32 and 64 channels without padding, a max
 pool, dense layers of 128 and 10; SGD, {args.batch} images of 28x28 a batch. *Clipped sums* are those of `--dp` with half the batch
 expected. *Arena* is the plan's. A step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on synthetic
-data. [samples.md](samples.md) says how they are computed.
+data. [samples.md](../samples.md) says how they are computed.
 
 {parts}"""
 

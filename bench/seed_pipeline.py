@@ -125,7 +125,7 @@ The network is a convolutional autoencoder of digits, 2.4 million parameters, a 
 are threads of one process, of one thread each, in the order `{args.order}`. The known experiment ran on two RTX 3090 under
 PyTorch 2.1. It took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
 in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are those of the simulator
-([pipeline.md](pipeline.md)), from times of single kernels, measured in a pipeline with `never` and the same parts (`--profile`,
+([pipeline.md](../pipeline.md)), from times of single kernels, measured in a pipeline with `never` and the same parts (`--profile`,
 `--costs`).
 
 {parts}"""

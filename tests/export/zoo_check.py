@@ -11,7 +11,7 @@ export_check.c; also `unmade`: the exporter has an error; `untold`: the only dif
 embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. The trained model is exported and
 read by onnxruntime (round_trip.py). Exit 1 if any is SILENT or broken, or does not come back.
 --reuse: exports that an earlier run left in FOLDER are not made again.
---table: the file of docs/exports.md; rows of networks that did not run stay as they are.
+--table: the file of docs/lab/exports.md; rows of networks that did not run stay as they are.
 """
 import argparse
 import contextlib
@@ -289,7 +289,7 @@ tensors of one step are compared with autograd's.
 
 equal: all agree. renamed: all agree, some parameters have other names. warned: something differs, and the compiler's
 warnings (with `-v`) name every tensor that differs. refused: the compiler has an error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells, as
-[export.md](export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
+[export.md](../export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
 
 back: the trainer's `--export` after three more steps. equal: it passes ONNX's checker, has the names of the file's inputs, outputs and
 initializers, and gives the outputs of the trainer's `--eval` in onnxruntime.
