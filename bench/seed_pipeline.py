@@ -19,6 +19,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import time
 
 from seed_amp import HERE, finish, processor, run
 from stage_rows import build, busy, measure, only, predicted
@@ -118,7 +119,7 @@ def picture(folder, lowerset, inputs, out, args):
 def page(parts, args, load):
     return f"""# An autoencoder in a pipeline of two
 
-Made by `./dev seed pipeline` on {processor()}; do not edit. At its start {load} of {os.cpu_count()} processors were busy with other
+Made {time.strftime('%Y-%m-%d')} by `./dev seed pipeline` on {processor()}; do not edit. At its start {load} of {os.cpu_count()} processors were busy with other
 programs.
 
 The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers; squared errors, Adam. Ranks

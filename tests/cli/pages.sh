@@ -50,8 +50,9 @@ for page in docs/*.md; do
     grep -q "($page)" README.md || fail "README.md has no link to $page"
 done
 for page in docs/lab/*.md; do
-    [ "$page" = docs/lab/README.md ] || grep -q "(${page#docs/lab/})" docs/lab/README.md \
-        || fail "docs/lab/README.md has no link to $page"
+    [ "$page" = docs/lab/README.md ] ||
+        grep -q "(${page#docs/lab/}) |.*| 20[0-9][0-9]-[01][0-9]-[0-3][0-9] | .*\`.*\` |" docs/lab/README.md \
+        || fail "docs/lab/README.md has no row with $page, a date and a command"
 done
 [ "$failed" = 0 ] && echo "1 passed, 0 failed"
 exit "$failed"

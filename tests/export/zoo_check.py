@@ -20,6 +20,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import time
 import warnings
 import zlib
 
@@ -282,7 +283,7 @@ def check(name, calls, lowerset, folder, reuse):
 
 HEAD = """# Networks and their exports
 
-Made by `./dev export --zoo`; do not edit. Networks of `tests/export/zoo.py` (torchvision, timm, transformers and others at
+Made DATE by `./dev export --zoo`; do not edit. Networks of `tests/export/zoo.py` (torchvision, timm, transformers and others at
 small sizes, random weights), each exported in train() mode by three calls: `ts`, the TorchScript exporter in training form; `dyn`,
 the default call; `raw`, the default exporter with `optimize=False`. The loss, the gradient of every parameter and the set of trained
 tensors of one step are compared with autograd's.
@@ -306,7 +307,7 @@ def write_table(path, rows):
         old = {(c[0], c[1]): (c[2], c[3], c[4] if len(c) > 4 else "") for c in cells if len(c) >= 4 and c[1] in CALLS}
     old.update(rows)
     with open(path, "w") as f:
-        f.write(HEAD)
+        f.write(HEAD.replace("DATE", time.strftime("%Y-%m-%d")))
         for name in ZOO:
             for call in CALLS:
                 if (name, call) in old:
