@@ -104,7 +104,44 @@ printf '\n## Options of several commands\n\n```\n'
 block ""
 printf '```\n\n### Losses, optimizers, schedules, sizes\n\n```\n'
 sed -e '${/^$/d;}' "$work/compile.settings"
-printf '```\n\n## The program that compile makes\n\n```\n'
+printf '```\n'
+
+# Whether the options of a pair go together, as the compiler says: it refuses with exit code 2. GPUs' programs are only planned,
+# as not every lowerset can build them.
+"$lowerset" model mlp --batch=0 --width=4 --size=4 -o "$work/any.onnx" >"$work/said"
+together() {
+    case "$*" in
+    *--target=cuda*) set -- plan "$work/any.onnx" --machine h100 "$@" ;;
+    *) set -- compile "$work/any.onnx" -n --machine cpu -o "$work/any" "$@" ;;
+    esac
+    code=0
+    "$lowerset" "$@" --batch 8 -q --plan-effort 1 >"$work/said" 2>&1 || code=$?
+    if [ "$code" = 2 ]; then echo no; else echo yes; fi
+}
+label() { case $1 in --target*) echo "\`$1\`" ;; *) echo "\`${1%%=*}\`" ;; esac; }
+features="--accumulate=2 --microbatches=2 --ranks=2 --stages=2 --ensemble=2 --dp=clip=1,noise=1,delta=1e-5 --grads=per-sample
+--loss-scale=dynamic --clip-norm=1 --target=cuda"
+cat <<'END'
+
+## What goes together
+
+Of two of these options in one program; the compiler says why not.
+
+END
+printf '| |'
+for column in $features; do printf ' %s |' "$(label "$column")"; done
+printf '\n|---|'
+for column in $features; do printf -- '---|'; done
+echo
+for row in $features; do
+    printf '| %s |' "$(label "$row")"
+    for column in $features; do
+        if [ "$row" = "$column" ]; then printf ' |'; else printf ' %s |' "$(together "$row" "$column")"; fi
+    done
+    echo
+done
+
+printf '\n## The program that compile makes\n\n```\n'
 "$lowerset" model mlp --batch=4 --width=4 --size=4 -o "$work/net.onnx" >"$work/said"
 "$lowerset" compile "$work/net.onnx" -q -O 0 --plan-effort 1 --machine cpu -o "$work/net"
 "$work/net" --help | sed -e '1s,.*,usage: ./net --data SPEC [options],' -e '/^Trains /,/^$/d'

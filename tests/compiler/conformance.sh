@@ -42,7 +42,7 @@ $3 == "floats" { floats++; floats_ok += good }
 !good { missing[op]++; why[op] = why[op] == "" || $5 == "unsupported" ? $5 : why[op] }
 END {
     printf "%d of %d cases pass, %d of them with gradients checked against differences; %d give wrong results.\n", ok, all, with, wrong
-    printf "Of the cases in floats (float operands and results, beside integers and bools), %d of %d pass: %.1f %%.\n\n", floats_ok, floats, 100 * floats_ok / floats
+    printf "Of the cases in floats (float operands and results; others may be integers and bools), %d of %d pass: %.1f %%.\n\n", floats_ok, floats, 100 * floats_ok / floats
     if (ok < all) print "### Cases that do not pass\n\n| operator | cases | |\n|---|---|---|"
     n = 0
     for (op in missing) row[n++] = op
