@@ -1,7 +1,7 @@
 #!/bin/sh
 # The commands of the users' pages run from top to bottom, as a reader would paste them.
 #   sh tests/cli/page_commands.sh BUILD-FOLDER SOURCE-FOLDER [PAGE.md...]
-# What runs are the blocks ```sh of docs/*.md, all of a page in one folder. A block ```prints after one has lines that it must
+# What runs are the blocks ```sh of README.md and docs/*.md, all of a page in one folder. A block ```prints after one has lines that it must
 # print, `...` standing for anything. A page begins with nothing, or with what blocks in Python write: files of
 # tests/export/fixtures. So that this takes seconds, programs are compiled without optimization and plans get little work,
 # unless the page says how much.
@@ -72,7 +72,7 @@ echo "\$page: \$n commands"
 END
 
 cd "$source"
-[ $# -gt 0 ] || set -- docs/*.md
+[ $# -gt 0 ] || set -- README.md docs/*.md
 if printf '%s\n' "$@" | xargs -n 1 -P 2 sh "$work/run.sh" >"$work/said"; then code=0; else code=1; fi
 cat "$work/said"
 grep -q ': [0-9]* commands' "$work/said" || { echo "FAIL no page has a command"; code=1; }
