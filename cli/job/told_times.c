@@ -36,18 +36,16 @@ void ls_job_set_threads(LsJob *job)
     job->told_of = name_of(job, m, "");
 }
 
-/* This computer may be faster or slower than the machine: its share of both figures. On a server with AVX-512 and AMX, as the
- * built-in machines are, the probe's product reaches their peak, and its pass over memory, which stays in the cache of the last
- * level, moves 5.2 times as many bytes as their line `memory` says. Where it does not stay there it says less of `memory`: so it
- * counts for no more than a factor of two. */
+/* This computer may be faster or slower than the machine: what its probe reads beside what it read there. The pass over
+ * memory stays in some computers' cache and not in others', so it counts for no more than a factor of two. */
 static bool scale(LsMachine *m)
 {
     LsProbed is;
-    static const double most = 20, most_memory = 2, pass = 5.2;
-    if (!ls_machine_probe(m->threads, &is))
+    static const double most = 20, most_memory = 2;
+    if (m->probe_product <= 0 || m->probe_pass <= 0 || !ls_machine_probe(m->threads, &is))
         return false;
-    const double peak = fmin(fmax(is.flops / m->peak[LS_PEAK_F32], 1 / most), most);
-    const double memory = fmin(fmax(is.memory / (pass * m->memory), 1 / most_memory), most_memory);
+    const double peak = fmin(fmax(is.flops / m->probe_product, 1 / most), most);
+    const double memory = fmin(fmax(is.memory / m->probe_pass, 1 / most_memory), most_memory);
     for (int k = 0; k < LS_NPEAKS; k++)
         m->peak[k] *= peak;
     m->memory *= memory;
@@ -56,30 +54,40 @@ static bool scale(LsMachine *m)
     return true;
 }
 
+static bool is_for_here(const LsOptions *o) { return o->march == NULL || strcmp(o->march, "native") == 0; }
+
+/* The machine that times are told of: f32 and bf16 have the same one, whichever gave the plan its costs. */
+static LsMachine told_machine(const LsJob *job)
+{
+    LsMachine m;
+    const bool tiles = is_for_here(job->options) && ls_machine_has_tiles();
+    if (job->options->machine != NULL || !job->built_in || !ls_machine_find(&m, tiles ? "cpu-amx" : "cpu"))
+        m = job->machine;
+    return m;
+}
+
 void ls_job_tell_people(LsJob *job)
 {
     const LsOptions *o = job->options;
-    const bool here = o->march == NULL || strcmp(o->march, "native") == 0;
     if (!can_scale(job) || o->machine != NULL)
         return;
     LsMachine *m = ls_arena_alloc(job->cx.arena, 1, sizeof *m);
-    /* f32 and bf16 on the same machine, whichever gave the plan its costs. */
-    if (!job->built_in || !ls_machine_find(m, here && ls_machine_has_tiles() ? "cpu-amx" : "cpu"))
-        *m = job->machine;
-    *m = ls_machine_with_threads(m, o->threads > 0 ? (int)o->threads : ls_processors());
-    const bool probed = job->built_in && here && is_probed() && scale(m);
+    const LsMachine of = told_machine(job);
+    *m = ls_machine_with_threads(&of, o->threads > 0 ? (int)o->threads : ls_processors());
+    const bool probed = job->built_in && is_for_here(o) && is_probed() && scale(m);
     job->told = m;
     job->told_of = name_of(job, m, probed ? ", probed" : "");
 }
 
 LsPredicted ls_job_predict(LsJob *job)
 {
-    LsPredicted p = {.machine = job->of.machine, .n = can_scale(job) ? LS_PREDICTED : 1};
-    const LsMachine *told = job->told;
+    const LsMachine of = told_machine(job), *told = job->told;
+    LsPredicted p = {.machine = can_scale(job) ? ls_arena_printf(job->cx.arena, "%s", of.name) : job->of.machine,
+                     .n = can_scale(job) ? LS_PREDICTED : 1};
     if (job->staged != NULL)
         return (LsPredicted){.n = 0};   /* threads are dealt out among stages */
     for (int k = 0; k < p.n; k++) {
-        const LsMachine m = ls_machine_with_threads(&job->machine, 1 << k);
+        const LsMachine m = ls_machine_with_threads(&of, 1 << k);
         job->told = can_scale(job) ? &m : NULL;
         p.ns[k] = ls_job_step_ns(job);
     }

@@ -142,7 +142,8 @@ static bool read_word(Reader *r, char *const word[], int n)
     }
     const struct { const char *key; double least, most, *to; } row[] = {
         {"memory", 1e-6, most, &m->memory}, {"overlap", 0, 1, &m->overlap},
-        {"step", 0, most, &m->step}, {"context", 0, most, &m->context}, {"threads", 0, 4096, &v}, {"lanes", 1, 1024, &v}};
+        {"step", 0, most, &m->step}, {"context", 0, most, &m->context}, {"threads", 0, 4096, &v}, {"lanes", 1, 1024, &v},
+        {"probe.product", 0, most, &m->probe_product}, {"probe.pass", 0, most, &m->probe_pass}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (strcmp(word[0], row[k].key) == 0) {
             if (!read_number(r, word[0], word[1], row[k].least, row[k].to))
@@ -258,6 +259,8 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
     fprintf(to, "lanes    %d\noverlap  %.6g\nstep     %.6g\n", m->lanes, m->overlap, m->step);
     if (m->context > 0)
         fprintf(to, "context  %.9g\n", m->context);
+    if (m->probe_product > 0 && m->probe_pass > 0)
+        fprintf(to, "probe.product %.6g\nprobe.pass    %.6g\n", m->probe_product, m->probe_pass);
     fprintf(to, "#        %-22s %10s %10s %10s %8s\n", "", "of peak", "read", "write", "ns");
     for (int k = 0; k < LS_NCOSTS; k++) {
         if (k >= LS_COST_BF16 && has_figures_of(m, k, ls_cost_class[k].parent))
@@ -280,14 +283,16 @@ double ls_machine_dot_rate(const LsMachine *m)
 
 LsMachine ls_machine_with_threads(const LsMachine *m, int threads)
 {
-    static const double shared = 0.87;
+    static const double computing = 0.92, moving = 0.6;
     LsMachine other = *m;
     if (m->threads <= 0 || m->threads == threads)
         return other;
     const double times = (double)threads / m->threads;
     for (int k = 0; k < LS_NPEAKS; k++)
-        other.peak[k] *= times;
-    other.memory *= pow(times, shared);
+        other.peak[k] *= pow(times, computing);
+    other.memory *= pow(times, moving);
+    other.probe_product *= times;
+    other.probe_pass *= times;
     other.threads = threads;
     return other;
 }

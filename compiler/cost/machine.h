@@ -15,6 +15,8 @@
  *                                   # hides: 1 all of it; 0 none, the sum counts
  *   step     20000                  # ns of a training step outside its kernels
  *   context  400e6                  # gpu: bytes that driver and libraries take
+ *   probe.product 362               # cpu: operations per ns of the short product, and bytes per ns of the
+ *   probe.pass    114               # short pass, by which another computer is compared with this machine
  *   class    conv 0.7 0.8 0.8 3000  # a kind of kernel: share of the peak, shares of the memory's
  *                                   # speed when reading and writing, ns of every launch; a
  *                                   # share of "-" costs nothing
@@ -110,14 +112,15 @@ typedef struct LsMachine {
     double overlap;             /* 0 .. 1 */
     double step;                /* ns */
     double context;             /* bytes of driver and libraries on a GPU */
+    double probe_product, probe_pass;   /* per ns; 0: not known */
     LsClassCost cost[LS_NCOSTS];
 } LsMachine;
 
 /* The machine as seen by products that reach another peak, if it has one. */
 LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak);
 
-/* CPU: the machine with another number of threads. Operations grow with it; memory, which threads share, by 0.87 of a doubling
- * with every doubling, as from one to two cores of the built-in machines. */
+/* CPU: the machine with another number of threads. Twice the threads compute 1.89 times as fast, and move bytes 1.52
+ * times as fast: the five networks of `bench predict` on one and two cores. */
 LsMachine ls_machine_with_threads(const LsMachine *m, int threads);
 
 /* CPU: the speed of direct products of bfloat16 relative to those of f32: as direct convolutions were measured in both, else

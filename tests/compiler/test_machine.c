@@ -148,6 +148,8 @@ START_TEST(a_machine_that_is_written_reads_the_same)
         ck_assert_msg(parse(text), "%s", err);
         ck_assert_str_eq(m.what, first.what);
         ck_assert_int_eq(m.gpu, first.gpu);
+        ck_assert_double_eq(m.probe_product, first.probe_product);
+        ck_assert_double_eq(m.probe_pass, first.probe_pass);
         for (int c = 0; c < LS_NCOSTS; c++)
             ck_assert_mem_eq(&m.cost[c], &first.cost[c], sizeof m.cost[c]);
         to = open_memstream(&again, &size);
@@ -156,6 +158,22 @@ START_TEST(a_machine_that_is_written_reads_the_same)
         ck_assert_str_eq(text, again);
         free(text);
         free(again);
+    }
+}
+END_TEST
+
+START_TEST(what_a_probe_reads_grows_with_threads)
+{
+    static const char *const name[] = {"cpu", "cpu-amx"};
+    for (int k = 0; k < 2; k++) {
+        ck_assert(ls_machine_find(&m, name[k]));
+        const LsMachine four = ls_machine_with_threads(&m, 2 * m.threads);
+        ck_assert_double_gt(m.probe_product, 0);
+        ck_assert_double_eq(four.probe_product, 2 * m.probe_product);
+        ck_assert_double_eq(four.probe_pass, 2 * m.probe_pass);
+        ck_assert_double_gt(four.peak[LS_PEAK_F32], 1.5 * m.peak[LS_PEAK_F32]);
+        ck_assert_double_lt(four.peak[LS_PEAK_F32], 2 * m.peak[LS_PEAK_F32]);
+        ck_assert_double_lt(four.memory / m.memory, four.peak[LS_PEAK_F32] / m.peak[LS_PEAK_F32]);
     }
 }
 END_TEST
@@ -179,7 +197,8 @@ int main(void)
         a_class_has_the_figures_of_its_parent, classes_of_16_bits_have_the_figures_of_floats_or_their_own,
         classes_that_are_no_more_are_passed_over, mistakes_are_named_with_their_line,
         what_is_no_machine_file_is_refused, no_damage_to_a_file_does_harm,
-        a_machine_that_is_written_reads_the_same, five_gpus_and_a_cpu_are_known_by_name};
+        a_machine_that_is_written_reads_the_same, what_a_probe_reads_grows_with_threads,
+        five_gpus_and_a_cpu_are_known_by_name};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
     return run_tests("machine", tc);
 }
