@@ -170,7 +170,7 @@ check "borders are not made" ends 1 grep -q "k[0-9]*_pad" "$OUT/valid/all/net.cu
 # Large networks: only in whole sets.
 large() {
 factors=
-one stem 1e-4 resnet18 --batch=1 --size=32 --width=4 --classes=3 -- --optimizer=sgd
+one stem 1e-4 resnet18 --batch=2 --size=64 --width=4 --classes=3 -- --optimizer=sgd
 check "gradients of pools are not made" ends 1 grep -q "k[0-9]*_max_pool_grad" "$OUT/stem/all/net.cu"
 check "but found, of four windows" grep -q "== nth[0-9]*_3 " "$OUT/stem/all/net.cu"
 one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
