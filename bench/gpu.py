@@ -4,7 +4,7 @@
 usage: gpu.py BUILD-FOLDER --prepare [--home DIR]     on a machine that can build: makes DIR (.gpu), which
                                                       the machine with the GPU needs beside this tree
        gpu.py BUILD-FOLDER [--part PART] [options]    there; ends with 77 where there is no GPU
-       gpu.py BUILD-FOLDER --docs FILE... [--to docs/gpu.md]     the tables of results as a page
+       gpu.py BUILD-FOLDER --docs FILE... [--to docs/lab/gpu.md]     the tables of results as a page
 
 Parts, each within --limit seconds (540), what is asked for first coming first; several: check,speed. Without
 --part all, one behind the other: within ten minutes with --limit 145.
@@ -61,7 +61,7 @@ def options():
     p.add_argument("--dry-run", action="store_true")
     p.add_argument("--prepare", action="store_true")
     p.add_argument("--docs", nargs="+")
-    p.add_argument("--to", default="docs/gpu.md")
+    p.add_argument("--to", default="docs/lab/gpu.md")
     o = p.parse_args()
     for part in o.part.split(","):
         if part not in PARTS:

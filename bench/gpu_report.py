@@ -1,4 +1,4 @@
-"""The tables of gpu.py: one on the terminal, and docs/gpu.md."""
+"""The tables of gpu.py: one on the terminal, and docs/lab/gpu.md."""
 from gpu_tools import NETS, TITLES, VARIANT_WORDS
 
 GIB = 2 ** 30

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Arenas in 16 bits beside those in f32, as a table for docs/precision.md: nothing is trained.
+"""Arenas in 16 bits beside those in f32, as a table for docs/lab/bf16.md: nothing is trained.
 
 usage: precision_memory.py BUILD-FOLDER [--effort PERCENT] [--types bf16,f16] [MODEL...]
 

@@ -27,6 +27,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 
 HERE = pathlib.Path(__file__).resolve().parent
 BATCH, IMAGES = 128, 60000
@@ -296,7 +297,7 @@ def has_torch():
 def page(parts, args, busy):
     return f"""# Mixed precision of a small network
 
-Made by `./dev seed amp` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
+Made {time.strftime('%Y-%m-%d')} by `./dev seed amp` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
 {busy} of {os.cpu_count()} processors were busy with other programs.
 
 The network is that of jmp's example: convolutions of 32 and 64 channels with ReLU and average pooling, dense layers of 256 and

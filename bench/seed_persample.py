@@ -20,6 +20,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import zipfile
 
 from seed_amp import HERE, finish, has_torch, processor, run, timed, tries
@@ -214,13 +215,13 @@ def ensembles(args):
 def page(parts, args, busy):
     return f"""# Gradients of samples of a small network
 
-Made by `./dev seed persample` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
+Made {time.strftime('%Y-%m-%d')} by `./dev seed persample` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
 {busy} of {os.cpu_count()} processors were busy with other programs.
 
 The network is that of PyTorch's tutorial on gradients of samples: convolutions of 32 and 64 channels without padding, a max
 pool, dense layers of 128 and 10; SGD, {args.batch} images of 28x28 a batch. *Clipped sums* are those of `--dp` with half the batch
 expected. *Arena* is the plan's. A step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on synthetic
-data. [samples.md](samples.md) says how they are computed.
+data. [samples.md](../samples.md) says how they are computed.
 
 {parts}"""
 

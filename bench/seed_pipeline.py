@@ -19,6 +19,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import time
 
 from seed_amp import HERE, finish, processor, run
 from stage_rows import build, busy, measure, only, predicted
@@ -118,14 +119,14 @@ def picture(folder, lowerset, inputs, out, args):
 def page(parts, args, load):
     return f"""# An autoencoder in a pipeline of two
 
-Made by `./dev seed pipeline` on {processor()}; do not edit. At its start {load} of {os.cpu_count()} processors were busy with other
+Made {time.strftime('%Y-%m-%d')} by `./dev seed pipeline` on {processor()}; do not edit. At its start {load} of {os.cpu_count()} processors were busy with other
 programs.
 
 The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers; squared errors, Adam. Ranks
 are threads of one process, of one thread each, in the order `{args.order}`. The known experiment ran on two RTX 3090 under
 PyTorch 2.1. It took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
 in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are those of the simulator
-([pipeline.md](pipeline.md)), from times of single kernels, measured in a pipeline with `never` and the same parts (`--profile`,
+([pipeline.md](../pipeline.md)), from times of single kernels, measured in a pipeline with `never` and the same parts (`--profile`,
 `--costs`).
 
 {parts}"""

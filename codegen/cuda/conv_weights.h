@@ -2,7 +2,7 @@
  *
  * cuDNN's engines compute the sum over all points as an implicit GEMM whose rows are the taps and channels
  * of one side. They reach 60 to 105 of an H200's 495 TFLOP/s in TF32 if the other side has few channels,
- * and 120 to 180 if it has many (docs/gpu.md). Here a block loads each point once for all taps
+ * and 120 to 180 if it has many (docs/lab/gpu.md). Here a block loads each point once for all taps
  * (runtime/cuda_kernels/ls_cuda_taps.h). */
 #ifndef LS_CODEGEN_CONV_WEIGHTS_H
 #define LS_CODEGEN_CONV_WEIGHTS_H

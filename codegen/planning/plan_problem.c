@@ -127,7 +127,7 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
 
 /* Convolutions, products and attention multiply at the speed of TF32 if they may round to it, and of 16 bits on a GPU if
  * their operands are stored so; attention then has TF32's instructions all the same.
- * (Heads too deep for attention's kernels on tensor cores cost more than this: docs/cuda-kernels.md.) */
+ * (Heads too deep for attention's kernels on tensor cores cost more than this: docs/lab/cuda-kernels.md.) */
 static LsPeak peak_of(const LsProblem *p, uint32_t node)
 {
     const LsNodeId n = p->node_of[node];

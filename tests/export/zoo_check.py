@@ -11,7 +11,7 @@ export_check.c; also `unmade`: the exporter has an error; `untold`: the only dif
 embeddings, or that a buffer is trained: files of the TorchScript exporter do not tell. The trained model is exported and
 read by onnxruntime (round_trip.py). Exit 1 if any is SILENT or broken, or does not come back.
 --reuse: exports that an earlier run left in FOLDER are not made again.
---table: the file of docs/exports.md; rows of networks that did not run stay as they are.
+--table: the file of docs/lab/exports.md; rows of networks that did not run stay as they are.
 """
 import argparse
 import contextlib
@@ -20,6 +20,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import time
 import warnings
 import zlib
 
@@ -282,14 +283,14 @@ def check(name, calls, lowerset, folder, reuse):
 
 HEAD = """# Networks and their exports
 
-Made by `./dev export --zoo`; do not edit. Networks of `tests/export/zoo.py` (torchvision, timm, transformers and others at
+Made DATE by `./dev export --zoo`; do not edit. Networks of `tests/export/zoo.py` (torchvision, timm, transformers and others at
 small sizes, random weights), each exported in train() mode by three calls: `ts`, the TorchScript exporter in training form; `dyn`,
 the default call; `raw`, the default exporter with `optimize=False`. The loss, the gradient of every parameter and the set of trained
 tensors of one step are compared with autograd's.
 
 equal: all agree. renamed: all agree, some parameters have other names. warned: something differs, and the compiler's
 warnings (with `-v`) name every tensor that differs. refused: the compiler has an error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells, as
-[export.md](export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
+[export.md](../export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
 
 back: the trainer's `--export` after three more steps. equal: it passes ONNX's checker, has the names of the file's inputs, outputs and
 initializers, and gives the outputs of the trainer's `--eval` in onnxruntime.
@@ -306,7 +307,7 @@ def write_table(path, rows):
         old = {(c[0], c[1]): (c[2], c[3], c[4] if len(c) > 4 else "") for c in cells if len(c) >= 4 and c[1] in CALLS}
     old.update(rows)
     with open(path, "w") as f:
-        f.write(HEAD)
+        f.write(HEAD.replace("DATE", time.strftime("%Y-%m-%d")))
         for name in ZOO:
             for call in CALLS:
                 if (name, call) in old:
