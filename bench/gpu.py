@@ -47,7 +47,7 @@ def options():
     p.add_argument("--limit", type=float, default=540, help="seconds per part")
     p.add_argument("--seconds", type=float, default=3, help="of measuring per configuration")
     p.add_argument("--nets", help="comma-separated; default: all of the part")
-    p.add_argument("--precisions", default="f32,bf16,tf32")
+    p.add_argument("--precisions", default="tf32,bf16,f32", help="in this order")
     p.add_argument("--budgets", default="none,75%,50%,min", help="of speed")
     p.add_argument("--no-tune", action="store_true", help="speed: not also with what --tune chooses")
     p.add_argument("--who", default=WHO, help="peers; also: tune")

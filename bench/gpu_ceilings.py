@@ -23,6 +23,14 @@ def keep(s, done):
                 s.say(f"{r['what']}: {r['value']:.4g} {r['unit']}")
 
 
+def judge(s, name, done):
+    """Reports how a command ended; what it found before is kept."""
+    if done.rc == 124:
+        s.note(f"{name} ended after {done.seconds:.0f} s, its limit")
+    elif done.rc != 0:
+        s.fail(f"{name}: rc {done.rc}: {done.tail()}")
+
+
 def toolkit():
     """The folder of CUDA's headers and static runtime; None."""
     nvcc = shutil.which("nvcc")
@@ -53,8 +61,8 @@ def run_c(s, name, files, arguments, limit):
     keep(s, done)
     if s.o.dry_run and done.rc == 5:
         s.note(done.tail(1))
-    elif done.rc != 0:
-        s.fail(f"{name}: rc {done.rc}: {done.tail()}")
+    else:
+        judge(s, name, done)
 
 
 CUDNN = ["cuda/library", "cuda/cudnn_library", "cuda/cudnn_graph", "cuda/cudnn_conv"]
@@ -82,8 +90,7 @@ def run(s):
     argv = [*shlex.split(s.o.python or sys.executable), os.path.abspath(__file__)]
     done = s.call(argv + (["cpu"] if s.o.dry_run else []), min(280, s.o.limit))
     keep(s, done)
-    if done.rc != 0:
-        s.fail(f"ceilings: rc {done.rc}: {done.tail()}")
+    judge(s, "ceilings", done)
     run_c(s, "gpu_fused", CUDNN, [], 150)       # convolutions with batch norm in them, by cuDNN
     run_c(s, "gpu_choices", CUDNN + ["cuda/cublaslt_library", "base/run_error"], [convolutions(s)], 150)
 

@@ -39,7 +39,7 @@ def label(r):
         return "lowerset"
     if b in VARIANT_WORDS:
         return f"lowerset, {VARIANT_WORDS[b]}"
-    return f"lowerset, {b}" if b.endswith("%") or b in ("min", "tuned") else "lowerset, half of PyTorch's"
+    return "lowerset, half of PyTorch's" if b.isdigit() else f"lowerset, {b}"
 
 
 def on_device(r):
@@ -123,8 +123,7 @@ def document(rows, failures, notes, date):
         if r["kind"] == "profile":
             dearest = ", ".join(f"{name} {ms:.2f}" for name, ms in r["dearest"][:6])
             ops = ", ".join(f"{op} {ms:.1f}" for op, ms in r["ops"][:8])
-            own = f", {VARIANT_WORDS[r['budget']]}" if r.get("budget") in VARIANT_WORDS else ""
-            lines += ["", f"{TITLES[r['model']]} {r['precision']} b{r['batch']}{own}, {r['total_ms']:.1f} ms in "
+            lines += ["", f"{TITLES[r['model']]} {r['precision']} b{r['batch']}, {r['total_ms']:.1f} ms in "
                           f"kernels, ms by kind: {ops}. Dearest: {dearest}."]
     same = [r for r in rows if r["kind"] == "numbers"]
     body = [f"- {r['net']} {r['precision']}: loss {r['loss']:.1e}, gradients {r['median']:.1e}, worst "

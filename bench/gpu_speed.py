@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 
-from gpu_tools import NETS, OWN, VARIANTS, has_variant, median
+from gpu_tools import NETS, VARIANTS, median
 
 BATCHES = 4                     # in a file: at the end of an epoch a run waits for its last step
 
@@ -142,7 +142,7 @@ def measure(s, net, precision, budget, small, trainer, batch, compile_s):
     return row
 
 
-def profile(s, net, precision, trainer, batch, budget="none"):
+def profile(s, net, precision, trainer, batch):
     """The most expensive steps of a trainer. Returns the ms of all steps; None after a failure."""
     path = trainer + ".profile.json"
     done = s.train(trainer, 6, data_file(s, net, batch), ["--profile", path], limit=90)
@@ -157,7 +157,7 @@ def profile(s, net, precision, trainer, batch, budget="none"):
     by_op = {}
     for r in rows:
         by_op[r["op"]] = by_op.get(r["op"], 0) + r["ns"]
-    s.record("profile", model=net, precision=precision, batch=batch, budget=budget, total_ms=total / 1e6,
+    s.record("profile", model=net, precision=precision, batch=batch, total_ms=total / 1e6,
              dearest=[[name, t / 1e6] for t, name in sorted(ns, reverse=True)[:12]],
              ops=sorted(([k, v / 1e6] for k, v in by_op.items()), key=lambda r: -r[1]),
              steps=[[r["name"], r["op"], r["ns"] / 1e6, r["elements"]] for r in rows])
@@ -194,22 +194,23 @@ def eager_peaks(s):
     return {key: peak for key, peak in peaks.items() if peak > 0}
 
 
-def run_ours(s):
-    """Compiles all programs first, in parallel, in the order of measuring. Measures each as it is, then with the
-    choices of --tune."""
-    peaks = eager_peaks(s)
+def ours_to_run(s, peaks):
+    """Programs in the order of measuring: [(net, precision, budget, small)]."""
     budgets = [b for b in s.o.budgets.split(",") if b != "none"]
-    todo = []
-    for precision in reversed(s.o.precisions.split(",")):       # TF32 first: the goals are about it
-        for net in names(s):
-            todo.append((net, precision, "none", False))
-    todo += [(net, precision, "none", True) for precision in ("tf32", "bf16") for net in names(s)]
-    todo += [(net, "tf32", v, small) for v in VARIANTS for small in (True, False) for net in names(s)
-             if has_variant(net, v)]
+    precisions = s.o.precisions.split(",")
+    todo = [(net, precision, "none", False) for precision in precisions for net in names(s)]
+    todo += [(net, precision, "none", True) for precision in precisions if precision != "f32" for net in names(s)]
+    todo += [(net, "tf32", v, small) for v in VARIANTS for small in (True, False) for net in names(s)]
     todo += [(net, "tf32", peaks[net, "tf32"] // 2, False) for net in names(s) if (net, "tf32") in peaks]
     for net in names(s):
         todo += [(net, "tf32", b, False) for b in budgets]
-    todo = [t for t in todo if t[1] in s.o.precisions.split(",")]
+    return [t for t in todo if t[1] in precisions]
+
+
+def run_ours(s):
+    """Compiles all programs first, in parallel, in the order of measuring. Measures each as it is, then with the
+    choices of --tune."""
+    todo = ours_to_run(s, eager_peaks(s))
     if not s.probe():
         return
     s.say(f"compiling {len(todo)} programs")
@@ -233,8 +234,6 @@ def run_ours(s):
             continue
         what = f"{net} {precision} {budget} b{batch}"
         row = s.guarded(what, measure, s, net, precision, budget, small, trainer, batch, done.seconds)
-        if row and budget == OWN and s.left() > 60:
-            s.guarded(what, profile, s, net, precision, trainer, batch, OWN)
         if row and budget == "none" and s.left() > 60:
             s.guarded(what, look_closer, s, net, precision, small, trainer, batch, row)
         if budget not in ("none", *VARIANTS) and os.path.exists(trainer):
@@ -262,11 +261,11 @@ def peer(s, net, who, precision, small, limit):
         done = call_peer(s, net, who, precision, small, limit, 0 if s.o.dry_run else s.o.seconds)
     row = done.json()
     if done.rc != 0 or row is None:
-        why = f"{net} {who} {precision} b{batch}: rc {done.rc}: {done.tail(2)}"
+        what = f"{net} {who} {precision} b{batch}"
         if done.rc == 124:
-            s.note(why)
+            s.note(f"{what} was ended after {done.seconds:.0f} s")
         else:
-            s.fail(why)
+            s.fail(f"{what}: rc {done.rc}: {done.tail(2)}")
         return
     row["device_bytes"] = watch.most
     s.record("speed", budget="-", **row)
@@ -282,19 +281,17 @@ def is_there(s, module):
 
 
 def peers_to_run(s):
-    """Configurations for the goals first, in TF32: PyTorch at both batches, torch.compile. Then the others, each of
-    which takes a minute to compile, in bf16 (under autocast), and f32: [(net, who, precision, small)]."""
+    """Configurations by precision, in the order asked for; 16 bits are autocast. PyTorch first; the others take a minute
+    to compile: [(net, who, precision, small)]."""
     module = {who: "jax" if who == "jax" else "torch" for who in s.o.who.split(",")}
     there = {name: is_there(s, name) for name in dict.fromkeys(module.values())}
     whos = [who for who in module if there[module[who]]]
     precisions = s.o.precisions.split(",")
-    order = [("eager", "tf32", False), ("eager", "tf32", True), ("compile", "tf32", False), ("eager", "f32", False),
-             ("eager", "bf16", False), ("eager", "bf16", True), ("compile", "bf16", False),
-             ("graphs", "tf32", True), ("tune", "tf32", False), ("jax", "tf32", False), ("jax", "bf16", False),
-             ("compile", "f32", False),
-             ("tune", "f32", False), ("jax", "f32", False)]
-    return [(net, *one) for one in order for net in names(s)
-            if one[0] in whos and (one[1] in precisions or one[2])]
+    order = {"tf32": [("eager", False), ("eager", True), ("compile", False), ("graphs", True), ("tune", False), ("jax", False)],
+             "bf16": [("eager", False), ("eager", True), ("compile", False), ("jax", False)],
+             "f32": [("eager", False), ("compile", False), ("tune", False), ("jax", False)]}
+    return [(net, who, precision, small) for precision in precisions for who, small in order.get(precision, [])
+            for net in names(s) if who in whos]
 
 
 def run_warm(s):

@@ -27,12 +27,10 @@ NETS = {
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
 }
 WHO = "eager,compile,graphs,jax"            # peers, by default
-# Used in place of budgets: no budget, with options whose gain is not measured yet.
-OWN, OVERLAP, BOTH = "own", "overlap", "own+overlap"
-VARIANTS = {OWN: ["--own-convolutions"], OVERLAP: ["--overlap"], BOTH: ["--own-convolutions", "--overlap"]}
-VARIANT_WORDS = {OWN: "own convolutions", OVERLAP: "overlap", BOTH: "own convolutions, overlap"}
-# Networks with many convolutions that lowerset's kernels can do.
-HAVE_OWN = ["resnet50", "densenet121", "unet", "densenet", "googlenet", "pspnet", "unet-wide"]
+# Used in place of budgets: no budget, with options whose effect is shown beside.
+IN_TURN = "in-turn"
+VARIANTS = {IN_TURN: ["--no-overlap"]}
+VARIANT_WORDS = {IN_TURN: "without overlap"}
 TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
 
 # Programs with every kind of product, odd sizes among them: see Session.probe.
@@ -43,10 +41,6 @@ PROBES = {"gpt": "gpt --depth=1 --heads=2 --width=64 --context=32 --vocab=64",
 TALK = {"CUDA_LOG_FILE": "stderr", "CUDA_LAUNCH_BLOCKING": "1", "CUDNN_LOGLEVEL_DBG": "2",
         "CUDNN_LOGDEST_DBG": "stderr", "CUBLASLT_LOG_LEVEL": "3"}
 MOST_EXPLAINED, MOST_TEXT = 6, 200_000
-
-
-def has_variant(net, budget):
-    return budget not in (OWN, BOTH) or net in HAVE_OWN
 
 
 class Done:

@@ -250,7 +250,7 @@ static void set_cpu(Check *c)
     c->cpu.strategy = "none";   /* as in plain; a search could only find another order */
     c->cpu.keep = c->cpu.forget = c->cpu.wide = (LsList){0};
     c->cpu.store_gradients = true;
-    c->cpu.own_convolutions = c->cpu.overlap = c->cpu.prove = false;
+    c->cpu.no_overlap = c->cpu.prove = false;
     if (c->cuda)
         c->cpu.machine = NULL;
 }

@@ -130,8 +130,19 @@ static void print_overlap(const LsJob *job)
 {
     LsPieces p = ls_pieces(job->cx.arena, job->dag, &job->plan);
     LsWaits w = ls_waits(job->cx.arena, &p, false);
-    printf("  independent steps run at the same time: the longest chain of dependent steps takes %.4g of %.4g ms, "
-           "by the plan's costs\n", ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
+    printf("  independent steps run at the same time where that is faster: the longest chain of dependent steps takes %.4g of "
+           "%.4g ms, by the plan's costs\n", ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
+}
+
+/* Bytes that the driver takes on the device: for itself and the libraries, and for the recordings that let independent steps
+ * run at the same time. An H200 took 35e3 to 65e3 for a step of the plan, in steps of 228 to 1413. */
+static int64_t context_bytes(const LsJob *job)
+{
+    enum { OF_A_STEP = 50000 };
+    int64_t steps = 0;
+    for (uint32_t k = 0; k < job->plan.nstep && ls_job_overlaps(job); k++)
+        steps += !job->plan.step[k].free;
+    return (int64_t)job->machine.context + OF_A_STEP * steps;
 }
 
 /* Prints the memory of the process, part by part. */
@@ -152,7 +163,7 @@ static void print_memory(const LsJob *job)
                 "activations, gradients, workspaces");
     print_share(job, "total", job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes, "");
     if (job->target.kind == LS_TARGET_CUDA)
-        print_share(job, "+ context", (int64_t)job->machine.context,
+        print_share(job, "+ context", context_bytes(job),
                     "driver and libraries on the device: an estimate, outside the budget");
     if (job->budget > 0)
         print_share(job, "budget", job->budget, job->plan.unplaced ? "of live bytes"
@@ -175,7 +186,7 @@ static void print_memory(const LsJob *job)
     ls_precision_advice(job);
     if (job->target.kind == LS_TARGET_CUDA && !job->graph_file)
         print_gpu(job);
-    if (job->options->overlap)
+    if (ls_job_overlaps(job))
         print_overlap(job);
     printf("  ");
     ls_view_turn(stdout, job->dag, &job->plan);

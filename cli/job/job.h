@@ -60,6 +60,11 @@ int ls_job_hints(LsJob *job, const LsHinted **out);
 /* Loads, then plans training within the budget. The evaluation form must keep the budget too. 0 or
  * the exit code, after diagnostics. */
 int ls_job_plan(LsJob *job);
+/* Whether independent steps of the program may run at the same time. */
+static inline bool ls_job_overlaps(const LsJob *job)
+{
+    return job->target.kind == LS_TARGET_CUDA && !job->options->no_overlap;
+}
 /* Sets arena_bytes from both plans. */
 void ls_job_set_arena(LsJob *job);
 /* Audits a plan, by code that took no part in making it. False, after diagnostics, when the plan is

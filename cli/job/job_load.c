@@ -127,9 +127,8 @@ static bool build_graphs(LsJob *job)
     if (job->eval == NULL)
         return false;
     const Made made = made_for_hints(job);
-    LsLowering l = {.target = &job->target, .machine = &job->machine, .name = o->model,
-                    .no_epilogues = o->no_epilogues, .own_convolutions = o->own_convolutions,
-                    .compiled_engines = o->compiled_engines,
+    LsLowering l = {.target = &job->target, .name = o->model,
+                    .no_epilogues = o->no_epilogues, .compiled_engines = o->compiled_engines,
                     .store_gradients = o->store_gradients, .no_alternatives = o->no_alternatives,
                     .made = made.glob, .nmade = made.n, .train = job->train, .eval = job->eval};
     bool ok = ls_lower(&job->cx, &l);

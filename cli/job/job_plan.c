@@ -191,7 +191,7 @@ int ls_job_plan(LsJob *job)
     want.state_bytes = job->state_bytes;
     if (!plan_both(job, hinted, &budget, &want))
         return over_budget(job);
-    if (job->options->overlap) {
+    if (ls_job_overlaps(job)) {
         ls_spread(job->cx.arena, job->dag, &job->plan);
         ls_plan_hash(&job->plan, job->report.hash);
     }

@@ -39,9 +39,6 @@ static bool choose_target(LsJob *job)
     else if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
                 "CPU multiplies full f32\n");
-    else if (!p.tf32 && o->own_convolutions)
-        fprintf(stderr, "lowerset: --own-convolutions use tensor cores: they need "
-                "--target=cuda --precision=tf32\n");
     else
         return true;
     return false;

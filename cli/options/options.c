@@ -293,11 +293,9 @@ static const LsOption option[] = {
      "allow convolutions that may add in another order each time (cuda)"},
     {"--compiled-engines", NULL, NULL, FLAG, AT(compiled_engines), BUILD | GPU,
      "also fuse ReLU gradients into convolutions, by kernels that cuDNN compiles at the start (cuda)"},
-    {"--own-convolutions", NULL, NULL, FLAG, AT(own_convolutions), BUILD,
-     "use Lowerset's kernels for some convolutions: 1x1 fused with its readers, weight gradients of 3x3 (cuda, "
-     "tf32)"},
-    {"--overlap", NULL, NULL, FLAG, AT(overlap), LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_CHECK | GPU,
-     "run steps that do not depend on each other at the same time, in the same memory (cuda)"},
+    {"--no-overlap", NULL, NULL, FLAG, AT(no_overlap), LS_CMD_COMPILE | LS_CMD_PLAN | LS_CMD_CHECK | GPU,
+     "run steps one after the other. Else those that do not depend on each other run at the same time, if the program's first "
+     "steps show that this is faster (cuda)"},
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 

@@ -38,7 +38,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     bool emit_c, emit_obj, dry_run, verbose, quiet;
     /* target */
     const char *target, *arch, *nvcc, *march, *cc, *opt, *precision, *eval_precision, *bf16_sums, *machine, *costs;
-    bool nondeterministic, compiled_engines, own_convolutions, overlap;
+    bool nondeterministic, compiled_engines, no_overlap;
     const char *workspace;
     /* shape */
     LsList dim, shape;

@@ -23,19 +23,6 @@ static void print_one(FILE *to, const LsNode *node, const LsConvChoice *c)
                                           : ", with a ReLU's gradient");
 }
 
-/* Prints the convolutions that --own-convolutions took from cuDNN. */
-static void print_taken(FILE *to, const LsGraph *g)
-{
-    uint32_t within = 0, weights = 0;
-    for (uint32_t i = 1; i < g->nnode; i++) {
-        within += g->node[i].op == LS_OP_CONV_FUSED;
-        weights += g->node[i].op == LS_OP_CONV_DW_OWN;
-    }
-    if (within + weights > 0)
-        fprintf(to, "  and by own kernels %u 1x1 convolutions with what reads them, %u weight gradients "
-                "of 3x3\n", within, weights);
-}
-
 void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes, bool each)
 {
     int64_t largest = 0, v = ls_conv_planner_version(p);
@@ -54,10 +41,8 @@ void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes
         why = c->own ? c->why : why;
         largest = c->workspace > largest ? c->workspace : largest;
     }
-    if (n == 0) {
-        print_taken(to, g);
+    if (n == 0)
         return;
-    }
     fprintf(to, "  %u convolutions, a workspace of at most %" PRId64 " bytes: ", n, largest);
     if (ls_conv_planner_estimates(p) != NULL)
         fprintf(to, "an estimate (%s)\n", ls_conv_planner_estimates(p));
@@ -65,7 +50,6 @@ void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes
         fprintf(to, "plans of cuDNN %" PRId64 ".%" PRId64 ".%" PRId64 " for %s, %u of them on "
                 "tensor cores\n", v / 10000, v / 100 % 100, v % 100, ls_conv_planner_wishes(p)->device,
                 cores);
-    print_taken(to, g);
     if (masks > 0)
         fprintf(to, "  %u of them may do a ReLU's gradient in the same kernel\n", masks);
     if (own > 0)

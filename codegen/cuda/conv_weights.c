@@ -1,4 +1,4 @@
-/* codegen/cuda/conv_weights.c -- CONV_DW_OWN: which convolutions, and the kernel.
+/* codegen/cuda/conv_weights.c -- which convolutions, and the kernel.
  *
  * A block walks a share of the rows of all strips and leaves its partial sums in the workspace; a second
  * part adds these in double, in order. If there are enough blocks of channels, a block walks all rows, and
@@ -72,25 +72,6 @@ bool ls_conv_weights_serves(const LsGraph *g, LsNodeId n, const LsTarget *t)
     return w.x_channels % 4 == 0 && w.y_channels % 4 == 0
         && fills(w.x_channels, LS_TAPS_X) && fills(w.y_channels, LS_TAPS_Y(w.m))
         && fills(w.y_columns, LS_TAPS_STRIP);
-}
-
-/* Whether there are blocks for two thirds of a large GPU's multiprocessors; with fewer blocks cuDNN is
- * faster. */
-static bool is_spread(const LsGraph *g, LsNodeId n)
-{
-    const Weights w = weights_of(g, n);
-    return 3 * w.shares * w.across * w.down >= 2 * LS_GPU_PROCESSORS;
-}
-
-uint32_t ls_conv_weights(LsGraph *g, const LsTarget *t)
-{
-    uint32_t found = 0;
-    for (uint32_t i = 1; i < g->nnode; i++)
-        if (ls_conv_weights_serves(g, (LsNodeId){i}, t) && is_spread(g, (LsNodeId){i})) {
-            g->node[i].op = LS_OP_CONV_DW_OWN;
-            found++;
-        }
-    return found;
 }
 
 /* ---- the kernel ---- */
@@ -178,7 +159,7 @@ static void emit(const LsKernelText *k)
 {
     const Weights w = weights_of(k->g, k->n);
     const LsGrid part[] = {
-        {"part", w.shares * w.across * w.down, LS_TILE_X, LS_TILE_Y},
+        {"part", w.shares * w.across * w.down, LS_TAPS_ACROSS, LS_TAPS_DOWN},
         {"end", ls_ceil_div(w.weights, END_X), END_X, END_Y}};
     rows_part(k, &w, &part[0]);
     if (w.shares > 1)

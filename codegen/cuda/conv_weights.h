@@ -13,11 +13,7 @@
  * full blocks of channels and strips of points. */
 bool ls_conv_weights_serves(const LsGraph *g, LsNodeId n, const LsTarget *t);
 
-/* Turns CONV_DW nodes that the kernel serves into CONV_DW_OWN, if there is work for most of a large GPU.
- * Keeps ids of nodes and values; returns the nodes turned. */
-uint32_t ls_conv_weights(LsGraph *g, const LsTarget *t);
-
-/* Emitter of CONV_DW_OWN, and of CONV_DW nodes that the kernel serves. */
+/* Emitter of CONV_DW nodes that the kernel serves: programs compare it with cuDNN (--tune). */
 extern const LsEmitter ls_emitter_conv_weights;
 
 #endif

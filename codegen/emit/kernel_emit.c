@@ -11,8 +11,7 @@
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
-    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_conv_fused,
-    ls_emitter_conv_weights, ls_emitter_scan, ls_emitter_sample;
+    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_scan, ls_emitter_sample;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -28,7 +27,6 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
 static const LsEmitter *const cuda_emitter[LS_NKERNELS] = {
     [LS_K_MATMUL] = &ls_emitter_matmul_cuda, [LS_K_CONV] = &ls_emitter_conv_cuda,
     [LS_K_ATTENTION] = &ls_emitter_attention_cuda,
-    [LS_K_CONV_FUSED] = &ls_emitter_conv_fused, [LS_K_CONV_WEIGHTS] = &ls_emitter_conv_weights,
 };
 
 const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
@@ -67,9 +65,6 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
     if (node->op == LS_OP_FUSED)        /* an inset operand is read at other points, too */
         return ls_is_stored(&node->attr.fused.body->out[out])
             && ls_inset_of(node->attr.fused.body, in) == NULL;
-    if (node->op == LS_OP_CONV_FUSED)   /* other blocks read the rows, too */
-        return in > 0 && in < node->attr.conv_fused.nbody
-            && ls_is_stored(&node->attr.conv_fused.body->out[out]);
     return out == 0 && in < 8 && inplace_operands((LsOpCode)node->op) >> in & 1;
 }
 

@@ -34,30 +34,18 @@ static bool is_plain(const Join *j, LsNodeId n)
         && ls_joined_runs(g, n, 0, g->node[n.i].nin, axis, run) <= LS_JOINED_RUNS;
 }
 
-/* The body of a FUSED node, or of one within a convolution's kernel; NULL: the node has none. */
-static const LsFused *loop_of(const LsGraph *g, LsNodeId n)
-{
-    return g->node[n.i].op == LS_OP_CONV_FUSED ? g->node[n.i].attr.conv_fused.body : ls_body_of(g, n);
-}
-
-/* Operands of the loop. */
-static int loop_operands(const LsNode *n)
-{
-    return n->op == LS_OP_CONV_FUSED ? n->attr.conv_fused.nbody : n->nin;
-}
-
 /* Whether node n reads the concatenation v through one operand of its loop, in an order that lets it read
  * the parts instead. */
 static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
 {
-    const LsFused *f = loop_of(g, n);
+    const LsFused *f = ls_body_of(g, n);
     int at = -1;
     for (int k = 0; k < g->node[n.i].nin; k++) {
         if (ls_in(g, n, k).i == v.i && at >= 0)
             return false;
         at = ls_in(g, n, k).i == v.i ? k : at;
     }
-    if (f == NULL || at >= loop_operands(&g->node[n.i]) || !ls_shape_same(&f->space, ls_shape(g, v)) || (f->first > 0 && f->first == at))
+    if (f == NULL || !ls_shape_same(&f->space, ls_shape(g, v)) || (f->first > 0 && f->first == at))
         return false;
     return ls_innermost(&f->space, f->layout) == g->node[g->value[v.i].def.i].attr.axis.axis
         && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));
@@ -107,26 +95,19 @@ static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
 {
     LsGraph *g = j->g;
     LsNode *node = &g->node[n.i];
-    int loop = loop_operands(node), own = loop - 1, parts = g->node[from.i].nin;
-    const LsFused *f = loop_over_parts(j, loop_of(g, n), at, own, parts);
+    int own = node->nin - 1, parts = g->node[from.i].nin;
+    const LsFused *f = loop_over_parts(j, ls_body_of(g, n), at, own, parts);
     uint32_t to = g->noperand;
     g->operand = ls_arena_grow(g->arena, g->operand, to, to + (uint32_t)(node->nin - 1 + parts),
                                sizeof *g->operand, &g->cap_operand);
-    for (int k = 0; k < loop; k++)
+    for (int k = 0; k < node->nin; k++)
         if (k != at)
             g->operand[g->noperand++] = ls_in(g, n, k);
     for (int k = 0; k < parts; k++)
         g->operand[g->noperand++] = ls_in(g, from, k);
-    for (int k = loop; k < node->nin; k++)
-        g->operand[g->noperand++] = ls_in(g, n, k);
     node->in = to;
     node->nin = (uint16_t)(node->nin - 1 + parts);
-    if (node->op == LS_OP_CONV_FUSED) {
-        node->attr.conv_fused.body = f;
-        node->attr.conv_fused.nbody = own + parts;
-    } else {
-        node->attr.fused.body = f;
-    }
+    node->attr.fused.body = f;
 }
 
 /* Lets node n read the parts of a dropped concatenation; drops an alternative that cannot. */

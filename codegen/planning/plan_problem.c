@@ -132,8 +132,7 @@ static LsPeak peak_of(const LsProblem *p, uint32_t node)
 {
     const LsNodeId n = p->node_of[node];
     const LsKernelId k = ls_op[p->g->node[n.i].op]->kernel;
-    const bool product = k == LS_K_CONV || k == LS_K_CONV_FUSED || k == LS_K_CONV_WEIGHTS || k == LS_K_MATMUL
-        || k == LS_K_ATTENTION;
+    const bool product = k == LS_K_CONV || k == LS_K_MATMUL || k == LS_K_ATTENTION;
     const bool half = product && p->target.kind == LS_TARGET_CUDA && ls_is_16(ls_type(p->g, ls_in(p->g, n, 0)));
     if (half && k != LS_K_ATTENTION)
         return ls_type(p->g, ls_in(p->g, n, 0)) == LS_BF16 ? LS_PEAK_BF16 : LS_PEAK_F16;

@@ -86,8 +86,6 @@ static const char *op_word(const LsGraph *g, LsNodeId n, LsArena *a)
 {
     const LsNode *node = &g->node[n.i];
     const LsFused *body = node->op == LS_OP_FUSED ? node->attr.fused.body : NULL;
-    if (node->op == LS_OP_CONV_FUSED)
-        return node->attr.conv_fused.data ? "conv_dx_fused" : "conv_fused";
     if (body != NULL && body->first > 0)
         return "moments";
     const char *word = ls_op[body != NULL ? body->stmt[body->nstmt - 1].op : node->op]->name;

@@ -2,8 +2,6 @@
 #include "codegen/program/lowering.h"
 
 #include "codegen/cuda/conv_fuse.h"
-#include "codegen/cuda/conv_weights.h"
-#include "codegen/cuda/conv_within.h"
 #include "codegen/cuda/epilogue.h"
 #include "codegen/cuda/moments.h"
 #include "codegen/cuda/updates.h"
@@ -28,17 +26,6 @@ static void epilogues(LsCtx *cx, LsGraph **g, const LsLowering *l)
 static void moments(LsCtx *cx, LsGraph **g, const LsLowering *l)
 {
     ls_join_moments(cx, *g, l->target);
-}
-
-static void own_convolutions(LsCtx *cx, LsGraph **g, const LsLowering *l)
-{
-    if (!l->own_convolutions)
-        return;
-    uint32_t n = ls_conv_within(cx, *g, l->target, l->machine);
-    n += ls_conv_weights(*g, l->target);
-    if (n == 0)
-        ls_warn(cx, LS_NOWHERE, NULL, "--own-convolutions changes nothing: own kernels serve none of "
-                "the convolutions");
 }
 
 static void updates(LsCtx *cx, LsGraph **g, const LsLowering *l)
@@ -93,11 +80,10 @@ static void widen(LsCtx *cx, LsGraph **g, const LsLowering *l)
 
 static const Stage stage[] = {
     {false, epilogues},           {true, moments},
-    {true, own_convolutions},     {true, updates},
-    {true, gradients_in_updates}, {false, fuse_relus},
-    {true, fuse_relu_gradients},  {true, other_ways},
-    {true, alternatives},         {false, read_directly},
-    {true, widen},
+    {true, updates},              {true, gradients_in_updates},
+    {false, fuse_relus},          {true, fuse_relu_gradients},
+    {true, other_ways},           {true, alternatives},
+    {false, read_directly},       {true, widen},
 };
 
 /* The updates behind an exchange between ranks: what changes the kernels of updates in the graph of one process. Updates of

@@ -7,10 +7,8 @@
 
 typedef struct LsLowering {
     const LsTarget *target;
-    const LsMachine *machine;   /* its costs decide between own kernels and cuDNN's convolutions */
     const char *name;           /* of the problems */
     bool no_epilogues;          /* keep possible epilogues of products in kernels of their own */
-    bool own_convolutions;      /* use generated kernels for convolutions that they serve */
     bool compiled_engines;      /* cuDNN's compiled engines were asked for */
     bool store_gradients;       /* store gradients that an update could compute itself */
     bool no_alternatives;       /* give each node one kernel only */

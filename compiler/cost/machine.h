@@ -46,8 +46,6 @@
     C(CONV_DW, "conv.dw", CONV)                 /* weight gradient */                              \
     C(CONV_DW_WINOGRAD, "conv.dw.winograd", CONV_DW)                                               \
     C(CONV_DW_DEPTHWISE, "conv.dw.depthwise", CONV_DW)                                             \
-    C(CONV_DW_OWN, "conv.dw.own", CONV_DW)      /* by a kernel of our own, on GPUs */              \
-    C(CONV_FUSED, "conv.fused", CONV)           /* with what reads it inside, on GPUs */           \
     C(MATMUL, "matmul", OTHER)                                                                     \
     C(MATMUL_TURNED, "matmul.turned", MATMUL)   /* A transposed: the weight gradient */            \
     C(MATMUL_THIN, "matmul.thin", MATMUL)       /* at most 32 rows or columns */                   \

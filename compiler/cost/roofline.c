@@ -70,23 +70,6 @@ static double product_flops(double rows, double cols, double depth, int lanes)
     return 2 * rows * padded(cols, lanes) * (depth + lanes);
 }
 
-typedef struct Matrices { double rows, cols, depth; } Matrices;
-
-static Matrices conv_fused_size(const LsGraph *g, LsNodeId n)
-{
-    const LsConvFusedAttr *at = &g->node[n.i].attr.conv_fused;
-    const LsShape *x = ls_in_shape(g, n, at->nbody), *w = ls_in_shape(g, n, at->nbody + 1);
-    double depth = (double)x->dim[1];
-    return (Matrices){(double)ls_count(x) / depth, (double)w->dim[at->data], depth};
-}
-
-/* The epilogue's operations on the product's elements are negligible. */
-static double conv_fused_flops(const LsGraph *g, LsNodeId n)
-{
-    const Matrices m = conv_fused_size(g, n);
-    return 2 * m.rows * m.cols * m.depth;
-}
-
 double ls_node_flops(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
@@ -96,8 +79,6 @@ double ls_node_flops(const LsGraph *g, LsNodeId n)
         return body_flops(node->attr.fused.body);
     if (row->kernel == LS_K_MAP || row->kernel == LS_K_REDUCE)
         return pointwise_flops(g, n);
-    if (row->kernel == LS_K_CONV_FUSED)
-        return conv_fused_flops(g, n);
     if (row->flops != NULL)
         return row->flops(g, n);
     for (int k = 0; k < node->nin; k++)
@@ -203,8 +184,6 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
     LsOpCode op = node->op;
     switch (ls_op[op]->kernel) {
     case LS_K_CONV: return conv_class(op, way);
-    case LS_K_CONV_WEIGHTS: return LS_COST_CONV_DW_OWN;
-    case LS_K_CONV_FUSED: return LS_COST_CONV_FUSED;
     case LS_K_MATMUL: return LS_COST_MATMUL;
     case LS_K_ATTENTION:
         return op == LS_OP_ATTENTION || op == LS_OP_ATTENTION_JOINT ? LS_COST_ATTENTION
@@ -332,12 +311,6 @@ static void matmul_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
     w->flops = product_flops(rows, cols, depth, lanes) + (c ? w->flops : 0);
 }
 
-static void conv_fused_work(const LsGraph *g, LsNodeId n, int lanes, LsWork *w)
-{
-    const Matrices m = conv_fused_size(g, n);
-    w->flops = product_flops(m.rows, m.cols, m.depth, lanes);
-}
-
 /* Half of the f32 peak for f64 on a machine without that figure. */
 static double peak_of(const LsMachine *m, int real_bytes)
 {
@@ -382,12 +355,10 @@ LsWork ls_node_work(const LsGraph *g, LsNodeId n, const LsMachine *m, LsCostWay 
         w.packing = node->computed->times * body_flops(node->computed->body);
     if (kernel == LS_K_CONV && way == LS_WAY_WINOGRAD)
         winograd_work(g, n, real_bytes, &w);
-    else if ((kernel == LS_K_CONV || kernel == LS_K_CONV_WEIGHTS) && way != LS_WAY_DEPTHWISE)
+    else if (kernel == LS_K_CONV && way != LS_WAY_DEPTHWISE)
         direct_work(g, n, m, lanes, way, &w);
     else if ((node->op == LS_OP_GATHER_GRAD || node->op == LS_OP_SCATTER) && m->gpu)
         w.flops += rank_flops(g, n, m, real_bytes);
-    else if (kernel == LS_K_CONV_FUSED)
-        conv_fused_work(g, n, lanes, &w);
     else if (kernel == LS_K_MATMUL || (kernel == LS_K_UPDATE && node->computed != NULL))
         matmul_work(g, n, lanes, &w);
     w.kind = (LsCostClass)((int)w.kind + narrow_class(g, n));

@@ -202,10 +202,6 @@ typedef struct {                /* updates: compiler/ir/loss.def */
 } LsUpdateAttr;
 typedef struct LsFused LsFused;                             /* compiler/passes/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
-/* CONV_FUSED (codegen/cuda/conv_within.h). body: what follows the product, which is operand 0 of the body's nbody.
- * data: a data gradient, by the weights' rows instead of their columns. tiles: tiles of rows that one block computes in
- * sequence. */
-typedef struct { const LsFused *body; int nbody; bool data; int64_t tiles; } LsConvFusedAttr;
 
 typedef union LsAttr {
     LsWindowAttr window; LsReduceAttr reduce; LsAxisAttr axis; LsPermAttr perm; LsShapeAttr shape;
@@ -213,7 +209,7 @@ typedef union LsAttr {
     LsRoiAttr roi; LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
-    LsConvFusedAttr conv_fused; LsType cast;
+    LsType cast;
 } LsAttr;
 
 typedef enum { LS_FORWARD, LS_BACKWARD, LS_UPDATE } LsPhase;

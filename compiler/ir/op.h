@@ -32,8 +32,6 @@ typedef enum {
     LS_K_NORM,      /* layer norm and its gradients */
     LS_K_LOSS,      /* softmax cross-entropy, negative log-likelihood, and gradients */
     LS_K_MATMUL, LS_K_CONV,
-    LS_K_CONV_WEIGHTS,  /* weight gradients by the project's own kernel; GPUs only */
-    LS_K_CONV_FUSED,    /* a convolution fused with a FUSED node: attr.conv_fused; GPUs only */
     LS_K_ATTENTION,
     LS_NKERNELS
 } LsKernelId;

@@ -172,10 +172,6 @@ const LsOp ls_op_conv_dw = {
     .name = "conv_dw", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_infer,
     .flops = conv_dw_flops, .kernel = LS_K_CONV, .layout = LS_LAY_LAST,
 };
-const LsOp ls_op_conv_dw_own = {
-    .name = "conv_dw_own", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_infer,
-    .flops = conv_dw_flops, .kernel = LS_K_CONV_WEIGHTS, .layout = LS_LAY_LAST,
-};
 const LsOp ls_op_conv_dw_squares = {
     .name = "conv_dw_squares", .min_in = 2, .max_in = 2, .nout = 1, .infer = conv_dw_squares_infer,
     .flops = conv_dw_flops, .kernel = LS_K_CONV, .layout = LS_LAY_LAST,

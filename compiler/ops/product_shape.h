@@ -4,7 +4,7 @@
 
 #include "compiler/ir/graph.h"
 
-/* The weight gradient [M,C/group,K..] that a CONV_DW, CONV_DW_OWN or CONV_DW_SQUARES makes: of all images together, or of each
+/* The weight gradient [M,C/group,K..] that a CONV_DW or CONV_DW_SQUARES makes: of all images together, or of each
  * alone. */
 LsShape ls_conv_weight_shape(const LsGraph *g, LsNodeId n);
 /* Whether it makes one of each image. */

@@ -26,7 +26,6 @@ enum { MAX_WAITING = 5 };
 enum { SMALL = 4096 };                  /* most elements of a small result */
 
 const LsOp ls_op_fused = {.name = "fused", .max_in = 255, .kernel = LS_K_FUSED};
-const LsOp ls_op_conv_fused = {.name = "conv_fused", .max_in = 255, .kernel = LS_K_CONV_FUSED};
 
 typedef struct Group {
     LsShape space;

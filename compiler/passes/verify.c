@@ -16,7 +16,7 @@ static bool check_node(LsCtx *cx, const LsGraph *g, uint32_t i)
     if (row == NULL)
         return bad(cx, g, 0, "a node has an operator without a row");
     int nin = ls_update_operands(n);
-    if (n->op != LS_OP_FUSED && n->op != LS_OP_CONV_FUSED &&
+    if (n->op != LS_OP_FUSED &&
         (nin < row->min_in || (row->max_in != 255 && nin > row->max_in) || n->nout != row->nout
          || nin * ls_updated(n) != n->nin))
         return bad(cx, g, i, "a node has a wrong number of operands or results");

@@ -428,7 +428,6 @@ LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64
 
 #ifndef LS_F64
 #include "runtime/cuda_kernels/ls_cuda_mma.h"
-#include "runtime/cuda_kernels/ls_cuda_tile.h"
 #include "runtime/cuda_kernels/ls_cuda_taps.h"
 #endif
 

@@ -28,6 +28,35 @@ typedef struct LsTaps {         /* a strip and its tensors; most fields are cons
     int m;
 } LsTaps;
 
+LS_FN int ls_taps_me(void) { return (int)threadIdx.y * LS_TAPS_ACROSS + (int)threadIdx.x; }
+
+/* Loads four numbers; missing ones are 0. */
+LS_FN void ls_taps_get(real *four, const real *x, bool there)
+{
+    LS_UNROLL for (int l = 0; l < 4; l++) four[l] = 0;
+    if (there)
+        ls_get4(four, x);
+}
+
+/* Stores four numbers, rounded to factors. */
+LS_FN void ls_taps_put_factors(real *to, const real *four)
+{
+    real v[4];
+    LS_UNROLL for (int l = 0; l < 4; l++) v[l] = ls_tf32(four[l]);
+    ls_put4(to, v);
+}
+
+/* Stores two numbers to global memory in one access: compilers split a plain store of two where they do not know the
+ * distance of rows. */
+LS_FN void ls_taps_store2(real *to, real a, real b)
+{
+#ifdef __CUDACC__
+    asm volatile("st.v2.f32 [%0], {%1, %2};" ::"l"(to), "f"(a), "f"(b) : "memory");
+#else
+    to[0] = a, to[1] = b;
+#endif
+}
+
 /* x, y: at channels c0 and m0 of the first point of the image. */
 LS_FN LsTaps ls_taps_at(const real *x, const real *y, int64_t x_channels, int64_t y_channels, int64_t c0,
                         int64_t m0, int64_t x_rows, int64_t x_columns, int64_t y_columns,
@@ -46,28 +75,28 @@ LS_FN LsTaps ls_taps_at(const real *x, const real *y, int64_t x_channels, int64_
 /* Loads a thread's share: at most two fours of x and one of y. */
 LS_FN void ls_taps_fetch(real *fx, real *fy, LsTaps p, int row, int column, bool with_y, int y_row)
 {
-    const int me = ls_tile_me(), xr = row - p.pad_rows;
+    const int me = ls_taps_me(), xr = row - p.pad_rows;
     LS_UNROLL for (int q = 0; q < 2; q++) {
         const int f = 256 * q + me, c = f % 16 * 4, at = column + f / 16, xc = at - p.pad_columns;
         const bool there = f < 16 * LS_TAPS_WIDE && c < p.x_have && xr >= 0 && xr < p.x_rows && xc >= 0
             && xc < p.x_columns;
-        ls_tile_get(fx + 4 * q, p.x + ((int64_t)xr * p.x_columns + xc) * p.x_channels + c, there);
+        ls_taps_get(fx + 4 * q, p.x + ((int64_t)xr * p.x_columns + xc) * p.x_channels + c, there);
     }
     const int c = me % (4 * p.m) * 4, at = column + me / (4 * p.m);
     const bool there = with_y && me < 4 * p.m * LS_TAPS_STRIP && c < p.y_have && at < p.y_columns;
-    ls_tile_get(fy, p.y + ((int64_t)y_row * p.y_columns + at) * p.y_channels + c, there);
+    ls_taps_get(fy, p.y + ((int64_t)y_row * p.y_columns + at) * p.y_channels + c, there);
 }
 
 LS_FN void ls_taps_keep(real *xs, real *ys, const real *fx, const real *fy, int m)
 {
-    const int me = ls_tile_me();
+    const int me = ls_taps_me();
     LS_UNROLL for (int q = 0; q < 2; q++) {
         const int f = 256 * q + me;
         if (f < 16 * LS_TAPS_WIDE)
-            ls_tile_put_factors(xs + f / 16 * LS_TAPS_LINE + f % 16 * 4, fx + 4 * q);
+            ls_taps_put_factors(xs + f / 16 * LS_TAPS_LINE + f % 16 * 4, fx + 4 * q);
     }
     if (me < 4 * m * LS_TAPS_STRIP)
-        ls_tile_put_factors(ys + me / (4 * m) * LS_TAPS_YLINE(m) + me % (4 * m) * 4, fy);
+        ls_taps_put_factors(ys + me / (4 * m) * LS_TAPS_YLINE(m) + me % (4 * m) * 4, fy);
 }
 
 /* sum[9][m][4] += y xT of a row of the strip; xs[r]: the row of x under tap r of the first axis. */
@@ -118,7 +147,7 @@ LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t y_all
         LS_UNROLL for (int h = 0; h < 2; h++) {
             const int64_t row = m0 + e % m * 16 + 8 * h + g;
             if (row < y_all && c0 + c < x_all)
-                ls_tile_store2(dw + (row * 9 + e / m) * x_all + c0 + c, sum[4 * e + 2 * h],
+                ls_taps_store2(dw + (row * 9 + e / m) * x_all + c0 + c, sum[4 * e + 2 * h],
                                sum[4 * e + 2 * h + 1]);
         }
 }

@@ -147,7 +147,7 @@ compile 2 "exclude each other" -S -c
 compile 2 "--save-temps is not for C" -S --save-temps t
 plan 2 "--workspace: 'x'" --target cuda --workspace x
 refuses 2 "--arch: 'sm_x'" plan net.onnx --target cuda --arch sm_x
-for o in "--workspace 1M" "--arch 80" --allow-nondeterministic --compiled-engines --overlap --no-epilogues; do
+for o in "--workspace 1M" "--arch 80" --allow-nondeterministic --compiled-engines --no-overlap --no-epilogues; do
     plan 2 "${o%% *} is for GPUs: it needs --target=cuda" $o
 done
 compile 2 "--nvcc is for GPUs" --nvcc nvcc

@@ -52,7 +52,7 @@ wide resnet xent_grad 4 1               # the loss, the label once more
 compiled half unet --batch=2 --size=16 --width=8 --depth=1 -- --precision=bf16
 for kernel in relu maxpool norm_dx norm_dot; do eights half $kernel 0 0; done
 eights half moments 8 0                 # the first of each channel once more
-compiled taps unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
+compiled taps unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32
 wide taps conv_dw_own 0 16                # its sums, once a block
 compiled gpt gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 --batch=2
 for kernel in gelu gelu_grad; do wide gpt $kernel 0 0; done
@@ -60,9 +60,6 @@ for kernel in gelu gelu_grad; do wide gpt $kernel 0 0; done
 if [ -n "${LS_WHOLE:-}" ]; then
     compiled halves gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 --batch=2 -- --precision=f16
     for kernel in gelu layernormalization layer_norm_grad; do eights halves $kernel 0 0; done
-    compiled within resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32 --own-convolutions
-    wide within conv_fused 0 0
-    wide within conv_dx_fused 0 0
     compiled googlenet googlenet --batch=1 --size=64 --classes=12
     wide googlenet max_pool_grad 0 0
 fi

@@ -40,7 +40,7 @@ builds 90a gpt --dropout=0.1 --depth=1 --heads=2 --width=32 --context=16 --vocab
 builds 75,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
 builds 90a mlp --batch=0 --width=64 -- --batch=4 --ranks=2 --optimizer=adam
 builds 90a mlp --batch=4 --width=64 -- --clip-norm=1 --precision=f16
-[ -z "${LS_WHOLE:-}" ] || builds 90a unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32 --own-convolutions
+[ -z "${LS_WHOLE:-}" ] || builds 90a unet --batch=16 --size=64 --width=64 --depth=1 -- --precision=tf32
 if [ -n "${LS_WHOLE:-}" ]; then
     builds 75,90a gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --precision=f16
     builds 80 resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=f16
@@ -48,6 +48,6 @@ if [ -n "${LS_WHOLE:-}" ]; then
     builds 75,80,86,89,100 mlp --batch=4 --width=64 -- --clip-norm=1 --precision=tf32
     builds 75,80 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --precision=tf32
     builds 90a autoencoder --batch=2 --size=16 --width=8 --depth=4 -- --loss=mse --budget=min --plan-effort=1
-    builds 80,90a resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32 --own-convolutions
+    builds 80,90a resnet50 --batch=2 --size=64 --width=16 --classes=12 -- --precision=tf32
 fi
 exit $failed

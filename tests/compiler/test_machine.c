@@ -48,6 +48,21 @@ START_TEST(classes_of_16_bits_have_the_figures_of_floats_or_their_own)
 }
 END_TEST
 
+/* Files that calibrate wrote before these classes were dropped. */
+START_TEST(classes_that_are_no_more_are_passed_over)
+{
+    static const char *const former[] = {"conv.dw.own", "conv.fused", "conv.fused.bf16", "conv.dw.own.f16"};
+    char text[512];
+    for (size_t k = 0; k < sizeof former / sizeof *former; k++) {
+        snprintf(text, sizeof text, "%sclass %s 0.7 0.9 0.9 1\nclass conv 0.25 1 1 2\n", least, former[k]);
+        ck_assert_msg(parse(text), "%s", err);
+        ck_assert_double_eq(m.cost[LS_COST_CONV_DW].compute, 0.25);
+    }
+    snprintf(text, sizeof text, "%sclass conv.fusedly 0.7 0.9 0.9 1\n", least);
+    ck_assert(!parse(text));
+}
+END_TEST
+
 START_TEST(mistakes_are_named_with_their_line)
 {
     static const struct { const char *more, *want; } row[] = {
@@ -180,7 +195,7 @@ int main(void)
     TCase *tc = tcase_create("machine");
     const TTest *const tests[] = {
         a_class_has_the_figures_of_its_parent, classes_of_16_bits_have_the_figures_of_floats_or_their_own,
-        mistakes_are_named_with_their_line,
+        classes_that_are_no_more_are_passed_over, mistakes_are_named_with_their_line,
         what_is_no_machine_file_is_refused, no_damage_to_a_file_does_harm,
         a_machine_that_is_written_reads_the_same, what_a_probe_reads_grows_with_threads,
         five_gpus_and_a_cpu_are_known_by_name};

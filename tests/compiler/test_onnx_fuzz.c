@@ -18,10 +18,8 @@ static void try_plan(LsCtx *cx, LsGraph *g, Dice *d, uint64_t round)
 {
     static const char *const strategy[] = {"none", "chen", "approx"};
     const LsTarget target = ls_target_cpu(roll(d, 2) ? 4 : 8);
-    LsMachine m;
     char why[300];
-    ck_assert(ls_machine_find(&m, "cpu"));
-    LsLowering l = {.target = &target, .machine = &m, .name = "fuzz", .train = g, .eval = ls_graph_new(cx)};
+    LsLowering l = {.target = &target, .name = "fuzz", .train = g, .eval = ls_graph_new(cx)};
     LsPlanOptions o = {.strategy = strategy[roll(d, 3)], .effort = 1, .unproven = true, .percent = 60, .max_lower_sets = 50};
     LsPlan plan;
     LsPlanReport report;

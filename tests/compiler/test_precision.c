@@ -8,7 +8,7 @@
 START_TEST(every_operator_is_in_the_table)
 {
     for (LsOpCode op = 1; op < LS_NOPS; op++) {
-        bool later = op == LS_OP_FUSED || op == LS_OP_CONV_FUSED;       /* made by later passes */
+        bool later = op == LS_OP_FUSED;      /* made by a later pass */
         ck_assert_msg((ls_precision_row[op].rule == LS_PR_NONE) == later, "%s", ls_op[op]->name);
     }
 }

@@ -151,10 +151,7 @@ static void lower(Case *c, int version, const LsTarget *target)
 {
     Net *net = c->net[version];
     LsGraph *eval = version == 1 ? c->net[VERSIONS]->a : ls_graph_new(&net->cx);
-    LsMachine m;
-    ls_machine_find(&m, "cpu");
     LsLowering l = {.target = target,
-                    .machine = &m,
                     .name = "random",
                     .no_alternatives = version == 0,
                     .store_gradients = version == 0,

@@ -133,9 +133,7 @@ static bool prepare_form(Case *c, FormKind f, LsRunMany *m, const LsTarget *targ
         c->empty = true;
         return false;
     }
-    LsMachine cpu;
-    ls_machine_find(&cpu, "cpu");
-    LsLowering l = {.target = target, .machine = &cpu, .name = "random", .no_alternatives = !every,
+    LsLowering l = {.target = target, .name = "random", .no_alternatives = !every,
                     .store_gradients = !every || c->seed % 2, .train = net->a, .eval = ls_graph_new(&net->cx)};
     if (!ls_lower(&net->cx, &l))
         return wrong(c, "lowering refuses", ""), false;

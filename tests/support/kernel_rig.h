@@ -33,6 +33,7 @@ typedef struct Rig {
     LsTarget target;            /* whose kernels are printed */
     bool cuda;                  /* run the GPU's kernels alone */
     bool numbers;               /* run those of its kernels that take their numbers as arguments */
+    const LsEmitter *emitter;   /* of all nodes; NULL: the target's */
     bool products;              /* there are convolutions or products among the nodes */
     const char *flags;          /* of the compiler; NULL: rig_flags() chooses */
     char *buffer[RIG_VALUES];   /* by value, in the value's layout */
@@ -202,7 +203,7 @@ static inline LsKernelId rig_kernel(const Rig *r, LsNodeId n)
 
 static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
 {
-    return ls_emitter_of(r->target.kind, rig_kernel(r, n));
+    return r->emitter != NULL ? r->emitter : ls_emitter_of(r->target.kind, rig_kernel(r, n));
 }
 
 static inline void rig_emit(Rig *r, const LsKernelText *like, FILE *parts, FILE *host, LsMarks *marks)

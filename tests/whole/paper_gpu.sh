@@ -46,11 +46,15 @@ all_ways() {
     build_paper "$d/min" "$d/net.onnx" "$@" --budget=min --plan-effort=10
     check "$name runs in the least memory" train "$d/min/net" --steps $steps --dump "$d/min.npz"
     check "$name has the same bits in the least memory" cmp "$d/all.npz" "$d/min.npz"
-    build_paper "$d/apart" "$d/net.onnx" "$@" --overlap --plan-effort=1
+    check "$name has steps that may run at the same time" grep -q "[.]wait = train_wait" "$d/all/net.c"
     for order in 1 ${LS_WHOLE:+2 3}; do
-        LS_FAKE_ORDER=$order check "$name runs in order $order" train "$d/apart/net" --steps $steps --dump "$d/apart.npz"
+        LS_FAKE_ORDER=$order check "$name runs in order $order" train "$d/all/net" --steps $steps --dump "$d/apart.npz"
         check "$name has the same bits in order $order" cmp "$d/all.npz" "$d/apart.npz"
     done
+    build_paper "$d/turns" "$d/net.onnx" "$@" --no-overlap --plan-effort=1
+    check "$name has none with --no-overlap" ends 1 grep "train_wait" "$d/turns/net.c"
+    check "$name runs without" train "$d/turns/net" --steps $steps --dump "$d/turns.npz"
+    check "$name has the same bits without" cmp "$d/all.npz" "$d/turns.npz"
 }
 
 # one ...: a network that only the whole set runs in all ways.
@@ -75,11 +79,16 @@ check "their workspace is said" grep -q "59 convolutions, a workspace of at most
 check "and can be limited" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --workspace=4KiB
 check "to less" grep -q "59 convolutions, a workspace of at most 4096 bytes: plans" "$OUT/out"
 unset FAKE_CUDNN_ENGINES
-check "steps on the CPU are not taken apart" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --overlap
-check "a plan says how far they can be" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --overlap
+check "steps on the CPU run in turn anyway" ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" --no-overlap
+check "a plan says how far steps can be taken apart" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1
 check "in ms" grep -q "the longest chain of dependent steps takes [0-9.]* of [0-9.]* ms" "$OUT/out"
-check "in the same memory" sh -c "grep 'arena  ' '$OUT/out' >'$OUT/apart' && '$LOWERSET' plan '$OUT/r18.onnx' --target=cuda --plan-effort=1 | grep 'arena  ' | cmp - '$OUT/apart'"
 check "it says what the driver takes" grep -q "+ context .* an estimate" "$OUT/out"
+figure() { sed -n "s/^ *$1  *\([0-9.]*\) MiB.*/\1/p" "$OUT/out"; }
+arena=$(figure arena) context=$(figure "+ context")
+check "and how without" ends 0 "$LOWERSET" plan "$OUT/r18.onnx" --target=cuda --plan-effort=1 --no-overlap
+check "in the same memory" [ "$arena" = "$(figure arena)" ]
+check "but for that of the driver" awk "BEGIN { exit !($context > $(figure "+ context")) }"
+check "which says nothing of it" [ 0 = "$(grep -c "longest chain" "$OUT/out")" ]
 
 [ -z "${LS_WHOLE:-}" ] || all_ways mlp 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip-norm=1
 # Labels that do not count: batches have weights.
@@ -161,35 +170,15 @@ check "borders are not made" ends 1 grep -q "k[0-9]*_pad" "$OUT/valid/all/net.cu
 # Large networks: only in whole sets.
 large() {
 factors=
-one stem 1e-4 resnet18 --batch=1 --size=32 --width=4 --classes=3 -- --optimizer=sgd
+one stem 1e-4 resnet18 --batch=2 --size=64 --width=4 --classes=3 -- --optimizer=sgd
 check "gradients of pools are not made" ends 1 grep -q "k[0-9]*_max_pool_grad" "$OUT/stem/all/net.cu"
 check "but found, of four windows" grep -q "== nth[0-9]*_3 " "$OUT/stem/all/net.cu"
 one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
-factors=-DLS_EXACT_FACTORS
-# Convolutions of one tap by Lowerset's kernels, fused with their readers.
-d=$OUT/within
-mkdir "$d"
-"$LOWERSET" model resnet50 --batch=8 --size=64 --width=8 --classes=4 -o "$d/net.onnx" >/dev/null
-build_paper "$d/apart" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --plan-effort=1
-build_paper "$d/own" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --own-convolutions --plan-effort=1
-build_paper "$d/min" "$d/net.onnx" --precision=tf32 --optimizer=sgd --no-epilogues --own-convolutions --budget=min --plan-effort=10
-check "own convolutions are asked for" ends 1 grep -q "conv_fused" "$d/apart/net.cu"
-check "a plan says how many" ends 0 "$LOWERSET" plan "$d/net.onnx" --precision=tf32 --own-convolutions --target=cuda --plan-effort=1
-check "of both kinds" grep -q "by own kernels [1-9][0-9]* 1x1 convolutions with what reads them, 0 weight" "$OUT/out"
-check "floats cannot have them" ends 2 "$LOWERSET" plan "$d/net.onnx" --own-convolutions --target=cuda
-check "both parts have them" [ 40 -lt "$(grep -c "^    {k[0-9]*_conv_\(dx_\)\?fused, " "$d/own/net.c")" ]
-check "a program without them" train "$d/apart/net" --steps 1 --dump "$d/apart.npz"
-check "and one with them" train "$d/own/net" --steps 1 --dump "$d/own.npz"
-check "agree" "$BUILD/tests/npz_near" "$d/apart.npz" "$d/own.npz" 2e-3
-LS_FAKE_CUDART=lazy LS_FAKE_ORDER=7 check "they run late" train "$d/own/net" --steps 1 --dump "$d/late.npz"
-check "and do not depend on when" cmp "$d/own.npz" "$d/late.npz"
-check "they run in the least memory" train "$d/min/net" --steps 1 --dump "$d/min.npz"
-check "with the same bits" cmp "$d/own.npz" "$d/min.npz"
 }
-# Lowerset's convolutions exist for TF32 only. Here they do not round, and neither does the stand-in for cuDNN.
-factors=-DLS_EXACT_FACTORS
 [ -z "${LS_WHOLE:-}" ] || large
-# Weight gradients of 3x3 convolutions likewise.
+# Weight gradients of 3x3 convolutions by Lowerset's kernel, which is for TF32 only. Here it does not round, and neither does the
+# stand-in for cuDNN.
+factors=-DLS_EXACT_FACTORS
 d=$OUT/weights
 mkdir "$d"
 batch=2 size=12
