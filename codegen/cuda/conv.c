@@ -1,7 +1,7 @@
 /* codegen/cuda/conv.c -- CONV, CONV_DX, CONV_DW on NVIDIA GPUs: cuDNN's plan as a table of
  * constants, and one call (runtime/cuda/ls_cudnn.h); a generated kernel if no engine serves. */
 #include "codegen/cuda/epilogue_fallback.h"
-#include "codegen/cuda/conv_own.h"
+#include "codegen/cuda/generated_conv.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/cuda/conv_weights.h"
 

@@ -1,4 +1,4 @@
-/* codegen/cuda/conv_own.h -- convolutions that cuDNN has no engine for, as generated kernels. */
+/* codegen/cuda/generated_conv.h -- convolutions that cuDNN has no engine for, as generated kernels. */
 #ifndef LS_CODEGEN_CONV_OWN_H
 #define LS_CODEGEN_CONV_OWN_H
 

@@ -1,5 +1,5 @@
-/* codegen/cuda/conv_own.c */
-#include "codegen/cuda/conv_own.h"
+/* codegen/cuda/generated_conv.c */
+#include "codegen/cuda/generated_conv.h"
 
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/kernels/loop_nest.h"
