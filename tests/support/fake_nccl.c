@@ -117,7 +117,9 @@ static int add(Comm *c, Op op, int type, void *stream)
         || (open_comm != NULL && open_comm != c))
         return misuse();
     open_comm = c;
+    pthread_mutex_lock(&lock);          /* other ranks ask for it */
     c->stream = stream;
+    pthread_mutex_unlock(&lock);
     open_group->op[open_group->n++] = op;
     open_group->left++;
     return 0;
