@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ensembles beside references in double precision.
 
-    tests/whole/ensemble_reference.py LOWERSET INPUTS [NETWORK...]
+    tests/whole/ensemble_reference.py LOWERSET INPUTS[:INPUTS...] [NETWORK...]
 
 INPUTS/wave2/ensemble has, for ten members of each network, losses, outputs and gradients, on one batch or on a batch each,
 and the weights after three steps of SGD and of Adam. Differences are judged by the manifest's rule. Without networks in the
