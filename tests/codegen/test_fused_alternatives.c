@@ -10,6 +10,7 @@
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/plan_json.h"
 #include "tests/support/less.h"
+#include "tests/support/shared_file.h"
 #include "tests/support/model_util.h"
 #include "tests/support/run_graph.h"
 
@@ -175,11 +176,13 @@ END_TEST
 START_TEST(plans_that_run_alternatives_are_understood)
 {
     LsCtx cx = {.arena = ls_arena_new()};
-    const char *judge = LS_SHARED "/judge/judge.py";
+    char path[SHARED_PATH];
+    const char *judge = shared_file(path, "judge/judge.py");
+    ck_assert_ptr_nonnull(judge);
     LsGraph *g = ls_alternatives(&cx, compiled(&cx, net[2].line, net[2].batch), &cpu);
     LsProblem *p = ls_problem_new(&cx, g, "test", &cpu);
     LsPlan plan = every_alternative(cx.arena, &p->dag), again;
-    char why[256], command[1024];
+    char why[256], command[2 * SHARED_PATH];
     check_audit(&p->dag, &plan);
     FILE *graph = fopen(in_dir("graph.json"), "w"), *steps = fopen(in_dir("plan.json"), "w");
     ck_assert(graph != NULL && steps != NULL);
@@ -196,8 +199,8 @@ START_TEST(plans_that_run_alternatives_are_understood)
     free(text);
     snprintf(command, sizeof command, "python3 %s %s %s >/dev/null", judge, in_dir("graph.json"),
              in_dir("plan.json"));
-    if (access(judge, R_OK) != 0)
-        printf("skipped: no %s\n", judge);
+    if (system("python3 -c pass >/dev/null 2>&1") != 0)
+        printf("skipped: no python3 to run the judge\n");
     else
         ck_assert_int_eq(system(command), 0);
     ls_arena_free(cx.arena);

@@ -1,5 +1,6 @@
 /* tests/compiler/test_onnx_export.c -- the evaluation form of a model file. */
 #include "tests/support/onnx_make.h"
+#include "tests/support/shared_file.h"
 #include "tests/support/suite.h"
 
 #include "tests/support/eval_file.h"
@@ -318,16 +319,15 @@ END_TEST
 START_TEST(what_is_trained_in_real_models_has_a_slot)
 {
     static const char *const file[] = {
-        "/inputs/models/resnet18_w6.onnx", "/inputs/models/densenet_bc_k6.onnx",
-        "/inputs/models/tiny_gpt.onnx", "/inputs/models/opsets/tinycnn_op9_train.onnx",
-        "/inputs/models/opsets/tinycnn_op17_train.onnx", "/inputs/thirdparty/mnist_cntk.onnx",
-        "/inputs/thirdparty/light/light_squeezenet.onnx",
+        "inputs/models/resnet18_w6.onnx", "inputs/models/densenet_bc_k6.onnx",
+        "inputs/models/tiny_gpt.onnx", "inputs/models/opsets/tinycnn_op9_train.onnx",
+        "inputs/models/opsets/tinycnn_op17_train.onnx", "inputs/thirdparty/mnist_cntk.onnx",
+        "inputs/thirdparty/light/light_squeezenet.onnx",
     };
-    const char *path = ls_arena_printf(mk.cx.arena, "%s%s", LS_SHARED, file[_i]);
-    if (access(path, R_OK) != 0) {
-        printf("skipped: %s is not there\n", path);
+    char room[SHARED_PATH];
+    const char *path = shared_file(room, file[_i]);
+    if (path == NULL)
         return;
-    }
     LsGraph *g = ls_onnx_import(&mk.cx, path, &mk.o);
     ck_assert_msg(g != NULL, "%s", make_log(&mk));
     ck_assert(eval_file(&mk.cx, path, &mk.o, &bytes, &nbytes, &slot, &nslot));

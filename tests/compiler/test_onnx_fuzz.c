@@ -77,8 +77,8 @@ static void write_small(void)
 }
 
 const FuzzTarget fuzz_target[] = {
-    {"onnx", try_bytes, write_small, {"small.onnx", LS_SHARED "/inputs/models/opmix.onnx",
-     LS_SHARED "/inputs/models/opsets/tinycnn_op13_train.onnx", LS_SHARED "/inputs/models/mlp_mse_loss_in_graph.onnx",
+    {"onnx", try_bytes, write_small, {"small.onnx", LS_SOURCE "/tests/data/inputs/models/opmix.onnx",
+     LS_SOURCE "/tests/data/inputs/models/opsets/tinycnn_op13_train.onnx", LS_SOURCE "/tests/data/inputs/models/mlp_mse_loss_in_graph.onnx",
      LS_SOURCE "/tests/export/fixtures/scripted/ts.onnx", LS_SOURCE "/tests/export/fixtures/rnn_packed/ts.onnx"}},
     {.name = NULL}};
 
@@ -105,9 +105,9 @@ START_TEST(a_small_model_survives_damage)
 END_TEST
 
 static const char *const file[] = {
-    LS_SHARED "/inputs/models/opmix.onnx",
-    LS_SHARED "/inputs/models/opsets/tinycnn_op13_train.onnx",
-    LS_SHARED "/inputs/models/mlp_mse_loss_in_graph.onnx",
+    LS_SOURCE "/tests/data/inputs/models/opmix.onnx",
+    LS_SOURCE "/tests/data/inputs/models/opsets/tinycnn_op13_train.onnx",
+    LS_SOURCE "/tests/data/inputs/models/mlp_mse_loss_in_graph.onnx",
     LS_SHARED "/inputs/thirdparty/light/light_squeezenet.onnx",
     LS_SOURCE "/tests/export/fixtures/scripted/ts.onnx",        /* a loop, and a branch in it */
     LS_SOURCE "/tests/export/fixtures/rnn_packed/ts.onnx",

@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <unistd.h>
 
 static uint64_t state;
 
@@ -122,10 +123,15 @@ START_TEST(traces_of_jmp_and_of_pytorch_are_followed)
     const Trace *t = &traces[_i];
     LsFile f;
     LsError e = {0};
-    if (!ls_file_map(&f, LS_SHARED "/inputs/wave2/mixed/loss_scale.ref.npz", &e)) {
-        printf("skipped %s: %s\n", t->name, e.text);
+    /* Long traces are not among those of tests/data. */
+    const char *folder = strstr(t->name, "_default") != NULL ? LS_SHARED : LS_SOURCE "/tests/data";
+    char path[4096];
+    snprintf(path, sizeof path, "%s/inputs/wave2/mixed/loss_scale.ref.npz", folder);
+    if (access(path, R_OK) != 0 && strcmp(folder, LS_SHARED) == 0) {
+        printf("skipped: %s, as there is no %s\n", t->name, path);
         return;
     }
+    ck_assert_msg(ls_file_map(&f, path, &e), "%s", e.text);
     LsArray finite = member(&f, t->name, "finite"), want = member(&f, t->name, "scale");
     LsArray good = member(&f, t->name, "counter");
     float scale = t->start, counter = 0;

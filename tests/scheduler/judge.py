@@ -4,7 +4,8 @@
     tests/scheduler/judge.py BUILD SHARED [GRAPH...] [--points 17] [--strategies auto] [--effort PERCENT]
                    [--time SECONDS] [--large] [--zoo] [--quick] [--csv FILE]
 
-Without graphs: those of SHARED/judge/graphs and SHARED/judge/published. --large adds what
+Without graphs: those of SHARED/judge/graphs and SHARED/judge/published. tests/data is a SHARED that has what --quick
+takes, and no published ones. --large adds what
 graphs/gen.py makes of 600 to 13,000 nodes, --zoo the training graphs of `lowerset model`;
 --quick is a short selection, shorter without LS_WHOLE in the environment. Budgets run from 20 to
 100 % of the store-all peak.
@@ -174,8 +175,10 @@ def line(sweep):
 
 def published_optima(shared):
     """{(graph, fraction): least overhead proven or found by the judge's tools} of RESULTS.md."""
-    best = {}
-    with open(os.path.join(shared, "judge", "RESULTS.md"), encoding="utf-8") as f:
+    best, path = {}, os.path.join(shared, "judge", "RESULTS.md")
+    if not os.path.exists(path):
+        return best
+    with open(path, encoding="utf-8") as f:
         for text in f:
             cell = [c.strip() for c in text.strip().strip("|").split("|")]
             if len(cell) < 11 or not cell[1].isdigit():

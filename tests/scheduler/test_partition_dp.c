@@ -132,7 +132,7 @@ START_TEST(shared_graphs_give_the_reference_figures)
     for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
         LsDag *g = dag_shared(a, want[k].file);
         if (g == NULL)
-            return;
+            continue;
         LsForward *f = ls_forward_new(a, ls_prob_new(a, g, true));
         LsDpOptions o = {.budget = want[k].budget, .price_last = true, .cells = 1 << 16,
                          .most_points = 1 << 20};

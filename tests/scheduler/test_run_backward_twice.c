@@ -11,6 +11,7 @@
 #include "tests/support/clip_graph.h"
 #include "tests/support/exhaust.h"
 #include "tests/support/less.h"
+#include "tests/support/shared_file.h"
 #include "tests/support/suite.h"
 
 typedef struct Tally { int plans, twice, paid, missed, optimal, tight; } Tally;
@@ -193,7 +194,7 @@ START_TEST(the_audit_refuses_a_second_run_of_updates_and_statistics_alone)
 END_TEST
 
 /* Exit status of the judge about a plan within a budget. */
-static int judged(const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
+static int judged(const char *judge, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
 {
     char graph[] = "/tmp/lowerset-graph-XXXXXX", steps[] = "/tmp/lowerset-plan-XXXXXX", command[4096];
     FILE *to[2] = {fdopen(mkstemp(graph), "w"), fdopen(mkstemp(steps), "w")};
@@ -202,7 +203,7 @@ static int judged(const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
     ls_plan_write(to[1], g, plan, r);
     fclose(to[0]);
     fclose(to[1]);
-    snprintf(command, sizeof command, "python3 %s/judge/judge.py %s %s >/dev/null 2>&1", LS_SHARED, graph, steps);
+    snprintf(command, sizeof command, "python3 %s %s %s >/dev/null 2>&1", judge, graph, steps);
     const int status = system(command);
     unlink(graph);
     unlink(steps);
@@ -212,8 +213,11 @@ static int judged(const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
 START_TEST(the_judge_accepts_backward_nodes_that_run_twice_and_refuses_updates_that_do)
 {
     enum { PLANS = 5, BREAKS_A_RULE = 1 };
-    if (access(LS_SHARED "/judge/judge.py", R_OK) != 0 || system("python3 -c pass >/dev/null 2>&1") != 0) {
-        printf("skipped: no " LS_SHARED "/judge/judge.py, or no python3 to run it\n");
+    char path[SHARED_PATH];
+    const char *judge = shared_file(path, "judge/judge.py");
+    ck_assert_ptr_nonnull(judge);
+    if (system("python3 -c pass >/dev/null 2>&1") != 0) {
+        printf("skipped: no python3 to run the judge\n");
         return;
     }
     int plans = 0;
@@ -225,11 +229,11 @@ START_TEST(the_judge_accepts_backward_nodes_that_run_twice_and_refuses_updates_t
         LsPlanner *planner = ls_planner_new(a, g, &(LsPlanOptions){.seconds = 1e6, .effort = 2});
         if (ls_planner_least(planner, "auto", &plan, &r) && backward_again(g, &plan) > 0) {
             plans++;
-            ck_assert_msg(judged(g, &plan, &r) == 0, "%s: the judge refuses", g->name);
+            ck_assert_msg(judged(judge, g, &plan, &r) == 0, "%s: the judge refuses", g->name);
             for (uint32_t s = 0; s < plan.nstep && plans == PLANS; s++)
                 if (!plan.step[s].free && g->node[plan.step[s].id].nupd > 0) {
                     const LsPlan more = with_again(a, g, &plan, s);
-                    ck_assert_int_eq(judged(g, &more, &r), BREAKS_A_RULE);
+                    ck_assert_int_eq(judged(judge, g, &more, &r), BREAKS_A_RULE);
                 }
         }
         ls_planner_free(planner);

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Micro-batches beside references in double precision.
 
-    tests/whole/micro_reference.py LOWERSET INPUTS [NETWORK...]
+    tests/whole/micro_reference.py LOWERSET INPUTS[:INPUTS...] [NETWORK...]
 
 INPUTS/wave2/micro has, for each network, the gradient of a batch in 4 parts, three steps of SGD, their losses, and the
 running statistics, which move with every part; and the same for two ranks with one part or two for each, where each rank
 has running statistics of its own. Lowerset's ranks all have those that one process would have: these are compared with
 the reference of 4 parts. Tolerances are those of the manifest. Without networks in the arguments: three of them, with LS_WHOLE in the
-environment all. Without INPUTS the test is skipped.
+environment all.
 """
 import array
 import json

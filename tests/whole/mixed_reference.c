@@ -1,10 +1,11 @@
 /* tests/whole/mixed_reference.c -- loss and gradients in 16 bits beside references in double, with the tolerances of
- * ../shared/inputs/wave2/mixed/error_statistics.json: those of PyTorch's autocast and of emulated storage in 16 bits.
+ * wave2/mixed/error_statistics.json in ../shared/inputs or, for one small network, in tests/data/inputs: those of PyTorch's autocast and of emulated storage in 16 bits.
  *
- *   mixed_reference LOWERSET STATISTICS.json [NAME-PART]      prints a row for each network and type
+ *   mixed_reference LOWERSET STATISTICS.json... [NAME-PART]   prints a row for each network and type
  *
  * An error is the Euclidean norm of the difference over that of the reference: of all parameters together, and of each
- * parameter, there over at least 1e-3 of the norm of all. By default the two networks whose tolerances are sharp. */
+ * parameter, there over at least 1e-3 of the norm of all. By default the two networks whose tolerances are sharp.
+ * A network that two files have is that of the first. */
 #include "runtime/data/npz.h"
 #include "tests/support/less.h"
 
@@ -150,33 +151,66 @@ static char *read_all(const char *path)
     return ls_file_map(&f, strdup(path), &e) ? strndup((const char *)f.data, f.size) : NULL;
 }
 
-int main(int argc, char **argv)
+typedef struct Counts { int run, failed; } Counts;
+
+static void run_net(const cJSON *net, const char *file, const char *lowerset, Counts *n)
 {
-    char *text = argc > 2 ? read_all(argv[2]) : NULL;
-    char *lowerset = realpath(argv[1], NULL);
-    int failed = 0, n = 0;
-    if (text == NULL || lowerset == NULL) {
-        printf("skipped: there is no %s\n", argc > 2 ? argv[2] : "file");
-        return 77;
+    static const char *const type[] = {"bf16", "f16"};
+    for (int k = 0; k < 2; k++) {
+        Case c = {.net = net, .lowerset = lowerset, .type = type[k], .work = "/tmp/ls-mixed-XXXXXX"};
+        const cJSON *tolerance = cJSON_GetObjectItemCaseSensitive(net, "tolerance");
+        c.tolerance = cJSON_GetObjectItemCaseSensitive(tolerance, type[k]);
+        snprintf(c.folder, sizeof c.folder, "%.*s/..", (int)(strrchr(file, '/') - file), file);
+        bool ok = mkdtemp(c.work) != NULL && run_case(&c);
+        char command[200];
+        snprintf(command, sizeof command, "rm -rf %s", c.work);
+        n->failed += !ok || (ok && system(command) != 0);
+        n->run++;
+    }
+}
+
+static bool is_chosen(const char *model, const char *part)
+{
+    bool sharp = strstr(model, "jmp_cnn") != NULL || strstr(model, "gpt_op17") != NULL;
+    return (sharp || tests_do_all()) && (part == NULL || strstr(model, part) != NULL);
+}
+
+/* Runs the networks of a file that no file before it had; done gets their names. */
+static void run_file(const char *file, const char *lowerset, const char *part, cJSON *done, Counts *n)
+{
+    char *text = read_all(file);
+    if (text == NULL) {
+        printf("skipped: there is no %s\n", file);
+        return;
     }
     cJSON *all = cJSON_Parse(text), *net;
-    cJSON_ArrayForEach(net, cJSON_GetObjectItemCaseSensitive(all, "nets"))
-        for (int k = 0; k < 2; k++) {
-            static const char *const type[] = {"bf16", "f16"};
-            Case c = {.net = net, .lowerset = lowerset, .type = type[k], .work = "/tmp/ls-mixed-XXXXXX"};
-            const cJSON *tolerance = cJSON_GetObjectItemCaseSensitive(net, "tolerance");
-            c.tolerance = cJSON_GetObjectItemCaseSensitive(tolerance, type[k]);
-            snprintf(c.folder, sizeof c.folder, "%.*s/..", (int)(strrchr(argv[2], '/') - argv[2]), argv[2]);
-            bool sharp = strstr(model_of(&c), "jmp_cnn") != NULL || strstr(model_of(&c), "gpt_op17") != NULL;
-            if ((!sharp && !tests_do_all()) || (argc > 3 && strstr(model_of(&c), argv[3]) == NULL) || mkdtemp(c.work) == NULL)
-                continue;
-            bool ok = run_case(&c);
-            char command[200];
-            snprintf(command, sizeof command, "rm -rf %s", c.work);
-            failed += !ok || (ok && system(command) != 0);
-            n++;
-        }
+    cJSON_ArrayForEach(net, cJSON_GetObjectItemCaseSensitive(all, "nets")) {
+        const char *model = cJSON_GetObjectItemCaseSensitive(net, "model")->valuestring;
+        if (!is_chosen(model, part) || cJSON_HasObjectItem(done, model))
+            continue;
+        cJSON_AddTrueToObject(done, model);
+        run_net(net, file, lowerset, n);
+    }
+    cJSON_Delete(all);
+    free(text);
+}
+
+static bool is_file(const char *word) { return strstr(word, ".json") != NULL; }
+
+int main(int argc, char **argv)
+{
+    char *lowerset = argc > 2 ? realpath(argv[1], NULL) : NULL;
+    if (lowerset == NULL) {
+        fprintf(stderr, "usage: mixed_reference LOWERSET STATISTICS.json... [NAME-PART]\n");
+        return 2;
+    }
+    const char *part = is_file(argv[argc - 1]) ? NULL : argv[argc - 1];
+    cJSON *done = cJSON_CreateObject();
+    Counts n = {0};
+    for (int k = 2; k < argc && is_file(argv[k]); k++)
+        run_file(argv[k], lowerset, part, done, &n);
+    cJSON_Delete(done);
     free(lowerset);
-    printf("%d passed, %d failed\n", n - failed, failed);
-    return failed == 0 && n > 0 ? 0 : 1;
+    printf("%d passed, %d failed\n", n.run - n.failed, n.failed);
+    return n.failed == 0 && n.run > 0 ? 0 : 1;
 }

@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Optimizers of compiled programs: beside references in double precision, and beside formulas over 1,000 steps.
 
-    tests/whole/optimizers.py LOWERSET INPUTS
+    tests/whole/optimizers.py LOWERSET INPUTS[:INPUTS...]
 
 The net is linear_net: its gradients are its inputs. INPUTS/wave2/optim/opt_vectors.ref.npz has 8 steps of the optimizers
 of PyTorch and optax; beside it are those of a perceptron and of a ResNet. A difference is the largest of an element's over
 the largest change of its tensor: at most 1e-6 of it in double precision, at most what the references' own rule allows in
 float. The formulas are those of optimizer_models; without LS_WHOLE in the environment one case of each optimizer is compared
-with them, one is compared on the ResNet, and no program in float with the references.
+with them, one is compared on the ResNet, and no program in float with the references. A file of references is taken from
+the first of the folders that has it; tests/data/inputs has no ResNet.
 """
 import array
 import json
@@ -282,20 +283,24 @@ def groups(lowerset):
 
 
 def main():
-    lowerset, inputs = (os.path.abspath(word) for word in sys.argv[1:3])
+    lowerset = os.path.abspath(sys.argv[1])
+    folders = [os.path.abspath(word) for word in sys.argv[2].split(":")]
+    first_with = lambda name: next((f for f in folders if os.path.exists(os.path.join(f, name))), None)
     cases = [c for c in CASES if len(sys.argv) < 4 or c[1] in sys.argv[3:]]
-    folder = os.path.join(inputs, "wave2", "optim")
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         beside_formulas(lowerset, cases if whole() else list({c[1]: c for c in cases}.values()))
         groups(lowerset)
-        if os.path.isdir(folder):
-            beside_references(lowerset, folder, [c for c in cases if c[0]])
-            on_net(lowerset, inputs, "mlp_ce", [c for c in cases if c[0]], ["f64", "f32"] if whole() else ["f64"])
-            # In float a ReLU of it flips within these steps or does not, by the order of a sum.
-            on_net(lowerset, inputs, "resnet18_w6", [c for c in cases if c[0] and (whole() or c[0] in QUICK_RESNET)], ["f64"])
-        else:
-            print(f"skipped: the references, as there is no {folder}")
+        vectors = first_with("wave2/optim/opt_vectors.ref.npz")
+        beside_references(lowerset, os.path.join(vectors, "wave2", "optim"), [c for c in cases if c[0]])
+        # In float a ReLU of the ResNet flips within these steps or does not, by the order of a sum.
+        for name, of, precisions in ("mlp_ce", cases, ["f64", "f32"] if whole() else ["f64"]), \
+                ("resnet18_w6", [c for c in cases if whole() or c[0] in QUICK_RESNET], ["f64"]):
+            inputs = first_with(f"wave2/optim/{name}.opt.ref.npz")
+            if inputs is None:
+                print(f"skipped: no folder of inputs has references of {name}")
+            else:
+                on_net(lowerset, inputs, name, [c for c in of if c[0]], precisions)
         os.chdir("/")
     for what in wrong:
         print(f"FAIL: {what}")

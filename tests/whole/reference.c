@@ -1,6 +1,6 @@
 /* tests/whole/reference.c -- compiles models, trains a few steps and compares with reference numbers.
  *
- *   reference LOWERSET MANIFEST.json [NAME-PART]     prints one row a model; 0 when all agree
+ *   reference LOWERSET MANIFEST.json... [NAME-PART]     prints one row a model; 0 when all agree
  *
  * The manifest lists models with references in NPZ files: loss, outputs, gradients, parameters
  * after 3 steps of SGD and of Adam, running statistics. A tensor agrees when
@@ -409,37 +409,57 @@ static bool is_left_out(const char *file)
     return out && !tests_do_all();
 }
 
-int main(int argc, char **argv)
+typedef struct Counts { int passed, failed; } Counts;
+
+/* Runs the rows of a manifest whose file no manifest before it had; done gets their names. */
+static void run_manifest(const char *manifest, const char *lowerset, const char *part, cJSON *done, Counts *n)
 {
-    if (argc < 3) {
-        fprintf(stderr, "usage: reference LOWERSET MANIFEST.json [NAME-PART]\n");
-        return 2;
-    }
-    char *lowerset = realpath(argv[1], NULL), *manifest = realpath(argv[2], NULL);
-    if (lowerset == NULL || manifest == NULL) {
-        printf("skipped: '%s' or '%s' is missing\n", argv[1], argv[2]);
-        return 77;
-    }
-    cJSON *list = read_json(manifest), *row;
     char folder[1024];
     snprintf(folder, sizeof folder, "%s", manifest);
     *strrchr(folder, '/') = '\0';
-    int passed = 0, failed = 0;
-    printf("%-45s %8s %8s %8s %8s %8s %8s\n", "error / tolerance (<= 1 agrees)", "loss", "out",
-           "grad", "sgd", "adam", "stat");
+    cJSON *list = read_json(manifest), *row;
     cJSON_ArrayForEach(row, list) {
         const char *file = text(row, "file");
-        if (text(row, "reference") == NULL || (argc > 3 && strstr(file, argv[3]) == NULL)
-            || is_left_out(file)
+        if (text(row, "reference") == NULL || (part != NULL && strstr(file, part) == NULL)
+            || is_left_out(file) || cJSON_HasObjectItem(done, file)
             || strstr(file, "gru_rows") != NULL)        /* recurrent operators are not read yet */
             continue;
+        cJSON_AddTrueToObject(done, file);
         char base[1024];        /* "models/x.onnx" names its folder from the one above */
         snprintf(base, sizeof base, "%s", folder);
         if (strchr(file, '/') != NULL)
             *strrchr(base, '/') = '\0';
-        *(run_row(row, base, lowerset) ? &passed : &failed) += 1;
+        *(run_row(row, base, lowerset) ? &n->passed : &n->failed) += 1;
     }
-    printf("%d passed, %d failed\n", passed, failed);
     cJSON_Delete(list);
-    return failed != 0;
+}
+
+static bool is_manifest(const char *word) { return strstr(word, ".json") != NULL; }
+
+int main(int argc, char **argv)
+{
+    char *lowerset = argc > 2 ? realpath(argv[1], NULL) : NULL;
+    if (lowerset == NULL) {
+        fprintf(stderr, "usage: reference LOWERSET MANIFEST.json... [NAME-PART]\n");
+        return 2;
+    }
+    const char *part = is_manifest(argv[argc - 1]) ? NULL : argv[argc - 1];
+    cJSON *done = cJSON_CreateObject();
+    Counts n = {0};
+    printf("%-45s %8s %8s %8s %8s %8s %8s\n", "error / tolerance (<= 1 agrees)", "loss", "out",
+           "grad", "sgd", "adam", "stat");
+    for (int k = 2; k < argc && is_manifest(argv[k]); k++) {
+        char *manifest = realpath(argv[k], NULL);
+        if (manifest != NULL)
+            run_manifest(manifest, lowerset, part, done, &n);
+        else
+            printf("skipped: '%s' is missing\n", argv[k]);
+        free(manifest);
+    }
+    cJSON_Delete(done);
+    free(lowerset);
+    if (n.passed + n.failed == 0)
+        return 77;
+    printf("%d passed, %d failed\n", n.passed, n.failed);
+    return n.failed != 0;
 }
