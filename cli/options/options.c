@@ -38,10 +38,7 @@ static const LsOption option[] = {
      "folder for tables, curves and pages (default: MODEL-sweep)"},
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_CALIBRATE,
      "file for the costs (default: where plan and compile look for it)"},
-    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output (default exe)"},
-    {"--emit-c", "-S", NULL, FLAG, AT(emit_c), LS_CMD_COMPILE,
-     "same as --emit=c: readable C and all that it needs"},
-    {"--emit-obj", "-c", NULL, FLAG, AT(emit_obj), LS_CMD_COMPILE, "same as --emit=obj"},
+    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output: a program, an object file, or readable C and all that it needs (default exe)"},
     {"--save-temps", NULL, "DIR", TEXT, AT(save_temps), LS_CMD_COMPILE,
      "keep the generated files in DIR (not with --emit=c, which leaves them beside the output)"},
     {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE,
@@ -71,7 +68,6 @@ static const LsOption option[] = {
     {"--class-axis", NULL, "K", TEXT, AT(class_axis), BUILD,
      "cross-entropy: axis of the classes, counted from the end if negative (default: the axis that the model's "
      "last weight makes)"},
-    {"--loss-axis", NULL, "K", TEXT, AT(class_axis), BUILD, "same as --class-axis"},
     {"--label-shape", NULL, "AxBx...", TEXT, AT(label_shape), BUILD,
      "cross-entropy: shape of the target, samples first; the classes are on the axis that the output has beside it"},
     {"--label-smoothing", NULL, "E", TEXT, AT(smoothing), BUILD,
@@ -299,6 +295,27 @@ static const LsOption option[] = {
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 
+/* Options of earlier versions, with those that do the same. */
+static const struct { const char *name, *use; int where; } gone[] = {
+    {"-S", "--emit=c", LS_CMD_COMPILE},
+    {"--emit-c", "--emit=c", LS_CMD_COMPILE},
+    {"-c", "--emit=obj", LS_CMD_COMPILE},
+    {"--emit-obj", "--emit=obj", LS_CMD_COMPILE},
+    {"--loss-axis", "--class-axis", BUILD},
+};
+
+/* Refuses an option that is gone; false: `arg` is none. */
+static bool is_gone(int command, const char *arg)
+{
+    const size_t n = strcspn(arg, "=");
+    for (size_t k = 0; k < sizeof gone / sizeof *gone; k++)
+        if ((gone[k].where & command) && strlen(gone[k].name) == n && memcmp(gone[k].name, arg, n) == 0) {
+            fprintf(stderr, "lowerset: unknown option '%s': use %s\n", arg, gone[k].use);
+            return true;
+        }
+    return false;
+}
+
 static LsOptionTable table_of(int command)
 {
     return (LsOptionTable){.row = option, .n = NOPTIONS, .where = command};
@@ -317,6 +334,8 @@ static int parse_one(LsOptions *o, int command, int argc, char **argv, int *i, c
                                                                                      * model */
     const LsOptionTable table = table_of(command);
     char why[LS_OPTION_WHY];
+    if (is_gone(command, argv[*i]))
+        return LS_EXIT_USAGE;
     const LsOption *op = ls_option_take(&table, o, given, argc, argv, i, why);
     if (op == NULL) {
         fprintf(stderr, "lowerset: %s\n", why);
@@ -350,7 +369,7 @@ static int consistent(const LsOptions *o, int command)
         return usage(o->measure_only, "is for --measure: without it a sweep builds nothing");
     if (o->tolerance != NULL && o->against == NULL)
         return usage("--tolerance", "is for --against PLAN.json");
-    if (o->save_temps != NULL && (o->emit_c || (o->emit != NULL && strcmp(o->emit, "c") == 0)))
+    if (o->save_temps != NULL && o->emit != NULL && strcmp(o->emit, "c") == 0)
         return usage("--save-temps", "is not for C output, whose files all lie beside the output");
     return 0;
 }
