@@ -5,6 +5,7 @@
 #include "cli/options/optimizer_spec.h"
 #include "cli/options/scale_spec.h"
 #include "scheduler/cuts/stages.h"
+#include "scheduler/strategies/strategy_names.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -166,7 +167,7 @@ static const LsOption option[] = {
      "memory that % refers to: the arena without recomputation, or the live peak with every result made once and "
      "none in place (default none)"},
     {"--strategy", NULL, "NAME", TEXT, AT(strategy), MEMORY,
-     "auto, none, chen, exact or approx; exact and approx also as exact-tc, exact-mc and so on (default auto)"},
+     "how the plan is found, one of" LS_STRATEGY_WORDS " (default auto)"},
     {"--keep", NULL, "GLOB", LIST, AT(keep), SEARCH,
      "values that are computed once and kept: names of values or nodes; may be repeated"},
     {"--forget", NULL, "GLOB", LIST, AT(forget), SEARCH,
@@ -202,7 +203,8 @@ static const LsOption option[] = {
     {"--points", NULL, "N", INTEGER(1, 1000), AT(points), SWEEP,
      "number of budgets, evenly spaced from the smallest to the largest (default 17)"},
     {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
-     "strategies to compare (default all)"},
+     "strategies to compare, some of" LS_STRATEGY_WORDS " (default all, which takes -tc and -mc in place of the name "
+     "without)"},
     {"--table", NULL, NULL, FLAG, AT(table), SWEEP,
      "write the table of Kusumoto et al. 2019 instead: for MODEL, or for their networks if there is no MODEL"},
     {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
