@@ -98,7 +98,7 @@ static bool make_place(LsCtx *cx, const LsOptions *o, Output *out)
 {
     if (out->dir != NULL)
         return o->save_temps == NULL || o->dry_run || make_folder(cx, out->dir);
-    out->dir = ls_trial_folder(cx->arena);
+    out->dir = ls_temporary_folder(cx->arena);
     out->temporary = out->dir != NULL;
     if (out->dir == NULL)
         cx->exit_code = LS_EXIT_MODEL;
