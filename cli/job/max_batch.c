@@ -282,7 +282,8 @@ int ls_max_batch(const LsOptions *o)
     if (code == 0 && b.value > (double)LS_MOST_BYTES)
         b.value = (double)LS_MOST_BYTES;
     for (uint32_t k = 0; code == 0 && k < n; k++) {
-        s[k] = (Search){.o = o, .strategy = o->strategy != NULL ? o->strategy : ls_strategy_name[k].name,
+        s[k] = (Search){.o = o,
+                        .strategy = o->strategy != NULL ? o->strategy : ls_strategy_name[k].name,
                         .budget = (int64_t)b.value};
         code = search(&s[k], start);
         start = s[k].low.batch > start ? s[k].low.batch : start;    /* every strategy includes

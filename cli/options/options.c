@@ -39,7 +39,8 @@ static const LsOption option[] = {
      "folder for tables, curves and pages (default: MODEL-sweep)"},
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_CALIBRATE,
      "file for the costs (default: where plan and compile look for it)"},
-    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output: a program, an object file, or readable C and all that it needs (default exe)"},
+    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE,
+     "kind of output: a program, an object file, or readable C and all that it needs (default exe)"},
     {"--save-temps", NULL, "DIR", TEXT, AT(save_temps), LS_CMD_COMPILE,
      "keep the generated files in DIR (not with --emit=c, which leaves them beside the output)"},
     {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE,
@@ -203,8 +204,8 @@ static const LsOption option[] = {
     {"--points", NULL, "N", INTEGER(1, 1000), AT(points), SWEEP,
      "number of budgets, evenly spaced from the smallest to the largest (default 17)"},
     {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
-     "strategies to compare, some of" LS_STRATEGY_WORDS " (default all, which takes -tc and -mc in place of the name "
-     "without)"},
+     "strategies to compare, some of" LS_STRATEGY_WORDS
+     " (default all, which takes -tc and -mc in place of the name without)"},
     {"--table", NULL, NULL, FLAG, AT(table), SWEEP,
      "write the table of Kusumoto et al. 2019 instead: for MODEL, or for their networks if there is no MODEL"},
     {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
@@ -310,11 +311,13 @@ static const struct { const char *name, *use; int where; } gone[] = {
 static bool is_gone(int command, const char *arg)
 {
     const size_t n = strcspn(arg, "=");
-    for (size_t k = 0; k < sizeof gone / sizeof *gone; k++)
-        if ((gone[k].where & command) && strlen(gone[k].name) == n && memcmp(gone[k].name, arg, n) == 0) {
+    for (size_t k = 0; k < sizeof gone / sizeof *gone; k++) {
+        const char *name = gone[k].name;
+        if ((gone[k].where & command) && strlen(name) == n && memcmp(name, arg, n) == 0) {
             fprintf(stderr, "lowerset: unknown option '%s': use %s\n", arg, gone[k].use);
             return true;
         }
+    }
     return false;
 }
 

@@ -97,7 +97,8 @@ static bool all_have_gradients(Diff *d)
 
 static void note_part(Diff *d, LsValueId v, LsValueId dv)
 {
-    d->part = ls_arena_grow(d->cx->arena, d->part, d->npart, d->npart + 1u, sizeof *d->part, &d->cap_part);
+    d->part = ls_arena_grow(d->cx->arena, d->part, d->npart, d->npart + 1u,
+                            sizeof *d->part, &d->cap_part);
     d->part[d->npart++] = (LsGrad){.param = v, .grad = dv};
 }
 

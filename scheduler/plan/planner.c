@@ -277,7 +277,8 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
         r->least = plan->arena;
     r->row = ls_arena_alloc(pl->arena, LS_NSTRATEGY, sizeof *r->row);
     for (int k = 0; k < LS_NSTRATEGY; k++)
-        if (pl->o->compare || strcmp(want, "auto") == 0 || ls_strategy_counts(want, ls_strategy_name[k].name))
+        if (pl->o->compare || strcmp(want, "auto") == 0
+            || ls_strategy_counts(want, ls_strategy_name[k].name))
             add_row(pl, ls_strategy_name[k].name, want, budget);
     find_owners(pl, c ? &c->order : &least->order);
     ls_task_wait(task);

@@ -105,7 +105,8 @@ START_TEST(a_planner_answers_every_budget_as_a_plan_of_its_own_would)
         for (int k = 0; k < LS_NSTRATEGY; k++)
             for (int part = 4; part <= 10; part += 2) {
                 double cost = cost_at(g, ls_strategy_name[k].name, full * part / 10, &one, &r);
-                bool fits = ls_planner_ask(planner, ls_strategy_name[k].name, full * part / 10, &many, &rm);
+                bool fits = ls_planner_ask(planner, ls_strategy_name[k].name, full * part / 10,
+                                           &many, &rm);
                 ck_assert_int_eq(fits, cost >= 0);
                 ck_assert_int_eq(rm.least, r.least);
                 ck_assert_str_eq(rm.hash, r.hash);
@@ -121,8 +122,10 @@ END_TEST
 
 START_TEST(strategies_and_their_halves_have_names)
 {
-    static const char *const known[] = {"none", "chen", "approx", "approx-tc", "approx-mc", "exact", "exact-tc", "exact-mc", "auto"};
-    static const char *const none[] = {"", "best", "exact-", "exact-t", "chen-tc", "auto-mc", "approx-tcx", "Auto"};
+    static const char *const known[] = {"none", "chen", "approx", "approx-tc", "approx-mc",
+                                        "exact", "exact-tc", "exact-mc", "auto"};
+    static const char *const none[] = {"", "best", "exact-", "exact-t", "chen-tc", "auto-mc",
+                                       "approx-tcx", "Auto"};
     const LsStrategyName *last = NULL;
     int n = 0;
     for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
@@ -257,7 +260,8 @@ START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
             LsPlan plan, same;
             LsPlanReport r;
             ck_assert(
-                ls_plan(a, g, &QUICK(.strategy = ls_strategy_name[k].name, .least = true), &plan, &r));
+                ls_plan(a, g, &QUICK(.strategy = ls_strategy_name[k].name, .least = true), &plan,
+                        &r));
             ck_assert_int_eq(plan.arena, r.least);
             ck_assert(cost_at(g, ls_strategy_name[k].name, r.least, &same, &r) >= 0);
             ck_assert_double_eq(same.cost, plan.cost);
