@@ -41,7 +41,7 @@ scheduler/strategies blocks local_search state_search candidates order lower_set
 scheduler/plan strategies bounds candidates graph algorithms
 scheduler/cuts lower_sets graph
 scheduler/pipeline cuts plan order packing candidates graph algorithms
-scheduler/report pipeline cuts plan candidates
+scheduler/report pipeline cuts plan strategies candidates
 
 compiler/ir
 compiler/fold ir

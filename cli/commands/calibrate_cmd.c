@@ -409,7 +409,7 @@ int ls_calibrate_main(int argc, char **argv)
     if (code == 0 && c.usual && (c.output = ls_machine_path(c.arena)) == NULL)
         code = fail("neither XDG_CONFIG_HOME nor HOME is set", "name the file with -o FILE");
     if (code == 0) {
-        c.dir = ls_trial_folder(c.arena);
+        c.dir = ls_temporary_folder(c.arena);
         code = c.dir != NULL ? 0 : LS_EXIT_TOOL;
     }
     if (code == 0) {

@@ -11,6 +11,7 @@
 #include "cli/report/check_table.h"
 #include "cli/commands/compile.h"
 #include "cli/commands/run_trainer.h"
+#include "cli/report/output.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/toolchain/cuda_probe.h"
 #include "scheduler/algorithms/tasks.h"
@@ -419,7 +420,7 @@ int ls_check_model(const LsOptions *o)
     Check c = {.o = o, .a = a, .table = {.arena = a, .model = o->model}, .floats = {.loss = -1},
                .cuda = o->target != NULL && strcmp(o->target, "cuda") == 0,
                .doubles = o->precision != NULL && strcmp(o->precision, "f64") == 0,
-               .threads = ls_processors(), .dir = ls_trial_folder(a)};
+               .threads = ls_processors(), .dir = ls_temporary_folder(a)};
     int code = c.dir != NULL ? 0 : LS_EXIT_TOOL;
     set_cpu(&c);
     if (code == 0)

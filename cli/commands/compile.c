@@ -54,11 +54,7 @@ static const char *stem(LsArena *a, const char *path)
 static int emit_kind(const LsOptions *o, LsEmitKind *kind)
 {
     static const char *const word[] = {"exe", "obj", "c"};
-    if (o->emit_c + o->emit_obj + (o->emit != NULL) > 1) {
-        fprintf(stderr, "lowerset: --emit, -S (--emit-c) and -c (--emit-obj) exclude each other\n");
-        return LS_EXIT_USAGE;
-    }
-    *kind = o->emit_c ? LS_EMIT_C : o->emit_obj ? LS_EMIT_OBJ : LS_EMIT_EXE;
+    *kind = LS_EMIT_EXE;
     if (o->emit == NULL)
         return 0;
     for (int k = 0; k < 3; k++)
@@ -102,7 +98,7 @@ static bool make_place(LsCtx *cx, const LsOptions *o, Output *out)
 {
     if (out->dir != NULL)
         return o->save_temps == NULL || o->dry_run || make_folder(cx, out->dir);
-    out->dir = ls_trial_folder(cx->arena);
+    out->dir = ls_temporary_folder(cx->arena);
     out->temporary = out->dir != NULL;
     if (out->dir == NULL)
         cx->exit_code = LS_EXIT_MODEL;

@@ -150,13 +150,3 @@ const char *ls_trial_text(LsArena *arena, const char *file, const char *key)
         fclose(f);
     return text;
 }
-
-const char *ls_trial_folder(LsArena *arena)
-{
-    const char *tmp = getenv("TMPDIR");
-    const char *dir =
-        mkdtemp(ls_arena_printf(arena, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
-    if (dir == NULL)
-        fail("cannot make a temporary folder", strerror(errno));
-    return dir;
-}

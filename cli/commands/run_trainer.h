@@ -36,7 +36,4 @@ double ls_trial_step_ns(LsArena *arena, const char *log);
 double ls_trial_number(const char *file, const char *key, double otherwise);
 const char *ls_trial_text(LsArena *arena, const char *file, const char *key);
 
-/* A new temporary folder in $TMPDIR or /tmp; NULL after a message. */
-const char *ls_trial_folder(LsArena *arena);
-
 #endif

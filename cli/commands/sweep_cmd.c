@@ -5,6 +5,7 @@
 #include "cli/report/paper_table.h"
 #include "cli/commands/sweep_measure.h"
 #include "scheduler/plan/budget_sweep.h"
+#include "scheduler/strategies/strategy_names.h"
 #include "scheduler/report/sweep_chart.h"
 #include "scheduler/report/sweep_page.h"
 #include "scheduler/report/plan_page.h"
@@ -24,19 +25,6 @@ static int cannot(const char *what, const char *path)
     return LS_EXIT_MODEL;
 }
 
-static bool is_strategy(const char *name, size_t n)
-{
-    static const char *const whole[] = {"exact", "approx"};     /* the better of their two
-                                                                 * variants */
-    for (int k = 0; ls_sweep_strategies[k] != NULL; k++)
-        if (strlen(ls_sweep_strategies[k]) == n && memcmp(ls_sweep_strategies[k], name, n) == 0)
-            return true;
-    for (size_t k = 0; k < sizeof whole / sizeof *whole; k++)
-        if (strlen(whole[k]) == n && memcmp(whole[k], name, n) == 0)
-            return true;
-    return false;
-}
-
 /* "all" or names separated by commas. 0 or the exit code. */
 static int find_strategies(LsArena *arena, const char *text, LsSweep *sweep)
 {
@@ -49,11 +37,11 @@ static int find_strategies(LsArena *arena, const char *text, LsSweep *sweep)
     const char **name = ls_arena_alloc(arena, strlen(text) + 1, sizeof *name);
     for (const char *at = text; ; at++) {
         size_t n = strcspn(at, ",");
-        if (!is_strategy(at, n))
-            return ls_options_bad("--strategies", text, "all, or some of "
-                                             "none,chen,approx-tc,approx-mc,approx,exact-tc,exact-mc,exact,auto, "
-                                             "separated by commas");
-        name[sweep->nstrategy++] = ls_arena_printf(arena, "%.*s", (int)n, at);
+        const char *one = ls_arena_printf(arena, "%.*s", (int)n, at);
+        if (ls_strategy_find(one) == NULL)
+            return ls_options_bad("--strategies", text,
+                                  "all, or some of" LS_STRATEGY_WORDS ", separated by commas");
+        name[sweep->nstrategy++] = one;
         at += n;
         if (*at == '\0')
             break;

@@ -8,6 +8,7 @@
 
 #include "cli/commands/compile.h"
 #include "cli/commands/run_trainer.h"
+#include "cli/report/output.h"
 #include "cli/job/told_times.h"
 #include "scheduler/algorithms/tasks.h"
 
@@ -165,7 +166,7 @@ int ls_sweep_measure(LsJob *job, LsSweep *sweep, const uint32_t *chosen, uint32_
 {
     uint32_t first = every_strategy ? 0 : sweep->nstrategy - 1;
     int cores = ls_processors(), meant = job->machine.threads;
-    Measuring m = {.job = job, .sweep = sweep, .dir = ls_trial_folder(job->cx.arena)};
+    Measuring m = {.job = job, .sweep = sweep, .dir = ls_temporary_folder(job->cx.arena)};
     if (m.dir == NULL)
         return LS_EXIT_TOOL;
     m.log = ls_arena_printf(job->cx.arena, "%s/log", m.dir);

@@ -13,6 +13,7 @@
 #include "base/heap.h"
 #include "cli/job/job.h"
 #include "cli/job/memory_here.h"
+#include "scheduler/strategies/strategy_names.h"
 
 enum { MOST = 1 << 24 };        /* larger batches are not tried */
 
@@ -269,10 +270,8 @@ static void warn_of_memory(const LsOptions *o, const Search *s, uint32_t n)
 
 int ls_max_batch(const LsOptions *o)
 {
-    static const char *const all[] = {"none", "chen", "approx", "exact", "auto"};
-    enum { NALL = sizeof all / sizeof *all };
-    Search s[NALL];
-    uint32_t n = o->strategy != NULL ? 1 : NALL;
+    Search s[LS_NSTRATEGY];
+    uint32_t n = o->strategy != NULL ? 1 : LS_NSTRATEGY;
     LsBudget b;
     int64_t start = 0;
     int code = check(o);
@@ -283,7 +282,8 @@ int ls_max_batch(const LsOptions *o)
     if (code == 0 && b.value > (double)LS_MOST_BYTES)
         b.value = (double)LS_MOST_BYTES;
     for (uint32_t k = 0; code == 0 && k < n; k++) {
-        s[k] = (Search){.o = o, .strategy = o->strategy != NULL ? o->strategy : all[k],
+        s[k] = (Search){.o = o,
+                        .strategy = o->strategy != NULL ? o->strategy : ls_strategy_name[k].name,
                         .budget = (int64_t)b.value};
         code = search(&s[k], start);
         start = s[k].low.batch > start ? s[k].low.batch : start;    /* every strategy includes

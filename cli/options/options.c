@@ -5,6 +5,7 @@
 #include "cli/options/optimizer_spec.h"
 #include "cli/options/scale_spec.h"
 #include "scheduler/cuts/stages.h"
+#include "scheduler/strategies/strategy_names.h"
 
 #include <inttypes.h>
 #include <stddef.h>
@@ -38,10 +39,8 @@ static const LsOption option[] = {
      "folder for tables, curves and pages (default: MODEL-sweep)"},
     {"--output", "-o", "FILE", TEXT, AT(output), LS_CMD_CALIBRATE,
      "file for the costs (default: where plan and compile look for it)"},
-    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE, "kind of output (default exe)"},
-    {"--emit-c", "-S", NULL, FLAG, AT(emit_c), LS_CMD_COMPILE,
-     "same as --emit=c: readable C and all that it needs"},
-    {"--emit-obj", "-c", NULL, FLAG, AT(emit_obj), LS_CMD_COMPILE, "same as --emit=obj"},
+    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE,
+     "kind of output: a program, an object file, or readable C and all that it needs (default exe)"},
     {"--save-temps", NULL, "DIR", TEXT, AT(save_temps), LS_CMD_COMPILE,
      "keep the generated files in DIR (not with --emit=c, which leaves them beside the output)"},
     {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE,
@@ -71,7 +70,6 @@ static const LsOption option[] = {
     {"--class-axis", NULL, "K", TEXT, AT(class_axis), BUILD,
      "cross-entropy: axis of the classes, counted from the end if negative (default: the axis that the model's "
      "last weight makes)"},
-    {"--loss-axis", NULL, "K", TEXT, AT(class_axis), BUILD, "same as --class-axis"},
     {"--label-shape", NULL, "AxBx...", TEXT, AT(label_shape), BUILD,
      "cross-entropy: shape of the target, samples first; the classes are on the axis that the output has beside it"},
     {"--label-smoothing", NULL, "E", TEXT, AT(smoothing), BUILD,
@@ -170,7 +168,7 @@ static const LsOption option[] = {
      "memory that % refers to: the arena without recomputation, or the live peak with every result made once and "
      "none in place (default none)"},
     {"--strategy", NULL, "NAME", TEXT, AT(strategy), MEMORY,
-     "auto, none, chen, exact or approx; exact and approx also as exact-tc, exact-mc and so on (default auto)"},
+     "how the plan is found, one of" LS_STRATEGY_WORDS " (default auto)"},
     {"--keep", NULL, "GLOB", LIST, AT(keep), SEARCH,
      "values that are computed once and kept: names of values or nodes; may be repeated"},
     {"--forget", NULL, "GLOB", LIST, AT(forget), SEARCH,
@@ -206,7 +204,8 @@ static const LsOption option[] = {
     {"--points", NULL, "N", INTEGER(1, 1000), AT(points), SWEEP,
      "number of budgets, evenly spaced from the smallest to the largest (default 17)"},
     {"--strategies", NULL, "all|NAME,NAME,...", TEXT, AT(strategies), SWEEP,
-     "strategies to compare (default all)"},
+     "strategies to compare, some of" LS_STRATEGY_WORDS
+     " (default all, which takes -tc and -mc in place of the name without)"},
     {"--table", NULL, NULL, FLAG, AT(table), SWEEP,
      "write the table of Kusumoto et al. 2019 instead: for MODEL, or for their networks if there is no MODEL"},
     {"--measure", NULL, NULL, FLAG, AT(measure), LS_CMD_SWEEP,
@@ -299,6 +298,29 @@ static const LsOption option[] = {
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 
+/* Options of earlier versions, with those that do the same. */
+static const struct { const char *name, *use; int where; } gone[] = {
+    {"-S", "--emit=c", LS_CMD_COMPILE},
+    {"--emit-c", "--emit=c", LS_CMD_COMPILE},
+    {"-c", "--emit=obj", LS_CMD_COMPILE},
+    {"--emit-obj", "--emit=obj", LS_CMD_COMPILE},
+    {"--loss-axis", "--class-axis", BUILD},
+};
+
+/* Refuses an option that is gone; false: `arg` is none. */
+static bool is_gone(int command, const char *arg)
+{
+    const size_t n = strcspn(arg, "=");
+    for (size_t k = 0; k < sizeof gone / sizeof *gone; k++) {
+        const char *name = gone[k].name;
+        if ((gone[k].where & command) && strlen(name) == n && memcmp(name, arg, n) == 0) {
+            fprintf(stderr, "lowerset: unknown option '%s': use %s\n", arg, gone[k].use);
+            return true;
+        }
+    }
+    return false;
+}
+
 static LsOptionTable table_of(int command)
 {
     return (LsOptionTable){.row = option, .n = NOPTIONS, .where = command};
@@ -317,6 +339,8 @@ static int parse_one(LsOptions *o, int command, int argc, char **argv, int *i, c
                                                                                      * model */
     const LsOptionTable table = table_of(command);
     char why[LS_OPTION_WHY];
+    if (is_gone(command, argv[*i]))
+        return LS_EXIT_USAGE;
     const LsOption *op = ls_option_take(&table, o, given, argc, argv, i, why);
     if (op == NULL) {
         fprintf(stderr, "lowerset: %s\n", why);
@@ -350,7 +374,7 @@ static int consistent(const LsOptions *o, int command)
         return usage(o->measure_only, "is for --measure: without it a sweep builds nothing");
     if (o->tolerance != NULL && o->against == NULL)
         return usage("--tolerance", "is for --against PLAN.json");
-    if (o->save_temps != NULL && (o->emit_c || (o->emit != NULL && strcmp(o->emit, "c") == 0)))
+    if (o->save_temps != NULL && o->emit != NULL && strcmp(o->emit, "c") == 0)
         return usage("--save-temps", "is not for C output, whose files all lie beside the output");
     return 0;
 }

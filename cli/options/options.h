@@ -35,7 +35,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     const char *measure_only;   /* the first option that needs sweep --measure */
     /* output */
     const char *output, *emit, *save_temps;
-    bool emit_c, emit_obj, dry_run, verbose, quiet;
+    bool dry_run, verbose, quiet;
     /* target */
     const char *target, *arch, *nvcc, *march, *cc, *opt, *precision, *eval_precision, *bf16_sums, *machine, *costs;
     bool nondeterministic, compiled_engines, no_overlap;

@@ -3,6 +3,7 @@
 
 #include "runtime/base/number.h"
 #include "scheduler/plan/planner.h"
+#include "scheduler/strategies/strategy_names.h"
 #include "cli/options/option_values.h"
 
 #include <math.h>
@@ -46,8 +47,7 @@ int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
     want->no_offsets = o->no_offsets;
     want->prove = o->prove;
     if (o->strategy != NULL && !ls_plan_has_strategy(o->strategy))
-        return ls_options_bad("--strategy", o->strategy, "one of auto none chen exact approx exact-tc exact-mc "
-                   "approx-tc approx-mc");
+        return ls_options_bad("--strategy", o->strategy, "one of" LS_STRATEGY_WORDS);
     if (o->plan_time != NULL
         && (!ls_number_real(o->plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
         return ls_options_bad("--plan-time", o->plan_time, "a number of seconds above 0");

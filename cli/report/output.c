@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,4 +116,14 @@ int ls_output_folder(const char *path)
     if (!S_ISDIR(st.st_mode))
         return errno = ENOTDIR, failed(path);
     return access(path, W_OK | X_OK) == 0 ? 0 : failed(path);
+}
+
+const char *ls_temporary_folder(LsArena *arena)
+{
+    const char *tmp = getenv("TMPDIR");
+    const char *dir =
+        mkdtemp(ls_arena_printf(arena, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
+    if (dir == NULL)
+        fprintf(stderr, "lowerset: cannot make a temporary folder: %s\n", strerror(errno));
+    return dir;
 }

@@ -20,5 +20,7 @@ const char *ls_output_part(LsArena *arena, const char *path);
 bool ls_output_take(const char *part, const char *path, bool ok);
 /* Whether files could be written to the folder, which need not exist yet: 0, or the exit code after a message. */
 int ls_output_folder(const char *path);
+/* Makes a folder in $TMPDIR, or /tmp; NULL after a message. */
+const char *ls_temporary_folder(LsArena *arena);
 
 #endif

@@ -312,13 +312,9 @@ static int put_table(const LsOptions *o, const Row *row, int n)
 
 static int run_all(const LsOptions *o, LsArena *arena, Row *row)
 {
-    const char *tmp = getenv("TMPDIR");
-    char *dir =
-        mkdtemp(ls_arena_printf(arena, "%s/lowerset-XXXXXX", tmp != NULL && *tmp ? tmp : "/tmp"));
-    if (dir == NULL) {
-        fprintf(stderr, "lowerset: cannot make a temporary folder: %s\n", strerror(errno));
+    const char *dir = ls_temporary_folder(arena);
+    if (dir == NULL)
         return LS_EXIT_MODEL;
-    }
     int code = 0;
     for (int k = 0; code == 0 && k < NNETWORKS; k++) {
         if (!o->quiet)

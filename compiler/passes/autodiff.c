@@ -97,13 +97,8 @@ static bool all_have_gradients(Diff *d)
 
 static void note_part(Diff *d, LsValueId v, LsValueId dv)
 {
-    if (d->npart == d->cap_part) {
-        LsGrad *old = d->part;
-        d->cap_part = d->cap_part > 0 ? 2 * d->cap_part : 256;
-        d->part = ls_arena_alloc(d->cx->arena, d->cap_part, sizeof *d->part);
-        for (uint32_t i = 0; i < d->npart; i++)
-            d->part[i] = old[i];
-    }
+    d->part = ls_arena_grow(d->cx->arena, d->part, d->npart, d->npart + 1u,
+                            sizeof *d->part, &d->cap_part);
     d->part[d->npart++] = (LsGrad){.param = v, .grad = dv};
 }
 

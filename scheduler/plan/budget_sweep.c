@@ -7,8 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const ls_sweep_strategies[] = {
-    "none", "chen", "approx-tc", "approx-mc", "exact-tc", "exact-mc", "auto", NULL};
+#include "scheduler/strategies/strategy_names.h"
+
+#define ONE(name, light, dark) name,
+#define TWO(name, light, dark) name "-tc", name "-mc",
+const char *const ls_sweep_strategies[] = {LS_STRATEGIES(ONE, TWO) NULL};
 
 static uint32_t count_again(const LsPlan *plan)
 {

@@ -7,8 +7,7 @@
 
 /* All zeros: auto, no budget, in-place reuse on. */
 typedef struct LsPlanOptions {
-    const char *strategy;       /* "auto" (NULL), "none", "chen", "exact", "approx", or one of the
-                                 * DPs' halves: "exact-tc", "exact-mc", "approx-tc", "approx-mc" */
+    const char *strategy;       /* a name of strategy_names.h; NULL: "auto" */
     int64_t budget;             /* bytes of arena; <= 0: unlimited */
     double percent;             /* > 0: replaces `budget` by this percentage of the arena of plan "none", or
                                  * with of_store_all of the store-all peak; at least 1 byte */

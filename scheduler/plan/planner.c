@@ -11,16 +11,7 @@
 #include "scheduler/candidates/candidate_packing.h"
 #include "scheduler/plan/run_strategies.h"
 #include "scheduler/strategies/published_strategies.h"
-
-/* The published strategies with the names of their candidates. */
-static const struct { const char *name, *part[2]; } known[] = {
-    {"none", {"none", NULL}},
-    {"chen", {"chen", NULL}},
-    {"approx", {"approx-tc", "approx-mc"}},
-    {"exact", {"exact-tc", "exact-mc"}},
-    {"auto", {"auto", NULL}},
-};
-enum { NKNOWN = sizeof known / sizeof known[0] };
+#include "scheduler/strategies/strategy_names.h"
 
 struct LsPlanner {
     LsArena *arena;             /* the caller's */
@@ -37,14 +28,7 @@ struct LsPlanner {
 
 bool ls_plan_has_strategy(const char *want)
 {
-    for (size_t k = 0; k < NKNOWN; k++) {
-        if (strcmp(want, known[k].name) == 0)
-            return true;
-        for (int h = 0; h < 2; h++)
-            if (known[k].part[h] != NULL && strcmp(want, known[k].part[h]) == 0)
-                return true;
-    }
-    return false;
+    return ls_strategy_find(want) != NULL;
 }
 
 /* Returns whether the candidate counts for strategy `want`. */
@@ -291,10 +275,11 @@ static bool choose(LsPlanner *pl, const char *want, int64_t budget, bool tightes
     const LsPlan *plan = c ? ls_candidates_plan(pl->pool, c, rough ? budget : 0) : NULL;
     if (plan != NULL && plan->arena < r->least)
         r->least = plan->arena;
-    r->row = ls_arena_alloc(pl->arena, NKNOWN, sizeof *r->row);
-    for (size_t k = 0; k < NKNOWN; k++)
-        if (pl->o->compare || strcmp(want, "auto") == 0 || ls_strategy_counts(want, known[k].name))
-            add_row(pl, known[k].name, want, budget);
+    r->row = ls_arena_alloc(pl->arena, LS_NSTRATEGY, sizeof *r->row);
+    for (int k = 0; k < LS_NSTRATEGY; k++)
+        if (pl->o->compare || strcmp(want, "auto") == 0
+            || ls_strategy_counts(want, ls_strategy_name[k].name))
+            add_row(pl, ls_strategy_name[k].name, want, budget);
     find_owners(pl, c ? &c->order : &least->order);
     ls_task_wait(task);
     if (c == NULL)

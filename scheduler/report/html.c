@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "scheduler/report/page_texts.h"
+#include "scheduler/strategies/strategy_names.h"
 
 static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */
 
@@ -86,14 +87,13 @@ const char *ls_page_bytes_like(char text[24], int64_t bytes, int64_t like)
     return text;
 }
 
+#define STRATEGY(name, light, dark) {name, light, dark},
 static const struct { const char *name, *light, *dark; } colour[] = {
     {"page", "#ffffff", "#14171a"}, {"ink", "#1c2024", "#e6e8ea"}, {"soft", "#646b73", "#9aa2ab"},
     {"line", "#dfe3e8", "#30363d"}, {"card", "#f6f7f9", "#1d2125"}, {"kept", "#3b6fb6", "#5b8fd6"},
     {"passing", "#9fc0e8", "#2f4f78"}, {"again", "#e08a2c", "#e59a4a"},
     {"gradient", "#58a55c", "#5fae6a"}, {"workspace", "#a7a9ac", "#7c8087"},
-    {"auto", "#1f5fc4", "#6ea8ff"}, {"chen", "#c2571a", "#ff9a5c"},
-    {"approx", "#2b8a3e", "#69c47d"}, {"exact", "#8a3ab9", "#c792ea"},
-    {"none", "#6b7280", "#a0a7b0"}, {"bound", "#b3261e", "#ff7b72"},
+    LS_STRATEGIES(STRATEGY, STRATEGY) {"bound", "#b3261e", "#ff7b72"},
 };
 
 /* Prints the colours as variables, for pages, and as classes f-NAME (fill) and s-NAME (stroke), for pictures:

@@ -7,17 +7,7 @@
 #include "scheduler/report/html.h"
 #include "scheduler/report/memory_series.h"
 #include "scheduler/report/svg_chart.h"
-
-static bool begins(const char *s, const char *with) { return strncmp(s, with, strlen(with)) == 0; }
-
-static const char *colour_of(const char *strategy)
-{
-    static const char *const family[] = {"none", "chen", "approx", "exact"};
-    for (size_t k = 0; k < sizeof family / sizeof *family; k++)
-        if (begins(strategy, family[k]))
-            return family[k];
-    return "auto";
-}
+#include "scheduler/strategies/strategy_names.h"
 
 /* Returns the curve of overhead over the plans' arenas. */
 static LsChartLine line_of(LsArena *arena, const LsSweep *sweep, uint32_t s)
@@ -31,7 +21,7 @@ static LsChartLine line_of(LsArena *arena, const LsSweep *sweep, uint32_t s)
         x[k] = 100.0 * (double)c->plan.arena / (double)(sweep->whole > 0 ? sweep->whole : 1);
         y[k] = c->feasible ? 100 * ls_plan_overhead(&c->plan) : NAN;
     }
-    return (LsChartLine){.name = name, .colour = colour_of(name), .x = x, .y = y,
+    return (LsChartLine){.name = name, .colour = ls_strategy_find(name)->name, .x = x, .y = y,
                          .n = sweep->npoint, .dots = true, .steps = true,
                          .dashed = n > 3 && strcmp(name + n - 3, "-mc") == 0};
 }

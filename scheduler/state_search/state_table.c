@@ -236,16 +236,10 @@ static void make_room(LsTails *t)
 {
     if (t->n < t->room)
         return;
-    uint32_t room = t->room ? 2 * t->room : 512;
-    uint64_t *word = ls_arena_alloc(t->arena, (size_t)room * t->row + 1, sizeof *word);
-    LsTail *tail = ls_arena_alloc(t->arena, room, sizeof *tail);
-    if (t->room > 0) {
-        memcpy(word, t->word, (size_t)t->n * t->row * sizeof *word);
-        memcpy(tail, t->tail, t->n * sizeof *tail);
-    }
-    t->word = word;
-    t->tail = tail;
-    t->room = room;
+    const size_t want = t->n < 512 ? 512 : t->n + 1u;
+    uint32_t room = t->room;
+    t->word = ls_arena_grow(t->arena, t->word, t->n, want, t->row * sizeof *t->word, &room);
+    t->tail = ls_arena_grow(t->arena, t->tail, t->n, want, sizeof *t->tail, &t->room);
 }
 
 uint32_t ls_tails_find(LsTails *t)

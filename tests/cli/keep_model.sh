@@ -10,15 +10,15 @@ cd "$dir"
 cp net.onnx before.onnx
 ln -s net.onnx other.onnx
 
-"$lowerset" compile net.onnx -q -S -o net.c 2>/dev/null
-cmp net.onnx before.onnx || { echo "FAIL compile -S -o net.c wrote over net.onnx"; exit 1; }
+"$lowerset" compile net.onnx -q --emit=c -o net.c 2>/dev/null
+cmp net.onnx before.onnx || { echo "FAIL compile --emit=c -o net.c wrote over net.onnx"; exit 1; }
 [ -s net_eval.onnx ] || { echo "FAIL net_eval.onnx is missing"; exit 1; }
 
 mv net.onnx net_eval.onnx
 for name in net_eval.onnx other.onnx; do
     [ "$name" = other.onnx ] && mv net_eval.onnx net.onnx
-    for out in "-S -o net.c" "-o $name"; do
-        [ "$name $out" = "other.onnx -S -o net.c" ] && continue
+    for out in "--emit=c -o net.c" "-o $name"; do
+        [ "$name $out" = "other.onnx --emit=c -o net.c" ] && continue
         # shellcheck disable=SC2086
         if "$lowerset" compile "$name" -q $out 2>message; then
             echo "FAIL compile $name $out wrote over the model"

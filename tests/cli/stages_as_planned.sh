@@ -42,7 +42,7 @@ same() {
     shift 2
     options="$model.onnx --stages $stages --microbatches 4 --batch 8 --plan-effort 1 $*"
     "$lowerset" plan $options -q --json >p.json || fail "plan $options" p.json
-    "$lowerset" compile $options -v -S -o t.c 2>log || fail "compile $options" log
+    "$lowerset" compile $options -v --emit=c -o t.c 2>log || fail "compile $options" log
     hash=$(sed -n 's/.*"hash":[^"]*"\([0-9a-f]*\)".*/\1/p' p.json)
     grep -q "plan $hash," log || fail "$options: another plan than $hash" log
     all p.json arena_bytes >planned

@@ -59,7 +59,7 @@ static void new_model(int mode)
 /* The compiled program draws random numbers. */
 static bool drops(const char *options)
 {
-    ck_assert_msg(lowerset("compile", ls_arena_printf(mk.cx.arena, "--emit-c -o p.c %s", options))
+    ck_assert_msg(lowerset("compile", ls_arena_printf(mk.cx.arena, "--emit=c -o p.c %s", options))
                   == 0, "%s", said);
     return strstr(text_of(ls_arena_printf(mk.cx.arena, "%s/p.c", mk.dir)), "ls_uniform(") != NULL;
 }

@@ -142,9 +142,8 @@ for x in backoff=0 backoff=1 factor=1e-3; do plan 2 "$x: must be " --loss-scale 
 plan 2 "--machine: 'abacus'" --machine abacus
 compile 2 "--opt: 'fast'" -O fast
 compile 2 "--emit: 'asm'" --emit asm
-compile 2 "exclude each other" --emit exe -S
-compile 2 "exclude each other" -S -c
-compile 2 "--save-temps is not for C" -S --save-temps t
+compile 2 "--emit is given twice" --emit exe --emit=c
+compile 2 "--save-temps is not for C" --emit=c --save-temps t
 plan 2 "--workspace: 'x'" --target cuda --workspace x
 refuses 2 "--arch: 'sm_x'" plan net.onnx --target cuda --arch sm_x
 for o in "--workspace 1M" "--arch 80" --allow-nondeterministic --compiled-engines --no-overlap --no-epilogues; do
@@ -206,6 +205,10 @@ plan 2 "--loss needs SPEC" --loss=
 plan 2 "--batch needs N" --batch
 plan 2 "--prove takes no value" --prove=1
 plan 2 "unknown option '--bugdet'; did you mean --budget?" --bugdet 3
+for o in -S --emit-c; do compile 2 "unknown option '$o': use --emit=c" $o; done
+for o in -c --emit-obj; do compile 2 "unknown option '$o': use --emit=obj" $o; done
+for c in compile plan sweep check; do refuses 2 "unknown option '--loss-axis=1': use --class-axis" $c net.onnx --loss-axis=1; done
+refuses 2 "unknown option '-S'" plan net.onnx -S
 for c in ops targets; do refuses 2 "an argument too many" $c more; done
 refuses 2 "an argument too many" explain LS-E0001 more
 

@@ -18,7 +18,7 @@ compiled() {
     while [ $# -gt 0 ] && [ "$1" != -- ]; do model="$model $1"; shift; done
     [ $# = 0 ] || shift
     "$BUILD/lowerset" model $model -o "$OUT/$name.onnx" >/dev/null
-    "$BUILD/lowerset" compile "$OUT/$name.onnx" "$@" --target=cuda --arch=90a --no-epilogues -q -S --plan-effort=1 \
+    "$BUILD/lowerset" compile "$OUT/$name.onnx" "$@" --target=cuda --arch=90a --no-epilogues -q --emit=c --plan-effort=1 \
         -o "$OUT/$name.c"
     "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE" "$OUT/$name.cu" -o "$OUT/$name.ptx"
 }

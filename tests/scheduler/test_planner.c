@@ -8,6 +8,7 @@
 #include "scheduler/plan/planner.h"
 #include "scheduler/report/memory_timeline.h"
 #include "scheduler/report/plan_view.h"
+#include "scheduler/strategies/strategy_names.h"
 #include "tests/support/dag_tools.h"
 #include "tests/support/less.h"
 #include "tests/support/suite.h"
@@ -15,9 +16,6 @@
 static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
-
-static const char *const strategy[] = {"none", "chen", "approx", "exact", "auto"};
-enum { NSTRATEGY = 5 };
 
 /* Graphs this small need few moves. */
 #define QUICK(...) (LsPlanOptions){.effort = 4, .unproven = true, __VA_ARGS__}
@@ -79,13 +77,13 @@ START_TEST(random_graphs_get_plans_that_hold_and_are_monotone)
         double base = cost_at(g, "none", 0, &plan, &r);
         int64_t full = plan.arena;
         ck_assert(base >= 0);
-        for (int k = 0; k < NSTRATEGY; k++) {
+        for (int k = 0; k < LS_NSTRATEGY; k++) {
             double before = base;
             bool fits = true;
-            costs_of(g, strategy[k], full, cost);
+            costs_of(g, ls_strategy_name[k].name, full, cost);
             for (int part = PARTS; part >= LEAST; part--) {
                 ck_assert_msg(cost[part] < 0 || (fits && cost[part] >= before),
-                              "seed %d: %s is not monotone", (int)seed, strategy[k]);
+                              "seed %d: %s is not monotone", (int)seed, ls_strategy_name[k].name);
                 before = cost[part];
                 fits = fits && cost[part] >= 0;
             }
@@ -96,7 +94,6 @@ END_TEST
 
 START_TEST(a_planner_answers_every_budget_as_a_plan_of_its_own_would)
 {
-    static const char *const name[] = {"none", "chen", "approx", "exact", "auto"};
     for (uint64_t seed = 50; seed < 50 + (uint64_t)tests_part(6, 1); seed++) {
         LsDag *g = dag_make(a, 8, seed);
         LsPlan one, many;
@@ -105,10 +102,11 @@ START_TEST(a_planner_answers_every_budget_as_a_plan_of_its_own_would)
         int64_t full = one.arena;
         LsPlanOptions all = QUICK(.compare = true);
         LsPlanner *planner = ls_planner_new(a, g, &all);
-        for (size_t k = 0; k < sizeof name / sizeof *name; k++)
+        for (int k = 0; k < LS_NSTRATEGY; k++)
             for (int part = 4; part <= 10; part += 2) {
-                double cost = cost_at(g, name[k], full * part / 10, &one, &r);
-                bool fits = ls_planner_ask(planner, name[k], full * part / 10, &many, &rm);
+                double cost = cost_at(g, ls_strategy_name[k].name, full * part / 10, &one, &r);
+                bool fits = ls_planner_ask(planner, ls_strategy_name[k].name, full * part / 10,
+                                           &many, &rm);
                 ck_assert_int_eq(fits, cost >= 0);
                 ck_assert_int_eq(rm.least, r.least);
                 ck_assert_str_eq(rm.hash, r.hash);
@@ -122,6 +120,26 @@ START_TEST(a_planner_answers_every_budget_as_a_plan_of_its_own_would)
 }
 END_TEST
 
+START_TEST(strategies_and_their_halves_have_names)
+{
+    static const char *const known[] = {"none", "chen", "approx", "approx-tc", "approx-mc",
+                                        "exact", "exact-tc", "exact-mc", "auto"};
+    static const char *const none[] = {"", "best", "exact-", "exact-t", "chen-tc", "auto-mc",
+                                       "approx-tcx", "Auto"};
+    const LsStrategyName *last = NULL;
+    int n = 0;
+    for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+        const LsStrategyName *s = ls_strategy_find(known[k]);
+        ck_assert(s != NULL && strncmp(known[k], s->name, strlen(s->name)) == 0);
+        n += s != last;
+        last = s;
+    }
+    ck_assert_int_eq(n, LS_NSTRATEGY);
+    for (size_t k = 0; k < sizeof none / sizeof *none; k++)
+        ck_assert_ptr_null(ls_strategy_find(none[k]));
+}
+END_TEST
+
 START_TEST(auto_is_never_worse_than_a_named_strategy)
 {
     for (uint64_t seed = 30; seed < 30 + (uint64_t)tests_part(12, 2); seed++) {
@@ -132,8 +150,8 @@ START_TEST(auto_is_never_worse_than_a_named_strategy)
         cost_at(g, "none", 0, &plan, &r);
         int64_t full = plan.arena;
         costs_of(g, "auto", full, best);
-        for (int k = 0; k < NSTRATEGY - 1; k++) {
-            costs_of(g, strategy[k], full, cost);
+        for (int k = 0; k < LS_NSTRATEGY - 1; k++) {
+            costs_of(g, ls_strategy_name[k].name, full, cost);
             for (int part = PARTS; part >= LEAST; part--)
                 ck_assert(cost[part] < 0 || (best[part] >= 0 && best[part] <= cost[part]));
         }
@@ -238,15 +256,16 @@ START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
 {
     for (uint64_t seed = 50; seed < 50 + (uint64_t)tests_part(8, 2); seed++) {
         LsDag *g = dag_make(a, 8, seed);
-        for (int k = 0; k < NSTRATEGY; k++) {
+        for (int k = 0; k < LS_NSTRATEGY; k++) {
             LsPlan plan, same;
             LsPlanReport r;
             ck_assert(
-                ls_plan(a, g, &QUICK(.strategy = strategy[k], .least = true), &plan, &r));
+                ls_plan(a, g, &QUICK(.strategy = ls_strategy_name[k].name, .least = true), &plan,
+                        &r));
             ck_assert_int_eq(plan.arena, r.least);
-            ck_assert(cost_at(g, strategy[k], r.least, &same, &r) >= 0);
+            ck_assert(cost_at(g, ls_strategy_name[k].name, r.least, &same, &r) >= 0);
             ck_assert_double_eq(same.cost, plan.cost);
-            ck_assert(cost_at(g, strategy[k], same.arena - 1, &same, &r) < 0);
+            ck_assert(cost_at(g, ls_strategy_name[k].name, same.arena - 1, &same, &r) < 0);
             ck_assert_ptr_nonnull(strstr(r.error, "the least found needs"));
             ck_assert_uint_gt(r.nowner, 0);
         }
@@ -439,6 +458,7 @@ int main(void)
     const TTest *test[] = {
         random_graphs_get_plans_that_hold_and_are_monotone,
         a_planner_answers_every_budget_as_a_plan_of_its_own_would,
+        strategies_and_their_halves_have_names,
         auto_is_never_worse_than_a_named_strategy,
         auto_is_never_worse_than_the_optima_and_runs_them_when_there_is_time,
         a_percentage_is_of_the_plan_without_recomputation_or_of_the_store_all_peak,

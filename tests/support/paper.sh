@@ -34,7 +34,7 @@ build_paper() {
     dir=$1 model=$2
     shift 2
     mkdir -p "$dir"
-    "$LOWERSET" compile "$model" "$@" --target=cuda --arch=90a -q -S -o "$dir/net.c"
+    "$LOWERSET" compile "$model" "$@" --target=cuda --arch=90a -q --emit=c -o "$dir/net.c"
     printf 'FAKE' >"$dir/net.fatbin"
     sed -n 's/^LS_ROW(\([A-Za-z0-9_]*\),.*/PART(\1)/p' "$dir/net.c" | sort -u >"$dir/parts.def"
     # The comment at its head describes the plan.

@@ -39,7 +39,7 @@ fi
 "$LOWERSET" model cnn --size=24 -o "$OUT/cnn.onnx"
 check "plans in bf16" ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --batch=8 --precision=bf16
 check "take the machine of tiles for this processor" says "$own" "$OUT/out"
-compile() { "$LOWERSET" compile "$OUT/cnn.onnx" --batch=8 --precision=bf16 -S -o "$OUT/cnn.c" "$@"; }
+compile() { "$LOWERSET" compile "$OUT/cnn.onnx" --batch=8 --precision=bf16 --emit=c -o "$OUT/cnn.c" "$@"; }
 case $own in
 *amx*) check "which compile tells without being asked" ends 0 compile
     check "by its name" says 'a step of about .* ms (cpu-amx, ' "$OUT/err"
@@ -66,7 +66,7 @@ check "names them" says 'cpu.*, 1 thread$' "$OUT/step1"
 check "as they are" says 'cpu.*, 4 threads$' "$OUT/step4"
 check "and more threads take less time" awk 'FNR == 1 { t[FILENAME] = $1; if (NR > 1 && $1 >= last) exit 1; last = $1 }' \
     "$OUT/step1" "$OUT/step2" "$OUT/step4"
-check "compile says it, too" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" -S -o "$OUT/mlp.c" --threads 3
+check "compile says it, too" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" --emit=c -o "$OUT/mlp.c" --threads 3
 check "with threads" says 'of a step of about .* ms (cpu.*, 3 threads)' "$OUT/err"
 mv "$OUT/mlp.c" "$OUT/off.c"
 check "without --threads all cores count" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --plan-json "$OUT/off.json"
@@ -80,7 +80,7 @@ check "the plan is the same" cmp "$OUT/off.json" "$OUT/on.json"
 "$LOWERSET" plan "$OUT/mlp.onnx" --json >"$OUT/on.summary"
 check "so is the summary" cmp "$OUT/off.summary" "$OUT/on.summary"
 check "which names machine, threads and precision" says '"machine":.*"cpu"' "$OUT/on.summary"
-check "compile probes" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" -S -o "$OUT/mlp.c" --threads 3
+check "compile probes" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" --emit=c -o "$OUT/mlp.c" --threads 3
 check "and says so" says 'of a step of about .* ms (cpu.*, 3 threads, probed)' "$OUT/err"
 check "but prints the same program" cmp "$OUT/off.c" "$OUT/mlp.c"
 check "a machine that is named is not scaled" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --machine cpu

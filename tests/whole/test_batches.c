@@ -221,7 +221,7 @@ START_TEST(labels_of_another_class_axis_are_refused)
     write_npy("t.npy", "<i8", "14, 5", t, sizeof t);
     ck_assert_int_eq(sh("%s -o t", compile), 1);
     ck_assert_ptr_nonnull(strstr(text, "4 classes on axis 1 (labels 7x5), or 5 on axis 2 (labels 7x4)"));
-    MUST("%s --loss-axis=2 -o t", compile);
+    MUST("%s --class-axis=2 -o t", compile);
     ck_assert_int_eq(sh("./t --data x.npy,t.npy"), 8);
     ck_assert_ptr_nonnull(strstr(text, "shape 14x5 does not fit input 'label', which for one batch is 7x4, "
                                        "because axis 2 of the scores has the classes"));

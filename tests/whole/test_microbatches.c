@@ -18,10 +18,10 @@ static void make_nets(void)
 
 START_TEST(one_part_is_no_option)
 {
-    MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 -S -o plain.c");
-    MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 --microbatches=1 -S -o one.c");
+    MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 --emit=c -o plain.c");
+    MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 --microbatches=1 --emit=c -o one.c");
     MUST("cmp plain.c one.c");
-    MUST(COMPILE "mlp.onnx --batch=4 --microbatches=2 -S -o one.c");
+    MUST(COMPILE "mlp.onnx --batch=4 --microbatches=2 --emit=c -o one.c");
     MUST("! cmp -s plain.c one.c");
 }
 END_TEST
@@ -54,7 +54,7 @@ START_TEST(a_mode_that_recomputes_runs_steps_again)
     int again[3];
     static const char *const mode[] = {"never", "always", "except-last"};
     for (int k = 0; k < 3; k++) {
-        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --checkpoint=%s -S -o t.c", mode[k]);
+        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --checkpoint=%s --emit=c -o t.c", mode[k]);
         MUST("sh -c \"grep -c ' again' t.c || true\"");
         again[k] = atoi(text);
     }

@@ -157,7 +157,7 @@ END_TEST
 /* How often the program's graph has this operator. */
 static int count_of(const char *op, const char *way)
 {
-    return sh(LS_BUILD "/lowerset compile -q -S --plan-effort=2 cnn.onnx --batch=3 --grads=per-sample-norm --sample-norms=%s -o c_%s "
+    return sh(LS_BUILD "/lowerset compile -q --emit=c --plan-effort=2 cnn.onnx --batch=3 --grads=per-sample-norm --sample-norms=%s -o c_%s "
               "&& grep -c '%s(' c_%s.c", way, way, op, way) == 0 ? atoi(text) : 0;
 }
 

@@ -82,7 +82,7 @@ END_TEST
 /* Builds ./wrong: a program that scales gradients to 0.05, but promises 0.04. */
 static void make_wrong(const char *more)
 {
-    MUST(COMPILE FAULT "net.onnx --dp clip=0.05,noise=0.5,delta=1e-4,expected-batch=1 %s -S -o wrong.c", more);
+    MUST(COMPILE FAULT "net.onnx --dp clip=0.05,noise=0.5,delta=1e-4,expected-batch=1 %s --emit=c -o wrong.c", more);
     MUST("sed -i 's/\\.privacy = {0\\.05[0-9]*,/.privacy = {0.04,/' wrong.c && grep -q 'privacy = {0.04,' wrong.c");
     MUST("${CC:-cc} -O0 -I " LS_SOURCE " wrong.c wrong_data.S " LS_BUILD "/runtime/libls_runtime.a " LS_LINK " -lm -lpthread -o wrong");
 }

@@ -86,11 +86,11 @@ END_TEST
 
 START_TEST(one_rank_is_no_option)
 {
-    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --microbatches=2 -S -o plain.c");
-    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --microbatches=2 --ranks=1 -S -o one.c");
+    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --microbatches=2 --emit=c -o plain.c");
+    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --microbatches=2 --ranks=1 --emit=c -o one.c");
     MUST("cmp plain.c one.c");
-    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --ranks=2 -S -o ranks.c");    /* a part for each */
-    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --ranks=2 --microbatches=2 -S -o more.c");
+    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --ranks=2 --emit=c -o ranks.c");    /* a part for each */
+    MUST(COMPILE "gpt.onnx --optimizer=adam --batch=4 --ranks=2 --microbatches=2 --emit=c -o more.c");
     MUST("cmp ranks.c more.c; ! cmp -s plain.c more.c");
 }
 END_TEST

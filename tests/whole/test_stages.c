@@ -234,11 +234,11 @@ END_TEST
 
 START_TEST(a_budget_is_that_of_a_rank)
 {
-    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --checkpoint=never -S -o t.c; "
+    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --checkpoint=never --emit=c -o t.c; "
          "grep -c ' again\"' t.c | grep -x 0");
-    ck_assert_int_eq(sh(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --budget=12K -S -o t.c"), 4);
+    ck_assert_int_eq(sh(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --budget=12K --emit=c -o t.c"), 4);
     ck_assert_msg(strstr(text, "of the pipeline: the budget of a rank is 12.00 KiB, but the least found is") != NULL, "%s", text);
-    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --budget=%ld -S -o t.c", (long)told("--budget "));
+    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --budget=%ld --emit=c -o t.c", (long)told("--budget "));
 }
 END_TEST
 
