@@ -3,6 +3,7 @@
 #ifndef LS_TESTS_SUPPORT_DAG_TOOLS_H
 #define LS_TESTS_SUPPORT_DAG_TOOLS_H
 
+#include <check.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
