@@ -113,7 +113,7 @@ fails 4 "ask for --budget [0-9]* (.* B) or more" plan net.json --budget 3B
 least=$(sed -n 's/.*ask for --budget \([0-9]*\) .*/\1/p' out)
 fails 4 "the budget is $((least - 1)) B, but the least budget found is $least B" plan net.json --budget $((least - 1))
 plan net.json --budget "$least" -q >out || { echo "FAIL the least budget of $least does not do"; failed=1; }
-fails 2 "'magic' is not one of auto" plan net.json --strategy magic
+fails 2 "'magic' is not one of none" plan net.json --strategy magic
 fails 2 "none store-all" plan net.json --budget 50% --budget-of=peak
 fails 2 "seconds above 0" plan net.json --plan-time 0
 fails 2 "from 1 to 10000" plan net.json --plan-effort=20000
