@@ -12,13 +12,9 @@ import subprocess
 import sys
 import tempfile
 
-NETS = {
-    'mlp': ('mlp --batch=256', []),
-    'resnet18': ('resnet18 --batch=8', []),
-    'unet': ('unet --size=128 --batch=2', []),
-    'densenet121': ('densenet121 --size=112 --batch=4', []),
-    'gpt': ('gpt --depth=4 --width=256 --heads=8 --context=256 --vocab=4096 --batch=4', ['--optimizer=adamw:wd=0.01']),
-}
+from predict import NETS
+
+NAMES = ('mlp', 'resnet18', 'unet', 'densenet121', 'gpt')
 TIME = r'([\d.]+) (ns|us|ms|s)\b'
 MS = {'ns': 1e-6, 'us': 1e-3, 'ms': 1, 's': 1e3}
 
@@ -50,7 +46,7 @@ def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
     lowerset = os.path.join(os.path.abspath(sys.argv[1]), 'lowerset')
-    names = sys.argv[2:] or list(NETS)
+    names = sys.argv[2:] or NAMES
     with tempfile.TemporaryDirectory() as folder:
         env = dict(os.environ, XDG_CONFIG_HOME=os.path.join(folder, 'config'))
         print('| network | type | threads | told ms | measured ms | told against measured |\n|---|---|--:|--:|--:|--:|')

@@ -139,10 +139,12 @@ static void print_overlap(const LsJob *job)
 static int64_t context_bytes(const LsJob *job)
 {
     enum { OF_A_STEP = 50000 };
-    int64_t steps = 0;
-    for (uint32_t k = 0; k < job->plan.nstep && ls_job_overlaps(job); k++)
-        steps += !job->plan.step[k].free;
-    return (int64_t)job->machine.context + OF_A_STEP * steps;
+    int64_t bytes = (int64_t)job->machine.context;
+    if (!ls_job_overlaps(job))
+        return bytes;
+    for (uint32_t k = 0; k < job->plan.nstep; k++)
+        bytes += job->plan.step[k].free ? 0 : OF_A_STEP;
+    return bytes;
 }
 
 /* Prints the memory of the process, part by part. */

@@ -82,7 +82,7 @@ void ls_job_tell_people(LsJob *job)
 LsPredicted ls_job_predict(LsJob *job)
 {
     const LsMachine of = told_machine(job), *told = job->told;
-    LsPredicted p = {.machine = can_scale(job) ? ls_arena_printf(job->cx.arena, "%s", of.name) : job->of.machine,
+    LsPredicted p = {.machine = can_scale(job) ? ls_arena_strdup(job->cx.arena, of.name) : job->of.machine,
                      .n = can_scale(job) ? LS_PREDICTED : 1};
     if (job->staged != NULL)
         return (LsPredicted){.n = 0};   /* threads are dealt out among stages */

@@ -13,8 +13,6 @@ static LsDrawn drawn(const LsTrainer *t)
     return (LsDrawn){t->privacy.rate, t->privacy.draw, t->place.update + 1, t->updates};
 }
 
-/* Sets what kernels read of micro-step k of an update, `own` if it is a private one. part: its number among those with
- * samples. */
 void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
 {
     LsRun *run = &t->engine.run;
