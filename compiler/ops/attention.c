@@ -299,7 +299,7 @@ static LsValueId hidden_rows(LsCtx *cx, LsGraph *g, LsValueId mask, LsValueId ca
         mask = ls_append3(cx, g, LS_OP_WHERE, mask, at->keep ? zero : hidden, at->keep ? hidden : zero, NULL);
     if (ls_is(causal))
         mask = ls_append2(cx, g, LS_OP_ADD, mask, causal, NULL);
-    LsValueId most = ls_append1(cx, g, LS_OP_REDUCE_MAX, mask, &(LsAttr){.reduce = {1u << 4, true}});
+    LsValueId most = ls_append1(cx, g, LS_OP_REDUCE_MAX, mask, &(LsAttr){.reduce = {.axes = 1u << 4, .keep = true}});
     LsValueId rows = ls_append2(cx, g, LS_OP_EQUAL, most, hidden, NULL);
     bool known = ls_is_const(g, rows) && g->value[rows.i].data != NULL;
     for (int64_t i = 0; known && i < ls_count(ls_shape(g, rows)); i++)

@@ -13,7 +13,7 @@
 static LsValueId statistic(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId x, LsValueId mean,
                            uint32_t axes)
 {
-    LsAttr over = {.reduce = {axes, true}};
+    LsAttr over = {.reduce = {.axes = axes, .keep = true}};
     for (uint32_t i = g->value[x.i].def.i + 1; i < g->nnode; i++) {
         LsNodeId n = {i};
         if (g->node[i].op == op && ls_in(g, n, 0).i == x.i && g->node[i].attr.reduce.axes == axes

@@ -118,7 +118,7 @@ static LsValueId channel_sum(LsCtx *cx, LsGraph *g, LsValueId dy)
 {
     const LsShape s = *ls_shape(g, dy);
     uint32_t axes = ((1u << s.rank) - 1) & ~2u;
-    LsValueId sum = ls_append1(cx, g, LS_OP_REDUCE_SUM, dy, &(LsAttr){.reduce = {axes, true}});
+    LsValueId sum = ls_append1(cx, g, LS_OP_REDUCE_SUM, dy, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     return ls_reshape(cx, g, sum, &(LsShape){1, {s.dim[1]}});
 }
 

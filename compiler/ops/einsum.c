@@ -47,7 +47,7 @@ static void drop(LsOnnxNode *n, Factor *f, uint64_t labels)
         }
     }
     if (axes != 0)
-        f->v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, f->v, &(LsAttr){.reduce = {axes, true}});
+        f->v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, f->v, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     if (ls_is(f->v))
         f->v = ls_reshape(n->cx, n->g, f->v, &to);
     f->t = left;
@@ -177,7 +177,7 @@ static LsValueId pointwise_product(LsOnnxNode *n, const LsEinsum *e, Factor *a, 
     if (!ls_is(x) || !ls_is(y))
         return (LsValueId){0};
     LsValueId v = ls_append2(n->cx, n->g, LS_OP_MUL, x, y, NULL);
-    return p->sum.n > 0 ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {8, true}}) : v;
+    return p->sum.n > 0 ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 8, .keep = true}}) : v;
 }
 
 /* Labels of which one factor has length 1, the other more: only the latter keeps them. */

@@ -250,7 +250,7 @@ static LsValueId mask_index(LsOnnxNode *n, int64_t batch)
     if (!ls_is(ls_onnx_in(n, 7)))
         return ls_const_add(n->cx, n->g, LS_I32, &s, ls_arena_alloc(n->g->arena, (size_t)batch + 1, sizeof(int32_t)));
     LsValueId v = ls_append1(n->cx, n->g, LS_OP_CAST, n->in[7], &(LsAttr){.cast = LS_REAL});
-    v = ls_is(v) ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {2, true}}) : v;
+    v = ls_is(v) ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 2, .keep = true}}) : v;
     v = ls_is(v) ? ls_reshape(n->cx, n->g, v, &s) : v;
     return ls_is(v) ? ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = LS_I32}) : v;
 }

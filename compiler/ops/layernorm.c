@@ -52,7 +52,7 @@ static LsValueId dscale(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId dy)
     LsShape over = trailing(ls_in_shape(g, n, 0), axis);
     LsValueId in[] = {dy, ls_in(g, n, 0), ls_out(g, n, 1), ls_out(g, n, 2)};
     if (axis > 0) {
-        LsAttr at = {.reduce = {(1u << axis) - 1, true}};
+        LsAttr at = {.reduce = {.axes = (1u << axis) - 1, .keep = true}};
         return ls_reshape(cx, g, ls_append(cx, g, LS_OP_LAYER_NORM_DSCALE, 4, in, &at), &over);
     }
     LsValueId z =

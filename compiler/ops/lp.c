@@ -35,7 +35,7 @@ static LsValueId norm(LsOnnxNode *n, LsValueId x, int64_t p, uint32_t axes)
 {
     LsValueId v = powers(n, x, p);
     if (ls_is(v) && axes != 0)
-        v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {axes, true}});
+        v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     return root(n, v, p);
 }
 

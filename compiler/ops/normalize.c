@@ -106,7 +106,7 @@ static void normalize_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy
     LsValueId x = ls_in(g, n, 0), mean = ls_in(g, n, 1), a = ls_in(g, n, 2), bias = ls_in(g, n, 3);
     LsNodeId made = g->value[a.i].def;      /* a comes from NORM_SCALE, or is invstd itself */
     LsValueId invstd = g->node[made.i].op == LS_OP_NORM_SCALE ? ls_in(g, made, 1) : a;
-    LsAttr over = {.reduce = {reduced_axes(g, mean), true}};
+    LsAttr over = {.reduce = {.axes = reduced_axes(g, mean), .keep = true}};
     double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
     LsAttr share = {.scalar = {.a = inv_n, .counted = g->node[n.i].attr.scalar.counted}};
     LsShape bias_shape = *ls_shape(g, bias);
@@ -139,7 +139,7 @@ static void affine_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
         dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], a, NULL);
     if (want[2])
         dx[2] =
-            ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &(LsAttr){.reduce = {axes, true}});
+            ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     if (want[3])
         dx[3] = ls_reduce_to(cx, g, dy[0], bias);
     if (want[1]) {

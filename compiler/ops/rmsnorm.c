@@ -20,7 +20,7 @@ LsValueId ls_rms_norm(LsOnnxNode *n, LsValueId x, LsValueId scale, double epsilo
     int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", -1), shape.rank);
     if (axis < 0 || !scale_fits(n, scale, &shape))
         return (LsValueId){0};
-    LsAttr over = {.reduce = {((1u << shape.rank) - 1) & ~((1u << axis) - 1), true}};
+    LsAttr over = {.reduce = {.axes = ((1u << shape.rank) - 1) & ~((1u << axis) - 1), .keep = true}};
     LsValueId eps = ls_const_real(cx, g, epsilon);
     LsValueId v = ls_append2(cx, g, LS_OP_MUL, x, x, NULL);
     v = ls_append1(cx, g, LS_OP_REDUCE_MEAN, v, &over);

@@ -100,7 +100,7 @@ static LsValueId regression(LsCtx *cx, LsGraph *g, LsValueId y, LsValueId target
 
 static LsValueId over_last(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId v)
 {
-    return ls_append1(cx, g, op, v, &(LsAttr){.reduce = {1u << (ls_shape(g, v)->rank - 1), false}});
+    return ls_append1(cx, g, op, v, &(LsAttr){.reduce = {.axes = 1u << (ls_shape(g, v)->rank - 1)}});
 }
 
 static LsValueId binary(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b)

@@ -111,6 +111,6 @@ LsValueId ls_conv_norm_by_pairs(LsPerSample *p, LsNodeId n)
     const LsValueId dy = ls_in(g, n, 0);
     LsValueId sum = ls_row_pairs(p->cx, g, &of, grouped ? ls_reshape(p->cx, g, dy, &y) : channels_behind(p, dy),
                                  patches(p, &c, ls_in(g, n, 1)));
-    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {grouped ? 2 | 4 | 8 : 2 | 4, true}});
+    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {.axes = grouped ? 2 | 4 | 8 : 2 | 4, .keep = true}});
     return ls_reshape(p->cx, g, sum, &(LsShape){1, {g->batch}});
 }

@@ -16,7 +16,7 @@ static LsValueId squares(const LsPerSample *p, LsValueId v)
     const LsShape s = *ls_shape(p->g, v);
     const LsShape flat = {2, {p->g->batch, ls_count(&s) / p->g->batch}}, to = {1, {p->g->batch}};
     v = ls_reshape(p->cx, p->g, v, &flat);
-    v = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {2, true}});
+    v = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {.axes = 2, .keep = true}});
     return ls_reshape(p->cx, p->g, v, &to);
 }
 
@@ -32,10 +32,10 @@ static LsValueId squares_of_weights(const LsPerSample *p, LsValueId v)
         return (LsValueId){0};
     v = ls_out(g, n, 0);
     const LsShape s = *ls_shape(g, v);
-    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {(1u << s.rank) - 2, true}});
+    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {.axes = (1u << s.rank) - 2, .keep = true}});
     const LsShape filters = {2, {g->batch, s.dim[0] / g->batch}}, to = {1, {g->batch}};
     v = ls_reshape(p->cx, g, v, &filters);
-    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {2, true}});
+    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 2, .keep = true}});
     return ls_reshape(p->cx, g, v, &to);
 }
 
@@ -88,7 +88,7 @@ static LsValueId by_pairs(LsPerSample *p, LsNodeId n)
         return times(p, both, of.alpha * of.alpha);
     }
     LsValueId sum = ls_row_pairs(p->cx, g, &of, a, b);
-    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {2 | 4, true}});
+    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {.axes = 2 | 4, .keep = true}});
     return ls_reshape(p->cx, g, sum, &(LsShape){1, {g->batch}});
 }
 

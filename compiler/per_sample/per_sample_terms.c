@@ -327,7 +327,7 @@ static LsValueId each_of_weights(LsPerSample *p, LsNodeId n)
     if (images > batch) {
         const LsShape apart = {4, {images / batch / inner, batch, inner, ls_count(&y)}};
         v = ls_reshape(p->cx, g, v, &apart);
-        v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {1 | 4, true}});
+        v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 1 | 4, .keep = true}});
     }
     return ls_reshape(p->cx, g, v, &to);
 }

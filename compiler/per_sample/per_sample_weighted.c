@@ -72,7 +72,7 @@ static LsValueId sum_of_terms(LsPerSample *p, LsValueId v)
         return sum;
     if (ls_is(p->factor))
         sum = weigh(p, sum, 0, true);
-    sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
+    sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     sum = moved(p, v, of, ls_reshape(p->cx, p->g, sum, &s));
     return ls_price_since(p, first) < ls_price(p, n) ? sum : (LsValueId){0};
 }

@@ -41,6 +41,6 @@ LsValueId ls_square_norm_by_rows(LsCtx *cx, LsGraph *g, LsValueId v)
         || of.rows * of.rows * (of.length[0] + of.length[1]) > PER_ELEMENT * of.length[0] * of.length[1])
         return (LsValueId){0};
     v = ls_row_pairs(cx, g, &of, ls_in(g, n, 0), ls_in(g, n, 1));
-    v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {1 | 2, true}});
+    v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 1 | 2, .keep = true}});
     return ls_reshape(cx, g, v, &(LsShape){0});
 }

@@ -96,7 +96,7 @@ static void trust_step(const Make *m, LsValueId u)
 
 static LsValueId mean(const Make *m, LsValueId v, int axis)
 {
-    return ls_append1(m->cx, m->g, LS_OP_REDUCE_MEAN, v, &(LsAttr){.reduce = {1u << axis, true}});
+    return ls_append1(m->cx, m->g, LS_OP_REDUCE_MEAN, v, &(LsAttr){.reduce = {.axes = 1u << axis, .keep = true}});
 }
 
 static LsValueId mean_square(const Make *m, LsValueId v)

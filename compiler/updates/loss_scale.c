@@ -24,7 +24,7 @@ void ls_loss_scale(LsCtx *cx, LsGraph *g, const LsLossScale *o)
 
 LsValueId ls_all_axes(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId v)
 {
-    const LsAttr all = {.reduce = {(1u << ls_shape(g, v)->rank) - 1, true}};
+    const LsAttr all = {.reduce = {.axes = (1u << ls_shape(g, v)->rank) - 1, .keep = true}};
     if (all.reduce.axes == 0)
         v = ls_append2(cx, g, op == LS_OP_REDUCE_FINITE ? LS_OP_SUB : LS_OP_MUL, v, v, NULL);
     else

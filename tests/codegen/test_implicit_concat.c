@@ -45,7 +45,7 @@ START_TEST(kernels_get_the_parts_in_place_of_the_whole)
     LsValueId x = given("x", SHAPE(2, 8)), y = given("y", SHAPE(2, 4)), w = given("w", SHAPE(2, 12));
     LsValueId v = given("v", SHAPE(2, 12)), c = CONCAT(1, x, y);
     LsValueId s = ls_append2(&cx, g, LS_OP_ADD, ls_append2(&cx, g, LS_OP_MUL, w, c, NULL), v, NULL);
-    LsValueId sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, c, &(LsAttr){.reduce = {1, true}});
+    LsValueId sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, c, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     ck_assert_uint_eq(JOIN(&cpu, s, sum), 1);
     const LsNode *n = maker(0);
     const LsFused *f = n->attr.fused.body;

@@ -582,7 +582,7 @@ START_TEST(of_two_scalars_one_must_be_named_as_the_loss)
     add_output(param("y", SHAPE(2, 3)));
     for (int k = 0; k < 2; k++) {
         LsValueId s = ls_append1(&cx, g, k == 0 ? LS_OP_REDUCE_SUM : LS_OP_REDUCE_MEAN, g->output[0],
-                                 &(LsAttr){.reduce = {3, true}});
+                                 &(LsAttr){.reduce = {.axes = 3, .keep = true}});
         g->value[s.i].name = k == 0 ? "penalty" : "error";
         add_output(s);
     }
@@ -604,7 +604,7 @@ START_TEST(a_graph_loss_is_the_only_output_of_one_element)
     graph_open();
     add_output(param("y", SHAPE(2, 3)));
     LsValueId s =
-        ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0], &(LsAttr){.reduce = {3, true}});
+        ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0], &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     add_output(s);
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
     ck_assert_int_eq(ls_shape(g, g->loss)->rank, 0);

@@ -16,7 +16,7 @@ static void open_model(void)
         LsValueId half = ls_append2(&cx, g, LS_OP_MUL, sq, ls_const_real(&cx, g, 0.5 + k), NULL);
         sum = k == 0 ? half : ls_append2(&cx, g, LS_OP_ADD, sum, half, NULL);
     }
-    sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {1, true}});
+    sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     g->loss = ls_reshape(&cx, g, sum, &(LsShape){0});
     ls_loss_scale(&cx, g, &scale);
     ck_assert(ls_autodiff(&cx, g));
@@ -292,7 +292,7 @@ START_TEST(an_unknown_loss_of_the_file_is_warned_of)
         LsValueId w = param("w", SHAPE(3));
         g->output = ls_arena_alloc(cx.arena, 1, sizeof *g->output);
         g->output[g->noutput++] = ls_append1(&cx, g, mean ? LS_OP_REDUCE_MEAN : LS_OP_REDUCE_SUM, w,
-                                             &(LsAttr){.reduce = {1, true}});
+                                             &(LsAttr){.reduce = {.axes = 1, .keep = true}});
         ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
         ck_assert(g->loss_of_file);
         ck_assert(ls_autodiff(&cx, g));
@@ -353,7 +353,7 @@ START_TEST(the_first_parameter_is_updated_behind_its_last_reader)
     graph_open();
     LsValueId p = param("p", SHAPE(3)), q = param("q", SHAPE(3));
     LsValueId y = ls_append2(&cx, g, LS_OP_MUL, p, q, NULL);
-    y = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {1, true}});
+    y = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     g->loss = ls_reshape(&cx, g, y, &(LsShape){0});
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD}));

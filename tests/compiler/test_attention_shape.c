@@ -307,7 +307,7 @@ static void check_triangle(bool trained, bool causal)
     LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, s, v, &product);
     if (trained)
         y = op2(LS_OP_ADD, y, ls_append1(&cx, g, LS_OP_REDUCE_SUM, tri,
-                                         &(LsAttr){.reduce = {8, true}}));
+                                         &(LsAttr){.reduce = {.axes = 8, .keep = true}}));
     set_output(y);
     ck_assert(ls_patterns(&cx, g));
     ck_assert(g->node[attention_node().i].attr.attention.causal == causal);
@@ -350,7 +350,7 @@ START_TEST(what_must_be_kept_is_left_alone)
         LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, p, v, &product);
         if (what == 2)                          /* the weights are read */
             y = op2(LS_OP_ADD, ls_append1(&cx, g, LS_OP_REDUCE_SUM, p,
-                                          &(LsAttr){.reduce = {8, true}}), y);
+                                          &(LsAttr){.reduce = {.axes = 8, .keep = true}}), y);
         check_left(y);
     }
 }

@@ -106,7 +106,7 @@ START_TEST(rows_alone_are_added_to_zeros)
     for (int first = 0; first < 2; first++) {
         graph_open();
         t = param("table", SHAPE(4));
-        LsAttr all = {.reduce = {1, true}};
+        LsAttr all = {.reduce = {.axes = 1, .keep = true}};
         LsValueId sum = {0}, rows;
         for (int k = 0; k < 2; k++)
             if (k == first)
@@ -182,7 +182,7 @@ START_TEST(every_operator_without_a_gradient_is_reported_with_its_count)
     size_t size;
     graph_open();
     quiet(&text, &size);
-    LsAttr all = {.reduce = {1, true}};
+    LsAttr all = {.reduce = {.axes = 1, .keep = true}};
     LsValueId x = param("x", SHAPE(4));
     for (int k = 0; k < 2; k++)         /* backward rows have no gradient of their own */
         x = ls_append2(&cx, g, LS_OP_RELU_GRAD, x, x, NULL);

@@ -81,7 +81,7 @@ static LsValueId narrow(LsValueId wide) { return one(LS_OP_CAST, wide, (LsAttr){
 START_TEST(integers_of_32_bits_fold_up_to_their_ends_and_no_further)
 {
     graph_open();
-    LsAttr all = {.reduce = {1, true}};
+    LsAttr all = {.reduce = {.axes = 1, .keep = true}};
     LsValueId max = narrow(INTS(INT32_MAX)), min = narrow(INTS(INT32_MIN)), step = narrow(INTS(1));
     LsValueId half = narrow(INTS(1 << 16));
     EXPECT(two(LS_OP_ADD, max, narrow(INTS(-1))), LS_I32, INT32_MAX - 1);
@@ -107,7 +107,7 @@ END_TEST
 START_TEST(reductions_of_64_bits_that_overflow_stay_nodes)
 {
     graph_open();
-    LsAttr all = {.reduce = {1, true}};
+    LsAttr all = {.reduce = {.axes = 1, .keep = true}};
     LsValueId most = INTS(INT64_MAX, 1), least = INTS(INT64_MIN, -1);
     EXPECT(one(LS_OP_CAST, REALS(-0x1p63f), (LsAttr){.cast = LS_I64}), LS_I64, -0x1p63);
     ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_SUM, most, all)));
@@ -204,18 +204,18 @@ static LsValueId cube(void)             /* 2x2x3: 0 .. 11 */
 START_TEST(reductions_fold_over_any_axes)
 {
     graph_open();
-    LsAttr middle = {.reduce = {2, true}}, all = {.reduce = {7, true}},
-           ends = {.reduce = {5, true}};
+    LsAttr middle = {.reduce = {.axes = 2, .keep = true}}, all = {.reduce = {.axes = 7, .keep = true}},
+           ends = {.reduce = {.axes = 5, .keep = true}};
     EXPECT(one(LS_OP_REDUCE_SUM, cube(), middle), LS_REAL, 3, 5, 7, 15, 17, 19);
     EXPECT(one(LS_OP_REDUCE_MEAN, cube(), all), LS_REAL, 5.5);
     EXPECT(one(LS_OP_REDUCE_MAX, cube(), ends), LS_REAL, 8, 11);
     EXPECT(one(LS_OP_REDUCE_MIN, cube(), ends), LS_REAL, 0, 3);
     EXPECT(one(LS_OP_REDUCE_SUM_SQUARE, cube(), all), LS_REAL, 506);
-    EXPECT(one(LS_OP_REDUCE_PROD, INTS(2, 3, 7), (LsAttr){.reduce = {1, true}}), LS_I64, 42);
-    EXPECT(one(LS_OP_REDUCE_MEAN, INTS(2, 3, 3), (LsAttr){.reduce = {1, true}}), LS_I64, 2);
+    EXPECT(one(LS_OP_REDUCE_PROD, INTS(2, 3, 7), (LsAttr){.reduce = {.axes = 1, .keep = true}}), LS_I64, 42);
+    EXPECT(one(LS_OP_REDUCE_MEAN, INTS(2, 3, 3), (LsAttr){.reduce = {.axes = 1, .keep = true}}), LS_I64, 2);
     LsValueId none = ints(SHAPE(0), (int64_t[]){0});
-    EXPECT(one(LS_OP_REDUCE_SUM, none, (LsAttr){.reduce = {1, true}}), LS_I64, 0);
-    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_MAX, none, (LsAttr){.reduce = {1, true}})));
+    EXPECT(one(LS_OP_REDUCE_SUM, none, (LsAttr){.reduce = {.axes = 1, .keep = true}}), LS_I64, 0);
+    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_MAX, none, (LsAttr){.reduce = {.axes = 1, .keep = true}})));
     graph_close();
 }
 END_TEST

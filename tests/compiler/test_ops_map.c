@@ -170,7 +170,7 @@ END_TEST
 static void check_reduce(LsOpCode op, uint32_t axes)
 {
     graph_open();
-    LsValueId y = ls_append1(&cx, g, op, wide(SHAPE(2, 3, 4)), &(LsAttr){.reduce = {axes, true}});
+    LsValueId y = ls_append1(&cx, g, op, wide(SHAPE(2, 3, 4)), &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     for (int k = 0; k < 3; k++)
         ck_assert_int_eq(ls_shape(g, y)->dim[k], axes >> k & 1 ? 1 : 2 + k);
     check_gradients(weighed(y));
@@ -195,7 +195,7 @@ START_TEST(gradient_of_a_product_is_right_where_factors_are_zero)
         float *v = (float *)g->value[x.i].data;
         for (int k = 0; k < zeros; k++)
             v[2 * k] = 0;
-        LsAttr at = {.reduce = {2, true}};
+        LsAttr at = {.reduce = {.axes = 2, .keep = true}};
         check_gradients(weighed(ls_append1(&cx, g, LS_OP_REDUCE_PROD, x, &at)));
         graph_close();
     }
@@ -211,10 +211,10 @@ static void tied(LsOpCode op, bool reduce, double want)
     for (int k = 0; k < 4; k++)
         v[k] = 3;
     g->value[y.i].data = v;
-    LsValueId z = reduce ? ls_append1(&cx, g, op, x, &(LsAttr){.reduce = {1, true}})
+    LsValueId z = reduce ? ls_append1(&cx, g, op, x, &(LsAttr){.reduce = {.axes = 1, .keep = true}})
                          : ls_append2(&cx, g, op, x, y, NULL);
     if (!reduce)
-        z = ls_append1(&cx, g, LS_OP_REDUCE_SUM, z, &(LsAttr){.reduce = {1, true}});
+        z = ls_append1(&cx, g, LS_OP_REDUCE_SUM, z, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     g->loss = ls_reshape(&cx, g, z, &(LsShape){0});
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);
@@ -281,7 +281,7 @@ START_TEST(sums_and_means_read_nothing_in_the_backward_part)
     LsValueId a = ls_append1(&cx, g, LS_OP_NEG, param("a", SHAPE(2, 3)), NULL);
     LsValueId b = ls_append1(&cx, g, LS_OP_NEG, param("b", SHAPE(3)), NULL);
     LsValueId y = ls_append2(&cx, g, LS_OP_ADD, a, b, NULL);
-    LsValueId m = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, y, &(LsAttr){.reduce = {3, true}});
+    LsValueId m = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     g->loss = ls_reshape(&cx, g, m, &(LsShape){0});
     uint32_t nforward = g->nnode;
     ck_assert(ls_autodiff(&cx, g));

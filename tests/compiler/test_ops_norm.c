@@ -54,7 +54,7 @@ START_TEST(concatenated_channels_share_the_statistics_of_their_parts)
     ck_assert_int_eq(count(LS_OP_REDUCE_MEAN), 3);
     LsValueId all = ls_append(&cx, g, LS_OP_CONCAT, 3, part, &channels);
     LsStats whole = {
-        .mean = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, all, &(LsAttr){.reduce = {5, true}})};
+        .mean = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, all, &(LsAttr){.reduce = {.axes = 5, .keep = true}})};
     LsStats parts = ls_stats(&cx, g, all, 5, 1e-5);
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);

@@ -107,7 +107,7 @@ END_TEST
 
 static LsValueId layer_norm(LsValueId x, bool twice)
 {
-    LsAttr last = {.reduce = {4, true}};
+    LsAttr last = {.reduce = {.axes = 4, .keep = true}};
     LsValueId mean = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, x, &last), d = op2(LS_OP_SUB, x, mean);
     LsValueId d2 = twice ? op2(LS_OP_SUB, x, mean) : d;
     LsValueId var = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, op2(LS_OP_MUL, d2, d2), &last);

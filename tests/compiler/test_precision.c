@@ -44,7 +44,7 @@ static void build(void)
     LsValueId wide = named(ls_append1(&cx, g, LS_OP_EXP, y, NULL), "exp");
     y = named(ls_append2(&cx, g, LS_OP_MUL, wide, y, NULL), "mixed");
     y = named(product(y, param("w2", SHAPE(8, 2))), "second");
-    LsValueId loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {3, true}});
+    LsValueId loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     g->loss = named(ls_reshape(&cx, g, loss, &(LsShape){0}), "loss");
     ck_assert(ls_autodiff(&cx, g));
 }

@@ -65,7 +65,7 @@ static LsValueId softmax(LsValueId v, int axis)
 
 static LsValueId reduce(LsValueId v, LsOpCode op, uint32_t axes)
 {
-    return ls_append1(&cx, g, op, v, &(LsAttr){.reduce = {axes, true}});
+    return ls_append1(&cx, g, op, v, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
 }
 
 /* Rows of [N,T,C] attend to each other. */

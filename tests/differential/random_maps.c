@@ -171,7 +171,7 @@ Twin grow_expansion(Net *net)
 /* ---- reductions and what is made of them ---- */
 static Twin reduced(Net *net, LsOpCode op, Twin x, uint32_t axes)
 {
-    return net_append1(net, op, x, &(LsAttr){.reduce = {axes, true}});
+    return net_append1(net, op, x, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
 }
 
 static Twin dropped(Net *net, Twin y, uint32_t axes)

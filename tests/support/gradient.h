@@ -89,7 +89,7 @@ static inline LsValueId weighed(LsValueId y)
     y = ls_append2(&cx, g, LS_OP_MUL, y, constant(s), NULL);
     if (s.rank > 0)
         y = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y,
-                       &(LsAttr){.reduce = {(1u << s.rank) - 1, true}});
+                       &(LsAttr){.reduce = {.axes = (1u << s.rank) - 1, .keep = true}});
     return ls_reshape(&cx, g, y, &(LsShape){0});
 }
 

@@ -95,8 +95,12 @@ END_TEST
 /* What is kept for the backward part, without recomputation; parameters and moments are f32 in both types. */
 START_TEST(activations_take_half_of_the_bytes)
 {
-    static const char *const net[] = {"cnn --size=32", "unet --width=8 --depth=2 --size=32", "resnet18 --stem=cifar --width=8 "
-                                      "--size=32", "gpt --depth=1 --heads=2 --width=64 --context=64 --vocab=65"};
+    static const char *const net[] = {
+        "cnn --size=32",
+        "unet --width=8 --depth=2 --size=32",
+        "resnet18 --stem=cifar --width=8 --size=32",
+        "gpt --depth=1 --heads=2 --width=64 --context=64 --vocab=65",
+    };
     for (int k = 0; k < 4; k++) {
         double kept[3], state[3];
         MUST(LS_BUILD "/lowerset model %s -o net.onnx", net[k]);
