@@ -1,6 +1,6 @@
 /* cli/commands/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget; builds
  * nothing. */
-#include "cli/report/checkpoint_modes.h"
+#include "cli/report/policy_table.h"
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
 #include "cli/job/max_batch.h"
@@ -229,13 +229,13 @@ static int report(LsJob *job)
         if (!job->graph_file)
             job->report.costs = job->costs, job->report.step_ns = ls_job_step_ns(job);
         job->report.precisions = ls_precision_json(job);
-        job->report.microbatches = ls_checkpoint_json(job);
+        job->report.microbatches = ls_recompute_json(job);
         job->report.ranks = ls_rank_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         ls_job_tell_people(job);
         print_memory(job);
-        if (!ls_checkpoint_modes(job))
+        if (!ls_recompute_print(job))
             return ls_job_failed(job);
         ls_rank_report(job);
         printf("\n");

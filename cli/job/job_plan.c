@@ -46,9 +46,8 @@ static int over_budget(LsJob *job)
     int64_t arena = ls_job_arenas(job) * (r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena);
     const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
     const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
-        : o->checkpoint != NULL && job->checkpoint != LS_CHECKPOINT_AUTO
-            ? ls_arena_printf(a, " with --checkpoint=%s", o->checkpoint)
-        : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " with these hints" : "";
+        : o->keep.n + o->forget.n > 0 ? " with these hints"
+        : job->recompute != LS_RECOMPUTE_AUTO ? ls_arena_printf(a, " with --recompute=%s", o->recompute) : "";
     const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
         "arena, ", like_budget(job, fixed), like_budget(job, arena));
     if (strcmp(budget, least) == 0) {           /* equal after rounding */
@@ -155,13 +154,13 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     return ok && (arena <= 0 || (job->eval_plan.arena <= arena && job->update_plan.arena <= arena));
 }
 
-/* With --checkpoint=except-last: the plan of the last micro-step of an update, and a hash of both plans. Its arena must
+/* With --recompute=except-last: the plan of the last micro-step of an update, and a hash of both plans. Its arena must
  * keep the same budget. */
 static int plan_last(LsJob *job, const LsBudget *b)
 {
     LsPlanReport report = job->report;
     const int64_t arena = b->kind == LS_BUDGET_MIN ? 0 : job->report.budget;
-    if (job->checkpoint != LS_CHECKPOINT_EXCEPT_LAST)
+    if (job->recompute != LS_RECOMPUTE_EXCEPT_LAST)
         return 0;
     const int code = ls_job_plan_as(job, LS_RECOMPUTE_NONE, arena, &job->last_plan, &report);
     if (code == LS_EXIT_BUDGET) {
@@ -180,7 +179,7 @@ int ls_job_plan(LsJob *job)
     LsHints hints;
     LsBudget budget;
     int code = ls_options_planning(job->options, &want);
-    code = code != 0 ? code : ls_options_checkpoint(job->options, &job->checkpoint);
+    code = code != 0 ? code : ls_options_recompute(job->options, &job->recompute);
     code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* invalid hints are
                                                                          * reported early */
     code = code != 0 || ls_job_budget(job->options, &budget) ? code : LS_EXIT_USAGE;

@@ -37,7 +37,7 @@ int ls_staged_check(const LsJob *job)
     else if (o->accumulate > 1)
         why = "--stages: --microbatches says how many parts an update has; leave --accumulate out";
     else if (o->keep.n + o->forget.n > 0)
-        why = "--stages: --checkpoint says what stages make again; leave --keep and --forget out";
+        why = "--stages: --recompute says what stages make again; leave --keep and --forget out";
     else if (ls_options_parts(o) > MOST_MICROS)
         why = "--stages: a pipeline runs at most 1024 micro-batches per step (--microbatches)";
     if (why == NULL)
@@ -74,23 +74,16 @@ static int word(const char *option, const char *text, const char *const *words, 
 
 int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mode)
 {
-    static const int keep[] = {[LS_CHECKPOINT_AUTO] = LS_KEEP_AUTO, [LS_CHECKPOINT_NEVER] = LS_KEEP_NEVER,
-                               [LS_CHECKPOINT_EXCEPT_LAST] = LS_KEEP_EXCEPT_LAST,
-                               [LS_CHECKPOINT_ALWAYS] = LS_KEEP_ALWAYS};
-    LsCheckpoint checkpoint = LS_CHECKPOINT_AUTO;
-    LsHints hints = {.recompute = LS_RECOMPUTE_AUTO};
     LsBudget b = {LS_BUDGET_NONE, 0};
     *want = (LsPipelineWant){.stages = (uint32_t)o->stages, .micros = (uint32_t)ls_options_parts(o), .prefetch = PREFETCH,
                              .least_ring = LS_RING};
     int code = word("--order", o->order, ls_order_name, order);
     code = code != 0 ? code : ls_options_planning(o, &want->plan);
-    code = code != 0 ? code : ls_options_checkpoint(o, &checkpoint);
-    code = code != 0 ? code : ls_options_hints(o, &hints);
+    code = code != 0 ? code : ls_options_recompute(o, &want->policy);
     code = code != 0 || ls_job_budget(o, &b) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : link_speed(o, &want->link);
     want->plan.effort = want->plan.effort > 0 ? want->plan.effort : b.kind == LS_BUDGET_NONE ? EFFORT_AT_EASE : EFFORT;
-    *mode = o->checkpoint != NULL ? keep[checkpoint] : -1;
-    want->policy = hints.recompute;
+    *mode = o->recompute != NULL ? (int)ls_pipeline_keep(want->policy) : -1;
     want->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
     want->percent = b.kind == LS_BUDGET_PERCENT ? b.value : 0;
     want->least = b.kind == LS_BUDGET_MIN;

@@ -173,13 +173,8 @@ static const LsOption option[] = {
      "values that are computed once and kept: names of values or nodes; may be repeated"},
     {"--forget", NULL, "GLOB", LIST, AT(forget), SEARCH,
      "values that the backward part computes again: names of values or nodes; may be repeated"},
-    {"--recompute", NULL, "auto|none|cheap|conv-saved|all", TEXT, AT(recompute), SEARCH,
-     "what may run again. auto: anything; none: nothing; cheap: neither matrix products nor convolutions; "
-     "conv-saved: no convolutions; all: everything must (default auto)"},
-    {"--checkpoint", NULL, "never|except-last|always|auto", TEXT, AT(checkpoint), LS_CMD_COMPILE | LS_CMD_PLAN,
-     "what runs again between the forward and the backward part of a micro-batch. never: nothing; always: all that the "
-     "backward part needs; except-last: the same, but nothing in the last one, or in the first one of a pipeline; auto: "
-     "what the planner chooses (default auto)"},
+    {"--recompute", NULL, LS_RECOMPUTE_NAMES, TEXT, AT(recompute), SEARCH,
+     "what may run again. " LS_RECOMPUTE_MEANINGS ", which only compile and plan take (default auto)"},
     {"--plan-time", NULL, "SECONDS", TEXT, AT(plan_time), SEARCH,
      "work of the search for a plan, in seconds of one core of 2023 (default 2)"},
     {"--plan-effort", NULL, "PERCENT", INTEGER(1, 10000), AT(plan_effort), SEARCH,
@@ -298,22 +293,27 @@ static const LsOption option[] = {
 };
 enum { NOPTIONS = sizeof option / sizeof *option };
 
-/* Options of earlier versions, with those that do the same. */
-static const struct { const char *name, *use; int where; } gone[] = {
-    {"-S", "--emit=c", LS_CMD_COMPILE},
-    {"--emit-c", "--emit=c", LS_CMD_COMPILE},
-    {"-c", "--emit=obj", LS_CMD_COMPILE},
-    {"--emit-obj", "--emit=obj", LS_CMD_COMPILE},
-    {"--loss-axis", "--class-axis", BUILD},
+/* Options of earlier versions, or some of their values, with those that do the same. */
+static const struct { const char *name, *value, *use; int where; } gone[] = {
+    {"-S", NULL, "--emit=c", LS_CMD_COMPILE},
+    {"--emit-c", NULL, "--emit=c", LS_CMD_COMPILE},
+    {"-c", NULL, "--emit=obj", LS_CMD_COMPILE},
+    {"--emit-obj", NULL, "--emit=obj", LS_CMD_COMPILE},
+    {"--loss-axis", NULL, "--class-axis", BUILD},
+    {"--checkpoint", "never", "--recompute=none", LS_CMD_COMPILE | LS_CMD_PLAN},
+    {"--checkpoint", "always", "--recompute=all", LS_CMD_COMPILE | LS_CMD_PLAN},
+    {"--checkpoint", NULL, "--recompute", LS_CMD_COMPILE | LS_CMD_PLAN},
 };
 
-/* Refuses an option that is gone; false: `arg` is none. */
-static bool is_gone(int command, const char *arg)
+/* Refuses an option that is gone; false: `arg` is none. next: the argument behind it; NULL: none. */
+static bool is_gone(int command, const char *arg, const char *next)
 {
     const size_t n = strcspn(arg, "=");
+    const char *value = arg[n] == '=' ? arg + n + 1 : next != NULL ? next : "";
     for (size_t k = 0; k < sizeof gone / sizeof *gone; k++) {
         const char *name = gone[k].name;
-        if ((gone[k].where & command) && strlen(name) == n && memcmp(name, arg, n) == 0) {
+        if ((gone[k].where & command) && strlen(name) == n && memcmp(name, arg, n) == 0
+            && (gone[k].value == NULL || strcmp(gone[k].value, value) == 0)) {
             fprintf(stderr, "lowerset: unknown option '%s': use %s\n", arg, gone[k].use);
             return true;
         }
@@ -326,10 +326,10 @@ static LsOptionTable table_of(int command)
     return (LsOptionTable){.row = option, .n = NOPTIONS, .where = command};
 }
 
-static void keep_first(const char **first, bool hit, const LsOption *op)
+static void keep_first(const char **first, bool hit, const char *name)
 {
     if (hit && *first == NULL)
-        *first = op->name;
+        *first = name;
 }
 
 /* Parses the option at argv[*i]; *i advances when the value is the next word. */
@@ -339,16 +339,16 @@ static int parse_one(LsOptions *o, int command, int argc, char **argv, int *i, c
                                                                                      * model */
     const LsOptionTable table = table_of(command);
     char why[LS_OPTION_WHY];
-    if (is_gone(command, argv[*i]))
+    if (is_gone(command, argv[*i], *i + 1 < argc ? argv[*i + 1] : NULL))
         return LS_EXIT_USAGE;
     const LsOption *op = ls_option_take(&table, o, given, argc, argv, i, why);
     if (op == NULL) {
         fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
     }
-    keep_first(&o->model_only, !(op->where & without), op);
-    keep_first(&o->gpu_only, op->where & LS_CMD_GPU, op);
-    keep_first(&o->measure_only, op->where & LS_CMD_MEASURE, op);
+    keep_first(&o->model_only, !(op->where & without), op->name);
+    keep_first(&o->gpu_only, op->where & LS_CMD_GPU, op->name);
+    keep_first(&o->measure_only, op->where & LS_CMD_MEASURE, op->name);
     return 0;
 }
 
@@ -356,6 +356,21 @@ static int usage(const char *option, const char *text)
 {
     fprintf(stderr, "lowerset: %s %s\n", option, text);
     return LS_EXIT_USAGE;
+}
+
+/* Refuses a policy of programs where none is made; a training graph is noticed when the file is read. */
+#define POLICY_OPTION(id, name, scope, again) "--recompute=" name,
+static int check_policy(LsOptions *o, int command)
+{
+    static const char *const option_of[] = {LS_RECOMPUTE_POLICIES(POLICY_OPTION, POLICY_OPTION)};
+    LsRecompute policy;
+    if (o->recompute == NULL || !ls_recompute_parse(o->recompute, &policy)
+        || ls_recompute_policy[policy].scope == LS_POLICY_OF_ALL)
+        return 0;
+    keep_first(&o->model_only, true, option_of[policy]);
+    if (command & (LS_CMD_COMPILE | LS_CMD_PLAN))
+        return 0;
+    return usage(option_of[policy], "is for compile and plan: it needs a program of several parts");
 }
 
 /* Checks the options against each other. */
@@ -396,7 +411,8 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
         if (code != 0)
             return code;
     }
-    return consistent(o, command);
+    const int code = consistent(o, command);
+    return code != 0 ? code : check_policy(o, command);
 }
 
 /* ---- help ---- */

@@ -23,10 +23,6 @@ enum {
     LS_CMD_CALIBRATE = 512, LS_CMD_DP = 1024
 };
 
-/* What a micro-batch keeps from its forward part for its backward part: what that reads; its inputs alone, as all else
- * runs again; the latter, but the former for the last one of an update; what the planner chooses. */
-typedef enum { LS_CHECKPOINT_AUTO, LS_CHECKPOINT_NEVER, LS_CHECKPOINT_EXCEPT_LAST, LS_CHECKPOINT_ALWAYS } LsCheckpoint;
-
 typedef struct LsOptions {      /* as typed; ls_options_* below work out the meaning */
     const char *model;
     const char *model_only;     /* the first option given that does not apply to a training graph,
@@ -62,7 +58,7 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
     bool max_batch;
     bool no_inplace, no_offsets, no_alternatives, no_epilogues, store_gradients, prove;
     LsList keep, forget;
-    const char *recompute, *checkpoint;
+    const char *recompute;
     /* reports */
     bool json;
     const char *graph_json, *plan_json, *dot, *timeline, *report, *dump_pass;
@@ -109,8 +105,8 @@ bool ls_budget_parse(const char *text, LsBudget *b);
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 /* The hints; they live as long as the options. 0, or the exit code after a message. */
 int ls_options_hints(const LsOptions *o, LsHints *hints);
-/* --checkpoint, with what else says what may run again. 0, or the exit code after a message. */
-int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode);
+/* --recompute; never except-last of a single part, which is none. 0, or the exit code after a message. */
+int ls_options_recompute(const LsOptions *o, LsRecompute *policy);
 /* Stages of a pipeline: 1 if there is none. */
 static inline int64_t ls_options_stages(const LsOptions *o) { return o->stages > 1 ? o->stages : 1; }
 /* Whether ranks share the parts of a batch. */

@@ -59,30 +59,28 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
 {
     *hints = (LsHints){.keep = o->keep.item, .nkeep = o->keep.n,
                        .forget = o->forget.item, .nforget = o->forget.n};
-    if (o->recompute != NULL && !ls_recompute_parse(o->recompute, &hints->recompute))
-        return ls_options_bad("--recompute", o->recompute, "one of auto none cheap conv-saved all");
-    LsCheckpoint mode;
-    const int code = ls_options_checkpoint(o, &mode);
-    if (code == 0 && mode != LS_CHECKPOINT_AUTO)
-        hints->recompute = mode == LS_CHECKPOINT_NEVER ? LS_RECOMPUTE_NONE : LS_RECOMPUTE_ALL;
+    const int code = ls_options_recompute(o, &hints->recompute);
+    if (hints->recompute == LS_RECOMPUTE_EXCEPT_LAST)   /* the last part has a plan of its own */
+        hints->recompute = LS_RECOMPUTE_ALL;
     return code;
 }
 
-int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode)
+int ls_options_recompute(const LsOptions *o, LsRecompute *policy)
 {
-    static const char *const name[] = {"auto", "never", "except-last", "always", NULL};
-    const int k = ls_options_word("--checkpoint", o->checkpoint, name, LS_CHECKPOINT_AUTO);
-    if (k < 0)
-        return LS_EXIT_USAGE;
-    *mode = (LsCheckpoint)k;
-    const int64_t steps = ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1);
-    if (*mode == LS_CHECKPOINT_EXCEPT_LAST && steps / (o->ranks > 1 ? o->ranks : 1) == 1)
-        *mode = LS_CHECKPOINT_NEVER;    /* the only part is the last one */
-    if (o->checkpoint == NULL || (o->recompute == NULL && o->keep.n + o->forget.n == 0))
+    *policy = LS_RECOMPUTE_AUTO;
+    if (o->recompute != NULL && !ls_recompute_parse(o->recompute, policy))
+        return ls_options_bad("--recompute", o->recompute, "one of " LS_RECOMPUTE_NAMES);
+    if (*policy != LS_RECOMPUTE_EXCEPT_LAST)
         return 0;
-    fprintf(stderr, "lowerset: --checkpoint says what runs again: leave %s out\n", o->recompute != NULL ? "--recompute"
-            : o->keep.n > 0 ? "--keep" : "--forget");
-    return LS_EXIT_USAGE;
+    if (o->keep.n + o->forget.n > 0) {
+        fprintf(stderr, "lowerset: --recompute=except-last says what each part runs again: leave %s out\n",
+                o->keep.n > 0 ? "--keep" : "--forget");
+        return LS_EXIT_USAGE;
+    }
+    const int64_t steps = ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1);
+    if (steps / (o->ranks > 1 ? o->ranks : 1) == 1)
+        *policy = LS_RECOMPUTE_NONE;    /* the only part is the last one */
+    return 0;
 }
 
 int ls_options_tolerance(const LsOptions *o, double *part)

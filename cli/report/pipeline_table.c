@@ -7,7 +7,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "except-last", "always", "auto", NULL};
+const char *ls_pipeline_mode(const LsPipelines *p, const LsPipelinePlan *of)
+{
+    return ls_recompute_policy[ls_pipeline_policy(&p->want, of->keep)].name;
+}
 
 static const double MS = 1e-6;
 
@@ -17,10 +20,10 @@ static void print_plan(const LsPipelines *p, uint32_t k)
 {
     const LsPipelinePlan *of = &p->plan[k];
     if (p->reason[k].why != NULL) {
-        printf("  %-6s %-12s cannot run: %s\n", ls_order_name[of->order], ls_keep_name[of->keep], p->reason[k].why);
+        printf("  %-6s %-12s cannot run: %s\n", ls_order_name[of->order], ls_pipeline_mode(p, of), p->reason[k].why);
         return;
     }
-    printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
+    printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_pipeline_mode(p, of),
            of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(p->job->cx.arena, of->peak), of->bottleneck * MS);
     if (!of->fits)
         printf(" %22s", "exceeds the budget");
@@ -33,7 +36,7 @@ static void print_plan(const LsPipelines *p, uint32_t k)
 
 static void print_plans(const LsPipelines *p)
 {
-    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank",
+    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "recompute", "a step", "bubble", "largest rank",
            "slowest stage", "proven bound", "gap");
     for (uint32_t k = 0; k < p->n; k++)
         print_plan(p, k);
@@ -84,7 +87,7 @@ static void print_stages(const LsPipelines *p)
 {
     const LsPipelinePlan *of = chosen(p);
     LsArena *a = p->job->cx.arena;
-    printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_keep_name[of->keep]);
+    printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_pipeline_mode(p, of));
     printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %-44s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
            "arena", "in all", "receives", "sends", "regions of the arena", "from .. to");
     for (uint32_t k = 0; k < of->cut.k; k++) {
@@ -216,14 +219,14 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     return o;
 }
 
-static cJSON *json_plan(const LsPipelinePlan *of)
+static cJSON *json_plan(const LsPipelines *p, const LsPipelinePlan *of)
 {
     cJSON *o = cJSON_CreateObject();
     char hash[17];
     ls_staged_hash(of, hash);
     cJSON_AddStringToObject(o, "hash", hash);
     cJSON_AddStringToObject(o, "order", ls_order_name[of->order]);
-    cJSON_AddStringToObject(o, "checkpoint", ls_keep_name[of->keep]);
+    cJSON_AddStringToObject(o, "recompute", ls_pipeline_mode(p, of));
     cJSON_AddBoolToObject(o, "feasible", of->fits);
     cJSON_AddNumberToObject(o, "step_ns", of->times.step);
     cJSON_AddNumberToObject(o, "bubble", of->times.bubble);
@@ -242,7 +245,7 @@ static cJSON *json_refused(const LsPipelines *p, uint32_t k)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "order", ls_order_name[p->plan[k].order]);
-    cJSON_AddStringToObject(o, "checkpoint", ls_keep_name[p->plan[k].keep]);
+    cJSON_AddStringToObject(o, "recompute", ls_pipeline_mode(p, &p->plan[k]));
     cJSON_AddBoolToObject(o, "feasible", false);
     cJSON_AddStringToObject(o, "refused", p->reason[k].why);
     return o;
@@ -273,7 +276,7 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
     cJSON_AddNumberToObject(line, "chosen", p->chosen);
     cJSON *plans = cJSON_AddArrayToObject(line, "plans"), *of = cJSON_AddArrayToObject(line, "of_stage");
     for (uint32_t k = 0; k < p->n; k++)
-        cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k) : json_plan(&p->plan[k]));
+        cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k) : json_plan(p, &p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
     cJSON *messages = cJSON_AddArrayToObject(line, "messages");

@@ -11,15 +11,30 @@ static bool keeps_one(const LsPipelinePlan *of, const LsPipelineWant *want)
     return of->keep == LS_KEEP_EXCEPT_LAST && want->micros > 1;
 }
 
-/* What a micro-batch runs again. */
+static const LsRecompute of_keep[] = {
+    [LS_KEEP_NEVER] = LS_RECOMPUTE_NONE, [LS_KEEP_EXCEPT_LAST] = LS_RECOMPUTE_EXCEPT_LAST,
+    [LS_KEEP_ALWAYS] = LS_RECOMPUTE_ALL, [LS_KEEP_AUTO] = LS_RECOMPUTE_AUTO};
+
+LsRecompute ls_pipeline_policy(const LsPipelineWant *want, LsKeepMode keep)
+{
+    return keep == LS_KEEP_AUTO ? want->policy : of_keep[keep];
+}
+
+LsKeepMode ls_pipeline_keep(LsRecompute policy)
+{
+    LsKeepMode k = LS_KEEP_NEVER;
+    while (k < LS_KEEP_AUTO && of_keep[k] != policy)
+        k++;
+    return k;
+}
+
+/* What the usual micro-batch runs again. */
 static LsRecompute policy_of(const LsPipelinePlan *of, const LsPipelineWant *want)
 {
-    switch (of->keep) {
-    case LS_KEEP_NEVER: return LS_RECOMPUTE_NONE;
-    case LS_KEEP_EXCEPT_LAST: return keeps_one(of, want) ? LS_RECOMPUTE_ALL : LS_RECOMPUTE_NONE;
-    case LS_KEEP_ALWAYS: return LS_RECOMPUTE_ALL;
-    default: return want->policy;
-    }
+    const LsRecompute policy = ls_pipeline_policy(want, of->keep);
+    if (policy != LS_RECOMPUTE_EXCEPT_LAST)
+        return policy;
+    return keeps_one(of, want) ? LS_RECOMPUTE_ALL : LS_RECOMPUTE_NONE;
 }
 
 /* Bytes beside the arena of tensors that the stage's nodes read. of: by tensor. */

@@ -1,18 +1,21 @@
-/* cli/report/checkpoint_modes.c -- see the header. Only the policies of a micro-batch are planned: except-last runs the plans of
- * always and of never. */
-#include "cli/report/checkpoint_modes.h"
+/* cli/report/policy_table.c -- see the header. Only the policies of a micro-batch are planned: except-last
+ * runs the plans of all and of none. */
+#include "cli/report/policy_table.h"
 
 #include "cli/job/told_times.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { NMODES = 4 };
-static const char *const name[NMODES] = {
-    [LS_CHECKPOINT_AUTO] = "auto", [LS_CHECKPOINT_NEVER] = "never", [LS_CHECKPOINT_EXCEPT_LAST] = "except-last",
-    [LS_CHECKPOINT_ALWAYS] = "always"};
-static const LsCheckpoint shown[NMODES] = {LS_CHECKPOINT_NEVER, LS_CHECKPOINT_EXCEPT_LAST, LS_CHECKPOINT_ALWAYS,
-                                           LS_CHECKPOINT_AUTO};
+/* The policies in the order of the table. What the job has beside them is a row of its own. */
+static const LsRecompute shown[] = {LS_RECOMPUTE_NONE, LS_RECOMPUTE_EXCEPT_LAST, LS_RECOMPUTE_ALL,
+                                    LS_RECOMPUTE_AUTO, LS_RECOMPUTE_CHEAP, LS_RECOMPUTE_CONV_SAVED};
+enum { ALWAYS_SHOWN = 4 };
+
+static bool is_shown(const LsJob *job, int row)
+{
+    return row < ALWAYS_SHOWN || shown[row] == job->recompute;
+}
 
 typedef struct Mode {
     bool fits;
@@ -21,12 +24,13 @@ typedef struct Mode {
     double first_ns, last_ns;   /* a part that is not the last one of its batch, and that */
 } Mode;
 
-typedef struct Modes { Mode of[NMODES]; int64_t levels, sum_bytes; } Modes;
+typedef struct Modes { Mode of[LS_NRECOMPUTE]; int64_t levels, sum_bytes; } Modes;
 
 static bool wanted(const LsJob *job)
 {
     return !job->graph_file
-           && (job->options->microbatches > 0 || ls_options_over_ranks(job->options) || job->options->checkpoint != NULL);
+           && (job->options->microbatches > 0 || ls_options_over_ranks(job->options)
+               || job->recompute == LS_RECOMPUTE_EXCEPT_LAST);
 }
 
 static Mode of_plan(const LsJob *job, const LsPlan *plan)
@@ -51,27 +55,24 @@ static int plan_mode(LsJob *job, LsRecompute policy, Mode *to)
 
 static int plan_modes(LsJob *job, Modes *m)
 {
-    static const LsRecompute policy[NMODES] = {[LS_CHECKPOINT_AUTO] = LS_RECOMPUTE_AUTO,
-                                               [LS_CHECKPOINT_NEVER] = LS_RECOMPUTE_NONE,
-                                               [LS_CHECKPOINT_ALWAYS] = LS_RECOMPUTE_ALL};
-    for (int k = 0; k < NMODES; k++) {
-        const bool own = k == (int)job->checkpoint
-            || (k == LS_CHECKPOINT_ALWAYS && job->checkpoint == LS_CHECKPOINT_EXCEPT_LAST);
+    const LsRecompute usual = job->recompute == LS_RECOMPUTE_EXCEPT_LAST ? LS_RECOMPUTE_ALL : job->recompute;
+    for (int row = 0; row < LS_NRECOMPUTE; row++) {
+        const LsRecompute k = shown[row];
         int code = 0;
-        if (own && k != LS_CHECKPOINT_EXCEPT_LAST)
+        if (k == usual)
             m->of[k] = of_plan(job, &job->plan);
-        else if (k != LS_CHECKPOINT_EXCEPT_LAST)
-            code = plan_mode(job, policy[k], &m->of[k]);
+        else if (k != LS_RECOMPUTE_EXCEPT_LAST && is_shown(job, row))
+            code = plan_mode(job, k, &m->of[k]);
         if (code != 0)
             return code;
     }
-    const Mode *always = &m->of[LS_CHECKPOINT_ALWAYS], *never = &m->of[LS_CHECKPOINT_NEVER];
-    Mode last = *(always->arena > never->arena ? always : never);
-    last.fits = always->fits && never->fits;
-    last.kept = always->kept > never->kept ? always->kept : never->kept;
-    last.first_ns = always->first_ns;
-    last.last_ns = never->last_ns;
-    m->of[LS_CHECKPOINT_EXCEPT_LAST] = ls_job_own_steps(job) > 1 ? last : *never;
+    const Mode *all = &m->of[LS_RECOMPUTE_ALL], *none = &m->of[LS_RECOMPUTE_NONE];
+    Mode last = *(all->arena > none->arena ? all : none);
+    last.fits = all->fits && none->fits;
+    last.kept = all->kept > none->kept ? all->kept : none->kept;
+    last.first_ns = all->first_ns;
+    last.last_ns = none->last_ns;
+    m->of[LS_RECOMPUTE_EXCEPT_LAST] = ls_job_own_steps(job) > 1 ? last : *none;
     return 0;
 }
 
@@ -96,7 +97,7 @@ static double step_ns(const LsJob *job, const Mode *m)
     return (double)(ls_options_parts(job->options) / ls_job_ranks(job) - 1) * m->first_ns + m->last_ns + ls_job_update_ns(job);
 }
 
-bool ls_checkpoint_modes(LsJob *job)
+bool ls_recompute_print(LsJob *job)
 {
     Modes m = {.levels = 0};
     LsArena *a = job->cx.arena;
@@ -111,20 +112,22 @@ bool ls_checkpoint_modes(LsJob *job)
     if (m.levels > 0)
         printf("  gradients of %" PRId64 " parts add up in a tree: %" PRId64 " partial sum%s of each, %s of the state\n",
                ls_job_micro_steps(job) / ls_job_ranks(job), m.levels, m.levels == 1 ? "" : "s", ls_bytes_text(a, m.sum_bytes));
-    printf("  %-12s %12s %18s %15s  (%s)\n", "checkpoint", "in all", "kept of a part", "a step", ls_job_told_of(job));
-    for (int k = 0; k < NMODES; k++) {
+    printf("  %-12s %12s %18s %15s  (%s)\n", "recompute", "in all", "kept of a part", "a step", ls_job_told_of(job));
+    for (int k = 0; k < LS_NRECOMPUTE; k++) {
         const Mode *of = &m.of[shown[k]];
-        const char *mark = shown[k] == job->checkpoint ? "  chosen" : "";
+        if (!is_shown(job, k))
+            continue;
+        const char *mark = shown[k] == job->recompute ? "  chosen" : "";
+        printf("  %-12s %12s", ls_recompute_policy[shown[k]].name, ls_bytes_text(a, total(job, of)));
         if (of->fits)
-            printf("  %-12s %12s %18s %12.4g ms%s\n", name[shown[k]], ls_bytes_text(a, total(job, of)),
-                   ls_bytes_text(a, of->kept), step_ns(job, of) * 1e-6, mark);
+            printf(" %18s %12.4g ms%s\n", ls_bytes_text(a, of->kept), step_ns(job, of) * 1e-6, mark);
         else
-            printf("  %-12s %12s  exceeds the budget%s\n", name[shown[k]], ls_bytes_text(a, total(job, of)), mark);
+            printf("  exceeds the budget%s\n", mark);
     }
     return true;
 }
 
-const char *ls_checkpoint_json(LsJob *job)
+const char *ls_recompute_json(LsJob *job)
 {
     Modes m = {.levels = 0};
     LsArena *a = job->cx.arena;
@@ -135,11 +138,15 @@ const char *ls_checkpoint_json(LsJob *job)
     const char *text = ls_arena_printf(a, "{\"batch\":%" PRId64 ",\"parts\":%" PRId64 ",\"per_update\":%" PRId64
                                        ",\"sum_levels\":%" PRId64 ",\"sum_bytes\":%" PRId64 ",\"mode\":\"%s\",\"modes\":[",
                                        job->train->batch * parts, parts, ls_job_micro_steps(job), m.levels, m.sum_bytes,
-                                       name[job->checkpoint]);
-    for (int k = 0; k < NMODES; k++) {
+                                       ls_recompute_policy[job->recompute].name);
+    for (int k = 0; k < LS_NRECOMPUTE; k++) {
         const Mode *of = &m.of[shown[k]];
-        text = ls_arena_printf(a, "%s%s{\"mode\":\"%s\",\"feasible\":%s,\"total_bytes\":%" PRId64 ",\"arena_bytes\":%" PRId64,
-                               text, k > 0 ? "," : "", name[shown[k]], of->fits ? "true" : "false", total(job, of), of->arena);
+        if (!is_shown(job, k))
+            continue;
+        text = ls_arena_printf(a, "%s%s{\"mode\":\"%s\",\"feasible\":%s,\"total_bytes\":%" PRId64
+                               ",\"arena_bytes\":%" PRId64, text, k > 0 ? "," : "",
+                               ls_recompute_policy[shown[k]].name, of->fits ? "true" : "false",
+                               total(job, of), of->arena);
         text = of->fits ? ls_arena_printf(a, "%s,\"kept_bytes\":%" PRId64 ",\"step_ns\":%.17g}", text, of->kept,
                                           step_ns(job, of)) : ls_arena_printf(a, "%s}", text);
     }
