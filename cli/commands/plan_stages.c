@@ -20,11 +20,11 @@ static int usage(const char *text)
 /* What only this command takes; the rest is what lowerset compile --stages refuses, too. */
 static int check(const LsOptions *o)
 {
-    if (o->strategy != NULL)
+    if (o->memory.strategy != NULL)
         return usage("plans each stage by --recompute: leave --strategy out");
-    if (o->dot != NULL || o->report != NULL || o->against != NULL)
+    if (o->reports.dot != NULL || o->reports.page != NULL || o->reports.against != NULL)
         return usage("writes --timeline, --json, --graph-json and --plan-json: leave the other reports out");
-    if (o->no_offsets)
+    if (o->memory.no_offsets)
         return usage("tells the arena of each stage: leave --no-offsets out");
     if (ls_job_is_graph(o->model))
         return usage("needs a model, not a training graph");
@@ -93,10 +93,10 @@ static void write_picture(FILE *to, void *user)
 static int report(LsPipelines *p)
 {
     const LsOptions *o = p->job->options;
-    const char *path = o->timeline;
+    const char *path = o->reports.timeline;
     const size_t n = path != NULL ? strlen(path) : 0;
     const bool picture = n >= 4 && strcmp(path + n - 4, ".svg") == 0;
-    if (o->json)
+    if (o->reports.json)
         ls_pipelines_json(stdout, p);
     else
         ls_pipelines_print(p);
@@ -106,7 +106,7 @@ static int report(LsPipelines *p)
         return ls_stage_files_write(p->job, &p->plan[p->chosen]) ? 0 : LS_EXIT_MODEL;
     fprintf(stderr, "lowerset: --budget: no cut into %u stages was found whose ranks keep %s by --recompute=%s; the "
             "largest rank of the one shown takes %s\n", p->want.stages,
-            p->want.budget > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget) : o->budget,
+            p->want.budget > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget) : o->memory.budget,
             ls_pipeline_mode(p, &p->plan[p->chosen]), ls_bytes_text(p->job->cx.arena, p->plan[p->chosen].peak));
     return LS_EXIT_BUDGET;
 }

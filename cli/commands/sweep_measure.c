@@ -133,7 +133,7 @@ static int for_all(Measuring *m, const char *doing, int (*what)(Measuring *, con
 {
     int code = 0;
     for (uint32_t k = 0; code == 0 && k < m->n; k++) {
-        if (!m->job->options->quiet)
+        if (!m->job->options->output.quiet)
             fprintf(stderr, "%s: %s program %" PRIu32 " of %" PRIu32 ": %s\n", m->sweep->model,
                     doing, k + 1, m->n, m->program[k].what);
         code = what(m, &m->program[k]);

@@ -63,7 +63,7 @@ int ls_job_plan(LsJob *job);
 /* Whether independent steps of the program may run at the same time. */
 static inline bool ls_job_overlaps(const LsJob *job)
 {
-    return job->target.kind == LS_TARGET_CUDA && !job->options->no_overlap;
+    return job->target.kind == LS_TARGET_CUDA && !job->options->machine.no_overlap;
 }
 /* Sets arena_bytes from both plans. */
 void ls_job_set_arena(LsJob *job);

@@ -29,7 +29,7 @@ double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
     const double runs = job->pipeline.ensemble.members > 0 ? (double)job->pipeline.ensemble.members : 1;
     if (job->graph_file)
         return plan->cost;
-    return job->machine.gpu || job->options->costs != NULL
+    return job->machine.gpu || job->options->machine.costs != NULL
                ? plan->cost + job->machine.step
                : runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, job->told != NULL ? job->told : &job->machine);
 }
@@ -56,7 +56,8 @@ const char *ls_job_gap_text(const LsJob *job)
 
 int64_t ls_job_micro_steps(const LsJob *job)
 {
-    return ls_options_parts(job->options) * (job->options->accumulate > 1 ? job->options->accumulate : 1);
+    return ls_options_parts(job->options) *
+           (job->options->parts.accumulate > 1 ? job->options->parts.accumulate : 1);
 }
 
 static bool is_over_ranks(const LsJob *job) { return job->train != NULL && job->train->updates != NULL; }
@@ -84,7 +85,8 @@ double ls_job_step_ns(const LsJob *job)
 
 bool ls_job_of_store_all(const LsJob *job)
 {
-    return job->options->budget_of != NULL && strcmp(job->options->budget_of, "store-all") == 0;
+    return job->options->memory.budget_of != NULL &&
+           strcmp(job->options->memory.budget_of, "store-all") == 0;
 }
 
 int64_t ls_job_fixed_bytes(const LsJob *job)

@@ -45,9 +45,12 @@ static int over_budget(LsJob *job)
     }
     int64_t arena = ls_job_arenas(job) * (r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena);
     const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
-    const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
-        : o->keep.n + o->forget.n > 0 ? " with these hints"
-        : job->recompute != LS_RECOMPUTE_AUTO ? ls_arena_printf(a, " with --recompute=%s", o->recompute) : "";
+    const char *whose = o->memory.strategy != NULL
+                            ? ls_arena_printf(a, " by strategy %s", o->memory.strategy)
+                        : o->memory.keep.n + o->memory.forget.n > 0 ? " with these hints"
+                        : job->recompute != LS_RECOMPUTE_AUTO
+                            ? ls_arena_printf(a, " with --recompute=%s", o->memory.recompute)
+                            : "";
     const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
         "arena, ", like_budget(job, fixed), like_budget(job, arena));
     if (strcmp(budget, least) == 0) {           /* equal after rounding */
@@ -131,9 +134,10 @@ int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, L
 
 bool ls_job_budget(const LsOptions *o, LsBudget *b)
 {
-    if (ls_budget_parse(o->budget, b))
+    if (ls_budget_parse(o->memory.budget, b))
         return true;
-    fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n", o->budget);
+    fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n",
+            o->memory.budget);
     return false;
 }
 

@@ -21,7 +21,7 @@ int ls_staged_check(const LsJob *job)
     const LsOptions *o = job->options;
     const char *why = NULL;
     if (ls_options_stages(o) == 1)
-        why = o->order != NULL ? "--order: there is no pipeline without --stages" : NULL;
+        why = o->pipe.order != NULL ? "--order: there is no pipeline without --stages" : NULL;
     else if (job->target.kind == LS_TARGET_CUDA)
         why = "--stages is for --target=cpu so far";
     else if (job->graph_file)
@@ -30,13 +30,13 @@ int ls_staged_check(const LsJob *job)
         why = "--stages: private training has updates of any number of parts; leave --dp out";
     else if (ls_wants_samples(&job->pipeline.grads))
         why = "--stages: --grads shows the samples of a whole batch; leave one of them out";
-    else if (o->ensemble > 0)
+    else if (o->ensemble.members > 0)
         why = "--stages: members of an ensemble run in lanes of one process; leave --ensemble out";
     else if (ls_options_over_ranks(o))
         why = "--stages: each stage is a rank; leave --ranks out";
-    else if (o->accumulate > 1)
+    else if (o->parts.accumulate > 1)
         why = "--stages: --microbatches says how many parts an update has; leave --accumulate out";
-    else if (o->keep.n + o->forget.n > 0)
+    else if (o->memory.keep.n + o->memory.forget.n > 0)
         why = "--stages: --recompute says what stages make again; leave --keep and --forget out";
     else if (ls_options_parts(o) > MOST_MICROS)
         why = "--stages: a pipeline runs at most 1024 micro-batches per step (--microbatches)";
@@ -49,7 +49,7 @@ int ls_staged_check(const LsJob *job)
 /* "10GB,5", "10GB", "none" */
 static int link_speed(const LsOptions *o, LsLinkSpeed *to)
 {
-    const char *text = o->link != NULL ? o->link : "10GB,5";
+    const char *text = o->pipe.link != NULL ? o->pipe.link : "10GB,5";
     const char *comma = strchr(text, ',');
     char rate[64];
     LsBudget b;
@@ -75,15 +75,17 @@ static int word(const char *option, const char *text, const char *const *words, 
 int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mode)
 {
     LsBudget b = {LS_BUDGET_NONE, 0};
-    *want = (LsPipelineWant){.stages = (uint32_t)o->stages, .micros = (uint32_t)ls_options_parts(o), .prefetch = PREFETCH,
+    *want = (LsPipelineWant){.stages = (uint32_t)o->pipe.stages,
+                             .micros = (uint32_t)ls_options_parts(o),
+                             .prefetch = PREFETCH,
                              .least_ring = LS_RING};
-    int code = word("--order", o->order, ls_order_name, order);
+    int code = word("--order", o->pipe.order, ls_order_name, order);
     code = code != 0 ? code : ls_options_planning(o, &want->plan);
     code = code != 0 ? code : ls_options_recompute(o, &want->policy);
     code = code != 0 || ls_job_budget(o, &b) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : link_speed(o, &want->link);
     want->plan.effort = want->plan.effort > 0 ? want->plan.effort : b.kind == LS_BUDGET_NONE ? EFFORT_AT_EASE : EFFORT;
-    *mode = o->recompute != NULL ? (int)ls_pipeline_keep(want->policy) : -1;
+    *mode = o->memory.recompute != NULL ? (int)ls_pipeline_keep(want->policy) : -1;
     want->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
     want->percent = b.kind == LS_BUDGET_PERCENT ? b.value : 0;
     want->least = b.kind == LS_BUDGET_MIN;
@@ -100,8 +102,9 @@ const LsProb *ls_staged_open(LsJob *job, LsPipelineWant *want)
 
 bool ls_staged_refuse(LsJob *job, const LsStagesReason *reason)
 {
-    return reason->why != NULL
-           && ls_error(&job->cx, reason->at, LS_E_OPTION, reason->hint, "--stages %" PRId64 ": %s", job->options->stages, reason->why);
+    return reason->why != NULL &&
+           ls_error(&job->cx, reason->at, LS_E_OPTION, reason->hint, "--stages %" PRId64 ": %s",
+                    job->options->pipe.stages, reason->why);
 }
 
 static bool refuse(LsStagesReason *to, const char *why)

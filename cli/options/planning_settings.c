@@ -42,23 +42,23 @@ bool ls_budget_parse(const char *text, LsBudget *b)
 /* Reports a name that a list binds twice. */
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
 {
-    want->strategy = o->strategy;
-    want->no_inplace = o->no_inplace;
-    want->no_offsets = o->no_offsets;
-    want->prove = o->prove;
-    if (o->strategy != NULL && !ls_plan_has_strategy(o->strategy))
-        return ls_options_bad("--strategy", o->strategy, "one of" LS_STRATEGY_WORDS);
-    if (o->plan_time != NULL
-        && (!ls_number_real(o->plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
-        return ls_options_bad("--plan-time", o->plan_time, "a number of seconds above 0");
-    want->effort = (uint32_t)o->plan_effort;
+    want->strategy = o->memory.strategy;
+    want->no_inplace = o->memory.no_inplace;
+    want->no_offsets = o->memory.no_offsets;
+    want->prove = o->memory.prove;
+    if (o->memory.strategy != NULL && !ls_plan_has_strategy(o->memory.strategy))
+        return ls_options_bad("--strategy", o->memory.strategy, "one of" LS_STRATEGY_WORDS);
+    if (o->memory.plan_time != NULL
+        && (!ls_number_real(o->memory.plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
+        return ls_options_bad("--plan-time", o->memory.plan_time, "a number of seconds above 0");
+    want->effort = (uint32_t)o->memory.plan_effort;
     return 0;
 }
 
 int ls_options_hints(const LsOptions *o, LsHints *hints)
 {
-    *hints = (LsHints){.keep = o->keep.item, .nkeep = o->keep.n,
-                       .forget = o->forget.item, .nforget = o->forget.n};
+    *hints = (LsHints){.keep = o->memory.keep.item, .nkeep = o->memory.keep.n,
+                       .forget = o->memory.forget.item, .nforget = o->memory.forget.n};
     const int code = ls_options_recompute(o, &hints->recompute);
     if (hints->recompute == LS_RECOMPUTE_EXCEPT_LAST)   /* the last part has a plan of its own */
         hints->recompute = LS_RECOMPUTE_ALL;
@@ -68,17 +68,17 @@ int ls_options_hints(const LsOptions *o, LsHints *hints)
 int ls_options_recompute(const LsOptions *o, LsRecompute *policy)
 {
     *policy = LS_RECOMPUTE_AUTO;
-    if (o->recompute != NULL && !ls_recompute_parse(o->recompute, policy))
-        return ls_options_bad("--recompute", o->recompute, "one of " LS_RECOMPUTE_NAMES);
+    if (o->memory.recompute != NULL && !ls_recompute_parse(o->memory.recompute, policy))
+        return ls_options_bad("--recompute", o->memory.recompute, "one of " LS_RECOMPUTE_NAMES);
     if (*policy != LS_RECOMPUTE_EXCEPT_LAST)
         return 0;
-    if (o->keep.n + o->forget.n > 0) {
+    if (o->memory.keep.n + o->memory.forget.n > 0) {
         fprintf(stderr, "lowerset: --recompute=except-last says what each part runs again: leave %s out\n",
-                o->keep.n > 0 ? "--keep" : "--forget");
+                o->memory.keep.n > 0 ? "--keep" : "--forget");
         return LS_EXIT_USAGE;
     }
-    const int64_t steps = ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1);
-    if (steps / (o->ranks > 1 ? o->ranks : 1) == 1)
+    const int64_t steps = ls_options_parts(o) * (o->parts.accumulate > 1 ? o->parts.accumulate : 1);
+    if (steps / (o->ranks.count > 1 ? o->ranks.count : 1) == 1)
         *policy = LS_RECOMPUTE_NONE;    /* the only part is the last one */
     return 0;
 }
@@ -87,13 +87,14 @@ int ls_options_tolerance(const LsOptions *o, double *part)
 {
     char text[64] = "0";
     double percent = 0;
-    size_t n = o->tolerance != NULL ? strlen(o->tolerance) : 1;
-    if (o->tolerance != NULL && n < sizeof text)
-        strcpy(text, o->tolerance);
+    size_t n = o->reports.tolerance != NULL ? strlen(o->reports.tolerance) : 1;
+    if (o->reports.tolerance != NULL && n < sizeof text)
+        strcpy(text, o->reports.tolerance);
     if (n < sizeof text && text[n - 1] == '%')
         text[n - 1] = '\0';
     if (n >= sizeof text || !ls_number_real(text, 0, 1e9, &percent))
-        return ls_options_bad("--tolerance", o->tolerance, "a percentage of at least 0, like 0.5%");
+        return ls_options_bad("--tolerance", o->reports.tolerance,
+                              "a percentage of at least 0, like 0.5%");
     *part = percent / 100;
     return 0;
 }

@@ -29,7 +29,7 @@ typedef struct Modes { Mode of[LS_NRECOMPUTE]; int64_t levels, sum_bytes; } Mode
 static bool wanted(const LsJob *job)
 {
     return !job->graph_file
-           && (job->options->microbatches > 0 || ls_options_over_ranks(job->options)
+           && (job->options->parts.microbatches > 0 || ls_options_over_ranks(job->options)
                || job->recompute == LS_RECOMPUTE_EXCEPT_LAST);
 }
 

@@ -27,12 +27,12 @@ bool ls_precision_compare(const LsJob *job, LsPrecisionPlan *narrow, LsPrecision
         return false;
     LsOptions o = *job->options;
     LsJob other;
-    o.precision = o.eval_precision = NULL;
-    o.machine = job->built_in ? job->machine.name : o.machine;      /* one machine for both */
-    o.wide.n = 0;
-    o.scale = NULL;
-    o.dump_pass = NULL;
-    o.verbose = false;
+    o.machine.precision = o.machine.eval_precision = NULL;
+    o.machine.name = job->built_in ? job->machine.name : o.machine.name; /* one machine for both */
+    o.machine.wide.n = 0;
+    o.update.scale = NULL;
+    o.output.dump_pass = NULL;
+    o.output.verbose = false;
     *narrow = plan_of(job);
     *wide = (LsPrecisionPlan){.type = ls_precision_name(LS_REAL)};
     if (ls_job_start(&other, &o, true) != 0)
