@@ -104,10 +104,15 @@ static int report(LsPipelines *p)
         return LS_EXIT_MODEL;
     if (p->plan[p->chosen].fits)
         return ls_stage_files_write(p->job, &p->plan[p->chosen]) ? 0 : LS_EXIT_MODEL;
-    fprintf(stderr, "lowerset: --budget: no cut into %u stages was found whose ranks keep %s by --recompute=%s; the "
-            "largest rank of the one shown takes %s\n", p->want.stages,
-            p->want.budget > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget) : o->memory.budget,
-            ls_pipeline_mode(p, &p->plan[p->chosen]), ls_bytes_text(p->job->cx.arena, p->plan[p->chosen].peak));
+    fprintf(stderr,
+            "lowerset: --budget: no cut into %u stages was found whose ranks keep %s by "
+            "--recompute=%s; the "
+            "largest rank of the one shown takes %s\n",
+            p->want.stages,
+            p->want.budget.bytes > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget.bytes)
+                                     : o->memory.budget,
+            ls_pipeline_mode(p, &p->plan[p->chosen]),
+            ls_bytes_text(p->job->cx.arena, p->plan[p->chosen].peak));
     return LS_EXIT_BUDGET;
 }
 

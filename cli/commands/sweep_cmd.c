@@ -59,7 +59,7 @@ static int find_range(const LsOptions *o, Range *r)
     LsBudget *const end[2] = {&r->from, &r->to};
     for (int k = 0; k < 2; k++)
         if (!ls_budget_parse(text[k], end[k])
-            || (end[k]->kind != LS_BUDGET_BYTES && end[k]->kind != LS_BUDGET_PERCENT))
+            || ls_budget_is_none(end[k]) || end[k]->least)
             return ls_options_bad(k == 0 ? "--from" : "--to", text[k], "a size like 2GiB or 80%");
     r->points = o->sweep.points > 0 ? (uint32_t)o->sweep.points : POINTS;
     return 0;
@@ -184,13 +184,14 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
     sweep->dag = job->dag;
     sweep->model = o->model;
     sweep->whole = job->whole;
-    sweep->fixed = ls_job_fixed_bytes(job);
+    sweep->process = ls_job_process(job);
     sweep->floor = job->eval_plan.arena;
     int code = set_points(job, range, sweep);
     code = code != 0 ? code : ls_job_hints(job, &sweep->hinted);
     if (code != 0)
         return code;
-    if (!ls_job_fits_machine(job, sweep->fixed + sweep->point[sweep->npoint - 1].budget))
+    if (!ls_job_fits_machine(
+            job, ls_process_total(&sweep->process, sweep->point[sweep->npoint - 1].budget)))
         return ls_job_failed(job);
     Progress progress = {sweep, o->output.quiet};
     if (!o->output.quiet)

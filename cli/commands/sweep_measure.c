@@ -78,7 +78,7 @@ static void list(Measuring *m, const uint32_t *chosen, uint32_t n, uint32_t firs
                                  .what = ls_arena_printf(a, "%s within %.1f %%",
                                                          m->sweep->strategy[s],
                                                          ls_sweep_percent(m->sweep, p)),
-                                 .budget = p->budget + m->sweep->fixed});
+                                 .budget = ls_process_total(&m->sweep->process, p->budget)});
         }
 }
 

@@ -37,7 +37,7 @@ typedef struct LsJob {
     int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send (cli/job/rank_facts.h) */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
     int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of an ensemble */
-    int64_t budget;             /* as asked for, bytes in all; 0: none */
+    int64_t budget; /* as asked for, bytes of the process (of a graph: of the arena); 0: none */
 } LsJob;
 
 /* " (at most 1.23 % more than it must)": how far the plan may be from the best there is. */
@@ -48,9 +48,12 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
 /* Imports and differentiates, or reads the training graph; plans training and evaluation without
  * recomputation. 0 or the exit code, after diagnostics. */
 int ls_job_load(LsJob *job);
-/* Reads --budget. False after a message. */
+/* Reads --budget and --budget-of. False after a message. */
 bool ls_job_budget(const LsOptions *o, LsBudget *b);
-/* Bytes that a total budget must hold beside the arena. */
+/* What the program's process takes beside its arenas, and their number. Of a graph: nothing, and
+ * one. */
+LsProcessBytes ls_job_process(const LsJob *job);
+/* Bytes that a budget of the process must hold beside its arenas. */
 int64_t ls_job_fixed_bytes(const LsJob *job);
 /* Bytes that a budget leaves to the arena of a loaded job, at least 1; 0: no limit in bytes. */
 int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b);

@@ -218,7 +218,7 @@ int ls_job_load_model(LsJob *job)
                         "offsets\n");
         return LS_EXIT_USAGE;
     }
-    if (of != NULL && !ls_job_of_store_all(job) && strcmp(of, "none") != 0) {
+    if (of != NULL && !ls_job_of_store_all(job->options) && strcmp(of, "none") != 0) {
         fprintf(stderr, "lowerset: --budget-of: '%s' is not one of none store-all\n", of);
         return LS_EXIT_USAGE;
     }
@@ -228,7 +228,7 @@ int ls_job_load_model(LsJob *job)
 void ls_job_set_none(LsJob *job, const LsPlanReport *report)
 {
     job->none = *report->none;
-    job->whole = ls_job_of_store_all(job) ? report->store_all : report->none_arena;
+    job->whole = ls_job_of_store_all(job->options) ? report->store_all : report->none_arena;
 }
 
 bool ls_job_plan_none(LsJob *job)

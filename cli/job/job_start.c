@@ -109,16 +109,15 @@ static int choose_machine(LsJob *job)
 static int choose_convs(LsJob *job)
 {
     const LsOptions *o = job->options;
-    LsBudget most = {LS_BUDGET_NONE, 0};
+    int64_t most = 0;
     if (job->target.kind != LS_TARGET_CUDA)
         return 0;
-    if (o->machine.workspace != NULL
-        && (!ls_budget_parse(o->machine.workspace, &most) || most.kind != LS_BUDGET_BYTES)) {
+    if (o->machine.workspace != NULL && !ls_size_parse(o->machine.workspace, &most)) {
         fprintf(stderr, "lowerset: --workspace: '%s' is not a size like 64MiB\n",
                 o->machine.workspace);
         return LS_EXIT_USAGE;
     }
-    const LsConvWishes w = {.device = job->target.device, .workspace = (int64_t)most.value,
+    const LsConvWishes w = {.device = job->target.device, .workspace = most,
                             .compiled = o->machine.compiled_engines,
                             .rules = {.tf32 = job->target.tf32,
                                       .nondeterministic = o->machine.nondeterministic}};

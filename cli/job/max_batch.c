@@ -45,7 +45,7 @@ static int usage(const char *text)
 static int check(const LsOptions *o)
 {
     LsBudget b;
-    if (!ls_budget_parse(o->memory.budget, &b) || b.kind != LS_BUDGET_BYTES)
+    if (!ls_budget_parse(o->memory.budget, &b) || b.bytes <= 0)
         return usage("needs --budget in bytes, like 8GiB");
     if (o->sizes.batch > 0)
         return usage("searches for the batch: leave --batch out");
@@ -110,11 +110,12 @@ static int probe(Search *s, int64_t batch, Probe *p)
     if (large) {
         code = 0;
     } else if (code == 0 || code == LS_EXIT_BUDGET) {
-        int64_t eval = job.eval_plan.arena, fixed = ls_job_fixed_bytes(&job);
+        const int64_t eval = job.eval_plan.arena, least = job.report.least;
+        const LsProcessBytes process = ls_job_process(&job);
         p->fits = code == 0;
-        p->least = fixed + (job.report.least > eval ? job.report.least : eval);
+        p->least = ls_process_total(&process, least > eval ? least : eval);
         p->arena = job.arena_bytes;
-        p->total = fixed + job.arena_bytes;
+        p->total = ls_process_fixed(&process) + job.arena_bytes;
         p->overhead = p->fits ? ls_plan_overhead(&job.plan) : 0;
         memcpy(p->hash, job.report.hash, sizeof p->hash);
         code = 0;
@@ -279,13 +280,13 @@ int ls_max_batch(const LsOptions *o)
     code = code != 0 ? code : rehearse(o, 2);
     if (code == 0)
         ls_budget_parse(o->memory.budget, &b);
-    if (code == 0 && b.value > (double)LS_MOST_BYTES)
-        b.value = (double)LS_MOST_BYTES;
+    if (code == 0 && b.bytes > LS_MOST_BYTES)
+        b.bytes = LS_MOST_BYTES;
     for (uint32_t k = 0; code == 0 && k < n; k++) {
         s[k] = (Search){.o = o,
                         .strategy = o->memory.strategy != NULL ? o->memory.strategy
                                                                : ls_strategy_name[k].name,
-                        .budget = (int64_t)b.value};
+                        .budget = b.bytes};
         code = search(&s[k], start);
         start = s[k].low.batch > start ? s[k].low.batch : start;    /* every strategy includes
                                                                      * none */

@@ -52,16 +52,16 @@ static int link_speed(const LsOptions *o, LsLinkSpeed *to)
     const char *text = o->pipe.link != NULL ? o->pipe.link : "10GB,5";
     const char *comma = strchr(text, ',');
     char rate[64];
-    LsBudget b;
+    int64_t bytes;
     double us = 0;
     *to = (LsLinkSpeed){0};
     if (strcmp(text, "none") == 0)
         return 0;
     snprintf(rate, sizeof rate, "%.*s", comma != NULL ? (int)(comma - text) : (int)strlen(text), text);
-    if (!ls_budget_parse(rate, &b) || b.kind != LS_BUDGET_BYTES
+    if (!ls_size_parse(rate, &bytes)
         || (comma != NULL && !ls_number_real(comma + 1, 0, 1e9, &us)))
         return ls_options_bad("--link", text, "bytes per second and microseconds, like 10GB,5, or none");
-    *to = (LsLinkSpeed){us * 1e3, b.value * 1e-9};
+    *to = (LsLinkSpeed){us * 1e3, (double)bytes * 1e-9};
     return 0;
 }
 
@@ -74,7 +74,6 @@ static int word(const char *option, const char *text, const char *const *words, 
 
 int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mode)
 {
-    LsBudget b = {LS_BUDGET_NONE, 0};
     *want = (LsPipelineWant){.stages = (uint32_t)o->pipe.stages,
                              .micros = (uint32_t)ls_options_parts(o),
                              .prefetch = PREFETCH,
@@ -82,13 +81,11 @@ int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mo
     int code = word("--order", o->pipe.order, ls_order_name, order);
     code = code != 0 ? code : ls_options_planning(o, &want->plan);
     code = code != 0 ? code : ls_options_recompute(o, &want->policy);
-    code = code != 0 || ls_job_budget(o, &b) ? code : LS_EXIT_USAGE;
+    code = code != 0 || ls_job_budget(o, &want->budget) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : link_speed(o, &want->link);
-    want->plan.effort = want->plan.effort > 0 ? want->plan.effort : b.kind == LS_BUDGET_NONE ? EFFORT_AT_EASE : EFFORT;
+    if (want->plan.effort == 0)
+        want->plan.effort = ls_budget_is_none(&want->budget) ? EFFORT_AT_EASE : EFFORT;
     *mode = o->memory.recompute != NULL ? (int)ls_pipeline_keep(want->policy) : -1;
-    want->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
-    want->percent = b.kind == LS_BUDGET_PERCENT ? b.value : 0;
-    want->least = b.kind == LS_BUDGET_MIN;
     return code;
 }
 
@@ -155,10 +152,12 @@ static bool over_budget(LsJob *job, const LsPipelinePlan *of)
             && (of->plan[k].layout.arena <= of->plan[k].budget || ls_pipeline_rank_bytes(of, s) > ls_pipeline_rank_bytes(of, k)))
             k = s;
     const LsPipePlan *p = &of->plan[k];
-    const char *rest = job->budget > 0
-        ? ls_arena_printf(a, ", %s for its state and inputs and %s for the arena", ls_bytes_text(a, of->fixed[k]),
-                          ls_bytes_text(a, p->least)) : "";
-    const int64_t least = p->least + (job->budget > 0 ? of->fixed[k] : 0);
+    const char *rest =
+        job->budget > 0 ? ls_arena_printf(a, ", %s for its state and inputs and %s for the arena",
+                                          ls_bytes_text(a, ls_process_fixed(&of->rank[k])),
+                                          ls_bytes_text(a, p->least))
+                        : "";
+    const int64_t least = job->budget > 0 ? ls_process_total(&of->rank[k], p->least) : p->least;
     return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
                     job->budget > 0 ? ls_arena_printf(a, "ask for --budget %" PRId64 " or more, or --budget min", least)
                                     : "ask for more, or for --budget min",
@@ -214,7 +213,7 @@ int ls_staged_plan(LsJob *job)
     code = code != 0 ? code : ls_job_load(job);
     if (code != 0)
         return code;
-    job->budget = want.budget;
+    job->budget = want.budget.bytes;
     LsStagesReason reason;
     const LsProb *p = ls_staged_open(job, &want);
     bool ok = ls_staged_find(job, p, &want, order >= 0 ? (LsOrderKind)order : LS_ORDER_1F1B,

@@ -14,6 +14,7 @@
 #include "cli/option_groups/training_group.h"
 #include "cli/options/precision_spec.h"
 #include "compiler/pipeline.h"
+#include "scheduler/graph/memory_budget.h"
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/plan_options.h"
 
@@ -61,11 +62,10 @@ int ls_options_precision(const LsOptions *o, LsPrecisionSpec *to);
  * cx->arena. */
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p);
 
-typedef enum { LS_BUDGET_NONE, LS_BUDGET_BYTES, LS_BUDGET_PERCENT, LS_BUDGET_MIN } LsBudgetKind;
-/* bytes in all, or percent */
-typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;
-/* "2GiB", "2G", "512MB", "80%", "min", "none", a number of bytes; false: anything else. K, M, G and T alone are powers
- * of 1024, as KiB, MiB, GiB and TiB. */
+/* "2GiB", "2G", "512MB", a number of bytes, at least 1; false: anything else. K, M, G and T alone
+ * are powers of 1024, as KiB, MiB, GiB and TiB. */
+bool ls_size_parse(const char *text, int64_t *bytes);
+/* A size, which is of a process; "80%", "min"; "none" or NULL, no limit. False: anything else. */
 bool ls_budget_parse(const char *text, LsBudget *b);
 
 /* The options of scheduler/plan/planner.h: strategy, limits of the search. 0, or the exit code

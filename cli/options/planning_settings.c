@@ -11,35 +11,46 @@
 #include <string.h>
 #include <strings.h>
 
-bool ls_budget_parse(const char *text, LsBudget *b)
+/* The number that text begins with, above 0, and where it ends. */
+static bool amount(const char *text, double *value, const char **unit)
+{
+    char *end;
+    *value = strtod(text, &end);
+    *unit = end;
+    return end != text && isfinite(*value) && *value > 0;
+}
+
+bool ls_size_parse(const char *text, int64_t *bytes)
 {
     static const struct { const char *unit; double bytes; } unit[] = {
         {"", 1}, {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
         {"TiB", 1099511627776.0}, {"K", 1024.0}, {"M", 1048576.0}, {"G", 1073741824.0},
         {"T", 1099511627776.0}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-    *b = (LsBudget){LS_BUDGET_NONE, 0};
-    if (text == NULL || strcmp(text, "none") == 0)
-        return true;
-    b->kind = LS_BUDGET_MIN;
-    if (strcmp(text, "min") == 0)
-        return true;
-    char *end;
-    b->value = strtod(text, &end);
-    if (end == text || !isfinite(b->value) || b->value <= 0)
+    const char *end;
+    double value;
+    if (!amount(text, &value, &end))
         return false;
-    b->kind = LS_BUDGET_PERCENT;
-    if (strcmp(end, "%") == 0)
-        return true;
-    b->kind = LS_BUDGET_BYTES;
     for (size_t k = 0; k < sizeof unit / sizeof *unit; k++)
-        if (strcasecmp(end, unit[k].unit) == 0 && b->value * unit[k].bytes < 9e18) {
-            b->value = floor(b->value * unit[k].bytes);
-            return true;
+        if (strcasecmp(end, unit[k].unit) == 0 && value * unit[k].bytes < 9e18) {
+            *bytes = (int64_t)floor(value * unit[k].bytes);
+            return *bytes > 0;
         }
     return false;
 }
 
-/* Reports a name that a list binds twice. */
+bool ls_budget_parse(const char *text, LsBudget *b)
+{
+    const char *end;
+    *b = (LsBudget){.of = LS_BUDGET_OF_PROCESS};
+    if (text == NULL || strcmp(text, "none") == 0)
+        return true;
+    b->least = strcmp(text, "min") == 0;
+    if (b->least || (amount(text, &b->percent, &end) && strcmp(end, "%") == 0))
+        return true;
+    b->percent = 0;
+    return ls_size_parse(text, &b->bytes);
+}
+
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
 {
     want->strategy = o->memory.strategy;

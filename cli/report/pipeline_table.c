@@ -96,10 +96,13 @@ static void print_stages(const LsPipelines *p)
         const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
         traffic(&of->cut, k, &in, &out);
-        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %-44s  %s .. %s\n", k, e.n,
-               ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS, ls_bytes_text(a, of->fixed[k]),
-               ls_bytes_text(a, l->arena), ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
-               ls_bytes_text(a, out), regions(a, l), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+        printf("  %5" PRIu32 " %7" PRIu32
+               " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %-44s  %s .. %s\n",
+               k, e.n, ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS,
+               ls_bytes_text(a, ls_process_fixed(&of->rank[k])), ls_bytes_text(a, l->arena),
+               ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
+               ls_bytes_text(a, out), regions(a, l), p->job->dag->node[e.first].name,
+               p->job->dag->node[e.last].name);
     }
 }
 
@@ -136,8 +139,8 @@ void ls_pipelines_print(const LsPipelines *p)
     else
         printf("messages take no time\n");
     printf("  %s\n", ls_trained_share_text(p->job->train));
-    if (p->want.budget > 0)
-        printf("  budget of a rank: %s\n", ls_bytes_text(p->job->cx.arena, p->want.budget));
+    if (p->want.budget.bytes > 0)
+        printf("  budget of a rank: %s\n", ls_bytes_text(p->job->cx.arena, p->want.budget.bytes));
     printf("\n");
     print_plans(p);
     print_stages(p);
@@ -200,7 +203,7 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
         cJSON_AddNumberToObject(o, "kept_backward_ns", kept->ns[LS_PHASE_B]);
         cJSON_AddNumberToObject(o, "kept_weights_ns", kept->ns[LS_PHASE_W]);
     }
-    cJSON_AddNumberToObject(o, "state_bytes", (double)of->fixed[k]);
+    cJSON_AddNumberToObject(o, "state_bytes", (double)ls_process_fixed(&of->rank[k]));
     cJSON *rows = cJSON_AddArrayToObject(o, "regions");
     for (uint32_t r = 0; r < l->nregion; r++) {
         cJSON *row = cJSON_CreateObject();
@@ -271,8 +274,8 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
     cJSON_AddNumberToObject(line, "microbatches", p->want.micros);
     cJSON_AddNumberToObject(line, "microbatch", (double)p->job->train->batch);
     cJSON_AddStringToObject(line, "costs", p->job->costs);
-    if (p->want.budget > 0)
-        cJSON_AddNumberToObject(line, "budget_bytes", (double)p->want.budget);
+    if (p->want.budget.bytes > 0)
+        cJSON_AddNumberToObject(line, "budget_bytes", (double)p->want.budget.bytes);
     cJSON_AddNumberToObject(line, "chosen", p->chosen);
     cJSON *plans = cJSON_AddArrayToObject(line, "plans"), *of = cJSON_AddArrayToObject(line, "of_stage");
     for (uint32_t k = 0; k < p->n; k++)

@@ -44,7 +44,8 @@ static int plan_mode(LsJob *job, LsRecompute policy, Mode *to)
 {
     LsPlan plan;
     LsPlanReport report;
-    const int64_t arena = job->budget > 0 ? job->budget - ls_job_fixed_bytes(job) : 0;
+    const LsProcessBytes process = ls_job_process(job);
+    const int64_t arena = job->budget > 0 ? ls_process_arena(&process, job->budget) : 0;
     const int code = ls_job_plan_as(job, policy, arena, &plan, &report);
     if (code == 0)
         *to = of_plan(job, &plan);
@@ -89,7 +90,8 @@ static void find_sums(const LsJob *job, Modes *m)
 static int64_t total(const LsJob *job, const Mode *m)
 {
     const int64_t other = job->eval_plan.arena > job->update_plan.arena ? job->eval_plan.arena : job->update_plan.arena;
-    return ls_job_fixed_bytes(job) + (m->arena > other ? m->arena : other);
+    const LsProcessBytes process = ls_job_process(job);
+    return ls_process_total(&process, m->arena > other ? m->arena : other);
 }
 
 static double step_ns(const LsJob *job, const Mode *m)

@@ -1,4 +1,5 @@
-/* scheduler/graph/recompute_policy.h -- what may run again, as users name it: the policies of --recompute. */
+/* scheduler/graph/recompute_policy.h -- what may run again, as users name it: the policies of
+ * --recompute. */
 #ifndef LS_SCHEDULER_GRAPH_RECOMPUTE_POLICY_H
 #define LS_SCHEDULER_GRAPH_RECOMPUTE_POLICY_H
 
@@ -7,11 +8,11 @@
 /* Where a policy applies. */
 typedef enum {
     LS_POLICY_OF_ALL,           /* training graphs, whole programs, micro-batches, stages */
-    LS_POLICY_OF_PROGRAMS       /* programs that run several micro-batches, which it treats differently */
+    LS_POLICY_OF_PROGRAMS       /* programs of several micro-batches, which it treats differently */
 } LsPolicyScope;
 
-/* The only list of them: the enumerator's end, the name, where it applies, what runs again. FIRST and NEXT
- * are macros, so that texts can join the rows by words of their own. */
+/* The only list of them: the enumerator's end, the name, where it applies, what runs again. FIRST
+ * and NEXT are macros, so that texts can join the rows by words of their own. */
 #define LS_RECOMPUTE_POLICIES(FIRST, NEXT) \
     FIRST(AUTO, "auto", ALL, "what pays") \
     NEXT(NONE, "none", ALL, "nothing") \
@@ -19,7 +20,8 @@ typedef enum {
     NEXT(CONV_SAVED, "conv-saved", ALL, "no convolutions") \
     NEXT(ALL, "all", ALL, "all that can") \
     NEXT(EXCEPT_LAST, "except-last", PROGRAMS, \
-         "as all, but nothing of the last micro-batch of an update, or of the first one in a pipeline")
+         "as all, but nothing of the last micro-batch of an update, " \
+         "or of the first one in a pipeline")
 
 #define LS_POLICY_ENUMERATOR(id, name, scope, again) LS_RECOMPUTE_##id,
 typedef enum {

@@ -79,6 +79,9 @@ plan small 2 --json --order gpipe --recompute auto --budget $some >tight.json ||
 holds "$(number tight.json rank_bytes) <= $some" || fail "a rank exceeds $some bytes" tight.json
 holds "$(number tight.json bottleneck_ns) >= $(number free.json bottleneck_ns)" || fail "less memory in less time" tight.json
 code=0
+plan small 2 --budget 0.00001% --order 1f1b --recompute none >out 2>&1 || code=$?
+[ $code = 4 ] || fail "less than a byte of an arena is a limit, too: exit $code" out
+code=0
 plan small 2 --budget 100K --order 1f1b --recompute none >out 2>&1 || code=$?
 [ $code = 4 ] && grep -q 'no cut into 2 stages was found whose ranks keep 100.00 KiB' out || fail "100 KiB are enough" out
 pass

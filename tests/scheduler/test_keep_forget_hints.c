@@ -50,7 +50,8 @@ static bool plan_with(const LsDag *g, const LsHints *hints, int64_t budget, LsPl
 {
     LsHinted h;
     ck_assert_msg(ls_hints_apply(a, g, hints, &h, why, sizeof why), "%s", why);
-    if (!ls_hints_plan(a, &h, &(LsPlanOptions){.budget = budget, .effort = 1, .seconds = 1e6}, plan, r)) {
+    if (!ls_hints_plan(a, &h, &(LsPlanOptions){.budget.bytes = budget, .effort = 1, .seconds = 1e6},
+                       plan, r)) {
         ck_assert_ptr_nonnull(r->error);
         return false;
     }
