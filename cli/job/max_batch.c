@@ -5,11 +5,11 @@
  * on the line: its batch was planned and fits, and one sample more was planned and does not fit. */
 #include "cli/job/max_batch.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_print.h"
 #include "base/heap.h"
 #include "cli/job/job.h"
 #include "cli/job/memory_here.h"
@@ -247,11 +247,7 @@ static void print_json(const LsOptions *o, const Search *s, uint32_t n)
     cJSON *rows = cJSON_AddArrayToObject(root, "strategies");
     for (uint32_t k = 0; k < n; k++)
         add_json(rows, &s[k]);
-    char *text = cJSON_Print(root);
-    if (text != NULL)
-        printf("%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    ls_json_print(stdout, root);
 }
 
 /* Warns of the largest program's memory; the program may be for another machine. */

@@ -1,9 +1,9 @@
 /* cli/report/pipeline_table.c -- see the header. */
 #include "cli/report/pipeline_table.h"
 
+#include "base/json_print.h"
 #include "compiler/updates/trained_share.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -290,9 +290,5 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
         cJSON_AddItemToArray(copies, json_copy(p, &c->copy[k]));
     cJSON_AddNumberToObject(line, "best_cut_ns", p->best.bottleneck);
     cJSON_AddNumberToObject(line, "list_order_ns", p->in_list_order.bottleneck);
-    char *text = cJSON_Print(root);
-    if (text != NULL)
-        fprintf(to, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    ls_json_print(to, root);
 }

@@ -2,6 +2,7 @@
  * runs the plans of all and of none. */
 #include "cli/report/policy_table.h"
 
+#include "base/json_print.h"
 #include "cli/job/told_times.h"
 
 #include <inttypes.h>
@@ -129,28 +130,37 @@ bool ls_recompute_print(LsJob *job)
     return true;
 }
 
+static cJSON *json_row(const LsJob *job, LsRecompute policy, const Mode *of)
+{
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "mode", ls_recompute_policy[policy].name);
+    cJSON_AddBoolToObject(o, "feasible", of->fits);
+    cJSON_AddNumberToObject(o, "total_bytes", (double)total(job, of));
+    cJSON_AddNumberToObject(o, "arena_bytes", (double)of->arena);
+    if (of->fits) {
+        cJSON_AddNumberToObject(o, "kept_bytes", (double)of->kept);
+        ls_json_add_exact(o, "step_ns", step_ns(job, of));
+    }
+    return o;
+}
+
 const char *ls_recompute_json(LsJob *job)
 {
     Modes m = {.levels = 0};
-    LsArena *a = job->cx.arena;
     if (!wanted(job) || plan_modes(job, &m) != 0)
         return NULL;
     find_sums(job, &m);
     const int64_t parts = ls_options_parts(job->options);
-    const char *text = ls_arena_printf(a, "{\"batch\":%" PRId64 ",\"parts\":%" PRId64 ",\"per_update\":%" PRId64
-                                       ",\"sum_levels\":%" PRId64 ",\"sum_bytes\":%" PRId64 ",\"mode\":\"%s\",\"modes\":[",
-                                       job->train->batch * parts, parts, ls_job_micro_steps(job), m.levels, m.sum_bytes,
-                                       ls_recompute_policy[job->recompute].name);
-    for (int k = 0; k < LS_NRECOMPUTE; k++) {
-        const Mode *of = &m.of[shown[k]];
-        if (!is_shown(job, k))
-            continue;
-        text = ls_arena_printf(a, "%s%s{\"mode\":\"%s\",\"feasible\":%s,\"total_bytes\":%" PRId64
-                               ",\"arena_bytes\":%" PRId64, text, k > 0 ? "," : "",
-                               ls_recompute_policy[shown[k]].name, of->fits ? "true" : "false",
-                               total(job, of), of->arena);
-        text = of->fits ? ls_arena_printf(a, "%s,\"kept_bytes\":%" PRId64 ",\"step_ns\":%.17g}", text, of->kept,
-                                          step_ns(job, of)) : ls_arena_printf(a, "%s}", text);
-    }
-    return ls_arena_printf(a, "%s]}", text);
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "batch", (double)(job->train->batch * parts));
+    cJSON_AddNumberToObject(o, "parts", (double)parts);
+    cJSON_AddNumberToObject(o, "per_update", (double)ls_job_micro_steps(job));
+    cJSON_AddNumberToObject(o, "sum_levels", (double)m.levels);
+    cJSON_AddNumberToObject(o, "sum_bytes", (double)m.sum_bytes);
+    cJSON_AddStringToObject(o, "mode", ls_recompute_policy[job->recompute].name);
+    cJSON *rows = cJSON_AddArrayToObject(o, "modes");
+    for (int k = 0; k < LS_NRECOMPUTE; k++)
+        if (is_shown(job, k))
+            cJSON_AddItemToArray(rows, json_row(job, shown[k], &m.of[shown[k]]));
+    return ls_json_line(job->cx.arena, o);
 }

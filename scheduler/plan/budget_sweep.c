@@ -1,12 +1,12 @@
 /* scheduler/plan/budget_sweep.c -- many budgets, many strategies, one planning. */
 #include "scheduler/plan/budget_sweep.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_print.h"
 #include "scheduler/strategies/strategy_names.h"
 
 #define ONE(name, light, dark) name,
@@ -234,11 +234,7 @@ void ls_sweep_json(FILE *to, const LsSweep *sweep)
     cJSON *points = cJSON_AddArrayToObject(root, "points");
     for (uint32_t k = 0; k < sweep->npoint; k++)
         cJSON_AddItemToArray(points, json_point(sweep, &sweep->point[k]));
-    char *text = cJSON_Print(root);
-    if (text != NULL)
-        fprintf(to, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    ls_json_print(to, root);
 }
 
 static void text_run(FILE *to, const LsSweep *sweep, const char *budget, const char *strategy,
