@@ -5,7 +5,7 @@
 
 Networks: the autoencoder of digits with parts of 32 images, and a U-Net with parts of one image of 128 x 128; 8 parts a step.
 Stages are threads of one process, of one thread each. Predictions come from the times of single kernels, measured in a pipeline
-with `never`. All rows take turns; a step is the median over all rounds. Where other programs run as well, the head says so.
+with `none`. All rows take turns; a step is the median over all rounds. Where other programs run as well, the head says so.
 """
 import argparse
 import os
@@ -22,8 +22,8 @@ ORDERS = ("gpipe", "1f1b", "zb")
 
 
 def ways(orders):
-    return [("one process", [])] + [(f"{order}, {mode}", ["--stages=2", f"--order={order}", f"--checkpoint={mode}"])
-                                    for order in orders for mode in ("never", "except-last", "always")]
+    return [("one process", [])] + [(f"{order}, {mode}", ["--stages=2", f"--order={order}", f"--recompute={mode}"])
+                                    for order in orders for mode in ("none", "except-last", "all")]
 
 
 def main():

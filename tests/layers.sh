@@ -84,10 +84,11 @@ runtime/trainer pipeline watch privacy ranks engine comm data base .
 
 base/.
 models/.
-cli/options
-cli/job options
-cli/report job options
-cli/commands report job options
+cli/option_groups
+cli/options option_groups
+cli/job options option_groups
+cli/report job options option_groups
+cli/commands report job options option_groups
 demo/.
 bench/.
 END

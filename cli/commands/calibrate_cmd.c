@@ -111,11 +111,11 @@ static int parse(Calibration *c, int argc, char **argv)
 {
     LsOptions o = {0};
     int code = ls_options_parse(&o, LS_CMD_CALIBRATE, argc, argv);
-    c->threads = o.threads > 0 ? (int)o.threads : ls_processors();
-    c->seconds = o.quick ? 0.2 : 1.3;
-    c->quick = o.quick;
-    c->verbose = o.verbose;
-    c->output = o.output;
+    c->threads = o.calibrate.threads > 0 ? (int)o.calibrate.threads : ls_processors();
+    c->seconds = o.calibrate.quick ? 0.2 : 1.3;
+    c->quick = o.calibrate.quick;
+    c->verbose = o.output.verbose;
+    c->output = o.output.file;
     return code != 0 ? code : (ls_output_check(c->output) ? 0 : LS_EXIT_MODEL);
 }
 

@@ -10,5 +10,6 @@ int ls_check_main(int argc, char **argv)
     int code = ls_options_parse(&o, LS_CMD_CHECK, argc, argv);
     if (code != 0)
         return code;
-    return o.dot != NULL || ls_job_is_graph(o.model) ? ls_check_plan(&o) : ls_check_model(&o);
+    return o.check.graph != NULL || ls_job_is_graph(o.model) ? ls_check_plan(&o)
+                                                             : ls_check_model(&o);
 }

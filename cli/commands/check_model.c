@@ -55,7 +55,7 @@ typedef struct Check {
 
 static void tell(const Check *c, const char *doing)
 {
-    if (!c->o->quiet)
+    if (!c->o->output.quiet)
         fprintf(stderr, "%s: %s\n", c->o->model, doing);
 }
 
@@ -93,7 +93,7 @@ static int plan(LsJob *job, const LsOptions *o, bool aloud, bool tried)
     int code = ls_job_start(job, o, false);
     if (code != 0)
         return code;
-    job->unproven = !o->prove;
+    job->unproven = !o->memory.prove;
     FILE *log = job->cx.log = ls_text_open(&text, &n);
     code = ls_job_plan(job);
     job->cx.log = NULL;
@@ -126,7 +126,7 @@ static void copy_to_stderr(const char *path)
 
 static LsTrial trial(const Check *c, const char *program)
 {
-    return (LsTrial){.of = c->o->model, .program = program, .data = c->o->data, .err = c->err,
+    return (LsTrial){.of = c->o->model, .program = program, .data = c->o->check.data, .err = c->err,
                      .steps = 1, .threads = c->threads, .hand_on = true};
 }
 
@@ -152,24 +152,27 @@ static int dump(Check *c, const char *program, const char **to, const char *name
  * budget. */
 static int plan_asked(Check *c, LsJob *job)
 {
-    bool given = c->o->budget != NULL;
+    bool given = c->o->memory.budget != NULL;
     c->asked = *c->o;
-    c->asked.budget = given ? c->o->budget : "50%";
-    int code = plan(job, &c->asked, !c->o->quiet, !given);
+    c->asked.memory.budget = given ? c->o->memory.budget : "50%";
+    int code = plan(job, &c->asked, !c->o->output.quiet, !given);
     if (given || code != LS_EXIT_BUDGET)
         return code;
     ls_job_end(job);
-    c->asked.budget = "min";
-    return plan(job, &c->asked, !c->o->quiet, false);
+    c->asked.memory.budget = "min";
+    return plan(job, &c->asked, !c->o->output.quiet, false);
 }
 
 static void add_plan(Check *c, const LsJob *job)
 {
     c->table.plan = ls_arena_strdup(c->a, job->report.hash);
     add(c, "plan", true, 0, -1,
-        ls_arena_printf(c->a, "%" PRIu32 " steps in an arena of %s, overhead %.1f %%%s: replayed by "
-                        "the auditor", job->plan.nstep, ls_bytes_text(c->a, job->arena_bytes),
-                        100 * ls_plan_overhead(&job->plan), c->o->prove ? ls_job_gap_text(job) : ""));
+        ls_arena_printf(c->a,
+                        "%" PRIu32 " steps in an arena of %s, overhead %.1f %%%s: replayed by "
+                        "the auditor",
+                        job->plan.nstep, ls_bytes_text(c->a, job->arena_bytes),
+                        100 * ls_plan_overhead(&job->plan),
+                        c->o->memory.prove ? ls_job_gap_text(job) : ""));
 }
 
 static int compare_bits(Check *c, const char *within, const char *total)
@@ -211,9 +214,11 @@ static int run_asked(Check *c, LsJob *job)
     c->stores = ls_applied(job->train) == 0;
     c->plain = file(c, "plain");
     ls_plan_hash(&job->none, none);
-    const char *because = strcmp(none, job->report.hash) == 0
-        ? ls_arena_printf(c->a, "the plan within %s is the same as without a budget", total)
-        : c->o->nondeterministic ? "sums may run in any order: --allow-nondeterministic" : NULL;
+    const char *because =
+        strcmp(none, job->report.hash) == 0
+            ? ls_arena_printf(c->a, "the plan within %s is the same as without a budget", total)
+        : c->o->machine.nondeterministic ? "sums may run in any order: --allow-nondeterministic"
+                                         : NULL;
     tell(c, "building the program without a budget");
     int code = ls_compile_plan(job, &job->none, 0, c->plain);
     if (because != NULL)
@@ -245,21 +250,22 @@ static int check_asked(Check *c)
 static void set_cpu(Check *c)
 {
     c->cpu = *c->o;
-    c->cpu.target = "cpu";
-    c->cpu.dump_pass = c->cpu.costs = NULL;
-    c->cpu.budget = c->cpu.recompute = c->cpu.precision = c->cpu.bf16_sums = NULL;
-    c->cpu.strategy = "none";   /* as in plain; a search could only find another order */
-    c->cpu.keep = c->cpu.forget = c->cpu.wide = (LsList){0};
-    c->cpu.store_gradients = true;
-    c->cpu.no_overlap = c->cpu.prove = false;
+    c->cpu.machine.target = "cpu";
+    c->cpu.output.dump_pass = c->cpu.machine.costs = NULL;
+    c->cpu.memory.budget = c->cpu.memory.recompute = c->cpu.machine.precision =
+        c->cpu.machine.bf16_sums = NULL;
+    c->cpu.memory.strategy = "none";   /* as in plain; a search could only find another order */
+    c->cpu.memory.keep = c->cpu.memory.forget = c->cpu.machine.wide = (LsList){0};
+    c->cpu.memory.store_gradients = true;
+    c->cpu.machine.no_overlap = c->cpu.memory.prove = false;
     if (c->cuda)
-        c->cpu.machine = NULL;
+        c->cpu.machine.name = NULL;
 }
 
 static int check_gradients(Check *c)
 {
     LsOptions wide = c->cpu;
-    wide.precision = "f64";
+    wide.machine.precision = "f64";
     c->wide = file(c, "wide");
     tell(c, "building the program in doubles");
     int code = build(&wide, c->wide);
@@ -269,8 +275,8 @@ static int check_gradients(Check *c)
     LsTrial t = trial(c, c->wide);
     t.log = file(c, "log");
     t.out = file(c, "out");
-    t.gradients = c->o->elements > 0
-                      ? ls_arena_printf(c->a, "--check-gradients=%" PRId64, c->o->elements)
+    t.gradients = c->o->check.elements > 0
+                      ? ls_arena_printf(c->a, "--check-gradients=%" PRId64, c->o->check.elements)
                       : "--check-gradients";
     code = run(c, &t);
     if (code != 0 && code != LS_EXIT_CHECK)
@@ -330,7 +336,7 @@ static int check_floats(Check *c)
 /* The limits for GPU programs, given the error of the CPU's floats. */
 static Limits gpu_limits(const Check *c)
 {
-    bool tf32 = c->o->precision != NULL && strcmp(c->o->precision, "tf32") == 0;
+    bool tf32 = c->o->machine.precision != NULL && strcmp(c->o->machine.precision, "tf32") == 0;
     Limits l = tf32 ? of_tf32 : of_gpu;
     if (tf32 && c->floats.median > TOUCHY)
         return (Limits){l.loss, DBL_MAX, DBL_MAX};      /* any finite distance */
@@ -365,10 +371,10 @@ static int compare_reference(Check *c, const char *name, const char *npz, const 
 {
     char why[600];
     LsApart d;
-    if (!ls_archive_apart(c->a, npz, c->o->against, true, &d, why, sizeof why))
+    if (!ls_archive_apart(c->a, npz, c->o->check.against, true, &d, why, sizeof why))
         return unreadable(c, why);
     bool none = d.ntensor == 0 && d.loss < 0;
-    const char *says = distance_text(c, &d, c->o->against);
+    const char *says = distance_text(c, &d, c->o->check.against);
     if (d.nlacking > 0)
         says = ls_arena_printf(c->a, "%s; %" PRIu32 " of its tensors are not computed by this model", says,
                                d.nlacking);
@@ -379,7 +385,7 @@ static int compare_reference(Check *c, const char *name, const char *npz, const 
 
 static int check_reference(Check *c)
 {
-    if (c->o->against == NULL)
+    if (c->o->check.against == NULL)
         return 0;
     int code = compare_reference(c, "reference", c->wide_dump, &of_doubles);
     return code != 0 || c->narrow_dump == NULL
@@ -407,19 +413,19 @@ static void look_for_device(Check *c)
 
 int ls_check_model(const LsOptions *o)
 {
-    if (o->against != NULL && o->data == NULL) {
+    if (o->check.against != NULL && o->check.data == NULL) {
         fprintf(stderr, "lowerset: --against needs --data: the data that the reference was made with\n");
         return LS_EXIT_USAGE;
     }
-    if (o->against != NULL && ls_options_parts(o) > 1) {
+    if (o->check.against != NULL && ls_options_parts(o) > 1) {
         fprintf(stderr, "lowerset: --against: programs of --microbatches show the gradients of a batch's last part; leave one of "
                 "them out\n");
         return LS_EXIT_USAGE;
     }
     LsArena *a = ls_arena_new();
     Check c = {.o = o, .a = a, .table = {.arena = a, .model = o->model}, .floats = {.loss = -1},
-               .cuda = o->target != NULL && strcmp(o->target, "cuda") == 0,
-               .doubles = o->precision != NULL && strcmp(o->precision, "f64") == 0,
+               .cuda = o->machine.target != NULL && strcmp(o->machine.target, "cuda") == 0,
+               .doubles = o->machine.precision != NULL && strcmp(o->machine.precision, "f64") == 0,
                .threads = ls_processors(), .dir = ls_temporary_folder(a)};
     int code = c.dir != NULL ? 0 : LS_EXIT_TOOL;
     set_cpu(&c);
@@ -433,7 +439,7 @@ int ls_check_model(const LsOptions *o)
     if (c.dir != NULL)
         rmdir(c.dir);
     if (code == 0) {
-        (o->json ? ls_check_print_json : ls_check_print)(&c.table);
+        (o->reports.json ? ls_check_print_json : ls_check_print)(&c.table);
         code = ls_check_failed(&c.table) > 0 ? LS_EXIT_CHECK : 0;
     }
     ls_arena_free(a);

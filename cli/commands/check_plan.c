@@ -47,7 +47,7 @@ static int judge(LsArena *a, const LsOptions *o, const LsDag *dag, const LsPlan 
         snprintf(why, sizeof why, "states the hash %s, but its hash is %s", stated, hash);
         sound = false;
     }
-    if (o->json)
+    if (o->reports.json)
         print_json(o, plan, hash, sound ? NULL : why);
     else if (sound)
         print_line(a, o, plan, hash);
@@ -58,15 +58,15 @@ int ls_check_plan(const LsOptions *o)
 {
     char why[512], stated[17];
     LsPlan plan;
-    if (o->dot == NULL)
+    if (o->check.graph == NULL)
         return wrong(o->model, "a plan is checked against its graph: name it with --graph GRAPH.json", LS_EXIT_USAGE);
     if (o->model_only != NULL) {
         fprintf(stderr, "lowerset: %s is for models, but this is a plan\n", o->model_only);
         return LS_EXIT_USAGE;
     }
     LsArena *a = ls_arena_new();
-    LsDag *dag = ls_dag_read(a, o->dot, why, sizeof why);
-    int code = dag != NULL ? 0 : wrong(o->dot, why, LS_EXIT_MODEL);
+    LsDag *dag = ls_dag_read(a, o->check.graph, why, sizeof why);
+    int code = dag != NULL ? 0 : wrong(o->check.graph, why, LS_EXIT_MODEL);
     if (code == 0 && !ls_plan_read(a, dag, o->model, &plan, stated, why, sizeof why))
         code = wrong(o->model, why, LS_EXIT_MODEL);
     code = code != 0 ? code : judge(a, o, dag, &plan, stated);

@@ -55,14 +55,14 @@ static int emit_kind(const LsOptions *o, LsEmitKind *kind)
 {
     static const char *const word[] = {"exe", "obj", "c"};
     *kind = LS_EMIT_EXE;
-    if (o->emit == NULL)
+    if (o->output.emit == NULL)
         return 0;
     for (int k = 0; k < 3; k++)
-        if (strcmp(o->emit, word[k]) == 0) {
+        if (strcmp(o->output.emit, word[k]) == 0) {
             *kind = (LsEmitKind)k;
             return 0;
         }
-    fprintf(stderr, "lowerset: --emit: '%s' is not one of exe obj c\n", o->emit);
+    fprintf(stderr, "lowerset: --emit: '%s' is not one of exe obj c\n", o->output.emit);
     return LS_EXIT_USAGE;
 }
 
@@ -81,10 +81,10 @@ static void name_files(LsArena *a, const LsOptions *o, Output *out)
     const char *name = stem(a, o->model);
     static const char *const suffix[] = {"", ".o", ".c"};
     if (out->path == NULL)
-        out->path =
-            o->output != NULL ? o->output : ls_arena_printf(a, "%s%s", name, suffix[out->kind]);
+        out->path = o->output.file != NULL ? o->output.file
+                                           : ls_arena_printf(a, "%s%s", name, suffix[out->kind]);
     out->base = stem(a, out->kind == LS_EMIT_C ? out->path : name);
-    out->dir = o->save_temps;
+    out->dir = o->output.save_temps;
     if (out->kind == LS_EMIT_C) {
         char *dir = ls_arena_strdup(a, out->path), *slash = strrchr(dir, '/');
         if (slash != NULL)
@@ -97,7 +97,7 @@ static void name_files(LsArena *a, const LsOptions *o, Output *out)
 static bool make_place(LsCtx *cx, const LsOptions *o, Output *out)
 {
     if (out->dir != NULL)
-        return o->save_temps == NULL || o->dry_run || make_folder(cx, out->dir);
+        return o->output.save_temps == NULL || o->output.dry_run || make_folder(cx, out->dir);
     out->dir = ls_temporary_folder(cx->arena);
     out->temporary = out->dir != NULL;
     if (out->dir == NULL)
@@ -152,7 +152,10 @@ static bool check_initial(LsCtx *cx, const LsAddresses *a)
     return cx->nerror == 0;
 }
 
-static bool wants_mpi(const LsOptions *o) { return o->comm != NULL && strcmp(o->comm, "mpi") == 0; }
+static bool wants_mpi(const LsOptions *o)
+{
+    return o->ranks.comm != NULL && strcmp(o->ranks.comm, "mpi") == 0;
+}
 
 /* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's text. */
 static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
@@ -169,8 +172,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .stage = job->staged != NULL ? job->staged->code : NULL,
                    .ring = job->staged != NULL ? job->staged->plan.ring : 0,
                    .optimizer = ls_options_optimizer(job->options),
-                   .loss = job->options->loss != NULL ? job->options->loss : "ce",
-                   .schedule = job->options->schedule,
+                   .loss = job->options->loss.spec != NULL ? job->options->loss.spec : "ce",
+                   .schedule = job->options->update.schedule,
                    .precision = ls_is_16(job->pipeline.precision.compute)
                        ? ls_precision_name(job->pipeline.precision.compute) : NULL,
                    .target = &job->target,
@@ -198,7 +201,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
         return false;
     const char *slash = strrchr(code.model, '/');
     code.model = slash != NULL ? slash + 1 : code.model;
-    bool dry = job->options->dry_run;   /* prints to /dev/null: all checks are made, nothing is written */
+    /* A dry run prints to /dev/null: all checks are made, nothing is written. */
+    const bool dry = job->options->output.dry_run;
     FILE *to[3] = {NULL};       /* C, assembler and device text */
     static const int file[3] = {C_TEXT, DATA_TEXT, DEVICE_TEXT};
     bool ok = true;
@@ -232,8 +236,13 @@ static const char *place_program(LsArena *a, const Output *out)
 
 static LsToolchain toolchain(const LsOptions *o, const LsCudaTool *cuda)
 {
-    return (LsToolchain){.cc = o->cc, .march = o->march, .opt = o->opt, .verbose = o->verbose,
-                         .dry_run = o->dry_run, .cuda = cuda, .mpi = wants_mpi(o)};
+    return (LsToolchain){.cc = o->machine.cc,
+                         .march = o->machine.march,
+                         .opt = o->machine.opt,
+                         .verbose = o->output.verbose,
+                         .dry_run = o->output.dry_run,
+                         .cuda = cuda,
+                         .mpi = wants_mpi(o)};
 }
 
 static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
@@ -243,16 +252,17 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     LsToolchain tool = toolchain(o, cuda);
     if (out->kind != LS_EMIT_C) {
         const char *part = place_program(cx->arena, out);
-        bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part)
-                  && (out->kind != LS_EMIT_EXE || o->dry_run || ls_attach_file(cx, part, file_of(cx->arena, out, ONNX)));
+        bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part) &&
+                  (out->kind != LS_EMIT_EXE || o->output.dry_run ||
+                   ls_attach_file(cx, part, file_of(cx->arena, out, ONNX)));
         ls_stage_end(o);
-        return o->dry_run ? ok : ls_output_take(part, out->path, ok);
+        return o->output.dry_run ? ok : ls_output_take(part, out->path, ok);
     }
     const char *runtime = ls_arena_printf(cx->arena, "%s/runtime", out->dir);
-    if (!o->dry_run && !ls_toolchain_copy_runtime(cx, &tool, runtime))
+    if (!o->output.dry_run && !ls_toolchain_copy_runtime(cx, &tool, runtime))
         return false;
     ls_stage_end(o);
-    if (!o->quiet)
+    if (!o->output.quiet)
         fprintf(stderr, "%s\n", ls_toolchain_hint(cx, &tool, out->dir, out->base, runtime));
     return true;
 }
@@ -280,13 +290,15 @@ static void conclude(const LsJob *job, const Output *out)
 {
     LsArena *a = job->cx.arena;
     int64_t total = ls_job_fixed_bytes(job) + job->arena_bytes;
-    fprintf(stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms (%s)", out->path,
-            job->options->dry_run ? "would take" : "takes", ls_bytes_text(a, total), ls_staged_text(job),
-            job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
-            100 * ls_plan_overhead(&job->plan), job->options->prove ? ls_job_gap_text(job) : "",
-            step_ns(job) * 1e-6, ls_job_told_of(job));
+    fprintf(
+        stderr, "%s: %s %s in all%s%s, recomputation %.2f %%%s of a step of about %.3g ms (%s)",
+        out->path, job->options->output.dry_run ? "would take" : "takes", ls_bytes_text(a, total),
+        ls_staged_text(job),
+        job->budget > 0 ? ls_arena_printf(a, " (budget %s)", ls_bytes_text(a, job->budget)) : "",
+        100 * ls_plan_overhead(&job->plan), job->options->memory.prove ? ls_job_gap_text(job) : "",
+        step_ns(job) * 1e-6, ls_job_told_of(job));
     fprintf(stderr, "; %s", ls_trained_share_text(job->train));
-    if (!job->options->dry_run && out->kind == LS_EMIT_EXE)
+    if (!job->options->output.dry_run && out->kind == LS_EMIT_EXE)
         fprintf(stderr, "; next: %s%s --data FILE, or --help",
                 strchr(out->path, '/') == NULL ? "./" : "", out->path);
     fprintf(stderr, "\n");
@@ -298,13 +310,15 @@ static int prepare(LsJob *job, Output *out)
     const LsOptions *o = job->options;
     LsToolchain tool = toolchain(o, NULL);
     name_files(job->cx.arena, o, out);
-    int code = out->kind == LS_EMIT_C || o->dry_run || ls_output_check(out->path) ? 0 : LS_EXIT_MODEL;
-    if (code == 0 && o->save_temps != NULL)
-        code = ls_output_folder(o->save_temps);
+    int code = out->kind == LS_EMIT_C || o->output.dry_run || ls_output_check(out->path)
+                   ? 0
+                   : LS_EXIT_MODEL;
+    if (code == 0 && o->output.save_temps != NULL)
+        code = ls_output_folder(o->output.save_temps);
     if (code != 0)
         return code;
-    bool ok = spares_model(&job->cx, o->model, out)
-              && (o->dry_run || out->kind == LS_EMIT_C || ls_toolchain_find(&job->cx, &tool));
+    bool ok = spares_model(&job->cx, o->model, out) &&
+              (o->output.dry_run || out->kind == LS_EMIT_C || ls_toolchain_find(&job->cx, &tool));
     return ok ? 0 : job->cx.exit_code;
 }
 
@@ -312,10 +326,12 @@ static int prepare(LsJob *job, Output *out)
 static int make(LsJob *job, Output *out)
 {
     const LsOptions *o = job->options;
-    LsCudaTool tool = {.nvcc = o->nvcc, .lines = o->save_temps != NULL, .verbose = o->verbose,
-                       .dry_run = o->dry_run};
+    LsCudaTool tool = {.nvcc = o->machine.nvcc,
+                       .lines = o->output.save_temps != NULL,
+                       .verbose = o->output.verbose,
+                       .dry_run = o->output.dry_run};
     const LsCudaTool *cuda = job->target.kind == LS_TARGET_CUDA ? &tool : NULL;
-    bool ok = (cuda == NULL || ls_cuda_archs(&job->cx, o->arch, &tool.archs))
+    bool ok = (cuda == NULL || ls_cuda_archs(&job->cx, o->machine.arch, &tool.archs))
               && make_place(&job->cx, o, out) && spares_model(&job->cx, o->model, out);
     char *said = NULL;          /* progress messages on a terminal */
     size_t length = 0;
@@ -373,11 +389,11 @@ int ls_compile_main(int argc, char **argv)
     code = code != 0 ? code : prepare(&job, &out);
     code = code != 0 ? code : ls_options_stages(&o) > 1 ? ls_staged_plan(&job) : ls_job_plan(&job);
     code = code != 0 ? code : make(&job, &out);
-    if (code == 0 && (o.verbose || !o.quiet) && job.staged == NULL)
+    if (code == 0 && (o.output.verbose || !o.output.quiet) && job.staged == NULL)
         ls_job_tell_people(&job);
-    if (code == 0 && o.verbose)
+    if (code == 0 && o.output.verbose)
         summary(&job, &out);
-    if (code == 0 && !o.quiet)
+    if (code == 0 && !o.output.quiet)
         conclude(&job, &out);
     ls_job_end(&job);
     return code;

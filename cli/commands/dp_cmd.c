@@ -24,41 +24,43 @@ static int fail(const char *why)
 /* Sampling rate and steps: as given, or those of `epochs` over `samples` by batches of `batch` on average. */
 static int sampling(const LsOptions *o, Question *q)
 {
-    const bool counted = o->samples > 0 || o->batch > 0 || o->epochs > 0;
-    const bool direct = o->sample_rate != NULL || o->steps > 0;
-    if (counted == direct || (direct && (o->sample_rate == NULL || o->steps == 0))
-        || (counted && (o->samples == 0 || o->batch == 0 || o->epochs == 0)))
+    const bool counted = o->dp.samples > 0 || o->dp.batch > 0 || o->dp.epochs > 0;
+    const bool direct = o->dp.sample_rate != NULL || o->dp.steps > 0;
+    if (counted == direct || (direct && (o->dp.sample_rate == NULL || o->dp.steps == 0))
+        || (counted && (o->dp.samples == 0 || o->dp.batch == 0 || o->dp.epochs == 0)))
         return fail("give --sample-rate and --steps, or else --samples, --batch and --epochs");
     if (direct) {
-        q->steps = o->steps;
-        return ls_options_real("--sample-rate", o->sample_rate, 0, 1, &q->rate);
+        q->steps = o->dp.steps;
+        return ls_options_real("--sample-rate", o->dp.sample_rate, 0, 1, &q->rate);
     }
-    if (o->batch > o->samples) {
+    if (o->dp.batch > o->dp.samples) {
         fprintf(stderr, "lowerset dp: --batch %" PRId64 " is more than all %" PRId64 " --samples\n",
-                o->batch, o->samples);
+                o->dp.batch, o->dp.samples);
         return LS_EXIT_USAGE;
     }
-    q->rate = (double)o->batch / (double)o->samples;
-    q->steps = o->epochs * ((o->samples + o->batch - 1) / o->batch);
+    q->rate = (double)o->dp.batch / (double)o->dp.samples;
+    q->steps = o->dp.epochs * ((o->dp.samples + o->dp.batch - 1) / o->dp.batch);
     return 0;
 }
 
 static int ask(const LsOptions *o, Question *q)
 {
     int code = sampling(o, q);
-    if (code == 0 && (o->noise == NULL) == (o->epsilon == NULL))
+    if (code == 0 && (o->dp.noise == NULL) == (o->dp.epsilon == NULL))
         code = fail("give --noise, or --epsilon to search for the noise");
-    if (code == 0 && o->delta == NULL)
+    if (code == 0 && o->dp.delta == NULL)
         code = fail("give --delta: it should be well below 1 / samples");
-    q->search = o->epsilon != NULL;
-    code = code != 0 ? code : ls_options_real("--noise", o->noise, 0, FLT_MAX, &q->noise);
-    code = code != 0 ? code : ls_options_real("--epsilon", o->epsilon, 0, FLT_MAX, &q->epsilon);
-    code = code != 0 ? code : ls_options_real("--delta", o->delta, 0, 1, &q->delta);
+    q->search = o->dp.epsilon != NULL;
+    code = code != 0 ? code : ls_options_real("--noise", o->dp.noise, 0, FLT_MAX, &q->noise);
+    code = code != 0 ? code : ls_options_real("--epsilon", o->dp.epsilon, 0, FLT_MAX, &q->epsilon);
+    code = code != 0 ? code : ls_options_real("--delta", o->dp.delta, 0, 1, &q->delta);
     if (code == 0 && !(q->delta > 0 && q->delta < 1))
         code = fail("--delta must be above 0 and below 1");
-    if (code == 0 && o->samples > 0 && q->delta * (double)o->samples >= 1)
-        fprintf(stderr, "lowerset dp: warning: with this --delta a program that publishes one of %" PRId64
-                " samples unchanged would pass; take one well below %.2g\n", o->samples, 1 / (double)o->samples);
+    if (code == 0 && o->dp.samples > 0 && q->delta * (double)o->dp.samples >= 1)
+        fprintf(stderr,
+                "lowerset dp: warning: with this --delta a program that publishes one of %" PRId64
+                " samples unchanged would pass; take one well below %.2g\n",
+                o->dp.samples, 1 / (double)o->dp.samples);
     return code;
 }
 
@@ -106,6 +108,6 @@ int ls_dp_main(int argc, char **argv)
     code = code != 0 ? code : ask(&o, &q);
     code = code != 0 ? code : answer(&q, &b);
     if (code == 0)
-        (o.json ? print_json : print_words)(&q, &b);
+        (o.reports.json ? print_json : print_words)(&q, &b);
     return code;
 }

@@ -13,8 +13,8 @@ int ls_inspect_main(int argc, char **argv)
         return code;
     code = ls_job_start(&job, &o, true);
     job.pipeline.import.training = true;
-    if (code == 0 && !ls_inspect(&job.cx, o.model, &job.pipeline.import, stdout, o.json,
-                                 o.verbose, &trainable))
+    if (code == 0 && !ls_inspect(&job.cx, o.model, &job.pipeline.import, stdout, o.reports.json,
+                                 o.output.verbose, &trainable))
         code = job.cx.exit_code != 0 ? job.cx.exit_code : LS_EXIT_MODEL;
     else if (code == 0 && !trainable)
         code = LS_EXIT_UNSUPPORTED;

@@ -1,6 +1,6 @@
 /* cli/commands/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget; builds
  * nothing. */
-#include "cli/report/checkpoint_modes.h"
+#include "cli/report/policy_table.h"
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
 #include "cli/job/max_batch.h"
@@ -75,7 +75,7 @@ static int write_file(const char *path, Writer write, const LsJob *job)
 /* FILE.svg: a drawing; any other name: the data. */
 static int write_timeline(const LsJob *job)
 {
-    const char *path = job->options->timeline;
+    const char *path = job->options->reports.timeline;
     size_t n = path != NULL ? strlen(path) : 0;
     bool picture = n >= 4 && strcmp(path + n - 4, ".svg") == 0;
     return write_file(path, picture ? write_timeline_svg : write_timeline_table, job);
@@ -93,8 +93,8 @@ static void print_gpu(const LsJob *job)
     const LsDagNode *node = job->train_problem->dag.node;
     double ns = ls_job_step_ns(job);
     ls_conv_report(stdout, job->target.convs, job->train, job->target.real_bytes,
-                   job->options->verbose);
-    if (job->target.tf32 || job->target.real_bytes != 4 || job->options->costs != NULL
+                   job->options->output.verbose);
+    if (job->target.tf32 || job->target.real_bytes != 4 || job->options->machine.costs != NULL
         || job->pipeline.precision.compute != LS_REAL)
         return;
     fast.target.tf32 = true;
@@ -198,7 +198,7 @@ static void print_memory(const LsJob *job)
 static int read_earlier(LsJob *job, LsEarlier *then)
 {
     char why[512];
-    const char *path = job->options->against;
+    const char *path = job->options->reports.against;
     if (path == NULL || ls_earlier_read(job->cx.arena, path, then, why, sizeof why))
         return 0;
     fprintf(stderr, "lowerset: --against: '%s': %s\n", path, why);
@@ -208,8 +208,9 @@ static int read_earlier(LsJob *job, LsEarlier *then)
 /* Prints the comparison in words, or adds it to the report of --json; returns the exit code. */
 static int compare(LsJob *job, const LsEarlier *then, double tolerance)
 {
-    FILE *to = job->options->json ? stderr : stdout;
-    fprintf(to, "%sagainst %s\n", job->options->json ? "" : "\n", job->options->against);
+    FILE *to = job->options->reports.json ? stderr : stdout;
+    fprintf(to, "%sagainst %s\n", job->options->reports.json ? "" : "\n",
+            job->options->reports.against);
     switch (ls_earlier_compare(job->cx.arena, to, then, job->dag, &job->plan, &job->report,
                                tolerance, &job->report.against)) {
     case LS_AGAINST_WORSE:
@@ -225,17 +226,17 @@ static int report(LsJob *job)
 {
     const LsOptions *o = job->options;
     const LsDag *dag = job->dag;
-    if (o->json) {
+    if (o->reports.json) {
         if (!job->graph_file)
             job->report.costs = job->costs, job->report.step_ns = ls_job_step_ns(job);
         job->report.precisions = ls_precision_json(job);
-        job->report.microbatches = ls_checkpoint_json(job);
+        job->report.microbatches = ls_recompute_json(job);
         job->report.ranks = ls_rank_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         ls_job_tell_people(job);
         print_memory(job);
-        if (!ls_checkpoint_modes(job))
+        if (!ls_recompute_print(job))
             return ls_job_failed(job);
         ls_rank_report(job);
         printf("\n");
@@ -244,24 +245,24 @@ static int report(LsJob *job)
         ls_view_bound(stdout, dag, &job->plan, &job->report);
         printf("\n");
         ls_view_peak(stdout, dag, &job->report, OWNERS_SHOWN);
-        if (o->verbose) {
+        if (o->output.verbose) {
             printf("\n");
             ls_view_again(stdout, dag, &job->plan);
         }
     }
-    int code = write_file(o->graph_json, write_graph, job);
-    code = code != 0 ? code : write_file(o->plan_json, write_plan, job);
-    code = code != 0 ? code : write_file(o->dot, write_dot, job);
-    code = code != 0 ? code : write_file(o->report, write_page, job);
+    int code = write_file(o->reports.graph_json, write_graph, job);
+    code = code != 0 ? code : write_file(o->reports.plan_json, write_plan, job);
+    code = code != 0 ? code : write_file(o->reports.dot, write_dot, job);
+    code = code != 0 ? code : write_file(o->reports.page, write_page, job);
     return code != 0 ? code : write_timeline(job);
 }
 
 /* Checks output files early, before minutes of planning. */
 static bool outputs_can_be(const LsOptions *o)
 {
-    return ls_output_check(o->graph_json) && ls_output_check(o->plan_json)
-           && ls_output_check(o->dot) && ls_output_check(o->report)
-           && ls_output_check(o->timeline);
+    return ls_output_check(o->reports.graph_json) && ls_output_check(o->reports.plan_json)
+           && ls_output_check(o->reports.dot) && ls_output_check(o->reports.page)
+           && ls_output_check(o->reports.timeline);
 }
 
 int ls_plan_main(int argc, char **argv)
@@ -274,30 +275,33 @@ int ls_plan_main(int argc, char **argv)
     code = code != 0 ? code : ls_options_tolerance(&o, &tolerance);
     if (code != 0)
         return code;
-    if (o.max_batch)
+    if (o.memory.max_batch)
         return ls_max_batch(&o);
     if (!outputs_can_be(&o))
         return LS_EXIT_MODEL;
-    if (o.stages > 0)
+    if (o.pipe.stages > 0)
         return ls_plan_stages(&o);
-    if (o.order != NULL || o.link != NULL) {
-        fprintf(stderr, "lowerset: %s is for pipelines: it needs --stages\n", o.order != NULL ? "--order" : "--link");
+    if (o.pipe.order != NULL || o.pipe.link != NULL) {
+        fprintf(stderr, "lowerset: %s is for pipelines: it needs --stages\n",
+                o.pipe.order != NULL ? "--order" : "--link");
         return LS_EXIT_USAGE;
     }
     code = ls_job_start(&job, &o, true);
     code = code != 0 ? code : read_earlier(&job, &then);
     job.graph_file = ls_job_is_graph(o.model);
-    job.compare = o.strategy == NULL;
+    job.compare = o.memory.strategy == NULL;
     if (code == 0)
         code = ls_job_plan(&job);
     job.report.of = job.of;
-    int verdict = code == 0 && o.against != NULL && o.json ? compare(&job, &then, tolerance) : 0;
+    int verdict = code == 0 && o.reports.against != NULL && o.reports.json
+                      ? compare(&job, &then, tolerance)
+                      : 0;
     if (code == 0)
         code = report(&job);
-    if (code == 0 && o.against != NULL && !o.json)
+    if (code == 0 && o.reports.against != NULL && !o.reports.json)
         verdict = compare(&job, &then, tolerance);
     code = code != 0 ? code : verdict;
-    if (code == LS_EXIT_BUDGET && o.json)
+    if (code == LS_EXIT_BUDGET && o.reports.json)
         ls_view_json(stdout, job.dag, NULL, &job.report);
     ls_job_end(&job);
     return code;

@@ -20,18 +20,18 @@ static int usage(const char *text)
 /* What only this command takes; the rest is what lowerset compile --stages refuses, too. */
 static int check(const LsOptions *o)
 {
-    if (o->recompute != NULL || o->strategy != NULL)
-        return usage("plans each stage by --checkpoint: leave --strategy and --recompute out");
-    if (o->dot != NULL || o->report != NULL || o->against != NULL)
+    if (o->memory.strategy != NULL)
+        return usage("plans each stage by --recompute: leave --strategy out");
+    if (o->reports.dot != NULL || o->reports.page != NULL || o->reports.against != NULL)
         return usage("writes --timeline, --json, --graph-json and --plan-json: leave the other reports out");
-    if (o->no_offsets)
+    if (o->memory.no_offsets)
         return usage("tells the arena of each stage: leave --no-offsets out");
     if (ls_job_is_graph(o->model))
         return usage("needs a model, not a training graph");
     return 0;
 }
 
-/* What is chosen must run: that of --order and --checkpoint or, where they leave the choice, the first that does. */
+/* What is chosen must run: that of --order and --recompute or, where they leave the choice, the first that does. */
 static bool choose(LsJob *job, LsPipelines *to, bool given)
 {
     uint32_t k = to->chosen;
@@ -44,7 +44,7 @@ static bool choose(LsJob *job, LsPipelines *to, bool given)
     return true;
 }
 
-/* All orders with all modes, or those of --order and --checkpoint. order, mode: -1: not given. What cannot run has a reason. */
+/* All orders with all modes, or those of --order and --recompute. order, mode: -1: not given. What cannot run has a reason. */
 static bool plan_all(LsJob *job, LsPipelines *to, int order, int mode)
 {
     bool ok = true;
@@ -85,7 +85,7 @@ static void write_picture(FILE *to, void *user)
     const LsPipelines *p = user;
     const LsPipelinePlan *of = &p->plan[p->chosen];
     ls_pipeline_svg(to, &of->times, ls_arena_printf(p->job->cx.arena, "%s: %s, %s, %.1f %% bubbles", p->job->options->model,
-                                                    ls_order_name[of->order], ls_keep_name[of->keep],
+                                                    ls_order_name[of->order], ls_pipeline_mode(p, of),
                                                     100 * of->times.bubble));
 }
 
@@ -93,10 +93,10 @@ static void write_picture(FILE *to, void *user)
 static int report(LsPipelines *p)
 {
     const LsOptions *o = p->job->options;
-    const char *path = o->timeline;
+    const char *path = o->reports.timeline;
     const size_t n = path != NULL ? strlen(path) : 0;
     const bool picture = n >= 4 && strcmp(path + n - 4, ".svg") == 0;
-    if (o->json)
+    if (o->reports.json)
         ls_pipelines_json(stdout, p);
     else
         ls_pipelines_print(p);
@@ -104,10 +104,15 @@ static int report(LsPipelines *p)
         return LS_EXIT_MODEL;
     if (p->plan[p->chosen].fits)
         return ls_stage_files_write(p->job, &p->plan[p->chosen]) ? 0 : LS_EXIT_MODEL;
-    fprintf(stderr, "lowerset: --budget: no cut into %u stages was found whose ranks keep %s by --checkpoint=%s; the "
-            "largest rank of the one shown takes %s\n", p->want.stages,
-            p->want.budget > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget) : o->budget,
-            ls_keep_name[p->plan[p->chosen].keep], ls_bytes_text(p->job->cx.arena, p->plan[p->chosen].peak));
+    fprintf(stderr,
+            "lowerset: --budget: no cut into %u stages was found whose ranks keep %s by "
+            "--recompute=%s; the "
+            "largest rank of the one shown takes %s\n",
+            p->want.stages,
+            p->want.budget.bytes > 0 ? ls_bytes_text(p->job->cx.arena, p->want.budget.bytes)
+                                     : o->memory.budget,
+            ls_pipeline_mode(p, &p->plan[p->chosen]),
+            ls_bytes_text(p->job->cx.arena, p->plan[p->chosen].peak));
     return LS_EXIT_BUDGET;
 }
 

@@ -54,13 +54,14 @@ typedef struct Range { LsBudget from, to; uint32_t points; } Range;
 
 static int find_range(const LsOptions *o, Range *r)
 {
-    const char *const text[2] = {o->from != NULL ? o->from : "20%", o->to != NULL ? o->to : "100%"};
+    const char *const text[2] = {o->sweep.from != NULL ? o->sweep.from : "20%",
+                                 o->sweep.to != NULL ? o->sweep.to : "100%"};
     LsBudget *const end[2] = {&r->from, &r->to};
     for (int k = 0; k < 2; k++)
         if (!ls_budget_parse(text[k], end[k])
-            || (end[k]->kind != LS_BUDGET_BYTES && end[k]->kind != LS_BUDGET_PERCENT))
+            || ls_budget_is_none(end[k]) || end[k]->least)
             return ls_options_bad(k == 0 ? "--from" : "--to", text[k], "a size like 2GiB or 80%");
-    r->points = o->points > 0 ? (uint32_t)o->points : POINTS;
+    r->points = o->sweep.points > 0 ? (uint32_t)o->sweep.points : POINTS;
     return 0;
 }
 
@@ -173,7 +174,7 @@ static const char *folder(LsArena *arena, const LsOptions *o)
     char *dot = strrchr(name, '.');
     if (dot != NULL && dot != name)
         *dot = '\0';
-    return o->output != NULL ? o->output : ls_arena_printf(arena, "%s-sweep", name);
+    return o->output.file != NULL ? o->output.file : ls_arena_printf(arena, "%s-sweep", name);
 }
 
 static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptions *want)
@@ -183,21 +184,22 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
     sweep->dag = job->dag;
     sweep->model = o->model;
     sweep->whole = job->whole;
-    sweep->fixed = ls_job_fixed_bytes(job);
+    sweep->process = ls_job_process(job);
     sweep->floor = job->eval_plan.arena;
     int code = set_points(job, range, sweep);
     code = code != 0 ? code : ls_job_hints(job, &sweep->hinted);
     if (code != 0)
         return code;
-    if (!ls_job_fits_machine(job, sweep->fixed + sweep->point[sweep->npoint - 1].budget))
+    if (!ls_job_fits_machine(
+            job, ls_process_total(&sweep->process, sweep->point[sweep->npoint - 1].budget)))
         return ls_job_failed(job);
-    Progress progress = {sweep, o->quiet};
-    if (!o->quiet)
+    Progress progress = {sweep, o->output.quiet};
+    if (!o->output.quiet)
         fprintf(stderr, "%s: planning %" PRIu32 " nodes\n", o->model, job->dag->nnode);
     ls_sweep_run(arena, sweep, want, tell, &progress);
     Folder f = {.job = job, .sweep = sweep, .dir = folder(arena, o)};
     f.nchosen = ls_sweep_choose(sweep, f.chosen, CHOSEN);
-    if (o->measure)
+    if (o->sweep.measure)
         code = ls_sweep_measure(job, sweep, f.chosen, f.nchosen,
                                 sweep->strategy != ls_sweep_strategies);
     code = code != 0 ? code : write_all(&f);
@@ -212,17 +214,24 @@ static int run(LsJob *job, LsSweep *sweep, const Range *range, const LsPlanOptio
 /* Rejects options that do not apply to the table of the paper. 0 or the exit code. */
 static int check_table(const LsOptions *o)
 {
-    const struct { const char *name; bool given; } row[] = {
-        {"--measure", o->measure}, {"--keep", o->keep.n > 0}, {"--forget", o->forget.n > 0},
-        {"--recompute", o->recompute != NULL}, {"--from", o->from != NULL}, {"--to", o->to != NULL},
-        {"--points", o->points > 0}, {"--strategies", o->strategies != NULL},
-        {"--budget-of", o->budget_of != NULL}, {"--no-offsets", o->no_offsets}, {"--microbatches", o->microbatches > 0}};
+    const struct { const char *name; bool given;
+    } row[] = {{"--measure", o->sweep.measure},
+               {"--keep", o->memory.keep.n > 0},
+               {"--forget", o->memory.forget.n > 0},
+               {"--recompute", o->memory.recompute != NULL},
+               {"--from", o->sweep.from != NULL},
+               {"--to", o->sweep.to != NULL},
+               {"--points", o->sweep.points > 0},
+               {"--strategies", o->sweep.strategies != NULL},
+               {"--budget-of", o->memory.budget_of != NULL},
+               {"--no-offsets", o->memory.no_offsets},
+               {"--microbatches", o->parts.microbatches > 0}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (row[k].given) {
             fprintf(stderr, "lowerset: --table takes no %s\n", row[k].name);
             return LS_EXIT_USAGE;
         }
-    return ls_output_check(o->output) ? 0 : LS_EXIT_MODEL;
+    return ls_output_check(o->output.file) ? 0 : LS_EXIT_MODEL;
 }
 
 int ls_sweep_main(int argc, char **argv)
@@ -238,15 +247,15 @@ int ls_sweep_main(int argc, char **argv)
     code = code != 0 ? code : ls_options_hints(&o, &hints);         /* invalid hints are reported
                                                                      * early */
     code = code != 0 ? code : ls_options_planning(&o, &want);
-    code = code != 0 || !o.table ? code : check_table(&o);
+    code = code != 0 || !o.sweep.table ? code : check_table(&o);
     if (code != 0)
         return code;
-    if (o.table)
+    if (o.sweep.table)
         return ls_paper_table(&o);
-    code = ls_job_start(&job, &o, !o.measure);
+    code = ls_job_start(&job, &o, !o.sweep.measure);
     job.graph_file = ls_job_is_graph(o.model);
     code = code != 0 ? code : ls_output_folder(folder(job.cx.arena, &o));
-    code = code != 0 ? code : find_strategies(job.cx.arena, o.strategies, &sweep);
+    code = code != 0 ? code : find_strategies(job.cx.arena, o.sweep.strategies, &sweep);
     code = code != 0 ? code : ls_job_load(&job);
     code = code != 0 ? code : run(&job, &sweep, &range, &want);
     ls_job_end(&job);

@@ -78,7 +78,7 @@ static void list(Measuring *m, const uint32_t *chosen, uint32_t n, uint32_t firs
                                  .what = ls_arena_printf(a, "%s within %.1f %%",
                                                          m->sweep->strategy[s],
                                                          ls_sweep_percent(m->sweep, p)),
-                                 .budget = p->budget + m->sweep->fixed});
+                                 .budget = ls_process_total(&m->sweep->process, p->budget)});
         }
 }
 
@@ -133,7 +133,7 @@ static int for_all(Measuring *m, const char *doing, int (*what)(Measuring *, con
 {
     int code = 0;
     for (uint32_t k = 0; code == 0 && k < m->n; k++) {
-        if (!m->job->options->quiet)
+        if (!m->job->options->output.quiet)
             fprintf(stderr, "%s: %s program %" PRIu32 " of %" PRIu32 ": %s\n", m->sweep->model,
                     doing, k + 1, m->n, m->program[k].what);
         code = what(m, &m->program[k]);

@@ -29,15 +29,15 @@ typedef struct LsJob {
     LsPlan update_plan;
     const LsDag *dag;           /* the graph that is planned: train_problem's, or the file's */
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
-    LsCheckpoint checkpoint;
-    LsPlan last_plan;           /* LS_CHECKPOINT_EXCEPT_LAST: of the last micro-step of an update; else no steps */
+    LsRecompute recompute;      /* --recompute */
+    LsPlan last_plan;           /* LS_RECOMPUTE_EXCEPT_LAST: of the last micro-step of an update; else no steps */
     struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan` (cli/job/staged_job.h); else NULL */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
     int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send (cli/job/rank_facts.h) */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
     int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of an ensemble */
-    int64_t budget;             /* as asked for, bytes in all; 0: none */
+    int64_t budget; /* as asked for, bytes of the process (of a graph: of the arena); 0: none */
 } LsJob;
 
 /* " (at most 1.23 % more than it must)": how far the plan may be from the best there is. */
@@ -48,9 +48,12 @@ int ls_job_start(LsJob *job, const LsOptions *o, bool weightless);
 /* Imports and differentiates, or reads the training graph; plans training and evaluation without
  * recomputation. 0 or the exit code, after diagnostics. */
 int ls_job_load(LsJob *job);
-/* Reads --budget. False after a message. */
+/* Reads --budget and --budget-of. False after a message. */
 bool ls_job_budget(const LsOptions *o, LsBudget *b);
-/* Bytes that a total budget must hold beside the arena. */
+/* What the program's process takes beside its arenas, and their number. Of a graph: nothing, and
+ * one. */
+LsProcessBytes ls_job_process(const LsJob *job);
+/* Bytes that a budget of the process must hold beside its arenas. */
 int64_t ls_job_fixed_bytes(const LsJob *job);
 /* Bytes that a budget leaves to the arena of a loaded job, at least 1; 0: no limit in bytes. */
 int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b);
@@ -63,7 +66,7 @@ int ls_job_plan(LsJob *job);
 /* Whether independent steps of the program may run at the same time. */
 static inline bool ls_job_overlaps(const LsJob *job)
 {
-    return job->target.kind == LS_TARGET_CUDA && !job->options->no_overlap;
+    return job->target.kind == LS_TARGET_CUDA && !job->options->machine.no_overlap;
 }
 /* Sets arena_bytes from both plans. */
 void ls_job_set_arena(LsJob *job);

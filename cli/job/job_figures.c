@@ -8,7 +8,6 @@
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/report/html.h"
 
-#include <math.h>
 #include <string.h>
 
 const char *ls_bytes_text(LsArena *a, int64_t bytes)
@@ -29,14 +28,9 @@ double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
     const double runs = job->pipeline.ensemble.members > 0 ? (double)job->pipeline.ensemble.members : 1;
     if (job->graph_file)
         return plan->cost;
-    return job->machine.gpu || job->options->costs != NULL
+    return job->machine.gpu || job->options->machine.costs != NULL
                ? plan->cost + job->machine.step
                : runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, job->told != NULL ? job->told : &job->machine);
-}
-
-int64_t ls_job_arenas(const LsJob *job)
-{
-    return job->pipeline.ensemble.members > 0 ? job->pipeline.ensemble.lanes : 1;
 }
 
 void ls_job_set_arena(LsJob *job)
@@ -45,7 +39,7 @@ void ls_job_set_arena(LsJob *job)
     job->arena_bytes = 0;
     for (int k = 0; k < 4; k++)
         job->arena_bytes = of[k] > job->arena_bytes ? of[k] : job->arena_bytes;
-    job->arena_bytes *= ls_job_arenas(job);
+    job->arena_bytes *= ls_job_process(job).arenas;
 }
 
 const char *ls_job_gap_text(const LsJob *job)
@@ -56,7 +50,8 @@ const char *ls_job_gap_text(const LsJob *job)
 
 int64_t ls_job_micro_steps(const LsJob *job)
 {
-    return ls_options_parts(job->options) * (job->options->accumulate > 1 ? job->options->accumulate : 1);
+    return ls_options_parts(job->options) *
+           (job->options->parts.accumulate > 1 ? job->options->parts.accumulate : 1);
 }
 
 static bool is_over_ranks(const LsJob *job) { return job->train != NULL && job->train->updates != NULL; }
@@ -82,24 +77,30 @@ double ls_job_step_ns(const LsJob *job)
            + ls_job_update_ns(job);
 }
 
-bool ls_job_of_store_all(const LsJob *job)
+bool ls_job_of_store_all(const LsOptions *o)
 {
-    return job->options->budget_of != NULL && strcmp(job->options->budget_of, "store-all") == 0;
+    return o->memory.budget_of != NULL && strcmp(o->memory.budget_of, "store-all") == 0;
+}
+
+LsProcessBytes ls_job_process(const LsJob *job)
+{
+    const int64_t lanes = job->pipeline.ensemble.members > 0 ? job->pipeline.ensemble.lanes : 1;
+    if (job->graph_file)
+        return (LsProcessBytes){.arenas = 1};
+    return (LsProcessBytes){job->state_bytes, job->input_bytes, job->exchange_bytes, lanes};
 }
 
 int64_t ls_job_fixed_bytes(const LsJob *job)
 {
-    return job->graph_file ? 0 : job->state_bytes + job->input_bytes + job->exchange_bytes;
+    const LsProcessBytes process = ls_job_process(job);
+    return ls_process_fixed(&process);
 }
 
 int64_t ls_job_arena_budget(const LsJob *job, const LsBudget *b)
 {
-    int64_t arena = ((int64_t)b->value - ls_job_fixed_bytes(job)) / ls_job_arenas(job);
-    if (b->kind == LS_BUDGET_PERCENT)
-        arena = (int64_t)floor((double)job->whole * b->value / 100);
-    else if (b->kind != LS_BUDGET_BYTES)
-        return 0;
-    return arena > 0 ? arena : 1;
+    const LsProcessBytes process = ls_job_process(job);
+    const LsBudget arena = ls_budget_of_arena(b, &process);
+    return ls_budget_arena_bytes(&arena, job->whole);
 }
 
 bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan)

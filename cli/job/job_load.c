@@ -57,7 +57,7 @@ static void add_fixed(LsJob *job)
 static bool price(LsJob *job)
 {
     const LsMachine *m = &job->machine;
-    const char *path = job->options->costs;
+    const char *path = job->options->machine.costs;
     LsMeasured from;
     int threads = m->threads;
     ls_problem_price(job->eval_problem, m);
@@ -72,8 +72,11 @@ static bool price(LsJob *job)
         job->costs = ls_arena_printf(job->cx.arena, "measured in %s (%u of %u nodes, the others by "
                                      "machine %s)", path, from.matched, from.nodes, m->name);
     }
-    job->of = (LsCostsOf){path != NULL ? "measured" : m->name, ls_precision_name(job->pipeline.precision.compute),
-                          path == NULL && job->options->threads > 0 && !m->gpu ? (int)job->options->threads : threads};
+    job->of = (LsCostsOf){path != NULL ? "measured" : m->name,
+                          ls_precision_name(job->pipeline.precision.compute),
+                          path == NULL && job->options->machine.threads > 0 && !m->gpu
+                              ? (int)job->options->machine.threads
+                              : threads};
     ls_job_set_threads(job);
     if (threads > 0)
         job->costs = ls_arena_printf(job->cx.arena, "%s, %d thread%s", job->costs, threads,
@@ -87,7 +90,7 @@ typedef struct Made { const char **glob; uint32_t n; } Made;
 
 static Made made_for_hints(LsJob *job)
 {
-    const LsList *keep = &job->options->keep, *forget = &job->options->forget;
+    const LsList *keep = &job->options->memory.keep, *forget = &job->options->memory.forget;
     Made made = {.glob = ls_arena_alloc(job->cx.arena, (size_t)(keep->n + forget->n),
                                         sizeof *made.glob)};
     for (int k = 0; k < keep->n; k++)
@@ -127,10 +130,16 @@ static bool build_graphs(LsJob *job)
     if (job->eval == NULL)
         return false;
     const Made made = made_for_hints(job);
-    LsLowering l = {.target = &job->target, .name = o->model,
-                    .no_epilogues = o->no_epilogues, .compiled_engines = o->compiled_engines,
-                    .store_gradients = o->store_gradients, .no_alternatives = o->no_alternatives,
-                    .made = made.glob, .nmade = made.n, .train = job->train, .eval = job->eval};
+    LsLowering l = {.target = &job->target,
+                    .name = o->model,
+                    .no_epilogues = o->memory.no_epilogues,
+                    .compiled_engines = o->machine.compiled_engines,
+                    .store_gradients = o->memory.store_gradients,
+                    .no_alternatives = o->memory.no_alternatives,
+                    .made = made.glob,
+                    .nmade = made.n,
+                    .train = job->train,
+                    .eval = job->eval};
     bool ok = ls_lower(&job->cx, &l);
     job->train = l.train;
     job->eval = l.eval;
@@ -169,7 +178,7 @@ static bool read_graph(LsJob *job)
 /* With -v, the gradients that stop. */
 static void tell_stops(const LsJob *job)
 {
-    for (int asked = 0; asked < 2 && job->options->verbose; asked++) {
+    for (int asked = 0; asked < 2 && job->options->output.verbose; asked++) {
         const char *stops = ls_stops_text(job->cx.arena, job->train->decisions, asked == 1);
         if (stops != NULL)
             ls_progress_line(job->options, "%s", stops);
@@ -178,7 +187,7 @@ static void tell_stops(const LsJob *job)
 
 static bool load(LsJob *job)
 {
-    if (job->options->verbose && job->cx.log == NULL)
+    if (job->options->output.verbose && job->cx.log == NULL)
         ls_progress_line(job->options, "reading");
     if (job->graph_file)
         return read_graph(job);
@@ -193,7 +202,7 @@ static bool load(LsJob *job)
 /* Plans the evaluation form and the updates after an exchange, which run within the same arena. */
 static bool plan_eval(LsJob *job)
 {
-    LsPlanOptions eval = {.strategy = "none", .no_inplace = job->options->no_inplace};
+    LsPlanOptions eval = {.strategy = "none", .no_inplace = job->options->memory.no_inplace};
     LsPlanReport report;
     return job->graph_file
            || (ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report)
@@ -203,13 +212,13 @@ static bool plan_eval(LsJob *job)
 
 int ls_job_load_model(LsJob *job)
 {
-    const char *of = job->options->budget_of;
-    if (job->options->no_offsets && !job->graph_file) {
+    const char *of = job->options->memory.budget_of;
+    if (job->options->memory.no_offsets && !job->graph_file) {
         fprintf(stderr, "lowerset: --no-offsets is for training graphs (GRAPH.json): the program of a model needs "
                         "offsets\n");
         return LS_EXIT_USAGE;
     }
-    if (of != NULL && !ls_job_of_store_all(job) && strcmp(of, "none") != 0) {
+    if (of != NULL && !ls_job_of_store_all(job->options) && strcmp(of, "none") != 0) {
         fprintf(stderr, "lowerset: --budget-of: '%s' is not one of none store-all\n", of);
         return LS_EXIT_USAGE;
     }
@@ -219,13 +228,13 @@ int ls_job_load_model(LsJob *job)
 void ls_job_set_none(LsJob *job, const LsPlanReport *report)
 {
     job->none = *report->none;
-    job->whole = ls_job_of_store_all(job) ? report->store_all : report->none_arena;
+    job->whole = ls_job_of_store_all(job->options) ? report->store_all : report->none_arena;
 }
 
 bool ls_job_plan_none(LsJob *job)
 {
     LsPlanReport report;
-    LsPlanOptions none = {.strategy = "none", .no_offsets = job->options->no_offsets};
+    LsPlanOptions none = {.strategy = "none", .no_offsets = job->options->memory.no_offsets};
     bool ok = ls_plan(job->cx.arena, job->dag, &none, &job->none, &report);
     if (ok)
         ls_job_set_none(job, &report);

@@ -13,9 +13,6 @@ bool ls_job_plan_none(LsJob *job);
 void ls_job_set_none(LsJob *job, const LsPlanReport *report);
 
 /* Whether percentages of a budget are of the plan that stores all values in places of their own. */
-bool ls_job_of_store_all(const LsJob *job);
-
-/* Arenas of the program: an ensemble has one for each lane. */
-int64_t ls_job_arenas(const LsJob *job);
+bool ls_job_of_store_all(const LsOptions *o);
 
 #endif

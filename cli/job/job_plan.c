@@ -35,7 +35,8 @@ static const char *least_place(const LsJob *job)
 
 static int over_budget(LsJob *job)
 {
-    int64_t fixed = ls_job_fixed_bytes(job);
+    const LsProcessBytes process = ls_job_process(job);
+    const int64_t fixed = ls_process_fixed(&process);
     const LsPlanReport *r = &job->report;
     const LsOptions *o = job->options;
     LsArena *a = job->cx.arena;
@@ -43,21 +44,24 @@ static int over_budget(LsJob *job)
         fprintf(stderr, "lowerset: --strategy: %s\n", r->error);
         return LS_EXIT_USAGE;
     }
-    int64_t arena = ls_job_arenas(job) * (r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena);
-    const char *budget = like_budget(job, job->budget), *least = like_budget(job, fixed + arena);
-    const char *whose = o->strategy != NULL ? ls_arena_printf(a, " by strategy %s", o->strategy)
-        : o->checkpoint != NULL && job->checkpoint != LS_CHECKPOINT_AUTO
-            ? ls_arena_printf(a, " with --checkpoint=%s", o->checkpoint)
-        : o->keep.n + o->forget.n > 0 || o->recompute != NULL ? " with these hints" : "";
+    const int64_t of_one = r->least > job->eval_plan.arena ? r->least : job->eval_plan.arena;
+    const int64_t total = ls_process_total(&process, of_one), arena = total - fixed;
+    const char *budget = like_budget(job, job->budget), *least = like_budget(job, total);
+    const char *whose = o->memory.strategy != NULL
+                            ? ls_arena_printf(a, " by strategy %s", o->memory.strategy)
+                        : o->memory.keep.n + o->memory.forget.n > 0 ? " with these hints"
+                        : job->recompute != LS_RECOMPUTE_AUTO
+                            ? ls_arena_printf(a, " with --recompute=%s", o->memory.recompute)
+                            : "";
     const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
         "arena, ", like_budget(job, fixed), like_budget(job, arena));
     if (strcmp(budget, least) == 0) {           /* equal after rounding */
         budget = ls_arena_printf(a, "%" PRId64 " B", job->budget);
-        least = ls_arena_printf(a, "%" PRId64 " B", fixed + arena);
+        least = ls_arena_printf(a, "%" PRId64 " B", total);
     }
     ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
              ls_arena_printf(a, "ask for --budget %" PRId64 " (%s) or more, or --budget min",
-                             fixed + arena, least),
+                             total, least),
              "the budget is %s, but the least budget found%s is %s, %s%s", budget, whose, least, parts,
              least_place(job));
     return ls_job_failed(job);
@@ -70,13 +74,10 @@ static bool set_budget(LsJob *job, const LsHinted *hinted, const LsBudget *b, Ls
     bool apart = hinted != NULL || want->no_inplace;
     if (apart && !ls_job_plan_none(job))
         return false;
-    if (b->kind == LS_BUDGET_PERCENT && !apart) {
-        want->percent = b->value;
-        want->of_store_all = ls_job_of_store_all(job);
-    } else {
-        want->budget = ls_job_arena_budget(job, b);
-    }
-    want->least = b->kind == LS_BUDGET_MIN;
+    const LsProcessBytes process = ls_job_process(job);
+    want->budget = ls_budget_of_arena(b, &process);
+    if (apart && b->percent > 0)
+        want->budget = (LsBudget){.bytes = ls_budget_arena_bytes(&want->budget, job->whole)};
     return true;
 }
 
@@ -119,7 +120,7 @@ int ls_job_hints(LsJob *job, const LsHinted **out)
 int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, LsPlanReport *report)
 {
     const LsHints hints = {.recompute = policy};
-    LsPlanOptions want = {.unproven = true, .state_bytes = job->state_bytes, .budget = arena};
+    LsPlanOptions want = {.unproven = true, .state_bytes = job->state_bytes, .budget.bytes = arena};
     const LsHinted *hinted;
     int code = ls_options_planning(job->options, &want);
     code = code != 0 ? code : apply_hints(job, &hints, &hinted);
@@ -132,10 +133,12 @@ int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, L
 
 bool ls_job_budget(const LsOptions *o, LsBudget *b)
 {
-    if (ls_budget_parse(o->budget, b))
-        return true;
-    fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n", o->budget);
-    return false;
+    const bool ok = ls_budget_parse(o->memory.budget, b);
+    b->of_store_all = ls_job_of_store_all(o);
+    if (!ok)
+        fprintf(stderr, "lowerset: --budget: '%s' is not a size like 2GiB, 80%% or min\n",
+                o->memory.budget);
+    return ok;
 }
 
 /* Makes both plans; true if both exist and fit what the budget leaves them. */
@@ -148,20 +151,18 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     bool ok = plan_training(job, hinted, want);
     ls_stage_end(job->options);
     int64_t arena = job->report.budget;
-    if (b->kind == LS_BUDGET_BYTES)
-        job->budget = (int64_t)b->value;
-    else if (b->kind == LS_BUDGET_PERCENT)
-        job->budget = ls_job_fixed_bytes(job) + ls_job_arenas(job) * arena;
+    const LsProcessBytes process = ls_job_process(job);
+    job->budget = b->percent > 0 ? ls_process_total(&process, arena) : b->bytes;
     return ok && (arena <= 0 || (job->eval_plan.arena <= arena && job->update_plan.arena <= arena));
 }
 
-/* With --checkpoint=except-last: the plan of the last micro-step of an update, and a hash of both plans. Its arena must
+/* With --recompute=except-last: the plan of the last micro-step of an update, and a hash of both plans. Its arena must
  * keep the same budget. */
 static int plan_last(LsJob *job, const LsBudget *b)
 {
     LsPlanReport report = job->report;
-    const int64_t arena = b->kind == LS_BUDGET_MIN ? 0 : job->report.budget;
-    if (job->checkpoint != LS_CHECKPOINT_EXCEPT_LAST)
+    const int64_t arena = b->least ? 0 : job->report.budget;
+    if (job->recompute != LS_RECOMPUTE_EXCEPT_LAST)
         return 0;
     const int code = ls_job_plan_as(job, LS_RECOMPUTE_NONE, arena, &job->last_plan, &report);
     if (code == LS_EXIT_BUDGET) {
@@ -180,7 +181,7 @@ int ls_job_plan(LsJob *job)
     LsHints hints;
     LsBudget budget;
     int code = ls_options_planning(job->options, &want);
-    code = code != 0 ? code : ls_options_checkpoint(job->options, &job->checkpoint);
+    code = code != 0 ? code : ls_options_recompute(job->options, &job->recompute);
     code = code != 0 ? code : ls_options_hints(job->options, &hints);   /* invalid hints are
                                                                          * reported early */
     code = code != 0 || ls_job_budget(job->options, &budget) ? code : LS_EXIT_USAGE;

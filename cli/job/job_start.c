@@ -13,28 +13,32 @@
 static bool has_brains(const LsOptions *o)
 {
     LsPrecisionSpec p;
-    return ls_options_precision(o, &p) == 0
-        && (p.compute == LS_BF16 || (o->eval_precision != NULL && strcmp(o->eval_precision, "bf16") == 0));
+    return ls_options_precision(o, &p) == 0 &&
+           (p.compute == LS_BF16 ||
+            (o->machine.eval_precision != NULL && strcmp(o->machine.eval_precision, "bf16") == 0));
 }
 
 static bool choose_target(LsJob *job)
 {
     static const char *const kind[] = {"cpu", "cuda", NULL}, *const sums[] = {"auto", "pairs", "tiles", NULL};
     const LsOptions *o = job->options;
-    int k = ls_options_word("--target", o->target, kind, 0);
+    int k = ls_options_word("--target", o->machine.target, kind, 0);
     LsPrecisionSpec p;
-    const int order = ls_options_word("--bf16-sums", o->bf16_sums, sums, 0);
+    const int order = ls_options_word("--bf16-sums", o->machine.bf16_sums, sums, 0);
     if (k < 0 || order < 0 || ls_options_precision(o, &p) != 0)
         return false;
     job->target = (LsTarget){.kind = k == 1 ? LS_TARGET_CUDA : LS_TARGET_CPU,
                              .real_bytes = p.real_bytes, .tf32 = p.tf32, .sums = (LsDotSums)order};
-    const bool eval = o->eval_precision != NULL && strcmp(o->eval_precision, "f32") != 0;
+    const bool eval =
+        o->machine.eval_precision != NULL && strcmp(o->machine.eval_precision, "f32") != 0;
     if (eval && k == 1)
-        fprintf(stderr, "lowerset: --eval-precision=%s is for --target=cpu so far\n", o->eval_precision);
-    else if (k == 1 && (o->privacy != NULL || (o->grads != NULL && strcmp(o->grads, "mean") != 0)))
+        fprintf(stderr, "lowerset: --eval-precision=%s is for --target=cpu so far\n",
+                o->machine.eval_precision);
+    else if (k == 1 && (o->samples.privacy != NULL ||
+                        (o->samples.grads != NULL && strcmp(o->samples.grads, "mean") != 0)))
         fprintf(stderr, "lowerset: %s: gradients of samples are for --target=cpu so far\n",
-                o->privacy != NULL ? "--dp" : "--grads");
-    else if (o->bf16_sums != NULL && (k == 1 || !has_brains(o)))
+                o->samples.privacy != NULL ? "--dp" : "--grads");
+    else if (o->machine.bf16_sums != NULL && (k == 1 || !has_brains(o)))
         fprintf(stderr, "lowerset: --bf16-sums is for --target=cpu with --precision=bf16\n");
     else if (p.tf32 && k != 1)
         fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
@@ -71,17 +75,20 @@ static bool has_old_arch(const LsJob *job, const LsCudaArchs *archs)
 static bool has_tiles(const LsJob *job)
 {
     const LsOptions *o = job->options;
-    return job->target.kind == LS_TARGET_CPU && has_brains(o) && job->target.sums != LS_DOTS_PAIRS
-        && (o->march == NULL || strcmp(o->march, "native") == 0) && ls_machine_has_tiles();
+    return job->target.kind == LS_TARGET_CPU && has_brains(o) &&
+           job->target.sums != LS_DOTS_PAIRS &&
+           (o->machine.march == NULL || strcmp(o->machine.march, "native") == 0) &&
+           ls_machine_has_tiles();
 }
 
 /* Chooses the machine that gives plans their costs. */
 static int choose_machine(LsJob *job)
 {
-    const char *from, *name = job->options->machine;
+    const char *from, *name = job->options->machine.name;
     bool cuda = job->target.kind == LS_TARGET_CUDA;
     LsCudaArchs archs;
-    if (cuda && (!ls_cuda_archs(&job->cx, job->options->arch, &archs) || has_old_arch(job, &archs)))
+    if (cuda &&
+        (!ls_cuda_archs(&job->cx, job->options->machine.arch, &archs) || has_old_arch(job, &archs)))
         return LS_EXIT_USAGE;
     int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name, has_tiles(job),
                                  &job->machine, &from);
@@ -102,19 +109,18 @@ static int choose_machine(LsJob *job)
 static int choose_convs(LsJob *job)
 {
     const LsOptions *o = job->options;
-    LsBudget most = {LS_BUDGET_NONE, 0};
+    int64_t most = 0;
     if (job->target.kind != LS_TARGET_CUDA)
         return 0;
-    if (o->workspace != NULL
-        && (!ls_budget_parse(o->workspace, &most) || most.kind != LS_BUDGET_BYTES)) {
+    if (o->machine.workspace != NULL && !ls_size_parse(o->machine.workspace, &most)) {
         fprintf(stderr, "lowerset: --workspace: '%s' is not a size like 64MiB\n",
-                o->workspace);
+                o->machine.workspace);
         return LS_EXIT_USAGE;
     }
-    const LsConvWishes w = {.device = job->target.device, .workspace = (int64_t)most.value,
-                            .compiled = o->compiled_engines,
+    const LsConvWishes w = {.device = job->target.device, .workspace = most,
+                            .compiled = o->machine.compiled_engines,
                             .rules = {.tf32 = job->target.tf32,
-                                      .nondeterministic = o->nondeterministic}};
+                                      .nondeterministic = o->machine.nondeterministic}};
     job->target.convs = ls_conv_planner_new(job->cx.arena, &w);
     return 0;
 }
@@ -122,8 +128,8 @@ static int choose_convs(LsJob *job)
 int ls_job_start(LsJob *job, const LsOptions *o, bool weightless)
 {
     *job = (LsJob){.options = o, .target = ls_target_cpu(4)};
-    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model, .quiet = o->quiet,
-                      .max_error = o->max_errors > 0 ? (int)o->max_errors : 50};
+    job->cx = (LsCtx){.arena = ls_arena_new(), .model = o->model, .quiet = o->output.quiet,
+                      .max_error = o->output.max_errors > 0 ? (int)o->output.max_errors : 50};
     if (!choose_target(job))
         return LS_EXIT_USAGE;
     int code = ls_options_pipeline(&job->cx, o, &job->pipeline);

@@ -5,11 +5,11 @@
  * on the line: its batch was planned and fits, and one sample more was planned and does not fit. */
 #include "cli/job/max_batch.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_print.h"
 #include "base/heap.h"
 #include "cli/job/job.h"
 #include "cli/job/memory_here.h"
@@ -45,16 +45,16 @@ static int usage(const char *text)
 static int check(const LsOptions *o)
 {
     LsBudget b;
-    if (!ls_budget_parse(o->budget, &b) || b.kind != LS_BUDGET_BYTES)
+    if (!ls_budget_parse(o->memory.budget, &b) || b.bytes <= 0)
         return usage("needs --budget in bytes, like 8GiB");
-    if (o->batch > 0)
+    if (o->sizes.batch > 0)
         return usage("searches for the batch: leave --batch out");
     if (ls_options_over_ranks(o))
         return usage("searches for the batch of one process: leave --ranks out");
-    if (o->microbatches > 1)
+    if (o->parts.microbatches > 1)
         return usage("searches for the batch that fits at once: leave --microbatches out");
-    if (o->graph_json != NULL || o->plan_json != NULL || o->dot != NULL || o->timeline != NULL
-        || o->report != NULL || o->against != NULL)
+    if (o->reports.graph_json != NULL || o->reports.plan_json != NULL || o->reports.dot != NULL ||
+        o->reports.timeline != NULL || o->reports.page != NULL || o->reports.against != NULL)
         return usage("writes no reports: run plan again with the --batch that it finds");
     if (ls_job_is_graph(o->model)) {
         fprintf(stderr, "lowerset: --max-batch: '%s' is a training graph, whose batch is fixed; "
@@ -70,7 +70,7 @@ static int rehearse(const LsOptions *o, int64_t batch)
 {
     LsOptions with = *o;
     LsJob job;
-    with.batch = batch;
+    with.sizes.batch = batch;
     int code = ls_job_start(&job, &with, true);
     if (batch > 1)
         job.cx.log = fopen("/dev/null", "w");   /* the first batch printed the warnings */
@@ -95,8 +95,8 @@ static int probe(Search *s, int64_t batch, Probe *p)
 {
     LsOptions with = *s->o;
     LsJob job;
-    with.batch = batch;
-    with.strategy = s->strategy;
+    with.sizes.batch = batch;
+    with.memory.strategy = s->strategy;
     *p = (Probe){.batch = batch};
     int code = ls_job_start(&job, &with, true);
     char *said = NULL;
@@ -110,16 +110,17 @@ static int probe(Search *s, int64_t batch, Probe *p)
     if (large) {
         code = 0;
     } else if (code == 0 || code == LS_EXIT_BUDGET) {
-        int64_t eval = job.eval_plan.arena, fixed = ls_job_fixed_bytes(&job);
+        const int64_t eval = job.eval_plan.arena, least = job.report.least;
+        const LsProcessBytes process = ls_job_process(&job);
         p->fits = code == 0;
-        p->least = fixed + (job.report.least > eval ? job.report.least : eval);
+        p->least = ls_process_total(&process, least > eval ? least : eval);
         p->arena = job.arena_bytes;
-        p->total = fixed + job.arena_bytes;
+        p->total = ls_process_fixed(&process) + job.arena_bytes;
         p->overhead = p->fits ? ls_plan_overhead(&job.plan) : 0;
         memcpy(p->hash, job.report.hash, sizeof p->hash);
         code = 0;
     }
-    if (code == 0 && !s->o->quiet)
+    if (code == 0 && !s->o->output.quiet)
         fprintf(stderr, "%s: batch %" PRId64 " %s%.*s\n", s->strategy, batch,
                 p->fits ? "fits" : large ? "does not fit: " : "does not fit", !large ? 0 : (int)strcspn(said, "\n"),
                 said);
@@ -246,21 +247,17 @@ static void print_json(const LsOptions *o, const Search *s, uint32_t n)
     cJSON *rows = cJSON_AddArrayToObject(root, "strategies");
     for (uint32_t k = 0; k < n; k++)
         add_json(rows, &s[k]);
-    char *text = cJSON_Print(root);
-    if (text != NULL)
-        printf("%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    ls_json_print(stdout, root);
 }
 
 /* Warns of the largest program's memory; the program may be for another machine. */
 static void warn_of_memory(const LsOptions *o, const Search *s, uint32_t n)
 {
     int64_t here = ls_memory_here(), most = 0;
-    bool gpu = o->target != NULL && strcmp(o->target, "cuda") == 0;
+    bool gpu = o->machine.target != NULL && strcmp(o->machine.target, "cuda") == 0;
     for (uint32_t k = 0; k < n; k++)
         most = s[k].low.total > most ? s[k].low.total : most;
-    if (here <= 0 || most <= here || gpu || o->quiet)
+    if (here <= 0 || most <= here || gpu || o->output.quiet)
         return;
     LsArena *a = ls_arena_new();
     fprintf(stderr, "%s: warning: the program takes %s, but this machine has %s\n", o->model,
@@ -271,20 +268,21 @@ static void warn_of_memory(const LsOptions *o, const Search *s, uint32_t n)
 int ls_max_batch(const LsOptions *o)
 {
     Search s[LS_NSTRATEGY];
-    uint32_t n = o->strategy != NULL ? 1 : LS_NSTRATEGY;
+    uint32_t n = o->memory.strategy != NULL ? 1 : LS_NSTRATEGY;
     LsBudget b;
     int64_t start = 0;
     int code = check(o);
     code = code != 0 ? code : rehearse(o, 1);
     code = code != 0 ? code : rehearse(o, 2);
     if (code == 0)
-        ls_budget_parse(o->budget, &b);
-    if (code == 0 && b.value > (double)LS_MOST_BYTES)
-        b.value = (double)LS_MOST_BYTES;
+        ls_budget_parse(o->memory.budget, &b);
+    if (code == 0 && b.bytes > LS_MOST_BYTES)
+        b.bytes = LS_MOST_BYTES;
     for (uint32_t k = 0; code == 0 && k < n; k++) {
         s[k] = (Search){.o = o,
-                        .strategy = o->strategy != NULL ? o->strategy : ls_strategy_name[k].name,
-                        .budget = (int64_t)b.value};
+                        .strategy = o->memory.strategy != NULL ? o->memory.strategy
+                                                               : ls_strategy_name[k].name,
+                        .budget = b.bytes};
         code = search(&s[k], start);
         start = s[k].low.batch > start ? s[k].low.batch : start;    /* every strategy includes
                                                                      * none */
@@ -292,7 +290,7 @@ int ls_max_batch(const LsOptions *o)
     if (code != 0)
         return code;
     warn_of_memory(o, s, n);
-    if (o->json) {
+    if (o->reports.json) {
         print_json(o, s, n);
         return 0;
     }

@@ -24,7 +24,7 @@ static struct {                 /* the line on the terminal; there is only one *
 
 bool ls_stage_passes(const LsOptions *o)
 {
-    return !o->quiet && !o->verbose && isatty(STDERR_FILENO);
+    return !o->output.quiet && !o->output.verbose && isatty(STDERR_FILENO);
 }
 
 /* Shortens the text: a line wider than the terminal could not be cleared. */
@@ -93,7 +93,7 @@ void ls_progress_line(const LsOptions *o, const char *fmt, ...)
 {
     va_list ap;
     bool passing = ls_stage_passes(o);
-    if (!passing && (!o->verbose || o->quiet))
+    if (!passing && (!o->output.verbose || o->output.quiet))
         return;
     stop_counting();
     int n = snprintf(line.text, ROOM, "%s: ", o->model != NULL ? o->model : "lowerset");

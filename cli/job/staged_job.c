@@ -21,7 +21,7 @@ int ls_staged_check(const LsJob *job)
     const LsOptions *o = job->options;
     const char *why = NULL;
     if (ls_options_stages(o) == 1)
-        why = o->order != NULL ? "--order: there is no pipeline without --stages" : NULL;
+        why = o->pipe.order != NULL ? "--order: there is no pipeline without --stages" : NULL;
     else if (job->target.kind == LS_TARGET_CUDA)
         why = "--stages is for --target=cpu so far";
     else if (job->graph_file)
@@ -30,14 +30,14 @@ int ls_staged_check(const LsJob *job)
         why = "--stages: private training has updates of any number of parts; leave --dp out";
     else if (ls_wants_samples(&job->pipeline.grads))
         why = "--stages: --grads shows the samples of a whole batch; leave one of them out";
-    else if (o->ensemble > 0)
+    else if (o->ensemble.members > 0)
         why = "--stages: members of an ensemble run in lanes of one process; leave --ensemble out";
     else if (ls_options_over_ranks(o))
         why = "--stages: each stage is a rank; leave --ranks out";
-    else if (o->accumulate > 1)
+    else if (o->parts.accumulate > 1)
         why = "--stages: --microbatches says how many parts an update has; leave --accumulate out";
-    else if (o->keep.n + o->forget.n > 0)
-        why = "--stages: --checkpoint says what stages make again; leave --keep and --forget out";
+    else if (o->memory.keep.n + o->memory.forget.n > 0)
+        why = "--stages: --recompute says what stages make again; leave --keep and --forget out";
     else if (ls_options_parts(o) > MOST_MICROS)
         why = "--stages: a pipeline runs at most 1024 micro-batches per step (--microbatches)";
     if (why == NULL)
@@ -49,19 +49,19 @@ int ls_staged_check(const LsJob *job)
 /* "10GB,5", "10GB", "none" */
 static int link_speed(const LsOptions *o, LsLinkSpeed *to)
 {
-    const char *text = o->link != NULL ? o->link : "10GB,5";
+    const char *text = o->pipe.link != NULL ? o->pipe.link : "10GB,5";
     const char *comma = strchr(text, ',');
     char rate[64];
-    LsBudget b;
+    int64_t bytes;
     double us = 0;
     *to = (LsLinkSpeed){0};
     if (strcmp(text, "none") == 0)
         return 0;
     snprintf(rate, sizeof rate, "%.*s", comma != NULL ? (int)(comma - text) : (int)strlen(text), text);
-    if (!ls_budget_parse(rate, &b) || b.kind != LS_BUDGET_BYTES
+    if (!ls_size_parse(rate, &bytes)
         || (comma != NULL && !ls_number_real(comma + 1, 0, 1e9, &us)))
         return ls_options_bad("--link", text, "bytes per second and microseconds, like 10GB,5, or none");
-    *to = (LsLinkSpeed){us * 1e3, b.value * 1e-9};
+    *to = (LsLinkSpeed){us * 1e3, (double)bytes * 1e-9};
     return 0;
 }
 
@@ -74,26 +74,18 @@ static int word(const char *option, const char *text, const char *const *words, 
 
 int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mode)
 {
-    static const int keep[] = {[LS_CHECKPOINT_AUTO] = LS_KEEP_AUTO, [LS_CHECKPOINT_NEVER] = LS_KEEP_NEVER,
-                               [LS_CHECKPOINT_EXCEPT_LAST] = LS_KEEP_EXCEPT_LAST,
-                               [LS_CHECKPOINT_ALWAYS] = LS_KEEP_ALWAYS};
-    LsCheckpoint checkpoint = LS_CHECKPOINT_AUTO;
-    LsHints hints = {.recompute = LS_RECOMPUTE_AUTO};
-    LsBudget b = {LS_BUDGET_NONE, 0};
-    *want = (LsPipelineWant){.stages = (uint32_t)o->stages, .micros = (uint32_t)ls_options_parts(o), .prefetch = PREFETCH,
+    *want = (LsPipelineWant){.stages = (uint32_t)o->pipe.stages,
+                             .micros = (uint32_t)ls_options_parts(o),
+                             .prefetch = PREFETCH,
                              .least_ring = LS_RING};
-    int code = word("--order", o->order, ls_order_name, order);
+    int code = word("--order", o->pipe.order, ls_order_name, order);
     code = code != 0 ? code : ls_options_planning(o, &want->plan);
-    code = code != 0 ? code : ls_options_checkpoint(o, &checkpoint);
-    code = code != 0 ? code : ls_options_hints(o, &hints);
-    code = code != 0 || ls_job_budget(o, &b) ? code : LS_EXIT_USAGE;
+    code = code != 0 ? code : ls_options_recompute(o, &want->policy);
+    code = code != 0 || ls_job_budget(o, &want->budget) ? code : LS_EXIT_USAGE;
     code = code != 0 ? code : link_speed(o, &want->link);
-    want->plan.effort = want->plan.effort > 0 ? want->plan.effort : b.kind == LS_BUDGET_NONE ? EFFORT_AT_EASE : EFFORT;
-    *mode = o->checkpoint != NULL ? keep[checkpoint] : -1;
-    want->policy = hints.recompute;
-    want->budget = b.kind == LS_BUDGET_BYTES ? (int64_t)b.value : 0;
-    want->percent = b.kind == LS_BUDGET_PERCENT ? b.value : 0;
-    want->least = b.kind == LS_BUDGET_MIN;
+    if (want->plan.effort == 0)
+        want->plan.effort = ls_budget_is_none(&want->budget) ? EFFORT_AT_EASE : EFFORT;
+    *mode = o->memory.recompute != NULL ? (int)ls_pipeline_keep(want->policy) : -1;
     return code;
 }
 
@@ -107,8 +99,9 @@ const LsProb *ls_staged_open(LsJob *job, LsPipelineWant *want)
 
 bool ls_staged_refuse(LsJob *job, const LsStagesReason *reason)
 {
-    return reason->why != NULL
-           && ls_error(&job->cx, reason->at, LS_E_OPTION, reason->hint, "--stages %" PRId64 ": %s", job->options->stages, reason->why);
+    return reason->why != NULL &&
+           ls_error(&job->cx, reason->at, LS_E_OPTION, reason->hint, "--stages %" PRId64 ": %s",
+                    job->options->pipe.stages, reason->why);
 }
 
 static bool refuse(LsStagesReason *to, const char *why)
@@ -159,10 +152,12 @@ static bool over_budget(LsJob *job, const LsPipelinePlan *of)
             && (of->plan[k].layout.arena <= of->plan[k].budget || ls_pipeline_rank_bytes(of, s) > ls_pipeline_rank_bytes(of, k)))
             k = s;
     const LsPipePlan *p = &of->plan[k];
-    const char *rest = job->budget > 0
-        ? ls_arena_printf(a, ", %s for its state and inputs and %s for the arena", ls_bytes_text(a, of->fixed[k]),
-                          ls_bytes_text(a, p->least)) : "";
-    const int64_t least = p->least + (job->budget > 0 ? of->fixed[k] : 0);
+    const char *rest =
+        job->budget > 0 ? ls_arena_printf(a, ", %s for its state and inputs and %s for the arena",
+                                          ls_bytes_text(a, ls_process_fixed(&of->rank[k])),
+                                          ls_bytes_text(a, p->least))
+                        : "";
+    const int64_t least = job->budget > 0 ? ls_process_total(&of->rank[k], p->least) : p->least;
     return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
                     job->budget > 0 ? ls_arena_printf(a, "ask for --budget %" PRId64 " or more, or --budget min", least)
                                     : "ask for more, or for --budget min",
@@ -218,7 +213,7 @@ int ls_staged_plan(LsJob *job)
     code = code != 0 ? code : ls_job_load(job);
     if (code != 0)
         return code;
-    job->budget = want.budget;
+    job->budget = want.budget.bytes;
     LsStagesReason reason;
     const LsProb *p = ls_staged_open(job, &want);
     bool ok = ls_staged_find(job, p, &want, order >= 0 ? (LsOrderKind)order : LS_ORDER_1F1B,

@@ -23,15 +23,16 @@ static bool is_probed(void)
 /* Times are told of a processor's machine whose threads are known; measured costs and GPUs are what they are. */
 static bool can_scale(const LsJob *job)
 {
-    return !job->graph_file && job->options->costs == NULL && !job->machine.gpu && job->machine.threads > 0;
+    return !job->graph_file && job->options->machine.costs == NULL && !job->machine.gpu &&
+           job->machine.threads > 0;
 }
 
 void ls_job_set_threads(LsJob *job)
 {
-    if (!can_scale(job) || job->options->threads == 0)
+    if (!can_scale(job) || job->options->machine.threads == 0)
         return;
     LsMachine *m = ls_arena_alloc(job->cx.arena, 1, sizeof *m);
-    *m = ls_machine_with_threads(&job->machine, (int)job->options->threads);
+    *m = ls_machine_with_threads(&job->machine, (int)job->options->machine.threads);
     job->told = m;
     job->told_of = name_of(job, m, "");
 }
@@ -54,14 +55,18 @@ static bool scale(LsMachine *m)
     return true;
 }
 
-static bool is_for_here(const LsOptions *o) { return o->march == NULL || strcmp(o->march, "native") == 0; }
+static bool is_for_here(const LsOptions *o)
+{
+    return o->machine.march == NULL || strcmp(o->machine.march, "native") == 0;
+}
 
 /* The machine that times are told of: f32 and bf16 have the same one, whichever gave the plan its costs. */
 static LsMachine told_machine(const LsJob *job)
 {
     LsMachine m;
     const bool tiles = is_for_here(job->options) && ls_machine_has_tiles();
-    if (job->options->machine != NULL || !job->built_in || !ls_machine_find(&m, tiles ? "cpu-amx" : "cpu"))
+    if (job->options->machine.name != NULL || !job->built_in ||
+        !ls_machine_find(&m, tiles ? "cpu-amx" : "cpu"))
         m = job->machine;
     return m;
 }
@@ -69,11 +74,12 @@ static LsMachine told_machine(const LsJob *job)
 void ls_job_tell_people(LsJob *job)
 {
     const LsOptions *o = job->options;
-    if (!can_scale(job) || o->machine != NULL)
+    if (!can_scale(job) || o->machine.name != NULL)
         return;
     LsMachine *m = ls_arena_alloc(job->cx.arena, 1, sizeof *m);
     const LsMachine of = told_machine(job);
-    *m = ls_machine_with_threads(&of, o->threads > 0 ? (int)o->threads : ls_processors());
+    *m = ls_machine_with_threads(&of, o->machine.threads > 0 ? (int)o->machine.threads
+                                                             : ls_processors());
     const bool probed = job->built_in && is_for_here(o) && is_probed() && scale(m);
     job->told = m;
     job->told_of = name_of(job, m, probed ? ", probed" : "");

@@ -27,34 +27,36 @@ static bool split(LsArena *a, const char *text, const char **name, const char **
 
 static int dims(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
-    LsDim *dim = ls_arena_alloc(cx->arena, (size_t)o->dim.n, sizeof *dim);
-    for (int k = 0; k < o->dim.n; k++) {
+    LsDim *dim = ls_arena_alloc(cx->arena, (size_t)o->sizes.dim.n, sizeof *dim);
+    for (int k = 0; k < o->sizes.dim.n; k++) {
         const char *rest;
-        if (!split(cx->arena, o->dim.item[k], &dim[k].name, &rest)
+        if (!split(cx->arena, o->sizes.dim.item[k], &dim[k].name, &rest)
             || !ls_options_count(rest, &rest, &dim[k].size) || *rest != '\0')
-            return ls_options_bad("--dim", o->dim.item[k], "NAME=SIZE with a size above 0");
+            return ls_options_bad("--dim", o->sizes.dim.item[k], "NAME=SIZE with a size above 0");
         for (int i = 0; i < k; i++)
             if (strcmp(dim[i].name, dim[k].name) == 0)
-                return twice("--dim", o->dim.item[i], o->dim.item[k]);
+                return twice("--dim", o->sizes.dim.item[i], o->sizes.dim.item[k]);
     }
     im->dim = dim;
-    im->ndim = o->dim.n;
+    im->ndim = o->sizes.dim.n;
     return 0;
 }
 
 static int shapes(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
-    LsShapeBinding *s = ls_arena_alloc(cx->arena, (size_t)o->shape.n, sizeof *s);
-    for (int k = 0; k < o->shape.n; k++) {
+    LsShapeBinding *s = ls_arena_alloc(cx->arena, (size_t)o->sizes.shape.n, sizeof *s);
+    for (int k = 0; k < o->sizes.shape.n; k++) {
         const char *rest;
-        if (!split(cx->arena, o->shape.item[k], &s[k].input, &rest) || !ls_settings_shape(rest, &s[k].shape))
-            return ls_options_bad("--shape", o->shape.item[k], "INPUT=AxBxC with sizes above 0");
+        if (!split(cx->arena, o->sizes.shape.item[k], &s[k].input, &rest) ||
+            !ls_settings_shape(rest, &s[k].shape))
+            return ls_options_bad("--shape", o->sizes.shape.item[k],
+                                  "INPUT=AxBxC with sizes above 0");
         for (int i = 0; i < k; i++)
             if (strcmp(s[i].input, s[k].input) == 0)
-                return twice("--shape", o->shape.item[i], o->shape.item[k]);
+                return twice("--shape", o->sizes.shape.item[i], o->sizes.shape.item[k]);
     }
     im->shape = s;
-    im->nshape = o->shape.n;
+    im->nshape = o->sizes.shape.n;
     return 0;
 }
 
@@ -64,36 +66,37 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     static const char *const var[] = {"onnx", "torch", NULL};
     static const char *const drop[] = {"file", "on", "off", NULL};
     static const char *const mixed[] = {"refuse", "own", NULL};
-    int mode = ls_options_word("--bn", o->bn, bn, LS_BN_FILE), torch = ls_options_word("--bn-var", o->bn_var, var, 0);
-    int dropout = ls_options_word("--dropout", o->dropout, drop, LS_DROPOUT_FILE);
-    const int own = ls_options_word("--mixed-parts", o->mixed_parts, mixed, 0);
+    int mode = ls_options_word("--bn", o->norms.bn, bn, LS_BN_FILE),
+        torch = ls_options_word("--bn-var", o->norms.bn_var, var, 0);
+    int dropout = ls_options_word("--dropout", o->norms.dropout, drop, LS_DROPOUT_FILE);
+    const int own = ls_options_word("--mixed-parts", o->parts.mixed, mixed, 0);
     if (mode < 0 || torch < 0 || dropout < 0 || own < 0)
         return LS_EXIT_USAGE;
-    if (o->mixed_parts != NULL && ls_options_parts(o) < 2) {
+    if (o->parts.mixed != NULL && ls_options_parts(o) < 2) {
         fprintf(stderr, "lowerset: --mixed-parts: a batch has no parts without --microbatches, --ranks or --stages\n");
         return LS_EXIT_USAGE;
     }
     im->own_parts = own == 1;
-    if (o->only.n > 0 && o->train.n > 0) {
+    if (o->trained.only.n > 0 && o->trained.train.n > 0) {
         fprintf(stderr, "lowerset: --train-only says all that is trained: leave --train out, or name its tensors by --train-only\n");
         return LS_EXIT_USAGE;
     }
     im->bn = (LsBnMode)mode;
     im->dropout = (LsDropoutMode)dropout;
     im->bn_var_torch = torch == 1;
-    im->bn_var_asked = o->bn_var != NULL;
-    im->verbose = o->verbose;
-    im->batch = o->batch;
+    im->bn_var_asked = o->norms.bn_var != NULL;
+    im->verbose = o->output.verbose;
+    im->batch = o->sizes.batch;
     im->parts = ls_options_parts(o);
-    im->freeze = o->freeze.item;
-    im->nfreeze = o->freeze.n;
-    im->train = o->train.item;
-    im->ntrain = o->train.n;
-    im->only = o->only.item;
-    im->nonly = o->only.n;
-    im->stop = o->stop.item;
-    im->nstop = o->stop.n;
-    im->tie_identity = o->tie;
+    im->freeze = o->trained.freeze.item;
+    im->nfreeze = o->trained.freeze.n;
+    im->train = o->trained.train.item;
+    im->ntrain = o->trained.train.n;
+    im->only = o->trained.only.item;
+    im->nonly = o->trained.only.n;
+    im->stop = o->trained.stop.item;
+    im->nstop = o->trained.stop.n;
+    im->tie_identity = o->trained.tie;
     int code = dims(cx, o, im);
     return code != 0 ? code : shapes(cx, o, im);
 }

@@ -3,29 +3,23 @@
 #ifndef LS_CLI_OPTIONS_OPTIONS_H
 #define LS_CLI_OPTIONS_OPTIONS_H
 
+#include "cli/option_groups/command_group.h"
+#include "cli/option_groups/machine_group.h"
+#include "cli/option_groups/memory_group.h"
+#include "cli/option_groups/output_group.h"
+#include "cli/option_groups/part_group.h"
+#include "cli/option_groups/report_group.h"
+#include "cli/option_groups/sample_group.h"
+#include "cli/option_groups/trained_group.h"
+#include "cli/option_groups/training_group.h"
 #include "cli/options/precision_spec.h"
 #include "compiler/pipeline.h"
-#include "runtime/base/option_table.h"
+#include "scheduler/graph/memory_budget.h"
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/plan_options.h"
 
 #include <stdbool.h>
 #include <stdint.h>
-
-enum {
-    LS_CMD_COMPILE = 1, LS_CMD_PLAN = 2, LS_CMD_INSPECT = 4,
-    LS_CMD_GRAPH = 8,           /* in an option's row: the option also applies to a training
-                                 * graph */
-    LS_CMD_SWEEP = 16, LS_CMD_CHECK = 32,
-    LS_CMD_SCHEDULE = 64,       /* likewise to a plan in a file */
-    LS_CMD_GPU = 128,           /* in an option's row: the option needs --target=cuda */
-    LS_CMD_MEASURE = 256,       /* likewise for a sweep: the option needs --measure */
-    LS_CMD_CALIBRATE = 512, LS_CMD_DP = 1024
-};
-
-/* What a micro-batch keeps from its forward part for its backward part: what that reads; its inputs alone, as all else
- * runs again; the latter, but the former for the last one of an update; what the planner chooses. */
-typedef enum { LS_CHECKPOINT_AUTO, LS_CHECKPOINT_NEVER, LS_CHECKPOINT_EXCEPT_LAST, LS_CHECKPOINT_ALWAYS } LsCheckpoint;
 
 typedef struct LsOptions {      /* as typed; ls_options_* below work out the meaning */
     const char *model;
@@ -33,54 +27,25 @@ typedef struct LsOptions {      /* as typed; ls_options_* below work out the mea
                                  * or to the check of a plan */
     const char *gpu_only;       /* the first option that needs --target=cuda */
     const char *measure_only;   /* the first option that needs sweep --measure */
-    /* output */
-    const char *output, *emit, *save_temps;
-    bool dry_run, verbose, quiet;
-    /* target */
-    const char *target, *arch, *nvcc, *march, *cc, *opt, *precision, *eval_precision, *bf16_sums, *machine, *costs;
-    bool nondeterministic, compiled_engines, no_overlap;
-    const char *workspace;
-    /* shape */
-    LsList dim, shape;
-    int64_t batch;
-    /* training */
-    const char *loss, *loss_input, *label, *smoothing, *ignore, *class_weights, *class_axis, *label_shape;
-    const char *optimizer, *schedule, *lr, *clip_norm, *clip_value, *scale, *grads, *privacy, *randomness, *mixed_parts, *sample_norms,
-               *ensemble_batches, *bn, *bn_var, *dropout;
-    int64_t accumulate, microbatches;
-    int64_t ranks;              /* 0: not given; LS_OPTION_ANY */
-    const char *comm;           /* --comm */
-    int64_t stages;             /* of a pipeline; 0: none */
-    const char *order, *link;
-    int64_t ensemble, lanes;    /* members, 0: none; of them at the same time, 0: one */
-    const char *ema;
-    LsList freeze, train, only, stop, wide, no_decay;
-    bool tie;
-    /* memory */
-    const char *budget, *budget_of, *strategy, *plan_time;
-    int64_t plan_effort;        /* percent; 0: the default */
-    bool max_batch;
-    bool no_inplace, no_offsets, no_alternatives, no_epilogues, store_gradients, prove;
-    LsList keep, forget;
-    const char *recompute, *checkpoint;
-    /* reports */
-    bool json;
-    const char *graph_json, *plan_json, *dot, *timeline, *report, *dump_pass;
-    const char *against, *tolerance;
-    int64_t max_errors;
-    /* sweep */
-    const char *from, *to, *strategies;
-    int64_t points;
-    bool table, measure;
-    /* check */
-    const char *data;
-    int64_t elements;           /* number of gradient elements checked; 0: the program decides */
-    /* calibrate */
-    int64_t threads;            /* 0: all */
-    bool quick;
-    /* dp */
-    const char *sample_rate, *noise, *epsilon, *delta;
-    int64_t steps, samples, epochs;     /* 0: not given */
+    /* The groups of the help. A new one is a line here and one in options.c. */
+    LsOutputGroup output;
+    LsSizeGroup sizes;
+    LsLossGroup loss;
+    LsUpdateGroup update;
+    LsSampleGroup samples;
+    LsEnsembleGroup ensemble;
+    LsPartGroup parts;
+    LsRankGroup ranks;
+    LsPipeGroup pipe;
+    LsTrainedGroup trained;
+    LsModeGroup norms;
+    LsMemoryGroup memory;
+    LsSweepGroup sweep;
+    LsReportGroup reports;
+    LsCheckGroup check;
+    LsCalibrateGroup calibrate;
+    LsDpGroup dp;
+    LsMachineGroup machine;
 } LsOptions;
 
 /* Parses argv[2..]; 0, or the exit code after a message. command: one LS_CMD_ bit. An option may be
@@ -97,11 +62,10 @@ int ls_options_precision(const LsOptions *o, LsPrecisionSpec *to);
  * cx->arena. */
 int ls_options_pipeline(LsCtx *cx, const LsOptions *o, LsPipelineOptions *p);
 
-typedef enum { LS_BUDGET_NONE, LS_BUDGET_BYTES, LS_BUDGET_PERCENT, LS_BUDGET_MIN } LsBudgetKind;
-/* bytes in all, or percent */
-typedef struct LsBudget { LsBudgetKind kind; double value; } LsBudget;
-/* "2GiB", "2G", "512MB", "80%", "min", "none", a number of bytes; false: anything else. K, M, G and T alone are powers
- * of 1024, as KiB, MiB, GiB and TiB. */
+/* "2GiB", "2G", "512MB", a number of bytes, at least 1; false: anything else. K, M, G and T alone
+ * are powers of 1024, as KiB, MiB, GiB and TiB. */
+bool ls_size_parse(const char *text, int64_t *bytes);
+/* A size, which is of a process; "80%", "min"; "none" or NULL, no limit. False: anything else. */
 bool ls_budget_parse(const char *text, LsBudget *b);
 
 /* The options of scheduler/plan/planner.h: strategy, limits of the search. 0, or the exit code
@@ -109,16 +73,24 @@ bool ls_budget_parse(const char *text, LsBudget *b);
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 /* The hints; they live as long as the options. 0, or the exit code after a message. */
 int ls_options_hints(const LsOptions *o, LsHints *hints);
-/* --checkpoint, with what else says what may run again. 0, or the exit code after a message. */
-int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode);
+/* --recompute; never except-last of a single part, which is none. 0, or the exit code after a message. */
+int ls_options_recompute(const LsOptions *o, LsRecompute *policy);
 /* Stages of a pipeline: 1 if there is none. */
-static inline int64_t ls_options_stages(const LsOptions *o) { return o->stages > 1 ? o->stages : 1; }
+static inline int64_t ls_options_stages(const LsOptions *o)
+{
+    return o->pipe.stages > 1 ? o->pipe.stages : 1;
+}
 /* Whether ranks share the parts of a batch. */
-static inline bool ls_options_over_ranks(const LsOptions *o) { return o->ranks > 1 || o->ranks == LS_OPTION_ANY; }
+static inline bool ls_options_over_ranks(const LsOptions *o)
+{
+    return o->ranks.count > 1 || o->ranks.count == LS_OPTION_ANY;
+}
 /* Micro-batches of a batch: 1 if it is not cut. */
 static inline int64_t ls_options_parts(const LsOptions *o)
 {
-    return o->microbatches > 0 ? o->microbatches : o->ranks > 0 ? o->ranks : 1;
+    return o->parts.microbatches > 0 ? o->parts.microbatches
+           : o->ranks.count > 0      ? o->ranks.count
+                                     : 1;
 }
 
 /* --tolerance as a fraction of 1. 0, or the exit code after a message. */

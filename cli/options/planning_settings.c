@@ -11,91 +11,101 @@
 #include <string.h>
 #include <strings.h>
 
-bool ls_budget_parse(const char *text, LsBudget *b)
+/* The number that text begins with, above 0, and where it ends. */
+static bool amount(const char *text, double *value, const char **unit)
+{
+    char *end;
+    *value = strtod(text, &end);
+    *unit = end;
+    return end != text && isfinite(*value) && *value > 0;
+}
+
+bool ls_size_parse(const char *text, int64_t *bytes)
 {
     static const struct { const char *unit; double bytes; } unit[] = {
         {"", 1}, {"B", 1}, {"KiB", 1024.0}, {"MiB", 1048576.0}, {"GiB", 1073741824.0},
         {"TiB", 1099511627776.0}, {"K", 1024.0}, {"M", 1048576.0}, {"G", 1073741824.0},
         {"T", 1099511627776.0}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}};
-    *b = (LsBudget){LS_BUDGET_NONE, 0};
-    if (text == NULL || strcmp(text, "none") == 0)
-        return true;
-    b->kind = LS_BUDGET_MIN;
-    if (strcmp(text, "min") == 0)
-        return true;
-    char *end;
-    b->value = strtod(text, &end);
-    if (end == text || !isfinite(b->value) || b->value <= 0)
+    const char *end;
+    double value;
+    if (!amount(text, &value, &end))
         return false;
-    b->kind = LS_BUDGET_PERCENT;
-    if (strcmp(end, "%") == 0)
-        return true;
-    b->kind = LS_BUDGET_BYTES;
     for (size_t k = 0; k < sizeof unit / sizeof *unit; k++)
-        if (strcasecmp(end, unit[k].unit) == 0 && b->value * unit[k].bytes < 9e18) {
-            b->value = floor(b->value * unit[k].bytes);
-            return true;
+        if (strcasecmp(end, unit[k].unit) == 0 && value * unit[k].bytes < 9e18) {
+            *bytes = (int64_t)floor(value * unit[k].bytes);
+            return *bytes > 0;
         }
     return false;
 }
 
-/* Reports a name that a list binds twice. */
+bool ls_budget_parse(const char *text, LsBudget *b)
+{
+    const char *end;
+    *b = (LsBudget){.of = LS_BUDGET_OF_PROCESS};
+    if (text == NULL || strcmp(text, "none") == 0)
+        return true;
+    b->least = strcmp(text, "min") == 0;
+    if (b->least || (amount(text, &b->percent, &end) && strcmp(end, "%") == 0))
+        return true;
+    b->percent = 0;
+    return ls_size_parse(text, &b->bytes);
+}
+
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want)
 {
-    want->strategy = o->strategy;
-    want->no_inplace = o->no_inplace;
-    want->no_offsets = o->no_offsets;
-    want->prove = o->prove;
-    if (o->strategy != NULL && !ls_plan_has_strategy(o->strategy))
-        return ls_options_bad("--strategy", o->strategy, "one of" LS_STRATEGY_WORDS);
-    if (o->plan_time != NULL
-        && (!ls_number_real(o->plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
-        return ls_options_bad("--plan-time", o->plan_time, "a number of seconds above 0");
-    want->effort = (uint32_t)o->plan_effort;
+    want->strategy = o->memory.strategy;
+    want->no_inplace = o->memory.no_inplace;
+    want->no_offsets = o->memory.no_offsets;
+    want->prove = o->memory.prove;
+    if (o->memory.strategy != NULL && !ls_plan_has_strategy(o->memory.strategy))
+        return ls_options_bad("--strategy", o->memory.strategy, "one of" LS_STRATEGY_WORDS);
+    if (o->memory.plan_time != NULL
+        && (!ls_number_real(o->memory.plan_time, 0, 1e9, &want->seconds) || want->seconds <= 0))
+        return ls_options_bad("--plan-time", o->memory.plan_time, "a number of seconds above 0");
+    want->effort = (uint32_t)o->memory.plan_effort;
     return 0;
 }
 
 int ls_options_hints(const LsOptions *o, LsHints *hints)
 {
-    *hints = (LsHints){.keep = o->keep.item, .nkeep = o->keep.n,
-                       .forget = o->forget.item, .nforget = o->forget.n};
-    if (o->recompute != NULL && !ls_recompute_parse(o->recompute, &hints->recompute))
-        return ls_options_bad("--recompute", o->recompute, "one of auto none cheap conv-saved all");
-    LsCheckpoint mode;
-    const int code = ls_options_checkpoint(o, &mode);
-    if (code == 0 && mode != LS_CHECKPOINT_AUTO)
-        hints->recompute = mode == LS_CHECKPOINT_NEVER ? LS_RECOMPUTE_NONE : LS_RECOMPUTE_ALL;
+    *hints = (LsHints){.keep = o->memory.keep.item, .nkeep = o->memory.keep.n,
+                       .forget = o->memory.forget.item, .nforget = o->memory.forget.n};
+    const int code = ls_options_recompute(o, &hints->recompute);
+    if (hints->recompute == LS_RECOMPUTE_EXCEPT_LAST)   /* the last part has a plan of its own */
+        hints->recompute = LS_RECOMPUTE_ALL;
     return code;
 }
 
-int ls_options_checkpoint(const LsOptions *o, LsCheckpoint *mode)
+int ls_options_recompute(const LsOptions *o, LsRecompute *policy)
 {
-    static const char *const name[] = {"auto", "never", "except-last", "always", NULL};
-    const int k = ls_options_word("--checkpoint", o->checkpoint, name, LS_CHECKPOINT_AUTO);
-    if (k < 0)
-        return LS_EXIT_USAGE;
-    *mode = (LsCheckpoint)k;
-    const int64_t steps = ls_options_parts(o) * (o->accumulate > 1 ? o->accumulate : 1);
-    if (*mode == LS_CHECKPOINT_EXCEPT_LAST && steps / (o->ranks > 1 ? o->ranks : 1) == 1)
-        *mode = LS_CHECKPOINT_NEVER;    /* the only part is the last one */
-    if (o->checkpoint == NULL || (o->recompute == NULL && o->keep.n + o->forget.n == 0))
+    *policy = LS_RECOMPUTE_AUTO;
+    if (o->memory.recompute != NULL && !ls_recompute_parse(o->memory.recompute, policy))
+        return ls_options_bad("--recompute", o->memory.recompute, "one of " LS_RECOMPUTE_NAMES);
+    if (*policy != LS_RECOMPUTE_EXCEPT_LAST)
         return 0;
-    fprintf(stderr, "lowerset: --checkpoint says what runs again: leave %s out\n", o->recompute != NULL ? "--recompute"
-            : o->keep.n > 0 ? "--keep" : "--forget");
-    return LS_EXIT_USAGE;
+    if (o->memory.keep.n + o->memory.forget.n > 0) {
+        fprintf(stderr, "lowerset: --recompute=except-last says what each part runs again: leave %s out\n",
+                o->memory.keep.n > 0 ? "--keep" : "--forget");
+        return LS_EXIT_USAGE;
+    }
+    const int64_t steps = ls_options_parts(o) * (o->parts.accumulate > 1 ? o->parts.accumulate : 1);
+    if (steps / (o->ranks.count > 1 ? o->ranks.count : 1) == 1)
+        *policy = LS_RECOMPUTE_NONE;    /* the only part is the last one */
+    return 0;
 }
 
 int ls_options_tolerance(const LsOptions *o, double *part)
 {
     char text[64] = "0";
     double percent = 0;
-    size_t n = o->tolerance != NULL ? strlen(o->tolerance) : 1;
-    if (o->tolerance != NULL && n < sizeof text)
-        strcpy(text, o->tolerance);
+    size_t n = o->reports.tolerance != NULL ? strlen(o->reports.tolerance) : 1;
+    if (o->reports.tolerance != NULL && n < sizeof text)
+        strcpy(text, o->reports.tolerance);
     if (n < sizeof text && text[n - 1] == '%')
         text[n - 1] = '\0';
     if (n >= sizeof text || !ls_number_real(text, 0, 1e9, &percent))
-        return ls_options_bad("--tolerance", o->tolerance, "a percentage of at least 0, like 0.5%");
+        return ls_options_bad("--tolerance", o->reports.tolerance,
+                              "a percentage of at least 0, like 0.5%");
     *part = percent / 100;
     return 0;
 }

@@ -21,7 +21,7 @@ static int bad_setting(const char *option, const char *text, const char *why)
 
 const char *ls_options_optimizer(const LsOptions *o)
 {
-    return o->optimizer != NULL ? o->optimizer : LS_OPTIMIZER_USUAL;
+    return o->update.optimizer != NULL ? o->update.optimizer : LS_OPTIMIZER_USUAL;
 }
 
 /* Parses a number above 0 that is not zero as a float. */
@@ -35,26 +35,27 @@ static int limit(const char *option, const char *text, double *v)
 /* --no-decay, --ema */
 static int weight_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
 {
-    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->no_decay.n + 1, sizeof *glob);
+    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->update.no_decay.n + 1, sizeof *glob);
     op->spares_vectors = true;
-    for (int k = 0; k < o->no_decay.n; k++) {
-        if (strcmp(o->no_decay.item[k], "none") == 0)
+    for (int k = 0; k < o->update.no_decay.n; k++) {
+        if (strcmp(o->update.no_decay.item[k], "none") == 0)
             op->spares_vectors = false;
         else
-            glob[op->nno_decay++] = o->no_decay.item[k];
+            glob[op->nno_decay++] = o->update.no_decay.item[k];
     }
     op->no_decay = glob;
-    if (o->no_decay.n > 0 && op->decay == 0) {
+    if (o->update.no_decay.n > 0 && op->decay == 0) {
         fprintf(stderr, "lowerset: --no-decay: nothing decays without wd= in --optimizer\n");
         return LS_EXIT_USAGE;
     }
-    if (o->ema != NULL && (!ls_number_real(o->ema, FLT_MIN, 1, &op->ema) || op->ema >= 1))
-        return ls_options_bad("--ema", o->ema, "a number above 0 and below 1");
-    if (o->ema != NULL && (op->kind == LS_FREE_SGD || op->kind == LS_FREE_ADAMW)) {
+    if (o->update.ema != NULL &&
+        (!ls_number_real(o->update.ema, FLT_MIN, 1, &op->ema) || op->ema >= 1))
+        return ls_options_bad("--ema", o->update.ema, "a number above 0 and below 1");
+    if (o->update.ema != NULL && (op->kind == LS_FREE_SGD || op->kind == LS_FREE_ADAMW)) {
         fprintf(stderr, "lowerset: --ema: schedule-free optimizers keep an average of their own\n");
         return LS_EXIT_USAGE;
     }
-    if (o->ema != NULL && op->kind == LS_OPT_NONE) {
+    if (o->update.ema != NULL && op->kind == LS_OPT_NONE) {
         fprintf(stderr, "lowerset: --ema: without an optimizer no weight changes\n");
         return LS_EXIT_USAGE;
     }
@@ -66,41 +67,43 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
     char why[300];
     double lr;
     if (!ls_optimizer_parse(ls_options_optimizer(o), op, &lr, why, sizeof why))
-        return bad_setting("--optimizer", o->optimizer, why);
-    if (o->lr != NULL && !ls_trainer_lr(o->lr, &lr))
-        return ls_options_bad("--lr", o->lr, "a number of at least 0");
-    if (o->schedule != NULL && !ls_trainer_schedule(o->schedule, why, sizeof why)) {
+        return bad_setting("--optimizer", o->update.optimizer, why);
+    if (o->update.lr != NULL && !ls_trainer_lr(o->update.lr, &lr))
+        return ls_options_bad("--lr", o->update.lr, "a number of at least 0");
+    if (o->update.schedule != NULL && !ls_trainer_schedule(o->update.schedule, why, sizeof why)) {
         fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
     }
     int code = weight_options(cx, o, op);
-    code = code != 0 ? code : limit("--clip-norm", o->clip_norm, &op->clip_norm);
-    code = code != 0 ? code : limit("--clip-value", o->clip_value, &op->clip_value);
+    code = code != 0 ? code : limit("--clip-norm", o->update.clip_norm, &op->clip_norm);
+    code = code != 0 ? code : limit("--clip-value", o->update.clip_value, &op->clip_value);
     enum { MOST_STEPS = 1 << 20 };
-    if (op->apex != 0 && o->clip_norm != NULL) {
-        fprintf(stderr, "lowerset: --clip-norm: lamb:apex clips gradients itself; say lamb:apex,clip=%s\n", o->clip_norm);
+    if (op->apex != 0 && o->update.clip_norm != NULL) {
+        fprintf(stderr,
+                "lowerset: --clip-norm: lamb:apex clips gradients itself; say lamb:apex,clip=%s\n",
+                o->update.clip_norm);
         return LS_EXIT_USAGE;
     }
     if (op->apex != 0)
         op->clip_norm = op->max_norm;
-    if (o->accumulate > 1)
-        op->accumulate = (int)o->accumulate;
+    if (o->parts.accumulate > 1)
+        op->accumulate = (int)o->parts.accumulate;
     op->parts = (int)ls_options_parts(o);
-    op->ranks = o->ranks == LS_OPTION_ANY ? LS_RANKS_ANY : (int)o->ranks;
-    if (code == 0 && o->accumulate > MOST_STEPS / ls_options_parts(o)) {
+    op->ranks = o->ranks.count == LS_OPTION_ANY ? LS_RANKS_ANY : (int)o->ranks.count;
+    if (code == 0 && o->parts.accumulate > MOST_STEPS / ls_options_parts(o)) {
         fprintf(stderr, "lowerset: --microbatches=%" PRId64 ": with --accumulate=%" PRId64 ", an update takes more than %d "
-                "parts\n", o->microbatches, o->accumulate, (int)MOST_STEPS);
+                "parts\n", o->parts.microbatches, o->parts.accumulate, (int)MOST_STEPS);
         code = LS_EXIT_USAGE;
     }
-    if (code == 0 && !ls_scale_parse(o->scale, compute, &op->scale, why, sizeof why))
-        code = bad_setting("--loss-scale", o->scale, why);
+    if (code == 0 && !ls_scale_parse(o->update.scale, compute, &op->scale, why, sizeof why))
+        code = bad_setting("--loss-scale", o->update.scale, why);
     return code;
 }
 
 /* --dump: a pass, or all passes. */
 static int dump_options(const LsOptions *o, LsPipelineOptions *p)
 {
-    p->dump = o->dump_pass;
+    p->dump = o->output.dump_pass;
     if (p->dump == NULL || strcmp(p->dump, "all") == 0)
         return 0;
     for (size_t k = 0; ls_pipeline_pass(k) != NULL; k++)
@@ -117,13 +120,13 @@ static int dump_options(const LsOptions *o, LsPipelineOptions *p)
 static int level_options(const LsOptions *o)
 {
     static const char *const level[] = {"0", "1", "2", "3", "s", "g", NULL};
-    return ls_options_word("--opt", o->opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
+    return ls_options_word("--opt", o->machine.opt, level, 0) < 0 ? LS_EXIT_USAGE : 0;
 }
 
 int ls_options_precision(const LsOptions *o, LsPrecisionSpec *to)
 {
     char why[200];
-    if (ls_precision_parse(o->precision, to, why, sizeof why))
+    if (ls_precision_parse(o->machine.precision, to, why, sizeof why))
         return 0;
     fprintf(stderr, "lowerset: --precision: %s\n", why);
     return LS_EXIT_USAGE;
@@ -134,15 +137,18 @@ static int eval_options(const LsOptions *o, const LsPrecisionSpec *of, LsType *c
 {
     static const char *const type[] = {"f32", "bf16", "f16", NULL};
     *compute = of->compute;
-    if (o->eval_precision == NULL)
+    if (o->machine.eval_precision == NULL)
         return 0;
-    int k = ls_options_word("--eval-precision", o->eval_precision, type, 0);
+    int k = ls_options_word("--eval-precision", o->machine.eval_precision, type, 0);
     if (k < 0)
         return LS_EXIT_USAGE;
     *compute = k == 1 ? LS_BF16 : k == 2 ? LS_F16 : LS_REAL;
     if (of->real_bytes == 4 && !of->tf32)
         return 0;
-    fprintf(stderr, "lowerset: --eval-precision: with --precision=%s, evaluation computes in the same type\n", o->precision);
+    fprintf(
+        stderr,
+        "lowerset: --eval-precision: with --precision=%s, evaluation computes in the same type\n",
+        o->machine.precision);
     return LS_EXIT_USAGE;
 }
 
@@ -150,21 +156,22 @@ static int eval_options(const LsOptions *o, const LsPrecisionSpec *of, LsType *c
 static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsType *eval_compute)
 {
     LsPrecisionSpec spec;
-    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->wide.n, sizeof *glob);
+    const char **glob = ls_arena_alloc(cx->arena, (size_t)o->machine.wide.n, sizeof *glob);
     if (ls_options_precision(o, &spec) != 0 || eval_options(o, &spec, eval_compute) != 0)
         return LS_EXIT_USAGE;
-    for (int k = 0; k < o->wide.n; k++) {
-        const char *equal = strrchr(o->wide.item[k], '=');
+    for (int k = 0; k < o->machine.wide.n; k++) {
+        const char *equal = strrchr(o->machine.wide.item[k], '=');
         if (equal == NULL || strcmp(equal, "=f32") != 0)
-            return ls_options_bad("--precision-of", o->wide.item[k], "GLOB=f32");
-        glob[k] = ls_arena_printf(cx->arena, "%.*s", (int)(equal - o->wide.item[k]), o->wide.item[k]);
+            return ls_options_bad("--precision-of", o->machine.wide.item[k], "GLOB=f32");
+        glob[k] = ls_arena_printf(cx->arena, "%.*s", (int)(equal - o->machine.wide.item[k]),
+                                  o->machine.wide.item[k]);
     }
-    if (o->wide.n > 0 && spec.compute == LS_REAL && *eval_compute == LS_REAL) {
+    if (o->machine.wide.n > 0 && spec.compute == LS_REAL && *eval_compute == LS_REAL) {
         fprintf(stderr, "lowerset: --precision-of: there is nothing to keep in f32 without --precision=bf16 or f16\n");
         return LS_EXIT_USAGE;
     }
-    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->wide.n,
-                       .gpu = o->target != NULL && strcmp(o->target, "cuda") == 0};
+    *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->machine.wide.n,
+                       .gpu = o->machine.target != NULL && strcmp(o->machine.target, "cuda") == 0};
     return 0;
 }
 
@@ -175,26 +182,28 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     static const char *const randomness[] = {"error", "different", "same", NULL};
     static const char *const norms[] = {"auto", "pairs", "tiles", "terms", NULL};
     char why[300];
-    const int mode = ls_options_word("--grads", o->grads, grads, LS_GRADS_MEAN);
+    const int mode = ls_options_word("--grads", o->samples.grads, grads, LS_GRADS_MEAN);
     if (mode < 0)
         return LS_EXIT_USAGE;
-    const int random = ls_options_word("--randomness", o->randomness, randomness, LS_RANDOM_ERROR);
+    const int random =
+        ls_options_word("--randomness", o->ensemble.randomness, randomness, LS_RANDOM_ERROR);
     if (random < 0)
         return LS_EXIT_USAGE;
-    const int of = ls_options_word("--sample-norms", o->sample_norms, norms, LS_NORMS_CHEAPEST);
+    const int of = ls_options_word("--sample-norms", o->samples.norms, norms, LS_NORMS_CHEAPEST);
     if (of < 0)
         return LS_EXIT_USAGE;
     p->grads.norms = (LsSampleNorms)of;
     p->grads.mode = (LsGradsMode)mode;
     p->grads.randomness = (LsRandomness)random;
-    if (!ls_privacy_parse(o->privacy, &p->grads.privacy, why, sizeof why))
-        return bad_setting("--dp", o->privacy, why);
-    if (o->randomness != NULL && !ls_wants_samples(&p->grads) && o->ensemble == 0) {
+    if (!ls_privacy_parse(o->samples.privacy, &p->grads.privacy, why, sizeof why))
+        return bad_setting("--dp", o->samples.privacy, why);
+    if (o->ensemble.randomness != NULL && !ls_wants_samples(&p->grads) &&
+        o->ensemble.members == 0) {
         fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp, and there "
                 "are no members without --ensemble\n");
         return LS_EXIT_USAGE;
     }
-    if (o->sample_norms != NULL && !ls_wants_samples(&p->grads)) {
+    if (o->samples.norms != NULL && !ls_wants_samples(&p->grads)) {
         fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without --grads or --dp\n");
         return LS_EXIT_USAGE;
     }
@@ -216,14 +225,15 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
 static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
 {
     static const char *const batches[] = {"shared", "each", NULL};
-    const int own = ls_options_word("--ensemble-batches", o->ensemble_batches, batches, 0);
+    const int own = ls_options_word("--ensemble-batches", o->ensemble.batches, batches, 0);
     if (own < 0)
         return LS_EXIT_USAGE;
     const char *why = NULL;
-    if (o->ensemble == 0)
+    if (o->ensemble.members == 0)
         why = own ? "--ensemble-batches: there are no members without --ensemble"
-            : o->lanes > 0 ? "--ensemble-lanes: there are no members without --ensemble" : NULL;
-    else if (o->lanes > o->ensemble)
+              : o->ensemble.lanes > 0 ? "--ensemble-lanes: there are no members without --ensemble"
+                                      : NULL;
+    else if (o->ensemble.lanes > o->ensemble.members)
         why = "--ensemble-lanes: there are more lanes than members";
     else if (ls_wants_samples(&p->grads))
         why = "--ensemble: members have gradients of whole batches; --grads and --dp are for one model";
@@ -237,7 +247,8 @@ static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
         fprintf(stderr, "lowerset: %s\n", why);
         return LS_EXIT_USAGE;
     }
-    p->ensemble = (LsEnsemble){o->ensemble, o->lanes > 0 ? o->lanes : 1, own == 1, p->grads.randomness};
+    p->ensemble = (LsEnsemble){o->ensemble.members, o->ensemble.lanes > 0 ? o->ensemble.lanes : 1,
+                               own == 1, p->grads.randomness};
     return 0;
 }
 
@@ -246,15 +257,15 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
 {
     const char *why = NULL;
     static const char *const engine[] = {"sockets", "mpi", NULL};
-    if (ls_options_word("--comm", o->comm, engine, 0) < 0)
+    if (ls_options_word("--comm", o->ranks.comm, engine, 0) < 0)
         return LS_EXIT_USAGE;
-    if (!ls_options_over_ranks(o) && ls_options_stages(o) < 2 && o->comm != NULL)
+    if (!ls_options_over_ranks(o) && ls_options_stages(o) < 2 && o->ranks.comm != NULL)
         why = "--comm is for --ranks: one process sends no messages";
     else if (!ls_options_over_ranks(o))
         return 0;
-    else if (o->ranks == LS_OPTION_ANY && ls_options_parts(o) < 2)
+    else if (o->ranks.count == LS_OPTION_ANY && ls_options_parts(o) < 2)
         why = "--ranks any: ranks share the parts of a batch: say with --microbatches how many there are";
-    else if (o->ranks > 1 && ls_options_parts(o) % o->ranks != 0)
+    else if (o->ranks.count > 1 && ls_options_parts(o) % o->ranks.count != 0)
         why = "--ranks: each rank runs equally many parts of a batch: give --microbatches a multiple of the ranks";
     else if (p->optimizer.kind == LS_OPT_NONE)
         why = "--ranks: with --optimizer=none there is nothing that ranks could share";
@@ -287,7 +298,7 @@ double ls_options_lr(const LsOptions *o)
     double lr = 0;
     char why[300];
     ls_optimizer_parse(ls_options_optimizer(o), &op, &lr, why, sizeof why);
-    if (o->lr != NULL)
-        ls_trainer_lr(o->lr, &lr);
+    if (o->update.lr != NULL)
+        ls_trainer_lr(o->update.lr, &lr);
     return lr;
 }

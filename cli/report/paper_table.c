@@ -101,7 +101,7 @@ static void measure(LsJob *job, Row *row)
     LsPlanReport r;
     ls_options_planning(job->options, &o);
     o.strategy = "auto";
-    if (job->options->plan_time == NULL) {          /* the default moves without a time limit: the
+    if (job->options->memory.plan_time == NULL) {   /* the default moves without a time limit: the
                                                      * table */
         o.seconds = 3600;                           /* is the same everywhere */
         o.effort = o.effort > 0 ? o.effort : 100;
@@ -301,8 +301,8 @@ static void put_all(FILE *to, void *user)
 static int put_table(const LsOptions *o, const Row *row, int n)
 {
     Rows rows = {row, n};
-    if (o->output != NULL)
-        return ls_output_write(o->output, put_all, &rows) ? 0 : LS_EXIT_MODEL;
+    if (o->output.file != NULL)
+        return ls_output_write(o->output.file, put_all, &rows) ? 0 : LS_EXIT_MODEL;
     put_all(stdout, &rows);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return 0;
@@ -317,7 +317,7 @@ static int run_all(const LsOptions *o, LsArena *arena, Row *row)
         return LS_EXIT_MODEL;
     int code = 0;
     for (int k = 0; code == 0 && k < NNETWORKS; k++) {
-        if (!o->quiet)
+        if (!o->output.quiet)
             fprintf(stderr, "%s: batch %s, %s x %s\n", network[k].title, network[k].batch,
                     network[k].size, network[k].size);
         row[k].title = network[k].title;

@@ -1,13 +1,16 @@
 /* cli/report/pipeline_table.c -- see the header. */
 #include "cli/report/pipeline_table.h"
 
+#include "base/json_print.h"
 #include "compiler/updates/trained_share.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *const ls_keep_name[LS_KEEP_AUTO + 2] = {"never", "except-last", "always", "auto", NULL};
+const char *ls_pipeline_mode(const LsPipelines *p, const LsPipelinePlan *of)
+{
+    return ls_recompute_policy[ls_pipeline_policy(&p->want, of->keep)].name;
+}
 
 static const double MS = 1e-6;
 
@@ -17,10 +20,10 @@ static void print_plan(const LsPipelines *p, uint32_t k)
 {
     const LsPipelinePlan *of = &p->plan[k];
     if (p->reason[k].why != NULL) {
-        printf("  %-6s %-12s cannot run: %s\n", ls_order_name[of->order], ls_keep_name[of->keep], p->reason[k].why);
+        printf("  %-6s %-12s cannot run: %s\n", ls_order_name[of->order], ls_pipeline_mode(p, of), p->reason[k].why);
         return;
     }
-    printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_keep_name[of->keep],
+    printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_pipeline_mode(p, of),
            of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(p->job->cx.arena, of->peak), of->bottleneck * MS);
     if (!of->fits)
         printf(" %22s", "exceeds the budget");
@@ -33,7 +36,7 @@ static void print_plan(const LsPipelines *p, uint32_t k)
 
 static void print_plans(const LsPipelines *p)
 {
-    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "checkpoint", "a step", "bubble", "largest rank",
+    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "recompute", "a step", "bubble", "largest rank",
            "slowest stage", "proven bound", "gap");
     for (uint32_t k = 0; k < p->n; k++)
         print_plan(p, k);
@@ -84,7 +87,7 @@ static void print_stages(const LsPipelines *p)
 {
     const LsPipelinePlan *of = chosen(p);
     LsArena *a = p->job->cx.arena;
-    printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_keep_name[of->keep]);
+    printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_pipeline_mode(p, of));
     printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %-44s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
            "arena", "in all", "receives", "sends", "regions of the arena", "from .. to");
     for (uint32_t k = 0; k < of->cut.k; k++) {
@@ -93,10 +96,13 @@ static void print_stages(const LsPipelines *p)
         const Extent e = extent(p, &of->cut, k);
         int64_t in, out;
         traffic(&of->cut, k, &in, &out);
-        printf("  %5" PRIu32 " %7" PRIu32 " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %-44s  %s .. %s\n", k, e.n,
-               ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS, ls_bytes_text(a, of->fixed[k]),
-               ls_bytes_text(a, l->arena), ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
-               ls_bytes_text(a, out), regions(a, l), p->job->dag->node[e.first].name, p->job->dag->node[e.last].name);
+        printf("  %5" PRIu32 " %7" PRIu32
+               " %9.4g %9.4g %9.4g %12s %12s %12s %12s %12s  %-44s  %s .. %s\n",
+               k, e.n, ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS,
+               ls_bytes_text(a, ls_process_fixed(&of->rank[k])), ls_bytes_text(a, l->arena),
+               ls_bytes_text(a, ls_pipeline_rank_bytes(of, k)), ls_bytes_text(a, in),
+               ls_bytes_text(a, out), regions(a, l), p->job->dag->node[e.first].name,
+               p->job->dag->node[e.last].name);
     }
 }
 
@@ -133,8 +139,8 @@ void ls_pipelines_print(const LsPipelines *p)
     else
         printf("messages take no time\n");
     printf("  %s\n", ls_trained_share_text(p->job->train));
-    if (p->want.budget > 0)
-        printf("  budget of a rank: %s\n", ls_bytes_text(p->job->cx.arena, p->want.budget));
+    if (p->want.budget.bytes > 0)
+        printf("  budget of a rank: %s\n", ls_bytes_text(p->job->cx.arena, p->want.budget.bytes));
     printf("\n");
     print_plans(p);
     print_stages(p);
@@ -197,7 +203,7 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
         cJSON_AddNumberToObject(o, "kept_backward_ns", kept->ns[LS_PHASE_B]);
         cJSON_AddNumberToObject(o, "kept_weights_ns", kept->ns[LS_PHASE_W]);
     }
-    cJSON_AddNumberToObject(o, "state_bytes", (double)of->fixed[k]);
+    cJSON_AddNumberToObject(o, "state_bytes", (double)ls_process_fixed(&of->rank[k]));
     cJSON *rows = cJSON_AddArrayToObject(o, "regions");
     for (uint32_t r = 0; r < l->nregion; r++) {
         cJSON *row = cJSON_CreateObject();
@@ -216,14 +222,14 @@ static cJSON *json_stage(const LsPipelines *p, const LsPipelinePlan *of, uint32_
     return o;
 }
 
-static cJSON *json_plan(const LsPipelinePlan *of)
+static cJSON *json_plan(const LsPipelines *p, const LsPipelinePlan *of)
 {
     cJSON *o = cJSON_CreateObject();
     char hash[17];
     ls_staged_hash(of, hash);
     cJSON_AddStringToObject(o, "hash", hash);
     cJSON_AddStringToObject(o, "order", ls_order_name[of->order]);
-    cJSON_AddStringToObject(o, "checkpoint", ls_keep_name[of->keep]);
+    cJSON_AddStringToObject(o, "recompute", ls_pipeline_mode(p, of));
     cJSON_AddBoolToObject(o, "feasible", of->fits);
     cJSON_AddNumberToObject(o, "step_ns", of->times.step);
     cJSON_AddNumberToObject(o, "bubble", of->times.bubble);
@@ -242,7 +248,7 @@ static cJSON *json_refused(const LsPipelines *p, uint32_t k)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddStringToObject(o, "order", ls_order_name[p->plan[k].order]);
-    cJSON_AddStringToObject(o, "checkpoint", ls_keep_name[p->plan[k].keep]);
+    cJSON_AddStringToObject(o, "recompute", ls_pipeline_mode(p, &p->plan[k]));
     cJSON_AddBoolToObject(o, "feasible", false);
     cJSON_AddStringToObject(o, "refused", p->reason[k].why);
     return o;
@@ -268,12 +274,12 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
     cJSON_AddNumberToObject(line, "microbatches", p->want.micros);
     cJSON_AddNumberToObject(line, "microbatch", (double)p->job->train->batch);
     cJSON_AddStringToObject(line, "costs", p->job->costs);
-    if (p->want.budget > 0)
-        cJSON_AddNumberToObject(line, "budget_bytes", (double)p->want.budget);
+    if (p->want.budget.bytes > 0)
+        cJSON_AddNumberToObject(line, "budget_bytes", (double)p->want.budget.bytes);
     cJSON_AddNumberToObject(line, "chosen", p->chosen);
     cJSON *plans = cJSON_AddArrayToObject(line, "plans"), *of = cJSON_AddArrayToObject(line, "of_stage");
     for (uint32_t k = 0; k < p->n; k++)
-        cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k) : json_plan(&p->plan[k]));
+        cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k) : json_plan(p, &p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
     cJSON *messages = cJSON_AddArrayToObject(line, "messages");
@@ -284,9 +290,5 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
         cJSON_AddItemToArray(copies, json_copy(p, &c->copy[k]));
     cJSON_AddNumberToObject(line, "best_cut_ns", p->best.bottleneck);
     cJSON_AddNumberToObject(line, "list_order_ns", p->in_list_order.bottleneck);
-    char *text = cJSON_Print(root);
-    if (text != NULL)
-        fprintf(to, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    ls_json_print(to, root);
 }

@@ -15,7 +15,8 @@ typedef struct LsPipelines {
                                          * order into equal times */
 } LsPipelines;
 
-extern const char *const ls_keep_name[LS_KEEP_AUTO + 2];    /* by LsKeepMode; ends with NULL */
+/* The name of the plan's policy of recomputation. */
+const char *ls_pipeline_mode(const LsPipelines *p, const LsPipelinePlan *of);
 
 void ls_pipelines_print(const LsPipelines *p);
 

@@ -1,6 +1,7 @@
 /* cli/report/precision_advice.c -- see precision_advice.h. */
 #include "cli/report/precision_advice.h"
 
+#include "base/json_print.h"
 #include "cli/job/told_times.h"
 
 #include "compiler/ir/precision.h"
@@ -27,12 +28,12 @@ bool ls_precision_compare(const LsJob *job, LsPrecisionPlan *narrow, LsPrecision
         return false;
     LsOptions o = *job->options;
     LsJob other;
-    o.precision = o.eval_precision = NULL;
-    o.machine = job->built_in ? job->machine.name : o.machine;      /* one machine for both */
-    o.wide.n = 0;
-    o.scale = NULL;
-    o.dump_pass = NULL;
-    o.verbose = false;
+    o.machine.precision = o.machine.eval_precision = NULL;
+    o.machine.name = job->built_in ? job->machine.name : o.machine.name; /* one machine for both */
+    o.machine.wide.n = 0;
+    o.update.scale = NULL;
+    o.output.dump_pass = NULL;
+    o.output.verbose = false;
     *narrow = plan_of(job);
     *wide = (LsPrecisionPlan){.type = ls_precision_name(LS_REAL)};
     if (ls_job_start(&other, &o, true) != 0)
@@ -84,24 +85,32 @@ void ls_precision_advice(const LsJob *job)
     }
 }
 
-/* {"type":...} of one plan. */
-static const char *json_row(LsArena *a, const LsPrecisionPlan *p)
+static cJSON *json_row(const LsPrecisionPlan *p)
 {
-    if (!p->planned)
-        return ls_arena_printf(a, "{\"type\":\"%s\",\"feasible\":false}", p->type);
-    return ls_arena_printf(a, "{\"type\":\"%s\",\"feasible\":true,\"arena_bytes\":%" PRId64 ",\"step_ns\":%.17g,"
-                           "\"state_bytes\":%" PRId64 "}", p->type, p->arena, p->step_ns, p->state);
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddStringToObject(o, "type", p->type);
+    cJSON_AddBoolToObject(o, "feasible", p->planned);
+    if (p->planned) {
+        cJSON_AddNumberToObject(o, "arena_bytes", (double)p->arena);
+        ls_json_add_exact(o, "step_ns", p->step_ns);
+        cJSON_AddNumberToObject(o, "state_bytes", (double)p->state);
+    }
+    return o;
 }
 
 const char *ls_precision_json(const LsJob *job)
 {
-    static const char *const pays[] = {[LS_PAYS_BOTH] = "both", [LS_PAYS_TIME] = "time", [LS_PAYS_MEMORY] = "memory",
-                                       [LS_PAYS_NOTHING] = "nothing"};
-    LsArena *a = job->cx.arena;
+    static const char *const pays[] = {
+        [LS_PAYS_BOTH] = "both", [LS_PAYS_TIME] = "time",
+        [LS_PAYS_MEMORY] = "memory", [LS_PAYS_NOTHING] = "nothing"};
     LsPrecisionPlan narrow, wide;
     if (!ls_precision_compare(job, &narrow, &wide))
         return NULL;
-    const char *verdict = wide.planned ? ls_arena_printf(a, ",\"pays\":\"%s\"", pays[ls_precision_pays(&narrow, &wide)])
-                                       : "";
-    return ls_arena_printf(a, "{\"plans\":[%s,%s]%s}", json_row(a, &narrow), json_row(a, &wide), verdict);
+    cJSON *o = cJSON_CreateObject();
+    cJSON *plans = cJSON_AddArrayToObject(o, "plans");
+    cJSON_AddItemToArray(plans, json_row(&narrow));
+    cJSON_AddItemToArray(plans, json_row(&wide));
+    if (wide.planned)
+        cJSON_AddStringToObject(o, "pays", pays[ls_precision_pays(&narrow, &wide)]);
+    return ls_json_line(job->cx.arena, o);
 }

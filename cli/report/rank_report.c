@@ -1,6 +1,7 @@
 /* cli/report/rank_report.c -- see rank_report.h. */
 #include "cli/report/rank_report.h"
 
+#include "base/json_print.h"
 #include "cli/job/rank_facts.h"
 
 #include <inttypes.h>
@@ -66,16 +67,22 @@ void ls_rank_report(const LsJob *job)
         print_choice(job);
 }
 
-/* {"ranks":N,...} */
-static const char *json_of(const LsJob *job, int ranks)
+static cJSON *json_of(const LsJob *job, int ranks)
 {
     const LsGraph *g = job->train;
     const LsRankFacts f = ls_rank_facts(job, ranks);
-    return ls_arena_printf(job->cx.arena, "{\"ranks\":%d,\"parts\":%" PRId64 ",\"own_parts\":%" PRId64 ",\"sliced\":%s,"
-                           "\"sum_bytes\":%" PRId64 ",\"part_bytes\":%" PRId64 ",\"exchange_bytes\":%" PRId64
-                           ",\"optimizer_bytes\":%" PRId64 ",\"own_optimizer_bytes\":%" PRId64 ",\"sent_bytes\":%" PRId64
-                           ",\"total_bytes\":%" PRId64, ranks, g->steps, g->steps / ranks, g->sliced ? "true" : "false", f.sums,
-                           f.trees, f.exchange, f.moments, f.own, f.sent, total(job, &f));
+    const struct { const char *name; int64_t value; } row[] = {
+        {"sum_bytes", f.sums}, {"part_bytes", f.trees}, {"exchange_bytes", f.exchange},
+        {"optimizer_bytes", f.moments}, {"own_optimizer_bytes", f.own}, {"sent_bytes", f.sent},
+        {"total_bytes", total(job, &f)}};
+    cJSON *o = cJSON_CreateObject();
+    cJSON_AddNumberToObject(o, "ranks", ranks);
+    cJSON_AddNumberToObject(o, "parts", (double)g->steps);
+    cJSON_AddNumberToObject(o, "own_parts", (double)(g->steps / ranks));
+    cJSON_AddBoolToObject(o, "sliced", g->sliced);
+    for (size_t k = 0; k < sizeof row / sizeof *row; k++)
+        cJSON_AddNumberToObject(o, row[k].name, (double)row[k].value);
+    return o;
 }
 
 const char *ls_rank_json(const LsJob *job)
@@ -83,8 +90,9 @@ const char *ls_rank_json(const LsJob *job)
     const LsGraph *g = job->train;
     if (g == NULL || g->updates == NULL)
         return NULL;
-    const char *text = json_of(job, g->ranks);
-    for (int k = 0; g->nrank_choice > 1 && k < g->nrank_choice; k++)
-        text = ls_arena_printf(job->cx.arena, "%s%s%s}", text, k == 0 ? ",\"any\":[" : ",", json_of(job, g->rank_choice[k]));
-    return ls_arena_printf(job->cx.arena, "%s%s}", text, g->nrank_choice > 1 ? "]" : "");
+    cJSON *o = json_of(job, g->ranks);
+    cJSON *any = g->nrank_choice > 1 ? cJSON_AddArrayToObject(o, "any") : NULL;
+    for (int k = 0; any != NULL && k < g->nrank_choice; k++)
+        cJSON_AddItemToArray(any, json_of(job, g->rank_choice[k]));
+    return ls_json_line(job->cx.arena, o);
 }

@@ -19,8 +19,8 @@ static const char *file_of(LsArena *a, const char *path, uint32_t stage)
 
 bool ls_stage_files_check(LsArena *arena, const LsOptions *o)
 {
-    const char *const path[] = {o->graph_json, o->plan_json};
-    for (uint32_t k = 0; k < 2 * (uint32_t)o->stages; k++)
+    const char *const path[] = {o->reports.graph_json, o->reports.plan_json};
+    for (uint32_t k = 0; k < 2 * (uint32_t)o->pipe.stages; k++)
         if (path[k % 2] != NULL && !ls_output_check(file_of(arena, path[k % 2], k / 2)))
             return false;
     return true;
@@ -44,9 +44,11 @@ bool ls_stage_files_write(LsJob *job, const LsPipelinePlan *of)
     for (uint32_t k = 0; k < of->cut.k; k++) {
         const char *name = ls_arena_printf(a, "%s, stage %" PRIu32 " of %" PRIu32, job->dag->name, k, of->cut.k);
         Stage s = {ls_pipe_graph_alone(a, &of->plan[k].graph, name), &of->plan[k].layout.of[LS_PIPE_USUAL].plan};
-        if (o->graph_json != NULL && !ls_output_write(file_of(a, o->graph_json, k), put_graph, &s))
+        if (o->reports.graph_json != NULL &&
+            !ls_output_write(file_of(a, o->reports.graph_json, k), put_graph, &s))
             return false;
-        if (o->plan_json != NULL && !ls_output_write(file_of(a, o->plan_json, k), put_plan, &s))
+        if (o->reports.plan_json != NULL &&
+            !ls_output_write(file_of(a, o->reports.plan_json, k), put_plan, &s))
             return false;
     }
     return true;

@@ -3,6 +3,8 @@
 
 #include "scheduler/pipeline/message_lifetimes.h"
 
+#include <assert.h>
+
 enum { CUTS = 8, SEARCHES = 32 };   /* each with other room for what the plans take beyond the estimates; planned, sought */
 
 /* Whether a micro-batch of each stage has a plan of its own. A single one is the one that is kept. */
@@ -11,15 +13,30 @@ static bool keeps_one(const LsPipelinePlan *of, const LsPipelineWant *want)
     return of->keep == LS_KEEP_EXCEPT_LAST && want->micros > 1;
 }
 
-/* What a micro-batch runs again. */
+static const LsRecompute of_keep[] = {
+    [LS_KEEP_NEVER] = LS_RECOMPUTE_NONE, [LS_KEEP_EXCEPT_LAST] = LS_RECOMPUTE_EXCEPT_LAST,
+    [LS_KEEP_ALWAYS] = LS_RECOMPUTE_ALL, [LS_KEEP_AUTO] = LS_RECOMPUTE_AUTO};
+
+LsRecompute ls_pipeline_policy(const LsPipelineWant *want, LsKeepMode keep)
+{
+    return keep == LS_KEEP_AUTO ? want->policy : of_keep[keep];
+}
+
+LsKeepMode ls_pipeline_keep(LsRecompute policy)
+{
+    LsKeepMode k = LS_KEEP_NEVER;
+    while (k < LS_KEEP_AUTO && of_keep[k] != policy)
+        k++;
+    return k;
+}
+
+/* What the usual micro-batch runs again. */
 static LsRecompute policy_of(const LsPipelinePlan *of, const LsPipelineWant *want)
 {
-    switch (of->keep) {
-    case LS_KEEP_NEVER: return LS_RECOMPUTE_NONE;
-    case LS_KEEP_EXCEPT_LAST: return keeps_one(of, want) ? LS_RECOMPUTE_ALL : LS_RECOMPUTE_NONE;
-    case LS_KEEP_ALWAYS: return LS_RECOMPUTE_ALL;
-    default: return want->policy;
-    }
+    const LsRecompute policy = ls_pipeline_policy(want, of->keep);
+    if (policy != LS_RECOMPUTE_EXCEPT_LAST)
+        return policy;
+    return keeps_one(of, want) ? LS_RECOMPUTE_ALL : LS_RECOMPUTE_NONE;
 }
 
 /* Bytes beside the arena of tensors that the stage's nodes read. of: by tensor. */
@@ -56,7 +73,7 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
     bool reads[LS_MOST_STAGES];
     if (!ls_pipe_cut(arena, p, &out->stages, ls_order_is_apart(out->order), &out->cut, why, room))
         return false;
-    out->fixed = ls_arena_alloc(arena, k, sizeof *out->fixed);
+    out->rank = ls_arena_alloc(arena, k, sizeof *out->rank);
     out->flow = ls_arena_alloc(arena, k, sizeof *out->flow);
     for (uint32_t s = 0; s < k; s++)
         reads[s] = bytes_read(&out->cut, s, want->input) > 0;
@@ -69,7 +86,8 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
         ls_pipe_flow_keep(&out->flow[s]);
     out->ring = out->ring + want->prefetch > want->least_ring ? out->ring + want->prefetch : want->least_ring;
     for (uint32_t s = 0; s < k; s++)
-        out->fixed[s] = bytes_read(&out->cut, s, want->state) + out->ring * bytes_read(&out->cut, s, want->input);
+        out->rank[s] = (LsProcessBytes){.state = bytes_read(&out->cut, s, want->state), .arenas = 1,
+                                        .input = out->ring * bytes_read(&out->cut, s, want->input)};
     return true;
 }
 
@@ -117,13 +135,14 @@ static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePl
     out->bottleneck = 0;
     out->peak = 0;
     for (uint32_t k = 0; k < want->stages; k++) {
-        LsPipeWish wish = {.plan = want->plan, .flow = &out->flow[k], .keeps_one = keeps_one(out, want), .percent = want->percent,
-                           .least = want->least, .memo = want->memo->plans};
+        LsPipeWish wish = {.plan = want->plan,
+                           .flow = &out->flow[k],
+                           .keeps_one = keeps_one(out, want),
+                           .budget = ls_budget_of_arena(&want->budget, &out->rank[k]),
+                           .memo = want->memo->plans};
         wish.hints.recompute = policy_of(out, want);
         wish.plan.unproven = true;
         wish.plan.compare = false;
-        if (want->budget > 0)
-            wish.budget = want->budget > out->fixed[k] ? want->budget - out->fixed[k] : 1;
         if (!ls_pipe_plan(arena, &out->cut, k, &wish, &out->plan[k], why, room)) {
             if (why[0] != '\0')
                 return false;
@@ -179,7 +198,7 @@ static const Tried *add_tried(Within *w, const LsPipelinePlan *out)
     Tried *t = &w->tried[w->ntried++];
     t->stage = out->stages.stage;
     for (uint32_t r = 0; r < w->want->stages; r++) {
-        const int64_t over = ls_pipeline_rank_bytes(out, r) - w->want->budget;
+        const int64_t over = ls_pipeline_rank_bytes(out, r) - w->want->budget.bytes;
         t->over[r] = over > 0 ? over : 0;
     }
     return t;
@@ -313,10 +332,15 @@ bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want
 static bool plan_pipeline(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
                           LsPipelinePlan *out, char *why, size_t room)
 {
-    LsStageOptions o = {.stages = want->stages, .micros = want->micros, .order = order, .keep = keep, .budget = want->budget};
+    LsStageOptions o = {.stages = want->stages,
+                        .micros = want->micros,
+                        .order = order,
+                        .keep = keep,
+                        .budget = want->budget.bytes};
+    assert(want->budget.bytes <= 0 || want->budget.of == LS_BUDGET_OF_PROCESS);
     *out = (LsPipelinePlan){.order = order, .keep = keep};
-    o.state = want->budget > 0 ? bytes_beside(arena, p, want) : NULL;
-    if (want->budget > 0 && find_within(arena, p, want, &o, out, why, room))
+    o.state = want->budget.bytes > 0 ? bytes_beside(arena, p, want) : NULL;
+    if (want->budget.bytes > 0 && find_within(arena, p, want, &o, out, why, room))
         return true;
     /* This cut is the same for every budget: what it takes at least is a budget that can be kept. */
     if (!ls_pipeline_cut(arena, p, want, keep, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))

@@ -14,11 +14,9 @@ typedef struct LsPipelineMemo {
 
 typedef struct LsPipelineWant {
     uint32_t stages, micros;
-    int64_t budget;             /* bytes of a rank: state, input ring and arena; 0: none */
-    double percent;             /* > 0: of the arena that each stage takes without recomputation */
-    bool least;                 /* the least arena found of each stage */
+    LsBudget budget;            /* bytes of a rank; part and least of the arena of each stage */
     LsRecompute policy;         /* of LS_KEEP_AUTO */
-    LsPlanOptions plan;         /* of a stage; the budgets are those above */
+    LsPlanOptions plan;         /* of a stage; the budget is that above */
     const int64_t *state, *input;       /* by tensor: bytes that a rank whose nodes read it needs beside its arena; of `input`
                                          * once for each batch in the ring */
     uint32_t prefetch;          /* batches in the ring beside those that the stages need at a time */
@@ -36,7 +34,7 @@ typedef struct LsPipelinePlan {
     LsPipeCut cut;
     LsPipeFlow *flow;           /* by stage */
     LsPipePlan *plan;           /* by stage */
-    int64_t *fixed;             /* by stage: bytes of its rank beside the arena: state and input ring */
+    LsProcessBytes *rank;       /* by stage: what its rank takes beside the arena */
     uint32_t ring;              /* batches in the input ring */
     LsStageTimes (*of)[LS_PIPE_PLANS];  /* by stage; of LS_PIPE_KEPT, if its micro-batch is planned apart */
     LsPipelineTimes times;
@@ -56,13 +54,17 @@ bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want
 bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
                       LsPipelinePlan *out, char *why, size_t room);
 
+/* The policy of a mode; that of LS_KEEP_AUTO is want->policy. And the mode that a policy asks for. */
+LsRecompute ls_pipeline_policy(const LsPipelineWant *want, LsKeepMode keep);
+LsKeepMode ls_pipeline_keep(LsRecompute policy);
+
 /* Whether the order runs W apart from B. */
 static inline bool ls_order_is_apart(LsOrderKind kind) { return kind == LS_ORDER_ZB; }
 
 /* Bytes of a rank. */
 static inline int64_t ls_pipeline_rank_bytes(const LsPipelinePlan *plan, uint32_t stage)
 {
-    return plan->fixed[stage] + plan->plan[stage].layout.arena;
+    return ls_process_total(&plan->rank[stage], plan->plan[stage].layout.arena);
 }
 
 /* Whether the bound can be one: no plan is faster than it. The tests hold it over random graphs. */

@@ -118,7 +118,7 @@ static bool plan_none(Ladder *x, const LsProb *p, LsPipePlan *out)
     if (!ls_plan(x->arena, &x->g->dag, &o, &none, &report))
         return false;
     x->alone = none.arena;
-    if (x->wish->percent <= 0)
+    if (x->wish->budget.percent <= 0)
         return true;
     ls_pipe_layout(x->arena, x->c, x->stage, &out->graph, p, &none, x->wish->flow, 0, &l);
     out->none_arena = l.arena;
@@ -247,12 +247,13 @@ static bool plan_freely(Ladder *x, const LsProb *p, LsPipePlan *out)
 {
     const LsHints all = {.recompute = LS_RECOMPUTE_ALL};
     const LsPipeWish *w = x->wish;
-    const bool any = out->budget <= 0 && !w->least;
+    const bool any = out->budget <= 0 && !w->budget.least;
     char why[256];
     climb_freely(x, 0, 0, any);
-    bool found = choose(x, p, out->budget, w->least, out);
-    if (any || w->flow->most == 1
-        || (found && !w->least && !ls_dearer(out->layout.of[LS_PIPE_USUAL].plan.cost, x->plan[0].cost)))
+    bool found = choose(x, p, out->budget, w->budget.least, out);
+    if (any || w->flow->most == 1 ||
+        (found && !w->budget.least &&
+         !ls_dearer(out->layout.of[LS_PIPE_USUAL].plan.cost, x->plan[0].cost)))
         return found;
     climb_freely(x, x->alone / 2, 0, false);
     climb_freely(x, x->alone, 0, false);
@@ -264,7 +265,7 @@ static bool plan_freely(Ladder *x, const LsProb *p, LsPipePlan *out)
         climb_hinted(x, x->alone, &all, why, sizeof why);
         plan_forgetting(x);
     }
-    return choose(x, p, out->budget, w->least, out);
+    return choose(x, p, out->budget, w->budget.least, out);
 }
 
 /* Where nothing runs again, what is kept is the same in all plans. */
@@ -274,7 +275,7 @@ static bool plan_hinted(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, 
     const bool spares = w->flow->most > 1 && w->hints.recompute != LS_RECOMPUTE_NONE;
     if (!climb_hinted(x, 0, &w->hints, why, room) || (spares && !climb_hinted(x, x->alone, &w->hints, why, room)))
         return false;
-    return choose(x, p, out->budget, w->least, out);
+    return choose(x, p, out->budget, w->budget.least, out);
 }
 
 /* Makes the plans of the micro-batch that is kept. It is the only one in its slot that has them. */
@@ -291,7 +292,7 @@ static bool plan_kept(Ladder *x, const LsProb *p, const LsPipePlan *out, char *w
     x->poor = *x->chosen;
     choose(x, p, 0, false, &one);
     x->rich = *x->chosen;
-    x->kept = wish->least ? &x->poor : &x->rich;
+    x->kept = wish->budget.least ? &x->poor : &x->rich;
     x->chosen = NULL;
     x->n = 0;
     x->wish = wish;
@@ -304,15 +305,14 @@ static bool plan(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, size_t 
     why[0] = '\0';
     if (!plan_none(x, p, out))
         return false;
-    if (x->wish->percent > 0)
-        out->budget = (int64_t)floor((double)out->none_arena * x->wish->percent / 100);
+    out->budget = ls_budget_arena_bytes(&x->wish->budget, out->none_arena);
     if (x->wish->keeps_one && !plan_kept(x, p, out, why, room))
         return false;
     const bool hinted = has_globs(&x->wish->hints) || x->wish->hints.recompute != LS_RECOMPUTE_AUTO;
     bool found = hinted ? plan_hinted(x, p, out, why, room) : plan_freely(x, p, out);
     if (!found && why[0] == '\0' && x->kept != NULL) {
         x->kept = &x->poor;
-        found = choose(x, p, out->budget, x->wish->least, out);
+        found = choose(x, p, out->budget, x->wish->budget.least, out);
     }
     if (!found && why[0] == '\0')
         choose(x, p, 0, true, out);
@@ -370,7 +370,7 @@ bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPi
     Ladder *x = ls_arena_alloc(arena, 1, sizeof *x);
     *x = (Ladder){.arena = ls_arena_new(), .c = c, .stage = stage, .wish = wish,
                   .strategy = wish->plan.strategy != NULL ? wish->plan.strategy : "auto"};
-    *out = (LsPipePlan){.budget = wish->budget};
+    *out = (LsPipePlan){.budget = 0};
     x->memo = wish->memo != NULL ? wish->memo : ls_plan_memo_new(x->arena);
     x->g = ls_plan_memo_graph(x->memo, c, stage);
     ls_pipe_graph(arena, c, stage, true, &out->graph);

@@ -8,22 +8,20 @@
 #include "scheduler/pipeline/stage_plan_cache.h"
 
 typedef struct LsPipeWish {
-    LsPlanOptions plan;         /* strategy, effort, seconds; budgets are below */
+    LsPlanOptions plan;         /* strategy, effort, seconds; the budget is below */
     LsHints hints;
     const LsPipeFlow *flow;
     bool keeps_one;             /* a micro-batch of the flow has LS_PIPE_KEPT, whose plan runs nothing again */
-    int64_t budget;             /* bytes of arena for all micro-batches under way; <= 0: none */
-    double percent;             /* > 0: replaces it by this part of the arena without recomputation */
-    bool least;                 /* the least arena found, whatever it costs */
+    LsBudget budget;            /* of the arena, for all micro-batches under way */
     LsPlanMemo *memo;           /* or NULL */
 } LsPipeWish;
 
 typedef struct LsPipePlan {
     LsPipeGraph graph;         /* with the late phase */
     LsPipeLayout layout;
-    int64_t none_arena;         /* bytes without recomputation; only with LsPipeWish.percent */
+    int64_t none_arena; /* bytes without recomputation; only with LsPipeWish.budget.percent */
     int64_t least;              /* bytes of the layout; if none fits, of the smallest one */
-    int64_t budget;             /* bytes that were allowed; 0: any */
+    int64_t budget;             /* bytes of arena that were allowed; 0: any */
 } LsPipePlan;
 
 /* Plans for single micro-batches of many sizes are made; the cheapest one is taken whose layout keeps the budget.

@@ -1,12 +1,12 @@
 /* scheduler/plan/budget_sweep.c -- many budgets, many strategies, one planning. */
 #include "scheduler/plan/budget_sweep.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_print.h"
 #include "scheduler/strategies/strategy_names.h"
 
 #define ONE(name, light, dark) name,
@@ -155,7 +155,8 @@ void ls_sweep_csv(FILE *to, const LsSweep *sweep)
             const LsSweepCell *c = &p->cell[s];
             put_field(to, sweep->model);
             fprintf(to, ",%.4f,%" PRId64 ",%" PRId64 ",%s,%d", ls_sweep_percent(sweep, p),
-                    p->budget + sweep->fixed, p->budget, sweep->strategy[s], c->feasible);
+                    ls_process_total(&sweep->process, p->budget), p->budget, sweep->strategy[s],
+                    c->feasible);
             if (c->feasible)
                 fprintf(to, ",%" PRId64 ",%" PRId64 ",%.9g,%.9g,%.9g,%" PRIu32 ",%s",
                         c->plan.live_peak, c->plan.arena, ls_plan_overhead(&c->plan), p->bound,
@@ -204,7 +205,8 @@ static cJSON *json_point(const LsSweep *sweep, const LsSweepPoint *p)
 {
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "budget_percent", ls_sweep_percent(sweep, p));
-    cJSON_AddNumberToObject(o, "budget_bytes", (double)(p->budget + sweep->fixed));
+    cJSON_AddNumberToObject(o, "budget_bytes",
+                            (double)ls_process_total(&sweep->process, p->budget));
     cJSON_AddNumberToObject(o, "arena_budget_bytes", (double)p->budget);
     cJSON_AddNumberToObject(o, "overhead_lower_bound", p->bound);     /* null: no plan exists */
     cJSON *cells = cJSON_AddArrayToObject(o, "strategies");
@@ -220,7 +222,7 @@ void ls_sweep_json(FILE *to, const LsSweep *sweep)
     cJSON_AddStringToObject(root, "model", sweep->model);
     cJSON_AddStringToObject(root, "graph", sweep->dag->name);
     cJSON_AddNumberToObject(root, "whole_arena_bytes", (double)sweep->whole);
-    cJSON_AddNumberToObject(root, "fixed_bytes", (double)sweep->fixed);
+    cJSON_AddNumberToObject(root, "fixed_bytes", (double)ls_process_fixed(&sweep->process));
     cJSON_AddNumberToObject(root, "evaluation_arena_bytes", (double)sweep->floor);
     cJSON_AddNumberToObject(root, "store_all_peak_bytes", (double)sweep->store_all);
     cJSON_AddNumberToObject(root, "least_peak_lower_bound_bytes", (double)sweep->least_bound);
@@ -232,11 +234,7 @@ void ls_sweep_json(FILE *to, const LsSweep *sweep)
     cJSON *points = cJSON_AddArrayToObject(root, "points");
     for (uint32_t k = 0; k < sweep->npoint; k++)
         cJSON_AddItemToArray(points, json_point(sweep, &sweep->point[k]));
-    char *text = cJSON_Print(root);
-    if (text != NULL)
-        fprintf(to, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    ls_json_print(to, root);
 }
 
 static void text_run(FILE *to, const LsSweep *sweep, const char *budget, const char *strategy,

@@ -33,7 +33,7 @@ typedef struct LsSweep {
     const char *const *strategy; uint32_t nstrategy;
     LsSweepPoint *point; uint32_t npoint;   /* by rising budget */
     int64_t whole;              /* bytes of arena at 100 % */
-    int64_t fixed;              /* bytes beside the arena that a total budget includes */
+    LsProcessBytes process; /* what a budget of the process includes beside the arena; one arena */
     int64_t floor;              /* bytes of arena that the evaluation form needs under any plan */
     int64_t store_all;          /* as in LsPlanReport */
     int64_t least_bound;        /* lower bound on any plan's live peak, bytes; 0: unknown */

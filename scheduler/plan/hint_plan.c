@@ -132,7 +132,7 @@ static bool ask(LsArena *arena, const LsHinted *h, const Source *from, int64_t b
     if (from->planner != NULL)
         return ls_planner_ask(from->planner, from->strategy, budget, plan, report);
     LsPlanOptions o = *from->o;
-    o.budget = budget;
+    o.budget.bytes = budget;
     return ls_plan(arena, h->dag, &o, plan, report);
 }
 
@@ -188,7 +188,7 @@ bool ls_hints_plan(LsArena *arena, const LsHinted *h, const LsPlanOptions *optio
                    LsPlanReport *report)
 {
     Source from = {.o = options, .inplace = !options->no_inplace};
-    return plan_hinted(arena, h, &from, options->budget, options->least, out, report);
+    return plan_hinted(arena, h, &from, options->budget.bytes, options->budget.least, out, report);
 }
 
 bool ls_hints_ask(LsArena *arena, const LsHinted *h, LsPlanner *planner, bool inplace,

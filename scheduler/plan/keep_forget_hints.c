@@ -11,17 +11,6 @@
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/plan/hint_graph.h"
 
-bool ls_recompute_parse(const char *text, LsRecompute *to)
-{
-    static const char *const word[] = {"auto", "none", "cheap", "conv-saved", "all"};
-    for (int k = 0; k < 5; k++)
-        if (strcmp(text, word[k]) == 0) {
-            *to = (LsRecompute)k;
-            return true;
-        }
-    return false;
-}
-
 static bool has(const char *op, const char *part)
 {
     return op != NULL && strcasestr(op, part) != NULL;

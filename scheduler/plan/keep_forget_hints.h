@@ -8,24 +8,14 @@
 #ifndef LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
 #define LS_SCHEDULER_PLAN_KEEP_FORGET_HINTS_H
 
+#include "scheduler/graph/recompute_policy.h"
 #include "scheduler/plan/hint_graph.h"
-
-typedef enum {
-    LS_RECOMPUTE_AUTO,          /* the planner decides */
-    LS_RECOMPUTE_NONE,          /* nothing runs again */
-    LS_RECOMPUTE_CHEAP,         /* convolutions and matrix products do not run again */
-    LS_RECOMPUTE_CONV_SAVED,    /* convolutions do not run again */
-    LS_RECOMPUTE_ALL            /* the backward part keeps only values that cannot be recomputed */
-} LsRecompute;
 
 typedef struct LsHints {        /* zeroed: none */
     const char *const *keep; int nkeep;         /* globs over names of tensors and nodes */
     const char *const *forget; int nforget;
-    LsRecompute recompute;
+    LsRecompute recompute;      /* LS_RECOMPUTE_EXCEPT_LAST is two plans: none of one */
 } LsHints;
-
-/* "auto", "none", "cheap", "conv-saved", "all"; Returns false for other texts. */
-bool ls_recompute_parse(const char *text, LsRecompute *to);
 
 /* Writes the changed graph to *out, from `arena`. dag must be valid and outlast *out. Returns false, with a
  * sentence in `why`, if a glob matches nothing, or nothing that can be forgotten, or a value that another

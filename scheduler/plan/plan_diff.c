@@ -1,12 +1,12 @@
 /* scheduler/plan/plan_diff.c -- finds what got worse since an earlier plan, and where the two plans differ. */
 #include "scheduler/plan/plan_diff.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json_print.h"
 #include "base/read_file.h"
 
 static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold all integers up to it */
@@ -254,16 +254,6 @@ static void compare_figures(Comparison *c, const LsEarlier *then, const LsPlan *
     line(c, "gap", "gap", gap, ls_plan_gap(plan, report), true);
 }
 
-/* Returns the object as text and deletes it. */
-static const char *told(LsArena *arena, cJSON *root)
-{
-    char *text = cJSON_PrintUnformatted(root);
-    const char *copy = ls_arena_strdup(arena, text != NULL ? text : "{}");
-    free(text);
-    cJSON_Delete(root);
-    return copy;
-}
-
 LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, const LsDag *g,
                              const LsPlan *plan, const LsPlanReport *report, double tolerance,
                              const char **json)
@@ -276,7 +266,7 @@ LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, co
         fprintf(to, "  not comparable: %s\n", other);
         cJSON_AddStringToObject(root, "verdict", "not comparable");
         cJSON_AddStringToObject(root, "why", other);
-        *json = told(arena, root);
+        *json = ls_json_line(arena, root);
         return LS_AGAINST_OTHER;
     }
     Comparison c = {.to = to, .tolerance = tolerance, .figures = cJSON_CreateObject()};
@@ -289,6 +279,6 @@ LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, co
     cJSON_AddStringToObject(root, "verdict", c.worse ? "worse" : "no worse");
     cJSON_AddNumberToObject(root, "tolerance", tolerance);
     cJSON_AddItemToObject(root, "figures", c.figures);
-    *json = told(arena, root);
+    *json = ls_json_line(arena, root);
     return c.worse ? LS_AGAINST_WORSE : LS_AGAINST_NO_WORSE;
 }

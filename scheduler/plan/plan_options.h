@@ -2,17 +2,15 @@
 #ifndef LS_SCHEDULER_PLAN_PLAN_OPTIONS_H
 #define LS_SCHEDULER_PLAN_PLAN_OPTIONS_H
 
+#include "scheduler/graph/memory_budget.h"
+
 #include <stdbool.h>
 #include <stdint.h>
 
 /* All zeros: auto, no budget, in-place reuse on. */
 typedef struct LsPlanOptions {
     const char *strategy;       /* a name of strategy_names.h; NULL: "auto" */
-    int64_t budget;             /* bytes of arena; <= 0: unlimited */
-    double percent;             /* > 0: replaces `budget` by this percentage of the arena of plan "none", or
-                                 * with of_store_all of the store-all peak; at least 1 byte */
-    bool of_store_all;
-    bool least;                 /* find the least arena, whatever the budget */
+    LsBudget budget;            /* of an arena */
     bool no_inplace;            /* no result takes the place of an operand */
     bool no_offsets;            /* plans have no offsets, and the budget limits live bytes */
     double seconds;             /* limit of processor time, after which the search ends; <= 0: 2. Within it

@@ -297,12 +297,8 @@ static void set_none(LsPlanner *pl, const LsPlan *none)
     r->none = none;
     r->none_peak = none->live_peak;
     r->none_arena = none->arena;
-    pl->budget = o->budget;
-    if (o->percent > 0) {
-        double whole = (double)(o->of_store_all ? r->store_all : none->arena);
-        double bytes = floor(whole * o->percent / 100);
-        pl->budget = bytes < 1 ? 1 : bytes < (double)INT64_MAX ? (int64_t)bytes : INT64_MAX;
-    }
+    pl->budget =
+        ls_budget_arena_bytes(&o->budget, o->budget.of_store_all ? r->store_all : none->arena);
 }
 
 /* Makes the plan "none" from its own copy of the problem, as other threads use the planner's. */
@@ -427,10 +423,10 @@ bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsP
     LsPlanner *pl = ls_planner_new(arena, dag, options);
     if (pl == NULL) {
         *report =
-            (LsPlanReport){.state_bytes = options->state_bytes, .budget = options->budget};
+            (LsPlanReport){.state_bytes = options->state_bytes, .budget = options->budget.bytes};
         return no_such_strategy(arena, want, report);
     }
-    bool ok = ask(pl, want, pl->budget, options->least, out, report);
+    bool ok = ask(pl, want, pl->budget, options->budget.least, out, report);
     ls_planner_free(pl);
     return ok;
 }

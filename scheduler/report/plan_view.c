@@ -1,12 +1,12 @@
 /* scheduler/report/plan_view.c -- tables, pictures and JSON of a plan. */
 #include "scheduler/report/plan_view.h"
 
-#include <cjson/cJSON.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/heap.h"
+#include "base/json_print.h"
 #include "base/json_text.h"
 #include "scheduler/report/recompute_table.h"
 #include "scheduler/report/html.h"
@@ -263,9 +263,5 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "error", r->error);
     cJSON_AddItemToObject(root, "peak", json_peak(g, r));
     cJSON_AddItemToObject(root, "strategies", json_rows(r));
-    char *text = cJSON_Print(root);
-    if (text != NULL)
-        fprintf(to, "%s\n", text);
-    free(text);
-    cJSON_Delete(root);
+    ls_json_print(to, root);
 }

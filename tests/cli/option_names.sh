@@ -10,7 +10,7 @@ trap 'rm -rf "$OUT"' EXIT
 
 # Old spellings, which lowerset answers with the new one. Options of gcc, nvcc, NVRTC, ld and srun; properties of style sheets; the start of --no-FLAG.
 cat >"$OUT/known" <<'END'
---emit-c --emit-obj --loss-axis
+--emit-c --emit-obj --loss-axis --checkpoint
 --create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option --split-compile --mpi
 --at --auto --card --ink --left --line --page --soft
 --name --no --to-be --version

@@ -161,7 +161,7 @@ row "compile plan" --stages 2 "$NET"
 row "compile plan" --order zb "$NET --stages 2 --microbatches 2"
 row "plan" --link none "$NET --stages 2 --microbatches 2"
 row "compile plan" --ranks 2 "$NET"
-row "compile plan" --checkpoint always "$CNN"
+row "compile plan" --recompute except-last "$CNN --microbatches 2"
 row "$BUILD" --label target "$NET -d all"
 row "compile" --label target "two.onnx --batch 2 $EFFORT --loss ce:y,mse:relu1"
 row "$BUILD" --freeze "fc1*" "$NET"
@@ -209,8 +209,8 @@ row "compile" --order zb "$NET --stages 2 --microbatches 2" gpipe
 row "compile" --ranks 2 "drop.onnx --batch 4 $EFFORT" 4
 row "compile plan" --ranks any "drop.onnx --batch 4 --microbatches 4 $EFFORT" 4
 row "compile" --comm mpi "drop.onnx --batch 4 --ranks 2 --emit=c $EFFORT" sockets
-row "compile" --checkpoint always "$CNN --microbatches 2" except-last
-row "compile" --checkpoint always "$CNN --microbatches 2" never
+row "compile" --recompute all "$CNN --microbatches 2" except-last
+row "compile" --recompute all "$CNN --microbatches 2" none
 row "compile" --label target "$NET" aim
 row "compile" --freeze "fc1*" "$NET" "fc2*"
 row "compile" --dropout off "drop.onnx --batch 2 $EFFORT" on

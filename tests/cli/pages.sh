@@ -54,5 +54,14 @@ for page in docs/lab/*.md; do
         grep -q "(${page#docs/lab/}) |.*| 20[0-9][0-9]-[01][0-9]-[0-3][0-9] | .*\`.*\` |" docs/lab/README.md \
         || fail "docs/lab/README.md has no row with $page, a date and a command"
 done
+# The table of policies has those of --recompute, in the same words.
+sed -n 's/^ *\(FIRST\|NEXT\)([A-Z_]*, "\([a-z-]*\)", ALL, "\(.*\)").*/\2 \3/p' \
+    scheduler/graph/recompute_policy.h >"$work/policies"
+[ -s "$work/policies" ] || fail "scheduler/graph/recompute_policy.h has no table"
+while read -r name again; do
+    grep -q "^| \`$name\` | $again\( (default)\)\{0,1\} |" docs/planning.md ||
+        fail "docs/planning.md has no row for --recompute=$name: $again"
+done <"$work/policies"
+grep -q '^| `except-last` |' docs/planning.md || fail "docs/planning.md has no row for --recompute=except-last"
 [ "$failed" = 0 ] && echo "1 passed, 0 failed"
 exit "$failed"

@@ -97,12 +97,15 @@ plan 2 "--shape: 'x=2x'" --shape x=2x
 plan 2 "--shape is given twice for one name" --shape image=2x3 --shape image=2x4
 for x in 0 -1 nan inf x; do plan 2 "--plan-time: '$x'" --plan-time=$x; done
 for x in -1% nan x %; do plan 2 "--tolerance: '$x'" --tolerance=$x --against net.onnx; done
-for x in 0 -1 4X nan 1e300 %; do plan 2 "--budget: '$x'" --budget=$x; done
+for x in 0 -1 0.5 4X nan 1e300 %; do plan 2 "--budget: '$x'" --budget=$x; done
 refuses 2 "--from: '0'" sweep net.onnx --from 0
 refuses 2 "--to: 'min'" sweep net.onnx --to min
 refuses 2 "--strategies: 'best'" sweep net.onnx --strategies best
 plan 2 "--strategy: 'best'" --strategy best
-plan 2 "--recompute: 'some'" --recompute some
+plan 2 "--recompute: 'some' is not one of auto|none|cheap|conv-saved|all|except-last" --recompute some
+for c in sweep check; do
+    refuses 2 "--recompute=except-last is for compile and plan" $c net.onnx --recompute=except-last
+done
 plan 2 "--budget-of: 'all'" --budget-of all
 plan 2 "--bn: 'off'" --bn off
 # Patterns of names that match nothing.
@@ -209,6 +212,13 @@ for o in -S --emit-c; do compile 2 "unknown option '$o': use --emit=c" $o; done
 for o in -c --emit-obj; do compile 2 "unknown option '$o': use --emit=obj" $o; done
 for c in compile plan sweep check; do refuses 2 "unknown option '--loss-axis=1': use --class-axis" $c net.onnx --loss-axis=1; done
 refuses 2 "unknown option '-S'" plan net.onnx -S
+for c in compile plan; do
+    refuses 2 "unknown option '--checkpoint=never': use --recompute=none" $c net.onnx --checkpoint=never
+    refuses 2 "unknown option '--checkpoint': use --recompute=all" $c net.onnx --checkpoint always
+    refuses 2 "unknown option '--checkpoint=except-last': use --recompute" $c net.onnx --checkpoint=except-last
+    refuses 2 "unknown option '--checkpoint': use --recompute" $c net.onnx --checkpoint
+done
+refuses 2 "unknown option '--checkpoint=never'" sweep net.onnx --checkpoint=never
 for c in ops targets; do refuses 2 "an argument too many" $c more; done
 refuses 2 "an argument too many" explain LS-E0001 more
 
@@ -240,6 +250,14 @@ refuses 1 "cannot open" inspect no-such.onnx
 # Sizes that this machine, or any, cannot hold.
 "$LOWERSET" model gpt --depth=24 --heads=2 --width=32 --context=32 --vocab=32 -o large.onnx
 "$LOWERSET" plan net.onnx --batch 4 --plan-effort 5 --graph-json graph.json -q >out
+# What --max-batch tells as the least is the least of plan, which has an arena for each lane.
+lanes="--ensemble 3 --ensemble-lanes 2 --budget 1K --strategy none -q"
+# shellcheck disable=SC2086
+"$LOWERSET" plan net.onnx --max-batch $lanes >out
+least=$(sed -n 's/.* a batch of 1 needs //p' out)
+# shellcheck disable=SC2086
+refuses 4 "the least budget found by strategy none is ${least:-told}," plan net.onnx --batch 1 $lanes
+refuses 2 "--recompute=except-last is for models, but this is a training graph" plan graph.json --recompute=except-last
 sed 's/"bytes": [0-9]\{1,\}/"bytes": 140000000000000/' graph.json >huge.json
 refuses 4 "but no machine addresses more than" plan huge.json --strategy none
 refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000

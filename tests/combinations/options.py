@@ -133,9 +133,9 @@ class Options:
             self.in_stages()
         if engine != "stages":
             self.way(0.2, "--strategy chen", "--strategy exact", "--strategy approx-mc")
-            self.way(0.15, "--checkpoint always", "--recompute cheap", "--recompute conv-saved")
+            self.way(0.15, "--recompute all", "--recompute cheap", "--recompute conv-saved")
         elif dice.random() < 0.6:
-            self.way_compile += ["--checkpoint", dice.choice(["never", "always", "except-last"])]
+            self.way_compile += ["--recompute", dice.choice(["none", "all", "except-last"])]
         self.way(0.15, "--no-inplace", "--no-alternatives", "--store-gradients")
         self.way_run += ["--threads", str(dice.choice([1, 1, 2, 3]))]
         self.in_two = dice.random() < 0.15

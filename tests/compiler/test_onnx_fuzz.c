@@ -20,7 +20,11 @@ static void try_plan(LsCtx *cx, LsGraph *g, Dice *d, uint64_t round)
     const LsTarget target = ls_target_cpu(roll(d, 2) ? 4 : 8);
     char why[300];
     LsLowering l = {.target = &target, .name = "fuzz", .train = g, .eval = ls_graph_new(cx)};
-    LsPlanOptions o = {.strategy = strategy[roll(d, 3)], .effort = 1, .unproven = true, .percent = 60, .max_lower_sets = 50};
+    LsPlanOptions o = {.strategy = strategy[roll(d, 3)],
+                       .effort = 1,
+                       .unproven = true,
+                       .budget.percent = 60,
+                       .max_lower_sets = 50};
     LsPlan plan;
     LsPlanReport report;
     if (g->nnode > 600 || !ls_lower(cx, &l))

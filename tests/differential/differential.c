@@ -179,16 +179,16 @@ static void plan_one(Case *c, int version, int k, Dice *d)
                        .effort = 1 + roll(d, 3),
                        .unproven = true,
                        .seconds = 100,
-                       .least = roll(d, 4) == 0,
+                       .budget.least = roll(d, 4) == 0,
                        .no_inplace = roll(d, 6) == 0,
                        .max_lower_sets = 200};
-    o.percent = 20 + roll(d, 80);
+    o.budget.percent = 20 + roll(d, 80);
     if (version == 0 && k == 0) {
         if (!ls_plan_none(arena, &p->dag, out))
             wrong(c, "no plan without recomputation", "");
     } else if (!ls_plan(arena, &p->dag, &o, out, &r)) {
-        o.percent = 0;
-        o.budget = r.least;
+        o.budget.percent = 0;
+        o.budget.bytes = r.least;
         if (r.error == NULL)
             wrong(c, "no plan, without a reason", "");
         if (!ls_plan(arena, &p->dag, &o, out, &r) && !ls_plan_none(arena, &p->dag, out))

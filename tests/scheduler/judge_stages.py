@@ -32,26 +32,26 @@ MODELS = {
 }
 SMALL = ["mlp", "unet", "gpt"]
 QUICK = [       # network, stages, options
-    ("mlp", 3, "--order zb --checkpoint auto --optimizer adamw --clip-norm 1"),
-    ("unet", 2, "--order gpipe --checkpoint auto --budget 70%"),
-    ("unet", 3, "--order 1f1b --checkpoint always --budget min"),
-    ("unet", 3, "--order zb --checkpoint auto --budget min"),
-    ("gpt", 2, "--order 1f1b --checkpoint auto --budget 70%"),
+    ("mlp", 3, "--order zb --recompute auto --optimizer adamw --clip-norm 1"),
+    ("unet", 2, "--order gpipe --recompute auto --budget 70%"),
+    ("unet", 3, "--order 1f1b --recompute all --budget min"),
+    ("unet", 3, "--order zb --recompute auto --budget min"),
+    ("gpt", 2, "--order 1f1b --recompute auto --budget 70%"),
 ]
 MICROS, SAMPLES = 4, 2
 
 
 def whole():
     """All of them: orders, modes, budgets and numbers of stages; of large networks each order with some of the rest."""
-    ways = ["never", "always --budget min", "auto --budget 70%", "always", "auto", "auto --budget min"]
+    ways = ["none", "all --budget min", "auto --budget 70%", "all", "auto", "auto --budget min"]
     for name in MODELS:
         for stages in (2, 3, 4) if name in SMALL else (2, 4):
             for k, order in enumerate(("gpipe", "1f1b", "zb")):
                 for how in ways if name in SMALL else [ways[(2 * k + stages + n) % len(ways)] for n in range(2)]:
-                    yield name, stages, f"--order {order} --checkpoint {how}"
+                    yield name, stages, f"--order {order} --recompute {how}"
     for order in ("gpipe", "1f1b", "zb"):
         for model in ("gpt", "unet"):
-            yield model, 3, f"--order {order} --checkpoint auto --budget min --optimizer adamw --clip-norm 1"
+            yield model, 3, f"--order {order} --recompute auto --budget min --optimizer adamw --clip-norm 1"
 
 
 class Fault(Exception):

@@ -59,7 +59,7 @@ static void plan_it(LsArena *own, const LsDag *dag, uint64_t round)
     LsPlan out;
     LsPlanReport r;
     LsPlanOptions o = {.strategy = "none", .effort = 1, .unproven = true};
-    for (int k = 0; k < 2; k++, o.budget = r.none_arena / 2 + 1)
+    for (int k = 0; k < 2; k++, o.budget.bytes = r.none_arena / 2 + 1)
         if (ls_plan(own, dag, &o, &out, &r))
             ck_assert_msg(ls_audit(dag, &out, why, sizeof why), "round %d: %s", (int)round, why);
         else

@@ -4,6 +4,7 @@
 
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/plan/hint_plan.h"
+#include "scheduler/pipeline/pipeline_plan.h"
 #include "scheduler/plan/keep_forget_hints.h"
 #include "scheduler/plan/plan_audit.h"
 #include "tests/support/dag_tools.h"
@@ -49,7 +50,8 @@ static bool plan_with(const LsDag *g, const LsHints *hints, int64_t budget, LsPl
 {
     LsHinted h;
     ck_assert_msg(ls_hints_apply(a, g, hints, &h, why, sizeof why), "%s", why);
-    if (!ls_hints_plan(a, &h, &(LsPlanOptions){.budget = budget, .effort = 1, .seconds = 1e6}, plan, r)) {
+    if (!ls_hints_plan(a, &h, &(LsPlanOptions){.budget.bytes = budget, .effort = 1, .seconds = 1e6},
+                       plan, r)) {
         ck_assert_ptr_nonnull(r->error);
         return false;
     }
@@ -252,8 +254,13 @@ END_TEST
 START_TEST(policies_have_names)
 {
     LsRecompute p;
+    for (int k = 0; k < LS_NRECOMPUTE; k++)
+        ck_assert(ls_recompute_parse(ls_recompute_policy[k].name, &p) && p == (LsRecompute)k);
     ck_assert(ls_recompute_parse("conv-saved", &p) && p == LS_RECOMPUTE_CONV_SAVED);
-    ck_assert(ls_recompute_parse("all", &p) && p == LS_RECOMPUTE_ALL);
+    ck_assert_str_eq(LS_RECOMPUTE_NAMES, "auto|none|cheap|conv-saved|all|except-last");
+    for (LsKeepMode keep = LS_KEEP_NEVER; keep <= LS_KEEP_AUTO; keep++)     /* of a pipeline, by policy */
+        ck_assert_int_eq(ls_pipeline_keep(ls_pipeline_policy(&(LsPipelineWant){.stages = 2}, keep)), keep);
+    ck_assert_int_eq(ls_pipeline_keep(LS_RECOMPUTE_CHEAP), LS_KEEP_AUTO);
     ck_assert(!ls_recompute_parse("some", &p));
 }
 END_TEST

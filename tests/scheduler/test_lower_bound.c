@@ -308,12 +308,13 @@ START_TEST(a_plan_that_costs_as_much_as_the_bound_is_called_optimal)
         LsPlan plan;
         LsPlanReport r;
         int64_t full = store_all(a, g);
-        ck_assert(ls_plan(a, g, &(LsPlanOptions){.budget = full * 6 / 10, .effort = 20}, &plan,
-                          &r));
+        ck_assert(ls_plan(a, g, &(LsPlanOptions){.budget.bytes = full * 6 / 10, .effort = 20},
+                          &plan, &r));
         ck_assert(plan.cost > plan.base_cost);
         ck_assert(ls_plan_gap(&plan, &r) == 0);
         ck_assert(r.separator < g->nnode);
-        ck_assert(!ls_plan(a, g, &(LsPlanOptions){.budget = full / 2, .effort = 4}, &plan, &r));
+        ck_assert(
+            !ls_plan(a, g, &(LsPlanOptions){.budget.bytes = full / 2, .effort = 4}, &plan, &r));
         ck_assert(r.impossible);
         ck_assert_int_gt(r.least_bound, full / 2);
         ck_assert_ptr_nonnull(strstr(r.error, "no plan of any kind can do with less"));
@@ -356,13 +357,13 @@ START_TEST(the_least_that_a_report_certifies_is_the_optimum_to_the_byte)
         LsArena *a = ls_arena_new();
         LsPlan plan;
         LsPlanReport r;
-        LsPlanOptions o = {.budget = 1000, .effort = 5};
+        LsPlanOptions o = {.budget.bytes = 1000, .effort = 5};
         if (least >= 0 && ls_plan(a, &x.g, &o, &plan, &r)) {
             ck_assert_int_eq(r.least_bound, (int64_t)least);
             some++;
         }
         if (least > 1) {
-            o.budget = (int64_t)least - 1;
+            o.budget.bytes = (int64_t)least - 1;
             ck_assert(!ls_plan(a, &x.g, &o, &plan, &r));
             ck_assert(r.impossible);
             ck_assert_int_eq(r.least_bound, (int64_t)least);
@@ -399,7 +400,7 @@ START_TEST(the_least_certified_for_a_long_chain_is_its_largest_pair)
     LsArena *a = ls_arena_new();
     LsPlan plan;
     LsPlanReport r;
-    ck_assert(ls_plan(a, &g, &(LsPlanOptions){.budget = most, .effort = 2}, &plan, &r));
+    ck_assert(ls_plan(a, &g, &(LsPlanOptions){.budget.bytes = most, .effort = 2}, &plan, &r));
     ck_assert_int_eq(r.least_bound, most);
     ck_assert_int_eq(plan.live_peak, most);
     ck_assert(ls_plan(a, &g, &(LsPlanOptions){.strategy = "none"}, &plan, &r));

@@ -21,7 +21,7 @@ static LsDag *planned(uint64_t seed, int part, LsPlan *plan)
     LsPlanReport r;
     ck_assert(ls_plan_none(a, g, plan));
     LsPlanOptions o = {
-        .strategy = "approx", .budget = plan->arena * part / 10, .unproven = true};
+        .strategy = "approx", .budget.bytes = plan->arena * part / 10, .unproven = true};
     return ls_plan(a, g, &o, plan, &r) ? g : NULL;
 }
 

@@ -110,7 +110,10 @@ START_TEST(plans_are_sound_with_all_micro_batches)
             continue;
         ck_assert_uint_le(x.ring, 5);
         for (uint32_t k = 0; k < stages; k++) {
-            const LsPipeWish want[] = {{.least = false}, {.least = true}, {.percent = 80}, {.hints.recompute = LS_RECOMPUTE_ALL}};
+            const LsPipeWish want[] = {{.budget.least = false},
+                                       {.budget.least = true},
+                                       {.budget.percent = 80},
+                                       {.hints.recompute = LS_RECOMPUTE_ALL}};
             LsPipePlan p[4];
             for (int w = 0; w < 4; w++) {
                 const bool fits = plan(&x, k, want[w], &p[w]);
@@ -161,8 +164,8 @@ START_TEST(a_micro_batch_that_is_kept_is_sound_among_others)
             LsPipePlan always, one, least, some;
             ck_assert(plan(&x, k, (LsPipeWish){.hints.recompute = LS_RECOMPUTE_ALL}, &always));
             keep_one(&x);
-            ck_assert(plan_keeping(&x, k, (LsPipeWish){.least = false}, &one));
-            ck_assert(plan_keeping(&x, k, (LsPipeWish){.least = true}, &least));
+            ck_assert(plan_keeping(&x, k, (LsPipeWish){.budget.least = false}, &one));
+            ck_assert(plan_keeping(&x, k, (LsPipeWish){.budget.least = true}, &least));
             check(&x, k, &one, seed);
             check(&x, k, &least, seed);
             ck_assert_uint_eq(one.layout.nplan, 2);
@@ -172,11 +175,12 @@ START_TEST(a_micro_batch_that_is_kept_is_sound_among_others)
             shared += one.layout.arena < always.layout.arena + one.layout.of[LS_PIPE_KEPT].plan.arena;
             ck_assert_int_le(least.layout.arena, one.layout.arena);
             const int64_t between = (least.layout.arena + one.layout.arena) / 2;
-            const bool fits = plan_keeping(&x, k, (LsPipeWish){.budget = between}, &some);
+            const bool fits = plan_keeping(&x, k, (LsPipeWish){.budget.bytes = between}, &some);
             ck_assert(fits && some.layout.arena <= between);
             check(&x, k, &some, seed);
             within += some.layout.arena < one.layout.arena;
-            ck_assert(!plan_keeping(&x, k, (LsPipeWish){.budget = 1}, &some) && some.layout.arena > 1);
+            ck_assert(!plan_keeping(&x, k, (LsPipeWish){.budget.bytes = 1}, &some) &&
+                      some.layout.arena > 1);
         }
     }
     ck_assert_msg(again > 3 && within > 0 && shared > 3, "%d %d %d", again, within, shared);
@@ -195,7 +199,8 @@ START_TEST(the_audit_finds_what_is_broken)
     for (uint64_t seed = 1; seed <= 4; seed++) {
         Pipe x;
         LsPipePlan p;
-        ck_assert(make(&x, seed, 2, 4, LS_ORDER_GPIPE) && plan(&x, 0, (LsPipeWish){.least = false}, &p));
+        ck_assert(make(&x, seed, 2, 4, LS_ORDER_GPIPE) &&
+                  plan(&x, 0, (LsPipeWish){.budget.least = false}, &p));
         check(&x, 0, &p, seed);
         LsPipeLayout l = p.layout;
         uint32_t r = l.nregion - 1;
@@ -228,7 +233,7 @@ START_TEST(the_audit_finds_a_kept_micro_batch_in_the_way)
         LsPipePlan p;
         ck_assert(make(&x, seed, 2, 4, (LsOrderKind)(seed % LS_ORDERS)));
         keep_one(&x);
-        ck_assert(plan_keeping(&x, 0, (LsPipeWish){.least = false}, &p));
+        ck_assert(plan_keeping(&x, 0, (LsPipeWish){.budget.least = false}, &p));
         check(&x, 0, &p, seed);
         LsPipeLayout l = p.layout;
         l.nplan = 1;

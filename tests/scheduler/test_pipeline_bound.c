@@ -49,7 +49,7 @@ static bool holds_bound(const LsProb *p, const LsPipelineWant *want, LsKeepMode 
         return false;
     }
     ck_assert_msg(ls_pipeline_is_proven(out), "seed %d, mode %d, budget %lld: a bound of %g, and a plan of %g", (int)seed,
-                  (int)keep, (long long)want->budget, out->bound, out->bottleneck);
+                  (int)keep, (long long)want->budget.bytes, out->bound, out->bottleneck);
     return true;
 }
 
@@ -111,12 +111,12 @@ START_TEST(within_budgets_no_pipeline_is_faster_than_its_bound)
         const int64_t most = plan.peak;
         double last = INFINITY;
         for (int part = 7; part <= 10; part++) {        /* more bytes hardly ever find a slower pipeline, or none */
-            want.budget = most * part / 10;
+            want.budget = (LsBudget){LS_BUDGET_OF_PROCESS, .bytes = most * part / 10};
             ck_assert(holds_bound(p, &want, keep, seed, &plan));
             slower += !is_shared(seed) && (plan.fits ? plan.bottleneck > 1.005 * last : !isinf(last));
             if (!plan.fits)
                 continue;
-            ck_assert_int_le(plan.peak, want.budget);
+            ck_assert_int_le(plan.peak, want.budget.bytes);
             last = plan.bottleneck;
             kept++;
         }

@@ -313,7 +313,12 @@ static LsPipelinePlan pipeline_by(const LsProb *p, int64_t budget, LsOrderKind o
     int64_t *bytes = ls_arena_alloc(a, p->nt + 1u, sizeof *bytes);
     for (uint32_t t = 0; t < p->nt; t++)
         bytes[t] = p->dag->tensor[t].persistent ? ls_align(p->dag->tensor[t].bytes, p->dag->alignment) : 0;
-    const LsPipelineWant want = {.stages = 2, .micros = 4, .budget = budget, .plan = {.effort = 1}, .state = bytes, .input = none_of(p),
+    const LsPipelineWant want = {.stages = 2,
+                                 .micros = 4,
+                                 .budget = {LS_BUDGET_OF_PROCESS, .bytes = budget},
+                                 .plan = {.effort = 1},
+                                 .state = bytes,
+                                 .input = none_of(p),
                                  .memo = memo};
     LsPipelinePlan out;
     ck_assert_msg(ls_pipeline_plan(a, p, &want, order, keep, &out, why, sizeof why), "%s", why);

@@ -44,7 +44,7 @@ static double check(const LsDag *g, const char *name, int64_t budget, bool fits,
 static double cost_at(const LsDag *g, const char *name, int64_t budget, LsPlan *plan,
                       LsPlanReport *r)
 {
-    bool fits = ls_plan(a, g, &QUICK(.strategy = name, .budget = budget), plan, r);
+    bool fits = ls_plan(a, g, &QUICK(.strategy = name, .budget.bytes = budget), plan, r);
     return check(g, name, budget, fits, plan, r);
 }
 
@@ -192,7 +192,7 @@ static void check_exact_within_auto(const LsDag *g, int64_t budget, double secon
 {
     LsPlan plan;
     LsPlanReport named, other;
-    LsPlanOptions o = {.strategy = "exact", .budget = budget, .unproven = true,
+    LsPlanOptions o = {.strategy = "exact", .budget.bytes = budget, .unproven = true,
                        .seconds = seconds, .effort = effort};
     bool fits = ls_plan(a, g, &o, &plan, &named);
     o.strategy = "auto";
@@ -232,11 +232,12 @@ START_TEST(a_percentage_is_of_the_plan_without_recomputation_or_of_the_store_all
             LsPlan none, plan, same;
             LsPlanReport r, again;
             ck_assert(ls_plan_none(a, g, &none));
-            bool fits = ls_plan(a, g, &QUICK(.compare = true, .percent = 75, .of_store_all = of_all),
-                                &plan, &r);
+            bool fits = ls_plan(
+                a, g, &QUICK(.compare = true, .budget.percent = 75, .budget.of_store_all = of_all),
+                &plan, &r);
             int64_t whole = of_all ? r.store_all : none.arena;
             ck_assert_int_eq(r.budget, whole * 75 / 100);
-            ck_assert_int_eq(ls_plan(a, g, &QUICK(.compare = true, .budget = r.budget), &same,
+            ck_assert_int_eq(ls_plan(a, g, &QUICK(.compare = true, .budget.bytes = r.budget), &same,
                                      &again), fits);
             ck_assert_str_eq(again.hash, r.hash);
             for (uint32_t k = 0; k < r.nrow; k++)
@@ -259,9 +260,9 @@ START_TEST(the_least_budget_is_feasible_and_a_byte_less_is_not)
         for (int k = 0; k < LS_NSTRATEGY; k++) {
             LsPlan plan, same;
             LsPlanReport r;
-            ck_assert(
-                ls_plan(a, g, &QUICK(.strategy = ls_strategy_name[k].name, .least = true), &plan,
-                        &r));
+            ck_assert(ls_plan(a, g,
+                              &QUICK(.strategy = ls_strategy_name[k].name, .budget.least = true),
+                              &plan, &r));
             ck_assert_int_eq(plan.arena, r.least);
             ck_assert(cost_at(g, ls_strategy_name[k].name, r.least, &same, &r) >= 0);
             ck_assert_double_eq(same.cost, plan.cost);
@@ -304,7 +305,7 @@ START_TEST(plans_are_the_same_every_time_and_without_places_taken_over_too)
     LsPlan plan[2];
     LsPlanReport r[2];
     for (int k = 0; k < 2; k++)
-        ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan[k], &r[k]));
+        ck_assert(ls_plan(a, g, &QUICK(.budget.least = true), &plan[k], &r[k]));
     ck_assert_str_eq(r[0].hash, r[1].hash);
     plan[0].offset[0] += 64;
     ls_plan_hash(&plan[0], r[0].hash);
@@ -404,7 +405,7 @@ START_TEST(a_plan_written_and_read_is_the_same_plan)
         LsPlan plan, back;
         LsPlanReport r;
         char why[300], hash[17];
-        ck_assert(ls_plan(a, g, &QUICK(.least = true, .no_offsets = seed % 2), &plan, &r));
+        ck_assert(ls_plan(a, g, &QUICK(.budget.least = true, .no_offsets = seed % 2), &plan, &r));
         char *text = text_of(print_plan, g, &plan, &r);
         ck_assert(strstr(text, seed % 2 ? "live_peak" : "offset") != NULL);
         ck_assert(seed % 2 == 0 || (strstr(text, "offset") == NULL && strstr(text, "arena") == NULL));
@@ -429,7 +430,7 @@ START_TEST(a_plan_has_all_places_or_none)
     LsPlan plan, back;
     LsPlanReport r;
     char why[300];
-    ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
+    ck_assert(ls_plan(a, g, &QUICK(.budget.least = true), &plan, &r));
     char *text = text_of(print_plan, g, &plan, &r), *from = strstr(text, what);
     ck_assert_ptr_nonnull(from);
     char *past = strchr(from, '}') + 1;
@@ -444,7 +445,7 @@ START_TEST(views_show_rows_peak_graph_curve_and_summary)
     LsDag *g = dag_make(a, 9, 3);
     LsPlan plan;
     LsPlanReport r;
-    ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
+    ck_assert(ls_plan(a, g, &QUICK(.budget.least = true), &plan, &r));
     char *text = text_of(print_all, g, &plan, &r);
     const char *const want[] = {"strategy", "approx", "peak at run", "digraph", "-> n", "# run",
                                 "\"schema\":\t1", "\"arena_bytes\"", "lower sets"};

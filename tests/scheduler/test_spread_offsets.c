@@ -133,7 +133,7 @@ START_TEST(any_order_that_the_waits_allow_finds_the_same)
         for (int part = 100; part >= 50; part -= 25) {
             LsPlan plan;
             LsPlanReport report;
-            if (!ls_plan(a, g, &QUICK(.percent = part), &plan, &report))
+            if (!ls_plan(a, g, &QUICK(.budget.percent = part), &plan, &report))
                 continue;
             double before = longest(g, &plan, false), apart = longest(g, &plan, true);
             int64_t arena = plan.arena;

@@ -57,7 +57,7 @@ static void plan(const LsDag *g, int percent, char hash[17])
     LsPlanReport r;
     LsPlanOptions o = {.effort = 2, .seconds = 0.1};
     ck_assert(ls_plan_none(a, g, &none));
-    o.budget = none.live_peak * percent / 100;
+    o.budget.bytes = none.live_peak * percent / 100;
     hash[0] = '\0';
     if (ls_plan(a, g, &o, &found, &r))
         memcpy(hash, r.hash, sizeof r.hash);

@@ -22,13 +22,13 @@ START_TEST(live_bytes_are_within_the_budget_at_no_more_than_packed_plans_cost)
         LsPlan least, live, placed;
         LsPlanReport r, of_placed;
         char why[300];
-        ck_assert(ls_plan(a, g, &SOLVED(.least = true), &least, &r));
+        ck_assert(ls_plan(a, g, &SOLVED(.budget.least = true), &least, &r));
         ck_assert_int_eq(least.arena, least.live_peak);
         for (int part = 100; part >= 40; part -= 20) {
             int64_t budget = r.none_arena * part / 100;
-            LsPlanOptions packed = SOLVED(.budget = budget);
+            LsPlanOptions packed = SOLVED(.budget.bytes = budget);
             packed.no_offsets = false;
-            bool fits = ls_plan(a, g, &SOLVED(.budget = budget), &live, &of_placed);
+            bool fits = ls_plan(a, g, &SOLVED(.budget.bytes = budget), &live, &of_placed);
             ck_assert_int_eq(fits, budget >= least.live_peak);
             ck_assert(fits || !ls_plan(a, g, &packed, &placed, &of_placed));
             if (!fits)
@@ -51,7 +51,7 @@ START_TEST(the_audit_counts_live_bytes_and_wants_no_places)
     LsPlan plan;
     LsPlanReport r;
     char why[300];
-    ck_assert(ls_plan(a, g, &QUICK(.least = true), &plan, &r));
+    ck_assert(ls_plan(a, g, &QUICK(.budget.least = true), &plan, &r));
     LsPlan wrong = plan;
     wrong.live_peak = wrong.arena = plan.live_peak - 1;
     ck_assert(!ls_audit(g, &wrong, why, sizeof why));

@@ -172,7 +172,7 @@ START_TEST(plans_of_wide_kernels_are_made_and_sound)
     LsPlan plan;
     LsPlanReport r;
     ck_assert_msg(ls_dag_check(g, why, sizeof why), "%s", why);
-    LsPlanOptions o = {.least = true, .seconds = 0.02, .effort = 3};
+    LsPlanOptions o = {.budget.least = true, .seconds = 0.02, .effort = 3};
     ck_assert(ls_plan(a, g, &o, &plan, &r));
     ck_assert_msg(ls_audit(g, &plan, why, sizeof why), "%s", why);
     ck_assert_int_le(r.least_bound, plan.live_peak);

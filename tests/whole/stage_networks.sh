@@ -94,7 +94,7 @@ pipeline 3 --order=1f1b
 one unet.onnx --clip-norm=1 --batch=8 --microbatches=4
 pipeline 3 --order=gpipe
 one gpt.onnx --optimizer=adam --batch=8 --microbatches=4
-pipeline 3 --order=zb --checkpoint=except-last
+pipeline 3 --order=zb --recompute=except-last
 
 if [ -n "${LS_WHOLE:-}" ]; then
     model autoencoder --size=8 --width=2 -o autoencoder.onnx
@@ -120,7 +120,7 @@ if [ -n "${LS_WHOLE:-}" ]; then
             pipeline 2 --order=gpipe
             pipeline 3 --order=1f1b --budget=min
             pipeline 2 --order=zb
-            pipeline 3 --order=zb --checkpoint=except-last
+            pipeline 3 --order=zb --recompute=except-last
         done
     done
 fi

@@ -30,10 +30,10 @@ END_TEST
 
 static const struct { const char *net; int steps; const char *ways[6]; } bits[] = {
     {"unet.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
-     {"--checkpoint=never", "--checkpoint=except-last", "--budget=90%", "--budget=min"}},
-    {"gpt.onnx --optimizer=adamw", 25, {"--checkpoint=never", "--checkpoint=always", "--budget=min"}},
+     {"--recompute=none", "--recompute=except-last", "--budget=90%", "--budget=min"}},
+    {"gpt.onnx --optimizer=adamw", 25, {"--recompute=none", "--recompute=all", "--budget=min"}},
     {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --accumulate=2", 12,
-     {"--checkpoint=never", "--checkpoint=except-last --store-gradients"}},
+     {"--recompute=none", "--recompute=except-last --store-gradients"}},
 };
 enum { NBITS = sizeof bits / sizeof *bits };
 
@@ -52,9 +52,9 @@ END_TEST
 START_TEST(a_mode_that_recomputes_runs_steps_again)
 {
     int again[3];
-    static const char *const mode[] = {"never", "always", "except-last"};
+    static const char *const mode[] = {"none", "all", "except-last"};
     for (int k = 0; k < 3; k++) {
-        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --checkpoint=%s --emit=c -o t.c", mode[k]);
+        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --recompute=%s --emit=c -o t.c", mode[k]);
         MUST("sh -c \"grep -c ' again' t.c || true\"");
         again[k] = atoi(text);
     }
@@ -160,7 +160,7 @@ END_TEST
 
 START_TEST(a_resumed_run_is_the_unbroken_one)
 {
-    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --checkpoint=except-last -o t");
+    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --recompute=except-last -o t");
     MUST(COMPILE "unet.onnx --batch=8 -o plain");
     MUST("./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --dump first.npz");
     MUST("rm -rf saved; ./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --steps 5 --progress none --save saved");
@@ -176,10 +176,10 @@ END_TEST
 
 START_TEST(plan_shows_all_modes)
 {
-    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --accumulate=2 --checkpoint=always");
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --accumulate=2 --recompute=all");
     ck_assert_msg(strstr(text, "a batch of 8 samples runs in 4 parts of 2") != NULL, "%s", text);
     ck_assert_msg(strstr(text, "gradients of 8 parts add up in a tree: 3 partial sums of each") != NULL, "%s", text);
-    static const char *const mode[] = {"never", "except-last", "always", "auto"};
+    static const char *const mode[] = {"none", "except-last", "all", "auto"};
     for (int k = 0; k < 4; k++) {
         char line[32];
         snprintf(line, sizeof line, "\n  %-12s ", mode[k]);
@@ -187,8 +187,12 @@ START_TEST(plan_shows_all_modes)
         ck_assert_msg(at != NULL, "%s", text);
         ck_assert_int_eq(strstr(at, "chosen") != NULL && strstr(at, "chosen") < strchr(at + 1, '\n'), k == 2);
     }
-    ck_assert_int_eq(sh(LS_BUILD "/lowerset plan -q unet.onnx --batch=8 --microbatches=4 --checkpoint=never --budget=90%%"), 4);
-    ck_assert_msg(strstr(text, "with --checkpoint=never is") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "\n  cheap ") == NULL, "%s", text);
+    ck_assert_int_eq(sh(LS_BUILD "/lowerset plan -q unet.onnx --batch=8 --microbatches=4 --recompute=none --budget=90%%"), 4);
+    ck_assert_msg(strstr(text, "with --recompute=none is") != NULL, "%s", text);
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --recompute=cheap | "
+         "grep -o '^  [a-z]* .* chosen'");
+    ck_assert_msg(strncmp(text, "  cheap ", 8) == 0 && strchr(text, '\n')[1] == '\0', "%s", text);
     MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --json");
     ck_assert_msg(strstr(text, "{\"batch\":8,\"parts\":4,\"per_update\":4,\"sum_levels\":2,") != NULL, "%s", text);
 }
@@ -200,9 +204,10 @@ static const struct { const char *command; int code; const char *why; } refused[
     {"mlp.onnx --batch=8 --microbatches=1048576 --accumulate=2", 2, "an update takes more than 1048576 parts"},
     {"mlp.onnx --batch=8 --microbatches=2 --dp=clip=1,noise=1,delta=1e-5", 2, "--microbatches: with --dp, --batch is"},
     {"mlp.onnx --batch=8 --microbatches=2 --grads=per-sample", 2, "--grads shows the samples of a whole batch"},
-    {"mlp.onnx --batch=8 --microbatches=2 --checkpoint=some", 2, "--checkpoint: 'some' is not one of auto never except-last always"},
-    {"mlp.onnx --batch=8 --checkpoint=never --recompute=all", 2, "--checkpoint says what runs again: leave --recompute out"},
-    {"mlp.onnx --batch=8 --checkpoint=never --keep=*", 2, "--checkpoint says what runs again: leave --keep out"},
+    {"mlp.onnx --batch=8 --microbatches=2 --recompute=some", 2, "--recompute: 'some' is not one of auto|none|cheap|"},
+    {"mlp.onnx --batch=8 --recompute=except-last --keep=*", 2,
+     "--recompute=except-last says what each part runs again: leave --keep out"},
+    {"mlp.onnx --batch=8 --checkpoint=never", 2, "unknown option '--checkpoint=never': use --recompute=none"},
     {"mlp.onnx --batch=8 --microbatches=2 --label-shape=9", 2, "a shape whose samples divide into the --microbatches"},
     {"mlp.onnx --batch=8 --ranks=2 --label-shape=9", 2, "a shape whose samples divide into the --microbatches"},
     {"mlp.onnx --batch=8 --microbatches=2 --ignore-index=1 --loss=ce@1,ce@2", 1, "terms of the loss are means over different"},

@@ -21,26 +21,26 @@ static void make_nets(void)
  * batch norms, norms over all gradients. gpt: tied weights, dropout. */
 enum { USUAL_NETS = 3, USUAL = 3, WAYS = 16 };
 static const struct { const char *net; int steps; const char *way[WAYS]; } bits[] = {
-    {"mlp.onnx", 200, {"--stages=2 --order=gpipe", "--stages=2 --checkpoint=except-last", "--stages=2 --order=zb", "--stages=2",
-                       "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=2 --order=zb --checkpoint=except-last"}},
+    {"mlp.onnx", 200, {"--stages=2 --order=gpipe", "--stages=2 --recompute=except-last", "--stages=2 --order=zb", "--stages=2",
+                       "--stages=2 --order=gpipe --recompute=except-last", "--stages=2 --order=zb --recompute=except-last"}},
     {"unet.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
-     {"--stages=2 --order=gpipe --checkpoint=except-last", "--stages=4 --order=1f1b --checkpoint=always",
+     {"--stages=2 --order=gpipe --recompute=except-last", "--stages=4 --order=1f1b --recompute=all",
       "--stages=3 --order=zb --budget=min", "--stages=2 --order=gpipe --budget=70%",
-      "--stages=4 --order=zb --checkpoint=except-last", "--stages=3 --order=1f1b --checkpoint=except-last --budget=min",
-      "--stages=4 --order=gpipe --checkpoint=except-last --budget=min", "--stages=2 --order=1f1b --checkpoint=except-last",
-      "--stages=2 --order=gpipe --checkpoint=always", "--stages=3 --order=gpipe --checkpoint=never",
+      "--stages=4 --order=zb --recompute=except-last", "--stages=3 --order=1f1b --recompute=except-last --budget=min",
+      "--stages=4 --order=gpipe --recompute=except-last --budget=min", "--stages=2 --order=1f1b --recompute=except-last",
+      "--stages=2 --order=gpipe --recompute=all", "--stages=3 --order=gpipe --recompute=none",
       "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --budget=min", "--stages=4 --order=1f1b",
-      "--stages=2 --order=zb --budget=min", "--stages=3 --order=zb --checkpoint=never", "--stages=3 --order=zb --checkpoint=always"}},
+      "--stages=2 --order=zb --budget=min", "--stages=3 --order=zb --recompute=none", "--stages=3 --order=zb --recompute=all"}},
     {"gpt.onnx --optimizer=adamw --clip-norm=0.5 --ignore-index=3", 25,
-     {"--stages=2 --order=gpipe --checkpoint=always", "--stages=3 --budget=min", "--stages=4 --order=zb --checkpoint=except-last",
-      "--stages=3 --checkpoint=except-last --budget=min", "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=4 --order=zb",
-      "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --checkpoint=always", "--stages=2 --order=zb --budget=min"}},
+     {"--stages=2 --order=gpipe --recompute=all", "--stages=3 --budget=min", "--stages=4 --order=zb --recompute=except-last",
+      "--stages=3 --recompute=except-last --budget=min", "--stages=2 --order=gpipe --recompute=except-last", "--stages=4 --order=zb",
+      "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --recompute=all", "--stages=2 --order=zb --budget=min"}},
     {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --optimizer=nadam --ema=0.9", 12,
-     {"--stages=2", "--stages=3 --order=zb", "--stages=4 --order=gpipe", "--stages=3 --order=zb --checkpoint=except-last",
-      "--stages=2 --order=gpipe --checkpoint=except-last"}},
+     {"--stages=2", "--stages=3 --order=zb", "--stages=4 --order=gpipe", "--stages=3 --order=zb --recompute=except-last",
+      "--stages=2 --order=gpipe --recompute=except-last"}},
     {"autoencoder.onnx --loss=mse --optimizer=adam", 60,
-     {"--stages=2 --order=zb --budget=min", "--stages=3 --order=gpipe", "--stages=4 --checkpoint=always",
-      "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=4 --order=zb --checkpoint=except-last"}},
+     {"--stages=2 --order=zb --budget=min", "--stages=3 --order=gpipe", "--stages=4 --recompute=all",
+      "--stages=2 --order=gpipe --recompute=except-last", "--stages=4 --order=zb --recompute=except-last"}},
 };
 enum { NBITS = sizeof bits / sizeof *bits };
 
@@ -98,7 +98,7 @@ END_TEST
 /* The only part with samples is the one that is kept, and the late phase follows it. */
 START_TEST(an_update_may_have_the_kept_part_alone)
 {
-    static const char *const way[] = {"", "--stages=2 --order=gpipe --checkpoint=except-last", "--stages=3 --order=zb --checkpoint=except-last"};
+    static const char *const way[] = {"", "--stages=2 --order=gpipe --recompute=except-last", "--stages=3 --order=zb --recompute=except-last"};
     for (int k = 0; k < 3; k++) {
         MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --clip-norm=1 --store-gradients %s -o t", way[k]);
         for (int ranks = 0; ranks < (k == 2 ? 2 : 1); ranks++) {
@@ -121,7 +121,7 @@ START_TEST(stages_are_threads_or_processes)
         MUST("./t --data synthetic:21 --val synthetic:9" RUN "--threads=1 --epochs 5 --export one.onnx --dump one.npz >one.txt "
              "2>one.err");
         MUST(COMPILE "%s --batch=8 --microbatches=4 --store-gradients --stages=3 --order=zb %s -o t", net[k],
-             k == 0 ? "--checkpoint=except-last" : "");
+             k == 0 ? "--recompute=except-last" : "");
         MUST("rm -rf saved; ./t --data synthetic:21 --val synthetic:9" RUN "--threads=1 --epochs 5 --export other.onnx --save saved "
              "--save-every 7 --ranks=3 >other.txt 2>other.err");
         MUST("cmp one.onnx other.onnx; cmp one.txt other.txt; cmp one.err other.err");
@@ -157,7 +157,7 @@ END_TEST
 START_TEST(the_times_of_both_plans_are_written)
 {
     static const char *const way[] = {"", "--ranks=2"};
-    MUST(COMPILE "mlp.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --checkpoint=except-last --clip-norm=1 -o t");
+    MUST(COMPILE "mlp.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --recompute=except-last --clip-norm=1 -o t");
     for (int k = 0; k < 2; k++) {
         MUST("./t --data synthetic:64" RUN "--epochs 9 --steps 20 --threads=1 --profile p.json --trace x.json %s", way[k]);
         MUST("! grep '\"ns\":0,' p.json");
@@ -192,7 +192,7 @@ START_TEST(a_value_that_is_not_finite_is_named)
     ck_assert_msg(strstr(text, "is the first to give") != NULL, "%s", text);
     MUST("cp out one.txt");
     for (int k = 0; k < 2; k++) {
-        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 %s -o t", k ? "--stages=2 --checkpoint=except-last --order=gpipe" : "");
+        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 %s -o t", k ? "--stages=2 --recompute=except-last --order=gpipe" : "");
         ck_assert_int_eq(sh("./t --data synthetic:8" RUN "--lr 1e30 --steps 9 --epochs 9 --check-numerics"), 7);
         MUST("cp out other.txt");
         MUST("cmp one.txt other.txt");
@@ -208,7 +208,7 @@ END_TEST
 START_TEST(each_stage_takes_what_its_plan_says)
 {
     int64_t sum = 0, tables = 0;
-    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=3 --order=gpipe %s -o t", _i ? "--checkpoint=except-last" : "");
+    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=3 --order=gpipe %s -o t", _i ? "--recompute=except-last" : "");
     MUST("./t --print-plan");
     const int64_t arena = (int64_t)told("  arena ");
     for (const char *at = strstr(text, "phases from steps"); at != NULL; at = strstr(at + 1, "phases from steps"))
@@ -234,7 +234,7 @@ END_TEST
 
 START_TEST(a_budget_is_that_of_a_rank)
 {
-    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --checkpoint=never --emit=c -o t.c; "
+    MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --recompute=none --emit=c -o t.c; "
          "grep -c ' again\"' t.c | grep -x 0");
     ck_assert_int_eq(sh(COMPILE "unet.onnx --batch=8 --microbatches=4 --stages=2 --order=gpipe --budget=12K --emit=c -o t.c"), 4);
     ck_assert_msg(strstr(text, "of the pipeline: the budget of a rank is 12.00 KiB, but the least found is") != NULL, "%s", text);

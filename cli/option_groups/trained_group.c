@@ -1,0 +1,34 @@
+/* cli/option_groups/trained_group.c -- see the header. */
+#include "cli/option_groups/trained_group.h"
+
+#include "cli/option_groups/option_rows.h"
+
+#define AT(field) offsetof(LsTrainedGroup, field)
+static const LsOption trained[] = {
+    {"--freeze", NULL, "GLOB", LIST, AT(freeze), ALL,
+     "parameters that are not trained; may be repeated"},
+    {"--train", NULL, "GLOB", LIST, AT(train), ALL,
+     "tensors that are trained even if --freeze or the file says otherwise; may be repeated. "
+     "The others stay as they are: see --train-only"},
+    {"--train-only", NULL, "GLOB", LIST, AT(only), ALL,
+     "train these tensors, and freeze all others; may be repeated"},
+    {"--stop-gradient", NULL, "GLOB", LIST, AT(stop), ALL,
+     "names of values or nodes: no gradient flows through them, as at detach(); may be repeated"},
+    {"--tie", NULL, NULL, FLAG, AT(tie), ALL,
+     "train each parameter of the file as one, even if the exporter may have merged several "
+     "into it"},
+};
+const LsOptionGroup ls_trained_group = GROUP(NULL, trained);
+
+#undef AT
+#define AT(field) offsetof(LsModeGroup, field)
+static const LsOption norms[] = {
+    {"--bn", NULL, "file|train|frozen", TEXT, AT(bn), ALL,
+     "statistics that batch norms use: as in the file, those of the batch, the running ones "
+     "(default file)"},
+    {"--bn-var", NULL, "onnx|torch", TEXT, AT(bn_var), BUILD,
+     "running variance: population (ONNX) or unbiased (PyTorch) (default onnx)"},
+    {"--dropout", NULL, "file|on|off", TEXT, AT(dropout), BUILD,
+     "dropouts that are active: as in the file (before opset 12: all), all, none (default file)"},
+};
+const LsOptionGroup ls_norms_group = GROUP(NULL, norms);
