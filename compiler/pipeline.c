@@ -161,8 +161,8 @@ static bool run_on_updates(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     static bool (*const run[])(LsCtx *, LsGraph *, const LsPipelineOptions *) = {layout, precision, fuse, split};
     LsPipelineOptions like = *o;
     like.like = g;
-    for (size_t k = 0; g->updates != NULL && k < sizeof run / sizeof *run; k++)
-        if (!run[k](cx, g->updates, &like) || !after(cx, g->updates, "updates", o))
+    for (size_t k = 0; g->rank.updates != NULL && k < sizeof run / sizeof *run; k++)
+        if (!run[k](cx, g->rank.updates, &like) || !after(cx, g->rank.updates, "updates", o))
             return false;
     return true;
 }

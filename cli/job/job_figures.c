@@ -54,19 +54,19 @@ int64_t ls_job_micro_steps(const LsJob *job)
            (job->options->parts.accumulate > 1 ? job->options->parts.accumulate : 1);
 }
 
-static bool is_over_ranks(const LsJob *job) { return job->train != NULL && job->train->updates != NULL; }
+static bool is_over_ranks(const LsJob *job) { return job->train != NULL && job->train->rank.updates != NULL; }
 
-int ls_job_ranks(const LsJob *job) { return is_over_ranks(job) ? job->train->ranks : 1; }
+int ls_job_ranks(const LsJob *job) { return is_over_ranks(job) ? job->train->rank.count : 1; }
 
 int64_t ls_job_own_steps(const LsJob *job)
 {
-    return ls_job_micro_steps(job) / (is_over_ranks(job) ? job->train->rank_choice[0] : 1);
+    return ls_job_micro_steps(job) / (is_over_ranks(job) ? job->train->rank.choice[0] : 1);
 }
 
 double ls_job_update_ns(const LsJob *job)
 {
     const double memory = job->told != NULL ? job->machine.memory / job->told->memory : 1;      /* updates wait for it */
-    return job->update_problem != NULL ? memory * job->update_plan.cost / (job->train->sliced ? job->train->ranks : 1) : 0;
+    return job->update_problem != NULL ? memory * job->update_plan.cost / (job->train->rank.sliced ? job->train->rank.count : 1) : 0;
 }
 
 double ls_job_step_ns(const LsJob *job)

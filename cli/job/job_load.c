@@ -29,15 +29,15 @@ static int64_t state_of(const LsJob *job, const LsGraph *g, const LsGraph *of)
 /* Counts the bytes of the number of ranks that takes the most. */
 static void add_ranks(LsJob *job, LsGraph *g)
 {
-    LsRankFacts most = ls_rank_facts(job, g->rank_choice[0]);
-    for (int k = 1; k < g->nrank_choice; k++) {
-        const LsRankFacts f = ls_rank_facts(job, g->rank_choice[k]);
+    LsRankFacts most = ls_rank_facts(job, g->rank.choice[0]);
+    for (int k = 1; k < g->rank.nchoice; k++) {
+        const LsRankFacts f = ls_rank_facts(job, g->rank.choice[k]);
         if (f.own + f.trees + f.exchange > most.own + most.trees + most.exchange) {
             most = f;
-            ls_ranks_count(g, g->rank_choice[k]);
+            ls_ranks_count(g, g->rank.choice[k]);
         }
     }
-    job->state_bytes = state_of(job, g, NULL) + state_of(job, g->updates, g);
+    job->state_bytes = state_of(job, g, NULL) + state_of(job, g->rank.updates, g);
     job->exchange_bytes = most.exchange;
 }
 
@@ -45,7 +45,7 @@ static void add_fixed(LsJob *job)
 {
     LsGraph *g = job->train;
     job->state_bytes = state_of(job, g, NULL);
-    if (g->updates != NULL)
+    if (g->rank.updates != NULL)
         add_ranks(job, g);
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
@@ -179,7 +179,7 @@ static bool read_graph(LsJob *job)
 static void tell_stops(const LsJob *job)
 {
     for (int asked = 0; asked < 2 && job->options->output.verbose; asked++) {
-        const char *stops = ls_stops_text(job->cx.arena, job->train->decisions, asked == 1);
+        const char *stops = ls_stops_text(job->cx.arena, job->train->source.decisions, asked == 1);
         if (stops != NULL)
             ls_progress_line(job->options, "%s", stops);
     }

@@ -11,7 +11,7 @@ static int64_t stored(const LsGraph *g, LsValueId v, int width, int ranks)
 
 LsRankFacts ls_rank_facts(const LsJob *job, int ranks)
 {
-    const LsGraph *g = job->train, *u = g->updates;
+    const LsGraph *g = job->train, *u = g->rank.updates;
     const int width = job->target.real_bytes;
     LsRankFacts f = {0};
     int64_t rows = 0;           /* of the statistics of a part */
@@ -26,7 +26,7 @@ LsRankFacts ls_rank_facts(const LsJob *job, int ranks)
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int k = 0; g->node[i].op == LS_OP_PART_STAT && k < g->node[i].nin; k += ls_update_operands(&g->node[i]))
             rows += ls_value_bytes(g, ls_in(g, (LsNodeId){i}, k), width);
-    f.exchange = ls_rank_exchange_bytes(ranks, g->steps, f.sums, rows);
-    f.sent = (ranks - 1) * (2 * (f.sums / ranks) + ls_rank_packet_bytes(g->steps / ranks, rows));
+    f.exchange = ls_rank_exchange_bytes(ranks, g->rank.micro_batches, f.sums, rows);
+    f.sent = (ranks - 1) * (2 * (f.sums / ranks) + ls_rank_packet_bytes(g->rank.micro_batches / ranks, rows));
     return f;
 }

@@ -124,8 +124,8 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
     if (of->op == LS_OP_MUON && *lr == 0)
         return snprintf(why, size, "muon needs an lr above 0: adam_lr counts in parts of it"), false;
     if (of->op == LS_OP_MUON)
-        op->rate_part /= *lr;
-    if (op->nesterov != 0 && op->momentum == 0)
+        op->hyper.rate_part /= *lr;
+    if (op->hyper.nesterov != 0 && op->hyper.momentum == 0)
         return snprintf(why, size, "nesterov needs a momentum above 0"), false;
     return true;
 }
@@ -149,7 +149,7 @@ static const char *suffixes(const LsGraph *g)
 const char *ls_optimizer_state_text(const LsGraph *g, LsOptimizerKind kind, int real_bytes)
 {
     int64_t state = 0, trained = 0;
-    g = g->updates != NULL ? g->updates : g;
+    g = g->rank.updates != NULL ? g->rank.updates : g;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         if (g->value[i].of_optimizer)
             state += ls_count(&g->value[i].shape) * real_bytes;

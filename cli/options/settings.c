@@ -44,12 +44,12 @@ static int weight_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
             glob[op->nno_decay++] = o->update.no_decay.item[k];
     }
     op->no_decay = glob;
-    if (o->update.no_decay.n > 0 && op->decay == 0) {
+    if (o->update.no_decay.n > 0 && op->hyper.decay == 0) {
         fprintf(stderr, "lowerset: --no-decay: nothing decays without wd= in --optimizer\n");
         return LS_EXIT_USAGE;
     }
     if (o->update.ema != NULL &&
-        (!ls_number_real(o->update.ema, FLT_MIN, 1, &op->ema) || op->ema >= 1))
+        (!ls_number_real(o->update.ema, FLT_MIN, 1, &op->hyper.ema) || op->hyper.ema >= 1))
         return ls_options_bad("--ema", o->update.ema, "a number above 0 and below 1");
     if (o->update.ema != NULL && (op->kind == LS_FREE_SGD || op->kind == LS_FREE_ADAMW)) {
         fprintf(stderr, "lowerset: --ema: schedule-free optimizers keep an average of their own\n");
@@ -78,14 +78,14 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
     code = code != 0 ? code : limit("--clip-norm", o->update.clip_norm, &op->clip_norm);
     code = code != 0 ? code : limit("--clip-value", o->update.clip_value, &op->clip_value);
     enum { MOST_STEPS = 1 << 20 };
-    if (op->apex != 0 && o->update.clip_norm != NULL) {
+    if (op->hyper.apex != 0 && o->update.clip_norm != NULL) {
         fprintf(stderr,
                 "lowerset: --clip-norm: lamb:apex clips gradients itself; say lamb:apex,clip=%s\n",
                 o->update.clip_norm);
         return LS_EXIT_USAGE;
     }
-    if (op->apex != 0)
-        op->clip_norm = op->max_norm;
+    if (op->hyper.apex != 0)
+        op->clip_norm = op->hyper.max_norm;
     if (o->parts.accumulate > 1)
         op->accumulate = (int)o->parts.accumulate;
     op->parts = (int)ls_options_parts(o);

@@ -19,7 +19,7 @@ static const char *why_whole(const LsOptimizerOptions *o)
 /* Bytes of the state with another number of ranks. */
 static int64_t state(const LsJob *job, const LsRankFacts *f)
 {
-    const LsRankFacts counted = ls_rank_facts(job, job->train->ranks);
+    const LsRankFacts counted = ls_rank_facts(job, job->train->rank.count);
     return job->state_bytes + f->own + f->trees - counted.own - counted.trees;
 }
 
@@ -35,9 +35,9 @@ static void print_choice(const LsJob *job)
     LsArena *a = job->cx.arena;
     printf("  %5s %9s %16s %12s %12s %12s %16s\n", "ranks", "own parts", "optimizer state", "state", "exchange", "in all",
            "sent per update");
-    for (int k = 0; k < g->nrank_choice; k++) {
-        const LsRankFacts f = ls_rank_facts(job, g->rank_choice[k]);
-        printf("  %5d %9" PRId64 " %16s %12s %12s %12s %16s\n", g->rank_choice[k], g->steps / g->rank_choice[k],
+    for (int k = 0; k < g->rank.nchoice; k++) {
+        const LsRankFacts f = ls_rank_facts(job, g->rank.choice[k]);
+        printf("  %5d %9" PRId64 " %16s %12s %12s %12s %16s\n", g->rank.choice[k], g->rank.micro_batches / g->rank.choice[k],
                ls_bytes_text(a, f.own), ls_bytes_text(a, state(job, &f)), ls_bytes_text(a, f.exchange),
                ls_bytes_text(a, total(job, &f)), ls_bytes_text(a, f.sent));
     }
@@ -47,16 +47,16 @@ void ls_rank_report(const LsJob *job)
 {
     const LsGraph *g = job->train;
     LsArena *a = job->cx.arena;
-    if (g == NULL || g->updates == NULL)
+    if (g == NULL || g->rank.updates == NULL)
         return;
-    const LsRankFacts f = ls_rank_facts(job, g->ranks);
-    const bool any = g->nrank_choice > 1;
+    const LsRankFacts f = ls_rank_facts(job, g->rank.count);
+    const bool any = g->rank.nchoice > 1;
     printf("\nover %d rank%s%s: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
-           "rank, without messages\n", g->ranks, g->ranks == 1 ? "" : "s",
-           any ? ", the number of ranks with the most memory" : "", g->steps / g->ranks, g->steps);
+           "rank, without messages\n", g->rank.count, g->rank.count == 1 ? "" : "s",
+           any ? ", the number of ranks with the most memory" : "", g->rank.micro_batches / g->rank.count, g->rank.micro_batches);
     printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for what other ranks send\n",
            ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, f.exchange));
-    if (g->sliced)
+    if (g->rank.sliced)
         printf("  updates: each rank updates a slice of every parameter, and keeps %s for its part of %s of the optimizer's state\n",
                ls_bytes_text(a, f.own), ls_bytes_text(a, f.moments));
     else
@@ -77,9 +77,9 @@ static cJSON *json_of(const LsJob *job, int ranks)
         {"total_bytes", total(job, &f)}};
     cJSON *o = cJSON_CreateObject();
     cJSON_AddNumberToObject(o, "ranks", ranks);
-    cJSON_AddNumberToObject(o, "parts", (double)g->steps);
-    cJSON_AddNumberToObject(o, "own_parts", (double)(g->steps / ranks));
-    cJSON_AddBoolToObject(o, "sliced", g->sliced);
+    cJSON_AddNumberToObject(o, "parts", (double)g->rank.micro_batches);
+    cJSON_AddNumberToObject(o, "own_parts", (double)(g->rank.micro_batches / ranks));
+    cJSON_AddBoolToObject(o, "sliced", g->rank.sliced);
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         cJSON_AddNumberToObject(o, row[k].name, (double)row[k].value);
     return o;
@@ -88,11 +88,11 @@ static cJSON *json_of(const LsJob *job, int ranks)
 const char *ls_rank_json(const LsJob *job)
 {
     const LsGraph *g = job->train;
-    if (g == NULL || g->updates == NULL)
+    if (g == NULL || g->rank.updates == NULL)
         return NULL;
-    cJSON *o = json_of(job, g->ranks);
-    cJSON *any = g->nrank_choice > 1 ? cJSON_AddArrayToObject(o, "any") : NULL;
-    for (int k = 0; any != NULL && k < g->nrank_choice; k++)
-        cJSON_AddItemToArray(any, json_of(job, g->rank_choice[k]));
+    cJSON *o = json_of(job, g->rank.count);
+    cJSON *any = g->rank.nchoice > 1 ? cJSON_AddArrayToObject(o, "any") : NULL;
+    for (int k = 0; any != NULL && k < g->rank.nchoice; k++)
+        cJSON_AddItemToArray(any, json_of(job, g->rank.choice[k]));
     return ls_json_line(job->cx.arena, o);
 }

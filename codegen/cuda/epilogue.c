@@ -35,7 +35,7 @@ static void count_readers(LsCtx *cx, Search *s)
         s->shown[ls_viewed(g, g->output[k]).i] = true;
     for (uint32_t k = 0; k < g->ngrad; k++)
         s->shown[ls_viewed(g, g->grad[k].grad).i] = true;
-    s->shown[ls_viewed(g, g->loss).i] = true;
+    s->shown[ls_viewed(g, g->objective.loss).i] = true;
 }
 
 /* The product that makes v, if it has no epilogue yet; else none. */

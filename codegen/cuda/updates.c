@@ -35,8 +35,8 @@ static bool alike(const LsGraph *g, const LsNode *a, const LsNode *b)
 {
     const LsUpdateAttr *x = &a->attr.update, *y = &b->attr.update;
     bool same = a->op == b->op && a->nin == b->nin && a->phase == b->phase
-        && memcmp(&x->hyper, &y->hyper, sizeof x->hyper) == 0 && x->clip == y->clip && x->scale == y->scale
-        && x->by_samples == y->by_samples && x->levels == y->levels && x->skips == y->skips;
+        && memcmp(&x->hyper, &y->hyper, sizeof x->hyper) == 0 && x->clip == y->clip && x->sum.scale == y->sum.scale
+        && x->sum.by_samples == y->sum.by_samples && x->sum.levels == y->sum.levels && x->skips == y->skips;
     for (uint32_t k = 0; same && k < a->nin; k++)
         same = ls_is(g->operand[a->in + k]) == ls_is(g->operand[b->in + k]);
     return same;

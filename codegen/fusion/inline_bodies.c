@@ -42,7 +42,7 @@ void ls_value_set_put(LsValueSet *s, LsValueId v)
 LsNodeId ls_first_reader(const LsGraph *g, LsValueId v, bool *shared)
 {
     LsNodeId first = {0};
-    *shared = v.i == g->loss.i;
+    *shared = v.i == g->objective.loss.i;
     for (uint32_t k = 0; k < g->noutput; k++)
         *shared |= g->output[k].i == v.i;
     for (uint32_t k = 0; k < g->ngrad; k++)

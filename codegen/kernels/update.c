@@ -20,7 +20,7 @@
 static void gradient(const LsUpdateText *u, bool alone)
 {
     LsEmit *e = u->k->e;
-    const bool tree = u->at->levels > 0;
+    const bool tree = u->at->sum.levels > 0;
     if (alone)
         ls_emit_line(e, "const real sum = 0 + g[i] * part;");
     else if (u->acc >= 0 && !tree)
@@ -72,9 +72,9 @@ static void apply(const LsUpdateText *u, bool alone)
     ls_update_open_loop(u);
     gradient(u, alone);
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
-    if (u->average >= 0 && u->at->ema != 0)
-        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", ls_update_number(u, u->at->ema),
-                     ls_update_number(u, 1 - u->at->ema));
+    if (u->average >= 0 && u->at->hyper.ema != 0)
+        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", ls_update_number(u, u->at->hyper.ema),
+                     ls_update_number(u, 1 - u->at->hyper.ema));
     ls_emit_line(e, "}");
 }
 
@@ -84,7 +84,7 @@ static void optimizer(const LsUpdateText *u)
 {
     LsEmit *e = u->k->e;
     declare_operands(u);
-    const bool tree = u->at->levels > 0;
+    const bool tree = u->at->sum.levels > 0;
     const char *leave = u->each > 0 ? "continue;" : "return;";
     if (tree)
         ls_update_join_tree(u, NULL);

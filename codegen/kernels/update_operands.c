@@ -51,16 +51,16 @@ void ls_update_declare_weight(const LsUpdateText *u)
     if (u->weight >= 0) {
         ls_update_operand(u, "weights", u->weight);
         ls_emit_line(e, "const real part = weights[0] != 0 ? weights[0] : 1;");
-    } else if (u->at->by_samples) {
-        ls_emit_line(e, "const real part = (real)(run->share * %.17g);", u->at->scale);
+    } else if (u->at->sum.by_samples) {
+        ls_emit_line(e, "const real part = (real)(run->share * %.17g);", u->at->sum.scale);
     } else {
-        ls_emit_line(e, "const real part = %s;", ls_update_number(u, u->at->scale));
+        ls_emit_line(e, "const real part = %s;", ls_update_number(u, u->at->sum.scale));
     }
 }
 
 void ls_update_declare_part(const LsUpdateText *u)
 {
-    if (u->at->levels == 0)
+    if (u->at->sum.levels == 0)
         ls_emit_line(u->k->e, "const bool first = run->first;");
     ls_update_declare_weight(u);
 }

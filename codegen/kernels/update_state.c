@@ -11,12 +11,12 @@ static void accumulation(const LsUpdateText *u)
     ls_update_state(u, "acc", 1);
     ls_emit_result(u->k, "y", 0);
     ls_update_declare_part(u);
-    if (u->at->levels > 0)
+    if (u->at->sum.levels > 0)
         ls_update_join_tree(u, NULL);
     ls_update_open_loop(u);
-    if (u->at->levels == 0)
+    if (u->at->sum.levels == 0)
         ls_update_accumulate(u);
-    ls_emit_line(u->k->e, u->at->levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
+    ls_emit_line(u->k->e, u->at->sum.levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
     ls_emit_line(u->k->e, "}");
 }
 
@@ -82,8 +82,8 @@ static void running_stats(const LsUpdateText *u)
     ls_emit_line(e, "for (int64_t k = 0; k < run->parts; k++) {");
     declare_row(u, "const real *const batch", "k");
     ls_update_open_loop(u);
-    ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", ls_update_number(u, u->at->momentum),
-                 ls_update_number(u, u->at->scale));
+    ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", ls_update_number(u, u->at->hyper.momentum),
+                 ls_update_number(u, u->at->sum.scale));
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
 }
@@ -91,7 +91,7 @@ static void running_stats(const LsUpdateText *u)
 static void running_stat(const LsUpdateText *u)
 {
     LsEmit *e = u->k->e;
-    const char *momentum = ls_update_number(u, u->at->momentum), *scale = ls_update_number(u, u->at->scale);
+    const char *momentum = ls_update_number(u, u->at->hyper.momentum), *scale = ls_update_number(u, u->at->sum.scale);
     const char *moves_by = spreads(u) ? "batch[i] * spread" : "batch[i]";
     ls_update_state(u, "stat", 0);
     ls_update_operand(u, "batch", 1);
@@ -153,7 +153,7 @@ static void blend(const LsUpdateText *u)
     ls_update_operand(u, "x", 1);
     ls_emit_result(u->k, "y", 0);
     declare_moves(u);
-    ls_emit_line(e, "const real b = (real)pow((double)run->update, -%.17g);", u->at->power);
+    ls_emit_line(e, "const real b = (real)pow((double)run->update, -%.17g);", u->at->hyper.power);
     ls_update_open_loop(u);
     ls_emit_line(e, "const real is = moves ? (1 - b) * state[i] + b * x[i] : state[i];");
     ls_emit_line(e, "state[i] = is;");
@@ -172,7 +172,7 @@ static void average_share(const LsUpdateText *u)
     ls_emit_line(e, "const double t = (double)run->update;");
     ls_update_open_loop(u);
     ls_emit_line(e, "const double most = run->update > 1 && (double)largest[i] > run->lr ? (double)largest[i] : run->lr;");
-    ls_emit_line(e, "const double w = pow(t, %.17g) * pow(most, %.17g);", u->at->by_time, u->at->by_rate);
+    ls_emit_line(e, "const double w = pow(t, %.17g) * pow(most, %.17g);", u->at->hyper.by_time, u->at->hyper.by_rate);
     ls_emit_line(e, "const double of = run->update > 1 ? (double)mean[i] + (w - (double)mean[i]) / t : w;");
     ls_emit_line(e, "y[i] = (real)(moves && of > 0 ? w / (t * of) : 0);");
     ls_emit_line(e, "largest[i] = moves ? (real)most : largest[i];");
@@ -187,8 +187,8 @@ static void momentum_product(const LsUpdateText *u)
     ls_update_state(u, "product", 0);
     ls_emit_result(u->k, "y", 0);
     declare_moves(u);
-    ls_emit_line(e, "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));", u->at->beta1,
-                 u->at->momentum_decay);
+    ls_emit_line(e, "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));", u->at->hyper.beta1,
+                 u->at->hyper.momentum_decay);
     ls_update_open_loop(u);
     ls_emit_line(e, "const real is = moves ? (real)((run->update > 1 ? (double)product[i] : 1) * now) : product[i];");
     ls_emit_line(e, "product[i] = is;");

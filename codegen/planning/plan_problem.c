@@ -45,7 +45,7 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
     d->ntype = d->ntensor;
     for (uint32_t i = 1; i < g->nvalue; i++)
         p->tensor_of[i] = p->tensor_of[root(g, (LsValueId){i}).i];
-    const LsValueId last[] = {g->loss, g->loss_weight};     /* read after the phase */
+    const LsValueId last[] = {g->objective.loss, g->objective.weight};     /* read after the phase */
     for (int k = 0; k < 2; k++) {
         LsDagTensor *t = p->tensor_of[last[k].i] < 0 ? NULL : &d->tensor[p->tensor_of[last[k].i]];
         if (t != NULL && !t->persistent)

@@ -91,14 +91,14 @@ static const Stage stage[] = {
 static void lower_updates(LsCtx *cx, LsGraph *g, const LsLowering *l)
 {
     epilogues(cx, &g, l);
-    if (!g->sliced)
+    if (!g->rank.sliced)
         updates(cx, &g, l);
 }
 
 bool ls_lower(LsCtx *cx, LsLowering *l)
 {
-    if (l->train->updates != NULL)
-        lower_updates(cx, l->train->updates, l);
+    if (l->train->rank.updates != NULL)
+        lower_updates(cx, l->train->rank.updates, l);
     for (size_t k = 0; k < sizeof stage / sizeof *stage; k++) {
         stage[k].run(cx, &l->train, l);
         if (!stage[k].training_only)
@@ -106,6 +106,6 @@ bool ls_lower(LsCtx *cx, LsLowering *l)
     }
     l->train_problem = ls_problem_new(cx, l->train, l->name, l->target);
     l->eval_problem = ls_problem_new(cx, l->eval, l->name, l->target);
-    l->update_problem = l->train->updates != NULL ? ls_problem_new(cx, l->train->updates, l->name, l->target) : NULL;
+    l->update_problem = l->train->rank.updates != NULL ? ls_problem_new(cx, l->train->rank.updates, l->name, l->target) : NULL;
     return cx->nerror == 0;
 }

@@ -219,7 +219,7 @@ static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char
     LsTensor row = ls_address_tensor(ph->g, v, ph->first[t]);
     int64_t columns = ph->g->value[v.i].columns, apart = columns > 0 ? row.dim[row.rank - 1] : 0;
     row.name = name;
-    row.members = ph->g->members;
+    row.members = ph->g->ensemble.members;
     if (columns > 0)
         row.dim[row.rank - 1] = columns;
     fprintf(e->to, "    {");
@@ -239,7 +239,7 @@ LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label)
     return (LsNodeId){0};
 }
 
-LsNodeId ls_find_cross_entropy(const LsGraph *g) { return ls_find_cross_entropy_of(g, g->label); }
+LsNodeId ls_find_cross_entropy(const LsGraph *g) { return ls_find_cross_entropy_of(g, g->objective.label); }
 
 static void print_watches(LsPhaseText *ph, LsEmit *e)
 {
@@ -265,8 +265,8 @@ static void print_watches(LsPhaseText *ph, LsEmit *e)
 
 void ls_phase_print_entry(const LsPhaseText *ph, const char *field, LsEmit *e)
 {
-    int64_t t = ph->g != NULL ? ph->p->tensor_of[ph->g->loss.i] : -1;
-    int64_t w = ph->g != NULL ? ph->p->tensor_of[ph->g->loss_weight.i] : -1;
+    int64_t t = ph->g != NULL ? ph->p->tensor_of[ph->g->objective.loss.i] : -1;
+    int64_t w = ph->g != NULL ? ph->p->tensor_of[ph->g->objective.weight.i] : -1;
     ls_emit_line(e, ".%s = {", field);
     ls_emit_line(e, ".step = %s_step, .nstep = %u, .watch = %s_watch, .nwatch = %u,", ph->name,
                  ph->nstep, ph->name, ph->nwatch);
@@ -292,7 +292,7 @@ void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e)
     ls_emit_line(e, "#define C(offset) {LS_AT_CONST, offset}");
     ls_emit_line(e, "#define I(index) {LS_AT_INPUT, index}");
     ls_emit_line(e, "#define Z(none) {LS_AT_NONE, none}");
-    if (phase[0]->g->updates != NULL) {
+    if (phase[0]->g->rank.updates != NULL) {
         ls_emit_line(e, "#define P(offset) {LS_AT_SLICE, offset}");
         ls_emit_line(e, "#define L(offset) {LS_AT_LEVEL, offset}");
     }

@@ -76,7 +76,7 @@ static int64_t further_classes(const LsGraph *g, uint32_t k)
 {
     const LsValueId label = g->input[k];
     LsNodeId loss = ls_find_cross_entropy_of(g, label);
-    if (k < g->ninput - g->nlabel || label.i == g->label.i || loss.i == 0)
+    if (k < g->ninput - g->objective.nlabel || label.i == g->objective.label.i || loss.i == 0)
         return 0;
     int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
     return columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[g->node[loss.i].attr.loss.axis];
@@ -91,7 +91,7 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         ls_tensor_print(e->to, &t);
         int64_t rows = indexed_rows(g, g->input[k]);
         const int64_t classes = further_classes(g, k);
-        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n", k >= g->ninput - g->nlabel ? "true" : "false",
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n", k >= g->ninput - g->objective.nlabel ? "true" : "false",
                 classes > 0 ? 0 : -rows, classes > 0 ? classes : rows);
     }
     ls_emit_line(e, "{.is_label = false}");
@@ -121,7 +121,7 @@ static void print_classes(const LsGraph *g, LsEmit *e)
 
 static void print_loss(const LsGraph *g, LsEmit *e)
 {
-    if (g->loss_over == LS_OVER_SUM)
+    if (g->objective.over == LS_OVER_SUM)
         ls_emit_line(e, ".loss_sums = true,");
 }
 
@@ -132,7 +132,7 @@ static void print_short_batch(LsEmit *e, const LsGraph *g, const char *field, bo
     const char *by = m->by;
     if (by == NULL && gpu && m->norm != NULL)
         by = ls_arena_printf(g->arena, "batch norm '%s' takes statistics of all samples on a GPU", m->norm);
-    if (by == NULL && (m->loss || (gpu && g->loss_of_file)))
+    if (by == NULL && (m->loss || (gpu && g->objective.of_file)))
         by = "the model computes its own loss, over all samples of a batch";
     if (by != NULL)
         print_string_field(e, field, by);
@@ -168,9 +168,9 @@ static void print_privacy(const LsGraph *g, LsEmit *e)
 
 static void print_ensemble(const LsGraph *g, LsEmit *e)
 {
-    if (g->members > 0)
-        ls_emit_line(e, ".members = %" PRId64 ", .lanes = %" PRId64 ", .own_batches = %s, .same_draws = %s,", g->members,
-                     g->lanes, g->own_batches ? "true" : "false", g->same_draws ? "true" : "false");
+    if (g->ensemble.members > 0)
+        ls_emit_line(e, ".members = %" PRId64 ", .lanes = %" PRId64 ", .own_batches = %s, .same_draws = %s,", g->ensemble.members,
+                     g->ensemble.lanes, g->ensemble.own_batches ? "true" : "false", g->ensemble.same_draws ? "true" : "false");
 }
 
 /* Stages of a pipeline follow the other phases: the first plan of each, then the second one of each. */
@@ -197,7 +197,7 @@ static int64_t arena_bytes(const Text *x)
     for (uint32_t k = 0; x->c->cut != NULL && k < x->c->cut->k; k++)
         stages = x->c->stage[k].at + ls_align(x->c->stage[k].plan->layout.arena, LS_ALIGNMENT);
     arena = stages > arena ? stages : arena;
-    return arena * (x->g->members > 0 ? x->g->lanes : 1);
+    return arena * (x->g->ensemble.members > 0 ? x->g->ensemble.lanes : 1);
 }
 
 static double overhead(const LsCode *c)

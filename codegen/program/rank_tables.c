@@ -163,9 +163,9 @@ static void print_rows(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
 static void print_choice(const LsGraph *g, LsEmit *e)
 {
     const char *all = "";
-    for (int k = 0; k < g->nrank_choice; k++)
-        all = ls_arena_printf(g->arena, "%s%s{%d, %d}", all, k > 0 ? ", " : "", g->rank_choice[k],
-                              ls_tree_levels(g->steps / g->rank_choice[k]));
+    for (int k = 0; k < g->rank.nchoice; k++)
+        all = ls_arena_printf(g->arena, "%s%s{%d, %d}", all, k > 0 ? ", " : "", g->rank.choice[k],
+                              ls_tree_levels(g->rank.micro_batches / g->rank.choice[k]));
     ls_emit_line(e, "static const LsRankChoice rank_choice[] = {%s};", all);
 }
 
@@ -185,10 +185,10 @@ void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     print_rows(t, a, e);
     print_choice(g, e);
     ls_emit_line(e, "static const LsRanks ranks = {");
-    ls_emit_line(e, ".choice = rank_choice, .nchoice = %d, .parts = %" PRId64 ", .sums = S(%" PRId64 "),", g->nrank_choice,
-                 g->steps, t->sums);
+    ls_emit_line(e, ".choice = rank_choice, .nchoice = %d, .parts = %" PRId64 ", .sums = S(%" PRId64 "),", g->rank.nchoice,
+                 g->rank.micro_batches, t->sums);
     ls_emit_line(e, ".sum_bytes = %" PRId64 ", .slice_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,", t->sum_bytes,
-                 t->slice_bytes, t->kinds, g->sliced ? "true" : "false");
+                 t->slice_bytes, t->kinds, g->rank.sliced ? "true" : "false");
     ls_emit_line(e, ".sum = rank_sum, .nsum = %u, .rows = rank_rows, .nrows = NRANK_ROWS,", t->nsum);
     ls_emit_line(e, "};");
 }

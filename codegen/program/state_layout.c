@@ -12,7 +12,7 @@ LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
     LsTensor t = {.name = x->name, .type = (LsDataType)x->type, .rank = x->shape.rank, .at = at,
                   .channels_last = x->layout == LS_LAST && !ls_layout_free(&x->shape)};
     memcpy(t.dim, x->shape.dim, sizeof t.dim);
-    t.members = x->stacked ? g->members : 0;
+    t.members = x->stacked ? g->ensemble.members : 0;
     return t;
 }
 
@@ -30,8 +30,8 @@ static const char *name_in_file(const LsValue *v) { return v->average_of != NULL
 /* Some node of the graph, or of its updates, writes the value. */
 static bool is_written(const LsGraph *g, const LsValue *x)
 {
-    const LsValueId twin = g->updates != NULL ? ls_source_named(g->updates, x->name) : (LsValueId){0};
-    return x->once_written || (ls_is(twin) && g->updates->value[twin.i].once_written);
+    const LsValueId twin = g->rank.updates != NULL ? ls_source_named(g->rank.updates, x->name) : (LsValueId){0};
+    return x->once_written || (ls_is(twin) && g->rank.updates->value[twin.i].once_written);
 }
 
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at)

@@ -202,7 +202,7 @@ static void try_import(LsInspectReport *r, const LsImportOptions *given)
     sort_log(r, log);
     free(log);
     r->imported = g != NULL;
-    r->decisions = g != NULL ? g->decisions : NULL;
+    r->decisions = g != NULL ? g->source.decisions : NULL;
     for (uint32_t i = 1; g != NULL && i < g->nvalue; i++)
         if (ls_is_state(g, (LsValueId){i}))
             add_tensor(g->value[i].kind == LS_V_PARAM ? &r->trained : &r->other, &g->value[i]);

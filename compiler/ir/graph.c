@@ -160,7 +160,7 @@ uint32_t *ls_readers(LsArena *arena, const LsGraph *g, bool results)
         readers[g->output[k].i]++;
     for (uint32_t k = 0; results && k < g->ngrad; k++)
         readers[g->grad[k].grad.i]++;
-    readers[g->loss.i] += results;
+    readers[g->objective.loss.i] += results;
     return readers;
 }
 
@@ -193,7 +193,7 @@ int64_t ls_stored_of_rank(const LsGraph *g, LsValueId v, int real_bytes, int ran
     const int64_t bytes = ls_value_bytes(g, v, real_bytes);
     const int levels = g->value[v.i].rank_levels;
     if (levels > 0)
-        return ls_tree_levels(g->steps / ranks) * ls_rank_bytes(g, bytes / levels);
+        return ls_tree_levels(g->rank.micro_batches / ranks) * ls_rank_bytes(g, bytes / levels);
     return ls_rank_bytes(g, bytes) / ranks;
 }
 
@@ -203,7 +203,7 @@ int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes)
     if (g->value[v.i].rank_sum)
         return ls_rank_bytes(g, bytes);
     if (g->value[v.i].sliced || g->value[v.i].rank_levels > 0)
-        return ls_stored_of_rank(g, v, real_bytes, g->ranks);
+        return ls_stored_of_rank(g, v, real_bytes, g->rank.count);
     return ls_copies(g, v) * (rows > 0 ? bytes + rows * (bytes / ls_shape(g, v)->dim[0]) : bytes);
 }
 

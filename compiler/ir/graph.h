@@ -62,7 +62,7 @@ static inline int ls_update_operands(const LsNode *n) { return n->nin / ls_updat
 static inline int ls_update_levels(const LsGraph *g, LsNodeId n, LsValueId v)
 {
     const LsNode *node = &g->node[n.i];
-    const int levels = g->value[v.i].of_update && ls_op[node->op]->kernel == LS_K_UPDATE ? node->attr.update.levels : 0;
+    const int levels = g->value[v.i].of_update && ls_op[node->op]->kernel == LS_K_UPDATE ? node->attr.update.sum.levels : 0;
     return levels > 1 ? levels : 1;
 }
 /* The node overwrites operand k, a state value. */
@@ -88,7 +88,7 @@ int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* of on
 enum { LS_SLICE = 64 };
 static inline int64_t ls_rank_bytes(const LsGraph *g, int64_t bytes)
 {
-    const int64_t least = (int64_t)LS_SLICE * g->rank_choice[g->nrank_choice - 1];
+    const int64_t least = (int64_t)LS_SLICE * g->rank.choice[g->rank.nchoice - 1];
     return (bytes + least - 1) / least * least;
 }
 /* Partial sums that a tree over n parts needs: the gradient of the last one joins those of all bits of n - 1. */
@@ -103,7 +103,7 @@ static inline int ls_tree_levels(int64_t n)
 int64_t ls_stored_of_rank(const LsGraph *g, LsValueId v, int real_bytes, int ranks);
 /* Of all members of an ensemble together; of state with its rows_behind; of one of g->ranks ranks. */
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes);
-static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->members : 1; }
+static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->ensemble.members : 1; }
 
 /* Gradients of parameters: the first entries of g->grad. */
 uint32_t ls_gradients(const LsGraph *g);

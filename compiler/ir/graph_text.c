@@ -31,7 +31,7 @@ static void print_settings(const LsNode *n, FILE *to)
     if (updates && n->attr.update.skips)
         fprintf(to, "(skips)");
     if (n->op == LS_OP_RUNNING_STAT)
-        fprintf(to, "(weight %g)", n->attr.update.scale);
+        fprintf(to, "(weight %g)", n->attr.update.sum.scale);
 }
 
 void ls_graph_print(const LsGraph *g, FILE *to)

@@ -50,11 +50,11 @@ typedef struct LsValue {
     bool stopped;           /* results of DETACH: the file or --stop-gradient says so (onnx_stops.h); LS_V_PARAM: the loss
                              * depends on it through such a result, so that its gradient is not the loss's derivative */
     bool stacked;           /* inputs and state: every member of an ensemble has its own, of this shape, one
-                             * behind the other (LsGraph.members) */
+                             * behind the other (LsGraph.ensemble) */
     bool of_optimizer;      /* LS_V_STATE: moments and averages, beside the parameter */
     const char *average_of; /* LS_V_STATE: the parameter's name; evaluation reads this state in its place */
     bool of_update;         /* LS_V_STATE: of no meaning between updates */
-    bool rank_sum;          /* LS_V_STATE: ranks add it up (LsGraph.ranks) */
+    bool rank_sum;          /* LS_V_STATE: ranks add it up (LsGraph.rank) */
     int rank_levels;        /* LS_V_STATE: partial sums of such a sum, so many with the fewest ranks; 0: it is none */
     bool sliced;            /* LS_V_STATE: each rank has a slice */
     LsShape shape;
@@ -64,7 +64,7 @@ typedef struct LsValue {
     LsNodeId def;           /* defining node; none for inputs, state and constants */
     const void *data;       /* constants, and initial values of state: row-major in logical order,
                              * real as float, I64, I32, BOOL as uint8_t. NULL: zeros (state), or
-                             * weights that were not loaded (LsGraph.weightless) */
+                             * weights that were not loaded (LsSource.weightless) */
 } LsValue;
 
 /* ---- attributes, one struct per family; the op says which ---- */
@@ -169,36 +169,29 @@ typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls
     double period, grow, shrink, least;
     bool divides;
 } LsScaleAttr;
-/* Hyperparameters of optimizers: compiler/ops/optimizers.c says who has which. Flags are 0 or 1. */
-#define LS_HYPER \
-    double momentum, beta1, beta2, eps, decay, nesterov, decoupled; \
-    double centered, inside;    /* RMSprop: minus the mean; eps under the root */ \
-    double lr_decay, initial;   /* Adagrad: of the rate; sum of squares at the start */ \
-    double momentum_decay;      /* NAdam */ \
-    double rate_first;          /* the momentum is that of steps, which the rate has scaled, not of gradients */ \
-    double apex, everywhere;    /* LAMB as in apex; its ratio without decay, too */ \
-    double max_norm;            /* LAMB as in apex: of all gradients together; 0: any */ \
-    double trust;               /* LARS: factor of the ratio of norms */ \
-    double power, floor, floor_p, most; /* Adafactor: of the decay's t; least moment; least RMS of p; most RMS of a step */ \
-    double relative;            /* the rate is at most 1 / sqrt(t) */ \
-    double rate_part;           /* of the rate; 0: 1 */ \
-    double rest_decay;          /* Muon: of what is no matrix */ \
-    double by_rate, by_time;    /* schedule-free: powers of the largest rate and of t in an update's share of the average */ \
-    double ema;                 /* part of the average that every update keeps; 0: there is no average */
-typedef struct LsHyper { LS_HYPER } LsHyper;
-typedef struct {                /* updates: compiler/ir/loss.def */
-    union { struct { LS_HYPER }; LsHyper hyper; };
-    double clip;                /* clamps gradient elements to [-clip, clip]; 0: no clipping */
-    double scale;               /* ACCUMULATE and updates with an accumulator: factor of the added
-                                 * gradient; RUNNING_STAT: weight of the batch statistic */
-    int64_t each;               /* RUNNING_STAT, PART_STAT of an unbiased variance: LsCounted.each; else 0 */
+/* Hyperparameters of optimizers: a field each of compiler/ir/hyper.def. */
+typedef struct LsHyper {
+#define LS_HYPER(name) double name;
+#include "compiler/ir/hyper.def"
+#undef LS_HYPER
+} LsHyper;
+/* How the parts of an update's gradient add up in its accumulator. */
+typedef struct LsPartSum {
+    double scale;               /* of the gradient that is added */
     bool by_samples;            /* that factor is also multiplied by run->share */
-    int levels;                 /* partial sums in the accumulator, of the tree over run->part; 0: a running sum */
+    int levels;                 /* partial sums of the tree over run->part; 0: a running sum */
+} LsPartSum;
+typedef struct {                /* updates: compiler/ir/loss.def */
+    LsHyper hyper;
+    double clip;                /* clamps gradient elements to [-clip, clip]; 0: no clipping */
+    LsPartSum sum;              /* RUNNING_STAT: sum.scale is the weight of the batch statistic */
+    int64_t each;               /* RUNNING_STAT, PART_STAT of an unbiased variance: LsCounted.each;
+                                 * else 0 */
     bool skips;                 /* nothing is written if `factor` is negative */
     bool sliced;                /* updates the elements of one rank: run->count of them */
     LsScaleAttr rule;           /* LOSS_SCALE */
-    int many;                   /* > 1: updates that many tensors; the operands of one update follow those of the other
-                                 * (codegen/cuda/updates.h); else one tensor */
+    int many;                   /* > 1: updates that many tensors; the operands of one update follow
+                                 * those of the other (codegen/cuda/updates.h); else one tensor */
 } LsUpdateAttr;
 typedef struct LsFused LsFused;                             /* compiler/passes/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
@@ -235,12 +228,14 @@ typedef struct LsNode {
 typedef enum { LS_GRAD, LS_SAMPLE_GRAD, LS_SAMPLE_NORM } LsGradKind;
 typedef struct LsGrad { LsValueId param, grad; LsGradKind kind; } LsGrad;
 
-/* What --dp says: the gradient of an update is the sum over its samples of their gradients, each scaled down to the norm
- * `clip`, plus normal noise of deviation noise * clip, over `expected` samples. */
-/* How the clipped sum of a weight's gradients is made where the gradients of samples are there: as the planner likes it best, from
- * them, or by the weight's gradient of weighed operands, so that they need not stay. */
+/* How the clipped sum of a weight's gradients is computed. AUTO: the planner's choice. TERMS: adds
+ * the stored gradients of samples. AGAIN: recomputes the weight's gradient from weighted operands,
+ * so that nothing is stored. */
 typedef enum { LS_SUMS_AUTO, LS_SUMS_TERMS, LS_SUMS_AGAIN } LsClippedSums;
 
+/* What --dp says: the gradient of an update is the sum over its samples of their gradients, each
+ * scaled down to the norm `clip`, plus normal noise of deviation noise * clip, over `expected`
+ * samples. */
 typedef struct LsPrivacy { bool on; double clip, noise, delta, expected; LsClippedSums sums; } LsPrivacy;
 
 /* Statistics that batch norms use in training: as in the file, batch statistics, running
@@ -250,7 +245,7 @@ typedef enum { LS_BN_FILE, LS_BN_TRAIN, LS_BN_FROZEN } LsBnMode;
 /* Dropouts that are active in training: as in the file, all, none. */
 typedef enum { LS_DROPOUT_FILE, LS_DROPOUT_ON, LS_DROPOUT_OFF } LsDropoutMode;
 /* How the losses of several batches are combined: weighted by the samples of each batch, weighted
- * by the labels that count (LsGraph.loss_weight), or summed. LS_OVER_MIXED: the terms of the loss differ in that, so no
+ * by the labels that count (LsObjective.weight), or summed. LS_OVER_MIXED: the terms of the loss differ in that, so no
  * weight is right for all; samples are taken, and accumulation is refused. */
 typedef enum { LS_OVER_SAMPLES, LS_OVER_LABELS, LS_OVER_SUM, LS_OVER_MIXED } LsLossOver;
 
@@ -264,6 +259,58 @@ typedef struct LsMixing {
     bool loss;                  /* the file's loss is no plain mean over the samples: it counts all that are there */
 } LsMixing;
 
+/* The loss, which ls_loss attaches. */
+typedef struct LsObjective {
+    LsValueId loss;             /* scalar; none before ls_loss */
+    LsLossOver over;
+    LsValueId weight;           /* LS_OVER_LABELS: scalar result of the loss node; else none */
+    bool of_file;               /* nodes of the file compute it: over all samples of a batch, valid
+                                 * or not */
+    LsValueId label;            /* target input: that of the first cross-entropy, else the first;
+                                 * none: no loss has one (--loss=graph, triplet) */
+    uint32_t nlabel;            /* all targets: the last inputs */
+} LsObjective;
+
+/* --loss-scale: state; none: the gradients are those of the loss itself. The loss is differentiated
+ * times `scale`. (ls_loss_scale) */
+typedef struct LsScalingState {
+    LsValueId scale;
+    LsValueId counter;          /* of good steps */
+    LsValueId skips;            /* [2]: bad steps in all, and the last ones in a row */
+} LsScalingState;
+
+/* --ensemble: models of this architecture that are trained together. The graph is that of one
+ * member, and a step runs it for each; LsValue.stacked says what each has of its own.
+ * (compiler/passes/ensemble.h) */
+typedef struct LsEnsembleForm {
+    int64_t members;            /* 0: the graph is one model */
+    int64_t lanes;              /* members that run at the same time, each in an arena of its own */
+    bool own_batches;           /* each member has its own inputs, too */
+    bool same_draws;            /* random numbers are those of the run, not of the member */
+} LsEnsembleForm;
+
+/* --ranks: the graph is that of a micro-batch on one of several processes, each of which runs a
+ * block of an update's micro-batches. Sums of gradients are added up over the ranks, and then the
+ * graph `updates` runs: on slices of the parameters, or on whole ones. (compiler/updates/rank_sums.h) */
+typedef struct LsRankForm {
+    const int *choice;          /* how many ranks a run may have, ascending; all divide the last */
+    int nchoice;
+    int count;                  /* the one of them whose bytes are counted */
+    int64_t micro_batches;      /* of an update */
+    bool sliced;
+    struct LsGraph *updates;    /* NULL: one process runs all micro-batches */
+} LsRankForm;
+
+/* What the importer was told, and what it decided. */
+typedef struct LsSource {
+    LsBnMode bn;                /* set before the first node */
+    bool bn_var_torch;          /* running variances follow the unbiased batch variance */
+    LsDropoutMode dropout;      /* set before the first node */
+    bool weightless;            /* initial values were not loaded (plan only) */
+    const struct LsDecisions *decisions;    /* the roles of the file's tensors, and the reasons
+                                 * (compiler/onnx/onnx_decisions.h); NULL: not imported */
+} LsSource;
+
 /* Invariants, checked by ls_verify after every pass: operands come from smaller node ids, so array
  * order is a run order. One node writes a state value: the value is an operand of the node, and the
  * op's row says so. Every reader of the old value comes before the write. */
@@ -271,42 +318,20 @@ typedef struct LsGraph {
     LsValue *value;     uint32_t nvalue, cap_value;
     LsNode *node;       uint32_t nnode, cap_node;
     LsValueId *operand; uint32_t noperand, cap_operand;
-    LsValueId *input;   uint32_t ninput;    /* model inputs in file order, then the target */
+    LsValueId *input;   uint32_t ninput;    /* model inputs in file order, then the targets */
     LsValueId *output;  uint32_t noutput;   /* model outputs in file order */
-    LsValueId loss;                         /* scalar; none before ls_loss */
-    LsLossOver loss_over;
-    LsValueId loss_weight;                  /* LS_OVER_LABELS: scalar result of the loss node; else none */
-    /* --loss-scale: state; none: the gradients are those of the loss itself. The loss is differentiated times `scale`.
-     * counter: of good steps; skips [2]: bad steps in all, and the last ones in a row. (ls_loss_scale) */
-    struct { LsValueId scale, counter, skips; } scaling;
-    LsPrivacy privacy;                      /* the gradients of an update's micro-steps then add up as they are */
+    LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff; then the
+                                             * other kinds */
+    int64_t batch;              /* dim 0 of the first model input; 1: the inputs are one sample */
+    bool training;              /* false: evaluation form */
+    LsObjective objective;
+    LsScalingState scaling;
+    LsPrivacy privacy;          /* the gradients of an update's micro-batches then add up as they are */
     LsMixing mixing;
-    bool loss_of_file;                      /* nodes of the file compute the loss: over all samples of a batch, valid or
-                                             * not */
-    LsGrad *grad;       uint32_t ngrad;     /* per trained parameter, set by ls_autodiff; then the other kinds */
-    LsValueId label;                        /* target input added by ls_loss: that of the first cross-entropy, else
-                                             * the first; none: no loss has one (--loss=graph, triplet) */
-    uint32_t nlabel;                        /* all targets that ls_loss added: the last inputs */
-    int64_t batch;                          /* dim 0 of the first model input; 1: the inputs are one sample */
-    /* --ensemble: models of this architecture that are trained together, 0: the graph is one model. The graph is that of
-     * one member, and a step runs it for each of them; LsValue.stacked says what each has of its own. own_batches: inputs,
-     * too. same_draws: random numbers are those of the run, not of the member. lanes: members that run at the same time,
-     * each in an arena of its own. (compiler/passes/ensemble.h) */
-    int64_t members, lanes; bool own_batches, same_draws;
-    /* --ranks: the graph is that of a part on one of several processes, each of which runs a block of the `steps` parts of
-     * an update. Sums of gradients are added up over the ranks, and then the graph `updates` runs: on slices of the
-     * parameters, or on whole ones (compiler/updates/rank_sums.h). rank_choice: how many ranks a run may have, ascending;
-     * all divide the last. ranks: the one of them whose bytes are counted. updates NULL: one process runs all parts. */
-    const int *rank_choice; int nrank_choice, ranks; int64_t steps; bool sliced; struct LsGraph *updates;
-    int64_t folded;                         /* elements of constants made so far (compiler/fold/fold_constants.h) */
-    bool weightless;                        /* initial values were not loaded (plan only) */
-    bool training;                          /* false: evaluation form */
-    LsBnMode bn;                            /* set by the importer before the first node */
-    LsDropoutMode dropout;                  /* likewise */
-    bool bn_var_torch;                      /* running variances follow the unbiased batch
-                                             * variance */
-    const struct LsDecisions *decisions;    /* the roles of the file's tensors, and the reasons
-                                             * (compiler/onnx/onnx_decisions.h); NULL: not imported */
+    LsEnsembleForm ensemble;
+    LsRankForm rank;
+    LsSource source;
+    int64_t folded;             /* elements of constants made so far (compiler/fold/fold_constants.h) */
     struct LsArena *arena;
 } LsGraph;
 

@@ -100,9 +100,9 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     result.grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *result.grad);
     for (uint32_t i = 0; i < g->ngrad; i++)
         result.grad[i] = (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i], g->grad[i].kind};
-    result.loss = r.map[g->loss.i];
-    result.loss_weight = r.map[g->loss_weight.i];
-    result.label = r.map[g->label.i];
+    result.objective.loss = r.map[g->objective.loss.i];
+    result.objective.weight = r.map[g->objective.weight.i];
+    result.objective.label = r.map[g->objective.label.i];
     result.scaling.scale = r.map[g->scaling.scale.i];
     result.scaling.counter = r.map[g->scaling.counter.i];
     result.scaling.skips = r.map[g->scaling.skips.i];

@@ -175,7 +175,7 @@ static int settle(LsOnnxNode *n, int k, int max)
     const char *what = ls_arena_printf(n->cx->arena, "operand %d ('%s')", k, v->name);
     if (initializer && v->data == NULL && !fits(n, what, (size_t)count, max))
         return -2;
-    if (initializer && v->data == NULL && n->g->weightless) {
+    if (initializer && v->data == NULL && n->g->source.weightless) {
         ls_onnx_error(n, LS_E_DATA, "keep the data file beside the model", "%s is a setting, and its data is missing", what);
         return -2;
     }

@@ -422,12 +422,12 @@ static LsGraph *import_model(LsCtx *cx, LsReport *r, LsOnnxModel *m, const LsImp
 {
     LsImport im = {.cx = cx, .o = o, .g = ls_graph_new(cx), .m = m,
                    .decisions = ls_arena_alloc(cx->arena, 1, sizeof *im.decisions)};
-    im.g->weightless = o->weightless;
+    im.g->source.weightless = o->weightless;
     im.g->training = o->training;
-    im.g->bn = o->bn;
-    im.g->bn_var_torch = o->bn_var_torch;
-    im.g->decisions = im.decisions;
-    im.g->dropout = o->dropout;
+    im.g->source.bn = o->bn;
+    im.g->source.bn_var_torch = o->bn_var_torch;
+    im.g->source.decisions = im.decisions;
+    im.g->source.dropout = o->dropout;
     bool good = im.m != NULL && import(&im, r);
     ls_graph_origin(im.g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     return good ? im.g : NULL;

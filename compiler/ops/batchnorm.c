@@ -150,7 +150,7 @@ static bool training_form(const LsOnnxNode *n)
 /* Whether this batch norm uses batch statistics; records the decision and its reason. */
 static bool trains(const LsOnnxNode *n)
 {
-    const LsBnMode bn = n->g->bn;
+    const LsBnMode bn = n->g->source.bn;
     bool form = training_form(n), traced = !form && ls_onnx_traced_training(n);
     bool batch = bn == LS_BN_TRAIN || (bn == LS_BN_FILE && (form || traced));
     if (!n->g->training)
@@ -171,14 +171,14 @@ static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, int64_t count,
 {
     const double correct = count > 1 ? (double)count / (double)(count - 1) : 1;
     double momentum = ls_onnx_float(n, "momentum", 0.9);
-    LsAttr at = {.update = {.momentum = momentum, .scale = (1 - momentum) * correct, .each = count > 1 ? count : 0}};
+    LsAttr at = {.update = {.hyper.momentum = momentum, .sum.scale = (1 - momentum) * correct, .each = count > 1 ? count : 0}};
     LsGraph *g = n->g;
     if (out != NULL) {
         LsShape s = *ls_shape(g, run);
         LsValueId old = ls_append2(n->cx, g, LS_OP_MUL, run,
-                                   ls_const_real(n->cx, g, at.update.momentum), NULL);
+                                   ls_const_real(n->cx, g, at.update.hyper.momentum), NULL);
         LsValueId add = ls_append2(n->cx, g, LS_OP_MUL, ls_reshape(n->cx, g, batch, &s),
-                                   ls_const_real(n->cx, g, at.update.scale), NULL);
+                                   ls_const_real(n->cx, g, at.update.sum.scale), NULL);
         *out = ls_append2(n->cx, g, LS_OP_ADD, old, add, NULL);
     }
     if (!ls_is_state(g, run))
@@ -251,7 +251,7 @@ static bool batch_norm_build(LsOnnxNode *n, LsValueId out[])
     const LsShape stored = *ls_shape(g, n->in[3]);
     LsStats s = ls_stats(cx, g, x, by_element(n) ? 1u : ((1u << xs.rank) - 1) & ~2u, eps);
     out[0] = ls_normalized(cx, g, x, &s, scale, bias);
-    const int64_t count = g->bn_var_torch ? ls_count(&xs) / ls_count(&stored) : 0;
+    const int64_t count = g->source.bn_var_torch ? ls_count(&xs) / ls_count(&stored) : 0;
     for (int k = 3; k < n->nout && k < 5; k++)
         out[k] = ls_reshape(cx, g, k == 3 ? s.mean : s.var, &stored);
     if (by_element(n)) {        /* in memory they lie as the running ones only then */

@@ -67,12 +67,12 @@ static bool dropout_build(LsOnnxNode *n, LsValueId out[])
     if (!ls_onnx_takes(n, 1, n->version < 12 ? 1 : 3) || !dropout_settings(n, &ratio, &on))
         return false;
     LsGraph *g = n->g;
-    if (g->training && !on && ratio > 0 && n->version >= 12 && g->dropout == LS_DROPOUT_FILE)
+    if (g->training && !on && ratio > 0 && n->version >= 12 && g->source.dropout == LS_DROPOUT_FILE)
         ls_warn(n->cx, (LsWhere){g->node[0].onnx, n->name, n->op},
                 "export the model in training mode to have dropout, or give --dropout=on",
                 "training_mode is false in the file: no elements are dropped");
-    if (g->dropout != LS_DROPOUT_FILE)
-        on = g->dropout == LS_DROPOUT_ON;
+    if (g->source.dropout != LS_DROPOUT_FILE)
+        on = g->source.dropout == LS_DROPOUT_ON;
     out[0] = n->in[0];
     if (!g->training || !on || ratio == 0)
         return !masked || dropout_mask(n, out, NULL);

@@ -183,15 +183,11 @@ const LsRule *ls_rule_of(LsOpCode op)
 
 const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
 {
-#define FIELD(field) {#field, offsetof(LsHyper, field)}
     static const struct { const char *name; size_t at; } field[] = {
-        FIELD(momentum), FIELD(beta1), FIELD(beta2), FIELD(eps), FIELD(decay), FIELD(nesterov), FIELD(decoupled),
-        FIELD(centered), FIELD(inside), FIELD(lr_decay), FIELD(initial), FIELD(momentum_decay), FIELD(rate_first),
-        FIELD(apex), FIELD(everywhere), FIELD(max_norm), FIELD(trust), FIELD(power), FIELD(floor),
-        FIELD(floor_p), FIELD(most), FIELD(relative), FIELD(rate_part), FIELD(rest_decay), FIELD(by_rate),
-        FIELD(by_time), FIELD(ema),
+#define LS_HYPER(name) {#name, offsetof(LsHyper, name)},
+#include "compiler/ir/hyper.def"
+#undef LS_HYPER
     };
-    _Static_assert(sizeof field / sizeof *field == sizeof(LsHyper) / sizeof(double), "every hyperparameter has a name");
     for (size_t k = 0; k < sizeof field / sizeof *field; k++)
         if (strlen(field[k].name) == n && memcmp(field[k].name, name, n) == 0)
             return (const double *)(const void *)((const char *)h + field[k].at);

@@ -168,9 +168,9 @@ static bool add_target(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, uint
     if (first == k) {
         find_samples(cx, g, &shape);
         term[k].target = add_input(cx, g, target_name(cx, g, term, n, k, o), type, &shape);
-        g->nlabel++;
-        if (!ls_is(g->label) || (type == LS_I64 && ls_type(g, g->label) != LS_I64))
-            g->label = term[k].target;
+        g->objective.nlabel++;
+        if (!ls_is(g->objective.label) || (type == LS_I64 && ls_type(g, g->objective.label) != LS_I64))
+            g->objective.label = term[k].target;
         return true;
     }
     term[k].target = term[first].target;
@@ -207,15 +207,15 @@ static Over over_of(const LsGraph *g, LsValueId loss)
 static void say_over(LsGraph *g, LsValueId loss, bool first)
 {
     const Over o = over_of(g, loss);
-    const bool alike = first || (o.over == g->loss_over && o.over != LS_OVER_LABELS);
-    g->loss_of_file |= o.of_file;
-    g->loss_over = alike ? o.over : LS_OVER_MIXED;
-    g->loss_weight = alike ? o.weight : (LsValueId){0};
+    const bool alike = first || (o.over == g->objective.over && o.over != LS_OVER_LABELS);
+    g->objective.of_file |= o.of_file;
+    g->objective.over = alike ? o.over : LS_OVER_MIXED;
+    g->objective.weight = alike ? o.weight : (LsValueId){0};
 }
 
 static void warn_of_mixed(LsCtx *cx, const LsGraph *g)
 {
-    if (g->loss_over == LS_OVER_MIXED)
+    if (g->objective.over == LS_OVER_MIXED)
         ls_warn(cx, LS_NOWHERE, NULL, "the terms of the loss are means over different numbers of labels: the loss of an "
                 "epoch weighs each batch by its samples");
 }
@@ -240,7 +240,7 @@ static bool add_terms(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, const
         loss = ls_scale(cx, g, loss, term[k].part.weight);
         sum = k == 0 ? loss : ls_append2(cx, g, LS_OP_ADD, sum, loss, NULL);
     }
-    g->loss = sum;
+    g->objective.loss = sum;
     warn_of_mixed(cx, g);
     return ls_is(sum);
 }

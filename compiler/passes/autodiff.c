@@ -48,7 +48,7 @@ static void find_moving(Diff *d)
 static void find_mattering(Diff *d)
 {
     const LsGraph *g = d->g;
-    d->matters[g->loss.i] = true;
+    d->matters[g->objective.loss.i] = true;
     for (uint32_t i = d->nnode; i-- > 1;) {
         bool any = false;
         for (int k = 0; k < g->node[i].nout; k++)
@@ -216,9 +216,9 @@ static void collect(Diff *d)
 static LsValueId seed(LsCtx *cx, LsGraph *g, bool samples)
 {
     LsValueId one = ls_is(g->scaling.scale) ? g->scaling.scale : ls_const_real(cx, g, 1);
-    if (!samples || g->loss_over == LS_OVER_SUM)
+    if (!samples || g->objective.over == LS_OVER_SUM)
         return one;
-    return g->loss_of_file ? ls_scale(cx, g, one, (double)g->batch) : ls_append1(cx, g, LS_OP_TIMES_SAMPLES, one, NULL);
+    return g->objective.of_file ? ls_scale(cx, g, one, (double)g->batch) : ls_append1(cx, g, LS_OP_TIMES_SAMPLES, one, NULL);
 }
 
 static bool per_sample(Diff *d, const LsSampleGrads *o)
@@ -242,9 +242,9 @@ bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, const LsSampleGrads *o)
     find_mattering(&d);
     if (!all_have_gradients(&d))
         return false;
-    if (d.moves[g->loss.i]) {
-        ls_graph_origin(g, (LsOrigin){LS_BACKWARD, g->value[g->loss.i].def, 0, "loss"});
-        d.grad[g->loss.i] = seed(cx, g, samples);
+    if (d.moves[g->objective.loss.i]) {
+        ls_graph_origin(g, (LsOrigin){LS_BACKWARD, g->value[g->objective.loss.i].def, 0, "loss"});
+        d.grad[g->objective.loss.i] = seed(cx, g, samples);
         for (uint32_t i = d.nnode; i-- > 1;)
             if (on_path(&d, i))
                 differentiate(&d, (LsNodeId){i});

@@ -8,7 +8,7 @@ static void mark_roots(const LsGraph *g, bool *live)
         live[g->output[i].i] = true;
     for (uint32_t i = 0; i < g->ngrad; i++)
         live[g->grad[i].grad.i] = true;
-    live[g->loss.i] = true;
+    live[g->objective.loss.i] = true;
 }
 
 bool ls_dce(LsCtx *cx, LsGraph *g)

@@ -49,7 +49,7 @@ static void mark_state(LsGraph *g, const LsGraph *like)
 /* Inputs with samples; others, such as the edges of a graph, are no batch. */
 static void mark_inputs(LsGraph *g)
 {
-    for (uint32_t i = 0; g->own_batches && i < g->ninput; i++) {
+    for (uint32_t i = 0; g->ensemble.own_batches && i < g->ninput; i++) {
         LsValue *v = &g->value[g->input[i].i];
         v->stacked = v->shape.rank > 0 && v->shape.dim[0] % g->batch == 0;
     }
@@ -75,10 +75,10 @@ bool ls_ensemble(LsCtx *cx, LsGraph *g, const LsEnsemble *o, const LsGraph *like
         return true;
     if (!takes_draws(cx, g, o->randomness))
         return false;
-    g->members = o->members;
-    g->lanes = o->lanes;
-    g->own_batches = o->own_batches && g->training;
-    g->same_draws = o->randomness == LS_RANDOM_SAME;
+    g->ensemble.members = o->members;
+    g->ensemble.lanes = o->lanes;
+    g->ensemble.own_batches = o->own_batches && g->training;
+    g->ensemble.same_draws = o->randomness == LS_RANDOM_SAME;
     mark_state(g, like);
     mark_inputs(g);
     return true;

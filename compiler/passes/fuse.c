@@ -246,7 +246,7 @@ static void find_outside(Fuse *f)
         f->outside[g->output[i].i] = true;
     for (uint32_t i = 0; i < g->ngrad; i++)
         f->outside[g->grad[i].grad.i] = true;
-    f->outside[g->loss.i] = true;
+    f->outside[g->objective.loss.i] = true;
 }
 
 static int find_operand(const LsValueId *in, int nin, LsValueId v)

@@ -38,7 +38,7 @@ static void find_gradients(LsCtx *cx, const LsGraph *g, bool *gradient)
     uint32_t *left = ls_readers(cx->arena, g, false);
     for (uint32_t k = 0; k < g->ngrad; k++)
         gradient[g->grad[k].grad.i] = true;
-    gradient[g->loss.i] = true;         /* trainers read it as f32, whatever the file adds up to a loss */
+    gradient[g->objective.loss.i] = true;         /* trainers read it as f32, whatever the file adds up to a loss */
     for (uint32_t i = g->nnode - 1; i > 0; i--) {
         LsNodeId n = {i};
         if (g->node[i].op == LS_OP_NOP)
@@ -75,7 +75,7 @@ static bool is_named(const Precision *p, const LsGraph *g, LsNodeId n)
 static bool all_name_something(LsCtx *cx, const LsGraph *g, const LsPrecision *o)
 {
     bool all = true;
-    for (int i = 0; i < o->nwide && g->training && ls_is(g->loss); i++) {
+    for (int i = 0; i < o->nwide && g->training && ls_is(g->objective.loss); i++) {
         bool hit = false;
         for (uint32_t n = 1; n < g->nnode && !hit; n++)
             hit = names(o->wide[i], g, (LsNodeId){n});

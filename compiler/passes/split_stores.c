@@ -68,7 +68,7 @@ static void find_slices(Split *s)
         s->axis[g->output[i].i] = WHOLE;
     for (uint32_t i = 0; i < g->ngrad; i++)
         s->axis[g->grad[i].grad.i] = WHOLE;
-    s->axis[g->loss.i] = WHOLE;
+    s->axis[g->objective.loss.i] = WHOLE;
 }
 
 /* Chooses the results of node n to store in parts: those that keep their axis; they share one

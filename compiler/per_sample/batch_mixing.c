@@ -47,7 +47,7 @@ static LsNodeId made_by(const LsGraph *g, LsValueId v) { return g->value[ls_view
 static bool *needed(LsCtx *cx, const LsGraph *g)
 {
     bool *need = ls_arena_alloc(cx->arena, g->nnode + 1u, sizeof *need);
-    need[g->value[g->loss.i].def.i] = true;
+    need[g->value[g->objective.loss.i].def.i] = true;
     for (uint32_t i = 1; i < g->nnode; i++)
         need[i] |= g->node[i].op == LS_OP_RUNNING_STAT;
     for (uint32_t i = g->nnode; i-- > 1;)
@@ -150,8 +150,8 @@ static void count_running(LsGraph *g)
 static void count_loss(Search *s, bool whole)
 {
     LsGraph *g = s->g;
-    const LsNodeId n = made_by(g, g->loss);
-    if (!g->loss_of_file)
+    const LsNodeId n = made_by(g, g->objective.loss);
+    if (!g->objective.of_file)
         return;
     if (!whole && g->node[n.i].op == LS_OP_REDUCE_MEAN && is_outermost(s, n) && ls_count(ls_shape(g, ls_out(g, n, 0))) == 1)
         g->node[n.i].attr.reduce.counted = counted_of(g, n);
@@ -241,7 +241,7 @@ bool ls_batch_mixing(LsCtx *cx, LsGraph *g, const LsMixingOptions *o)
 {
     const char *does;
     g->mixing = (LsMixing){0};
-    if (g->batch < 2 || !ls_is(g->loss)) {
+    if (g->batch < 2 || !ls_is(g->objective.loss)) {
         say_norms_of_one(g);
         count_running(g);
         warn_of_norms(cx, g, o);

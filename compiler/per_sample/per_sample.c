@@ -68,12 +68,12 @@ static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
 static bool fits(const LsPerSample *p)
 {
     const LsGraph *g = p->g;
-    const LsNodeId loss = g->value[ls_viewed(g, g->loss).i].def;
+    const LsNodeId loss = g->value[ls_viewed(g, g->objective.loss).i].def;
     const LsOpCode op = (LsOpCode)g->node[loss.i].op;
-    if (g->loss_over == LS_OVER_LABELS || g->loss_over == LS_OVER_MIXED)
+    if (g->objective.over == LS_OVER_LABELS || g->objective.over == LS_OVER_MIXED)
         return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "leave out --ignore-index and --class-weights",
                         "the loss is a mean over the labels that count, not over samples: a sample has no loss of its own");
-    if (g->loss_of_file && op != LS_OP_REDUCE_MEAN && op != LS_OP_XENT && op != LS_OP_NLL && op != LS_OP_REGRESSION_LOSS)
+    if (g->objective.of_file && op != LS_OP_REDUCE_MEAN && op != LS_OP_XENT && op != LS_OP_NLL && op != LS_OP_REGRESSION_LOSS)
         return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "take one of the losses of --loss",
                         "the file's loss is not a plain mean, so the losses of samples are not known");
     return true;
@@ -83,8 +83,8 @@ static bool fits(const LsPerSample *p)
 static bool pads(const LsPerSample *p, const LsPrivacy *o)
 {
     const LsGraph *g = p->g;
-    return !o->on || !g->loss_of_file
-           || ls_error(p->cx, ls_where(g, g->value[ls_viewed(g, g->loss).i].def), LS_E_LOSS, "take one of the losses of --loss",
+    return !o->on || !g->objective.of_file
+           || ls_error(p->cx, ls_where(g, g->value[ls_viewed(g, g->objective.loss).i].def), LS_E_LOSS, "take one of the losses of --loss",
                        "--dp: the file's loss counts all samples of a batch, but private batches are of any size, so some "
                        "samples only fill them up");
 }
@@ -171,11 +171,11 @@ static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all, doub
 static void average(LsPerSample *p)
 {
     LsGraph *g = p->g;
-    for (uint32_t i = 0; i < ls_gradients(g) && g->loss_over != LS_OVER_SUM; i++) {
+    for (uint32_t i = 0; i < ls_gradients(g) && g->objective.over != LS_OVER_SUM; i++) {
         LsValueId *grad = &g->grad[i].grad;
         begin(p, *grad);
         *grad = ls_gradient_from_terms(p, *grad, LS_SUMS_TERMS);
-        *grad = g->loss_of_file ? ls_scale(p->cx, g, *grad, 1.0 / (double)g->batch)
+        *grad = g->objective.of_file ? ls_scale(p->cx, g, *grad, 1.0 / (double)g->batch)
                                 : ls_append1(p->cx, g, LS_OP_OVER_SAMPLES, *grad, NULL);
     }
 }

@@ -49,7 +49,7 @@ static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *
     of[ls_rule_factor(rule)] = in->factor;
     of[ls_rule_acc(rule)] = in->acc;
     of[ls_rule_weight(rule)] = in->weight;
-    if ((in->at.update.ema != 0 && !rule->makes) || rule->op == LS_OP_FREE_SGD || rule->op == LS_OP_FREE_ADAMW)
+    if ((in->at.update.hyper.ema != 0 && !rule->makes) || rule->op == LS_OP_FREE_SGD || rule->op == LS_OP_FREE_ADAMW)
         of[ls_rule_average(rule)] = average(m);
     of[ls_rule_shared(rule)] = in->shared;
     int nin = ls_rule_shared(rule) + 1;
@@ -73,8 +73,8 @@ static LsValueId times(const Make *m, LsValueId a, LsValueId b)
 static void take_step(const Make *m, LsOpCode op, LsValueId u, LsValueId factor, const LsHyper *h)
 {
     LsStepIn in = {.p = m->in->p, .grad = u, .factor = factor};
-    in.at.update = (LsUpdateAttr){.hyper = *h, .scale = 1, .skips = m->in->at.update.skips};
-    in.at.update.ema = m->o->ema;
+    in.at.update = (LsUpdateAttr){.hyper = *h, .sum.scale = 1, .skips = m->in->at.update.skips};
+    in.at.update.hyper.ema = m->o->hyper.ema;
     append_rule(m, ls_rule_of(op), &in);
 }
 
@@ -121,7 +121,7 @@ static LsValueId second_moment(const Make *m, LsValueId d)
     if (rank < 2)
         return moving_average(m, square, "v");
     const LsValueId row = moving_average(m, mean(m, square, rank - 1), "row"), column = moving_average(m, mean(m, square, rank - 2), "column");
-    const LsValueId least = ls_const_real(m->cx, m->g, m->o->floor);
+    const LsValueId least = ls_const_real(m->cx, m->g, m->o->hyper.floor);
     const LsValueId over = ls_append2(m->cx, m->g, LS_OP_MAX, mean(m, row, rank - 2), least, NULL);
     return ls_append2(m->cx, m->g, LS_OP_MUL, ls_append2(m->cx, m->g, LS_OP_DIV, row, over, NULL), column, NULL);
 }
@@ -181,18 +181,18 @@ void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOpti
     LsStepIn in = *given;
     const Make m = {cx, g, &in, o};
     if (!in.decays)
-        in.at.update.decay = 0;
+        in.at.update.hyper.decay = 0;
     if (ls_optimizer_row[o->kind].decoupled)
-        in.at.update.decoupled = 1;
+        in.at.update.hyper.decoupled = 1;
     if (by_adam(&m)) {
-        in.at.update.decoupled = 1;
-        in.at.update.decay = in.at.update.decay != 0 || !o->spares_vectors ? o->rest_decay : 0;
+        in.at.update.hyper.decoupled = 1;
+        in.at.update.hyper.decay = in.at.update.hyper.decay != 0 || !o->spares_vectors ? o->hyper.rest_decay : 0;
         append_rule(&m, ls_rule_of(LS_OP_ADAM), &in);
         return;
     }
     LsStepIn first = in;
     if (o->kind == LS_ADAFACTOR)        /* its step decays the parameter */
-        first.at.update.decay = 0;
+        first.at.update.hyper.decay = 0;
     const LsValueId u = append_rule(&m, ls_rule_of(ls_optimizer_row[o->kind].op), &first);
     switch (o->kind) {
     case LS_LAMB: case LS_LARS: trust_step(&m, u); break;

@@ -48,8 +48,8 @@ static bool is_over_ranks(const Update *u) { return ls_over_ranks(u->o); }
 static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, const LsUpdateAttr *part)
 {
     LsShape s = *ls_shape(g, v);
-    if (part->levels > 0)
-        s = (LsShape){1, {part->levels * ls_count(&s)}};
+    if (part->sum.levels > 0)
+        s = (LsShape){1, {part->sum.levels * ls_count(&s)}};
     const LsValueId acc = ls_value_add(cx, g, LS_V_STATE, name, LS_REAL, &s, NULL);
     g->value[acc.i].of_update = true;
     return acc;
@@ -61,19 +61,19 @@ static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     const int steps = micro_steps(o);
-    Update u = {.o = o, .to = g->updates != NULL ? g->updates : g, .sums = steps > 1 || g->privacy.on,
-                .part = {.update = {.scale = 1}}};
+    Update u = {.o = o, .to = g->rank.updates != NULL ? g->rank.updates : g, .sums = steps > 1 || g->privacy.on,
+                .part = {.update = {.sum.scale = 1}}};
     if (!u.sums || g->privacy.on)
         return u;
-    u.part.update.levels = ls_tree_levels(is_over_ranks(&u) ? steps / g->rank_choice[0] : steps);      /* the fewest ranks */
-    if (g->loss_over == LS_OVER_SUM)
+    u.part.update.sum.levels = ls_tree_levels(is_over_ranks(&u) ? steps / g->rank.choice[0] : steps);      /* the fewest ranks */
+    if (g->objective.over == LS_OVER_SUM)
         return u;
-    if (g->loss_over == LS_OVER_SAMPLES) {
-        u.part.update.scale = 1.0 / steps;
-        u.part.update.by_samples = true;
+    if (g->objective.over == LS_OVER_SAMPLES) {
+        u.part.update.sum.scale = 1.0 / steps;
+        u.part.update.sum.by_samples = true;
         return u;
     }
-    u.weight = g->loss_weight;
+    u.weight = g->objective.weight;
     LsNodeId loss = made_by(g, u.weight);
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, g->node[loss.i].name});
     static const char name[] = "accumulated_label_weight";
@@ -128,7 +128,7 @@ static Sums sum_up(LsCtx *cx, LsGraph *g, const LsValueId *grad, const Update *u
 /* min(1, c / norm) over all gradients together, as a scalar. */
 static LsValueId clip_factor(LsCtx *cx, LsGraph *g, LsValueId sum, const Update *u)
 {
-    const LsAttr at = {.scalar = {.a = u->o->clip_norm, .b = u->o->apex != 0 ? 0 : 1e-6}};
+    const LsAttr at = {.scalar = {.a = u->o->clip_norm, .b = u->o->hyper.apex != 0 ? 0 : 1e-6}};
     if (!ls_is(u->mean))
         return ls_append1(cx, g, LS_OP_CLIP_FACTOR, sum, &at);
     for (int k = 0; k < 2; k++)                     /* sum of squares */
@@ -150,7 +150,7 @@ static void find_shared(LsCtx *cx, LsGraph *g, Update *u)
         return;
     const LsAttr at = {.update = {.hyper = u->o->hyper, .skips = ls_is(g->scaling.scale)}};
     const char *name = averages ? "average_share" : "momentum_product";
-    const LsNodeId loss = made_by(g, ls_viewed(g, g->loss));
+    const LsNodeId loss = made_by(g, ls_viewed(g, g->objective.loss));
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, name});
     if (averages)
         u->shared = ls_append3(cx, g, LS_OP_AVERAGE_SHARE, scalar_state(cx, g, "largest_rate"), scalar_state(cx, g, "mean_weight"),
@@ -204,8 +204,8 @@ static void move_updates(LsCtx *cx, LsGraph *g, uint32_t first)
 /* Warns of a file's own loss that is not a plain mean: a sum, a masked mean, or several terms. */
 static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)
 {
-    LsNodeId n = made_by(g, ls_viewed(g, g->loss));
-    if (o->accumulate > 1 && g->loss_of_file && g->node[n.i].op != LS_OP_REDUCE_MEAN)
+    LsNodeId n = made_by(g, ls_viewed(g, g->objective.loss));
+    if (o->accumulate > 1 && g->objective.of_file && g->node[n.i].op != LS_OP_REDUCE_MEAN)
         ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--loss adds a loss that is a mean over all "
                 "the labels of an update", "the file computes the loss: with --accumulate=%d an update takes the "
                                            "mean of its batches' losses, as if each loss were a mean over samples",
@@ -216,12 +216,12 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
  * terms are means over different numbers of labels. */
 static bool parts_have_the_loss(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)
 {
-    const LsNodeId n = made_by(g, ls_viewed(g, g->loss));
-    if (g->loss_over == LS_OVER_MIXED)
+    const LsNodeId n = made_by(g, ls_viewed(g, g->objective.loss));
+    if (g->objective.over == LS_OVER_MIXED)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --microbatches out, or --ignore-index and --class-weights",
                         "--microbatches %d: the terms of the loss are means over different numbers of labels, so no weight "
                         "of a part is right for all of them", o->parts);
-    return !g->loss_of_file || g->node[n.i].op == LS_OP_REDUCE_MEAN
+    return !g->objective.of_file || g->node[n.i].op == LS_OP_REDUCE_MEAN
         || ls_error(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, LS_E_LOSS, "--loss adds a loss that is a mean over all labels "
                     "of a batch", "--microbatches %d: the file computes the loss, and its last node is no mean over the "
                     "samples, so the losses of parts may not combine to that of the batch", o->parts);
@@ -283,8 +283,8 @@ static void append_updates(LsCtx *cx, const LsGraph *g, const Update *u, const L
                        .decays = ls_decays(g, g->grad[i].param, o)};
         in.weight = ls_is(acc[i]) ? u->weight : (LsValueId){0};
         in.at.update = (LsUpdateAttr){.hyper = o->hyper, .clip = o->clip_value, .skips = ls_is(g->scaling.scale),
-                                      .scale = u->part.update.scale, .by_samples = u->part.update.by_samples,
-                                      .levels = ls_is(acc[i]) ? u->part.update.levels : 0, .sliced = g->sliced};
+                                      .sum.scale = u->part.update.sum.scale, .sum.by_samples = u->part.update.sum.by_samples,
+                                      .sum.levels = ls_is(acc[i]) ? u->part.update.sum.levels : 0, .sliced = g->rank.sliced};
         ls_append_update(cx, u->to, &in, o);
     }
 }
@@ -292,18 +292,18 @@ static void append_updates(LsCtx *cx, const LsGraph *g, const Update *u, const L
 /* The loss scale's state in the graph of updates. */
 static void share_scaling(LsCtx *cx, LsGraph *g)
 {
-    if (g->updates == NULL || !ls_is(g->scaling.scale))
+    if (g->rank.updates == NULL || !ls_is(g->scaling.scale))
         return;
-    g->updates->scaling.scale = ls_rank_source(cx, g, g->scaling.scale);
-    g->updates->scaling.counter = ls_rank_source(cx, g, g->scaling.counter);
-    g->updates->scaling.skips = ls_rank_source(cx, g, g->scaling.skips);
+    g->rank.updates->scaling.scale = ls_rank_source(cx, g, g->scaling.scale);
+    g->rank.updates->scaling.counter = ls_rank_source(cx, g, g->scaling.counter);
+    g->rank.updates->scaling.skips = ls_rank_source(cx, g, g->scaling.skips);
 }
 
 static bool can_update(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     if (o->parts > 1 && !parts_have_the_loss(cx, g, o))
         return false;
-    if (o->accumulate > 1 && g->loss_over == LS_OVER_MIXED)
+    if (o->accumulate > 1 && g->objective.over == LS_OVER_MIXED)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
                         "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
                         "of a batch is right for all of them", o->accumulate);

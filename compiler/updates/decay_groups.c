@@ -30,7 +30,7 @@ bool ls_decays(const LsGraph *g, LsValueId p, const LsOptimizerOptions *o)
     for (int k = 0; k < o->nno_decay; k++)
         if (fnmatch(o->no_decay[k], g->value[p.i].name, 0) == 0)
             return false;
-    return o->decay != 0 && !(o->spares_vectors && is_vector(g, p));
+    return o->hyper.decay != 0 && !(o->spares_vectors && is_vector(g, p));
 }
 
 bool ls_decay_groups_check(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)

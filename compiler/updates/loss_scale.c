@@ -34,7 +34,7 @@ LsValueId ls_all_axes(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId v)
 
 LsValueId ls_scaling_inverse(LsCtx *cx, LsGraph *g)
 {
-    LsNodeId loss = g->value[ls_viewed(g, g->loss).i].def;
+    LsNodeId loss = g->value[ls_viewed(g, g->objective.loss).i].def;
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, "loss scale"});
     return ls_append1(cx, g, LS_OP_RECIPROCAL, g->scaling.scale, NULL);
 }
@@ -62,7 +62,7 @@ static void guard_statistics(LsCtx *cx, LsGraph *g, LsValueId factor, bool sums)
 void ls_scaling_move(LsCtx *cx, LsGraph *g, const LsLossScale *o, LsValueId factor, bool sums)
 {
     guard_statistics(cx, g, factor, sums);
-    LsNodeId loss = g->value[ls_viewed(g, g->loss).i].def;
+    LsNodeId loss = g->value[ls_viewed(g, g->objective.loss).i].def;
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, "loss scale"});
     ls_append(cx, g, LS_OP_LOSS_SCALE, 4,
               (LsValueId[]){factor, g->scaling.scale, g->scaling.counter, g->scaling.skips},

@@ -19,8 +19,8 @@ static bool choose(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int steps
     for (int ranks = any ? 1 : o->ranks; ranks <= (any ? LS_MOST_RANKS : o->ranks); ranks++)
         if (may_share(o, ranks, steps))
             choice[n++] = ranks;
-    g->rank_choice = choice;
-    g->nrank_choice = n;
+    g->rank.choice = choice;
+    g->rank.nchoice = n;
     if (any && n < 2)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "give --microbatches a power of two, or that times a number of ranks",
                         "--ranks any: no number of ranks but 1 divides an update of %d parts into blocks of 1, 2, 4, 8, ... "
@@ -34,28 +34,28 @@ bool ls_ranks_begin(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int step
 {
     if (!choose(cx, g, o, steps))
         return false;
-    g->steps = steps;
-    g->sliced = ls_rank_slices(o);
-    g->updates = ls_graph_new(cx);
-    g->updates->rank_choice = g->rank_choice;
-    g->updates->nrank_choice = g->nrank_choice;
-    ls_ranks_count(g, g->rank_choice[0]);
-    g->updates->steps = steps;
-    g->updates->sliced = g->sliced;
-    g->updates->training = true;
-    g->updates->batch = g->batch;
-    g->updates->weightless = g->weightless;
-    g->updates->loss_over = g->loss_over;
+    g->rank.micro_batches = steps;
+    g->rank.sliced = ls_rank_slices(o);
+    g->rank.updates = ls_graph_new(cx);
+    g->rank.updates->rank.choice = g->rank.choice;
+    g->rank.updates->rank.nchoice = g->rank.nchoice;
+    ls_ranks_count(g, g->rank.choice[0]);
+    g->rank.updates->rank.micro_batches = steps;
+    g->rank.updates->rank.sliced = g->rank.sliced;
+    g->rank.updates->training = true;
+    g->rank.updates->batch = g->batch;
+    g->rank.updates->source.weightless = g->source.weightless;
+    g->rank.updates->objective.over = g->objective.over;
     return true;
 }
 
-void ls_ranks_count(LsGraph *g, int ranks) { g->ranks = g->updates->ranks = ranks; }
+void ls_ranks_count(LsGraph *g, int ranks) { g->rank.count = g->rank.updates->rank.count = ranks; }
 
 LsValueId ls_rank_source(LsCtx *cx, LsGraph *g, LsValueId v)
 {
     const LsValue *x = &g->value[v.i];
-    const LsValueId to = ls_value_add(cx, g->updates, x->kind, x->name, x->type, &x->shape, x->data);
-    LsValue *y = &g->updates->value[to.i];
+    const LsValueId to = ls_value_add(cx, g->rank.updates, x->kind, x->name, x->type, &x->shape, x->data);
+    LsValue *y = &g->rank.updates->value[to.i];
     y->of_update = x->of_update;
     y->rank_sum = x->rank_sum;
     y->statistic = x->statistic;
@@ -72,12 +72,12 @@ static LsValueId add_state(LsCtx *cx, LsGraph *g, const char *name, const LsShap
 
 LsValueId ls_rank_sum(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, LsValueId weight, LsValueId p, const LsAttr *part)
 {
-    const LsShape shape = *ls_shape(g, v), tree = {1, {part->update.levels * ls_count(&shape)}};
+    const LsShape shape = *ls_shape(g, v), tree = {1, {part->update.sum.levels * ls_count(&shape)}};
     LsValueId in[] = {add_state(cx, g, name, &shape), v, {0}, weight, p};
     g->value[in[0].i].rank_sum = true;
-    if (part->update.levels > 0) {
+    if (part->update.sum.levels > 0) {
         in[2] = add_state(cx, g, ls_arena_printf(cx->arena, "%s.parts", name), &tree);
-        g->value[in[2].i].rank_levels = part->update.levels;
+        g->value[in[2].i].rank_levels = part->update.sum.levels;
     }
     ls_append(cx, g, LS_OP_LOCAL_SUM, sizeof in / sizeof *in, in, part);
     return ls_rank_source(cx, g, in[0]);
@@ -96,9 +96,9 @@ void ls_rank_statistics(LsCtx *cx, LsGraph *g, LsValueId factor, int64_t steps)
         ls_graph_origin(g, (LsOrigin){old.phase, old.fwd, old.onnx, old.name});
         ls_append(cx, g, LS_OP_PART_STAT, 3, (LsValueId[]){run, batch, all}, &old.attr);
         g->node[i] = (LsNode){.op = LS_OP_NOP, .onnx = old.onnx, .name = old.name};
-        ls_graph_origin(g->updates, (LsOrigin){LS_UPDATE, {0}, old.onnx, old.name});
+        ls_graph_origin(g->rank.updates, (LsOrigin){LS_UPDATE, {0}, old.onnx, old.name});
         const LsValueId in[] = {ls_rank_source(cx, g, run), ls_rank_source(cx, g, all), factor};
-        ls_append(cx, g->updates, LS_OP_RUNNING_STATS, 2 + ls_is(factor), in, &old.attr);
+        ls_append(cx, g->rank.updates, LS_OP_RUNNING_STATS, 2 + ls_is(factor), in, &old.attr);
     }
 }
 
@@ -107,6 +107,6 @@ bool ls_rank_slices(const LsOptimizerOptions *o)
     if (o->kind == LS_OPT_NONE)
         return false;
     const LsRule *r = ls_rule_of(ls_optimizer_row[o->kind].op);
-    const bool averages = o->ema != 0 || o->kind == LS_FREE_SGD || o->kind == LS_FREE_ADAMW;
+    const bool averages = o->hyper.ema != 0 || o->kind == LS_FREE_SGD || o->kind == LS_FREE_ADAMW;
     return !r->makes && !averages && o->clip_norm == 0 && !o->scale.on;
 }

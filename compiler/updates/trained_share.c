@@ -10,8 +10,8 @@
 LsTrainedShare ls_trained_share(const LsGraph *g)
 {
     LsTrainedShare s = {0};
-    const LsGraph *with = g->updates != NULL ? g->updates : g;
-    const LsDecisions *d = g->decisions;
+    const LsGraph *with = g->rank.updates != NULL ? g->rank.updates : g;
+    const LsDecisions *d = g->source.decisions;
     for (uint32_t i = 1; i < with->nvalue; i++) {
         const LsValue *v = &with->value[i];
         if (v->kind == LS_V_PARAM && v->once_written) {

@@ -15,7 +15,7 @@ enum { LS_RANKS_ANY = -1, LS_MOST_RANKS = 1024 };
 
 typedef struct LsOptimizerOptions {
     LsOptimizerKind kind;
-    union { struct { LS_HYPER }; LsHyper hyper; };
+    LsHyper hyper;
     double clip_norm, clip_value;   /* 0: none */
     int accumulate;                 /* batches per update; 0, 1: one */
     bool spares_vectors;            /* no weight decay of biases and norms (compiler/updates/decay_groups.h), nor */

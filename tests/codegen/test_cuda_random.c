@@ -15,9 +15,9 @@ static bool passes(Net *net, LsType type, int k)
 {
     static const LsOptimizerKind first[] = {LS_ADAFACTOR, LS_MUON, LS_FREE_ADAMW, LS_NADAM};
     const LsOptimizerOptions o = {
-        .kind = k < FEW ? first[k] : (LsOptimizerKind)(k % LS_OPT_NONE), .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3,
-        .momentum = 0.9, .decay = 0.1, .momentum_decay = 0.004, .trust = 0.01, .power = 0.8, .floor = 1e-6, .floor_p = 1e-3,
-        .most = 1, .rate_part = 0.1, .by_rate = 2};
+        .kind = k < FEW ? first[k] : (LsOptimizerKind)(k % LS_OPT_NONE), .hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3,
+        .hyper.momentum = 0.9, .hyper.decay = 0.1, .hyper.momentum_decay = 0.004, .hyper.trust = 0.01, .hyper.power = 0.8, .hyper.floor = 1e-6, .hyper.floor_p = 1e-3,
+        .hyper.most = 1, .hyper.rate_part = 0.1, .hyper.by_rate = 2};
     const LsPrecision as = {.compute = type, .gpu = true};
     LsCtx *cx = &net->cx;
     LsGraph *g = net->a;
@@ -45,7 +45,7 @@ START_TEST(kernels_of_random_graphs_give_what_the_cpus_give)
 {
     Net *net = net_new((uint64_t)_i + 1, OPERATORS, true);
     Rig r;
-    if (ls_is(net->b->loss) && passes(net, _i % 2 == 0 ? LS_BF16 : LS_F16, _i)) {
+    if (ls_is(net->b->objective.loss) && passes(net, _i % 2 == 0 ? LS_BF16 : LS_F16, _i)) {
         rig_open(&r, 4);
         r.g = net->a;
         r.run.valid = r.g->batch;

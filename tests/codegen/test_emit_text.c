@@ -35,7 +35,7 @@ START_TEST(a_program_of_hostile_names_compiles)
     graph_open();
     LsValueId w = param(evil, SHAPE(4, 4)), x = ls_append1(&cx, g, LS_OP_RELU, w, NULL);
     LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, x, w, &(LsAttr){.gemm = {.alpha = 1}});
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     ck_assert(ls_autodiff(&cx, g));
     for (uint32_t i = 1; i < g->nnode; i++)
         g->node[i].name = evil;

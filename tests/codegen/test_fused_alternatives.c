@@ -19,7 +19,7 @@ static LsGraph *compiled(LsCtx *cx, const char *line, int64_t batch)
 {
     LsPipelineOptions o = {.import = {.batch = batch, .training = true},
                            .loss = {.kind = LS_LOSS_CE},
-                           .optimizer = {.kind = LS_SGD, .momentum = 0.9}};
+                           .optimizer = {.kind = LS_SGD, .hyper.momentum = 0.9}};
     ck_assert_msg(run(line, in_dir("net.onnx")) == 0, "%s: %s", line, complaint());
     cx->model = "net.onnx";
     cx->log = stdout;

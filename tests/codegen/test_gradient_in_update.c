@@ -16,14 +16,14 @@ typedef struct Product { int64_t m, n, k; bool ta, tb; double alpha; } Product;
 
 static const Step steps[] = {
     {.op = LS_OP_SGD},
-    {.op = LS_OP_SGD, .at = {.momentum = 0.9, .decay = 0.01, .nesterov = true, .clip = 0.5},
+    {.op = LS_OP_SGD, .at = {.hyper.momentum = 0.9, .hyper.decay = 0.01, .hyper.nesterov = true, .clip = 0.5},
      .momentum = true, .factor = true},
-    {.op = LS_OP_SGD, .at = {.scale = 0.25}, .acc = true},
-    {.op = LS_OP_ADAM, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}},
-    {.op = LS_OP_ADAM, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01,
-                              .decoupled = true, .scale = 0.5, .clip = 0.5},
+    {.op = LS_OP_SGD, .at = {.sum.scale = 0.25}, .acc = true},
+    {.op = LS_OP_ADAM, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01}},
+    {.op = LS_OP_ADAM, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01,
+                              .hyper.decoupled = true, .sum.scale = 0.5, .clip = 0.5},
      .acc = true},
-    {.op = LS_OP_SGD, .at = {.momentum = 0.9}, .momentum = true, .factor = true, .acc = true,
+    {.op = LS_OP_SGD, .at = {.hyper.momentum = 0.9}, .momentum = true, .factor = true, .acc = true,
      .weight = true},
 };
 /* Tiles that are cut short each way, one row, one column, several blocks of depth. */

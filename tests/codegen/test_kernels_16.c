@@ -79,7 +79,7 @@ static void compare(const Made *a, const Made *b, const Net *n)
 {
     uint32_t some = 0;
     ck_assert_uint_eq(a->g->ngrad, b->g->ngrad);
-    ck_assert(same(a, a->g->loss, b, b->g->loss, n));
+    ck_assert(same(a, a->g->objective.loss, b, b->g->objective.loss, n));
     for (uint32_t k = 0; k < a->g->noutput; k++)
         ck_assert(same(a, a->g->output[k], b, b->g->output[k], n));
     for (uint32_t k = 0; k < a->g->ngrad; k++)

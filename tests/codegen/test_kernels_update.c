@@ -28,10 +28,10 @@ static bool has_state(const Step *s, int k)
 /* Schedule-free: moves z and the average; returns the step. */
 static double free_step(const LsUpdateAttr *a, const LsRun *run, double shared, double way, double v[TENSORS])
 {
-    const double z = (run->update == 1 ? v[P] : v[STATE]) - run->lr * (way + a->decay * v[P]);
+    const double z = (run->update == 1 ? v[P] : v[STATE]) - run->lr * (way + a->hyper.decay * v[P]);
     v[STATE] = z;
     v[AVERAGE] += shared * (z - v[AVERAGE]);
-    return v[P] - ((1 - a->beta1) * z + a->beta1 * v[AVERAGE]);
+    return v[P] - ((1 - a->hyper.beta1) * z + a->hyper.beta1 * v[AVERAGE]);
 }
 
 /* The step of an element by the other optimizers, or its direction. */
@@ -43,58 +43,58 @@ static double other_step(const Step *s, const LsRun *run, double shared, double 
     double old, now, next, length, most, mean;
     switch (s->op) {
     case LS_OP_LION:
-        old = a->beta1 * *m + (1 - a->beta1) * g;
-        *m = a->beta2 * *m + (1 - a->beta2) * g;
-        return run->lr * ((old > 0) - (old < 0) + a->decay * p);
+        old = a->hyper.beta1 * *m + (1 - a->hyper.beta1) * g;
+        *m = a->hyper.beta2 * *m + (1 - a->hyper.beta2) * g;
+        return run->lr * ((old > 0) - (old < 0) + a->hyper.decay * p);
     case LS_OP_RMSPROP:
-        g += a->decay * p;
-        *m = a->beta2 * *m + (1 - a->beta2) * g * g;
-        mean = v[STATE + 2] = has_state(s, 2) ? a->beta2 * v[STATE + 2] + (1 - a->beta2) * g : v[STATE + 2];
+        g += a->hyper.decay * p;
+        *m = a->hyper.beta2 * *m + (1 - a->hyper.beta2) * g * g;
+        mean = v[STATE + 2] = has_state(s, 2) ? a->hyper.beta2 * v[STATE + 2] + (1 - a->hyper.beta2) * g : v[STATE + 2];
         old = fmax(*m - (has_state(s, 2) ? mean * mean : 0), 0);
-        old = a->inside != 0 ? g / sqrt(old + a->eps) : g / (sqrt(old) + a->eps);
+        old = a->hyper.inside != 0 ? g / sqrt(old + a->hyper.eps) : g / (sqrt(old) + a->hyper.eps);
         if (has_state(s, 1))
-            old = *q = a->momentum * *q + old;
+            old = *q = a->hyper.momentum * *q + old;
         return run->lr * old;
     case LS_OP_ADAGRAD:
-        g += a->decay * p;
+        g += a->hyper.decay * p;
         *m += g * g;
-        return run->lr / (1 + (t - 1) * a->lr_decay) * g / (sqrt(*m + a->initial) + a->eps);
+        return run->lr / (1 + (t - 1) * a->hyper.lr_decay) * g / (sqrt(*m + a->hyper.initial) + a->hyper.eps);
     case LS_OP_DIRECTION:
-        return g + a->decay * p;
+        return g + a->hyper.decay * p;
     case LS_OP_MUON:
-        *m = a->momentum * *m + (1 - a->momentum) * g;
-        return (1 - a->momentum) * g + a->momentum * *m;
+        *m = a->hyper.momentum * *m + (1 - a->hyper.momentum) * g;
+        return (1 - a->hyper.momentum) * g + a->hyper.momentum * *m;
     case LS_OP_STEP:
-        return run->lr * a->decay * p + fmin(run->lr, a->relative != 0 ? 1 / sqrt(t) : run->lr) * g;
+        return run->lr * a->hyper.decay * p + fmin(run->lr, a->hyper.relative != 0 ? 1 / sqrt(t) : run->lr) * g;
     case LS_OP_FREE_SGD:
         return free_step(a, run, shared, g, v);
     case LS_OP_FREE_ADAMW:
-        *q = a->beta2 * *q + (1 - a->beta2) * g * g;
-        return free_step(a, run, shared, g / (sqrt(*q / (1 - pow(a->beta2, t))) + a->eps), v);
+        *q = a->hyper.beta2 * *q + (1 - a->hyper.beta2) * g * g;
+        return free_step(a, run, shared, g / (sqrt(*q / (1 - pow(a->hyper.beta2, t))) + a->hyper.eps), v);
     case LS_OP_LAMB:
-        *m = a->beta1 * *m + (1 - a->beta1) * g;
-        *q = a->beta2 * *q + (1 - a->beta2) * g * g;
-        return *m / (1 - pow(a->beta1, t)) / (sqrt(*q / (1 - pow(a->beta2, t))) + a->eps) + a->decay * p;
+        *m = a->hyper.beta1 * *m + (1 - a->hyper.beta1) * g;
+        *q = a->hyper.beta2 * *q + (1 - a->hyper.beta2) * g * g;
+        return *m / (1 - pow(a->hyper.beta1, t)) / (sqrt(*q / (1 - pow(a->hyper.beta2, t))) + a->hyper.eps) + a->hyper.decay * p;
     default:
         break;
     }
-    if (a->decoupled == 0)
-        g += a->decay * p;
-    *m = a->beta1 * *m + (1 - a->beta1) * g;
-    *q = a->beta2 * *q + (1 - a->beta2) * g * g;
-    old = a->decoupled != 0 ? run->lr * a->decay * p : 0;
+    if (a->hyper.decoupled == 0)
+        g += a->hyper.decay * p;
+    *m = a->hyper.beta1 * *m + (1 - a->hyper.beta1) * g;
+    *q = a->hyper.beta2 * *q + (1 - a->hyper.beta2) * g * g;
+    old = a->hyper.decoupled != 0 ? run->lr * a->hyper.decay * p : 0;
     if (s->op == LS_OP_NADAM) {
-        now = a->beta1 * (1 - 0.5 * pow(0.96, t * a->momentum_decay));
-        next = a->beta1 * (1 - 0.5 * pow(0.96, (t + 1) * a->momentum_decay));
+        now = a->hyper.beta1 * (1 - 0.5 * pow(0.96, t * a->hyper.momentum_decay));
+        next = a->hyper.beta1 * (1 - 0.5 * pow(0.96, (t + 1) * a->hyper.momentum_decay));
         return old + run->lr * ((1 - now) / (1 - shared) * g + next / (1 - shared * next) * *m)
-                   / (sqrt(*q / (1 - pow(a->beta2, t))) + a->eps);
+                   / (sqrt(*q / (1 - pow(a->hyper.beta2, t))) + a->hyper.eps);
     }
-    most = 2 / (1 - a->beta2) - 1;
-    length = most - 2 * t * pow(a->beta2, t) / (1 - pow(a->beta2, t));
-    next = run->lr * *m / (1 - pow(a->beta1, t));
+    most = 2 / (1 - a->hyper.beta2) - 1;
+    length = most - 2 * t * pow(a->hyper.beta2, t) / (1 - pow(a->hyper.beta2, t));
+    next = run->lr * *m / (1 - pow(a->hyper.beta1, t));
     if (length > 5)
-        next *= sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) * sqrt(1 - pow(a->beta2, t))
-              / (sqrt(*q) + a->eps);
+        next *= sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) * sqrt(1 - pow(a->hyper.beta2, t))
+              / (sqrt(*q) + a->hyper.eps);
     return old + next;
 }
 
@@ -102,7 +102,7 @@ static double other_step(const Step *s, const LsRun *run, double shared, double 
 static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double shared, double v[TENSORS])
 {
     double g = v[G], part = s->weight ? (weight != 0 ? weight : 1)
-                           : s->at.by_samples ? s->at.scale * run->share : s->at.scale;
+                           : s->at.sum.by_samples ? s->at.sum.scale * run->share : s->at.sum.scale;
     if (s->acc)
         g = v[ACC] = (run->first ? 0 : v[ACC]) + g * part;
     v[Y] = 0;
@@ -114,28 +114,28 @@ static void by_the_book(const Step *s, const LsRun *run, double factor, double w
     if (s->op != LS_OP_NOP) {
         const double step = other_step(s, run, shared, g, v);
         v[ls_rule_of(s->op)->makes ? Y : P] -= ls_rule_of(s->op)->makes ? -step : step;
-        if (s->at.ema != 0)
-            v[AVERAGE] = s->at.ema * v[AVERAGE] + (1 - s->at.ema) * v[P];
+        if (s->at.hyper.ema != 0)
+            v[AVERAGE] = s->at.hyper.ema * v[AVERAGE] + (1 - s->at.hyper.ema) * v[P];
         return;
     }
     if (!s->adam) {
-        g += s->at.decay * v[0];
+        g += s->at.hyper.decay * v[0];
         if (s->momentum) {
-            v[2] = s->at.momentum * v[2] + g;
-            g = s->at.nesterov ? g + s->at.momentum * v[2] : v[2];
+            v[2] = s->at.hyper.momentum * v[2] + g;
+            g = s->at.hyper.nesterov ? g + s->at.hyper.momentum * v[2] : v[2];
         }
         v[0] -= run->lr * g;
         return;
     }
-    if (s->at.decoupled)
-        v[0] -= run->lr * s->at.decay * v[0];
+    if (s->at.hyper.decoupled)
+        v[0] -= run->lr * s->at.hyper.decay * v[0];
     else
-        g += s->at.decay * v[0];
-    v[2] = s->at.beta1 * v[2] + (1 - s->at.beta1) * g;
-    v[3] = s->at.beta2 * v[3] + (1 - s->at.beta2) * g * g;
+        g += s->at.hyper.decay * v[0];
+    v[2] = s->at.hyper.beta1 * v[2] + (1 - s->at.hyper.beta1) * g;
+    v[3] = s->at.hyper.beta2 * v[3] + (1 - s->at.hyper.beta2) * g * g;
     double t = (double)run->update;
-    v[0] -= run->lr / (1 - pow(s->at.beta1, t)) * v[2] / (sqrt(v[3]) / sqrt(1 - pow(s->at.beta2, t))
-                                                          + s->at.eps);
+    v[0] -= run->lr / (1 - pow(s->at.hyper.beta1, t)) * v[2] / (sqrt(v[3]) / sqrt(1 - pow(s->at.hyper.beta2, t))
+                                                          + s->at.hyper.eps);
 }
 
 enum { MANY = 4 };
@@ -198,46 +198,46 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
 
 static const Step steps[] = {
     {.adam = false},
-    {.at = {.momentum = 0.9, .decay = 0.01}, .momentum = true},
-    {.at = {.momentum = 0.9, .decay = 0.01, .nesterov = true, .clip = 0.5},
+    {.at = {.hyper.momentum = 0.9, .hyper.decay = 0.01}, .momentum = true},
+    {.at = {.hyper.momentum = 0.9, .hyper.decay = 0.01, .hyper.nesterov = true, .clip = 0.5},
      .momentum = true,
      .factor = true},
-    {.at = {.scale = 0.25, .clip = 0.3}, .acc = true},
-    {.at = {.scale = 0.25, .by_samples = true}, .acc = true},
-    {.at = {.momentum = 0.9, .clip = 0.3}, .momentum = true, .factor = true, .acc = true,
+    {.at = {.sum.scale = 0.25, .clip = 0.3}, .acc = true},
+    {.at = {.sum.scale = 0.25, .sum.by_samples = true}, .acc = true},
+    {.at = {.hyper.momentum = 0.9, .clip = 0.3}, .momentum = true, .factor = true, .acc = true,
      .weight = true},
-    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8}, .adam = true, .factor = true, .acc = true,
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8}, .adam = true, .factor = true, .acc = true,
      .weight = true},
-    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.01}, .adam = true},
-    {.at = {.beta1 = 0.9,
-            .beta2 = 0.999,
-            .eps = 1e-8,
-            .decay = 0.01,
-            .decoupled = true,
-            .scale = 0.5,
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01}, .adam = true},
+    {.at = {.hyper.beta1 = 0.9,
+            .hyper.beta2 = 0.999,
+            .hyper.eps = 1e-8,
+            .hyper.decay = 0.01,
+            .hyper.decoupled = true,
+            .sum.scale = 0.5,
             .clip = 0.5},
      .adam = true,
      .factor = true,
      .acc = true},
-    {.at = {.momentum = 0.9, .skips = true}, .momentum = true, .factor = true, .is = -1},
-    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = -1},
-    {.at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = 0.5},
-    {.op = LS_OP_LION, .state = 1, .at = {.beta1 = 0.9, .beta2 = 0.99, .decay = 0.1, .scale = 0.5}, .acc = true},
-    {.op = LS_OP_LAMB, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .decay = 0.1}},
-    {.op = LS_OP_LAMB, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .skips = true}, .factor = true, .is = -1},
-    {.op = LS_OP_MUON, .state = 1, .at = {.momentum = 0.95}},
-    {.op = LS_OP_DIRECTION, .at = {.decay = 0.1, .clip = 0.5, .scale = 0.5}, .acc = true},
-    {.op = LS_OP_STEP, .at = {.decay = 0.1, .relative = 1, .ema = 0.9}, .average = true, .factor = true},
-    {.op = LS_OP_FREE_SGD, .state = 1, .at = {.beta1 = 0.9, .decay = 0.1}, .average = true, .shared = true},
-    {.op = LS_OP_FREE_ADAMW, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3, .decay = 0.1}, .average = true,
+    {.at = {.hyper.momentum = 0.9, .skips = true}, .momentum = true, .factor = true, .is = -1},
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = -1},
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = 0.5},
+    {.op = LS_OP_LION, .state = 1, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.decay = 0.1, .sum.scale = 0.5}, .acc = true},
+    {.op = LS_OP_LAMB, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .hyper.decay = 0.1}},
+    {.op = LS_OP_LAMB, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .skips = true}, .factor = true, .is = -1},
+    {.op = LS_OP_MUON, .state = 1, .at = {.hyper.momentum = 0.95}},
+    {.op = LS_OP_DIRECTION, .at = {.hyper.decay = 0.1, .clip = 0.5, .sum.scale = 0.5}, .acc = true},
+    {.op = LS_OP_STEP, .at = {.hyper.decay = 0.1, .hyper.relative = 1, .hyper.ema = 0.9}, .average = true, .factor = true},
+    {.op = LS_OP_FREE_SGD, .state = 1, .at = {.hyper.beta1 = 0.9, .hyper.decay = 0.1}, .average = true, .shared = true},
+    {.op = LS_OP_FREE_ADAMW, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3, .hyper.decay = 0.1}, .average = true,
      .shared = true},
-    {.op = LS_OP_RMSPROP, .state = 1, .at = {.beta2 = 0.9, .eps = 1e-3, .decay = 0.1}, .factor = true},
-    {.op = LS_OP_RMSPROP, .state = 7, .at = {.beta2 = 0.9, .eps = 1e-3, .inside = 1, .momentum = 0.9, .centered = 1}},
-    {.op = LS_OP_ADAGRAD, .state = 1, .at = {.eps = 1e-3, .lr_decay = 0.1, .initial = 0.2, .decay = 0.1}},
+    {.op = LS_OP_RMSPROP, .state = 1, .at = {.hyper.beta2 = 0.9, .hyper.eps = 1e-3, .hyper.decay = 0.1}, .factor = true},
+    {.op = LS_OP_RMSPROP, .state = 7, .at = {.hyper.beta2 = 0.9, .hyper.eps = 1e-3, .hyper.inside = 1, .hyper.momentum = 0.9, .hyper.centered = 1}},
+    {.op = LS_OP_ADAGRAD, .state = 1, .at = {.hyper.eps = 1e-3, .hyper.lr_decay = 0.1, .hyper.initial = 0.2, .hyper.decay = 0.1}},
     {.op = LS_OP_NADAM, .state = 3, .shared = true,
-     .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .momentum_decay = 0.004, .decay = 0.1}},
-    {.op = LS_OP_RADAM, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.999, .eps = 1e-3, .decay = 0.1, .decoupled = 1}},
-    {.op = LS_OP_RADAM, .state = 3, .at = {.beta1 = 0.9, .beta2 = 0.5, .eps = 1e-3}, .factor = true},
+     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .hyper.momentum_decay = 0.004, .hyper.decay = 0.1}},
+    {.op = LS_OP_RADAM, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .hyper.decay = 0.1, .hyper.decoupled = 1}},
+    {.op = LS_OP_RADAM, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.5, .hyper.eps = 1e-3}, .factor = true},
 };
 
 enum { SHARED_STEPS = 13 };     /* the first ones: what all optimizers share is tested with these */
@@ -281,16 +281,16 @@ START_TEST(test_accumulation_and_running_statistics)
     double wanted[] = {0.9 * rig_get(&r, more[0], 4) + 0.1 * rig_get(&r, more[1], 4),
                        0.9 * rig_get(&r, more[2], 299) + 0.1 * rig_get(&r, more[3], 299)};
     rig_node(&r, LS_OP_RUNNING_STAT, 4, more, 0,
-             &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1, .many = 2}});
+             &(LsAttr){.update = {.hyper.momentum = 0.9, .sum.scale = 0.1, .many = 2}});
     LsNodeId n =
-        rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &(LsAttr){.update = {.scale = 0.5}});
+        rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, acc), 1, &(LsAttr){.update = {.sum.scale = 0.5}});
     LsValueId sum = rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
     rig_node(&r, LS_OP_RUNNING_STAT, VALUES(stat, batch), 0,
-             &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1}});
+             &(LsAttr){.update = {.hyper.momentum = 0.9, .sum.scale = 0.1}});
     LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}),
               all = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
     double want_all = rig_get(&r, all, 7) + rig_get(&r, weight, 0) * rig_get(&r, g, 7);
-    n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, all, weight), 1, &(LsAttr){.update = {.scale = 1}});
+    n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, all, weight), 1, &(LsAttr){.update = {.sum.scale = 1}});
     rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
     double want[33], want_sum = rig_get(&r, acc, N - 1) + 0.5 * rig_get(&r, g, N - 1);
     for (int k = 0; k < 33; k++)
@@ -319,7 +319,7 @@ START_TEST(test_a_part_joins_the_tree)
     rig_open(&r, 4);
     r.run.part = c->part;
     r.run.apply = c->last;
-    const LsAttr at = {.update = {.scale = 0.3, .levels = LEVELS}};
+    const LsAttr at = {.update = {.sum.scale = 0.3, .sum.levels = LEVELS}};
     LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)), acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * N));
     LsAttr many = at;
     many.update.many = 2;
@@ -352,7 +352,7 @@ END_TEST
 static void check_statistic(bool with_next, bool first, bool apply, double factor)
 {
     Rig r;
-    LsAttr at = {.update = {.momentum = 0.9, .scale = 0.1}};
+    LsAttr at = {.update = {.hyper.momentum = 0.9, .sum.scale = 0.1}};
     rig_open(&r, 4);
     r.run.first = first;
     r.run.apply = apply;

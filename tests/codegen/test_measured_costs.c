@@ -25,7 +25,7 @@ static void open_problem(void)
         x = ls_append1(&cx, g, LS_OP_RELU, x, NULL);
         g->node[g->value[x.i].def.i].name = k < 2 ? "act" : "last";
     }
-    g->loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, x, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
+    g->objective.loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, x, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     p = ls_problem_new(&cx, g, "test", &(LsTarget){.real_bytes = 4});
     ck_assert_uint_eq(p->dag.nnode, 7);
 }

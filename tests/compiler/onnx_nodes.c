@@ -141,7 +141,7 @@ static bool weighted_loss(LsCtx *cx, LsGraph *g)
         part = ls_reduce_to(cx, g, part, (LsShape){0});
         sum = ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, part, NULL) : part;
     }
-    g->loss = sum;
+    g->objective.loss = sum;
     return ls_is(sum);
 }
 
@@ -149,7 +149,7 @@ static double loss_with(LsRunGraph *r, LsValueId param, int64_t i, double x)
 {
     ls_run_graph_set(r, param, i, x);
     ls_run_graph_step(r);
-    return ls_run_graph_get(r, r->g->loss, 0);
+    return ls_run_graph_get(r, r->g->objective.loss, 0);
 }
 
 /* The function jumps at x: with half the step, the difference quotient is about twice as large. */

@@ -25,13 +25,13 @@ static LsValueId open_with(LsShape s, int64_t batch)
 /* Turns the target input into a constant, so that the gradient check sees it. */
 static void set_label(const void *data)
 {
-    g->value[g->label.i].data = data;
-    g->value[g->label.i].kind = LS_V_CONST;
+    g->value[g->objective.label.i].data = data;
+    g->value[g->objective.label.i].kind = LS_V_CONST;
 }
 
 static void set_class_labels(int64_t classes)
 {
-    LsShape s = *ls_shape(g, g->label);
+    LsShape s = *ls_shape(g, g->objective.label);
     const LsValueId v = labels(s, classes);
     set_label(g->value[v.i].data);
 }
@@ -41,7 +41,7 @@ static void check_ce(LsShape s, const LsLossOptions *o, int64_t classes)
     open_with(s, s.dim[0]);
     ck_assert(ls_loss(&cx, g, o));
     set_class_labels(classes);
-    check_gradients(g->loss);
+    check_gradients(g->objective.loss);
     graph_close();
 }
 
@@ -73,7 +73,7 @@ START_TEST(cross_entropy_of_equal_scores_is_the_log_of_the_classes)
     set_class_labels(5);
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
-    ck_assert_double_eq_tol(e.v[g->loss.i][0], log(5), 1e-12);
+    ck_assert_double_eq_tol(e.v[g->objective.loss.i][0], log(5), 1e-12);
     graph_close();
 }
 END_TEST
@@ -86,12 +86,12 @@ START_TEST(class_axis_follows_the_rank)
         open_with(want[k].s, 7);
         const int axis = want[k].s.rank == 3 ? -1 : 0;      /* not clear without a weight */
         ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE, .label = "t", .axis = axis}));
-        ck_assert_int_eq(ls_shape(g, g->label)->rank, want[k].rank);
+        ck_assert_int_eq(ls_shape(g, g->objective.label)->rank, want[k].rank);
         for (int d = 0; d < want[k].rank; d++)
-            ck_assert_int_eq(ls_shape(g, g->label)->dim[d], want[k].label[d]);
-        ck_assert_str_eq(g->value[g->label.i].name, "t");
-        ck_assert_int_eq(ls_type(g, g->label), LS_I64);
-        ck_assert_int_eq(g->input[g->ninput - 1].i, g->label.i);
+            ck_assert_int_eq(ls_shape(g, g->objective.label)->dim[d], want[k].label[d]);
+        ck_assert_str_eq(g->value[g->objective.label.i].name, "t");
+        ck_assert_int_eq(ls_type(g, g->objective.label), LS_I64);
+        ck_assert_int_eq(g->input[g->ninput - 1].i, g->objective.label.i);
         graph_close();
     }
 }
@@ -117,7 +117,7 @@ START_TEST(the_shape_of_the_labels_shows_the_class_axis)
         if (want[k].wrong != LS_E_NONE)
             ck_assert_int_eq(cx.last, want[k].wrong);
         else
-            ck_assert_int_eq(g->node[g->value[g->loss.i].def.i].attr.loss.axis, want[k].axis);
+            ck_assert_int_eq(g->node[g->value[g->objective.loss.i].def.i].attr.loss.axis, want[k].axis);
         graph_close();
     }
 }
@@ -202,7 +202,7 @@ static int axis_of(LsValueId y, int asked, bool *says)
     free(text);
     if (!ok)
         return 0;
-    return g->node[g->value[g->loss.i].def.i].attr.loss.axis;
+    return g->node[g->value[g->objective.loss.i].def.i].attr.loss.axis;
 }
 
 START_TEST(classes_lie_where_a_weight_makes_them)
@@ -238,12 +238,12 @@ START_TEST(regression_gradients_match_differences)
         LsLossPart p = part[k];
         open_with(SHAPE(4, 3), 4);
         ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = &p, .npart = 1}));
-        ck_assert_int_eq(ls_type(g, g->label), LS_REAL);
+        ck_assert_int_eq(ls_type(g, g->objective.label), LS_REAL);
         float *t = numbers(12, 77);
         for (int i = 0; i < 12 && p.kind == LS_LOSS_KL; i++)
             t[i] = i == 5 ? 0 : fabsf(t[i]);
         set_label(t);
-        check_gradients(g->loss);
+        check_gradients(g->objective.loss);
         graph_close();
     }
 }
@@ -298,8 +298,8 @@ static void open_torch(const Torch *t)
         add_output(y);
     }
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = &p, .npart = 1}));
-    ck_assert_int_eq(ls_is(g->label), t->target != NULL);
-    ck_assert(g->loss_over == LS_OVER_SAMPLES && !g->loss_of_file);
+    ck_assert_int_eq(ls_is(g->objective.label), t->target != NULL);
+    ck_assert(g->objective.over == LS_OVER_SAMPLES && !g->objective.of_file);
     if (t->target != NULL)
         set_label(t->target);
 }
@@ -311,7 +311,7 @@ START_TEST(losses_and_slopes_are_those_of_pytorch)
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
-    ck_assert_double_eq_tol(e.v[g->loss.i][0], t->loss, 1e-7);
+    ck_assert_double_eq_tol(e.v[g->objective.loss.i][0], t->loss, 1e-7);
     for (int k = 0; k < t->ny && t->grad[k] != NULL; k++)
         for (int i = 0; i < 12; i++)
             ck_assert_double_eq_tol(e.v[g->grad[k].grad.i][i], t->grad[k][i], 1e-6 * fmax(1, fabs(t->grad[k][i])));
@@ -324,7 +324,7 @@ START_TEST(triplet_gradients_match_differences)
     open_torch(&torch[2]);
     for (int k = 0; k < 3; k++)                 /* away from distances of 0 */
         g->value[g->output[k].i].data = numbers(12, (uint64_t)k + 5);
-    check_gradients(g->loss);
+    check_gradients(g->objective.loss);
     graph_close();
 }
 END_TEST
@@ -338,7 +338,7 @@ START_TEST(a_triplet_at_its_margin_has_no_slope)
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
-    ck_assert_double_eq_tol(e.v[g->loss.i][0], 0, 1e-12);
+    ck_assert_double_eq_tol(e.v[g->objective.loss.i][0], 0, 1e-12);
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < 12; i++)
             ck_assert_double_eq(e.v[g->grad[k].grad.i][i], 0);
@@ -355,12 +355,12 @@ START_TEST(the_likelihood_is_that_of_pytorch)
     g->value[y.i].data = log_part;
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_NLL, .has_ignore = true, .ignore = 1,
                                                .class_weight = weight, .nclass = 3}));
-    ck_assert_int_eq(g->loss_over, LS_OVER_LABELS);
+    ck_assert_int_eq(g->objective.over, LS_OVER_LABELS);
     set_label(label);
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
-    ck_assert_double_eq_tol(e.v[g->loss.i][0], 0.5625, 1e-12);
+    ck_assert_double_eq_tol(e.v[g->objective.loss.i][0], 0.5625, 1e-12);
     for (int i = 0; i < 12; i++)
         ck_assert_double_eq_tol(e.v[g->grad[0].grad.i][i], i == 0 ? -0.5 : i == 5 || i == 11 ? -0.25 : 0, 1e-12);
     graph_close();
@@ -385,10 +385,10 @@ START_TEST(the_loss_is_the_weighted_sum_of_its_terms)
         open_two();
         ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = k < 3 ? &part[k] : part, .npart = k < 3 ? 1 : 3}));
         if (k == 3) {
-            ck_assert_uint_eq(g->nlabel, 2);
+            ck_assert_uint_eq(g->objective.nlabel, 2);
             ck_assert_str_eq(g->value[g->input[0].i].name, "label.box");
-            ck_assert_str_eq(g->value[g->label.i].name, "label.logits");
-            ck_assert(g->loss_over == LS_OVER_SAMPLES && !g->loss_of_file);
+            ck_assert_str_eq(g->value[g->objective.label.i].name, "label.logits");
+            ck_assert(g->objective.over == LS_OVER_SAMPLES && !g->objective.of_file);
         }
         for (uint32_t i = 0; i < g->ninput; i++) {
             LsShape s = *ls_shape(g, g->input[i]);
@@ -398,12 +398,12 @@ START_TEST(the_loss_is_the_weighted_sum_of_its_terms)
             g->value[g->input[i].i].kind = LS_V_CONST;
         }
         if (k == 3)
-            check_gradients(g->loss);
+            check_gradients(g->objective.loss);
         else
             ck_assert(ls_autodiff(&cx, g));
         Eval e = eval_new(g);
         eval_run(&e, 1, g->nnode);
-        loss[k] = e.v[g->loss.i][0];
+        loss[k] = e.v[g->objective.loss.i][0];
         for (uint32_t i = 0; i < g->ngrad; i++)
             if (strcmp(g->value[g->grad[i].param.i].name, "box") == 0)
                 grad[k] = e.v[g->grad[i].grad.i][3];
@@ -421,7 +421,7 @@ START_TEST(losses_of_one_output_share_its_target)
     open_two();
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = part, .npart = 2}));
     ck_assert_uint_eq(g->ninput, 1);
-    ck_assert_str_eq(g->value[g->label.i].name, "label");
+    ck_assert_str_eq(g->value[g->objective.label.i].name, "label");
     graph_close();
     open_two();
     cx.log = fopen("/dev/null", "w");
@@ -447,8 +447,8 @@ START_TEST(terms_of_different_means_are_not_accumulated)
             part[1] = part[2];
         o.npart = k / 2 == 0 ? 1 : 2;
         ck_assert(ls_loss(&cx, g, &o));
-        ck_assert_int_eq(g->loss_over, k / 2 == 0 ? LS_OVER_LABELS : LS_OVER_MIXED);
-        ck_assert_int_eq(ls_is(g->loss_weight), k / 2 == 0);
+        ck_assert_int_eq(g->objective.over, k / 2 == 0 ? LS_OVER_LABELS : LS_OVER_MIXED);
+        ck_assert_int_eq(ls_is(g->objective.weight), k / 2 == 0);
         ck_assert(ls_autodiff(&cx, g));
         const bool bad = k / 2 > 0 && k % 2 == 1;
         ck_assert_int_eq(ls_optimizer(&cx, g, &sgd), !bad);
@@ -481,7 +481,7 @@ static double masked(const LsLossOptions *o, LsShape s, int64_t valid, double *g
     eval_run(&e, 1, g->nnode);
     for (int64_t i = 0; i < ls_count(&s); i++)
         grad[i] = e.v[g->grad[0].grad.i][i];
-    double loss = e.v[g->loss.i][0];
+    double loss = e.v[g->objective.loss.i][0];
     graph_close();
     return loss;
 }
@@ -559,16 +559,16 @@ START_TEST(a_loss_says_how_those_of_several_batches_make_one)
         add_output(ls_append(&cx, g, nll ? LS_OP_NLL : LS_OP_XENT, want[k / 2].weights ? 3 : 2, in,
                              &(LsAttr){.loss = want[k / 2].at}));
         ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
-        ck_assert_int_eq(g->loss_over, want[k / 2].over);
-        ck_assert(!g->loss_of_file);
-        LsNodeId n = g->value[g->loss.i].def;
-        ck_assert_uint_eq(g->loss_weight.i, want[k / 2].over == LS_OVER_LABELS
+        ck_assert_int_eq(g->objective.over, want[k / 2].over);
+        ck_assert(!g->objective.of_file);
+        LsNodeId n = g->value[g->objective.loss.i].def;
+        ck_assert_uint_eq(g->objective.weight.i, want[k / 2].over == LS_OVER_LABELS
                                                 ? ls_out(g, n, nll ? 1 : 2).i : 0);
         graph_close();
     }
     open_with(SHAPE(2, 3), 2);
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_MSE}));
-    ck_assert(g->loss_over == LS_OVER_SAMPLES && !g->loss_of_file);
+    ck_assert(g->objective.over == LS_OVER_SAMPLES && !g->objective.of_file);
     graph_close();
 }
 END_TEST
@@ -592,7 +592,7 @@ START_TEST(of_two_scalars_one_must_be_named_as_the_loss)
     ck_assert_ptr_nonnull(strstr(text, "2 model outputs have one element: 'penalty', 'error'"));
     ck_assert_ptr_nonnull(strstr(text, "--loss-input"));
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH, .output = "error"}));
-    ck_assert_int_eq(ls_viewed(g, g->loss).i, g->output[2].i);
+    ck_assert_int_eq(ls_viewed(g, g->objective.loss).i, g->output[2].i);
     fclose(cx.log);
     free(text);
     graph_close();
@@ -607,8 +607,8 @@ START_TEST(a_graph_loss_is_the_only_output_of_one_element)
         ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0], &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     add_output(s);
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
-    ck_assert_int_eq(ls_shape(g, g->loss)->rank, 0);
-    ck_assert(!ls_is(g->label));
+    ck_assert_int_eq(ls_shape(g, g->objective.loss)->rank, 0);
+    ck_assert(!ls_is(g->objective.label));
     graph_close();
 }
 END_TEST

@@ -17,7 +17,7 @@ static void open_model(void)
         sum = k == 0 ? half : ls_append2(&cx, g, LS_OP_ADD, sum, half, NULL);
     }
     sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
-    g->loss = ls_reshape(&cx, g, sum, &(LsShape){0});
+    g->objective.loss = ls_reshape(&cx, g, sum, &(LsShape){0});
     ls_loss_scale(&cx, g, &scale);
     ck_assert(ls_autodiff(&cx, g));
 }
@@ -41,7 +41,7 @@ static void steps(Eval *e, int n)
 START_TEST(sgd_with_momentum_follows_the_formula)
 {
     open_model();
-    LsOptimizerOptions o = {.kind = LS_SGD, .momentum = 0.9, .decay = 0.01};
+    LsOptimizerOptions o = {.kind = LS_SGD, .hyper.momentum = 0.9, .hyper.decay = 0.01};
     ck_assert(ls_optimizer(&cx, g, &o));
     Eval e = eval_new(g);
     double p = e.v[find("q").i][1], v = 0;
@@ -59,7 +59,7 @@ END_TEST
 START_TEST(nesterov_looks_ahead)
 {
     open_model();
-    LsOptimizerOptions o = {.kind = LS_SGD, .momentum = 0.9, .nesterov = true};
+    LsOptimizerOptions o = {.kind = LS_SGD, .hyper.momentum = 0.9, .hyper.nesterov = true};
     ck_assert(ls_optimizer(&cx, g, &o));
     Eval e = eval_new(g);
     double p = e.v[find("p").i][0], v = 0;
@@ -88,10 +88,10 @@ START_TEST(adam_and_adamw_follow_the_formulas)
     for (int w = 0; w < 2; w++) {
         open_model();
         LsOptimizerOptions o = {.kind = w ? LS_ADAMW : LS_ADAM,
-                                .beta1 = 0.9,
-                                .beta2 = 0.999,
-                                .eps = 1e-5,
-                                .decay = 0.1};
+                                .hyper.beta1 = 0.9,
+                                .hyper.beta2 = 0.999,
+                                .hyper.eps = 1e-5,
+                                .hyper.decay = 0.1};
         ck_assert(ls_optimizer(&cx, g, &o));
         Eval e = eval_new(g);
         double p = e.v[find("q").i][2], m = 0, v = 0;
@@ -147,7 +147,7 @@ START_TEST(accumulated_micro_steps_are_one_update)
 {
     for (int clip = 0; clip < 2; clip++) {
         open_model();
-        LsOptimizerOptions o = {.kind = LS_SGD, .momentum = 0.9, .accumulate = 2,
+        LsOptimizerOptions o = {.kind = LS_SGD, .hyper.momentum = 0.9, .accumulate = 2,
                                 .clip_norm = clip ? 0.01 : 0};
         ck_assert(ls_optimizer(&cx, g, &o));
         Eval e = eval_new(g);
@@ -230,21 +230,21 @@ static void run_batches(const Batches *b, int64_t batch, double w[FEATURES * CLA
 
 #define MEAN_OF(...) {.loss = {.axis = 1, __VA_ARGS__}}
 static const Batches batches[] = {
-    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED), .o = {.kind = LS_SGD, .momentum = 0.9},
+    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED), .o = {.kind = LS_SGD, .hyper.momentum = 0.9},
      .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 8},
     {.loss = MEAN_OF(.has_ignore = true, .ignore = -100, .smoothing = 0.1), .weights = true,
-     .o = {.kind = LS_ADAMW, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3, .decay = 0.1, .clip_norm = 0.1},
+     .o = {.kind = LS_ADAMW, .hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3, .hyper.decay = 0.1, .clip_norm = 0.1},
      .label = {-100, -100, -100, -100, 0, -100, 3, 1}, .valid = 8},
     {.loss = MEAN_OF(.smoothing = 0.2), .weights = true, .o = {.kind = LS_SGD, .clip_value = 0.01},
      .label = {3, 3, 3, 3, 0, 1, 3, 1}, .valid = 7},        /* the first four have weight 0 */
     {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED), .o = {.kind = LS_SGD, .clip_norm = 100},
      .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 5},
-    {.loss = MEAN_OF(.smoothing = 0), .o = {.kind = LS_ADAM, .beta1 = 0.9, .beta2 = 0.99, .eps = 1e-3},
+    {.loss = MEAN_OF(.smoothing = 0), .o = {.kind = LS_ADAM, .hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3},
      .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 7},        /* weighed by samples */
     {.loss = MEAN_OF(.smoothing = 0), .o = {.kind = LS_SGD, .clip_norm = 0.1},
      .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 7},
     {.loss = MEAN_OF(.reduction = LS_LOSS_SUM, .has_ignore = true, .ignore = IGNORED),
-     .o = {.kind = LS_SGD, .momentum = 0.9}, .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 7},
+     .o = {.kind = LS_SGD, .hyper.momentum = 0.9}, .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 7},
     {.loss = MEAN_OF(.reduction = LS_LOSS_SUM), .weights = true,
      .o = {.kind = LS_SGD, .clip_norm = 1}, .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 8},
 };
@@ -294,7 +294,7 @@ START_TEST(an_unknown_loss_of_the_file_is_warned_of)
         g->output[g->noutput++] = ls_append1(&cx, g, mean ? LS_OP_REDUCE_MEAN : LS_OP_REDUCE_SUM, w,
                                              &(LsAttr){.reduce = {.axes = 1, .keep = true}});
         ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
-        ck_assert(g->loss_of_file);
+        ck_assert(g->objective.of_file);
         ck_assert(ls_autodiff(&cx, g));
         ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD, .accumulate = 2}));
         fclose(cx.log);
@@ -308,11 +308,11 @@ END_TEST
 START_TEST(decay_can_leave_vectors_alone)
 {
     open_model();
-    LsOptimizerOptions o = {.kind = LS_SGD, .decay = 0.5, .spares_vectors = true};
+    LsOptimizerOptions o = {.kind = LS_SGD, .hyper.decay = 0.5, .spares_vectors = true};
     ck_assert(ls_optimizer(&cx, g, &o));
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[i].op == LS_OP_SGD)
-            ck_assert_double_eq(g->node[i].attr.update.decay, 0);
+            ck_assert_double_eq(g->node[i].attr.update.hyper.decay, 0);
     graph_close();
 }
 END_TEST
@@ -326,7 +326,7 @@ START_TEST(an_update_follows_the_last_reader_of_its_parameter)
     LsValueId x = constant(SHAPE(4, 3));
     LsValueId h = ls_append2(&cx, g, LS_OP_MATMUL, x, param("w1", SHAPE(3, 3)), &plain);
     LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, h, param("w2", SHAPE(3, 2)), &plain);
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD}));
     LsValueId w2 = find("w2");
@@ -354,7 +354,7 @@ START_TEST(the_first_parameter_is_updated_behind_its_last_reader)
     LsValueId p = param("p", SHAPE(3)), q = param("q", SHAPE(3));
     LsValueId y = ls_append2(&cx, g, LS_OP_MUL, p, q, NULL);
     y = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
-    g->loss = ls_reshape(&cx, g, y, &(LsShape){0});
+    g->objective.loss = ls_reshape(&cx, g, y, &(LsShape){0});
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD}));
     Eval e = eval_new(g);
@@ -368,9 +368,9 @@ END_TEST
 
 static const LsOptimizerOptions scaled[] = {
     {.kind = LS_SGD},
-    {.kind = LS_SGD, .momentum = 0.9, .clip_norm = 0.1},
-    {.kind = LS_ADAM, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5, .clip_value = 0.1},
-    {.kind = LS_ADAMW, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-5, .decay = 0.1, .accumulate = 2, .clip_norm = 0.1},
+    {.kind = LS_SGD, .hyper.momentum = 0.9, .clip_norm = 0.1},
+    {.kind = LS_ADAM, .hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-5, .clip_value = 0.1},
+    {.kind = LS_ADAMW, .hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-5, .hyper.decay = 0.1, .accumulate = 2, .clip_norm = 0.1},
 };
 
 START_TEST(updates_divide_by_the_loss_scale_and_skip_bad_steps)

@@ -129,7 +129,7 @@ START_TEST(only_the_way_from_parameters_to_the_loss_is_differentiated)
     LsValueId h = ls_append2(&cx, g, LS_OP_MATMUL, x, f, &plain);
     LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, h, param("w", SHAPE(2, 2)), &plain);
     ls_append1(&cx, g, LS_OP_EXP, y, NULL);                         /* does not reach the loss */
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     ck_assert(ls_autodiff(&cx, g));
     ck_assert_int_eq(count_backward(LS_OP_MATMUL), 1); /* dw alone: not dh, not df, not dx */
     ck_assert_int_eq(g->ngrad, 1);
@@ -143,7 +143,7 @@ START_TEST(backward_nodes_name_the_node_they_differentiate)
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 7, "layer/relu"});
     LsValueId y = ls_append1(&cx, g, LS_OP_RELU, param("x", SHAPE(4)), NULL);
     LsNodeId relu = g->value[y.i].def;
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     uint32_t nforward = g->nnode;
     ck_assert(ls_autodiff(&cx, g));
     const LsNode *last = &g->node[g->nnode - 1];
@@ -164,7 +164,7 @@ START_TEST(a_parameter_without_influence_is_named_and_left_alone)
     graph_open();
     quiet(&text, &size);
     LsValueId lost = param("lost", SHAPE(2));
-    g->loss = weighed(param("used", SHAPE(3)));
+    g->objective.loss = weighed(param("used", SHAPE(3)));
     ck_assert(ls_autodiff(&cx, g));
     fclose(cx.log);
     ck_assert_int_eq(g->ngrad, 1);
@@ -187,7 +187,7 @@ START_TEST(every_operator_without_a_gradient_is_reported_with_its_count)
     for (int k = 0; k < 2; k++)         /* backward rows have no gradient of their own */
         x = ls_append2(&cx, g, LS_OP_RELU_GRAD, x, x, NULL);
     x = ls_append3(&cx, g, LS_OP_NORM_DOT, x, x, x, &all);
-    g->loss = ls_reshape(&cx, g, x, &(LsShape){0});
+    g->objective.loss = ls_reshape(&cx, g, x, &(LsShape){0});
     ck_assert(!ls_autodiff(&cx, g));
     fclose(cx.log);
     ck_assert_int_eq(cx.nerror, 2);
@@ -206,7 +206,7 @@ START_TEST(nothing_to_train_is_an_error)
     graph_open();
     quiet(&text, &size);
     LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(3), NULL);
-    g->loss = weighed(x);
+    g->objective.loss = weighed(x);
     ck_assert(!ls_autodiff(&cx, g));
     fclose(cx.log);
     ck_assert_int_eq(cx.last, LS_E_LOSS);

@@ -125,7 +125,7 @@ START_TEST(a_cast_there_and_back_rounds_once_and_passes_the_gradient)
     LsShape s = *ls_shape(g, named(g, "back"));
     LsValueId sum = ls_append1(&mk.cx, g, LS_OP_REDUCE_SUM, named(g, "back"), &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     ck_assert_int_eq(s.rank, 2);
-    g->loss = ls_reshape(&mk.cx, g, sum, &(LsShape){0});
+    g->objective.loss = ls_reshape(&mk.cx, g, sum, &(LsShape){0});
     ck_assert_msg(ls_autodiff(&mk.cx, g), "%s", make_log(&mk));
     ck_assert_uint_eq(g->ngrad, 1);
     ck_assert_uint_eq(roundings(g), 1);

@@ -86,7 +86,7 @@ START_TEST(a_plan_does_without_the_weights_file)
     make_external(&mk, mk.g->initializer[0], "not-shipped.bin", "0");
     mk.o.weightless = true;
     LsGraph *g = import_well();
-    ck_assert(g->weightless);
+    ck_assert(g->source.weightless);
     ck_assert_ptr_null(g->value[named(g, "w").i].data);
     ck_assert_int_eq(kind(g, "w"), LS_V_PARAM);
 }

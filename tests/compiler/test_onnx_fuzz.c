@@ -52,7 +52,7 @@ static void try_bytes(const unsigned char *bytes, size_t n, uint64_t round, Dice
     LsCtx cx = {.arena = ls_arena_new(), .log = open_memstream(&log, &log_bytes)};
     LsPipelineOptions o = {.import = {.training = roll(d, 4) != 0, .batch = roll(d, 3) == 0 ? 2 : 0},
                            .loss = {.kind = (LsLossKind)roll(d, LS_LOSS_TRIPLET)},
-                           .optimizer = {.kind = (LsOptimizerKind)roll(d, 3), .momentum = 0.9, .beta1 = 0.9, .beta2 = 0.99}};
+                           .optimizer = {.kind = (LsOptimizerKind)roll(d, 3), .hyper.momentum = 0.9, .hyper.beta1 = 0.9, .hyper.beta2 = 0.99}};
     FILE *f = fopen(path, "wb");
     ck_assert_ptr_nonnull(f);
     fwrite(bytes, 1, n, f);

@@ -24,9 +24,9 @@ static Onnx__NodeProto *then(const char *op, const char *in, const char *out)
 
 static const LsDecision *decided(const LsGraph *g, const char *name)
 {
-    for (uint32_t k = 0; k < g->decisions->ntensor; k++)
-        if (strcmp(g->decisions->tensor[k].name, name) == 0)
-            return &g->decisions->tensor[k];
+    for (uint32_t k = 0; k < g->source.decisions->ntensor; k++)
+        if (strcmp(g->source.decisions->tensor[k].name, name) == 0)
+            return &g->source.decisions->tensor[k];
     ck_abort_msg("nothing was decided of %s", name);
 }
 
@@ -376,7 +376,7 @@ START_TEST(a_batch_norm_traced_in_training_mode_trains_whatever_its_form)
                                "%%p_g, %%p_b, %%b_m, %%b_v, %s, 0.1, 1e-05, True), kwargs = {})", call[k]));
         LsGraph *g = import_well();
         ck_assert_int_eq(g->value[named(g, "m").i].once_written, k == 0);
-        ck_assert_int_eq(g->decisions->bn[0].by, k == 0 ? LS_BN_BY_TRACE : LS_BN_BY_RUNNING);
+        ck_assert_int_eq(g->source.decisions->bn[0].by, k == 0 ? LS_BN_BY_TRACE : LS_BN_BY_RUNNING);
         if (k == 0)
             teardown();
     }
@@ -402,7 +402,7 @@ START_TEST(options_of_batch_norms_reach_the_graph)
     mk.o.bn_var_torch = true;
     g = import_well();
     ck_assert(!g->value[named(g, "m").i].once_written);
-    ck_assert(g->bn_var_torch);
+    ck_assert(g->source.bn_var_torch);
 }
 END_TEST
 

@@ -54,10 +54,10 @@ START_TEST(a_noted_detach_stops_the_gradient)
     ck_assert_str_eq(taught(), "v");
     ck_assert(said("the gradient of parameter 'w' is stopped on every way"));
     LsGraph *g = import_well();
-    ck_assert_uint_eq(g->decisions->nstop, 1);
-    ck_assert_str_eq(ls_stops_text(mk.cx.arena, g->decisions, false),
+    ck_assert_uint_eq(g->source.decisions->nstop, 1);
+    ck_assert_str_eq(ls_stops_text(mk.cx.arena, g->source.decisions, false),
                      "the gradient of 1 value is stopped as in the module, by the exporter's notes ('d')");
-    ck_assert_ptr_null(ls_stops_text(mk.cx.arena, g->decisions, true));
+    ck_assert_ptr_null(ls_stops_text(mk.cx.arena, g->source.decisions, true));
 }
 END_TEST
 

@@ -401,7 +401,7 @@ static void build(void)
         LsValueId y = ls_reduce_to(&cx, g, table[k].make(param), (LsShape){0});
         loss = ls_is(loss) ? ls_append2(&cx, g, LS_OP_ADD, loss, y, NULL) : y;
     }
-    g->loss = loss;
+    g->objective.loss = loss;
     ck_assert(ls_autodiff(&cx, g));
 }
 

@@ -215,7 +215,7 @@ static void tied(LsOpCode op, bool reduce, double want)
                          : ls_append2(&cx, g, op, x, y, NULL);
     if (!reduce)
         z = ls_append1(&cx, g, LS_OP_REDUCE_SUM, z, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
-    g->loss = ls_reshape(&cx, g, z, &(LsShape){0});
+    g->objective.loss = ls_reshape(&cx, g, z, &(LsShape){0});
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
@@ -250,7 +250,7 @@ static void check_reads(LsOpCode op, double a, double b, bool operand, bool resu
     LsValueId x = ls_append1(&cx, g, LS_OP_EXP, param("x", SHAPE(2, 3)), NULL);
     x = ls_append1(&cx, g, LS_OP_NEG, x, NULL);         /* a value that nothing else keeps */
     LsValueId y = ls_append1(&cx, g, op, x, &(LsAttr){.scalar = {.a = a, .b = b}});
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     uint32_t nforward = g->nnode;
     ck_assert(ls_autodiff(&cx, g));
     ck_assert_msg(backward_reads(x, nforward) == operand && backward_reads(y, nforward) == result,
@@ -282,7 +282,7 @@ START_TEST(sums_and_means_read_nothing_in_the_backward_part)
     LsValueId b = ls_append1(&cx, g, LS_OP_NEG, param("b", SHAPE(3)), NULL);
     LsValueId y = ls_append2(&cx, g, LS_OP_ADD, a, b, NULL);
     LsValueId m = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
-    g->loss = ls_reshape(&cx, g, m, &(LsShape){0});
+    g->objective.loss = ls_reshape(&cx, g, m, &(LsShape){0});
     uint32_t nforward = g->nnode;
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(!backward_reads(a, nforward) && !backward_reads(b, nforward)
@@ -295,7 +295,7 @@ START_TEST(dropout_gradient_draws_from_the_same_stream)
 {
     graph_open();
     LsAttr at = {.scalar = {.a = 0.3, .b = 77}};
-    g->loss = weighed(ls_append1(&cx, g, LS_OP_DROPOUT, param("x", SHAPE(2, 3)), &at));
+    g->objective.loss = weighed(ls_append1(&cx, g, LS_OP_DROPOUT, param("x", SHAPE(2, 3)), &at));
     uint32_t nforward = g->nnode, found = 0;
     ck_assert(ls_autodiff(&cx, g));
     for (uint32_t i = nforward; i < g->nnode; i++)

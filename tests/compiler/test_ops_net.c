@@ -76,7 +76,7 @@ START_TEST(convolution_reads_no_output_and_bias_only_dy)
     LsValueId in[] = {param("x", SHAPE(1, 2, 4, 4)), param("w", SHAPE(2, 2, 3, 3)),
                       param("b", SHAPE(2))};
     LsValueId y = ls_append(&cx, g, LS_OP_CONV, 3, in, &at);
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     uint32_t nforward = g->nnode;
     ck_assert(ls_autodiff(&cx, g));
     for (uint32_t i = nforward; i < g->nnode; i++)

@@ -103,7 +103,7 @@ START_TEST(the_slope_of_softsign_does_not_cancel_for_large_operands)
 {
     Node n = {0};
     LsValueId x = ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(1), (float[]){1e8f});
-    g->loss = ls_reshape(&cx, g, node_one(&n, "Softsign", 1, IN(x)), &(LsShape){0});
+    g->objective.loss = ls_reshape(&cx, g, node_one(&n, "Softsign", 1, IN(x)), &(LsShape){0});
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
@@ -145,7 +145,7 @@ START_TEST(a_normalized_zero_vector_is_zero_with_gradient_zero)
     }
     Node n = {0}, third = {0};
     LsValueId x = ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(2, 2), (float[]){3, -4, 0, 0});
-    g->loss = weighed(node_one(&n, "LpNormalization", 1, IN(x)));
+    g->objective.loss = weighed(node_one(&n, "LpNormalization", 1, IN(x)));
     ck_assert(ls_autodiff(&cx, g));
     double *d = run(g->grad[0].grad);
     ck_assert(isfinite(d[0]) && d[0] != 0 && d[2] == 0 && d[3] == 0);
@@ -185,7 +185,7 @@ START_TEST(a_window_of_zeros_has_gradient_zero)
     Node n = {0};
     node_ints(&n, "kernel_shape", LIST(2));
     LsValueId x = ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(1, 1, 2), (float[]){0, 0});
-    g->loss = weighed(node_one(&n, "LpPool", 18, IN(x)));
+    g->objective.loss = weighed(node_one(&n, "LpPool", 18, IN(x)));
     ck_assert(ls_autodiff(&cx, g));
     ck_assert_double_eq(run(g->grad[0].grad)[0], 0);
 }
@@ -211,7 +211,7 @@ START_TEST(a_singular_matrix_has_the_gradient_of_its_cofactors)
 {
     Node n = {0};
     LsValueId x = ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(2, 2), (float[]){1, 2, 2, 4});
-    g->loss = node_one(&n, "Det", 11, IN(x));
+    g->objective.loss = node_one(&n, "Det", 11, IN(x));
     ck_assert(ls_autodiff(&cx, g));
     double *d = run(g->grad[0].grad);
     ck_assert(d[0] == 4 && d[1] == -2 && d[2] == -2 && d[3] == 1);

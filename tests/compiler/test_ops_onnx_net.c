@@ -275,7 +275,7 @@ START_TEST(batch_norm_trains_when_its_opset_says_so)
             graph_close();
             graph_open();
             g->training = training;
-            g->bn = form[k].bn;
+            g->source.bn = form[k].bn;
             Norm b = batch_norm(form[k].version, form[k].mode, form[k].nout);
             bool trains = form[k].trains && training;
             ck_assert_int_eq(made_by(b.out[0])->op, trains ? LS_OP_NORMALIZE : LS_OP_AFFINE);
@@ -301,7 +301,7 @@ START_TEST(running_statistics_follow_the_batch_once)
     for (int torch = 0; torch < 2; torch++) {
         graph_close();
         graph_open();
-        g->bn_var_torch = torch;
+        g->source.bn_var_torch = torch;
         Norm b = batch_norm(14, 1, 3);
         Eval e = eval_new(g);
         double mean[2], var[2];

@@ -133,7 +133,7 @@ START_TEST(the_backward_part_sees_the_numbers_of_the_forward_part)
     LsValueId both = ls_append2(&cx, g, LS_OP_MUL, z, node_one(&coin, "Bernoulli", 15, IN(p)), NULL);
     LsValueId y = ls_append2(&cx, g, LS_OP_MUL, w, both, NULL);
     give(&both, 1);
-    g->loss = ls_reduce_to(&cx, g, y, (LsShape){0});
+    g->objective.loss = ls_reduce_to(&cx, g, y, (LsShape){0});
     ck_assert(ls_autodiff(&cx, g));
     LsRunGraph *r = program();
     const double *x = drawn(r, g->output[0]);

@@ -45,7 +45,7 @@ static void build(void)
     y = named(ls_append2(&cx, g, LS_OP_MUL, wide, y, NULL), "mixed");
     y = named(product(y, param("w2", SHAPE(8, 2))), "second");
     LsValueId loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
-    g->loss = named(ls_reshape(&cx, g, loss, &(LsShape){0}), "loss");
+    g->objective.loss = named(ls_reshape(&cx, g, loss, &(LsShape){0}), "loss");
     ck_assert(ls_autodiff(&cx, g));
 }
 
@@ -118,7 +118,7 @@ START_TEST(the_gradient_of_a_scatter_of_weights_is_not_rounded)
     LsValueId in[] = {param("w", SHAPE(2, 3)), labels(SHAPE(2), 5), param("base", SHAPE(5, 3))};
     LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
                             &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = LS_SCATTER_MAX}});
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
     uint32_t gathers = 0;
@@ -143,7 +143,7 @@ START_TEST(the_largest_of_weights_and_activations_is_not_rounded)
         LsValueId in[] = {of, labels(SHAPE(2), 5), product(x, param("v", SHAPE(8, 3)))};
         LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
                                 &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = how[k]}});
-        g->loss = weighed(named(y, "largest"));
+        g->objective.loss = weighed(named(y, "largest"));
         ck_assert(ls_autodiff(&cx, g));
         ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_F16}));
         ck_assert_int_eq(type_of("largest"), how[k] == LS_SCATTER_ADD ? LS_F16 : LS_REAL);
@@ -161,12 +161,12 @@ START_TEST(a_loss_of_activations_is_not_rounded)
         LsValueId y = named(product(x, param("w", SHAPE(8, 1))), "product");
         y = view ? ls_reshape(&cx, g, y, &(LsShape){0}) : ls_append2(&cx, g, LS_OP_ADD, ls_reshape(&cx, g, y, &(LsShape){0}),
                                                                      param("b", (LsShape){0}), NULL);
-        g->loss = named(y, "loss");
+        g->objective.loss = named(y, "loss");
         ck_assert(ls_autodiff(&cx, g));
         ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
         ck_assert(ls_verify(&cx, g));
         ck_assert_int_eq(type_of("loss"), LS_REAL);
-        ck_assert_int_eq(ls_type(g, g->loss), LS_REAL);
+        ck_assert_int_eq(ls_type(g, g->objective.loss), LS_REAL);
         graph_close();
     }
 }
@@ -205,7 +205,7 @@ START_TEST(a_gpus_convolutions_leave_biases_to_a_kernel_and_gradients_to_copies)
     LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(1, 3, 5, 5), NULL);
     LsValueId in[] = {x, param("w", SHAPE(4, 3, 3, 3)), param("bias", SHAPE(4))};
     LsAttr at = {.window = {.n = 2, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
-    g->loss = weighed(named(ls_append(&cx, g, LS_OP_CONV, 3, in, &at), "y"));
+    g->objective.loss = weighed(named(ls_append(&cx, g, LS_OP_CONV, 3, in, &at), "y"));
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16, .gpu = true}));
     ck_assert(ls_verify(&cx, g));

@@ -44,7 +44,7 @@ START_TEST(a_convolution_costs_two_operations_per_weight_and_result)
                              param("w", SHAPE(6, 4, 3, 3)), &at);
     double flops = 2.0 * (2 * 6 * 10 * 10) * (4 * 3 * 3);
     ck_assert_double_eq(ls_node_flops(g, made(y)), flops);
-    g->loss = weighed(y);
+    g->objective.loss = weighed(y);
     ck_assert(ls_autodiff(&cx, g));
     for (uint32_t i = 1; i < g->nnode; i++)     /* all three products do the same multiplications */
         if (ls_op[g->node[i].op]->kernel == LS_K_CONV)

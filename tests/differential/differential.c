@@ -102,8 +102,8 @@ static LsOptimizerOptions some_optimizer(Dice *d)
         if (of[k].hyper != NULL)
             *(double *)(uintptr_t)ls_hyper_find(&o.hyper, of[k].hyper, strlen(of[k].hyper)) =
                 some_setting(d, &of[k]);
-    o.nesterov = o.momentum > 0 ? o.nesterov : 0;
-    o.ema = roll(d, 4) == 0 && o.kind < LS_FREE_SGD ? 0.9 : 0;
+    o.hyper.nesterov = o.hyper.momentum > 0 ? o.hyper.nesterov : 0;
+    o.hyper.ema = roll(d, 4) == 0 && o.kind < LS_FREE_SGD ? 0.9 : 0;
     o.clip_norm = roll(d, 4) == 0 ? 0.5 : 0;
     o.clip_value = roll(d, 6) == 0 ? 0.1 : 0;
     return o;
@@ -214,7 +214,7 @@ static void prepare(Case *c, LsRunMany *m, const LsTarget *target)
         c->net[v] = net_new(c->seed, c->nops, v < VERSIONS);
     Dice d = c->net[0]->dice;
     const LsOptimizerOptions o = some_optimizer(&d);
-    if (!ls_is(c->net[0]->b->loss)) {
+    if (!ls_is(c->net[0]->b->objective.loss)) {
         c->why = "no loss";
         return;
     }

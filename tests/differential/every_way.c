@@ -108,7 +108,7 @@ static bool pass_all(Case *c, FormKind f, Net *net)
 {
     Prices prices;
     const LsSampleGrads grads = grads_of(c, f, &prices);
-    const LsOptimizerOptions o = {.kind = LS_SGD, .momentum = c->seed % 2 ? 0.9 : 0};
+    const LsOptimizerOptions o = {.kind = LS_SGD, .hyper.momentum = c->seed % 2 ? 0.9 : 0};
     const LsPrecision as = {.compute = format[c->format].compute};
     LsCtx *cx = &net->cx;
     LsGraph *g = net->a;
@@ -129,7 +129,7 @@ static bool prepare_form(Case *c, FormKind f, LsRunMany *m, const LsTarget *targ
     form->net = new_net(c);
     form->there = true;
     Net *net = form->net;
-    if (!ls_is(net->a->loss) || !pass_all(c, f, net)) {
+    if (!ls_is(net->a->objective.loss) || !pass_all(c, f, net)) {
         c->empty = true;
         return false;
     }

@@ -38,7 +38,7 @@ static void visit_all(Visit *s)
     s->want->n = 0;
     for (uint32_t k = 0; k < g->noutput; k++)
         visit(s, "out/", ls_arena_printf(g->arena, "%u", k), g->output[k]);
-    visit(s, "loss", "", g->loss);
+    visit(s, "loss", "", g->objective.loss);
     for (uint32_t k = 0; k < g->ngrad; k++)
         visit(s, "grad/", g->value[g->grad[k].param.i].name, g->grad[k].grad);
     for (uint32_t i = 1; i < g->nvalue; i++)
@@ -80,7 +80,7 @@ static double loss_along(Net *net, LsValueId p, const double *start, const doubl
         if (n->phase == LS_FORWARD && n->op != LS_OP_RUNNING_STAT)
             interpreter_node(r, (LsNodeId){i});
     }
-    return interpreter_of(r, net->b->loss)[0];
+    return interpreter_of(r, net->b->objective.loss)[0];
 }
 
 /* The derivative of the loss along `way`, by differences; NAN: those of several steps do not agree.

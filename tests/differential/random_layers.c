@@ -56,7 +56,7 @@ Twin grow_batch_norm(Net *net)
         *(k == 0 ? &y.a : &y.b) = v;
         if (follows && g->training)
             ls_append2(&net->cx, g, LS_OP_RUNNING_STAT, k == 0 ? run.a : run.b, of[k].mean,
-                       &(LsAttr){.update = {.momentum = 0.9, .scale = 0.1}});
+                       &(LsAttr){.update = {.hyper.momentum = 0.9, .sum.scale = 0.1}});
     }
     return net_append1(net, net_one_in(net, 2) ? LS_OP_RELU : LS_OP_NEG, y, NULL);
 }

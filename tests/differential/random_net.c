@@ -362,8 +362,8 @@ static void add_loss(Net *net)
             net->b->output[net->b->noutput++] = net->pool[k].b;
         }
     }
-    net->a->loss = loss.a;
-    net->b->loss = loss.b;
+    net->a->objective.loss = loss.a;
+    net->b->objective.loss = loss.b;
 }
 
 static LsGraph *open_graph(Net *net, int64_t batch, bool training)

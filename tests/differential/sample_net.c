@@ -287,6 +287,6 @@ Net *sample_net_new(uint64_t seed)
         grow(&b);
         b.y = ls_is(b.y) ? b.y : was;
     }
-    g->loss = end(&b) ? g->loss : (LsValueId){0};
+    g->objective.loss = end(&b) ? g->objective.loss : (LsValueId){0};
     return net;
 }

@@ -26,7 +26,7 @@ static inline LsGraph *compiled_with(LsCtx *cx, const char *line, int64_t batch,
 
 static inline LsGraph *compiled(LsCtx *cx, const char *line, int64_t batch)
 {
-    return compiled_with(cx, line, batch, (LsOptimizerOptions){.kind = LS_SGD, .momentum = 0.9}, (LsPrecision){0});
+    return compiled_with(cx, line, batch, (LsOptimizerOptions){.kind = LS_SGD, .hyper.momentum = 0.9}, (LsPrecision){0});
 }
 
 #endif

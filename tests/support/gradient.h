@@ -96,7 +96,7 @@ static inline LsValueId weighed(LsValueId y)
 static inline double loss_at(Eval *e, uint32_t nforward)
 {
     eval_run(e, 1, nforward);
-    return e->v[g->loss.i][0];
+    return e->v[g->objective.loss.i][0];
 }
 
 /* Differentiates `loss` and compares each gradient, element by element, with (f(p+h) - f(p-h)) /
@@ -105,7 +105,7 @@ static inline void check_gradients(LsValueId loss)
 {
     const double h = 1e-4;
     uint32_t nforward = g->nnode;
-    g->loss = loss;
+    g->objective.loss = loss;
     ck_assert(ls_autodiff(&cx, g));
     Eval e = eval_new(g);
     for (uint32_t i = 0; i < g->ngrad; i++) {
