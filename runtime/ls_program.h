@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "runtime/ls_division.h"
 #include "runtime/ls_run.h"
 
 enum { LS_TENSOR_RANK = 8 };
@@ -60,8 +61,8 @@ typedef struct LsStep {
     const char *name;           /* ONNX node, and its part: "layer1/conv1 dw" */
     const char *op;
     uint16_t narg, nin, nout;   /* operands, then results, then at most one workspace */
-    uint32_t arg;               /* first of LsProgram.address */
-    uint32_t count;             /* first of LsProgram.element_count, one per result (for checks) */
+    uint32_t arg;               /* first of LsArguments.address */
+    uint32_t count;             /* first of LsArguments.count, one per result (for checks) */
     bool again;                 /* a recomputation */
     uint32_t node;              /* plan's node id (profiles) */
     int64_t workspace;          /* bytes at the last argument when narg > nin + nout */
@@ -80,7 +81,7 @@ typedef struct LsInput {        /* one per graph input, the targets last; t.at.o
     bool is_label;
     int64_t low, high;          /* integers must lie in [low, high), as some node uses them as
                                  * indices, or as they are classes of a target beside that of
-                                 * LsProgram.classes (LsProgram.ignore also passes); low = high:
+                                 * LsLossTarget.classes (LsLossTarget.ignore also passes); low = high:
                                  * not checked, except the classes of a label */
 } LsInput;
 
@@ -94,17 +95,17 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
     const uint32_t *wait, *wait_of;     /* step k begins when steps wait[wait_of[k] .. wait_of[k + 1]) have ended; NULL:
                                          * when the step before it has */
     LsAddress weight;           /* scalar real like the loss: the total weight of the mean; none: the loss is a mean
-                                 * over the valid samples, or LsProgram.loss_sums */
+                                 * over the valid samples, or LsLossTarget.sums */
 } LsPhaseTable;
 
-/* A program for a pipeline has tables of steps for each of its stages, and `train` has none. Micro-steps pass the stages
- * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-steps
+/* A program for a pipeline has tables of steps for each of its stages, and `train` has none. Micro-batches pass the stages
+ * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-batches
  * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
 enum { LS_STAGE_START = LS_STAGE_NPHASES };     /* of messages: once before an update, copies of parameters */
 enum { LS_NO_STAGE = 255 };
 enum { LS_STAGE_TAGS = 1 << 14 };       /* tags of messages are below */
-/* What a stage sends or receives, with every micro-step or, if one of both phases is the late one, with the last. */
+/* What a stage sends or receives, with every micro-batch or, if one of both phases is the late one, with the last. */
 typedef struct LsMessage {
     LsAddress at;               /* as in steps */
     int64_t bytes;
@@ -112,14 +113,15 @@ typedef struct LsMessage {
     uint8_t phase, other;       /* LsStagePhase: of this stage, of the peer */
     uint32_t step;              /* sent after this step of the stage; received: it must be there before this step, or at
                                  * the end of the phase */
-    uint8_t until;              /* sent: the bytes stay until the peer has them, which is waited for before this phase of the */
-    uint32_t lag;               /* micro-step so much later (LS_STAGE_TO_THE_END: when the update ends). What phase F sends for a
-                                 * phase F is waited for before its own phase B at the latest */
+    uint8_t until;              /* sent: the peer must have the bytes before this phase .. */
+    uint32_t lag;               /* .. of the micro-batch so much later. LS_STAGE_TO_THE_END: before
+                                 * the update ends. A message from phase F to a phase F waits for
+                                 * its own phase B at the latest */
 } LsMessage;
 #define LS_STAGE_TO_THE_END UINT32_MAX
-/* Bytes of the arena, so many times over. Micro-steps use the copies in turn, by their slots. */
+/* Bytes of the arena, so many times over. Micro-batches use the copies in turn, by their slots. */
 typedef struct LsRegion { int64_t at, bytes; uint32_t copies; } LsRegion;
-/* The steps of a micro-step, and of the late phase behind it. */
+/* The steps of a micro-batch, and of the late phase behind it. */
 enum { LS_STAGE_PLANS = 2 };
 typedef struct LsStagePlan {
     LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own start on */
@@ -149,7 +151,7 @@ typedef struct LsScaling {
 } LsScaling;
 
 /* Private training (--dp). An update takes every sample of the data with probability expected / samples, in as many
- * micro-steps as these fill. Its gradient is the sum of the samples' gradients, each scaled down to the norm `clip`, plus
+ * micro-batches as these fill. Its gradient is the sum of the samples' gradients, each scaled down to the norm `clip`, plus
  * normal noise of deviation noise * clip, over `expected`. delta: of the guarantee. */
 typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacyTerms;
 
@@ -164,7 +166,7 @@ typedef struct LsRankSum {
     int64_t at, bytes;          /* in the sums, with padding: a multiple of 64 times the largest number of ranks */
     int64_t count;              /* elements */
     LsAddress param;            /* that the step updates, or none */
-    uint32_t after;             /* the step of an update's last micro-step that completes it */
+    uint32_t after;             /* the step of an update's last micro-batch that completes it */
     uint32_t step;              /* sliced: of `update`, which reads the sum */
 } LsRankSum;
 typedef struct LsRankRows { LsAddress at; int64_t bytes; } LsRankRows;          /* a row for each part of an update */
@@ -211,73 +213,126 @@ static inline int64_t ls_rank_level_bytes(const LsRanks *r, int n)
     return c != NULL ? c->levels * r->sum_bytes : 0;
 }
 
-typedef struct LsProgram {
+/* What people read about the program. */
+typedef struct LsAbout {
     const char *model;          /* file name of the ONNX model */
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
     const char *strategy, *loss, *optimizer;
-    int real_bytes;             /* 4, or 8 for --precision=f64 */
     const char *precision;      /* in which most of a step computes: "bf16", "f16"; NULL: in reals */
-    const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles"; NULL: there are none */
-    int64_t batch;              /* samples per micro-step: dim 0 of the inputs */
-    int parts;                  /* micro-steps of a batch of training, `batch` samples each; 0, 1: it is not cut */
-    int accumulate;             /* batches per update; in private training as many as are needed */
-    int64_t budget;             /* as asked for, bytes in all; 0: none */
-    int64_t state_bytes, arena_bytes, const_bytes;      /* arena_bytes: the larger of both phases,
-                                                         * for each lane of an ensemble */
+    const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles";
+                                 * NULL: there are none */
+    const char *trains;         /* e.g. "trains 28 of 49 tensors, 16,384 of 123,200 elements"; NULL:
+                                 * not known */
     double overhead;            /* predicted overhead of recomputation, relative to a step without
                                  * it, e.g. 0.12 */
     LsPredicted predicted;
-    const LsStateTensor *state; uint32_t nstate;
-    const char *trains;         /* e.g. "trains 28 of 49 tensors, 16,384 of 123,200 elements"; NULL: not known */
-    const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the parameter and the loss, so
-                                 * that its gradient is not the loss's derivative. NULL: nowhere */
-    const LsInput *input; uint32_t ninput;
-    const LsAddress *address;   /* arguments of all steps */
-    const int64_t *element_count;
-    const uint8_t *element_type;        /* LsDataType of each result, beside element_count */
-    LsPhaseTable train, eval;   /* eval.nstep may be 0: no evaluation form */
-    LsPhaseTable last;          /* the last micro-step of an update, if it has other steps than `train`; else nstep is 0 */
-    const LsStage *stage; uint32_t nstage;      /* of a pipeline; else nstage is 0 */
-    const uint8_t *state_stage; /* likewise, by state: the stage that changes it; LS_NO_STAGE: none does, and all may read it */
+} LsAbout;
+
+/* Bytes that the plan counts. */
+typedef struct LsPlannedBytes {
+    int64_t budget;             /* as asked for, in all; 0: none */
+    int64_t state, constants;
+    int64_t arena;              /* the larger of both phases, for each lane of an ensemble */
     int ring;                   /* batches in the input ring; 0: LS_RING */
-    const LsRanks *ranks;       /* NULL: one process trains */
-    const struct LsCommKind *comm;      /* MPI, for ranks that something else starts; NULL: not linked with it */
+} LsPlannedBytes;
+
+/* Addresses of arguments, by LsStep.arg, and what the results are, by LsStep.count. */
+typedef struct LsArguments {
+    const LsAddress *address;
+    const int64_t *count;       /* elements of each result */
+    const uint8_t *type;        /* LsDataType of each result */
+} LsArguments;
+
+typedef struct LsPhases {
+    LsPhaseTable train;         /* empty in a program for a pipeline */
+    LsPhaseTable last;          /* the last micro-batch of an update, if it has other steps than
+                                 * `train`; else nstep is 0 */
     LsPhaseTable update;        /* of ranks: what follows the sum over all ranks */
+    LsPhaseTable eval;          /* nstep may be 0: no evaluation form */
+} LsPhases;
+
+typedef struct LsPipelineTable {
+    const LsStage *stage; uint32_t nstage;      /* nstage 0: no pipeline */
+    const uint8_t *state_stage; /* by state: the stage that changes it; LS_NO_STAGE: none does, and
+                                 * all may read it */
+} LsPipelineTable;
+
+/* The target of the loss. */
+typedef struct LsLossTarget {
     int64_t classes;            /* size of the class axis when the loss is a cross-entropy, else 0;
                                  * the watch "logits" of eval has its input */
     int class_axis;             /* of the logits */
-    const unsigned char *constant;      /* const_bytes of constant tensors */
-    const unsigned char *onnx; size_t onnx_bytes;   /* evaluation form of the model, as an ONNX file
-                                                     * with the initial weights; --export patches a
-                                                     * copy. NULL: it is attached (runtime/base/attached_file.h) */
+    bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
+    bool sums;                  /* the loss is a sum over the batch, not a mean */
+} LsLossTarget;
+
+/* What is wrong in a batch that is not full: samples that repeat others count in what the model
+ * combines of all samples, "node 'x' (MatMul) combines ...". NULL: nothing is. */
+typedef struct LsMixes {
+    const char *train, *eval;   /* by form */
+    const char *norm;           /* the batch norm whose statistics in training are of the fewest
+                                 * elements of each sample, `each`; NULL: there is none */
+    int64_t each;
+} LsMixes;
+
+/* Models that are trained together, each with its own loss. A step runs a phase for every one. */
+typedef struct LsEnsembleTable {
+    int64_t members;            /* 0: one model */
+    int64_t lanes;              /* members that run at the same time; each lane has its part of the
+                                 * arena */
+    bool own_batches;           /* in training every member has a batch of its own: the stacked
+                                 * inputs */
+    bool same_draws;            /* random numbers of the model do not depend on the member */
+} LsEnsembleTable;
+
+/* The evaluation form of the model, as an ONNX file with the initial weights; --export patches a
+ * copy. */
+typedef struct LsModelFile {
+    const unsigned char *onnx;  /* NULL: it is attached (runtime/base/attached_file.h) */
+    size_t bytes;
+} LsModelFile;
+
+/* What the trainer's options have where they are not given. */
+typedef struct LsDefaults {
+    double lr;
+    const char *schedule;       /* of --schedule, e.g. "cosine:warmup=500"; NULL: constant */
+} LsDefaults;
+
+/* What runs the steps in place of the host's pool of threads. */
+typedef struct LsAccelerator {
+    const struct LsDeviceKind *kind;    /* NULL: the host runs them */
+    const void *program;        /* data for that kind of device: LsCudaProgram */
+    const struct LsDeviceRanks *ranks;  /* NULL: a program for one process */
+} LsAccelerator;
+
+typedef struct LsProgram {
+    LsAbout about;
+    int real_bytes;             /* 4, or 8 for --precision=f64 */
+    LsDivision division;
+    LsPlannedBytes bytes;
+    const LsStateTensor *state; uint32_t nstate;
+    const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the
+                                 * parameter and the loss, so that its gradient is not the loss's
+                                 * derivative. NULL: nowhere */
+    const LsInput *input; uint32_t ninput;
+    const unsigned char *constant;      /* bytes.constants of constant tensors */
+    LsArguments argument;
+    LsPhases phase;
     uint32_t napplied;          /* gradients without a watch: no step stores them, as their update
                                  * computes them */
-    double default_lr;
-    const char *default_schedule;       /* of --schedule, e.g.
-                                         * "cosine:warmup=500"; NULL: constant */
-    bool has_ignore; int64_t ignore;    /* cross-entropy: the label that is ignored */
+    LsPipelineTable pipeline;
+    const LsRanks *ranks;       /* NULL: one process trains */
+    const struct LsCommKind *comm;      /* MPI, for ranks that something else starts; NULL: not
+                                         * linked with it */
+    LsLossTarget target;
+    LsMixes mixing;
     LsScaling scaling;
     LsPrivacyTerms privacy;     /* expected = 0: not private */
-    int64_t members;            /* of an ensemble: models that are trained together, each with its own loss; 0: one model.
-                                 * A step runs a phase for every one */
-    int64_t lanes;              /* members that run at the same time; each lane has its part of the arena */
-    bool own_batches;           /* in training every member has a batch of its own: the stacked inputs */
-    bool same_draws;            /* random numbers of the model do not depend on the member */
-    bool loss_sums;             /* the loss is a sum over the batch, not a mean */
-    const char *mixes;          /* what is wrong in a batch that is not full: samples that repeat others count in what the model
-                                 * combines of all samples, "node 'x' (MatMul) combines ..."; NULL: nothing */
-    const char *eval_mixes;     /* the same of the evaluation form */
-    const char *norm;           /* the batch norm whose statistics in training are of the fewest elements of each sample,
-                                 * norm_each; NULL: there is none */
-    int64_t norm_each;
-    const struct LsDeviceKind *device;  /* the device that runs the steps; NULL: the host, by the
-                                         * pool's threads */
-    const void *device_program; /* data for that kind of device: LsCudaProgram */
-    const struct LsDeviceRanks *device_ranks;   /* NULL: a program for one process, or without a device */
+    LsEnsembleTable ensemble;
+    LsModelFile file;
+    LsDefaults defaults;
+    LsAccelerator accelerator;
 } LsProgram;
-
-/* Samples of a batch of training. */
-static inline int64_t ls_whole_batch(const LsProgram *p) { return p->batch * (p->parts > 1 ? p->parts : 1); }
 
 /* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and waits. The result
  * of a unit must not depend on the partition of the range: results are the same for any number of

@@ -113,7 +113,7 @@ static void print_classes(const LsGraph *g, LsEmit *e)
     const LsLossAttr *at = &g->node[loss.i].attr.loss;
     int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
     ls_emit_line(
-        e, ".classes = %" PRId64 ", .class_axis = %d, .has_ignore = %s, .ignore = %" PRId64 ",",
+        e, ".target.classes = %" PRId64 ", .target.class_axis = %d, .target.has_ignore = %s, .target.ignore = %" PRId64 ",",
         columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[at->axis], at->axis,
         at->has_ignore ? "true" : "false",
         at->has_ignore ? at->ignore : 0);
@@ -122,7 +122,7 @@ static void print_classes(const LsGraph *g, LsEmit *e)
 static void print_loss(const LsGraph *g, LsEmit *e)
 {
     if (g->objective.over == LS_OVER_SUM)
-        ls_emit_line(e, ".loss_sums = true,");
+        ls_emit_line(e, ".target.sums = true,");
 }
 
 /* What is not right for a batch that copies of its samples fill up. Kernels of GPUs take the statistics of all samples. */
@@ -140,13 +140,13 @@ static void print_short_batch(LsEmit *e, const LsGraph *g, const char *field, bo
 
 static void print_short_batches(LsEmit *e, const LsGraph *train, const LsGraph *eval, bool gpu)
 {
-    print_short_batch(e, train, "mixes", gpu);
+    print_short_batch(e, train, "mixing.train", gpu);
     if (eval != NULL)
-        print_short_batch(e, eval, "eval_mixes", gpu);
+        print_short_batch(e, eval, "mixing.eval", gpu);
     if (train->mixing.norm == NULL)
         return;
-    print_string_field(e, "norm", train->mixing.norm);
-    ls_emit_line(e, ".norm_each = %" PRId64 ",", train->mixing.each);
+    print_string_field(e, "mixing.norm", train->mixing.norm);
+    ls_emit_line(e, ".mixing.each = %" PRId64 ",", train->mixing.each);
 }
 
 static void print_scaling(LsAddresses *a, const LsGraph *g, LsEmit *e)
@@ -169,7 +169,7 @@ static void print_privacy(const LsGraph *g, LsEmit *e)
 static void print_ensemble(const LsGraph *g, LsEmit *e)
 {
     if (g->ensemble.members > 0)
-        ls_emit_line(e, ".members = %" PRId64 ", .lanes = %" PRId64 ", .own_batches = %s, .same_draws = %s,", g->ensemble.members,
+        ls_emit_line(e, ".ensemble = {%" PRId64 ", %" PRId64 ", %s, %s},", g->ensemble.members,
                      g->ensemble.lanes, g->ensemble.own_batches ? "true" : "false", g->ensemble.same_draws ? "true" : "false");
 }
 
@@ -214,54 +214,53 @@ static double overhead(const LsCode *c)
 
 static void print_words(const LsCode *c, LsEmit *e)
 {
-    print_string_field(e, "model", c->model);
-    print_string_field(e, "plan_hash", c->plan_hash);
-    print_string_field(e, "strategy", c->strategy);
-    print_string_field(e, "loss", c->loss);
-    print_string_field(e, "optimizer", c->optimizer);
+    print_string_field(e, "about.model", c->model);
+    print_string_field(e, "about.plan_hash", c->plan_hash);
+    print_string_field(e, "about.strategy", c->strategy);
+    print_string_field(e, "about.loss", c->loss);
+    print_string_field(e, "about.optimizer", c->optimizer);
     if (c->schedule != NULL)
-        print_string_field(e, "default_schedule", c->schedule);
+        print_string_field(e, "defaults.schedule", c->schedule);
 }
 
 static void print_predicted(const LsPredicted *p, LsEmit *e)
 {
     if (p->n == 0)
         return;
-    print_string_field(e, "predicted.machine", p->machine);
-    ls_emit_line(e, ".predicted.n = %d,", p->n);
+    print_string_field(e, "about.predicted.machine", p->machine);
+    ls_emit_line(e, ".about.predicted.n = %d,", p->n);
     for (int k = 0; k < p->n; k++)
-        ls_emit_line(e, ".predicted.ns[%d] = %.4g,", k, p->ns[k]);
+        ls_emit_line(e, ".about.predicted.ns[%d] = %.4g,", k, p->ns[k]);
 }
 
 static void print_program(const Text *x, LsEmit *e)
 {
+    static const char *const field[NPHASES] = {"phase.train", "phase.last", "phase.update", "phase.eval"};
     const LsCode *c = x->c;
     ls_emit_line(e, "const LsProgram ls_program = {");
     print_words(c, e);
-    ls_emit_line(e, ".real_bytes = %d, .batch = %" PRId64 ", .accumulate = %d,",
-                 c->target->real_bytes, x->g->batch, c->accumulate);
+    ls_emit_line(e, ".real_bytes = %d, .division = {%" PRId64 ", %d, %d},",
+                 c->target->real_bytes, x->g->batch, c->parts > 1 ? c->parts : 0, c->accumulate);
     if (c->precision != NULL)
-        print_string_field(e, "precision", c->precision);
+        print_string_field(e, "about.precision", c->precision);
     if (ls_kernel_set_has_dots(x->set))
-        ls_emit_line(e, ".bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
-    if (c->parts > 1)
-        ls_emit_line(e, ".parts = %d,", c->parts);
-    ls_emit_line(e, ".budget = %" PRId64 ", .state_bytes = %" PRId64 ",", c->budget,
+        ls_emit_line(e, ".about.bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
+    ls_emit_line(e, ".bytes.budget = %" PRId64 ", .bytes.state = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
-    ls_emit_line(e, ".arena_bytes = %" PRId64 ", .const_bytes = %u,", arena_bytes(x), c->addresses->nconst);
-    ls_emit_line(e, ".overhead = %.6f, .napplied = %u, .default_lr = %g,", overhead(c), ls_applied(x->g), c->default_lr);
+    ls_emit_line(e, ".bytes.arena = %" PRId64 ", .bytes.constants = %u,", arena_bytes(x), c->addresses->nconst);
+    ls_emit_line(e, ".about.overhead = %.6f, .napplied = %u, .defaults.lr = %g,", overhead(c), ls_applied(x->g), c->default_lr);
     print_predicted(&c->predicted, e);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, x->g->ninput);
     if (ls_trained_share(x->g).of_tensors > 0)
-        ls_emit_line(e, ".trains = \"%s\",", ls_trained_share_text(x->g));
+        ls_emit_line(e, ".about.trains = \"%s\",", ls_trained_share_text(x->g));
     if (any_stopped(c->addresses))
         ls_emit_line(e, ".stopped = stopped,");
     for (int k = 0; k < NPHASES; k++)
         if (is_printed(x, k))
-            ls_phase_print_entry(&x->phase[k], x->phase[k].name, e);
+            ls_phase_print_entry(&x->phase[k], field[k], e);
     if (c->cut != NULL)
-        ls_emit_line(e, ".stage = stage, .nstage = %u, .state_stage = state_stage, .ring = %u,", c->cut->k, c->ring);
+        ls_emit_line(e, ".pipeline = {stage, %u, state_stage}, .bytes.ring = %u,", c->cut->k, c->ring);
     if (c->ranks != NULL)
         ls_emit_line(e, ".ranks = &ranks,");
     if (c->mpi)
@@ -273,12 +272,12 @@ static void print_program(const Text *x, LsEmit *e)
     print_privacy(x->g, e);
     print_ensemble(x->g, e);
     ls_emit_line(
-        e, ".address = address, .element_count = element_count, .element_type = element_type,");
-    ls_emit_line(e, ".constant = ls_constant_data, .onnx = %s, .onnx_bytes = %zu,",
+        e, ".argument = {address, element_count, element_type},");
+    ls_emit_line(e, ".constant = ls_constant_data, .file = {%s, %zu},",
                  c->onnx_attached ? "NULL" : "ls_onnx_data", c->onnx_bytes);
     if (c->target->kind == LS_TARGET_CUDA)
-        ls_emit_line(e, ".device = &ls_cuda_device, .device_program = &cuda,%s",
-                     c->ranks != NULL ? " .device_ranks = &ls_cuda_ranks," : "");
+        ls_emit_line(e, ".accelerator = {&ls_cuda_device, &cuda, %s},",
+                     c->ranks != NULL ? "&ls_cuda_ranks" : "NULL");
     ls_emit_line(e, "};");
 }
 

@@ -95,9 +95,9 @@ static bool take_memory(LsCuda *c, int64_t slot, LsError *e)
 {
     LsDevice *d = &c->d;
     const LsProgram *p = d->p;
-    int64_t arena = round_up(p->arena_bytes > 0 ? p->arena_bytes : 1), at = 0, beside;
+    int64_t arena = round_up(p->bytes.arena > 0 ? p->bytes.arena : 1), at = 0, beside;
     size_t left = 0, all = 0;
-    beside = round_up(p->state_bytes) + round_up(p->const_bytes)
+    beside = round_up(p->bytes.state) + round_up(p->bytes.constants)
              + LS_DEVICE_SLOTS * round_up(slot) + round_up(sizeof *c->numbers);
     cudaError_t err = cudaMemGetInfo(&left, &all);
     if (err == cudaSuccess)
@@ -107,9 +107,9 @@ static bool take_memory(LsCuda *c, int64_t slot, LsError *e)
     if (err == cudaErrorMemoryAllocation)
         return too_small(c, arena + beside, left, all, e);
     d->state = c->memory + at;
-    at += round_up(p->state_bytes);
+    at += round_up(p->bytes.state);
     d->constant = c->memory + at;
-    at += round_up(p->const_bytes);
+    at += round_up(p->bytes.constants);
     for (int s = 0; s < LS_DEVICE_SLOTS; s++) {
         d->input[s] = c->memory + at;
         at += round_up(slot);
@@ -200,7 +200,7 @@ static LsDevice *open_device(const LsProgram *p, int64_t slot, LsError *e)
     }
     c->d.kind = &ls_cuda_device;
     c->d.p = p;
-    c->program = p->device_program;
+    c->program = p->accelerator.program;
     c->watch = (LsStopwatch){.time = ls_cuda_time, .self = c};
     if (find_device(c, e) && make_order(c) && ls_cuda_load(c, e) && take_memory(c, slot, e)
         && open_libraries(c, e))

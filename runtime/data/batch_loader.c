@@ -14,7 +14,7 @@ static int64_t parts_of(const LsPass *pass) { return pass->parts > 1 ? pass->par
 static int64_t members_of(const LsPass *pass) { return pass->members > 0 ? pass->members : 1; }
 
 /* Samples of a part. */
-static int64_t samples_of(const LsPass *pass) { return pass->data->p->batch * members_of(pass); }
+static int64_t samples_of(const LsPass *pass) { return pass->data->p->division.samples * members_of(pass); }
 
 /* Members have whole batches: what does not fill all of them is left out. */
 int64_t ls_batches_per_epoch(const LsPass *pass)
@@ -31,7 +31,7 @@ static int64_t first_sample(const LsPass *pass, int64_t number)
 
 int64_t ls_batch_valid(const LsPass *pass, int64_t number)
 {
-    int64_t left = pass->data->samples - first_sample(pass, number), batch = pass->data->p->batch;
+    int64_t left = pass->data->samples - first_sample(pass, number), batch = pass->data->p->division.samples;
     return left < 0 ? 0 : left < batch ? left : batch;
 }
 
@@ -101,7 +101,7 @@ static void assign(LsLoader *l, LsBatch *b, int64_t number)
     if (b->number < 0)
         b->valid = 0;
     else if (pass->drawn.rate > 0)
-        b->valid = ls_draw_take(&l->draw, l->p->batch, b->drawn, &b->last);
+        b->valid = ls_draw_take(&l->draw, l->p->division.samples, b->drawn, &b->last);
     else
         b->valid = ls_batch_valid(pass, b->number);
 }
@@ -183,7 +183,7 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
 {
     size_t ring = (size_t)ls_ring_bytes(p), table = (p->ninput + 1) * sizeof *l->offset;
     size_t threads = (size_t)(workers + 1) * sizeof *l->thread;
-    size_t drawn = p->privacy.expected > 0 ? (size_t)p->batch * sizeof(int64_t) : 0;    /* of a slot */
+    size_t drawn = p->privacy.expected > 0 ? (size_t)p->division.samples * sizeof(int64_t) : 0;    /* of a slot */
     size_t slots = (size_t)ls_ring_slots(p), own = slots * sizeof(LsSlot);
     size_t all = ring + table + threads + own + slots * drawn;
     *l = (LsLoader){.p = p, .slot_bytes = slot_bytes(p), .nslot = (int)slots};

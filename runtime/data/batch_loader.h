@@ -82,7 +82,7 @@ int64_t ls_shuffled(uint64_t seed, int64_t epoch, int64_t n, int64_t i);
 /* Whether the reals of a batch are finite (ls_dataset_is_finite); likewise. */
 bool ls_batch_is_finite(const LsPass *pass, int64_t number, LsError *e);
 /* Slots of the ring, and bytes of all. */
-static inline int ls_ring_slots(const LsProgram *p) { return p->ring > 0 ? p->ring : LS_RING; }
+static inline int ls_ring_slots(const LsProgram *p) { return p->bytes.ring > 0 ? p->bytes.ring : LS_RING; }
 int64_t ls_ring_bytes(const LsProgram *p);
 
 bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e);

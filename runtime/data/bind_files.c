@@ -110,12 +110,12 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
     char have[96], want[96], axis[160] = "";
     s->stride = s->per_sample;
     s->one = s->array.count == 1 && (s->array.rank == 0 || s->per_sample > 1);
-    if (s->one || fits(&s->array, t, s, d->p->batch))
+    if (s->one || fits(&s->array, t, s, d->p->division.samples))
         return true;
-    bool classes = d->p->input[input].is_label && d->p->classes > 0 && t->rank > 1;
+    bool classes = d->p->input[input].is_label && d->p->target.classes > 0 && t->rank > 1;
     if (classes)                /* of scores with several positions per sample */
         snprintf(axis, sizeof axis, ", because axis %d of the scores has the classes; lowerset compile "
-                                    "--class-axis chooses another axis", d->p->class_axis);
+                                    "--class-axis chooses another axis", d->p->target.class_axis);
     return ls_fail(e, LS_EXIT_DATA, "%s: shape %s does not fit input '%s', %s %s%s", s->path,
                    ls_dims_text(s->array.rank, s->array.dim, have), t->name,
                    s->whole ? "which is" : "which for one batch is",

@@ -30,9 +30,9 @@ bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e)
                            "was trained on", d->source[0].path, character(c, c_text), count);
         d->token[c] = (int16_t)(ls_alphabet_has(a, c) ? next++ : -1);
     }
-    if (d->p->classes && count > d->p->classes)
+    if (d->p->target.classes && count > d->p->target.classes)
         return ls_fail(e, LS_EXIT_DATA, "%s: %d different characters, but the model has %" PRId64
-                       " classes", d->source[0].path, count, d->p->classes);
+                       " classes", d->source[0].path, count, d->p->target.classes);
     d->alphabet = *a;
     return true;
 }

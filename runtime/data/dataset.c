@@ -16,8 +16,8 @@ static void describe_inputs(LsDataset *d)
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         const LsTensor *t = &d->p->input[k].t;
         LsSource *s = &d->source[k];
-        s->whole = t->rank == 0 || t->dim[0] % d->p->batch != 0;
-        s->per_sample = ls_tensor_count(t) / (t->members > 0 ? t->members : 1) / (s->whole ? 1 : d->p->batch);
+        s->whole = t->rank == 0 || t->dim[0] % d->p->division.samples != 0;
+        s->per_sample = ls_tensor_count(t) / (t->members > 0 ? t->members : 1) / (s->whole ? 1 : d->p->division.samples);
         s->channel = t->rank >= 2 ? t->dim[1] : 1;
         s->run = 1;
         for (int a = 2; a < t->rank; a++)
@@ -30,7 +30,7 @@ static bool open_synthetic(LsDataset *d, LsError *e)
     const char *count = strchr(d->opt.data, ':');
     char *end = NULL;
     const int64_t most = (int64_t)1 << 60;      /* keeps the number of batches from overflowing */
-    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * ls_whole_batch(d->p) * (d->p->own_batches ? d->p->members : 1);
+    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * ls_batch_samples(&d->p->division) * (d->p->ensemble.own_batches ? d->p->ensemble.members : 1);
     if (d->samples <= 0 || d->samples > most || (count && *end))
         return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to "
                        "2^60", d->opt.data);
@@ -63,7 +63,7 @@ static bool count_samples(LsDataset *d, LsError *e)
         d->samples = n;
     }
     if (!first)
-        d->samples = ls_whole_batch(d->p);
+        d->samples = ls_batch_samples(&d->p->division);
     return d->samples > 0 ? true : ls_fail(e, LS_EXIT_DATA, "%s: no samples", d->opt.data);
 }
 
@@ -285,8 +285,8 @@ static bool check_label(const LsRead *r, int64_t v, LsError *e)
 {
     const LsProgram *p = r->d->p;
     const LsInput *in = &p->input[r->input];
-    const int64_t classes = in->low < in->high ? in->high : p->classes;
-    if (classes == 0 || (v >= 0 && v < classes) || (p->has_ignore && v == p->ignore))
+    const int64_t classes = in->low < in->high ? in->high : p->target.classes;
+    if (classes == 0 || (v >= 0 && v < classes) || (p->target.has_ignore && v == p->target.ignore))
         return true;
     return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": label %" PRId64 " is not one of the "
                    "model's %" PRId64 " classes", r->s->path, r->sample, v, classes);

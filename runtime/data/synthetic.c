@@ -20,7 +20,7 @@ static uint64_t key(uint64_t a, uint64_t b, uint64_t c) { return ls_mix(begin(a,
 
 static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
 
-static int64_t classes_of(const LsProgram *p) { return p->classes > 0 ? p->classes : 2; }
+static int64_t classes_of(const LsProgram *p) { return p->target.classes > 0 ? p->target.classes : 2; }
 
 /* Class of pixel (y, x) of an h by w image: that of the last disc covering it, else 0. */
 static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t x, int64_t h,
@@ -44,7 +44,7 @@ static bool segments(const LsDataset *d)
     const LsProgram *p = d->p;
     uint32_t label = ls_label_input(p);
     const LsTensor *x = &p->input[0].t;
-    if (label == p->ninput || label == 0 || x->rank != 4 || p->classes < 2)
+    if (label == p->ninput || label == 0 || x->rank != 4 || p->target.classes < 2)
         return false;
     const LsTensor *t = &p->input[label].t;
     return t->rank == 3 && t->dim[1] == x->dim[2] && t->dim[2] == x->dim[3];

@@ -13,7 +13,7 @@
 
 static uint32_t count_addresses(const LsProgram *p)
 {
-    const LsPhaseTable *phase[] = {&p->train, &p->last, &p->update, &p->eval};
+    const LsPhaseTable *phase[] = {&p->phase.train, &p->phase.last, &p->phase.update, &p->phase.eval};
     uint32_t n = 0;
     for (int f = 0; f < 4; f++)
         for (uint32_t k = 0; k < phase[f]->nstep; k++) {
@@ -27,16 +27,16 @@ bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError 
 {
     uint32_t n = count_addresses(p);
     *g = (LsEngine){.p = p, .m = m, .run.device = m->device};
-    g->arg = calloc((n + 1) * (size_t)(p->members > 0 ? p->lanes : 1), sizeof *g->arg);
+    g->arg = calloc((n + 1) * (size_t)(p->ensemble.members > 0 ? p->ensemble.lanes : 1), sizeof *g->arg);
     g->patch = calloc(n + 1, sizeof *g->patch);
     if (!g->arg || !g->patch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     for (uint32_t k = 0; k < n; k++) {
-        g->arg[k] = ls_memory_at(m, p->address[k]);
-        if (p->address[k].space == LS_AT_INPUT)
-            g->patch[g->npatch++] = (LsPatch){k, (uint32_t)p->address[k].offset};
+        g->arg[k] = ls_memory_at(m, p->argument.address[k]);
+        if (p->argument.address[k].space == LS_AT_INPUT)
+            g->patch[g->npatch++] = (LsPatch){k, (uint32_t)p->argument.address[k].offset};
     }
-    return p->members == 0 || ls_members_open(g, n, e);
+    return p->ensemble.members == 0 || ls_members_open(g, n, e);
 }
 
 static void forget(LsDevice *d, LsRecording *r)
@@ -123,7 +123,7 @@ typedef struct Piece { uint32_t from, to; LsRecording *of; } Piece;
 
 static bool is_cut(const LsEngine *g, const LsPhaseTable *t)
 {
-    return g->piece != NULL && t == (g->p->last.nstep > 0 ? &g->p->last : &g->p->train);
+    return g->piece != NULL && t == (g->p->phase.last.nstep > 0 ? &g->p->phase.last : &g->p->phase.train);
 }
 
 static uint32_t count_pieces(const LsEngine *g, const LsPhaseTable *t) { return is_cut(g, t) ? g->cuts.n + 1 : 1; }
@@ -133,7 +133,7 @@ static Piece piece_of(LsEngine *g, const LsPhaseTable *t, uint32_t k)
     const LsProgram *p = g->p;
     if (is_cut(g, t))
         return (Piece){k > 0 ? g->cuts.step[k - 1] + 1 : 0, k < g->cuts.n ? g->cuts.step[k] + 1 : t->nstep, &g->piece[k]};
-    return (Piece){0, t->nstep, t == &p->eval ? &g->eval : t == &p->last ? &g->last : t == &p->update ? &g->update : &g->train};
+    return (Piece){0, t->nstep, t == &p->phase.eval ? &g->eval : t == &p->phase.last ? &g->last : t == &p->phase.update ? &g->update : &g->train};
 }
 
 /* Issues the steps one by one. A hook that reads results waits for them, so a failure is attributed
@@ -164,7 +164,7 @@ static void record(LsEngine *g, const LsPhaseTable *t, Piece of, const LsHook *h
     LsDevice *d = g->m->device;
     bool both = t->wait_of != NULL && nhook == 0 && !is_cut(g, t);      /* hooks need the time of each step */
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
-        if (t != &g->p->update)         /* which reads no batch; there may be none yet */
+        if (t != &g->p->phase.update)         /* which reads no batch; there may be none yet */
             point_inputs(g, g->loader, d->input[s]);
         for (int way = 0; way < 1 + both && (way == 0 || of.of->of[s] != NULL) && d->kind->record(d);
              way++) {
@@ -211,7 +211,7 @@ bool ls_engine_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int n
 {
     if (g->m->device != NULL)
         return run_there(g, t, hook, nhook) || ls_device_ok(g->m->device, e);
-    if (g->p->members > 0)
+    if (g->p->ensemble.members > 0)
         ls_members_run(g, t, hook, nhook);
     else
         ls_steps_run(&g->run, t, g->arg, hook, nhook);
@@ -222,9 +222,9 @@ bool ls_engine_loss(const LsEngine *g, const LsPhaseTable *t, int slot, int64_t 
                     LsError *e)
 {
     LsDevice *d = g->m->device;
-    if (g->p->members > 0)
+    if (g->p->ensemble.members > 0)
         return *loss = ls_members_loss(g), true;
-    loss->weight = g->p->loss_sums ? 0 : (double)valid;
+    loss->weight = g->p->target.sums ? 0 : (double)valid;
     if (d != NULL)
         return d->kind->loss(d, slot, &loss->value, &loss->weight) || ls_device_ok(d, e);
     loss->value = ls_real_at(ls_memory_at(g->m, t->loss), g->p->real_bytes);

@@ -25,22 +25,22 @@ static int64_t state_apart(const LsProgram *p, int64_t offset)
     return 0;
 }
 
-static int64_t lane_bytes(const LsProgram *p) { return p->arena_bytes / p->lanes; }
+static int64_t lane_bytes(const LsProgram *p) { return p->bytes.arena / p->ensemble.lanes; }
 
 bool ls_members_open(LsEngine *g, uint32_t n, LsError *e)
 {
     const LsProgram *p = g->p;
     g->narg = n;
     g->own = calloc(n + 1u, sizeof *g->own);
-    g->loss = calloc((size_t)p->members, sizeof *g->loss);
+    g->loss = calloc((size_t)p->ensemble.members, sizeof *g->loss);
     if (!g->own || !g->loss)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     for (uint32_t k = 0; k < n; k++) {
-        const int64_t apart = p->address[k].space == LS_AT_STATE ? state_apart(p, p->address[k].offset) : 0;
+        const int64_t apart = p->argument.address[k].space == LS_AT_STATE ? state_apart(p, p->argument.address[k].offset) : 0;
         if (apart > 0)
             g->own[g->nown++] = (LsOwn){k, apart};
-        for (int64_t lane = 1; lane < p->lanes; lane++)
-            g->arg[lane * n + k] = p->address[k].space == LS_AT_ARENA ? (char *)g->arg[k] + lane * lane_bytes(p) : g->arg[k];
+        for (int64_t lane = 1; lane < p->ensemble.lanes; lane++)
+            g->arg[lane * n + k] = p->argument.address[k].space == LS_AT_ARENA ? (char *)g->arg[k] + lane * lane_bytes(p) : g->arg[k];
     }
     return true;
 }
@@ -56,11 +56,11 @@ static void point(const LsEngine *g, const LsPhaseTable *t, void **arg, int64_t 
 {
     const LsProgram *p = g->p;
     for (uint32_t k = 0; k < g->nown; k++)
-        arg[g->own[k].arg] = (char *)ls_memory_at(g->m, p->address[g->own[k].arg]) + member * g->own[k].apart;
+        arg[g->own[k].arg] = (char *)ls_memory_at(g->m, p->argument.address[g->own[k].arg]) + member * g->own[k].apart;
     for (uint32_t k = 0; k < g->npatch; k++) {
         const LsTensor *in = &p->input[g->patch[k].input].t;
         const LsTensor one = ls_tensor_of(in, 0, p->real_bytes);
-        const bool own = in->members > 0 && t == &p->train;
+        const bool own = in->members > 0 && t == &p->phase.train;
         arg[g->patch[k].arg] = g->input + g->loader->offset[g->patch[k].input]
                                + (own ? member * ls_tensor_bytes(&one, p->real_bytes) : 0);
     }
@@ -82,7 +82,7 @@ static void run_member(LsEngine *g, const LsPhaseTable *t, int64_t lane, int64_t
     mine.lr = g->rates != NULL ? g->rates[member] : mine.lr;
     point(g, t, arg, member);
     ls_steps_run(&mine, t, arg, hook, nhook);
-    g->loss[member] = (LsLoss){scalar(g, t->loss, lane), g->p->loss_sums ? 0 : (double)mine.valid};
+    g->loss[member] = (LsLoss){scalar(g, t->loss, lane), g->p->target.sums ? 0 : (double)mine.valid};
     if (t->weight.space != LS_AT_NONE)
         g->loss[member].weight = scalar(g, t->weight, lane);
 }
@@ -94,18 +94,18 @@ static void run_lanes(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
     const Job *job = arg[0];
     (void)run;
     for (int64_t lane = lo; lane < hi; lane++)
-        for (int64_t member = lane; member < job->g->p->members; member += job->g->p->lanes)
+        for (int64_t member = lane; member < job->g->p->ensemble.members; member += job->g->p->ensemble.lanes)
             run_member(job->g, job->t, lane, member, NULL, NULL, 0);
 }
 
 void ls_members_run(LsEngine *g, const LsPhaseTable *t, const LsHook *hook, int nhook)
 {
     Job job = {g, t};
-    if (g->p->lanes > 1 && nhook == 0) {
-        ls_parallel(&g->run, run_lanes, g->p->lanes, (void *const[]){&job});
+    if (g->p->ensemble.lanes > 1 && nhook == 0) {
+        ls_parallel(&g->run, run_lanes, g->p->ensemble.lanes, (void *const[]){&job});
         return;
     }
-    for (g->member = 0; g->member < g->p->members; g->member++)
+    for (g->member = 0; g->member < g->p->ensemble.members; g->member++)
         run_member(g, t, 0, g->member, g->run.pool, hook, nhook);
 }
 
@@ -113,7 +113,7 @@ LsLoss ls_members_loss(const LsEngine *g)
 {
     LsLoss mean = {0, 0};
     int64_t n = 0;
-    for (int64_t k = 0; k < g->p->members; k++) {
+    for (int64_t k = 0; k < g->p->ensemble.members; k++) {
         if (!isfinite(g->loss[k].value))
             continue;
         mean.value += g->loss[k].value;

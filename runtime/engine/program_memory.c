@@ -43,14 +43,14 @@ static char *get_untouched(int64_t bytes, LsError *e)
 /* Rank 0 of a pipeline writes the state of all stages; others have their own, and what never changes. */
 static bool is_here(const LsMemory *m, uint32_t k)
 {
-    return m->stage <= 0 || m->p->state_stage[k] == m->stage || m->p->state_stage[k] == LS_NO_STAGE;
+    return m->stage <= 0 || m->p->pipeline.state_stage[k] == m->stage || m->p->pipeline.state_stage[k] == LS_NO_STAGE;
 }
 
 /* The initial values of one tensor; members of an ensemble start with the same ones. */
 static void init_tensor(const LsMemory *m, const LsStateTensor *s)
 {
     const int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
-    const unsigned char *from = m->p->onnx + s->onnx_offset;
+    const unsigned char *from = m->p->file.onnx + s->onnx_offset;
     enum { PART = LS_LET_GO / 4 };
     LsWalk w = ls_walk_start(&s->t);
     char *to = ls_memory_view(m, s->t.at, n * m->p->real_bytes);
@@ -72,11 +72,11 @@ static void init_tensor(const LsMemory *m, const LsStateTensor *s)
 static void init_state(LsMemory *m)
 {
     const LsProgram *p = m->p;
-    m->lets_go = p->onnx != NULL && ls_can_let_go(p->onnx, p->onnx_bytes);
+    m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes);
     for (uint32_t k = 0; k < p->nstate; k++)
         if (p->state[k].onnx_offset >= 0 && is_here(m, k))
             init_tensor(m, &p->state[k]);
-    ls_memory_let_go(m, p->onnx, p->onnx_bytes);
+    ls_memory_let_go(m, p->file.onnx, p->file.bytes);
     const float start = (float)p->scaling.start;
     if (ls_has_scaling(p))
         ls_memory_write(m, p->scaling.scale, p->real_bytes == 8 ? (const void *)&p->scaling.start : &start, p->real_bytes);
@@ -86,7 +86,7 @@ static void init_state(LsMemory *m)
 static bool make_view(LsDevice *d, LsError *e)
 {
     const LsProgram *p = d->p;
-    const LsPhaseTable *phase[] = {&p->train, &p->last, &p->eval};
+    const LsPhaseTable *phase[] = {&p->phase.train, &p->phase.last, &p->phase.eval};
     int64_t most = 1, n;
     for (uint32_t k = 0; k < p->nstate; k++)
         most = (n = ls_tensor_bytes(&p->state[k].t, p->real_bytes)) > most ? n : most;
@@ -105,18 +105,18 @@ static int64_t level_bytes(const LsMemory *m) { return m->ranks > 0 ? ls_rank_le
 static bool open_on_device(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
-    LsDevice *d = m->device = p->device->open(p, ls_memory_input(p) / LS_DEVICE_SLOTS, e);
+    LsDevice *d = m->device = p->accelerator.kind->open(p, ls_memory_input(p) / LS_DEVICE_SLOTS, e);
     if (d == NULL || !make_view(d, e))
         return false;
     m->state = d->state;
     m->arena = d->arena;
     m->constant = d->constant;
-    if (p->const_bytes > 0)
-        p->device->write(d, d->constant, p->constant, p->const_bytes);
+    if (p->bytes.constants > 0)
+        p->accelerator.kind->write(d, d->constant, p->constant, p->bytes.constants);
     if (slice_bytes(m) > 0)
-        m->slice = p->device_ranks->take(d, slice_bytes(m));
+        m->slice = p->accelerator.ranks->take(d, slice_bytes(m));
     if (level_bytes(m) > 0)
-        m->level = p->device_ranks->take(d, level_bytes(m));
+        m->level = p->accelerator.ranks->take(d, level_bytes(m));
     init_state(m);
     return ls_device_ok(d, e);
 }
@@ -127,12 +127,12 @@ bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e) { return ls_mem
 static bool open_stage(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
-    const LsStage *s = &p->stage[m->stage];
+    const LsStage *s = &p->pipeline.stage[m->stage];
     int64_t bytes = s->arena_bytes;
-    if (m->stage == 0 && p->eval.arena_bytes > bytes)
-        bytes = p->eval.arena_bytes;
+    if (m->stage == 0 && p->phase.eval.arena_bytes > bytes)
+        bytes = p->phase.eval.arena_bytes;
     m->arena_at = s->at;
-    m->state = get_untouched(p->state_bytes, e);
+    m->state = get_untouched(p->bytes.state, e);
     m->arena = m->state ? get(bytes, "arena", e) : NULL;
     return m->arena != NULL;
 }
@@ -141,24 +141,24 @@ static bool open_on_host(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
     const int64_t slices = slice_bytes(m), levels = level_bytes(m);
-    return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->state_bytes, "state", e)) != NULL
+    return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->bytes.state, "state", e)) != NULL
         && (slices == 0 || (m->slice = get(slices, "state", e)) != NULL)
         && (levels == 0 || (m->level = get(levels, "state", e)) != NULL)
-        && (m->arena = get(p->arena_bytes, "arena", e)) != NULL;
+        && (m->arena = get(p->bytes.arena, "arena", e)) != NULL;
 }
 
 bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage, LsError *e)
 {
     *m = (LsMemory){.p = p, .constant = (const char *)p->constant, .ranks = ranks, .sums = sums, .stage = stage};
-    if (p->device != NULL)
+    if (p->accelerator.kind != NULL)
         return open_on_device(m, e);
     if (stage >= 0 ? !open_stage(m, e) : !open_on_host(m, e))
         return false;
-    if (p->const_bytes > 0 && (uintptr_t)p->constant % ALIGN != 0) {
-        m->copied = get(p->const_bytes, "constants", e);
+    if (p->bytes.constants > 0 && (uintptr_t)p->constant % ALIGN != 0) {
+        m->copied = get(p->bytes.constants, "constants", e);
         if (!m->copied)
             return false;
-        memcpy(m->copied, p->constant, (size_t)p->const_bytes);
+        memcpy(m->copied, p->constant, (size_t)p->bytes.constants);
         m->constant = m->copied;
     }
     init_state(m);
@@ -174,7 +174,7 @@ void ls_memory_close(LsMemory *m)
         if (m->stage < 0)
             free(m->state);
         else if (m->state != NULL)
-            munmap(m->state, (size_t)(m->p->state_bytes > 0 ? m->p->state_bytes : 1));
+            munmap(m->state, (size_t)(m->p->bytes.state > 0 ? m->p->bytes.state : 1));
         free(m->slice);
         free(m->level);
         free(m->arena);
@@ -262,7 +262,7 @@ bool ls_memory_ok(const LsMemory *m, LsError *e)
 
 int64_t ls_memory_input(const LsProgram *p)
 {
-    return p->device != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS : ls_ring_bytes(p);
+    return p->accelerator.kind != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS : ls_ring_bytes(p);
 }
 
 static int64_t exchange_bytes(const LsRanks *r, int n)
@@ -275,12 +275,12 @@ static int64_t exchange_bytes(const LsRanks *r, int n)
 
 int64_t ls_memory_state(const LsProgram *p, int ranks)
 {
-    return p->state_bytes + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks) : 0);
+    return p->bytes.state + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks) : 0);
 }
 
 int64_t ls_memory_total(const LsProgram *p, int ranks)
 {
-    return ls_memory_state(p, ranks) + p->arena_bytes + p->const_bytes + ls_memory_input(p) + exchange_bytes(p->ranks, ranks);
+    return ls_memory_state(p, ranks) + p->bytes.arena + p->bytes.constants + ls_memory_input(p) + exchange_bytes(p->ranks, ranks);
 }
 
 double ls_real_at(const void *at, int real_bytes)

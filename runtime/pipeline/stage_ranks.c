@@ -9,7 +9,7 @@
 static int teller(const LsProgram *p)
 {
     int k = 0;
-    while (k + 1 < (int)p->nstage && p->stage[k].plan[0].table.loss.space == LS_AT_NONE)
+    while (k + 1 < (int)p->pipeline.nstage && p->pipeline.stage[k].plan[0].table.loss.space == LS_AT_NONE)
         k++;
     return k;
 }
@@ -18,8 +18,8 @@ static int teller(const LsProgram *p)
 static int scaler(const LsProgram *p)
 {
     for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].t.at.offset == p->scaling.scale.offset && p->state_stage[k] != LS_NO_STAGE)
-            return p->state_stage[k];
+        if (p->state[k].t.at.offset == p->scaling.scale.offset && p->pipeline.state_stage[k] != LS_NO_STAGE)
+            return p->pipeline.state_stage[k];
     return 0;
 }
 
@@ -57,7 +57,7 @@ bool ls_ranks_hand_over(LsComm *c, int from, uint32_t tag, void *data, int64_t b
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e)
 {
     for (uint32_t k = 0; k < p->nstate; k++) {
-        const int owner = p->state_stage[k];
+        const int owner = p->pipeline.state_stage[k];
         const LsTensor *t = &p->state[k].t;
         const int64_t bytes = ls_tensor_bytes(t, p->real_bytes);
         if (owner == 0 || owner == LS_NO_STAGE || (c->rank != 0 && c->rank != owner))

@@ -29,14 +29,14 @@ static bool open_args(LsStageRun *r, uint32_t plan)
     a->arg = calloc((size_t)a->slots * a->n + 1, sizeof *a->arg);
     for (uint32_t slot = 0; a->arg && slot < a->slots; slot++)
         for (uint32_t k = 0; k < a->n; k++)
-            a->arg[(size_t)slot * a->n + k] = ls_stage_address(r->engine.m, s, slot, r->engine.p->address[a->first + k]);
+            a->arg[(size_t)slot * a->n + k] = ls_stage_address(r->engine.m, s, slot, r->engine.p->argument.address[a->first + k]);
     return a->arg != NULL;
 }
 
 bool ls_stage_open(LsStageRun *r, const LsProgram *p, uint32_t number, const LsMemory *m, LsComm *comm, LsLoader *l,
                    LsLoss *loss, LsError *e)
 {
-    const LsStage *s = &p->stage[number];
+    const LsStage *s = &p->pipeline.stage[number];
     const size_t slots = s->slots;
     *r = (LsStageRun){.s = s, .number = number, .comm = comm, .loader = l, .loss = loss, .engine = {.p = p, .m = m, .loader = l, .stage = s}};
     r->input = calloc(slots + 1, sizeof *r->input);
@@ -179,7 +179,7 @@ static bool run_phase(LsStageRun *r, const LsTurn *t, LsError *e)
 /* Points the arguments of a slot at the inputs of its micro-step. */
 static bool feed(LsStageRun *r, const LsTurn *t, int64_t batch, LsError *e)
 {
-    const LsAddress *at = r->engine.p->address + r->args[t->plan].first;
+    const LsAddress *at = r->engine.p->argument.address + r->args[t->plan].first;
     void **arg = r->args[t->plan].arg + (size_t)t->slot * r->args[t->plan].n;
     if (!r->s->reads_input)
         return true;
@@ -203,7 +203,7 @@ static void read_loss(LsStageRun *r, const LsTurn *turn)
     to->value = ls_real_at(ls_stage_address(r->engine.m, r->s, turn->slot, t->loss), p->real_bytes);
     to->weight = t->weight.space != LS_AT_NONE
         ? ls_real_at(ls_stage_address(r->engine.m, r->s, turn->slot, t->weight), p->real_bytes)
-        : p->loss_sums ? 0 : (double)r->engine.run.valid;
+        : p->target.sums ? 0 : (double)r->engine.run.valid;
 }
 
 static void set_run(LsStageRun *r, const LsPartRun *part, uint32_t slot)

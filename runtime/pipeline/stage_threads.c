@@ -75,14 +75,14 @@ static bool open_stage(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsL
     if (!ls_stage_open(&l->stage[k], p, number, m, l->rank != NULL ? l->rank : l->comm[k], loader, l->loss, e))
         return false;
     l->stage[k].engine.run.pool = k == 0 ? pool : ls_pool_create(threads);
-    l->readers += p->stage[number].reads_input;
+    l->readers += p->pipeline.stage[number].reads_input;
     return l->stage[k].engine.run.pool != NULL || ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", threads);
 }
 
 bool ls_pipeline_open(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader, LsComm *rank, int threads,
                       struct LsPool *pool, LsError *e)
 {
-    const size_t n = rank != NULL ? 1 : p->nstage, parts = (size_t)(p->parts > 1 ? p->parts : 1);
+    const size_t n = rank != NULL ? 1 : p->pipeline.nstage, parts = (size_t)(p->division.micro_batches > 1 ? p->division.micro_batches : 1);
     *l = (LsPipeline){.n = (uint32_t)n, .rank = rank, .stage = calloc(n, sizeof *l->stage), .comm = calloc(n, sizeof(LsComm *)),
                       .part = calloc(parts, sizeof *l->part), .loss = calloc(parts, sizeof *l->loss),
                       .thread = calloc(n, sizeof *l->thread)};

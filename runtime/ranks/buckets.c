@@ -100,10 +100,10 @@ bool ls_bucket_all_gathered(LsExchange *x, uint32_t b, LsError *e)
 void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from, void *arg[])
 {
     const LsProgram *p = x->g->p;
-    const LsStep *step = &p->update.step[s->step];
+    const LsStep *step = &p->phase.update.step[s->step];
     memset(arg, 0, LS_SLICE_ARGUMENTS * sizeof *arg);
     for (int k = 0; k < step->narg; k++) {
-        const LsAddress at = p->address[step->arg + (uint32_t)k];
+        const LsAddress at = p->argument.address[step->arg + (uint32_t)k];
         arg[k] = x->g->arg[step->arg + (uint32_t)k];
         if (at.space == LS_AT_SLICE)
             arg[k] = ls_slice_state(x, at.offset / x->r->sum_bytes, ls_slice_place(x, b, from));

@@ -53,7 +53,7 @@ static bool update_slice(LsExchange *x, const LsBucket *b, uint32_t k)
     arg[1] = x->there + r.from;
     x->g->run.count = x->set[k].of.count;
     x->on->use(x->d, k);
-    if (!run_step(x, &x->g->p->update.step[s->step], arg))
+    if (!run_step(x, &x->g->p->phase.update.step[s->step], arg))
         return false;
     return x->size == 1 || (x->staged ? x->on->fetch(x->d, x->sums + r.from, arg[0], r.to - r.from)
                                       : x->on->move(x->d, x->sums + r.from, arg[0], r.to - r.from));
@@ -109,9 +109,9 @@ static bool update_slices(LsExchange *x, LsError *e)
     const LsProgram *p = x->g->p;
     bool ok = x->d->kind->begin(x->d, x->g->slot, &x->g->run) && set_numbers(x);
     x->d->update = x->g->run.update;
-    for (uint32_t k = 0; ok && k < p->update.nstep; k++)
+    for (uint32_t k = 0; ok && k < p->phase.update.nstep; k++)
         if (!x->slice_step[k])
-            ok = run_step(x, &p->update.step[k], x->g->arg + p->update.step[k].arg);
+            ok = run_step(x, &p->phase.update.step[k], x->g->arg + p->phase.update.step[k].arg);
     if (!ls_rank_device_ok(x, ok, e) || !update_buckets(x, e))
         return false;
     x->on->use(x->d, -1);
@@ -123,7 +123,7 @@ bool ls_rank_device_update(LsExchange *x, LsError *e)
     for (uint32_t b = 0; b < x->nbucket; b++)
         if (x->bucket[b].whole && !ls_rank_device_ok(x, bring(x, &x->bucket[b]), e))
             return false;
-    if (x->r->sliced ? !update_slices(x, e) : !ls_engine_run(x->g, &x->g->p->update, NULL, 0, e))
+    if (x->r->sliced ? !update_slices(x, e) : !ls_engine_run(x->g, &x->g->p->phase.update, NULL, 0, e))
         return false;
     return x->window == NULL || ls_rank_device_settle(x, e);    /* the others' sums were read */
 }

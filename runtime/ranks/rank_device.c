@@ -39,7 +39,7 @@ static bool after_piece(void *self, uint32_t k)
 static bool cut(LsExchange *x, LsError *e)
 {
     const LsProgram *p = x->g->p;
-    const uint32_t nstep = p->last.nstep > 0 ? p->last.nstep : p->train.nstep;
+    const uint32_t nstep = p->phase.last.nstep > 0 ? p->phase.last.nstep : p->phase.train.nstep;
     x->cut = calloc(2 * ((size_t)x->nbucket + 1), sizeof *x->cut);
     if (x->cut == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
@@ -56,7 +56,7 @@ bool ls_rank_device_open(LsExchange *x, LsMemory *m, LsError *e)
 {
     const int64_t bytes = x->r->sum_bytes;
     x->d = m->device;
-    x->on = x->g->p->device_ranks;
+    x->on = x->g->p->accelerator.ranks;
     x->there = x->sums;
     x->staged = x->size > 1 && x->bulk == x->comm;
     x->set = aligned_alloc(_Alignof(LsRunSet), (x->r->nsum + 1) * sizeof *x->set);

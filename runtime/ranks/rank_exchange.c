@@ -39,7 +39,7 @@ void ls_exchange_start(LsExchange *x, int64_t parts)
 
 static void run_step(LsExchange *x, uint32_t k)
 {
-    const LsStep *s = &x->g->p->update.step[k];
+    const LsStep *s = &x->g->p->phase.update.step[k];
     s->run(&x->g->run, x->g->arg + s->arg);
 }
 
@@ -47,7 +47,7 @@ static void run_step(LsExchange *x, uint32_t k)
 static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, LsRange r)
 {
     const LsProgram *p = x->g->p;
-    const LsStep *step = &p->update.step[s->step];
+    const LsStep *step = &p->phase.update.step[s->step];
     void *arg[LS_SLICE_ARGUMENTS];
     ls_slice_arguments(x, b, s, r.from, arg);
     arg[1] = x->chunk;
@@ -85,7 +85,7 @@ static void spread(LsExchange *x, const LsBucket *b)
 static bool update_slices(LsExchange *x, LsError *e)
 {
     const char *part[LS_SLICE_RANKS];
-    for (uint32_t k = 0; k < x->g->p->update.nstep; k++)
+    for (uint32_t k = 0; k < x->g->p->phase.update.nstep; k++)
         if (!x->slice_step[k])
             run_step(x, k);
     for (uint32_t b = 0; b < x->nbucket; b++) {
@@ -193,7 +193,7 @@ bool ls_exchange_finish(LsExchange *x, uint64_t place, int stop, LsError *e)
     run->parts = x->parts;
     if (x->d != NULL ? !ls_rank_device_update(x, e) : x->r->sliced && !update_slices(x, e))
         return false;
-    for (uint32_t k = 0; k < x->g->p->update.nstep && !x->r->sliced && x->d == NULL; k++)
+    for (uint32_t k = 0; k < x->g->p->phase.update.nstep && !x->r->sliced && x->d == NULL; k++)
         run_step(x, k);
     return x->window == NULL || x->comm->engine->barrier(x->comm, e);   /* the others may still read this rank's sums */
 }
@@ -249,7 +249,7 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsC
     x->view = x->sums;
     x->arrived = x->own_arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / n * (n - 1)) + 1);
     x->chunk = aligned_alloc(64, LS_RANK_CHUNK);
-    x->slice_step = calloc(g->p->update.nstep + 1, sizeof *x->slice_step);
+    x->slice_step = calloc(g->p->phase.update.nstep + 1, sizeof *x->slice_step);
     if (!x->bucket || !x->sent || !x->arrived || !x->chunk || !x->slice_step)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the exchange with other ranks");
     x->got = x->sent + (size_t)n * (r->nsum + 1);

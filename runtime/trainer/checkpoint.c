@@ -23,7 +23,7 @@ static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
 
 const char *ls_checkpoint_precision(const LsProgram *p)
 {
-    return p->precision != NULL ? p->precision : p->real_bytes == 8 ? "f64" : "f32";
+    return p->about.precision != NULL ? p->about.precision : p->real_bytes == 8 ? "f64" : "f32";
 }
 
 /* Sums within an update are not saved: checkpoints come between updates. */
@@ -112,9 +112,9 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
     char alphabet[LS_ALPHABET_TEXT];
     each_part(m, put_sum, &sum);
     ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
-    ls_text_string(t, m->p->model);
+    ls_text_string(t, m->p->about.model);
     ls_text_put(t, ",\"plan\":");
-    ls_text_string(t, m->p->plan_hash);
+    ls_text_string(t, m->p->about.plan_hash);
     ls_text_put(t, ",\"precision\":\"%s\"", ls_checkpoint_precision(m->p));
     if (ls_alphabet_count(&at->alphabet) > 0) {
         ls_text_put(t, ",\"alphabet\":");

@@ -19,7 +19,7 @@ enum { USUALLY = 100 };         /* updates from a check to the next */
  * of them. */
 static double rounding(const LsProgram *p)
 {
-    return p->real_bytes == 8 ? 1e-9 : p->precision == NULL ? 1e-3 : 2e-2;
+    return p->real_bytes == 8 ? 1e-9 : p->about.precision == NULL ? 1e-3 : 2e-2;
 }
 
 /* The norm of the sum that the accumulators have. */

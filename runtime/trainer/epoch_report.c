@@ -11,22 +11,22 @@
 
 void ls_train_say_what(const LsTrainer *t)
 {
-    if (t->p->trains != NULL && strcmp(t->o.progress, "none") != 0)
-        fprintf(stderr, "%s\n", t->p->trains);
+    if (t->p->about.trains != NULL && strcmp(t->o.progress, "none") != 0)
+        fprintf(stderr, "%s\n", t->p->about.trains);
 }
 
 void ls_train_show_progress(LsTrainer *t)
 {
     char what[96];
     int64_t group = ls_batches_per_update(t);
-    int64_t epochs = (t->updates * group + t->per_epoch - 1) / t->per_epoch;
-    int64_t in_epoch = t->place.cursor - t->place.epoch * t->per_epoch;
+    int64_t epochs = (t->updates * group + t->epoch.batches - 1) / t->epoch.batches;
+    int64_t in_epoch = t->place.cursor - t->place.epoch * t->epoch.batches;
     int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->place.epoch + 1, epochs);
-    if (ls_is_private(t->p) && ls_progress_due(&t->progress))
+    if (ls_is_private(t->p) && ls_progress_due(&t->reports.progress))
         snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->place).epsilon);
-    LsProgressAt at = {what, in_epoch, t->per_epoch, (t->updates - t->place.update) * group, t->loss, t->members.loss,
+    LsProgressAt at = {what, in_epoch, t->epoch.batches, (t->updates - t->place.update) * group, t->under_way.loss, t->members.loss,
                        t->members.n};
-    ls_progress_show(&t->progress, &at);
+    ls_progress_show(&t->reports.progress, &at);
 }
 
 static int by_time(const void *a, const void *b)
@@ -50,34 +50,34 @@ static double predicted_ns(const LsPredicted *p, int threads)
  * batches, and those of ranks wait for each other. */
 void ls_train_pace(LsTrainer *t, int64_t ns)
 {
-    const LsPredicted *p = &t->p->predicted;
-    const int n = t->pace.n++;
+    const LsPredicted *p = &t->p->about.predicted;
+    const int n = t->told.pace.n++;
     if (n < LS_PACE_AFTER - LS_PACE || n >= LS_PACE_AFTER)
         return;
-    t->pace.ns[n - (LS_PACE_AFTER - LS_PACE)] = ns;
-    if (t->pace.n < LS_PACE_AFTER || p->n == 0 || ls_is_private(t->p) || !ls_is_first(t) || t->progress.mode == LS_PROGRESS_NONE)
+    t->told.pace.ns[n - (LS_PACE_AFTER - LS_PACE)] = ns;
+    if (t->told.pace.n < LS_PACE_AFTER || p->n == 0 || ls_is_private(t->p) || !ls_is_first(t) || t->reports.progress.mode == LS_PROGRESS_NONE)
         return;
-    qsort(t->pace.ns, LS_PACE, sizeof *t->pace.ns, by_time);
-    ls_progress_clear(&t->progress);
-    fprintf(stderr, "note: a step takes %.4g ms; predicted were %.4g ms (%s", 1e-6 * (double)t->pace.ns[LS_PACE / 2],
+    qsort(t->told.pace.ns, LS_PACE, sizeof *t->told.pace.ns, by_time);
+    ls_progress_clear(&t->reports.progress);
+    fprintf(stderr, "note: a step takes %.4g ms; predicted were %.4g ms (%s", 1e-6 * (double)t->told.pace.ns[LS_PACE / 2],
             1e-6 * (double)ls_batches_per_update(t) * predicted_ns(p, t->threads), p->machine);
     if (p->n > 1)
         fprintf(stderr, ", %d thread%s", t->threads, t->threads == 1 ? "" : "s");
-    fprintf(stderr, "%s)\n", t->comm != NULL ? ", without the exchange of ranks" : "");
+    fprintf(stderr, "%s)\n", t->group.comm != NULL ? ", without the exchange of ranks" : "");
 }
 
 /* Reports, once, whether the data explain an evaluation loss that is not finite; training goes
  * on. */
 static void blame_data(LsTrainer *t)
 {
-    LsPass pass = {.data = t->val.p ? &t->val : &t->data};
+    LsPass pass = {.data = t->feed.val.p ? &t->feed.val : &t->feed.train};
     LsError e = {0};
     int64_t n = ls_batches_per_epoch(&pass);
     for (int64_t k = 0; k < n && ls_batch_is_finite(&pass, k, &e); k++)
         continue;
     if (e.code != LS_EXIT_DONE)
         fprintf(stderr, "note: the data to evaluate on are not finite: %s\n", e.text);
-    t->blamed = true;
+    t->told.blamed = true;
 }
 
 bool ls_train_evaluate(LsTrainer *t, LsError *e)
@@ -86,8 +86,8 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     LsHook hook[LS_PART_HOOKS];
     int n = 0;
     if (t->o.eval)
-        n = ls_part_hooks(t, &t->p->eval, true, hook);
-    if (!ls_evaluate(&t->engine, &t->loader, &t->members, t->val.p ? &t->val : &t->data, hook, n, t->stop,
+        n = ls_part_hooks(t, &t->p->phase.eval, true, hook);
+    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members, t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n, t->ending.signal,
                      &s, e))
         return false;
     if (!s.whole) {
@@ -95,15 +95,15 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         return true;
     }
     if (t->o.eval)
-        t->loss = s.loss;
-    if (!isfinite(s.loss) && !t->blamed)
+        t->under_way.loss = s.loss;
+    if (!isfinite(s.loss) && !t->told.blamed)
         blame_data(t);
-    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->check, s.loss, t->place.update, e))
+    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->reports.check, s.loss, t->place.update, e))
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
-    t->log.losses = t->members.val_loss;
-    ls_log_eval(&t->log, t->place.update, t->place.epoch, s.loss, accuracy);
-    t->log.losses = t->members.loss;
+    t->reports.log.losses = t->members.val_loss;
+    ls_log_eval(&t->reports.log, t->place.update, t->place.epoch, s.loss, accuracy);
+    t->reports.log.losses = t->members.loss;
     printf("  val_loss %.*g", t->p->real_bytes == 8 ? 12 : 7, s.loss);
     if (s.judged)
         printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
@@ -119,30 +119,30 @@ static void report_epsilon(LsTrainer *t)
 {
     const double epsilon = ls_private_bound(t->p, &t->place).epsilon;
     printf("  epsilon %.4f", ceil(epsilon * 1e4) / 1e4);
-    ls_log_privacy(&t->log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
+    ls_log_privacy(&t->reports.log, t->place.update, t->place.epoch, epsilon, t->p->privacy.delta);
 }
 
 bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
 {
     bool ok = true;
-    ls_progress_clear(&t->progress);
+    ls_progress_clear(&t->reports.progress);
     printf("epoch %" PRId64 "  step %" PRId64 "  loss %.*g", whole
            ? t->place.epoch : t->place.epoch + 1, t->place.update, t->p->real_bytes == 8 ? 12 : 7,
-           t->epoch_has_loss ? ls_mean(&t->of_epoch) : t->loss);
+           t->epoch.has_loss ? ls_mean(&t->epoch.mean) : t->under_way.loss);
     for (int64_t k = 0; k < t->members.n; k++) {
-        printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->epoch_has_loss
+        printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->epoch.has_loss
                ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
         t->members.of_epoch[k] = (LsMean){0};
     }
     if (ls_is_private(t->p))
         report_epsilon(t);
-    if (t->val.p) {
+    if (t->feed.val.p) {
         ok = ls_train_evaluate(t, e);
         ls_train_begin_pass(t);
     }
     printf("\n");
     fflush(stdout);
-    t->of_epoch = (LsMean){0};
-    t->epoch_has_loss = false;
+    t->epoch.mean = (LsMean){0};
+    t->epoch.has_loss = false;
     return ok;
 }

@@ -83,7 +83,7 @@ static void add_softmax(double *to, const LsTensor *t, const char *row, int64_t 
 static void predict(LsJudge *j, const LsTensor *t, const char *row, int64_t step, int64_t label, double *mean)
 {
     const int bytes = j->g->p->real_bytes;
-    const int64_t n = t->dim[j->g->p->class_axis], member = j->g->member;
+    const int64_t n = t->dim[j->g->p->target.class_axis], member = j->g->member;
     int64_t best = largest(t, row, n, step, bytes);
     if (j->members->n > 0) {
         j->members->right[member] += best == label;
@@ -106,12 +106,12 @@ static void judge(LsJudge *j)
     const LsTensor one = ls_tensor_of(&j->logits->t, 0, p->real_bytes), *t = &one;
     const char *at = ls_engine_view(j->g, t->at, ls_tensor_bytes(t, p->real_bytes));
     int64_t stride[LS_TENSOR_RANK], size = ls_data_bytes(t->type, p->real_bytes);
-    int axis = p->class_axis;
-    int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->batch;
+    int axis = p->target.class_axis;
+    int64_t count = ls_tensor_count(t) / t->dim[axis] * j->batch->valid / p->division.samples;
     strides(t, stride);
     for (int64_t i = 0; i < count; i++) {
         const int64_t label = label_at(j, i);
-        if (!p->has_ignore || label != p->ignore)
+        if (!p->target.has_ignore || label != p->target.ignore)
             predict(j, t, at + place(t, stride, axis, i) * size, stride[axis] * size, label,
                     j->members->n > 0 ? j->members->mean + i * t->dim[axis] : NULL);
     }
@@ -137,15 +137,15 @@ static int64_t copies(const LsTensor *t) { return t->members > 0 ? t->members : 
 static bool can_judge(const LsProgram *p, LsJudge *j)
 {
     j->label = ls_label_input(p);
-    for (uint32_t k = 0; k < p->eval.nwatch; k++)
-        if (strcmp(p->eval.watch[k].key, "logits") == 0)
-            j->logits = &p->eval.watch[k];
-    if (p->classes == 0 || j->label == p->ninput || !j->logits)
+    for (uint32_t k = 0; k < p->phase.eval.nwatch; k++)
+        if (strcmp(p->phase.eval.watch[k].key, "logits") == 0)
+            j->logits = &p->phase.eval.watch[k];
+    if (p->target.classes == 0 || j->label == p->ninput || !j->logits)
         return false;
     const LsTensor *t = &j->logits->t, *label = &p->input[j->label].t;
-    return ls_holds_reals(t->type) && p->class_axis < t->rank
+    return ls_holds_reals(t->type) && p->target.class_axis < t->rank
            && (label->type == LS_DT_I64 || label->type == LS_DT_I32)
-           && ls_tensor_count(t) / copies(t) == ls_tensor_count(label) / copies(label) * t->dim[p->class_axis];
+           && ls_tensor_count(t) / copies(t) == ls_tensor_count(label) / copies(label) * t->dim[p->target.class_axis];
 }
 
 bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data, const LsHook *extra, int nextra,
@@ -175,8 +175,8 @@ bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDatas
         g->run.part = g->run.slice = 0;
         g->run.share = 1;
         LsLoss loss;
-        if (!ls_engine_run(g, &p->eval, hook, n, e)
-            || !ls_engine_loss(g, &p->eval, g->slot, b->valid, &loss, e))
+        if (!ls_engine_run(g, &p->phase.eval, hook, n, e)
+            || !ls_engine_loss(g, &p->phase.eval, g->slot, b->valid, &loss, e))
             return false;
         if (members->n > 0)
             ls_member_state_add(members, g);

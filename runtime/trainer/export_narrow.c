@@ -55,7 +55,7 @@ bool ls_export_narrow_can(const LsProgram *p, LsDataType type, LsError *e)
 {
     const uint64_t least = type == LS_DT_BF16 ? 13 : 6;
     uint64_t opset = 0;
-    LsProtoBytes file = {p->onnx, p->onnx + p->onnx_bytes};
+    LsProtoBytes file = {p->file.onnx, p->file.onnx + p->file.bytes};
     LsProtoField f, part;
     while (type != LS_DT_REAL && ls_proto_next(&file, &f)) {
         LsProtoBytes domain = {0};
@@ -151,7 +151,7 @@ bool ls_is_exported(const LsProgram *p, uint32_t state)
 
 bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e)
 {
-    int64_t bytes = (int64_t)p->onnx_bytes;
+    int64_t bytes = (int64_t)p->file.bytes;
     for (uint32_t k = 0; k < p->nstate && type != LS_DT_REAL; k++) {
         const int64_t members = p->state[k].t.members > 0 ? p->state[k].t.members : 1;
         if (ls_is_exported(p, k) && p->state[k].kind != LS_STATE_STAT)
@@ -196,7 +196,7 @@ static bool find_weight(const Narrow *n, LsProtoField f, Weight *w)
         if (part.tag == TENSOR_NAME)
             w->name = part.held;
         for (uint32_t k = 0; part.tag == TENSOR_RAW && k < p->nstate; k++)
-            if (ls_is_exported(p, k) && p->state[k].onnx_offset == part.held.p - p->onnx)
+            if (ls_is_exported(p, k) && p->state[k].onnx_offset == part.held.p - p->file.onnx)
                 *w = (Weight){&p->state[k], w->name, part.held.p, n->narrow[k]};
     }
     return w->state != NULL && w->name.p != NULL;
@@ -379,7 +379,7 @@ static bool occurs(LsProtoBytes graph, const char *text)
 bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *path, LsError *e)
 {
     Narrow n = {.m = m, .type = type, .narrow = calloc(m->p->nstate + 1, sizeof *n.narrow), .suffix = ""};
-    LsProtoBytes file = {m->p->onnx, m->p->onnx + m->p->onnx_bytes};
+    LsProtoBytes file = {m->p->file.onnx, m->p->file.onnx + m->p->file.bytes};
     LsProtoField f;
     Sink s = {.o = o, .m = m};
     if (n.narrow == NULL)

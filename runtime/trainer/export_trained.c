@@ -13,14 +13,14 @@ static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
 {
     LsAlphabet there;
     unsigned char text[LS_ALPHABET_TEXT + 64];
-    ls_alphabet_of_onnx(&there, p->onnx, p->onnx_bytes);
+    ls_alphabet_of_onnx(&there, p->file.onnx, p->file.bytes);
     if (ls_alphabet_count(a) > 0 && !ls_alphabet_same(a, &there))
         ls_out_write(o, text, ls_alphabet_metadata(a, text));
 }
 
 static void put_model(LsOut *o, const LsMemory *m)
 {
-    ls_export_copy(o, m, m->p->onnx, m->p->onnx_bytes);
+    ls_export_copy(o, m, m->p->file.onnx, m->p->file.bytes);
     for (uint32_t k = 0; k < m->p->nstate; k++)
         if (ls_is_exported(m->p, k))
             ls_export_patch(o, m, &m->p->state[k], m->p->state[k].onnx_offset);
@@ -44,7 +44,7 @@ static bool write_model(const LsMemory *m, const LsAlphabet *alphabet, LsDataTyp
 
 bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e)
 {
-    if (m->p->members == 0)
+    if (m->p->ensemble.members == 0)
         return write_model(m, alphabet, type, path, e);
     LsProgram of = *m->p;       /* the same memory as the member's program would see it */
     LsMemory mine = *m;

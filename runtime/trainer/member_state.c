@@ -52,16 +52,16 @@ static bool take_rate(LsMemberState *s, int64_t k, const char *word)
 static int64_t logits_of(const LsProgram *p)
 {
     int64_t n = 0;
-    for (uint32_t k = 0; k < p->eval.nwatch; k++)
-        if (p->classes > 0 && strcmp(p->eval.watch[k].key, "logits") == 0)
-            n = ls_tensor_count(&p->eval.watch[k].t) / p->members;
+    for (uint32_t k = 0; k < p->phase.eval.nwatch; k++)
+        if (p->target.classes > 0 && strcmp(p->phase.eval.watch[k].key, "logits") == 0)
+            n = ls_tensor_count(&p->phase.eval.watch[k].t) / p->ensemble.members;
     return n;
 }
 
 bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerOptions *o, uint64_t seed, LsError *e)
 {
-    const size_t n = (size_t)p->members;
-    *s = (LsMemberState){.n = p->members};
+    const size_t n = (size_t)p->ensemble.members;
+    *s = (LsMemberState){.n = p->ensemble.members};
     if (n == 0)
         return true;
     s->seeds = calloc(n, sizeof *s->seeds);

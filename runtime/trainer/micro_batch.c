@@ -17,33 +17,33 @@ void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
 {
     LsRun *run = &t->engine.run;
     const bool own = ls_is_private(t->p);
-    const int64_t parts = ls_micro_batches(t->p);
+    const int64_t parts = ls_micro_batches(&t->p->division);
     run->step = own ? (t->place.update << PARTS) + k : t->place.update * ls_batches_per_update(t) + k / parts;
     run->slice = k % parts;
     run->part = part;
     run->first = part == 0;
-    run->apply = own ? b->last : part == t->update_parts - 1;
-    run->alone = run->first && run->apply && !t->dumps && t->comm == NULL && t->exchange.r == NULL;
-    run->share = own ? 1 : (double)(b->valid * ls_batches_per_update(t) * parts) / (double)t->update_samples;
+    run->apply = own ? b->last : part == t->under_way.micro_batches - 1;
+    run->alone = run->first && run->apply && !t->reports.dumps && t->group.comm == NULL && t->group.exchange.r == NULL;
+    run->share = own ? 1 : (double)(b->valid * ls_batches_per_update(t) * parts) / (double)t->under_way.samples;
 }
 
 void ls_train_begin_pass(LsTrainer *t)
 {
-    const int64_t steps = ls_batches_per_update(t) * ls_micro_batches(t->p);
-    t->pass.first = t->place.cursor * ls_micro_batches(t->p);
-    t->pass.end = t->pass.first + (t->updates - t->place.update) * steps;
-    t->pass.drawn = drawn(t);
-    if (t->exchange.r != NULL) {
-        t->pass.share = (LsShare){t->exchange.block, t->exchange.rank, steps, t->pass.first};
-        t->pass.first = 0;
-        t->pass.end = (t->updates - t->place.update) * t->exchange.block;
+    const int64_t steps = ls_batches_per_update(t) * ls_micro_batches(&t->p->division);
+    t->feed.pass.first = t->place.cursor * ls_micro_batches(&t->p->division);
+    t->feed.pass.end = t->feed.pass.first + (t->updates - t->place.update) * steps;
+    t->feed.pass.drawn = drawn(t);
+    if (t->group.exchange.r != NULL) {
+        t->feed.pass.share = (LsShare){t->group.exchange.block, t->group.exchange.rank, steps, t->feed.pass.first};
+        t->feed.pass.first = 0;
+        t->feed.pass.end = (t->updates - t->place.update) * t->group.exchange.block;
     }
-    ls_loader_begin(&t->loader, &t->pass);
+    ls_loader_begin(&t->feed.loader, &t->feed.pass);
 }
 
 uint64_t ls_rank_place(const LsTrainer *t)
 {
-    const int64_t of[] = {t->place.update, t->place.cursor, (int64_t)t->place.seed, t->data.samples, t->updates};
+    const int64_t of[] = {t->place.update, t->place.cursor, (int64_t)t->place.seed, t->feed.train.samples, t->updates};
     const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
-    return ls_fnv64(sum, t->p->plan_hash, strlen(t->p->plan_hash));
+    return ls_fnv64(sum, t->p->about.plan_hash, strlen(t->p->about.plan_hash));
 }

@@ -25,10 +25,10 @@ static LsStageRun *stage_here(const LsTrainer *t, uint32_t number)
 /* Rank 0 writes the dumps of all stages. */
 static bool open_dumps(LsTrainer *t, LsError *e)
 {
-    for (uint32_t k = 0; k < t->p->nstage; k++) {
+    for (uint32_t k = 0; k < t->p->pipeline.nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
         if ((r != NULL || ls_is_first(t))
-            && !ls_dump_open(&t->watch[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->stage[k].plan[0].table, e))
+            && !ls_dump_open(&t->reports.stage[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->pipeline.stage[k].plan[0].table, e))
             return false;
     }
     return true;
@@ -46,12 +46,12 @@ static int64_t steps_of(const LsStage *s, uint32_t plan)
 /* Likewise rank 0 the times. The timeline has the micro-batches of whole updates. */
 static bool open_traces(LsTrainer *t, LsError *e)
 {
-    for (uint32_t k = 0; k < t->p->nstage; k++) {
+    for (uint32_t k = 0; k < t->p->pipeline.nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
-        const LsStage *s = &t->p->stage[k];
+        const LsStage *s = &t->p->pipeline.stage[k];
         const int64_t updates = (LS_TRACE_RUNS + steps_of(s, 0) - 1) / steps_of(s, 0);
         for (uint32_t plan = 0; (r != NULL || ls_is_first(t)) && plan < s->nplan; plan++) {
-            LsTrace *x = &t->watch[k].trace[plan];
+            LsTrace *x = &t->reports.stage[k].trace[plan];
             if (!ls_trace_open(x, r != NULL ? &r->engine : &t->engine, &s->plan[plan].table, updates * steps_of(s, plan), e))
                 return false;
             x->lane = k;
@@ -62,41 +62,41 @@ static bool open_traces(LsTrainer *t, LsError *e)
 
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {
-    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->loader, t->comm, t->threads, t->engine.run.pool, e))
+    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->feed.loader, t->group.comm, t->threads, t->engine.run.pool, e))
         return false;
-    t->watch = calloc(t->p->nstage, sizeof *t->watch);
-    if (!t->watch)
+    t->reports.stage = calloc(t->p->pipeline.nstage, sizeof *t->reports.stage);
+    if (!t->reports.stage)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    return (!t->dumps || open_dumps(t, e)) && (!t->traces || open_traces(t, e));
+    return (!t->reports.dumps || open_dumps(t, e)) && (!t->reports.traces || open_traces(t, e));
 }
 
 void ls_pipelined_close(LsTrainer *t)
 {
-    for (uint32_t k = 0; t->watch && k < t->p->nstage; k++) {
-        ls_dump_close(&t->watch[k].dump);
+    for (uint32_t k = 0; t->reports.stage && k < t->p->pipeline.nstage; k++) {
+        ls_dump_close(&t->reports.stage[k].dump);
         for (int plan = 0; plan < LS_STAGE_PLANS; plan++)
-            ls_trace_close(&t->watch[k].trace[plan]);
+            ls_trace_close(&t->reports.stage[k].trace[plan]);
     }
-    free(t->watch);
-    t->watch = NULL;
+    free(t->reports.stage);
+    t->reports.stage = NULL;
     ls_pipeline_close(&t->pipeline);
 }
 
 /* The dumps of all stages, one behind the other. */
 static LsDump *all_dumps(const LsTrainer *t, LsError *e)
 {
-    LsDump *all = calloc(t->p->nstage, sizeof *all);
+    LsDump *all = calloc(t->p->pipeline.nstage, sizeof *all);
     if (!all)
         ls_fail(e, LS_EXIT_FAIL, "no memory for --dump");
-    for (uint32_t k = 0; all && k < t->p->nstage; k++)
-        all[k] = t->watch[k].dump;
+    for (uint32_t k = 0; all && k < t->p->pipeline.nstage; k++)
+        all[k] = t->reports.stage[k].dump;
     return all;
 }
 
 bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
-    const bool ok = all && ls_dump_fits(all, t->p->nstage, t->o.dump, e);
+    const bool ok = all && ls_dump_fits(all, t->p->pipeline.nstage, t->o.dump, e);
     free(all);
     return ok;
 }
@@ -104,20 +104,20 @@ bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
 bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
-    const bool ok = all && ls_dump_write(all, t->p->nstage, t->o.dump, &t->loss, 1, e);
+    const bool ok = all && ls_dump_write(all, t->p->pipeline.nstage, t->o.dump, &t->under_way.loss, 1, e);
     free(all);
     return ok;
 }
 
 bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e)
 {
-    LsTrace *all = calloc((size_t)t->p->nstage * LS_STAGE_PLANS, sizeof *all);
+    LsTrace *all = calloc((size_t)t->p->pipeline.nstage * LS_STAGE_PLANS, sizeof *all);
     uint32_t n = 0;
     if (!all)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --trace");
-    for (uint32_t k = 0; k < t->p->nstage; k++)
-        for (uint32_t plan = 0; plan < t->p->stage[k].nplan; plan++)
-            all[n++] = t->watch[k].trace[plan];
+    for (uint32_t k = 0; k < t->p->pipeline.nstage; k++)
+        for (uint32_t plan = 0; plan < t->p->pipeline.stage[k].nplan; plan++)
+            all[n++] = t->reports.stage[k].trace[plan];
     const bool ok = (!t->o.trace || ls_trace_write(all, n, t->o.trace, e))
                     && (!t->o.profile || ls_profile_write(all, n, t->o.profile, t->threads, e));
     free(all);
@@ -127,13 +127,13 @@ bool ls_pipelined_trace_write(const LsTrainer *t, LsError *e)
 bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
 {
     bool ok = true;
-    for (int k = 1; ok && k < (int)t->p->nstage; k++) {
-        const LsStageWatch *w = &t->watch[k];
-        if (t->comm->rank != 0 && t->comm->rank != k)
+    for (int k = 1; ok && k < (int)t->p->pipeline.nstage; k++) {
+        const LsStageWatch *w = &t->reports.stage[k];
+        if (t->group.comm->rank != 0 && t->group.comm->rank != k)
             continue;
-        ok = !t->dumps || ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
-        for (uint32_t plan = 0; ok && t->traces && plan < t->p->stage[k].nplan; plan++)
-            ok = ls_ranks_hand_over(t->comm, k, LS_TAG_WATCHED, w->trace[plan].run, ls_trace_bytes(&w->trace[plan]), e);
+        ok = !t->reports.dumps || ls_ranks_hand_over(t->group.comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
+        for (uint32_t plan = 0; ok && t->reports.traces && plan < t->p->pipeline.stage[k].nplan; plan++)
+            ok = ls_ranks_hand_over(t->group.comm, k, LS_TAG_WATCHED, w->trace[plan].run, ls_trace_bytes(&w->trace[plan]), e);
     }
     return ok;
 }
@@ -142,10 +142,10 @@ bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
 static void set_parts(LsTrainer *t, int64_t first)
 {
     LsPipeline *l = &t->pipeline;
-    for (l->nparts = 0; l->nparts < t->update_parts; l->nparts++) {
+    for (l->nparts = 0; l->nparts < t->under_way.micro_batches; l->nparts++) {
         LsPartRun *part = &l->part[l->nparts];
         part->batch = first + l->nparts;
-        const LsBatch b = {.number = part->batch, .valid = ls_batch_valid(&t->pass, part->batch)};
+        const LsBatch b = {.number = part->batch, .valid = ls_batch_valid(&t->feed.pass, part->batch)};
         ls_part_run(t, &b, l->nparts, l->nparts);
         part->run = t->engine.run;
         part->run.valid = b.valid;
@@ -156,17 +156,17 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
 {
     for (uint32_t k = 0; k < t->pipeline.n; k++) {
         LsStageRun *r = &t->pipeline.stage[k];
-        LsStageWatch *w = &t->watch[r->number];
+        LsStageWatch *w = &t->reports.stage[r->number];
         r->hook = w->hook;
-        r->always = check || t->traces;
-        r->nhook = check + t->traces + dump;
+        r->always = check || t->reports.traces;
+        r->nhook = check + t->reports.traces + dump;
         w->dump.t = &r->s->plan[ls_stage_last_turn(r->s, t->pipeline.nparts - 1)->plan].table;
         for (uint32_t plan = 0; plan < r->s->nplan; plan++) {
             LsHook *hook = w->hook + plan * (uint32_t)r->nhook;
             ls_check_start(&w->check[plan], &r->engine, &r->s->plan[plan].table);
             if (check)
                 *hook++ = ls_check_hook(&w->check[plan]);
-            if (t->traces)
+            if (t->reports.traces)
                 *hook++ = ls_trace_hook(&w->trace[plan]);
             if (dump)
                 *hook++ = ls_dump_hook(&w->dump);
@@ -178,9 +178,9 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
 static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32_t step)
 {
     int phase = LS_STAGE_LATE;
-    while (phase > 0 && step < p->stage[stage].plan[plan].first[phase])
+    while (phase > 0 && step < p->pipeline.stage[stage].plan[plan].first[phase])
         phase--;
-    return phase * (int64_t)p->nstage + (phase == LS_STAGE_F ? stage : p->nstage - 1 - stage);
+    return phase * (int64_t)p->pipeline.nstage + (phase == LS_STAGE_F ? stage : p->pipeline.nstage - 1 - stage);
 }
 
 /* Takes the check of the stage and plan that have seen the first value that is not finite, as that of the whole update. The second
@@ -188,15 +188,15 @@ static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
-    t->check = t->watch[t->pipeline.stage[0].number].check[0];
+    t->reports.check = t->reports.stage[t->pipeline.stage[0].number].check[0];
     for (uint32_t k = 0; k < t->pipeline.n * LS_STAGE_PLANS; k++) {
         const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number, plan = LS_STAGE_PLANS - 1 - k % LS_STAGE_PLANS;
-        const LsCheck *c = &t->watch[number].check[plan];
+        const LsCheck *c = &t->reports.stage[number].check[plan];
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
             if (f->there && time_of(t->p, number, plan, f->step) < earliest) {
                 earliest = time_of(t->p, number, plan, f->step);
-                t->check = *c;
+                t->reports.check = *c;
             }
         }
     }
@@ -206,10 +206,10 @@ static void take_check(LsTrainer *t)
 static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
 {
     for (int64_t k = first; k < end && t->pipeline.readers > 0; k++) {
-        if (ls_loader_at(&t->loader, k, e) == NULL)
+        if (ls_loader_at(&t->feed.loader, k, e) == NULL)
             return false;
         for (int64_t reader = 0; reader < t->pipeline.readers; reader++)
-            ls_loader_done(&t->loader, k);
+            ls_loader_done(&t->feed.loader, k);
     }
     return true;
 }
@@ -218,22 +218,22 @@ static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
 static bool hear_ranks(LsTrainer *t, LsError *e)
 {
     LsPipeline *l = &t->pipeline;
-    if (!ls_ranks_tell(&l->news, &t->memory, ls_rank_place(t), (int)*t->stop, l->loss, l->nparts, e))
+    if (!ls_ranks_tell(&l->news, &t->memory, ls_rank_place(t), (int)*t->ending.signal, l->loss, l->nparts, e))
         return false;
-    t->stopped = ls_packets_stop(&l->news);
+    t->ending.agreed = ls_packets_stop(&l->news);
     return true;
 }
 
-bool ls_pipelined_gather(LsTrainer *t, LsError *e) { return ls_ranks_gather(t->comm, t->p, &t->memory, e); }
+bool ls_pipelined_gather(LsTrainer *t, LsError *e) { return ls_ranks_gather(t->group.comm, t->p, &t->memory, e); }
 
 bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
 {
-    const int64_t parts = ls_micro_batches(t->p), first = t->place.cursor * parts;
+    const int64_t parts = ls_micro_batches(&t->p->division), first = t->place.cursor * parts;
     set_parts(t, first);
     set_hooks(t, check, dump);
-    if (!ls_pipeline_update(&t->pipeline, e) || !skip_parts(t, first + t->update_parts, first + parts, e))
+    if (!ls_pipeline_update(&t->pipeline, e) || !skip_parts(t, first + t->under_way.micro_batches, first + parts, e))
         return false;
     if (check)
         take_check(t);
-    return t->comm == NULL || hear_ranks(t, e);
+    return t->group.comm == NULL || hear_ranks(t, e);
 }

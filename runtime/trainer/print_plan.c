@@ -13,17 +13,17 @@ static void print_steps(const LsProgram *p, const LsPhaseTable *t)
         const LsStep *s = &t->step[k];
         int64_t bytes = 0;
         for (uint32_t r = 0; r < s->nout; r++)
-            bytes += p->element_count[s->count + r]
-                     * ls_data_bytes((LsDataType)p->element_type[s->count + r], p->real_bytes);
+            bytes += p->argument.count[s->count + r]
+                     * ls_data_bytes((LsDataType)p->argument.type[s->count + r], p->real_bytes);
         printf("%4u  %4u  %-5s  %-20s %13" PRId64 " %7" PRId64 "  %s\n", k, s->node,
                s->again ? "yes" : "", s->op, bytes,
-               s->nout ? p->address[s->arg + s->nin].offset : 0, s->name);
+               s->nout ? p->argument.address[s->arg + s->nin].offset : 0, s->name);
     }
 }
 
 static void print_stage(const LsProgram *p, uint32_t number)
 {
-    const LsStage *s = &p->stage[number];
+    const LsStage *s = &p->pipeline.stage[number];
     printf("stage %u: arena %" PRId64 " bytes,", number + 1, s->arena_bytes);
     for (uint32_t k = 0; k < s->nregion; k++)
         printf(" %s%u x %" PRId64, k > 0 ? "+ " : "", s->region[k].copies, s->region[k].bytes);
@@ -57,12 +57,12 @@ void ls_print_plan(const LsProgram *p, int ranks, LsBucketing how)
     printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
            "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
            "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n",
-           p->model, p->plan_hash, p->strategy, ls_whole_batch(p), ls_memory_state(p, ranks), p->arena_bytes,
-           p->const_bytes, ls_memory_input(p), ls_memory_total(p, ranks), p->budget, 100 * p->overhead);
+           p->about.model, p->about.plan_hash, p->about.strategy, ls_batch_samples(&p->division), ls_memory_state(p, ranks), p->bytes.arena,
+           p->bytes.constants, ls_memory_input(p), ls_memory_total(p, ranks), p->bytes.budget, 100 * p->about.overhead);
     if (ranks > 0)
         print_exchange(p, ranks, how);
     printf("step  node  again  op                    result bytes      at  name\n");
-    print_steps(p, &p->train);
-    for (uint32_t k = 0; k < p->nstage; k++)
+    print_steps(p, &p->phase.train);
+    for (uint32_t k = 0; k < p->pipeline.nstage; k++)
         print_stage(p, k);
 }

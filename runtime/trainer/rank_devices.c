@@ -23,8 +23,8 @@ typedef struct Found { int32_t one, other, alien, without; char device[64], kind
 
 static bool swap(LsTrainer *t, int rank, bool sends, void *data, int64_t bytes, LsError *e)
 {
-    return sends ? ls_comm_send_now(t->comm, rank, TAG, data, bytes, e)
-                 : ls_comm_receive_now(t->comm, rank, TAG, data, bytes, e);
+    return sends ? ls_comm_send_now(t->group.comm, rank, TAG, data, bytes, e)
+                 : ls_comm_receive_now(t->group.comm, rank, TAG, data, bytes, e);
 }
 
 /* What other ranks sent is shown on this one's terminal. */
@@ -37,9 +37,9 @@ static void make_printable(char *text, size_t size)
 /* of[0 .. size) of rank 0 get the other ranks' of[0]; or, `back`, become those of the others. */
 static bool gather(LsTrainer *t, Rank *of, bool back, LsError *e)
 {
-    if (t->comm->rank > 0)
+    if (t->group.comm->rank > 0)
         return swap(t, 0, !back, of, sizeof *of, e);
-    for (int k = 1; k < t->comm->size; k++) {
+    for (int k = 1; k < t->group.comm->size; k++) {
         if (!swap(t, k, back, &of[k], sizeof *of, e))
             return false;
         make_printable(of[k].machine, sizeof of[k].machine);
@@ -106,8 +106,8 @@ static bool decide(LsTrainer *t, const Found *f, bool wanted, LsError *e)
                        f->one, f->other);
     if (f->without >= 0 && asked)
         return ls_fail(e, LS_EXIT_DEVICE, "--comm=nccl: rank %d: %s", f->without, f->why);
-    t->direct = wanted && f->one < 0 && f->without < 0;
-    if (wanted && !t->direct && ls_is_first(t))
+    t->group.direct = wanted && f->one < 0 && f->without < 0;
+    if (wanted && !t->group.direct && ls_is_first(t))
         fprintf(stderr, "note: ranks exchange gradients through their hosts' memory: %s%s\n",
                 f->one >= 0 ? "they share GPUs" : "", f->one >= 0 ? "" : f->why);
     return true;
@@ -115,26 +115,26 @@ static bool decide(LsTrainer *t, const Found *f, bool wanted, LsError *e)
 
 static bool choose(LsTrainer *t, Rank *of, LsError *e)
 {
-    const LsDeviceRanks *with = t->p->device_ranks;
+    const LsDeviceRanks *with = t->p->accelerator.ranks;
     const bool wanted = t->o.comm == NULL || strcmp(t->o.comm, "nccl") == 0;
     LsError why = {0};
     Found f;
     name_machine(of->machine, sizeof of->machine);
     if (!gather(t, of, false, e))
         return false;
-    if (t->comm->rank == 0)
-        number_ranks(of, t->comm->size);
+    if (t->group.comm->rank == 0)
+        number_ranks(of, t->group.comm->size);
     if (!gather(t, of, true, e) || !with->choose(of->local, &of->device, e))
         return false;
     of->joins = wanted && with->can_join(&why);
     snprintf(of->why, sizeof of->why, "%.199s", why.text);
     if (!gather(t, of, false, e))
         return false;
-    if (t->comm->rank == 0)
-        f = compare(of, t->comm->size);
-    for (int k = 1; k < t->comm->size; k++)
-        if ((t->comm->rank == 0 && !swap(t, k, true, &f, sizeof f, e))
-            || (t->comm->rank == k && !swap(t, 0, false, &f, sizeof f, e)))
+    if (t->group.comm->rank == 0)
+        f = compare(of, t->group.comm->size);
+    for (int k = 1; k < t->group.comm->size; k++)
+        if ((t->group.comm->rank == 0 && !swap(t, k, true, &f, sizeof f, e))
+            || (t->group.comm->rank == k && !swap(t, 0, false, &f, sizeof f, e)))
             return false;
     make_printable(f.device, sizeof f.device);
     make_printable(f.kind, sizeof f.kind);
@@ -144,9 +144,9 @@ static bool choose(LsTrainer *t, Rank *of, LsError *e)
 
 bool ls_ranks_choose_devices(LsTrainer *t, LsError *e)
 {
-    if (t->p->device_ranks == NULL || t->comm == NULL)
+    if (t->p->accelerator.ranks == NULL || t->group.comm == NULL)
         return true;
-    Rank *of = calloc((size_t)t->comm->size, sizeof *of);
+    Rank *of = calloc((size_t)t->group.comm->size, sizeof *of);
     const bool ok = of != NULL ? choose(t, of, e) : ls_fail(e, LS_EXIT_FAIL, "out of memory");
     free(of);
     return ok;
@@ -154,10 +154,10 @@ bool ls_ranks_choose_devices(LsTrainer *t, LsError *e)
 
 bool ls_ranks_join_devices(LsTrainer *t, LsError *e)
 {
-    t->base_comm = t->comm;
-    if (!t->direct)
+    t->group.base = t->group.comm;
+    if (!t->group.direct)
         return true;
-    LsComm *c = t->p->device_ranks->join(t->memory.device, t->base_comm, e);
-    t->comm = c != NULL ? c : t->comm;
+    LsComm *c = t->p->accelerator.ranks->join(t->memory.device, t->group.base, e);
+    t->group.comm = c != NULL ? c : t->group.comm;
     return c != NULL;
 }

@@ -17,7 +17,7 @@ static bool take_loss(LsTrainer *t, const PartInFlight *s, LsError *e)
     if (!ls_engine_loss(&t->engine, s->flight.table, s->flight.slot, s->flight.valid, &one, e)
         || !ls_part_check(t, &s->flight, one, e))
         return false;
-    ls_exchange_note(&t->exchange, s->j, one);
+    ls_exchange_note(&t->group.exchange, s->j, one);
     return true;
 }
 
@@ -27,20 +27,20 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, P
 {
     LsHook hook[LS_PART_HOOKS];
     LsRun *run = &t->engine.run;
-    const int64_t block = t->exchange.block, first = t->exchange.rank * block, left = t->update_parts - first;
-    ls_engine_feed(&t->engine, &t->loader, b);
+    const int64_t block = t->group.exchange.block, first = t->group.exchange.rank * block, left = t->under_way.micro_batches - first;
+    ls_engine_feed(&t->engine, &t->feed.loader, b);
     ls_part_run(t, b, k, first + j);
     run->block = first;
-    run->apart = t->exchange.r->sum_bytes / t->p->real_bytes;
+    run->apart = t->group.exchange.r->sum_bytes / t->p->real_bytes;
     run->part = j;
     run->first = j == 0;
     run->apply = j + 1 == (left < block ? left : block);
     const LsPhaseTable *table = ls_part_table(t, run->apply);
     int n = ls_part_hooks(t, table, run->apply, hook);
     if (run->apply && t->memory.device == NULL)
-        hook[n++] = ls_exchange_hook(&t->exchange);
+        hook[n++] = ls_exchange_hook(&t->group.exchange);
     *s = (PartInFlight){{t->place.update + 1, t->place.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply}, j};
-    return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->exchange, e) && ls_engine_fed(&t->engine, e);
+    return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->group.exchange, e) && ls_engine_fed(&t->engine, e);
 }
 
 /* Runs this rank's parts of an update, of whose batches `first` is the first part. */
@@ -49,12 +49,12 @@ static bool run_own_parts(LsTrainer *t, int64_t first, LsError *e)
     PartInFlight started[LS_DEVICE_SLOTS];
     const int ahead = t->o.check_numerics || ls_has_scaling(t->p) ? 0 : ls_engine_ahead(&t->engine);
     int n = 0;
-    for (int64_t j = 0; j < t->exchange.block; j++) {
-        const LsBatch *b = ls_loader_next(&t->loader, e);
+    for (int64_t j = 0; j < t->group.exchange.block; j++) {
+        const LsBatch *b = ls_loader_next(&t->feed.loader, e);
         if (!b || (b->number >= 0 && !run_own_part(t, b, b->number - first, j, &started[n], e)))
             return false;
         n += b->number >= 0;
-        ls_loader_release(&t->loader);
+        ls_loader_release(&t->feed.loader);
         if (n > ahead) {
             if (!take_loss(t, &started[0], e))
                 return false;
@@ -72,12 +72,12 @@ static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
 {
     const LsRun *run = &t->engine.run;
     int64_t number = first;
-    for (int64_t k = 0; k < t->update_parts; k++, number++) {
-        while (ls_batch_valid(&t->pass, number) == 0)
+    for (int64_t k = 0; k < t->under_way.micro_batches; k++, number++) {
+        while (ls_batch_valid(&t->feed.pass, number) == 0)
             number++;
-        const LsInFlight f = {t->place.update + 1, t->place.epoch + 1, number, &t->p->train, ls_batch_valid(&t->pass, number), run->lr,
-                            t->engine.slot, k + 1 == t->update_parts};
-        if (!ls_part_loss(t, &f, ls_exchange_loss(&t->exchange, k), e))
+        const LsInFlight f = {t->place.update + 1, t->place.epoch + 1, number, &t->p->phase.train, ls_batch_valid(&t->feed.pass, number), run->lr,
+                            t->engine.slot, k + 1 == t->under_way.micro_batches};
+        if (!ls_part_loss(t, &f, ls_exchange_loss(&t->group.exchange, k), e))
             return false;
     }
     return true;
@@ -85,11 +85,11 @@ static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
 
 bool ls_rank_block(LsTrainer *t, LsError *e)
 {
-    const int64_t first = t->place.cursor * ls_micro_batches(t->p);
-    ls_exchange_start(&t->exchange, t->update_parts);
-    if (!run_own_parts(t, first, e) || !ls_exchange_finish(&t->exchange, ls_rank_place(t), (int)*t->stop, e))
+    const int64_t first = t->place.cursor * ls_micro_batches(&t->p->division);
+    ls_exchange_start(&t->group.exchange, t->under_way.micro_batches);
+    if (!run_own_parts(t, first, e) || !ls_exchange_finish(&t->group.exchange, ls_rank_place(t), (int)*t->ending.signal, e))
         return false;
-    t->stopped = ls_exchange_stop(&t->exchange);
+    t->ending.agreed = ls_exchange_stop(&t->group.exchange);
     t->place.cursor += ls_batches_per_update(t);
     return add_losses(t, first, e);
 }
@@ -97,20 +97,20 @@ bool ls_rank_block(LsTrainer *t, LsError *e)
 bool ls_rank_compare(LsTrainer *t, bool start, LsError *e)
 {
     const int64_t every = t->o.compare_replicas;
-    if (t->exchange.r == NULL || t->comm == NULL || every == 0)
+    if (t->group.exchange.r == NULL || t->group.comm == NULL || every == 0)
         return true;
     const bool due = start || t->place.update % every == 0 || t->place.update == t->updates;
-    return !due || ls_exchange_compare(&t->exchange, t->place.update, start, e);
+    return !due || ls_exchange_compare(&t->group.exchange, t->place.update, start, e);
 }
 
 bool ls_train_by_first(LsTrainer *t, bool (*save)(LsTrainer *, LsError *), LsError *e)
 {
     if (ls_has_stage_ranks(t))
         return ls_pipelined_gather(t, e) && (!ls_is_first(t) || save(t, e));
-    if (t->exchange.r == NULL)
+    if (t->group.exchange.r == NULL)
         return save(t, e);
     if (!ls_is_first(t))
-        return ls_exchange_serve(&t->exchange, e);
-    ls_exchange_collect(&t->exchange);
-    return save(t, e) && ls_exchange_release(&t->exchange, e);
+        return ls_exchange_serve(&t->group.exchange, e);
+    ls_exchange_collect(&t->group.exchange);
+    return save(t, e) && ls_exchange_release(&t->group.exchange, e);
 }

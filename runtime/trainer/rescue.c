@@ -38,9 +38,9 @@ static bool save_somewhere(LsTrainer *t, const char *word, LsError *e)
     for (int k = 0; k < PLACES; k++) {
         LsError one = {0};
         if (!place(t, k, path)
-            || snprintf(t->saver.path, LS_PATH, "%.*s.%s.safetensors", LS_PATH - 64, path, word) >= LS_PATH)
+            || snprintf(t->saves.saver.path, LS_PATH, "%.*s.%s.safetensors", LS_PATH - 64, path, word) >= LS_PATH)
             continue;
-        if (ls_checkpoint_save(&t->memory, &t->place, t->saver.path, &one))
+        if (ls_checkpoint_save(&t->memory, &t->place, t->saves.saver.path, &one))
             return true;
         if (e->code == LS_EXIT_DONE)
             *e = one;
@@ -59,21 +59,21 @@ static bool save_interrupted(LsTrainer *t, LsError *e)
 
 bool ls_end_interrupted(LsTrainer *t, LsError *e)
 {
-    if (!t->saver.folder && !ls_train_by_first(t, save_interrupted, e))
+    if (!t->saves.saver.folder && !ls_train_by_first(t, save_interrupted, e))
         return false;
-    fprintf(stderr, "interrupted after step %" PRId64 "; continue with --resume=%s\n", t->place.update, t->saver.path);
+    fprintf(stderr, "interrupted after step %" PRId64 "; continue with --resume=%s\n", t->place.update, t->saves.saver.path);
     return true;
 }
 
 void ls_rescue_unwritten(LsTrainer *t)
 {
     LsError e = {0};
-    if (t->saver.folder && t->saved == t->place.update && access(t->saver.path, R_OK) == 0)
-        fprintf(stderr, "note: %s has the trained state: --resume=%s with --export=FILE writes the model\n", t->saver.path,
-                t->saver.path);
+    if (t->saves.saver.folder && t->saves.last == t->place.update && access(t->saves.saver.path, R_OK) == 0)
+        fprintf(stderr, "note: %s has the trained state: --resume=%s with --export=FILE writes the model\n", t->saves.saver.path,
+                t->saves.saver.path);
     else if (save_somewhere(t, "unwritten", &e))
         fprintf(stderr, "note: the state after step %" PRId64 " is now in %s: --resume=%s continues, and --export=FILE with it writes the "
-                "model\n", t->place.update, t->saver.path, t->saver.path);
+                "model\n", t->place.update, t->saves.saver.path, t->saves.saver.path);
     else
         fprintf(stderr, "note: the state after step %" PRId64 " could be written nowhere, and is lost: %s\n", t->place.update, e.text);
 }

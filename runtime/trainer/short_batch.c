@@ -9,25 +9,25 @@
 /* Samples of the last part with samples of a short batch that the run comes to; 0: all its parts are full or empty. */
 static int64_t short_part(const LsTrainer *t)
 {
-    const int64_t whole = ls_whole_batch(t->p), batches = (t->updates - t->place.update) * ls_batches_per_update(t);
-    const bool comes = t->place.cursor % t->per_epoch + batches >= t->per_epoch;
-    if (ls_is_private(t->p) || t->pass.members > 0 || t->o.drop_last || batches <= 0 || !comes)
+    const int64_t whole = ls_batch_samples(&t->p->division), batches = (t->updates - t->place.update) * ls_batches_per_update(t);
+    const bool comes = t->place.cursor % t->epoch.batches + batches >= t->epoch.batches;
+    if (ls_is_private(t->p) || t->feed.pass.members > 0 || t->o.drop_last || batches <= 0 || !comes)
         return 0;
-    return t->data.samples % whole % t->p->batch;
+    return t->feed.train.samples % whole % t->p->division.samples;
 }
 
 bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
 {
     const LsProgram *p = t->p;
-    const int64_t some = short_part(t), least = some > 0 ? some : p->batch;
-    if (some > 0 && p->mixes != NULL)
+    const int64_t some = short_part(t), least = some > 0 ? some : p->division.samples;
+    if (some > 0 && p->mixing.train != NULL)
         return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples fill no whole number of batches of %" PRId64 ", and the last "
                        "one cannot be filled up with samples that do not count: %s. --drop-last leaves it out; or compile with "
-                       "a --batch that divides the samples", t->o.data, t->data.samples, ls_whole_batch(p), p->mixes);
-    if (ls_is_private(p) || p->norm == NULL || p->norm_each > 1 || least > 1 || t->updates <= t->place.update)
+                       "a --batch that divides the samples", t->o.data, t->feed.train.samples, ls_batch_samples(&p->division), p->mixing.train);
+    if (ls_is_private(p) || p->mixing.norm == NULL || p->mixing.each > 1 || least > 1 || t->updates <= t->place.update)
         return true;
     return ls_fail(e, LS_EXIT_DATA, "%s: expected more than 1 value per channel when training: batch norm '%s' would take its "
-                   "statistics of one value, in %s. %s", t->o.data, p->norm,
+                   "statistics of one value, in %s. %s", t->o.data, p->mixing.norm,
                    some > 0 ? "a last batch, or a last part of it, of one sample" : "batches, or parts of them, of one sample",
                    some > 0 ? "--drop-last leaves that batch out; or compile with another --batch"
                             : "Compile with a larger --batch or fewer parts, or with --bn=frozen");
@@ -35,9 +35,9 @@ bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
 
 bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e)
 {
-    if (p->eval_mixes == NULL || data->samples % p->batch == 0)
+    if (p->mixing.eval == NULL || data->samples % p->division.samples == 0)
         return true;
     return ls_fail(e, LS_EXIT_DATA, "%s: evaluation runs batches of %" PRId64 ", which do not divide %" PRId64 " samples, and the "
                    "last one cannot be filled up with samples that do not count: %s. Give data of another size, or compile with "
-                   "a --batch that divides it", data->opt.data, p->batch, data->samples, p->eval_mixes);
+                   "a --batch that divides it", data->opt.data, p->division.samples, data->samples, p->mixing.eval);
 }

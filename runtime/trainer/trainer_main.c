@@ -27,9 +27,9 @@ static void be_silent(LsTrainer *t)
     LsTrainerOptions *o = &t->o;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";
-    if (freopen("/dev/null", "w", stdout) == NULL || (t->errors = fdopen(dup(STDERR_FILENO), "w")) == NULL
+    if (freopen("/dev/null", "w", stdout) == NULL || (t->group.errors = fdopen(dup(STDERR_FILENO), "w")) == NULL
         || freopen("/dev/null", "w", stderr) == NULL)
-        t->errors = stderr;
+        t->group.errors = stderr;
 }
 
 /* Feeds part k of the pass's batch. Parts without samples are behind all others. */
@@ -38,16 +38,16 @@ static bool feed_part(void *trainer, int64_t k, LsError *e)
     LsTrainer *t = trainer;
     LsRun *run = &t->engine.run;
     if (k == 0)
-        ls_loader_begin(&t->loader, &t->pass);
+        ls_loader_begin(&t->feed.loader, &t->feed.pass);
     else
-        ls_loader_release(&t->loader);
-    const LsBatch *b = ls_loader_next(&t->loader, e);
+        ls_loader_release(&t->feed.loader);
+    const LsBatch *b = ls_loader_next(&t->feed.loader, e);
     if (!b)
         return false;
-    ls_engine_feed(&t->engine, &t->loader, b);
+    ls_engine_feed(&t->engine, &t->feed.loader, b);
     run->slice = run->part = k;
     run->first = k == 0;
-    run->apply = k == t->pass.end - t->pass.first - 1;
+    run->apply = k == t->feed.pass.end - t->feed.pass.first - 1;
     return ls_engine_fed(&t->engine, e);
 }
 
@@ -56,22 +56,22 @@ static bool check_gradients(LsTrainer *t, LsError *e)
 {
     LsGradCheck c = {0};
     LsGradParts parts = {0, feed_part, t};
-    t->pass.first = t->place.cursor * ls_micro_batches(t->p);
-    while (parts.n < ls_micro_batches(t->p) && ls_batch_valid(&t->pass, t->pass.first + parts.n) > 0)
+    t->feed.pass.first = t->place.cursor * ls_micro_batches(&t->p->division);
+    while (parts.n < ls_micro_batches(&t->p->division) && ls_batch_valid(&t->feed.pass, t->feed.pass.first + parts.n) > 0)
         parts.n++;
-    t->pass.end = t->pass.first + parts.n;
+    t->feed.pass.end = t->feed.pass.first + parts.n;
     bool ok = feed_part(t, 0, e)
-              && ls_gradcheck_run(&c, &t->engine, &parts, t->o.check_gradients, &t->progress, t->stop, e);
-    t->stopped = (int)*t->stop;
-    t->interrupted = t->stopped != 0;
-    if (ok && !t->interrupted) {
-        ls_log_gradients(&t->log, c.nsample, c.nparam, c.nstopped, c.median, c.worst, c.limit,
+              && ls_gradcheck_run(&c, &t->engine, &parts, t->o.check_gradients, &t->reports.progress, t->ending.signal, e);
+    t->ending.agreed = (int)*t->ending.signal;
+    t->ending.interrupted = t->ending.agreed != 0;
+    if (ok && !t->ending.interrupted) {
+        ls_log_gradients(&t->reports.log, c.nsample, c.nparam, c.nstopped, c.median, c.worst, c.limit,
                          c.nsample > 0 ? c.sample->of->t.name : "",
                          c.nsample > 0 ? c.sample->element : 0);
         ok = ls_gradcheck_tell(&c, stdout, e);
     }
     ls_gradcheck_close(&c);
-    ls_loader_release(&t->loader);
+    ls_loader_release(&t->feed.loader);
     return ok;
 }
 
@@ -94,17 +94,17 @@ static bool run(LsTrainer *t, LsError *e)
         bool ok = ls_train_evaluate(t, e);
         ls_interrupt_forbid();
         printf("\n");
-        t->stopped = (int)*t->stop;
-        t->interrupted = t->stopped != 0;
-        return ok && !t->interrupted ? ls_write_results(t, e) : ok;
+        t->ending.agreed = (int)*t->ending.signal;
+        t->ending.interrupted = t->ending.agreed != 0;
+        return ok && !t->ending.interrupted ? ls_write_results(t, e) : ok;
     }
     ls_train_say_what(t);
     if (!ls_train(t, e))
         return false;
     if (ls_is_private(t->p))
         print_guarantee(t);
-    t->interrupted = t->place.update < t->updates;
-    if (t->interrupted && !ls_end_interrupted(t, e))
+    t->ending.interrupted = t->place.update < t->updates;
+    if (t->ending.interrupted && !ls_end_interrupted(t, e))
         return false;
     return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e)) && ls_train_by_first(t, ls_write_results, e);
 }
@@ -122,7 +122,7 @@ static void run_one(LsTrainer *t, LsError *e)
 static bool wants_processes(const LsTrainer *t)
 {
     const LsTrainerOptions *o = &t->o;
-    return t->p->nstage > 0 && !o->eval && (o->comm != NULL || o->peers != NULL || o->ranks > 1 || t->p->comm != NULL);
+    return t->p->pipeline.nstage > 0 && !o->eval && (o->comm != NULL || o->peers != NULL || o->ranks > 1 || t->p->comm != NULL);
 }
 
 /* Memory that processes share which this one starts later: room for the sums of all ranks. NULL: there is none. */
@@ -140,18 +140,18 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
     const LsRanks *r = t->o.eval ? NULL : t->p->ranks;
     LsCommCount n;
     char numbers[LS_RANK_NUMBERS];
-    w->ranks = wants_processes(t) ? (int64_t)t->p->nstage : 1;
+    w->ranks = wants_processes(t) ? (int64_t)t->p->pipeline.nstage : 1;
     if (r == NULL)
         return true;
     w->ranks = t->o.ranks > 0 ? t->o.ranks : r->nchoice == 1 ? r->choice[0].ranks : 0;
     n = ls_comm_count(w);
     w->ranks = n.ranks;
     if (ls_rank_choice(r, n.ranks) == NULL) {
-        t->silent = ls_comm_is_spoken_for();
+        t->group.silent = ls_comm_is_spoken_for();
         return ls_fail(e, LS_EXIT_USAGE, "%s asks for %" PRId64 " ranks, but this program is for %s", n.by, n.ranks,
                        ls_rank_numbers(r, numbers));
     }
-    t->ranks = (int)n.ranks;
+    t->group.count = (int)n.ranks;
     return true;
 }
 
@@ -162,27 +162,27 @@ static void run_ranks(LsTrainer *t, LsError *e)
     char same[600];
     snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s, replicas "
              "compared %" PRId64,
-             t->p->plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
+             t->p->about.plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
              o->drop_last ? ", drop last" : "", o->compare_replicas);
     ls_make_printable(same);        /* as other ranks have it */
     const bool nccl = o->comm != NULL && strcmp(o->comm, "nccl") == 0;      /* it stands on the engine that fits */
-    LsCommWish wish = {0, nccl ? NULL : o->comm, o->peers, o->rank, same, t->p->plan_hash, o->token_file, t->p->comm};
+    LsCommWish wish = {0, nccl ? NULL : o->comm, o->peers, o->rank, same, t->p->about.plan_hash, o->token_file, t->p->comm};
     LsCommOpened opened;
     if (!count_ranks(t, &wish, e))
         return;
-    char *window = make_window(t->p->ranks, t->ranks);
+    char *window = make_window(t->p->ranks, t->group.count);
     const bool ok = ls_comm_open(&wish, &opened, e);
-    t->silent = opened.silent;
-    t->ended = opened.code;
+    t->group.silent = opened.silent;
+    t->group.ended = opened.code;
     if (!ok || opened.starter)
         return;
-    t->comm = opened.comm;
-    t->evaluates = o->val != NULL;
-    t->dumps = o->dump != NULL;
-    t->traces = o->trace != NULL || o->profile != NULL;
-    if (t->comm != NULL && strcmp(t->comm->engine->name, "local") == 0)
-        t->window = window;         /* all ranks come from this process, and have it */
-    if (t->comm != NULL && t->comm->rank > 0)
+    t->group.comm = opened.comm;
+    t->reports.evaluates = o->val != NULL;
+    t->reports.dumps = o->dump != NULL;
+    t->reports.traces = o->trace != NULL || o->profile != NULL;
+    if (t->group.comm != NULL && strcmp(t->group.comm->engine->name, "local") == 0)
+        t->group.window = window;         /* all ranks come from this process, and have it */
+    if (t->group.comm != NULL && t->group.comm->rank > 0)
         be_silent(t);
     run_one(t, e);
 }
@@ -202,17 +202,17 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     static LsProgram mine;      /* with the file that is attached to it */
     mine = *p;
     p = t->p = &mine;
-    t->stop = ls_interrupt_asked();
-    if (mine.onnx == NULL && mine.onnx_bytes > 0 && (mine.onnx = ls_attached_map(name, mine.onnx_bytes)) == NULL)
+    t->ending.signal = ls_interrupt_asked();
+    if (mine.file.onnx == NULL && mine.file.bytes > 0 && (mine.file.onnx = ls_attached_map(name, mine.file.bytes)) == NULL)
         ls_fail(&e, LS_EXIT_FAIL, "the initial weights, %zu bytes, are not in the program's file any more: compile it again; an "
-                "object of --emit=obj keeps them whatever is done to its program", mine.onnx_bytes);
+                "object of --emit=obj keeps them whatever is done to its program", mine.file.bytes);
     else if (ls_trainer_options_parse(&t->o, p, argc, argv, &e)) {
         if (t->o.help) {
             ls_trainer_options_help(p, name, stdout);
         } else if (t->o.version) {
-            const bool sums = p->bf16_sums != NULL;
-            printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->model, p->plan_hash, p->loss, p->optimizer,
-                   ls_whole_batch(p), sums ? ", bf16 summed in " : "", sums ? p->bf16_sums : "");
+            const bool sums = p->about.bf16_sums != NULL;
+            printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->about.model, p->about.plan_hash, p->about.loss, p->about.optimizer,
+                   ls_batch_samples(&p->division), sums ? ", bf16 summed in " : "", sums ? p->about.bf16_sums : "");
         } else if (t->o.print_plan) {
             const int ranks = p->ranks == NULL ? 0 : t->o.ranks > 0 ? (int)t->o.ranks : p->ranks->choice[0].ranks;
             ls_print_plan(p, ranks, (LsBucketing){t->o.bucket, t->o.late_exchange});
@@ -222,9 +222,9 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     }
     if ((fflush(stdout) != 0 || ferror(stdout)) && e.code == LS_EXIT_DONE)
         ls_fail(&e, LS_EXIT_FAIL, "the output could not be written: %s", strerror(errno));
-    if (e.code != LS_EXIT_DONE && !t->silent)
-        fprintf(t->errors != NULL ? t->errors : stderr, "%s: error: %s\n", name, e.text);
-    int code = e.code != LS_EXIT_DONE ? (int)e.code : t->interrupted ? 128 + t->stopped : t->ended;
+    if (e.code != LS_EXIT_DONE && !t->group.silent)
+        fprintf(t->group.errors != NULL ? t->group.errors : stderr, "%s: error: %s\n", name, e.text);
+    int code = e.code != LS_EXIT_DONE ? (int)e.code : t->ending.interrupted ? 128 + t->ending.agreed : t->group.ended;
     free(t);
     return code;
 }

@@ -24,7 +24,7 @@ static int all_cores(void)
 /* Cores for the kernels of one rank of this machine, or of one stage. */
 static int cores_of_rank(const LsTrainer *t)
 {
-    const int n = all_cores() / (t->comm != NULL ? t->comm->local : t->p->nstage > 1 ? (int)t->p->nstage : 1);
+    const int n = all_cores() / (t->group.comm != NULL ? t->group.comm->local : t->p->pipeline.nstage > 1 ? (int)t->p->pipeline.nstage : 1);
     return n > 0 ? n : 1;
 }
 
@@ -43,13 +43,13 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
 static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
-    if (t->o.data && (!ls_dataset_open(&t->data, t->p, &d, e)
-                      || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->data, e))))
+    if (t->o.data && (!ls_dataset_open(&t->feed.train, t->p, &d, e)
+                      || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->feed.train, e))))
         return false;
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    return ls_dataset_open(&t->val, t->p, &d, e) && ls_short_batch_evaluates(t->p, &t->val, e);
+    return ls_dataset_open(&t->feed.val, t->p, &d, e) && ls_short_batch_evaluates(t->p, &t->feed.val, e);
 }
 
 /* Refuses options that would have no effect. */
@@ -57,7 +57,7 @@ static bool takes_scale(const LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     const char *name = o->scale ? "scale" : o->mean ? "mean" : o->std ? "std" : NULL;
-    return !name || t->data.scaled || t->val.scaled
+    return !name || t->feed.train.scaled || t->feed.val.scaled
            || ls_fail(e, LS_EXIT_USAGE, "--%s: no input is read as reals from a file", name);
 }
 
@@ -75,11 +75,11 @@ static bool saves(const LsTrainer *t) { return t->o.save && !t->o.eval && !t->o.
 /* When nothing else can go wrong: checkpoints of another run in the folder are refused or removed. */
 static bool clear_folder(LsTrainer *t, LsError *e)
 {
-    LsSaver *s = &t->saver;
+    LsSaver *s = &t->saves.saver;
     const char *from = t->o.resume;
     const int count = s->count;
     bool ok = true;
-    s->count = t->listed;
+    s->count = t->saves.listed;
     if (saves(t) && (from == NULL || strcmp(from, "auto") != 0))
         ok = ls_saver_is_free(s, from, t->place.update, t->o.overwrite, e);
     s->count = count;
@@ -89,12 +89,12 @@ static bool clear_folder(LsTrainer *t, LsError *e)
 static bool resume(LsTrainer *t, bool *resumed, LsError *e)
 {
     const char *from = t->o.resume;
-    LsSaver *s = &t->saver;
+    LsSaver *s = &t->saves.saver;
     *resumed = false;
     if (!from) {
         if (s->count && !saves(t))
             fprintf(stderr, "note: %s holds %d checkpoints; --resume=auto would take the newest\n", s->folder, s->count);
-        t->listed = s->count;
+        t->saves.listed = s->count;
         s->count = 0;
         return true;
     }
@@ -112,7 +112,7 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
                        t->o.seed, from, t->place.seed);
     if (*resumed && !t->o.eval && !ls_private_continues(t->p, &t->place, from, e))
         return false;
-    t->listed = s->count;
+    t->saves.listed = s->count;
     while (s->count > 0 && s->update[s->count - 1] > t->place.update)
         s->count--;             /* later checkpoints are overwritten in time, but not deleted as
                                  * old */
@@ -131,13 +131,13 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
 static bool number_texts(LsTrainer *t, LsError *e)
 {
     LsAlphabet *of = &t->place.alphabet, model;
-    ls_alphabet_of_onnx(&model, t->p->onnx, t->p->onnx_bytes);
+    ls_alphabet_of_onnx(&model, t->p->file.onnx, t->p->file.bytes);
     if (ls_alphabet_count(of) > 0 && ls_alphabet_count(&model) > 0 && !ls_alphabet_same(of, &model))
         return ls_fail(e, LS_EXIT_DATA, "the checkpoint has %d characters, and the model was "
                        "trained on %d others", ls_alphabet_count(of), ls_alphabet_count(&model));
     if (ls_alphabet_count(of) == 0)
         *of = model;
-    LsDataset *const text[] = {&t->data, &t->val};
+    LsDataset *const text[] = {&t->feed.train, &t->feed.val};
     for (int k = 0; k < 2; k++) {
         if (!text[k]->p || ls_alphabet_count(&text[k]->characters) == 0)
             continue;
@@ -151,16 +151,16 @@ static bool number_texts(LsTrainer *t, LsError *e)
 static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
-    const LsPhaseTable *phase = o->eval ? &t->p->eval : &t->p->train;
-    const LsPhaseTable *dumped = !o->eval && t->p->last.nstep > 0 ? &t->p->last : phase;
-    if (o->log && !ls_log_open(&t->log, o->log, resumed, t->p, e))
+    const LsPhaseTable *phase = o->eval ? &t->p->phase.eval : &t->p->phase.train;
+    const LsPhaseTable *dumped = !o->eval && t->p->phase.last.nstep > 0 ? &t->p->phase.last : phase;
+    if (o->log && !ls_log_open(&t->reports.log, o->log, resumed, t->p, e))
         return false;
-    if ((o->trace || o->profile) && !ls_is_pipelined(t) && !ls_trace_open(&t->trace, &t->engine, phase, LS_TRACE_RUNS, e))
+    if ((o->trace || o->profile) && !ls_is_pipelined(t) && !ls_trace_open(&t->reports.trace, &t->engine, phase, LS_TRACE_RUNS, e))
         return false;
     if (o->dump && ls_is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
         return false;
     if (o->dump && !ls_is_pipelined(t)
-        && (!ls_dump_open(&t->dump, &t->engine, dumped, e) || !ls_dump_fits(&t->dump, 1, o->dump, e)))
+        && (!ls_dump_open(&t->reports.dump, &t->engine, dumped, e) || !ls_dump_fits(&t->reports.dump, 1, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
         fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
@@ -168,8 +168,8 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     if (o->dump && !o->eval && ls_is_private(t->p))
         fprintf(stderr, "note: no guarantee covers the values of single samples in %s\n", o->dump);
     if (o->measure)
-        ls_measure_start(&t->measure, &t->engine, phase);
-    ls_progress_open(&t->progress, o->progress, ls_memory_total(t->p, t->ranks), t->p->budget);
+        ls_measure_start(&t->reports.measure, &t->engine, phase);
+    ls_progress_open(&t->reports.progress, o->progress, ls_memory_total(t->p, t->group.count), t->p->bytes.budget);
     return true;
 }
 
@@ -177,25 +177,25 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
 static bool open_loader(LsTrainer *t, int workers, LsError *e)
 {
     LsDevice *d = t->memory.device;
-    if (!ls_loader_open(&t->loader, t->p, workers, e))
+    if (!ls_loader_open(&t->feed.loader, t->p, workers, e))
         return false;
-    t->pinned = d != NULL;
-    if (t->pinned)
-        d->kind->pin(d, t->loader.memory, ls_ring_bytes(t->p));
+    t->feed.pinned = d != NULL;
+    if (t->feed.pinned)
+        d->kind->pin(d, t->feed.loader.memory, ls_ring_bytes(t->p));
     return true;
 }
 
 /* With a device, the host's cores are free for loading batches. */
 static int default_workers(const LsTrainer *t)
 {
-    int most = t->p->device != NULL ? LS_RING : 2;
+    int most = t->p->accelerator.kind != NULL ? LS_RING : 2;
     return t->threads <= 2 ? 1 : t->threads < most ? t->threads : most;
 }
 
 static bool open_pool(LsTrainer *t, LsError *e)
 {
     /* With a device, threads are for the sums over ranks that the host adds up. */
-    const bool idle = t->memory.device != NULL && (t->comm == NULL || t->direct);
+    const bool idle = t->memory.device != NULL && (t->group.comm == NULL || t->group.direct);
     t->engine.run.pool = ls_pool_create(idle ? 1 : t->threads);
     return t->engine.run.pool ? true
                               : ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
@@ -203,16 +203,16 @@ static bool open_pool(LsTrainer *t, LsError *e)
 
 static char *sums_in_window(const LsTrainer *t)
 {
-    return t->window != NULL && t->p->device == NULL ? t->window + t->comm->rank * t->p->ranks->sum_bytes : NULL;
+    return t->group.window != NULL && t->p->accelerator.kind == NULL ? t->group.window + t->group.comm->rank * t->p->ranks->sum_bytes : NULL;
 }
 
 static bool open_ranks(LsTrainer *t, LsError *e)
 {
     const LsBucketing how = {t->o.bucket, t->o.late_exchange};
-    return t->ranks == 0
+    return t->group.count == 0
            || (ls_ranks_join_devices(t, e)
-               && ls_exchange_open(&t->exchange, &t->engine, &t->memory, t->base_comm, t->direct ? t->comm : NULL,
-                                   t->direct ? NULL : t->window, how, e));
+               && ls_exchange_open(&t->group.exchange, &t->engine, &t->memory, t->group.base, t->group.direct ? t->group.comm : NULL,
+                                   t->group.direct ? NULL : t->group.window, how, e));
 }
 
 bool ls_trainer_open(LsTrainer *t, LsError *e)
@@ -223,24 +223,24 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->place.seed = (uint64_t)o->seed;
     if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e) || !ls_ranks_choose_devices(t, e)
-        || !ls_memory_open_with(&t->memory, t->p, t->ranks, sums_in_window(t), ls_has_stage_ranks(t) ? t->comm->rank : -1, e))
+        || !ls_memory_open_with(&t->memory, t->p, t->group.count, sums_in_window(t), ls_has_stage_ranks(t) ? t->group.comm->rank : -1, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
-        || (o->save && !ls_saver_open(&t->saver, o->save, o->keep_last, saves(t), e))
+        || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
         || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
         || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
         || !open_reports(t, resumed, e) || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
-        || (t->exchange.r != NULL && !ls_exchange_agree(&t->exchange, ls_rank_place(t), e)))
+        || (t->group.exchange.r != NULL && !ls_exchange_agree(&t->group.exchange, ls_rank_place(t), e)))
         return false;
     if (!ls_member_state_open(&t->members, t->p, o, t->place.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
     t->engine.run.seed = t->place.seed;
-    t->engine.seeds = t->p->same_draws ? NULL : t->members.seeds;
+    t->engine.seeds = t->p->ensemble.same_draws ? NULL : t->members.seeds;
     t->engine.rates = t->members.rates;
-    t->log.losses = t->members.loss;
-    t->log.nlosses = t->members.n;
+    t->reports.log.losses = t->members.loss;
+    t->reports.log.nlosses = t->members.n;
     memcpy(t->engine.run.noise, t->privacy.noise.word, sizeof t->engine.run.noise);
     return clear_folder(t, e);
 }
@@ -248,35 +248,35 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
 /* Waits for the others, or ends them. */
 static void leave_ranks(LsTrainer *t, LsError *e)
 {
-    LsComm *c = t->comm;
+    LsComm *c = t->group.comm;
     if (c == NULL)
         return;
     if (e->code == LS_EXIT_DONE)
         c->engine->barrier(c, e);
     if (e->code != LS_EXIT_DONE)
-        t->silent = !c->engine->abandon(c, e);
+        t->group.silent = !c->engine->abandon(c, e);
     c->engine->close(c);
 }
 
 void ls_trainer_close(LsTrainer *t, LsError *e)
 {
-    ls_progress_clear(&t->progress);
-    ls_log_close(&t->log, t->o.log, e);
-    if (t->pinned)
-        t->memory.device->kind->unpin(t->memory.device, t->loader.memory);
+    ls_progress_clear(&t->reports.progress);
+    ls_log_close(&t->reports.log, t->o.log, e);
+    if (t->feed.pinned)
+        t->memory.device->kind->unpin(t->memory.device, t->feed.loader.memory);
     ls_pipelined_close(t);
-    ls_loader_close(&t->loader);
+    ls_loader_close(&t->feed.loader);
     ls_member_state_close(&t->members);
     if (t->engine.run.pool)
         ls_pool_destroy(t->engine.run.pool);
     leave_ranks(t, e);
-    ls_exchange_close(&t->exchange);
+    ls_exchange_close(&t->group.exchange);
     ls_engine_close(&t->engine);
-    ls_dump_close(&t->dump);
-    ls_trace_close(&t->trace);
-    ls_dataset_close(&t->data);
-    ls_dataset_close(&t->val);
+    ls_dump_close(&t->reports.dump);
+    ls_trace_close(&t->reports.trace);
+    ls_dataset_close(&t->feed.train);
+    ls_dataset_close(&t->feed.val);
     ls_memory_close(&t->memory);
     ls_privacy_free(&t->place.ledger);
-    ls_saver_close(&t->saver);
+    ls_saver_close(&t->saves.saver);
 }

@@ -197,9 +197,9 @@ static bool fits_stage_ranks(const LsTrainerOptions *o, const LsProgram *p, LsEr
     const char *one = o->compare_replicas != LS_COMPARE_REPLICAS ? "--compare-replicas" : o->bucket ? "--bucket" : o->late_exchange ? "--late-exchange" : o->share_gpus ? "--share-gpus" : o->eval ? "--eval" : o->check_numerics ? "--check-numerics" : NULL;
     if (o->comm && strcmp(o->comm, "nccl") == 0)
         return ls_fail(e, LS_EXIT_USAGE, "--comm=nccl: this program runs on no GPU; local, sockets and mpi carry its messages");
-    if (o->ranks > 1 && o->ranks != p->nstage)
+    if (o->ranks > 1 && o->ranks != p->pipeline.nstage)
         return ls_fail(e, LS_EXIT_USAGE, "--ranks=%" PRId64 ": the pipeline of this program has %u stages; compile again with "
-                       "lowerset compile --stages", o->ranks, p->nstage);
+                       "lowerset compile --stages", o->ranks, p->pipeline.nstage);
     return one == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: stages that are processes see only their own values; leave --ranks, --comm "
                                   "and --peers out, and they are threads", one);
 }
@@ -210,7 +210,7 @@ static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         : o->token_file ? "--token-file"
         : o->compare_replicas != LS_COMPARE_REPLICAS ? "--compare-replicas" : o->comm ? "--comm" : o->share_gpus ? "--share-gpus" : NULL;
     const char *gpu = o->share_gpus ? "--share-gpus" : o->comm && strcmp(o->comm, "nccl") == 0 ? "--comm=nccl" : NULL;
-    if (p->nstage > 0 && of != NULL)
+    if (p->pipeline.nstage > 0 && of != NULL)
         return fits_stage_ranks(o, p, e);
     if (p->ranks == NULL)
         return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is for one process; compile with lowerset compile "
@@ -221,9 +221,9 @@ static bool fits_ranks(const LsTrainerOptions *o, const LsProgram *p, LsError *e
                        "--ranks", o->ranks, ls_rank_numbers(p->ranks, numbers));
     if (o->eval && of != NULL && o->ranks == 0)
         return ls_fail(e, LS_EXIT_USAGE, "%s: evaluation runs in one process", of);
-    if (gpu != NULL && p->device_ranks == NULL)
+    if (gpu != NULL && p->accelerator.ranks == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "%s: this program runs on no GPU; compile with lowerset compile --target=cuda", gpu);
-    if (o->tune && p->device_ranks != NULL && o->ranks != 1 && !o->eval)
+    if (o->tune && p->accelerator.ranks != NULL && o->ranks != 1 && !o->eval)
         return ls_fail(e, LS_EXIT_USAGE, "--tune: ranks must choose the same kernels, and their clocks differ; tune a program without "
                        "--ranks, or with --ranks 1: choices are kept, for ranks too");
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure" : NULL;
@@ -236,21 +236,21 @@ static bool fits_ensemble(const LsTrainerOptions *o, const LsProgram *p, LsError
     const char *of = o->ensemble_seed >= 0 ? "--ensemble-seed" : o->ensemble_weights ? "--ensemble-weights"
         : o->member_rates ? "--member-rates" : o->member_seeds ? "--member-seeds"
         : o->export_member >= 0 ? "--export-member" : NULL;
-    if (p->members == 0)
+    if (p->ensemble.members == 0)
         return of == NULL || ls_fail(e, LS_EXIT_USAGE, "%s: this program is one model; compile with lowerset compile "
                                      "--ensemble", of);
     if (o->ensemble_seed >= 0 && o->ensemble_weights)
         return ls_fail(e, LS_EXIT_USAGE, "--ensemble-seed and --ensemble-weights both set the initial weights");
     if (o->export_to && o->export_member < 0)
-        return ls_fail(e, LS_EXIT_USAGE, "--export writes one model of the %" PRId64 ": name it with --export-member", p->members);
-    if (o->export_member >= p->members || (o->export_member >= 0 && !o->export_to))
+        return ls_fail(e, LS_EXIT_USAGE, "--export writes one model of the %" PRId64 ": name it with --export-member", p->ensemble.members);
+    if (o->export_member >= p->ensemble.members || (o->export_member >= 0 && !o->export_to))
         return ls_fail(e, LS_EXIT_USAGE, o->export_to ? "--export-member=%" PRId64 ": members are numbered from 0 to %" PRId64
-                       : "--export-member is for --export FILE, which is not given", o->export_member, p->members - 1);
+                       : "--export-member is for --export FILE, which is not given", o->export_member, p->ensemble.members - 1);
     const char *one = o->check_gradients ? "--check-gradients" : o->image_grid ? "--image-grid" : o->trace ? "--trace"
         : o->profile ? "--profile" : NULL;
     if (one != NULL)
         return ls_fail(e, LS_EXIT_USAGE, "%s is for one model: compile without --ensemble", one);
-    return !o->member_rates || o->lr == p->default_lr
+    return !o->member_rates || o->lr == p->defaults.lr
            || ls_fail(e, LS_EXIT_USAGE, "--lr and --member-rates both set the learning rate");
 }
 
@@ -259,7 +259,7 @@ static bool fits_pipeline(const LsTrainerOptions *o, const LsProgram *p, LsError
 {
     const char *one = o->check_gradients ? "--check-gradients" : o->measure ? "--measure"
         : NULL;
-    return p->nstage == 0 || one == NULL
+    return p->pipeline.nstage == 0 || one == NULL
         || ls_fail(e, LS_EXIT_USAGE, "%s is for programs without a pipeline so far: compile without --stages", one);
 }
 
@@ -275,7 +275,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
         return !o->print_plan || fits_ranks(o, p, e);
     if (!o->data && !(o->eval && o->val))
         return ls_fail(e, LS_EXIT_USAGE, "no data: give --data FILE, or --data synthetic");
-    if ((o->eval || o->val || o->image_grid) && p->eval.nstep == 0)
+    if ((o->eval || o->val || o->image_grid) && p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "this program has no evaluation form (--val, --eval, "
                        "--image-grid)");
     for (int k = 0; k < NROWS && o->check_gradients; k++)
@@ -322,8 +322,8 @@ bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc,
 {
     *o = (LsTrainerOptions){.shuffle = !ls_is_private(p), .workers = -1, .noise_seed = -1, .check_clip = -1,
                      .ensemble_seed = -1, .export_member = -1, .rank = -1,
-                     .compare_replicas = LS_COMPARE_REPLICAS, .lr = p->default_lr, .progress = "auto",
-                     .schedule = p->default_schedule ? p->default_schedule : "constant"};
+                     .compare_replicas = LS_COMPARE_REPLICAS, .lr = p->defaults.lr, .progress = "auto",
+                     .schedule = p->defaults.schedule ? p->defaults.schedule : "constant"};
     for (int k = 1; k < argc; k++) {
         if (strcmp(argv[k], "-h") == 0)
             o->help = true;
@@ -363,7 +363,7 @@ void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)
 {
     fprintf(to,
             "usage: %s --data SPEC [options]\n\nTrains %s: %s, %s, batch %" PRId64 ", plan %s.\n",
-            name, p->model, p->loss, p->optimizer, ls_whole_batch(p), p->plan_hash);
+            name, p->about.model, p->about.loss, p->about.optimizer, ls_batch_samples(&p->division), p->about.plan_hash);
     if (ls_is_private(p))
         fprintf(to, "Updates are private: clip %g, noise %g, delta %g, %g samples on average.\n", p->privacy.clip, p->privacy.noise,
                 p->privacy.delta, p->privacy.expected);

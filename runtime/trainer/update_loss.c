@@ -7,27 +7,27 @@
 
 bool ls_part_watched(const LsTrainer *t)
 {
-    return t->o.check_numerics || (ls_has_scaling(t->p) && !t->o.eval && t->scale.row + 1 >= ls_most_skipped(&t->o));
+    return t->o.check_numerics || (ls_has_scaling(t->p) && !t->o.eval && t->told.scale.row + 1 >= ls_most_skipped(&t->o));
 }
 
 const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)
 {
-    return last && t->p->last.nstep > 0 ? &t->p->last : &t->p->train;
+    return last && t->p->phase.last.nstep > 0 ? &t->p->phase.last : &t->p->phase.train;
 }
 
 int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS])
 {
     int n = 0;
     if (ls_part_watched(t)) {
-        ls_check_start(&t->check, &t->engine, table);
-        hook[n++] = ls_check_hook(&t->check);
+        ls_check_start(&t->reports.check, &t->engine, table);
+        hook[n++] = ls_check_hook(&t->reports.check);
     }
-    if ((t->o.trace || t->o.profile) && t->trace.t == table)
-        hook[n++] = ls_trace_hook(&t->trace);
+    if ((t->o.trace || t->o.profile) && t->reports.trace.t == table)
+        hook[n++] = ls_trace_hook(&t->reports.trace);
     if (t->o.dump && (t->o.eval || (last_batch && ls_is_last_update(t))))
-        hook[n++] = ls_dump_hook(&t->dump);
-    if (t->o.measure && t->measure.t == table)
-        hook[n++] = ls_measure_hook(&t->measure);
+        hook[n++] = ls_dump_hook(&t->reports.dump);
+    if (t->o.measure && t->reports.measure.t == table)
+        hook[n++] = ls_measure_hook(&t->reports.measure);
     return n;
 }
 
@@ -37,7 +37,7 @@ static bool diverged(const LsTrainer *t, const LsInFlight *f, double loss, LsErr
 {
     LsError data = {0}, node = *e;
     *e = (LsError){0};
-    if (!ls_is_private(t->p) && !ls_batch_is_finite(&t->pass, f->batch, &data) && node.code != LS_EXIT_DONE)
+    if (!ls_is_private(t->p) && !ls_batch_is_finite(&t->feed.pass, f->batch, &data) && node.code != LS_EXIT_DONE)
         return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
     if (data.code != LS_EXIT_DONE)
         return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data "
@@ -53,10 +53,10 @@ static bool diverged(const LsTrainer *t, const LsInFlight *f, double loss, LsErr
 /* Prints a warning once, as the printed losses hardly show it. */
 static void tell_of_none(LsTrainer *t, int64_t update)
 {
-    if (t->part.weight != 0 || t->p->loss_sums || t->told_of_none)
+    if (t->under_way.mean.weight != 0 || t->p->target.sums || t->told.no_label)
         return;
-    t->told_of_none = true;
-    ls_progress_clear(&t->progress);
+    t->told.no_label = true;
+    ls_progress_clear(&t->reports.progress);
     fprintf(stderr, "note: step %" PRId64 ": no label counts, all are ignored or of weight 0; its loss "
             "and its gradients are 0\n", update);
 }
@@ -64,39 +64,39 @@ static void tell_of_none(LsTrainer *t, int64_t update)
 /* The end of an update, whose gradients were scaled. */
 static bool end_scaled(LsTrainer *t, const LsInFlight *f, LsError *e)
 {
-    const LsScaleSeen was = t->scale;
-    const LsError why = t->broken.code != LS_EXIT_DONE ? t->broken : t->suspect;
-    t->scale = ls_scaling_read(&t->memory);
-    const bool skipped = t->scale.skipped != was.skipped;
-    if (t->scale.scale != was.scale || skipped)
-        ls_log_scale(&t->log, f->update, f->epoch, was.scale, t->scale.scale, skipped);
+    const LsScaleSeen was = t->told.scale;
+    const LsError why = t->under_way.broken.code != LS_EXIT_DONE ? t->under_way.broken : t->under_way.suspect;
+    t->told.scale = ls_scaling_read(&t->memory);
+    const bool skipped = t->told.scale.skipped != was.skipped;
+    if (t->told.scale.scale != was.scale || skipped)
+        ls_log_scale(&t->reports.log, f->update, f->epoch, was.scale, t->told.scale.scale, skipped);
     if (skipped) {
-        ls_progress_clear(&t->progress);
-        ls_scaling_tell(&was, &t->scale, f->update, t->o.check_numerics ? &why : NULL);
-        return t->scale.row < ls_most_skipped(&t->o)
-               || ls_scaling_give_up(&t->scale, f->update, &why, &t->pass, f->batch, e);
+        ls_progress_clear(&t->reports.progress);
+        ls_scaling_tell(&was, &t->told.scale, f->update, t->o.check_numerics ? &why : NULL);
+        return t->told.scale.row < ls_most_skipped(&t->o)
+               || ls_scaling_give_up(&t->told.scale, f->update, &why, &t->feed.pass, f->batch, e);
     }
-    if (t->o.check_numerics && t->broken.code != LS_EXIT_DONE)
-        *e = t->broken;
-    return (isfinite(t->loss) && e->code == LS_EXIT_DONE) || diverged(t, f, t->loss, e);
+    if (t->o.check_numerics && t->under_way.broken.code != LS_EXIT_DONE)
+        *e = t->under_way.broken;
+    return (isfinite(t->under_way.loss) && e->code == LS_EXIT_DONE) || diverged(t, f, t->under_way.loss, e);
 }
 
 /* With a loss scale, values that are not finite are no error where they come up: at the end of the update, it shows
  * whether the update was skipped. */
 static bool land_scaled(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
-    ls_mean_add(&t->part, one);
+    ls_mean_add(&t->under_way.mean, one);
     if (!f->apply)
         return true;
     tell_of_none(t, f->update);
-    t->loss = ls_mean(&t->part);
-    if (isfinite(t->loss))
-        ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss |= isfinite(t->loss);
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
+    t->under_way.loss = ls_mean(&t->under_way.mean);
+    if (isfinite(t->under_way.loss))
+        ls_mean_join(&t->epoch.mean, &t->under_way.mean);
+    t->epoch.has_loss |= isfinite(t->under_way.loss);
+    t->under_way.mean = (LsMean){0};
+    ls_log_step(&t->reports.log, f->update, f->epoch, t->under_way.loss, f->lr);
     bool ok = end_scaled(t, f, e);
-    t->broken = t->suspect = (LsError){0};
+    t->under_way.broken = t->under_way.suspect = (LsError){0};
     return ok;
 }
 
@@ -106,20 +106,20 @@ static bool land_private(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError 
 {
     const bool finite = isfinite(one.value);
     if (f->valid > 0 && finite)
-        ls_mean_add(&t->part, one);
-    t->spoilt |= f->valid > 0 && !finite;
+        ls_mean_add(&t->under_way.mean, one);
+    t->under_way.spoilt |= f->valid > 0 && !finite;
     if (!f->apply)
         return true;
-    const bool has_loss = !t->spoilt || t->part.weight != 0;
-    t->loss = has_loss ? ls_mean(&t->part) : NAN;
-    ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss |= has_loss;
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
-    if (t->spoilt)
-        ls_progress_clear(&t->progress);
-    const bool ok = ls_private_check(&t->privacy, &t->memory, f->update, t->spoilt, e);
-    t->spoilt = false;
+    const bool has_loss = !t->under_way.spoilt || t->under_way.mean.weight != 0;
+    t->under_way.loss = has_loss ? ls_mean(&t->under_way.mean) : NAN;
+    ls_mean_join(&t->epoch.mean, &t->under_way.mean);
+    t->epoch.has_loss |= has_loss;
+    t->under_way.mean = (LsMean){0};
+    ls_log_step(&t->reports.log, f->update, f->epoch, t->under_way.loss, f->lr);
+    if (t->under_way.spoilt)
+        ls_progress_clear(&t->reports.progress);
+    const bool ok = ls_private_check(&t->privacy, &t->memory, f->update, t->under_way.spoilt, e);
+    t->under_way.spoilt = false;
     return ok;
 }
 
@@ -128,17 +128,17 @@ static void end_members(LsTrainer *t, int64_t update)
     ls_member_state_end(&t->members);
     for (int64_t k = 0; k < t->members.n; k++)
         if (!isfinite(t->members.loss[k]) && !t->members.told[k])
-            ls_progress_clear(&t->progress);
+            ls_progress_clear(&t->reports.progress);
     ls_member_state_tell(&t->members, update);
 }
 
 bool ls_part_check(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     const bool scaled = ls_has_scaling(t->p);
-    if (scaled && ls_part_watched(t) && t->broken.code == LS_EXIT_DONE
-        && ls_check_end(&t->check, one.value, f->update, &t->broken) && t->suspect.code == LS_EXIT_DONE)
-        ls_check_clean(&t->check, f->update, &t->suspect);
-    return scaled || !t->o.check_numerics || ls_check_end(&t->check, one.value, f->update, e)
+    if (scaled && ls_part_watched(t) && t->under_way.broken.code == LS_EXIT_DONE
+        && ls_check_end(&t->reports.check, one.value, f->update, &t->under_way.broken) && t->under_way.suspect.code == LS_EXIT_DONE)
+        ls_check_clean(&t->reports.check, f->update, &t->under_way.suspect);
+    return scaled || !t->o.check_numerics || ls_check_end(&t->reports.check, one.value, f->update, e)
            || diverged(t, f, one.value, e);
 }
 
@@ -149,18 +149,18 @@ bool ls_part_loss(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
     if (ls_is_private(t->p))
         return land_private(t, f, one, e);
     if (!isfinite(one.value)) {
-        ls_log_step(&t->log, f->update, f->epoch, one.value, f->lr);
+        ls_log_step(&t->reports.log, f->update, f->epoch, one.value, f->lr);
         return diverged(t, f, one.value, e);
     }
-    ls_mean_add(&t->part, one);
+    ls_mean_add(&t->under_way.mean, one);
     if (!f->apply)
         return true;
     tell_of_none(t, f->update);
     end_members(t, f->update);
-    t->loss = ls_mean(&t->part);
-    ls_mean_join(&t->of_epoch, &t->part);
-    t->epoch_has_loss = true;
-    t->part = (LsMean){0};
-    ls_log_step(&t->log, f->update, f->epoch, t->loss, f->lr);
-    return isfinite(t->loss) || diverged(t, f, t->loss, e);
+    t->under_way.loss = ls_mean(&t->under_way.mean);
+    ls_mean_join(&t->epoch.mean, &t->under_way.mean);
+    t->epoch.has_loss = true;
+    t->under_way.mean = (LsMean){0};
+    ls_log_step(&t->reports.log, f->update, f->epoch, t->under_way.loss, f->lr);
+    return isfinite(t->under_way.loss) || diverged(t, f, t->under_way.loss, e);
 }

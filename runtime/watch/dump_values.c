@@ -137,7 +137,7 @@ static bool write_losses(const LsDump *d, LsNpz *z, const double *loss, int64_t 
 /* The value of which a watch of the evaluation form has one for every member: a real output of an ensemble. */
 static bool has_mean(const LsDump *d, const LsWatch *w)
 {
-    return d->t == &d->g->p->eval && w->t.members > 0 && ls_holds_reals(w->t.type) && strncmp(w->key, "out/", 4) == 0;
+    return d->t == &d->g->p->phase.eval && w->t.members > 0 && ls_holds_reals(w->t.type) && strncmp(w->key, "out/", 4) == 0;
 }
 
 /* Writes the members' mean of watch k. */
@@ -203,7 +203,7 @@ static uint32_t members(const LsDump *d, uint32_t n)
     const LsProgram *p = d->g->p;
     uint32_t sum = 1 + p->nstate;
     for (uint32_t k = 0; k < n; k++)
-        sum += (p->members > 0 ? 2 : 1) * d[k].t->nwatch;
+        sum += (p->ensemble.members > 0 ? 2 : 1) * d[k].t->nwatch;
     return sum;
 }
 
@@ -212,7 +212,7 @@ static int64_t watched_bytes(const LsDump *d)
     const LsProgram *p = d->g->p;
     int64_t bytes = 0;
     for (uint32_t k = 0; k < d->t->nwatch; k++)
-        bytes += (p->members > 0 ? 2 : 1) * shown_bytes(&d->t->watch[k], p->real_bytes)
+        bytes += (p->ensemble.members > 0 ? 2 : 1) * shown_bytes(&d->t->watch[k], p->real_bytes)
                  + 4 * (int64_t)strlen(d->t->watch[k].key);
     return bytes;
 }

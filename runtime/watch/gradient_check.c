@@ -25,7 +25,7 @@ static LsAddress state(void) { return (LsAddress){LS_AT_STATE, 0}; }
 
 static void restore(const LsGradCheck *c)
 {
-    ls_memory_write(c->g->m, state(), c->saved, c->g->p->state_bytes);
+    ls_memory_write(c->g->m, state(), c->saved, c->g->p->bytes.state);
 }
 
 /* Adds the gradients of the dump, times `weight`. */
@@ -58,8 +58,8 @@ static bool run_part(LsGradCheck *c, int64_t k, const LsHook *hook, LsLoss *loss
     g->run.share = 1;
     if (c->parts.n > 1 && !c->parts.feed(c->parts.of, k, e))
         return false;
-    return ls_engine_run(g, &g->p->train, hook, hook != NULL, e)
-           && ls_engine_loss(g, &g->p->train, g->slot, g->run.valid, loss, e);
+    return ls_engine_run(g, &g->p->phase.train, hook, hook != NULL, e)
+           && ls_engine_loss(g, &g->p->phase.train, g->slot, g->run.valid, loss, e);
 }
 
 /* One run of the training phase over the batch. hook: that of the dump, whose gradients are combined; or NULL. */
@@ -187,11 +187,11 @@ static bool difference(LsGradCheck *c, LsGradSample *s, LsError *e)
 
 static bool open(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, LsError *e)
 {
-    const LsPhaseTable *t = &g->p->train;
+    const LsPhaseTable *t = &g->p->phase.train;
     int64_t n = 0;
     *c = (LsGradCheck){.g = g, .limit = g->p->real_bytes == 8 ? LS_GRAD_LIMIT : LS_GRAD_LIMIT_F32};
     c->parts = parts != NULL ? *parts : (LsGradParts){.n = 1};
-    c->saved = malloc((size_t)g->p->state_bytes + 1);
+    c->saved = malloc((size_t)g->p->bytes.state + 1);
     c->watch = calloc(t->nwatch + 1, sizeof *c->watch);
     c->most = calloc(t->nwatch + 1, sizeof *c->most);
     c->at = calloc(t->nwatch + 1, sizeof *c->at);
@@ -222,10 +222,10 @@ static bool measure(LsGradCheck *c, int64_t *step_ns, LsError *e)
     enum { ROUNDINGS = 16 };
     const LsHook hook = ls_dump_hook(&c->dump);
     double again;
-    const void *now = ls_memory_view(c->g->m, state(), c->g->p->state_bytes);
+    const void *now = ls_memory_view(c->g->m, state(), c->g->p->bytes.state);
     if (!now || !ls_device_ok(c->g->m->device, e))
         return ls_fail(e, LS_EXIT_FAIL, "no memory for the state");
-    memcpy(c->saved, now, (size_t)c->g->p->state_bytes);
+    memcpy(c->saved, now, (size_t)c->g->p->bytes.state);
     if (!run(c, &hook, &c->loss, e))
         return false;
     *step_ns = -ls_now_ns();

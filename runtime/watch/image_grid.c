@@ -56,7 +56,7 @@ static bool find_image(LsGrid *x)
     const LsProgram *p = x->g->p;
     LsGridRow *r = &x->row[0];
     for (x->input = 0; x->input < p->ninput; x->input++)
-        if (!p->input[x->input].is_label && look_at(r, &p->input[x->input].t, NULL, p->batch)
+        if (!p->input[x->input].is_label && look_at(r, &p->input[x->input].t, NULL, p->division.samples)
             && (r->c == 1 || r->c == 3))
             return true;
     return false;
@@ -71,16 +71,16 @@ static void find_code(LsGrid *x, const LsWatch *like)
     LsGridRow *r = &x->row[x->nrow];
     int64_t least = x->row[0].count / 2;
     for (uint32_t k = 0; k < like->step; k++)
-        for (uint32_t o = 0; o < p->eval.step[k].nout; o++) {
-            const LsStep *s = &p->eval.step[k];
-            int64_t count = p->element_count[s->count + o], each = count / p->batch;
-            LsAddress at = p->address[s->arg + s->nin + o];
-            LsDataType type = (LsDataType)p->element_type[s->count + o];
+        for (uint32_t o = 0; o < p->phase.eval.step[k].nout; o++) {
+            const LsStep *s = &p->phase.eval.step[k];
+            int64_t count = p->argument.count[s->count + o], each = count / p->division.samples;
+            LsAddress at = p->argument.address[s->arg + s->nin + o];
+            LsDataType type = (LsDataType)p->argument.type[s->count + o];
             if (!ls_holds_reals(type) || at.space != LS_AT_ARENA
-                || count % p->batch != 0 || each < 2 || each > least)
+                || count % p->division.samples != 0 || each < 2 || each > least)
                 continue;
-            LsTensor t = {.name = s->name, .type = type, .rank = 2, .dim = {p->batch, each}, .at = at};
-            look_at(r, &t, NULL, p->batch);
+            LsTensor t = {.name = s->name, .type = type, .rank = 2, .dim = {p->division.samples, each}, .at = at};
+            look_at(r, &t, NULL, p->division.samples);
             r->code_t = t;
             r->code = (LsWatch){t, "code/", k, false, 0};
             r->t = &r->code_t;
@@ -92,10 +92,10 @@ static void find_code(LsGrid *x, const LsWatch *like)
 
 static const LsWatch *output_like_input(const LsGrid *x)
 {
-    const LsPhaseTable *t = &x->g->p->eval;
+    const LsPhaseTable *t = &x->g->p->phase.eval;
     for (uint32_t k = 0; k < t->nwatch; k++)
         if (strncmp(t->watch[k].key, "out/", 4) == 0 && !t->watch[k].before
-            && ls_tensor_count(&t->watch[k].t) == x->row[0].count * x->g->p->batch)
+            && ls_tensor_count(&t->watch[k].t) == x->row[0].count * x->g->p->division.samples)
             return &t->watch[k];
     return NULL;
 }
@@ -103,18 +103,18 @@ static const LsWatch *output_like_input(const LsGrid *x)
 /* Adds the watched values with `least` to `most` elements per sample. */
 static void add_watched(LsGrid *x, const char *prefix, int64_t least, int64_t most)
 {
-    const LsPhaseTable *t = &x->g->p->eval;
+    const LsPhaseTable *t = &x->g->p->phase.eval;
     for (uint32_t k = 0; k < t->nwatch; k++) {
-        int64_t each = ls_tensor_count(&t->watch[k].t) / x->g->p->batch;
+        int64_t each = ls_tensor_count(&t->watch[k].t) / x->g->p->division.samples;
         if (strncmp(t->watch[k].key, prefix, strlen(prefix)) == 0 && each >= least && each <= most
-            && look_at(&x->row[x->nrow], &t->watch[k].t, &x->row[0], x->g->p->batch))
+            && look_at(&x->row[x->nrow], &t->watch[k].t, &x->row[0], x->g->p->division.samples))
             x->row[x->nrow++].watch = &t->watch[k];
     }
 }
 
 static bool make_rows(LsGrid *x, const char *path, LsError *e)
 {
-    x->row = calloc(x->g->p->eval.nwatch + 2, sizeof *x->row);
+    x->row = calloc(x->g->p->phase.eval.nwatch + 2, sizeof *x->row);
     if (!x->row)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     if (!find_image(x))
@@ -168,7 +168,7 @@ static bool run_model(LsGrid *x, const LsDataset *data, LsError *e)
         x->take = b->valid < COLUMNS - x->have ? b->valid : COLUMNS - x->have;
         copy_row(x, &x->row[0], b->input + x->l->offset[x->input]);
         ls_engine_feed(x->g, x->l, b);
-        if (!ls_engine_run(x->g, &x->g->p->eval, &hook, 1, e) || !ls_engine_fed(x->g, e))
+        if (!ls_engine_run(x->g, &x->g->p->phase.eval, &hook, 1, e) || !ls_engine_fed(x->g, e))
             return false;
         ls_loader_release(x->l);
         x->have += x->take;

@@ -38,10 +38,10 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     l->start_ns = l->flushed_ns = ls_now_ns();
     l->digits = p->real_bytes == 8 ? 17 : 9;
     ls_text_put(&t, "{\"schema\":1,\"model\":");
-    ls_text_string(&t, p->model);
+    ls_text_string(&t, p->about.model);
     ls_text_put(&t, ",\"plan\":");
-    ls_text_string(&t, p->plan_hash);
-    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", ls_whole_batch(p),
+    ls_text_string(&t, p->about.plan_hash);
+    ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", ls_batch_samples(&p->division),
                 append ? "true" : "false");
     if (p->privacy.expected > 0)
         ls_text_put(&t, ",\"private\":{\"clip\":%.9g,\"noise\":%.9g,\"delta\":%.9g,\"expected_batch\":%.9g}", p->privacy.clip,

@@ -156,7 +156,7 @@ bool ls_trace_write(const LsTrace *x, uint32_t n, const char *path, LsError *e)
         return false;
     ls_text_put(&t, "{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n{\"ph\":\"M\",\"pid\":1,"
                     "\"name\":\"process_name\",\"args\":{\"name\":");
-    ls_text_string(&t, x->g->p->model);
+    ls_text_string(&t, x->g->p->about.model);
     ls_text_put(&t, "}}");
     for (uint32_t k = 0; k < n && n > 1; k++)
         if (k == 0 || x[k].lane != x[k - 1].lane)
@@ -231,10 +231,10 @@ static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, bool first
     ls_text_string(t, s->op);
     ls_text_put(t, ",\"elements\":[");
     for (uint32_t r = 0; r < s->nout; r++)
-        ls_text_put(t, "%s%" PRId64, r ? "," : "", x->g->p->element_count[s->count + r]);
+        ls_text_put(t, "%s%" PRId64, r ? "," : "", x->g->p->argument.count[s->count + r]);
     ls_text_put(t, "],\"types\":[");
     for (uint32_t r = 0; r < s->nout; r++)
-        ls_text_put(t, "%s\"%s\"", r ? "," : "", type_name(x->g->p, (LsDataType)x->g->p->element_type[s->count + r]));
+        ls_text_put(t, "%s\"%s\"", r ? "," : "", type_name(x->g->p, (LsDataType)x->g->p->argument.type[s->count + r]));
     ls_text_put(t, "],\"again\":%s,\"ns\":%" PRId64 ",\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64
                 "}", s->again ? "true" : "false", ns, x->total[k] / runs, x->least[k]);
 }
@@ -251,12 +251,12 @@ static void put_profile_head(LsText *t, const LsTrace *x, uint32_t n, int thread
         for (uint32_t k = 0; k < x[s].t->nstep; k++)
             sum += x[s].total[k];
     ls_text_put(t, "{\"schema\":1,\"model\":");
-    ls_text_string(t, x->g->p->model);
+    ls_text_string(t, x->g->p->about.model);
     ls_text_put(t, ",\"plan\":");
-    ls_text_string(t, x->g->p->plan_hash);
+    ls_text_string(t, x->g->p->about.plan_hash);
     ls_text_put(t, ",\"threads\":%d,\"real_bytes\":%d,\"batch\":%" PRId64 ",\"runs\":%" PRId64
                 ",\"step_ns\":%" PRId64 ",\"steps\":[",
-                threads, x->g->p->real_bytes, x->g->p->batch, runs, sum / (runs > 0 ? runs : 1));
+                threads, x->g->p->real_bytes, x->g->p->division.samples, runs, sum / (runs > 0 ? runs : 1));
 }
 
 bool ls_profile_write(const LsTrace *x, uint32_t n, const char *path, int threads, LsError *e)

@@ -52,11 +52,11 @@ static void check_after(void *self, uint32_t step)
     if (c->nan.there)
         return;
     for (uint32_t r = 0; r < s->nout; r++) {
-        int64_t n = c->g->p->element_count[s->count + r];
-        LsDataType type = (LsDataType)c->g->p->element_type[s->count + r];
+        int64_t n = c->g->p->argument.count[s->count + r];
+        LsDataType type = (LsDataType)c->g->p->argument.type[s->count + r];
         if (!ls_holds_reals(type))
             continue;
-        const void *at = ls_engine_view(c->g, c->g->p->address[s->arg + s->nin + r],
+        const void *at = ls_engine_view(c->g, c->g->p->argument.address[s->arg + s->nin + r],
                                         n * ls_data_bytes(type, c->g->p->real_bytes));
         if (at)
             scan(c, step, r, type, at, n);
@@ -130,7 +130,7 @@ static unsigned char pattern(int64_t i)
  * chance, so this runs after every step. */
 static void find_touched(LsMeasure *x)
 {
-    int64_t top = x->g->p->arena_bytes;
+    int64_t top = x->g->p->bytes.arena;
     const unsigned char *arena = ls_memory_view(x->g->m, (LsAddress){LS_AT_ARENA, 0}, top);
     while (arena && top > x->touched && arena[top - 1] == pattern(top - 1))
         top--;
@@ -143,10 +143,10 @@ static void measure_after(void *self, uint32_t step)
     const LsProgram *p = x->g->p;
     const LsStep *s = &x->t->step[step];
     for (uint32_t k = s->nin; k < s->narg; k++) {
-        LsAddress a = p->address[s->arg + k];
+        LsAddress a = p->argument.address[s->arg + k];
         uint32_t c = s->count + k - s->nin;
         int64_t bytes = k < (uint32_t)s->nin + s->nout
-                        ? p->element_count[c] * ls_data_bytes((LsDataType)p->element_type[c],
+                        ? p->argument.count[c] * ls_data_bytes((LsDataType)p->argument.type[c],
                                                               p->real_bytes)
                         : s->workspace;
         if (a.space == LS_AT_ARENA && a.offset + bytes > x->addressed)
@@ -160,11 +160,11 @@ void ls_measure_start(LsMeasure *x, const LsEngine *g, const LsPhaseTable *t)
 {
     *x = (LsMeasure){.g = g, .t = t};
     const LsAddress all = {LS_AT_ARENA, 0};
-    unsigned char *arena = ls_memory_view(g->m, all, g->p->arena_bytes);
-    for (int64_t i = 0; arena && i < g->p->arena_bytes; i++)
+    unsigned char *arena = ls_memory_view(g->m, all, g->p->bytes.arena);
+    for (int64_t i = 0; arena && i < g->p->bytes.arena; i++)
         arena[i] = pattern(i);
     if (arena)
-        ls_memory_store(g->m, all, g->p->arena_bytes);
+        ls_memory_store(g->m, all, g->p->bytes.arena);
 }
 
 LsHook ls_measure_hook(LsMeasure *x) { return (LsHook){.after = measure_after, .self = x}; }

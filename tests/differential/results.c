@@ -80,7 +80,7 @@ static void keep(Results *to, LsArena *a, const char *name, const LsTensor *t, d
 static void see(void *at, uint32_t k, const char *bytes)
 {
     const Seen *s = at;
-    const LsWatch *w = &s->r->program->train.watch[k];
+    const LsWatch *w = &s->r->program->phase.train.watch[k];
     const bool output = k < s->r->g->noutput;
     keep(s->to, s->r->cx->arena, output ? ls_arena_printf(s->r->cx->arena, "out/%u", k) : w->key,
          &w->t, numbers_of(s->r->cx->arena, &w->t, bytes, s->r->problem->target.real_bytes));
@@ -122,7 +122,7 @@ void results_run(LsRunGraph *r, const Net *net, int threads, int steps, Results 
         ls_run_graph_step_seen(r, see, &(Seen){r, &to[s]});
         const LsTensor loss = {.type = LS_DT_REAL};
         keep(&to[s], r->cx->arena, "loss", &loss,
-             numbers_of(r->cx->arena, &loss, r->arena + r->program->train.loss.offset,
+             numbers_of(r->cx->arena, &loss, r->arena + r->program->phase.train.loss.offset,
                         r->problem->target.real_bytes));
         keep_state(r, &to[s]);
     }

@@ -20,7 +20,7 @@ static const LsInput input[] = {
      0},
 };
 static const LsProgram p = {
-    .model = "m", .real_bytes = 4, .batch = BATCH, .input = input, .ninput = 3, .classes = 100};
+    .about.model = "m", .real_bytes = 4, .division.samples = BATCH, .input = input, .ninput = 3, .target.classes = 100};
 static LsDataset d;
 static LsLoader l;
 static LsError e;

@@ -35,9 +35,9 @@ static void make_data(void)
 static LsProgram here(int accumulate)
 {
     LsProgram p = tiny_program(accumulate);
-    p.train.step = tiny_train;
-    p.eval.step = tiny_eval;
-    p.device = NULL;
+    p.phase.train.step = tiny_train;
+    p.phase.eval.step = tiny_eval;
+    p.accelerator.kind = NULL;
     return p;
 }
 
@@ -56,11 +56,11 @@ static void set_fake(const Fake *fake, LsProgram *p, LsCudaProgram *cuda)
     fake_cudart.fail_at = fake->fail_at;
     fake_cudart.fail_with = cudaErrorECCUncorrectable;
     fake_cudart.order = fake->order;
-    p->train.wait = fake->wait;
-    p->train.wait_of = fake->wait_of;
+    p->phase.train.wait = fake->wait;
+    p->phase.train.wait_of = fake->wait_of;
     if (fake->code != NULL)
         cuda->fatbin = (const unsigned char *)fake->code;
-    p->device_program = cuda;
+    p->accelerator.program = cuda;
 }
 
 static int train(void *user, int argc, char **argv)
@@ -70,9 +70,9 @@ static int train(void *user, int argc, char **argv)
     LsCudaProgram cuda = tiny_cuda;
     if (o->fake != NULL)
         set_fake(o->fake, &p, &cuda);
-    p.parts = parts;
+    p.division.micro_batches = parts;
     if (parts > 1)
-        p.last = p.train;
+        p.phase.last = p.phase.train;
     int code = ls_trainer_main(&p, argc, argv);
     FILE *f = fopen("counts", "w");
     fprintf(f, "%d %d %d %d\n", fake_cudart.ran, fake_cudart.launched, fake_cudart.replayed,
@@ -225,7 +225,7 @@ static int run_in_pieces(void *user, int argc, char **argv)
     for (int k = 0; k < 3 && ok; k++) {
         g.run.apply = k != 1;
         ls_engine_feed(&g, &l, &(LsBatch){.input = l.memory, .valid = TB});
-        ok = ls_engine_run(&g, &p.train, NULL, 0, &e) && ls_engine_loss(&g, &p.train, g.slot, TB, &loss, &e);
+        ok = ls_engine_run(&g, &p.phase.train, NULL, 0, &e) && ls_engine_loss(&g, &p.phase.train, g.slot, TB, &loss, &e);
         printf("%d ran, %d replays\n", fake_cudart.ran, fake_cudart.replayed);
     }
     fprintf(stderr, "%s", e.text);

@@ -23,8 +23,8 @@ static void program(bool channels_last)
                          0};
     input[1] = (LsInput){{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2},
                           .at = {LS_AT_INPUT, 1}}, true, 0, 0};
-    p = (LsProgram){.model = "m.onnx", .real_bytes = 4, .batch = 2, .input = input, .ninput = 2,
-                    .classes = 10};
+    p = (LsProgram){.about.model = "m.onnx", .real_bytes = 4, .division.samples = 2, .input = input, .ninput = 2,
+                    .target.classes = 10};
 }
 
 static bool opens(LsDataOptions o)
@@ -344,7 +344,7 @@ START_TEST(text_gives_the_next_character)
                              "trained on");
     ls_dataset_close(&d);
     OPEN(.data = "t.txt");
-    p.classes = 4;
+    p.target.classes = 4;
     ck_assert(!ls_dataset_number(&d, &(LsAlphabet){0}, &e));
     ck_assert_str_eq(e.text, "t.txt: 5 different characters, but the model has 4 classes");
     ls_dataset_close(&d);
@@ -473,7 +473,7 @@ START_TEST(integers_that_do_not_fit_32_bits_are_refused)
     ls_dataset_close(&d);
     program(false);                 /* the same for a target without other bounds */
     input[1].t.type = LS_DT_I32;
-    p.classes = 0;
+    p.target.classes = 0;
     float image[24] = {0};
     write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {2, 3, 2, 2}, image},
                                       {"label", LS_I64, 1, {2}, x + 2}});
@@ -541,7 +541,7 @@ START_TEST(synthetic_segments_show_in_image_and_target)
     int64_t inside = 0;
     double bright[2] = {0}, n[2] = {0};
     program(false);
-    p.classes = 2;
+    p.target.classes = 2;
     input[0].t = (LsTensor){.name = "x", .rank = 4, .dim = {2, 3, 16, 16}};
     input[1].t = (LsTensor){.name = "label", .type = LS_DT_I64, .rank = 3, .dim = {2, 16, 16}};
     OPEN(.data = "synthetic:8");

@@ -73,14 +73,14 @@ static void make_model(void)
 
 static int64_t place_of(const void *data, size_t n)
 {
-    return (unsigned char *)memmem(bytes, p.onnx_bytes, data, n) - bytes;
+    return (unsigned char *)memmem(bytes, p.file.bytes, data, n) - bytes;
 }
 
 static void open_program(void)
 {
     ck_assert_uint_lt(onnx__model_proto__get_packed_size(&mk.m), sizeof bytes);
-    p = (LsProgram){.model = "m.onnx", .real_bytes = 4, .state = state, .nstate = 2, .state_bytes = ROOM,
-                    .arena_bytes = 64, .onnx = bytes, .onnx_bytes = onnx__model_proto__pack(&mk.m, bytes)};
+    p = (LsProgram){.about.model = "m.onnx", .real_bytes = 4, .state = state, .nstate = 2, .bytes.state = ROOM,
+                    .bytes.arena = 64, .file.onnx = bytes, .file.bytes = onnx__model_proto__pack(&mk.m, bytes)};
     state[0] = (LsStateTensor){{.name = "w", .rank = 2, .dim = {3, 4}, .at = {LS_AT_STATE, 0}}, LS_STATE_PARAM,
                                place_of(mk.data[0], 48)};
     state[1] = (LsStateTensor){{.name = "mean", .rank = 1, .dim = {4}, .at = {LS_AT_STATE, MEAN}}, LS_STATE_STAT,
@@ -261,13 +261,13 @@ START_TEST(no_file_of_more_than_2_gib_is_written)
     make_model();
     open_program();
     state[0].t.dim[0] = INT64_C(1) << 28;       /* 2^30 elements: 4 GiB, 2 GiB in 16 bits */
-    p.onnx_bytes = (size_t)INT32_MAX + 1;
+    p.file.bytes = (size_t)INT32_MAX + 1;
     ck_assert(!ls_export_fits(&p, LS_DT_REAL, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "--export-precision=f16 or bf16"));
     ck_assert(ls_export_fits(&p, LS_DT_F16, &e));
-    p.onnx_bytes = (size_t)INT32_MAX + ((size_t)2 << 30);
+    p.file.bytes = (size_t)INT32_MAX + ((size_t)2 << 30);
     ck_assert(ls_export_fits(&p, LS_DT_BF16, &e));
-    p.onnx_bytes++;
+    p.file.bytes++;
     e = (LsError){0};
     ck_assert(!ls_export_fits(&p, LS_DT_BF16, &e));
     ck_assert_ptr_nonnull(strstr(e.text, "at most 2 GiB: --save keeps the weights"));

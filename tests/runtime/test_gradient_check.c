@@ -60,11 +60,11 @@ START_TEST(gradients_that_are_not_stored_cannot_be_checked)
 {
     start();
     LsProgram p = tiny_program(1);
-    p.train.nwatch = 2;         /* without that of b */
+    p.phase.train.nwatch = 2;         /* without that of b */
     p.napplied = 1;
     ck_assert_int_eq(run_program(&p, "--data data.npz --check-gradients"), 0);
     TOLD(out_text, "1 gradients are applied as they are computed and were not seen");
-    p.train.nwatch = 1;
+    p.phase.train.nwatch = 1;
     ck_assert_int_eq(run_program(&p, "--data data.npz --check-gradients"), 2);
     TOLD(err_text, "compile it with --store-gradients");
 }

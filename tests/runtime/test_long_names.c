@@ -27,16 +27,16 @@ static LsProgram named(int length)
     LsProgram p = tiny_program(1);
     memcpy(state, p.state, sizeof state);
     memcpy(input, p.input, sizeof input);
-    memcpy(step, p.train.step, sizeof step);
-    memcpy(watch, p.train.watch, sizeof watch);
+    memcpy(step, p.phase.train.step, sizeof step);
+    memcpy(watch, p.phase.train.watch, sizeof watch);
     state[0].t.name = watch[1].t.name = name_of(0, length, 'w');
     input[0].t.name = name_of(1, length, 'x');
     step[0].name = name_of(2, length, 's');
-    p.model = name_of(3, length, 'm');
+    p.about.model = name_of(3, length, 'm');
     p.state = state;
     p.input = input;
-    p.train.step = step;
-    p.train.watch = watch;
+    p.phase.train.step = step;
+    p.phase.train.watch = watch;
     return p;
 }
 
@@ -112,7 +112,7 @@ START_TEST(names_of_any_length_are_logged_traced_and_profiled)
         check_json_has("trace", long_name[3]);
         check_json_has("profile", long_name[2]);
         check_json_has("profile", long_name[3]);
-        p.train.nwatch = 2;     /* all but grad/b, so the worst is of w */
+        p.phase.train.nwatch = 2;     /* all but grad/b, so the worst is of w */
         must(&p, 0, "--data data.npz --check-gradients --log log");
         check_json_has("log", long_name[0]);
     }

@@ -95,7 +95,7 @@ END_TEST
 
 static const LsInput input[] = {
     {{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 0}}, .is_label = false}};
-static const LsProgram p = {.model = "m", .real_bytes = 4, .batch = BATCH, .input = input, .ninput = 1, .privacy = {.expected = 6}};
+static const LsProgram p = {.about.model = "m", .real_bytes = 4, .division.samples = BATCH, .input = input, .ninput = 1, .privacy = {.expected = 6}};
 
 /* The batches of updates 3 to 8 have the samples that were drawn, in order; a pass may be left and begun anew. */
 START_TEST(batches_hold_what_was_drawn)

@@ -109,7 +109,7 @@ static void make(Case *c, int ranks, int64_t block)
     c->choice[1] = (LsRankChoice){ranks, 2};
     c->r = (LsRanks){.choice = c->choice, .nchoice = 2, .parts = all, .sums = {LS_AT_STATE, sums}, .sum_bytes = at,
                      .sum = c->sum, .nsum = SUMS, .rows = c->rows, .nrows = 2};
-    c->p = (LsProgram){.real_bytes = 4, .state_bytes = sums + at, .ranks = &c->r};
+    c->p = (LsProgram){.real_bytes = 4, .bytes.state = sums + at, .ranks = &c->r};
     c->window = ranks > 1 && draw(2) ? calloc((size_t)ranks, (size_t)at) : NULL;
     c->how = (LsBucketing){1 + draw(6000), draw(3) == 0};
     c->parts = 1 + draw((unsigned)all);
@@ -154,7 +154,7 @@ static void *run_rank(void *arg)
     const Own *own = arg;
     Case *c = own->c;
     LsError e = {0};
-    LsMemory m = {.p = &c->p, .state = calloc(1, (size_t)c->p.state_bytes),
+    LsMemory m = {.p = &c->p, .state = calloc(1, (size_t)c->p.bytes.state),
                   .sums = c->window != NULL ? c->window + own->rank * c->r.sum_bytes : NULL};
     char *sums = ls_memory_at(&m, c->r.sums);
     LsEngine g = {.p = &c->p, .m = &m, .run.pool = ls_pool_create(1)};
@@ -267,7 +267,7 @@ static void *hold(void *arg)
     for (int k = 0; k < TENSORS; k++)
         state[k] = (LsStateTensor){.t = {.name = "w", .rank = 1, .dim = {ELEMENTS}, .at = {LS_AT_STATE, 4 * k * ELEMENTS}},
                                    .kind = (LsStateKind[]){LS_STATE_PARAM, LS_STATE_STAT, LS_STATE_SUM}[k]};
-    LsProgram p = {.real_bytes = 4, .state_bytes = sizeof value, .ranks = &ranks, .state = state, .nstate = TENSORS};
+    LsProgram p = {.real_bytes = 4, .bytes.state = sizeof value, .ranks = &ranks, .state = state, .nstate = TENSORS};
     LsMemory m = {.p = &p, .state = (char *)value};
     LsEngine g = {.p = &p, .m = &m, .run.pool = NULL};
     LsExchange x;

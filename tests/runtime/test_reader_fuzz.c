@@ -178,8 +178,8 @@ static void try_data(const char *data, const char *path, const LsInput *input, c
                      uint64_t round, Dice *dice)
 {
     LsDataset d;
-    LsProgram p = {.model = "m.onnx", .real_bytes = roll(dice, 2) ? 4 : 8, .batch = 2, .input = input, .ninput = 2,
-                   .classes = 40};
+    LsProgram p = {.about.model = "m.onnx", .real_bytes = roll(dice, 2) ? 4 : 8, .division.samples = 2, .input = input, .ninput = 2,
+                   .target.classes = 40};
     LsDataOptions o = {.data = data, .mean = roll(dice, 4) ? NULL : "0.5", .std = roll(dice, 4) ? NULL : "1,2,3",
                        .scale = roll(dice, 4) ? NULL : "0.1", .raw = roll(dice, 16) ? NULL : "uint8"};
     const LsAlphabet none = {0};
@@ -235,7 +235,7 @@ START_TEST(a_table_of_many_short_rows_takes_no_memory_for_full_ones)
     enum { LINES = 4000 };
     static char lines[2 * LINES];
     LsInput wide[2] = {images[0], images[1]};
-    LsProgram p = {.model = "m.onnx", .real_bytes = 4, .batch = 2, .input = wide, .ninput = 2};
+    LsProgram p = {.about.model = "m.onnx", .real_bytes = 4, .division.samples = 2, .input = wide, .ninput = 2};
     LsDataset d;
     wide[0].t.dim[3] = 40;
     for (int k = 0; k < LINES; k++)

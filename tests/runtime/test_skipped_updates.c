@@ -167,9 +167,9 @@ START_TEST(an_update_with_an_infinite_loss_is_an_error)
 {
     make_data(SAMPLES);
     LsProgram p = tiny_scaled(1);
-    memcpy(step, p.train.step, sizeof step);
+    memcpy(step, p.phase.train.step, sizeof step);
     step[1].run = infinite_loss;
-    p.train.step = step;
+    p.phase.train.step = step;
     ck_assert_int_eq(run_program(&p, "--data data.npz"), 7);
     TOLD(err_text, "step 1: the loss is inf; training has diverged");
 }

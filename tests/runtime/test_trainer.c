@@ -189,7 +189,7 @@ START_TEST(a_loss_that_is_a_sum_is_added_up)
     double sum = 0;
     for (int from = 0; from < SAMPLES; from += 4)       /* means of the program's losses */
         sum += step(&m, (const int[]){from, from + 1, from + 2, from + 3}, from < 8 ? 4 : 2, 0);
-    p.loss_sums = true;
+    p.target.sums = true;
     ck_assert_int_eq(run_program(&p, "--data data.npz --eval"), 0);
     ck_assert_double_eq_tol(atof(strstr(out_text, "val_loss ") + 9), sum, 1e-5);
     ck_assert_int_eq(run_program(&p, "--data data.npz --lr 0 --no-shuffle"), 0);
@@ -201,7 +201,7 @@ END_TEST
 START_TEST(a_last_batch_that_copies_would_change_is_refused)
 {
     LsProgram p = tiny_program(1);
-    p.mixes = "node 3 'm' (Sub) reads a statistic of all samples";
+    p.mixing.train = "node 3 'm' (Sub) reads a statistic of all samples";
     make_data(SAMPLES);
     ck_assert_int_ne(run_program(&p, "--data data.npz"), 0);
     TOLD(err_text, "10 samples fill no whole number of batches of 4");
@@ -218,7 +218,7 @@ END_TEST
 START_TEST(data_that_copies_would_change_are_not_evaluated)
 {
     LsProgram p = tiny_program(1);
-    p.eval_mixes = "node 3 'm' (Sub) reads a statistic of all samples";
+    p.mixing.eval = "node 3 'm' (Sub) reads a statistic of all samples";
     make_data(SAMPLES);
     ck_assert_int_ne(run_program(&p, "--data data.npz --eval"), 0);
     TOLD(err_text, "batches of 4, which do not divide 10 samples");
@@ -232,17 +232,17 @@ END_TEST
 START_TEST(a_norm_of_one_value_is_refused)
 {
     LsProgram p = tiny_program(1);
-    p.norm = "bn";
-    p.norm_each = 1;
+    p.mixing.norm = "bn";
+    p.mixing.each = 1;
     make_data(9);
     ck_assert_int_ne(run_program(&p, "--data data.npz"), 0);
     TOLD(err_text, "expected more than 1 value per channel when training: batch norm 'bn'");
     ck_assert_int_eq(run_program(&p, "--data data.npz --drop-last"), 0);
     ck_assert_int_eq(run_program(&p, "--data data.npz --steps 2"), 0);
     ck_assert_int_eq(run_program(&p, "--data data.npz --eval"), 0);
-    p.norm_each = 2;
+    p.mixing.each = 2;
     ck_assert_int_eq(run_program(&p, "--data data.npz"), 0);
-    p.norm_each = 1;
+    p.mixing.each = 1;
     make_data(SAMPLES);
     ck_assert_int_eq(run_program(&p, "--data data.npz"), 0);
 }
@@ -271,8 +271,8 @@ START_TEST(a_dump_has_the_values_of_a_result_that_is_an_input)
         {TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, "out/x", 0, false, 0}};
     LsProgram p = tiny_program(1);
     make_data(8);
-    p.train.watch = watch;
-    p.train.nwatch = 1;
+    p.phase.train.watch = watch;
+    p.phase.train.nwatch = 1;
     ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --steps 2 --dump d.npz"), 0);
     for (int k = 0; k < TB * TF; k++)
         ck_assert_double_eq(value("d.npz", "out/x", k), (double)features[TB * TF + k]);
@@ -512,7 +512,7 @@ START_TEST(a_run_tells_its_pace_beside_the_predicted_one)
     make_data(SAMPLES);
     run_program(&p, "--data data.npz --epochs 30");
     ck_assert_ptr_null(strstr(err_text, "a step takes"));
-    p.predicted = (LsPredicted){"abacus", 3, {8e6, 4e6, 2e6}};
+    p.about.predicted = (LsPredicted){"abacus", 3, {8e6, 4e6, 2e6}};
     for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
         snprintf(line, sizeof line, "--data data.npz --epochs 30 --threads %d", row[k].threads);
         ck_assert_int_eq(run_program(&p, line), 0);
@@ -520,14 +520,14 @@ START_TEST(a_run_tells_its_pace_beside_the_predicted_one)
         TOLD(err_text, row[k].text);
         ck_assert_ptr_null(strstr(strstr(err_text, "a step takes") + 1, "a step takes"));
     }
-    p.predicted.n = 1;
+    p.about.predicted.n = 1;
     run_program(&p, "--data data.npz --epochs 30 --steps 20 --threads 3");
     TOLD(err_text, "predicted were 8 ms (abacus)\n");
     run_program(&p, "--data data.npz --epochs 30 --steps 19");
     ck_assert_ptr_null(strstr(err_text, "a step takes"));
     run_program(&p, "--data data.npz --epochs 30 --progress none");
     ck_assert_ptr_null(strstr(err_text, "a step takes"));
-    p.accumulate = 2;
+    p.division.batches = 2;
     run_program(&p, "--data data.npz --epochs 60 --steps 20");
     TOLD(err_text, "predicted were 16 ms (abacus)\n");
 }

@@ -100,9 +100,9 @@ static void look_at_label(LsRun *run, void *const arg[])
 static void sees(const char *command, float mean, float factor)
 {
     LsProgram p = watched();
-    memcpy(step, p.train.step, sizeof step);
+    memcpy(step, p.phase.train.step, sizeof step);
     step[0].run = look_at_x;
-    p.train.step = step;
+    p.phase.train.step = step;
     must(&p, 0, command);
     for (int c = 0; c < TC; c++)
         for (int s = 0; s < TS; s++)
@@ -128,7 +128,7 @@ static void check_shuffle(void)
 {
     LsProgram p = watched();
     sees("--data data.npz --no-shuffle --steps 1", 0, 1);
-    p.train.step = step;
+    p.phase.train.step = step;
     must(&p, 0, "--data data.npz --no-shuffle --shuffle --steps 1");
     ck_assert_float_ne(seen.x[0], features[0]);
 }
@@ -138,12 +138,12 @@ static void check_label_from(void)
     static LsInput input[2];
     LsProgram p = watched();
     memcpy(input, p.input, sizeof input);
-    memcpy(step, p.train.step, sizeof step);
+    memcpy(step, p.phase.train.step, sizeof step);
     input[1].t = (LsTensor){.name = "label", .rank = 3, .dim = {TB, TC, TS}, .at = input[1].t.at};
     step[1].run = look_at_label;
     p.input = input;
-    p.train.step = step;
-    p.classes = 0;
+    p.phase.train.step = step;
+    p.target.classes = 0;
     must(&p, 0, "--data data.npz --no-shuffle --steps 1 --label-from x");
     ck_assert_int_eq(memcmp(seen.real_label, features, sizeof seen.real_label), 0);
 }

@@ -11,7 +11,7 @@ static LsError e;
 static bool check(double loss)
 {
     LsCheck c;
-    ls_check_start(&c, &engine, &p.train);
+    ls_check_start(&c, &engine, &p.phase.train);
     e = (LsError){0};
     return ls_check_end(&c, loss, 3, &e);
 }

@@ -169,38 +169,38 @@ static void run_step(LsRunGraph *r, const LsStep *s)
 {
     void *arg[256];
     for (int k = 0; k < s->narg; k++)
-        arg[k] = locate(r, r->program->address[s->arg + (uint32_t)k]);
+        arg[k] = locate(r, r->program->argument.address[s->arg + (uint32_t)k]);
     s->run(&r->run, arg);
 }
 
 void ls_run_graph_step(LsRunGraph *r)
 {
-    for (uint32_t k = 0; k < r->program->train.nstep; k++)
-        run_step(r, &r->program->train.step[k]);
+    for (uint32_t k = 0; k < r->program->phase.train.nstep; k++)
+        run_step(r, &r->program->phase.train.step[k]);
 }
 
 static const LsWatch *find_watch(const LsRunGraph *r, LsValueId v)
 {
     for (uint32_t k = 0; k < r->g->noutput; k++)
         if (r->g->output[k].i == v.i)
-            return &r->program->train.watch[k];
+            return &r->program->phase.train.watch[k];
     for (uint32_t k = 0; k < r->g->ngrad; k++)
         if (r->g->grad[k].grad.i == v.i)
-            return &r->program->train.watch[r->g->noutput + k];
+            return &r->program->phase.train.watch[r->g->noutput + k];
     return NULL;
 }
 
 void ls_run_graph_until(LsRunGraph *r, LsValueId v)
 {
     const LsWatch *w = find_watch(r, v);
-    uint32_t last = w != NULL ? w->step + 1 : r->program->train.nstep;
-    for (uint32_t k = 0; k < last && k < r->program->train.nstep; k++)
-        run_step(r, &r->program->train.step[k]);
+    uint32_t last = w != NULL ? w->step + 1 : r->program->phase.train.nstep;
+    for (uint32_t k = 0; k < last && k < r->program->phase.train.nstep; k++)
+        run_step(r, &r->program->phase.train.step[k]);
 }
 
 void ls_run_graph_step_seen(LsRunGraph *r, void (*seen)(void *at, uint32_t k, const char *bytes), void *at)
 {
-    const LsPhaseTable *t = &r->program->train;
+    const LsPhaseTable *t = &r->program->phase.train;
     for (uint32_t s = 0; s < t->nstep; s++) {
         for (uint32_t k = 0; k < t->nwatch; k++)
             if (t->watch[k].before && t->watch[k].step == s)
@@ -218,7 +218,7 @@ static char *element(const LsRunGraph *r, LsValueId v, int64_t i)
     const LsValue *x = &r->g->value[v.i];
     const LsWatch *w = find_watch(r, v);
     LsAddress at = x->kind != LS_V_TEMP ? ls_address_source(r->addresses, r->g, v)
-        : w != NULL ? w->t.at : r->program->train.loss;
+        : w != NULL ? w->t.at : r->program->phase.train.loss;
     int64_t stride[LS_MAX_RANK], place = 0;
     ls_strides(&x->shape, x->layout, stride);
     for (int k = x->shape.rank - 1; k >= 0; k--) {

@@ -115,7 +115,7 @@ LsRunGraph *ls_run_many_open(LsRunMany *m, int k)
     *program =
         *(const LsProgram *)dlsym(m->handle, ls_arena_printf(m->cx->arena, "program_%d", k / 2));
     if (k % 2 == 1)
-        program->train = program->eval;
+        program->phase.train = program->phase.eval;
     program->constant = p->addresses->constant;
     *r = (LsRunGraph){.cx = m->cx,
                       .g = p->problem[k % 2]->g,

@@ -54,17 +54,17 @@ static inline LsProgram tiny_on_device(LsProgram p)
     static LsStep train[5], eval[2];
     const char *mode = getenv("LS_FAKE_CUDART");
     for (int k = 0; k < 5; k++) {
-        train[k] = p.train.step[k];
+        train[k] = p.phase.train.step[k];
         train[k].run = launch[k];
     }
     for (int k = 0; k < 2; k++) {
-        eval[k] = p.eval.step[k];
+        eval[k] = p.phase.eval.step[k];
         eval[k].run = launch[k];
     }
-    p.train.step = train;
-    p.eval.step = eval;
-    p.device = &ls_cuda_device;
-    p.device_program = &tiny_cuda;
+    p.phase.train.step = train;
+    p.phase.eval.step = eval;
+    p.accelerator.kind = &ls_cuda_device;
+    p.accelerator.program = &tiny_cuda;
     fake_cudart.kernel = tiny_kernel;
     fake_cudart.nkernel = 5;
     fake_cudart.lazy = mode != NULL && strcmp(mode, "lazy") == 0;

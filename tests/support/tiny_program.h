@@ -241,31 +241,31 @@ static LsProgram tiny_program(int accumulate)
     memcpy(tiny_onnx + TINY_B, b, sizeof b);
     memcpy(tiny_onnx + TINY_MEAN, &mean, sizeof mean);
     return tiny_on_device((LsProgram){
-        .model = "tiny.onnx",
-        .plan_hash = "0123abcd",
-        .strategy = "none",
-        .loss = "ce",
-        .optimizer = "sgd",
+        .about.model = "tiny.onnx",
+        .about.plan_hash = "0123abcd",
+        .about.strategy = "none",
+        .about.loss = "ce",
+        .about.optimizer = "sgd",
         .real_bytes = 4,
-        .batch = TB,
-        .accumulate = accumulate,
-        .budget = 1 << 20,
-        .state_bytes = ST_END,
-        .arena_bytes = AR_END,
+        .division.samples = TB,
+        .division.batches = accumulate,
+        .bytes.budget = 1 << 20,
+        .bytes.state = ST_END,
+        .bytes.arena = AR_END,
         .state = tiny_state,
         .nstate = sizeof tiny_state / sizeof tiny_state[0],
         .input = tiny_input,
         .ninput = 2,
-        .address = tiny_address,
-        .element_count = tiny_count,
-        .element_type = tiny_type,
-        .train = {tiny_train, 5, tiny_watch, 3, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END, NULL, NULL, {LS_AT_NONE, 0}},
-        .eval = {tiny_eval, 2, tiny_eval_watch, 2, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END, NULL, NULL, {LS_AT_NONE, 0}},
-        .classes = TM,
-        .class_axis = 1,
-        .onnx = tiny_onnx,
-        .onnx_bytes = sizeof tiny_onnx,
-        .default_lr = 0.1,
+        .argument.address = tiny_address,
+        .argument.count = tiny_count,
+        .argument.type = tiny_type,
+        .phase.train = {tiny_train, 5, tiny_watch, 3, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END, NULL, NULL, {LS_AT_NONE, 0}},
+        .phase.eval = {tiny_eval, 2, tiny_eval_watch, 2, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END, NULL, NULL, {LS_AT_NONE, 0}},
+        .target.classes = TM,
+        .target.class_axis = 1,
+        .file.onnx = tiny_onnx,
+        .file.bytes = sizeof tiny_onnx,
+        .defaults.lr = 0.1,
     });
 }
 
@@ -273,9 +273,9 @@ static LsProgram tiny_program(int accumulate)
 static inline LsProgram tiny_weighed(int accumulate)
 {
     LsProgram p = tiny_program(accumulate);
-    tiny_weighs = p.has_ignore = true;
-    p.ignore = -1;
-    p.train.weight = p.eval.weight = (LsAddress){LS_AT_ARENA, AR_LOSS + 4};
+    tiny_weighs = p.target.has_ignore = true;
+    p.target.ignore = -1;
+    p.phase.train.weight = p.phase.eval.weight = (LsAddress){LS_AT_ARENA, AR_LOSS + 4};
     return p;
 }
 
@@ -291,7 +291,7 @@ static inline LsProgram tiny_scaled(int accumulate)
     tiny_bad = false;
     p.state = all;
     p.nstate = N + MORE;
-    p.state_bytes = ST_SCALED_END;
+    p.bytes.state = ST_SCALED_END;
     p.scaling = (LsScaling){{LS_AT_STATE, ST_SCALE}, {LS_AT_STATE, ST_GOOD}, {LS_AT_STATE, ST_SKIPS}, TINY_SCALE};
     return p;
 }

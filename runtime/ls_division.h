@@ -1,0 +1,41 @@
+/* runtime/ls_division.h -- how the samples of an update are divided.
+ *
+ * An update has batches, a batch has micro-batches, a micro-batch has samples; a step of the
+ * program runs one micro-batch. Ranks each run a block of an update's micro-batches, one after the
+ * other; in a pipeline they pass the stages. */
+#ifndef LS_DIVISION_H
+#define LS_DIVISION_H
+
+#include <stdint.h>
+
+typedef struct LsDivision {
+    int64_t samples;            /* of a micro-batch: dim 0 of the inputs */
+    int micro_batches;          /* of a batch of training; 0, 1: it is not cut */
+    int batches;                /* of an update; 0, 1: one. In private training as many as needed */
+} LsDivision;
+
+static inline int64_t ls_micro_batches(const LsDivision *d)
+{
+    return d->micro_batches > 1 ? d->micro_batches : 1;
+}
+/* Samples of a batch of training. */
+static inline int64_t ls_batch_samples(const LsDivision *d)
+{
+    return d->samples * ls_micro_batches(d);
+}
+static inline int64_t ls_update_batches(const LsDivision *d)
+{
+    return d->batches > 1 ? d->batches : 1;
+}
+static inline int64_t ls_update_micro_batches(const LsDivision *d)
+{
+    return ls_update_batches(d) * ls_micro_batches(d);
+}
+/* Of `valid` samples that lie at the start of a batch: those in micro-batch k. */
+static inline int64_t ls_valid_samples(const LsDivision *d, int64_t valid, int64_t k)
+{
+    const int64_t left = valid - k * d->samples;
+    return left < 0 ? 0 : left < d->samples ? left : d->samples;
+}
+
+#endif
