@@ -31,7 +31,8 @@ static int check(const LsOptions *o)
     return 0;
 }
 
-/* What is chosen must run: that of --order and --recompute or, where they leave the choice, the first that does. */
+/* What is chosen must run: that of --order and --recompute or, where they leave the choice, the
+ * first that does. */
 static bool choose(LsJob *job, LsPipelines *to, bool given)
 {
     uint32_t k = to->chosen;
@@ -44,7 +45,8 @@ static bool choose(LsJob *job, LsPipelines *to, bool given)
     return true;
 }
 
-/* All orders with all modes, or those of --order and --recompute. order, mode: -1: not given. What cannot run has a reason. */
+/* All orders with all modes, or those of --order and --recompute. order, mode: -1: not given. What
+ * cannot run has a reason. */
 static bool plan_all(LsJob *job, LsPipelines *to, int order, int mode)
 {
     bool ok = true;
@@ -84,9 +86,10 @@ static void write_picture(FILE *to, void *user)
 {
     const LsPipelines *p = user;
     const LsPipelinePlan *of = &p->plan[p->chosen];
-    ls_pipeline_svg(to, &of->times, ls_arena_printf(p->job->cx.arena, "%s: %s, %s, %.1f %% bubbles", p->job->options->model,
-                                                    ls_order_name[of->order], ls_pipeline_mode(p, of),
-                                                    100 * of->times.bubble));
+    ls_pipeline_svg(to, &of->times,
+                    ls_arena_printf(p->job->cx.arena, "%s: %s, %s, %.1f %% bubbles",
+                                    p->job->options->model, ls_order_name[of->order],
+                                    ls_pipeline_mode(p, of), 100 * of->times.bubble));
 }
 
 /* Prints; the chosen plan must keep the budget. */

@@ -30,7 +30,8 @@ typedef struct LsJob {
     const LsDag *dag;           /* the graph that is planned: train_problem's, or the file's */
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsRecompute recompute;      /* --recompute */
-    LsPlan last_plan;           /* LS_RECOMPUTE_EXCEPT_LAST: of the last micro-step of an update; else no steps */
+    LsPlan last_plan; /* LS_RECOMPUTE_EXCEPT_LAST: of the last micro-step of an update; else no
+                         steps */
     struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan` (cli/job/staged_job.h); else NULL */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */

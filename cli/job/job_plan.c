@@ -156,8 +156,8 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     return ok && (arena <= 0 || (job->eval_plan.arena <= arena && job->update_plan.arena <= arena));
 }
 
-/* With --recompute=except-last: the plan of the last micro-step of an update, and a hash of both plans. Its arena must
- * keep the same budget. */
+/* With --recompute=except-last: the plan of the last micro-step of an update, and a hash of both
+ * plans. Its arena must keep the same budget. */
 static int plan_last(LsJob *job, const LsBudget *b)
 {
     LsPlanReport report = job->report;

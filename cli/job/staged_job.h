@@ -14,8 +14,8 @@ typedef struct LsStagedJob {
 
 /* Refuses what goes with no pipeline, and --order without one. 0 or the exit code. */
 int ls_staged_check(const LsJob *job);
-/* Reads the options of a pipeline: budget, search, link; into *order and *mode -1 without --order and --recompute. To be
- * completed by ls_staged_open. 0 or the exit code. */
+/* Reads the options of a pipeline: budget, search, link; into *order and *mode -1 without --order
+ * and --recompute. To be completed by ls_staged_open. 0 or the exit code. */
 int ls_staged_want(const LsOptions *o, LsPipelineWant *want, int *order, int *mode);
 /* Completes *want for a loaded job. Returns the graph to be cut. */
 const LsProb *ls_staged_open(LsJob *job, LsPipelineWant *want);

@@ -76,7 +76,8 @@ static const struct { const char *name, *value, *use; int where; } gone[] = {
     {"--checkpoint", NULL, "--recompute", LS_CMD_COMPILE | LS_CMD_PLAN},
 };
 
-/* Refuses an option that is gone; false: `arg` is none. next: the argument behind it; NULL: none. */
+/* Refuses an option that is gone; false: `arg` is none. next: the argument behind it; NULL: none.
+ */
 static bool is_gone(int command, const char *arg, const char *next)
 {
     const size_t n = strcspn(arg, "=");
@@ -131,7 +132,8 @@ static int usage(const char *option, const char *text)
     return LS_EXIT_USAGE;
 }
 
-/* Refuses a policy of programs where none is made; a training graph is noticed when the file is read. */
+/* Refuses a policy of programs where none is made; a training graph is noticed when the file is
+ * read. */
 #define POLICY_OPTION(id, name, scope, again) "--recompute=" name,
 static int check_policy(LsOptions *o, int command)
 {

@@ -73,7 +73,8 @@ bool ls_budget_parse(const char *text, LsBudget *b);
 int ls_options_planning(const LsOptions *o, LsPlanOptions *want);
 /* The hints; they live as long as the options. 0, or the exit code after a message. */
 int ls_options_hints(const LsOptions *o, LsHints *hints);
-/* --recompute; never except-last of a single part, which is none. 0, or the exit code after a message. */
+/* --recompute; never except-last of a single part, which is none. 0, or the exit code after a
+ * message. */
 int ls_options_recompute(const LsOptions *o, LsRecompute *policy);
 /* Stages of a pipeline: 1 if there is none. */
 static inline int64_t ls_options_stages(const LsOptions *o)

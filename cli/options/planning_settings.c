@@ -84,7 +84,8 @@ int ls_options_recompute(const LsOptions *o, LsRecompute *policy)
     if (*policy != LS_RECOMPUTE_EXCEPT_LAST)
         return 0;
     if (o->memory.keep.n + o->memory.forget.n > 0) {
-        fprintf(stderr, "lowerset: --recompute=except-last says what each part runs again: leave %s out\n",
+        fprintf(stderr,
+                "lowerset: --recompute=except-last says what each part runs again: leave %s out\n",
                 o->memory.keep.n > 0 ? "--keep" : "--forget");
         return LS_EXIT_USAGE;
     }

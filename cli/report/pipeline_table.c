@@ -20,11 +20,13 @@ static void print_plan(const LsPipelines *p, uint32_t k)
 {
     const LsPipelinePlan *of = &p->plan[k];
     if (p->reason[k].why != NULL) {
-        printf("  %-6s %-12s cannot run: %s\n", ls_order_name[of->order], ls_pipeline_mode(p, of), p->reason[k].why);
+        printf("  %-6s %-12s cannot run: %s\n", ls_order_name[of->order], ls_pipeline_mode(p, of),
+               p->reason[k].why);
         return;
     }
-    printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order], ls_pipeline_mode(p, of),
-           of->times.step * MS, 100 * of->times.bubble, ls_bytes_text(p->job->cx.arena, of->peak), of->bottleneck * MS);
+    printf("  %-6s %-12s %10.4g ms %7.2f %% %16s %10.4g ms", ls_order_name[of->order],
+           ls_pipeline_mode(p, of), of->times.step * MS, 100 * of->times.bubble,
+           ls_bytes_text(p->job->cx.arena, of->peak), of->bottleneck * MS);
     if (!of->fits)
         printf(" %22s", "exceeds the budget");
     else if (!ls_pipeline_is_proven(of))
@@ -36,8 +38,8 @@ static void print_plan(const LsPipelines *p, uint32_t k)
 
 static void print_plans(const LsPipelines *p)
 {
-    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "recompute", "a step", "bubble", "largest rank",
-           "slowest stage", "proven bound", "gap");
+    printf("  %-6s %-12s %13s %9s %16s %13s %13s %8s\n", "order", "recompute", "a step", "bubble",
+           "largest rank", "slowest stage", "proven bound", "gap");
     for (uint32_t k = 0; k < p->n; k++)
         print_plan(p, k);
 }
@@ -279,7 +281,8 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
     cJSON_AddNumberToObject(line, "chosen", p->chosen);
     cJSON *plans = cJSON_AddArrayToObject(line, "plans"), *of = cJSON_AddArrayToObject(line, "of_stage");
     for (uint32_t k = 0; k < p->n; k++)
-        cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k) : json_plan(p, &p->plan[k]));
+        cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k)
+                                                             : json_plan(p, &p->plan[k]));
     for (uint32_t k = 0; k < p->want.stages; k++)
         cJSON_AddItemToArray(of, json_stage(p, chosen(p), k));
     cJSON *messages = cJSON_AddArrayToObject(line, "messages");

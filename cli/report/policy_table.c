@@ -1,5 +1,5 @@
-/* cli/report/policy_table.c -- see the header. Only the policies of a micro-batch are planned: except-last
- * runs the plans of all and of none. */
+/* cli/report/policy_table.c -- see the header. Only the policies of a micro-batch are planned:
+ * except-last runs the plans of all and of none. */
 #include "cli/report/policy_table.h"
 
 #include "base/json_print.h"
@@ -21,7 +21,8 @@ static bool is_shown(const LsJob *job, int row)
 typedef struct Mode {
     bool fits;
     int64_t arena;              /* bytes; without a plan that fits, of the least one found */
-    int64_t kept;               /* bytes of a part between its forward and its backward part, the largest of its plans */
+    int64_t kept; /* bytes of a part between its forward and its backward part, the largest of its
+                     plans */
     double first_ns, last_ns;   /* a part that is not the last one of its batch, and that */
 } Mode;
 
@@ -57,7 +58,8 @@ static int plan_mode(LsJob *job, LsRecompute policy, Mode *to)
 
 static int plan_modes(LsJob *job, Modes *m)
 {
-    const LsRecompute usual = job->recompute == LS_RECOMPUTE_EXCEPT_LAST ? LS_RECOMPUTE_ALL : job->recompute;
+    const LsRecompute usual =
+        job->recompute == LS_RECOMPUTE_EXCEPT_LAST ? LS_RECOMPUTE_ALL : job->recompute;
     for (int row = 0; row < LS_NRECOMPUTE; row++) {
         const LsRecompute k = shown[row];
         int code = 0;
@@ -84,20 +86,23 @@ static void find_sums(const LsJob *job, Modes *m)
     const LsGraph *g = job->train;
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].of_update && !g->value[i].rank_sum)
-            m->sum_bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
+            m->sum_bytes +=
+                ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
     m->levels = ls_tree_levels(ls_job_micro_steps(job) / ls_job_ranks(job));
 }
 
 static int64_t total(const LsJob *job, const Mode *m)
 {
-    const int64_t other = job->eval_plan.arena > job->update_plan.arena ? job->eval_plan.arena : job->update_plan.arena;
+    const int64_t other = job->eval_plan.arena > job->update_plan.arena ? job->eval_plan.arena
+                                                                        : job->update_plan.arena;
     const LsProcessBytes process = ls_job_process(job);
     return ls_process_total(&process, m->arena > other ? m->arena : other);
 }
 
 static double step_ns(const LsJob *job, const Mode *m)
 {
-    return (double)(ls_options_parts(job->options) / ls_job_ranks(job) - 1) * m->first_ns + m->last_ns + ls_job_update_ns(job);
+    return (double)(ls_options_parts(job->options) / ls_job_ranks(job) - 1) * m->first_ns +
+           m->last_ns + ls_job_update_ns(job);
 }
 
 bool ls_recompute_print(LsJob *job)
@@ -110,20 +115,26 @@ bool ls_recompute_print(LsJob *job)
         return false;
     find_sums(job, &m);
     const int64_t parts = ls_options_parts(job->options);
-    printf("\na batch of %" PRId64 " samples runs in %" PRId64 " part%s of %" PRId64 "; the plan is that of a part\n",
+    printf("\na batch of %" PRId64 " samples runs in %" PRId64 " part%s of %" PRId64
+           "; the plan is that of a part\n",
            job->train->batch * parts, parts, parts == 1 ? "" : "s", job->train->batch);
     if (m.levels > 0)
-        printf("  gradients of %" PRId64 " parts add up in a tree: %" PRId64 " partial sum%s of each, %s of the state\n",
-               ls_job_micro_steps(job) / ls_job_ranks(job), m.levels, m.levels == 1 ? "" : "s", ls_bytes_text(a, m.sum_bytes));
-    printf("  %-12s %12s %18s %15s  (%s)\n", "recompute", "in all", "kept of a part", "a step", ls_job_told_of(job));
+        printf("  gradients of %" PRId64 " parts add up in a tree: %" PRId64
+               " partial sum%s of each, %s of the state\n",
+               ls_job_micro_steps(job) / ls_job_ranks(job), m.levels, m.levels == 1 ? "" : "s",
+               ls_bytes_text(a, m.sum_bytes));
+    printf("  %-12s %12s %18s %15s  (%s)\n", "recompute", "in all", "kept of a part", "a step",
+           ls_job_told_of(job));
     for (int k = 0; k < LS_NRECOMPUTE; k++) {
         const Mode *of = &m.of[shown[k]];
         if (!is_shown(job, k))
             continue;
         const char *mark = shown[k] == job->recompute ? "  chosen" : "";
-        printf("  %-12s %12s", ls_recompute_policy[shown[k]].name, ls_bytes_text(a, total(job, of)));
+        printf("  %-12s %12s", ls_recompute_policy[shown[k]].name,
+               ls_bytes_text(a, total(job, of)));
         if (of->fits)
-            printf(" %18s %12.4g ms%s\n", ls_bytes_text(a, of->kept), step_ns(job, of) * 1e-6, mark);
+            printf(" %18s %12.4g ms%s\n", ls_bytes_text(a, of->kept), step_ns(job, of) * 1e-6,
+                   mark);
         else
             printf("  exceeds the budget%s\n", mark);
     }

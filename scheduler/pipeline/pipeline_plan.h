@@ -54,7 +54,8 @@ bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want
 bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
                       LsPipelinePlan *out, char *why, size_t room);
 
-/* The policy of a mode; that of LS_KEEP_AUTO is want->policy. And the mode that a policy asks for. */
+/* The policy of a mode; that of LS_KEEP_AUTO is want->policy. And the mode that a policy asks for.
+ */
 LsRecompute ls_pipeline_policy(const LsPipelineWant *want, LsKeepMode keep);
 LsKeepMode ls_pipeline_keep(LsRecompute policy);
 
