@@ -30,11 +30,12 @@ PRECISIONS = ["f32", "tf32", "bf16", "f16"]
 ON_CPU = ["f64", "f32", "bf16", "f16"]
 NUMBERS = [("cpu", p, "none") for p in ON_CPU] + [("device", p, "none") for p in PRECISIONS]
 BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]] + [("device", "bf16", "50%")]
-# Tolerances of the loss, of the worst tensor and of the median tensor. Different rounding flips the sign of a ReLU's
-# operand in a few places, which changes all gradients before it; such differences are no error.
+# Tolerances of the loss, of the worst tensor and of the median tensor. Different rounding flips the
+# sign of a ReLU's operand in a few places, which changes all gradients before it; such differences
+# are no error.
 LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1), "f16": (2e-2, .5, .1), "bf16": (5e-2, 1, .3)}
-# If a network's floats are this far from doubles, its gradients in TF32 or 16 bits prove nothing: TF32 rounds 2^13 times
-# as coarsely.
+# If a network's floats are this far from doubles, its gradients in TF32 or 16 bits prove nothing:
+# TF32 rounds 2^13 times as coarsely.
 TOUCHY = 1e-5
 KEYS = ("loss", "worst", "median")
 

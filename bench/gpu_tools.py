@@ -13,8 +13,8 @@ import time
 import traceback
 
 # Networks of the table: the zoo's name and options, batch, a small batch, optimizer, and what is
-# counted per second. tiny: stands in for it in a dry run, with the same code paths. Rates are those of
-# gpu_peer.py.
+# counted per second. tiny: stands in for it in a dry run, with the same code paths. Rates are those
+# of gpu_peer.py.
 NETS = {
     "resnet50": {"model": "resnet50", "batch": 256, "small": 4, "unit": "img", "lr": "0.01",
                  "tiny": "resnet50 --stem=cifar --width=4 --classes=10 --size=16"},

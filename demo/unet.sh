@@ -1,5 +1,6 @@
 #!/bin/sh
-# The main job on a small scale: a U-Net for half the memory it would take, trained to find discs in noise.
+# The main job on a small scale: a U-Net for half the memory it would take, trained to find discs
+# in noise.
 #   sh demo/unet.sh BUILD-FOLDER
 set -eu
 BUILD=$1

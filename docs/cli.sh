@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command line as a page, from the tables of options that the programs print themselves: docs/cli.md. Options and
-# settings that several commands have in the same words are printed once.
+# The command line as a page, from the tables of options that the programs print themselves:
+# docs/cli.md. Options and settings that several commands have in the same words are printed once.
 #   sh docs/cli.sh BUILD-FOLDER >docs/cli.md
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
@@ -9,8 +9,9 @@ trap 'rm -rf "$work"' EXIT
 export LC_ALL=C XDG_CONFIG_HOME="$work"
 . "$(dirname "$0")/tables.sh"
 
-# A help becomes $work/COMMAND.head, .settings and .end, and rows of $work/options: COMMAND, GROUP, NAME, TEXT with \001 for
-# ends of lines. An option is its line and the lines that continue it, from column 34 on.
+# A help becomes $work/COMMAND.head, .settings and .end, and rows of $work/options: COMMAND, GROUP,
+# NAME, TEXT with \001 for ends of lines. An option is its line and the lines that continue it, from
+# column 34 on.
 commands=$(command_names)
 for command in $commands; do
     if [ "$command" = model ]; then "$lowerset" model --help; else "$lowerset" help "$command"; fi |
@@ -36,7 +37,8 @@ for command in $commands; do
     END { take() }' >>"$work/options"
 done
 
-# Rows of options whose command is $1, a heading before each group; of the command "" those that several commands have.
+# Rows of options whose command is $1, a heading before each group; of the command "" those that
+# several commands have.
 block() {
     awk -F '\t' -v command="$1" '
     NR == FNR { times[$2, $4]++; next }
@@ -106,8 +108,8 @@ printf '```\n\n### Losses, optimizers, schedules, sizes\n\n```\n'
 sed -e '${/^$/d;}' "$work/compile.settings"
 printf '```\n'
 
-# Whether the options of a pair go together, as the compiler says: it refuses with exit code 2. GPUs' programs are only planned,
-# as not every lowerset can build them.
+# Whether the options of a pair go together, as the compiler says: it refuses with exit code 2.
+# GPUs' programs are only planned, as not every lowerset can build them.
 "$lowerset" model mlp --batch=0 --width=4 --size=4 -o "$work/any.onnx" >"$work/said"
 together() {
     case "$*" in

@@ -6,7 +6,8 @@ lowerset=$(cd "$1" && pwd)/lowerset
 export LC_ALL=C
 . "$(dirname "$0")/tables.sh"
 
-# The O rows of every command, "KEY ROW"; KEY is the command, and for model also the name of the network.
+# The O rows of every command, "KEY ROW"; KEY is the command, and for model also the name of
+# the network.
 option_rows() {
     command_rows | while IFS='	' read -r name usage sentence; do help_rows "$name" | sed -n "s/^O/$name/p"; done
     for model in $(model_names); do model_rows "$model" | sed "s/^O/model $model/"; done
@@ -21,7 +22,8 @@ put_names() {
     END { flush() }'
 }
 
-# Cases of _lowerset_value: words of the value that stand for themselves, or @file, @folder, @program, or @text.
+# Cases of _lowerset_value: words of the value that stand for themselves, or @file, @folder,
+# @program, or @text.
 put_values() {
     awk -F '\t' '
     function kind(name, value,    part, n, k, words) {
@@ -85,7 +87,8 @@ $(put_words)
 END_OF_PART
 cat <<'END_OF_PART'
 
-# KIND [ENDING...]: sets COMPREPLY to words of that kind that go on from $current, each after $before
+# KIND [ENDING...]: sets COMPREPLY to words of that kind that go on from $current, each
+# after $before
 _lowerset_reply()
 {
     local IFS=$' \t\n' ending

@@ -1,6 +1,6 @@
 #!/bin/sh
-# No test, tool or interrupted run has left a file in the sources: results of programs belong into folders of their own. New
-# sources that are not added yet are none of these.
+# No test, tool or interrupted run has left a file in the sources: results of programs belong into
+# folders of their own. New sources that are not added yet are none of these.
 #   sh tests/clean_tree.sh SOURCE-FOLDER [--prove]
 set -eu
 cd "$1"

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Counts the lines of each room that the tests in BUILD-FOLDER have executed, in the compiler and in the programs that
-# it made, which link the runtime library of that folder. Lines of kernels that such programs include are not counted.
-# With gcovr it also makes pages of all sources: BUILD-FOLDER/coverage/index.html.
+# Counts the lines of each room that the tests in BUILD-FOLDER have executed, in the compiler
+# and in the programs that it made, which link the runtime library of that folder. Lines of
+# kernels that such programs include are not counted. With gcovr it also makes pages of all
+# sources: BUILD-FOLDER/coverage/index.html.
 #   sh tests/coverage.sh BUILD-FOLDER
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,8 +10,8 @@ build=$(cd "$1" && pwd)
 export LC_ALL=C
 command -v gcov >/dev/null 2>&1 || { echo "gcov is missing: it comes with gcc" >&2; exit 5; }
 
-# gcov adds up all objects of one call, so a source or header of many objects counts as one file. The percentage has
-# two decimals, which give the exact number of lines for files of less than 5000.
+# gcov adds up all objects of one call, so a source or header of many objects counts as one file.
+# The percentage has two decimals, which give the exact number of lines for files of less than 5000.
 (cd "$build" && find . -name '*.gcno' -exec gcov -n {} + 2>/dev/null) | awk '
 /^File / { split($0, part, "\047"); path = part[2]; next }
 /^Lines executed:/ && path ~ /^\.\.\// {

@@ -1,7 +1,8 @@
 #!/bin/sh
-# The arrows between rooms point one way: base/ lies under all rooms but the runtime, which includes no other;
-# compiler/ and scheduler/ know nothing of each other. Within a room its folders are in an order as well, and no
-# files include each other in a circle. Includes say the whole path, and a file's name is unique.
+# The arrows between rooms point one way: base/ lies under all rooms but the runtime, which includes
+# no other; compiler/ and scheduler/ know nothing of each other. Within a room its folders are in an
+# order as well, and no files include each other in a circle. Includes say the whole path, and a
+# file's name is unique.
 #   sh tests/layers.sh SOURCE-FOLDER
 #   sh tests/layers.sh --prove SOURCE-FOLDER
 #   With --prove, and in the setup `whole`: each arrow that is forbidden is added to a copy of the sources, one at a
@@ -11,8 +12,9 @@ export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A line per room: the rooms that it may include beside itself. A line per folder of a room: the folders of the same
-# room; "ROOM/." are the room's own files, which stand above its folders or beneath them.
+# A line per room: the rooms that it may include beside itself. A line per folder of a room: the
+# folders of the same room; "ROOM/." are the room's own files, which stand above its folders or
+# beneath them.
 cat >"$work/may" <<'END'
 base
 runtime
@@ -142,8 +144,8 @@ check() (
         echo "FAIL files include each other in a circle:" $(sed 's/^tsort: -*:*//' "$work/circle")
     fi
 
-    # A name is unique, so that "where is partition_dp.c" has one answer; an operator and the emitters of
-    # its kernels share theirs.
+    # A name is unique, so that "where is partition_dp.c" has one answer; an operator and the
+    # emitters of its kernels share theirs.
     grep -v '\.def$' "$work/files" | sort | awk -F/ '
     {
         of[$NF] = of[$NF] " " $0

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Every test has a timeout of its own: meson's 30 seconds for those without one are too few for a slow machine.
+# Every test has a timeout of its own: meson's 30 seconds for those without one are too few for a
+# slow machine.
 #   sh tests/own_timeouts.sh BUILD-FOLDER
 set -eu
 tests=$1/meson-info/intro-tests.json

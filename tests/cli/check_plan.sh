@@ -1,6 +1,6 @@
 #!/bin/sh
-# lowerset check PLAN.json --graph GRAPH.json: sound plans pass. Each kind of broken plan ends with exit code 6 and
-# its sentence; a file that is no plan, or a plan for another graph, ends with 1.
+# lowerset check PLAN.json --graph GRAPH.json: sound plans pass. Each kind of broken plan ends with
+# exit code 6 and its sentence; a file that is no plan, or a plan for another graph, ends with 1.
 #   sh tests/cli/check_plan.sh LOWERSET
 set -eu
 lowerset=$(realpath "$1")
@@ -42,8 +42,9 @@ says 0 "sound" live.json --graph net.json
 plan net.onnx --batch 4 --budget 70% --plan-json plan.json
 says 0 '"passed": true' plan.json --graph net.json --json
 
-# The second value lies where the first value lies; the first run is missing; an update is missing; a value is freed
-# as soon as it is made; a value is made again while it is live; stated figures are wrong. shellcheck disable=SC2016
+# The second value lies where the first value lies; the first run is missing; an update is missing;
+# a value is freed as soon as it is made; a value is made again while it is live; stated figures are
+# wrong. shellcheck disable=SC2016
 {
     broken "overlaps" '/"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+": [0-9]+/); first = substr($0, RSTART, RLENGTH)
         sub(/.*: /, "", first) } /"offsets"/ && n == 2 { sub(/": [0-9]+}/, "\": " first "}") } 1'

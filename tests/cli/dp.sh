@@ -1,5 +1,6 @@
 #!/bin/sh
-# lowerset dp prints the epsilons of the table of dp_accounting, and the noise that keeps an epsilon.
+# lowerset dp prints the epsilons of the table of dp_accounting, and the noise that keeps
+# an epsilon.
 #   sh tests/cli/dp.sh LOWERSET TABLE
 set -eu
 LOWERSET=$1

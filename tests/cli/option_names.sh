@@ -8,7 +8,8 @@ cd "$1"
 OUT=$(mktemp -d)
 trap 'rm -rf "$OUT"' EXIT
 
-# Old spellings, which lowerset answers with the new one. Options of gcc, nvcc, NVRTC, ld and srun; properties of style sheets; the start of --no-FLAG.
+# Old spellings, which lowerset answers with the new one. Options of gcc, nvcc, NVRTC, ld and srun;
+# properties of style sheets; the start of --no-FLAG.
 cat >"$OUT/known" <<'END'
 --emit-c --emit-obj --loss-axis
 --create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option --split-compile --mpi

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Every option of every command reaches the program or the output: each row of the option table (lowerset help
-# --table) has a row here, and the command's output with the option differs from its output without it. An option
-# without a row fails.
+# Every option of every command reaches the program or the output: each row of the option table
+# (lowerset help
+# --table) has a row here, and the command's output with the option differs from its output without
+# it. An option without a row fails.
 #   sh tests/cli/options.sh BUILD-FOLDER [EVERY]
-# With LS_WHOLE a row is run by each of its commands; else by the first of them, and of the others by every third, which
-# changes from row to row.
+# With LS_WHOLE a row is run by each of its commands; else by the first of them, and of the others
+# by every third, which changes from row to row.
 set -eu
 BUILT=$(cd "$1" && pwd)
 LOWERSET=$BUILT/lowerset
@@ -17,7 +18,8 @@ cd "$DIR"
 set -f                  # the program expands globs
 failed=0 n=0
 
-# A C compiler that keeps its input and makes the program below; under another name it prints that name and fails.
+# A C compiler that keeps its input and makes the program below; under another name it prints that
+# name and fails.
 cat >cc <<END
 #!/bin/sh
 same() { sed "s,[^ \\"]*/lowerset-[^ /\\"]*,DIR,g; s,\\.tmp[^ ]*,,g" "\$@"; }
@@ -47,8 +49,8 @@ END
 chmod +x cc trainer
 cp cc other
 
-# makes COMMAND OPTIONS...: all that it prints and writes, without the options' own words, which a program stores for
-# people; "measure": a sweep that builds programs
+# makes COMMAND OPTIONS...: all that it prints and writes, without the options' own words, which a
+# program stores for people; "measure": a sweep that builds programs
 makes() {
     rm -rf kept new
     mkdir new

@@ -1,6 +1,6 @@
 #!/bin/sh
-# For every output of lowerset: a regular file is replaced whole, a link stays a link, a pipe or a device is written
-# to.
+# For every output of lowerset: a regular file is replaced whole, a link stays a link, a pipe or a
+# device is written to.
 #   sh tests/cli/outputs.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset

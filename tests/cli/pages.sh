@@ -1,8 +1,10 @@
 #!/bin/sh
-# Everything that the pages name exists: paths and ls_ names in backquotes, files and sections that links lead to. Every
-# page of docs/ is linked from the README, or from the index of the lab, docs/lab/README.md.
+# Everything that the pages name exists: paths and ls_ names in backquotes, files and sections
+# that links lead to. Every page of docs/ is linked from the README, or from the index of the
+# lab, docs/lab/README.md.
 #   sh tests/cli/pages.sh SOURCE-FOLDER
-# A path begins with a folder of the root and has no blank or pattern in it; build folders do not count.
+# A path begins with a folder of the root and has no blank or pattern in it; build folders do
+# not count.
 set -eu
 export LC_ALL=C
 work=$(mktemp -d)

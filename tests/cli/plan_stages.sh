@@ -1,6 +1,7 @@
 #!/bin/sh
-# lowerset plan --stages: cuts of networks of the zoo are within 5 % of the proven bound and never slower than cuts in list
-# order; budgets are kept; pictures, tables and JSON say the same; what has no meaning is refused.
+# lowerset plan --stages: cuts of networks of the zoo are within 5 % of the proven bound and never
+# slower than cuts in list order; budgets are kept; pictures, tables and JSON say the same; what has
+# no meaning is refused.
 #   sh tests/cli/plan_stages.sh BUILD-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
@@ -47,7 +48,8 @@ plan unet 8 --json --order 1f1b --checkpoint never >u.json
 holds "$(number u.json best_cut_ns) < 0.98 * $(number u.json list_order_ns)" || fail "no better than list order on U-Net" u.json
 pass
 
-# Tied weights are shared by the first and the last stage; nothing else is, as no other parameter has readers so far apart.
+# Tied weights are shared by the first and the last stage; nothing else is, as no other parameter
+# has readers so far apart.
 plan gpt 4 --json --order 1f1b --checkpoint never >g.json
 [ "$(grep -c '"tensor":' g.json)" = 1 ] && grep -q '"tensor":.*transformer.wte.weight' g.json || fail "tied weights" g.json
 plan gpt 4 --order 1f1b --checkpoint never | grep -q "stage 3 reads 'transformer.wte.weight' of stage 0" || fail "the copy"
@@ -62,7 +64,8 @@ for order in gpipe 1f1b zb; do
     never=$(field $order never 3) one=$(field $order except-last 3) always=$(field $order always 3)
     holds "$never < $one && $one < $always" || fail "$order: a step of never, except-last, always: $never, $one, $always ms" table
 done
-# What is kept lies where the others run things again: far less than one micro-batch beside the others.
+# What is kept lies where the others run things again: far less than one micro-batch beside
+# the others.
 kib() { awk -v m="$1" '$1 == "gpipe" && $2 == m { print $7 * ($8 == "MiB" ? 1024 : $8 == "KiB" ? 1 : 0) }' table; }
 holds "0 < $(kib always) && $(kib except-last) < ($(kib always) + $(kib never)) / 2" || fail "except-last takes too much" table
 bubble() { awk -v o="$1" '$1 == o && $2 == "never" { print $5 }' table; }
@@ -91,7 +94,8 @@ plan mlp 3 --order zb --checkpoint never --timeline t.txt >/dev/null
 [ "$(grep -vc '^#' t.txt)" = 72 ] || fail "not 72 lines" t.txt
 plan mlp 3 --order gpipe --checkpoint never --timeline t.txt >/dev/null
 [ "$(grep -c 'BW' t.txt)" = 24 ] || fail "gpipe runs B and W together" t.txt
-# Files of the stages: graph and plan of a micro-batch, which lowerset check replays, for which a budget of 1 KiB is too small.
+# Files of the stages: graph and plan of a micro-batch, which lowerset check replays, for which a
+# budget of 1 KiB is too small.
 plan gpt 3 --order 1f1b --checkpoint never --graph-json out.d.json --plan-json p --json >g.json || fail "files of stages" g.json
 for k in 0 1 2; do
     "$lowerset" check p.$k --graph out.d.$k.json >out 2>&1 || fail "stage $k is not what its file says" out

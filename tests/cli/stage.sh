@@ -1,5 +1,6 @@
 #!/bin/sh
-# A terminal shows the current stage of a command with its seconds, then the line disappears; no other output has it.
+# A terminal shows the current stage of a command with its seconds, then the line disappears; no
+# other output has it.
 #   sh tests/cli/stage.sh BUILD-FOLDER
 set -eu
 LOWERSET=$1/lowerset

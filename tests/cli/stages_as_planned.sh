@@ -1,6 +1,7 @@
 #!/bin/sh
-# lowerset plan --stages tells what lowerset compile --stages makes: the same plans of all stages, bytes of each arena, of the
-# largest rank and of the messages, for networks, numbers of stages, orders, modes and budgets.
+# lowerset plan --stages tells what lowerset compile --stages makes: the same plans of all stages,
+# bytes of each arena, of the largest rank and of the messages, for networks, numbers of stages,
+# orders, modes and budgets.
 #   sh tests/cli/stages_as_planned.sh BUILD-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset

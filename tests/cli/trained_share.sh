@@ -1,5 +1,6 @@
 #!/bin/sh
-# plan, compile and the trainer say how much of a model is trained: what has an update, however it is made.
+# plan, compile and the trainer say how much of a model is trained: what has an update, however it
+# is made.
 #   sh tests/cli/trained_share.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset

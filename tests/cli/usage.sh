@@ -276,7 +276,8 @@ $fsf" "another compiler 1.0" ""; do
     refuses 5 "the C compiler './cc' failed" compile net.onnx --batch 2 --plan-effort 5 -o t --cc ./cc
 done
 
-# The search for the largest batch handles batches that no machine holds, and batches beyond its limit.
+# The search for the largest batch handles batches that no machine holds, and batches beyond
+# its limit.
 "$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx
 "$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err || echo "exit $?" >>out
 grep -q '^none  *2097152 ' out && grep -q 'batch 2097153 does not fit: .*too many elements' err \

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The device text is valid CUDA, for floats and doubles, for old and new devices. Its accesses to global memory are of
-# 16 bytes, and none is generic except the stores of ls_put4.
+# The device text is valid CUDA, for floats and doubles, for old and new devices. Its accesses to
+# global memory are of 16 bytes, and none is generic except the stores of ls_put4.
 #
 #   sh tests/codegen/cuda_text.sh SOURCE-FOLDER NVCC
 set -eu

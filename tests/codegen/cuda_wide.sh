@@ -1,6 +1,7 @@
 #!/bin/sh
-# The kernels in which programs for NVIDIA GPUs spend their time read and write global memory 16 bytes at a time,
-# where channels or classes are a multiple of four; elements of 16 bits where they are a multiple of eight.
+# The kernels in which programs for NVIDIA GPUs spend their time read and write global memory 16
+# bytes at a time, where channels or classes are a multiple of four; elements of 16 bits where they
+# are a multiple of eight.
 #   sh tests/codegen/cuda_wide.sh BUILD-FOLDER SOURCE-FOLDER NVCC
 set -eu
 BUILD=$(cd "$1" && pwd)
@@ -23,8 +24,8 @@ compiled() {
     "$NVCC" -ptx -arch=sm_90a -fmad=false -I"$SOURCE" "$OUT/$name.cu" -o "$OUT/$name.ptx"
 }
 
-# accesses NAME KERNEL LOADS STORES TYPES VECTORS: all such kernels read vectors of these types, and read and write at
-# most LOADS and STORES single elements of TYPES (expressions).
+# accesses NAME KERNEL LOADS STORES TYPES VECTORS: all such kernels read vectors of these types, and
+# read and write at most LOADS and STORES single elements of TYPES (expressions).
 accesses() {
     awk -v kernel="_$2_part" -v loads="$3" -v stores="$4" -v types="$5" -v vectors="$6" '
         function check() {

@@ -1,8 +1,9 @@
 #!/bin/sh
-# Small models with all families of operators become programs for NVIDIA GPUs, linked: their device text compiles, for
-# one architecture and for several. Without a GPU they say so.
+# Small models with all families of operators become programs for NVIDIA GPUs, linked: their device
+# text compiles, for one architecture and for several. Without a GPU they say so.
 #   sh tests/codegen/cuda_zoo.sh BUILD-FOLDER
-# LS_WHOLE: more of them, and for more architectures; else attention and dropout, and products for two architectures.
+# LS_WHOLE: more of them, and for more architectures; else attention and dropout, and products for
+# two architectures.
 set -eu
 BUILD=$(cd "$1" && pwd)
 OUT=$(mktemp -d)

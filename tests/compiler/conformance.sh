@@ -1,6 +1,7 @@
 #!/bin/sh
-# Runs all of ONNX's operator tests and writes the tables of their results anew: compiler/onnx/conformance.txt, which
-# `lowerset ops` prints, and the section at the end of docs/operators.md.
+# Runs all of ONNX's operator tests and writes the tables of their results anew:
+# compiler/onnx/conformance.txt, which `lowerset ops` prints, and the section at the end
+# of docs/operators.md.
 #   sh tests/compiler/conformance.sh BUILD-FOLDER SOURCE-FOLDER CASES VERSION
 #   CASES     folder that holds test_*, or an archive of it (node/test_*)
 #   VERSION   release of ONNX that the cases are of
@@ -18,7 +19,8 @@ fi
 grep '	test_' "$work/all" | sort -t '	' -k 4,4 >"$work/rows"
 [ -s "$work/rows" ] || { echo "no cases in $cases" >&2; exit 1; }
 
-# Rows: verdict, operator, floats, name, note. A case that is written out as a function counts for its operator.
+# Rows: verdict, operator, floats, name, note. A case that is written out as a function counts for
+# its operator.
 cat >"$work/common.awk" <<'END'
 BEGIN { FS = "\t" }
 function base(name) { sub(/_expanded.*/, "", name); return name }

@@ -1,9 +1,11 @@
 #!/bin/sh
 # Plans do not get worse. Plans small models and graphs for six budgets each and compares overhead
-# and proof with tests/optimality/plans.txt: a worse figure fails, a better figure asks for `bless`. Runs a selection, the
-# smallest graphs of four families and one network; runs all with LS_WHOLE (./dev test --all) and for `bless`.
+# and proof with tests/optimality/plans.txt: a worse figure fails, a better figure asks for `bless`.
+# Runs a selection, the smallest graphs of four families and one network; runs all with LS_WHOLE
+# (./dev test --all) and for `bless`.
 #   sh tests/scheduler/optimality.sh BUILD-FOLDER SOURCE-FOLDER [bless [-y]]
-# The search counts its moves and has no time limit here, so the figures are the same on every machine.
+# The search counts its moves and has no time limit here, so the figures are the same on
+# every machine.
 set -eu
 build=$(cd "$1" && pwd)
 table=$(cd "$2" && pwd)/tests/optimality/plans.txt

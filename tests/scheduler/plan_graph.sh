@@ -1,6 +1,7 @@
 #!/bin/sh
-# lowerset plan GRAPH.json: the training graph of a model, written and read back, has the plan of the model; a file
-# that is no graph, or an option that has no meaning for a graph, ends with a message and the right exit code.
+# lowerset plan GRAPH.json: the training graph of a model, written and read back, has the plan of
+# the model; a file that is no graph, or an option that has no meaning for a graph, ends with a
+# message and the right exit code.
 #   sh tests/scheduler/plan_graph.sh BUILD-FOLDER
 set -eu
 build=$(cd "$1" && pwd)
@@ -55,8 +56,8 @@ if [ -z "$(hash_of first.txt)" ] || [ "$(hash_of first.txt)" != "$(hash_of secon
     echo "FAIL two searches of one length found two plans"
     failed=1
 fi
-# More time continues from the usual result and improves it where possible: BLOCKS SEED BUDGET, by how much the
-# overhead falls at least, and whether the least arena stays the same.
+# More time continues from the usual result and improves it where possible: BLOCKS SEED BUDGET, by
+# how much the overhead falls at least, and whether the least arena stays the same.
 longer_is_better() {
     "$build/bench/make_graph" dag "$1" "$2" >dag.json
     "$lowerset" plan dag.json --budget "$3" --json >usual.txt
@@ -119,8 +120,8 @@ fails 2 "seconds above 0" plan net.json --plan-time 0
 fails 2 "from 1 to 10000" plan net.json --plan-effort=20000
 fails 1 "training graph" compile net.json
 
-# An earlier plan: equal, worse within the tolerance and beyond it, different from some run on, and a file that is no
-# plan.
+# An earlier plan: equal, worse within the tolerance and beyond it, different from some run on, and
+# a file that is no plan.
 plan net.json --budget 70% --plan-json old.json >out
 plan net.json --budget 70% --json >summary.json
 for old in old.json summary.json; do
@@ -137,7 +138,8 @@ plan net.json --budget 70% --json --against summary.json >out 2>err
 grep -q '"against":.*"verdict":"no worse".*"arena_bytes":{[^}]*"verdict":"the same"}' out \
     || { echo "FAIL the summary does not say that nothing got worse: $(grep against out)"; failed=1; }
 fails 6 "cost .* worse" plan net.json --budget 70% --strategy chen --against summary.json
-# Plans of another batch, model or graph cannot be compared; plans of the same model under another path can.
+# Plans of another batch, model or graph cannot be compared; plans of the same model under another
+# path can.
 for old in old.json summary.json; do
     fails 2 "not comparable: its inputs and state take" plan net.onnx --batch 8 --against $old
     fails 2 "not comparable: its inputs and state take" plan wide.json --against $old
@@ -156,7 +158,8 @@ run=$(value_of run summary.json)
 grep -q "peak at run $((run + 1))," out && grep -q "Run $((run + 1)), node" page.html \
     || { echo "FAIL the peak is at run $run from 0, but: $(grep 'peak at' out)"; failed=1; }
 
-# Kernels that cost less than the kernels they replace take the overhead below 0; the report explains it.
+# Kernels that cost less than the kernels they replace take the overhead below 0; the report
+# explains it.
 cat >cheaper.json <<'END'
 {"format": "lowerset-graph", "version": 1, "name": "cheaper", "outputs": [1],
  "tensors": [{"id": 0, "bytes": 10, "persistent": true}, {"id": 1, "bytes": 10}],
@@ -215,8 +218,8 @@ fails 2 "is there all the time" plan net.json --forget outc.conv.weight
 fails 4 "no plan" plan net.json --recompute=none --budget 70%
 fails 2 "none cheap" plan net.json --recompute=much
 
-# Planning ends for any number of in-place pairs of one kernel: PAIRS values, a kernel that reads them all and makes
-# as many results, each in the place of a value, and a gradient for each.
+# Planning ends for any number of in-place pairs of one kernel: PAIRS values, a kernel that reads
+# them all and makes as many results, each in the place of a value, and a gradient for each.
 wide() {
     awk -v n="$1" 'function list(from) { s = from; for (j = 1; j < n; j++) s = s ", " from + j; return s }
     BEGIN {

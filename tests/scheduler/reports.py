@@ -243,7 +243,8 @@ def check_measured_points_are_in_every_table():
     for row, cell in zip(rows, cells):
         assert float(row["measured_ms"]) > 0 < float(row["predicted_ms"])
         assert abs(float(row["measured_ms"]) / cell["measured_ms"] - 1) < 1e-4
-        # Packed weights have room for the widest vectors: those of this machine may fill less of it.
+        # Packed weights have room for the widest vectors: those of this machine may fill less
+        # of it.
         assert int(row["touched_bytes"]) == cell["touched_bytes"]
         assert 0.99 * cell["arena_bytes"] < cell["touched_bytes"] <= cell["arena_bytes"]
     plain = list(csv.DictReader(open("dir/sweep.csv", newline="")))

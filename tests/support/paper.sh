@@ -1,5 +1,6 @@
-# tests/support/paper.sh -- programs for a simulated (paper) GPU: a fake CUDA runtime, and the device text in the executor.
-# Sourced by scripts with the arguments BUILD-FOLDER SOURCE-FOLDER CUDA-HOME.
+# tests/support/paper.sh -- programs for a simulated (paper) GPU: a fake CUDA runtime, and the
+# device text in the executor. Sourced by scripts with the arguments BUILD-FOLDER
+# SOURCE-FOLDER CUDA-HOME.
 set -eu
 BUILD=$(cd "$1" && pwd)
 SOURCE=$(cd "$2" && pwd)
@@ -27,8 +28,8 @@ for f in fake_cudart cuda_executor; do
     cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" -c "$SOURCE/tests/support/$f.c" -o "$OUT/$f.o"
 done
 
-# build_paper DIR MODEL OPTIONS...: DIR/net, the program for the simulated GPU. Its kernels are compiled again only if
-# they differ from those compiled before.
+# build_paper DIR MODEL OPTIONS...: DIR/net, the program for the simulated GPU. Its kernels are
+# compiled again only if they differ from those compiled before.
 factors=
 build_paper() {
     dir=$1 model=$2

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The headers of kernels that tests compile, precompiled for gcc, so that it need not read them for every kernel. The
-# folder comes before the sources in such a compiler's -I; gcc takes what fits its flags and macros there, else the
-# header. Other compilers see nothing there.
+# The headers of kernels that tests compile, precompiled for gcc, so that it need not read them for
+# every kernel. The folder comes before the sources in such a compiler's -I; gcc takes what fits its
+# flags and macros there, else the header. Other compilers see nothing there.
 #   sh tests/support/precompile.sh SOURCE-FOLDER FOLDER FLAGS DEPENDENCIES STAMP
 set -eu
 SOURCE=$1 FOLDER=$2 FLAGS=$3 DEPENDENCIES=$4 STAMP=$5

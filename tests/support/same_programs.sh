@@ -1,5 +1,6 @@
 #!/bin/sh
-# Two builds make the same plans and print the same programs, to the byte: for changes that must not change results.
+# Two builds make the same plans and print the same programs, to the byte: for changes that must not
+# change results.
 #   sh tests/support/same_programs.sh OLD-BUILD NEW-BUILD
 # Lines that include are left out: folders may move.
 set -eu

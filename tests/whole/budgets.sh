@@ -1,9 +1,9 @@
 #!/bin/sh
-# Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps; and the arena
-# takes the planned bytes exactly. The length of the search does not matter here.
+# Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps;
+# and the arena takes the planned bytes exactly. The length of the search does not matter here.
 #   sh tests/whole/budgets.sh BUILD-FOLDER [MODEL...]
-# LS_WHOLE: more budgets, a deep net, and programs that are optimised; else one net is optimised and has a budget
-# between none and the least. LS_SANITIZED: two nets, and none is optimised.
+# LS_WHOLE: more budgets, a deep net, and programs that are optimised; else one net is optimised and
+# has a budget between none and the least. LS_SANITIZED: two nets, and none is optimised.
 set -eu
 BUILD=$(cd "$1" && pwd)
 shift
@@ -38,7 +38,8 @@ budgets() {
 
 fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 
-# The net with dropouts is the residual net with dropouts added; the deep net's program takes long to compile.
+# The net with dropouts is the residual net with dropouts added; the deep net's program takes long
+# to compile.
 dropout=dropout
 [ -z "${LS_SANITIZED:-}" ] || dropout=
 for net in ${*:-unet ${LS_WHOLE:+resnet densenet gpt16} gpt $dropout unet16}; do

@@ -1,7 +1,7 @@
 #!/bin/sh
-# lowerset check MODEL.onnx: small networks pass, dropout and recomputation among them; programs that an altered C
-# compiler breaks fail: a gradient that is off by a hundredth, a gradient that is off in floats only, bits that change
-# within a budget only.
+# lowerset check MODEL.onnx: small networks pass, dropout and recomputation among them; programs
+# that an altered C compiler breaks fail: a gradient that is off by a hundredth, a gradient that is
+# off in floats only, bits that change within a budget only.
 #   sh tests/whole/check_model.sh LOWERSET
 # LS_SANITIZED: only one network, and one broken program.
 set -eu
@@ -44,7 +44,8 @@ EOF
 "$lowerset" model unet --width=4 --depth=1 --classes=2 --size=16 -o unet.onnx
 "$lowerset" model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=11 --dropout=0.2 -o gpt.onnx
 says 0 "trains as it should here: 4 checks passed" mlp.onnx --batch 4
-# Every kind of loss, over three outputs: graph { output { name: "relu1" } output { name: "relu2" } }.
+# Every kind of loss, over three outputs: graph { output { name: "relu1" } output { name: "relu2"
+# } }.
 "$lowerset" model mlp --width=8 --size=4 --depth=3 --classes=8 -o deep.onnx
 { cat deep.onnx && printf '\072\022\142\007\012\005relu1\142\007\012\005relu2'; } >three.onnx
 says 0 "trains as it should here: 4 checks passed" three.onnx --batch 4 --loss "mse:y,l1:y@0.1,bce:y,kl:y@0.5,\
@@ -52,7 +53,8 @@ smooth_l1:y@beta=0.5,huber:y@delta=0.3@2,cosine:y,ce:relu1,nll:relu2@0.1,triplet
 [ -n "${LS_SANITIZED:-}" ] || {
     says 0 "budget  *passed .* within .* without a budget" unet.onnx --batch 2 --budget 70%
     says 0 "gradients  *passed " gpt.onnx --batch 2 --accumulate 2 --clip-norm 1 --optimizer adam
-    # Gradients and losses are those of all parts, of which the labels that count are not equally many.
+    # Gradients and losses are those of all parts, of which the labels that count are not
+    # equally many.
     says 0 "trains as it should here: 4 checks passed" gpt.onnx --batch 6 --microbatches 3 --ignore-index 1 --elements 12
 }
 says 0 "trains as it should here: 4 checks passed" mlp.onnx --batch 4 --precision f16 --precision-of 'relu*=f32' --elements 3

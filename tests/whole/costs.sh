@@ -1,8 +1,8 @@
 #!/bin/sh
 # The sources of a plan's costs, as a user sets them: calibrate, --machine, --profile, --costs.
 #   sh tests/whole/costs.sh BUILD-FOLDER
-# LS_SANITIZED: uses the built-in machine instead of calibrating, because compiling the programs of calibrate with
-# sanitizers takes minutes.
+# LS_SANITIZED: uses the built-in machine instead of calibrating, because compiling the programs of
+# calibrate with sanitizers takes minutes.
 set -eu
 LOWERSET=$(cd "$1" && pwd)/lowerset
 OUT=$(mktemp -d)
@@ -31,7 +31,8 @@ ends() {        # CODE COMMAND...: its exit code
 
 check "plans say which costs" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx"
 check "the built-in machine is the default" says 'machine cpu (built in)' "$OUT/out"
-# Products of bfloat16 in AMX tiles: a machine of their own, where the program is made for a processor that has them.
+# Products of bfloat16 in AMX tiles: a machine of their own, where the program is made for a
+# processor that has them.
 own='machine cpu (built in)'
 if grep -q amx_bf16 /proc/cpuinfo && grep -q amx_tile /proc/cpuinfo; then
     own='machine cpu-amx (built in, as this processor has AMX tiles)'
@@ -55,7 +56,8 @@ check "there 3x3 convolutions go by Winograd's algorithm" says ls_wino "$OUT/cnn
 check "and in tiles not" ends 0 compile --machine=cpu-amx
 check "on any host" ends 1 grep -q ls_wino_work "$OUT/cnn.c"
 
-# The time is that of the program's threads; the probe of this computer changes what people read, and no file.
+# The time is that of the program's threads; the probe of this computer changes what people read,
+# and no file.
 step() { sed -n 's/.* a step takes \([0-9.]*\) ms (\(.*\)); the plan .*/\1 \2/p' "$OUT/out"; }
 export LOWERSET_PROBE=off
 for n in 1 2 4; do

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Whole training runs on real data beside recorded ones: models/CURVES.json holds losses of three models in
-# float32 and float64. Rounding makes float32 runs drift apart, so they are held to the recorded ones only for
-# as many steps as the two recorded runs stay together, then by the mean of the last 100 losses; the float64
-# runs are held to the recorded float64 losses to the end.
+# Whole training runs on real data beside recorded ones: models/CURVES.json holds losses of three
+# models in float32 and float64. Rounding makes float32 runs drift apart, so they are held to the
+# recorded ones only for as many steps as the two recorded runs stay together, then by the mean of
+# the last 100 losses; the float64 runs are held to the recorded float64 losses to the end.
 # Without LS_WHOLE one of the models: the others are in the test of references, for three steps.
 #   sh tests/whole/curves.sh BUILD-FOLDER INPUTS-FOLDER
 set -eu
@@ -23,7 +23,8 @@ for name in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-uby
     gunzip -c "$INPUTS/mnist/$name.gz" >"$name"
 done
 
-# Compile options, then the trainer's: learning rates and sizes of batches are those of the recorded runs.
+# Compile options, then the trainer's: learning rates and sizes of batches are those of the
+# recorded runs.
 compile_options() {
     case $1 in
     tiny_gpt) echo "--loss ce --optimizer adam:eps=1e-8 --lr 1e-3" ;;
@@ -40,7 +41,8 @@ run_options() {
     esac
 }
 
-# recorded MODEL TYPE: lines "STEP LOSS", "mean LOSS", "accuracy PART" of a run, from the JSON, a field a line.
+# recorded MODEL TYPE: lines "STEP LOSS", "mean LOSS", "accuracy PART" of a run, from the JSON, a
+# field a line.
 recorded() {
     awk -v model="$1" -v type="$2" -F'[":, ]+' '
         $2 == "model" { mine = $3 == model; on = 0 }
@@ -66,11 +68,12 @@ logged() {
         }' OFMT=%.12g CONVFMT=%.12g "$1"
 }
 
-# compare MODEL RECORDED32 RECORDED64 OURS32 OURS64: the table of a model; fails when a figure is outside.
+# compare MODEL RECORDED32 RECORDED64 OURS32 OURS64: the table of a model; fails when a figure
+# is outside.
 #
-# Tolerances, relative: float64 1e-5 throughout. float32: 20 times the distance of the two recorded runs and at
-# least 1e-5, up to the first step where that distance exceeds 1e-4; steps from there on are shown and not
-# judged, the mean of the last 100 losses may be off by 10 %, the accuracy by 1 %.
+# Tolerances, relative: float64 1e-5 throughout. float32: 20 times the distance of the two recorded
+# runs and at least 1e-5, up to the first step where that distance exceeds 1e-4; steps from there on
+# are shown and not judged, the mean of the last 100 losses may be off by 10 %, the accuracy by 1 %.
 compare() {
     name=$1
     shift

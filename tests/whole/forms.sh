@@ -1,7 +1,8 @@
 #!/bin/sh
-# Every form of output is built as a user gets it: an executable; an object, linked with the runtime library; C, by the
-# command that compile prints. Programs of one process, of ranks and of stages, whose three forms train the same weights; and
-# programs for GPUs, which must link. In a folder whose name has quotes, spaces, a backslash and a percent sign.
+# Every form of output is built as a user gets it: an executable; an object, linked with the runtime
+# library; C, by the command that compile prints. Programs of one process, of ranks and of stages,
+# whose three forms train the same weights; and programs for GPUs, which must link. In a folder
+# whose name has quotes, spaces, a backslash and a percent sign.
 #   sh tests/whole/forms.sh BUILD-FOLDER
 set -eu
 unset CC

@@ -1,6 +1,7 @@
 #!/bin/sh
-# Training over ranks on GPUs, without one: every rank is a process with a simulated GPU. Its results are those of one process
-# that runs all parts on such a GPU, bit for bit, through the host's memory and with an NCCL of the tests' own.
+# Training over ranks on GPUs, without one: every rank is a process with a simulated GPU. Its
+# results are those of one process that runs all parts on such a GPU, bit for bit, through the
+# host's memory and with an NCCL of the tests' own.
 #   sh tests/whole/gpu_ranks.sh BUILD-FOLDER SOURCE-FOLDER CUDA-HOME
 # LS_WHOLE: more networks.
 set -eu

@@ -1,6 +1,6 @@
 #!/bin/sh
-# The script that measures a machine with a GPU also runs without a GPU: dry runs of a check and of a measurement, and
-# the page of their results.
+# The script that measures a machine with a GPU also runs without a GPU: dry runs of a check and of
+# a measurement, and the page of their results.
 #   sh tests/whole/gpu_script.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 BUILD=$1

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A program that --emit=c prints needs nothing that musl's C library lacks: built with musl-gcc it trains, saves, resumes
-# and exports as the program built with glibc does.
+# A program that --emit=c prints needs nothing that musl's C library lacks: built with musl-gcc it
+# trains, saves, resumes and exports as the program built with glibc does.
 #   sh tests/whole/musl.sh BUILD-FOLDER
 set -eu
 unset CC

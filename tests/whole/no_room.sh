@@ -1,6 +1,6 @@
 #!/bin/sh
-# A full disk: the older file stays whole, the state is saved elsewhere, and going on from there gives the same bits. Needs a
-# small file system of its own, which a user or mount namespace gives.
+# A full disk: the older file stays whole, the state is saved elsewhere, and going on from there
+# gives the same bits. Needs a small file system of its own, which a user or mount namespace gives.
 #   sh tests/whole/no_room.sh BUILD-FOLDER
 set -eu
 if [ "${2:-}" != inside ]; then

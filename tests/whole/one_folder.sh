@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two programs of ranks at once: the second is refused the folder and the log of the first, whose ranks share them; and a run
-# that is killed leaves neither held.
+# Two programs of ranks at once: the second is refused the folder and the log of the first, whose
+# ranks share them; and a run that is killed leaves neither held.
 #   sh tests/whole/one_folder.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset

@@ -22,7 +22,8 @@ import tempfile
 import linear_net as net
 import optimizer_models as models
 
-# Name in the references or None, optimizer, settings beside the rate, the rate. All parameters decay.
+# Name in the references or None, optimizer, settings beside the rate, the rate. All
+# parameters decay.
 CASES = [
     (None, "sgd", {}, 0.01),
     (None, "sgd", {"momentum": 0.9, "wd": 0.01}, 0.01),

@@ -1,9 +1,11 @@
 #!/bin/sh
-# Whole programs for NVIDIA GPUs, trained without one: the host text on a fake CUDA runtime, the device text thread by
-# thread in the executor, products and convolutions by stand-ins of the libraries. Losses, gradients, statistics and
-# parameters agree with the CPU's program, and have the same bits under every budget.
+# Whole programs for NVIDIA GPUs, trained without one: the host text on a fake CUDA runtime, the
+# device text thread by thread in the executor, products and convolutions by stand-ins of the
+# libraries. Losses, gradients, statistics and parameters agree with the CPU's program, and have the
+# same bits under every budget.
 #   sh tests/whole/paper_gpu.sh BUILD-FOLDER SOURCE-FOLDER CUDA-HOME
-# LS_WHOLE: every network under every budget and in every order of its steps, else one of them; programs are optimised.
+# LS_WHOLE: every network under every budget and in every order of its steps, else one of them;
+# programs are optimised.
 set -eu
 . "$2/tests/support/paper.sh"
 
@@ -15,7 +17,8 @@ train() {       # PROGRAM OPTIONS...
 }
 
 steps=3
-# agrees NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: it gives the results of the CPU's program.
+# agrees NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: it gives the results of the
+# CPU's program.
 agrees() {
     name=$1 tolerance=$2
     shift 2
@@ -34,8 +37,8 @@ agrees() {
     check "$name agrees with the CPU" "$BUILD/tests/npz_near" "$d/cpu.npz" "$d/all.npz" "$tolerance"
 }
 
-# all_ways NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: and the same bits, at any time of the work, under
-# every budget and in every order of its steps.
+# all_ways NAME TOLERANCE MODEL-OPTIONS... -- COMPILE-OPTIONS...: and the same bits, at any time of
+# the work, under every budget and in every order of its steps.
 all_ways() {
     agrees "$@"
     shift 2
@@ -94,12 +97,13 @@ check "which says nothing of it" [ 0 = "$(grep -c "longest chain" "$OUT/out")" ]
 # Labels that do not count: batches have weights.
 one labels 1e-4 mlp --batch=4 --width=64 -- --optimizer=adamw --accumulate=2 --clip-norm=1 --ignore-index=1
 all_ways gpt 1e-4 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9
-# The number of classes is not a multiple of four: rows of scores are longer than the number of classes.
+# The number of classes is not a multiple of four: rows of scores are longer than the number
+# of classes.
 one odd 1e-4 gpt --depth=1 --heads=1 --width=24 --context=8 --vocab=67 -- --batch=2 --optimizer=sgd:momentum=0.9
 check "its numbers are finite" train "$OUT/odd/all/net" --steps 2 --check-numerics
 check "products make whole fours of columns" grep -q "[.]m = 16, [.]n = 68, [.]k = 24" "$OUT/odd/all/net.c"
-# In 16 bits: sums in another order let elements fall to the next number of the type, and units of a ReLU to its other
-# side.
+# In 16 bits: sums in another order let elements fall to the next number of the type, and units of a
+# ReLU to its other side.
 one gpt16 2e-2 gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=64 -- --batch=2 --optimizer=sgd:momentum=0.9 --precision=bf16
 check "products are of 16 bits" grep -q "type = LS_PRODUCT_BF16" "$OUT/gpt16/all/net.c"
 check "gradients of weights are reals" grep -q "wide = true" "$OUT/gpt16/all/net.c"
@@ -144,7 +148,8 @@ check "engines are timed" train "$OUT/unet/all/net" --steps 3 --tune --dump "$OU
 check "every engine gives the same here" cmp "$OUT/unet/all.npz" "$OUT/tuned.npz"
 check "what was timed is kept" ends 0 sh -c 'grep -q "within" "$0"/lowerset/cudnn-*.tuned' "$OUT/cache"
 check "what was kept is used" train "$OUT/unet/all/net" --steps 3 --dump "$OUT/tuned.npz"
-# ReLU gradients behind data gradients, by engines that compile: where this works, where it fails, and chosen by time.
+# ReLU gradients behind data gradients, by engines that compile: where this works, where it fails,
+# and chosen by time.
 export FAKE_CUDNN_NO_DRIVER=1
 build_paper "$OUT/masks" "$OUT/unet/net.onnx" --optimizer=sgd:momentum=0.9 --compiled-engines --plan-effort=1
 check "gradients of ReLUs are taken into convolutions" grep -q "mask = 1" "$OUT/masks/net.c"
@@ -163,8 +168,8 @@ check "which is said with the node" grep -q "note: .*conv.*: cuDNN .* has no pla
 check "they give the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
 XDG_CACHE_HOME=$OUT/masks check "both are timed" train "$OUT/masks/net" --steps 3 --tune --dump "$OUT/masks.npz"
 check "whichever wins gives the same" cmp "$OUT/unet/all.npz" "$OUT/masks.npz"
-# In double precision, because batch norms over few numbers amplify the last bits. Kernels that find borders, and the
-# elements of a pool's gradient: one window over a point, and up to four.
+# In double precision, because batch norms over few numbers amplify the last bits. Kernels that find
+# borders, and the elements of a pool's gradient: one window over a point, and up to four.
 one valid 1e-4 unet --pad=valid --up=bilinear --batch=1 --size=28 --width=4 --depth=1 -- --optimizer=sgd
 check "borders are not made" ends 1 grep -q "k[0-9]*_pad" "$OUT/valid/all/net.cu"
 # Large networks: only in whole sets.
@@ -176,8 +181,8 @@ check "but found, of four windows" grep -q "== nth[0-9]*_3 " "$OUT/stem/all/net.
 one resnet 1e-8 resnet18 --batch=2 --size=32 --width=2 --classes=3 -- --accumulate=2 --clip-norm=1 --precision=f64
 }
 [ -z "${LS_WHOLE:-}" ] || large
-# Weight gradients of 3x3 convolutions by Lowerset's kernel, which is for TF32 only. Here it does not round, and neither does the
-# stand-in for cuDNN.
+# Weight gradients of 3x3 convolutions by Lowerset's kernel, which is for TF32 only. Here it does
+# not round, and neither does the stand-in for cuDNN.
 factors=-DLS_EXACT_FACTORS
 d=$OUT/weights
 mkdir "$d"

@@ -1,8 +1,9 @@
 #!/bin/sh
-# lowerset compile delivers the plan that lowerset plan shows: the same plan, with and without a budget, even where
-# plan's table has strategies that are too slow for every compilation.
+# lowerset compile delivers the plan that lowerset plan shows: the same plan, with and without a
+# budget, even where plan's table has strategies that are too slow for every compilation.
 #   sh tests/whole/promise.sh BUILD-FOLDER
-# LS_WHOLE: the deep net for every budget, and longer searches. LS_SANITIZED: the other net alone, with a budget.
+# LS_WHOLE: the deep net for every budget, and longer searches. LS_SANITIZED: the other net alone,
+# with a budget.
 set -eu
 LOWERSET=$1/lowerset
 OUT=$(mktemp -d)

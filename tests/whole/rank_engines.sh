@@ -1,6 +1,7 @@
 #!/bin/sh
-# Ranks of a trained program, which is told their number when it starts: by whatever engine their messages go, the result is
-# the same, bit for bit; signals, and ranks that cannot be, through the command line.
+# Ranks of a trained program, which is told their number when it starts: by whatever engine their
+# messages go, the result is the same, bit for bit; signals, and ranks that cannot be, through the
+# command line.
 #   sh tests/whole/rank_engines.sh BUILD-FOLDER
 set -u
 BUILT=$(cd "$1" && pwd)

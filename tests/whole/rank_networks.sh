@@ -1,6 +1,7 @@
 #!/bin/sh
-# Four ranks in four network namespaces, which stand for machines, and a bridge between them. One is cut off in the middle of
-# the run: all others end, and one of them says why. With sockets, and with MPI over TCP.
+# Four ranks in four network namespaces, which stand for machines, and a bridge between them. One is
+# cut off in the middle of the run: all others end, and one of them says why. With sockets, and with
+# MPI over TCP.
 #   sh tests/whole/rank_networks.sh BUILD-FOLDER
 set -u
 BUILT=$(cd "$1" && pwd)
@@ -32,7 +33,8 @@ for k in 0 1 2 3; do
     ip -n $id-$k link set eth0 up
     ip -n $id-$k link set lo up
 done
-# `ip netns exec` mounts, which needs / to be a mount point: it is none in a folder that chroot made a root of.
+# `ip netns exec` mounts, which needs / to be a mount point: it is none in a folder that chroot made
+# a root of.
 ip netns exec $id-0 unshare --uts true 2>/dev/null || { echo "skipped: no network can be entered here (is / a mount point?)"; exit 77; }
 cut_off() { ip link set $id-v3 down; }
 # A machine: a network, and a name of its own.
@@ -50,7 +52,8 @@ ranks_left() {
     done
 }
 await_file() { for i in $(seq 400); do [ -z "$(ls $1 2>/dev/null)" ] || return 0; sleep 0.05; done; fail "no $1"; }
-# The end of all ranks but the one that is cut off: within 10 s, and the test has patience for slow machines.
+# The end of all ranks but the one that is cut off: within 10 s, and the test has patience for
+# slow machines.
 await_end() { for i in $(seq 400); do [ -n "$(ranks_left)" ] || return 0; sleep 0.1; done; fail "$1: ranks are left"; }
 LOST='error: rank 3 gave no sign of life for 6 s'
 

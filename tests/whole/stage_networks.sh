@@ -1,8 +1,10 @@
 #!/bin/sh
-# Programs of pipelines over small networks have the bits of one process: as threads, as processes and as ranks that meet by
-# TCP, and once more where LOWERSET_CHECK_STAGES=1 looks at what stages touch.
+# Programs of pipelines over small networks have the bits of one process: as threads, as
+# processes and as ranks that meet by TCP, and once more where LOWERSET_CHECK_STAGES=1 looks at
+# what stages touch.
 #   sh tests/whole/stage_networks.sh BUILD-FOLDER SOURCE-FOLDER
-# With LS_WHOLE=1 more networks, orders, stages and budgets; LS_RUNS=N runs each as threads so many times.
+# With LS_WHOLE=1 more networks, orders, stages and budgets; LS_RUNS=N runs each as threads so
+# many times.
 set -u
 BUILT=$(cd "$1" && pwd)
 FAULTS=$(cd "$2/tests/data/faults" && pwd)

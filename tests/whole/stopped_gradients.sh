@@ -1,6 +1,7 @@
 #!/bin/sh
-# Gradients that the module stops have the values of the module's own training (by PyTorch, in doubles): a detach() that the
-# file's notes name, the same by --stop-gradient, and the vectors of a spectral norm.
+# Gradients that the module stops have the values of the module's own training (by PyTorch, in
+# doubles): a detach() that the file's notes name, the same by --stop-gradient, and the vectors of a
+# spectral norm.
 #   sh tests/whole/stopped_gradients.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 lowerset=$1/lowerset
@@ -29,8 +30,8 @@ says() {
     grep -qF -- "$words" out || fail "$*: no '$words': $(cat out)"
 }
 
-# The first gradients and outputs are those of the reference; gradients that are stopped are no derivatives, and are not
-# compared with differences.
+# The first gradients and outputs are those of the reference; gradients that are stopped are no
+# derivatives, and are not compared with differences.
 checks() {
     file=$1
     shift
@@ -55,7 +56,8 @@ checks $net
 checks spectral-norm/raw.onnx --stop-gradient div --stop-gradient div_1
 if "$lowerset" plan "$faults/$net" --loss graph --batch 8 --stop-gradient 'nobody*' >out 2>&1; then fail "a glob without a match"; fi
 grep -qF "nobody* matches no value and no node" out || fail "$(cat out)"
-# A gradient that is stopped behind a layer trains as that layer frozen: same bits, forward and backward.
+# A gradient that is stopped behind a layer trains as that layer frozen: same bits, forward
+# and backward.
 "$lowerset" model unet --depth=1 --size=8 --width=2 --batch=0 -o un.onnx >said
 run_unet() { # FILE OPTIONS...
     to=$1

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The initial weights take no memory of their own: plan does not read them, compile copies them in parts, and a program has
-# the memory of its plan, when it starts and when it exports, however it was linked. They stay in a program that is stripped,
-# and a program that lost them says so.
+# The initial weights take no memory of their own: plan does not read them, compile copies them in
+# parts, and a program has the memory of its plan, when it starts and when it exports, however it
+# was linked. They stay in a program that is stripped, and a program that lost them says so.
 #   sh tests/whole/weights_once.sh BUILD-FOLDER PEAK-MEMORY
 # LS_WHOLE: also with more than 2 GiB of weights, where disk and memory suffice.
 set -eu

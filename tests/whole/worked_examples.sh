@@ -1,6 +1,7 @@
 #!/bin/sh
-# CONTRIBUTING.md's examples (tests/whole/examples) are complete: a copy of the sources with their files and edits still
-# has the places that the edits name, and compiles. With LS_WHOLE it is built, and each example runs.
+# CONTRIBUTING.md's examples (tests/whole/examples) are complete: a copy of the sources with their
+# files and edits still has the places that the edits name, and compiles. With LS_WHOLE it is built,
+# and each example runs.
 #   sh tests/whole/worked_examples.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 BUILD=$(cd "$1" && pwd) SOURCE=$(cd "$2" && pwd)
@@ -15,7 +16,8 @@ cp -r base bench cli codegen compiler demo docs models runtime scheduler tests l
     LICENSE README.md "$DIR/src/"
 cd "$DIR/src"
 
-# Makes the edits of an example: "NEW-FILE PLACE", or "FILE SED-COMMAND", which must change the file.
+# Makes the edits of an example: "NEW-FILE PLACE", or "FILE SED-COMMAND", which must change
+# the file.
 apply() {
     from=tests/whole/examples/$1
     grep -v '^#' "$from/edits" >"$DIR/edits"
