@@ -2,8 +2,9 @@
 
     python3 bench/cuda_compile.py BUILD-FOLDER [--batch N] [--arch A,B] [NET...]
 
-Each net goes from ONNX to a linked program: planning, device text, NVRTC, C compiler, linker. Needs the
-toolkit and no GPU; the caches start empty. Seconds are wall clock, and processor time of all processes.
+Each net goes from ONNX to a linked program: planning, device text, NVRTC, C compiler, linker.
+Needs the toolkit and no GPU; the caches start empty. Seconds are wall clock, and processor time
+of all processes.
 """
 import argparse
 import glob
@@ -21,7 +22,8 @@ BATCH = {"pspnet50": 8, "pspnet101": 8, "unet": 16, "gpt": 16}
 
 
 def zoo(lowerset):
-    text = subprocess.run([lowerset, "model", "--list"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([lowerset, "model", "--list"], check=True, capture_output=True,
+                          text=True).stdout
     return [line.split()[0] for line in text.splitlines()]
 
 
@@ -64,7 +66,8 @@ def main():
     p.add_argument("net", nargs="*")
     options = p.parse_intermixed_args()
     lowerset = os.path.abspath(os.path.join(options.build, "lowerset"))
-    print("| net | batch | steps | functions | kernels | device text KiB | fatbin KiB | s | processor s |")
+    print("| net | batch | steps | functions | kernels | device text KiB | fatbin KiB | s | "
+          "processor s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for net in options.net or zoo(lowerset):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
-"""./dev seed pipeline: an autoencoder on two ranks in a pipeline beside one device; the known experiment as a table.
+"""./dev seed pipeline: an autoencoder on two ranks in a pipeline beside one device; the known
+experiment as a table.
 
 usage: seed_pipeline.py BUILD-FOLDER [--inputs FOLDER] [--steps N] [--rounds N] [--order gpipe|1f1b|zb]
                         [--only checks|times|picture] [--out PAGE.md]
 
-The network is the convolutional autoencoder of digits (`lowerset model autoencoder`), with Adam and squared errors. Rows:
-one device; split in two, one batch at a time; a pipeline of two with 8, 16 and 32 micro-batches, `except-last`, `always` and
-`never`.
-Once at the batches of the known experiment, and once at equal updates, all at one batch. Each rank has one thread.
-Checks: weights after some steps, byte for byte those of one device with as many micro-batches. Picture: MNIST (FOLDER/mnist,
-default ../shared/inputs), 3 epochs of 2,048 images.
+The network is the convolutional autoencoder of digits (`lowerset model autoencoder`), with Adam and
+squared errors. Rows: one device; split in two, one batch at a time; a pipeline of two with 8, 16
+and 32 micro-batches, `except-last`, `always` and `never`.
+Once at the batches of the known experiment, and once at equal updates, all at one batch. Each rank
+has one thread. Checks: weights after some steps, byte for byte those of one device with as many
+micro-batches. Picture: MNIST (FOLDER/mnist, default ../shared/inputs), 3 epochs of 2,048 images.
 Exit 6 if a check fails.
 """
 import argparse
@@ -28,11 +29,16 @@ IMAGES, EPOCHS = 60000, 10
 # name, seconds of 10 epochs in the known experiment, options of the pipeline, batch there
 ROWS = [["one device", 103.67, [], 32],
         ["split in two, no overlap", 112.99, ["--stages=2"], 32],
-        ["pipeline, except-last, 8", 130.96, ["--stages=2", "--microbatches=8", "--checkpoint=except-last"], 256],
-        ["pipeline, always, 8", None, ["--stages=2", "--microbatches=8", "--checkpoint=always"], 256],
-        ["pipeline, never, 8", 87.23, ["--stages=2", "--microbatches=8", "--checkpoint=never"], 256],
-        ["pipeline, never, 16", 79.36, ["--stages=2", "--microbatches=16", "--checkpoint=never"], 512],
-        ["pipeline, never, 32", 75.99, ["--stages=2", "--microbatches=32", "--checkpoint=never"], 1024]]
+        ["pipeline, except-last, 8", 130.96,
+         ["--stages=2", "--microbatches=8", "--checkpoint=except-last"], 256],
+        ["pipeline, always, 8", None, ["--stages=2", "--microbatches=8", "--checkpoint=always"],
+         256],
+        ["pipeline, never, 8", 87.23, ["--stages=2", "--microbatches=8", "--checkpoint=never"],
+         256],
+        ["pipeline, never, 16", 79.36, ["--stages=2", "--microbatches=16", "--checkpoint=never"],
+         512],
+        ["pipeline, never, 32", 75.99, ["--stages=2", "--microbatches=32", "--checkpoint=never"],
+         1024]]
 EQUAL = 256             # batch of the rows at equal updates
 CHECKED = 20            # steps after which weights are compared
 
@@ -47,7 +53,8 @@ def options_of(row, args):
 # ---- times ----
 def table(rows, with_seed):
     head = "| row | batch | step, ms | predicted, ms | bubble | 10 epochs, s | of one device |"
-    text = [head + (" known experiment, s | of one GPU |" if with_seed else "") + " largest rank, MiB |",
+    text = [head + (" known experiment, s | of one GPU |" if with_seed else "")
+            + " largest rank, MiB |",
             "|---|--:|--:|--:|--:|--:|--:|" + ("--:|--:|" if with_seed else "") + "--:|"]
     for r in rows:
         step, bubble, rank = predicted(r)
@@ -67,7 +74,8 @@ def times(folder, lowerset, args):
     parts = []
     for title, batch_of in (("At the batches of the known experiment", lambda row: row[3]),
                             ("At equal updates", lambda row: EQUAL)):
-        rows = [build(folder, lowerset, NET, row[0], batch_of(row), options_of(row, args), f"t{k}", True)
+        rows = [build(folder, lowerset, NET, row[0], batch_of(row), options_of(row, args),
+                      f"t{k}", True)
                 for k, row in enumerate(ROWS)]
         rows = [{**row, "seed": seed[1]} for row, seed in zip(rows, ROWS) if row]
         measure(rows, folder, args.rounds, lambda batch: args.steps * max(1, 256 // batch))
@@ -83,8 +91,8 @@ def times(folder, lowerset, args):
 
 # ---- checks ----
 def weights(folder, program):
-    run([f"./{program}", "--data", "synthetic:1024", "--steps", CHECKED, "--threads", "1", "--lr", "1e-3", "--progress", "none", "--export",
-         f"{program}.out.onnx"], folder)
+    run([f"./{program}", "--data", "synthetic:1024", "--steps", CHECKED, "--threads", "1",
+         "--lr", "1e-3", "--progress", "none", "--export", f"{program}.out.onnx"], folder)
     return (folder / f"{program}.out.onnx").read_bytes()
 
 
@@ -96,9 +104,11 @@ def checks(folder, lowerset, args):
         if not build(folder, lowerset, NET, row[0], 128, options_of(row, args), "piped"):
             continue
         build(folder, lowerset, NET, "one device", 128, micros, "alone")
-        rows.append([f"{row[0]}: weights after {CHECKED} steps are those of one device with `{micros[0]}`",
+        rows.append([f"{row[0]}: weights after {CHECKED} steps are those of one device with "
+                     f"`{micros[0]}`",
                      weights(folder, "piped") == weights(folder, "alone")])
-    text = ["| check | |", "|---|---|"] + [f"| {what} | {'yes' if good else '**no**'} |" for what, good in rows]
+    text = ["| check | |", "|---|---|"] + [f"| {what} | {'yes' if good else '**no**'} |"
+                                           for what, good in rows]
     return "\n".join(text), all(good for _, good in rows)
 
 
@@ -110,8 +120,10 @@ def picture(folder, lowerset, inputs, out, args):
     images = gzip.decompress((inputs / "mnist/train-images-idx3-ubyte.gz").read_bytes())[:16 + 2048 * 784]
     (folder / "some.idx").write_bytes(images[:4] + (2048).to_bytes(4, "big") + images[8:])
     (folder / "test.idx").write_bytes(gzip.decompress((inputs / "mnist/t10k-images-idx3-ubyte.gz").read_bytes()))
-    build(folder, lowerset, NET, "digits", 32, ["--stages=2", "--microbatches=4", f"--order={args.order}"], "digits")
-    said = run(["./digits", "--data", "some.idx", "--val", "test.idx", "--label-from", "x", "--epochs", "3", "--threads", "1", "--lr", "1e-3",
+    build(folder, lowerset, NET, "digits", 32,
+          ["--stages=2", "--microbatches=4", f"--order={args.order}"], "digits")
+    said = run(["./digits", "--data", "some.idx", "--val", "test.idx", "--label-from", "x",
+                "--epochs", "3", "--threads", "1", "--lr", "1e-3",
                 "--progress", "none", "--image-grid", out], folder)
     return [float(x) for x in re.findall(r"val_loss ([0-9.e-]+)", said)]
 
@@ -133,10 +145,12 @@ in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicte
 
 
 def options():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("--inputs", default=str(HERE.parent.parent / "shared/inputs"))
-    p.add_argument("--steps", type=int, default=4, help="of a round, but for two at its start; more for small batches")
+    p.add_argument("--steps", type=int, default=4,
+                   help="of a round, but for two at its start; more for small batches")
     p.add_argument("--rounds", type=int, default=3)
     p.add_argument("--order", default="gpipe", choices=["gpipe", "1f1b", "zb"])
     p.add_argument("--only", choices=["checks", "times", "picture"])
@@ -158,10 +172,13 @@ def main():
             print(parts[-1], flush=True)
         if args.only in (None, "times"):
             parts += times(folder, lowerset, args)
-        losses = picture(folder, lowerset, pathlib.Path(args.inputs), image, args) if args.only in (None, "picture") else None
+        losses = picture(folder, lowerset, pathlib.Path(args.inputs), image,
+                         args) if args.only in (None, "picture") else None
     if losses:
-        parts.append(f"## Picture\n\nTest images, their codes, and what the decoder makes of them, after 3 epochs of 2,048 images of "
-                     f"MNIST; loss of the test images after each: {', '.join(f'{x:.4f}' for x in losses)}.\n\n"
+        parts.append(f"## Picture\n\nTest images, their codes, and what the decoder makes of them, "
+                     f"after 3 epochs of 2,048 images of "
+                     f"MNIST; loss of the test images after each: "
+                     f"{', '.join(f'{x:.4f}' for x in losses)}.\n\n"
                      f"![inputs, codes, outputs]({image.name})\n")
         print(parts[-1], flush=True)
     return finish(args.out, page("\n".join(parts), args, load), good)
