@@ -129,7 +129,8 @@ ours() {        # MODEL THREADS TYPE
 
 # The same for PyTorch, one variant.
 theirs() {
-    "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 --steps "$steps" \
+    "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 \
+        --steps "$steps" \
         --coretype "$CORETYPE" ${AUTOCAST:+--autocast "$AUTOCAST"} \
         | tr -d ',"' | awk -v head="$1 $2 $3" '{
             for (i = 1; i < NF; i++) is[$i] = $(i + 1)
@@ -150,7 +151,10 @@ mkdir -p "$OUT"
 RESULTS=$OUT/cpu.txt
 : >"$RESULTS"
 torch=yes
-"$PYTHON" -c 'import torch' 2>/dev/null || { torch=; say "skipped: PyTorch (no python3-torch here)"; }
+"$PYTHON" -c 'import torch' 2>/dev/null || {
+    torch=
+    say "skipped: PyTorch (no python3-torch here)"
+}
 [ -z "$torch" ] || "$PYTHON" "$HERE/torch_peer.py" --blas | grep -q openblas \
     || say "note: PyTorch has no OpenBLAS here and is slow at products (libopenblas0-pthread)"
 

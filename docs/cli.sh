@@ -87,7 +87,8 @@ for command in $commands; do
     sed -e '${/^$/d;}' "$work/$command.head"
     block "$command" >"$work/own"
     if [ -s "$work/own" ]; then echo; cat "$work/own"; fi
-    if [ -f "$work/$command.settings" ] && ! cmp -s "$work/$command.settings" "$work/compile.settings"; then
+    if [ -f "$work/$command.settings" ] \
+        && ! cmp -s "$work/$command.settings" "$work/compile.settings"; then
         echo
         cat "$work/$command.settings"
     fi
@@ -95,7 +96,8 @@ for command in $commands; do
     if [ "$command" = model ]; then
         printf '\nNAME, parameters, what it is\n'
         "$lowerset" model --list | sed 's/^/  /'
-        printf '\nOptions of unet, with its defaults; other models have those that make sense for them\n'
+        printf \
+            '\nOptions of unet, with its defaults; other models have those that make sense for them\n'
         "$lowerset" model unet --help | sed -n '/^  -/p'
     fi
     printf '```\n'
@@ -138,7 +140,11 @@ echo
 for row in $features; do
     printf '| %s |' "$(label "$row")"
     for column in $features; do
-        if [ "$row" = "$column" ]; then printf ' |'; else printf ' %s |' "$(together "$row" "$column")"; fi
+        if [ "$row" = "$column" ]; then
+            printf ' |'
+        else
+            printf ' %s |' "$(together "$row" "$column")"
+        fi
     done
     echo
 done

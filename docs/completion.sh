@@ -9,7 +9,8 @@ export LC_ALL=C
 # The O rows of every command, "KEY ROW"; KEY is the command, and for model also the name of
 # the network.
 option_rows() {
-    command_rows | while IFS='	' read -r name usage sentence; do help_rows "$name" | sed -n "s/^O/$name/p"; done
+    command_rows | while IFS='	' read -r name usage sentence; do help_rows "$name" |
+        sed -n "s/^O/$name/p"; done
     for model in $(model_names); do model_rows "$model" | sed "s/^O/model $model/"; done
 }
 
@@ -45,9 +46,12 @@ put_values() {
 put_words() {
     command_rows | while IFS='	' read -r name usage sentence; do
         case $name in
-        model) printf "    model) echo '%s' ;;\n" "--list $(model_names | tr '\n' ' ' | sed 's/ $//')" ;;
-        explain) printf "    explain) echo '%s' ;;\n" "$("$lowerset" explain | awk '{ printf "%s%s", sep, $1; sep = " " }')" ;;
-        *)  endings=$(printf '%s\n' "$usage" | sed 's/ .*//' | tr '|' '\n' | sed -n 's/^[A-Z]*\.\([a-z]*\)$/ \1/p' | tr -d '\n')
+        model) printf "    model) echo '%s' ;;\n" "--list $(model_names | tr '\n' ' ' |
+            sed 's/ $//')" ;;
+        explain) printf "    explain) echo '%s' ;;\n" \
+            "$("$lowerset" explain | awk '{ printf "%s%s", sep, $1; sep = " " }')" ;;
+        *)  endings=$(printf '%s\n' "$usage" | sed 's/ .*//' | tr '|' '\n' |
+            sed -n 's/^[A-Z]*\.\([a-z]*\)$/ \1/p' | tr -d '\n')
             [ -z "$endings" ] || printf "    %s) echo '@file%s' ;;\n" "$name" "$endings" ;;
         esac
     done

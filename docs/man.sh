@@ -37,7 +37,8 @@ put_models() {
     "$lowerset" model --list | awk "$TROFF"'
     { print ".TP\n.B " text($1); sub(/^[^ ]+ +[0-9]+ +/, ""); print text($0) }'
     printf '.P\n.I Options, each with its default in\n.B lowerset model\n.I NAME\n.B \\-\\-help\n'
-    for model in $(model_names); do model_rows "$model"; done | awk -F '\t' '!seen[$3]++' | put_options =
+    for model in $(model_names); do model_rows "$model"; done |
+        awk -F '\t' '!seen[$3]++' | put_options =
 }
 
 # One section for each command.
@@ -93,7 +94,8 @@ put_commands
 printf '.SH SETTINGS\n'
 put_settings
 printf '.SH EXIT STATUS\n'
-"$lowerset" help | sed -n '/Exit codes: /,$p' | tr '\n' ' ' | sed 's/.*Exit codes: //; s/\. *$//' | awk "$TROFF"'
+"$lowerset" help | sed -n '/Exit codes: /,$p' | tr '\n' ' ' |
+    sed 's/.*Exit codes: //; s/\. *$//' | awk "$TROFF"'
 {
     n = split($0, code, /, /)
     for (k = 1; k <= n; k++) {

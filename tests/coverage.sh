@@ -34,6 +34,8 @@ END {
 
 if command -v gcovr >/dev/null 2>&1; then
     mkdir -p "$build/coverage"
-    gcovr --root . --object-directory "$build" --exclude tests --exclude bench --exclude demo --exclude "$build" \
-        --html-details "$build/coverage/index.html" >/dev/null && echo "line by line: $build/coverage/index.html"
+    gcovr --root . --object-directory "$build" --exclude tests --exclude bench --exclude demo \
+        --exclude "$build" \
+        --html-details "$build/coverage/index.html" >/dev/null \
+        && echo "line by line: $build/coverage/index.html"
 fi

@@ -102,7 +102,8 @@ check() (
     cd "$1"
     sources >"$work/files"
     # tests/ has no order among its folders, and includes generated programs by macros.
-    xargs grep -HE '^[[:space:]]*#[[:space:]]*(include|include_next|import)([^a-z_]|$)' <"$work/files" |
+    xargs grep -HE '^[[:space:]]*#[[:space:]]*(include|include_next|import)([^a-z_]|$)' \
+        <"$work/files" |
         sed 's/:[[:space:]]*#[[:space:]]*[a-z_]*[[:space:]]*/ /' |
         awk -v arrows="$work/arrows" '
     function room(path) { return substr(path, 1, index(path "/", "/") - 1) }
@@ -157,7 +158,8 @@ check() (
     [ -s "$work/files" ] || echo "FAIL there are no sources in $1"
     # A room that is missing above.
     for room in $(git ls-files '*.c' '*.h' '*.def' 2>/dev/null | sed 's,/.*,,' | sort -u); do
-        grep -qE "^$room( |$)" "$work/may" || echo "FAIL $room has no line here that says what it may include"
+        grep -qE "^$room( |$)" "$work/may" \
+            || echo "FAIL $room has no line here that says what it may include"
     done
 )
 

@@ -84,9 +84,11 @@ every_spelling() {
         '#	include "codegen/emit/target.h" /* why */'; do
         try compiler/ir/map.def "$line" "compiler must not include codegen"
     done
-    for line in '#include "graph.h"' '#include "./graph.h"' '#include "../ir/graph.h"' '#include "ir/graph.h"' \
+    for line in '#include "graph.h"' '#include "./graph.h"' '#include "../ir/graph.h"' \
+        '#include "ir/graph.h"' \
         '#include "compiler/../codegen/emit/target.h"' '#include "compiler//ir/graph.h"' \
-        '#include "compiler/./ir/graph.h"' '#include <compiler/ir/graph.h>' '#include <codegen/emit/target.h>' \
+        '#include "compiler/./ir/graph.h"' '#include <compiler/ir/graph.h>' \
+        '#include <codegen/emit/target.h>' \
         "#include \"$(pwd)/codegen/emit/target.h\"" '#include "tests/../codegen/emit/target.h"' \
         '#include <../codegen/emit/target.h>' '#include LS_HEADER'; do
         try compiler/ir/graph.c "$line" "an include must say the whole path"

@@ -7,6 +7,7 @@ tests=$1/meson-info/intro-tests.json
 [ -s "$tests" ] || { echo "skipped: no list of tests in $1/meson-info"; exit 77; }
 rows=$(grep -o '"timeout": *[0-9]*' "$tests" | wc -l)
 [ "$rows" -gt 100 ] || { echo "FAIL only $rows tests in $tests"; exit 1; }
-short=$(tr '{' '\n' <"$tests" | grep -E '"timeout": *[0-9]{1,2}[,}]' | sed -n 's/.*"name": *"\([^"]*\)".*/\1/p')
+short=$(tr '{' '\n' <"$tests" | grep -E '"timeout": *[0-9]{1,2}[,}]' |
+    sed -n 's/.*"name": *"\([^"]*\)".*/\1/p')
 [ -z "$short" ] || { echo "FAIL tests without a timeout of at least 100 seconds:" $short; exit 1; }
 echo "$rows tests have a timeout of their own"

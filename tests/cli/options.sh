@@ -13,7 +13,8 @@ EVERY=${2:-1}                   # every so many rows, one runs
 FIXTURES=$(cd "$(dirname "$0")/../export/fixtures" && pwd)
 DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
-export LOWERSET_PROBE=off LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache TMPDIR=$DIR CC=$DIR/cc
+export LOWERSET_PROBE=off LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache \
+    TMPDIR=$DIR CC=$DIR/cc
 cd "$DIR"
 set -f                  # the program expands globs
 failed=0 n=0
@@ -58,7 +59,8 @@ makes() {
     shift
     case "$command $*" in
     measure*) set -- sweep "$@" --points 1 --strategies auto --measure -o new/made ;;
-    compile*" -o "*|compile*--output*|compile*--emit*|sweep*--output*|calibrate*|model*) set -- "$command" "$@" ;;
+    compile*" -o "*|compile*--output*|compile*--emit*|sweep*--output*|calibrate*|model*) set \
+        -- "$command" "$@" ;;
     compile*|sweep*) set -- "$command" "$@" -o new/made ;;
     *) set -- "$command" "$@" ;;
     esac
@@ -69,7 +71,8 @@ makes() {
     find new -type f | sort | while read -r f; do echo "$f" && cat "$f"; done >>made.txt
     # Programs of a calibration are built in any order.
     [ "$command" != calibrate ] || sort -o made.txt made.txt
-    sed 's,[^ "]*/lowerset-[^ /"]*,DIR,g; s/after [0-9]* s$//; /^ *\.\(optimizer\|loss\|archs\) = "/d' made.txt
+    sed \
+        's,[^ "]*/lowerset-[^ /"]*,DIR,g; s/after [0-9]* s$//; /^ *\.\(optimizer\|loss\|archs\) = "/d' made.txt
 }
 
 # row COMMANDS OPTION VALUE BASE [OTHER]: with --option=VALUE ("-": a flag) beside options BASE, and
@@ -92,7 +95,8 @@ row() {
         *) makes "$c" $base "$option" "$value" >with ;;
         esac
         if grep -qa "^exit 2$" with || grep -qa "changes nothing" with || cmp -s "$key" with ||
-            { [ "$c" = inspect ] && [ "$option" != --max-errors ] && grep -qa "^exit 3$" with; }; then
+            { [ "$c" = inspect ] && [ "$option" != --max-errors ] \
+            && grep -qa "^exit 3$" with; }; then
             echo "FAIL $c $option $value does nothing, beside $before"
             head -3 with
             failed=1
@@ -134,7 +138,8 @@ row "compile" --loss nll "$NET" ce
 row "compile" --loss kl "$NET" mse
 row "compile" --loss cosine "$NET" mse
 row "compile" --loss ce:y,mse:relu1 "two.onnx --batch 2 $EFFORT" ce:y,mse:relu1@2
-row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" triplet:relu1,relu1,relu1@margin=2
+row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" \
+    triplet:relu1,relu1,relu1@margin=2
 row "$BUILD" --optimizer adam "$NET"
 row "$BUILD" --ema 0.9 "$NET"
 row "$BUILD" --no-decay none "$NET --optimizer adamw -d all"
@@ -150,7 +155,8 @@ row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --grads per-sample "$NET"
-row "$BUILD" --sample-norms tiles "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
+row "$BUILD" --sample-norms tiles \
+    "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "compile plan measure" --ensemble 3 "$NET"
@@ -315,7 +321,8 @@ export LD_LIBRARY_PATH="$DIR/lib:${LD_LIBRARY_PATH:-}" NVCC=$DIR/cc
 export LOWERSET_CUDNN="$BUILT/tests/libcudnn-fake.so" FAKE_CUDNN_NO_DRIVER=1
 if "$LOWERSET" targets | grep -q "builds none"; then
     echo "this lowerset builds nothing for NVIDIA GPUs: their options are not looked at"
-    grep -Ee " --(arch|workspace|no-epilogues|no-overlap|compiled-engines|allow-nondeterministic|nvcc)$" table >>rows
+    grep -Ee \
+        " --(arch|workspace|no-epilogues|no-overlap|compiled-engines|allow-nondeterministic|nvcc)$" table >>rows
 else
     row "$BUILD" --arch 80 "$GPU"
     row "compile check measure" --arch 80 "$GPU --machine h200"

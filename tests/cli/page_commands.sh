@@ -74,7 +74,11 @@ END
 
 cd "$source"
 [ $# -gt 0 ] || set -- README.md docs/*.md
-if printf '%s\n' "$@" | xargs -n 1 -P 2 sh "$work/run.sh" >"$work/said"; then code=0; else code=1; fi
+if printf '%s\n' "$@" | xargs -n 1 -P 2 sh "$work/run.sh" >"$work/said"; then
+    code=0
+else
+    code=1
+fi
 cat "$work/said"
 grep -q ': [0-9]* commands' "$work/said" || { echo "FAIL no page has a command"; code=1; }
 [ "$code" = 0 ] && echo "1 passed, 0 failed"

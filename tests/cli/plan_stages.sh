@@ -39,20 +39,24 @@ for m in unet googlenet resnet mlp gpt; do
         plan $m $k --json --order 1f1b --checkpoint never >$m.json || fail "$m in $k stages" $m.json
         best=$(number $m.json best_cut_ns) list=$(number $m.json list_order_ns)
         holds "$(number $m.json gap) <= 0.05" || fail "$m in $k stages: a gap above 5 %" $m.json
-        holds "$best <= 1.001 * $list" || fail "$m in $k stages: $best ns, and in list order $list ns"
+        holds "$best <= 1.001 * $list" \
+            || fail "$m in $k stages: $best ns, and in list order $list ns"
         echo "$m in $k stages: gap $(number $m.json gap), in list order $list / $best"
         pass
     done
 done
 plan unet 8 --json --order 1f1b --checkpoint never >u.json
-holds "$(number u.json best_cut_ns) < 0.98 * $(number u.json list_order_ns)" || fail "no better than list order on U-Net" u.json
+holds "$(number u.json best_cut_ns) < 0.98 * $(number u.json list_order_ns)" \
+    || fail "no better than list order on U-Net" u.json
 pass
 
 # Tied weights are shared by the first and the last stage; nothing else is, as no other parameter
 # has readers so far apart.
 plan gpt 4 --json --order 1f1b --checkpoint never >g.json
-[ "$(grep -c '"tensor":' g.json)" = 1 ] && grep -q '"tensor":.*transformer.wte.weight' g.json || fail "tied weights" g.json
-plan gpt 4 --order 1f1b --checkpoint never | grep -q "stage 3 reads 'transformer.wte.weight' of stage 0" || fail "the copy"
+[ "$(grep -c '"tensor":' g.json)" = 1 ] && grep -q '"tensor":.*transformer.wte.weight' g.json \
+    || fail "tied weights" g.json
+plan gpt 4 --order 1f1b --checkpoint never |
+    grep -q "stage 3 reads 'transformer.wte.weight' of stage 0" || fail "the copy"
 pass
 
 # All orders and modes side by side; zb has the smallest bubbles.
@@ -62,12 +66,17 @@ plan small 2 >table || fail "the table" table
 field() { awk -v o="$1" -v m="$2" -v k="$3" '$1 == o && $2 == m { print $k }' table; }
 for order in gpipe 1f1b zb; do
     never=$(field $order never 3) one=$(field $order except-last 3) always=$(field $order always 3)
-    holds "$never < $one && $one < $always" || fail "$order: a step of never, except-last, always: $never, $one, $always ms" table
+    holds "$never < $one && $one < $always" \
+        || fail "$order: a step of never, except-last, always: $never, $one, $always ms" table
 done
 # What is kept lies where the others run things again: far less than one micro-batch beside
 # the others.
-kib() { awk -v m="$1" '$1 == "gpipe" && $2 == m { print $7 * ($8 == "MiB" ? 1024 : $8 == "KiB" ? 1 : 0) }' table; }
-holds "0 < $(kib always) && $(kib except-last) < ($(kib always) + $(kib never)) / 2" || fail "except-last takes too much" table
+kib() {
+    awk -v m="$1" \
+        '$1 == "gpipe" && $2 == m { print $7 * ($8 == "MiB" ? 1024 : $8 == "KiB" ? 1 : 0) }' table
+}
+holds "0 < $(kib always) && $(kib except-last) < ($(kib always) + $(kib never)) / 2" \
+    || fail "except-last takes too much" table
 bubble() { awk -v o="$1" '$1 == o && $2 == "never" { print $5 }' table; }
 holds "$(bubble zb) < $(bubble 1f1b)" || fail "zb fills no bubbles" table
 grep -q 'no deadlock' table || fail "the orders were not checked" table
@@ -78,31 +87,38 @@ pass
 plan small 2 --json --order gpipe --checkpoint auto >free.json
 most=$(number free.json rank_bytes)
 some=$((most * 9 / 10))
-plan small 2 --json --order gpipe --checkpoint auto --budget $some >tight.json || fail "a budget of 90 %" tight.json
+plan small 2 --json --order gpipe --checkpoint auto --budget $some >tight.json \
+    || fail "a budget of 90 %" tight.json
 holds "$(number tight.json rank_bytes) <= $some" || fail "a rank exceeds $some bytes" tight.json
-holds "$(number tight.json bottleneck_ns) >= $(number free.json bottleneck_ns)" || fail "less memory in less time" tight.json
+holds "$(number tight.json bottleneck_ns) >= $(number free.json bottleneck_ns)" \
+    || fail "less memory in less time" tight.json
 code=0
 plan small 2 --budget 100K --order 1f1b --checkpoint never >out 2>&1 || code=$?
-[ $code = 4 ] && grep -q 'no cut into 2 stages was found whose ranks keep 100.00 KiB' out || fail "100 KiB are enough" out
+[ $code = 4 ] && grep -q 'no cut into 2 stages was found whose ranks keep 100.00 KiB' out \
+    || fail "100 KiB are enough" out
 pass
 
 # The picture and the table of who runs what.
 plan mlp 3 --order zb --checkpoint never --timeline t.svg >/dev/null
 grep -q '^<svg ' t.svg && [ "$(tail -1 t.svg)" = '</svg>' ] || fail "no picture" t.svg
-[ "$(grep -c '<rect class="f-[a-z]* s-page"' t.svg)" = 72 ] || fail "not F, B and W of 8 micro-batches in 3 rows"
+[ "$(grep -c '<rect class="f-[a-z]* s-page"' t.svg)" = 72 ] \
+    || fail "not F, B and W of 8 micro-batches in 3 rows"
 plan mlp 3 --order zb --checkpoint never --timeline t.txt >/dev/null
 [ "$(grep -vc '^#' t.txt)" = 72 ] || fail "not 72 lines" t.txt
 plan mlp 3 --order gpipe --checkpoint never --timeline t.txt >/dev/null
 [ "$(grep -c 'BW' t.txt)" = 24 ] || fail "gpipe runs B and W together" t.txt
 # Files of the stages: graph and plan of a micro-batch, which lowerset check replays, for which a
 # budget of 1 KiB is too small.
-plan gpt 3 --order 1f1b --checkpoint never --graph-json out.d.json --plan-json p --json >g.json || fail "files of stages" g.json
+plan gpt 3 --order 1f1b --checkpoint never --graph-json out.d.json --plan-json p --json >g.json \
+    || fail "files of stages" g.json
 for k in 0 1 2; do
-    "$lowerset" check p.$k --graph out.d.$k.json >out 2>&1 || fail "stage $k is not what its file says" out
+    "$lowerset" check p.$k --graph out.d.$k.json >out 2>&1 \
+        || fail "stage $k is not what its file says" out
     grep -q "\"arena_peak\": " p.$k || fail "stage $k claims no arena" p.$k
 done
 [ ! -e p.3 ] && [ ! -e p ] || fail "a file of no stage"
-[ "$(grep -c '"turns":' g.json)" = 3 ] && grep -q '"turns":.*"F0 F1 F2 B0 F3 ' g.json || fail "turns of the first stage" g.json
+[ "$(grep -c '"turns":' g.json)" = 3 ] && grep -q '"turns":.*"F0 F1 F2 B0 F3 ' g.json \
+    || fail "turns of the first stage" g.json
 code=0
 plan mlp 2 --order 1f1b --checkpoint never --graph-json no/such/g.json >out 2>&1 || code=$?
 [ $code = 1 ] && grep -q 'no/such/g' out || fail "a file that cannot be written" out
@@ -110,8 +126,10 @@ pass
 # Links that take time make the step longer; runs are the same every time.
 plan mlp 3 --json --order 1f1b --checkpoint never --link none >none.json
 plan mlp 3 --json --order 1f1b --checkpoint never --link 1MB,500 >slow.json
-holds "$(number slow.json step_ns) > $(number none.json step_ns) + 2000000" || fail "slow links take no time" slow.json
-plan mlp 3 --json --order 1f1b --checkpoint never --link none | cmp -s - none.json || fail "two runs differ"
+holds "$(number slow.json step_ns) > $(number none.json step_ns) + 2000000" \
+    || fail "slow links take no time" slow.json
+plan mlp 3 --json --order 1f1b --checkpoint never --link none | cmp -s - none.json \
+    || fail "two runs differ"
 pass
 
 refuses() {
@@ -123,7 +141,8 @@ refuses() {
     pass
 }
 refuses "64 stages are too many: the forward part has" mlp.onnx --batch 4 --stages 64
-refuses "--grads shows the samples of a whole batch" mlp.onnx --batch 4 --stages 2 --grads per-sample
+refuses "--grads shows the samples of a whole batch" mlp.onnx --batch 4 --stages 2 \
+    --grads per-sample
 refuses "leave --dp out" mlp.onnx --batch 4 --stages 2 --dp clip=1,noise=1,delta=1e-5
 refuses "leave --ensemble out" mlp.onnx --batch 4 --stages 2 --ensemble 2
 refuses "is for --target=cpu so far" mlp.onnx --batch 4 --stages 2 --target cuda

@@ -20,7 +20,8 @@ fail() { echo "FAIL $1"; shift; [ "$#" = 0 ] || cat "$@"; exit 1; }
 all() { sed -n "s/.*\"$2\":[^0-9.-]*\([0-9.e+-]*\).*/\1/p" "$1"; }
 # bytes_text N: as lowerset prints bytes
 bytes_text() {
-    awk -v n="$1" 'BEGIN { split("B KiB MiB GiB", u, " "); k = 1; while (n >= 1024 && k < 4) { n /= 1024; k++ }
+    awk -v n="$1" \
+        'BEGIN { split("B KiB MiB GiB", u, " "); k = 1; while (n >= 1024 && k < 4) { n /= 1024; k++ }
                            if (k == 1) printf "%d B", n; else printf "%.2f %s", n, u[k] }'
 }
 # sent FILE: by stage, the bytes that it sends with each micro-batch
@@ -52,13 +53,17 @@ same() {
     all p.json region_bytes >>planned
     row='^ *\.at = [0-9]*, .* \.arena_bytes = \([0-9]*\),.*'
     { sed -n "s/$row/\1/p" t.c; sent t.c; regions t.c 3; regions t.c 2; } >made
-    [ "$(sed -n "s/$row/\1/p" t.c | wc -l)" = "$stages" ] || fail "$options: not $stages stages in the program" made
+    [ "$(sed -n "s/$row/\1/p" t.c | wc -l)" = "$stages" ] \
+        || fail "$options: not $stages stages in the program" made
     cmp -s planned made || fail "$options: other bytes than planned" planned made
     most=$(all p.json rank_bytes | head -1)
-    [ "$(all p.json rank_bytes | tail -n +2 | sort -n | tail -1)" = "$most" ] || fail "$options: not the largest rank" p.json
-    grep -qF "the largest rank $(bytes_text "$most")" log || fail "$options: the largest rank has $most bytes" log
+    [ "$(all p.json rank_bytes | tail -n +2 | sort -n | tail -1)" = "$most" ] \
+        || fail "$options: not the largest rank" p.json
+    grep -qF "the largest rank $(bytes_text "$most")" log \
+        || fail "$options: the largest rank has $most bytes" log
     step=$(all p.json step_ns)
-    grep -qF "step $(awk -v ns="$step" 'BEGIN { printf "%.4g", ns * 1e-6 }') ms" log || fail "$options: a step of $step ns" log
+    grep -qF "step $(awk -v ns="$step" 'BEGIN { printf "%.4g", ns * 1e-6 }') ms" log \
+        || fail "$options: a step of $step ns" log
     passed=$((passed + 1))
 }
 
@@ -67,7 +72,8 @@ for model in mlp unet gpt; do
         same $model $stages --order gpipe --checkpoint always
         same $model $stages --order 1f1b --checkpoint never
         same $model $stages --order zb --checkpoint auto
-        same $model $stages --order "$(echo "gpipe 1f1b zb" | cut -d' ' -f$stages)" --checkpoint except-last
+        same $model $stages --order "$(echo "gpipe 1f1b zb" | cut -d' ' -f$stages)" \
+            --checkpoint except-last
     done
 done
 grep -q 'transformer.wte.weight' p.json || fail "no tied weights" p.json
@@ -75,5 +81,6 @@ same unet 2 --order gpipe --checkpoint auto --budget 75%
 same unet 3 --order gpipe --checkpoint always --budget min
 same unet 3 --order gpipe --checkpoint except-last --budget min
 same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw
-same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw --budget $(($(all p.json rank_bytes | head -1) * 9 / 10))
+same gpt 2 --order gpipe --checkpoint auto --clip-norm 1 --optimizer adamw \
+    --budget $(($(all p.json rank_bytes | head -1) * 9 / 10))
 echo "$passed passed, 0 failed"

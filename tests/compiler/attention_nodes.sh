@@ -10,7 +10,8 @@ archive=$2
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-for name in 3d_gqa_causal 3d_diff_heads_sizes_attn_mask 4d_gqa 4d_attn_mask_bool_4d 4d_attn_mask_3d_causal \
+for name in 3d_gqa_causal 3d_diff_heads_sizes_attn_mask 4d_gqa 4d_attn_mask_bool_4d \
+    4d_attn_mask_3d_causal \
     4d_diff_heads_sizes_scaled; do
     echo "node/test_attention_$name"
 done >"$work/list"

@@ -34,8 +34,10 @@ $1 == "left out" || op == "" { next }
 END { for (op in all) if (passed[op] > 0) print op, passed[op], all[op], gradient[op] }
 END
 } >"$work/ops.awk"
-{ echo "# operator, passed cases, cases, cases with gradients: ONNX $version; made by ./dev conformance"
-  awk -f "$work/ops.awk" "$work/rows" "$work/rows" | sort; } >"$source/compiler/onnx/conformance.txt"
+{ echo "# operator, passed cases, cases, cases with gradients: ONNX $version; made by ./dev" \
+    "conformance"
+  awk -f "$work/ops.awk" "$work/rows" "$work/rows" | sort
+  } >"$source/compiler/onnx/conformance.txt"
 
 { cat "$work/common.awk"; cat <<'END'
 $1 == "left out" { out[$5]++; nout++; next }
@@ -71,6 +73,8 @@ END
 cat "$work/page" >"$page"
 grep -E '^([0-9]+ of [0-9]+ cases pass|Of the cases in floats)' "$page"
 # README.md states the sum.
-sum=$(awk -F '\t' '$1 == "left out" { next } { n++; ok += $1 ~ /^ok/ } END { print ok " of " n }' "$work/rows")
-sed "s/[0-9]* of [0-9]* of ONNX [0-9.]*'s operator tests/$sum of ONNX $version's operator tests/" "$source/README.md" >"$work/readme"
+sum=$(awk -F '\t' '$1 == "left out" { next } { n++; ok += $1 ~ /^ok/ } END { print ok " of " n }' \
+    "$work/rows")
+sed "s/[0-9]* of [0-9]* of ONNX [0-9.]*'s operator tests/$sum of ONNX $version's operator tests/" \
+    "$source/README.md" >"$work/readme"
 cat "$work/readme" >"$source/README.md"

@@ -19,8 +19,10 @@ cd "$work"
 rows() {
     name=$1 file=$2
     shift 2
-    "$build/lowerset" sweep "$file" -q --strategies auto --from 40% --to 90% --points 6 --plan-time 100000 \
-        --plan-effort 100 -o "$name" "$@" >log 2>&1 || { echo "FAIL $name: $(tail -n 3 log)"; exit 1; }
+    "$build/lowerset" sweep "$file" -q --strategies auto --from 40% --to 90% --points 6 \
+        --plan-time 100000 \
+        --plan-effort 100 -o "$name" "$@" >log 2>&1 \
+        || { echo "FAIL $name: $(tail -n 3 log)"; exit 1; }
     awk -F, -v name="$name" 'NR > 1 {
         if ($6 == 1) printf "%-14s %5.0f %% %11.4f %11.4f %12d %12d  %s\n", name, $2, 100 * $9, 100 * $10, $7, $8, $13
         else printf "%-14s %5.0f %% %11s %11.4f %12s %12s  %s\n", name, $2, "none", 100 * $10, "-", "-", "-"
@@ -44,7 +46,8 @@ graph() {
 {
     echo "# Plans of auto; written by ./dev bless. Budgets are of the arena without recomputation."
     echo "#"
-    printf '# %-12s %7s %11s %11s %12s %12s  %s\n' graph budget "overhead %" "bound %" "live peak" arena plan
+    printf '# %-12s %7s %11s %11s %12s %12s  %s\n' graph budget "overhead %" "bound %" \
+        "live peak" arena plan
     graph chain 6
     graph resnet 2
     graph dense 4

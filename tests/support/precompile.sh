@@ -15,7 +15,8 @@ precompile() {
     ln -s "$SOURCE/$header" "$FOLDER/$header"       # for gcc that reads it a second time
     for real in -ULS_F64 -DLS_F64=; do
         # shellcheck disable=SC2086
-        cc $FLAGS $real "$@" -I"$SOURCE" -x c-header "$SOURCE/$header" -o "$FOLDER/$header.gch/${real#-}" \
+        cc $FLAGS $real "$@" -I"$SOURCE" -x c-header "$SOURCE/$header" \
+            -o "$FOLDER/$header.gch/${real#-}" \
             -MD -MF "$FOLDER/$header.${real#-}.d"
     done
 }
@@ -23,5 +24,6 @@ precompile() {
 precompile runtime/kernels/ls_kernel.h
 precompile tests/support/rig_products.h
 precompile tests/support/cuda_executor.h -DLS_EXECUTOR= -ffp-contract=off
-{ echo "$STAMP: \\"; cat "$FOLDER"/*/*/*.d | sed 's/^[^:]*://; s/\\$//' | tr -s ' ' '\n' | sort -u | sed '/^$/d; s/$/ \\/'; echo; } >"$DEPENDENCIES"
+{ echo "$STAMP: \\"; cat "$FOLDER"/*/*/*.d | sed 's/^[^:]*://; s/\\$//' | tr -s ' ' '\n' | sort -u |
+    sed '/^$/d; s/$/ \\/'; echo; } >"$DEPENDENCIES"
 touch "$STAMP"

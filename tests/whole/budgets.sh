@@ -20,7 +20,8 @@ spec() {
     resnet) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 :4:ce" ;;
     densenet) echo "densenet121 --width=6 --classes=10 --size=32 :4:ce" ;;
     unet16) echo "unet --width=6 --depth=3 --classes=2 --size=32 :2:ce:--precision=bf16" ;;
-    gpt16) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65 :4:ce:--precision=f16" ;;
+    gpt16) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65" \
+        ":4:ce:--precision=f16" ;;
     gpt) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65 :4:ce" ;;
     dropout) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 --dropout=0.2 :4:ce" ;;
     esac
@@ -54,7 +55,8 @@ EOF
     "$BUILD/lowerset" model $options -o "$net.onnx"
     for budget in $(budgets "$net"); do
         name=$net-$(echo "$budget" | tr -d %)
-        if ! "$BUILD/lowerset" compile "$net.onnx" -q "-O$opt" --plan-effort 10 --batch "$batch" --loss "$loss" --budget "$budget" \
+        if ! "$BUILD/lowerset" compile "$net.onnx" -q "-O$opt" --plan-effort 10 --batch "$batch" \
+            --loss "$loss" --budget "$budget" \
             ${precision:-} --optimizer=sgd:momentum=0.9 -v -o "$name" >"$name.log" 2>&1; then
             grep -q "lowerset\|budget" "$name.log" && code=4 || code=1
             if [ "$code" = 4 ] && grep -q 'LS-E0016' "$name.log"; then

@@ -19,7 +19,8 @@ trap 'rm -rf "$WORK"' EXIT
 cd "$WORK"
 failed=0
 
-for name in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte; do
+for name in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte \
+    t10k-labels-idx1-ubyte; do
     gunzip -c "$INPUTS/mnist/$name.gz" >"$name"
 done
 
@@ -36,7 +37,8 @@ run_options() {
     case $1 in
     tiny_gpt) echo "--data $INPUTS/text/tinyshakespeare.txt --steps 600" ;;
     seed_autoencoder) echo "--data train-images-idx3-ubyte --label-from x --steps 600" ;;
-    jmp_cnn_dynamic) echo "--data train-images-idx3-ubyte,train-labels-idx1-ubyte --drop-last --epochs 1
+    jmp_cnn_dynamic) echo "--data train-images-idx3-ubyte,train-labels-idx1-ubyte --drop-last" \
+        "--epochs 1
         --val t10k-images-idx3-ubyte,t10k-labels-idx1-ubyte" ;;
     esac
 }
@@ -104,13 +106,15 @@ compare() {
         }' "$@"
 }
 
-printf '%-16s %-8s %11s %11s  %11s %8s %-9s %11s %8s\n' model step recorded32 recorded64 float32 "off by" \
+printf '%-16s %-8s %11s %11s  %11s %8s %-9s %11s %8s\n' model step recorded32 recorded64 \
+    float32 "off by" \
     allowed float64 "off by"
 for model in ${LS_WHOLE:+tiny_gpt} seed_autoencoder ${LS_WHOLE:+jmp_cnn_dynamic}; do
     for bits in 32 64; do
         recorded "$model" "float$bits" >"recorded$bits"
         # shellcheck disable=SC2046
-        "$BUILD/lowerset" compile "$INPUTS/models/$model.onnx" -q -O2 --plan-effort=1 --precision "f$bits" \
+        "$BUILD/lowerset" compile "$INPUTS/models/$model.onnx" -q -O2 --plan-effort=1 \
+            --precision "f$bits" \
             $(compile_options "$model") -o run
         # shellcheck disable=SC2046
         ./run $(run_options "$model") --no-shuffle --progress none --log log.jsonl >run.out

@@ -6,20 +6,27 @@ set -eu
 BUILD=$1
 SOURCE=$2
 PYTHON=/usr/bin/python3
-[ -x $PYTHON ] && $PYTHON -c 'import numpy' 2>/dev/null || { echo "skipped: no $PYTHON with numpy"; exit 77; }
+[ -x $PYTHON ] && $PYTHON -c 'import numpy' 2>/dev/null || {
+    echo "skipped: no $PYTHON with numpy"
+    exit 77
+}
 WORK=$(mktemp -d)
 trap 'rm -rf "$WORK"' EXIT
 export PYTHONDONTWRITEBYTECODE=1
 unset OUT
 
 fail() { echo "FAIL $*"; cat "$WORK/out"; exit 1; }
-gpu() { $PYTHON "$SOURCE/bench/gpu.py" "$BUILD" --work "$WORK" --limit 1000 "$@" >"$WORK/out" 2>&1; }
+gpu() {
+    $PYTHON "$SOURCE/bench/gpu.py" "$BUILD" --work "$WORK" --limit 1000 "$@" >"$WORK/out" 2>&1
+}
 
 gpu --dry-run --part check --nets mlp || fail "check"
 grep -q '^0 failed' "$WORK/out" || fail "check says that something failed"
-grep -q 'budgets: \([0-9]*\) of \1 with the same bits' "$WORK/out" || fail "check compares no budgets"
+grep -q 'budgets: \([0-9]*\) of \1 with the same bits' "$WORK/out" \
+    || fail "check compares no budgets"
 # Budgets are those of the check alone, but in whole sets.
-gpu --dry-run --part speed --nets gpt --precisions f32 --seconds 0 --budgets "none${LS_WHOLE:+,75%,50%,min}" || fail "speed"
+gpu --dry-run --part speed --nets gpt --precisions f32 --seconds 0 \
+    --budgets "none${LS_WHOLE:+,75%,50%,min}" || fail "speed"
 grep -q 'GPT-2 124M *f32 *2 *lowerset *[0-9.]* ' "$WORK/out" || fail "speed has no row"
 # Precisions come in the order asked for, and a command that its limit ends is a note.
 $PYTHON - "$SOURCE/bench" >"$WORK/out" 2>&1 <<'END' || fail "order and limits"
