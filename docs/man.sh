@@ -58,7 +58,12 @@ put_settings() {
     $1 != "T" { next }
     $2 == "Examples" { exit }
     $2 ~ /^ / { if (!inside++) print ".EX"; print text($2); next }
-    { if (inside) print ".EE"; if (inside || NR == 1 || !said++) print ".P"; inside = 0; print text($2) }
+    {
+        if (inside) print ".EE"
+        if (inside || NR == 1 || !said++) print ".P"
+        inside = 0
+        print text($2)
+    }
     END { if (inside) print ".EE" }'
 }
 
@@ -74,7 +79,8 @@ lowerset \- compile an ONNX model into a program that trains it within a memory 
 .SH DESCRIPTION
 .B lowerset
 turns a model in an ONNX file into a standalone program that trains it.
-The program's memory is planned beforehand: within the budget, results of the forward part are kept or computed again.
+The program's memory is planned beforehand: within the budget, results of the forward
+part are kept or computed again.
 .P
 .BI \-\-name\~ VALUE
 and
