@@ -54,7 +54,8 @@ def measure(lowerset, net, options, folder):
     steps = re.findall(r'^    \{(k\d+_\w+), "', host, re.M)
     kernels = len(re.findall(r"^LS_PART\(", device, re.M))
     fatbin = os.path.getsize(glob.glob(os.path.join(temps, "*.fatbin"))[0])
-    return f"| {net} | {batch} | {len(steps)} | {len(set(steps))} | {kernels} | {len(device) / 1024:.0f} | " \
+    return f"| {net} | {batch} | {len(steps)} | {len(set(steps))} | {kernels} | " \
+           f"{len(device) / 1024:.0f} | " \
            f"{fatbin / 1024:.0f} | {wall:.1f} | {cpu:.1f} |"
 
 

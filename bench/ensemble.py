@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Steps of an ensemble, beside steps of as many single models and beside PyTorch's vmap.
 
-    PYTHON=/path/to/python3 ./dev bench ensemble [--net NAME]... [--members K] [--batch N] [--steps N] [--rounds R] [--json]
+    PYTHON=/path/to/python3 ./dev bench ensemble [--net NAME]... [--members K] [--batch N]
+        [--steps N] [--rounds R] [--json]
 
 Networks: an MLP (784-512-10) and a small CNN at 28 x 28. Processor time of a step on one thread,
 which other work on the machine disturbs little: that of runs of many steps less that of a run of

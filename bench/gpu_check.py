@@ -125,7 +125,8 @@ def numbers(s, net, precision, path, want, noise):
     s.record("numbers", net=net, precision=precision, loss=found["loss"], gradient=found["worst"],
              median=found["median"], worst=found["name"], noise=noise["f32"]["worst"],
              cpu=noise.get(precision, {}).get("worst"))
-    far = f"loss {found['loss']:.1e}, median {found['median']:.1e}, {found['name']} {found['worst']:.1e} from doubles"
+    far = f"loss {found['loss']:.1e}, median {found['median']:.1e}, {found['name']} " \
+          f"{found['worst']:.1e} from doubles"
     for kind in sorted({precision, "f32"} & set(noise)):
         far += f"; {kind} on the CPU: " + ", ".join(f"{noise[kind][k]:.1e}"
                                                     for k in ("loss", "median", "worst"))

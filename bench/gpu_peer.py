@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Training steps of one network in PyTorch or JAX, to measure lowerset against on a GPU.
 
-usage: gpu_peer.py MODEL WHO [--precision f32|tf32|bf16] [--batch N] [--seconds S] [--device cuda|cpu] [--tiny]
+usage: gpu_peer.py MODEL WHO [--precision f32|tf32|bf16] [--batch N] [--seconds S]
+                   [--device cuda|cpu] [--tiny]
   MODEL  resnet50, densenet121, unet (the paper's, 572 pixels) or gpt (GPT-2, 124 million)
   WHO    eager    PyTorch: channels-last, cudnn.benchmark, fused optimizer, its own attention
          compile  the same through torch.compile; graphs: with CUDA graphs; tune: max-autotune

@@ -29,7 +29,8 @@ class Watch:
         try:
             import pynvml
             pynvml.nvmlInit()
-            self.read = lambda: pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used
+            self.read = lambda: pynvml.nvmlDeviceGetMemoryInfo(
+                pynvml.nvmlDeviceGetHandleByIndex(0)).used
             self.read()
         except Exception:           # without NVML memory cannot be watched
             self.read = lambda: 0

@@ -260,7 +260,8 @@ class Session:
         """Runs a failed program again, node by node, and keeps the messages of CUDA
         and its libraries."""
         with self.lock:
-            if self.explained == MOST_EXPLAINED or self.target == "cpu" or not os.path.exists(trainer):
+            if self.explained == MOST_EXPLAINED or self.target == "cpu" \
+                    or not os.path.exists(trainer):
                 return
             self.explained += 1
         checked = [] if "--check-numerics" in more else ["--check-numerics"]

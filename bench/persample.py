@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Steps with gradients of samples, beside plain steps and beside PyTorch's torch.func.
 
-    PYTHON=/path/to/python3 ./dev bench persample [--net NAME]... [--threads N] [--steps N] [--rounds R]
+    PYTHON=/path/to/python3 ./dev bench persample [--net NAME]... [--threads N] [--steps N]
+        [--rounds R]
 
 The Python needs torch, onnx and onnxscript; Opacus is a peer where it is there. Networks are
 written by PyTorch's exporter: the CNN of PyTorch's tutorial on per-sample gradients at batch 64, a

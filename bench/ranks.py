@@ -50,7 +50,8 @@ class Way:
     """Processes that train: of a program, with options of their own."""
 
     def __init__(self, program, options=(), copies=1, sockets=False):
-        self.program, self.options, self.copies, self.sockets = program, list(options), copies, sockets
+        self.program, self.options = program, list(options)
+        self.copies, self.sockets = copies, sockets
 
     def processes(self):
         return [self.options + own for own in (peers() if self.sockets else [[]] * self.copies)]

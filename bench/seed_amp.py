@@ -2,8 +2,10 @@
 """./dev seed amp: memory and time of a small network in 16 bits beside f32, and its curves
 beside recorded ones.
 
-usage: seed_amp.py BUILD-FOLDER [--inputs FOLDER] [--threads N] [--steps N] [--rounds N] [--curve-steps N]
-                   [--seeds 1,2,3] [--sizes 128,28] [--curve-sizes 28,128] [--only table|curves] [--out PAGE.md]
+usage: seed_amp.py BUILD-FOLDER [--inputs FOLDER] [--threads N] [--steps N] [--rounds N]
+                   [--curve-steps N]
+                   [--seeds 1,2,3] [--sizes 128,28] [--curve-sizes 28,128]
+                   [--only table|curves] [--out PAGE.md]
 
 The network is that of jmp's example for mixed precision: convolutions of 32 and 64 channels, each
 with ReLU and average pooling, dense layers of 256 and 10, Adam, 128 images a batch. A row per size,
@@ -227,8 +229,9 @@ def write_data(folder, inputs, size, samples):
     how many of each."""
     files = {}
     for part, n in samples.items():
-        images = gzip.decompress((inputs / f"mnist/{part}-images-idx3-ubyte.gz").read_bytes())[16:16 + 784 * n]
-        labels = gzip.decompress((inputs / f"mnist/{part}-labels-idx1-ubyte.gz").read_bytes())[8:8 + n]
+        images = gzip.decompress((inputs / f"mnist/{part}-images-idx3-ubyte.gz").read_bytes())
+        labels = gzip.decompress((inputs / f"mnist/{part}-labels-idx1-ubyte.gz").read_bytes())
+        images, labels = images[16:16 + 784 * n], labels[8:8 + n]
         files[part] = [f"{part}-{size}", f"{part}-{size}-labels"]
         code = 8 if size == 28 else 0x0d
         with open(folder / files[part][0], "wb") as to:
@@ -328,12 +331,14 @@ def has_torch():
 def page(parts, args, busy):
     return f"""# Mixed precision of a small network
 
-Made {time.strftime('%Y-%m-%d')} by `./dev seed amp` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
-{busy} of {os.cpu_count()} processors were busy with other programs.
+Made {time.strftime('%Y-%m-%d')} by `./dev seed amp` on {processor()}, {args.threads}
+thread{'s' if args.threads > 1 else ''}; do not edit. At its start {busy} of {os.cpu_count()}
+processors were busy with other programs.
 
-The network is that of jmp's example: convolutions of 32 and 64 channels with ReLU and average pooling, dense layers of 256 and
-10, Adam, batches of 128 images. *Arena* and *state* are the plan's; *in memory* is the largest resident size of the process, on a
-GPU what the process reserves there. A step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on
+The network is that of jmp's example: convolutions of 32 and 64 channels with ReLU and average
+pooling, dense layers of 256 and 10, Adam, batches of 128 images. *Arena* and *state* are the
+plan's; *in memory* is the largest resident size of the process, on a GPU what the process reserves
+there. A step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on
 synthetic data; an epoch is {IMAGES // BATCH} steps.
 
 {parts}"""

@@ -2,7 +2,8 @@
 """./dev seed persample: gradients of samples beside the plain step, a loop, and PyTorch; the known
 experiment as a table.
 
-usage: seed_persample.py BUILD-FOLDER [--threads N] [--steps N] [--rounds N] [--batch N] [--only checks|times] [--out PAGE.md]
+usage: seed_persample.py BUILD-FOLDER [--threads N] [--steps N] [--rounds N] [--batch N]
+                         [--only checks|times] [--out PAGE.md]
 
 The network is that of PyTorch's tutorial on gradients of samples (`lowerset model digits`), 64
 images of 28x28 a batch. Checks: gradients of samples against batches of one of the same program,
@@ -245,13 +246,15 @@ def ensembles(args):
 def page(parts, args, busy):
     return f"""# Gradients of samples of a small network
 
-Made {time.strftime('%Y-%m-%d')} by `./dev seed persample` on {processor()}, {args.threads} thread{'s' if args.threads > 1 else ''}; do not edit. At its start
-{busy} of {os.cpu_count()} processors were busy with other programs.
+Made {time.strftime('%Y-%m-%d')} by `./dev seed persample` on {processor()}, {args.threads}
+thread{'s' if args.threads > 1 else ''}; do not edit. At its start {busy} of {os.cpu_count()}
+processors were busy with other programs.
 
-The network is that of PyTorch's tutorial on gradients of samples: convolutions of 32 and 64 channels without padding, a max
-pool, dense layers of 128 and 10; SGD, {args.batch} images of 28x28 a batch. *Clipped sums* are those of `--dp` with half the batch
-expected. *Arena* is the plan's. A step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on synthetic
-data. [samples.md](../samples.md) says how they are computed.
+The network is that of PyTorch's tutorial on gradients of samples: convolutions of 32 and 64
+channels without padding, a max pool, dense layers of 128 and 10; SGD, {args.batch} images of 28x28
+a batch. *Clipped sums* are those of `--dp` with half the batch expected. *Arena* is the plan's. A
+step is the median of {args.rounds} rounds in turns, of {args.steps} steps each, on synthetic data.
+[samples.md](../samples.md) says how they are computed.
 
 {parts}"""
 

@@ -2,7 +2,8 @@
 """./dev seed pipeline: an autoencoder on two ranks in a pipeline beside one device; the known
 experiment as a table.
 
-usage: seed_pipeline.py BUILD-FOLDER [--inputs FOLDER] [--steps N] [--rounds N] [--order gpipe|1f1b|zb]
+usage: seed_pipeline.py BUILD-FOLDER [--inputs FOLDER] [--steps N] [--rounds N]
+                        [--order gpipe|1f1b|zb]
                         [--only checks|times|picture] [--out PAGE.md]
 
 The network is the convolutional autoencoder of digits (`lowerset model autoencoder`), with Adam and
@@ -58,10 +59,12 @@ def table(rows, with_seed):
             "|---|--:|--:|--:|--:|--:|--:|" + ("--:|--:|" if with_seed else "") + "--:|"]
     for r in rows:
         step, bubble, rank = predicted(r)
-        line = f"| {r['name']} | {r['batch']} | {1e3 * r['step']:.1f} | {1e3 * step:.1f} | {100 * bubble:.1f} % | " \
+        line = f"| {r['name']} | {r['batch']} | {1e3 * r['step']:.1f} | {1e3 * step:.1f} | " \
+               f"{100 * bubble:.1f} % | " \
             f"{r['epochs']:.1f} | {r['epochs'] / rows[0]['epochs']:.2f} |"
         if with_seed:
-            line += f" {r['seed']:.2f} | {r['seed'] / rows[0]['seed']:.2f} |" if r["seed"] else " | |"
+            line += (f" {r['seed']:.2f} | {r['seed'] / rows[0]['seed']:.2f} |" if r["seed"]
+                     else " | |")
         text.append(line + f" {rank:.1f} |")
     return "\n".join(text)
 
@@ -117,9 +120,11 @@ def picture(folder, lowerset, inputs, out, args):
     """Trains on MNIST in a pipeline; the losses of its epochs, or None without the data."""
     if not (inputs / "mnist").is_dir():
         return None
-    images = gzip.decompress((inputs / "mnist/train-images-idx3-ubyte.gz").read_bytes())[:16 + 2048 * 784]
+    images = gzip.decompress((inputs / "mnist/train-images-idx3-ubyte.gz").read_bytes())
+    images = images[:16 + 2048 * 784]
     (folder / "some.idx").write_bytes(images[:4] + (2048).to_bytes(4, "big") + images[8:])
-    (folder / "test.idx").write_bytes(gzip.decompress((inputs / "mnist/t10k-images-idx3-ubyte.gz").read_bytes()))
+    test = gzip.decompress((inputs / "mnist/t10k-images-idx3-ubyte.gz").read_bytes())
+    (folder / "test.idx").write_bytes(test)
     build(folder, lowerset, NET, "digits", 32,
           ["--stages=2", "--microbatches=4", f"--order={args.order}"], "digits")
     said = run(["./digits", "--data", "some.idx", "--val", "test.idx", "--label-from", "x",
@@ -131,15 +136,16 @@ def picture(folder, lowerset, inputs, out, args):
 def page(parts, args, load):
     return f"""# An autoencoder in a pipeline of two
 
-Made {time.strftime('%Y-%m-%d')} by `./dev seed pipeline` on {processor()}; do not edit. At its start {load} of {os.cpu_count()} processors were busy with other
-programs.
+Made {time.strftime('%Y-%m-%d')} by `./dev seed pipeline` on {processor()}; do not edit. At its
+start {load} of {os.cpu_count()} processors were busy with other programs.
 
-The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers; squared errors, Adam. Ranks
-are threads of one process, of one thread each, in the order `{args.order}`. The known experiment ran on two RTX 3090 under
-PyTorch 2.1. It took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
-in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are those of the simulator
-([pipeline.md](../pipeline.md)), from times of single kernels, measured in a pipeline with `never` and the same parts (`--profile`,
-`--costs`).
+The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers;
+squared errors, Adam. Ranks are threads of one process, of one thread each, in the order
+`{args.order}`. The known experiment ran on two RTX 3090 under PyTorch 2.1. It took larger batches
+for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds in
+turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are
+those of the simulator ([pipeline.md](../pipeline.md)), from times of single kernels, measured in a
+pipeline with `never` and the same parts (`--profile`, `--costs`).
 
 {parts}"""
 
@@ -162,7 +168,9 @@ def main():
     args = options()
     lowerset = pathlib.Path(args.build).resolve() / "lowerset"
     parts, good, load = [], True, busy()
-    image = pathlib.Path(args.out).resolve().with_suffix(".png") if args.out else pathlib.Path("autoencoder.png").resolve()
+    image = pathlib.Path(args.out).with_suffix(".png") if args.out \
+        else pathlib.Path("autoencoder.png")
+    image = image.resolve()
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         run([lowerset, "model", "autoencoder", "-o", "autoencoder.onnx"], folder)

@@ -1,7 +1,8 @@
 #!/bin/sh
 # A convolutional autoencoder learns handwritten digits for 60 % of the memory; the model it exports
 # is compiled once more and gives the same outputs.
-#   sh demo/autoencoder.sh BUILD-FOLDER [MNIST-FOLDER]      the four MNIST files, as they are or with .gz
+#   sh demo/autoencoder.sh BUILD-FOLDER [MNIST-FOLDER]
+#   MNIST-FOLDER: the four MNIST files, as they are or with .gz
 set -eu
 BUILD=$1
 MNIST=${2:-../shared/inputs/mnist}

@@ -5,8 +5,8 @@
 # file's name is unique.
 #   sh tests/layers.sh SOURCE-FOLDER
 #   sh tests/layers.sh --prove SOURCE-FOLDER
-#   With --prove, and in the setup `whole`: each arrow that is forbidden is added to a copy of the sources, one at a
-#   time, and must make the check fail.
+#   With --prove, and in the setup `whole`: each arrow that is forbidden is added to a copy of the
+#   sources, one at a time, and must make the check fail.
 set -eu
 export LC_ALL=C
 work=$(mktemp -d)
@@ -107,7 +107,10 @@ check() (
         sed 's/:[[:space:]]*#[[:space:]]*[a-z_]*[[:space:]]*/ /' |
         awk -v arrows="$work/arrows" '
     function room(path) { return substr(path, 1, index(path "/", "/") - 1) }
-    function folder(path, part, n) { n = split(path, part, "/"); return part[1] "/" (n > 2 ? part[2] : ".") }
+    function folder(path, part, n) {
+        n = split(path, part, "/")
+        return part[1] "/" (n > 2 ? part[2] : ".")
+    }
     FNR == NR {
         if (NF > 0) { line[$1]; for (k = 2; k <= NF; k++) may[$1, $k] }
         next
@@ -127,7 +130,8 @@ check() (
         if (said ~ /^</ && !(room(to) in line) && to !~ /\.\./) next
         if (to == "build_config.h" || to == "onnx.pb-c.h") next      # what the build makes
         if (said !~ /^"[a-z_0-9]+(\/[a-z_0-9]+)*\/[a-z_0-9]+\.(c|h|def)"/ || !(room(to) in line)) {
-            if (room(from) != "tests") print "FAIL an include must say the whole path: " from ": " said
+            if (room(from) != "tests")
+                print "FAIL an include must say the whole path: " from ": " said
             next
         }
         a = room(from); b = room(to); f = folder(from); g = folder(to)

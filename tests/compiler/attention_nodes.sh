@@ -1,7 +1,8 @@
 #!/bin/sh
 # ONNX's own tests of Attention, which came with opset 23, later than the test data of
 # distributions: a selection that covers every supported form.
-#   sh tests/compiler/attention_nodes.sh ONNX-NODES ARCHIVE       exits 77 when the archive is missing
+#   sh tests/compiler/attention_nodes.sh ONNX-NODES ARCHIVE
+#   exits 77 when the archive is missing
 set -eu
 program=$1
 export LS_WHOLE=1          # all requested cases of the archive

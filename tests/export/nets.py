@@ -222,7 +222,8 @@ class Scalars(nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.act = nn.Linear(10, 8), nn.PReLU()
-        self.gain, self.temperature = nn.Parameter(torch.tensor(1.0)), nn.Parameter(torch.tensor(0.7))
+        self.gain = nn.Parameter(torch.tensor(1.0))
+        self.temperature = nn.Parameter(torch.tensor(0.7))
         self.b = nn.Linear(8, 5)
 
     def forward(self, x):

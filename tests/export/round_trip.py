@@ -138,7 +138,8 @@ def narrow(folder, data, newest, x, want):
 
 
 def main():
-    lowerset, root, bad = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve(), 0
+    lowerset, root = (pathlib.Path(word).resolve() for word in sys.argv[1:3])
+    bad = 0
     for path in sorted(root.glob("*/*.onnx")):
         with tempfile.TemporaryDirectory() as made:
             folder, data = pathlib.Path(made), path.parent / "data.npz"

@@ -139,7 +139,8 @@ def efficientnet():
 
 @net(image())
 def efficientnet_v2():
-    from torchvision.models.efficientnet import EfficientNet, FusedMBConvConfig as Fu, MBConvConfig as C
+    from torchvision.models.efficientnet import (EfficientNet, FusedMBConvConfig as Fu,
+                                                 MBConvConfig as C)
     return EfficientNet([Fu(1, 3, 1, 16, 8, 1), Fu(4, 3, 2, 8, 16, 1), C(4, 3, 2, 16, 16, 1, 1, 1)],
                         0.0, 0.0, 5, last_channel=32)
 

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """tests/export/zoo_check.py -- exports the networks of zoo.py, and compares one step of training.
 
-    zoo_check.py LOWERSET [--nets resnet,...] [--calls ts,dyn,raw] [--keep FOLDER [--reuse]] [--table FILE]
+    zoo_check.py LOWERSET [--nets resnet,...] [--calls ts,dyn,raw] [--keep FOLDER [--reuse]]
+        [--table FILE]
 
 Each network is exported in train() mode by three calls: the TorchScript exporter in training form
 (ts), the default exporter without its optimizer (raw), and with it (dyn). Each file is compiled
@@ -219,16 +220,19 @@ def outcome(name, call, x, ref, noise, lowerset, folder):
                 "--optimizer", "sgd:momentum=0", "--loss", "mse",
                 "--store-gradients", "-v", "-o", "t", *more], folder, "compile.log")
     if code != 0:
-        return "refused" if code < 6 else "broken", "-", said(folder) or f"the compiler ends with {code}"
+        return "refused" if code < 6 else "broken", "-", \
+            said(folder) or f"the compiler ends with {code}"
     code = run(["./t", "--data", "data.npz", *DATA, "--lr", "0", "--steps", "1",
                 "--dump", "dump.npz"], folder, "train.log")
     if code != 0:
-        return "broken", "-", f"the trainer ends with {code}: " + (folder / "train.log").read_text()[-200:].strip()
+        return "broken", "-", \
+            f"the trainer ends with {code}: " + (folder / "train.log").read_text()[-200:].strip()
     dump = dict(np.load(folder / "dump.npz"))
     steepest = max((np.abs(v).max() for k, v in dump.items() if k.startswith("grad/")), default=1.0)
     got, why = judge(name, call, x, ref, noise, dump, folder)
     back = round_trip(path, folder, "data.npz", 0.01 / max(steepest, 0.1))
-    return got, "equal" if back == "" else "WRONG", why if back == "" else f"{why} [the exported model: {back}]".strip()
+    return got, "equal" if back == "" else "WRONG", \
+        why if back == "" else f"{why} [the exported model: {back}]".strip()
 
 
 def judge(name, call, x, ref, noise, dump, folder):
@@ -300,17 +304,21 @@ def check(name, calls, lowerset, folder, reuse):
 
 HEAD = """# Networks and their exports
 
-Made DATE by `./dev export --zoo`; do not edit. Networks of `tests/export/zoo.py` (torchvision, timm, transformers and others at
-small sizes, random weights), each exported in train() mode by three calls: `ts`, the TorchScript exporter in training form; `dyn`,
-the default call; `raw`, the default exporter with `optimize=False`. The loss, the gradient of every parameter and the set of trained
-tensors of one step are compared with autograd's.
+Made DATE by `./dev export --zoo`; do not edit. Networks of `tests/export/zoo.py` (torchvision,
+timm, transformers and others at small sizes, random weights), each exported in train() mode by
+three calls: `ts`, the TorchScript exporter in training form; `dyn`, the default call; `raw`, the
+default exporter with `optimize=False`. The loss, the gradient of every parameter and the set of
+trained tensors of one step are compared with autograd's.
 
-equal: all agree. renamed: all agree, some parameters have other names. warned: something differs, and the compiler's
-warnings (with `-v`) name every tensor that differs. refused: the compiler has an error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells, as
-[export.md](../export.md) says. There is no silent difference. Parameters with `requires_grad=False` are given to `--freeze`.
+equal: all agree. renamed: all agree, some parameters have other names. warned: something differs,
+and the compiler's warnings (with `-v`) name every tensor that differs. refused: the compiler has an
+error. unmade: the exporter has an error. untold: a difference that no file of this exporter tells,
+as [export.md](../export.md) says. There is no silent difference. Parameters with
+`requires_grad=False` are given to `--freeze`.
 
-back: the trainer's `--export` after three more steps. equal: it passes ONNX's checker, has the names of the file's inputs, outputs and
-initializers, and gives the outputs of the trainer's `--eval` in onnxruntime.
+back: the trainer's `--export` after three more steps. equal: it passes ONNX's checker, has the
+names of the file's inputs, outputs and initializers, and gives the outputs of the trainer's
+`--eval` in onnxruntime.
 
 | network | call | outcome | back | why |
 |---|---|---|---|---|

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Lets the independent judge replay lowerset's plans over a sweep of budgets.
 
-    tests/scheduler/judge.py BUILD SHARED [GRAPH...] [--points 17] [--strategies auto] [--effort PERCENT]
+    tests/scheduler/judge.py BUILD SHARED [GRAPH...] [--points 17] [--strategies auto]
+        [--effort PERCENT]
                    [--time SECONDS] [--large] [--zoo] [--quick] [--csv FILE]
 
 Without graphs: those of SHARED/judge/graphs and SHARED/judge/published. tests/data is a SHARED that

@@ -6,8 +6,9 @@
 `lowerset plan --stages` writes a graph and a plan of each stage. Of every stage the judge replays
 
   - the files as they are: one micro-batch, with its claims;
-  - the whole step of the rank: as many copies of the graph as there are micro-batches, their runs in the order of the
-    `turns` of --json, what lies in a region moved to the copy of its micro-batch. Nodes that stand for messages read what
+  - the whole step of the rank: as many copies of the graph as there are micro-batches, their runs in the order of
+    the `turns` of --json, what lies in a region moved to the copy of its micro-batch. Nodes that
+    stand for messages read what
     is sent as late as the receiver may: right before the turn at which the sender waits for that.
 
 Checked beside that: each tensor is made in one stage, each update runs in one; what a message
@@ -55,7 +56,8 @@ def whole():
                     yield name, stages, f"--order {order} --checkpoint {how}"
     for order in ("gpipe", "1f1b", "zb"):
         for model in ("gpt", "unet"):
-            yield model, 3, f"--order {order} --checkpoint auto --budget min --optimizer adamw --clip-norm 1"
+            yield model, 3, (f"--order {order} --checkpoint auto --budget min --optimizer adamw "
+                             "--clip-norm 1")
 
 
 class Fault(Exception):
@@ -310,7 +312,8 @@ def check(judge, lowerset, name, stages, options):
             raise Fault(f"stage {s.number}: {e}") from None
         except (judge.BadFile, Fault) as e:
             raise Fault(f"stage {s.number}: {e}") from None
-    return f"{len(line['messages'])} messages, copies {[[r['region_copies'] for r in s.facts['regions']] for s in of]}, arenas {counted}"
+    copies = [[r["region_copies"] for r in s.facts["regions"]] for s in of]
+    return f"{len(line['messages'])} messages, copies {copies}, arenas {counted}"
 
 
 def main():

@@ -101,7 +101,8 @@ def radam(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, wd=0.0,
     step = rate / (1 - beta1 ** t)
     if rho <= 5:
         return [x - step * a for x, a in zip(p, m)]
-    step *= math.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) * math.sqrt(1 - beta2 ** t)
+    step *= math.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) \
+        * math.sqrt(1 - beta2 ** t)
     return [x - step * a / (math.sqrt(b) + eps) for x, a, b in zip(p, m, v)]
 
 
