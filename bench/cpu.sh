@@ -123,7 +123,8 @@ ours() {        # MODEL THREADS TYPE
         | awk 'NR > 2 { printf "%.6f\n", ($1 - last) * 1e3 } { last = $1 }' | sort -n \
         | awk -v head="$1 $2 lowerset-$3" -v kib="$peak" -v steps="$steps" -v before="$before" \
             -v short="$short" -v long="$long" '{ t[NR] = $1 } END {
-            printf "%s %.3f %.3f %.0f %.2f %.2f %d\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024, long - short,
+            printf "%s %.3f %.3f %.0f %.2f %.2f %d\n", head,
+                t[int((NR + 1) / 2)], t[1], kib / 1024, long - short,
                 short - before, steps - 1 }' >>"$RESULTS"
 }
 
@@ -225,8 +226,8 @@ awk -v models="$MODELS" -v threads="$THREADS" -v type="$PRECISION" '
         for (i = 1; i <= nm && type != "f32"; i++)
             for (j = 1; j <= nt; j++) {
                 us = m[i] " " t[j] " lowerset-"
-                printf "%-12s %7s  %s %.1f ms, f32 %.1f ms: %.2f of it\n", m[i], t[j], type, median(us type),
-                    median(us "f32"), median(us type) / median(us "f32")
+                printf "%-12s %7s  %s %.1f ms, f32 %.1f ms: %.2f of it\n", m[i], t[j], type,
+                    median(us type), median(us "f32"), median(us type) / median(us "f32")
             }
         if (them != "") print "ratio: PyTorch'"'"'s time over ours; above 1 lowerset is faster"
     }' "$RESULTS"

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Checks and measures lowerset on a machine with an NVIDIA GPU.
 
-usage: gpu.py BUILD-FOLDER --prepare [--home DIR]     on a machine that can build: makes DIR (.gpu), which
-                                                      the machine with the GPU needs beside this tree
+usage: gpu.py BUILD-FOLDER --prepare [--home DIR]     on a machine that can build: makes DIR (.gpu),
+                                                      which the machine with the GPU needs beside
+                                                      this tree
        gpu.py BUILD-FOLDER [--part PART] [options]    there; ends with 77 where there is no GPU
        gpu.py BUILD-FOLDER --docs FILE... [--to docs/lab/gpu.md]     the tables of results as a page
 
 Parts, each within --limit seconds (540), what is asked for first coming first; several:
 check,speed. Without --part all, one behind the other: within ten minutes with --limit 145.
-  check     the device's properties; small networks against the CPU (loss, every gradient), all budgets
-            bit for bit, compute-sanitizer
+  check     the device's properties; small networks against the CPU (loss, every gradient), all
+            budgets bit for bit, compute-sanitizer
   speed     our programs: four networks, precisions, budgets, a small batch
   peers     the same networks in PyTorch, torch.compile and JAX
   warm      not by itself: has torch.compile and JAX compile, for peers behind it; beside check, say

@@ -64,8 +64,8 @@ def write_batch(path, images, labels):
     def member(values, descr, shape):
         head = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
         head += " " * (-(10 + len(head) + 1) % 64) + "\n"
-        return b"\x93NUMPY\x01\x00" + len(head).to_bytes(2,
-                                                         "little") + head.encode() + values.tobytes()
+        size = len(head).to_bytes(2, "little")
+        return b"\x93NUMPY\x01\x00" + size + head.encode() + values.tobytes()
 
     n = len(images) // 784
     with zipfile.ZipFile(path, "w") as z:

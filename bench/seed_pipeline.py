@@ -86,7 +86,8 @@ def times(folder, lowerset, args):
             row["epochs"] = row["step"] * -(-IMAGES // row["batch"]) * EPOCHS
         with_seed = title != "At equal updates"
         parts.append(f"## {title}\n\n{table(rows, with_seed)}\n\nBy the simulator: "
-                     f"{names_in_order(rows, lambda r: predicted(r)[0] / r['batch'])}.\n\nMeasured: "
+                     f"{names_in_order(rows, lambda r: predicted(r)[0] / r['batch'])}.\n\n"
+                     f"Measured: "
                      f"{names_in_order(rows, lambda r: r['step'] / r['batch'])}.\n")
         print(parts[-1], flush=True)
     return parts

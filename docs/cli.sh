@@ -81,8 +81,8 @@ Made by `./dev docs` from the tables of options that `lowerset help` prints; do 
     lowerset COMMAND [MODEL.onnx] [OPTION...]
 
 `--name VALUE` and `--name=VALUE` are the same. An option is given once, but for those that collect
-(`--freeze`, `--keep`, ...). Options that several commands have in the same words are explained once:
-[options of several commands](#options-of-several-commands).
+(`--freeze`, `--keep`, ...). Options that several commands have in the same words are explained
+once: [options of several commands](#options-of-several-commands).
 END
 for command in $commands; do
     printf '\n## lowerset %s\n\n```\n' "$command"
@@ -125,8 +125,8 @@ together() {
     if [ "$code" = 2 ]; then echo no; else echo yes; fi
 }
 label() { case $1 in --target*) echo "\`$1\`" ;; *) echo "\`${1%%=*}\`" ;; esac; }
-features="--accumulate=2 --microbatches=2 --ranks=2 --stages=2 --ensemble=2 --dp=clip=1,noise=1,delta=1e-5
---grads=per-sample --loss-scale=dynamic --clip-norm=1 --target=cuda"
+features="--accumulate=2 --microbatches=2 --ranks=2 --stages=2 --ensemble=2
+--dp=clip=1,noise=1,delta=1e-5 --grads=per-sample --loss-scale=dynamic --clip-norm=1 --target=cuda"
 cat <<'END'
 
 ## What goes together

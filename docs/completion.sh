@@ -135,7 +135,8 @@ _lowerset()
     [[ $command != model ]] || key="model ${COMP_WORDS[2]}"
     if [[ $current == -* && $key != "model $current" ]]; then
         _lowerset_reply $(_lowerset_options "$key")
-    elif [[ $command == model || $command == help || $command == explain ]] && ((COMP_CWORD > 2)); then
+    elif [[ $command == model || $command == help || $command == explain ]] &&
+        ((COMP_CWORD > 2)); then
         return
     else
         kind=$(_lowerset_word "$command")

@@ -21,7 +21,9 @@ command -v gcov >/dev/null 2>&1 || { echo "gcov is missing: it comes with gcc" >
     run[folder[2]] += int(share[2] * $NF / 100 + 0.5)
 }
 { path = "" }
-function row(name, run, of) { printf "%-10s %7d of %7d lines  %5.1f%%\n", name, run, of, of ? 100 * run / of : 0 }
+function row(name, run, of) {
+    printf "%-10s %7d of %7d lines  %5.1f%%\n", name, run, of, of ? 100 * run / of : 0
+}
 END {
     n = split("base compiler scheduler codegen runtime cli models", room, " ")
     for (k = 1; k <= n; k++) {

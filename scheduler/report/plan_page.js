@@ -1,5 +1,6 @@
-// The script of the page of a plan: the step under the pointer, the table of nodes. Reads the JSON of
-// the element "data" (plan_page.c) and writes text nodes only, so that no name can become markup.
+// The script of the page of a plan: the step under the pointer, the table of nodes. Reads the
+// JSON of the element "data" (plan_page.c) and writes text nodes only, so that no name can become
+// markup.
 'use strict';
 (() => {
 const by = id => document.getElementById(id);

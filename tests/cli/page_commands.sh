@@ -37,13 +37,16 @@ function quoted(text) { gsub(/'/, "'\\''", text); return "'" text "'" }
 /^```prints$/ { block = "prints"; next }
 /^```/ { if (block == "sh") print "exec >&3 2>&1"; block = block == "" ? "other" : ""; next }
 block == "sh" { print (goes_on ? "" : "at=" NR "; ") $0; goes_on = /\\$/ }
-block == "prints" && $0 != "" && $0 !~ /^ *\.\.\.$/ { printf "at=%d; prints said.%d %s\n", NR, n, quoted($0) }
+block == "prints" && $0 != "" && $0 !~ /^ *\.\.\.$/ {
+    printf "at=%d; prints said.%d %s\n", NR, n, quoted($0)
+}
 END
 cat >"$work/begin.sh" <<'END'
 set -eu
 exec 3>&1
 at=0
-trap 'code=$?; exec >&3; [ $code = 0 ] || { tail -n 20 said.* /dev/null; echo "FAIL $page:$at: exit code $code"; }' EXIT
+trap 'code=$?; exec >&3; [ $code = 0 ] || {
+    tail -n 20 said.* /dev/null; echo "FAIL $page:$at: exit code $code"; }' EXIT
 prints() {
     pattern=$(printf '%s' "$2" | sed 's/[][*?\\]/\\&/g; s/\.\.\./*/g')
     while IFS= read -r line; do

@@ -20,8 +20,8 @@ find base cli codegen compiler models runtime scheduler tests bench demo lowerse
 
 # sections PAGE: the names that links give the sections of a page, as GitHub makes them
 sections() {
-    awk \
-        '/^ *```/ { block = !block; next } !block && /^#+ / { sub(/^#+ /, ""); print tolower($0) }' "$1" |
+    awk '/^ *```/ { block = !block; next }
+        !block && /^#+ / { sub(/^#+ /, ""); print tolower($0) }' "$1" |
         sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 

@@ -37,7 +37,11 @@ accesses() {
                 bad = 1
             }
         }
-        /[.]visible [.]entry/ { check(); part = index($0, kernel) > 0 ? substr($3, 1, length($3) - 1) : ""; v4 = ld = st = 0 }
+        /[.]visible [.]entry/ {
+            check()
+            part = index($0, kernel) > 0 ? substr($3, 1, length($3) - 1) : ""
+            v4 = ld = st = 0
+        }
         $0 ~ "ld[.]global.*v4[.]" vectors { v4++ }
         $0 ~ "ld[.]global[.a-z]*[.]" types { ld++ }
         $0 ~ "st[.](global[.])?" types { st++ }

@@ -45,17 +45,26 @@ $1 == "left out" { out[$5]++; nout++; next }
 $3 == "floats" { floats++; floats_ok += good }
 !good { missing[op]++; why[op] = why[op] == "" || $5 == "unsupported" ? $5 : why[op] }
 END {
-    printf "%d of %d cases pass, %d of them with gradients checked against differences; %d give wrong results.\n", ok, all, with, wrong
-    printf "Of the cases in floats (float operands and results; others may be integers and bools), %d of %d pass: %.1f %%.\n\n", floats_ok, floats, 100 * floats_ok / floats
+    printf "%d of %d cases pass, " \
+        "%d of them with gradients checked against differences; %d give wrong\nresults.\n",
+        ok, all, with, wrong
+    printf "Of the cases in floats (float operands and results; others may be integers and " \
+        "bools), %d of %d\npass: %.1f %%.\n\n", floats_ok, floats, 100 * floats_ok / floats
     if (ok < all) print "### Cases that do not pass\n\n| operator | cases | |\n|---|---|---|"
     n = 0
     for (op in missing) row[n++] = op
-    for (i = 0; i < n; i++) for (j = i + 1; j < n; j++) if (row[j] < row[i]) { t = row[i]; row[i] = row[j]; row[j] = t }
-    for (i = 0; i < n; i++) printf "| %s | %d | %s |\n", row[i] == "" ? "(none)" : row[i], missing[row[i]], why[row[i]]
+    for (i = 0; i < n; i++)
+        for (j = i + 1; j < n; j++)
+            if (row[j] < row[i]) { t = row[i]; row[i] = row[j]; row[j] = t }
+    for (i = 0; i < n; i++)
+        printf "| %s | %d | %s |\n", row[i] == "" ? "(none)" : row[i], missing[row[i]],
+            why[row[i]]
     print (ok < all ? "\n" : "") "### Cases that are left out\n\n| reason | cases |\n|---|---|"
     n = 0
     for (r in out) row[n++] = r
-    for (i = 0; i < n; i++) for (j = i + 1; j < n; j++) if (row[j] < row[i]) { t = row[i]; row[i] = row[j]; row[j] = t }
+    for (i = 0; i < n; i++)
+        for (j = i + 1; j < n; j++)
+            if (row[j] < row[i]) { t = row[i]; row[i] = row[j]; row[j] = t }
     for (i = 0; i < n; i++) printf "| %s | %d |\n", row[i], out[row[i]]
 }
 END
@@ -65,13 +74,14 @@ page=$source/docs/operators.md
   cat <<END
 ## Conformance
 
-\`./dev conformance\` makes this section from the operator tests of ONNX $version. \`lowerset ops\` has the figures of each operator.
-The operands of a case become parameters, so that the gradients of every combination of attributes that ONNX tests are checked, too.
+\`./dev conformance\` makes this section from the operator tests of ONNX $version. \`lowerset ops\` has
+the figures of each operator. The operands of a case become parameters, so that the gradients of
+every combination of attributes that ONNX tests are checked, too.
 
 END
   awk -f "$work/page.awk" "$work/rows" "$work/rows"; } >"$work/page"
 cat "$work/page" >"$page"
-grep -E '^([0-9]+ of [0-9]+ cases pass|Of the cases in floats)' "$page"
+grep -A 1 -E '^([0-9]+ of [0-9]+ cases pass|Of the cases in floats)' "$page"
 # README.md states the sum.
 sum=$(awk -F '\t' '$1 == "left out" { next } { n++; ok += $1 ~ /^ok/ } END { print ok " of " n }' \
     "$work/rows")

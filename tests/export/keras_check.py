@@ -72,8 +72,8 @@ NETS = [mlp, cnn, plain_cnn, separable, recurrent, transformer, causal]
 def batch(model):
     rng = np.random.RandomState(0)
     shape = (4, *model.input_shape[1:])
-    x = rng.randint(0, 11,
-                    shape).astype(np.int32) if "int" in model.inputs[0].dtype else rng.standard_normal(shape).astype(np.float32)
+    x = rng.randint(0, 11, shape).astype(np.int32) if "int" in model.inputs[0].dtype \
+        else rng.standard_normal(shape).astype(np.float32)
     return x, rng.standard_normal((4, 3)).astype(np.float32)
 
 

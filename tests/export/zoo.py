@@ -811,9 +811,9 @@ def wavenet():
         def __init__(self):
             super().__init__()
             self.first, self.last = nn.Conv1d(1, 8, 1), nn.Conv1d(8, 5, 1)
-            self.gated = nn.ModuleList(nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 16, 2,
-                                                                                       dilation=2 ** i))
-                                       for i in range(3))
+            self.gated = nn.ModuleList(
+                nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 16, 2, dilation=2 ** i))
+                for i in range(3))
 
         def forward(self, x):
             x = self.first(x)

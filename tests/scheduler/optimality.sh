@@ -24,8 +24,12 @@ rows() {
         --plan-effort 100 -o "$name" "$@" >log 2>&1 \
         || { echo "FAIL $name: $(tail -n 3 log)"; exit 1; }
     awk -F, -v name="$name" 'NR > 1 {
-        if ($6 == 1) printf "%-14s %5.0f %% %11.4f %11.4f %12d %12d  %s\n", name, $2, 100 * $9, 100 * $10, $7, $8, $13
-        else printf "%-14s %5.0f %% %11s %11.4f %12s %12s  %s\n", name, $2, "none", 100 * $10, "-", "-", "-"
+        if ($6 == 1)
+            printf "%-14s %5.0f %% %11.4f %11.4f %12d %12d  %s\n", name, $2, 100 * $9, 100 * $10,
+                $7, $8, $13
+        else
+            printf "%-14s %5.0f %% %11s %11.4f %12s %12s  %s\n", name, $2, "none", 100 * $10,
+                "-", "-", "-"
     }' "$name/sweep.csv"
 }
 
@@ -110,8 +114,12 @@ awk -v whole="$whole" '
     }
     END {
         for (key in overhead)
-            if (!(key in seen) && (whole != "" || name[key] in planned)) { print "GONE  " key; worse++ }
-        print worse + 0 " worse, " better + 0 " better, " other + 0 " other plans of the same figures"
+            if (!(key in seen) && (whole != "" || name[key] in planned)) {
+                print "GONE  " key
+                worse++
+            }
+        print worse + 0 " worse, " better + 0 " better, " \
+            other + 0 " other plans of the same figures"
         if (better) print "./dev bless takes the plans of now as those to be kept up to"
         exit worse > 0
     }

@@ -189,7 +189,8 @@ cat >cheaper.json <<'END'
 {"format": "lowerset-graph", "version": 1, "name": "cheaper", "outputs": [1],
  "tensors": [{"id": 0, "bytes": 10, "persistent": true}, {"id": 1, "bytes": 10}],
  "nodes": [{"id": 0, "name": "y", "kind": "forward", "cost": 10, "inputs": [0], "outputs": [1]},
-           {"id": 1, "name": "z", "kind": "forward", "cost": 4, "inputs": [0], "outputs": [1], "alternative": true}]}
+           {"id": 1, "name": "z", "kind": "forward", "cost": 4, "inputs": [0], "outputs": [1],
+            "alternative": true}]}
 END
 plan cheaper.json --report cheaper.html >out
 grep -q "costs -60.00 %" out \
@@ -262,20 +263,30 @@ wide() {
     awk -v n="$1" \
         'function list(from) { s = from; for (j = 1; j < n; j++) s = s ", " from + j; return s }
     BEGIN {
-        print "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"wide\", \"alignment\": 1,"
-        print "\"outputs\": [" list(2 * n + 3) "], \"tensors\": [{\"id\": 0, \"name\": \"x\", \"bytes\": 1000, \"persistent\": true}"
+        print "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"wide\", " \
+            "\"alignment\": 1,"
+        print "\"outputs\": [" list(2 * n + 3) "], " \
+            "\"tensors\": [{\"id\": 0, \"name\": \"x\", \"bytes\": 1000, \"persistent\": true}"
         for (k = 1; k < 3 * n + 3; k++)
-            printf ", {\"id\": %d, \"name\": \"t%d\", \"bytes\": %d, \"persistent\": false}\n", k, k, 1000 + 10 * ((k > n ? k - n : k) % 40)
+            printf ", {\"id\": %d, \"name\": \"t%d\", \"bytes\": %d, \"persistent\": false}\n",
+                k, k, 1000 + 10 * ((k > n ? k - n : k) % 40)
         print "], \"nodes\": ["
         for (k = 1; k <= n; k++)
-            printf "{\"id\": %d, \"name\": \"f%d\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [0], \"outputs\": [%d]},\n", k - 1, k, k
+            printf "{\"id\": %d, \"name\": \"f%d\", \"op\": \"F\", \"kind\": \"forward\", " \
+                "\"cost\": 10, \"inputs\": [0], \"outputs\": [%d]},\n", k - 1, k, k
         for (k = 1; k <= n; k++)
             pairs = pairs (k > 1 ? ", " : "") "[" n + k ", " k "]"
-        printf "{\"id\": %d, \"name\": \"w\", \"op\": \"W\", \"kind\": \"forward\", \"cost\": 100, \"inputs\": [%s], \"outputs\": [%s], \"inplace\": [%s]},\n", n, list(1), list(n + 1), pairs
-        printf "{\"id\": %d, \"name\": \"y\", \"op\": \"Y\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [%s], \"outputs\": [%d]},\n", n + 1, list(n + 1), 2 * n + 1
-        printf "{\"id\": %d, \"name\": \"g\", \"op\": \"G\", \"kind\": \"backward\", \"cost\": 10, \"inputs\": [%d], \"outputs\": [%d]}", n + 2, 2 * n + 1, 2 * n + 2
+        printf "{\"id\": %d, \"name\": \"w\", \"op\": \"W\", \"kind\": \"forward\", " \
+            "\"cost\": 100, \"inputs\": [%s], \"outputs\": [%s], \"inplace\": [%s]},\n", n,
+            list(1), list(n + 1), pairs
+        printf "{\"id\": %d, \"name\": \"y\", \"op\": \"Y\", \"kind\": \"forward\", " \
+            "\"cost\": 10, \"inputs\": [%s], \"outputs\": [%d]},\n", n + 1, list(n + 1), 2 * n + 1
+        printf "{\"id\": %d, \"name\": \"g\", \"op\": \"G\", \"kind\": \"backward\", " \
+            "\"cost\": 10, \"inputs\": [%d], \"outputs\": [%d]}", n + 2, 2 * n + 1, 2 * n + 2
         for (k = 1; k <= n; k++)
-            printf ",\n{\"id\": %d, \"name\": \"b%d\", \"op\": \"B\", \"kind\": \"backward\", \"cost\": 10, \"inputs\": [%d, %d], \"outputs\": [%d]}", n + 2 + k, k, 2 * n + 2, k, 2 * n + 2 + k
+            printf ",\n{\"id\": %d, \"name\": \"b%d\", \"op\": \"B\", \"kind\": \"backward\", " \
+                "\"cost\": 10, \"inputs\": [%d, %d], \"outputs\": [%d]}",
+                n + 2 + k, k, 2 * n + 2, k, 2 * n + 2 + k
         print "]}"
     }'
 }

@@ -98,8 +98,8 @@ compare() {
                 allowed = "(drifted)"
                 if (tol > 0) allowed = sprintf("%.0e", tol)
                 verdict = bad ? "FAIL" : "ok"
-                printf("%-16s %-8s %11.8f %11.8f  %11.8f %8.1e %-9s %11.8f %8.1e %s\n", model, what, a, b,
-                    c, e32, allowed, d, e64, verdict)
+                printf("%-16s %-8s %11.8f %11.8f  %11.8f %8.1e %-9s %11.8f %8.1e %s\n", model,
+                    what, a, b, c, e32, allowed, d, e64, verdict)
                 failed += bad
             }
             exit(n < 10 || failed > 0)

@@ -38,14 +38,17 @@ import gpu_speed
 from gpu_tools import Done
 gpu_speed.is_there = lambda s, module: True
 for asked in (["bf16", "tf32"], ["tf32", "f32", "bf16"]):
-    s = Some(o=Some(who="eager,compile,jax", precisions=",".join(asked), nets="gpt,unet", budgets="none,min", dry_run=False))
+    s = Some(o=Some(who="eager,compile,jax", precisions=",".join(asked), nets="gpt,unet",
+                    budgets="none,min", dry_run=False))
     peers = [job[2] for job in gpu_speed.peers_to_run(s)]
     ours = [job[1] for job in gpu_speed.ours_to_run(s, {}) if job[2:] == ("none", False)]
     assert list(dict.fromkeys(peers)) == list(dict.fromkeys(ours)) == asked, (peers, ours)
     assert peers == sorted(peers, key=asked.index), peers
 notes, failures = [], []
-s = Some(o=Some(python=None, dry_run=False, limit=9), note=notes.append, fail=failures.append, record=lambda *a, **k: None,
-         say=print, call=lambda argv, limit: Done(124, 9, '{"what": "copy", "value": 4, "unit": "TB/s"}\nended after 9 s'))
+s = Some(o=Some(python=None, dry_run=False, limit=9), note=notes.append, fail=failures.append,
+         record=lambda *a, **k: None,
+         say=print, call=lambda argv, limit: Done(124, 9, 
+             '{"what": "copy", "value": 4, "unit": "TB/s"}\nended after 9 s'))
 gpu_ceilings.run_c = lambda *a: None
 gpu_ceilings.convolutions = lambda s: ""
 gpu_ceilings.run(s)

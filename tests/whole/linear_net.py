@@ -16,10 +16,8 @@ from onnx_file import field, tensor, value_info  # noqa: E402
 
 
 def node(op, inputs, output, attributes=b""):
-    return b"".join(field(1, i) for i in inputs) + field(2,
-                                                         output) + field(3,
-                                                                         output) + field(4,
-                                                                                         op) + attributes
+    return b"".join(field(1, i) for i in inputs) + field(2, output) + field(3, output) \
+        + field(4, op) + attributes
 
 
 def model(params):

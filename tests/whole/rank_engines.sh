@@ -28,7 +28,8 @@ host=127.$(($$ / 254 % 100 + 20)).$(($$ % 254)).1
 peers=$host:20101,$host:20102,$host:20103
 FEW="--data synthetic:19 --progress none --seed 3 --epochs 1000 --steps 12"
 "$LOWERSET" model unet --depth=1 --size=4 --width=2 -o net.onnx
-COMPILE="$LOWERSET compile -q -O0 --plan-effort=2 net.onnx --batch=6 --microbatches=3 --ranks=any --optimizer=adam"
+COMPILE="$LOWERSET compile -q -O0 --plan-effort=2 net.onnx --batch=6 --microbatches=3
+    --ranks=any --optimizer=adam"
 $COMPILE -o local || exit 1
 mpi=
 if $COMPILE --comm=mpi -o mpi 2>errors; then
@@ -71,7 +72,8 @@ if [ -n "$mpi" ]; then
     [ "$(grep -c 'mpirun started 3 processes .* nothing joins them' errors)" -eq 1 ] \
         || fail "not once: nothing joins them"
     mpirun -n 2 ./mpi $FEW --save none >out 2>errors && fail "2 processes for 3 ranks"
-    [ "$(grep -c '^./mpi: error: mpirun asks for 2 ranks, but this program is for 1 or 3 ranks' errors)" -eq 1 ] || fail "not once: 2"
+    [ "$(grep -c '^./mpi: error: mpirun asks for 2 ranks, but this program is for 1 or 3 ranks' \
+        errors)" -eq 1 ] || fail "not once: 2"
     mpirun -n 2 ./mpi $FEW --save none --ranks 3 >out 2>errors && fail "2 processes for 3 ranks"
     [ "$(grep -c 'this program is for 3 ranks, but mpirun started 2' errors)" -eq 1 ] \
         || fail "not once: 3 ranks, 2 processes"

@@ -70,7 +70,8 @@ await_end() { for i in $(seq 400); do [ -n "$(ranks_left)" ] \
 LOST='error: rank 3 gave no sign of life for 6 s'
 
 "$LOWERSET" model unet --depth=1 --size=4 --width=2 -o net.onnx
-COMPILE="$LOWERSET compile -q -O0 --plan-effort=2 net.onnx --batch=8 --microbatches=4 --ranks=4 --optimizer=adam -o net"
+COMPILE="$LOWERSET compile -q -O0 --plan-effort=2 net.onnx --batch=8 --microbatches=4 --ranks=4
+    --optimizer=adam -o net"
 LONG="--data synthetic:19 --progress none --seed 3 --epochs 100000000 --keep-last 2"
 peers=10.77.9.1:4000,10.77.9.2:4000,10.77.9.3:4000,10.77.9.4:4000
 
