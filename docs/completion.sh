@@ -103,7 +103,9 @@ _lowerset_reply()
         mapfile -t COMPREPLY < <(
             if [[ $1 == @folder || $# -gt 1 ]]; then compgen -P "$before" -d -- "$current"
             else compgen -P "$before" -f -- "$current"; fi
-            for ending in "${@:2}"; do compgen -P "$before" -f -X "!*.$ending" -- "$current"; done) ;;
+            for ending in "${@:2}"; do
+                compgen -P "$before" -f -X "!*.$ending" -- "$current"
+            done) ;;
     @program) mapfile -t COMPREPLY < <(compgen -P "$before" -c -- "$current") ;;
     *) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$*" -- "$current") ;;
     esac

@@ -48,12 +48,14 @@ says 0 '"passed": true' plan.json --graph net.json --json
 # wrong. shellcheck disable=SC2016
 {
     broken "overlaps" \
-        '/"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+": [0-9]+/); first = substr($0, RSTART, RLENGTH)
+        '/"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+": [0-9]+/)
+        first = substr($0, RSTART, RLENGTH)
         sub(/.*: /, "", first) } /"offsets"/ && n == 2 { sub(/": [0-9]+}/, "\": " first "}") } 1'
     broken "which is not live" '/"compute"/ && ++n == 1 { next } 1'
     broken "must run and never does" '/"compute"/ && !/"offsets"/ && ++n == 1 { next } 1'
     broken "which is not live" \
-        '1; /"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+/); t = substr($0, RSTART, RLENGTH)
+        '1; /"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+/)
+        t = substr($0, RSTART, RLENGTH)
         sub(/.*"/, "", t); print " {\"free\": " t "}," }'
     broken "which is still live" '1; /"offsets"/ && ++n == 1 { print }'
     broken "runs a second time" '1; /"compute"/ && !/"offsets"/ && ++n == 1 { print }'

@@ -27,7 +27,9 @@ same() { sed "s,[^ \\"]*/lowerset-[^ /\\"]*,DIR,g; s,\\.tmp[^ ]*,,g" "\$@"; }
 echo "\$0 \$*" | same >>"$DIR/kept"
 for f in "\$@"; do
     case \$f in *.c|*.S|*.cu) same "\$f" >>"$DIR/kept" ;; esac
-    case \$f in *_data.S) cat "\${f%_data.S}.const" "\${f%_data.S}_eval.onnx" | cksum >>"$DIR/kept" ;; esac
+    case \$f in
+    *_data.S) cat "\${f%_data.S}.const" "\${f%_data.S}_eval.onnx" | cksum >>"$DIR/kept" ;;
+    esac
 done
 while [ "\$#" -gt 1 ] && [ "\$1" != -o ]; do shift; done
 case \$0 in */other) exit 1 ;; esac
@@ -309,7 +311,8 @@ row "compile check measure" --cc "$DIR/other" "$NET"
   for (i = 1; i <= m; i++) { k = 1; sub(/.* /, "", type[i]); d = split(type[i], dim, "x")
       for (j = 1; j <= d; j++) k *= dim[j] == "scalar" ? 1 : dim[j]
       sizes = sizes (i > 1 ? "," : "") k }
-  step[n++] = "{\"name\":\"" name "\",\"op\":\"" what "\",\"node\":" n ",\"ns\":1e9,\"elements\":[" sizes "]}" }
+  step[n++] = "{\"name\":\"" name "\",\"op\":\"" what "\",\"node\":" n ",\"ns\":1e9," \
+      "\"elements\":[" sizes "]}" }
 END { printf "{\"schema\":1,\"threads\":1,\"real_bytes\":4,\"batch\":2,\"steps\":["
       for (i = 0; i < n; i++) printf "%s%s", i ? "," : "", step[i]; print "]}" }' >profile.json
 row "$BUILD" --costs profile.json "$NET"

@@ -20,8 +20,8 @@ fail() { echo "FAIL $1"; shift; [ "$#" = 0 ] || cat "$@"; exit 1; }
 all() { sed -n "s/.*\"$2\":[^0-9.-]*\([0-9.e+-]*\).*/\1/p" "$1"; }
 # bytes_text N: as lowerset prints bytes
 bytes_text() {
-    awk -v n="$1" \
-        'BEGIN { split("B KiB MiB GiB", u, " "); k = 1; while (n >= 1024 && k < 4) { n /= 1024; k++ }
+    awk -v n="$1" 'BEGIN { split("B KiB MiB GiB", u, " "); k = 1
+                           while (n >= 1024 && k < 4) { n /= 1024; k++ }
                            if (k == 1) printf "%d B", n; else printf "%.2f %s", n, u[k] }'
 }
 # sent FILE: by stage, the bytes that it sends with each micro-batch

@@ -74,8 +74,8 @@ page=$source/docs/operators.md
   cat <<END
 ## Conformance
 
-\`./dev conformance\` makes this section from the operator tests of ONNX $version. \`lowerset ops\` has
-the figures of each operator. The operands of a case become parameters, so that the gradients of
+\`./dev conformance\` makes this section from the operator tests of ONNX $version. \`lowerset ops\`
+has the figures of each operator. The operands of a case become parameters, so that the gradients of
 every combination of attributes that ONNX tests are checked, too.
 
 END

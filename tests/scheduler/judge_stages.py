@@ -6,9 +6,10 @@
 `lowerset plan --stages` writes a graph and a plan of each stage. Of every stage the judge replays
 
   - the files as they are: one micro-batch, with its claims;
-  - the whole step of the rank: as many copies of the graph as there are micro-batches, their runs in
-    the order of the `turns` of --json, what lies in a region moved to the copy of its micro-batch.
-    Nodes that stand for messages read what is sent as late as the receiver may: right before the turn at which the sender waits for that.
+  - the whole step of the rank: as many copies of the graph as there are micro-batches, their runs
+    in the order of the `turns` of --json, what lies in a region moved to the copy of its
+    micro-batch. Nodes that stand for messages read what is sent as late as the receiver may: right
+    before the turn at which the sender waits for that.
 
 Checked beside that: each tensor is made in one stage, each update runs in one; what a message
 brings, its receiver has from it; the arena and the bytes of a rank are within what --json says,

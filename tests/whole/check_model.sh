@@ -51,7 +51,8 @@ says 0 "trains as it should here: 4 checks passed" mlp.onnx --batch 4
 { cat deep.onnx && printf '\072\022\142\007\012\005relu1\142\007\012\005relu2'; } >three.onnx
 says 0 "trains as it should here: 4 checks passed" three.onnx --batch 4 \
     --loss "mse:y,l1:y@0.1,bce:y,kl:y@0.5,\
-smooth_l1:y@beta=0.5,huber:y@delta=0.3@2,cosine:y,ce:relu1,nll:relu2@0.1,triplet:relu1,relu2,y@margin=2" --elements 30
+smooth_l1:y@beta=0.5,huber:y@delta=0.3@2,cosine:y,ce:relu1,nll:relu2@0.1,\
+triplet:relu1,relu2,y@margin=2" --elements 30
 [ -n "${LS_SANITIZED:-}" ] || {
     says 0 "budget  *passed .* within .* without a budget" unet.onnx --batch 2 --budget 70%
     says 0 "gradients  *passed " gpt.onnx --batch 2 --accumulate 2 --clip-norm 1 --optimizer adam
@@ -91,7 +92,9 @@ grep -q "^floats  *passed" out \
 "$lowerset" model mlp --width=16 --size=6 --classes=3 --seed=2 -o other.onnx
 "$lowerset" compile other.onnx --batch 4 -q -O0 --store-gradients -o other
 cat >data.csv <<EOF
-$(awk 'BEGIN { for (n = 0; n < 4; n++) { for (k = 0; k < 36; k++) printf "%g,", ((n * 36 + k) * 7 % 13) / 13; print n % 3 } }')
+$(awk 'BEGIN { for (n = 0; n < 4; n++) {
+    for (k = 0; k < 36; k++) printf "%g,", ((n * 36 + k) * 7 % 13) / 13
+    print n % 3 } }')
 EOF
 for net in mlp other; do
     ./$net --data data.csv --no-shuffle --steps 1 --lr 0 --progress none --dump $net.npz >/dev/null

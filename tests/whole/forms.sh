@@ -12,7 +12,7 @@ ALL=$(mktemp -d)
 trap 'rm -rf "$ALL"' EXIT
 TOP=$ALL/$(printf 'a "b" c\\d %%s$e'"'"'f?')
 export TMPDIR="$TOP/two
-lines"                  # as gcc takes it here; not in a name that it writes into assembler text, as that of a header
+lines"      # as gcc takes it here; not in a name that it writes into assembler text, as a header's
 mkdir -p "$TMPDIR"
 cd "$TOP"
 export XDG_CONFIG_HOME=$TOP/config XDG_CACHE_HOME=$TOP/cache

@@ -125,7 +125,8 @@ if [ -n "${LS_WHOLE:-}" ]; then
         "$FAULTS/stages-wrong-bits/net.onnx --precision=bf16" \
         "$FAULTS/stages-wrong-bits/net.onnx --clip-norm=0.5" \
         "$FAULTS/stages-wrong-bits/mlp.onnx --bn=frozen" \
-        "$FAULTS/stages-wrong-bits/mlp.onnx --bn=frozen --precision=f64 --clip-norm=1 --ignore-index=1" \
+        "$FAULTS/stages-wrong-bits/mlp.onnx --bn=frozen --precision=f64 --clip-norm=1 \
+            --ignore-index=1" \
         "$FAULTS/stages-wrong-bits/mlp.onnx --bn=frozen --loss-scale=128" \
         "$FAULTS/stages-gpipe-loss-scale/mlp.onnx --precision=f16" \
         "$FAULTS/stages-gpipe-loss-scale/mlp.onnx --loss-scale=dynamic" \
