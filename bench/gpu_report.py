@@ -1,4 +1,6 @@
 """The tables of gpu.py: one on the terminal, and docs/lab/gpu.md."""
+import textwrap
+
 from gpu_tools import NETS, TITLES, VARIANT_WORDS
 
 GIB = 2 ** 30
@@ -102,6 +104,14 @@ def section(title, body):
     return ["", f"## {title}", "", *body] if body else []
 
 
+def wrapped(line):
+    """A line of the page in lines of 100 columns; rows of tables and headings stay."""
+    if not line or line[0] in "|#":
+        return line
+    return textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("- ") else "",
+                         break_long_words=False, break_on_hyphens=False)
+
+
 def document(rows, failures, notes, date):
     machine = next((r for r in reversed(rows) if r["kind"] == "machine"),
                    {"gpu": {}, "versions": {}})
@@ -165,7 +175,7 @@ def document(rows, failures, notes, date):
     lines += section("What the device can do (PyTorch)", body)
     lines += section("What failed", ["- " + f for f in failures])
     lines += section("Notes", ["- " + n for n in dict.fromkeys(notes)])
-    return "\n".join(lines) + "\n"
+    return "\n".join(wrapped(line) for line in lines) + "\n"
 
 
 def show(rows, failures, notes):
