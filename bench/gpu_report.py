@@ -124,16 +124,12 @@ def document(rows, failures, notes, date):
                                  and "versions" in r}))
              + ".", "",
              "Medians after a warm-up, on random data. PyTorch runs with channels-last, "
-             "cudnn.benchmark, its fused "
-             "optimizer and its own attention. Its batch lies on the device; lowerset reads a "
-             "batch from a file "
-             "each step. Peak GiB: for lowerset all memory of the plan; for the others the most "
-             "that their "
-             "allocator had in use after the warm-up. Device GiB: the most by which the device's "
-             "free memory fell "
-             "during the run, libraries and context included. Ours vs: their time divided by the "
-             "time of lowerset "
-             "without a budget; above 1 lowerset is faster."]
+             "cudnn.benchmark, its fused optimizer and its own attention. Its batch lies on the "
+             "device; lowerset reads a batch from a file each step. Peak GiB: for lowerset all "
+             "memory of the plan; for the others the most that their allocator had in use after "
+             "the warm-up. Device GiB: the most by which the device's free memory fell during the "
+             "run, libraries and context included. Ours vs: their time divided by the time of "
+             "lowerset without a budget; above 1 lowerset is faster."]
     if any(r["kind"] == "speed" for r in rows):
         lines += ["", *markdown(table(rows))]
     lines += section("Goals",
