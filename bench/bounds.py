@@ -4,8 +4,8 @@
     bounds.py BUILD-FOLDER JUDGE-FOLDER [--parts 0.7,0.5] [--plans] [--no-inplace] [GRAPH.json...]
 
 Overheads in percent of running every node once, at parts of the store-all peak. lp: bound.py
---stages 20 --lp; ours: scheduler/bounds/lower_bound.h at the usual effort, with its CPU seconds; plan: what
-`lowerset plan` finds (--plans), whose budget is the same. Needs SciPy for the lp column.
+--stages 20 --lp; ours: scheduler/bounds/lower_bound.h at the usual effort, with its CPU seconds;
+plan: what `lowerset plan` finds (--plans), whose budget is the same. Needs SciPy for the lp column.
 """
 import argparse
 import glob

@@ -3,16 +3,18 @@
 #   sh bench/cpu.sh BUILD-FOLDER [--rounds R] [--steps PERCENT] [--threads "1 2"]
 #                    [--coretype NAME] [--precision bf16] [MODEL...]
 #
-# Each configuration runs in a process of its own, R times (2), with lowerset and PyTorch in turns, so that other jobs
-# disturb both alike. A figure is the median over the rounds, "best" the fastest step of all rounds, "cpu" the
-# processor time of a step: PyTorch's the least of the rounds, lowerset's the least time of a run less that of a run of
-# one step. (The least difference within a round would choose those whose short run was disturbed.) Processes stay on as many CPUs as they have threads. PyTorch runs
-# plain and channels-last, and the table shows the better run. With several threads, PyTorch's one-thread run also
-# counts if it is better. A step is forward, loss, backward and update (SGD with momentum; AdamW for the GPT), after a
-# warm-up. Both sides train on the same batch: PyTorch has it as a tensor, lowerset reads it from a file each step.
+# Each configuration runs in a process of its own, R times (2), with lowerset and PyTorch in turns,
+# so that other jobs disturb both alike. A figure is the median over the rounds, "best" the fastest
+# step of all rounds, "cpu" the processor time of a step: PyTorch's the least of the rounds,
+# lowerset's the least time of a run less that of a run of one step. (The least difference within a
+# round would choose those whose short run was disturbed.) Processes stay on as many CPUs as they
+# have threads. PyTorch runs plain and channels-last, and the table shows the better run. With
+# several threads, PyTorch's one-thread run also counts if it is better. A step is forward, loss,
+# backward and update (SGD with momentum; AdamW for the GPT), after a warm-up. Both sides train on
+# the same batch: PyTorch has it as a tensor, lowerset reads it from a file each step.
 # --coretype: OPENBLAS_CORETYPE for PyTorch, where its OpenBLAS does not recognise the CPU.
-# --precision bf16: in 16 bits, beside lowerset in f32 and PyTorch under autocast. PYTHON: an interpreter with another
-# PyTorch than Debian's.
+# --precision bf16: in 16 bits, beside lowerset in f32 and PyTorch under autocast. PYTHON: an
+# interpreter with another PyTorch than Debian's.
 set -eu
 BUILD=$1
 shift
@@ -44,7 +46,8 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$MODELS" ] || MODELS="resnet18 unet densenet121 mlp gpt"
 
-# The generator's options and the training options; bench/torch_peer.py does the same under the same name.
+# The generator's options and the training options; bench/torch_peer.py does the same under the
+# same name.
 settings() {
     optimizer=sgd:momentum=0.9
     lr=0.01
@@ -105,9 +108,10 @@ trainer() {     # PROGRAM THREADS STEPS
     wait "$pid" || { say "the trainer of $1 failed:"; cat "$OUT/trainer.out" >&2; exit 1; }
 }
 
-# Adds "MODEL THREADS who median best peak-MiB long short steps" for one run of lowerset's trainer; long, short:
-# processor time of the run and of one of a single step; steps: by which they differ. Its memory is the kernel's high-water mark, read while it runs: nothing
-# is allocated after the first step.
+# Adds "MODEL THREADS who median best peak-MiB long short steps" for one run of lowerset's trainer;
+# long, short: processor time of the run and of one of a single step; steps: by which they differ.
+# Its memory is the kernel's high-water mark, read while it runs: nothing is allocated after the
+# first step.
 ours() {        # MODEL THREADS TYPE
     times >"$OUT/times"; before=$(children <"$OUT/times")
     trainer "$1-$3" "$2" 1
@@ -119,13 +123,15 @@ ours() {        # MODEL THREADS TYPE
         | awk 'NR > 2 { printf "%.6f\n", ($1 - last) * 1e3 } { last = $1 }' | sort -n \
         | awk -v head="$1 $2 lowerset-$3" -v kib="$peak" -v steps="$steps" -v before="$before" \
             -v short="$short" -v long="$long" '{ t[NR] = $1 } END {
-            printf "%s %.3f %.3f %.0f %.2f %.2f %d\n", head, t[int((NR + 1) / 2)], t[1], kib / 1024, long - short,
+            printf "%s %.3f %.3f %.0f %.2f %.2f %d\n", head,
+                t[int((NR + 1) / 2)], t[1], kib / 1024, long - short,
                 short - before, steps - 1 }' >>"$RESULTS"
 }
 
 # The same for PyTorch, one variant.
 theirs() {
-    "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 --steps "$steps" \
+    "$PYTHON" "$HERE/torch_peer.py" "$1" --threads "$2" --variant "$3" --seconds 0 \
+        --steps "$steps" \
         --coretype "$CORETYPE" ${AUTOCAST:+--autocast "$AUTOCAST"} \
         | tr -d ',"' | awk -v head="$1 $2 $3" '{
             for (i = 1; i < NF; i++) is[$i] = $(i + 1)
@@ -146,7 +152,10 @@ mkdir -p "$OUT"
 RESULTS=$OUT/cpu.txt
 : >"$RESULTS"
 torch=yes
-"$PYTHON" -c 'import torch' 2>/dev/null || { torch=; say "skipped: PyTorch (no python3-torch here)"; }
+"$PYTHON" -c 'import torch' 2>/dev/null || {
+    torch=
+    say "skipped: PyTorch (no python3-torch here)"
+}
 [ -z "$torch" ] || "$PYTHON" "$HERE/torch_peer.py" --blas | grep -q openblas \
     || say "note: PyTorch has no OpenBLAS here and is slow at products (libopenblas0-pthread)"
 
@@ -217,8 +226,8 @@ awk -v models="$MODELS" -v threads="$THREADS" -v type="$PRECISION" '
         for (i = 1; i <= nm && type != "f32"; i++)
             for (j = 1; j <= nt; j++) {
                 us = m[i] " " t[j] " lowerset-"
-                printf "%-12s %7s  %s %.1f ms, f32 %.1f ms: %.2f of it\n", m[i], t[j], type, median(us type),
-                    median(us "f32"), median(us type) / median(us "f32")
+                printf "%-12s %7s  %s %.1f ms, f32 %.1f ms: %.2f of it\n", m[i], t[j], type,
+                    median(us type), median(us "f32"), median(us type) / median(us "f32")
             }
         if (them != "") print "ratio: PyTorch'"'"'s time over ours; above 1 lowerset is faster"
     }' "$RESULTS"

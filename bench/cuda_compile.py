@@ -2,8 +2,9 @@
 
     python3 bench/cuda_compile.py BUILD-FOLDER [--batch N] [--arch A,B] [NET...]
 
-Each net goes from ONNX to a linked program: planning, device text, NVRTC, C compiler, linker. Needs the
-toolkit and no GPU; the caches start empty. Seconds are wall clock, and processor time of all processes.
+Each net goes from ONNX to a linked program: planning, device text, NVRTC, C compiler, linker.
+Needs the toolkit and no GPU; the caches start empty. Seconds are wall clock, and processor time
+of all processes.
 """
 import argparse
 import glob
@@ -21,7 +22,8 @@ BATCH = {"pspnet50": 8, "pspnet101": 8, "unet": 16, "gpt": 16}
 
 
 def zoo(lowerset):
-    text = subprocess.run([lowerset, "model", "--list"], check=True, capture_output=True, text=True).stdout
+    text = subprocess.run([lowerset, "model", "--list"], check=True, capture_output=True,
+                          text=True).stdout
     return [line.split()[0] for line in text.splitlines()]
 
 
@@ -52,7 +54,8 @@ def measure(lowerset, net, options, folder):
     steps = re.findall(r'^    \{(k\d+_\w+), "', host, re.M)
     kernels = len(re.findall(r"^LS_PART\(", device, re.M))
     fatbin = os.path.getsize(glob.glob(os.path.join(temps, "*.fatbin"))[0])
-    return f"| {net} | {batch} | {len(steps)} | {len(set(steps))} | {kernels} | {len(device) / 1024:.0f} | " \
+    return f"| {net} | {batch} | {len(steps)} | {len(set(steps))} | {kernels} | " \
+           f"{len(device) / 1024:.0f} | " \
            f"{fatbin / 1024:.0f} | {wall:.1f} | {cpu:.1f} |"
 
 
@@ -64,7 +67,8 @@ def main():
     p.add_argument("net", nargs="*")
     options = p.parse_intermixed_args()
     lowerset = os.path.abspath(os.path.join(options.build, "lowerset"))
-    print("| net | batch | steps | functions | kernels | device text KiB | fatbin KiB | s | processor s |")
+    print("| net | batch | steps | functions | kernels | device text KiB | fatbin KiB | s | "
+          "processor s |")
     print("|---|---|---|---|---|---|---|---|---|")
     for net in options.net or zoo(lowerset):
         with tempfile.TemporaryDirectory() as folder:

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Steps of an ensemble, beside steps of as many single models and beside PyTorch's vmap.
 
-    PYTHON=/path/to/python3 ./dev bench ensemble [--net NAME]... [--members K] [--batch N] [--steps N] [--rounds R] [--json]
+    PYTHON=/path/to/python3 ./dev bench ensemble [--net NAME]... [--members K] [--batch N]
+        [--steps N] [--rounds R] [--json]
 
-Networks: an MLP (784-512-10) and a small CNN at 28 x 28. Processor time of a step on one thread, which other work on the
-machine disturbs little: that of runs of many steps less that of a run of one step. All take turns. A row: the least over
-the rounds, in milliseconds, and its ratio to K steps of the single model; bytes in all. PyTorch (where PYTHON has torch):
+Networks: an MLP (784-512-10) and a small CNN at 28 x 28. Processor time of a step on one thread,
+which other work on the machine disturbs little: that of runs of many steps less that of a run of
+one step. All take turns. A row: the least over the rounds, in milliseconds, and its ratio to K
+steps of the single model; bytes in all. PyTorch (where PYTHON has torch):
 torch.func.stack_module_state with vmap of grad, and K single models; SGD with momentum, both.
 """
 import argparse
@@ -31,7 +33,8 @@ def said(*command):
 def spent(program, steps):
     """Seconds of the processor that a run takes."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    said(program, "--data", "synthetic:640", "--steps", str(steps), "--progress", "none", "--threads", "1")
+    said(program, "--data", "synthetic:640", "--steps", str(steps), "--progress", "none",
+         "--threads", "1")
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
@@ -43,7 +46,8 @@ def step_of(program, steps):
 def torch_module(nn, name):
     if name == "mlp":
         return nn.Sequential(nn.Flatten(), nn.Linear(784, 512), nn.ReLU(), nn.Linear(512, 10))
-    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+    return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(),
+                         nn.MaxPool2d(2), nn.Flatten(),
                          nn.Linear(9216, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
@@ -93,7 +97,8 @@ def timed(step, steps):
 def measure(lowerset, name, a):
     """Rows [network, way, ms of a step, over as many single steps, bytes]."""
     said(lowerset, "model", *NETS[name], "-o", "net.onnx")
-    compiled = {way: said(lowerset, "compile", "net.onnx", "--batch", str(a.batch), "-o", way, *more)
+    compiled = {way: said(lowerset, "compile", "net.onnx", "--batch", str(a.batch),
+                          "-o", way, *more)
                 for way, more in (("ensemble", [f"--ensemble={a.members}"]), ("single", []))}
     size = {way: re.search(r"takes ([\d.]+ \w+)", text).group(1) for way, text in compiled.items()}
     try:
@@ -107,13 +112,15 @@ def measure(lowerset, name, a):
         for way, step in peers.items():
             took.setdefault(way, []).append(timed(step, a.steps))
     single = min(took["single"])
-    named = [("ensemble", "ensemble", size["ensemble"]), ("single", f"{a.members} x single", f"{a.members} x {size['single']}")]
+    named = [("ensemble", "ensemble", size["ensemble"]),
+             ("single", f"{a.members} x single", f"{a.members} x {size['single']}")]
     return [[name, label, min(took[way]), min(took[way]) / single, more]
             for way, label, more in named + [(way, way, "") for way in peers]]
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("--net", action="append", choices=list(NETS))
     p.add_argument("--members", type=int, default=10)

@@ -1,23 +1,24 @@
 #!/usr/bin/env python3
 """Checks and measures lowerset on a machine with an NVIDIA GPU.
 
-usage: gpu.py BUILD-FOLDER --prepare [--home DIR]     on a machine that can build: makes DIR (.gpu), which
-                                                      the machine with the GPU needs beside this tree
+usage: gpu.py BUILD-FOLDER --prepare [--home DIR]     on a machine that can build: makes DIR (.gpu),
+                                                      which the machine with the GPU needs beside
+                                                      this tree
        gpu.py BUILD-FOLDER [--part PART] [options]    there; ends with 77 where there is no GPU
        gpu.py BUILD-FOLDER --docs FILE... [--to docs/lab/gpu.md]     the tables of results as a page
 
-Parts, each within --limit seconds (540), what is asked for first coming first; several: check,speed. Without
---part all, one behind the other: within ten minutes with --limit 145.
-  check     the device's properties; small networks against the CPU (loss, every gradient), all budgets
-            bit for bit, compute-sanitizer
+Parts, each within --limit seconds (540), what is asked for first coming first; several:
+check,speed. Without --part all, one behind the other: within ten minutes with --limit 145.
+  check     the device's properties; small networks against the CPU (loss, every gradient), all
+            budgets bit for bit, compute-sanitizer
   speed     our programs: four networks, precisions, budgets, a small batch
   peers     the same networks in PyTorch, torch.compile and JAX
   warm      not by itself: has torch.compile and JAX compile, for peers behind it; beside check, say
   ceilings  what the device can do at most
 
-Results go to $OUT (or --out, or the work folder) as gpu-PART.json (with --nets or --who, those behind it),
-after each figure, and gpu.md; what the libraries said when something failed, as explained.txt.
---dry-run goes through all of it without a GPU: programs for the CPU, tiny networks.
+Results go to $OUT (or --out, or the work folder) as gpu-PART.json (with --nets or --who, those
+behind it), after each figure, and gpu.md; what the libraries said when something failed, as
+explained.txt. --dry-run goes through all of it without a GPU: programs for the CPU, tiny networks.
 """
 import argparse
 import os
@@ -41,7 +42,8 @@ CARRIED = 60 << 20              # limit in bytes on the copied files
 
 
 def options():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("--part", default="check,speed,peers,ceilings")
     p.add_argument("--limit", type=float, default=540, help="seconds per part")
@@ -49,9 +51,11 @@ def options():
     p.add_argument("--nets", help="comma-separated; default: all of the part")
     p.add_argument("--precisions", default="tf32,bf16,f32", help="in this order")
     p.add_argument("--budgets", default="none,75%,50%,min", help="of speed")
-    p.add_argument("--no-tune", action="store_true", help="speed: not also with what --tune chooses")
+    p.add_argument("--no-tune", action="store_true",
+                   help="speed: not also with what --tune chooses")
     p.add_argument("--who", default=WHO, help="peers; also: tune")
-    p.add_argument("--merge", nargs="*", help="earlier results: join the table; PyTorch's peaks are "
+    p.add_argument("--merge", nargs="*", help="earlier results: join the table; PyTorch's "
+                                              "peaks are "
                    "halved for a budget (if none: those measured on this machine)")
     p.add_argument("--python", help="interpreter of the peers (default: this one)")
     p.add_argument("--sanitizer", default="compute-sanitizer")
@@ -70,8 +74,8 @@ def options():
 
 
 def shared_libraries(program):
-    """A program's libraries that not every system has: [path]. Other libraries are left out: found before the
-    system's libraries, they could break its compiler."""
+    """A program's libraries that not every system has: [path]. Other libraries are left out: found
+    before the system's libraries, they could break its compiler."""
     out = subprocess.run(["ldd", program], capture_output=True, text=True, check=True).stdout
     paths = [line.split()[2] for line in out.splitlines() if "=> /" in line]
     return [p for p in paths if any(n in p for n in ("protobuf-c", "cjson"))]
@@ -143,7 +147,8 @@ def run_parts(o):
         o.part = part
         s = Session(o, lowerset, home, HERE)
         if not o.dry_run and not has_gpu(s):
-            print("no NVIDIA GPU on this machine (nvidia-smi shows none); --dry-run goes through the script "
+            print("no NVIDIA GPU on this machine (nvidia-smi shows none); --dry-run goes through "
+                  "the script "
                   "without one")
             return 77
         s.say(part)

@@ -1,6 +1,6 @@
-"""gpu.py --part ceilings: the device's highest rates (copy, products, convolutions, attention), measured with
-PyTorch, so that lowerset's share of them can be computed; the gain of fusing, and the quality of the libraries'
-first proposals. Random numbers only: a GPU is faster on zeros."""
+"""gpu.py --part ceilings: the device's highest rates (copy, products, convolutions, attention),
+measured with PyTorch, so that lowerset's share of them can be computed; the gain of fusing, and the
+quality of the libraries' first proposals. Random numbers only: a GPU is faster on zeros."""
 import glob
 import json
 import os
@@ -9,8 +9,8 @@ import shutil
 import sys
 
 CONVS = [       # of ResNet-50 at batch 256: channels in, out, size, kernel, stride
-    (3, 64, 224, 7, 2), (64, 64, 56, 3, 1), (64, 256, 56, 1, 1), (256, 64, 56, 1, 1), (128, 128, 28, 3, 1),
-    (256, 256, 14, 3, 1), (512, 512, 7, 3, 1), (1024, 2048, 14, 1, 2),
+    (3, 64, 224, 7, 2), (64, 64, 56, 3, 1), (64, 256, 56, 1, 1), (256, 64, 56, 1, 1),
+    (128, 128, 28, 3, 1), (256, 256, 14, 3, 1), (512, 512, 7, 3, 1), (1024, 2048, 14, 1, 2),
 ]
 
 
@@ -34,14 +34,16 @@ def judge(s, name, done):
 def toolkit():
     """The folder of CUDA's headers and static runtime; None."""
     nvcc = shutil.which("nvcc")
-    places = [os.environ.get("CUDA_HOME"), os.path.dirname(os.path.dirname(os.path.realpath(nvcc))) if nvcc else None,
-              "/usr/local/cuda"]
-    return next((p for p in places if p and os.path.exists(os.path.join(p, "include", "cuda_runtime_api.h"))),
+    places = [os.environ.get("CUDA_HOME"), os.path.dirname(os.path.dirname(os.path.realpath(nvcc)))
+              if nvcc else None, "/usr/local/cuda"]
+    return next((p for p in places if p
+                 and os.path.exists(os.path.join(p, "include", "cuda_runtime_api.h"))),
                 None)
 
 
 def run_c(s, name, files, arguments, limit):
-    """Builds bench/NAME.c with these files of runtime/ and runs it; without a device, with the H200's description."""
+    """Builds bench/NAME.c with these files of runtime/ and runs it; without a device, with
+    the H200's description."""
     root, home = os.path.dirname(s.here), toolkit()
     if home is None:
         s.note(f"no CUDA toolkit: {name}.c is not built")
@@ -69,15 +71,18 @@ CUDNN = ["cuda/library", "cuda/cudnn_library", "cuda/cudnn_graph", "cuda/cudnn_c
 
 
 def convolutions(s):
-    """The convolutions of programs planned on this machine, else some convolutions of ResNet-50, as lines of text."""
+    """The convolutions of programs planned on this machine, else some convolutions of ResNet-50, as
+    lines of text."""
     found = []
-    for path in sorted(glob.glob(os.path.join(s.env["XDG_CACHE_HOME"], "lowerset", "cudnn-*.plans"))):
+    for path in sorted(glob.glob(os.path.join(s.env["XDG_CACHE_HOME"], "lowerset",
+                                              "cudnn-*.plans"))):
         with open(path, encoding="utf-8") as f:
             keys = [line.split("\t")[1].split(" within ")[0] for line in f if line.count("\t") >= 2]
         found += [k for k in keys if " tf32 " in k and "+" not in k]
     for ci, co, size, kernel, stride in CONVS if not found else []:
         to, pad = (size - 1) // stride + 1, kernel // 2
-        found += [f"{kind} f32 tf32 x 256,{ci},{size},{size} w {co},{ci},{kernel},{kernel} y 256,{co},{to},{to} "
+        found += [f"{kind} f32 tf32 x 256,{ci},{size},{size} w {co},{ci},{kernel},{kernel} y "
+                  f"256,{co},{to},{to} "
                   f"stride {stride},{stride} dilation 1,1 pad {pad},{pad} {pad},{pad}"
                   for kind in ("forward", "data", "weights")]
     path = os.path.join(s.work, "convolutions.txt")
@@ -92,7 +97,8 @@ def run(s):
     keep(s, done)
     judge(s, "ceilings", done)
     run_c(s, "gpu_fused", CUDNN, [], 150)       # convolutions with batch norm in them, by cuDNN
-    run_c(s, "gpu_choices", CUDNN + ["cuda/cublaslt_library", "base/run_error"], [convolutions(s)], 150)
+    run_c(s, "gpu_choices", CUDNN + ["cuda/cublaslt_library", "base/run_error"], [convolutions(s)],
+          150)
 
 
 def main(device):
@@ -101,7 +107,8 @@ def main(device):
 
     cuda = device == "cuda"
     f = 1 if cuda else 64               # sizes are divided by this in a dry run
-    types = {"bf16": torch.bfloat16, "fp16": torch.float16, "tf32": torch.float32, "f32": torch.float32}
+    types = {"bf16": torch.bfloat16, "fp16": torch.float16, "tf32": torch.float32,
+             "f32": torch.float32}
 
     def seconds(run, least=0.3 if cuda else 0.0):
         """Median of groups of runs, each of about 30 ms."""
@@ -152,14 +159,18 @@ def main(device):
         for name in ("tf32", "f32", "fp16") if cuda else ("f32",):
             t = types[name]
             tf32(name == "tf32")
-            x = rand(n, ci, size, size, dtype=t).to(memory_format=torch.channels_last).requires_grad_(ci > 3)
-            w = rand(co, ci, kernel, kernel, dtype=t).to(memory_format=torch.channels_last).requires_grad_()
+            x = rand(n, ci, size, size,
+                     dtype=t).to(memory_format=torch.channels_last).requires_grad_(ci > 3)
+            w = rand(co, ci, kernel, kernel,
+                     dtype=t).to(memory_format=torch.channels_last).requires_grad_()
             y = F.conv2d(x, w, stride=stride, padding=kernel // 2)
             g = torch.randn_like(y)
             flop = 2 * y.numel() * ci * kernel * kernel
             where = f"conv {kernel}x{kernel}/{stride} {ci}->{co} @{size} {name}"
             with torch.no_grad():
-                tell(where, flop / seconds(lambda: F.conv2d(x, w, stride=stride, padding=kernel // 2)) / 1e12,
+                tell(where,
+                     flop / seconds(lambda: F.conv2d(x, w, stride=stride,
+                                                     padding=kernel // 2)) / 1e12,
                      "TFLOP/s")
             wanted = [x, w] if ci > 3 else [w]
             back = seconds(lambda: torch.autograd.grad(y, wanted, g, retain_graph=True))
@@ -174,14 +185,18 @@ def main(device):
                 def both():
                     y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
                     torch.autograd.grad(y.sum(), (q, k, v))
-                tell(f"attention forward and backward, causal, b{batch} {name}", seconds(both) * 1e3, "ms")
-    if cuda:        # cost of batch norm and ReLU beside a convolution: fused patterns may save this much
+                tell(f"attention forward and backward, causal, b{batch} {name}",
+                     seconds(both) * 1e3, "ms")
+    # cost of batch norm and ReLU beside a convolution: fused patterns may save this much
+    if cuda:
         for ci, co, size, kernel, stride in CONVS[1:6]:
             x = rand(n, ci, size, size, dtype=torch.float16).to(memory_format=torch.channels_last)
-            w = rand(co, ci, kernel, kernel, dtype=torch.float16).to(memory_format=torch.channels_last)
+            w = rand(co, ci, kernel, kernel,
+                     dtype=torch.float16).to(memory_format=torch.channels_last)
             bn = torch.nn.BatchNorm2d(co).to(device).half()
             y = F.conv2d(x, w, stride=stride, padding=kernel // 2)
-            tell(f"batch norm and ReLU behind {kernel}x{kernel} {ci}->{co} @{size}, of the convolution's time",
+            tell(f"batch norm and ReLU behind {kernel}x{kernel} {ci}->{co} @{size}, of the "
+                 f"convolution's time",
                  seconds(lambda: F.relu(bn(y), inplace=False))
                  / seconds(lambda: F.conv2d(x, w, stride=stride, padding=kernel // 2)), "times")
 

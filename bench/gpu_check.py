@@ -15,7 +15,8 @@ SMALL = {
     "resnet50": ("resnet50 --width=8 --classes=10 --size=48", 3, "ce"),
     "densenet": ("densenet121 --width=6 --classes=10 --size=32", 4, "ce"),
     "gpt": ("gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65", 4, "ce"),
-    "gpt-odd": ("gpt --depth=1 --heads=3 --width=39 --context=29 --vocab=67 --head=untied", 3, "ce"),
+    "gpt-odd": ("gpt --depth=1 --heads=3 --width=39 --context=29 --vocab=67 --head=untied", 3,
+                "ce"),
     "dropout": ("resnet18 --stem=cifar --width=8 --classes=10 --size=32 --dropout=0.2", 4, "ce"),
     "autoencoder": ("autoencoder --width=4", 3, "mse"),
     "googlenet": ("googlenet --width=8 --classes=10 --size=64", 2, "ce"),
@@ -24,31 +25,37 @@ SMALL = {
 }
 QUICK = ["mlp", "unet", "resnet18", "gpt"]      # these first
 WAVE = 5                        # networks that are compiled together
-SANITIZED = [("mlp", "f32", "50%"), ("unet", "f32", "50%"), ("densenet", "f32", "50%"), ("gpt", "f32", "50%")]
+SANITIZED = [("mlp", "f32", "50%"), ("unet", "f32", "50%"), ("densenet", "f32", "50%"),
+             ("gpt", "f32", "50%")]
 BUDGETS = ["none", "100%", "75%", "50%", "min", IN_TURN]
 PRECISIONS = ["f32", "tf32", "bf16", "f16"]
 ON_CPU = ["f64", "f32", "bf16", "f16"]
 NUMBERS = [("cpu", p, "none") for p in ON_CPU] + [("device", p, "none") for p in PRECISIONS]
 BUDGETED = [("device", "f32", b) for b in BUDGETS[1:]] + [("device", "bf16", "50%")]
-# Tolerances of the loss, of the worst tensor and of the median tensor. Different rounding flips the sign of a ReLU's
-# operand in a few places, which changes all gradients before it; such differences are no error.
-LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1), "f16": (2e-2, .5, .1), "bf16": (5e-2, 1, .3)}
-# If a network's floats are this far from doubles, its gradients in TF32 or 16 bits prove nothing: TF32 rounds 2^13 times
-# as coarsely.
+# Tolerances of the loss, of the worst tensor and of the median tensor. Different rounding flips the
+# sign of a ReLU's operand in a few places, which changes all gradients before it; such differences
+# are no error.
+LIMITS = {"f32": (1e-3, 2e-2, 5e-3), "tf32": (2e-2, .5, .1), "f16": (2e-2, .5, .1),
+          "bf16": (5e-2, 1, .3)}
+# If a network's floats are this far from doubles, its gradients in TF32 or 16 bits prove nothing:
+# TF32 rounds 2^13 times as coarsely.
 TOUCHY = 1e-5
 KEYS = ("loss", "worst", "median")
 
 
 def compare(a_path, b_path):
-    """Distance of b's tensors from a's: {"loss", "worst", "median", "name"}, by the norms of gradients, each relative
-    to the tensor's norm, but at least to a thousandth of the largest norm."""
+    """Distance of b's tensors from a's: {"loss", "worst", "median", "name"}, by the
+    norms of gradients, each relative to the tensor's norm, but at least to a thousandth
+    of the largest norm."""
     import numpy
     a, b = numpy.load(a_path), numpy.load(b_path)
     if {k for k in a.files if "loss_scale" not in k} != set(b.files):
         raise ValueError("the dumps hold different tensors")
     grads = {k: (a[k].astype("f8"), b[k].astype("f8")) for k in a.files if k.startswith("grad/")}
-    floor = 1e-3 * max([float(numpy.sqrt(numpy.square(y).mean())) for _, y in grads.values() if y.size] + [1e-30])
-    error = {k: float(numpy.linalg.norm(x - y) / max(numpy.linalg.norm(y), floor * numpy.sqrt(y.size)))
+    floor = 1e-3 * max([float(numpy.sqrt(numpy.square(y).mean())) for _, y in grads.values()
+                        if y.size] + [1e-30])
+    error = {k: float(numpy.linalg.norm(x - y) / max(numpy.linalg.norm(y),
+                                                     floor * numpy.sqrt(y.size)))
              for k, (x, y) in grads.items() if y.size}
     error = {k: v if v == v else float("inf") for k, v in error.items()} or {"": 0.0}
     name = max(error, key=error.get)
@@ -62,7 +69,8 @@ def close(precision, got, noise):
     """Whether a result is acceptable if results on the CPU are noise[precision] from doubles."""
     if precision != "f32" and noise["f32"]["median"] > TOUCHY:
         return got["worst"] < float("inf") and \
-               got["loss"] <= max(LIMITS[precision][0], 5 * noise.get(precision, noise["f32"])["loss"])
+               got["loss"] <= max(LIMITS[precision][0],
+                                  5 * noise.get(precision, noise["f32"])["loss"])
     same = noise.get(precision, noise["f32"])       # the CPU has no TF32
     return all(got[k] <= max(limit, (5 if precision == "f32" else 3) * same[k])
                for k, limit in zip(KEYS, LIMITS[precision]))
@@ -78,8 +86,10 @@ def build_all(s, nets, variants):
             name = f"check-{net}-{where}-{precision}-{budget.strip('%')}"
             keys.append((net, where, precision, budget))
             jobs.append(lambda onnx=onnx, name=name, w=where, p=precision, b=budget, l=loss:
-                        s.compile(onnx, name, "cpu" if w == "cpu" else None, p, None if b == "none" else b, l,
-                                  more=["--loss-scale=128"] * (p == "f16") + ["--store-gradients"] * (w == "cpu" or s.o.dry_run)))
+                        s.compile(onnx, name, "cpu" if w == "cpu" else None, p,
+                                  None if b == "none" else b, l,
+                                  more=["--loss-scale=128"] * (p == "f16")
+                                  + ["--store-gradients"] * (w == "cpu" or s.o.dry_run)))
     for key, (path, done) in zip(keys, s.side_by_side(jobs)):
         if done.rc == 124 and s.left() < 2:
             continue
@@ -115,9 +125,11 @@ def numbers(s, net, precision, path, want, noise):
     s.record("numbers", net=net, precision=precision, loss=found["loss"], gradient=found["worst"],
              median=found["median"], worst=found["name"], noise=noise["f32"]["worst"],
              cpu=noise.get(precision, {}).get("worst"))
-    far = f"loss {found['loss']:.1e}, median {found['median']:.1e}, {found['name']} {found['worst']:.1e} from doubles"
+    far = f"loss {found['loss']:.1e}, median {found['median']:.1e}, {found['name']} " \
+          f"{found['worst']:.1e} from doubles"
     for kind in sorted({precision, "f32"} & set(noise)):
-        far += f"; {kind} on the CPU: " + ", ".join(f"{noise[kind][k]:.1e}" for k in ("loss", "median", "worst"))
+        far += f"; {kind} on the CPU: " + ", ".join(f"{noise[kind][k]:.1e}"
+                                                    for k in ("loss", "median", "worst"))
     if not close(precision, found, noise):
         s.fail(f"{net} {precision}: {far}")
     else:
@@ -125,7 +137,8 @@ def numbers(s, net, precision, path, want, noise):
 
 
 def reference(s, net, made):
-    """The CPU's dump in doubles, and the distances of its other results by precision; None after a failure."""
+    """The CPU's dump in doubles, and the distances of its other results by precision; None
+    after a failure."""
     dump = {}
     for precision in ON_CPU:
         path = made.get((net, "cpu", precision, "none"))
@@ -184,7 +197,8 @@ def check_budgets(s, net, made):
         if bits != first:
             s.fail(f"{net} at {budget}: other bits than without a budget")
     again = made.get((net, "device", "f32", "none"))
-    for name, more in (("again", ()), ("replayed", ("--check-numerics",))) if again and first else ():
+    for name, more in (("again", ()),
+                       ("replayed", ("--check-numerics",))) if again and first else ():
         got, why = run_dump(s, again, f"{net}-{name}", 5, more)
         if got is None:
             s.fail(f"{net} {name}: {why}")
@@ -206,7 +220,8 @@ def filter_of(s):
 
 def sanitize(s, net, trainer, kind, ours):
     """compute-sanitizer over two steps. It looks for races in lowerset's kernels only."""
-    before = [s.o.sanitizer, "--tool", kind, "--error-exitcode", "66", *(ours if kind != "memcheck" else [])]
+    before = [s.o.sanitizer, "--tool", kind, "--error-exitcode", "66",
+              *(ours if kind != "memcheck" else [])]
     done = s.train(trainer, 2, limit=90, before=before)
     found = re.findall(r"(?:ERROR SUMMARY|RACECHECK SUMMARY): .*", done.out)
     s.record("sanitizer", net=net, tool=kind, rc=done.rc, seconds=done.seconds,
@@ -220,10 +235,12 @@ def sanitize(s, net, trainer, kind, ours):
 
 def sanitize_all(s, made, until):
     """Runs until this many seconds are left."""
-    ours = filter_of(s) if has_gpu(s) and not s.o.dry_run else s.note("compute-sanitizer needs a GPU")
+    ours = filter_of(s) if has_gpu(s) and not s.o.dry_run else s.note("compute-sanitizer "
+                                                                      "needs a GPU")
     for kind in ("memcheck", "racecheck", "synccheck") if ours is not None else ():
         for net, precision, budget in SANITIZED:
-            path = made.get((net, "device", precision, budget)) or made.get((net, "device", precision, "none"))
+            path = made.get((net, "device", precision,
+                             budget)) or made.get((net, "device", precision, "none"))
             if path is not None and s.left() < until:
                 s.note(f"no time for {kind} of {net}")
             elif path is not None:
@@ -249,7 +266,8 @@ def in_waves(s, nets, variants, made, check):
 
 
 def run(s):
-    """Most important first: right numbers, then the same numbers under every budget and in replays."""
+    """Most important first: right numbers, then the same numbers under every budget
+    and in replays."""
     s.guarded("the device", gpu_device.describe, s)
     nets = s.o.nets.split(",") if s.o.nets else QUICK if s.o.dry_run else list(SMALL)
     nets = sorted([n for n in nets if n in SMALL] or QUICK, key=lambda n: n not in QUICK)

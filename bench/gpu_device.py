@@ -1,5 +1,6 @@
-"""Describes the machine: versions, the device's properties as cuDNN has them, and its clocks. Run as a program it asks
-the libraries and prints one line of JSON; a crash in a library then ends this program only."""
+"""Describes the machine: versions, the device's properties as cuDNN has them, and its clocks. Run
+as a program it asks the libraries and prints one line of JSON; a crash in a library then ends
+this program only."""
 import ctypes
 import difflib
 import glob
@@ -40,7 +41,8 @@ def device_properties():
                                                         ctypes.c_int64(1), ctypes.byref(zero))),
         ("finalize", lambda: dnn.cudnnBackendFinalize(desc)),
         ("read", lambda: dnn.cudnnBackendGetAttribute(desc, ATTR_JSON, TYPE_CHAR,
-                                                      ctypes.c_int64(1 << 16), ctypes.byref(size), text)),
+                                                      ctypes.c_int64(1 << 16), ctypes.byref(size),
+                                                      text)),
     ]
     for what, call in calls:
         status = call()
@@ -53,7 +55,8 @@ def ask_libraries():
     """{"versions": {name: number}, "properties": text or None, "why": not}"""
     versions = {}
     for name, function, *files in (("cuDNN", "cudnnGetVersion", "libcudnn.so.9"),
-                                   ("cuBLASLt", "cublasLtGetVersion", "libcublasLt.so.13", "libcublasLt.so.12")):
+                                   ("cuBLASLt", "cublasLtGetVersion", "libcublasLt.so.13",
+                                    "libcublasLt.so.12")):
         library = open_library(*files)
         if library is not None:
             call = getattr(library, function)
@@ -72,8 +75,8 @@ def differences(ours, theirs):
 
 def describe(s):
     """Records the machine; writes the device's description for compiler/machines/."""
-    fields = ["name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.memory", "pstate",
-              "clocks_throttle_reasons.active"]
+    fields = ["name", "driver_version", "memory.total", "clocks.max.sm", "clocks.max.memory",
+              "pstate", "clocks_throttle_reasons.active"]
     gpu = nvidia_smi(s, fields) or nvidia_smi(s, fields[:3])
     versions = {"python": platform.python_version(), "machine": platform.machine(),
                 "cpu cores": os.cpu_count()}
@@ -82,7 +85,8 @@ def describe(s):
             lines = [t for t in s.call([tool, "--version"], 20).out.splitlines() if t.strip()]
             versions[tool] = next((t for t in lines if "release" in t), lines[0] if lines else "?")
     asked = s.call([sys.executable, os.path.abspath(__file__)], 60)
-    said = asked.json() or {"versions": {}, "properties": None, "why": f"rc {asked.rc}: {asked.tail(2)}"}
+    said = asked.json() or {"versions": {}, "properties": None,
+                            "why": f"rc {asked.rc}: {asked.tail(2)}"}
     versions.update(said["versions"])
     targets = s.call([s.lowerset, "targets"], 30)
     if targets.rc != 0:

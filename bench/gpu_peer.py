@@ -1,22 +1,24 @@
 #!/usr/bin/env python3
 """Training steps of one network in PyTorch or JAX, to measure lowerset against on a GPU.
 
-usage: gpu_peer.py MODEL WHO [--precision f32|tf32|bf16] [--batch N] [--seconds S] [--device cuda|cpu] [--tiny]
+usage: gpu_peer.py MODEL WHO [--precision f32|tf32|bf16] [--batch N] [--seconds S]
+                   [--device cuda|cpu] [--tiny]
   MODEL  resnet50, densenet121, unet (the paper's, 572 pixels) or gpt (GPT-2, 124 million)
   WHO    eager    PyTorch: channels-last, cudnn.benchmark, fused optimizer, its own attention
          compile  the same through torch.compile; graphs: with CUDA graphs; tune: max-autotune
          jax      jitted step, donated state
 
-In bf16 PyTorch runs the forward part and the loss under autocast. JAX casts parameters and images to bf16 and scores back
-to f32. Parameters and optimizers are f32 in both; what is left in f32 may use TF32.
+In bf16 PyTorch runs the forward part and the loss under autocast. JAX casts parameters and
+images to bf16 and scores back to f32. Parameters and optimizers are f32 in both; what is left in
+f32 may use TF32.
 
-One configuration per process, since peak memory is the process's. The batch lies on the device and is
-random. After a warm-up, steps are timed in groups between two waits for the device; the figure is the
-median over the groups. Prints one JSON line: ms (per step), best_ms, groups, first_s (until the first
-step was done, compilation included), peak_bytes (what the framework's allocator had in use at most, once
-warm), first_peak_bytes (likewise from the start, with what was tried when kernels were chosen),
-reserved_bytes (what it had taken from the device), taken_bytes (what the device had less of at the end),
-loss (of the last step), parameters, versions.
+One configuration per process, since peak memory is the process's. The batch lies on the device and
+is random. After a warm-up, steps are timed in groups between two waits for the device; the figure
+is the median over the groups. Prints one JSON line: ms (per step), best_ms, groups, first_s (until
+the first step was done, compilation included), peak_bytes (what the framework's allocator had in
+use at most, once warm), first_peak_bytes (likewise from the start, with what was tried when kernels
+were chosen), reserved_bytes (what it had taken from the device), taken_bytes (what the device had
+less of at the end), loss (of the last step), parameters, versions.
 """
 import argparse
 import json
@@ -50,7 +52,8 @@ def options():
 
 
 def groups_of_steps(step, wait, seconds):
-    """Median and best ms per step, number of groups; step() returns the value that wait() waits for."""
+    """Median and best ms per step, number of groups; step() returns the value that
+    wait() waits for."""
     for _ in range(3):
         wait(step())
     start = time.perf_counter()
@@ -147,7 +150,8 @@ def by_torch(o, sizes):
     ms, best, n = groups_of_steps(step, wait, o.seconds)
     loss = float(step())
     return {"ms": ms, "best_ms": best, "groups": n, "first_s": first, "loss": loss,
-            "peak_bytes": torch.cuda.max_memory_allocated() if cuda else 0, "first_peak_bytes": first_peak,
+            "peak_bytes": torch.cuda.max_memory_allocated() if cuda else 0,
+            "first_peak_bytes": first_peak,
             "reserved_bytes": torch.cuda.max_memory_reserved() if cuda else 0,
             "taken_bytes": free - torch.cuda.mem_get_info()[0] if cuda else 0,
             "parameters": sum(p.numel() for p in net.parameters()),

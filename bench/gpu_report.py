@@ -1,10 +1,12 @@
 """The tables of gpu.py: one on the terminal, and docs/lab/gpu.md."""
+import textwrap
+
 from gpu_tools import NETS, TITLES, VARIANT_WORDS
 
 GIB = 2 ** 30
 ORDER = ["lowerset", "eager", "compile", "graphs", "tune", "jax"]
-WHO = {"eager": "PyTorch", "compile": "torch.compile", "graphs": "compile, graphs", "tune": "max-autotune",
-       "jax": "JAX"}
+WHO = {"eager": "PyTorch", "compile": "torch.compile", "graphs": "compile, graphs",
+       "tune": "max-autotune", "jax": "JAX"}
 
 
 def latest(rows):
@@ -48,15 +50,17 @@ def on_device(r):
 
 
 def table(rows):
-    """Lines of one table. The ratio is the other's time divided by lowerset's time without a budget."""
-    lines = [["network", "prec", "batch", "who", "ms/step", "per second", "peak GiB", "device GiB", "ours vs"]]
+    """Lines of one table. The ratio is the other's time divided by lowerset's time
+    without a budget."""
+    lines = [["network", "prec", "batch", "who", "ms/step", "per second", "peak GiB",
+              "device GiB", "ours vs"]]
     for model, precision, batch, some in groups(rows):
         ours = next((r for r in some if r["who"] == "lowerset" and r["budget"] == "none"), None)
         for k, r in enumerate(some):
             against = "" if r is ours or ours is None else f"{r['ms'] / ours['ms']:.2f}x"
             lines.append([TITLES[model] if k == 0 else "", precision if k == 0 else "",
-                          str(batch) if k == 0 else "", label(r), f"{r['ms']:.2f}", f"{rate(r):,.0f}",
-                          f"{r['peak_bytes'] / GIB:.2f}", on_device(r), against])
+                          str(batch) if k == 0 else "", label(r), f"{r['ms']:.2f}",
+                          f"{rate(r):,.0f}", f"{r['peak_bytes'] / GIB:.2f}", on_device(r), against])
     return lines
 
 
@@ -89,8 +93,8 @@ def goals(rows):
                     if (key := (net, "tf32", batch, "lowerset", b)) in at]
             ours = min(ours, key=lambda r: r["ms"], default=None)
             if who == "half":
-                ours = next((r for r in at.values() if r["model"] == net and r["who"] == "lowerset" and
-                             r["precision"] == "tf32" and r["budget"].isdigit()), None)
+                ours = next((r for r in at.values() if r["model"] == net and r["who"] == "lowerset"
+                             and r["precision"] == "tf32" and r["budget"].isdigit()), None)
             ratio = theirs["ms"] / ours["ms"] if theirs and ours else None
             out.append((text, net, ratio, ratio is not None and ratio >= least))
     return out
@@ -100,43 +104,61 @@ def section(title, body):
     return ["", f"## {title}", "", *body] if body else []
 
 
+def wrapped(line):
+    """A line of the page in lines of 100 columns; rows of tables and headings stay."""
+    if not line or line[0] in "|#":
+        return line
+    return textwrap.fill(line, 100, subsequent_indent="  " if line.startswith("- ") else "",
+                         break_long_words=False, break_on_hyphens=False)
+
+
 def document(rows, failures, notes, date):
-    machine = next((r for r in reversed(rows) if r["kind"] == "machine"), {"gpu": {}, "versions": {}})
+    machine = next((r for r in reversed(rows) if r["kind"] == "machine"),
+                   {"gpu": {}, "versions": {}})
     gpu = machine["gpu"]
     lines = ["# Training steps on a GPU", "",
              f"Measured {date} by `./dev gpu` on one {gpu.get('name', 'GPU')} (driver "
              f"{gpu.get('driver_version', '?')}, {gpu.get('memory.total', '?')} MiB). "
              + ", ".join(f"{k} {v}" for k, v in machine["versions"].items()) + ". "
-             + "; ".join(sorted({r["versions"] for r in rows if r["kind"] == "speed" and "versions" in r}))
+             + "; ".join(sorted({r["versions"] for r in rows if r["kind"] == "speed"
+                                 and "versions" in r}))
              + ".", "",
-             "Medians after a warm-up, on random data. PyTorch runs with channels-last, cudnn.benchmark, its fused "
-             "optimizer and its own attention. Its batch lies on the device; lowerset reads a batch from a file "
-             "each step. Peak GiB: for lowerset all memory of the plan; for the others the most that their "
-             "allocator had in use after the warm-up. Device GiB: the most by which the device's free memory fell "
-             "during the run, libraries and context included. Ours vs: their time divided by the time of lowerset "
-             "without a budget; above 1 lowerset is faster."]
+             "Medians after a warm-up, on random data. PyTorch runs with channels-last, "
+             "cudnn.benchmark, its fused optimizer and its own attention. Its batch lies on the "
+             "device; lowerset reads a batch from a file each step. Peak GiB: for lowerset all "
+             "memory of the plan; for the others the most that their allocator had in use after "
+             "the warm-up. Device GiB: the most by which the device's free memory fell during the "
+             "run, libraries and context included. Ours vs: their time divided by the time of "
+             "lowerset without a budget; above 1 lowerset is faster."]
     if any(r["kind"] == "speed" for r in rows):
         lines += ["", *markdown(table(rows))]
-    lines += section("Goals", [f"- {TITLES[net]}: {text}: {ratio:.2f}{'' if ok else ', short of it'}"
-                               for text, net, ratio, ok in goals(rows) if ratio is not None])
+    lines += section("Goals",
+                     [f"- {TITLES[net]}: {text}: {ratio:.2f}{'' if ok else ', short of it'}"
+                      for text, net, ratio, ok in goals(rows) if ratio is not None])
     for r in rows:
         if r["kind"] == "profile":
             dearest = ", ".join(f"{name} {ms:.2f}" for name, ms in r["dearest"][:6])
             ops = ", ".join(f"{op} {ms:.1f}" for op, ms in r["ops"][:8])
-            lines += ["", f"{TITLES[r['model']]} {r['precision']} b{r['batch']}, {r['total_ms']:.1f} ms in "
+            lines += ["", f"{TITLES[r['model']]} {r['precision']} b{r['batch']}, "
+                          f"{r['total_ms']:.1f} ms in "
                           f"kernels, ms by kind: {ops}. Dearest: {dearest}."]
     same = [r for r in rows if r["kind"] == "numbers"]
-    body = [f"- {r['net']} {r['precision']}: loss {r['loss']:.1e}, gradients {r['median']:.1e}, worst "
+    body = [f"- {r['net']} {r['precision']}: loss {r['loss']:.1e}, gradients "
+            f"{r['median']:.1e}, worst "
             f"{r['gradient']:.1e} ({r['worst']}; "
-            + (f"the CPU's {r['precision']}: {r['cpu']:.1e})" if r.get("cpu") else f"the CPU's floats: {r['noise']:.1e})")
+            + (f"the CPU's {r['precision']}: {r['cpu']:.1e})" if r.get("cpu")
+               else f"the CPU's floats: {r['noise']:.1e})")
             for r in same]
-    lines += section("The GPU's numbers against the CPU's in doubles (relative, median and worst of all tensors)",
+    lines += section("The GPU's numbers against the CPU's in doubles (relative, median and worst "
+                     "of all tensors)",
                      body)
     budgets = [r for r in rows if r["kind"] == "budget"]
     if budgets:
         bad = [f"{r['net']} at {r['budget']}" for r in budgets if not r["same"]]
-        lines += ["", f"Budgets: {len(budgets)} programs of {len({r['net'] for r in budgets})} networks, "
-                      + ("all with the same bits." if not bad else "other bits: " + ", ".join(bad) + ".")]
+        lines += ["", f"Budgets: {len(budgets)} programs of {len({r['net'] for r in budgets})} "
+                      f"networks, "
+                      + ("all with the same bits." if not bad else "other bits: " + ", ".join(bad)
+                         + ".")]
     body = [f"- {r['net']} {r['tool']}: {r['summary']}" for r in rows if r["kind"] == "sanitizer"]
     lines += section("compute-sanitizer", body)
     body = [f"- {r['what']}: {r['value']:.4g} {r['unit']}" for r in rows
@@ -149,7 +171,7 @@ def document(rows, failures, notes, date):
     lines += section("What the device can do (PyTorch)", body)
     lines += section("What failed", ["- " + f for f in failures])
     lines += section("Notes", ["- " + n for n in dict.fromkeys(notes)])
-    return "\n".join(lines) + "\n"
+    return "\n".join(wrapped(line) for line in lines) + "\n"
 
 
 def show(rows, failures, notes):
@@ -160,7 +182,8 @@ def show(rows, failures, notes):
     numbers = [r for r in rows if r["kind"] == "numbers"]
     if numbers:
         worst = max(numbers, key=lambda r: r["gradient"])
-        print(f"numbers: {len(numbers)} comparisons with the CPU, worst gradient {worst['gradient']:.1e} "
+        print(f"numbers: {len(numbers)} comparisons with the CPU, worst gradient "
+              f"{worst['gradient']:.1e} "
               f"({worst['net']} {worst['precision']})")
     budgets = [r for r in rows if r["kind"] == "budget"]
     if budgets:

@@ -29,7 +29,8 @@ class Watch:
         try:
             import pynvml
             pynvml.nvmlInit()
-            self.read = lambda: pynvml.nvmlDeviceGetMemoryInfo(pynvml.nvmlDeviceGetHandleByIndex(0)).used
+            self.read = lambda: pynvml.nvmlDeviceGetMemoryInfo(
+                pynvml.nvmlDeviceGetHandleByIndex(0)).used
             self.read()
         except Exception:           # without NVML memory cannot be watched
             self.read = lambda: 0
@@ -130,7 +131,8 @@ def measure(s, net, precision, budget, small, trainer, batch, compile_s):
         s.fail(f"{net} {precision} {budget}: no times, or a loss that is not a number")
         return None
     plan = s.memory_of(trainer)
-    row = {"model": net, "who": "lowerset", "precision": precision, "batch": batch, "budget": str(budget),
+    row = {"model": net, "who": "lowerset", "precision": precision, "batch": batch,
+           "budget": str(budget),
            "ms": median(times), "best_ms": min(times), "steps": len(times), "first_s": first,
            "compile_s": compile_s, "peak_bytes": plan.get("total", 0), "taken_bytes": watch.most,
            "beside_bytes": max(0, watch.most - plan.get("total", 0)),       # context and libraries
@@ -168,7 +170,8 @@ def look_closer(s, net, precision, small, trainer, batch, row):
     """Profiles the steps, and measures again with plans chosen by the clock."""
     ms = profile(s, net, precision, trainer, batch)
     if ms and row["ms"] > 1.25 * ms:
-        s.note(f"{net} {precision} b{batch}: a step takes {row['ms']:.1f} ms, its kernels {ms:.1f}: "
+        s.note(f"{net} {precision} b{batch}: a step takes {row['ms']:.1f} ms, its kernels "
+               f"{ms:.1f}: "
                "the rest is waiting, for data or for the host")
     if s.o.no_tune:
         return
@@ -182,14 +185,15 @@ def look_closer(s, net, precision, small, trainer, batch, row):
 
 
 def eager_peaks(s):
-    """PyTorch's peak bytes from earlier results; results on this machine if none are named: {(net, precision):
-    bytes}."""
+    """PyTorch's peak bytes from earlier results; results on this machine if none are named:
+    {(net, precision): bytes}."""
     peaks = {}
     for path in s.o.merge or sorted(glob.glob(os.path.join(s.work, "gpu-peers*.json"))):
         with open(path, encoding="utf-8") as f:
             data = json.load(f)
         for r in data["rows"] if data["dry_run"] == s.o.dry_run else []:
-            if r["kind"] == "speed" and r["who"] == "eager" and r["batch"] == batches(s, r["model"], False):
+            if r["kind"] == "speed" and r["who"] == "eager" and r["batch"] == batches(s, r["model"],
+                                                                                      False):
                 peaks[r["model"], r["precision"]] = r["peak_bytes"]
     return {key: peak for key, peak in peaks.items() if peak > 0}
 
@@ -199,17 +203,20 @@ def ours_to_run(s, peaks):
     budgets = [b for b in s.o.budgets.split(",") if b != "none"]
     precisions = s.o.precisions.split(",")
     todo = [(net, precision, "none", False) for precision in precisions for net in names(s)]
-    todo += [(net, precision, "none", True) for precision in precisions if precision != "f32" for net in names(s)]
-    todo += [(net, "tf32", v, small) for v in VARIANTS for small in (True, False) for net in names(s)]
-    todo += [(net, "tf32", peaks[net, "tf32"] // 2, False) for net in names(s) if (net, "tf32") in peaks]
+    todo += [(net, precision, "none", True) for precision in precisions if precision != "f32"
+             for net in names(s)]
+    todo += [(net, "tf32", v, small) for v in VARIANTS for small in (True, False)
+             for net in names(s)]
+    todo += [(net, "tf32", peaks[net, "tf32"] // 2, False)
+             for net in names(s) if (net, "tf32") in peaks]
     for net in names(s):
         todo += [(net, "tf32", b, False) for b in budgets]
     return [t for t in todo if t[1] in precisions]
 
 
 def run_ours(s):
-    """Compiles all programs first, in parallel, in the order of measuring. Measures each as it is, then with the
-    choices of --tune."""
+    """Compiles all programs first, in parallel, in the order of measuring. Measures each as it is,
+    then with the choices of --tune."""
     todo = ours_to_run(s, eager_peaks(s))
     if not s.probe():
         return
@@ -227,13 +234,15 @@ def run_ours(s):
             elif "LS-E0016" in done.out:
                 s.note(f"{net} {precision} at {budget}: below the least budget")
             else:
-                s.fail(f"{net} {precision} {budget}: does not compile (rc {done.rc}): {done.tail()}")
+                s.fail(f"{net} {precision} {budget}: does not compile (rc {done.rc}): "
+                       f"{done.tail()}")
             continue
         if s.left() < 15:
             s.note(f"no time for {net} {precision} at {budget}")
             continue
         what = f"{net} {precision} {budget} b{batch}"
-        row = s.guarded(what, measure, s, net, precision, budget, small, trainer, batch, done.seconds)
+        row = s.guarded(what, measure, s, net, precision, budget, small, trainer, batch,
+                        done.seconds)
         if row and budget == "none" and s.left() > 60:
             s.guarded(what, look_closer, s, net, precision, small, trainer, batch, row)
         if budget not in ("none", *VARIANTS) and os.path.exists(trainer):
@@ -243,7 +252,8 @@ def run_ours(s):
 # ---- theirs ----
 def call_peer(s, net, who, precision, small, limit, seconds):
     """Keeps compiled kernels for later processes."""
-    argv = [*shlex.split(s.o.python or sys.executable), os.path.join(s.here, "gpu_peer.py"), net, who,
+    argv = [*shlex.split(s.o.python or sys.executable), os.path.join(s.here, "gpu_peer.py"), net,
+            who,
             f"--precision={precision}", f"--batch={batches(s, net, small)}", f"--seconds={seconds}"]
     if s.o.dry_run:
         argv += ["--tiny", "--device=cpu"]
@@ -269,7 +279,8 @@ def peer(s, net, who, precision, small, limit):
         return
     row["device_bytes"] = watch.most
     s.record("speed", budget="-", **row)
-    s.say(f"{net} {who} {precision} b{batch}: {row['ms']:.2f} ms, {row['peak_bytes'] / 2**30:.2f} GiB, "
+    s.say(f"{net} {who} {precision} b{batch}: {row['ms']:.2f} ms, "
+          f"{row['peak_bytes'] / 2**30:.2f} GiB, "
           f"first step after {row['first_s']:.0f} s")
 
 
@@ -281,26 +292,28 @@ def is_there(s, module):
 
 
 def peers_to_run(s):
-    """Configurations by precision, in the order asked for; 16 bits are autocast. PyTorch first; the others take a minute
-    to compile: [(net, who, precision, small)]."""
+    """Configurations by precision, in the order asked for; 16 bits are autocast. PyTorch first; the
+    others take a minute to compile: [(net, who, precision, small)]."""
     module = {who: "jax" if who == "jax" else "torch" for who in s.o.who.split(",")}
     there = {name: is_there(s, name) for name in dict.fromkeys(module.values())}
     whos = [who for who in module if there[module[who]]]
     precisions = s.o.precisions.split(",")
-    order = {"tf32": [("eager", False), ("eager", True), ("compile", False), ("graphs", True), ("tune", False), ("jax", False)],
+    order = {"tf32": [("eager", False), ("eager", True), ("compile", False), ("graphs", True),
+                      ("tune", False), ("jax", False)],
              "bf16": [("eager", False), ("eager", True), ("compile", False), ("jax", False)],
              "f32": [("eager", False), ("compile", False), ("tune", False), ("jax", False)]}
-    return [(net, who, precision, small) for precision in precisions for who, small in order.get(precision, [])
-            for net in names(s) if who in whos]
+    return [(net, who, precision, small) for precision in precisions
+            for who, small in order.get(precision, []) for net in names(s) if who in whos]
 
 
 def run_warm(s):
-    """Lets the peers compile, some in parallel, so that measuring them later does not wait for compilers. A peer that
-    fails here fails again when it is measured, and is reported then."""
+    """Lets the peers compile, some in parallel, so that measuring them later does not wait for
+    compilers. A peer that fails here fails again when it is measured, and is reported then."""
     def warm(job):
         done = call_peer(s, *job, 300, 0)
         row = done.json() or {}
-        s.say(f"{' '.join(map(str, job[:3]))}: rc {done.rc}, first step after {row.get('first_s', 0):.0f} s")
+        s.say(f"{' '.join(map(str, job[:3]))}: rc {done.rc}, first step after "
+              f"{row.get('first_s', 0):.0f} s")
     s.side_by_side([lambda t=t: warm(t) for t in peers_to_run(s) if t[1] != "eager"], workers=3)
 
 

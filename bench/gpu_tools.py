@@ -1,4 +1,5 @@
-"""Shared by the parts of gpu.py: commands with a time limit, trainers, results that are written to disk at once."""
+"""Shared by the parts of gpu.py: commands with a time limit, trainers, results that are written to
+disk at once."""
 import concurrent.futures
 import glob
 import json
@@ -13,15 +14,15 @@ import time
 import traceback
 
 # Networks of the table: the zoo's name and options, batch, a small batch, optimizer, and what is
-# counted per second. tiny: stands in for it in a dry run, with the same code paths. Rates are those of
-# gpu_peer.py.
+# counted per second. tiny: stands in for it in a dry run, with the same code paths. Rates are those
+# of gpu_peer.py.
 NETS = {
     "resnet50": {"model": "resnet50", "batch": 256, "small": 4, "unit": "img", "lr": "0.01",
                  "tiny": "resnet50 --stem=cifar --width=4 --classes=10 --size=16"},
     "densenet121": {"model": "densenet121", "batch": 128, "small": 4, "unit": "img", "lr": "0.01",
                     "tiny": "densenet121 --width=4 --classes=10 --size=32"},
-    "unet": {"model": "unet --pad=valid --size=572", "batch": 16, "small": 1, "unit": "img", "lr": "0.01",
-             "tiny": "unet --pad=valid --width=2 --size=188"},
+    "unet": {"model": "unet --pad=valid --size=572", "batch": 16, "small": 1, "unit": "img",
+             "lr": "0.01", "tiny": "unet --pad=valid --width=2 --size=188"},
     "gpt": {"model": "gpt", "batch": 16, "small": 1, "unit": "tok", "per_sample": 1024,
             "optimizer": "adamw:wd=0.01", "lr": "1e-3",
             "tiny": "gpt --depth=2 --width=32 --heads=2 --context=32 --vocab=64"},
@@ -31,7 +32,8 @@ WHO = "eager,compile,graphs,jax"            # peers, by default
 IN_TURN = "in-turn"
 VARIANTS = {IN_TURN: ["--no-overlap"]}
 VARIANT_WORDS = {IN_TURN: "without overlap"}
-TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572", "gpt": "GPT-2 124M"}
+TITLES = {"resnet50": "ResNet-50", "densenet121": "DenseNet-121", "unet": "U-Net 572",
+          "gpt": "GPT-2 124M"}
 
 # Programs with every kind of product, odd sizes among them: see Session.probe.
 PROBES = {"gpt": "gpt --depth=1 --heads=2 --width=64 --context=32 --vocab=64",
@@ -133,7 +135,8 @@ class Session:
                 self.say("note: " + text)
 
     def save(self):
-        """Also writes to a place where later calls on this machine find it, because $OUT is emptied before each call."""
+        """Also writes to a place where later calls on this machine find it, because $OUT is emptied
+        before each call."""
         some = [v.replace(",", "-") for v in (self.o.nets, self.o.who) if v and v != WHO]
         name = "-".join(["gpu", self.o.part.replace(",", "-"), *some]) + ".json"
         data = {"part": self.o.part, "dry_run": self.o.dry_run, "rows": self.rows,
@@ -152,7 +155,8 @@ class Session:
             return Done(124, 0, "no time was left")
         start = time.monotonic()
         try:
-            p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=env or self.env,
+            p = subprocess.Popen(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                                 env=env or self.env,
                                  cwd=cwd or self.work, start_new_session=True, text=True,
                                  errors="replace")
         except OSError as e:
@@ -190,14 +194,15 @@ class Session:
             own = self.writing.setdefault(name, threading.Lock())
         with own:                               # others wait until it is whole
             if not os.path.exists(path):
-                done = self.call([self.lowerset, "model", *spec.split(), f"--batch={batch}", "-o", path], 120)
+                done = self.call([self.lowerset, "model", *spec.split(), f"--batch={batch}",
+                                  "-o", path], 120)
                 if done.rc != 0:
                     self.fail(f"{name}: the network is not written: {done.tail()}")
                     return None
         return path
 
-    def compile(self, onnx, name, target=None, precision="f32", budget=None, loss="ce", optimizer=None,
-                lr=None, more=()):
+    def compile(self, onnx, name, target=None, precision="f32", budget=None, loss="ce",
+                optimizer=None, lr=None, more=()):
         """A trainer and the result of its compilation: (path or None, Done)."""
         path = os.path.join(self.work, name)
         target = target or self.target
@@ -220,9 +225,9 @@ class Session:
         return (path if done.rc == 0 else None), done
 
     def probe(self):
-        """Runs every kind of product once, because some may be new to this machine's libraries; programs note the
-        products that libraries refuse. Runs once for all parts, unless it fails. False: no program runs at all, so
-        waiting for others is useless."""
+        """Runs every kind of product once, because some may be new to this machine's libraries;
+        programs note the products that libraries refuse. Runs once for all parts, unless it fails.
+        False: no program runs at all, so waiting for others is useless."""
         known = os.path.join(self.work, "probed")
         if os.path.exists(known):
             return True
@@ -252,13 +257,16 @@ class Session:
         return wrong < len(jobs)
 
     def explain(self, trainer, steps, data="synthetic", more=()):
-        """Runs a failed program again, node by node, and keeps the messages of CUDA and its libraries."""
+        """Runs a failed program again, node by node, and keeps the messages of CUDA
+        and its libraries."""
         with self.lock:
-            if self.explained == MOST_EXPLAINED or self.target == "cpu" or not os.path.exists(trainer):
+            if self.explained == MOST_EXPLAINED or self.target == "cpu" \
+                    or not os.path.exists(trainer):
                 return
             self.explained += 1
         checked = [] if "--check-numerics" in more else ["--check-numerics"]
-        done = self.train(trainer, steps, data, [*more, *checked], limit=60, env={**self.env, **TALK})
+        done = self.train(trainer, steps, data, [*more, *checked], limit=60,
+                          env={**self.env, **TALK})
         self.keep_text(f"{os.path.basename(trainer)}: rc {done.rc}", done.out)
 
     def keep_text(self, title, text):
@@ -286,7 +294,8 @@ def nvidia_smi(session, fields):
     """One row of nvidia-smi as {field: text}; {} where there is none."""
     if not shutil.which("nvidia-smi"):
         return {}
-    done = session.call(["nvidia-smi", "--query-gpu=" + ",".join(fields), "--format=csv,noheader,nounits"], 20)
+    done = session.call(["nvidia-smi", "--query-gpu=" + ",".join(fields),
+                         "--format=csv,noheader,nounits"], 20)
     if done.rc != 0 or not done.out.strip():
         return {}
     return dict(zip(fields, [t.strip() for t in done.out.strip().splitlines()[0].split(",")]))

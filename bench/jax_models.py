@@ -55,7 +55,8 @@ class Layers:
 
     def norm(self, name, x):
         shape = (x.shape[-1],)
-        scale, bias = self.constant(name + ".weight", shape, 1), self.constant(name + ".bias", shape, 0)
+        scale, bias = self.constant(name + ".weight", shape,
+                                    1), self.constant(name + ".bias", shape, 0)
         mean = x.mean((0, 1, 2))
         var = jnp.square(x).mean((0, 1, 2)) - jnp.square(mean)
         old = self.stats.get(name, (jnp.zeros(shape), jnp.ones(shape)))
@@ -151,9 +152,9 @@ NETS = {"resnet50": resnet50, "densenet121": densenet121, "unet": unet, "gpt": g
 
 
 def train_step(model, sizes, x, rate=.01, brain=False):
-    """Jitted step(state, x, target) -> (state, loss) and a first state. SGD with momentum; AdamW for the GPT. The
-    batch is an argument, because the compiler would fold a constant batch. brain: the network computes in bf16, over
-    parameters that are kept in f32."""
+    """Jitted step(state, x, target) -> (state, loss) and a first state. SGD with momentum; AdamW
+    for the GPT. The batch is an argument, because the compiler would fold a constant batch. brain:
+    the network computes in bf16, over parameters that are kept in f32."""
     net = NETS[model]
     first = Layers()
     jax.eval_shape(lambda x: net(first, x, **sizes), x)     # which parameters and statistics

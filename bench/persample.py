@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 """Steps with gradients of samples, beside plain steps and beside PyTorch's torch.func.
 
-    PYTHON=/path/to/python3 ./dev bench persample [--net NAME]... [--threads N] [--steps N] [--rounds R]
+    PYTHON=/path/to/python3 ./dev bench persample [--net NAME]... [--threads N] [--steps N]
+        [--rounds R]
 
-The Python needs torch, onnx and onnxscript; Opacus is a peer where it is there. Networks are written by PyTorch's
-exporter: the CNN of PyTorch's tutorial on per-sample gradients at batch 64, a ResNet-18 and a U-Net with group norms, a
-small GPT. Ways: plain (a step of SGD), norms (--grads=per-sample-norm), clipped (--dp without noise), within (the same with a
-budget: at most 1.05 times the plain arena), each (--grads=per-sample), loop (batches of one, as many as samples). Of PyTorch: plain, vmap of grad, loop, Opacus.
+The Python needs torch, onnx and onnxscript; Opacus is a peer where it is there. Networks are
+written by PyTorch's exporter: the CNN of PyTorch's tutorial on per-sample gradients at batch 64, a
+ResNet-18 and a U-Net with group norms, a small GPT. Ways: plain (a step of SGD), norms
+(--grads=per-sample-norm), clipped (--dp without noise), within (the same with a budget: at most
+1.05 times the plain arena), each (--grads=per-sample), loop (batches of one, as many as samples).
+Of PyTorch: plain, vmap of grad, loop, Opacus.
 
-All ways take turns. A row: the median step in milliseconds, over our plain step, and the planned arena.
+All ways take turns. A row: the median step in milliseconds, over our plain step, and
+the planned arena.
 """
 import argparse
 import json
@@ -55,20 +59,23 @@ def networks(torch):
 
     def tutorial(rate=0):
         drop = [nn.Dropout(rate)] if rate > 0 else []
-        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.MaxPool2d(2), *drop, nn.Flatten(),
+        return nn.Sequential(nn.Conv2d(1, 32, 3), nn.ReLU(), nn.Conv2d(32, 64, 3), nn.ReLU(),
+                             nn.MaxPool2d(2), *drop, nn.Flatten(),
                              nn.Linear(9216, 128), nn.ReLU(), *drop, nn.Linear(128, 10))
 
     return {
         "cnn": lambda: (tutorial(), images(64, 1, 28, 28), torch.randint(10, (64,))),
         "cnn_dropout": lambda: (tutorial(0.5), images(64, 1, 28, 28), torch.randint(10, (64,))),
-        "resnet18": lambda: (grouped(zoo.ResNet18()), images(8, 3, 64, 64), torch.randint(1000, (8,))),
+        "resnet18": lambda: (grouped(zoo.ResNet18()), images(8, 3, 64, 64),
+                             torch.randint(1000, (8,))),
         "unet": lambda: (grouped(zoo.UNet()), images(2, 3, 64, 64), torch.randint(2, (2, 64, 64))),
         "gpt": lambda: (zoo.GPT(), torch.randint(65, (4, 256)), torch.randint(65, (4, 256))),
     }
 
 
 def options_of(way, batch):
-    """Private batches are drawn: of half the physical batch, so that hardly one needs two micro-steps."""
+    """Private batches are drawn: of half the physical batch, so that hardly one
+    needs two micro-steps."""
     options = [*WAYS.get(way, [])]
     if way in ("clipped", "within"):
         options[0] += f",expected-batch={max(1, batch // 2)}"
@@ -80,7 +87,8 @@ class Ours:
         """arena: most bytes of it."""
         self.way, self.path, self.threads, self.took = way, path, threads, []
         self.samples = batch if way == "loop" else 1        # runs that make one step
-        options = ["--batch", "1" if way == "loop" else str(batch), "--loss=ce", "--optimizer=sgd", *options_of(way, batch)]
+        options = ["--batch", "1" if way == "loop" else str(batch), "--loss=ce", "--optimizer=sgd",
+                   *options_of(way, batch)]
         if arena is not None:
             state = json.loads(said(lowerset, "plan", model, *options, "--json"))["state_bytes"]
             options += ["--budget", str(state + arena)]
@@ -92,7 +100,8 @@ class Ours:
         """Seconds of one step: the difference of two runs, so that neither start nor data count."""
         def seconds(n):
             begin = time.monotonic()
-            said(self.path, "--data", "synthetic", "--steps", str(n), "--threads", str(self.threads), "--progress", "none")
+            said(self.path, "--data", "synthetic", "--steps", str(n),
+                 "--threads", str(self.threads), "--progress", "none")
             return time.monotonic() - begin
         few = max(1, steps // 4)
         return (seconds(steps) - seconds(few)) / (steps - few) * self.samples
@@ -104,12 +113,14 @@ class Peer:
         self.torch, self.way, self.took, self.arena = torch, way, [], "-"
         self.module, self.x, self.label = module, x, label
         from torch.nn import functional as F
-        self.loss = lambda y, t: F.cross_entropy(y.reshape(-1, y.shape[-1]) if y.dim() == 3 else y, t.reshape(-1) if y.dim() == 3 else t)
+        self.loss = lambda y, t: F.cross_entropy(y.reshape(-1, y.shape[-1]) if y.dim() == 3 else y,
+                                                 t.reshape(-1) if y.dim() == 3 else t)
         if way in ("vmap", "vmap_same"):
             from torch.func import functional_call, grad, vmap
             self.params = {k: v.detach() for k, v in module.named_parameters()}
             one = lambda p, a, t: self.loss(functional_call(module, p, (a[None],)), t[None])
-            self.each = vmap(grad(one), in_dims=(None, 0, 0), randomness="same" if way == "vmap_same" else "different")
+            self.each = vmap(grad(one), in_dims=(None, 0, 0),
+                             randomness="same" if way == "vmap_same" else "different")
         elif way == "opacus":
             from opacus.grad_sample import GradSampleModule
             self.module = GradSampleModule(module)
@@ -117,7 +128,8 @@ class Peer:
     def step(self):
         if self.way in ("vmap", "vmap_same"):
             return self.each(self.params, self.x, self.label)
-        groups = [(self.x, self.label)] if self.way != "loop" else zip(self.x.split(1), self.label.split(1))
+        groups = [(self.x, self.label)] if self.way != "loop" else zip(self.x.split(1),
+                                                                       self.label.split(1))
         for x, label in groups:
             self.module.zero_grad(set_to_none=True)
             if self.way == "opacus":
@@ -143,7 +155,8 @@ def peers(torch, module, x, label, ways=("plain", "vmap", "loop", "opacus")):
             peer.step()
             yield peer
         except Exception as e:                      # pylint: disable=broad-except
-            print(f"(PyTorch, {way}: {type(e).__name__}: {str(e).splitlines()[0][:90] if str(e) else ''})")
+            print(f"(PyTorch, {way}: {type(e).__name__}: "
+                  f"{str(e).splitlines()[0][:90] if str(e) else ''})")
 
 
 def measure(torch, lowerset, name, make, args):
@@ -151,12 +164,15 @@ def measure(torch, lowerset, name, make, args):
     module.train()
     with tempfile.TemporaryDirectory() as work:
         model = os.path.join(work, "net.onnx")
-        torch.onnx.export(module, (x,), model, training=torch.onnx.TrainingMode.TRAINING, do_constant_folding=False,
-                          input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "N"}}, opset_version=17, dynamo=False)
+        torch.onnx.export(module, (x,), model, training=torch.onnx.TrainingMode.TRAINING,
+                          do_constant_folding=False,
+                          input_names=["x"], output_names=["y"], dynamic_axes={"x": {0: "N"}},
+                          opset_version=17, dynamo=False)
         ways = []
         for way in (*WAYS, "loop"):
             most = int(1.05 * ways[0].bytes) if way == "within" else None
-            ways.append(Ours(lowerset, model, way, len(x), os.path.join(work, way), args.threads, most))
+            ways.append(Ours(lowerset, model, way, len(x), os.path.join(work, way),
+                             args.threads, most))
         rows = [("ours", w) for w in ways] + [("torch", p) for p in peers(torch, module, x, label)]
         for _ in range(args.rounds):
             for who, way in rows:
@@ -165,18 +181,21 @@ def measure(torch, lowerset, name, make, args):
         plain = statistics.median(ways[0].took)
         for who, way in rows:
             took = statistics.median(way.took)
-            print(f"{name:10} {who:6} {way.way:8} {1e3 * took:10.1f} ms {took / plain:7.2f}   {way.arena}", flush=True)
+            print(f"{name:10} {who:6} {way.way:8} {1e3 * took:10.1f} ms {took / plain:7.2f}   "
+                  f"{way.arena}", flush=True)
 
 
 def measure_peers(torch, name, make, args):
     """Prints {way: seconds of a step} of PyTorch alone."""
     module, x, label = make()
     module.train()
-    print(json.dumps({p.way: p.run(args.steps) for p in peers(torch, module, x, label, args.peers.split(","))}))
+    print(json.dumps({p.way: p.run(args.steps)
+                      for p in peers(torch, module, x, label, args.peers.split(","))}))
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("--peers", help="these ways of PyTorch alone, as JSON")
     p.add_argument("--net", action="append")
@@ -197,7 +216,8 @@ def main():
     print(f"PyTorch {torch.__version__}, threads {args.threads}; load {os.getloadavg()[0]:.1f}")
     nets = networks(torch)
     for name in args.net or [n for n in nets if n != "cnn_dropout"]:
-        measure(torch, os.path.join(os.path.abspath(args.build), "lowerset"), name, nets[name], args)
+        measure(torch, os.path.join(os.path.abspath(args.build), "lowerset"), name,
+                nets[name], args)
 
 
 if __name__ == "__main__":

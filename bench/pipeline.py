@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Cuts of networks into stages of a pipeline: how far the slowest stage is from the proven bound, and what a cut in list
-order into equal times would take.
+"""Cuts of networks into stages of a pipeline: how far the slowest stage is from the proven bound,
+and what a cut in list order into equal times would take.
    python3 bench/pipeline.py BUILD-FOLDER [--mode MODE] [--order ORDER] [MODEL.onnx ...]
 Without models: those of the zoo."""
 import argparse
@@ -12,8 +12,10 @@ import tempfile
 import time
 
 STAGES = (2, 4, 8)
-ZOO = [("autoencoder", []), ("cnn", []), ("densenet121", []), ("densenet201", []), ("digits", []), ("googlenet", []),
-       ("gpt", ["--context=256"]), ("mlp", ["--depth=8"]), ("pspnet50", ["--size=233"]), ("resnet18", []), ("resnet50", []),
+ZOO = [("autoencoder", []), ("cnn", []), ("densenet121", []), ("densenet201", []), ("digits", []),
+       ("googlenet", []),
+       ("gpt", ["--context=256"]), ("mlp", ["--depth=8"]), ("pspnet50", ["--size=233"]),
+       ("resnet18", []), ("resnet50", []),
        ("resnet152", []), ("unet", ["--size=256"]), ("vgg16_bn", []), ("vgg19", [])]
 
 
@@ -22,7 +24,8 @@ def plan(lowerset, model, stages, args):
                f"--recompute={args.mode}"]
     run = subprocess.run([*command, f"--microbatches={2 * stages}", f"--batch={4 * stages}"], capture_output=True, text=True)
     if "the file fixes the first dimension" in run.stderr:
-        run = subprocess.run(command, capture_output=True, text=True)       # a cut does not depend on their number
+        # a cut does not depend on their number
+        run = subprocess.run(command, capture_output=True, text=True)
     if run.returncode != 0:
         return None, run.stderr.strip().splitlines()[0] if run.stderr else "?"
     line = json.loads(run.stdout)["pipeline"]
@@ -38,7 +41,8 @@ def row(lowerset, name, model, args):
             out += ["-", "-", "-", ""]
         else:
             best = line["plans"][line["chosen"]]
-            out += [f"{best['bottleneck_ns'] * 1e-6:.4g} ms", f"{100 * best['gap']:.2f} %" if "gap" in best else "no proof",
+            out += [f"{best['bottleneck_ns'] * 1e-6:.4g} ms",
+                    f"{100 * best['gap']:.2f} %" if "gap" in best else "no proof",
                     f"{100 * (line['list_order_ns'] / line['best_cut_ns'] - 1):.1f} %"]
             print(f"{name} {stages}: {time.time() - start:.1f} s", file=sys.stderr)
         if note:
@@ -63,8 +67,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         for name, options in ZOO if not args.models else []:
             model = f"{folder}/{name}.onnx"
-            subprocess.run([lowerset, "model", name, "--weights=none", "-o", model, *options], check=True,
-                           stdout=subprocess.DEVNULL)
+            subprocess.run([lowerset, "model", name, "--weights=none", "-o", model, *options],
+                           check=True, stdout=subprocess.DEVNULL)
             row(lowerset, name, model, args)
 
 

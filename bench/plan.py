@@ -2,13 +2,14 @@
 """Times of planning: bench/plan.py BUILD SHARED [--long] [--only dp|auto|least|offsets|scale|live]
                                           [--graph FILE ...]
 
-Seconds are by the clock, for the whole program, graph reading included; the best of three runs if a run takes less than
-a second. CPU seconds are the sum over all threads. Reference implementations are the judge's, in Python with
-SciPy's HiGHS, over the same sweep of budgets; they are stopped after a minute of CPU time, with --long after five,
-which also adds the largest graphs. Figures that authors state for their own program are quoted and marked with *.
---graph: more graphs for `live`; those of Moccasin's repository are not kept here (an importer of the interchange
-format makes them), and are known by the names that its paper gives them: cm1.json, cm2.json, rl2.json, rl3.json,
-rl4.json.
+Seconds are by the clock, for the whole program, graph reading included; the best of three runs if
+a run takes less than a second. CPU seconds are the sum over all threads. Reference
+implementations are the judge's, in Python with SciPy's HiGHS, over the same sweep of budgets;
+they are stopped after a minute of CPU time, with --long after five, which also adds the largest
+graphs. Figures that authors state for their own program are quoted and marked with *. --graph:
+more graphs for `live`; those of Moccasin's repository are not kept here (an importer of the
+interchange format makes them), and are known by the names that its paper gives them: cm1.json,
+cm2.json, rl2.json, rl3.json, rl4.json.
 """
 import argparse
 import glob
@@ -44,7 +45,8 @@ PUBLISHED = {
 
 
 def run(command, limit):
-    """(exit code or None at the limit of CPU time, seconds, of CPU time, peak KiB, what it printed)."""
+    """(exit code or None at the limit of CPU time, seconds, of CPU time, peak KiB,
+    what it printed)."""
     begin = time.monotonic()
     with tempfile.TemporaryFile("w+") as out:
         p = subprocess.Popen(command, stdout=out, stderr=subprocess.DEVNULL, preexec_fn=lambda:
@@ -104,12 +106,14 @@ def name_of(path):
 def bench_dp(b):
     """The DP over all lower sets, and over the pruned family, at 70 % of the store-all peak."""
     print("\nThe paper's DPs: seconds for one graph\n")
-    print("| graph | nodes | exact | pruned | lower sets | judge's exact, Python | authors' exact |")
+    print("| graph | nodes | exact | pruned | lower sets | judge's exact, Python | "
+          "authors' exact |")
     print("|---|---|---|---|---|---|---|")
     for path in b.graphs("published"):
         with open(path, encoding="utf-8") as f:
             nodes = len(json.load(f)["nodes"])
-        exact, _, summary = b.plan(path, "--strategy=exact", "--budget=70%", "--budget-of=store-all")
+        exact, _, summary = b.plan(path, "--strategy=exact", "--budget=70%",
+                                   "--budget-of=store-all")
         pruned, _, _ = b.plan(path, "--strategy=approx", "--budget=70%", "--budget-of=store-all")
         note = next((r.get("note", "") for r in (summary or {}).get("strategies", [])
                      if r["strategy"] == "exact"), "-")
@@ -128,9 +132,11 @@ def bench_solves(b):
 
 
 def bench_auto(b):
-    """auto with its bound at 60 % of the store-all peak, beside the MILP and the reference bound."""
+    """auto with its bound at 60 % of the store-all peak, beside the MILP and
+    the reference bound."""
     print("\nauto at 60 % of the store-all peak: overhead and proven gap in percent, seconds\n")
-    print("| graph | nodes | overhead | gap | seconds | CPU s | judge's MILP, in place, s | judge's bound, s |")
+    print("| graph | nodes | overhead | gap | seconds | CPU s | judge's MILP, in place, s | "
+          "judge's bound, s |")
     print("|---|---|---|---|---|---|---|---|")
     for path in b.graphs("graphs") + b.graphs("published"):
         with open(path, encoding="utf-8") as f:
@@ -142,7 +148,8 @@ def bench_auto(b):
         bound = b.reference("bound.py", path, "0.6", "--inplace", "--stages=20", "--lp") \
             if b.a.long or nodes < 100 else "-"
         print(f"| {name_of(path)} | {nodes} | {number(100 * s['overhead'] if found else None)} | "
-              f"{number(100 * s['gap'] if found else None)} | {number(seconds)} | {number(cpu)} | {milp} | {bound} |",
+              f"{number(100 * s['gap'] if found else None)} | {number(seconds)} | {number(cpu)} | "
+              f"{milp} | {bound} |",
               flush=True)
 
 
@@ -176,7 +183,8 @@ def bench_offsets(b):
 def bench_scale(b, work):
     """Seconds, memory and gap over the number of nodes, and the exponent between neighbours."""
     print("\nGrowth: auto at 60 % of the store-all peak\n")
-    print("| graph | nodes | overhead | gap | seconds | CPU s | MiB | CPU time grows as nodes to the |")
+    print("| graph | nodes | overhead | gap | seconds | CPU s | MiB | CPU time grows as "
+          "nodes to the |")
     print("|---|---|---|---|---|---|---|---|")
     sizes = {"transformer": (2, 7, 21, 64, 208), "resnet": (4, 15, 46, 140, 455),
              "dag": (20, 65, 200, 640, 2000)}
@@ -195,7 +203,8 @@ def bench_scale(b, work):
                 math.log(cpu / before[1]) / math.log(nodes / before[0])
             before = (nodes, max(cpu, 0.01))
             print(f"| {family}{size} | {nodes} | {number(s and 100 * s['overhead'])} | "
-                  f"{number(s and 100 * s['gap'])} | {number(seconds) if s else '> ' + number(seconds)}"
+                  f"{number(s and 100 * s['gap'])} | "
+                  f"{number(seconds) if s else '> ' + number(seconds)}"
                   f" | {number(cpu)} | {kib / 1024:.0f} | {number(power)} |", flush=True)
 
 
@@ -209,7 +218,8 @@ def layered(b, work):
 
 
 def bench_live(b, work):
-    """Graphs that papers plan in live bytes: planned so, and with offsets within the same number of bytes."""
+    """Graphs that papers plan in live bytes: planned so, and with offsets within the same
+    number of bytes."""
     print("\nOverhead in percent / seconds at parts of the store-all peak\n")
     print("| graph | budget | Checkmate * | Moccasin * | FastSA * | live bytes | arena | proven |")
     print("|---|---|---|---|---|---|---|---|")

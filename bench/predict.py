@@ -4,14 +4,15 @@
     python3 bench/predict.py BUILD-FOLDER [--threads N] [--budgets 100,50] [--seconds S]
                              [--rounds R] [--machine FILE] [--compile] [--keep] [MODEL...]
 
-Each network is compiled once per budget (percent of the arena without recomputation; min, where nothing fits that);
---compile stops there, --keep continues from its files. The measured time of a step is the median of the steps' times
-in a run of S seconds, and the median of R runs, in rounds over all networks and budgets, so that a short disturbance
-spoils only one run of a network; a ratio of two budgets is the median of the rounds' ratios. Predictions are the
-plan's time by the built-in machine "cpu" and by --machine (a file of `lowerset calibrate -o FILE`), run by run as
-`lowerset plan` prints it, and the sum of the costs by a profile of the program of the first budget (of R profiles,
-the profile with the median sum). Programs are planned by "cpu". The last columns are a budget's times divided by the
-first budget's times."""
+Each network is compiled once per budget (percent of the arena without recomputation; min, where
+nothing fits that); --compile stops there, --keep continues from its files. The measured time of a
+step is the median of the steps' times in a run of S seconds, and the median of R runs, in rounds
+over all networks and budgets, so that a short disturbance spoils only one run of a network; a ratio
+of two budgets is the median of the rounds' ratios. Predictions are the plan's time by the built-in
+machine "cpu" and by --machine (a file of `lowerset calibrate -o FILE`), run by run as `lowerset
+plan` prints it, and the sum of the costs by a profile of the program of the first budget (of R
+profiles, the profile with the median sum). Programs are planned by "cpu". The last columns are a
+budget's times divided by the first budget's times."""
 
 import argparse
 import json

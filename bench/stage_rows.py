@@ -1,4 +1,5 @@
-"""Rows of a table of pipelines: a program, what its plan predicts from times of kernels, and its measured steps."""
+"""Rows of a table of pipelines: a program, what its plan predicts from times of kernels, and
+its measured steps."""
 import json
 import os
 import statistics
@@ -12,8 +13,9 @@ def only(options, *names):
 
 
 def profiled(folder, lowerset, net, batch, options):
-    """The file with the times of single kernels: of a pipeline that keeps all, with the same parts, stages and order. So they
-    are those of kernels beside which another rank computes. Without stages: of one process."""
+    """The file with the times of single kernels: of a pipeline that keeps all, with the same parts,
+    stages and order. So they are those of kernels beside which another rank computes. Without
+    stages: of one process."""
     way = only(options, "--stages", "--microbatches", "--order")
     costs = "costs" + "".join([net[0], f"--batch={batch}", *way]).replace("/", "_") + ".json"
     if not (folder / costs).exists():
@@ -26,12 +28,15 @@ def profiled(folder, lowerset, net, batch, options):
 
 
 def build(folder, lowerset, net, name, batch, options, program, measured=False):
-    """A row of the table without its times. net: the model's file and options that all rows have."""
-    if not tries([lowerset, "compile", *net, f"--batch={batch}", *options, "-q", "-o", program], folder):
+    """A row of the table without its times. net: the model's file and options that
+    all rows have."""
+    if not tries([lowerset, "compile", *net, f"--batch={batch}", *options, "-q", "-o", program],
+                 folder):
         print(f"{name}: not compiled", file=sys.stderr)
         return None
     costs = [f"--costs={profiled(folder, lowerset, net, batch, options)}"] if measured else []
-    plan = json.loads(run([lowerset, "plan", *net, f"--batch={batch}", *options, *costs, "-q", "--json"], folder))
+    plan = json.loads(run([lowerset, "plan", *net, f"--batch={batch}", *options, *costs,
+                           "-q", "--json"], folder))
     return {"name": name, "batch": batch, "program": program, "plan": plan, "steps": []}
 
 
@@ -46,11 +51,12 @@ def predicted(row):
 
 
 def measure(rows, folder, rounds, steps_of):
-    """Adds the steps of some rounds, in turns, as other programs disturb some rounds more than others. row["step"] is the median,
-    in seconds. steps_of: batch -> steps of a round."""
+    """Adds the steps of some rounds, in turns, as other programs disturb some rounds more than
+    others. row["step"] is the median, in seconds. steps_of: batch -> steps of a round."""
     for _ in range(rounds):
         for row in rows:
-            steps, _ = timed(row["program"], folder, row["batch"] * 4, steps_of(row["batch"]) + 2, 1)
+            steps, _ = timed(row["program"], folder, row["batch"] * 4, steps_of(row["batch"]) + 2,
+                             1)
             row["steps"] += steps
     for row in rows:
         row["step"] = statistics.median(row["steps"])

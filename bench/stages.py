@@ -27,7 +27,8 @@ def ways(orders):
 
 
 def main():
-    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p = argparse.ArgumentParser(description=__doc__,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("build")
     p.add_argument("--net", action="append", choices=list(NETS))
     p.add_argument("--order", action="append", choices=ORDERS)
@@ -37,20 +38,23 @@ def main():
     if len(os.sched_getaffinity(0)) < 2:
         sys.exit("two stages need two cores")
     print(f"{busy()} processors were busy with other programs")
-    print(f"{'network':12} {'way':20} {'step, ms':>9} {'predicted':>10} {'':>8} {'bubble':>8} {'rank, MiB':>10}")
+    print(f"{'network':12} {'way':20} {'step, ms':>9} {'predicted':>10} {'':>8} {'bubble':>8} "
+          f"{'rank, MiB':>10}")
     lowerset = pathlib.Path(a.build).resolve() / "lowerset"
     with tempfile.TemporaryDirectory() as made:
         folder = pathlib.Path(made)
         for name in a.net or NETS:
             model, options, batch = NETS[name]
             run([lowerset, "model", name, *model, "-o", f"{name}.onnx"], folder)
-            rows = [build(folder, lowerset, [f"{name}.onnx", *options], way, batch, ["--microbatches=8", *more], f"t{k}", True)
+            rows = [build(folder, lowerset, [f"{name}.onnx", *options], way, batch,
+                          ["--microbatches=8", *more], f"t{k}", True)
                     for k, (way, more) in enumerate(ways(a.order or ORDERS))]
             rows = [row for row in rows if row]
             measure(rows, folder, a.rounds, lambda batch: a.steps)
             for row in rows:
                 step, bubble, rank = predicted(row)
-                print(f"{name:12} {row['name']:20} {1e3 * row['step']:9.1f} {1e3 * step:10.1f} {step / row['step'] - 1:+8.1%} "
+                print(f"{name:12} {row['name']:20} {1e3 * row['step']:9.1f} {1e3 * step:10.1f} "
+                      f"{step / row['step'] - 1:+8.1%} "
                       f"{bubble:8.1%} {rank:10.1f}", flush=True)
 
 

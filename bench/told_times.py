@@ -3,9 +3,9 @@
 
     python3 bench/told_times.py BUILD-FOLDER [NETWORK...]
 
-Five networks, f32 and bf16, one and two threads. Every program is compiled as a user does it, and runs 22 updates;
-its own note has the measured time, the median of the last 15 of the first 20. No machine file of a calibration is
-used: XDG_CONFIG_HOME is an empty folder."""
+Five networks, f32 and bf16, one and two threads. Every program is compiled as a user does it, and
+runs 22 updates; its own note has the measured time, the median of the last 15 of the first 20. No
+machine file of a calibration is used: XDG_CONFIG_HOME is an empty folder."""
 import os
 import re
 import subprocess
@@ -28,16 +28,18 @@ def ms(text, pattern):
 
 def row(lowerset, name, precision, threads, folder, env):
     def call(*argv):
-        done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True, check=False)
+        done = subprocess.run(argv, cwd=folder, env=env, capture_output=True, text=True,
+                              check=False)
         if done.returncode != 0:
             sys.exit('failed (%d): %s\n%s' % (done.returncode, ' '.join(argv), done.stderr))
         return done.stdout + done.stderr
-    said = call(lowerset, 'compile', name + '.onnx', '--precision=' + precision, '--threads=%d' % threads,
-                *NETS[name][1], '-o', 'program')
+    said = call(lowerset, 'compile', name + '.onnx', '--precision=' + precision,
+                '--threads=%d' % threads, *NETS[name][1], '-o', 'program')
     told = ms(said, 'a step of about ' + TIME)
     ran = call('./program', '--threads', str(threads), '--steps', '22', '--data', 'synthetic')
     measured = ms(ran, 'a step takes ' + TIME)
-    print('| %s | %s | %d | %.3g | %.3g | %+.0f %% |' % (name, precision, threads, told, measured, 100 * (told / measured - 1)),
+    print('| %s | %s | %d | %.3g | %.3g | %+.0f %% |' % (name, precision, threads, told, measured,
+                                                         100 * (told / measured - 1)),
           flush=True)
     return abs(told / measured - 1) <= 0.2
 
@@ -49,12 +51,15 @@ def main():
     names = sys.argv[2:] or NAMES
     with tempfile.TemporaryDirectory() as folder:
         env = dict(os.environ, XDG_CONFIG_HOME=os.path.join(folder, 'config'))
-        print('| network | type | threads | told ms | measured ms | told against measured |\n|---|---|--:|--:|--:|--:|')
+        print('| network | type | threads | told ms | measured ms | told against measured '
+              '|\n|---|---|--:|--:|--:|--:|')
         near = []
         for name in names:
-            subprocess.run([lowerset, 'model', *NETS[name][0].split(), '-o', os.path.join(folder, name + '.onnx')],
+            subprocess.run([lowerset, 'model', *NETS[name][0].split(), '-o',
+                            os.path.join(folder, name + '.onnx')],
                            check=True, stdout=subprocess.DEVNULL)
-            near += [row(lowerset, name, p, t, folder, env) for p in ('f32', 'bf16') for t in (1, 2)]
+            near += [row(lowerset, name, p, t, folder, env) for p in ('f32', 'bf16')
+                     for t in (1, 2)]
         print('\n%d of %d within 20 %%' % (sum(near), len(near)))
 
 

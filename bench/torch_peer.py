@@ -7,13 +7,14 @@ usage: torch_peer.py MODEL [--variant plain|channels-last] [--threads N] [--seco
        torch_peer.py --blas         the BLAS library that torch has loaded
 
 One configuration per process, since peak memory is the process's. A step is: clear the gradients,
-forward, loss, backward, update; all on one batch of random data that lies in memory. Prints one JSON
-line: model, variant, threads, steps, median_ms, best_ms, peak_rss_mb, cpu_ms (processor time per
-step), import_rss_mb, parameters, loss.
+forward, loss, backward, update; all on one batch of random data that lies in memory. Prints one
+JSON line: model, variant, threads, steps, median_ms, best_ms, peak_rss_mb, cpu_ms (processor time
+per step), import_rss_mb, parameters, loss.
 
-The OpenBLAS behind torch chooses its kernels by OPENBLAS_* variables. They are removed here, so that a setting left
-in the shell cannot slow the peer down; --coretype sets OPENBLAS_CORETYPE. With fewer threads than CPUs the process
-stays on as many CPUs, because that OpenBLAS would take them all.
+The OpenBLAS behind torch chooses its kernels by OPENBLAS_* variables. They are removed here,
+so that a setting left in the shell cannot slow the peer down; --coretype sets
+OPENBLAS_CORETYPE. With fewer threads than CPUs the process stays on as many CPUs, because that
+OpenBLAS would take them all.
 """
 import argparse
 import json
@@ -24,7 +25,8 @@ import time
 
 def options():
     p = argparse.ArgumentParser()
-    p.add_argument("model", nargs="?", choices=["resnet18", "unet", "densenet121", "mlp", "gpt", "cnn28", "cnn128"])
+    p.add_argument("model", nargs="?", choices=["resnet18", "unet", "densenet121", "mlp", "gpt",
+                                                "cnn28", "cnn128"])
     p.add_argument("--blas", action="store_true")
     p.add_argument("--save")
     p.add_argument("--variant", choices=["plain", "channels-last"], default="plain")
@@ -137,8 +139,8 @@ def main():
         "model": args.model, "variant": args.variant, "threads": args.threads,
         "steps": len(times), "median_ms": round(times[len(times) // 2], 2),
         "best_ms": round(times[0], 2), "peak_rss_mb": round(peak_mb(), 1),
-        "device_mb": round(torch.cuda.max_memory_reserved() / 2**20, 1) if args.device == "cuda" else None,
-        "cpu_ms": round(cpu / len(times) * 1e3, 2), "import_rss_mb": round(import_mb, 1),
+        "device_mb": round(torch.cuda.max_memory_reserved() / 2**20, 1) if args.device == "cuda"
+        else None, "cpu_ms": round(cpu / len(times) * 1e3, 2), "import_rss_mb": round(import_mb, 1),
         "parameters": sum(p.numel() for p in net.parameters()), "loss": round(loss.item(), 4),
     }), flush=True)
 

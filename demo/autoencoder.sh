@@ -1,7 +1,8 @@
 #!/bin/sh
-# A convolutional autoencoder learns handwritten digits for 60 % of the memory; the model it exports is
-# compiled once more and gives the same outputs.
-#   sh demo/autoencoder.sh BUILD-FOLDER [MNIST-FOLDER]      the four MNIST files, as they are or with .gz
+# A convolutional autoencoder learns handwritten digits for 60 % of the memory; the model it exports
+# is compiled once more and gives the same outputs.
+#   sh demo/autoencoder.sh BUILD-FOLDER [MNIST-FOLDER]
+#   MNIST-FOLDER: the four MNIST files, as they are or with .gz
 set -eu
 BUILD=$1
 MNIST=${2:-../shared/inputs/mnist}
@@ -34,12 +35,14 @@ printf 'Data: %s\n' "$what"
 
 rm -rf "$RUN"
 run "$LOWERSET" model autoencoder -o "$OUT/autoencoder.onnx"
-run "$LOWERSET" compile "$OUT/autoencoder.onnx" --batch 64 --budget 60% --loss mse --loss-input x_hat \
+run "$LOWERSET" compile "$OUT/autoencoder.onnx" --batch 64 --budget 60% --loss mse \
+    --loss-input x_hat \
     --optimizer=adam --lr 1e-3 -v -o "$OUT/autoencoder"
 run "$OUT/autoencoder" --data "$train" --val "$val" --label-from x --steps 400 --save "$RUN" \
     --image-grid "$OUT/autoencoder.png" --export "$OUT/autoencoder-trained.onnx"
 
-printf '\nThe exported model, compiled, beside the trained one: the same images, the same outputs.\n'
+printf \
+    '\nThe exported model, compiled, beside the trained one: the same images, the same outputs.\n'
 run "$LOWERSET" compile "$OUT/autoencoder-trained.onnx" --batch 64 --loss mse --loss-input x_hat \
     -o "$OUT/autoencoder-trained"
 run "$OUT/autoencoder" --eval --val "$val" --label-from x --save "$RUN" --resume auto \

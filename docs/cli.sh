@@ -1,6 +1,6 @@
 #!/bin/sh
-# The command line as a page, from the tables of options that the programs print themselves: docs/cli.md. Options and
-# settings that several commands have in the same words are printed once.
+# The command line as a page, from the tables of options that the programs print themselves:
+# docs/cli.md. Options and settings that several commands have in the same words are printed once.
 #   sh docs/cli.sh BUILD-FOLDER >docs/cli.md
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
@@ -9,8 +9,9 @@ trap 'rm -rf "$work"' EXIT
 export LC_ALL=C XDG_CONFIG_HOME="$work"
 . "$(dirname "$0")/tables.sh"
 
-# A help becomes $work/COMMAND.head, .settings and .end, and rows of $work/options: COMMAND, GROUP, NAME, TEXT with \001 for
-# ends of lines. An option is its line and the lines that continue it, from column 34 on.
+# A help becomes $work/COMMAND.head, .settings and .end, and rows of $work/options: COMMAND, GROUP,
+# NAME, TEXT with \001 for ends of lines. An option is its line and the lines that continue it, from
+# column 34 on.
 commands=$(command_names)
 for command in $commands; do
     if [ "$command" = model ]; then "$lowerset" model --help; else "$lowerset" help "$command"; fi |
@@ -36,7 +37,8 @@ for command in $commands; do
     END { take() }' >>"$work/options"
 done
 
-# Rows of options whose command is $1, a heading before each group; of the command "" those that several commands have.
+# Rows of options whose command is $1, a heading before each group; of the command "" those that
+# several commands have.
 block() {
     awk -F '\t' -v command="$1" '
     NR == FNR { times[$2, $4]++; next }
@@ -59,7 +61,8 @@ shared_names() {
     times[$2, $4] > 1 && !(($2, $4) in row) { row[$2, $4] = ++n; name[n] = $3 }
     times[$2, $4] > 1 && $1 == command { has[row[$2, $4]] = 1; nhas++ }
     function names(of,    i, list) {
-        for (i = 1; i <= n; i++) if ((i in has) == of) list = list (list == "" ? "" : ", ") "`" name[i] "`"
+        for (i = 1; i <= n; i++)
+            if ((i in has) == of) list = list (list == "" ? "" : ", ") "`" name[i] "`"
         return list
     }
     END {
@@ -77,15 +80,17 @@ Made by `./dev docs` from the tables of options that `lowerset help` prints; do 
 
     lowerset COMMAND [MODEL.onnx] [OPTION...]
 
-`--name VALUE` and `--name=VALUE` are the same. An option is given once, but for those that collect (`--freeze`, `--keep`, ...).
-Options that several commands have in the same words are explained once: [options of several commands](#options-of-several-commands).
+`--name VALUE` and `--name=VALUE` are the same. An option is given once, but for those that collect
+(`--freeze`, `--keep`, ...). Options that several commands have in the same words are explained
+once: [options of several commands](#options-of-several-commands).
 END
 for command in $commands; do
     printf '\n## lowerset %s\n\n```\n' "$command"
     sed -e '${/^$/d;}' "$work/$command.head"
     block "$command" >"$work/own"
     if [ -s "$work/own" ]; then echo; cat "$work/own"; fi
-    if [ -f "$work/$command.settings" ] && ! cmp -s "$work/$command.settings" "$work/compile.settings"; then
+    if [ -f "$work/$command.settings" ] \
+        && ! cmp -s "$work/$command.settings" "$work/compile.settings"; then
         echo
         cat "$work/$command.settings"
     fi
@@ -93,7 +98,8 @@ for command in $commands; do
     if [ "$command" = model ]; then
         printf '\nNAME, parameters, what it is\n'
         "$lowerset" model --list | sed 's/^/  /'
-        printf '\nOptions of unet, with its defaults; other models have those that make sense for them\n'
+        printf \
+            '\nOptions of unet, with its defaults; other models have those that make sense for them\n'
         "$lowerset" model unet --help | sed -n '/^  -/p'
     fi
     printf '```\n'
@@ -106,8 +112,8 @@ printf '```\n\n### Losses, optimizers, schedules, sizes\n\n```\n'
 sed -e '${/^$/d;}' "$work/compile.settings"
 printf '```\n'
 
-# Whether the options of a pair go together, as the compiler says: it refuses with exit code 2. GPUs' programs are only planned,
-# as not every lowerset can build them.
+# Whether the options of a pair go together, as the compiler says: it refuses with exit code 2.
+# GPUs' programs are only planned, as not every lowerset can build them.
 "$lowerset" model mlp --batch=0 --width=4 --size=4 -o "$work/any.onnx" >"$work/said"
 together() {
     case "$*" in
@@ -119,8 +125,8 @@ together() {
     if [ "$code" = 2 ]; then echo no; else echo yes; fi
 }
 label() { case $1 in --target*) echo "\`$1\`" ;; *) echo "\`${1%%=*}\`" ;; esac; }
-features="--accumulate=2 --microbatches=2 --ranks=2 --stages=2 --ensemble=2 --dp=clip=1,noise=1,delta=1e-5 --grads=per-sample
---loss-scale=dynamic --clip-norm=1 --target=cuda"
+features="--accumulate=2 --microbatches=2 --ranks=2 --stages=2 --ensemble=2
+--dp=clip=1,noise=1,delta=1e-5 --grads=per-sample --loss-scale=dynamic --clip-norm=1 --target=cuda"
 cat <<'END'
 
 ## What goes together
@@ -136,7 +142,11 @@ echo
 for row in $features; do
     printf '| %s |' "$(label "$row")"
     for column in $features; do
-        if [ "$row" = "$column" ]; then printf ' |'; else printf ' %s |' "$(together "$row" "$column")"; fi
+        if [ "$row" = "$column" ]; then
+            printf ' |'
+        else
+            printf ' %s |' "$(together "$row" "$column")"
+        fi
     done
     echo
 done

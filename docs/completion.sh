@@ -6,9 +6,11 @@ lowerset=$(cd "$1" && pwd)/lowerset
 export LC_ALL=C
 . "$(dirname "$0")/tables.sh"
 
-# The O rows of every command, "KEY ROW"; KEY is the command, and for model also the name of the network.
+# The O rows of every command, "KEY ROW"; KEY is the command, and for model also the name of
+# the network.
 option_rows() {
-    command_rows | while IFS='	' read -r name usage sentence; do help_rows "$name" | sed -n "s/^O/$name/p"; done
+    command_rows | while IFS='	' read -r name usage sentence; do help_rows "$name" |
+        sed -n "s/^O/$name/p"; done
     for model in $(model_names); do model_rows "$model" | sed "s/^O/model $model/"; done
 }
 
@@ -21,7 +23,8 @@ put_names() {
     END { flush() }'
 }
 
-# Cases of _lowerset_value: words of the value that stand for themselves, or @file, @folder, @program, or @text.
+# Cases of _lowerset_value: words of the value that stand for themselves, or @file, @folder,
+# @program, or @text.
 put_values() {
     awk -F '\t' '
     function kind(name, value,    part, n, k, words) {
@@ -43,9 +46,12 @@ put_values() {
 put_words() {
     command_rows | while IFS='	' read -r name usage sentence; do
         case $name in
-        model) printf "    model) echo '%s' ;;\n" "--list $(model_names | tr '\n' ' ' | sed 's/ $//')" ;;
-        explain) printf "    explain) echo '%s' ;;\n" "$("$lowerset" explain | awk '{ printf "%s%s", sep, $1; sep = " " }')" ;;
-        *)  endings=$(printf '%s\n' "$usage" | sed 's/ .*//' | tr '|' '\n' | sed -n 's/^[A-Z]*\.\([a-z]*\)$/ \1/p' | tr -d '\n')
+        model) printf "    model) echo '%s' ;;\n" "--list $(model_names | tr '\n' ' ' |
+            sed 's/ $//')" ;;
+        explain) printf "    explain) echo '%s' ;;\n" \
+            "$("$lowerset" explain | awk '{ printf "%s%s", sep, $1; sep = " " }')" ;;
+        *)  endings=$(printf '%s\n' "$usage" | sed 's/ .*//' | tr '|' '\n' |
+            sed -n 's/^[A-Z]*\.\([a-z]*\)$/ \1/p' | tr -d '\n')
             [ -z "$endings" ] || printf "    %s) echo '@file%s' ;;\n" "$name" "$endings" ;;
         esac
     done
@@ -85,7 +91,8 @@ $(put_words)
 END_OF_PART
 cat <<'END_OF_PART'
 
-# KIND [ENDING...]: sets COMPREPLY to words of that kind that go on from $current, each after $before
+# KIND [ENDING...]: sets COMPREPLY to words of that kind that go on from $current, each
+# after $before
 _lowerset_reply()
 {
     local IFS=$' \t\n' ending
@@ -96,7 +103,9 @@ _lowerset_reply()
         mapfile -t COMPREPLY < <(
             if [[ $1 == @folder || $# -gt 1 ]]; then compgen -P "$before" -d -- "$current"
             else compgen -P "$before" -f -- "$current"; fi
-            for ending in "${@:2}"; do compgen -P "$before" -f -X "!*.$ending" -- "$current"; done) ;;
+            for ending in "${@:2}"; do
+                compgen -P "$before" -f -X "!*.$ending" -- "$current"
+            done) ;;
     @program) mapfile -t COMPREPLY < <(compgen -P "$before" -c -- "$current") ;;
     *) mapfile -t COMPREPLY < <(compgen -P "$before" -W "$*" -- "$current") ;;
     esac
@@ -128,7 +137,8 @@ _lowerset()
     [[ $command != model ]] || key="model ${COMP_WORDS[2]}"
     if [[ $current == -* && $key != "model $current" ]]; then
         _lowerset_reply $(_lowerset_options "$key")
-    elif [[ $command == model || $command == help || $command == explain ]] && ((COMP_CWORD > 2)); then
+    elif [[ $command == model || $command == help || $command == explain ]] &&
+        ((COMP_CWORD > 2)); then
         return
     else
         kind=$(_lowerset_word "$command")

@@ -37,7 +37,8 @@ put_models() {
     "$lowerset" model --list | awk "$TROFF"'
     { print ".TP\n.B " text($1); sub(/^[^ ]+ +[0-9]+ +/, ""); print text($0) }'
     printf '.P\n.I Options, each with its default in\n.B lowerset model\n.I NAME\n.B \\-\\-help\n'
-    for model in $(model_names); do model_rows "$model"; done | awk -F '\t' '!seen[$3]++' | put_options =
+    for model in $(model_names); do model_rows "$model"; done |
+        awk -F '\t' '!seen[$3]++' | put_options =
 }
 
 # One section for each command.
@@ -57,7 +58,12 @@ put_settings() {
     $1 != "T" { next }
     $2 == "Examples" { exit }
     $2 ~ /^ / { if (!inside++) print ".EX"; print text($2); next }
-    { if (inside) print ".EE"; if (inside || NR == 1 || !said++) print ".P"; inside = 0; print text($2) }
+    {
+        if (inside) print ".EE"
+        if (inside || NR == 1 || !said++) print ".P"
+        inside = 0
+        print text($2)
+    }
     END { if (inside) print ".EE" }'
 }
 
@@ -73,7 +79,8 @@ lowerset \- compile an ONNX model into a program that trains it within a memory 
 .SH DESCRIPTION
 .B lowerset
 turns a model in an ONNX file into a standalone program that trains it.
-The program's memory is planned beforehand: within the budget, results of the forward part are kept or computed again.
+The program's memory is planned beforehand: within the budget, results of the forward
+part are kept or computed again.
 .P
 .BI \-\-name\~ VALUE
 and
@@ -93,7 +100,8 @@ put_commands
 printf '.SH SETTINGS\n'
 put_settings
 printf '.SH EXIT STATUS\n'
-"$lowerset" help | sed -n '/Exit codes: /,$p' | tr '\n' ' ' | sed 's/.*Exit codes: //; s/\. *$//' | awk "$TROFF"'
+"$lowerset" help | sed -n '/Exit codes: /,$p' | tr '\n' ' ' |
+    sed 's/.*Exit codes: //; s/\. *$//' | awk "$TROFF"'
 {
     n = split($0, code, /, /)
     for (k = 1; k <= n; k++) {

@@ -1,5 +1,5 @@
-# Sourced by the scripts of this folder with $lowerset set: the tables of commands and options, as `lowerset help`
-# prints them, a row a line with tabs between its fields.
+# Sourced by the scripts of this folder with $lowerset set: the tables of commands and options, as
+# `lowerset help` prints them, a row a line with tabs between its fields.
 
 command_names() { "$lowerset" help | sed -n 's/^  lowerset \([a-z]*\) .*/\1/p'; }
 
@@ -12,9 +12,9 @@ command_rows() {
     done
 }
 
-# help_rows COMMAND: G, TITLE of a group of options; O, BRIEF, NAME, VALUE, SENTENCE of an option, fields that it lacks
-# being "-"; T, TEXT of any other line. In the help the left side of an option ends at column 34, or fills a line that
-# ends in a blank.
+# help_rows COMMAND: G, TITLE of a group of options; O, BRIEF, NAME, VALUE, SENTENCE of an option,
+# fields that it lacks being "-"; T, TEXT of any other line. In the help the left side of an option
+# ends at column 34, or fills a line that ends in a blank.
 help_rows() {
     "$lowerset" help "$1" | awk -v OFS='\t' '
     function flush_option() {

@@ -1,6 +1,6 @@
 #!/bin/sh
-# No test, tool or interrupted run has left a file in the sources: results of programs belong into folders of their own. New
-# sources that are not added yet are none of these.
+# No test, tool or interrupted run has left a file in the sources: results of programs belong into
+# folders of their own. New sources that are not added yet are none of these.
 #   sh tests/clean_tree.sh SOURCE-FOLDER [--prove]
 set -eu
 cd "$1"
@@ -18,7 +18,8 @@ fi
 left=$(git status --porcelain --untracked-files=all | sed -n 's/^?? //p' |
        grep -vE '\.(c|h|def|md|sh|py|build|txt|machine|json|svg|S|map)"?$' || true)
 if [ -n "$left" ]; then
-    echo "FAIL files that do not belong to the sources; add them to git, or remove them and see what wrote them:"
+    echo "FAIL files that do not belong to the sources; add them to git, or remove them and see" \
+        "what wrote them:"
     echo "$left"
     exit 1
 fi

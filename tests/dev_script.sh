@@ -1,5 +1,6 @@
 #!/bin/sh
-# The script `dev` is sound: the shell reads it, no function is defined twice, and commands that need a word ask for it.
+# The script `dev` is sound: the shell reads it, no function is defined twice, and commands that
+# need a word ask for it.
 #   sh tests/dev_script.sh SOURCE-FOLDER
 set -eu
 cd "$1"

@@ -1,18 +1,20 @@
 #!/bin/sh
-# The arrows between rooms point one way: base/ lies under all rooms but the runtime, which includes no other;
-# compiler/ and scheduler/ know nothing of each other. Within a room its folders are in an order as well, and no
-# files include each other in a circle. Includes say the whole path, and a file's name is unique.
+# The arrows between rooms point one way: base/ lies under all rooms but the runtime, which includes
+# no other; compiler/ and scheduler/ know nothing of each other. Within a room its folders are in an
+# order as well, and no files include each other in a circle. Includes say the whole path, and a
+# file's name is unique.
 #   sh tests/layers.sh SOURCE-FOLDER
 #   sh tests/layers.sh --prove SOURCE-FOLDER
-#   With --prove, and in the setup `whole`: each arrow that is forbidden is added to a copy of the sources, one at a
-#   time, and must make the check fail.
+#   With --prove, and in the setup `whole`: each arrow that is forbidden is added to a copy of the
+#   sources, one at a time, and must make the check fail.
 set -eu
 export LC_ALL=C
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# A line per room: the rooms that it may include beside itself. A line per folder of a room: the folders of the same
-# room; "ROOM/." are the room's own files, which stand above its folders or beneath them.
+# A line per room: the rooms that it may include beside itself. A line per folder of a room: the
+# folders of the same room; "ROOM/." are the room's own files, which stand above its folders or
+# beneath them.
 cat >"$work/may" <<'END'
 base
 runtime
@@ -101,11 +103,15 @@ check() (
     cd "$1"
     sources >"$work/files"
     # tests/ has no order among its folders, and includes generated programs by macros.
-    xargs grep -HE '^[[:space:]]*#[[:space:]]*(include|include_next|import)([^a-z_]|$)' <"$work/files" |
+    xargs grep -HE '^[[:space:]]*#[[:space:]]*(include|include_next|import)([^a-z_]|$)' \
+        <"$work/files" |
         sed 's/:[[:space:]]*#[[:space:]]*[a-z_]*[[:space:]]*/ /' |
         awk -v arrows="$work/arrows" '
     function room(path) { return substr(path, 1, index(path "/", "/") - 1) }
-    function folder(path, part, n) { n = split(path, part, "/"); return part[1] "/" (n > 2 ? part[2] : ".") }
+    function folder(path, part, n) {
+        n = split(path, part, "/")
+        return part[1] "/" (n > 2 ? part[2] : ".")
+    }
     FNR == NR {
         if (NF > 0) { line[$1]; for (k = 2; k <= NF; k++) may[$1, $k] }
         next
@@ -125,7 +131,8 @@ check() (
         if (said ~ /^</ && !(room(to) in line) && to !~ /\.\./) next
         if (to == "build_config.h" || to == "onnx.pb-c.h") next      # what the build makes
         if (said !~ /^"[a-z_0-9]+(\/[a-z_0-9]+)*\/[a-z_0-9]+\.(c|h|def)"/ || !(room(to) in line)) {
-            if (room(from) != "tests") print "FAIL an include must say the whole path: " from ": " said
+            if (room(from) != "tests")
+                print "FAIL an include must say the whole path: " from ": " said
             next
         }
         a = room(from); b = room(to); f = folder(from); g = folder(to)
@@ -143,8 +150,8 @@ check() (
         echo "FAIL files include each other in a circle:" $(sed 's/^tsort: -*:*//' "$work/circle")
     fi
 
-    # A name is unique, so that "where is partition_dp.c" has one answer; an operator and the emitters of
-    # its kernels share theirs.
+    # A name is unique, so that "where is partition_dp.c" has one answer; an operator and the
+    # emitters of its kernels share theirs.
     grep -v '\.def$' "$work/files" | sort | awk -F/ '
     {
         of[$NF] = of[$NF] " " $0
@@ -156,7 +163,8 @@ check() (
     [ -s "$work/files" ] || echo "FAIL there are no sources in $1"
     # A room that is missing above.
     for room in $(git ls-files '*.c' '*.h' '*.def' 2>/dev/null | sed 's,/.*,,' | sort -u); do
-        grep -qE "^$room( |$)" "$work/may" || echo "FAIL $room has no line here that says what it may include"
+        grep -qE "^$room( |$)" "$work/may" \
+            || echo "FAIL $room has no line here that says what it may include"
     done
 )
 

@@ -1,5 +1,5 @@
-# Included by layers.sh: proves that its check sees every arrow that its list forbids. The functions and $work, $rooms
-# are those of layers.sh.
+# Included by layers.sh: proves that its check sees every arrow that its list forbids. The functions
+# and $work, $rooms are those of layers.sh.
 
 arrows=0 missed=0
 
@@ -42,7 +42,8 @@ one_of() {
     [ "$n" = 0 ] || sed -n "$((arrows % n + 1))p" "$work/some"
 }
 
-# pair FROM TO: of two rooms or folders, a forbidden arrow from some file of the one to some header of the other.
+# pair FROM TO: of two rooms or folders, a forbidden arrow from some file of the one to some header
+# of the other.
 pair() {
     from=$(one_of "$1" '*.[ch]') to=$(one_of "$2" '*.h')
     [ -n "$from" ] && [ -n "$to" ] || return 0
@@ -83,9 +84,11 @@ every_spelling() {
         '#	include "codegen/emit/target.h" /* why */'; do
         try compiler/ir/map.def "$line" "compiler must not include codegen"
     done
-    for line in '#include "graph.h"' '#include "./graph.h"' '#include "../ir/graph.h"' '#include "ir/graph.h"' \
+    for line in '#include "graph.h"' '#include "./graph.h"' '#include "../ir/graph.h"' \
+        '#include "ir/graph.h"' \
         '#include "compiler/../codegen/emit/target.h"' '#include "compiler//ir/graph.h"' \
-        '#include "compiler/./ir/graph.h"' '#include <compiler/ir/graph.h>' '#include <codegen/emit/target.h>' \
+        '#include "compiler/./ir/graph.h"' '#include <compiler/ir/graph.h>' \
+        '#include <codegen/emit/target.h>' \
         "#include \"$(pwd)/codegen/emit/target.h\"" '#include "tests/../codegen/emit/target.h"' \
         '#include <../codegen/emit/target.h>' '#include LS_HEADER'; do
         try compiler/ir/graph.c "$line" "an include must say the whole path"

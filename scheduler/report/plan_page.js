@@ -1,5 +1,6 @@
-// The script of the page of a plan: the step under the pointer, the table of nodes. Reads the JSON of the
-// element "data" (plan_page.c) and writes text nodes only, so that no name can become markup.
+// The script of the page of a plan: the step under the pointer, the table of nodes. Reads the
+// JSON of the element "data" (plan_page.c) and writes text nodes only, so that no name can become
+// markup.
 'use strict';
 (() => {
 const by = id => document.getElementById(id);
@@ -58,15 +59,16 @@ function show(i) {
 }
 
 function state(n) {
-    return n[4] > 1 ? (n[2] > 0 ? KIND[n[2]] + ', ' : '') + 'recomputed' : n[2] > 0 ? KIND[n[2]] : n[4] === 0 ? 'not run'
-        : n[6] === 0 ? 'kept' : 'not needed again';
+    return n[4] > 1 ? (n[2] > 0 ? KIND[n[2]] + ', ' : '') + 'recomputed'
+        : n[2] > 0 ? KIND[n[2]] : n[4] === 0 ? 'not run' : n[6] === 0 ? 'kept' : 'not needed again';
 }
 
 /* What runs again first, dearest first; then by size. */
 const made = n => n[5].reduce((sum, t) => sum + D.tensors[t][1], 0);
 const order = D.nodes.map((n, k) => k).sort((a, b) => {
     const x = D.nodes[a], y = D.nodes[b];
-    return (y[4] - 1) * y[3] * (y[4] > 1) - (x[4] - 1) * x[3] * (x[4] > 1) || made(y) - made(x) || a - b;
+    return (y[4] - 1) * y[3] * (y[4] > 1) - (x[4] - 1) * x[3] * (x[4] > 1)
+        || made(y) - made(x) || a - b;
 });
 function list() {
     const MOST = 200, want = by('filter').value.toLowerCase(), rows = [];

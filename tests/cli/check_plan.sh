@@ -1,6 +1,6 @@
 #!/bin/sh
-# lowerset check PLAN.json --graph GRAPH.json: sound plans pass. Each kind of broken plan ends with exit code 6 and
-# its sentence; a file that is no plan, or a plan for another graph, ends with 1.
+# lowerset check PLAN.json --graph GRAPH.json: sound plans pass. Each kind of broken plan ends with
+# exit code 6 and its sentence; a file that is no plan, or a plan for another graph, ends with 1.
 #   sh tests/cli/check_plan.sh LOWERSET
 set -eu
 lowerset=$(realpath "$1")
@@ -35,21 +35,27 @@ plan other.onnx --batch 4 --graph-json other.json
 plan net.onnx --batch 4 --graph-json net.json
 for budget in none 70% min; do
     plan net.onnx --batch 4 --budget $budget --plan-json plan.json
-    says 0 "plan.json: sound: plan $(sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p' plan.json)" plan.json --graph net.json
+    says 0 "plan.json: sound: plan $(sed -n 's/.*"hash": "\([0-9a-f]*\)".*/\1/p' plan.json)" \
+        plan.json --graph net.json
 done
 plan net.json --budget 70% --no-offsets --plan-json live.json
 says 0 "sound" live.json --graph net.json
 plan net.onnx --batch 4 --budget 70% --plan-json plan.json
 says 0 '"passed": true' plan.json --graph net.json --json
 
-# The second value lies where the first value lies; the first run is missing; an update is missing; a value is freed
-# as soon as it is made; a value is made again while it is live; stated figures are wrong. shellcheck disable=SC2016
+# The second value lies where the first value lies; the first run is missing; an update is missing;
+# a value is freed as soon as it is made; a value is made again while it is live; stated figures are
+# wrong. shellcheck disable=SC2016
 {
-    broken "overlaps" '/"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+": [0-9]+/); first = substr($0, RSTART, RLENGTH)
+    broken "overlaps" \
+        '/"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+": [0-9]+/)
+        first = substr($0, RSTART, RLENGTH)
         sub(/.*: /, "", first) } /"offsets"/ && n == 2 { sub(/": [0-9]+}/, "\": " first "}") } 1'
     broken "which is not live" '/"compute"/ && ++n == 1 { next } 1'
     broken "must run and never does" '/"compute"/ && !/"offsets"/ && ++n == 1 { next } 1'
-    broken "which is not live" '1; /"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+/); t = substr($0, RSTART, RLENGTH)
+    broken "which is not live" \
+        '1; /"offsets"/ && ++n == 1 { match($0, /"offsets": {"[0-9]+/)
+        t = substr($0, RSTART, RLENGTH)
         sub(/.*"/, "", t); print " {\"free\": " t "}," }'
     broken "which is still live" '1; /"offsets"/ && ++n == 1 { print }'
     broken "runs a second time" '1; /"compute"/ && !/"offsets"/ && ++n == 1 { print }'
@@ -79,9 +85,12 @@ for part in 1 2 3 5 8 13 21 34 55 89 97; do
     says 1 "not a JSON object" half.json --graph net.json
 done
 # shellcheck disable=SC2016
-for edit in 's/"compute": 1,/"compute": -1,/' 's/"compute": 1,/"compute": 4e9,/' 's/"compute": 1,/"compute": "1",/' \
-    's/"free": [0-9]*/"free": 1e30/' 's/"offsets": {/"offsets": {"x": 0, /' 's/"offsets": {[^}]*}/"offsets": 3/' \
-    's/"workspace_offset": [0-9]*/"workspace_offset": -64/' 's/"version": 1/"version": 2/' 's/"steps"/"stages"/'; do
+for edit in 's/"compute": 1,/"compute": -1,/' 's/"compute": 1,/"compute": 4e9,/' \
+    's/"compute": 1,/"compute": "1",/' \
+    's/"free": [0-9]*/"free": 1e30/' 's/"offsets": {/"offsets": {"x": 0, /' \
+    's/"offsets": {[^}]*}/"offsets": 3/' \
+    's/"workspace_offset": [0-9]*/"workspace_offset": -64/' 's/"version": 1/"version": 2/' \
+    's/"steps"/"stages"/'; do
     sed "$edit" plan.json >broken.json
     cmp -s plan.json broken.json && fail "no edit: $edit"
     says 1 "broken.json: " broken.json --graph net.json

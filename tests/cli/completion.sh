@@ -70,7 +70,10 @@ while read -r command option; do
     fi
     COMP_WORDS=(lowerset $key "$option") COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
     _lowerset
-    [[ " ${COMPREPLY[*]} " == *" $option "* ]] || { echo "FAIL $command $option is not offered"; failed=1; }
+    [[ " ${COMPREPLY[*]} " == *" $option "* ]] || {
+        echo "FAIL $command $option is not offered"
+        failed=1
+    }
     n=$((n + 1))
 done < <("$LOWERSET" help --table)
 ((n > 100)) || { echo "FAIL only $n options are in the table"; failed=1; }

@@ -11,11 +11,13 @@ fail() { echo "FAIL $*"; failed=1; }
 
 # The page without its markup; each command's section goes into a file of its own.
 sed -e 's/\\f[BIR]//g; s/\\-/-/g; s/\\&//g; s/\\e/\\/g; s/^\.[BI] //' "$page" >"$out/page"
-awk -v out="$out" '/^\.S[SH] / { to = $1 == ".SS" ? $3 : "" } to != "" { print >(out "/of-" to) }' "$out/page"
+awk -v out="$out" '/^\.S[SH] / { to = $1 == ".SS" ? $3 : "" } to != "" { print >(out "/of-" to) }' \
+    "$out/page"
 "$lowerset" help --table >"$out/table"
 [ "$(wc -l <"$out/table")" -gt 100 ] || fail "there is no table of options"
 while read -r command option; do
-    grep -q -e "^\([^ ]*, \)*$option\([= ]\|\$\)" -e "^lowerset $command.* $option " "$out/of-$command" \
+    grep -q -e "^\([^ ]*, \)*$option\([= ]\|\$\)" -e "^lowerset $command.* $option " \
+        "$out/of-$command" \
         || [ "$command $option" = "model --list" ] || fail "$command $option is not in the page"
 done <"$out/table"
 for command in $("$lowerset" help | sed -n 's/^  lowerset \([a-z]*\) .*/\1/p'); do

@@ -8,7 +8,8 @@ cd "$1"
 OUT=$(mktemp -d)
 trap 'rm -rf "$OUT"' EXIT
 
-# Old spellings, which lowerset answers with the new one. Options of gcc, nvcc, NVRTC, ld and srun; properties of style sheets; the start of --no-FLAG.
+# Old spellings, which lowerset answers with the new one. Options of gcc, nvcc, NVRTC, ld and srun;
+# properties of style sheets; the start of --no-FLAG.
 cat >"$OUT/known" <<'END'
 --emit-c --emit-obj --loss-axis --checkpoint
 --create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option --split-compile --mpi
@@ -20,7 +21,10 @@ tr ' ' '\n' <"$OUT/known" >"$OUT/options"
 printf '%s\n' --help --list --table >>"$OUT/options"
 # The trainer's options: rows of its table. Flags also have a --no- form.
 sed -n 's/^    {"--\([a-z-]*\)",.*/\1/p' runtime/trainer/trainer_options.c >"$OUT/trainer"
-[ "$(wc -l <"$OUT/trainer")" -gt 30 ] || { echo "FAIL the trainer's option table is not found"; exit 1; }
+[ "$(wc -l <"$OUT/trainer")" -gt 30 ] || {
+    echo "FAIL the trainer's option table is not found"
+    exit 1
+}
 sed 's/.*/--&\n--no-&/' "$OUT/trainer" >>"$OUT/options"
 
 # Only text between quotes, without comments; adjacent literals are one text.
@@ -50,9 +54,11 @@ literals() {
 }
 
 failed=0
-for f in lowerset.c $(find base compiler cli codegen runtime scheduler models -name '*.c' -o -name '*.h' -o -name '*.def'); do
+for f in lowerset.c $(find base compiler cli codegen runtime scheduler models -name '*.c' -o \
+    -name '*.h' -o -name '*.def'); do
     grep -q -e '--[a-z]' "$f" || continue
-    literals "$f" | grep -oE -e '(^|[^a-z-])--[a-z][a-z0-9]*(-[a-z0-9]+)*' | sed 's/^[^-]*//' | sort -u >"$OUT/used"
+    literals "$f" | grep -oE -e '(^|[^a-z-])--[a-z][a-z0-9]*(-[a-z0-9]+)*' | sed 's/^[^-]*//' |
+        sort -u >"$OUT/used"
     unknown=$(grep -vxF -f "$OUT/options" "$OUT/used" || true)
     for word in $unknown; do
         echo "FAIL $f names $word, which is no option"

@@ -1,10 +1,11 @@
 #!/bin/sh
-# Every option of every command reaches the program or the output: each row of the option table (lowerset help
-# --table) has a row here, and the command's output with the option differs from its output without it. An option
-# without a row fails.
+# Every option of every command reaches the program or the output: each row of the option table
+# (lowerset help
+# --table) has a row here, and the command's output with the option differs from its output without
+# it. An option without a row fails.
 #   sh tests/cli/options.sh BUILD-FOLDER [EVERY]
-# With LS_WHOLE a row is run by each of its commands; else by the first of them, and of the others by every third, which
-# changes from row to row.
+# With LS_WHOLE a row is run by each of its commands; else by the first of them, and of the others
+# by every third, which changes from row to row.
 set -eu
 BUILT=$(cd "$1" && pwd)
 LOWERSET=$BUILT/lowerset
@@ -12,19 +13,23 @@ EVERY=${2:-1}                   # every so many rows, one runs
 FIXTURES=$(cd "$(dirname "$0")/../export/fixtures" && pwd)
 DIR=$(mktemp -d)
 trap 'rm -rf "$DIR"' EXIT
-export LOWERSET_PROBE=off LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache TMPDIR=$DIR CC=$DIR/cc
+export LOWERSET_PROBE=off LC_ALL=C XDG_CONFIG_HOME=$DIR/config XDG_CACHE_HOME=$DIR/cache \
+    TMPDIR=$DIR CC=$DIR/cc
 cd "$DIR"
 set -f                  # the program expands globs
 failed=0 n=0
 
-# A C compiler that keeps its input and makes the program below; under another name it prints that name and fails.
+# A C compiler that keeps its input and makes the program below; under another name it prints that
+# name and fails.
 cat >cc <<END
 #!/bin/sh
 same() { sed "s,[^ \\"]*/lowerset-[^ /\\"]*,DIR,g; s,\\.tmp[^ ]*,,g" "\$@"; }
 echo "\$0 \$*" | same >>"$DIR/kept"
 for f in "\$@"; do
     case \$f in *.c|*.S|*.cu) same "\$f" >>"$DIR/kept" ;; esac
-    case \$f in *_data.S) cat "\${f%_data.S}.const" "\${f%_data.S}_eval.onnx" | cksum >>"$DIR/kept" ;; esac
+    case \$f in
+    *_data.S) cat "\${f%_data.S}.const" "\${f%_data.S}_eval.onnx" | cksum >>"$DIR/kept" ;;
+    esac
 done
 while [ "\$#" -gt 1 ] && [ "\$1" != -o ]; do shift; done
 case \$0 in */other) exit 1 ;; esac
@@ -47,8 +52,8 @@ END
 chmod +x cc trainer
 cp cc other
 
-# makes COMMAND OPTIONS...: all that it prints and writes, without the options' own words, which a program stores for
-# people; "measure": a sweep that builds programs
+# makes COMMAND OPTIONS...: all that it prints and writes, without the options' own words, which a
+# program stores for people; "measure": a sweep that builds programs
 makes() {
     rm -rf kept new
     mkdir new
@@ -56,7 +61,8 @@ makes() {
     shift
     case "$command $*" in
     measure*) set -- sweep "$@" --points 1 --strategies auto --measure -o new/made ;;
-    compile*" -o "*|compile*--output*|compile*--emit*|sweep*--output*|calibrate*|model*) set -- "$command" "$@" ;;
+    compile*" -o "*|compile*--output*|compile*--emit*|sweep*--output*|calibrate*|model*) set \
+        -- "$command" "$@" ;;
     compile*|sweep*) set -- "$command" "$@" -o new/made ;;
     *) set -- "$command" "$@" ;;
     esac
@@ -67,7 +73,8 @@ makes() {
     find new -type f | sort | while read -r f; do echo "$f" && cat "$f"; done >>made.txt
     # Programs of a calibration are built in any order.
     [ "$command" != calibrate ] || sort -o made.txt made.txt
-    sed 's,[^ "]*/lowerset-[^ /"]*,DIR,g; s/after [0-9]* s$//; /^ *\.\(optimizer\|loss\|archs\) = "/d' made.txt
+    sed \
+        's,[^ "]*/lowerset-[^ /"]*,DIR,g; s/after [0-9]* s$//; /^ *\.\(optimizer\|loss\|archs\) = "/d' made.txt
 }
 
 # row COMMANDS OPTION VALUE BASE [OTHER]: with --option=VALUE ("-": a flag) beside options BASE, and
@@ -90,7 +97,8 @@ row() {
         *) makes "$c" $base "$option" "$value" >with ;;
         esac
         if grep -qa "^exit 2$" with || grep -qa "changes nothing" with || cmp -s "$key" with ||
-            { [ "$c" = inspect ] && [ "$option" != --max-errors ] && grep -qa "^exit 3$" with; }; then
+            { [ "$c" = inspect ] && [ "$option" != --max-errors ] \
+            && grep -qa "^exit 3$" with; }; then
             echo "FAIL $c $option $value does nothing, beside $before"
             head -3 with
             failed=1
@@ -132,7 +140,8 @@ row "compile" --loss nll "$NET" ce
 row "compile" --loss kl "$NET" mse
 row "compile" --loss cosine "$NET" mse
 row "compile" --loss ce:y,mse:relu1 "two.onnx --batch 2 $EFFORT" ce:y,mse:relu1@2
-row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" triplet:relu1,relu1,relu1@margin=2
+row "compile" --loss triplet:relu1,relu1,relu1 "two.onnx --batch 2 $EFFORT" \
+    triplet:relu1,relu1,relu1@margin=2
 row "$BUILD" --optimizer adam "$NET"
 row "$BUILD" --ema 0.9 "$NET"
 row "$BUILD" --no-decay none "$NET --optimizer adamw -d all"
@@ -148,7 +157,8 @@ row "$BUILD" --clip-norm 1.5 "$NET"
 row "$BUILD" --clip-value 1.5 "$NET -d all"
 row "$BUILD" --loss-scale dynamic "$NET"
 row "$BUILD" --grads per-sample "$NET"
-row "$BUILD" --sample-norms tiles "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
+row "$BUILD" --sample-norms tiles \
+    "drop.onnx --batch 2 --randomness same --grads per-sample-norm $EFFORT" terms
 row "$BUILD" --randomness same "drop.onnx --batch 2 --grads per-sample $EFFORT" different
 row "compile plan measure" --dp clip=1,noise=1.5,delta=1e-5 "$NET"
 row "compile plan measure" --ensemble 3 "$NET"
@@ -301,7 +311,8 @@ row "compile check measure" --cc "$DIR/other" "$NET"
   for (i = 1; i <= m; i++) { k = 1; sub(/.* /, "", type[i]); d = split(type[i], dim, "x")
       for (j = 1; j <= d; j++) k *= dim[j] == "scalar" ? 1 : dim[j]
       sizes = sizes (i > 1 ? "," : "") k }
-  step[n++] = "{\"name\":\"" name "\",\"op\":\"" what "\",\"node\":" n ",\"ns\":1e9,\"elements\":[" sizes "]}" }
+  step[n++] = "{\"name\":\"" name "\",\"op\":\"" what "\",\"node\":" n ",\"ns\":1e9," \
+      "\"elements\":[" sizes "]}" }
 END { printf "{\"schema\":1,\"threads\":1,\"real_bytes\":4,\"batch\":2,\"steps\":["
       for (i = 0; i < n; i++) printf "%s%s", i ? "," : "", step[i]; print "]}" }' >profile.json
 row "$BUILD" --costs profile.json "$NET"
@@ -313,7 +324,8 @@ export LD_LIBRARY_PATH="$DIR/lib:${LD_LIBRARY_PATH:-}" NVCC=$DIR/cc
 export LOWERSET_CUDNN="$BUILT/tests/libcudnn-fake.so" FAKE_CUDNN_NO_DRIVER=1
 if "$LOWERSET" targets | grep -q "builds none"; then
     echo "this lowerset builds nothing for NVIDIA GPUs: their options are not looked at"
-    grep -Ee " --(arch|workspace|no-epilogues|no-overlap|compiled-engines|allow-nondeterministic|nvcc)$" table >>rows
+    grep -Ee \
+        " --(arch|workspace|no-epilogues|no-overlap|compiled-engines|allow-nondeterministic|nvcc)$" table >>rows
 else
     row "$BUILD" --arch 80 "$GPU"
     row "compile check measure" --arch 80 "$GPU --machine h200"

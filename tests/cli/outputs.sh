@@ -1,6 +1,6 @@
 #!/bin/sh
-# For every output of lowerset: a regular file is replaced whole, a link stays a link, a pipe or a device is written
-# to.
+# For every output of lowerset: a regular file is replaced whole, a link stays a link, a pipe or a
+# device is written to.
 #   sh tests/cli/outputs.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset
@@ -13,7 +13,9 @@ pass() { passed=$((passed + 1)); }
 
 "$lowerset" model mlp -o m.onnx >/dev/null
 plan() { "$lowerset" plan m.onnx --batch 4 --plan-effort 1 "$@" >/dev/null 2>&1; }
-program() { "$lowerset" compile m.onnx --batch 4 --opt 0 --plan-effort 1 -q -o "$1" >/dev/null 2>&1; }
+program() {
+    "$lowerset" compile m.onnx --batch 4 --opt 0 --plan-effort 1 -q -o "$1" >/dev/null 2>&1
+}
 
 plan --plan-json p.json --graph-json g.json
 program t
@@ -36,15 +38,18 @@ pass
 # What does not get all of its text must not pass for a success.
 if [ -c /dev/full ]; then
     program full
-    for command in "plan m.onnx --batch 4 --plan-effort 1" "plan m.onnx --batch 4 --plan-effort 1 --json" "inspect m.onnx" ops \
+    for command in "plan m.onnx --batch 4 --plan-effort 1" \
+        "plan m.onnx --batch 4 --plan-effort 1 --json" "inspect m.onnx" ops \
             "explain" help "sweep m.onnx --batch 4 --points 2 --plan-effort 1"; do
         code=0
         "$lowerset" $command >/dev/full 2>err || code=$?
-        [ "$code" = 1 ] && grep -q 'the output could not be written' err || fail "$command: exit code $code on a full disk"
+        [ "$code" = 1 ] && grep -q 'the output could not be written' err \
+            || fail "$command: exit code $code on a full disk"
     done
     code=0
     ./full --help >/dev/full 2>err || code=$?
-    [ "$code" = 1 ] && grep -q 'the output could not be written' err || fail "a program: exit code $code on a full disk"
+    [ "$code" = 1 ] && grep -q 'the output could not be written' err \
+        || fail "a program: exit code $code on a full disk"
     pass
 fi
 

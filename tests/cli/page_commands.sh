@@ -1,10 +1,11 @@
 #!/bin/sh
 # The commands of the users' pages run from top to bottom, as a reader would paste them.
 #   sh tests/cli/page_commands.sh BUILD-FOLDER SOURCE-FOLDER [PAGE.md...]
-# What runs are the blocks ```sh of README.md and docs/*.md, all of a page in one folder. A block ```prints after one has lines that it must
-# print, `...` standing for anything. A page begins with nothing, or with what blocks in Python write: files of
-# tests/export/fixtures. So that this takes seconds, programs are compiled without optimization and plans get little work,
-# unless the page says how much.
+# What runs are the blocks ```sh of README.md and docs/*.md, all of a page in one folder. A block
+# ```prints after one has lines that it must print, `...` standing for anything. A page begins with
+# nothing, or with what blocks in Python write: files of tests/export/fixtures. So that this takes
+# seconds, programs are compiled without optimization and plans get little work, unless the page
+# says how much.
 set -eu
 build=$(cd "$1" && pwd) source=$(cd "$2" && pwd)
 shift 2
@@ -36,13 +37,16 @@ function quoted(text) { gsub(/'/, "'\\''", text); return "'" text "'" }
 /^```prints$/ { block = "prints"; next }
 /^```/ { if (block == "sh") print "exec >&3 2>&1"; block = block == "" ? "other" : ""; next }
 block == "sh" { print (goes_on ? "" : "at=" NR "; ") $0; goes_on = /\\$/ }
-block == "prints" && $0 != "" && $0 !~ /^ *\.\.\.$/ { printf "at=%d; prints said.%d %s\n", NR, n, quoted($0) }
+block == "prints" && $0 != "" && $0 !~ /^ *\.\.\.$/ {
+    printf "at=%d; prints said.%d %s\n", NR, n, quoted($0)
+}
 END
 cat >"$work/begin.sh" <<'END'
 set -eu
 exec 3>&1
 at=0
-trap 'code=$?; exec >&3; [ $code = 0 ] || { tail -n 20 said.* /dev/null; echo "FAIL $page:$at: exit code $code"; }' EXIT
+trap 'code=$?; exec >&3; [ $code = 0 ] || {
+    tail -n 20 said.* /dev/null; echo "FAIL $page:$at: exit code $code"; }' EXIT
 prints() {
     pattern=$(printf '%s' "$2" | sed 's/[][*?\\]/\\&/g; s/\.\.\./*/g')
     while IFS= read -r line; do
@@ -73,7 +77,11 @@ END
 
 cd "$source"
 [ $# -gt 0 ] || set -- README.md docs/*.md
-if printf '%s\n' "$@" | xargs -n 1 -P 2 sh "$work/run.sh" >"$work/said"; then code=0; else code=1; fi
+if printf '%s\n' "$@" | xargs -n 1 -P 2 sh "$work/run.sh" >"$work/said"; then
+    code=0
+else
+    code=1
+fi
 cat "$work/said"
 grep -q ': [0-9]* commands' "$work/said" || { echo "FAIL no page has a command"; code=1; }
 [ "$code" = 0 ] && echo "1 passed, 0 failed"

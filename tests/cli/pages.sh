@@ -1,8 +1,10 @@
 #!/bin/sh
-# Everything that the pages name exists: paths and ls_ names in backquotes, files and sections that links lead to. Every
-# page of docs/ is linked from the README, or from the index of the lab, docs/lab/README.md.
+# Everything that the pages name exists: paths and ls_ names in backquotes, files and sections
+# that links lead to. Every page of docs/ is linked from the README, or from the index of the
+# lab, docs/lab/README.md.
 #   sh tests/cli/pages.sh SOURCE-FOLDER
-# A path begins with a folder of the root and has no blank or pattern in it; build folders do not count.
+# A path begins with a folder of the root and has no blank or pattern in it; build folders do
+# not count.
 set -eu
 export LC_ALL=C
 work=$(mktemp -d)
@@ -11,13 +13,15 @@ cd "$1"
 failed=0
 fail() { echo "FAIL $*"; failed=1; }
 
-find base cli codegen compiler models runtime scheduler tests bench demo lowerset.c -name '*.[ch]' -exec cat {} + |
+find base cli codegen compiler models runtime scheduler tests bench demo lowerset.c -name '*.[ch]' \
+    -exec cat {} + |
     grep -oE '\bls_[a-z0-9_]+( =|[[(])' | sed 's/[^a-z0-9_].*//' | sort -u >"$work/known"
 [ -s "$work/known" ] || fail "there are no sources in $1"
 
 # sections PAGE: the names that links give the sections of a page, as GitHub makes them
 sections() {
-    awk '/^ *```/ { block = !block; next } !block && /^#+ / { sub(/^#+ /, ""); print tolower($0) }' "$1" |
+    awk '/^ *```/ { block = !block; next }
+        !block && /^#+ / { sub(/^#+ /, ""); print tolower($0) }' "$1" |
         sed 's/[^a-z0-9 _-]//g; s/ /-/g'
 }
 
@@ -32,12 +36,14 @@ leads_somewhere() {
 for page in README.md CONTRIBUTING.md CHANGELOG.md docs/*.md docs/lab/*.md; do
     [ -s "$page" ] || { fail "$page is missing"; continue; }
     awk '/^ *```/ { block = !block; next } !block && !/^    /' "$page" >"$work/text"
-    grep -oE '`[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]*`' "$work/text" | tr -d '`' | sort -u >"$work/paths" || :
+    grep -oE '`[A-Za-z0-9_.-]+/[A-Za-z0-9_./-]*`' "$work/text" | tr -d '`' |
+        sort -u >"$work/paths" || :
     while read -r path; do
         case $path in build* | out/* | ./*) continue ;; esac
         [ ! -d "${path%%/*}" ] || [ -e "$path" ] || fail "$page: there is no $path"
     done <"$work/paths"
-    grep -oE '`ls_[a-z0-9_]*[a-z0-9]`' "$work/text" | tr -d '`' | sort -u | comm -23 - "$work/known" >"$work/unknown" || :
+    grep -oE '`ls_[a-z0-9_]*[a-z0-9]`' "$work/text" | tr -d '`' | sort -u |
+        comm -23 - "$work/known" >"$work/unknown" || :
     while read -r name; do
         fail "$page: no source has $name"
     done <"$work/unknown"
@@ -51,7 +57,8 @@ for page in docs/*.md; do
 done
 for page in docs/lab/*.md; do
     [ "$page" = docs/lab/README.md ] ||
-        grep -q "(${page#docs/lab/}) |.*| 20[0-9][0-9]-[01][0-9]-[0-3][0-9] | .*\`.*\` |" docs/lab/README.md \
+        grep -q "(${page#docs/lab/}) |.*| 20[0-9][0-9]-[01][0-9]-[0-3][0-9] | .*\`.*\` |" \
+        docs/lab/README.md \
         || fail "docs/lab/README.md has no row with $page, a date and a command"
 done
 # The table of policies has those of --recompute, in the same words.

@@ -1,6 +1,7 @@
 #!/bin/sh
-# lowerset plan --stages: cuts of networks of the zoo are within 5 % of the proven bound and never slower than cuts in list
-# order; budgets are kept; pictures, tables and JSON say the same; what has no meaning is refused.
+# lowerset plan --stages: cuts of networks of the zoo are within 5 % of the proven bound and never
+# slower than cuts in list order; budgets are kept; pictures, tables and JSON say the same; what has
+# no meaning is refused.
 #   sh tests/cli/plan_stages.sh BUILD-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
@@ -38,7 +39,8 @@ for m in unet googlenet resnet mlp gpt; do
         plan $m $k --json --order 1f1b --recompute none >$m.json || fail "$m in $k stages" $m.json
         best=$(number $m.json best_cut_ns) list=$(number $m.json list_order_ns)
         holds "$(number $m.json gap) <= 0.05" || fail "$m in $k stages: a gap above 5 %" $m.json
-        holds "$best <= 1.001 * $list" || fail "$m in $k stages: $best ns, and in list order $list ns"
+        holds "$best <= 1.001 * $list" \
+            || fail "$m in $k stages: $best ns, and in list order $list ns"
         echo "$m in $k stages: gap $(number $m.json gap), in list order $list / $best"
         pass
     done
@@ -77,7 +79,8 @@ most=$(number free.json rank_bytes)
 some=$((most * 9 / 10))
 plan small 2 --json --order gpipe --recompute auto --budget $some >tight.json || fail "a budget of 90 %" tight.json
 holds "$(number tight.json rank_bytes) <= $some" || fail "a rank exceeds $some bytes" tight.json
-holds "$(number tight.json bottleneck_ns) >= $(number free.json bottleneck_ns)" || fail "less memory in less time" tight.json
+holds "$(number tight.json bottleneck_ns) >= $(number free.json bottleneck_ns)" \
+    || fail "less memory in less time" tight.json
 code=0
 plan small 2 --budget 0.00001% --order 1f1b --recompute none >out 2>&1 || code=$?
 [ $code = 4 ] || fail "less than a byte of an arena is a limit, too: exit $code" out
@@ -97,11 +100,13 @@ plan mlp 3 --order gpipe --recompute none --timeline t.txt >/dev/null
 # Files of the stages: graph and plan of a micro-batch, which lowerset check replays, for which a budget of 1 KiB is too small.
 plan gpt 3 --order 1f1b --recompute none --graph-json out.d.json --plan-json p --json >g.json || fail "files of stages" g.json
 for k in 0 1 2; do
-    "$lowerset" check p.$k --graph out.d.$k.json >out 2>&1 || fail "stage $k is not what its file says" out
+    "$lowerset" check p.$k --graph out.d.$k.json >out 2>&1 \
+        || fail "stage $k is not what its file says" out
     grep -q "\"arena_peak\": " p.$k || fail "stage $k claims no arena" p.$k
 done
 [ ! -e p.3 ] && [ ! -e p ] || fail "a file of no stage"
-[ "$(grep -c '"turns":' g.json)" = 3 ] && grep -q '"turns":.*"F0 F1 F2 B0 F3 ' g.json || fail "turns of the first stage" g.json
+[ "$(grep -c '"turns":' g.json)" = 3 ] && grep -q '"turns":.*"F0 F1 F2 B0 F3 ' g.json \
+    || fail "turns of the first stage" g.json
 code=0
 plan mlp 2 --order 1f1b --recompute none --graph-json no/such/g.json >out 2>&1 || code=$?
 [ $code = 1 ] && grep -q 'no/such/g' out || fail "a file that cannot be written" out
@@ -122,7 +127,8 @@ refuses() {
     pass
 }
 refuses "64 stages are too many: the forward part has" mlp.onnx --batch 4 --stages 64
-refuses "--grads shows the samples of a whole batch" mlp.onnx --batch 4 --stages 2 --grads per-sample
+refuses "--grads shows the samples of a whole batch" mlp.onnx --batch 4 --stages 2 \
+    --grads per-sample
 refuses "leave --dp out" mlp.onnx --batch 4 --stages 2 --dp clip=1,noise=1,delta=1e-5
 refuses "leave --ensemble out" mlp.onnx --batch 4 --stages 2 --ensemble 2
 refuses "is for --target=cpu so far" mlp.onnx --batch 4 --stages 2 --target cuda

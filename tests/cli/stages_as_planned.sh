@@ -1,6 +1,7 @@
 #!/bin/sh
-# lowerset plan --stages tells what lowerset compile --stages makes: the same plans of all stages, bytes of each arena, of the
-# largest rank and of the messages, for networks, numbers of stages, orders, modes and budgets.
+# lowerset plan --stages tells what lowerset compile --stages makes: the same plans of all stages,
+# bytes of each arena, of the largest rank and of the messages, for networks, numbers of stages,
+# orders, modes and budgets.
 #   sh tests/cli/stages_as_planned.sh BUILD-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
@@ -19,7 +20,8 @@ fail() { echo "FAIL $1"; shift; [ "$#" = 0 ] || cat "$@"; exit 1; }
 all() { sed -n "s/.*\"$2\":[^0-9.-]*\([0-9.e+-]*\).*/\1/p" "$1"; }
 # bytes_text N: as lowerset prints bytes
 bytes_text() {
-    awk -v n="$1" 'BEGIN { split("B KiB MiB GiB", u, " "); k = 1; while (n >= 1024 && k < 4) { n /= 1024; k++ }
+    awk -v n="$1" 'BEGIN { split("B KiB MiB GiB", u, " "); k = 1
+                           while (n >= 1024 && k < 4) { n /= 1024; k++ }
                            if (k == 1) printf "%d B", n; else printf "%.2f %s", n, u[k] }'
 }
 # sent FILE: by stage, the bytes that it sends with each micro-batch
@@ -51,13 +53,17 @@ same() {
     all p.json region_bytes >>planned
     row='^ *\.at = [0-9]*, .* \.arena_bytes = \([0-9]*\),.*'
     { sed -n "s/$row/\1/p" t.c; sent t.c; regions t.c 3; regions t.c 2; } >made
-    [ "$(sed -n "s/$row/\1/p" t.c | wc -l)" = "$stages" ] || fail "$options: not $stages stages in the program" made
+    [ "$(sed -n "s/$row/\1/p" t.c | wc -l)" = "$stages" ] \
+        || fail "$options: not $stages stages in the program" made
     cmp -s planned made || fail "$options: other bytes than planned" planned made
     most=$(all p.json rank_bytes | head -1)
-    [ "$(all p.json rank_bytes | tail -n +2 | sort -n | tail -1)" = "$most" ] || fail "$options: not the largest rank" p.json
-    grep -qF "the largest rank $(bytes_text "$most")" log || fail "$options: the largest rank has $most bytes" log
+    [ "$(all p.json rank_bytes | tail -n +2 | sort -n | tail -1)" = "$most" ] \
+        || fail "$options: not the largest rank" p.json
+    grep -qF "the largest rank $(bytes_text "$most")" log \
+        || fail "$options: the largest rank has $most bytes" log
     step=$(all p.json step_ns)
-    grep -qF "step $(awk -v ns="$step" 'BEGIN { printf "%.4g", ns * 1e-6 }') ms" log || fail "$options: a step of $step ns" log
+    grep -qF "step $(awk -v ns="$step" 'BEGIN { printf "%.4g", ns * 1e-6 }') ms" log \
+        || fail "$options: a step of $step ns" log
     passed=$((passed + 1))
 }
 

@@ -30,7 +30,9 @@ plan() { want=$1 words=$2; shift 2; refuses "$want" "$words" plan net.onnx -v "$
 # Rates, schedules and optimizers of the trainer.
 for lr in nan -0.1 abc inf 1e39; do compile 2 "--lr: '$lr'" --lr=$lr; done
 refuses 2 "--lr: 'abc'" check net.onnx -v --lr abc
-for s in poly step cosine:min=2 linear:warmup=1.5 constant:gamma=1; do compile 2 "--schedule=$s" --schedule $s; done
+for s in poly step cosine:min=2 linear:warmup=1.5 constant:gamma=1; do
+    compile 2 "--schedule=$s" --schedule $s
+done
 compile 2 "beta1=1: must be a number of at least 0 and below 1" --optimizer adam:beta1=1
 compile 2 "momentum=1.5" --optimizer sgd:momentum=1.5
 plan 2 "momentum=nan" --optimizer sgd:momentum=nan
@@ -85,7 +87,9 @@ for x in 0 -1 nan inf x; do
     plan 2 "--clip-value: '$x'" --clip-value=$x
 done
 for k in 0 -1 1.5 x 9999999999999999999; do
-    for o in batch accumulate max-errors plan-effort; do plan 2 "--$o needs a whole number" --$o=$k; done
+    for o in batch accumulate max-errors plan-effort; do
+        plan 2 "--$o needs a whole number" --$o=$k
+    done
     refuses 2 "--points needs a whole number" sweep net.onnx --points=$k
     refuses 2 "--elements needs a whole number" check net.onnx --elements=$k
     refuses 2 "--threads needs a whole number" calibrate --threads=$k
@@ -110,11 +114,15 @@ plan 2 "--budget-of: 'all'" --budget-of all
 plan 2 "--bn: 'off'" --bn off
 # Patterns of names that match nothing.
 for o in freeze train keep forget; do plan 2 "nobody*" --batch 2 --$o 'nobody*'; done
-plan 2 "--train-only nobody* matches no parameter that can be trained" --batch 2 --train-only 'nobody*'
+plan 2 "--train-only nobody* matches no parameter that can be trained" --batch 2 \
+    --train-only 'nobody*'
 plan 2 "--stop-gradient nobody* matches no value and no node" --batch 2 --stop-gradient 'nobody*'
-plan 2 "--precision-of: nothing is called 'nobody*'" --batch 2 --precision bf16 --precision-of 'nobody*=f32'
-plan 2 "--precision-of: nothing is called 'nobody*'" --batch 2 --eval-precision bf16 --precision-of 'nobody*=f32'
-plan 2 "'fc1.weight' is named by --train-only fc1* and by --freeze *.weight" --batch 2 --train-only 'fc1*' --freeze '*.weight'
+plan 2 "--precision-of: nothing is called 'nobody*'" --batch 2 --precision bf16 \
+    --precision-of 'nobody*=f32'
+plan 2 "--precision-of: nothing is called 'nobody*'" --batch 2 --eval-precision bf16 \
+    --precision-of 'nobody*=f32'
+plan 2 "'fc1.weight' is named by --train-only fc1* and by --freeze *.weight" --batch 2 \
+    --train-only 'fc1*' --freeze '*.weight'
 plan 2 "leave --train out" --batch 2 --train-only 'fc1*' --train 'fc2*'
 plan 2 "--bn=frozen has nothing to act on: the model has no batch norm" --batch 2 --bn frozen
 plan 2 "--bn-var: 'biased'" --bn-var biased
@@ -130,11 +138,15 @@ plan 2 "--precision-of: '*' is not GLOB=f32" --precision bf16 --precision-of '*'
 compile 2 "--bf16-sums: 'rows' is not one of" --precision bf16 --bf16-sums rows
 compile 2 "--bf16-sums is for --target=cpu with --precision=bf16" --bf16-sums tiles
 plan 2 "--eval-precision: 'f64' is not one of" --eval-precision f64
-plan 2 "--eval-precision: with --precision=f64, evaluation computes in the same type" --precision f64 --eval-precision f32
+plan 2 "--eval-precision: with --precision=f64, evaluation computes in the same type" \
+    --precision f64 --eval-precision f32
 plan 2 "--eval-precision=bf16 is for --target=cpu so far" --target cuda --eval-precision bf16
 plan 2 "--precision-of: there is nothing to keep" --precision-of '*=f32'
-for x in 0 -1 inf nan auto 1e39 'dynamic;period=2'; do plan 2 "--loss-scale: '$x': '$x' is not one of none" --loss-scale "$x"; done
-plan 2 "dynamic takes no 'backoff'; it takes init= period= factor= min=" --loss-scale dynamic:backoff=0.5
+for x in 0 -1 inf nan auto 1e39 'dynamic;period=2'; do
+    plan 2 "--loss-scale: '$x': '$x' is not one of none" --loss-scale "$x"
+done
+plan 2 "dynamic takes no 'backoff'; it takes init= period= factor= min=" \
+    --loss-scale dynamic:backoff=0.5
 plan 2 "torch takes no 'min'; it takes init= period= factor= backoff=" --loss-scale torch:min=1
 plan 2 "dynamic takes no 'period'" --loss-scale dynamic:period
 plan 2 "init is given twice" --loss-scale torch:init=1,init=2
@@ -149,7 +161,8 @@ compile 2 "--emit is given twice" --emit exe --emit=c
 compile 2 "--save-temps is not for C" --emit=c --save-temps t
 plan 2 "--workspace: 'x'" --target cuda --workspace x
 refuses 2 "--arch: 'sm_x'" plan net.onnx --target cuda --arch sm_x
-for o in "--workspace 1M" "--arch 80" --allow-nondeterministic --compiled-engines --no-overlap --no-epilogues; do
+for o in "--workspace 1M" "--arch 80" --allow-nondeterministic --compiled-engines --no-overlap \
+    --no-epilogues; do
     plan 2 "${o%% *} is for GPUs: it needs --target=cuda" $o
 done
 compile 2 "--nvcc is for GPUs" --nvcc nvcc
@@ -162,20 +175,36 @@ for o in "--from 20%" "--points 3" "--strategies auto" --measure "--keep x" "--r
 done
 # The accountant of private training.
 dp() { words=$1; shift; refuses 2 "$words" dp "$@"; }
-for o in "" "--sample-rate 0.1" "--steps 10" "--samples 100 --batch 10" "--batch 10 --epochs 1" "--samples 100 --epochs 2" \
+for o in "" "--sample-rate 0.1" "--steps 10" "--samples 100 --batch 10" "--batch 10 --epochs 1" \
+    "--samples 100 --epochs 2" \
         "--sample-rate 0.1 --steps 10 --epochs 1" "--sample-rate 0.1 --epochs 1"; do
-    dp "give --sample-rate and --steps, or else --samples, --batch and --epochs" $o --noise 1 --delta 1e-5
+    dp "give --sample-rate and --steps, or else --samples, --batch and --epochs" $o \
+        --noise 1 --delta 1e-5
 done
 dp "give --noise, or --epsilon to search" --sample-rate 0.1 --steps 10 --delta 1e-5
-dp "give --noise, or --epsilon to search" --sample-rate 0.1 --steps 10 --delta 1e-5 --noise 1 --epsilon 1
+dp "give --noise, or --epsilon to search" --sample-rate 0.1 --steps 10 --delta 1e-5 \
+    --noise 1 --epsilon 1
 dp "give --delta" --sample-rate 0.1 --steps 10 --noise 1
-dp "--batch 200 is more than all 100 --samples" --samples 100 --batch 200 --epochs 1 --noise 1 --delta 1e-5
-for x in -0.1 1.5 nan x; do dp "--sample-rate: '$x' is not a number from 0 to 1" --sample-rate=$x --steps 1 --noise 1 --delta 1e-5; done
-for x in -1 inf x; do dp "--noise: '$x' is not a number of at least 0" --sample-rate 0.1 --steps 1 --noise=$x --delta 1e-5; done
-for x in -1 nan x; do dp "--epsilon: '$x' is not a number of at least 0" --sample-rate 0.1 --steps 1 --epsilon=$x --delta 1e-5; done
-for x in 0 1; do dp "--delta must be above 0 and below 1" --sample-rate 0.1 --steps 1 --noise 1 --delta $x; done
+dp "--batch 200 is more than all 100 --samples" --samples 100 --batch 200 --epochs 1 \
+    --noise 1 --delta 1e-5
+for x in -0.1 1.5 nan x; do
+    dp "--sample-rate: '$x' is not a number from 0 to 1" --sample-rate=$x --steps 1 \
+        --noise 1 --delta 1e-5
+done
+for x in -1 inf x; do
+    dp "--noise: '$x' is not a number of at least 0" --sample-rate 0.1 --steps 1 \
+        --noise=$x --delta 1e-5
+done
+for x in -1 nan x; do
+    dp "--epsilon: '$x' is not a number of at least 0" --sample-rate 0.1 --steps 1 \
+        --epsilon=$x --delta 1e-5
+done
+for x in 0 1; do
+    dp "--delta must be above 0 and below 1" --sample-rate 0.1 --steps 1 --noise 1 --delta $x
+done
 dp "--delta: '2' is not a number from 0 to 1" --sample-rate 0.1 --steps 1 --noise 1 --delta 2
-dp "no noise multiplier up to 1e+06 keeps epsilon within 0" --sample-rate 1 --steps 1000000 --epsilon 0 --delta 1e-9
+dp "no noise multiplier up to 1e+06 keeps epsilon within 0" --sample-rate 1 --steps 1000000 \
+    --epsilon 0 --delta 1e-9
 for o in steps samples epochs batch; do dp "--$o needs a whole number" --$o=0; done
 dp "net.onnx is not an option, and dp takes no model" net.onnx
 # Options with one value are given once.
@@ -210,7 +239,9 @@ plan 2 "--prove takes no value" --prove=1
 plan 2 "unknown option '--bugdet'; did you mean --budget?" --bugdet 3
 for o in -S --emit-c; do compile 2 "unknown option '$o': use --emit=c" $o; done
 for o in -c --emit-obj; do compile 2 "unknown option '$o': use --emit=obj" $o; done
-for c in compile plan sweep check; do refuses 2 "unknown option '--loss-axis=1': use --class-axis" $c net.onnx --loss-axis=1; done
+for c in compile plan sweep check; do
+    refuses 2 "unknown option '--loss-axis=1': use --class-axis" $c net.onnx --loss-axis=1
+done
 refuses 2 "unknown option '-S'" plan net.onnx -S
 for c in compile plan; do
     refuses 2 "unknown option '--checkpoint=never': use --recompute=none" $c net.onnx --checkpoint=never
@@ -239,7 +270,10 @@ refuses 1 "cannot write 'file'" sweep net.onnx -o file
 refuses 1 "folder: cannot write" sweep --table -o folder
 refuses 1 "nodir/machine: cannot write" calibrate -o nodir/machine
 refuses 5 "cannot run './no-such-cc'" compile net.onnx -v -o net --cc ./no-such-cc
-"$LOWERSET" plan net.onnx --batch 2 --plan-json /dev/null >out 2>&1 || { echo "FAIL plan into /dev/null"; failed=1; }
+"$LOWERSET" plan net.onnx --batch 2 --plan-json /dev/null >out 2>&1 || {
+    echo "FAIL plan into /dev/null"
+    failed=1
+}
 
 # inspect exits with 3 if training is not possible, else with 0, as text and as JSON.
 "$LOWERSET" inspect net.onnx >out || { echo "FAIL inspect of what can be trained"; failed=1; }
@@ -262,28 +296,43 @@ sed 's/"bytes": [0-9]\{1,\}/"bytes": 140000000000000/' graph.json >huge.json
 refuses 4 "but no machine addresses more than" plan huge.json --strategy none
 refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000
 "$LOWERSET" plan net.onnx --batch 1000000000 --strategy none >out 2>&1 || true
-grep -q 'the program takes .* but this machine has' out || { echo "FAIL no warning of memory"; cat out; failed=1; }
+grep -q 'the program takes .* but this machine has' out || {
+    echo "FAIL no warning of memory"
+    cat out
+    failed=1
+}
 
 # A C compiler may be given with any number of words.
-printf '#!/bin/sh\ncase "$*" in *--version) exit ;; esac\necho "$@" >>"%s"\nexit 1\n' "$DIR/words" >cc
+printf '#!/bin/sh\ncase "$*" in *--version) exit ;; esac\necho "$@" >>"%s"\nexit 1\n' \
+    "$DIR/words" >cc
 chmod +x cc
 many=$(seq 300 | sed 's/^/-DW/' | tr '\n' ' ')
 refuses 5 "" compile net.onnx --batch 2 --plan-effort 5 -o t --cc "$DIR/cc $many"
-CC="$DIR/cc $many" "$LOWERSET" compile net.onnx --batch 2 --plan-effort 5 -o t >out 2>&1 && { echo "FAIL a failed CC"; failed=1; }
-[ "$(grep -c "^$many" words)" = 2 ] || { echo "FAIL words of the C compiler are lost"; cat out words; failed=1; }
+CC="$DIR/cc $many" "$LOWERSET" compile net.onnx --batch 2 --plan-effort 5 -o t >out 2>&1 \
+    && { echo "FAIL a failed CC"; failed=1; }
+[ "$(grep -c "^$many" words)" = 2 ] || {
+    echo "FAIL words of the C compiler are lost"
+    cat out words
+    failed=1
+}
 
 # A compiler that cannot build programs is refused before planning; one that says nothing may try.
 says() {                # says TEXT: a compiler that says so of itself, and compiles nothing
-    { echo '#!/bin/sh'; echo 'case $1 in --version) cat <<END'; echo "$1"; printf 'END\nexit ;;\nesac\n'
+    { echo '#!/bin/sh'; echo 'case $1 in --version) cat <<END'; echo "$1"; printf \
+        'END\nexit ;;\nesac\n'
       echo "echo \"\$@\" >>'$DIR/called'; exit 1"; } >cc
 }
 : >called
 fsf='Copyright (C) 2015 Free Software Foundation, Inc.'
 says "gcc (GCC) 4.8.5 20150623 (Red Hat 4.8.5-44)
 $fsf"
-refuses 5 "./cc' is gcc 4.8, and programs need gcc 12 or clang 13, or later" compile net.onnx -o t --cc ./cc
+refuses 5 "./cc' is gcc 4.8, and programs need gcc 12 or clang 13, or later" compile net.onnx \
+    -o t --cc ./cc
 refuses 5 "name another with --cc or in CC" compile net.onnx -o t --cc ./cc
-CC=./cc "$LOWERSET" compile net.onnx -o t >out 2>&1 && { echo "FAIL an old compiler in CC"; failed=1; }
+CC=./cc "$LOWERSET" compile net.onnx -o t >out 2>&1 && {
+    echo "FAIL an old compiler in CC"
+    failed=1
+}
 grep -q "'./cc' is gcc 4.8" out || { echo "FAIL an old compiler in CC"; cat out; failed=1; }
 says "Debian clang version 7.0.1-8"
 refuses 5 "./cc' is clang 7.0, and programs need" compile net.onnx -o t --cc ./cc
@@ -291,16 +340,24 @@ refuses 5 "./cc' is clang 7.0, and programs need" compile net.onnx -o t --cc ./c
 for text in "gcc (GCC) 12.1.0
 $fsf" "another compiler 1.0" ""; do
     says "$text"
-    refuses 5 "the C compiler './cc' failed" compile net.onnx --batch 2 --plan-effort 5 -o t --cc ./cc
+    refuses 5 "the C compiler './cc' failed" compile net.onnx --batch 2 --plan-effort 5 \
+        -o t --cc ./cc
 done
 
-# The search for the largest batch handles batches that no machine holds, and batches beyond its limit.
+# The search for the largest batch handles batches that no machine holds, and batches beyond
+# its limit.
 "$LOWERSET" model mlp --batch=0 --width=8 --size=512 -o wide.onnx
-"$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err || echo "exit $?" >>out
+"$LOWERSET" plan wide.onnx --max-batch --budget 1000TiB --strategy none >out 2>err \
+    || echo "exit $?" >>out
 grep -q '^none  *2097152 ' out && grep -q 'batch 2097153 does not fit: .*too many elements' err \
-    && grep -q 'warning: the program takes .* TiB, but this machine has' err || { echo "FAIL --max-batch"; cat out err; failed=1; }
-"$LOWERSET" plan net.onnx --max-batch --budget 1000TiB --strategy none -q >out 2>err || echo "exit $?" >>out
-grep -q '16777216 .* larger batches were not tried' out && [ ! -s err ] || { echo "FAIL --max-batch has no end"; failed=1; }
+    && grep -q 'warning: the program takes .* TiB, but this machine has' err \
+    || { echo "FAIL --max-batch"; cat out err; failed=1; }
+"$LOWERSET" plan net.onnx --max-batch --budget 1000TiB --strategy none -q >out 2>err \
+    || echo "exit $?" >>out
+grep -q '16777216 .* larger batches were not tried' out && [ ! -s err ] || {
+    echo "FAIL --max-batch has no end"
+    failed=1
+}
 refuses 4 "but no machine addresses more than" sweep huge.json --points 2 --strategies none
 
 echo "$n command lines"

@@ -1,5 +1,5 @@
-/* tests/codegen/cuda_text.cu -- kernels as the emitters print them. cuda_text.sh checks their accesses: all of
- * 16 bytes, to memory that the compiler knows to be global. */
+/* tests/codegen/cuda_text.cu -- kernels as the emitters print them. cuda_text.sh checks their
+ * accesses: all of 16 bytes, to memory that the compiler knows to be global. */
 #include "runtime/cuda_kernels/ls_cuda.h"
 
 LS_PART(pointwise_part, 3, 256, 1)
@@ -62,7 +62,8 @@ LS_PART(functions_part, 2, 256, 1)
         const real v = x[i];
         const real turn = ls_sin(v) + ls_cos(v) + ls_tan(v) + ls_asin(v) + ls_acos(v) + ls_atan(v);
         const real hyper = ls_sinh(v) + ls_cosh(v) + ls_asinh(v) + ls_acosh(v) + ls_atanh(v);
-        const real rest = ls_fmod(v, LS_R(2)) + ls_floor_mod(v, LS_R(3)) + (real)ls_pow_int((int64_t)v, 3);
+        const real rest = ls_fmod(v, LS_R(2)) + ls_floor_mod(v, LS_R(3))
+            + (real)ls_pow_int((int64_t)v, 3);
         y[i] = turn + hyper + rest + ls_round_half(v) + ls_round_brain(v);
     }
 }

@@ -53,7 +53,8 @@ class Case:
         many = args if isinstance(args[0], list) else [args]
         self.commands += [shlex.join(a) for a in many]
         running = [subprocess.Popen(a, cwd=self.folder, stdout=subprocess.PIPE,
-                                    stderr=subprocess.STDOUT, text=True, errors="replace") for a in many]
+                                    stderr=subprocess.STDOUT, text=True, errors="replace")
+                   for a in many]
         said, code = "", 0
         for p in running:
             try:
@@ -84,7 +85,8 @@ class Case:
         if not peers:
             return self.must([f"./{name}", *options])
         places = ",".join(f"127.0.0.1:{port}" for port in free_ports(peers))
-        self.must([[f"./{name}", *options, "--peers", places, "--rank", str(k)] for k in range(peers)])
+        self.must([[f"./{name}", *options, "--peers", places, "--rank", str(k)]
+                   for k in range(peers)])
 
     def run_way(self):
         o = self.options

@@ -7,8 +7,8 @@ CLASSES, IDS, TOKENS = 4, 11, 4
 
 
 class Network:
-    """kind: image, vector or tokens. outputs: (name, kind of target) in the order of the file, where
-    the kind is classes or reals. The flags say what options can act on."""
+    """kind: image, vector or tokens. outputs: (name, kind of target) in the order of the file,
+    where the kind is classes or reals. The flags say what options can act on."""
 
     def __init__(self, dice):
         self.dice = dice
@@ -47,7 +47,8 @@ class Network:
         return self.model.node("Dropout", [x, ratio])
 
     def dense(self, x, wide, narrow, shared=None):
-        """x times a matrix, with a bias most of the time; `shared`: the matrix of an earlier one."""
+        """x times a matrix, with a bias most of the time; `shared`: the matrix of
+        an earlier one."""
         m = self.model
         w = shared or self.reals([wide, narrow], 1 / math.sqrt(wide))
         y = m.node("MatMul", [x, w])
@@ -128,8 +129,8 @@ def image(net):
     channels = dice.choice([4, 6])
     x = convolution(net, m.input("x", ["N", cin, size, size]), cin, channels)
     for _ in range(dice.randint(2, 5)):
-        step = dice.choice(["conv", "conv", "depthwise", "batch norm", "group norm", "instance norm",
-                            "drop", "residual", "pool"])
+        step = dice.choice(["conv", "conv", "depthwise", "batch norm", "group norm",
+                            "instance norm", "drop", "residual", "pool"])
         if step == "conv":
             x = convolution(net, net.activation(x), channels, channels)
         elif step == "depthwise":

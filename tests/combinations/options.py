@@ -1,7 +1,8 @@
 """Random options. `meaning` decides the numbers of a run; `ways` must not change a bit of them."""
 
 OPTIMIZERS = ["sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov,wd=0.01", "adam", "adamw",
-              "lion", "rmsprop", "rmsprop:momentum=0.5,centered", "adagrad", "nadam", "radam", "lamb",
+              "lion", "rmsprop", "rmsprop:momentum=0.5,centered", "adagrad", "nadam",
+              "radam", "lamb",
               "lars", "adafactor", "muon", "schedule-free-sgd", "schedule-free-adamw"]
 LOSSES = {"classes": ["ce", "ce", "ce"], "reals": ["mse", "l1", "huber", "bce"], "tokens": ["ce"]}
 STEPS = 3
@@ -62,10 +63,11 @@ class Options:
 
     def numbers(self):
         plain = self.mode == "plain"
-        self.precision = self.dice.choice(["f32", "f32", "f32", "f64", "bf16", "f16" if plain else "bf16"])
+        self.precision = self.dice.choice(["f32", "f32", "f32", "f64", "bf16",
+                                           "f16" if plain else "bf16"])
         self.compile += ["--precision", self.precision]
-        self.maybe(0.2 if plain else 0.02, "--loss-scale 128", "--loss-scale dynamic:init=64,period=2",
-                   "--loss-scale torch:init=256,period=2")
+        self.maybe(0.2 if plain else 0.02, "--loss-scale 128",
+                   "--loss-scale dynamic:init=64,period=2", "--loss-scale torch:init=256,period=2")
         if self.precision == "bf16":
             self.maybe(0.2, "--bf16-sums pairs", "--bf16-sums tiles", "--precision-of y0=f32")
 
@@ -125,7 +127,8 @@ class Options:
     def ways(self):
         dice = self.dice
         self.way(0.6, "--budget 90%", "--budget 75%", "--budget min", "--budget min")
-        engines = ["one", "ranks", "stages" if self.accumulate == 1 or dice.random() < 0.05 else "one"]
+        engines = ["one", "ranks", "stages" if self.accumulate == 1
+                   or dice.random() < 0.05 else "one"]
         engine = dice.choice(engines if self.parts > 1 else ["one"])
         if engine == "ranks":
             self.on_ranks()
@@ -151,7 +154,8 @@ class Options:
 
     def in_stages(self):
         n = self.dice.choice([2, 2, 3, 4])
-        self.way_compile += ["--stages", str(n), "--order", self.dice.choice(["gpipe", "1f1b", "zb"])]
+        self.way_compile += ["--stages", str(n),
+                             "--order", self.dice.choice(["gpipe", "1f1b", "zb"])]
         how = self.dice.choice(["threads", "threads", "processes", "peers"])
         self.way_run += ["--ranks", str(n)] if how == "processes" else []
         self.peers = n if how == "peers" else 0

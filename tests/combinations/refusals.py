@@ -8,7 +8,8 @@ def given(*options):
         words = o.compile + o.way_compile
         for option in options:
             name, _, value = option.partition("=")
-            if not any(w == name and value in (words[k + 1] if value else "") for k, w in enumerate(words)):
+            if not any(w == name and value in (words[k + 1] if value else "")
+                       for k, w in enumerate(words)):
                 return False
         return True
     return holds
@@ -28,7 +29,8 @@ ROWS = [
     (r"gradients of samples have no loss scale",
      lambda o: samples(o) and (o.precision == "f16" or given("--loss-scale")(o))),
     (r"members have no loss scale", given("--ensemble", "--loss-scale")),
-    (r"batch norms take statistics of all samples", lambda o: samples(o) and given("--bn=train")(o)),
+    (r"batch norms take statistics of all samples", lambda o: samples(o)
+     and given("--bn=train")(o)),
     (r"Dropout draws random numbers", lambda o: o.mode != "plain" and o.net.has_dropout
      and not given("--randomness")(o)),
     (r"no weight of a part is right for all of them",
@@ -44,7 +46,8 @@ ROWS = [
     (r"expected more than 1 value per channel when training",
      lambda o: given("--bn=train")(o) and (o.batch == o.parts or o.short > 0)),
     (r"leave --accumulate out", given("--stages", "--accumulate")),
-    (r"does not divide into blocks of 1, 2, 4, 8", lambda o: given("--ranks")(o) and o.accumulate > 1),
+    (r"does not divide into blocks of 1, 2, 4, 8", lambda o: given("--ranks")(o)
+     and o.accumulate > 1),
 ]
 
 

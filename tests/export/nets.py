@@ -153,7 +153,8 @@ class Gpt(nn.Module):
 
 
 class Indexing(nn.Module):
-    """Indices that arrive with the batch, as advanced indexing, gather, scatter, topk and einsum take them."""
+    """Indices that arrive with the batch, as advanced indexing, gather, scatter, topk and
+    einsum take them."""
 
     def __init__(self):
         super().__init__()
@@ -207,7 +208,8 @@ class Gem(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.conv, self.p, self.fc = nn.Conv2d(3, 8, 3), nn.Parameter(torch.ones(1) * 3), nn.Linear(8, 5)
+        self.conv, self.p, self.fc = nn.Conv2d(3, 8,
+                                               3), nn.Parameter(torch.ones(1) * 3), nn.Linear(8, 5)
 
     def forward(self, x):
         x = F.softplus(self.conv(x)).clamp(min=1e-6).pow(self.p)
@@ -220,7 +222,8 @@ class Scalars(nn.Module):
     def __init__(self):
         super().__init__()
         self.a, self.act = nn.Linear(10, 8), nn.PReLU()
-        self.gain, self.temperature = nn.Parameter(torch.tensor(1.0)), nn.Parameter(torch.tensor(0.7))
+        self.gain = nn.Parameter(torch.tensor(1.0))
+        self.temperature = nn.Parameter(torch.tensor(0.7))
         self.b = nn.Linear(8, 5)
 
     def forward(self, x):

@@ -1,7 +1,8 @@
-"""tests/export/rewrite.py -- what other programs make of a file of the TorchScript exporter in training form.
+"""tests/export/rewrite.py -- what other programs make of a file of the TorchScript exporter
+in training form.
 
-sim: onnxsim; slim: onnxslim; ort: onnxruntime with its extended optimizations; fused: onnxruntime's optimizer of
-transformers.
+sim: onnxsim; slim: onnxslim; ort: onnxruntime with its extended optimizations; fused: onnxruntime's
+optimizer of transformers.
 """
 import onnx
 
@@ -29,7 +30,8 @@ def by_ort(model, path, to, name):
 
 def by_fused(model, path, to, name):
     from onnxruntime.transformers import optimizer
-    family = next((k for k in ("gpt2", "vit", "bart", "t5", "clip", "swin") if name.startswith(k)), "bert")
+    family = next((k for k in ("gpt2", "vit", "bart", "t5", "clip", "swin") if name.startswith(k)),
+                  "bert")
     optimizer.optimize_model(str(path), model_type=family, opt_level=0).save_model_to_file(str(to))
 
 

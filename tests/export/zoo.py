@@ -111,7 +111,8 @@ def mobilenet_v2():
 @net(image())
 def mobilenet_v3():
     from torchvision.models.mobilenetv3 import InvertedResidualConfig as C, MobileNetV3
-    return MobileNetV3([C(16, 3, 16, 16, True, "RE", 2, 1, 1), C(16, 3, 32, 24, False, "HS", 2, 1, 1),
+    return MobileNetV3([C(16, 3, 16, 16, True, "RE", 2, 1, 1),
+                        C(16, 3, 32, 24, False, "HS", 2, 1, 1),
                         C(24, 5, 48, 24, True, "HS", 1, 1, 1)], 32, 5, dropout=0.0)
 
 
@@ -138,15 +139,17 @@ def efficientnet():
 
 @net(image())
 def efficientnet_v2():
-    from torchvision.models.efficientnet import EfficientNet, FusedMBConvConfig as Fu, MBConvConfig as C
-    return EfficientNet([Fu(1, 3, 1, 16, 8, 1), Fu(4, 3, 2, 8, 16, 1), C(4, 3, 2, 16, 16, 1, 1, 1)], 0.0, 0.0, 5,
-                        last_channel=32)
+    from torchvision.models.efficientnet import (EfficientNet, FusedMBConvConfig as Fu,
+                                                 MBConvConfig as C)
+    return EfficientNet([Fu(1, 3, 1, 16, 8, 1), Fu(4, 3, 2, 8, 16, 1), C(4, 3, 2, 16, 16, 1, 1, 1)],
+                        0.0, 0.0, 5, last_channel=32)
 
 
 @net(image())
 def regnet():
     from torchvision.models.regnet import BlockParams, RegNet
-    return RegNet(BlockParams([1, 1, 1], [8, 16, 24], [8, 8, 8], [1.0] * 3, [2, 2, 2], 0.25), 5, stem_width=8)
+    return RegNet(BlockParams([1, 1, 1], [8, 16, 24], [8, 8, 8], [1.0] * 3, [2, 2, 2], 0.25), 5,
+                  stem_width=8)
 
 
 @net(image())
@@ -164,13 +167,15 @@ def convnext_torchvision():
 @net(image())
 def convnext_v2():
     from timm.models.convnext import ConvNeXt
-    return ConvNeXt(num_classes=5, depths=(1, 1, 1, 1), dims=(8, 16, 16, 24), use_grn=True, ls_init_value=None)
+    return ConvNeXt(num_classes=5, depths=(1, 1, 1, 1), dims=(8, 16, 16, 24), use_grn=True,
+                    ls_init_value=None)
 
 
 @net(image())
 def repvgg():
     from timm.models.byobnet import ByoBlockCfg as B, ByoModelCfg, ByobNet
-    return ByobNet(ByoModelCfg((B("rep", 1, 8, 2), B("rep", 2, 16, 2)), stem_type="rep", stem_chs=8),
+    return ByobNet(ByoModelCfg((B("rep", 1, 8, 2), B("rep", 2, 16, 2)), stem_type="rep",
+                               stem_chs=8),
                    num_classes=5)
 
 
@@ -185,15 +190,18 @@ def nfnet():
 def ghostnet():
     from timm.models.ghostnet import GhostBottleneck
     return nn.Sequential(nn.Conv2d(3, 8, 3, 2, 1), GhostBottleneck(8, 16, 12, 3, 2, se_ratio=0.25),
-                         GhostBottleneck(12, 24, 12, 5), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(12, 5))
+                         GhostBottleneck(12, 24, 12, 5), nn.AdaptiveAvgPool2d(1), nn.Flatten(),
+                         nn.Linear(12, 5))
 
 
 # Segmentation
 
 class Double(nn.Sequential):
     def __init__(self, a, b):
-        super().__init__(nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(True),
-                         nn.Conv2d(b, b, 3, padding=1, bias=False), nn.BatchNorm2d(b), nn.ReLU(True))
+        super().__init__(nn.Conv2d(a, b, 3, padding=1, bias=False), nn.BatchNorm2d(b),
+                         nn.ReLU(True),
+                         nn.Conv2d(b, b, 3, padding=1, bias=False), nn.BatchNorm2d(b),
+                         nn.ReLU(True))
 
 
 class UNet(nn.Module):
@@ -230,7 +238,8 @@ class Segment(nn.Module):
         self.features, self.head = small_features(), head
 
     def forward(self, x):
-        return F.interpolate(self.head(self.features(x)), x.shape[-2:], mode="bilinear", align_corners=False)
+        return F.interpolate(self.head(self.features(x)), x.shape[-2:], mode="bilinear",
+                             align_corners=False)
 
 
 @net(image())
@@ -253,9 +262,10 @@ def deeplab():
 def segformer():
     from transformers import SegformerConfig, SegformerForSemanticSegmentation
     return SegformerForSemanticSegmentation(SegformerConfig(
-        num_encoder_blocks=2, depths=[1, 1], sr_ratios=[2, 1], hidden_sizes=[16, 24], patch_sizes=[7, 3],
-        strides=[4, 2], num_attention_heads=[1, 2], mlp_ratios=[2, 2], decoder_hidden_size=16, num_labels=4,
-        classifier_dropout_prob=0.0, drop_path_rate=0.0))
+        num_encoder_blocks=2, depths=[1, 1], sr_ratios=[2, 1], hidden_sizes=[16, 24],
+        patch_sizes=[7, 3],
+        strides=[4, 2], num_attention_heads=[1, 2], mlp_ratios=[2, 2], decoder_hidden_size=16,
+        num_labels=4, classifier_dropout_prob=0.0, drop_path_rate=0.0))
 
 
 # Detection
@@ -299,7 +309,8 @@ def ssd():
 def yolo():
     class Conv(nn.Sequential):
         def __init__(self, a, b, k=1, s=1):
-            super().__init__(nn.Conv2d(a, b, k, s, k // 2, bias=False), nn.BatchNorm2d(b), nn.SiLU(True))
+            super().__init__(nn.Conv2d(a, b, k, s, k // 2, bias=False), nn.BatchNorm2d(b),
+                             nn.SiLU(True))
 
     class Yolo(nn.Module):
         def __init__(self):
@@ -325,8 +336,8 @@ def yolo():
 def yolos():
     from transformers import YolosConfig, YolosForObjectDetection
     return YolosForObjectDetection(YolosConfig(
-        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, image_size=[64, 64],
-        patch_size=16, num_detection_tokens=4, num_labels=3))
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        image_size=[64, 64], patch_size=16, num_detection_tokens=4, num_labels=3))
 
 
 # Vision transformers
@@ -347,16 +358,17 @@ def vit_torchvision():
 def vit_transformers():
     from transformers import ViTConfig, ViTForImageClassification
     return ViTForImageClassification(ViTConfig(
-        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32, image_size=32, patch_size=8,
-        num_labels=5))
+        hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+        image_size=32, patch_size=8, num_labels=5))
 
 
 @net(image())
 def beit():
     from timm.models.beit import Beit
-    m = Beit(32, 8, num_classes=5, embed_dim=16, depth=2, num_heads=2, use_shared_rel_pos_bias=False,
-             use_rel_pos_bias=True, init_values=0.1)
-    for block in m.blocks:      # the default exporter cannot decompose fused attention whose mask has a gradient
+    m = Beit(32, 8, num_classes=5, embed_dim=16, depth=2, num_heads=2,
+             use_shared_rel_pos_bias=False, use_rel_pos_bias=True, init_values=0.1)
+    # the default exporter cannot decompose fused attention whose mask has a gradient
+    for block in m.blocks:
         block.attn.fused_attn = False
     return m
 
@@ -364,7 +376,8 @@ def beit():
 @net(image())
 def eva_rope():
     from timm.models.eva import Eva
-    return Eva(32, 8, num_classes=5, embed_dim=16, depth=2, num_heads=2, use_rot_pos_emb=True, swiglu_mlp=True)
+    return Eva(32, 8, num_classes=5, embed_dim=16, depth=2, num_heads=2, use_rot_pos_emb=True,
+               swiglu_mlp=True)
 
 
 @net(image())
@@ -382,21 +395,22 @@ def xcit():
 @net(image())
 def swin():
     from timm.models.swin_transformer import SwinTransformer
-    return SwinTransformer(32, 4, num_classes=5, embed_dim=16, depths=(2, 2), num_heads=(2, 2), window_size=4,
-                           drop_path_rate=0.0)
+    return SwinTransformer(32, 4, num_classes=5, embed_dim=16, depths=(2, 2), num_heads=(2, 2),
+                           window_size=4, drop_path_rate=0.0)
 
 
 @net(image())
 def swin_torchvision():
     from torchvision.models import SwinTransformer
-    return SwinTransformer([4, 4], 16, [2, 2], [2, 2], [2, 2], num_classes=5, stochastic_depth_prob=0.0)
+    return SwinTransformer([4, 4], 16, [2, 2], [2, 2], [2, 2], num_classes=5,
+                           stochastic_depth_prob=0.0)
 
 
 @net(image())
 def swin_v2():
     from timm.models.swin_transformer_v2 import SwinTransformerV2
-    return SwinTransformerV2(32, 4, num_classes=5, embed_dim=16, depths=(2, 2), num_heads=(2, 2), window_size=4,
-                             drop_path_rate=0.0)
+    return SwinTransformerV2(32, 4, num_classes=5, embed_dim=16, depths=(2, 2), num_heads=(2, 2),
+                             window_size=4, drop_path_rate=0.0)
 
 
 @net(image(64))
@@ -414,22 +428,24 @@ def mixer():
 @net(image())
 def poolformer():
     from timm.models.metaformer import GroupNorm1, MetaFormer, Pooling
-    return MetaFormer(num_classes=5, depths=(1, 1), dims=(8, 16), token_mixers=Pooling, norm_layers=GroupNorm1)
+    return MetaFormer(num_classes=5, depths=(1, 1), dims=(8, 16), token_mixers=Pooling,
+                      norm_layers=GroupNorm1)
 
 
 @net(image(64))
 def mobilevit():
     from timm.models.mobilevit import MobileVitBlock
     return nn.Sequential(nn.Conv2d(3, 16, 3, 4, 1), nn.BatchNorm2d(16), nn.SiLU(),
-                         MobileVitBlock(16, transformer_dim=16, transformer_depth=1, num_heads=2, patch_size=2),
+                         MobileVitBlock(16, transformer_dim=16, transformer_depth=1, num_heads=2,
+                                        patch_size=2),
                          nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(16, 5))
 
 
 @net(image(64))
 def pvt_v2():
     from timm.models.pvt_v2 import PyramidVisionTransformerV2
-    return PyramidVisionTransformerV2(num_classes=5, depths=(1, 1), embed_dims=(8, 16), num_heads=(1, 2),
-                                      sr_ratios=(2, 1), mlp_ratios=(2., 2.))
+    return PyramidVisionTransformerV2(num_classes=5, depths=(1, 1), embed_dims=(8, 16),
+                                      num_heads=(1, 2), sr_ratios=(2, 1), mlp_ratios=(2., 2.))
 
 
 @net(image())
@@ -440,7 +456,8 @@ def focalnet():
 
 # Language models
 
-TINY = dict(vocab_size=31, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32)
+TINY = dict(vocab_size=31, hidden_size=16, num_hidden_layers=2, num_attention_heads=2,
+            intermediate_size=32)
 NO_DROPOUT = dict(hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
 
 
@@ -451,7 +468,8 @@ def logits(y):
 @net(text(), logits, dynamic=True, masked=True)
 def gpt2():
     from transformers import GPT2Config, GPT2LMHeadModel
-    return GPT2LMHeadModel(GPT2Config(vocab_size=31, n_positions=16, n_embd=16, n_layer=2, n_head=2, resid_pdrop=0.,
+    return GPT2LMHeadModel(GPT2Config(vocab_size=31, n_positions=16, n_embd=16, n_layer=2, n_head=2,
+                                      resid_pdrop=0.,
                                       embd_pdrop=0., attn_pdrop=0., use_cache=False))
 
 
@@ -464,7 +482,8 @@ def llama():
 @net(text(), logits, masked=True)
 def qwen2():
     from transformers import Qwen2Config, Qwen2ForCausalLM
-    return Qwen2ForCausalLM(Qwen2Config(**TINY, num_key_value_heads=1, use_cache=False, tie_word_embeddings=True))
+    return Qwen2ForCausalLM(Qwen2Config(**TINY, num_key_value_heads=1, use_cache=False,
+                                        tie_word_embeddings=True))
 
 
 @net(text(), logits, masked=True)
@@ -476,7 +495,8 @@ def qwen3():
 @net(text(), logits, masked=True)
 def mistral():
     from transformers import MistralConfig, MistralForCausalLM
-    return MistralForCausalLM(MistralConfig(**TINY, num_key_value_heads=1, use_cache=False, sliding_window=4))
+    return MistralForCausalLM(MistralConfig(**TINY, num_key_value_heads=1, use_cache=False,
+                                            sliding_window=4))
 
 
 @net(text(), logits, masked=True)
@@ -495,8 +515,8 @@ def phi():
 def opt():
     from transformers import OPTConfig, OPTForCausalLM
     return OPTForCausalLM(OPTConfig(
-        vocab_size=31, hidden_size=16, num_hidden_layers=2, ffn_dim=32, num_attention_heads=2, dropout=0.0, word_embed_proj_dim=16,
-        max_position_embeddings=16, use_cache=False))
+        vocab_size=31, hidden_size=16, num_hidden_layers=2, ffn_dim=32, num_attention_heads=2,
+        dropout=0.0, word_embed_proj_dim=16, max_position_embeddings=16, use_cache=False))
 
 
 @net(text(), logits, masked=True)
@@ -508,21 +528,22 @@ def gpt_neox():
 @net(text(), logits)
 def bloom():
     from transformers import BloomConfig, BloomForCausalLM
-    return BloomForCausalLM(BloomConfig(vocab_size=31, hidden_size=16, n_layer=2, n_head=2, use_cache=False))
+    return BloomForCausalLM(BloomConfig(vocab_size=31, hidden_size=16, n_layer=2, n_head=2,
+                                        use_cache=False))
 
 
 @net(text(), logits)
 def mamba():
     from transformers import MambaConfig, MambaForCausalLM
-    return MambaForCausalLM(MambaConfig(vocab_size=31, hidden_size=16, state_size=4, num_hidden_layers=1,
-                                        use_cache=False))
+    return MambaForCausalLM(MambaConfig(vocab_size=31, hidden_size=16, state_size=4,
+                                        num_hidden_layers=1, use_cache=False))
 
 
 @net(text(), logits, masked=True)
 def mixtral():
     from transformers import MixtralConfig, MixtralForCausalLM
-    return MixtralForCausalLM(MixtralConfig(**TINY, num_key_value_heads=1, num_local_experts=2, use_cache=False,
-                                            experts_implementation="eager"))
+    return MixtralForCausalLM(MixtralConfig(**TINY, num_key_value_heads=1, num_local_experts=2,
+                                            use_cache=False, experts_implementation="eager"))
 
 
 @net(text(), logits, dynamic=True)
@@ -534,21 +555,23 @@ def bert():
 @net({"x": (31, (2, 8)), "mask": (2, (2, 8))}, logits)
 def bert_masked():
     from transformers import BertConfig, BertForSequenceClassification
-    return BertForSequenceClassification(BertConfig(**TINY, **NO_DROPOUT, max_position_embeddings=16, num_labels=5))
+    return BertForSequenceClassification(BertConfig(**TINY, **NO_DROPOUT,
+                                                    max_position_embeddings=16, num_labels=5))
 
 
 @net(text(), logits)
 def distilbert():
     from transformers import DistilBertConfig, DistilBertForMaskedLM
     return DistilBertForMaskedLM(DistilBertConfig(
-        vocab_size=31, max_position_embeddings=16, n_layers=2, n_heads=2, dim=16, hidden_dim=32, dropout=0.0,
-        attention_dropout=0.0))
+        vocab_size=31, max_position_embeddings=16, n_layers=2, n_heads=2, dim=16, hidden_dim=32,
+        dropout=0.0, attention_dropout=0.0))
 
 
 @net(text(), logits)
 def albert():
     from transformers import AlbertConfig, AlbertForMaskedLM
-    return AlbertForMaskedLM(AlbertConfig(**TINY, **NO_DROPOUT, embedding_size=8, max_position_embeddings=16))
+    return AlbertForMaskedLM(AlbertConfig(**TINY, **NO_DROPOUT, embedding_size=8,
+                                          max_position_embeddings=16))
 
 
 @net({"x": (31, (2, 8)), "decoder": (31, (2, 6))}, logits)
@@ -559,8 +582,8 @@ def t5():
         def forward(self, x, decoder):
             return super().forward(input_ids=x, decoder_input_ids=decoder, use_cache=False)
     # The default exporter cannot decompose fused attention whose mask has a gradient.
-    return Pair(T5Config(vocab_size=31, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2, dropout_rate=0.0,
-                         attn_implementation="eager"))
+    return Pair(T5Config(vocab_size=31, d_model=16, d_kv=8, d_ff=32, num_layers=1, num_heads=2,
+                         dropout_rate=0.0, attn_implementation="eager"))
 
 
 @net({"x": (31, (2, 8)), "decoder": (31, (2, 6))}, logits)
@@ -571,7 +594,8 @@ def bart():
         def forward(self, x, decoder):
             return super().forward(input_ids=x, decoder_input_ids=decoder, use_cache=False)
     return Pair(BartConfig(
-        vocab_size=31, max_position_embeddings=16, encoder_layers=1, encoder_ffn_dim=32, encoder_attention_heads=2,
+        vocab_size=31, max_position_embeddings=16, encoder_layers=1, encoder_ffn_dim=32,
+        encoder_attention_heads=2,
         decoder_layers=1, decoder_ffn_dim=32, decoder_attention_heads=2, d_model=16, dropout=0.0))
 
 
@@ -580,9 +604,10 @@ def bart():
 def clip():
     from transformers import CLIPConfig, CLIPModel
     small = dict(hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32)
-    return CLIPModel(CLIPConfig(text_config=dict(small, vocab_size=31, max_position_embeddings=8, eos_token_id=30,
-                                              bos_token_id=1, pad_token_id=0),
-                                vision_config=dict(small, image_size=32, patch_size=8), projection_dim=8))
+    return CLIPModel(CLIPConfig(text_config=dict(small, vocab_size=31, max_position_embeddings=8,
+                                                 eos_token_id=30, bos_token_id=1, pad_token_id=0),
+                                vision_config=dict(small, image_size=32, patch_size=8),
+                                projection_dim=8))
 
 
 # Recurrent
@@ -590,7 +615,8 @@ def clip():
 class Tagger(nn.Module):
     def __init__(self, kind):
         super().__init__()
-        self.tok, self.rnn = nn.Embedding(31, 8), kind(8, 12, 2, batch_first=True, bidirectional=True)
+        self.tok, self.rnn = nn.Embedding(31, 8), kind(8, 12, 2, batch_first=True,
+                                                       bidirectional=True)
         self.fc = nn.Linear(24, 5)
 
     def forward(self, x):
@@ -659,7 +685,8 @@ class Gcn(nn.Module):
         norm = (degree[start] * degree[end]).rsqrt()[:, None]
         for layer in (self.a, self.b):
             x = layer(x)
-            x = torch.relu(x / degree[:, None] + torch.zeros_like(x).index_add(0, end, norm * x[start]))
+            x = torch.relu(x / degree[:, None]
+                           + torch.zeros_like(x).index_add(0, end, norm * x[start]))
         return x
 
 
@@ -679,7 +706,8 @@ class Gat(nn.Module):
         total = torch.zeros(x.shape[0], 1, dtype=x.dtype).scatter_add(0, end[:, None], e)
         alpha = e / (total[end] + 1e-6)
         message = (alpha * h[start])
-        return self.out(torch.zeros_like(h).scatter_add(0, end[:, None].expand_as(message), message))
+        return self.out(torch.zeros_like(h).scatter_add(0, end[:, None].expand_as(message),
+                                                        message))
 
 
 @net(GRAPH)
@@ -716,7 +744,9 @@ class Step(nn.Module):
         h = self.conv1(F.silu(self.norm1(x))) + self.time(F.silu(t))[:, :, None, None]
         x = x + self.conv2(F.silu(self.norm2(h)))
         n, c, height, width = x.shape
-        q, k, v = self.qkv(self.norm3(x).flatten(2).transpose(1, 2)).view(n, -1, 3, 2, c // 2).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(self.norm3(x).flatten(2).transpose(1, 2)).view(n, -1, 3, 2,
+                                                                          c // 2).permute(2, 0, 3,
+                                                                                          1, 4)
         y = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(n, -1, c)
         return x + self.out(y).transpose(1, 2).view(n, c, height, width)
 
@@ -725,15 +755,18 @@ class Diffusion(nn.Module):
     def __init__(self):
         super().__init__()
         self.time = nn.Sequential(nn.Linear(8, 16), nn.SiLU(), nn.Linear(16, 16))
-        self.first, self.a, self.down = nn.Conv2d(3, 8, 3, padding=1), Step(8), nn.Conv2d(8, 16, 3, 2, 1)
-        self.b, self.up, self.last = Step(16), nn.Conv2d(16, 8, 3, padding=1), nn.Conv2d(16, 3, 3, padding=1)
+        self.first, self.a, self.down = nn.Conv2d(3, 8, 3,
+                                                  padding=1), Step(8), nn.Conv2d(8, 16, 3, 2, 1)
+        self.b, self.up, self.last = Step(16), nn.Conv2d(16, 8, 3,
+                                                         padding=1), nn.Conv2d(16, 3, 3, padding=1)
 
     def forward(self, x, t):
         angle = t[:, None].to(x.dtype) * torch.exp(torch.arange(4, dtype=x.dtype) * -2.3)
         t = self.time(torch.cat((angle.sin(), angle.cos()), 1))
         a = self.a(self.first(x), t)
         b = self.b(self.down(a), t)
-        return self.last(torch.cat((a, self.up(F.interpolate(b, scale_factor=2.0, mode="nearest"))), 1))
+        return self.last(torch.cat((a, self.up(F.interpolate(b, scale_factor=2.0, mode="nearest"))),
+                                   1))
 
 
 @net({"x": (2, 3, 16, 16), "t": (100, (2,))})
@@ -747,9 +780,12 @@ def diffusion_unet():
 def wav2vec2():
     from transformers import Wav2Vec2Config, Wav2Vec2ForCTC
     return Wav2Vec2ForCTC(Wav2Vec2Config(
-        vocab_size=12, hidden_size=16, num_hidden_layers=1, num_attention_heads=2, intermediate_size=32,
-        hidden_dropout=0., activation_dropout=0., attention_dropout=0., feat_proj_dropout=0., final_dropout=0.,
-        layerdrop=0., conv_dim=(8, 8, 8), conv_stride=(5, 4, 2), conv_kernel=(10, 8, 4), num_conv_pos_embeddings=16,
+        vocab_size=12, hidden_size=16, num_hidden_layers=1, num_attention_heads=2,
+        intermediate_size=32,
+        hidden_dropout=0., activation_dropout=0., attention_dropout=0., feat_proj_dropout=0.,
+        final_dropout=0.,
+        layerdrop=0., conv_dim=(8, 8, 8), conv_stride=(5, 4, 2), conv_kernel=(10, 8, 4),
+        num_conv_pos_embeddings=16,
         num_conv_pos_embedding_groups=4, apply_spec_augment=False, mask_time_prob=0.0))
 
 
@@ -762,10 +798,11 @@ def whisper():
             return super().forward(input_features=x, decoder_input_ids=decoder, use_cache=False,
                                    decoder_attention_mask=torch.ones_like(decoder))
     return Pair(WhisperConfig(
-        vocab_size=31, num_mel_bins=8, encoder_layers=1, encoder_attention_heads=2, decoder_layers=1,
+        vocab_size=31, num_mel_bins=8, encoder_layers=1, encoder_attention_heads=2,
+        decoder_layers=1,
         decoder_attention_heads=2, decoder_ffn_dim=32, encoder_ffn_dim=32, d_model=16, dropout=0.0,
-        max_source_positions=16, max_target_positions=8, pad_token_id=0, bos_token_id=1, eos_token_id=2,
-        decoder_start_token_id=1))
+        max_source_positions=16, max_target_positions=8, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, decoder_start_token_id=1))
 
 
 @net({"x": (2, 1, 200)})
@@ -774,8 +811,9 @@ def wavenet():
         def __init__(self):
             super().__init__()
             self.first, self.last = nn.Conv1d(1, 8, 1), nn.Conv1d(8, 5, 1)
-            self.gated = nn.ModuleList(nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 16, 2, dilation=2 ** i))
-                                       for i in range(3))
+            self.gated = nn.ModuleList(
+                nn.utils.parametrizations.weight_norm(nn.Conv1d(8, 16, 2, dilation=2 ** i))
+                for i in range(3))
 
         def forward(self, x):
             x = self.first(x)
@@ -792,7 +830,8 @@ def wavenet():
 def video_resnet():
     from torchvision.models.video.resnet import BasicBlock, Conv3DSimple
     down = nn.Sequential(nn.Conv3d(8, 16, 1, 2, bias=False), nn.BatchNorm3d(16))
-    return nn.Sequential(nn.Conv3d(3, 8, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False), nn.BatchNorm3d(8), nn.ReLU(True),
+    return nn.Sequential(nn.Conv3d(3, 8, (3, 7, 7), (1, 2, 2), (1, 3, 3), bias=False),
+                         nn.BatchNorm3d(8), nn.ReLU(True),
                          BasicBlock(8, 8, Conv3DSimple), BasicBlock(8, 16, Conv3DSimple, 2, down),
                          nn.AdaptiveAvgPool3d(1), nn.Flatten(), nn.Linear(16, 5))
 
@@ -800,13 +839,15 @@ def video_resnet():
 @net({"x": (2, 3, 4, 16, 16)})
 def video_swin():
     from torchvision.models.video.swin_transformer import SwinTransformer3d
-    return SwinTransformer3d([2, 4, 4], 16, [2, 2], [2, 2], [2, 2, 2], num_classes=5, stochastic_depth_prob=0.0)
+    return SwinTransformer3d([2, 4, 4], 16, [2, 2], [2, 2], [2, 2, 2], num_classes=5,
+                             stochastic_depth_prob=0.0)
 
 
 @net({"x": (2, 3, 4, 16, 16)})
 def s3d():
     from torchvision.models.video.s3d import SepInceptionBlock3D, TemporalSeparableConv
     norm = nn.BatchNorm3d
-    return nn.Sequential(TemporalSeparableConv(3, 8, 7, 2, 3, norm), nn.MaxPool3d((1, 3, 3), (1, 2, 2), (0, 1, 1)),
-                         SepInceptionBlock3D(8, 8, 8, 8, 4, 8, 8, norm), nn.AdaptiveAvgPool3d(1), nn.Flatten(),
-                         nn.Linear(32, 5))
+    return nn.Sequential(TemporalSeparableConv(3, 8, 7, 2, 3, norm),
+                         nn.MaxPool3d((1, 3, 3), (1, 2, 2), (0, 1, 1)),
+                         SepInceptionBlock3D(8, 8, 8, 8, 4, 8, 8, norm), nn.AdaptiveAvgPool3d(1),
+                         nn.Flatten(), nn.Linear(32, 5))

@@ -17,7 +17,8 @@ ranks() {
     rm -f shared
     timeout 100 mpirun -n "$1" "$RANK" "$2" shared "$1" >out 2>&1
     code=$?
-    case $3 in any) [ $code -ne 0 ] ;; *) [ $code -eq "$3" ] ;; esac || fail "$2: exit code $code, not $3"
+    case $3 in any) [ $code -ne 0 ] ;; *) [ $code -eq "$3" ] ;; esac \
+        || fail "$2: exit code $code, not $3"
     [ -z "${4:-}" ] || [ "$(grep -c "$4" out)" -eq 1 ] || fail "$2: not once '$4'"
 }
 
@@ -31,9 +32,12 @@ ranks 4 death any 'rank 2 .* exited on signal 9'
 
 # Too few processes, another program among them, one process alone.
 timeout 100 mpirun -n 2 "$RANK" barrier shared 3 >out 2>&1 && fail "2 processes for 3 ranks"
-[ "$(grep -c -e "^$RANK: error: --ranks 3, but MPI has 2" out)" -eq 1 ] || fail "not once: 3 ranks, 2 processes"
-timeout 100 mpirun -n 1 "$RANK" barrier shared 2 "plan 1" : -n 1 "$RANK" barrier shared 2 "plan 2" >out 2>&1 && fail "two programs"
-[ "$(grep -c "^$RANK: error: rank 1 and rank 0 do not run the same: plan 2; and plan 1" out)" -eq 1 ] || fail "not once: two programs"
+[ "$(grep -c -e "^$RANK: error: --ranks 3, but MPI has 2" out)" -eq 1 ] \
+    || fail "not once: 3 ranks, 2 processes"
+timeout 100 mpirun -n 1 "$RANK" barrier shared 2 "plan 1" : -n 1 "$RANK" barrier shared 2 "plan 2" \
+    >out 2>&1 && fail "two programs"
+[ "$(grep -c "^$RANK: error: rank 1 and rank 0 do not run the same: plan 2; and plan 1" out)" \
+    -eq 1 ] || fail "not once: two programs"
 timeout 100 "$RANK" barrier shared 2 >out 2>&1
 [ $? -eq 2 ] && grep -q 'MPI has 1: start the program with mpirun' out || fail "one process"
 
@@ -48,11 +52,13 @@ done
 stopped=
 for p in /proc/[0-9]*; do
     [ "$(readlink "$p/exe")" = "$RANK" ] && [ "$(readlink "$p/cwd")" = "$DIR" ] \
-        && tr '\0' '\n' <"$p/environ" | grep -q '^OMPI_COMM_WORLD_RANK=2$\|^PMI_RANK=2$' && stopped=${p#/proc/}
+        && tr '\0' '\n' <"$p/environ" | grep -q '^OMPI_COMM_WORLD_RANK=2$\|^PMI_RANK=2$' \
+        && stopped=${p#/proc/}
 done
 kill -STOP $stopped
 wait $job && fail "a stopped rank is no failure"
-[ "$(grep -c 'error: rank 2 gave no sign of life for 6 s' out)" -eq 1 ] || fail "not once: no sign of life"
+[ "$(grep -c 'error: rank 2 gave no sign of life for 6 s' out)" -eq 1 ] \
+    || fail "not once: no sign of life"
 kill -KILL $stopped 2>/dev/null
 
 [ $failed -eq 0 ] && echo "ok"

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 """Lets the independent judge replay lowerset's plans over a sweep of budgets.
 
-    tests/scheduler/judge.py BUILD SHARED [GRAPH...] [--points 17] [--strategies auto] [--effort PERCENT]
+    tests/scheduler/judge.py BUILD SHARED [GRAPH...] [--points 17] [--strategies auto]
+        [--effort PERCENT]
                    [--time SECONDS] [--large] [--zoo] [--quick] [--csv FILE]
 
-Without graphs: those of SHARED/judge/graphs and SHARED/judge/published. tests/data is a SHARED that has what --quick
-takes, and no published ones. --large adds what
-graphs/gen.py makes of 600 to 13,000 nodes, --zoo the training graphs of `lowerset model`;
---quick is a short selection, shorter without LS_WHOLE in the environment. Budgets run from 20 to
-100 % of the store-all peak.
+Without graphs: those of SHARED/judge/graphs and SHARED/judge/published. tests/data is a SHARED that
+has what --quick takes, and no published ones. --large adds what graphs/gen.py makes of 600 to
+13,000 nodes, --zoo the training graphs of `lowerset model`; --quick is a short selection, shorter
+without LS_WHOLE in the environment. Budgets run from 20 to 100 % of the store-all peak.
 
-Checked for every plan: the judge calls it valid; its claims of peak, arena, cost and budget hold and
-its lower bound is not above its cost; the summary states the same figures. Checked for every
+Checked for every plan: the judge calls it valid; its claims of peak, arena, cost and budget hold
+and its lower bound is not above its cost; the summary states the same figures. Checked for every
 sweep: a larger budget never costs more; at the store-all peak nothing is recomputed; no budget
 above the least arena of any strategy is called infeasible; auto is never worse than a named
 strategy. Prints a row per graph; exit status 1 when a check fails, 77 when there is no judge.

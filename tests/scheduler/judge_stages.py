@@ -6,13 +6,15 @@
 `lowerset plan --stages` writes a graph and a plan of each stage. Of every stage the judge replays
 
   - the files as they are: one micro-batch, with its claims;
-  - the whole step of the rank: as many copies of the graph as there are micro-batches, their runs in the order of the
-    `turns` of --json, what lies in a region moved to the copy of its micro-batch. Nodes that stand for messages read what
-    is sent as late as the receiver may: right before the turn at which the sender waits for that.
+  - the whole step of the rank: as many copies of the graph as there are micro-batches, their runs
+    in the order of the `turns` of --json, what lies in a region moved to the copy of its
+    micro-batch. Nodes that stand for messages read what is sent as late as the receiver may: right
+    before the turn at which the sender waits for that.
 
-Checked beside that: each tensor is made in one stage, each update runs in one; what a message brings, its receiver has
-from it; the arena and the bytes of a rank are within what --json says, and within the budget. Prints a row per pipeline;
-exit status 1 when a check fails, 77 when there is no judge.
+Checked beside that: each tensor is made in one stage, each update runs in one; what a message
+brings, its receiver has from it; the arena and the bytes of a rank are within what --json says,
+and within the budget. Prints a row per pipeline; exit status 1 when a check fails, 77 when there
+is no judge.
 """
 import argparse
 import json
@@ -77,7 +79,8 @@ class Stage:
         return {t: n for n in self.nodes if not n.get("alternative") for t in n.get("outputs", [])}
 
     def phases(self):
-        """The steps of each phase F, B, W and L; what is freed belongs to the phase of the run before."""
+        """The steps of each phase F, B, W and L; what is freed belongs to the phase of
+        the run before."""
         at, run, out = self.facts["phase_at"], -1, [[], [], [], []]
         for step in self.plan["steps"]:
             run += "compute" in step
@@ -95,7 +98,8 @@ class Step:
         self.place = [{} for _ in range(micros)]        # node of the stage: that of the micro-batch
         self.offset = [{} for _ in range(micros)]       # live tensor: offset in the first copy
         self.waiting = [[] for _ in range(micros)]      # messages that may be on their way
-        self.freed = [set() for _ in range(micros)]     # sent tensors that the stage itself no longer needs
+        # sent tensors that the stage itself no longer needs
+        self.freed = [set() for _ in range(micros)]
         self.phase = None                               # that runs
         for micro in range(micros):
             self.copy(micro)
@@ -118,7 +122,8 @@ class Step:
             new = dict(n)
             for key in ("inputs", "outputs", "updates"):
                 new[key] = [self.tensor(micro, t) for t in n.get(key, [])]
-            new["inplace"] = [[self.tensor(micro, t) for t in pair] for pair in n.get("inplace", [])]
+            new["inplace"] = [[self.tensor(micro, t) for t in pair]
+                              for pair in n.get("inplace", [])]
             self.place[micro][n["id"]] = self.add(new)
 
     def moved(self, offset, micro):
@@ -137,7 +142,8 @@ class Step:
                 if s["free"] in self.offset[micro]:
                     self.free(micro, s["free"])
                 continue
-            for t in self.freed[micro] & {int(t) for t in s.get("offsets", {})}:      # made again, the last one is sent
+            # made again, the last one is sent
+            for t in self.freed[micro] & {int(t) for t in s.get("offsets", {})}:
                 self.freed[micro].remove(t)
                 self.steps.append({"free": self.tensor(micro, t)})
             new = {"compute": self.place[micro][s["compute"]]}
@@ -145,8 +151,8 @@ class Step:
                 del self.offset[micro][pair[1]]
             sizes = {t: self.stage.tensors[int(t)]["bytes"] for t in s.get("offsets", {})}
             self.offset[micro].update({int(t): at for t, at in s.get("offsets", {}).items()})
-            new["offsets"] = {str(self.tensor(micro, int(t))): self.moved(at, micro) if sizes[t] else at
-                              for t, at in s.get("offsets", {}).items()}
+            new["offsets"] = {str(self.tensor(micro, int(t))): self.moved(at, micro)
+                              if sizes[t] else at for t, at in s.get("offsets", {}).items()}
             new["reuse"] = [[self.tensor(micro, t) for t in pair] for pair in s.get("reuse", [])]
             if "workspace_offset" in s:
                 new["workspace_offset"] = self.moved(s["workspace_offset"], micro)
@@ -165,15 +171,18 @@ class Step:
 
     def made_in_phase(self, micro):
         """Messages of the phase that runs."""
-        return [m for m in self.stage.sent if m["made"] == self.phase and (m["read"] != "L" or micro + 1 == self.micros)]
+        return [m for m in self.stage.sent if m["made"] == self.phase
+                and (m["read"] != "L" or micro + 1 == self.micros)]
 
     def send(self, micro, which):
         """The last moment at which these messages are read."""
         for m in [m for m in self.waiting[micro] if which(m)]:
             self.waiting[micro].remove(m)
-            node = {"name": f"sent: {m['name']}", "kind": "forward", "cost": 0, "inputs": [self.tensor(micro, m["id"])]}
+            node = {"name": f"sent: {m['name']}", "kind": "forward", "cost": 0,
+                    "inputs": [self.tensor(micro, m["id"])]}
             self.steps.append({"compute": self.add(node)})
-            if m["id"] in self.freed[micro] and not any(w["id"] == m["id"] for w in self.waiting[micro]):
+            if m["id"] in self.freed[micro] and not any(w["id"] == m["id"]
+                                                        for w in self.waiting[micro]):
                 self.freed[micro].remove(m["id"])
                 self.free(micro, m["id"])
 
@@ -187,10 +196,12 @@ class Step:
     def replay(self):
         turns = [(t[0], int(t[1:])) for t in self.stage.facts["turns"].split()]
         phases = "FBW" if any(t[0] == "W" for t in turns) else "FB"
-        need(sorted(turns) == sorted((p, m) for p in phases for m in range(self.micros)), "turns are missing")
+        need(sorted(turns) == sorted((p, m) for p in phases for m in range(self.micros)),
+             "turns are missing")
         done = {}
         for phase, micro in turns:
-            need(done.get(micro, "") == phases[:phases.index(phase)], f"{phase} of micro-batch {micro} too early")
+            need(done.get(micro, "") == phases[:phases.index(phase)],
+                 f"{phase} of micro-batch {micro} too early")
             self.before(phase, micro)
             self.phase = phase
             self.run(micro, phase)
@@ -206,9 +217,11 @@ class Step:
         for micro in range(self.micros):
             self.send(micro, lambda m: True)
         graph = dict(self.stage.graph, tensors=self.tensors, nodes=self.nodes,
-                     required=[at[n] for at in self.place for n in self.stage.graph["required"] if n in at],
+                     required=[at[n] for at in self.place for n in self.stage.graph["required"]
+                               if n in at],
                      outputs=[self.tensor(last, t) for t in self.stage.graph["outputs"]])
-        return graph, dict(self.stage.plan, steps=self.steps, claims={"budget": self.stage.facts["arena_bytes"]})
+        return graph, dict(self.stage.plan, steps=self.steps,
+                           claims={"budget": self.stage.facts["arena_bytes"]})
 
 
 def check_between(full, stages, messages):
@@ -221,21 +234,27 @@ def check_between(full, stages, messages):
                 made[t] = s
     for t in full["outputs"]:
         need(t in made, f"output {t} is made in no stage")
-    updates = [(n["name"], tuple(n["updates"])) for s in stages for n in s.nodes if n.get("updates")]
-    want = [(n["name"], tuple(n["updates"])) for n in full["nodes"] if n.get("updates") and not n.get("alternative")]
+    updates = [(n["name"], tuple(n["updates"])) for s in stages
+               for n in s.nodes if n.get("updates")]
+    want = [(n["name"], tuple(n["updates"])) for n in full["nodes"] if n.get("updates")
+            and not n.get("alternative")]
     need(sorted(updates) == sorted(want), "updates run in two stages or in none")
     for m in messages:
         of, to = stages[m["from"]], stages[m["to"]]
         need(made.get(m["id"]) is of, f"stage {m['from']} sends {m['name']}, and does not make it")
-        need(of.tensors[m["id"]]["bytes"] == to.tensors[m["id"]]["bytes"] == m["bytes"], f"bytes of {m['name']}")
-        need(to.made_by().get(m["id"], {}).get("op") == "phase", f"stage {m['to']} does not receive {m['name']}")
+        need(of.tensors[m["id"]]["bytes"] == to.tensors[m["id"]]["bytes"] == m["bytes"],
+             f"bytes of {m['name']}")
+        need(to.made_by().get(m["id"], {}).get("op") == "phase",
+             f"stage {m['to']} does not receive {m['name']}")
     for s in stages:
-        arrive = {t for n in s.nodes if n["op"] == "phase" for t in n["outputs"] if t < len(full["tensors"])}
+        arrive = {t for n in s.nodes if n["op"] == "phase"
+                  for t in n["outputs"] if t < len(full["tensors"])}
         need(arrive == {m["id"] for m in s.received}, f"stage {s.number} has what nobody sends")
 
 
 def check_stage(judge, stage, micros):
-    """One micro-batch with its claims, then all of them. Returns the bytes of arena that the judge counts."""
+    """One micro-batch with its claims, then all of them. Returns the bytes of arena that
+    the judge counts."""
     report = judge.judge(judge.Graph(stage.graph), stage.plan)
     wrong = judge.check_claims(report, stage.plan, None)
     for key in ("live_peak", "arena_peak", "cost"):
@@ -245,7 +264,8 @@ def check_stage(judge, stage, micros):
     wrong += judge.check_claims(all_of, schedule, None)
     need(not wrong, "; ".join(wrong))
     facts = stage.facts
-    need(facts["arena_bytes"] == sum(r["region_copies"] * r["region_bytes"] for r in facts["regions"]), "arena_bytes")
+    need(facts["arena_bytes"] == sum(r["region_copies"] * r["region_bytes"]
+                                     for r in facts["regions"]), "arena_bytes")
     need(facts["rank_bytes"] == facts["state_bytes"] + facts["arena_bytes"], "rank_bytes")
     return all_of["arena_peak"]
 
@@ -261,14 +281,17 @@ def plan(lowerset, model, stages, options):
         for name in (f"g.{k}.json", f"p.{k}.json"):
             if os.path.exists(name):
                 os.unlink(name)
-    done = subprocess.run([lowerset, "plan", model, "-q", "--stages", str(stages), "--microbatches", str(MICROS), "--batch",
-                           str(MICROS * SAMPLES), "--plan-effort", "1", "--json", "--graph-json", "g.json", "--plan-json",
+    done = subprocess.run([lowerset, "plan", model, "-q", "--stages", str(stages),
+                           "--microbatches", str(MICROS), "--batch",
+                           str(MICROS * SAMPLES), "--plan-effort", "1",
+                           "--json", "--graph-json", "g.json", "--plan-json",
                            "p.json", *options.split()], capture_output=True, text=True, check=False)
     need(done.returncode in (0, 4), f"exit {done.returncode}: {done.stderr.strip()[:300]}")
     line = json.loads(done.stdout)["pipeline"]
     if done.returncode == 4:
         return line, None
-    return line, [Stage(k, load(f"g.{k}.json"), load(f"p.{k}.json"), line["of_stage"][k], line["messages"])
+    return line, [Stage(k, load(f"g.{k}.json"), load(f"p.{k}.json"), line["of_stage"][k],
+                        line["messages"])
                   for k in range(stages)]
 
 
@@ -285,7 +308,8 @@ def check(judge, lowerset, name, stages, options):
             raise Fault(f"stage {s.number}: {e}") from None
         except (judge.BadFile, Fault) as e:
             raise Fault(f"stage {s.number}: {e}") from None
-    return f"{len(line['messages'])} messages, copies {[[r['region_copies'] for r in s.facts['regions']] for s in of]}, arenas {counted}"
+    copies = [[r["region_copies"] for r in s.facts["regions"]] for s in of]
+    return f"{len(line['messages'])} messages, copies {copies}, arenas {counted}"
 
 
 def main():
@@ -305,15 +329,19 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         for name in {t[0] for t in todo}:
-            subprocess.run([lowerset, "model", *MODELS[name].split(), "--weights=none", "-o", name + ".onnx"], check=True,
+            subprocess.run([lowerset, "model", *MODELS[name].split(), "--weights=none",
+                            "-o", name + ".onnx"], check=True,
                            stdout=subprocess.DEVNULL)
         for name, stages, options in todo:
             optimizer = options.partition("--optimizer")[1:]
-            subprocess.run([lowerset, "plan", name + ".onnx", "-q", "--strategy=none", "--microbatches", str(MICROS), "--batch",
-                            str(MICROS * SAMPLES), "--graph-json", name + ".json", *"".join(optimizer).split()], check=True,
+            subprocess.run([lowerset, "plan", name + ".onnx", "-q", "--strategy=none",
+                            "--microbatches", str(MICROS), "--batch",
+                            str(MICROS * SAMPLES), "--graph-json", name + ".json",
+                            *"".join(optimizer).split()], check=True,
                            stdout=subprocess.DEVNULL)
             try:
-                print(f"{name} in {stages}, {options}: {check(judge, lowerset, name, stages, options)}", flush=True)
+                print(f"{name} in {stages}, {options}: "
+                      f"{check(judge, lowerset, name, stages, options)}", flush=True)
             except Fault as e:
                 faults += 1
                 print(f"FAULT {name} in {stages}, {options}: {e}", flush=True)

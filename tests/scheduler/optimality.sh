@@ -1,9 +1,11 @@
 #!/bin/sh
 # Plans do not get worse. Plans small models and graphs for six budgets each and compares overhead
-# and proof with tests/optimality/plans.txt: a worse figure fails, a better figure asks for `bless`. Runs a selection, the
-# smallest graphs of four families and one network; runs all with LS_WHOLE (./dev test --all) and for `bless`.
+# and proof with tests/optimality/plans.txt: a worse figure fails, a better figure asks for `bless`.
+# Runs a selection, the smallest graphs of four families and one network; runs all with LS_WHOLE
+# (./dev test --all) and for `bless`.
 #   sh tests/scheduler/optimality.sh BUILD-FOLDER SOURCE-FOLDER [bless [-y]]
-# The search counts its moves and has no time limit here, so the figures are the same on every machine.
+# The search counts its moves and has no time limit here, so the figures are the same on
+# every machine.
 set -eu
 build=$(cd "$1" && pwd)
 table=$(cd "$2" && pwd)/tests/optimality/plans.txt
@@ -17,11 +19,17 @@ cd "$work"
 rows() {
     name=$1 file=$2
     shift 2
-    "$build/lowerset" sweep "$file" -q --strategies auto --from 40% --to 90% --points 6 --plan-time 100000 \
-        --plan-effort 100 -o "$name" "$@" >log 2>&1 || { echo "FAIL $name: $(tail -n 3 log)"; exit 1; }
+    "$build/lowerset" sweep "$file" -q --strategies auto --from 40% --to 90% --points 6 \
+        --plan-time 100000 \
+        --plan-effort 100 -o "$name" "$@" >log 2>&1 \
+        || { echo "FAIL $name: $(tail -n 3 log)"; exit 1; }
     awk -F, -v name="$name" 'NR > 1 {
-        if ($6 == 1) printf "%-14s %5.0f %% %11.4f %11.4f %12d %12d  %s\n", name, $2, 100 * $9, 100 * $10, $7, $8, $13
-        else printf "%-14s %5.0f %% %11s %11.4f %12s %12s  %s\n", name, $2, "none", 100 * $10, "-", "-", "-"
+        if ($6 == 1)
+            printf "%-14s %5.0f %% %11.4f %11.4f %12d %12d  %s\n", name, $2, 100 * $9, 100 * $10,
+                $7, $8, $13
+        else
+            printf "%-14s %5.0f %% %11s %11.4f %12s %12s  %s\n", name, $2, "none", 100 * $10,
+                "-", "-", "-"
     }' "$name/sweep.csv"
 }
 
@@ -42,7 +50,8 @@ graph() {
 {
     echo "# Plans of auto; written by ./dev bless. Budgets are of the arena without recomputation."
     echo "#"
-    printf '# %-12s %7s %11s %11s %12s %12s  %s\n' graph budget "overhead %" "bound %" "live peak" arena plan
+    printf '# %-12s %7s %11s %11s %12s %12s  %s\n' graph budget "overhead %" "bound %" \
+        "live peak" arena plan
     graph chain 6
     graph resnet 2
     graph dense 4
@@ -105,8 +114,12 @@ awk -v whole="$whole" '
     }
     END {
         for (key in overhead)
-            if (!(key in seen) && (whole != "" || name[key] in planned)) { print "GONE  " key; worse++ }
-        print worse + 0 " worse, " better + 0 " better, " other + 0 " other plans of the same figures"
+            if (!(key in seen) && (whole != "" || name[key] in planned)) {
+                print "GONE  " key
+                worse++
+            }
+        print worse + 0 " worse, " better + 0 " better, " \
+            other + 0 " other plans of the same figures"
         if (better) print "./dev bless takes the plans of now as those to be kept up to"
         exit worse > 0
     }

@@ -20,8 +20,10 @@ WHOLE = os.environ.get("LS_WHOLE") and not os.environ.get("LS_SANITIZED")
 QUICKLY = "-O1" if WHOLE else "-O0"
 EFFORT = "10" if WHOLE else "2"                 # the search's length is not what is tested here
 POINTS = 9 if WHOLE else 5
-WORDS = subprocess.run([LOWERSET, "sweep", "--help"], capture_output=True, text=True, check=True).stdout
-NAMES = " ".join(WORDS.split()).split("strategies to compare, some of ")[1].split(" (default")[0].split()
+WORDS = subprocess.run([LOWERSET, "sweep", "--help"], capture_output=True, text=True,
+                       check=True).stdout
+NAMES = " ".join(WORDS.split()).split("strategies to compare, "
+                                      "some of ")[1].split(" (default")[0].split()
 ALL = [n for n in NAMES if n + "-tc" not in NAMES]
 assert ALL[0] == "none" and ALL[-1] == "auto" and "chen" in ALL and len(ALL) < len(NAMES), NAMES
 
@@ -88,7 +90,8 @@ def check_a_timeline_is_drawn_and_told():
     root = xml.etree.ElementTree.parse("t.svg").getroot()
     text = [e.text for e in root.iter() if e.tag.endswith("text")]
     assert any(re.fullmatch(r"predicted time, ms \(cpu, 2 threads\)", t or "") for t in text), text
-    assert {"u,n.onnx", "without a budget", "this plan", "run again", "budget of the arena"} <= set(text), text
+    assert {"u,n.onnx", "without a budget", "this plan", "run again",
+            "budget of the arena"} <= set(text), text
     run("plan", "u,n.onnx", "--batch", "2", "-q", "--budget", "60%", "--timeline", "t.csv")
     rows = [l.split("\t") for l in read("t.csv").splitlines() if not l.startswith("#")]
     starts = [float(r[1]) for r in rows]
@@ -100,7 +103,8 @@ def check_a_budget_far_above_the_plan_leaves_room_for_the_plan():
         run("plan", "u,n.onnx", "--batch", "2", "-q", "--budget", budget, "--timeline", "far.svg")
         root = xml.etree.ElementTree.parse("far.svg").getroot()
         words = [e.text for e in root.iter() if e.tag.endswith("text")]
-        heights = [float(y) for e in root.iter() for y in re.findall(r"[\s,]([0-9.]+)(?=[\sLMHV,]|$)", e.get("d", ""))]
+        heights = [float(y) for e in root.iter()
+                   for y in re.findall(r"[\s,]([0-9.]+)(?=[\sLMHV,]|$)", e.get("d", ""))]
         numbers = [float(w) for w in words if w and re.fullmatch(r"[0-9.]+", w)]
         return words, heights, numbers
     near, far = picture("90%"), picture("3GiB")
@@ -171,17 +175,20 @@ def check_the_page_of_a_plan_is_whole_and_loads_nothing():
     # The table of what is made again ends with the overhead, and names what lies between.
     bare = re.sub("<[^>]*>", " ", text)
     parts = [float(x) for x in re.findall(r"(-?[0-9.]+) %", " ".join(
-        line for line in bare.splitlines() if re.match(r" *(all |further runs of b|kernels that|overhead of)", line)))]
+        line for line in bare.splitlines()
+        if re.match(r" *(all |further runs of b|kernels that|overhead of)", line)))]
     assert len(parts) >= 2 and abs(sum(parts[:-1]) - parts[-1]) < 0.004, parts
     assert abs(parts[-1] - 100 * summary["overhead"]) < 0.001, parts
     assert f"Run {summary['peak']['run'] + 1}, node" in bare
 
 
 def check_backward_nodes_that_run_again_are_told_as_forward_ones():
-    run("model", "gpt", "--depth=1", "--heads=2", "--width=32", "--context=32", "--vocab=65", "-o", "clip.onnx")
-    args = ["plan", "clip.onnx", "--batch", "4", "--clip-norm", "1", "--budget=min", "--machine", "cpu"]
-    told = json.loads(run(*args, "-q", "--json", "--plan-json", "c.json", "--graph-json", "cg.json", "--report", "c.html",
-                          "--timeline", "c.csv", "--graph", "c.dot").stdout)
+    run("model", "gpt", "--depth=1", "--heads=2", "--width=32", "--context=32", "--vocab=65",
+        "-o", "clip.onnx")
+    args = ["plan", "clip.onnx", "--batch", "4", "--clip-norm", "1", "--budget=min",
+            "--machine", "cpu"]
+    told = json.loads(run(*args, "-q", "--json", "--plan-json", "c.json", "--graph-json", "cg.json",
+                          "--report", "c.html", "--timeline", "c.csv", "--graph", "c.dot").stdout)
     said = run(*args, "-v").stdout
     tensors, nodes = (json.loads(read("cg.json"))[k] for k in ("tensors", "nodes"))
     runs = [s["compute"] for s in json.loads(read("c.json"))["steps"] if "compute" in s]
@@ -196,11 +203,14 @@ def check_backward_nodes_that_run_again_are_told_as_forward_ones():
         row = next(r for r in told["recomputed"] if r["part"] == part)
         assert len(mine) == row["runs"] > 0 and sum(map(size, mine)) == row["bytes"], row
         assert abs(row["cost"] / cost - 1) < 1e-9
-        assert re.search(rf"^ +{part} nodes: .* in {len(mine)} runs, {100 * cost / base:.2f} % of a step$", said, re.M), said
-        assert re.search(rf"^all +{part} +{len(once)} .* {len(mine)} +{100 * cost / base:.2f} %$", said, re.M), said
+        assert re.search(rf"^ +{part} nodes: .* in {len(mine)} runs, {100 * cost / base:.2f} % of "
+                         rf"a step$", said, re.M), said
+        assert re.search(rf"^all +{part} +{len(once)} .* {len(mine)} +{100 * cost / base:.2f} %$",
+                         said, re.M), said
         ops = {nodes[v]["op"] for v in mine}
         assert set(re.findall(rf"^(\S+) +{part} ", said, re.M)) == ops | {"all"}, said
-        assert re.search(rf"all {part} {part} [0-9 ]+ .* {len(once)} [0-9.]+ \w+ {len(mine)} {100 * cost / base:.3f} %", bare)
+        assert re.search(rf"all {part} {part} [0-9 ]+ .* {len(once)} [0-9.]+ \w+ {len(mine)} "
+                         rf"{100 * cost / base:.3f} %", bare)
     assert told["recomputed_runs"] == len(again) == sum(r[1] for r in data["runs"])
     # What runs again makes recomputed bytes, whatever its part: replayed from the plan.
     live, seen, k = {}, set(), 0                # tensor: whether it was made again
@@ -210,7 +220,8 @@ def check_backward_nodes_that_run_again_are_told_as_forward_ones():
             continue
         v, taken = step["compute"], dict(step.get("reuse", []))
         live.update((t, v in seen) for t in nodes[v].get("outputs", []) if t not in taken)
-        assert data["runs"][k][4] == sum(tensors[t]["bytes"] for t, made in live.items() if made), (k, data["runs"][k])
+        assert data["runs"][k][4] == sum(tensors[t]["bytes"] for t, made in live.items()
+                                         if made), (k, data["runs"][k])
         for t, place in taken.items():
             del live[place]
             live[t] = v in seen
@@ -231,8 +242,8 @@ def check_the_page_of_a_sweep_links_pages_that_are_there():
 
 
 def check_measured_points_are_in_every_table():
-    out = run("sweep", "u,n.onnx", "--batch", "2", "--measure", QUICKLY, "--from", "60%", "--points",
-              "2", "-o", "m", "--machine", "cpu")
+    out = run("sweep", "u,n.onnx", "--batch", "2", "--measure", QUICKLY, "--from", "60%",
+              "--points", "2", "-o", "m", "--machine", "cpu")
     assert "building program 1 of" in out.stderr and "ms a step" in out.stdout
     assert "Measured" in read("m/index.html") and "auto, measured" in read("m/overhead.svg")
     rows = [r for r in csv.DictReader(open("m/sweep.csv", newline="")) if r["measured_ms"]]
@@ -243,7 +254,8 @@ def check_measured_points_are_in_every_table():
     for row, cell in zip(rows, cells):
         assert float(row["measured_ms"]) > 0 < float(row["predicted_ms"])
         assert abs(float(row["measured_ms"]) / cell["measured_ms"] - 1) < 1e-4
-        # Packed weights have room for the widest vectors: those of this machine may fill less of it.
+        # Packed weights have room for the widest vectors: those of this machine may fill less
+        # of it.
         assert int(row["touched_bytes"]) == cell["touched_bytes"]
         assert 0.99 * cell["arena_bytes"] < cell["touched_bytes"] <= cell["arena_bytes"]
     plain = list(csv.DictReader(open("dir/sweep.csv", newline="")))
@@ -252,13 +264,15 @@ def check_measured_points_are_in_every_table():
 
 def check_a_sweep_of_micro_batches_plans_a_part():
     model = ["u,n.onnx", "--batch", "4", "--microbatches", "2"]
-    run("sweep", *model, "-q", "--points", "1", "--from", "70%", "--to", "70%", "--strategies", "auto", "-o", "parts",
-        "--measure", QUICKLY, "--machine", "cpu")
+    run("sweep", *model, "-q", "--points", "1", "--from", "70%", "--to", "70%",
+        "--strategies", "auto", "-o", "parts", "--measure", QUICKLY, "--machine", "cpu")
     point = json.loads(read("parts/sweep.json"))["points"][0]
     cell = point["strategies"][0]
-    plan = json.loads(run("plan", *model, "--json", "--budget", str(point["budget_bytes"]), "--machine", "cpu").stdout)
+    plan = json.loads(run("plan", *model, "--json", "--budget", str(point["budget_bytes"]),
+                          "--machine", "cpu").stdout)
     assert plan["plan"] == cell["plan"] and plan["arena_bytes"] == cell["arena_bytes"]
-    assert abs(plan["step_ns"] * 1e-6 / cell["predicted_ms"] - 1) < 1e-4       # a step has both parts
+    # a step has both parts
+    assert abs(plan["step_ns"] * 1e-6 / cell["predicted_ms"] - 1) < 1e-4
     assert "--microbatches" in run("sweep", "--table", "--microbatches", "2", code=2).stderr
 
 

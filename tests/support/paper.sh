@@ -1,5 +1,6 @@
-# tests/support/paper.sh -- programs for a simulated (paper) GPU: a fake CUDA runtime, and the device text in the executor.
-# Sourced by scripts with the arguments BUILD-FOLDER SOURCE-FOLDER CUDA-HOME.
+# tests/support/paper.sh -- programs for a simulated (paper) GPU: a fake CUDA runtime, and the
+# device text in the executor. Sourced by scripts with the arguments BUILD-FOLDER
+# SOURCE-FOLDER CUDA-HOME.
 set -eu
 BUILD=$(cd "$1" && pwd)
 SOURCE=$(cd "$2" && pwd)
@@ -24,11 +25,12 @@ mkdir "$OUT/lib"
 ln -s "$BUILD/tests/libcublasLt-fake.so" "$OUT/lib/libcublasLt.so.13"
 ln -s "$BUILD/tests/libcudnn-fake.so" "$OUT/lib/libcudnn.so.9"
 for f in fake_cudart cuda_executor; do
-    cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" -c "$SOURCE/tests/support/$f.c" -o "$OUT/$f.o"
+    cc -std=gnu11 -D_GNU_SOURCE -O2 -I"$SOURCE" -isystem "$CUDA/include" \
+        -c "$SOURCE/tests/support/$f.c" -o "$OUT/$f.o"
 done
 
-# build_paper DIR MODEL OPTIONS...: DIR/net, the program for the simulated GPU. Its kernels are compiled again only if
-# they differ from those compiled before.
+# build_paper DIR MODEL OPTIONS...: DIR/net, the program for the simulated GPU. Its kernels are
+# compiled again only if they differ from those compiled before.
 factors=
 build_paper() {
     dir=$1 model=$2
@@ -38,12 +40,16 @@ build_paper() {
     printf 'FAKE' >"$dir/net.fatbin"
     sed -n 's/^LS_ROW(\([A-Za-z0-9_]*\),.*/PART(\1)/p' "$dir/net.c" | sort -u >"$dir/parts.def"
     # The comment at its head describes the plan.
-    kernels=$OUT/kernels-$({ echo "$factors"; sed '1,/^ \*\//d' "$dir/net.cu"; } | cksum | tr -d ' ').o
-    [ -f "$kernels" ] || cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -w $(sed -n 's/^#define \(LS_F64\)$/-D\1/p' "$dir/net.cu") -DLS_EXECUTOR -DLS_TEXT="\"$dir/net.cu\"" \
+    kernels=$OUT/kernels-$({ echo "$factors"; sed '1,/^ \*\//d' "$dir/net.cu"; } |
+        cksum | tr -d ' ').o
+    [ -f "$kernels" ] \
+        || cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -w $(sed -n 's/^#define \(LS_F64\)$/-D\1/p' \
+        "$dir/net.cu") -DLS_EXECUTOR -DLS_TEXT="\"$dir/net.cu\"" \
         $factors -DLS_PARTS="\"$dir/parts.def\"" -I"$SOURCE" -isystem "$CUDA/include" \
         -c "$SOURCE/tests/whole/paper_gpu.c" -o "$kernels"
     cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -rdynamic -I"$SOURCE" "$dir/net.c" "$dir/net_data.S" \
-        "$kernels" "$OUT/fake_cudart.o" "$OUT/cuda_executor.o" "$BUILD/runtime/libls_runtime_cuda.a" \
+        "$kernels" "$OUT/fake_cudart.o" "$OUT/cuda_executor.o" \
+        "$BUILD/runtime/libls_runtime_cuda.a" \
         "$BUILD/runtime/libls_runtime.a" -lm -lpthread -ldl -o "$dir/net"
 }
 

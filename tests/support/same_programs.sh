@@ -1,5 +1,6 @@
 #!/bin/sh
-# Two builds make the same plans and print the same programs, to the byte: for changes that must not change results.
+# Two builds make the same plans and print the same programs, to the byte: for changes that must not
+# change results.
 #   sh tests/support/same_programs.sh OLD-BUILD NEW-BUILD
 # Lines that include are left out: folders may move.
 set -eu
@@ -15,12 +16,15 @@ made() {
     "$lowerset" model "$@" -o "$name.onnx"
     set -- "$name.onnx" --batch "$batch" --plan-effort 20 --machine cpu
     for budget in none 60% min; do
-        "$lowerset" plan "$@" --budget "$budget" --plan-json "$name-$budget.json" --graph-json "$name-graph.json" \
-            --report "$name-$budget.html" --timeline "$name-$budget.csv" >"$name-$budget.txt" 2>&1 || :
+        "$lowerset" plan "$@" --budget "$budget" --plan-json "$name-$budget.json" \
+            --graph-json "$name-graph.json" \
+            --report "$name-$budget.html" --timeline "$name-$budget.csv" >"$name-$budget.txt" 2>&1 \
+            || :
         "$lowerset" compile "$@" -q --budget "$budget" --emit=c -o "$name-$budget" 2>&1 || :
     done
     "$lowerset" plan "$@" -d all >"$name-passes.txt" 2>&1
-    "$lowerset" compile "$name.onnx" -q --batch "$batch" --plan-effort 20 --target cuda --precision tf32 \
+    "$lowerset" compile "$name.onnx" -q --batch "$batch" --plan-effort 20 --target cuda \
+        --precision tf32 \
         --emit=c -o "$name-cuda" 2>&1 || :
 }
 
@@ -39,4 +43,8 @@ for side in old new; do
     find "$side" -type f \( -name '*.c' -o -name '*.cu' \) -exec sed -i '/^#include "/d' {} +
 done
 # Copies of the runtime are not printed.
-if diff -rq -x runtime old new; then echo "$(find new -type f -not -path "*/runtime/*" | wc -l) files are the same"; else exit 1; fi
+if diff -rq -x runtime old new; then
+    echo "$(find new -type f -not -path "*/runtime/*" | wc -l) files are the same"
+else
+    exit 1
+fi

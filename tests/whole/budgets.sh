@@ -1,9 +1,9 @@
 #!/bin/sh
-# Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps; and the arena
-# takes the planned bytes exactly. The length of the search does not matter here.
+# Every budget gives the same bits: losses, gradients, running statistics, parameters after 5 steps;
+# and the arena takes the planned bytes exactly. The length of the search does not matter here.
 #   sh tests/whole/budgets.sh BUILD-FOLDER [MODEL...]
-# LS_WHOLE: more budgets, a deep net, and programs that are optimised; else one net is optimised and has a budget
-# between none and the least. LS_SANITIZED: two nets, and none is optimised.
+# LS_WHOLE: more budgets, a deep net, and programs that are optimised; else one net is optimised and
+# has a budget between none and the least. LS_SANITIZED: two nets, and none is optimised.
 set -eu
 BUILD=$(cd "$1" && pwd)
 shift
@@ -20,7 +20,8 @@ spec() {
     resnet) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 :4:ce" ;;
     densenet) echo "densenet121 --width=6 --classes=10 --size=32 :4:ce" ;;
     unet16) echo "unet --width=6 --depth=3 --classes=2 --size=32 :2:ce:--precision=bf16" ;;
-    gpt16) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65 :4:ce:--precision=f16" ;;
+    gpt16) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65" \
+        ":4:ce:--precision=f16" ;;
     gpt) echo "gpt --depth=2 --heads=2 --width=32 --context=32 --vocab=65 :4:ce" ;;
     dropout) echo "resnet18 --stem=cifar --width=8 --classes=10 --size=32 --dropout=0.2 :4:ce" ;;
     esac
@@ -38,7 +39,8 @@ budgets() {
 
 fail() { failed=$((failed + 1)); echo "FAIL $*"; }
 
-# The net with dropouts is the residual net with dropouts added; the deep net's program takes long to compile.
+# The net with dropouts is the residual net with dropouts added; the deep net's program takes long
+# to compile.
 dropout=dropout
 [ -z "${LS_SANITIZED:-}" ] || dropout=
 for net in ${*:-unet ${LS_WHOLE:+resnet densenet gpt16} gpt $dropout unet16}; do
@@ -53,7 +55,8 @@ EOF
     "$BUILD/lowerset" model $options -o "$net.onnx"
     for budget in $(budgets "$net"); do
         name=$net-$(echo "$budget" | tr -d %)
-        if ! "$BUILD/lowerset" compile "$net.onnx" -q "-O$opt" --plan-effort 10 --batch "$batch" --loss "$loss" --budget "$budget" \
+        if ! "$BUILD/lowerset" compile "$net.onnx" -q "-O$opt" --plan-effort 10 --batch "$batch" \
+            --loss "$loss" --budget "$budget" \
             ${precision:-} --optimizer=sgd:momentum=0.9 -v -o "$name" >"$name.log" 2>&1; then
             grep -q "lowerset\|budget" "$name.log" && code=4 || code=1
             if [ "$code" = 4 ] && grep -q 'LS-E0016' "$name.log"; then

@@ -1,8 +1,8 @@
 #!/bin/sh
 # The sources of a plan's costs, as a user sets them: calibrate, --machine, --profile, --costs.
 #   sh tests/whole/costs.sh BUILD-FOLDER
-# LS_SANITIZED: uses the built-in machine instead of calibrating, because compiling the programs of calibrate with
-# sanitizers takes minutes.
+# LS_SANITIZED: uses the built-in machine instead of calibrating, because compiling the programs of
+# calibrate with sanitizers takes minutes.
 set -eu
 LOWERSET=$(cd "$1" && pwd)/lowerset
 OUT=$(mktemp -d)
@@ -31,7 +31,8 @@ ends() {        # CODE COMMAND...: its exit code
 
 check "plans say which costs" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx"
 check "the built-in machine is the default" says 'machine cpu (built in)' "$OUT/out"
-# Products of bfloat16 in AMX tiles: a machine of their own, where the program is made for a processor that has them.
+# Products of bfloat16 in AMX tiles: a machine of their own, where the program is made for a
+# processor that has them.
 own='machine cpu (built in)'
 if grep -q amx_bf16 /proc/cpuinfo && grep -q amx_tile /proc/cpuinfo; then
     own='machine cpu-amx (built in, as this processor has AMX tiles)'
@@ -39,13 +40,16 @@ fi
 "$LOWERSET" model cnn --size=24 -o "$OUT/cnn.onnx"
 check "plans in bf16" ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --batch=8 --precision=bf16
 check "take the machine of tiles for this processor" says "$own" "$OUT/out"
-compile() { "$LOWERSET" compile "$OUT/cnn.onnx" --batch=8 --precision=bf16 --emit=c -o "$OUT/cnn.c" "$@"; }
+compile() {
+    "$LOWERSET" compile "$OUT/cnn.onnx" --batch=8 --precision=bf16 --emit=c -o "$OUT/cnn.c" "$@"
+}
 case $own in
 *amx*) check "which compile tells without being asked" ends 0 compile
     check "by its name" says 'a step of about .* ms (cpu-amx, ' "$OUT/err"
     # f32 and bf16 are told of the same machine.
     check "plans in f32" ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --batch=8
-    check "take that machine for the time, too" says 'a step takes .* ms (cpu-amx, .*by the costs of machine cpu (built in)' "$OUT/out" ;;
+    check "take that machine for the time, too" says \
+        'a step takes .* ms (cpu-amx, .*by the costs of machine cpu (built in)' "$OUT/out" ;;
 esac
 check "but not in pairs" ends 0 compile -v --bf16-sums=pairs
 check "which say so" says 'machine cpu (built in)' "$OUT/err"
@@ -55,32 +59,39 @@ check "there 3x3 convolutions go by Winograd's algorithm" says ls_wino "$OUT/cnn
 check "and in tiles not" ends 0 compile --machine=cpu-amx
 check "on any host" ends 1 grep -q ls_wino_work "$OUT/cnn.c"
 
-# The time is that of the program's threads; the probe of this computer changes what people read, and no file.
+# The time is that of the program's threads; the probe of this computer changes what people read,
+# and no file.
 step() { sed -n 's/.* a step takes \([0-9.]*\) ms (\(.*\)); the plan .*/\1 \2/p' "$OUT/out"; }
 export LOWERSET_PROBE=off
 for n in 1 2 4; do
-    check "a step with $n threads" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --threads $n --plan-json "$OUT/plan$n.json"
+    check "a step with $n threads" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --threads $n \
+        --plan-json "$OUT/plan$n.json"
     step >"$OUT/step$n"
 done
 check "names them" says 'cpu.*, 1 thread$' "$OUT/step1"
 check "as they are" says 'cpu.*, 4 threads$' "$OUT/step4"
-check "and more threads take less time" awk 'FNR == 1 { t[FILENAME] = $1; if (NR > 1 && $1 >= last) exit 1; last = $1 }' \
+check "and more threads take less time" awk \
+    'FNR == 1 { t[FILENAME] = $1; if (NR > 1 && $1 >= last) exit 1; last = $1 }' \
     "$OUT/step1" "$OUT/step2" "$OUT/step4"
-check "compile says it, too" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" --emit=c -o "$OUT/mlp.c" --threads 3
+check "compile says it, too" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" --emit=c \
+    -o "$OUT/mlp.c" --threads 3
 check "with threads" says 'of a step of about .* ms (cpu.*, 3 threads)' "$OUT/err"
 mv "$OUT/mlp.c" "$OUT/off.c"
-check "without --threads all cores count" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --plan-json "$OUT/off.json"
+check "without --threads all cores count" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" \
+    --plan-json "$OUT/off.json"
 check "all of them" says "ms (cpu.*, $(nproc) thread" "$OUT/out"
 check "and no probe is said" ends 1 grep -q probed "$OUT/out"
 "$LOWERSET" plan "$OUT/mlp.onnx" --json >"$OUT/off.summary"
 unset LOWERSET_PROBE
-check "a probe scales what is told" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --plan-json "$OUT/on.json"
+check "a probe scales what is told" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" \
+    --plan-json "$OUT/on.json"
 check "and says so" says "ms (cpu.*, $(nproc) threads*, probed); " "$OUT/out"
 check "the plan is the same" cmp "$OUT/off.json" "$OUT/on.json"
 "$LOWERSET" plan "$OUT/mlp.onnx" --json >"$OUT/on.summary"
 check "so is the summary" cmp "$OUT/off.summary" "$OUT/on.summary"
 check "which names machine, threads and precision" says '"machine":.*"cpu"' "$OUT/on.summary"
-check "compile probes" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" --emit=c -o "$OUT/mlp.c" --threads 3
+check "compile probes" ends 0 "$LOWERSET" compile "$OUT/mlp.onnx" --emit=c \
+    -o "$OUT/mlp.c" --threads 3
 check "and says so" says 'of a step of about .* ms (cpu.*, 3 threads, probed)' "$OUT/err"
 check "but prints the same program" cmp "$OUT/off.c" "$OUT/mlp.c"
 check "a machine that is named is not scaled" ends 0 "$LOWERSET" plan "$OUT/mlp.onnx" --machine cpu
@@ -91,7 +102,8 @@ against() { ends 2 "$LOWERSET" plan "$OUT/mlp.onnx" "$@"; }
 check "another number of threads" against --threads 2 --against "$OUT/plan1.json"
 check "is not comparable" says 'not comparable: its costs are of 1 thread, here of 2' "$OUT/out"
 check "another machine" against --machine l4 --against "$OUT/off.json"
-check "is not comparable, either" says 'not comparable: its costs are of machine cpu, here of l4' "$OUT/out"
+check "is not comparable, either" says 'not comparable: its costs are of machine cpu, here of l4' \
+    "$OUT/out"
 check "nor another precision" against --precision f64 --against "$OUT/off.summary"
 check "in whatever bytes" says 'not comparable: ' "$OUT/out"
 check "as bf16" against --machine cpu --precision bf16 --against "$OUT/off.summary"

@@ -1,8 +1,8 @@
 #!/bin/sh
-# Whole training runs on real data beside recorded ones: models/CURVES.json holds losses of three models in
-# float32 and float64. Rounding makes float32 runs drift apart, so they are held to the recorded ones only for
-# as many steps as the two recorded runs stay together, then by the mean of the last 100 losses; the float64
-# runs are held to the recorded float64 losses to the end.
+# Whole training runs on real data beside recorded ones: models/CURVES.json holds losses of three
+# models in float32 and float64. Rounding makes float32 runs drift apart, so they are held to the
+# recorded ones only for as many steps as the two recorded runs stay together, then by the mean of
+# the last 100 losses; the float64 runs are held to the recorded float64 losses to the end.
 # Without LS_WHOLE one of the models: the others are in the test of references, for three steps.
 #   sh tests/whole/curves.sh BUILD-FOLDER INPUTS-FOLDER
 set -eu
@@ -19,11 +19,13 @@ trap 'rm -rf "$WORK"' EXIT
 cd "$WORK"
 failed=0
 
-for name in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte t10k-labels-idx1-ubyte; do
+for name in train-images-idx3-ubyte train-labels-idx1-ubyte t10k-images-idx3-ubyte \
+    t10k-labels-idx1-ubyte; do
     gunzip -c "$INPUTS/mnist/$name.gz" >"$name"
 done
 
-# Compile options, then the trainer's: learning rates and sizes of batches are those of the recorded runs.
+# Compile options, then the trainer's: learning rates and sizes of batches are those of the
+# recorded runs.
 compile_options() {
     case $1 in
     tiny_gpt) echo "--loss ce --optimizer adam:eps=1e-8 --lr 1e-3" ;;
@@ -35,12 +37,14 @@ run_options() {
     case $1 in
     tiny_gpt) echo "--data $INPUTS/text/tinyshakespeare.txt --steps 600" ;;
     seed_autoencoder) echo "--data train-images-idx3-ubyte --label-from x --steps 600" ;;
-    jmp_cnn_dynamic) echo "--data train-images-idx3-ubyte,train-labels-idx1-ubyte --drop-last --epochs 1
+    jmp_cnn_dynamic) echo "--data train-images-idx3-ubyte,train-labels-idx1-ubyte --drop-last" \
+        "--epochs 1
         --val t10k-images-idx3-ubyte,t10k-labels-idx1-ubyte" ;;
     esac
 }
 
-# recorded MODEL TYPE: lines "STEP LOSS", "mean LOSS", "accuracy PART" of a run, from the JSON, a field a line.
+# recorded MODEL TYPE: lines "STEP LOSS", "mean LOSS", "accuracy PART" of a run, from the JSON, a
+# field a line.
 recorded() {
     awk -v model="$1" -v type="$2" -F'[":, ]+' '
         $2 == "model" { mine = $3 == model; on = 0 }
@@ -66,11 +70,12 @@ logged() {
         }' OFMT=%.12g CONVFMT=%.12g "$1"
 }
 
-# compare MODEL RECORDED32 RECORDED64 OURS32 OURS64: the table of a model; fails when a figure is outside.
+# compare MODEL RECORDED32 RECORDED64 OURS32 OURS64: the table of a model; fails when a figure
+# is outside.
 #
-# Tolerances, relative: float64 1e-5 throughout. float32: 20 times the distance of the two recorded runs and at
-# least 1e-5, up to the first step where that distance exceeds 1e-4; steps from there on are shown and not
-# judged, the mean of the last 100 losses may be off by 10 %, the accuracy by 1 %.
+# Tolerances, relative: float64 1e-5 throughout. float32: 20 times the distance of the two recorded
+# runs and at least 1e-5, up to the first step where that distance exceeds 1e-4; steps from there on
+# are shown and not judged, the mean of the last 100 losses may be off by 10 %, the accuracy by 1 %.
 compare() {
     name=$1
     shift
@@ -93,21 +98,23 @@ compare() {
                 allowed = "(drifted)"
                 if (tol > 0) allowed = sprintf("%.0e", tol)
                 verdict = bad ? "FAIL" : "ok"
-                printf("%-16s %-8s %11.8f %11.8f  %11.8f %8.1e %-9s %11.8f %8.1e %s\n", model, what, a, b,
-                    c, e32, allowed, d, e64, verdict)
+                printf("%-16s %-8s %11.8f %11.8f  %11.8f %8.1e %-9s %11.8f %8.1e %s\n", model,
+                    what, a, b, c, e32, allowed, d, e64, verdict)
                 failed += bad
             }
             exit(n < 10 || failed > 0)
         }' "$@"
 }
 
-printf '%-16s %-8s %11s %11s  %11s %8s %-9s %11s %8s\n' model step recorded32 recorded64 float32 "off by" \
+printf '%-16s %-8s %11s %11s  %11s %8s %-9s %11s %8s\n' model step recorded32 recorded64 \
+    float32 "off by" \
     allowed float64 "off by"
 for model in ${LS_WHOLE:+tiny_gpt} seed_autoencoder ${LS_WHOLE:+jmp_cnn_dynamic}; do
     for bits in 32 64; do
         recorded "$model" "float$bits" >"recorded$bits"
         # shellcheck disable=SC2046
-        "$BUILD/lowerset" compile "$INPUTS/models/$model.onnx" -q -O2 --plan-effort=1 --precision "f$bits" \
+        "$BUILD/lowerset" compile "$INPUTS/models/$model.onnx" -q -O2 --plan-effort=1 \
+            --precision "f$bits" \
             $(compile_options "$model") -o run
         # shellcheck disable=SC2046
         ./run $(run_options "$model") --no-shuffle --progress none --log log.jsonl >run.out

@@ -3,9 +3,10 @@
 
     tests/whole/ensemble_reference.py LOWERSET INPUTS[:INPUTS...] [NETWORK...]
 
-INPUTS/wave2/ensemble has, for ten members of each network, losses, outputs and gradients, on one batch or on a batch each,
-and the weights after three steps of SGD and of Adam. Differences are judged by the manifest's rule. Without networks in the
-arguments: the small ones, with LS_WHOLE in the environment all.
+INPUTS/wave2/ensemble has, for ten members of each network, losses, outputs and gradients, on one
+batch or on a batch each, and the weights after three steps of SGD and of Adam. Differences are
+judged by the manifest's rule. Without networks in the arguments: the small ones, with LS_WHOLE in
+the environment all.
 """
 import math
 import os
@@ -41,7 +42,8 @@ def rows(tensor, every=1):
 
 
 def members(ref, *kinds):
-    """(key, kind, parameter, every how many elements) of the reference; norms of sampled tensors are left out."""
+    """(key, kind, parameter, every how many elements) of the reference; norms of sampled tensors
+    are left out."""
     for key in ref:
         group, _, param = key.partition("/")
         kind, _, how = group.partition(".")
@@ -68,7 +70,8 @@ def judge(out, ref, tolerance):
     """Loss, outputs and gradients of every member; the worst difference over what is allowed."""
     worst = [judge_losses(out["loss"][1], ref["loss"][1], tolerance["loss"])]
     for kind in "out", "grad":
-        each = [(key, rows(ref[key]), rows(out[f"{kind}/{param}"], every)) for key, _, param, every in members(ref, kind)]
+        each = [(key, rows(ref[key]), rows(out[f"{kind}/{param}"], every))
+                for key, _, param, every in members(ref, kind)]
         for k in range(len(each[0][1])):
             largest = max(most(want[k]) for _, want, _ in each)
             for key, want, got in each:
@@ -80,11 +83,13 @@ def judge(out, ref, tolerance):
 def judge_steps(out, ref, stack, kind, tolerance):
     """The loss before the third step, and the updates of all three."""
     steps = len(ref[kind + "_loss"][1]) // len(out["loss"][1])
-    worst, moved = [judge_losses(out["loss"][1], ref[kind + "_loss"][1][2::steps], tolerance["loss"])], {}
+    worst, moved = [judge_losses(out["loss"][1], ref[kind + "_loss"][1][2::steps],
+                                 tolerance["loss"])], {}
     for key, _, param, every in members(ref, kind):
         got, want, begin = (sum(rows(t, k), []) for t, k in
                             ((out["param/" + param], every), (ref[key], 1), (stack[param], every)))
-        moved[param] = ([a - b for a, b in zip(got, begin)], [a - b for a, b in zip(want, begin)], most(stack[param][1]))
+        moved[param] = ([a - b for a, b in zip(got, begin)], [a - b for a, b in zip(want, begin)],
+                        most(stack[param][1]))
     largest = max(most(want) for _, want, _ in moved.values())
     for param, (got, want, size) in moved.items():
         limit = tolerance[kind] * max(most(want), 1e-3 * largest) + 4 * 2.0 ** -23 * size
@@ -98,16 +103,21 @@ def check(lowerset, folder, entry, how):
     stack = {name.removeprefix("stack/"): v for name, v in stack.items()}
     (shape, x), (of, label), worst = ref["in/x"], ref["label"], []
     n = of[-1] if how == "each" else of[0]
-    net.npz_write("in.npz", {"x": ((shape[0] * shape[1], *shape[2:]) if how == "each" else shape, x), "label": ((len(label),), label)})
+    net.npz_write("in.npz", {"x": ((shape[0] * shape[1], *shape[2:]) if how == "each" else shape,
+                                   x), "label": ((len(label),), label)})
     net.npz_write("stack.npz", stack)
     for kind, (optimizer, rate) in OPTIMIZER.items():
-        run(lowerset, "compile", os.path.join(folder, entry["model"]), "-q", "-O0", "--plan-effort=2", f"--batch={n}", "--store-gradients",
-            f"--ensemble={entry['members']}", f"--ensemble-batches={how}", f"--optimizer={optimizer}", "-o", "net")
+        run(lowerset, "compile", os.path.join(folder, entry["model"]),
+            "-q", "-O0", "--plan-effort=2", f"--batch={n}", "--store-gradients",
+            f"--ensemble={entry['members']}", f"--ensemble-batches={how}",
+            f"--optimizer={optimizer}", "-o", "net")
         for steps in (1, 3) if kind == "sgd" else (3,):
-            run("./net", "--data", "in.npz", "--steps", str(steps), "--lr", rate, "--no-shuffle", "--progress", "none",
+            run("./net", "--data", "in.npz", "--steps", str(steps), "--lr", rate,
+                "--no-shuffle", "--progress", "none",
                 "--ensemble-weights", "stack.npz", "--dump", "out.npz")
             out, tolerance = net.npz_read("out.npz"), entry["tolerance"][how]
-            worst.append(judge(out, ref, tolerance) if steps == 1 else judge_steps(out, ref, stack, kind, tolerance))
+            worst.append(judge(out, ref, tolerance) if steps == 1
+                         else judge_steps(out, ref, stack, kind, tolerance))
     far, key = max(worst)
     print(f"{entry['name']:24} {how:7} {far:8.3f} of what is allowed  {key}")
     return far <= 1

@@ -1,7 +1,8 @@
 #!/bin/sh
-# Every form of output is built as a user gets it: an executable; an object, linked with the runtime library; C, by the
-# command that compile prints. Programs of one process, of ranks and of stages, whose three forms train the same weights; and
-# programs for GPUs, which must link. In a folder whose name has quotes, spaces, a backslash and a percent sign.
+# Every form of output is built as a user gets it: an executable; an object, linked with the runtime
+# library; C, by the command that compile prints. Programs of one process, of ranks and of stages,
+# whose three forms train the same weights; and programs for GPUs, which must link. In a folder
+# whose name has quotes, spaces, a backslash and a percent sign.
 #   sh tests/whole/forms.sh BUILD-FOLDER
 set -eu
 unset CC
@@ -11,7 +12,7 @@ ALL=$(mktemp -d)
 trap 'rm -rf "$ALL"' EXIT
 TOP=$ALL/$(printf 'a "b" c\\d %%s$e'"'"'f?')
 export TMPDIR="$TOP/two
-lines"                  # as gcc takes it here; not in a name that it writes into assembler text, as that of a header
+lines"      # as gcc takes it here; not in a name that it writes into assembler text, as a header's
 mkdir -p "$TMPDIR"
 cd "$TOP"
 export XDG_CONFIG_HOME=$TOP/config XDG_CACHE_HOME=$TOP/cache
@@ -21,7 +22,8 @@ fail() { echo "FAIL $*"; cat said 2>/dev/null; exit 1; }
 build_c() {
     sed -n '/^cc -std.* -o net$/p' said >"$1/command"
     [ -s "$1/command" ] || fail "$1: no command for C"
-    (cd "$1" && sh ./command) >said 2>&1 || fail "$1: the printed command does not build the program"
+    (cd "$1" && sh ./command) >said 2>&1 \
+        || fail "$1: the printed command does not build the program"
     mv "$1/net" "$1/c"
 }
 extra=${LS_SANITIZED:+-fsanitize=address,undefined}
@@ -35,14 +37,18 @@ forms() {
         out=$name/$form
         [ $form != obj ] || out=$name/net.o
         [ $form != c ] || { mkdir "$name/src"; out=$TOP/$name/src/net.c; }
-        "$LOWERSET" compile net.onnx --batch 4 -O 0 --plan-effort 2 --loss mse "$@" --emit=$form -o "$out" >said 2>&1 \
+        "$LOWERSET" compile net.onnx --batch 4 -O 0 --plan-effort 2 --loss mse "$@" --emit=$form \
+            -o "$out" >said 2>&1 \
             || fail "$name: compile --emit=$form"
     done
-    cc $extra "$name/net.o" "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o "$name/obj" >said 2>&1 || fail "$name: the object does not link"
-    "$LOWERSET" compile net.onnx --batch 4 -O 0 --plan-effort 2 --loss mse "$@" --emit=c -o "$TOP/$name/src/net.c" >said 2>&1
+    cc $extra "$name/net.o" "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o "$name/obj" >said \
+        2>&1 || fail "$name: the object does not link"
+    "$LOWERSET" compile net.onnx --batch 4 -O 0 --plan-effort 2 --loss mse "$@" --emit=c \
+        -o "$TOP/$name/src/net.c" >said 2>&1
     build_c "$name"
     for form in exe obj c; do
-        "$name/$form" --data synthetic:8 --label-from input --seed 3 --epochs 1 --threads 2 --progress none --export "$name/$form.onnx" \
+        "$name/$form" --data synthetic:8 --label-from input --seed 3 --epochs 1 --threads 2 \
+            --progress none --export "$name/$form.onnx" \
             >said 2>&1 || fail "$name: the form $form does not train"
         cmp "$name/exe.onnx" "$name/$form.onnx" || fail "$name: the form $form trains other weights"
     done
@@ -54,7 +60,8 @@ links() {
     name=$1
     shift
     mkdir -p "$name/src"
-    "$LOWERSET" compile net.onnx --batch 4 -O 0 --plan-effort 2 --loss mse --target=cuda --arch=90a "$@" --emit=c -o "$TOP/$name/src/net.c" \
+    "$LOWERSET" compile net.onnx --batch 4 -O 0 --plan-effort 2 --loss mse --target=cuda \
+        --arch=90a "$@" --emit=c -o "$TOP/$name/src/net.c" \
         >said 2>&1 || fail "$name: compile"
     grep -q '^nvcc ' said || fail "$name: no command for the kernels"
     echo FAKE >"$name/src/net.fatbin"
@@ -65,8 +72,10 @@ links() {
 
 "$LOWERSET" model autoencoder --width=2 --depth=2 --size=8 -o net.onnx
 cp net.onnx "$TOP/q\"u\\o.onnx"
-"$LOWERSET" compile "$TOP/q\"u\\o.onnx" --batch 4 -O 0 --plan-effort 2 --loss mse --save-temps="$TOP/te\"mps" -o quoted >said 2>&1 || fail "a quoted name"
-./quoted --data synthetic:8 --label-from input --steps 1 --progress none >said 2>&1 || fail "the program of a quoted name"
+"$LOWERSET" compile "$TOP/q\"u\\o.onnx" --batch 4 -O 0 --plan-effort 2 --loss mse \
+    --save-temps="$TOP/te\"mps" -o quoted >said 2>&1 || fail "a quoted name"
+./quoted --data synthetic:8 --label-from input --steps 1 --progress none >said 2>&1 \
+    || fail "the program of a quoted name"
 forms plain
 forms ranks --ranks=2
 forms stages --stages=2 --microbatches=2

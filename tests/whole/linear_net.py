@@ -1,4 +1,5 @@
-"""A net whose gradients are its inputs: loss = sum over parameters of sum(parameter * input). Without numpy.
+"""A net whose gradients are its inputs: loss = sum over parameters of sum(parameter *
+input). Without numpy.
 
 For tests of optimizers: one sample is one step, and its inputs are the gradients of all parameters.
 """
@@ -15,7 +16,8 @@ from onnx_file import field, tensor, value_info  # noqa: E402
 
 
 def node(op, inputs, output, attributes=b""):
-    return b"".join(field(1, i) for i in inputs) + field(2, output) + field(3, output) + field(4, op) + attributes
+    return b"".join(field(1, i) for i in inputs) + field(2, output) + field(3, output) \
+        + field(4, op) + attributes
 
 
 def model(params):
@@ -29,7 +31,8 @@ def model(params):
     nodes += field(1, node("Sum", terms, "loss"))
     graph = nodes + field(2, "linear")
     graph += b"".join(field(5, tensor(n, shape, data)) for n, (shape, data) in params.items())
-    graph += b"".join(field(11, value_info("x_" + n, [1] + list(shape))) for n, (shape, _) in params.items())
+    graph += b"".join(field(11, value_info("x_" + n, [1] + list(shape)))
+                      for n, (shape, _) in params.items())
     graph += field(12, value_info("loss", []))
     return field(1, 8) + field(7, graph) + field(8, field(1, "") + field(2, 13))
 
@@ -52,8 +55,8 @@ def npz_write(path, members):
         for name, (shape, data) in members.items():
             head = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (tuple(shape),)
             head += " " * (-(len(head) + 11) % 64) + "\n"
-            z.writestr(name + ".npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode()
-                       + array.array("f", data).tobytes())
+            z.writestr(name + ".npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head))
+                       + head.encode() + array.array("f", data).tobytes())
 
 
 def single(x):

@@ -3,11 +3,12 @@
 
     tests/whole/micro_reference.py LOWERSET INPUTS[:INPUTS...] [NETWORK...]
 
-INPUTS/wave2/micro has, for each network, the gradient of a batch in 4 parts, three steps of SGD, their losses, and the
-running statistics, which move with every part; and the same for two ranks with one part or two for each, where each rank
-has running statistics of its own. Lowerset's ranks all have those that one process would have: these are compared with
-the reference of 4 parts. Tolerances are those of the manifest. Without networks in the arguments: three of them, with LS_WHOLE in the
-environment all.
+INPUTS/wave2/micro has, for each network, the gradient of a batch in 4 parts, three steps of SGD,
+their losses, and the running statistics, which move with every part; and the same for two ranks
+with one part or two for each, where each rank has running statistics of its own. Lowerset's ranks
+all have those that one process would have: these are compared with the reference of 4 parts.
+Tolerances are those of the manifest. Without networks in the arguments: three of them, with
+LS_WHOLE in the environment all.
 """
 import array
 import json
@@ -56,7 +57,8 @@ class Judge:
         limit = tolerance * scale + slack
         self.worst = max(self.worst, far / limit if limit else far)
         if not far <= limit:
-            sys.exit(f"{self.name}: {group} of {param}: {far:.3g} from the reference, {limit:.3g} is allowed")
+            sys.exit(f"{self.name}: {group} of {param}: {far:.3g} from the reference, {limit:.3g} "
+                     f"is allowed")
 
 
 def taken(group, values):
@@ -84,7 +86,8 @@ def check_step(judge, ref, before, after, kind, rate):
     for param, got, want, size in wanted:
         if param in judge.zero:
             if kind == "grad" and most(got) > 1e-5 * largest + 4 * ULP * size:
-                sys.exit(f"{judge.name}: the gradient of {param} should be 0, it is {most(got):.3g}")
+                sys.exit(f"{judge.name}: the gradient of {param} should be 0, it is "
+                         f"{most(got):.3g}")
             continue
         judge.near(kind, param, got, want, max(most(want), 1e-3 * largest), 4 * ULP * size)
 
@@ -95,14 +98,16 @@ def check_statistics(judge, ref, after, kind):
 
 
 def train(lowerset, wave, entry, options):
-    """Parameters and statistics at the start, after a step of rate 1, after three steps; the losses of these."""
-    run(lowerset, "compile", os.path.normpath(os.path.join(wave, entry["model"])), "-q", "-O0", "--plan-effort=2",
+    """Parameters and statistics at the start, after a step of rate 1, after three steps; the
+    losses of these."""
+    run(lowerset, "compile", os.path.normpath(os.path.join(wave, entry["model"])),
+        "-q", "-O0", "--plan-effort=2",
         *options, "--optimizer=sgd:momentum=0.9", "-o", "net", "--batch=16")
     data = os.path.join(wave, entry["plans"]["micro4"]["reference"])
     dumps = []
     for rate, steps in ((0, 1), (1, 1), (RATE, 3)):
-        run("./net", "--data", data, "--no-shuffle", "--progress", "none", "--epochs", "3", "--steps", str(steps),
-            "--lr", str(rate), "--dump", "out.npz", "--log", "log")
+        run("./net", "--data", data, "--no-shuffle", "--progress", "none", "--epochs", "3",
+            "--steps", str(steps), "--lr", str(rate), "--dump", "out.npz", "--log", "log")
         dumps.append(load("out.npz"))
     with open("log") as file:
         rows = [json.loads(line) for line in file]
@@ -110,8 +115,8 @@ def train(lowerset, wave, entry, options):
 
 
 # What is compiled, and the references that say what it computes; the first one has its statistics.
-WAYS = [(["--microbatches=4"], ["micro4", "dp2_micro2"]), (["--ranks=2", "--microbatches=4"], ["micro4", "dp2_micro2"]),
-        (["--ranks=2"], ["dp2"])]
+WAYS = [(["--microbatches=4"], ["micro4", "dp2_micro2"]),
+        (["--ranks=2", "--microbatches=4"], ["micro4", "dp2_micro2"]), (["--ranks=2"], ["dp2"])]
 
 
 def check(lowerset, wave, entry):
@@ -125,7 +130,8 @@ def check(lowerset, wave, entry):
             judge = Judge(f"{name} {' '.join(options)}, {plan}", of["tolerance"], of["zero_grad"])
             check_step(judge, ref, dumps[0], dumps[1], "grad", -1)
             check_step(judge, ref, dumps[0], dumps[2], "sgd", 1)
-            judge.near("loss", "the batch", losses, list(ref["sgd_loss"])[:3], most(ref["sgd_loss"]))
+            judge.near("loss", "the batch", losses, list(ref["sgd_loss"])[:3],
+                       most(ref["sgd_loss"]))
             if plan == "micro4":        # the references of ranks have statistics of each rank
                 check_statistics(judge, ref, dumps[0], "stat1")
                 check_statistics(judge, ref, dumps[2], "stat3")

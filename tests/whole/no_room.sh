@@ -1,6 +1,6 @@
 #!/bin/sh
-# A full disk: the older file stays whole, the state is saved elsewhere, and going on from there gives the same bits. Needs a
-# small file system of its own, which a user or mount namespace gives.
+# A full disk: the older file stays whole, the state is saved elsewhere, and going on from there
+# gives the same bits. Needs a small file system of its own, which a user or mount namespace gives.
 #   sh tests/whole/no_room.sh BUILD-FOLDER
 set -eu
 if [ "${2:-}" != inside ]; then
@@ -18,7 +18,8 @@ fail() { echo "FAIL $1"; cat err; exit 1; }
 says() { grep -qF -- "$1" err || fail "no '$1'"; }
 mkdir small
 mount -t tmpfs -o size=64k none small
-"$lowerset" model mlp --batch=4 --width=64 --size=8 -o net.onnx >said        # 19 KiB of weights, twice that with momentum
+# 19 KiB of weights, twice that with momentum
+"$lowerset" model mlp --batch=4 --width=64 --size=8 -o net.onnx >said
 "$lowerset" compile net.onnx --opt 0 -q -o t
 run="./t --data synthetic:8 --progress none --seed 3"
 $run --epochs 4 --export whole.onnx >out 2>err || fail "a run"
@@ -30,9 +31,11 @@ $run --epochs 4 --save small/ck >out 2>err || code=$?
 says "cannot write: No space left on device"
 says "is now in $dir/t.unwritten.safetensors"
 [ "$(ls small/ck)" = step-000000002.safetensors ] || fail "checkpoints: $(ls small/ck)"
-$run --epochs 4 --resume t.unwritten.safetensors --export rest.onnx >out 2>err || fail "from the rescued state"
+$run --epochs 4 --resume t.unwritten.safetensors --export rest.onnx >out 2>err \
+    || fail "from the rescued state"
 cmp whole.onnx rest.onnx || fail "other bits from the rescued state"
-$run --epochs 4 --resume small/ck/step-000000002.safetensors --export rest.onnx >out 2>err || fail "from the older file"
+$run --epochs 4 --resume small/ck/step-000000002.safetensors --export rest.onnx >out 2>err \
+    || fail "from the older file"
 cmp whole.onnx rest.onnx || fail "other bits from the older file"
 rm t.unwritten.safetensors
 

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Two programs of ranks at once: the second is refused the folder and the log of the first, whose ranks share them; and a run
-# that is killed leaves neither held.
+# Two programs of ranks at once: the second is refused the folder and the log of the first, whose
+# ranks share them; and a run that is killed leaves neither held.
 #   sh tests/whole/one_folder.sh BUILD-FOLDER
 set -eu
 lowerset=$1/lowerset
@@ -37,7 +37,8 @@ wait $job || true
 job=
 grep -q "interrupted after step" first || fail "no checkpoint at the end: $(cat first)"
 steps=$(($(last) + 2))
-./t $run --save ck --log log --resume auto --steps $steps >out 2>err || fail "the folder is still held"
+./t $run --save ck --log log --resume auto --steps $steps >out 2>err \
+    || fail "the folder is still held"
 [ "$(last)" = $steps ] || fail "not step $steps but $(last)"
 refused "--save=ck holds checkpoints of another run, up to step $steps" --save ck
 echo "one folder, one run"

@@ -1,7 +1,8 @@
 """Optimizers as formulas over lists of doubles: what a program's parameters are compared with.
 
-A model is a function (p, g, t, shape, state, **settings) that returns the parameter after step t (from 1). `state` is a
-dictionary of the parameter's own, empty at first; `rate` is the learning rate.
+A model is a function (p, g, t, shape, state, **settings) that returns the parameter after
+step t (from 1). `state` is a dictionary of the parameter's own, empty at first; `rate` is
+the learning rate.
 """
 import math
 
@@ -38,7 +39,8 @@ def sgd(p, g, t, shape, state, rate, momentum=0.0, wd=0.0, nesterov=False):
 def adam(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, wd=0.0, decoupled=False):
     p, g = decayed(p, g, rate, wd, decoupled)
     m, v = moments(p, g, state, beta1, beta2)
-    return [x - rate * (a / (1 - beta1 ** t)) / (math.sqrt(b / (1 - beta2 ** t)) + eps) for x, a, b in zip(p, m, v)]
+    return [x - rate * (a / (1 - beta1 ** t)) / (math.sqrt(b / (1 - beta2 ** t)) + eps)
+            for x, a, b in zip(p, m, v)]
 
 
 def adamw(p, g, t, shape, state, rate, wd=0.01, **more):
@@ -56,13 +58,15 @@ def lion(p, g, t, shape, state, rate, beta1=0.9, beta2=0.99, wd=0.0):
     return out
 
 
-def rmsprop(p, g, t, shape, state, rate, alpha=0.99, eps=1e-8, momentum=0.0, wd=0.0, centered=False, inside=False):
+def rmsprop(p, g, t, shape, state, rate, alpha=0.99, eps=1e-8, momentum=0.0, wd=0.0, centered=False,
+            inside=False):
     g = [d + wd * x for x, d in zip(p, g)]
     h, v = moments(p, g, state, alpha, alpha)
     b = of(state, "b", len(p))
     for i, d in enumerate(g):
         square = v[i] - h[i] * h[i] if centered else v[i]
-        b[i] = momentum * b[i] + d / (math.sqrt(square + eps) if inside else math.sqrt(square) + eps)
+        b[i] = momentum * b[i] + d / (math.sqrt(square + eps) if inside else math.sqrt(square)
+                                      + eps)
     return [x - rate * y for x, y in zip(p, b)]
 
 
@@ -70,10 +74,12 @@ def adagrad(p, g, t, shape, state, rate, lr_decay=0.0, initial=0.0, eps=1e-10, w
     s = state.setdefault("s", [initial] * len(p))
     g = [d + wd * x for x, d in zip(p, g)]
     state["s"] = s = [a + d * d for a, d in zip(s, g)]
-    return [x - rate / (1 + (t - 1) * lr_decay) * d / (math.sqrt(a) + eps) for x, d, a in zip(p, g, s)]
+    return [x - rate / (1 + (t - 1) * lr_decay) * d / (math.sqrt(a) + eps)
+            for x, d, a in zip(p, g, s)]
 
 
-def nadam(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, momentum_decay=0.004, wd=0.0, decoupled=False):
+def nadam(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, momentum_decay=0.004,
+          wd=0.0, decoupled=False):
     p, g = decayed(p, g, rate, wd, decoupled)
     m, v = moments(p, g, state, beta1, beta2)
     now = beta1 * (1 - 0.5 * 0.96 ** (t * momentum_decay))
@@ -95,7 +101,8 @@ def radam(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, wd=0.0,
     step = rate / (1 - beta1 ** t)
     if rho <= 5:
         return [x - step * a for x, a in zip(p, m)]
-    step *= math.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) * math.sqrt(1 - beta2 ** t)
+    step *= math.sqrt((rho - 4) * (rho - 2) * most / ((most - 4) * (most - 2) * rho)) \
+        * math.sqrt(1 - beta2 ** t)
     return [x - step * a / (math.sqrt(b) + eps) for x, a, b in zip(p, m, v)]
 
 
@@ -109,10 +116,12 @@ def ratio_of(p, u, factor=1.0, eps=0.0):
     return factor * a / (b + eps) if a > 0 and b > 0 else 1.0
 
 
-def lamb(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-6, wd=0.0, apex=False, nvlamb=False, clip=None):
+def lamb(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-6, wd=0.0, apex=False,
+         nvlamb=False, clip=None):
     """apex: the caller has clipped the gradients of all parameters together."""
     m, v = moments(p, g, state, beta1, beta2)
-    u = [a / (1 - beta1 ** t) / (math.sqrt(b / (1 - beta2 ** t)) + eps) + wd * x for x, a, b in zip(p, m, v)]
+    u = [a / (1 - beta1 ** t) / (math.sqrt(b / (1 - beta2 ** t)) + eps) + wd * x
+         for x, a, b in zip(p, m, v)]
     ratio = ratio_of(p, u) if wd != 0 or nvlamb or not apex else 1.0
     return [x - rate * ratio * y for x, y in zip(p, u)]
 
@@ -128,7 +137,8 @@ def rms(x):
     return norm(x) / math.sqrt(len(x))
 
 
-def adafactor(p, g, t, shape, state, rate, decay_rate=0.8, eps1=2.0 ** -23, eps2=1e-3, d=1.0, wd=0.0):
+def adafactor(p, g, t, shape, state, rate, decay_rate=0.8, eps1=2.0 ** -23, eps2=1e-3,
+              d=1.0, wd=0.0):
     b = t ** -decay_rate
     square = [x * x for x in g]
     if len(shape) < 2:
@@ -155,7 +165,8 @@ def times(a, b):
     return [[sum(x * y for x, y in zip(row, column)) for column in turned] for row in a]
 
 
-def muon(p, g, t, shape, state, rate, momentum=0.95, wd=0.1, adam_lr=1e-3, beta1=0.9, beta2=0.999, eps=1e-8, adam_wd=0.0):
+def muon(p, g, t, shape, state, rate, momentum=0.95, wd=0.1, adam_lr=1e-3, beta1=0.9, beta2=0.999,
+         eps=1e-8, adam_wd=0.0):
     if len(shape) != 2:
         return adamw(p, g, t, shape, state, adam_lr, wd=adam_wd, beta1=beta1, beta2=beta2, eps=eps)
     m = state["m"] = [momentum * a + (1 - momentum) * d for a, d in zip(of(state, "m", len(p)), g)]
@@ -167,7 +178,8 @@ def muon(p, g, t, shape, state, rate, momentum=0.95, wd=0.1, adam_lr=1e-3, beta1
         x = [list(r) for r in zip(*x)]
     for _ in range(5):
         pairs = times(x, zip(*x))
-        both = [[-4.775 * a + 2.0315 * b for a, b in zip(*r)] for r in zip(pairs, times(pairs, pairs))]
+        both = [[-4.775 * a + 2.0315 * b for a, b in zip(*r)]
+                for r in zip(pairs, times(pairs, pairs))]
         x = [[3.4445 * a + b for a, b in zip(*r)] for r in zip(x, times(both, x))]
     if rows > columns:
         x = [list(r) for r in zip(*x)]
@@ -193,7 +205,8 @@ def schedule_free_sgd(p, g, t, shape, state, rate, beta=0.9, wd=0.0, r=0.0, powe
     return free_step(p, g, t, state, rate, beta, wd, r, power)
 
 
-def schedule_free_adamw(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, wd=0.0, r=0.0, power=2.0):
+def schedule_free_adamw(p, g, t, shape, state, rate, beta1=0.9, beta2=0.999, eps=1e-8, wd=0.0,
+                        r=0.0, power=2.0):
     v = state["v"] = [beta2 * a + (1 - beta2) * d * d for a, d in zip(of(state, "v", len(p)), g)]
     u = [d / (math.sqrt(a / (1 - beta2 ** t)) + eps) for d, a in zip(g, v)]
     return free_step(p, u, t, state, rate, beta1, wd, r, power)

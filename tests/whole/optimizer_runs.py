@@ -3,8 +3,8 @@
 
     tests/whole/optimizer_runs.py LOWERSET [OPTIMIZER...]
 
-Programs accumulate, clip by norm and keep an average. Without names: those whose step is more than one node, with LS_WHOLE
-in the environment all that `lowerset compile --help` lists.
+Programs accumulate, clip by norm and keep an average. Without names: those whose step is more than
+one node, with LS_WHOLE in the environment all that `lowerset compile --help` lists.
 """
 import os
 import re
@@ -32,11 +32,13 @@ def must(what, holds):
 
 
 def compiled(lowerset, optimizer, name, *more):
-    run(lowerset, "compile", "net.onnx", "-q", "-O0", "--plan-effort=2", "--batch=4", f"--optimizer={optimizer}", "-o", name, *more)
+    run(lowerset, "compile", "net.onnx", "-q", "-O0", "--plan-effort=2", "--batch=4",
+        f"--optimizer={optimizer}", "-o", name, *more)
 
 
 def dump(program, steps, *more):
-    run("./" + program, "--data", "synthetic:32", f"--steps={steps}", "--progress", "none", "--dump", "out.npz", *more)
+    run("./" + program, "--data", "synthetic:32", f"--steps={steps}", "--progress", "none",
+        "--dump", "out.npz", *more)
     return net.npz_read("out.npz")
 
 
@@ -59,10 +61,12 @@ def check(lowerset, kind):
     must(f"{kind}: the least budget gives other bits", one == other)
     must(f"{kind}: nothing moves", any(any(v[1]) for v in state(one, "average").values()))
     dump("all", 2, "--save", kind)
-    must(f"{kind}: a resumed run gives other bits", state(dump("all", 4, "--save", kind, "--resume=auto"), "param", "average", "moment")
+    must(f"{kind}: a resumed run gives other bits",
+         state(dump("all", 4, "--save", kind, "--resume=auto"), "param", "average", "moment")
          == state(one, "param", "average", "moment"))
     # The first update is good, and makes the scale so large that the second one is skipped.
-    compiled(lowerset, kind, "half", "--precision=f16", "--loss-scale=dynamic:init=1,period=1,factor=1e30", *more)
+    compiled(lowerset, kind, "half", "--precision=f16",
+             "--loss-scale=dynamic:init=1,period=1,factor=1e30", *more)
     good, skipped = dump("half", 1), dump("half", 2)
     must(f"{kind}: the loss scale skips no update", skipped["moment/loss_scale.skips"][1][0] == 1)
     must(f"{kind}: a skipped update moves state", kept(good) == kept(skipped))
@@ -70,7 +74,8 @@ def check(lowerset, kind):
 
 def main():
     lowerset = os.path.abspath(sys.argv[1])
-    known = re.findall(r"^    ([a-z-]+):[a-z0-9_]+=", run(lowerset, "compile", "--help").split("Settings of --optimizer")[1]
+    known = re.findall(r"^    ([a-z-]+):[a-z0-9_]+=",
+                       run(lowerset, "compile", "--help").split("Settings of --optimizer")[1]
                        .split("Kinds of --loss-scale")[0], re.M)
     names = sys.argv[2:] or (known if os.environ.get("LS_WHOLE") else QUICK)
     with tempfile.TemporaryDirectory() as work:

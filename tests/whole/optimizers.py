@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
-"""Optimizers of compiled programs: beside references in double precision, and beside formulas over 1,000 steps.
+"""Optimizers of compiled programs: beside references in double precision, and beside formulas
+over 1,000 steps.
 
     tests/whole/optimizers.py LOWERSET INPUTS[:INPUTS...]
 
-The net is linear_net: its gradients are its inputs. INPUTS/wave2/optim/opt_vectors.ref.npz has 8 steps of the optimizers
-of PyTorch and optax; beside it are those of a perceptron and of a ResNet. A difference is the largest of an element's over
-the largest change of its tensor: at most 1e-6 of it in double precision, at most what the references' own rule allows in
-float. The formulas are those of optimizer_models; without LS_WHOLE in the environment one case of each optimizer is compared
-with them, one is compared on the ResNet, and no program in float with the references. A file of references is taken from
-the first of the folders that has it; tests/data/inputs has no ResNet.
+The net is linear_net: its gradients are its inputs. INPUTS/wave2/optim/opt_vectors.ref.npz has 8
+steps of the optimizers of PyTorch and optax; beside it are those of a perceptron and of a ResNet. A
+difference is the largest of an element's over the largest change of its tensor: at most 1e-6 of it
+in double precision, at most what the references' own rule allows in float. The formulas are those
+of optimizer_models; without LS_WHOLE in the environment one case of each optimizer is compared with
+them, one is compared on the ResNet, and no program in float with the references. A file of
+references is taken from the first of the folders that has it; tests/data/inputs has no ResNet.
 """
 import array
 import json
@@ -22,7 +24,8 @@ import tempfile
 import linear_net as net
 import optimizer_models as models
 
-# Name in the references or None, optimizer, settings beside the rate, the rate. All parameters decay.
+# Name in the references or None, optimizer, settings beside the rate, the rate. All
+# parameters decay.
 CASES = [
     (None, "sgd", {}, 0.01),
     (None, "sgd", {"momentum": 0.9, "wd": 0.01}, 0.01),
@@ -86,10 +89,12 @@ def options(kind, settings, rate):
 
 
 def trained(lowerset, model, data, words, precision, steps, more=()):
-    """The parameters after so many steps of one sample each, or their averages. words: None for the program before."""
+    """The parameters after so many steps of one sample each, or their averages. words: None for
+    the program before."""
     if words is not None:
         compiled(lowerset, model, words, precision)
-    text = run("./net", "--data", data, "--no-shuffle", f"--steps={steps}", "--progress", "none", "--dump", "out.npz", *more)
+    text = run("./net", "--data", data, "--no-shuffle", f"--steps={steps}", "--progress", "none",
+               "--dump", "out.npz", *more)
     out = net.npz_read("out.npz")
     averages = {k[8:-8]: v[1] for k, v in out.items() if k.startswith("average/")}
     params = {k[6:]: v[1] for k, v in out.items() if k.startswith("param/")}
@@ -97,13 +102,13 @@ def trained(lowerset, model, data, words, precision, steps, more=()):
 
 
 def compiled(lowerset, model, words, precision):
-    run(lowerset, "compile", model, "-q", "-O0", "--plan-effort=2", f"--precision={precision}", "-o", "net",
-        *(words if "--loss=ce" in words else ["--batch=1", "--loss=graph", *words]))
+    run(lowerset, "compile", model, "-q", "-O0", "--plan-effort=2", f"--precision={precision}",
+        "-o", "net", *(words if "--loss=ce" in words else ["--batch=1", "--loss=graph", *words]))
 
 
 def farthest(got, want, start):
-    """The largest difference over all tensors, as a part of the tensor's largest change; what rounding alone makes of a
-    parameter that does not change counts as nothing."""
+    """The largest difference over all tensors, as a part of the tensor's largest change; what
+    rounding alone makes of a parameter that does not change counts as nothing."""
     far = 0
     for name, ref in want.items():
         change = max(abs(a - b) for a, b in zip(ref, start[name]))
@@ -129,7 +134,8 @@ def beside_references(lowerset, folder, cases):
     net.npz_write("vectors.npz", {"x_" + t: ref["g/" + t] for t in start})
     begin = {t: v[1] for t, v in start.items()}
     for name, kind, settings, rate in cases:
-        for precision, steps, words in ("f64", 5, options(kind, settings, rate)), ("f64", 8, None), \
+        for precision, steps, words in ("f64", 5,
+                                        options(kind, settings, rate)), ("f64", 8, None), \
                 ("f32", 8, options(kind, settings, rate)):
             if precision == "f32" and not whole():
                 continue
@@ -163,13 +169,16 @@ def by_the_rule(what, tolerance, start, got, want, losses, ref_losses):
     apart = {p: [a - r for a, r in zip(got[p][::k], v)] for p, (k, v) in want.items()}
     largest = max(abs(d) for v in moved.values() for d in v)
     for p in want if tolerance["update"] is not None else []:
-        most = tolerance["update"] * max(max(map(abs, moved[p])), 1e-3 * largest) + 4 * 2 ** -23 * max(map(abs, start[p]))
+        most = tolerance["update"] * max(max(map(abs, moved[p])),
+                                         1e-3 * largest) + 4 * 2 ** -23 * max(map(abs, start[p]))
         if not max(map(abs, apart[p])) <= most:
             wrong.append(f"{what}: {p}")
-    total = models.norm(d for v in apart.values() for d in v) / models.norm(d for v in moved.values() for d in v)
+    total = models.norm(d for v in apart.values()
+                        for d in v) / models.norm(d for v in moved.values() for d in v)
     tell(f"{what}, in float", total, tolerance["update_l2"])
     far = max(abs(a - b) / abs(b) for a, b in zip(losses, ref_losses))
-    tell(f"{what}, its losses in float", far if len(losses) + 1 == len(ref_losses) else float("inf"), tolerance["loss"])
+    tell(f"{what}, its losses in float", far if len(losses) + 1 == len(ref_losses)
+         else float("inf"), tolerance["loss"])
 
 
 def logged(steps):
@@ -179,35 +188,43 @@ def logged(steps):
 
 
 def on_net(lowerset, inputs, net_name, cases, precisions):
-    """5 steps (RAdam: 8) of a net with its own gradients; the difference is that of all parameters' changes together."""
+    """5 steps (RAdam: 8) of a net with its own gradients; the difference is that of all
+    parameters' changes together."""
     with open(os.path.join(inputs, "wave2", "MANIFEST.json")) as f:
-        entry = next(e for e in json.load(f)["entries"] if e["kind"] == "optimizers" and e["name"] == net_name)
+        entry = next(e for e in json.load(f)["entries"] if e["kind"] == "optimizers"
+                     and e["name"] == net_name)
     ref = net.npz_read(os.path.join(inputs, "wave2", entry["reference"]))
     plain = net.npz_read(os.path.join(inputs, "models", net_name + ".ref.npz"))
     shape = plain["in/x"][0]
-    net.npz_write("net.npz", {"x": plain["in/x"], "label": (plain["label"][0], [float(k) for k in plain["label"][1]])})
+    net.npz_write("net.npz",
+                  {"x": plain["in/x"],
+                   "label": (plain["label"][0], [float(k) for k in plain["label"][1]])})
     words = ["--loss=ce", f"--batch={shape[0]}", "--optimizer=none"]
     model = os.path.join(inputs, "models", net_name + ".onnx")
     begin = trained(lowerset, model, "net.npz", words, "f64", 1)[1]
     for name, kind, settings, rate in cases:
         hyper, steps = entry["optimizers"][name]["hyper"], entry["optimizers"][name]["steps"]
-        settings = dict(settings, **({"eps": hyper["eps"]} if "eps" in hyper and kind not in ("adafactor", "muon") else {}))
+        settings = dict(settings, **({"eps": hyper["eps"]} if "eps" in hyper
+                                     and kind not in ("adafactor", "muon") else {}))
         if kind == "muon":
             settings["eps"] = hyper["rest"]["eps"]
         want = sampled(ref, name, begin)
         what = f"{name}: {steps} steps of {net_name}, reference"
         for precision in precisions:
-            got = trained(lowerset, model, "net.npz", words[:2] + options(kind, settings, rate), precision, steps,
-                          ["--epochs=9", "--log=log"])[0]
+            got = trained(lowerset, model, "net.npz", words[:2] + options(kind, settings, rate),
+                          precision, steps, ["--epochs=9", "--log=log"])[0]
             if set(want) != set(entry["trainable"]) or set(got) != set(want):
                 wrong.append(f"{what}: other parameters")
             elif precision == "f32":
-                by_the_rule(what, entry["optimizers"][name]["tolerance"], begin, got, want, logged(steps),
-                            ref[f"opt/{name}/loss"][1])
+                by_the_rule(what, entry["optimizers"][name]["tolerance"], begin, got, want,
+                            logged(steps), ref[f"opt/{name}/loss"][1])
             else:
-                apart = models.norm(a - b for p, (k, v) in want.items() for a, b in zip(got[p][::k], v))
-                moved = models.norm(a - b for p, (k, v) in want.items() for a, b in zip(begin[p][::k], v))
-                stored = 2 ** -24 * models.norm(a for _, v in want.values() for a in v)    # as float
+                apart = models.norm(a - b for p, (k, v) in want.items()
+                                    for a, b in zip(got[p][::k], v))
+                moved = models.norm(a - b for p, (k, v) in want.items()
+                                    for a, b in zip(begin[p][::k], v))
+                # as float
+                stored = 2 ** -24 * models.norm(a for _, v in want.values() for a in v)
                 tell(what, apart / moved, 1e-6 + stored / moved)
 
 
@@ -236,18 +253,24 @@ def formula(kind, settings, rate, start, grads, steps, spared=()):
             g = {name: [d * clip / total for d in data] for name, data in g.items()}
         for name, (shape, _) in start.items():
             mine = dict(settings, wd=0) if name in spared else settings
-            p[name] = model(p[name], g[name], t, shape, state[name], rate=scheduled(rate, schedule, t, steps), **mine)
-            average[name] = state[name].get("evaluated") or [ema * a + (1 - ema) * x for a, x in zip(average[name], p[name])]
+            p[name] = model(p[name], g[name], t, shape, state[name],
+                            rate=scheduled(rate, schedule, t, steps), **mine)
+            average[name] = state[name].get("evaluated") or [ema * a + (1 - ema) * x
+                                                             for a, x in zip(average[name],
+                                                                             p[name])]
     return average
 
 
 def own_net():
     """Writes the net and its data; returns start, gradients and the start's values."""
     dice = random.Random(3)
-    shapes = {"one": (), "row": (3,), "matrix": (4, 3), "wide": (2, 5), "kernel": (2, 3, 2, 2), "zero": (2, 2)}
-    start = {name: (s, [net.single(dice.gauss(0, 0.5)) if name != "zero" else 0.0 for _ in range(net.count(s))])
+    shapes = {"one": (), "row": (3,), "matrix": (4, 3), "wide": (2, 5), "kernel": (2, 3, 2, 2),
+              "zero": (2, 2)}
+    start = {name: (s, [net.single(dice.gauss(0, 0.5)) if name != "zero" else 0.0
+                        for _ in range(net.count(s))])
              for name, s in shapes.items()}
-    grads = {name: [net.single(dice.gauss(0.1, 1)) for _ in range(net.count(s) * STEPS)] for name, s in shapes.items()}
+    grads = {name: [net.single(dice.gauss(0.1, 1)) for _ in range(net.count(s) * STEPS)]
+             for name, s in shapes.items()}
     with open("own.onnx", "wb") as f:
         f.write(net.model(start))
     net.npz_write("own.npz", {"x_" + n: ((STEPS,) + s, grads[n]) for n, s in shapes.items()})
@@ -257,20 +280,25 @@ def own_net():
 def beside_formulas(lowerset, cases):
     start, grads, begin = own_net()
     for _, kind, settings, rate in cases:
-        got = trained(lowerset, "own.onnx", "own.npz", options(kind, settings, rate), "f64", STEPS)[0]
+        got = trained(lowerset, "own.onnx", "own.npz", options(kind, settings, rate),
+                      "f64", STEPS)[0]
         want = formula(kind, settings, rate, start, grads, STEPS)
-        tell(f"{' '.join(options(kind, settings, rate))}: {STEPS} steps, formula", farthest(got, want, begin), 1e-6)
+        tell(f"{' '.join(options(kind, settings, rate))}: {STEPS} steps, formula",
+             farthest(got, want, begin), 1e-6)
 
 
 def groups(lowerset):
-    """Which parameters decay: biases and norms do not, nor those of --no-decay; the average is evaluated and exported."""
+    """Which parameters decay: biases and norms do not, nor those of --no-decay; the average is
+    evaluated and exported."""
     start, grads, begin = own_net()
     for words, spared in ([], ["one", "row"]), (["--no-decay=ker*"], ["one", "row", "kernel"]), \
             (["--no-decay=none", "--no-decay=wide"], ["wide"]):
-        got = trained(lowerset, "own.onnx", "own.npz", ["--optimizer=adamw:wd=0.5,lr=0.01", *words], "f64", 20)[0]
+        got = trained(lowerset, "own.onnx", "own.npz", ["--optimizer=adamw:wd=0.5,lr=0.01", *words],
+                      "f64", 20)[0]
         want = formula("adamw", {"wd": 0.5}, 0.01, start, grads, 20, spared)
         tell(f"decay groups {' '.join(words)}", farthest(got, want, begin), 1e-6)
-    average, raw, text = trained(lowerset, "own.onnx", "own.npz", ["--optimizer=sgd:lr=0.01", "--ema=0.9"], "f64", 20,
+    average, raw, text = trained(lowerset, "own.onnx", "own.npz",
+                                 ["--optimizer=sgd:lr=0.01", "--ema=0.9"], "f64", 20,
                                  ["--val", "own.npz", "--export", "made.onnx"])
     with open("made.onnx", "rb") as f:
         made = f.read()
@@ -285,14 +313,16 @@ def groups(lowerset):
 def main():
     lowerset = os.path.abspath(sys.argv[1])
     folders = [os.path.abspath(word) for word in sys.argv[2].split(":")]
-    first_with = lambda name: next((f for f in folders if os.path.exists(os.path.join(f, name))), None)
+    first_with = lambda name: next((f for f in folders if os.path.exists(os.path.join(f, name))),
+                                   None)
     cases = [c for c in CASES if len(sys.argv) < 4 or c[1] in sys.argv[3:]]
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         beside_formulas(lowerset, cases if whole() else list({c[1]: c for c in cases}.values()))
         groups(lowerset)
         vectors = first_with("wave2/optim/opt_vectors.ref.npz")
-        beside_references(lowerset, os.path.join(vectors, "wave2", "optim"), [c for c in cases if c[0]])
+        beside_references(lowerset, os.path.join(vectors, "wave2", "optim"),
+                          [c for c in cases if c[0]])
         # In float a ReLU of the ResNet flips within these steps or does not, by the order of a sum.
         for name, of, precisions in ("mlp_ce", cases, ["f64", "f32"] if whole() else ["f64"]), \
                 ("resnet18_w6", [c for c in cases if whole() or c[0] in QUICK_RESNET], ["f64"]):

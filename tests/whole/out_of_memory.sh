@@ -1,7 +1,7 @@
 #!/bin/sh
-# A failed allocation ends the command with a sentence and an exit code, or changes nothing: no crash, no silence, no
-# output that lacks a part. Allocations of some commands fail in turn: all of short ones, of long ones a selection, ten times
-# as many in whole sets.
+# A failed allocation ends the command with a sentence and an exit code, or changes nothing: no
+# crash, no silence, no output that lacks a part. Allocations of some commands fail in turn: all of
+# short ones, of long ones a selection, ten times as many in whole sets.
 #   sh tests/whole/out_of_memory.sh BUILD LIBRARY
 set -eu
 build=$(cd "$1" && pwd)
@@ -14,7 +14,8 @@ export LOWERSET_PROBE=off       # which has memory of its own, and can do withou
 "$lowerset" model mlp --width=8 --depth=1 -o net.onnx
 broken=0
 
-# one N COMMAND...: allocation N of the command fails; 0: none, and the allocations are counted in `count`.
+# one N COMMAND...: allocation N of the command fails; 0: none, and the allocations are counted
+# in `count`.
 one() {
     n=$1
     shift

@@ -2,8 +2,8 @@
 
     TEST LOWERSET INPUTS[:INPUTS...] [NETWORK...]
 
-A network is taken from the first of the folders that has it: tests/data/inputs has the small ones. Without networks in
-the arguments: the quick ones, with LS_WHOLE in the environment all.
+A network is taken from the first of the folders that has it: tests/data/inputs has the small ones.
+Without networks in the arguments: the quick ones, with LS_WHOLE in the environment all.
 """
 import json
 import os
@@ -19,8 +19,9 @@ def run(*words):
 
 
 def check_all(kind, quick, check):
-    """Calls check(lowerset, folder, entry) for the manifest's entries of that kind, in a folder that goes away. check
-    prints what it finds and returns whether it is near enough; folder is INPUTS/wave2. At least one is checked."""
+    """Calls check(lowerset, folder, entry) for the manifest's entries of that kind, in a folder
+    that goes away. check prints what it finds and returns whether it is near enough; folder is
+    INPUTS/wave2. At least one is checked."""
     lowerset, entries = os.path.abspath(sys.argv[1]), {}
     for inputs in sys.argv[2].split(":"):
         folder = os.path.abspath(os.path.join(inputs, "wave2"))

@@ -1,7 +1,7 @@
 #!/bin/sh
-# The initial weights take no memory of their own: plan does not read them, compile copies them in parts, and a program has
-# the memory of its plan, when it starts and when it exports, however it was linked. They stay in a program that is stripped,
-# and a program that lost them says so.
+# The initial weights take no memory of their own: plan does not read them, compile copies them in
+# parts, and a program has the memory of its plan, when it starts and when it exports, however it
+# was linked. They stay in a program that is stripped, and a program that lost them says so.
 #   sh tests/whole/weights_once.sh BUILD-FOLDER PEAK-MEMORY
 # LS_WHOLE: also with more than 2 GiB of weights, where disk and memory suffice.
 set -eu
@@ -19,7 +19,8 @@ takes() {
     most=$1 what=$2
     shift 2
     "$peak" kib "$@" >said 2>&1 || fail "$what"
-    [ "$(cat kib)" -le $((most * 1024)) ] || fail "$what takes $(($(cat kib) / 1024)) MiB, more than $most"
+    [ "$(cat kib)" -le $((most * 1024)) ] \
+        || fail "$what takes $(($(cat kib) / 1024)) MiB, more than $most"
     echo "$what: $(($(cat kib) / 1024)) MiB of at most $most"
 }
 
@@ -40,11 +41,13 @@ as_planned() {
 }
 
 "$LOWERSET" compile beside.onnx $how -O 0 -q --emit=obj -o net.o >said 2>&1 || fail "an object"
-cc net.o "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o linked >said 2>&1 || fail "linking an object"
+cc net.o "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o linked >said 2>&1 \
+    || fail "linking an object"
 for program in ./in ./beside ./linked; do
     as_planned $program --export $program.trained.onnx
 done
-cmp beside.trained.onnx linked.trained.onnx || fail "an object that is linked by hand trains other weights"
+cmp beside.trained.onnx linked.trained.onnx \
+    || fail "an object that is linked by hand trains other weights"
 as_planned ./in --export narrow.onnx --export-precision bf16
 
 if command -v strip >/dev/null && command -v objcopy >/dev/null; then
@@ -53,19 +56,25 @@ if command -v strip >/dev/null && command -v objcopy >/dev/null; then
     cmp in.trained.onnx stripped.onnx || fail "a stripped program trains other weights"
     objcopy --remove-section .lowerset.onnx in lost
     ! ./lost $steps >said 2>&1 || fail "a program without weights trains"
-    grep -q 'the initial weights, [0-9]* bytes, are not in the program' said || fail "a program without weights does not say so"
+    grep -q 'the initial weights, [0-9]* bytes, are not in the program' said \
+        || fail "a program without weights does not say so"
 fi
 [ -n "${LS_WHOLE:-}" ] || exit 0
 rm -f in* beside* linked stripped lost net.o *.onnx
 free=$(($(df -k . | sed -n '2s/ *[^ ]* *[^ ]* *[^ ]* *\([0-9]*\).*/\1/p') / 1024))
 memory=$(($(sed -n 's/^MemAvailable: *\([0-9]*\).*/\1/p' /proc/meminfo) / 1024))
-[ $free -gt 9000 ] && [ $memory -gt 5000 ] || { echo "2.2 GiB of weights are left out: $memory MiB of memory, $free of disk"; exit 0; }
+[ $free -gt 9000 ] && [ $memory -gt 5000 ] || {
+    echo "2.2 GiB of weights are left out: $memory MiB of memory, $free of disk"
+    exit 0
+}
 "$LOWERSET" model mlp --width=17408 --size=4 --depth=3 --batch=0 --weights=external -o large.onnx
 takes 192 "compile of large.onnx" "$LOWERSET" compile large.onnx $how -O 0 -v -o large
 as_planned ./large
 ! ./large $steps --export large.trained.onnx >said 2>&1 || fail "an ONNX file of more than 2 GiB"
-grep -q 'an ONNX file has at most 2 GiB' said || fail "the message about an ONNX file of more than 2 GiB"
+grep -q 'an ONNX file has at most 2 GiB' said \
+    || fail "the message about an ONNX file of more than 2 GiB"
 rm large
 "$LOWERSET" compile large.onnx $how -O 0 -q --emit=obj -o net.o >said 2>&1 || fail "an object"
-cc net.o "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o linked >said 2>&1 || fail "linking an object of 2.2 GiB"
+cc net.o "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o linked >said 2>&1 \
+    || fail "linking an object of 2.2 GiB"
 as_planned ./linked
