@@ -47,9 +47,11 @@ static const struct {
      "list operators, dimensions, parameters, obstacles (exit 3)", LS_CMD_INSPECT,
      "lowerset inspect net.onnx"},
     {"model", ls_model_main, "NAME [options] -o FILE.onnx",
-     "write a network of the zoo; --list names them", 0, "lowerset model unet --size=64 -o unet.onnx"},
+     "write a network of the zoo; --list names them", 0,
+     "lowerset model unet --size=64 -o unet.onnx"},
     {"ops", ls_ops_main, "[--precision=bf16|f16]",
-     "list the operators that are read, and from which opset; or what is stored in 16 bits", 0, NULL},
+     "list the operators that are read, and from which opset; or what is stored in 16 bits", 0,
+     NULL},
     {"targets", ls_targets_main, "", "list the machines that programs can be built for", 0, NULL},
     {"explain", ls_explain_main, "[LS-E0007]", "explain an error", 0, NULL},
 };
@@ -148,11 +150,14 @@ static int run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    cJSON_InitHooks(&(cJSON_Hooks){json_room, free});   /* it leaves out of texts what it has no memory for */
-    signal(SIGXFSZ, SIG_IGN);   /* a file that grows too large is an error, not the end of the process */
+    cJSON_InitHooks(&(cJSON_Hooks){json_room, free});   /* it leaves out of texts what it has no
+                                                         * memory for */
+    signal(SIGXFSZ, SIG_IGN);   /* a file that grows too large is an error, not the end of the
+                                 * process */
     int code = run(argc, argv);
     if (fflush(stdout) == 0 && !ferror(stdout))
         return code;
-    fprintf(stderr, "lowerset: the output could not be written: %s\n", strerror(errno));     /* part of it would pass for all */
+    fprintf(stderr, "lowerset: the output could not be written: %s\n",
+            strerror(errno)); /* part of it would pass for all */
     return code != 0 ? code : 1;
 }

@@ -1,6 +1,6 @@
 /* base/arena.c -- blocks from calloc in a list, each twice as large as the last up to a limit: most
- * arenas are small and short-lived. A request above the limit gets its own. Arrays that are grown and given back lie
- * in mappings of their own: the allocator would keep their memory. */
+ * arenas are small and short-lived. A request above the limit gets its own. Arrays that are grown
+ * and given back lie in mappings of their own: the allocator would keep their memory. */
 #include "base/arena.h"
 
 #include "base/heap.h"
@@ -13,8 +13,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-/* Sanitizers report an access to an array that was given back. Under them a small array moves whenever it is asked to
- * grow, so that each pointer that is kept too long is seen. */
+/* Sanitizers report an access to an array that was given back. Under them a small array moves
+ * whenever it is asked to grow, so that each pointer that is kept too long is seen. */
 #ifdef __SANITIZE_ADDRESS__
 #define MOVES(used) ((used) < 256)
 #include <sanitizer/asan_interface.h>
@@ -160,8 +160,9 @@ static Block **mapping_of(LsArena *a, const void *p)
 static Block *map_block(LsArena *a, Block **at, size_t bytes)
 {
     const size_t mapped = bytes + sizeof(Block) + ALIGN;
-    Block *b = at != NULL ? mremap(*at, (*at)->mapped, mapped, MREMAP_MAYMOVE)
-                          : mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    Block *b = at != NULL
+                   ? mremap(*at, (*at)->mapped, mapped, MREMAP_MAYMOVE)
+                   : mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (b == MAP_FAILED)
         ls_out_of_memory(1, bytes);
     b->mapped = mapped;
@@ -234,7 +235,8 @@ static size_t page(void) { return (size_t)sysconf(_SC_PAGESIZE); }
 const void *ls_arena_map(LsArena *a, int fd, int64_t offset, size_t bytes)
 {
     const size_t before = (size_t)offset % page();
-    char *map = mmap(NULL, before + bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)(offset - (int64_t)before));
+    char *map =
+        mmap(NULL, before + bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)(offset - (int64_t)before));
     if (map == MAP_FAILED)
         return NULL;
     ls_arena_at_end(a, unmap, map, before + bytes);
@@ -245,7 +247,8 @@ void ls_arena_let_go(const LsArena *a, const void *at, size_t n)
 {
     const char *from = at;
     for (const Ending *e = a->ending; e != NULL; e = e->next)
-        if (e->end == unmap && from >= (const char *)e->p && from + n <= (const char *)e->p + e->n) {
+        if (e->end == unmap && from >= (const char *)e->p
+            && from + n <= (const char *)e->p + e->n) {
             const size_t before = (size_t)(from - (const char *)e->p) % page();
             madvise((void *)(from - before), before + n, MADV_DONTNEED);
             return;

@@ -9,7 +9,8 @@ LsRows ls_rows_by(LsArena *arena, const uint32_t *row, uint32_t n, uint32_t many
                 ls_arena_alloc(arena, n + 1u, sizeof *r.id)};
     for (uint32_t k = 0; k < n; k++)
         if (row[k] < many)
-            r.at[row[k] + 2]++;                     /* shifted by one row: at[row + 1] is the fill position */
+            r.at[row[k] + 2]++;                     /* shifted by one row: at[row + 1] is the fill
+                                                     * position */
     for (uint32_t k = 2; k < many + 2; k++)
         r.at[k] += r.at[k - 1];
     for (uint32_t k = 0; k < n; k++)
@@ -36,7 +37,8 @@ void ls_pairs_add_once(LsArena *arena, LsPairs *p, uint32_t row, uint32_t id)
 
 LsRows ls_rows(LsArena *arena, const LsPairs *p, uint32_t many)
 {
-    LsRows r = ls_rows_by(arena, p->row, p->n, many);       /* of places in p; their numbers below */
+    LsRows r = ls_rows_by(arena, p->row, p->n, many);       /* of places in p; their numbers
+                                                             * below */
     assert(r.at[many] == p->n);                     /* no row lies outside */
     for (uint32_t k = 0; k < p->n; k++)
         r.id[k] = p->id[r.id[k]];

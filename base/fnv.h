@@ -1,5 +1,5 @@
-/* base/fnv.h -- the hash FNV-1a of 64 bits (Fowler, Noll and Vo), the same on every machine. The runtime
- * includes no other room, so runtime/base/fnv64.h has its own. */
+/* base/fnv.h -- the hash FNV-1a of 64 bits (Fowler, Noll and Vo), the same on every machine. The
+ * runtime includes no other room, so runtime/base/fnv64.h has its own. */
 #ifndef LS_BASE_FNV_H
 #define LS_BASE_FNV_H
 
@@ -7,7 +7,10 @@
 
 #define LS_FNV_START UINT64_C(0xcbf29ce484222325)
 
-static inline uint64_t ls_fnv_byte(uint64_t hash, uint8_t byte) { return (hash ^ byte) * UINT64_C(0x100000001b3); }
+static inline uint64_t ls_fnv_byte(uint64_t hash, uint8_t byte)
+{
+    return (hash ^ byte) * UINT64_C(0x100000001b3);
+}
 
 /* Hashes a string without its NUL. */
 static inline uint64_t ls_fnv_text(uint64_t hash, const char *s)

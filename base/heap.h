@@ -1,5 +1,6 @@
-/* base/heap.h -- memory outside of arenas. Where there is none, the process ends with exit code 1 and a sentence, as
- * ls_arena_alloc does: callers need no way out, and nothing is lost in silence. */
+/* base/heap.h -- memory outside of arenas. Where there is none, the process ends with exit code 1
+ * and a sentence, as ls_arena_alloc does: callers need no way out, and nothing is lost in
+ * silence. */
 #ifndef LS_BASE_HEAP_H
 #define LS_BASE_HEAP_H
 

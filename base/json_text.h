@@ -1,4 +1,5 @@
-/* base/json_text.h -- strings and numbers for JSON that is printed line by line, so that people can read it. */
+/* base/json_text.h -- strings and numbers for JSON that is printed line by line, so that people can
+ * read it. */
 #ifndef LS_BASE_JSON_TEXT_H
 #define LS_BASE_JSON_TEXT_H
 
@@ -21,7 +22,8 @@ static inline void ls_json_text(FILE *to, const char *s)
     fputc('"', to);
 }
 
-/* Prints a later field of an object, of nine digits: `, "key": 1.5`; null when the value is not finite. */
+/* Prints a later field of an object, of nine digits: `, "key": 1.5`; null when the value is not
+ * finite. */
 static inline void ls_json_number(FILE *to, const char *key, double v)
 {
     fprintf(to, ", \"%s\": ", key);

@@ -12,6 +12,7 @@ typedef struct LsNames {        /* all zero except the arena: empty */
 } LsNames;
 
 uint32_t ls_names_find(const LsNames *t, const char *name);     /* 0: not found */
-uint32_t ls_names_add(LsNames *t, const char *name); /* returns the new or old id; keeps the pointer */
+uint32_t ls_names_add(LsNames *t, const char *name); /* returns the new or old id; keeps the
+                                                      * pointer */
 
 #endif

@@ -7,9 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST = 400, SHOWN = 150 };       /* bytes of a word; of its beginning and of its end where it is longer */
+enum { MOST = 400, SHOWN = 150 };       /* bytes of a word; of its beginning and of its end where it
+                                         * is longer */
 
-/* Bytes of the character that begins at s, if it is one that prints; 0: control character, or no UTF-8. */
+/* Bytes of the character that begins at s, if it is one that prints; 0: control character, or no
+ * UTF-8. */
 static size_t printable(const char *s)
 {
     const unsigned char c = (unsigned char)s[0];
@@ -22,7 +24,8 @@ static size_t printable(const char *s)
             return 0;
         code = code << 6 | ((unsigned char)s[k] & 0x3f);
     }
-    const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};      /* 0x80 .. 0x9f are control characters, too */
+    /* 0x80 .. 0x9f are control characters, too */
+    const uint32_t least[] = {0, 0, 0xa0, 0x800, 0x10000};
     return code < least[n] || code > 0x10ffff || (code >= 0xd800 && code < 0xe000) ? 0 : n;
 }
 
@@ -76,7 +79,8 @@ void ls_plain_json(FILE *to, const char *json)
 {
     for (size_t n; *json != '\0'; json += n) {
         n = printable(json);
-        if (n > 0 || (unsigned char)*json < 0x20)       /* blanks between the strings: within them they are escaped */
+        if (n > 0 || (unsigned char)*json < 0x20)       /* blanks between the strings: within them
+                                                         * they are escaped */
             fwrite(json, 1, n > 0 ? n : 1, to);
         else
             fprintf(to, "\\\\x%02x", (unsigned char)*json);

@@ -10,9 +10,9 @@
 
 #define LS_ANY_SIZE ((size_t)PTRDIFF_MAX)
 
-/* Returns all bytes of a file and a NUL after them, on the heap: free() them. *size: bytes without the NUL
- * (size may be NULL). Returns NULL, with a sentence in `why`, if the file cannot be read or has more than
- * `most` bytes. */
+/* Returns all bytes of a file and a NUL after them, on the heap: free() them. *size: bytes without
+ * the NUL (size may be NULL). Returns NULL, with a sentence in `why`, if the file cannot be read or
+ * has more than `most` bytes. */
 char *ls_read_file(const char *path, size_t most, size_t *size, const LsWhy *why);
 
 /* The same in the arena; NULL, without a sentence, if the file cannot be read or is too large. */

@@ -1,5 +1,5 @@
-/* bench/bounds.c -- bounds GRAPH.json INPLACE EFFORT BUDGET...: the lower bound at each budget of live bytes,
- * prints a line of budget, cost, 1 if infeasible, CPU seconds. EFFORT: 0, or prove. */
+/* bench/bounds.c -- bounds GRAPH.json INPLACE EFFORT BUDGET...: the lower bound at each budget of
+ * live bytes, prints a line of budget, cost, 1 if infeasible, CPU seconds. EFFORT: 0, or prove. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,14 +3,15 @@
  *     gemm [-b] [-t THREADS] [-c CORETYPE] [-r ROUNDS] [-f FLAGS] [SUBSTRING]
  *
  * prints GFLOP/s for the products whose line contains SUBSTRING: those of a step of the MLP and the
- * GPT of bench/cpu.sh, then a few larger ones. The second column is OpenBLAS with OPENBLAS_*
- * unset, which may not recognise a new CPU and then falls back on slow kernels; the third has
- * OPENBLAS_CORETYPE set to CORETYPE. -b: the generated products have operands and results of bfloat16, B' and the results of
- * A' are f32, like weights and their gradients.
+ * GPT of bench/cpu.sh, then a few larger ones. The second column is OpenBLAS with OPENBLAS_* unset,
+ * which may not recognise a new CPU and then falls back on slow kernels; the third has
+ * OPENBLAS_CORETYPE set to CORETYPE. -b: the generated products have operands and results of
+ * bfloat16, B' and the results of A' are f32, like weights and their gradients.
  *
- * The three take short turns, so that other jobs disturb all alike, and the best turn of each counts. With one
- * thread (the default) the time is processor time. Both OpenBLAS run in processes of their own, because the
- * library reads the variables once. Without the library there is one column. */
+ * The three take short turns, so that other jobs disturb all alike, and the best turn of each
+ * counts. With one thread (the default) the time is processor time. Both OpenBLAS run in processes
+ * of their own, because the library reads the variables once. Without the library there is one
+ * column. */
 #include <stdio.h>
 #include <stdlib.h>
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))

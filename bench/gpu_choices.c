@@ -1,5 +1,5 @@
-/* bench/gpu_choices.c -- measures the libraries' first proposals: convolutions with every plan that cuDNN
- * proposes, products with the first algorithm of cuBLASLt within workspaces of several sizes.
+/* bench/gpu_choices.c -- measures the libraries' first proposals: convolutions with every plan that
+ * cuDNN proposes, products with the first algorithm of cuBLASLt within workspaces of several sizes.
  *
  *   gpu_choices CONVOLUTIONS [DEVICE.json]
  *
@@ -89,8 +89,8 @@ static bool run_plan(const void *job)
     return j->b->dnn.api.BackendExecute(j->b->handle, j->plan, j->pack) == LS_DNN_OK;
 }
 
-/* ms of one run, measured over some runs after a first run; < 0: it fails. Runs that take far longer than
- * `best` end early. */
+/* ms of one run, measured over some runs after a first run; < 0: it fails. Runs that take far
+ * longer than `best` end early. */
 static double time_of(const Bench *b, bool (*run)(const void *), const void *job, double best)
 {
     float ms = -1;

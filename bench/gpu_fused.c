@@ -1,9 +1,9 @@
-/* bench/gpu_fused.c -- the gain of fusing batch norm into convolutions. For shapes of ResNet-50 at batch 256: a
- * convolution alone, with the sums of its result for the batch norm behind it, and also with the batch norm and
- * ReLU before it, each by the best of cuDNN's plans.
+/* bench/gpu_fused.c -- the gain of fusing batch norm into convolutions. For shapes of ResNet-50 at
+ * batch 256: a convolution alone, with the sums of its result for the batch norm behind it, and
+ * also with the batch norm and ReLU before it, each by the best of cuDNN's plans.
  *
- *   gpu_fused            on the GPU: one JSON line per shape, pattern and type: {"what", "value", "unit"}
- *   gpu_fused DEVICE.json    without one: which patterns have plans, and how many
+ *   gpu_fused            on the GPU: one JSON line per shape, pattern and type: {"what", "value",
+ * "unit"} gpu_fused DEVICE.json    without one: which patterns have plans, and how many
  *
  * Built by bench/gpu_ceilings.py with the sources of runtime/cuda/cudnn_*.c. */
 #include "bench/gpu_open.h"
@@ -20,8 +20,11 @@ enum { HALF = 2, BFLOAT16 = 9 };            /* cudnnDataType_t */
 enum { X = 1, W, Y, SCALE, BIAS, SUM, SQUARES, VIRTUAL = 100 };
 
 typedef struct Shape { int64_t in, out, size, kernel, stride; } Shape;
-static const Shape shapes[] = {
-    {64, 64, 56, 3, 1}, {64, 256, 56, 1, 1}, {128, 128, 28, 3, 1}, {256, 256, 14, 3, 1}, {512, 512, 7, 3, 1}};
+static const Shape shapes[] = {{64, 64, 56, 3, 1},
+                               {64, 256, 56, 1, 1},
+                               {128, 128, 28, 3, 1},
+                               {256, 256, 14, 3, 1},
+                               {512, 512, 7, 3, 1}};
 static const char *const pattern[] = {"convolution", "convolution and sums",
                                       "batch norm, ReLU, convolution and sums"};
 
@@ -96,7 +99,8 @@ static LsDnnDesc sums(Case *c, LsDnnDesc y)
 {
     int mode = LS_DNN_SUM_AND_SQUARES, type = LS_DNN_FLOAT;
     const int64_t dim[4] = {1, c->shape.out, 1, 1};
-    LsDnnDesc sum = tensor(c, SUM, LS_DNN_FLOAT, dim), squares = tensor(c, SQUARES, LS_DNN_FLOAT, dim);
+    LsDnnDesc sum = tensor(c, SUM, LS_DNN_FLOAT, dim),
+              squares = tensor(c, SQUARES, LS_DNN_FLOAT, dim);
     LsDnnDesc o = ls_dnn_make(&c->s, LS_DNN_OP_STATISTICS);
     ls_dnn_set(&c->s, o, LS_DNN_STATISTICS_MODE, LS_DNN_T_STATISTICS_MODE, 1, &mode);
     ls_dnn_set(&c->s, o, LS_DNN_STATISTICS_PRECISION, LS_DNN_T_DATA_TYPE, 1, &type);
@@ -170,11 +174,13 @@ static double time_plan(Case *c, LsDnnDesc plan, LsDnnDesc pack)
     return (double)ms / RUNS;
 }
 
-/* Tries the proposed plans. With a device returns the best time, ms; else the number of plans that can be made. */
+/* Tries the proposed plans. With a device returns the best time, ms; else the number of plans that
+ * can be made. */
 static double best(Case *c, int which, int64_t room)
 {
     const LsDnn *lib = &c->b->lib;
-    LsDnnDesc graph = graph_of(c, which), config[64], pack = c->b->handle ? pack_of(c, which) : NULL;
+    LsDnnDesc graph = graph_of(c, which), config[64],
+              pack = c->b->handle ? pack_of(c, which) : NULL;
     int64_t n = 0;
     double found = c->b->handle ? -1 : 0;
     int mode = LS_DNN_MODE_A, made = 0;
@@ -185,8 +191,9 @@ static double best(Case *c, int which, int64_t room)
     ls_dnn_finalize(&c->s, h, "heuristics");
     for (int k = 0; k < 64; k++)
         config[k] = ls_dnn_make(&c->s, LS_DNN_ENGINE_CONFIG);
-    if (c->s.failed || lib->api.BackendGetAttribute(h, LS_DNN_HEURISTICS_RESULTS, LS_DNN_T_DESC, 64, &n,
-                                                    config) != 0)
+    if (c->s.failed
+        || lib->api.BackendGetAttribute(h, LS_DNN_HEURISTICS_RESULTS, LS_DNN_T_DESC, 64, &n, config)
+               != 0)
         return found;
     for (int64_t k = 0; k < n && made < TRIED; k++) {
         int64_t bytes = 0, one;
@@ -194,7 +201,8 @@ static double best(Case *c, int which, int64_t room)
         ls_dnn_set_desc(&c->s, plan, LS_DNN_PLAN_CONFIG, config[k]);
         ls_dnn_set_desc(&c->s, plan, LS_DNN_PLAN_DEVICE, c->b->device);
         if (c->s.failed || lib->api.BackendFinalize(plan) != 0
-            || lib->api.BackendGetAttribute(plan, LS_DNN_PLAN_WORKSPACE, LS_DNN_T_INT64, 1, &one, &bytes)
+            || lib->api.BackendGetAttribute(plan, LS_DNN_PLAN_WORKSPACE, LS_DNN_T_INT64, 1, &one,
+                                            &bytes)
             || bytes > room)
             continue;
         made++;
@@ -214,9 +222,11 @@ static bool take_memory(Bench *b)
     unsigned char *random = malloc(BYTES / 16);
     uint64_t r = 1;
     bool ok = random != NULL;
-    for (int64_t k = 0; ok && k < BYTES / 16; k++) {    /* halves between 0.03 and 2, little-endian */
+    for (int64_t k = 0; ok && k < BYTES / 16; k++) {    /* halves between 0.03 and 2,
+                                                         * little-endian */
         r = r * 6364136223846793005u + 1442695040888963407u;
-        random[k] = (unsigned char)(k % 2 == 0 ? r >> 56 : (r >> 40 & 0x83) | 0x28 | (r >> 50 & 0x14));
+        random[k] =
+            (unsigned char)(k % 2 == 0 ? r >> 56 : (r >> 40 & 0x83) | 0x28 | (r >> 50 & 0x14));
     }
     for (int t = X; ok && t < TENSORS; t++) {
         ok = cudaMalloc(&b->memory[t], BYTES) == cudaSuccess;
@@ -244,9 +254,10 @@ int main(int argc, char **argv)
                 const Shape h = shapes[k];
                 Case c = {.b = &b, .s = {.lib = &b.lib}, .type = types[t].type, .shape = h};
                 double v = best(&c, which, (int64_t)1 << 30);
-                printf("{\"what\": \"cuDNN: %s, %" PRId64 "x%" PRId64 " %" PRId64 "->%" PRId64 " @%" PRId64
-                       " %s\", \"value\": %.5g, \"unit\": \"%s\"}\n", pattern[which], h.kernel, h.kernel,
-                       h.in, h.out, h.size, types[t].name, v, b.handle ? "ms (-1: none runs)" : "plans");
+                printf("{\"what\": \"cuDNN: %s, %" PRId64 "x%" PRId64 " %" PRId64 "->%" PRId64
+                       " @%" PRId64 " %s\", \"value\": %.5g, \"unit\": \"%s\"}\n",
+                       pattern[which], h.kernel, h.kernel, h.in, h.out, h.size, types[t].name, v,
+                       b.handle ? "ms (-1: none runs)" : "plans");
                 if (c.s.failed)
                     fprintf(stderr, "%s: %s\n", pattern[which], c.s.err);
                 ls_dnn_scope_drop(&c.s);

@@ -1,4 +1,5 @@
-/* bench/gpu_open.h -- opens cuDNN and the measured device: the machine's device, or a described device. */
+/* bench/gpu_open.h -- opens cuDNN and the measured device: the machine's device, or a described
+ * device. */
 #ifndef LS_BENCH_GPU_OPEN_H
 #define LS_BENCH_GPU_OPEN_H
 

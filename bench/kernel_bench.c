@@ -2,10 +2,10 @@
  *
  *     kernel_bench [-b] [-d] [-t THREADS] [-f FLAGS] [SUBSTRING]
  *
- * prints GFLOP/s for the cases whose line contains SUBSTRING; -b: in mixed precision with bfloat16; -d: without
- * Winograd's algorithm. With one thread
- * it measures processor time, which other jobs disturb little; with several threads it measures wall time. Each
- * figure is the best of several runs; padding counts as work. */
+ * prints GFLOP/s for the cases whose line contains SUBSTRING; -b: in mixed precision with bfloat16;
+ * -d: without Winograd's algorithm. With one thread it measures processor time, which other jobs
+ * disturb little; with several threads it measures wall time. Each figure is the best of several
+ * runs; padding counts as work. */
 #include <stdio.h>
 #include <stdlib.h>
 #define H_ASSERT(ok, ...) ((ok) ? (void)0 : (void)(fprintf(stderr, __VA_ARGS__), exit(1)))

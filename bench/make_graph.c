@@ -21,11 +21,12 @@
 #include "base/arena.h"
 #include "scheduler/graph/dag_read.h"
 
-/* The backward nodes of a forward node. All read the gradient of its result. If it has a weight, they also read
- * the weight, and the weight's gradient reads the first operand. */
+/* The backward nodes of a forward node. All read the gradient of its result. If it has a weight,
+ * they also read the weight, and the weight's gradient reads the first operand. */
 enum {
     READS_IN = 1, READS_OUT = 2,        /* read the operands, the result */
-    PASSES = 4,                 /* no backward nodes: the gradient of every operand is the result's gradient */
+    PASSES = 4,                 /* no backward nodes: the gradient of every operand is the result's
+                                 * gradient */
     IN_PLACE = 8                /* result and gradient may take the place of what they are made
                                  * from */
 };
@@ -307,8 +308,8 @@ static int dag(Net *n, int size)
 
 /* ---- layered ---- */
 
-/* Widths vary by three quarters about two thirds of the root of the size; a node is joined to nodes within a
- * tenth of the width to both sides, and one edge in seven skips layers. */
+/* Widths vary by three quarters about two thirds of the root of the size; a node is joined to nodes
+ * within a tenth of the width to both sides, and one edge in seven skips layers. */
 typedef struct Layers {
     int n, width[1001];         /* nodes between the first and the last; nodes of a layer */
     int first[1001], depth;     /* node that a layer begins with */
@@ -367,8 +368,8 @@ static void join_all(Net *n, Layers *l)
     }
 }
 
-/* The waiting nodes: the node that became ready last runs first; nodes that became ready together run in any
- * order. */
+/* The waiting nodes: the node that became ready last runs first; nodes that became ready together
+ * run in any order. */
 typedef struct Stack { int *v, n; } Stack;
 
 static void push(Stack *s, int v) { s->v[s->n++] = v; }
@@ -441,6 +442,7 @@ int main(int argc, char **argv)
         ls_arena_free(n.arena);
         return 0;
     }
-    fprintf(stderr, "usage: make_graph chain|resnet|unet|dense|transformer|dag|layered SIZE [SEED]\n");
+    fprintf(stderr,
+            "usage: make_graph chain|resnet|unet|dense|transformer|dag|layered SIZE [SEED]\n");
     return 2;
 }

@@ -1,6 +1,7 @@
-/* bench/packing.c -- packs files of blocks (id,from,past the last,size) and prints how far above the largest
- * sum of sizes they end, and in what time: offsets [-q|-f] [-a ALIGNMENT] FILE.csv ... -q: greedy only; -f: the
- * short search of planning, not the long one. A number in the name (A.1048576.csv) is a sufficient capacity. */
+/* bench/packing.c -- packs files of blocks (id,from,past the last,size) and prints how far above
+ * the largest sum of sizes they end, and in what time: offsets [-q|-f] [-a ALIGNMENT] FILE.csv ...
+ * -q: greedy only; -f: the short search of planning, not the long one. A number in the name
+ * (A.1048576.csv) is a sufficient capacity. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,11 +1,12 @@
 /* bench/paper_dp.c -- Kusumoto et al.'s DP on their seven graphs: paper_dp DIRECTORY, where the
  * graphs of the judge's format lie.
  *
- * Per graph, family of lower sets and budget: the least and the greatest overhead and the CPU time of a solve,
- * beside the time of the authors' programs (g++ -O3, one solve, least overhead unless stated; a 2-core machine
- * with other jobs). Costs are theirs: 10 a convolution, 1 anything else. The least budget is the family's own,
- * found by bisection, to the byte; the authors' least budget is above it for families with many sets, because
- * their program finds sets depth first and steps only to sets found later: U-Net 5723 MB, ResNet50 1287 MB. */
+ * Per graph, family of lower sets and budget: the least and the greatest overhead and the CPU time
+ * of a solve, beside the time of the authors' programs (g++ -O3, one solve, least overhead unless
+ * stated; a 2-core machine with other jobs). Costs are theirs: 10 a convolution, 1 anything else.
+ * The least budget is the family's own, found by bisection, to the byte; the authors' least budget
+ * is above it for families with many sets, because their program finds sets depth first and steps
+ * only to sets found later: U-Net 5723 MB, ResNet50 1287 MB. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>

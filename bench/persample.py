@@ -75,7 +75,7 @@ def networks(torch):
 
 def options_of(way, batch):
     """Private batches are drawn: of half the physical batch, so that hardly one
-    needs two micro-steps."""
+    needs two micro-batches."""
     options = [*WAYS.get(way, [])]
     if way in ("clipped", "within"):
         options[0] += f",expected-batch={max(1, batch // 2)}"

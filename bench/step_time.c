@@ -1,7 +1,8 @@
 /* bench/step_time.c -- the time of a plan's step by the figures of several machines.
  *   step_time MACHINE[,MACHINE...] OPTIONS-OF-PLAN...
- * The plan is the plan of `lowerset plan OPTIONS...`. Prints its hash, then a line of ns for each machine: by
- * replaying the plan (codegen/planning/step_replay.h), and as the sum of the nodes' costs. */
+ * The plan is the plan of `lowerset plan OPTIONS...`. Prints its hash, then a line of ns for each
+ * machine: by replaying the plan (codegen/planning/step_replay.h), and as the sum of the nodes'
+ * costs. */
 #include <stdio.h>
 #include <string.h>
 

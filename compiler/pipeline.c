@@ -32,13 +32,16 @@ static bool heads(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool no_parts(LsCtx *cx, const LsPipelineOptions *o)
 {
-    return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "leave --microbatches out", "--microbatches %" PRId64 ": the first axis of "
-                    "the inputs holds no samples, so a batch has no parts", o->import.parts);
+    return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "leave --microbatches out",
+                    "--microbatches %" PRId64 ": the first axis of "
+                    "the inputs holds no samples, so a batch has no parts",
+                    o->import.parts);
 }
 
 static bool mixing(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    const LsMixingOptions how = {g->training ? o->import.parts : 1, o->optimizer.accumulate, o->import.own_parts, ls_wants_samples(&o->grads)};
+    const LsMixingOptions how = {g->training ? o->import.parts : 1, o->optimizer.accumulate,
+                                 o->import.own_parts, ls_wants_samples(&o->grads)};
     return ls_batch_mixing(cx, g, &how);
 }
 
@@ -50,7 +53,10 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 }
 
 /* On the built-in machine, so that a program's bits do not depend on the one that it is made on. */
-static double price(const void *cpu, const LsGraph *g, LsNodeId n) { return ls_node_cost(g, n, cpu); }
+static double price(const void *cpu, const LsGraph *g, LsNodeId n)
+{
+    return ls_node_cost(g, n, cpu);
+}
 
 static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
@@ -59,7 +65,8 @@ static bool autodiff(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     if (ls_machine_find(&cpu, "cpu"))
         grads.price = (LsNodePrice){price, &cpu};
     if (grads.privacy.expected == 0)
-        grads.privacy.expected = (double)g->batch * (o->optimizer.accumulate > 1 ? o->optimizer.accumulate : 1);
+        grads.privacy.expected =
+            (double)g->batch * (o->optimizer.accumulate > 1 ? o->optimizer.accumulate : 1);
     if (ls_wants_samples(&grads) && !ls_sample_randomness(cx, g, grads.randomness))
         return false;
     ls_loss_scale(cx, g, &o->optimizer.scale);
@@ -133,8 +140,8 @@ static bool after(LsCtx *cx, const LsGraph *g, const char *pass, const LsPipelin
     return ls_verify(cx, g);
 }
 
-/* Whether a batch has parts where each of them is one sample, so that the graph of a part cannot tell: in the graph of larger
- * parts. */
+/* Whether a batch has parts where each of them is one sample, so that the graph of a part cannot
+ * tell: in the graph of larger parts. */
 static bool has_parts(LsCtx *cx, const char *path, const LsPipelineOptions *o, const LsGraph *part)
 {
     LsImportOptions larger = o->import;
@@ -149,16 +156,19 @@ static bool has_parts(LsCtx *cx, const char *path, const LsPipelineOptions *o, c
     quiet.log = fopen("/dev/null", "w");
     LsGraph *g = quiet.log != NULL ? ls_onnx_import(&quiet, path, &larger) : NULL;
     const int64_t batch = g != NULL ? g->batch : 0;
-    const bool known = g != NULL && ls_patterns(&quiet, g) && ls_loss(&quiet, g, &o->loss), samples = known && g->batch == batch;
+    const bool known = g != NULL && ls_patterns(&quiet, g) && ls_loss(&quiet, g, &o->loss),
+               samples = known && g->batch == batch;
     if (quiet.log != NULL)
         fclose(quiet.log);
     return !known || (samples ? mixing(cx, g, o) : no_parts(cx, o));
 }
 
-/* The passes that the graph of updates needs, too. Its sources have the layouts of the graph of the parts. */
+/* The passes that the graph of updates needs, too. Its sources have the layouts of the graph of the
+ * parts. */
 static bool run_on_updates(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    static bool (*const run[])(LsCtx *, LsGraph *, const LsPipelineOptions *) = {layout, precision, fuse, split};
+    static bool (*const run[])(LsCtx *, LsGraph *, const LsPipelineOptions *) = {layout, precision,
+                                                                                 fuse, split};
     LsPipelineOptions like = *o;
     like.like = g;
     for (size_t k = 0; g->rank.updates != NULL && k < sizeof run / sizeof *run; k++)

@@ -1,8 +1,9 @@
 /* models/cnn.c -- small image classifiers.
  *
- * cnn: 3x3 convolutions, each with ReLU and a 2x2 average pool, then two dense layers. Presets: 32 and 64 channels, 256
- * hidden units, 10 classes. digits: the network of PyTorch's example for MNIST, which its tutorials on gradients of samples
- * and on ensembles take: two convolutions without padding, a 2x2 max pool, dense layers of 128 and 10. */
+ * cnn: 3x3 convolutions, each with ReLU and a 2x2 average pool, then two dense layers. Presets: 32
+ * and 64 channels, 256 hidden units, 10 classes. digits: the network of PyTorch's example for
+ * MNIST, which its tutorials on gradients of samples and on ensembles take: two convolutions
+ * without padding, a 2x2 max pool, dense layers of 128 and 10. */
 #include "models/families.h"
 
 void ls_zoo_cnn(LsBuild *b, const LsModelRequest *r)

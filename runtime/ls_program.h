@@ -23,7 +23,15 @@ enum { LS_DEVICE_SLOTS = 2 };   /* batches that a device holds, for a program wi
 typedef void (*LsKernel)(LsRun *run, void *const arg[]);
 
 /* An address at compile time. */
-typedef enum { LS_AT_NONE, LS_AT_ARENA, LS_AT_STATE, LS_AT_CONST, LS_AT_INPUT, LS_AT_SLICE, LS_AT_LEVEL } LsSpace;
+typedef enum {
+    LS_AT_NONE,
+    LS_AT_ARENA,
+    LS_AT_STATE,
+    LS_AT_CONST,
+    LS_AT_INPUT,
+    LS_AT_SLICE,
+    LS_AT_LEVEL
+} LsSpace;
 /* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE, LS_AT_LEVEL: LsRanks */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
@@ -35,13 +43,22 @@ typedef struct LsTensor {       /* names and logical shapes as in the ONNX file 
     int rank;
     int64_t dim[LS_TENSOR_RANK];
     LsAddress at;
-    int64_t members;            /* > 0: every member of an ensemble has its own; of state and inputs they lie one behind
-                                 * the other, of watched values there is one at a time */
+    int64_t members;            /* > 0: every member of an ensemble has its own; of state and inputs
+                                 * they lie one behind the other, of watched values there is one at
+                                 * a time */
 } LsTensor;
 
-/* An average lies beside a parameter, has its initial value and its place in the ONNX file: evaluation and export take it
- * instead. LS_STATE_SUM: of the gradients of an update, of no meaning between updates */
-typedef enum { LS_STATE_PARAM, LS_STATE_FROZEN, LS_STATE_STAT, LS_STATE_MOMENT, LS_STATE_AVERAGE, LS_STATE_SUM } LsStateKind;
+/* An average lies beside a parameter, has its initial value and its place in the ONNX file:
+ * evaluation and export take it instead. LS_STATE_SUM: of the gradients of an update, of no meaning
+ * between updates */
+typedef enum {
+    LS_STATE_PARAM,
+    LS_STATE_FROZEN,
+    LS_STATE_STAT,
+    LS_STATE_MOMENT,
+    LS_STATE_AVERAGE,
+    LS_STATE_SUM
+} LsStateKind;
 typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * is named "PARAM.m" or so */
     LsTensor t;
@@ -51,8 +68,8 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * trained value. -1: starts as zeros (moments), not exported */
 } LsStateTensor;
 
-/* How long a batch takes in training, as predicted for 1, 2, 4, 8, ... threads on the machine whose costs made the plan; n 0: not
- * predicted, 1: whatever threads there are. */
+/* How long a batch takes in training, as predicted for 1, 2, 4, 8, ... threads on the machine whose
+ * costs made the plan; n 0: not predicted, 1: whatever threads there are. */
 enum { LS_PREDICTED = 5 };
 typedef struct LsPredicted { const char *machine; int n; double ns[LS_PREDICTED]; } LsPredicted;
 
@@ -76,13 +93,14 @@ typedef struct LsWatch {
                                  * of that axis */
 } LsWatch;
 
-typedef struct LsInput {        /* one per graph input, the targets last; t.at.offset is its index */
+typedef struct LsInput {        /* one per graph input, the targets last; t.at.offset is its
+                                 * index */
     LsTensor t;
     bool is_label;
     int64_t low, high;          /* integers must lie in [low, high), as some node uses them as
                                  * indices, or as they are classes of a target beside that of
-                                 * LsLossTarget.classes (LsLossTarget.ignore also passes); low = high:
-                                 * not checked, except the classes of a label */
+                                 * LsLossTarget.classes (LsLossTarget.ignore also passes); low =
+                                 * high: not checked, except the classes of a label */
 } LsInput;
 
 typedef struct LsPhaseTable {   /* train: one step of training; eval: the
@@ -92,27 +110,31 @@ typedef struct LsPhaseTable {   /* train: one step of training; eval: the
                                                  * may have "code/NAME" for --image-grid */
     LsAddress loss;             /* scalar real in the arena, live at the end of the phase */
     int64_t arena_bytes, live_peak;
-    const uint32_t *wait, *wait_of;     /* step k begins when steps wait[wait_of[k] .. wait_of[k + 1]) have ended; NULL:
-                                         * when the step before it has */
-    LsAddress weight;           /* scalar real like the loss: the total weight of the mean; none: the loss is a mean
-                                 * over the valid samples, or LsLossTarget.sums */
+    const uint32_t *wait, *wait_of;     /* step k begins when steps wait[wait_of[k] .. wait_of[k +
+                                         * 1]) have ended; NULL: when the step before it has */
+    LsAddress weight;           /* scalar real like the loss: the total weight of the mean; none:
+                                 * the loss is a mean over the valid samples, or
+                                 * LsLossTarget.sums */
 } LsPhaseTable;
 
-/* A program for a pipeline has tables of steps for each of its stages, and `train` has none. Micro-batches pass the stages
- * in phases: F forward, B backward (with the updates, unless they are in W), and the late phase, once after all micro-batches
- * of an update. Each rank is a stage and runs the phases in the order of `turn`. */
+/* A program for a pipeline has tables of steps for each of its stages, and `train` has none.
+ * Micro-batches pass the stages in phases: F forward, B backward (with the updates, unless they are
+ * in W), and the late phase, once after all micro-batches of an update. Each rank is a stage and
+ * runs the phases in the order of `turn`. */
 typedef enum { LS_STAGE_F, LS_STAGE_B, LS_STAGE_W, LS_STAGE_LATE, LS_STAGE_NPHASES } LsStagePhase;
-enum { LS_STAGE_START = LS_STAGE_NPHASES };     /* of messages: once before an update, copies of parameters */
+enum { LS_STAGE_START = LS_STAGE_NPHASES };     /* of messages: once before an update, copies of
+                                                 * parameters */
 enum { LS_NO_STAGE = 255 };
 enum { LS_STAGE_TAGS = 1 << 14 };       /* tags of messages are below */
-/* What a stage sends or receives, with every micro-batch or, if one of both phases is the late one, with the last. */
+/* What a stage sends or receives, with every micro-batch or, if one of both phases is the late one,
+ * with the last. */
 typedef struct LsMessage {
     LsAddress at;               /* as in steps */
     int64_t bytes;
     uint32_t peer, tag;         /* the other stage; tags differ between the tensors */
     uint8_t phase, other;       /* LsStagePhase: of this stage, of the peer */
-    uint32_t step;              /* sent after this step of the stage; received: it must be there before this step, or at
-                                 * the end of the phase */
+    uint32_t step;              /* sent after this step of the stage; received: it must be there
+                                 * before this step, or at the end of the phase */
     uint8_t until;              /* sent: the peer must have the bytes before this phase .. */
     uint32_t lag;               /* .. of the micro-batch so much later. LS_STAGE_TO_THE_END: before
                                  * the update ends. A message from phase F to a phase F waits for
@@ -124,55 +146,68 @@ typedef struct LsRegion { int64_t at, bytes; uint32_t copies; } LsRegion;
 /* The steps of a micro-batch, and of the late phase behind it. */
 enum { LS_STAGE_PLANS = 2 };
 typedef struct LsStagePlan {
-    LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own start on */
+    LsPhaseTable table;         /* addresses in the arena are those of slot 0, from the stage's own
+                                 * start on */
     uint32_t first[LS_STAGE_NPHASES + 1];       /* by phase: its first step */
-    uint32_t ask[LS_STAGE_NPHASES];     /* by phase: what it receives may arrive from before this step on; the end of the
-                                         * phase: behind all steps */
-    const LsMessage *send, *receive;    /* those of all plans are alike but for addresses and steps */
+    uint32_t ask[LS_STAGE_NPHASES];     /* by phase: what it receives may arrive from before this
+                                         * step on; the end of the phase: behind all steps */
+    const LsMessage *send, *receive;    /* those of all plans are alike but for addresses and
+                                         * steps */
 } LsStagePlan;
 typedef struct LsTurn { uint8_t phase, plan; uint16_t slot; uint32_t part; } LsTurn;
 typedef struct LsStage {
-    LsStagePlan plan[LS_STAGE_PLANS]; uint32_t nplan;   /* with --checkpoint=except-last two: the first part of an update has the
-                                                         * second plan, and the tables of both watch the same values */
+    LsStagePlan plan[LS_STAGE_PLANS]; uint32_t nplan;   /* with --checkpoint=except-last two: the
+                                                         * first part of an update has the second
+                                                         * plan, and the tables of both watch the
+                                                         * same values */
     uint32_t nsend, nreceive;
     int64_t at;                 /* of the stage in the arena, bytes */
-    const LsRegion *region; uint32_t nregion;   /* by offset, one behind the other; addresses are those of the first copies */
+    const LsRegion *region; uint32_t nregion;   /* by offset, one behind the other; addresses are
+                                                 * those of the first copies */
     int64_t arena_bytes;
     uint32_t slots;             /* a multiple of all copies, or a slot for each part */
     bool reads_input;
     const LsTurn *turn; uint32_t nturn;         /* turns of parts without samples are left out */
 } LsStage;
 
-/* The state of the loss scale, reals; without an address there is none. skips [2]: skipped updates in all, and the last
- * ones in a row. Gradients of parameters (watches "grad/") are those of the loss times the scale. */
+/* The state of the loss scale, reals; without an address there is none. skips [2]: skipped updates
+ * in all, and the last ones in a row. Gradients of parameters (watches "grad/") are those of the
+ * loss times the scale. */
 typedef struct LsScaling {
     LsAddress scale, counter, skips;
     double start;               /* of scale; the others start as zeros */
 } LsScaling;
 
-/* Private training (--dp). An update takes every sample of the data with probability expected / samples, in as many
- * micro-batches as these fill. Its gradient is the sum of the samples' gradients, each scaled down to the norm `clip`, plus
- * normal noise of deviation noise * clip, over `expected`. delta: of the guarantee. */
+/* Private training (--dp). An update takes every sample of the data with probability expected /
+ * samples, in as many micro-batches as these fill. Its gradient is the sum of the samples'
+ * gradients, each scaled down to the norm `clip`, plus normal noise of deviation noise * clip, over
+ * `expected`. delta: of the guarantee. */
 typedef struct LsPrivacyTerms { double clip, noise, delta, expected; } LsPrivacyTerms;
 
-/* Training over ranks. Each rank runs a block of an update's parts. The sums of the block lie one behind the other at the end
- * of the state, `sum_bytes` from `sums` on, in the order in which they become complete. Partial sums are at LS_AT_LEVEL: level
- * k of the sum at `at` has the address k * sum_bytes + at. Ranks add the sums up, and run the phase `update`.
+/* Training over ranks. Each rank runs a block of an update's parts. The sums of the block lie one
+ * behind the other at the end of the state, `sum_bytes` from `sums` on, in the order in which they
+ * become complete. Partial sums are at LS_AT_LEVEL: level k of the sum at `at` has the address k *
+ * sum_bytes + at. Ranks add the sums up, and run the phase `update`.
  *
- * Whole updates: on each rank, after all sums. Sliced ones: each rank updates a slice of the parameters, and sends it to the
- * others. Then moments exist once: at LS_AT_SLICE, kind k of the parameter with the sum at `at` has the address
- * k * sum_bytes + at, of which a rank has its slices alone, `kinds` * slice_bytes / ranks bytes beside `state_bytes`. */
+ * Whole updates: on each rank, after all sums. Sliced ones: each rank updates a slice of the
+ * parameters, and sends it to the others. Then moments exist once: at LS_AT_SLICE, kind k of the
+ * parameter with the sum at `at` has the address k * sum_bytes + at, of which a rank has its slices
+ * alone, `kinds` * slice_bytes / ranks bytes beside `state_bytes`. */
 typedef struct LsRankSum {
-    int64_t at, bytes;          /* in the sums, with padding: a multiple of 64 times the largest number of ranks */
+    int64_t at, bytes;          /* in the sums, with padding: a multiple of 64 times the largest
+                                 * number of ranks */
     int64_t count;              /* elements */
     LsAddress param;            /* that the step updates, or none */
     uint32_t after;             /* the step of an update's last micro-batch that completes it */
     uint32_t step;              /* sliced: of `update`, which reads the sum */
 } LsRankSum;
-typedef struct LsRankRows { LsAddress at; int64_t bytes; } LsRankRows;          /* a row for each part of an update */
-typedef struct LsRankChoice { int ranks, levels; } LsRankChoice;        /* levels: of partial sums that a rank needs */
+/* a row for each part of an update */
+typedef struct LsRankRows { LsAddress at; int64_t bytes; } LsRankRows;
+/* levels: of partial sums that a rank needs */
+typedef struct LsRankChoice { int ranks, levels; } LsRankChoice;
 typedef struct LsRanks {
-    const LsRankChoice *choice; int nchoice;    /* how many ranks a run may have, ascending; one number: it was compiled in */
+    const LsRankChoice *choice; int nchoice;    /* how many ranks a run may have, ascending; one
+                                                 * number: it was compiled in */
     int64_t parts;              /* of an update: a multiple of these numbers */
     LsAddress sums;
     int64_t sum_bytes;
@@ -183,21 +218,25 @@ typedef struct LsRanks {
     const LsRankRows *rows; uint32_t nrows;     /* statistics of the parts */
 } LsRanks;
 
-/* Bytes of a rank's packet at the end of an update (runtime/ranks/rank_packets.h), with the loss and the rows of statistics
- * of each part of its block. */
+/* Bytes of a rank's packet at the end of an update (runtime/ranks/rank_packets.h), with the loss
+ * and the rows of statistics of each part of its block. */
 static inline int64_t ls_rank_packet_bytes(int64_t block, int64_t row_bytes)
 {
     return (16 + block * (16 + row_bytes) + 7) / 8 * 8;
 }
-/* Buffers for what other ranks send, and for the sum of as many bytes as are updated at a time. Ranks of one machine need
- * less (runtime/ranks/rank_exchange.h). */
+/* Buffers for what other ranks send, and for the sum of as many bytes as are updated at a time.
+ * Ranks of one machine need less (runtime/ranks/rank_exchange.h). */
 enum { LS_RANK_CHUNK = 1 << 17 };
-static inline int64_t ls_rank_exchange_bytes(int n, int64_t parts, int64_t sum_bytes, int64_t row_bytes)
+static inline int64_t ls_rank_exchange_bytes(int n, int64_t parts, int64_t sum_bytes,
+                                             int64_t row_bytes)
 {
     return sum_bytes / n * (n - 1) + n * ls_rank_packet_bytes(parts / n, row_bytes) + LS_RANK_CHUNK;
 }
 /* Bytes of a rank's slices of the optimizer's state. */
-static inline int64_t ls_rank_slice_bytes(const LsRanks *r, int n) { return r->kinds * (r->slice_bytes / n); }
+static inline int64_t ls_rank_slice_bytes(const LsRanks *r, int n)
+{
+    return r->kinds * (r->slice_bytes / n);
+}
 /* With n ranks; NULL: the program does not take so many. */
 static inline const LsRankChoice *ls_rank_choice(const LsRanks *r, int64_t n)
 {
@@ -218,7 +257,8 @@ typedef struct LsAbout {
     const char *model;          /* file name of the ONNX model */
     const char *plan_hash;      /* the same in the output of plan, compile and trainer */
     const char *strategy, *loss, *optimizer;
-    const char *precision;      /* in which most of a step computes: "bf16", "f16"; NULL: in reals */
+    const char *precision;      /* in which most of a step computes: "bf16", "f16"; NULL: in
+                                 * reals */
     const char *bf16_sums;      /* order in which products of bfloat16 add up, "pairs" or "tiles";
                                  * NULL: there are none */
     const char *trains;         /* e.g. "trains 28 of 49 tensors, 16,384 of 123,200 elements"; NULL:

@@ -1,12 +1,12 @@
-/* cli/commands/calibrate_cmd.c -- lowerset calibrate: builds small training programs, runs them, and fits the machine's figures
- * to the times of their kernels.
+/* cli/commands/calibrate_cmd.c -- lowerset calibrate: builds small training programs, runs them,
+ * and fits the machine's figures to the times of their kernels.
  *
- * The programs are networks of the zoo. Together they have kernels of every common class, from some microseconds to
- * some milliseconds. They are built like any program, several at once, and run one by one, in three rounds. The
- * median of a kernel's three times counts, so that the figures predict a machine under its usual load. The time of a
- * step outside its kernels is distributed over the kernels. Each kernel is a sample with the ages of the bytes that
- * it touches in its program (codegen/planning/step_replay.h), so that the figures fit the model that predicts whole
- * steps. */
+ * The programs are networks of the zoo. Together they have kernels of every common class, from some
+ * microseconds to some milliseconds. They are built like any program, several at once, and run one
+ * by one, in three rounds. The median of a kernel's three times counts, so that the figures predict
+ * a machine under its usual load. The time of a step outside its kernels is distributed over the
+ * kernels. Each kernel is a sample with the ages of the bytes that it touches in its program
+ * (codegen/planning/step_replay.h), so that the figures fit the model that predicts whole steps. */
 #include "build_config.h"
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
@@ -40,42 +40,101 @@ enum {
     STORED = 2,                 /* stores all gradients; else updates compute those of large
                                  * weights */
     BF16 = 4, F16 = 8,          /* computes in that type; else in floats */
-    DIRECT = 16                 /* convolutions of bfloat16 are direct, and not by Winograd's algorithm */
+    DIRECT = 16                 /* convolutions of bfloat16 are direct, and not by Winograd's
+                                 * algorithm */
 };
 
-static const char *precision_of(const Probe *p) { return p->how & BF16 ? "bf16" : p->how & F16 ? "f16" : "f32"; }
+static const char *precision_of(const Probe *p)
+{
+    return p->how & BF16 ? "bf16" : p->how & F16 ? "f16" : "f32";
+}
 
-/* Dropout in one GPT's attention keeps its products and softmax from being fused. In 16 bits the same kernels in fewer
- * sizes: what is measured there is how they differ from those of floats. */
+/* Dropout in one GPT's attention keeps its products and softmax from being fused. In 16 bits the
+ * same kernels in fewer sizes: what is measured there is how they differ from those of floats. */
 static const Probe probe[] = {
     {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "64"}, {"width", "512"}, {"depth", "2"}}, QUICK},
     {"autoencoder", "mse", "sgd:momentum=0.9", {{"batch", "8"}}, 0},
-    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "128"}, {"heads", "4"},
-                            {"context", "64"}, {"vocab", "512"}, {"dropout", "0.1"}}, QUICK},
-    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "384"}, {"heads", "6"},
-                            {"context", "384"}, {"vocab", "6000"}}, 0},
+    {"gpt",
+     "ce",
+     "adamw",
+     {{"batch", "2"},
+      {"depth", "1"},
+      {"width", "128"},
+      {"heads", "4"},
+      {"context", "64"},
+      {"vocab", "512"},
+      {"dropout", "0.1"}},
+     QUICK},
+    {"gpt",
+     "ce",
+     "adamw",
+     {{"batch", "2"},
+      {"depth", "1"},
+      {"width", "384"},
+      {"heads", "6"},
+      {"context", "384"},
+      {"vocab", "6000"}},
+     0},
     {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "200"}, {"width", "1500"}}, 0},
     {"vgg16", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "32"}}, STORED},
     {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "32"}, {"size", "64"}}, 0},
     {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "160"}}, 0},
-    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "16"}, {"size", "64"},
-                                        {"up", "bilinear"}}, 0},
-    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "48"}, {"size", "128"},
-                                        {"depth", "3"}}, 0},
+    {"unet",
+     "ce",
+     "sgd:momentum=0.9",
+     {{"batch", "2"}, {"width", "16"}, {"size", "64"}, {"up", "bilinear"}},
+     0},
+    {"unet",
+     "ce",
+     "sgd:momentum=0.9",
+     {{"batch", "2"}, {"width", "48"}, {"size", "128"}, {"depth", "3"}},
+     0},
     {"googlenet", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"size", "64"}}, 0},
     {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, 0},
-    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "128"}, {"heads", "4"},
-                            {"context", "64"}, {"vocab", "512"}, {"dropout", "0.1"}}, BF16 | QUICK},
-    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "384"}, {"heads", "6"},
-                            {"context", "384"}, {"vocab", "6000"}}, BF16},
+    {"gpt",
+     "ce",
+     "adamw",
+     {{"batch", "2"},
+      {"depth", "1"},
+      {"width", "128"},
+      {"heads", "4"},
+      {"context", "64"},
+      {"vocab", "512"},
+      {"dropout", "0.1"}},
+     BF16 | QUICK},
+    {"gpt",
+     "ce",
+     "adamw",
+     {{"batch", "2"},
+      {"depth", "1"},
+      {"width", "384"},
+      {"heads", "6"},
+      {"context", "384"},
+      {"vocab", "6000"}},
+     BF16},
     {"mlp", "ce", "sgd:momentum=0.9", {{"batch", "200"}, {"width", "1500"}}, BF16},
     {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "96"}}, BF16},
-    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "1"}, {"width", "48"}, {"size", "128"}, {"depth", "3"}}, BF16},
-    {"unet", "ce", "sgd:momentum=0.9", {{"batch", "2"}, {"width", "32"}, {"size", "64"}, {"depth", "3"}},
+    {"unet",
+     "ce",
+     "sgd:momentum=0.9",
+     {{"batch", "1"}, {"width", "48"}, {"size", "128"}, {"depth", "3"}},
+     BF16},
+    {"unet",
+     "ce",
+     "sgd:momentum=0.9",
+     {{"batch", "2"}, {"width", "32"}, {"size", "64"}, {"depth", "3"}},
      BF16 | DIRECT},
     {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, BF16 | QUICK},
-    {"gpt", "ce", "adamw", {{"batch", "2"}, {"depth", "1"}, {"width", "256"}, {"heads", "4"},
-                            {"context", "256"}, {"vocab", "2000"}}, F16},
+    {"gpt",
+     "ce",
+     "adamw",
+     {{"batch", "2"},
+      {"depth", "1"},
+      {"width", "256"},
+      {"heads", "4"},
+      {"context", "256"},
+      {"vocab", "2000"}},
+     F16},
     {"resnet18", "ce", "sgd:momentum=0.9", {{"batch", "4"}, {"width", "64"}, {"size", "96"}}, F16},
     {"cnn", "ce", "sgd:momentum=0.9", {{"batch", "12"}, {"size", "64"}}, F16 | QUICK},
 };
@@ -136,11 +195,21 @@ enum { NARGS = 16 };
 /* The options of a probe's program, for compile and plan alike. */
 static int arguments(const Calibration *c, int k, const char *command, const char *argv[NARGS])
 {
-    const char *all[] = {"lowerset", command, file_of(c, k, ".onnx"), "--machine",
+    const char *all[] = {"lowerset",
+                         command,
+                         file_of(c, k, ".onnx"),
+                         "--machine",
                          probe[k].how & DIRECT ? "cpu-amx" : "cpu",
-                         "--no-alternatives", "--loss", probe[k].loss,
-                         "--optimizer", probe[k].optimizer, "--precision", precision_of(&probe[k]), "--strategy",
-                         "none", "-q",
+                         "--no-alternatives",
+                         "--loss",
+                         probe[k].loss,
+                         "--optimizer",
+                         probe[k].optimizer,
+                         "--precision",
+                         precision_of(&probe[k]),
+                         "--strategy",
+                         "none",
+                         "-q",
                          "--store-gradients"};
     int n = sizeof all / sizeof *all;
     memcpy(argv, all, sizeof all);
@@ -330,8 +399,11 @@ static void settle(const Calibration *c)
         most += fmax(hi, ns[2]);
     }
     if (most > much * least)
-        fprintf(stderr, "calibrate: the machine was busy: the rounds differ by %.0f %%; run it again when the "
-                        "machine is idle\n", 100 * (most / least - 1));
+        fprintf(
+            stderr,
+            "calibrate: the machine was busy: the rounds differ by %.0f %%; run it again when the "
+            "machine is idle\n",
+            100 * (most / least - 1));
 }
 
 static void remove_files(const Calibration *c)

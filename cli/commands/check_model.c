@@ -25,10 +25,10 @@
 
 enum { BUDGET_STEPS = 3, MOST_FILES = 16 };
 
-/* Relative limits for the loss, the worst tensor and the median tensor. Different rounding flips a ReLU here and there,
- * which changes all gradients before it: deep batch norms over few values amplify that to up to 7e-2, while a wrong
- * kernel gives 1. A GPU may also be five times as far off as the CPU's floats. The limits for doubles apply to external
- * references. */
+/* Relative limits for the loss, the worst tensor and the median tensor. Different rounding flips a
+ * ReLU here and there, which changes all gradients before it: deep batch norms over few values
+ * amplify that to up to 7e-2, while a wrong kernel gives 1. A GPU may also be five times as far off
+ * as the CPU's floats. The limits for doubles apply to external references. */
 typedef struct Limits { double loss, worst, median; } Limits;
 static const Limits of_floats = {1e-3, 2e-1, 5e-2},
                     of_gpu = {1e-3, 2e-2, 5e-3},
@@ -196,9 +196,13 @@ static int compare_bits(Check *c, const char *within, const char *total)
         return unreadable(c, why);
     add(c, "budget", name[0] == '\0', 0, -1,
         name[0] == '\0'
-            ? ls_arena_printf(c->a, "after %d steps within %s, all %" PRIu32 " tensors have the same bits as "
-                                                                             "without a budget", BUDGET_STEPS, total, n)
-            : ls_arena_printf(c->a, "after %d steps within %s, '%s' has other bits than without a budget",
+            ? ls_arena_printf(c->a,
+                              "after %d steps within %s, all %" PRIu32
+                              " tensors have the same bits as "
+                              "without a budget",
+                              BUDGET_STEPS, total, n)
+            : ls_arena_printf(c->a,
+                              "after %d steps within %s, '%s' has other bits than without a budget",
                               BUDGET_STEPS, total, name));
     return 0;
 }
@@ -284,17 +288,24 @@ static int check_gradients(Check *c)
     if (code != 0)
         copy_to_stderr(t.out);
     const double stopped = ls_trial_number(t.log, "stopped", 0);
-    const char *rest = stopped > 0 ? ls_arena_printf(c->a, "; %.0f parameters before a stopped gradient were left out", stopped) : "";
+    const char *rest =
+        stopped > 0 ? ls_arena_printf(
+            c->a, "; %.0f parameters before a stopped gradient were left out", stopped)
+                    : "";
     if (ls_trial_number(t.log, "elements", 0) == 0) {
-        skip(c, "gradients", "a gradient is stopped between every parameter and the loss: its differences say nothing of gradients");
+        skip(c, "gradients",
+             "a gradient is stopped between every parameter and the loss: its differences say "
+             "nothing of gradients");
         return 0;
     }
     add(c, "gradients", code == 0, ls_trial_number(t.log, "worst", INFINITY),
         ls_trial_number(t.log, "limit", 0),
-        ls_arena_printf(c->a, "%.0f elements of %.0f parameters compared with differences of the loss, in doubles; "
-                              "worst: %s%s", ls_trial_number(t.log, "elements", 0),
-                        ls_trial_number(t.log, "parameters", 0),
-                        ls_trial_text(c->a, t.log, "at"), rest));
+        ls_arena_printf(
+            c->a,
+            "%.0f elements of %.0f parameters compared with differences of the loss, in doubles; "
+            "worst: %s%s",
+            ls_trial_number(t.log, "elements", 0), ls_trial_number(t.log, "parameters", 0),
+            ls_trial_text(c->a, t.log, "at"), rest));
     return 0;
 }
 
@@ -376,8 +387,9 @@ static int compare_reference(Check *c, const char *name, const char *npz, const 
     bool none = d.ntensor == 0 && d.loss < 0;
     const char *says = distance_text(c, &d, c->o->check.against);
     if (d.nlacking > 0)
-        says = ls_arena_printf(c->a, "%s; %" PRIu32 " of its tensors are not computed by this model", says,
-                               d.nlacking);
+        says =
+            ls_arena_printf(c->a, "%s; %" PRIu32 " of its tensors are not computed by this model",
+                            says, d.nlacking);
     add(c, name, !none && is_within(&d, l), d.worst, l->worst,
         none ? "the reference has no member loss, out/NAME or grad/PARAM of this model" : says);
     return 0;
@@ -414,12 +426,14 @@ static void look_for_device(Check *c)
 int ls_check_model(const LsOptions *o)
 {
     if (o->check.against != NULL && o->check.data == NULL) {
-        fprintf(stderr, "lowerset: --against needs --data: the data that the reference was made with\n");
+        fprintf(stderr,
+                "lowerset: --against needs --data: the data that the reference was made with\n");
         return LS_EXIT_USAGE;
     }
     if (o->check.against != NULL && ls_options_parts(o) > 1) {
-        fprintf(stderr, "lowerset: --against: programs of --microbatches show the gradients of a batch's last part; leave one of "
-                "them out\n");
+        fprintf(stderr, "lowerset: --against: programs of --microbatches show the gradients of a "
+                        "batch's last part; leave one of "
+                        "them out\n");
         return LS_EXIT_USAGE;
     }
     LsArena *a = ls_arena_new();

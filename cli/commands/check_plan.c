@@ -59,7 +59,9 @@ int ls_check_plan(const LsOptions *o)
     char why[512], stated[17];
     LsPlan plan;
     if (o->check.graph == NULL)
-        return wrong(o->model, "a plan is checked against its graph: name it with --graph GRAPH.json", LS_EXIT_USAGE);
+        return wrong(o->model,
+                     "a plan is checked against its graph: name it with --graph GRAPH.json",
+                     LS_EXIT_USAGE);
     if (o->model_only != NULL) {
         fprintf(stderr, "lowerset: %s is for models, but this is a plan\n", o->model_only);
         return LS_EXIT_USAGE;

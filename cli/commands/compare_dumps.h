@@ -19,8 +19,8 @@ typedef struct LsApart {
     uint32_t nlacking;          /* tensors of the reference that are missing here */
 } LsApart;
 
-/* Compares loss, gradients and, with `outputs`, outputs of `path` with those of `reference`. Names lie in the arena.
- * False with a sentence in why when a file cannot be read. */
+/* Compares loss, gradients and, with `outputs`, outputs of `path` with those of `reference`. Names
+ * lie in the arena. False with a sentence in why when a file cannot be read. */
 bool ls_archive_apart(LsArena *arena, const char *path, const char *reference, bool outputs,
                       LsApart *to, char *why, size_t size);
 

@@ -1,4 +1,5 @@
-/* cli/commands/compile.c -- lowerset compile: from a model to an executable, an object or readable C. */
+/* cli/commands/compile.c -- lowerset compile: from a model to an executable, an object or readable
+ * C. */
 #include "base/heap.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/compile.h"
@@ -157,7 +158,8 @@ static bool wants_mpi(const LsOptions *o)
     return o->ranks.comm != NULL && strcmp(o->ranks.comm, "mpi") == 0;
 }
 
-/* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's text. */
+/* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's
+ * text. */
 static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
 {
     LsCtx *cx = &job->cx;
@@ -175,7 +177,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .loss = job->options->loss.spec != NULL ? job->options->loss.spec : "ce",
                    .schedule = job->options->update.schedule,
                    .precision = ls_is_16(job->pipeline.precision.compute)
-                       ? ls_precision_name(job->pipeline.precision.compute) : NULL,
+                                    ? ls_precision_name(job->pipeline.precision.compute)
+                                    : NULL,
                    .target = &job->target,
                    .archs = cuda != NULL ? cuda->archs.text : NULL,
                    .accumulate = job->pipeline.optimizer.accumulate,
@@ -185,14 +188,17 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .predicted = ls_job_predict(job),
                    .train = {job->train_problem, &job->plan, ls_job_overlaps(job)},
                    .eval = {job->eval_problem, &job->eval_plan, false},
-                   .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL, ls_job_overlaps(job)},
-                   .update = {job->update_problem, job->update_problem != NULL ? &job->update_plan : NULL, false},
+                   .last = {has_last ? job->train_problem : NULL, has_last ? &job->last_plan : NULL,
+                            ls_job_overlaps(job)},
+                   .update = {job->update_problem,
+                              job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
                    .onnx_bytes = (size_t)form.bytes,
                    .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
-    code.addresses = ls_addresses_new(cx, job->train, job->target.real_bytes, form.slot, form.nslot);
+    code.addresses =
+        ls_addresses_new(cx, job->train, job->target.real_bytes, form.slot, form.nslot);
     if (job->staged != NULL)
         code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
@@ -222,12 +228,13 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
             ok &= fclose(to[k]) == 0;
     if (!ok || dry)
         return ok;
-    return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant, code.addresses->nconst)
+    return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant,
+                       code.addresses->nconst)
            && ls_onnx_form_write(cx, &form, file_of(cx->arena, out, ONNX));
 }
 
-/* The linker's output file: a name beside the output, renamed once complete. A linker cannot write to a pipe, and
- * removes existing files; so an output that is no regular file gets a copy. */
+/* The linker's output file: a name beside the output, renamed once complete. A linker cannot write
+ * to a pipe, and removes existing files; so an output that is no regular file gets a copy. */
 static const char *place_program(LsArena *a, const Output *out)
 {
     const char *part = ls_output_part(a, out->path);
@@ -267,7 +274,10 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     return true;
 }
 
-static double step_ns(const LsJob *job) { return job->staged != NULL ? ls_staged_step_ns(job) : ls_job_step_ns(job); }
+static double step_ns(const LsJob *job)
+{
+    return job->staged != NULL ? ls_staged_step_ns(job) : ls_job_step_ns(job);
+}
 
 static void summary(LsJob *job, const Output *out)
 {
@@ -279,10 +289,11 @@ static void summary(LsJob *job, const Output *out)
             ls_bytes_text(a, job->state_bytes), ls_bytes_text(a, job->arena_bytes),
             ls_bytes_text(a, job->input_bytes),
             ls_bytes_text(a, ls_job_fixed_bytes(job) + job->arena_bytes),
-            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), step_ns(job) * 1e-6, ls_job_told_of(job),
-            job->costs);
-    fprintf(stderr, "optimizer %s\n",
-            ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
+            100 * ls_plan_overhead(&job->plan), ls_job_gap_text(job), step_ns(job) * 1e-6,
+            ls_job_told_of(job), job->costs);
+    fprintf(
+        stderr, "optimizer %s\n",
+        ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
 }
 
 /* Prints the next step for the user, in one line; for C the line above shows how to build. */

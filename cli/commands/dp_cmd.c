@@ -1,4 +1,5 @@
-/* cli/commands/dp_cmd.c -- lowerset dp: what private training would guarantee, or how much noise a guarantee takes. */
+/* cli/commands/dp_cmd.c -- lowerset dp: what private training would guarantee, or how much noise a
+ * guarantee takes. */
 #include "base/json_text.h"
 #include "cli/commands/commands.h"
 #include "cli/options/options.h"
@@ -21,7 +22,8 @@ static int fail(const char *why)
     return LS_EXIT_USAGE;
 }
 
-/* Sampling rate and steps: as given, or those of `epochs` over `samples` by batches of `batch` on average. */
+/* Sampling rate and steps: as given, or those of `epochs` over `samples` by batches of `batch` on
+ * average. */
 static int sampling(const LsOptions *o, Question *q)
 {
     const bool counted = o->dp.samples > 0 || o->dp.batch > 0 || o->dp.epochs > 0;
@@ -69,7 +71,8 @@ static int answer(Question *q, LsPrivacyBound *b)
 {
     char why[LS_PRIVACY_WHY];
     LsPrivacyLedger l = {0};
-    bool ok = !q->search || ls_privacy_noise(q->rate, q->steps, q->delta, q->epsilon, &q->noise, why);
+    bool ok =
+        !q->search || ls_privacy_noise(q->rate, q->steps, q->delta, q->epsilon, &q->noise, why);
     ok = ok && ls_privacy_add(&l, q->rate, q->noise, q->steps, why);
     if (ok)
         *b = ls_privacy_epsilon(&l, q->delta);
@@ -94,7 +97,8 @@ static void print_words(const Question *q, const LsPrivacyBound *b)
         printf("noise %.4f: ", q->noise);
     char bound[LS_PRIVACY_WHY];
     printf("%s\n", ls_privacy_bound_text(*b, q->delta, bound));
-    printf("  sample rate  %-10.6g  part of the samples in a batch, drawn by Poisson sampling\n", q->rate);
+    printf("  sample rate  %-10.6g  part of the samples in a batch, drawn by Poisson sampling\n",
+           q->rate);
     printf("  noise        %-10.6g  deviation, in clipping norms\n", q->noise);
     printf("  steps        %-10" PRId64 "  updates\n", q->steps);
 }

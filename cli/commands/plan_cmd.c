@@ -1,5 +1,5 @@
-/* cli/commands/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget; builds
- * nothing. */
+/* cli/commands/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget;
+ * builds nothing. */
 #include "cli/report/policy_table.h"
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
@@ -42,7 +42,8 @@ static void write_timeline_table(FILE *to, const LsJob *job)
 static void write_timeline_svg(FILE *to, const LsJob *job)
 {
     ls_timeline_svg(to, job->dag, &job->plan,
-                    &(LsTimelineFacts){job->options->model, ls_job_costs_of(job), job->plan.cost > job->none.cost ? &job->none : NULL,
+                    &(LsTimelineFacts){job->options->model, ls_job_costs_of(job),
+                                       job->plan.cost > job->none.cost ? &job->none : NULL,
                                        job->report.budget});
 }
 
@@ -104,7 +105,8 @@ static void print_gpu(const LsJob *job)
     for (uint32_t k = 0; k < job->plan.nstep; k++)
         if (!job->plan.step[k].free)
             ns += fast.dag.node[job->plan.step[k].id].cost - node[job->plan.step[k].id].cost;
-    printf("  with --precision=tf32 this plan's step would take %.4g ms (%s)\n", ns * 1e-6, ls_job_told_of(job));
+    printf("  with --precision=tf32 this plan's step would take %.4g ms (%s)\n", ns * 1e-6,
+           ls_job_told_of(job));
 }
 
 /* Prints the price of the loss scale: updates wait for all gradients. */
@@ -117,12 +119,14 @@ static void print_scaling(const LsJob *job)
         return;
     for (uint32_t k = 0; k < ls_gradients(g); k++)
         bytes += ls_value_bytes(g, g->grad[k].grad, job->target.real_bytes);
-    printf("  loss scale %s: updates wait for all gradients", ls_scale_text(job->cx.arena, &op->scale));
+    printf("  loss scale %s: updates wait for all gradients",
+           ls_scale_text(job->cx.arena, &op->scale));
     if (op->clip_norm > 0)
         printf(", as --clip-norm has them wait anyway\n");
     else
         printf(", %s of them in the arena at once%s\n", ls_bytes_text(job->cx.arena, bytes),
-               job->pipeline.precision.compute == LS_F16 ? "; --precision=bf16 needs no loss scale" : "");
+               job->pipeline.precision.compute == LS_F16 ? "; --precision=bf16 needs no loss scale"
+                                                         : "");
 }
 
 /* Prints the dependencies of steps that may overlap. */
@@ -130,12 +134,15 @@ static void print_overlap(const LsJob *job)
 {
     LsPieces p = ls_pieces(job->cx.arena, job->dag, &job->plan);
     LsWaits w = ls_waits(job->cx.arena, &p, false);
-    printf("  independent steps run at the same time where that is faster: the longest chain of dependent steps takes %.4g of "
-           "%.4g ms, by the plan's costs\n", ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
+    printf("  independent steps run at the same time where that is faster: the longest chain of "
+           "dependent steps takes %.4g of "
+           "%.4g ms, by the plan's costs\n",
+           ls_waits_longest(&p, &w) * 1e-6, p.begin[p.nrun] * 1e-6);
 }
 
-/* Bytes that the driver takes on the device: for itself and the libraries, and for the recordings that let independent steps
- * run at the same time. An H200 took 35e3 to 65e3 for a step of the plan, in steps of 228 to 1413. */
+/* Bytes that the driver takes on the device: for itself and the libraries, and for the recordings
+ * that let independent steps run at the same time. An H200 took 35e3 to 65e3 for a step of the
+ * plan, in steps of 228 to 1413. */
 static int64_t context_bytes(const LsJob *job)
 {
     enum { OF_A_STEP = 50000 };
@@ -163,7 +170,8 @@ static void print_memory(const LsJob *job)
         print_share(job, "exchange", job->exchange_bytes, "what other ranks send");
     print_share(job, job->plan.unplaced ? "live" : "arena", job->arena_bytes,
                 "activations, gradients, workspaces");
-    print_share(job, "total", job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes, "");
+    print_share(job, "total",
+                job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes, "");
     if (job->target.kind == LS_TARGET_CUDA)
         print_share(job, "+ context", context_bytes(job),
                     "driver and libraries on the device: an estimate, outside the budget");
@@ -173,17 +181,20 @@ static void print_memory(const LsJob *job)
     printf("  recomputation costs %.2f %% of a step, at most %.2f %% more than necessary\n",
            100 * ls_plan_overhead(&job->plan), 100 * ls_plan_gap(&job->plan, &job->report));
     if (ls_plan_overhead(&job->plan) < 0)
-        printf("  below 0, because kernels that replace others save more than recomputation costs\n");
+        printf(
+            "  below 0, because kernels that replace others save more than recomputation costs\n");
     if (!job->graph_file)
-        printf("  a step takes %.4g ms (%s); the plan is by the costs of %s\n", ls_job_step_ns(job) * 1e-6,
-               ls_job_told_of(job), job->costs);
+        printf("  a step takes %.4g ms (%s); the plan is by the costs of %s\n",
+               ls_job_step_ns(job) * 1e-6, ls_job_told_of(job), job->costs);
     if (!job->graph_file) {
         printf("  %s\n", ls_trained_share_text(job->train));
-        printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind, job->target.real_bytes));
+        printf("  optimizer %s\n", ls_optimizer_state_text(job->train, job->pipeline.optimizer.kind,
+                                                           job->target.real_bytes));
         print_scaling(job);
     }
     if (!job->graph_file && job->pipeline.eval_compute != job->pipeline.precision.compute)
-        printf("  evaluation computes in %s, within %s of the arena\n", ls_precision_name(job->pipeline.eval_compute),
+        printf("  evaluation computes in %s, within %s of the arena\n",
+               ls_precision_name(job->pipeline.eval_compute),
                ls_bytes_text(job->cx.arena, job->eval_plan.arena));
     ls_precision_advice(job);
     if (job->target.kind == LS_TARGET_CUDA && !job->graph_file)

@@ -23,7 +23,8 @@ static int check(const LsOptions *o)
     if (o->memory.strategy != NULL)
         return usage("plans each stage by --recompute: leave --strategy out");
     if (o->reports.dot != NULL || o->reports.page != NULL || o->reports.against != NULL)
-        return usage("writes --timeline, --json, --graph-json and --plan-json: leave the other reports out");
+        return usage(
+            "writes --timeline, --json, --graph-json and --plan-json: leave the other reports out");
     if (o->memory.no_offsets)
         return usage("tells the arena of each stage: leave --no-offsets out");
     if (ls_job_is_graph(o->model))
@@ -59,7 +60,8 @@ static bool plan_all(LsJob *job, LsPipelines *to, int order, int mode)
             if (k == (order >= 0 ? order : LS_ORDER_1F1B) && m == (mode >= 0 ? mode : LS_KEEP_AUTO))
                 to->chosen = to->n;
             LsStagesReason *reason = &to->reason[to->n];
-            ok = ls_staged_find(job, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m, &to->plan[to->n++], reason)
+            ok = ls_staged_find(job, to->prob, &to->want, (LsOrderKind)k, (LsKeepMode)m,
+                                &to->plan[to->n++], reason)
                  || reason->why != NULL;
         }
     return ok && choose(job, to, order >= 0 && mode >= 0);
@@ -73,7 +75,8 @@ static bool cut_plainly(LsJob *job, LsPipelines *to)
     const LsStageOptions plain = {.stages = to->want.stages, .micros = to->want.micros};
     return (ls_pipeline_cut(a, to->prob, &to->want, LS_KEEP_NEVER, &to->best, why, sizeof why)
             && ls_stages_in_file_order(a, to->prob, &plain, &to->in_list_order, why, sizeof why))
-           || ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages %" PRIu32 ": %s", to->want.stages, why);
+           || ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--stages %" PRIu32 ": %s",
+                       to->want.stages, why);
 }
 
 static void write_table(FILE *to, void *user)
@@ -133,7 +136,8 @@ int ls_plan_stages(const LsOptions *o)
     code = code != 0 ? code : ls_job_load(&job);
     if (code == 0) {
         p.prob = ls_staged_open(&job, &p.want);
-        code = cut_plainly(&job, &p) && plan_all(&job, &p, order, mode) ? report(&p) : ls_job_failed(&job);
+        code = cut_plainly(&job, &p) && plan_all(&job, &p, order, mode) ? report(&p)
+                                                                        : ls_job_failed(&job);
     }
     ls_job_end(&job);
     return code;

@@ -1,4 +1,5 @@
-/* cli/commands/sweep_cmd.c -- lowerset sweep: the cost of every strategy over a range of budgets. */
+/* cli/commands/sweep_cmd.c -- lowerset sweep: the cost of every strategy over a range of
+ * budgets. */
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
 #include "cli/report/output.h"

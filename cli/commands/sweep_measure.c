@@ -47,7 +47,8 @@ static void add(Measuring *m, Program p)
         ls_job_tell_people(m->job);
         m->sweep->predicted_of = ls_job_told_of(m->job);
     }
-    p.run->predicted_ns = (double)ls_options_parts(m->job->options) * ls_job_plan_ns(m->job, p.plan);
+    p.run->predicted_ns =
+        (double)ls_options_parts(m->job->options) * ls_job_plan_ns(m->job, p.plan);
     m->program[m->n++] = p;
 }
 
@@ -94,7 +95,8 @@ static int silent(const Measuring *m)
     return LS_EXIT_TOOL;
 }
 
-/* Private programs train on so many samples that (nearly) all of them are drawn: each update takes the same time. */
+/* Private programs train on so many samples that (nearly) all of them are drawn: each update takes
+ * the same time. */
 static LsTrial trial(const Measuring *m, const Program *p)
 {
     LsTrial t = {.of = m->sweep->model, .program = p->path, .threads = m->sweep->threads};

@@ -71,7 +71,8 @@ int ls_ops_main(int argc, char **argv)
     if (takes(argc, argv, 0) != 0)
         return LS_EXIT_USAGE;
     size_t n = all_operators(op, ROOM);
-    printf("operator                     from opset   ONNX's cases passed   with gradients checked\n");
+    printf(
+        "operator                     from opset   ONNX's cases passed   with gradients checked\n");
     for (size_t k = 0; k < n; k++) {
         LsConformance c;
         if (k > 0 && strcmp(op[k].name, op[k - 1].name) == 0)

@@ -1,4 +1,5 @@
-/* cli/job/job.h -- one compilation, of a model or a training graph: options, graphs, problem, plan. */
+/* cli/job/job.h -- one compilation, of a model or a training graph: options, graphs, problem,
+ * plan. */
 #ifndef LS_CLI_JOB_JOB_H
 #define LS_CLI_JOB_JOB_H
 
@@ -19,25 +20,30 @@ typedef struct LsJob {
                                  * no input ring, and the budget is that of the arena alone */
     LsMachine machine;          /* gives the costs of nodes that were not measured */
     LsCostsOf of;               /* what these costs are of */
-    const LsMachine *told;      /* gives the times that are told (cli/job/told_times.h); NULL: `machine` */
+    const LsMachine *told;      /* gives the times that are told (cli/job/told_times.h); NULL:
+                                 * `machine` */
     const char *told_of;
     const char *costs;          /* where the nodes' costs come from, for people */
     bool built_in;              /* the machine is one of lowerset's own */
     LsGraph *train, *eval;      /* eval: evaluation form with the same loss */
     LsProblem *train_problem, *eval_problem;
-    LsProblem *update_problem;  /* --ranks: what follows the sum over all ranks; NULL: one process */
+    LsProblem *update_problem;  /* --ranks: what follows the sum over all ranks; NULL: one
+                                 * process */
     LsPlan update_plan;
     const LsDag *dag;           /* the graph that is planned: train_problem's, or the file's */
     LsPlan plan, eval_plan, none;       /* none: the training plan without recomputation */
     LsRecompute recompute;      /* --recompute */
-    LsPlan last_plan; /* LS_RECOMPUTE_EXCEPT_LAST: of the last micro-step of an update; else no
+    LsPlan last_plan; /* LS_RECOMPUTE_EXCEPT_LAST: of the last micro-batch of an update; else no
                          steps */
-    struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan` (cli/job/staged_job.h); else NULL */
+    struct LsStagedJob *staged; /* --stages: the plans of the stages, in place of `plan`
+                                 * (cli/job/staged_job.h); else NULL */
     LsPlanReport report;
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
-    int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send (cli/job/rank_facts.h) */
+    int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send
+                                 * (cli/job/rank_facts.h) */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
-    int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of an ensemble */
+    int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of
+                                 * an ensemble */
     int64_t budget; /* as asked for, bytes of the process (of a graph: of the arena); 0: none */
 } LsJob;
 
@@ -74,29 +80,32 @@ void ls_job_set_arena(LsJob *job);
 /* Audits a plan, by code that took no part in making it. False, after diagnostics, when the plan is
  * wrong. */
 bool ls_job_audited(LsJob *job, const LsDag *dag, const LsPlan *plan);
-/* Whether some machine could hold a program of that many bytes; false after a diagnostic. A program too large for this
- * machine is a warning only: programs may run elsewhere. */
+/* Whether some machine could hold a program of that many bytes; false after a diagnostic. A program
+ * too large for this machine is a warning only: programs may run elsewhere. */
 bool ls_job_fits_machine(LsJob *job, int64_t bytes);
 /* Ends the list of diagnostics, which were printed as they came. Returns the exit code. */
 int ls_job_failed(const LsJob *job);
-/* Micro-steps of an update: parts of a batch times --accumulate. */
+/* Micro-batches of an update: parts of a batch times --accumulate. */
 int64_t ls_job_micro_steps(const LsJob *job);
 /* Those that one process runs, at most: with the fewest ranks that the program takes. */
 int64_t ls_job_own_steps(const LsJob *job);
-/* The number of ranks whose bytes and times are counted: of --ranks any, that of the most bytes. 1: one process. */
+/* The number of ranks whose bytes and times are counted: of --ranks any, that of the most bytes. 1:
+ * one process. */
 int ls_job_ranks(const LsJob *job);
-/* ns of the micro-step by a plan of a loaded job: the sum of its runs one after the other, each with the cache as the
- * runs before left it (codegen/planning/step_replay.h). For measured costs, GPUs and training graphs, the sum of the
- * costs. */
+/* ns of the micro-batch by a plan of a loaded job: the sum of its runs one after the other, each
+ * with the cache as the runs before left it (codegen/planning/step_replay.h). For measured costs,
+ * GPUs and training graphs, the sum of the costs. */
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan);
 /* ns of the updates that follow an exchange between ranks, of one rank; 0: there is none. */
 double ls_job_update_ns(const LsJob *job);
-/* ns of a training step, of a whole batch, by the job's own plans; the last part also has the update. Over ranks: of one of
- * them, without the exchange. */
+/* ns of a training step, of a whole batch, by the job's own plans; the last part also has the
+ * update. Over ranks: of one of them, without the exchange. */
 double ls_job_step_ns(const LsJob *job);
-/* Plans a loaded job's training with that policy of recomputation within `arena` bytes (0: no limit); *out is its own. 0
- * or the exit code; LS_EXIT_BUDGET without a message, with report->least. */
-int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out, LsPlanReport *report);
+/* Plans a loaded job's training with that policy of recomputation within `arena` bytes (0: no
+ * limit); *out is its own. 0 or the exit code; LS_EXIT_BUDGET without a message, with
+ * report->least. */
+int ls_job_plan_as(LsJob *job, LsRecompute policy, int64_t arena, LsPlan *out,
+                   LsPlanReport *report);
 /* Whether the file holds JSON (a training graph) and not an ONNX model. */
 bool ls_job_is_graph(const char *path);
 void ls_job_end(LsJob *job);

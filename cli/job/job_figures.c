@@ -1,5 +1,5 @@
-/* cli/job/job_figures.c -- what is known of a job that is loaded or planned: its bytes, its times, its limits. job_start.c,
- * job_load.c and job_plan.c make it so. */
+/* cli/job/job_figures.c -- what is known of a job that is loaded or planned: its bytes, its times,
+ * its limits. job_start.c, job_load.c and job_plan.c make it so. */
 #include "cli/job/job_parts.h"
 
 #include "cli/job/memory_here.h"
@@ -25,17 +25,21 @@ int ls_job_failed(const LsJob *job)
 
 double ls_job_plan_ns(const LsJob *job, const LsPlan *plan)
 {
-    const double runs = job->pipeline.ensemble.members > 0 ? (double)job->pipeline.ensemble.members : 1;
+    const double runs =
+        job->pipeline.ensemble.members > 0 ? (double)job->pipeline.ensemble.members : 1;
     if (job->graph_file)
         return plan->cost;
     return job->machine.gpu || job->options->machine.costs != NULL
                ? plan->cost + job->machine.step
-               : runs * ls_replay_ns(job->cx.arena, job->train_problem, plan, job->told != NULL ? job->told : &job->machine);
+               : runs
+                     * ls_replay_ns(job->cx.arena, job->train_problem, plan,
+                                    job->told != NULL ? job->told : &job->machine);
 }
 
 void ls_job_set_arena(LsJob *job)
 {
-    const int64_t of[] = {job->plan.arena, job->eval_plan.arena, job->last_plan.arena, job->update_plan.arena};
+    const int64_t of[] = {job->plan.arena, job->eval_plan.arena, job->last_plan.arena,
+                          job->update_plan.arena};
     job->arena_bytes = 0;
     for (int k = 0; k < 4; k++)
         job->arena_bytes = of[k] > job->arena_bytes ? of[k] : job->arena_bytes;
@@ -54,7 +58,10 @@ int64_t ls_job_micro_steps(const LsJob *job)
            (job->options->parts.accumulate > 1 ? job->options->parts.accumulate : 1);
 }
 
-static bool is_over_ranks(const LsJob *job) { return job->train != NULL && job->train->rank.updates != NULL; }
+static bool is_over_ranks(const LsJob *job)
+{
+    return job->train != NULL && job->train->rank.updates != NULL;
+}
 
 int ls_job_ranks(const LsJob *job) { return is_over_ranks(job) ? job->train->rank.count : 1; }
 
@@ -65,16 +72,20 @@ int64_t ls_job_own_steps(const LsJob *job)
 
 double ls_job_update_ns(const LsJob *job)
 {
-    const double memory = job->told != NULL ? job->machine.memory / job->told->memory : 1;      /* updates wait for it */
-    return job->update_problem != NULL ? memory * job->update_plan.cost / (job->train->rank.sliced ? job->train->rank.count : 1) : 0;
+    /* updates wait for it */
+    const double memory = job->told != NULL ? job->machine.memory / job->told->memory : 1;
+    return job->update_problem != NULL
+               ? memory * job->update_plan.cost
+                     / (job->train->rank.sliced ? job->train->rank.count : 1)
+               : 0;
 }
 
 double ls_job_step_ns(const LsJob *job)
 {
     const LsPlan *last = job->last_plan.nstep > 0 ? &job->last_plan : &job->plan;
     const int64_t parts = ls_options_parts(job->options) / ls_job_ranks(job);
-    return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0) + ls_job_plan_ns(job, last)
-           + ls_job_update_ns(job);
+    return (parts > 1 ? (double)(parts - 1) * ls_job_plan_ns(job, &job->plan) : 0)
+           + ls_job_plan_ns(job, last) + ls_job_update_ns(job);
 }
 
 bool ls_job_of_store_all(const LsOptions *o)
@@ -116,8 +127,10 @@ bool ls_job_fits_machine(LsJob *job, int64_t bytes)
     LsArena *a = job->cx.arena;
     int64_t here = ls_memory_here();
     if (bytes > LS_MOST_BYTES)
-        return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET, "check the sizes that --batch, --dim and "
-                        "--shape give", "training takes %s, but no machine addresses more than %s",
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
+                        "check the sizes that --batch, --dim and "
+                        "--shape give",
+                        "training takes %s, but no machine addresses more than %s",
                         ls_bytes_text(a, bytes), ls_bytes_text(a, LS_MOST_BYTES));
     if (here > 0 && bytes > here && job->target.kind == LS_TARGET_CPU && !job->graph_file)
         ls_warn(&job->cx, LS_NOWHERE, "use a smaller --batch or --budget, or a larger machine",

@@ -1,5 +1,5 @@
-/* cli/job/job_load.c -- from the file to the problem: imports and lowers a model's graphs, or reads a training graph; sets bytes
- * and costs. */
+/* cli/job/job_load.c -- from the file to the problem: imports and lowers a model's graphs, or reads
+ * a training graph; sets bytes and costs. */
 #include "cli/job/job_parts.h"
 
 #include "cli/job/rank_facts.h"
@@ -21,8 +21,10 @@ static int64_t state_of(const LsJob *job, const LsGraph *g, const LsGraph *of)
 {
     int64_t bytes = 0;
     for (uint32_t i = 1; i < g->nvalue; i++)
-        if (ls_is_state(g, (LsValueId){i}) && (of == NULL || !ls_is(ls_source_named(of, g->value[i].name))))
-            bytes += ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
+        if (ls_is_state(g, (LsValueId){i})
+            && (of == NULL || !ls_is(ls_source_named(of, g->value[i].name))))
+            bytes +=
+                ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
     return bytes;
 }
 
@@ -50,7 +52,8 @@ static void add_fixed(LsJob *job)
     int batches = job->target.kind == LS_TARGET_CUDA ? (int)LS_DEVICE_SLOTS : (int)LS_RING;
     for (uint32_t i = 0; i < g->ninput; i++)
         job->input_bytes +=
-            batches * ls_align(ls_stored_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
+            batches
+            * ls_align(ls_stored_bytes(g, g->input[i], job->target.real_bytes), LS_ALIGNMENT);
 }
 
 /* Sets the costs of the nodes of both forms: the machine's, or measured for training. */
@@ -167,8 +170,8 @@ static bool read_graph(LsJob *job)
     if (dag == NULL)
         return ls_error(&job->cx, LS_NOWHERE, LS_E_PARSE, NULL, "not a training graph: %s", why);
     if (job->options->model_only != NULL)
-        return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL, "%s is for models, but this is a training graph",
-                        job->options->model_only);
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                        "%s is for models, but this is a training graph", job->options->model_only);
     for (uint32_t t = 0; t < dag->ntensor; t++)
         job->state_bytes += dag->tensor[t].persistent ? dag->tensor[t].bytes : 0;
     job->dag = dag;
@@ -207,14 +210,16 @@ static bool plan_eval(LsJob *job)
     return job->graph_file
            || (ls_plan(job->cx.arena, &job->eval_problem->dag, &eval, &job->eval_plan, &report)
                && (job->update_problem == NULL
-                   || ls_plan(job->cx.arena, &job->update_problem->dag, &eval, &job->update_plan, &report)));
+                   || ls_plan(job->cx.arena, &job->update_problem->dag, &eval, &job->update_plan,
+                              &report)));
 }
 
 int ls_job_load_model(LsJob *job)
 {
     const char *of = job->options->memory.budget_of;
     if (job->options->memory.no_offsets && !job->graph_file) {
-        fprintf(stderr, "lowerset: --no-offsets is for training graphs (GRAPH.json): the program of a model needs "
+        fprintf(stderr, "lowerset: --no-offsets is for training graphs (GRAPH.json): the program "
+                        "of a model needs "
                         "offsets\n");
         return LS_EXIT_USAGE;
     }

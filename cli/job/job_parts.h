@@ -7,8 +7,8 @@
 /* Loads everything but the plan without recomputation. 0 or the exit code, after diagnostics. */
 int ls_job_load_model(LsJob *job);
 
-/* Plans without recomputation; false: the planner failed. ls_job_set_none takes that plan from a report, instead. Both set
- * job->none and job->whole. */
+/* Plans without recomputation; false: the planner failed. ls_job_set_none takes that plan from a
+ * report, instead. Both set job->none and job->whole. */
 bool ls_job_plan_none(LsJob *job);
 void ls_job_set_none(LsJob *job, const LsPlanReport *report);
 

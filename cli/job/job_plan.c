@@ -1,4 +1,5 @@
-/* cli/job/job_plan.c -- plans a job within its budget, and says what a budget that is too small lacks. */
+/* cli/job/job_plan.c -- plans a job within its budget, and says what a budget that is too small
+ * lacks. */
 #include "cli/job/job_parts.h"
 
 #include "cli/job/progress_line.h"
@@ -26,11 +27,17 @@ static const char *least_place(const LsJob *job)
     if (job->eval_plan.arena > r->least)
         return "in the evaluation form";
     const char *node = r->nowner > 0 ? g->node[r->peak_node].name : NULL;
-    const char *place = node == NULL ? "" : ls_arena_printf(a, "at node '%s' with %u live tensors, the "
-        "largest '%s' of %s", node, r->nowner, g->tensor[r->owner[0].tensor].name,
-        like_budget(job, r->owner[0].bytes));
-    return r->least_bound <= 0 ? place : ls_arena_printf(a, "%s%sno plan at all has an arena below %s",
-        place, place[0] != '\0' ? "; " : "", like_budget(job, r->least_bound));
+    const char *place = node == NULL
+                            ? ""
+                            : ls_arena_printf(a,
+                                              "at node '%s' with %u live tensors, the "
+                                              "largest '%s' of %s",
+                                              node, r->nowner, g->tensor[r->owner[0].tensor].name,
+                                              like_budget(job, r->owner[0].bytes));
+    return r->least_bound <= 0
+               ? place
+               : ls_arena_printf(a, "%s%sno plan at all has an arena below %s", place,
+                                 place[0] != '\0' ? "; " : "", like_budget(job, r->least_bound));
 }
 
 static int over_budget(LsJob *job)
@@ -53,17 +60,21 @@ static int over_budget(LsJob *job)
                         : job->recompute != LS_RECOMPUTE_AUTO
                             ? ls_arena_printf(a, " with --recompute=%s", o->memory.recompute)
                             : "";
-    const char *parts = fixed == 0 ? "" : ls_arena_printf(a, "%s for state and input ring and %s for the "
-        "arena, ", like_budget(job, fixed), like_budget(job, arena));
+    const char *parts = fixed == 0
+                            ? ""
+                            : ls_arena_printf(a,
+                                              "%s for state and input ring and %s for the "
+                                              "arena, ",
+                                              like_budget(job, fixed), like_budget(job, arena));
     if (strcmp(budget, least) == 0) {           /* equal after rounding */
         budget = ls_arena_printf(a, "%" PRId64 " B", job->budget);
         least = ls_arena_printf(a, "%" PRId64 " B", total);
     }
     ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
-             ls_arena_printf(a, "ask for --budget %" PRId64 " (%s) or more, or --budget min",
-                             total, least),
-             "the budget is %s, but the least budget found%s is %s, %s%s", budget, whose, least, parts,
-             least_place(job));
+             ls_arena_printf(a, "ask for --budget %" PRId64 " (%s) or more, or --budget min", total,
+                             least),
+             "the budget is %s, but the least budget found%s is %s, %s%s", budget, whose, least,
+             parts, least_place(job));
     return ls_job_failed(job);
 }
 
@@ -156,7 +167,7 @@ static bool plan_both(LsJob *job, const LsHinted *hinted, const LsBudget *b, LsP
     return ok && (arena <= 0 || (job->eval_plan.arena <= arena && job->update_plan.arena <= arena));
 }
 
-/* With --recompute=except-last: the plan of the last micro-step of an update, and a hash of both
+/* With --recompute=except-last: the plan of the last micro-batch of an update, and a hash of both
  * plans. Its arena must keep the same budget. */
 static int plan_last(LsJob *job, const LsBudget *b)
 {
@@ -206,5 +217,7 @@ int ls_job_plan(LsJob *job)
     if (code != 0)
         return code;
     ls_job_set_arena(job);
-    return ls_job_fits_machine(job, job->arena_bytes + ls_job_fixed_bytes(job)) ? 0 : ls_job_failed(job);
+    return ls_job_fits_machine(job, job->arena_bytes + ls_job_fixed_bytes(job))
+               ? 0
+               : ls_job_failed(job);
 }

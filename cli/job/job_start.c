@@ -1,5 +1,5 @@
-/* cli/job/job_start.c -- sets up a job from its options: the target, the machine that gives costs, and the chooser of
- * convolution engines. */
+/* cli/job/job_start.c -- sets up a job from its options: the target, the machine that gives costs,
+ * and the chooser of convolution engines. */
 #include "cli/job/job.h"
 
 #include "cli/job/machine_choice.h"
@@ -20,7 +20,8 @@ static bool has_brains(const LsOptions *o)
 
 static bool choose_target(LsJob *job)
 {
-    static const char *const kind[] = {"cpu", "cuda", NULL}, *const sums[] = {"auto", "pairs", "tiles", NULL};
+    static const char *const kind[] = {"cpu", "cuda", NULL}, *const sums[] = {"auto", "pairs",
+                                                                              "tiles", NULL};
     const LsOptions *o = job->options;
     int k = ls_options_word("--target", o->machine.target, kind, 0);
     LsPrecisionSpec p;
@@ -41,7 +42,8 @@ static bool choose_target(LsJob *job)
     else if (o->machine.bf16_sums != NULL && (k == 1 || !has_brains(o)))
         fprintf(stderr, "lowerset: --bf16-sums is for --target=cpu with --precision=bf16\n");
     else if (p.tf32 && k != 1)
-        fprintf(stderr, "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
+        fprintf(stderr,
+                "lowerset: --precision=tf32 is for products on NVIDIA GPUs (--target=cuda); the "
                 "CPU multiplies full f32\n");
     else
         return true;
@@ -64,14 +66,17 @@ static bool has_old_arch(const LsJob *job, const LsCudaArchs *archs)
         return false;
     for (int k = 0; k < archs->n; k++)
         if (archs->arch[k].number < FIRST) {
-            fprintf(stderr, "lowerset: --arch=%d: --precision=bf16 needs GPUs from sm_%d on; f16 runs on older ones\n",
+            fprintf(stderr,
+                    "lowerset: --arch=%d: --precision=bf16 needs GPUs from sm_%d on; f16 runs on "
+                    "older ones\n",
                     archs->arch[k].number, FIRST);
             return true;
         }
     return false;
 }
 
-/* Products of bfloat16 go to the tiles of this processor. What is built for another one does not depend on this. */
+/* Products of bfloat16 go to the tiles of this processor. What is built for another one does not
+ * depend on this. */
 static bool has_tiles(const LsJob *job)
 {
     const LsOptions *o = job->options;
@@ -90,8 +95,8 @@ static int choose_machine(LsJob *job)
     if (cuda &&
         (!ls_cuda_archs(&job->cx, job->options->machine.arch, &archs) || has_old_arch(job, &archs)))
         return LS_EXIT_USAGE;
-    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name, has_tiles(job),
-                                 &job->machine, &from);
+    int code = ls_machine_choose(job->cx.arena, name == NULL && cuda ? described(&archs) : name,
+                                 has_tiles(job), &job->machine, &from);
     if (code != 0)
         return code;
     job->costs = ls_arena_printf(job->cx.arena, "machine %s (%s)", job->machine.name, from);
@@ -100,8 +105,11 @@ static int choose_machine(LsJob *job)
     job->target.dot_rate = ls_machine_dot_rate(&job->machine);
     if (!cuda || job->machine.gpu)
         return 0;
-    fprintf(stderr, "lowerset: --machine: '%s' is not a GPU, but --target=cuda needs a GPU; lowerset targets lists "
-                    "some\n", job->machine.name);
+    fprintf(stderr,
+            "lowerset: --machine: '%s' is not a GPU, but --target=cuda needs a GPU; lowerset "
+            "targets lists "
+            "some\n",
+            job->machine.name);
     return LS_EXIT_USAGE;
 }
 

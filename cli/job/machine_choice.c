@@ -45,8 +45,8 @@ bool ls_machine_has_tiles(void)
     unsigned a, b, c, d;
     uint64_t states = 0;
     return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (d >> BF16 & 1) && (d >> TILE & 1)
-        && __builtin_cpu_supports("avx512f") && syscall(SYS_arch_prctl, GET_XCOMP_SUPP, &states) == 0
-        && (states >> XTILEDATA & 1);
+           && __builtin_cpu_supports("avx512f")
+           && syscall(SYS_arch_prctl, GET_XCOMP_SUPP, &states) == 0 && (states >> XTILEDATA & 1);
 #else
     return false;
 #endif

@@ -1,5 +1,5 @@
-/* cli/job/machine_probe.c -- see machine_probe.h. Every thread has a product and memory of its own, and all go on at the same
- * time; their speeds add up. */
+/* cli/job/machine_probe.c -- see machine_probe.h. Every thread has a product and memory of its own,
+ * and all go on at the same time; their speeds add up. */
 #include "cli/job/machine_probe.h"
 
 #include "runtime/base/clock.h"
@@ -13,27 +13,28 @@
 enum { ROWS = 8, DEPTH = 256, RUNS = 100, MS = 1000000 };
 enum { PART = 1 << 17 };        /* floats that are passed over between two looks at the clock */
 enum { PRODUCT_MS = 18, PASS_MS = 18, MOST_THREADS = 256 };
-static const int64_t MEMORY = 16 << 20;         /* bytes of all threads, at least; of each, four parts at least */
+static const int64_t MEMORY = 16 << 20;         /* bytes of all threads, at least; of each, four
+                                                 * parts at least */
 
 /* C += A B with ROWS x DEPTH and DEPTH x two vectors, in registers. B and C are of vectors. */
-#define PRODUCT(NAME, BYTES, TARGET)                                                                                  \
-    TARGET static void NAME(const float *a, const float *b, float *c)                                                 \
-    {                                                                                                                 \
-        typedef float Vector __attribute__((vector_size(BYTES), aligned(4), may_alias));                              \
-        enum { LANES = BYTES / 4 };                                                                                   \
-        Vector sum[ROWS][2] = {{{0}}};                                                                                \
-        for (int k = 0; k < DEPTH; k++) {                                                                             \
-            const Vector left = *(const Vector *)(const void *)(b + 2 * LANES * k);                                   \
-            const Vector right = *(const Vector *)(const void *)(b + 2 * LANES * k + LANES);                          \
-            _Pragma("GCC unroll 8") for (int r = 0; r < ROWS; r++)                                                    \
-            {                                                                                                         \
-                sum[r][0] += a[ROWS * k + r] * left;                                                                  \
-                sum[r][1] += a[ROWS * k + r] * right;                                                                 \
-            }                                                                                                         \
-        }                                                                                                             \
-        for (int r = 0; r < ROWS; r++)                                                                                \
-            for (int j = 0; j < LANES; j++)                                                                           \
-                c[r] += sum[r][0][j] + sum[r][1][j];                                                                  \
+#define PRODUCT(NAME, BYTES, TARGET)                                                               \
+    TARGET static void NAME(const float *a, const float *b, float *c)                              \
+    {                                                                                              \
+        typedef float Vector __attribute__((vector_size(BYTES), aligned(4), may_alias));           \
+        enum { LANES = BYTES / 4 };                                                                \
+        Vector sum[ROWS][2] = {{{0}}};                                                             \
+        for (int k = 0; k < DEPTH; k++) {                                                          \
+            const Vector left = *(const Vector *)(const void *)(b + 2 * LANES * k);                \
+            const Vector right = *(const Vector *)(const void *)(b + 2 * LANES * k + LANES);       \
+            _Pragma("GCC unroll 8") for (int r = 0; r < ROWS; r++)                                 \
+            {                                                                                      \
+                sum[r][0] += a[ROWS * k + r] * left;                                               \
+                sum[r][1] += a[ROWS * k + r] * right;                                              \
+            }                                                                                      \
+        }                                                                                          \
+        for (int r = 0; r < ROWS; r++)                                                             \
+            for (int j = 0; j < LANES; j++)                                                        \
+                c[r] += sum[r][0][j] + sum[r][1][j];                                               \
     }
 
 #if defined __x86_64__
@@ -62,7 +63,8 @@ typedef struct Prober {
     pthread_t thread;
     float *memory;
     int64_t floats;
-    double flops, bytes;        /* of this thread: per ns, at the best of many short times, in which it was not held up */
+    double flops, bytes;        /* of this thread: per ns, at the best of many short times, in which
+                                 * it was not held up */
 } Prober;
 
 static void probe_product(Prober *p)
@@ -103,7 +105,8 @@ static void probe_memory(Prober *p)
 static void *probe(void *arg)
 {
     Prober *p = arg;
-    memset(p->memory, 0, (size_t)p->floats * sizeof *p->memory);       /* pages are there before time counts */
+    /* pages are there before time counts */
+    memset(p->memory, 0, (size_t)p->floats * sizeof *p->memory);
     probe_product(p);
     probe_memory(p);
     return NULL;
@@ -124,8 +127,10 @@ static bool probe_all(Prober *p, int threads)
 bool ls_machine_probe(int threads, LsProbed *to)
 {
     Prober *p = threads <= MOST_THREADS ? calloc((size_t)threads, sizeof *p) : NULL;
-    const int64_t share = MEMORY / (int64_t)sizeof(float) / PART / threads, floats = PART * (share < 4 ? 4 : share);
-    float *memory = p != NULL ? aligned_alloc(64, (size_t)(floats * threads) * sizeof *memory) : NULL;
+    const int64_t share = MEMORY / (int64_t)sizeof(float) / PART / threads,
+                  floats = PART * (share < 4 ? 4 : share);
+    float *memory =
+        p != NULL ? aligned_alloc(64, (size_t)(floats * threads) * sizeof *memory) : NULL;
     bool ok = memory != NULL;
     for (int k = 0; ok && k < threads; k++) {
         p[k].memory = memory + k * floats;

@@ -1,4 +1,5 @@
-/* cli/job/machine_probe.h -- how fast this computer is now: a product of small matrices and a pass over memory, in some 50 ms. */
+/* cli/job/machine_probe.h -- how fast this computer is now: a product of small matrices and a pass
+ * over memory, in some 50 ms. */
 #ifndef LS_CLI_JOB_MACHINE_PROBE_H
 #define LS_CLI_JOB_MACHINE_PROBE_H
 

@@ -106,7 +106,8 @@ static int probe(Search *s, int64_t batch, Probe *p)
     job.unproven = true;
     code = code != 0 ? code : ls_job_plan(&job);
     ls_text_close(log, &said);
-    bool large = code == LS_EXIT_MODEL && job.cx.last == LS_E_SHAPE;     /* small batches were compiled without error */
+    /* small batches were compiled without error */
+    bool large = code == LS_EXIT_MODEL && job.cx.last == LS_E_SHAPE;
     if (large) {
         code = 0;
     } else if (code == 0 || code == LS_EXIT_BUDGET) {
@@ -122,8 +123,10 @@ static int probe(Search *s, int64_t batch, Probe *p)
     }
     if (code == 0 && !s->o->output.quiet)
         fprintf(stderr, "%s: batch %" PRId64 " %s%.*s\n", s->strategy, batch,
-                p->fits ? "fits" : large ? "does not fit: " : "does not fit", !large ? 0 : (int)strcspn(said, "\n"),
-                said);
+                p->fits ? "fits"
+                : large ? "does not fit: "
+                        : "does not fit",
+                !large ? 0 : (int)strcspn(said, "\n"), said);
     free(said);
     ls_job_end(&job);
     s->plans++;
@@ -213,9 +216,9 @@ static void print_row(LsArena *a, const Search *s)
         printf("%-10s %10s  a batch of 1 needs %s\n", s->strategy, "none",
                ls_bytes_text(a, s->high.least));
     else if (s->low.batch >= MOST)
-        printf("%-10s %10" PRId64 " %12s %12s %8.2f %%  larger batches were not tried\n", s->strategy,
-               s->low.batch, ls_bytes_text(a, s->low.total), ls_bytes_text(a, s->low.arena),
-               100 * s->low.overhead);
+        printf("%-10s %10" PRId64 " %12s %12s %8.2f %%  larger batches were not tried\n",
+               s->strategy, s->low.batch, ls_bytes_text(a, s->low.total),
+               ls_bytes_text(a, s->low.arena), 100 * s->low.overhead);
     else
         printf("%-10s %10" PRId64 " %12s %12s %8.2f %%\n", s->strategy, s->low.batch,
                ls_bytes_text(a, s->low.total), ls_bytes_text(a, s->low.arena),

@@ -10,7 +10,8 @@
 enum { PATH = 4096 };
 
 /* A group without a limit has the text "max", or a huge number. */
-static int64_t read_limit(const char *root, const char *group, int n, const char *file, int64_t least)
+static int64_t read_limit(const char *root, const char *group, int n, const char *file,
+                          int64_t least)
 {
     char path[PATH];
     int64_t limit;
@@ -24,8 +25,8 @@ static int64_t read_limit(const char *root, const char *group, int n, const char
     return least;
 }
 
-/* A group's limit holds for its subgroups, so all groups above count. Some of them may be missing where the process
- * sees only a part of the tree. */
+/* A group's limit holds for its subgroups, so all groups above count. Some of them may be missing
+ * where the process sees only a part of the tree. */
 static int64_t walk_up(const char *root, const char *group, const char *file, int64_t least)
 {
     int n = (int)strcspn(group, "\n");

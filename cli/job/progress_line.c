@@ -1,7 +1,7 @@
 /* cli/job/progress_line.c -- see progress_line.h.
  *
- * A thread of its own counts the seconds on the terminal. The thread shares only `line` with the rest, under its lock,
- * and ends before ls_stage_end returns. */
+ * A thread of its own counts the seconds on the terminal. The thread shares only `line` with the
+ * rest, under its lock, and ends before ls_stage_end returns. */
 #include "cli/job/progress_line.h"
 
 #include <pthread.h>

@@ -4,8 +4,8 @@
 
 #include "cli/options/options.h"
 
-/* Announces the next stage on stderr. With -v: as a line. On a terminal: with the seconds so far, until the next stage
- * or ls_stage_end. Else, and with -q: nothing. For one thread only. */
+/* Announces the next stage on stderr. With -v: as a line. On a terminal: with the seconds so far,
+ * until the next stage or ls_stage_end. Else, and with -q: nothing. For one thread only. */
 __attribute__((format(printf, 2, 3)))
 void ls_progress_line(const LsOptions *o, const char *fmt, ...);
 /* Clears the stage from the terminal: to be called before anything else is printed. */

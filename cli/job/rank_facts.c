@@ -17,16 +17,19 @@ LsRankFacts ls_rank_facts(const LsJob *job, int ranks)
     int64_t rows = 0;           /* of the statistics of a part */
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (g->value[i].of_update)
-            *(g->value[i].rank_sum ? &f.sums : &f.trees) += ls_align(stored(g, (LsValueId){i}, width, ranks), LS_ALIGNMENT);
+            *(g->value[i].rank_sum ? &f.sums : &f.trees) +=
+                ls_align(stored(g, (LsValueId){i}, width, ranks), LS_ALIGNMENT);
     for (uint32_t i = 1; i < u->nvalue; i++)
         if (u->value[i].of_optimizer) {
             f.moments += ls_value_bytes(u, (LsValueId){i}, width);
             f.own += stored(u, (LsValueId){i}, width, ranks);
         }
     for (uint32_t i = 1; i < g->nnode; i++)
-        for (int k = 0; g->node[i].op == LS_OP_PART_STAT && k < g->node[i].nin; k += ls_update_operands(&g->node[i]))
+        for (int k = 0; g->node[i].op == LS_OP_PART_STAT && k < g->node[i].nin;
+             k += ls_update_operands(&g->node[i]))
             rows += ls_value_bytes(g, ls_in(g, (LsNodeId){i}, k), width);
     f.exchange = ls_rank_exchange_bytes(ranks, g->rank.micro_batches, f.sums, rows);
-    f.sent = (ranks - 1) * (2 * (f.sums / ranks) + ls_rank_packet_bytes(g->rank.micro_batches / ranks, rows));
+    f.sent = (ranks - 1)
+             * (2 * (f.sums / ranks) + ls_rank_packet_bytes(g->rank.micro_batches / ranks, rows));
     return f;
 }

@@ -12,8 +12,8 @@
 #include <string.h>
 
 enum { MOST_MICROS = 1024, PREFETCH = 2 };
-/* Percent, without --plan-effort: all stages are planned, within a budget those of several cuts. Without one they have little to
- * choose. */
+/* Percent, without --plan-effort: all stages are planned, within a budget those of several cuts.
+ * Without one they have little to choose. */
 enum { EFFORT = 10, EFFORT_AT_EASE = 2 };
 
 int ls_staged_check(const LsJob *job)
@@ -57,10 +57,12 @@ static int link_speed(const LsOptions *o, LsLinkSpeed *to)
     *to = (LsLinkSpeed){0};
     if (strcmp(text, "none") == 0)
         return 0;
-    snprintf(rate, sizeof rate, "%.*s", comma != NULL ? (int)(comma - text) : (int)strlen(text), text);
+    snprintf(rate, sizeof rate, "%.*s", comma != NULL ? (int)(comma - text) : (int)strlen(text),
+             text);
     if (!ls_size_parse(rate, &bytes)
         || (comma != NULL && !ls_number_real(comma + 1, 0, 1e9, &us)))
-        return ls_options_bad("--link", text, "bytes per second and microseconds, like 10GB,5, or none");
+        return ls_options_bad("--link", text,
+                              "bytes per second and microseconds, like 10GB,5, or none");
     *to = (LsLinkSpeed){us * 1e3, (double)bytes * 1e-9};
     return 0;
 }
@@ -119,17 +121,19 @@ static bool audited(LsJob *job, const LsPipelinePlan *of, uint32_t k)
         if (!ls_job_audited(job, &p->graph.dag, &p->layout.of[plan].plan))
             return false;
     if (!ls_pipe_audit(&p->graph, &of->cut, k, &p->layout, &of->flow[k], why, sizeof why))
-        return ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL, "the plan of stage %u is wrong: %s", k + 1, why);
+        return ls_error(&job->cx, LS_NOWHERE, LS_E_VERIFY, NULL,
+                        "the plan of stage %u is wrong: %s", k + 1, why);
     return true;
 }
 
-bool ls_staged_find(LsJob *job, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
-                    LsPipelinePlan *out, LsStagesReason *reason)
+bool ls_staged_find(LsJob *job, const LsProb *p, const LsPipelineWant *want, LsOrderKind order,
+                    LsKeepMode keep, LsPipelinePlan *out, LsStagesReason *reason)
 {
     char why[512];
     *reason = (LsStagesReason){.why = NULL};
     if (job->cx.log == NULL)
-        ls_progress_line(job->options, "planning %" PRIu32 " stages, %s", want->stages, ls_order_name[order]);
+        ls_progress_line(job->options, "planning %" PRIu32 " stages, %s", want->stages,
+                         ls_order_name[order]);
     bool ok = ls_pipeline_plan(job->cx.arena, p, want, order, keep, out, why, sizeof why);
     ls_stage_end(job->options);
     if (!ok)
@@ -149,7 +153,8 @@ static bool over_budget(LsJob *job, const LsPipelinePlan *of)
     uint32_t k = 0;
     for (uint32_t s = 1; s < of->cut.k; s++)
         if (of->plan[s].layout.arena > of->plan[s].budget
-            && (of->plan[k].layout.arena <= of->plan[k].budget || ls_pipeline_rank_bytes(of, s) > ls_pipeline_rank_bytes(of, k)))
+            && (of->plan[k].layout.arena <= of->plan[k].budget
+                || ls_pipeline_rank_bytes(of, s) > ls_pipeline_rank_bytes(of, k)))
             k = s;
     const LsPipePlan *p = &of->plan[k];
     const char *rest =
@@ -158,12 +163,14 @@ static bool over_budget(LsJob *job, const LsPipelinePlan *of)
                                           ls_bytes_text(a, p->least))
                         : "";
     const int64_t least = job->budget > 0 ? ls_process_total(&of->rank[k], p->least) : p->least;
-    return ls_error(&job->cx, LS_NOWHERE, LS_E_BUDGET,
-                    job->budget > 0 ? ls_arena_printf(a, "ask for --budget %" PRId64 " or more, or --budget min", least)
-                                    : "ask for more, or for --budget min",
-                    "stage %u of the pipeline: the %s is %s, but the least found is %s%s", k + 1,
-                    job->budget > 0 ? "budget of a rank" : "budget of its arena",
-                    ls_bytes_text(a, job->budget > 0 ? job->budget : p->budget), ls_bytes_text(a, least), rest);
+    return ls_error(
+        &job->cx, LS_NOWHERE, LS_E_BUDGET,
+        job->budget > 0
+            ? ls_arena_printf(a, "ask for --budget %" PRId64 " or more, or --budget min", least)
+            : "ask for more, or for --budget min",
+        "stage %u of the pipeline: the %s is %s, but the least found is %s%s", k + 1,
+        job->budget > 0 ? "budget of a rank" : "budget of its arena",
+        ls_bytes_text(a, job->budget > 0 ? job->budget : p->budget), ls_bytes_text(a, least), rest);
 }
 
 void ls_staged_hash(const LsPipelinePlan *plan, char hash[17])
@@ -219,11 +226,14 @@ int ls_staged_plan(LsJob *job)
     bool ok = ls_staged_find(job, p, &want, order >= 0 ? (LsOrderKind)order : LS_ORDER_1F1B,
                              mode >= 0 ? (LsKeepMode)mode : LS_KEEP_AUTO, &s->plan, &reason)
               || ls_staged_refuse(job, &reason);
-    ok = ok && (s->plan.fits || over_budget(job, &s->plan)) && ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan);
+    ok = ok && (s->plan.fits || over_budget(job, &s->plan))
+         && ls_job_audited(job, &job->eval_problem->dag, &job->eval_plan);
     if (!ok)
         return ls_job_failed(job);
     sum_up(job, s);
-    return ls_job_fits_machine(job, job->arena_bytes + job->state_bytes + job->input_bytes) ? 0 : ls_job_failed(job);
+    return ls_job_fits_machine(job, job->arena_bytes + job->state_bytes + job->input_bytes)
+               ? 0
+               : ls_job_failed(job);
 }
 
 const char *ls_staged_text(const LsJob *job)
@@ -231,8 +241,9 @@ const char *ls_staged_text(const LsJob *job)
     const LsStagedJob *s = job->staged;
     if (s == NULL)
         return "";
-    return ls_arena_printf(job->cx.arena, ", %" PRIu32 " stages (%s), the largest rank %s", s->plan.cut.k,
-                           ls_order_name[s->plan.order], ls_bytes_text(job->cx.arena, s->plan.peak));
+    return ls_arena_printf(job->cx.arena, ", %" PRIu32 " stages (%s), the largest rank %s",
+                           s->plan.cut.k, ls_order_name[s->plan.order],
+                           ls_bytes_text(job->cx.arena, s->plan.peak));
 }
 
 double ls_staged_step_ns(const LsJob *job) { return job->staged->plan.times.step; }

@@ -11,7 +11,8 @@
 
 static const char *name_of(LsJob *job, const LsMachine *m, const char *more)
 {
-    return ls_arena_printf(job->cx.arena, "%s, %d thread%s%s", m->name, m->threads, m->threads == 1 ? "" : "s", more);
+    return ls_arena_printf(job->cx.arena, "%s, %d thread%s%s", m->name, m->threads,
+                           m->threads == 1 ? "" : "s", more);
 }
 
 static bool is_probed(void)
@@ -20,7 +21,8 @@ static bool is_probed(void)
     return said == NULL || (strcmp(said, "off") != 0 && strcmp(said, "0") != 0);
 }
 
-/* Times are told of a processor's machine whose threads are known; measured costs and GPUs are what they are. */
+/* Times are told of a processor's machine whose threads are known; measured costs and GPUs are what
+ * they are. */
 static bool can_scale(const LsJob *job)
 {
     return !job->graph_file && job->options->machine.costs == NULL && !job->machine.gpu &&
@@ -37,8 +39,9 @@ void ls_job_set_threads(LsJob *job)
     job->told_of = name_of(job, m, "");
 }
 
-/* This computer may be faster or slower than the machine: what its probe reads beside what it read there. The pass over
- * memory stays in some computers' cache and not in others', so it counts for no more than a factor of two. */
+/* This computer may be faster or slower than the machine: what its probe reads beside what it read
+ * there. The pass over memory stays in some computers' cache and not in others', so it counts for
+ * no more than a factor of two. */
 static bool scale(LsMachine *m)
 {
     LsProbed is;
@@ -60,7 +63,8 @@ static bool is_for_here(const LsOptions *o)
     return o->machine.march == NULL || strcmp(o->machine.march, "native") == 0;
 }
 
-/* The machine that times are told of: f32 and bf16 have the same one, whichever gave the plan its costs. */
+/* The machine that times are told of: f32 and bf16 have the same one, whichever gave the plan its
+ * costs. */
 static LsMachine told_machine(const LsJob *job)
 {
     LsMachine m;
@@ -88,7 +92,8 @@ void ls_job_tell_people(LsJob *job)
 LsPredicted ls_job_predict(LsJob *job)
 {
     const LsMachine of = told_machine(job), *told = job->told;
-    LsPredicted p = {.machine = can_scale(job) ? ls_arena_strdup(job->cx.arena, of.name) : job->of.machine,
+    LsPredicted p = {.machine =
+                         can_scale(job) ? ls_arena_strdup(job->cx.arena, of.name) : job->of.machine,
                      .n = can_scale(job) ? LS_PREDICTED : 1};
     if (job->staged != NULL)
         return (LsPredicted){.n = 0};   /* threads are dealt out among stages */
@@ -101,11 +106,15 @@ LsPredicted ls_job_predict(LsJob *job)
     return p;
 }
 
-const char *ls_job_told_of(const LsJob *job) { return job->told_of != NULL ? job->told_of : ls_job_costs_of(job); }
+const char *ls_job_told_of(const LsJob *job)
+{
+    return job->told_of != NULL ? job->told_of : ls_job_costs_of(job);
+}
 
 const char *ls_job_costs_of(const LsJob *job)
 {
     const LsCostsOf *of = &job->of;
-    return of->threads > 0 ? ls_arena_printf(job->cx.arena, "%s, %d thread%s", of->machine, of->threads, of->threads == 1 ? "" : "s")
+    return of->threads > 0 ? ls_arena_printf(job->cx.arena, "%s, %d thread%s", of->machine,
+                                             of->threads, of->threads == 1 ? "" : "s")
                            : of->machine;
 }

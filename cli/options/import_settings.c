@@ -1,4 +1,5 @@
-/* cli/options/import_settings.c -- what options say about the import of a model: sizes, modes, what is trained. */
+/* cli/options/import_settings.c -- what options say about the import of a model: sizes, modes, what
+ * is trained. */
 #include "cli/options/settings.h"
 
 #include "cli/options/option_values.h"
@@ -8,7 +9,8 @@
 
 static int twice(const char *option, const char *first, const char *second)
 {
-    fprintf(stderr, "lowerset: %s is given twice for one name: '%s' and '%s'\n", option, first, second);
+    fprintf(stderr, "lowerset: %s is given twice for one name: '%s' and '%s'\n", option, first,
+            second);
     return LS_EXIT_USAGE;
 }
 
@@ -73,12 +75,14 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     if (mode < 0 || torch < 0 || dropout < 0 || own < 0)
         return LS_EXIT_USAGE;
     if (o->parts.mixed != NULL && ls_options_parts(o) < 2) {
-        fprintf(stderr, "lowerset: --mixed-parts: a batch has no parts without --microbatches, --ranks or --stages\n");
+        fprintf(stderr, "lowerset: --mixed-parts: a batch has no parts without --microbatches, "
+                        "--ranks or --stages\n");
         return LS_EXIT_USAGE;
     }
     im->own_parts = own == 1;
     if (o->trained.only.n > 0 && o->trained.train.n > 0) {
-        fprintf(stderr, "lowerset: --train-only says all that is trained: leave --train out, or name its tensors by --train-only\n");
+        fprintf(stderr, "lowerset: --train-only says all that is trained: leave --train out, or "
+                        "name its tensors by --train-only\n");
         return LS_EXIT_USAGE;
     }
     im->bn = (LsBnMode)mode;

@@ -67,7 +67,8 @@ static int cross_entropy_options(LsCtx *cx, const LsOptions *o, LsLossOptions *l
                {"--class-axis", o->loss.class_axis, true},
                {"--label-shape", o->loss.label_shape, true}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
-        if (row[k].text != NULL && !has_kind(loss, LS_LOSS_CE) && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))) {
+        if (row[k].text != NULL && !has_kind(loss, LS_LOSS_CE)
+            && !(row[k].nll && has_kind(loss, LS_LOSS_NLL))) {
             fprintf(stderr, "lowerset: %s is for --loss=ce%s, but the loss is %s\n", row[k].option,
                     row[k].nll ? " and nll" : "", o->loss.spec);
             return LS_EXIT_USAGE;
@@ -101,8 +102,11 @@ int ls_settings_loss(LsCtx *cx, const LsOptions *o, LsLossOptions *loss)
     }
     loss->label = o->loss.label;
     if (o->loss.input != NULL && (loss->npart > 1 || loss->part[0].output[0] != NULL)) {
-        fprintf(stderr, "lowerset: --loss-input names the output of a single loss; --loss=%s names the outputs of its "
-                        "losses itself (KIND:OUTPUT)\n", o->loss.spec);
+        fprintf(stderr,
+                "lowerset: --loss-input names the output of a single loss; --loss=%s names the "
+                "outputs of its "
+                "losses itself (KIND:OUTPUT)\n",
+                o->loss.spec);
         return LS_EXIT_USAGE;
     }
     if (o->loss.input != NULL)

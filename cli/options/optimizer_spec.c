@@ -45,8 +45,8 @@ static bool no_setting(const LsOptimizer *of, const char *name, char *why, size_
 
 /* Parses one "name=value" or "nesterov", already split off; given: bits of the settings before
  * it. */
-static bool read_one(const LsOptimizer *of, char *text, unsigned *given, LsOptimizerOptions *op, double *lr,
-                     char *why, size_t size)
+static bool read_one(const LsOptimizer *of, char *text, unsigned *given, LsOptimizerOptions *op,
+                     double *lr, char *why, size_t size)
 {
     char *value = strchr(text, '=');
     if (value != NULL)
@@ -119,10 +119,14 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
             return false;
     }
     for (int k = 0; k < LS_SETTINGS && of->setting[k].name != NULL; k++)
-        if (of->setting[k].needs != NULL && given & 1u << k && !is_given(of, given, of->setting[k].needs))
-            return snprintf(why, size, "%s has a meaning with %s alone", of->setting[k].name, of->setting[k].needs), false;
+        if (of->setting[k].needs != NULL && given & 1u << k
+            && !is_given(of, given, of->setting[k].needs))
+            return snprintf(why, size, "%s has a meaning with %s alone", of->setting[k].name,
+                            of->setting[k].needs),
+                   false;
     if (of->op == LS_OP_MUON && *lr == 0)
-        return snprintf(why, size, "muon needs an lr above 0: adam_lr counts in parts of it"), false;
+        return snprintf(why, size, "muon needs an lr above 0: adam_lr counts in parts of it"),
+               false;
     if (of->op == LS_OP_MUON)
         op->hyper.rate_part /= *lr;
     if (op->hyper.nesterov != 0 && op->hyper.momentum == 0)
@@ -139,7 +143,8 @@ static const char *suffixes(const LsGraph *g)
         for (uint32_t k = i + 1; g->value[i].kind == LS_V_PARAM && k < g->nvalue; k++)
             if (g->value[k].of_optimizer && strncmp(g->value[k].name, g->value[i].name, n) == 0
                 && g->value[k].name[n] == '.' && strchr(g->value[k].name + n + 1, '.') == NULL)
-                all = ls_arena_printf(g->arena, "%s%s%s", all, *all != '\0' ? ", " : "", g->value[k].name + n + 1);
+                all = ls_arena_printf(g->arena, "%s%s%s", all, *all != '\0' ? ", " : "",
+                                      g->value[k].name + n + 1);
         if (*all != '\0')
             return all;
     }
@@ -156,7 +161,8 @@ const char *ls_optimizer_state_text(const LsGraph *g, LsOptimizerKind kind, int 
         else if (g->value[i].kind == LS_V_PARAM && g->value[i].once_written)
             trained += ls_count(&g->value[i].shape);
     }
-    return ls_arena_printf(g->arena, "%s: %.4g bytes of state per parameter (%s)", ls_optimizer_row[kind].name,
+    return ls_arena_printf(g->arena, "%s: %.4g bytes of state per parameter (%s)",
+                           ls_optimizer_row[kind].name,
                            trained > 0 ? (double)state / (double)trained : 0.0, suffixes(g));
 }
 
@@ -167,7 +173,8 @@ void ls_optimizer_help(FILE *to)
         const char *gap = ":";
         fprintf(to, "    %s", of->name);
         for (int k = 0; k < LS_SETTINGS && of->setting[k].name != NULL; k++, gap = ",")
-            fprintf(to, of->setting[k].usual != NULL ? "%s%s=%s" : "%s%s", gap, of->setting[k].name, of->setting[k].usual);
+            fprintf(to, of->setting[k].usual != NULL ? "%s%s=%s" : "%s%s", gap, of->setting[k].name,
+                    of->setting[k].usual);
         fprintf(to, "\n        %s\n", of->formula);
     }
 }

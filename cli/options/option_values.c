@@ -19,8 +19,8 @@ int ls_options_real(const char *option, const char *text, double least, double m
     char want[80];
     if (text == NULL || ls_number_real(text, least, most, v))
         return 0;
-    snprintf(want, sizeof want, most < 1e30 ? "a number from %g to %g" : "a number of at least %g", least,
-             most);
+    snprintf(want, sizeof want, most < 1e30 ? "a number from %g to %g" : "a number of at least %g",
+             least, most);
     return ls_options_bad(option, text, want);
 }
 

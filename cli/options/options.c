@@ -156,8 +156,9 @@ static int consistent(const LsOptions *o, int command)
     if (o->model == NULL && !o->sweep.table && !modelless)
         return usage("no model given;", "see lowerset help");
     if (o->model != NULL && modelless)
-        return usage(o->model, command == LS_CMD_DP ? "is not an option, and dp takes no model"
-                                                    : "is not an option, and calibrate takes no model");
+        return usage(o->model, command == LS_CMD_DP
+                                   ? "is not an option, and dp takes no model"
+                                   : "is not an option, and calibrate takes no model");
     if (o->gpu_only != NULL && !gpu)
         return usage(o->gpu_only, "is for GPUs: it needs --target=cuda");
     if (o->measure_only != NULL && command == LS_CMD_SWEEP && !o->sweep.measure)
@@ -195,7 +196,8 @@ int ls_options_parse(LsOptions *o, int command, int argc, char **argv)
 static void put_settings(FILE *to, int command)
 {
     if (command & BUILD) {
-        fprintf(to, "\nLosses: KIND[:OUTPUT][@SETTING=NUMBER][@WEIGHT],... (the sum of each times its weight)\n");
+        fprintf(to, "\nLosses: KIND[:OUTPUT][@SETTING=NUMBER][@WEIGHT],... (the sum of each times "
+                    "its weight)\n");
         ls_loss_help(to);
         fprintf(to, "Settings of --optimizer, with their defaults\n");
         ls_optimizer_help(to);

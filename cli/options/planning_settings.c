@@ -1,4 +1,5 @@
-/* cli/options/planning_settings.c -- what options say of plans: budgets, limits of the search, what may run again. */
+/* cli/options/planning_settings.c -- what options say of plans: budgets, limits of the search, what
+ * may run again. */
 #include "cli/options/options.h"
 
 #include "runtime/base/number.h"

@@ -26,7 +26,8 @@ static bool find(const char *text, size_t n, Name *name)
 /* The part that "compute=..." names; *n: the bytes before the type. */
 static int part_of(const char *text, size_t *n)
 {
-    static const char *const name[NPARTS][2] = {{"params=", "p="}, {"compute=", "c="}, {"output=", "o="}};
+    static const char *const name[NPARTS][2] = {
+        {"params=", "p="}, {"compute=", "c="}, {"output=", "o="}};
     for (int part = 0; part < NPARTS; part++)
         for (int k = 0; k < 2; k++)
             if (strncmp(text, name[part][k], strlen(name[part][k])) == 0) {
@@ -44,8 +45,11 @@ static bool parts(const char *text, Name of[NPARTS], char *why, size_t size)
         int part = part_of(at, &skip);
         end = at + strcspn(at, ",");
         if (part < 0 || given[part] || !find(at + skip, (size_t)(end - at) - skip, &of[part])) {
-            snprintf(why, size, "'%.*s' is not one of params= compute= output=, each once, with a type (f32, f64, bf16, "
-                     "f16)", (int)(end - at), at);
+            snprintf(why, size,
+                     "'%.*s' is not one of params= compute= output=, each once, with a type (f32, "
+                     "f64, bf16, "
+                     "f16)",
+                     (int)(end - at), at);
             return false;
         }
         given[part] = true;
@@ -57,12 +61,15 @@ static bool parts(const char *text, Name of[NPARTS], char *why, size_t size)
     return true;
 }
 
-/* Mixed types that have a meaning: parameters in f32, outputs in f32 or in the type that computes them. */
+/* Mixed types that have a meaning: parameters in f32, outputs in f32 or in the type that computes
+ * them. */
 static bool mixed(const Name of[NPARTS], LsPrecisionSpec *to, char *why, size_t size)
 {
     bool narrow = of[COMPUTE] == BF16 || of[COMPUTE] == F16;
     if (of[PARAMS] != F32)
-        snprintf(why, size, "parameters are kept in f32, as updates are smaller than steps of 16 bits: params=f32");
+        snprintf(
+            why, size,
+            "parameters are kept in f32, as updates are smaller than steps of 16 bits: params=f32");
     else if (of[COMPUTE] != F32 && !narrow)
         snprintf(why, size, "with parameters in f32, compute is f32, bf16 or f16");
     else if (of[OUTPUT] != F32 && of[OUTPUT] != of[COMPUTE])
@@ -82,7 +89,9 @@ bool ls_precision_parse(const char *text, LsPrecisionSpec *to, char *why, size_t
         return true;
     if (!find(text, strlen(text), &all)) {
         if (strchr(text, '=') == NULL) {
-            snprintf(why, size, "'%s' is not one of f32 f64 tf32 bf16 f16, nor params=T,compute=T,output=T", text);
+            snprintf(why, size,
+                     "'%s' is not one of f32 f64 tf32 bf16 f16, nor params=T,compute=T,output=T",
+                     text);
             return false;
         }
         if (!parts(text, of, why, size))

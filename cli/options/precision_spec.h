@@ -10,8 +10,9 @@ typedef struct LsPrecisionSpec {
     LsType compute;             /* LS_BF16, LS_F16: mixed precision; else LS_REAL */
 } LsPrecisionSpec;
 
-/* NULL, "f32", "f64", "tf32", "bf16", "f16", or "params=T,compute=T,output=T" (short: p= c= o=), whose types that are left
- * out follow the one before: compute params, output compute. False with a sentence in why. */
+/* NULL, "f32", "f64", "tf32", "bf16", "f16", or "params=T,compute=T,output=T" (short: p= c= o=),
+ * whose types that are left out follow the one before: compute params, output compute. False with a
+ * sentence in why. */
 bool ls_precision_parse(const char *text, LsPrecisionSpec *to, char *why, size_t size);
 
 #endif

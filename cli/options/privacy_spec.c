@@ -9,7 +9,8 @@
 
 enum { MOST_SPEC = 256 };
 enum { CLIP, NOISE, DELTA, EXPECTED, SUMS, NSETTINGS };
-static const char *const sums[] = {[LS_SUMS_AUTO] = "auto", [LS_SUMS_TERMS] = "terms", [LS_SUMS_AGAIN] = "again"};
+static const char *const sums[] = {
+    [LS_SUMS_AUTO] = "auto", [LS_SUMS_TERMS] = "terms", [LS_SUMS_AGAIN] = "again"};
 
 static const struct {
     const char *name, *wanted;
@@ -42,7 +43,9 @@ static bool read_setting(char *text, double value[], bool given[], char *why, si
     while (k < NSETTINGS && strcmp(setting[k].name, text) != 0)
         k++;
     if (k == NSETTINGS || equal == NULL)
-        snprintf(why, size, "there is no setting '%s'; it takes clip= noise= delta= expected-batch= sums=", text);
+        snprintf(
+            why, size,
+            "there is no setting '%s'; it takes clip= noise= delta= expected-batch= sums=", text);
     else if (given[k])
         snprintf(why, size, "%s is given twice", text);
     else if (!read_value(k, equal + 1, &value[k]))
@@ -74,9 +77,11 @@ bool ls_privacy_parse(const char *text, LsPrivacy *to, char *why, size_t size)
     }
     for (int k = 0; k < NSETTINGS; k++)
         if (setting[k].needed && !given[k]) {
-            snprintf(why, size, "%s= is missing; example: clip=1.0,noise=1.1,delta=1e-5", setting[k].name);
+            snprintf(why, size, "%s= is missing; example: clip=1.0,noise=1.1,delta=1e-5",
+                     setting[k].name);
             return false;
         }
-    *to = (LsPrivacy){true, value[CLIP], value[NOISE], value[DELTA], value[EXPECTED], (LsClippedSums)value[SUMS]};
+    *to = (LsPrivacy){true,         value[CLIP],     value[NOISE],
+                      value[DELTA], value[EXPECTED], (LsClippedSums)value[SUMS]};
     return true;
 }

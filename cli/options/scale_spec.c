@@ -23,10 +23,14 @@ enum { NMACHINES = sizeof machine / sizeof *machine, DYNAMIC = 0, TORCH = 1 };
 
 static const char *const wanted[NMACHINES][NSETTINGS] = {
     {"a float above 0", "a whole number from 1 to 2^24", "a number above 1", "a number from 0"},
-    {"a float above 0", "a whole number from 1 to 2^24", "a number above 1", "a number above 0 and below 1"},
+    {"a float above 0", "a whole number from 1 to 2^24", "a number above 1",
+     "a number above 0 and below 1"},
 };
 
-static bool is_positive(const char *text, double *v) { return ls_number_real(text, FLT_MIN, FLT_MAX, v); }
+static bool is_positive(const char *text, double *v)
+{
+    return ls_number_real(text, FLT_MIN, FLT_MAX, v);
+}
 
 static bool read_value(int of, int k, const char *text, double *v)
 {
@@ -39,12 +43,15 @@ static bool read_value(int of, int k, const char *text, double *v)
         *v = (double)whole;
         return true;
     case FACTOR: return ls_number_real(text, 1, FLT_MAX, v) && (float)*v > 1;
-    default: return of == TORCH ? ls_number_real(text, DBL_MIN, 1, v) && *v < 1 : ls_number_real(text, 0, FLT_MAX, v);
+    default:
+        return of == TORCH ? ls_number_real(text, DBL_MIN, 1, v) && *v < 1
+                           : ls_number_real(text, 0, FLT_MAX, v);
     }
 }
 
 /* Reads "NAME=VALUE", which is split off. */
-static bool read_setting(int of, char *text, double value[NSETTINGS], unsigned *given, char *why, size_t size)
+static bool read_setting(int of, char *text, double value[NSETTINGS], unsigned *given, char *why,
+                         size_t size)
 {
     char *equal = strchr(text, '=');
     int k = 0;
@@ -53,7 +60,8 @@ static bool read_setting(int of, char *text, double value[NSETTINGS], unsigned *
     while (k < NSETTINGS && strcmp(machine[of].name[k], text) != 0)
         k++;
     if (k == NSETTINGS || equal == NULL)
-        snprintf(why, size, "%s takes no '%s'; it takes init= period= factor= %s=", machine[of].word, text,
+        snprintf(why, size,
+                 "%s takes no '%s'; it takes init= period= factor= %s=", machine[of].word, text,
                  machine[of].name[LAST]);
     else if (*given >> k & 1)
         snprintf(why, size, "%s is given twice", text);
@@ -91,10 +99,13 @@ bool ls_scale_parse(const char *text, LsType compute, LsLossScale *to, char *why
         return true;
     }
     size_t n = strcspn(text, ":");
-    while (of < NMACHINES && (strlen(machine[of].word) != n || strncmp(machine[of].word, text, n) != 0))
+    while (of < NMACHINES
+           && (strlen(machine[of].word) != n || strncmp(machine[of].word, text, n) != 0))
         of++;
     if (of == NMACHINES || strlen(text) >= sizeof copy)
-        return snprintf(why, size, "'%.99s' is not one of none, dynamic, torch, or a number above 0", text), false;
+        return snprintf(why, size,
+                        "'%.99s' is not one of none, dynamic, torch, or a number above 0", text),
+               false;
     memcpy(value, machine[of].usual, sizeof value);
     strcpy(copy, text);
     for (char *at = copy[n] == ':' ? copy + n + 1 : NULL, *next; at != NULL; at = next) {
@@ -115,7 +126,8 @@ void ls_scale_help(FILE *to)
         fprintf(to, "    %s", machine[of].word);
         for (int k = 0; k < NSETTINGS; k++)
             fprintf(to, "%s%s=%g", k == 0 ? ":" : ",", machine[of].name[k], machine[of].usual[k]);
-        fprintf(to, "%s\n", of == TORCH ? "  (as PyTorch's GradScaler)" : "  (as jmp's DynamicLossScale)");
+        fprintf(to, "%s\n",
+                of == TORCH ? "  (as PyTorch's GradScaler)" : "  (as jmp's DynamicLossScale)");
     }
 }
 
@@ -126,6 +138,7 @@ const char *ls_scale_text(struct LsArena *a, const LsLossScale *s)
         return "none";
     if (r->period == 0)
         return ls_arena_printf(a, "%.9g", s->start);
-    return ls_arena_printf(a, "%s:init=%.9g,period=%.9g,factor=%.9g,%s=%.9g", machine[r->divides ? DYNAMIC : TORCH].word,
-                           s->start, r->period, r->grow, r->divides ? "min" : "backoff", r->divides ? r->least : r->shrink);
+    return ls_arena_printf(a, "%s:init=%.9g,period=%.9g,factor=%.9g,%s=%.9g",
+                           machine[r->divides ? DYNAMIC : TORCH].word, s->start, r->period, r->grow,
+                           r->divides ? "min" : "backoff", r->divides ? r->least : r->shrink);
 }

@@ -1,4 +1,5 @@
-/* cli/options/settings.c -- turns option texts into numbers and structs. Import and loss have files of their own. */
+/* cli/options/settings.c -- turns option texts into numbers and structs. Import and loss have files
+ * of their own. */
 #include "cli/options/settings.h"
 
 #include "cli/options/option_values.h"
@@ -91,8 +92,11 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
     op->parts = (int)ls_options_parts(o);
     op->ranks = o->ranks.count == LS_OPTION_ANY ? LS_RANKS_ANY : (int)o->ranks.count;
     if (code == 0 && o->parts.accumulate > MOST_STEPS / ls_options_parts(o)) {
-        fprintf(stderr, "lowerset: --microbatches=%" PRId64 ": with --accumulate=%" PRId64 ", an update takes more than %d "
-                "parts\n", o->parts.microbatches, o->parts.accumulate, (int)MOST_STEPS);
+        fprintf(stderr,
+                "lowerset: --microbatches=%" PRId64 ": with --accumulate=%" PRId64
+                ", an update takes more than %d "
+                "parts\n",
+                o->parts.microbatches, o->parts.accumulate, (int)MOST_STEPS);
         code = LS_EXIT_USAGE;
     }
     if (code == 0 && !ls_scale_parse(o->update.scale, compute, &op->scale, why, sizeof why))
@@ -152,7 +156,8 @@ static int eval_options(const LsOptions *o, const LsPrecisionSpec *of, LsType *c
     return LS_EXIT_USAGE;
 }
 
-/* --precision and --eval-precision, of which only the types of the compute matter here; --precision-of. */
+/* --precision and --eval-precision, of which only the types of the compute matter here;
+ * --precision-of. */
 static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsType *eval_compute)
 {
     LsPrecisionSpec spec;
@@ -167,7 +172,8 @@ static int precision_options(LsCtx *cx, const LsOptions *o, LsPrecision *p, LsTy
                                   o->machine.wide.item[k]);
     }
     if (o->machine.wide.n > 0 && spec.compute == LS_REAL && *eval_compute == LS_REAL) {
-        fprintf(stderr, "lowerset: --precision-of: there is nothing to keep in f32 without --precision=bf16 or f16\n");
+        fprintf(stderr, "lowerset: --precision-of: there is nothing to keep in f32 without "
+                        "--precision=bf16 or f16\n");
         return LS_EXIT_USAGE;
     }
     *p = (LsPrecision){.compute = spec.compute, .wide = glob, .nwide = o->machine.wide.n,
@@ -199,25 +205,31 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
         return bad_setting("--dp", o->samples.privacy, why);
     if (o->ensemble.randomness != NULL && !ls_wants_samples(&p->grads) &&
         o->ensemble.members == 0) {
-        fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without --grads or --dp, and there "
-                "are no members without --ensemble\n");
+        fprintf(stderr, "lowerset: --randomness: samples have no gradients of their own without "
+                        "--grads or --dp, and there "
+                        "are no members without --ensemble\n");
         return LS_EXIT_USAGE;
     }
     if (o->samples.norms != NULL && !ls_wants_samples(&p->grads)) {
-        fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without --grads or --dp\n");
+        fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without "
+                        "--grads or --dp\n");
         return LS_EXIT_USAGE;
     }
     if (ls_wants_samples(&p->grads) && ls_options_parts(o) > 1) {
         fprintf(stderr, p->grads.privacy.on
-                ? "lowerset: --microbatches: with --dp, --batch is the number of samples that run together, and an update takes "
-                  "as many batches as its samples fill\n"
-                : "lowerset: --microbatches: --grads shows the samples of a whole batch; leave one of them out\n");
+                            ? "lowerset: --microbatches: with --dp, --batch is the number of "
+                              "samples that run together, and an update takes "
+                              "as many batches as its samples fill\n"
+                            : "lowerset: --microbatches: --grads shows the samples of a whole "
+                              "batch; leave one of them out\n");
         return LS_EXIT_USAGE;
     }
     if (!p->optimizer.scale.on || !ls_wants_samples(&p->grads))
         return 0;
-    fprintf(stderr, "lowerset: %s: gradients of samples have no loss scale; give --loss-scale=none, or "
-            "--precision=bf16 instead of f16\n", p->grads.privacy.on ? "--dp" : "--grads");
+    fprintf(stderr,
+            "lowerset: %s: gradients of samples have no loss scale; give --loss-scale=none, or "
+            "--precision=bf16 instead of f16\n",
+            p->grads.privacy.on ? "--dp" : "--grads");
     return LS_EXIT_USAGE;
 }
 
@@ -236,9 +248,11 @@ static int ensemble_options(const LsOptions *o, LsPipelineOptions *p)
     else if (o->ensemble.lanes > o->ensemble.members)
         why = "--ensemble-lanes: there are more lanes than members";
     else if (ls_wants_samples(&p->grads))
-        why = "--ensemble: members have gradients of whole batches; --grads and --dp are for one model";
+        why = "--ensemble: members have gradients of whole batches; --grads and --dp are for one "
+              "model";
     else if (p->optimizer.scale.on)
-        why = "--ensemble: members have no loss scale; give --loss-scale=none, or --precision=bf16 instead of f16";
+        why = "--ensemble: members have no loss scale; give --loss-scale=none, or --precision=bf16 "
+              "instead of f16";
     else if (ls_options_parts(o) > 1)
         why = "--ensemble: members run whole batches; leave --microbatches out";
     else if (p->precision.gpu)
@@ -264,13 +278,16 @@ static int rank_options(const LsOptions *o, const LsPipelineOptions *p)
     else if (!ls_options_over_ranks(o))
         return 0;
     else if (o->ranks.count == LS_OPTION_ANY && ls_options_parts(o) < 2)
-        why = "--ranks any: ranks share the parts of a batch: say with --microbatches how many there are";
+        why = "--ranks any: ranks share the parts of a batch: say with --microbatches how many "
+              "there are";
     else if (o->ranks.count > 1 && ls_options_parts(o) % o->ranks.count != 0)
-        why = "--ranks: each rank runs equally many parts of a batch: give --microbatches a multiple of the ranks";
+        why = "--ranks: each rank runs equally many parts of a batch: give --microbatches a "
+              "multiple of the ranks";
     else if (p->optimizer.kind == LS_OPT_NONE)
         why = "--ranks: with --optimizer=none there is nothing that ranks could share";
     else if (ls_wants_samples(&p->grads))
-        why = p->grads.privacy.on ? "--ranks: --dp is for one process" : "--ranks: --grads is for one process";
+        why = p->grads.privacy.on ? "--ranks: --dp is for one process"
+                                  : "--ranks: --grads is for one process";
     else if (p->ensemble.members > 0)
         why = "--ranks: --ensemble is for one process";
     if (why != NULL)

@@ -1,4 +1,5 @@
-/* cli/options/settings.h -- parts of ls_options_pipeline (cli/options/options.h): option texts to numbers and structs. */
+/* cli/options/settings.h -- parts of ls_options_pipeline (cli/options/options.h): option texts to
+ * numbers and structs. */
 #ifndef LS_CLI_OPTIONS_SETTINGS_H
 #define LS_CLI_OPTIONS_SETTINGS_H
 

@@ -1,5 +1,6 @@
-/* cli/options/trainer_words.h -- the defaults that compile passes to a trainer, parsed as the trainer parses them. A file of
- * its own because runtime/base/run_error.h and compiler/ir/diag.h name exit codes alike. */
+/* cli/options/trainer_words.h -- the defaults that compile passes to a trainer, parsed as the
+ * trainer parses them. A file of its own because runtime/base/run_error.h and compiler/ir/diag.h
+ * name exit codes alike. */
 #ifndef LS_CLI_OPTIONS_TRAINER_WORDS_H
 #define LS_CLI_OPTIONS_TRAINER_WORDS_H
 

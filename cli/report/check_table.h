@@ -1,4 +1,5 @@
-/* cli/report/check_table.h -- the results of lowerset check: a row for each check, and the verdict. */
+/* cli/report/check_table.h -- the results of lowerset check: a row for each check, and the
+ * verdict. */
 #ifndef LS_CLI_REPORT_CHECK_TABLE_H
 #define LS_CLI_REPORT_CHECK_TABLE_H
 

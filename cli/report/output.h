@@ -1,5 +1,5 @@
-/* cli/report/output.h -- files that the user asks for. A regular or new file appears complete or not at
- * all; a device or a pipe is written to directly (runtime/base/file.h has the rule). */
+/* cli/report/output.h -- files that the user asks for. A regular or new file appears complete or
+ * not at all; a device or a pipe is written to directly (runtime/base/file.h has the rule). */
 #ifndef LS_CLI_REPORT_OUTPUT_H
 #define LS_CLI_REPORT_OUTPUT_H
 
@@ -18,7 +18,8 @@ const char *ls_output_part(LsArena *arena, const char *path);
 /* Moves the file `part` to path if `ok`, else removes it. part may be any other file too; its bytes
  * are then copied. False after a message. */
 bool ls_output_take(const char *part, const char *path, bool ok);
-/* Whether files could be written to the folder, which need not exist yet: 0, or the exit code after a message. */
+/* Whether files could be written to the folder, which need not exist yet: 0, or the exit code after
+ * a message. */
 int ls_output_folder(const char *path);
 /* Makes a folder in $TMPDIR, or /tmp; NULL after a message. */
 const char *ls_temporary_folder(LsArena *arena);

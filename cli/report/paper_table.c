@@ -1,5 +1,5 @@
-/* cli/report/paper_table.c -- peak memory by strategy and network in the layout of the paper, and the
- * memory of auto at the overhead of the paper's best strategy.
+/* cli/report/paper_table.c -- peak memory by strategy and network in the layout of the paper, and
+ * the memory of auto at the overhead of the paper's best strategy.
  *
  * Peaks are arenas: activations, gradients and workspaces, packed; parameters and optimizer state
  * do not count. Costs are those of `plan`. */
@@ -273,11 +273,16 @@ static const char *const intro[] = {
     "the last column.", "", NULL};
 
 static const char *const outro[] = {
-    "", "Our DPs: the cheapest plan within that peak that the DPs make for any budget, by real liveness;",
-    "the published procedure makes one plan at one budget. Bound: no plan at all within that peak has",
-    "a lower overhead; it is below 0 where kernels that compute an operand might save more than they",
+    "",
+    "Our DPs: the cheapest plan within that peak that the DPs make for any budget, by real "
+    "liveness;",
+    "the published procedure makes one plan at one budget. Bound: no plan at all within that peak "
+    "has",
+    "a lower overhead; it is below 0 where kernels that compute an operand might save more than "
+    "they",
     "cost. Half the overhead: within the peak of the published strategy, auto has at most half its",
-    "overhead. Smaller peak: with the overhead of the published strategy, auto takes less memory.", NULL};
+    "overhead. Smaller peak: with the overhead of the published strategy, auto takes less memory.",
+    NULL};
 
 static void put_lines(FILE *to, const char *const *line)
 {

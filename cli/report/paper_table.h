@@ -1,4 +1,5 @@
-/* cli/report/paper_table.h -- the table of Kusumoto et al. 2019 on our graphs, with auto beside it. */
+/* cli/report/paper_table.h -- the table of Kusumoto et al. 2019 on our graphs, with auto beside
+ * it. */
 #ifndef LS_CLI_REPORT_PAPER_TABLE_H
 #define LS_CLI_REPORT_PAPER_TABLE_H
 

@@ -80,7 +80,9 @@ static const char *regions(LsArena *a, const LsPipeLayout *l)
     for (uint32_t k = 0; k < l->nregion; k++)
         if (l->region[k].bytes > 0)
             text = ls_arena_printf(a, "%s%s%s%s", text, *text != '\0' ? " + " : "",
-                                   l->region[k].copies > 1 ? ls_arena_printf(a, "%" PRIu32 " x ", l->region[k].copies) : "",
+                                   l->region[k].copies > 1
+                                       ? ls_arena_printf(a, "%" PRIu32 " x ", l->region[k].copies)
+                                       : "",
                                    ls_bytes_text(a, l->region[k].bytes));
     return *text != '\0' ? text : "none";
 }
@@ -90,8 +92,9 @@ static void print_stages(const LsPipelines *p)
     const LsPipelinePlan *of = chosen(p);
     LsArena *a = p->job->cx.arena;
     printf("\nthe stages of %s, %s\n", ls_order_name[of->order], ls_pipeline_mode(p, of));
-    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %-44s  %s\n", "stage", "kernels", "F, ms", "B, ms", "W, ms", "state",
-           "arena", "in all", "receives", "sends", "regions of the arena", "from .. to");
+    printf("  %5s %7s %9s %9s %9s %12s %12s %12s %12s %12s  %-44s  %s\n", "stage", "kernels",
+           "F, ms", "B, ms", "W, ms", "state", "arena", "in all", "receives", "sends",
+           "regions of the arena", "from .. to");
     for (uint32_t k = 0; k < of->cut.k; k++) {
         const double *ns = of->of[k][LS_PIPE_USUAL].ns;
         const LsPipeLayout *l = &of->plan[k].layout;
@@ -117,7 +120,8 @@ static void print_kept(const LsPipelines *p)
     printf("the first micro-batch, which runs nothing again\n");
     for (uint32_t k = 0; k < of->cut.k; k++) {
         const double *ns = of->of[k][LS_PIPE_KEPT].ns;
-        printf("  %5" PRIu32 " %7s %9.4g %9.4g %9.4g\n", k, "", ns[LS_PHASE_F] * MS, ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS);
+        printf("  %5" PRIu32 " %7s %9.4g %9.4g %9.4g\n", k, "", ns[LS_PHASE_F] * MS,
+               ns[LS_PHASE_B] * MS, ns[LS_PHASE_W] * MS);
     }
 }
 
@@ -125,16 +129,19 @@ static void print_copies(const LsPipelines *p)
 {
     const LsPipeCut *c = &chosen(p)->cut;
     for (uint32_t k = 0; k < c->ncopy; k++)
-        printf("  stage %" PRIu32 " reads '%s' of stage %" PRIu32 ", and gets a copy of %s once per step\n", c->copy[k].to,
-               p->job->dag->tensor[c->copy[k].tensor].name, c->copy[k].from, ls_bytes_text(p->job->cx.arena, c->copy[k].bytes));
+        printf("  stage %" PRIu32 " reads '%s' of stage %" PRIu32
+               ", and gets a copy of %s once per step\n",
+               c->copy[k].to, p->job->dag->tensor[c->copy[k].tensor].name, c->copy[k].from,
+               ls_bytes_text(p->job->cx.arena, c->copy[k].bytes));
 }
 
 void ls_pipelines_print(const LsPipelines *p)
 {
     const LsPipelinePlan *of = chosen(p);
     const LsLinkSpeed *link = &p->want.link;
-    printf("%s: %" PRIu32 " stages, %" PRIu32 " micro-batch%s of %" PRId64 " sample%s\n", p->job->options->model,
-           p->want.stages, p->want.micros, p->want.micros == 1 ? "" : "es", p->job->train->batch, p->job->train->batch == 1 ? "" : "s");
+    printf("%s: %" PRIu32 " stages, %" PRIu32 " micro-batch%s of %" PRId64 " sample%s\n",
+           p->job->options->model, p->want.stages, p->want.micros, p->want.micros == 1 ? "" : "es",
+           p->job->train->batch, p->job->train->batch == 1 ? "" : "s");
     printf("  costs of %s; ", p->job->costs);
     if (link->bytes_per_ns > 0)
         printf("links of %.4g GB/s and %.4g us\n", link->bytes_per_ns, link->latency * 1e-3);
@@ -151,19 +158,22 @@ void ls_pipelines_print(const LsPipelines *p)
     if (of->stages.note != NULL)
         printf("  %s\n", of->stages.note);
     printf("  no deadlock: every rank comes to the end of its order\n");
-    printf("  without budget and recomputation the slowest stage takes %.4g ms; cut in list order into equal times, %.4g ms\n",
+    printf("  without budget and recomputation the slowest stage takes %.4g ms; cut in list order "
+           "into equal times, %.4g ms\n",
            p->best.bottleneck * MS, p->in_list_order.bottleneck * MS);
 }
 
 static const char phase_letter[LS_STAGE_PHASES + 1] = "FBWL";      /* L: the late one */
 
-/* The phases that the rank of a stage runs, one after the other: "F0 F1 B0", phase and micro-batch. */
+/* The phases that the rank of a stage runs, one after the other: "F0 F1 B0", phase and
+ * micro-batch. */
 static const char *turns_text(LsArena *a, const LsPipeFlow *f)
 {
     enum { MOST = 24 };         /* bytes of a turn */
     char *text = ls_arena_alloc(a, (size_t)f->nturn * MOST + 1, 1), *at = text;
     for (uint32_t k = 0; k < f->nturn; k++)
-        at += snprintf(at, MOST, "%s%c%" PRIu32, k > 0 ? " " : "", phase_letter[f->turn[k].phase], f->turn[k].micro);
+        at += snprintf(at, MOST, "%s%c%" PRIu32, k > 0 ? " " : "", phase_letter[f->turn[k].phase],
+                       f->turn[k].micro);
     return text;
 }
 
@@ -177,7 +187,8 @@ static cJSON *json_message(const LsPipelines *p, const LsPipeMove *m)
     cJSON_AddStringToObject(o, "made", (const char[]){phase_letter[m->made], '\0'});
     cJSON_AddStringToObject(o, "read", (const char[]){phase_letter[m->read], '\0'});
     cJSON_AddNumberToObject(o, "bytes", (double)m->bytes);
-    if (m->lag != LS_TO_THE_END) {      /* the sender waits before this phase of the micro-batch so much later */
+    if (m->lag != LS_TO_THE_END) {      /* the sender waits before this phase of the micro-batch so
+                                         * much later */
         cJSON_AddStringToObject(o, "until", (const char[]){phase_letter[m->until], '\0'});
         cJSON_AddNumberToObject(o, "lag", m->lag);
     }
@@ -279,7 +290,8 @@ void ls_pipelines_json(FILE *to, const LsPipelines *p)
     if (p->want.budget.bytes > 0)
         cJSON_AddNumberToObject(line, "budget_bytes", (double)p->want.budget.bytes);
     cJSON_AddNumberToObject(line, "chosen", p->chosen);
-    cJSON *plans = cJSON_AddArrayToObject(line, "plans"), *of = cJSON_AddArrayToObject(line, "of_stage");
+    cJSON *plans = cJSON_AddArrayToObject(line, "plans"),
+          *of = cJSON_AddArrayToObject(line, "of_stage");
     for (uint32_t k = 0; k < p->n; k++)
         cJSON_AddItemToArray(plans, p->reason[k].why != NULL ? json_refused(p, k)
                                                              : json_plan(p, &p->plan[k]));

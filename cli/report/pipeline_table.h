@@ -11,8 +11,8 @@ typedef struct LsPipelines {
     LsPipelinePlan *plan; uint32_t n;
     LsStagesReason *reason;     /* by plan; with `why`, there is only its order and its mode */
     uint32_t chosen;            /* of `plan` */
-    LsStages best, in_list_order;       /* for comparison: without budget and recomputation, the best cut, and that in list
-                                         * order into equal times */
+    LsStages best, in_list_order;       /* for comparison: without budget and recomputation, the
+                                         * best cut, and that in list order into equal times */
 } LsPipelines;
 
 /* The name of the plan's policy of recomputation. */

@@ -13,13 +13,16 @@ LsPays ls_precision_pays(const LsPrecisionPlan *narrow, const LsPrecisionPlan *w
 {
     bool time = narrow->step_ns < wide->step_ns;
     bool memory = (double)narrow->arena <= 0.95 * (double)wide->arena;
-    return time && memory ? LS_PAYS_BOTH : time ? LS_PAYS_TIME : memory ? LS_PAYS_MEMORY : LS_PAYS_NOTHING;
+    return time && memory ? LS_PAYS_BOTH
+           : time         ? LS_PAYS_TIME
+           : memory       ? LS_PAYS_MEMORY
+                          : LS_PAYS_NOTHING;
 }
 
 static LsPrecisionPlan plan_of(const LsJob *job)
 {
-    return (LsPrecisionPlan){ls_precision_name(job->pipeline.precision.compute), true, job->arena_bytes,
-                             job->state_bytes, ls_job_step_ns(job)};
+    return (LsPrecisionPlan){ls_precision_name(job->pipeline.precision.compute), true,
+                             job->arena_bytes, job->state_bytes, ls_job_step_ns(job)};
 }
 
 bool ls_precision_compare(const LsJob *job, LsPrecisionPlan *narrow, LsPrecisionPlan *wide)
@@ -54,8 +57,8 @@ bool ls_precision_compare(const LsJob *job, LsPrecisionPlan *narrow, LsPrecision
 static void print_row(const LsJob *job, const LsPrecisionPlan *p)
 {
     if (p->planned)
-        printf("  %-5s %12s %12.4g ms %12s\n", p->type, ls_bytes_text(job->cx.arena, p->arena), p->step_ns * 1e-6,
-               ls_bytes_text(job->cx.arena, p->state));
+        printf("  %-5s %12s %12.4g ms %12s\n", p->type, ls_bytes_text(job->cx.arena, p->arena),
+               p->step_ns * 1e-6, ls_bytes_text(job->cx.arena, p->state));
     else
         printf("  %-5s no plan keeps within this budget\n", p->type);
 }
@@ -65,17 +68,20 @@ void ls_precision_advice(const LsJob *job)
     LsPrecisionPlan narrow, wide;
     if (!ls_precision_compare(job, &narrow, &wide))
         return;
-    printf("  %-5s %12s %15s %12s  (%s)\n", "type", "arena", "a step", "state", ls_job_told_of(job));
+    printf("  %-5s %12s %15s %12s  (%s)\n", "type", "arena", "a step", "state",
+           ls_job_told_of(job));
     print_row(job, &narrow);
     print_row(job, &wide);
     const double longer = 100 * (narrow.step_ns / wide.step_ns - 1);
     switch (wide.planned ? ls_precision_pays(&narrow, &wide) : LS_PAYS_BOTH) {
     case LS_PAYS_NOTHING:
-        printf("  16 bits are not predicted to pay here: a step takes %.1f %% longer, and the arena is hardly smaller\n",
+        printf("  16 bits are not predicted to pay here: a step takes %.1f %% longer, and the "
+               "arena is hardly smaller\n",
                longer);
         break;
     case LS_PAYS_MEMORY:
-        printf("  16 bits are predicted to pay in memory alone: a step takes %.1f %% longer\n", longer);
+        printf("  16 bits are predicted to pay in memory alone: a step takes %.1f %% longer\n",
+               longer);
         break;
     case LS_PAYS_TIME:
         printf("  16 bits are predicted to pay in time alone: the arena is hardly smaller\n");

@@ -1,4 +1,5 @@
-/* cli/report/precision_table.c -- lowerset ops --precision=T: what is stored in 16 bits, operator by operator. */
+/* cli/report/precision_table.c -- lowerset ops --precision=T: what is stored in 16 bits, operator
+ * by operator. */
 #include "cli/report/precision_table.h"
 
 #include "compiler/ir/precision.h"
@@ -25,8 +26,9 @@ void ls_precision_table(FILE *to, const char *type)
         const char *name = ls_op[op]->name;
         switch (row->rule) {
         case LS_PR_PRODUCT:
-            fprintf(to, "%-22s %s of operands %-4s  %s%s\n", name, type, operands(row->rounded, text),
-                    row->results > 0 ? type : "f32", row->results > 0 && ls_op[op]->nout > row->results ? "; statistics f32" : "");
+            fprintf(to, "%-22s %s of operands %-4s  %s%s\n", name, type,
+                    operands(row->rounded, text), row->results > 0 ? type : "f32",
+                    row->results > 0 && ls_op[op]->nout > row->results ? "; statistics f32" : "");
             break;
         case LS_PR_LIKE:
             fprintf(to, "%-22s %-18s as operand %d%s\n", name, "f32", row->like,

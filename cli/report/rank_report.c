@@ -25,7 +25,8 @@ static int64_t state(const LsJob *job, const LsRankFacts *f)
 
 static int64_t total(const LsJob *job, const LsRankFacts *f)
 {
-    return ls_job_fixed_bytes(job) + job->arena_bytes + state(job, f) + f->exchange - job->state_bytes - job->exchange_bytes;
+    return ls_job_fixed_bytes(job) + job->arena_bytes + state(job, f) + f->exchange
+           - job->state_bytes - job->exchange_bytes;
 }
 
 /* A row for each number of ranks that the program takes. */
@@ -33,12 +34,13 @@ static void print_choice(const LsJob *job)
 {
     const LsGraph *g = job->train;
     LsArena *a = job->cx.arena;
-    printf("  %5s %9s %16s %12s %12s %12s %16s\n", "ranks", "own parts", "optimizer state", "state", "exchange", "in all",
-           "sent per update");
+    printf("  %5s %9s %16s %12s %12s %12s %16s\n", "ranks", "own parts", "optimizer state", "state",
+           "exchange", "in all", "sent per update");
     for (int k = 0; k < g->rank.nchoice; k++) {
         const LsRankFacts f = ls_rank_facts(job, g->rank.choice[k]);
-        printf("  %5d %9" PRId64 " %16s %12s %12s %12s %16s\n", g->rank.choice[k], g->rank.micro_batches / g->rank.choice[k],
-               ls_bytes_text(a, f.own), ls_bytes_text(a, state(job, &f)), ls_bytes_text(a, f.exchange),
+        printf("  %5d %9" PRId64 " %16s %12s %12s %12s %16s\n", g->rank.choice[k],
+               g->rank.micro_batches / g->rank.choice[k], ls_bytes_text(a, f.own),
+               ls_bytes_text(a, state(job, &f)), ls_bytes_text(a, f.exchange),
                ls_bytes_text(a, total(job, &f)), ls_bytes_text(a, f.sent));
     }
 }
@@ -51,18 +53,24 @@ void ls_rank_report(const LsJob *job)
         return;
     const LsRankFacts f = ls_rank_facts(job, g->rank.count);
     const bool any = g->rank.nchoice > 1;
-    printf("\nover %d rank%s%s: each runs %" PRId64 " of %" PRId64 " parts of an update; memory and time above are those of one "
-           "rank, without messages\n", g->rank.count, g->rank.count == 1 ? "" : "s",
-           any ? ", the number of ranks with the most memory" : "", g->rank.micro_batches / g->rank.count, g->rank.micro_batches);
-    printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for what other ranks send\n",
+    printf("\nover %d rank%s%s: each runs %" PRId64 " of %" PRId64
+           " parts of an update; memory and time above are those of one "
+           "rank, without messages\n",
+           g->rank.count, g->rank.count == 1 ? "" : "s",
+           any ? ", the number of ranks with the most memory" : "",
+           g->rank.micro_batches / g->rank.count, g->rank.micro_batches);
+    printf("  gradients: %s for the sums of a rank, %s for its parts and their statistics, %s for "
+           "what other ranks send\n",
            ls_bytes_text(a, f.sums), ls_bytes_text(a, f.trees), ls_bytes_text(a, f.exchange));
     if (g->rank.sliced)
-        printf("  updates: each rank updates a slice of every parameter, and keeps %s for its part of %s of the optimizer's state\n",
+        printf("  updates: each rank updates a slice of every parameter, and keeps %s for its part "
+               "of %s of the optimizer's state\n",
                ls_bytes_text(a, f.own), ls_bytes_text(a, f.moments));
     else
-        printf("  updates: every rank makes all of them, with %s of the optimizer's state, as %s\n", ls_bytes_text(a, f.moments),
-               why_whole(&job->pipeline.optimizer));
-    printf("  messages: a rank sends %s in an update, and receives as much\n", ls_bytes_text(a, f.sent));
+        printf("  updates: every rank makes all of them, with %s of the optimizer's state, as %s\n",
+               ls_bytes_text(a, f.moments), why_whole(&job->pipeline.optimizer));
+    printf("  messages: a rank sends %s in an update, and receives as much\n",
+           ls_bytes_text(a, f.sent));
     if (any)
         print_choice(job);
 }

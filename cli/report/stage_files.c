@@ -42,8 +42,10 @@ bool ls_stage_files_write(LsJob *job, const LsPipelinePlan *of)
     LsArena *a = job->cx.arena;
     const LsOptions *o = job->options;
     for (uint32_t k = 0; k < of->cut.k; k++) {
-        const char *name = ls_arena_printf(a, "%s, stage %" PRIu32 " of %" PRIu32, job->dag->name, k, of->cut.k);
-        Stage s = {ls_pipe_graph_alone(a, &of->plan[k].graph, name), &of->plan[k].layout.of[LS_PIPE_USUAL].plan};
+        const char *name =
+            ls_arena_printf(a, "%s, stage %" PRIu32 " of %" PRIu32, job->dag->name, k, of->cut.k);
+        Stage s = {ls_pipe_graph_alone(a, &of->plan[k].graph, name),
+                   &of->plan[k].layout.of[LS_PIPE_USUAL].plan};
         if (o->reports.graph_json != NULL &&
             !ls_output_write(file_of(a, o->reports.graph_json, k), put_graph, &s))
             return false;

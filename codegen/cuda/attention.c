@@ -1,6 +1,7 @@
 /* codegen/cuda/attention.c -- ATTENTION for GPUs without tensor cores: y and lse.
  *
- * No two blocks write the same element; y accumulates from tile to tile, each element in one thread. */
+ * No two blocks write the same element; y accumulates from tile to tile, each element in one
+ * thread. */
 #include "codegen/cuda/attention_back.h"
 #include "codegen/cuda/attention_cores.h"
 #include "codegen/cuda/attention_text.h"

@@ -1,12 +1,12 @@
-/* codegen/cuda/attention_back.c -- the gradient of attention on GPUs, in two parts: dq, which also leaves
- * dy y of each row in the workspace; dk and dv. Both recompute the scores, so no two blocks write the same
- * element. */
+/* codegen/cuda/attention_back.c -- the gradient of attention on GPUs, in two parts: dq, which also
+ * leaves dy y of each row in the workspace; dk and dv. Both recompute the scores, so no two blocks
+ * write the same element. */
 #include "codegen/cuda/attention_back.h"
 
 #include <inttypes.h>
 
-/* Turns scores and dy vT of a tile into the weights p (for `keys` alone) and w = scale p (dy vT - dy y).
- * A row of threads has some rows of q, its lanes have columns; for `keys`, the reverse. */
+/* Turns scores and dy vT of a tile into the weights p (for `keys` alone) and w = scale p (dy vT -
+ * dy y). A row of threads has some rows of q, its lanes have columns; for `keys`, the reverse. */
 static void back_scores(const LsAttText *t, bool keys)
 {
     LsEmit *e = t->e;

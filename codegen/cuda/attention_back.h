@@ -8,7 +8,8 @@
 void ls_att_emit_back(const LsAttText *t);
 /* Declares the pointers to the rows' statistics, and arrays for `rows` of them. */
 void ls_att_stat_arrays(const LsAttText *t, int64_t rows);
-/* Loads row r's logarithm into logs and dy y into dots; dy y goes to the workspace (row_dots) too. */
+/* Loads row r's logarithm into logs and dy y into dots; dy y goes to the workspace (row_dots)
+ * too. */
 void ls_att_load_stats(const LsAttText *t, int64_t y_row);
 
 #endif

@@ -1,15 +1,15 @@
 /* codegen/cuda/attention_cores.c -- attention and its gradient with products on tensor cores, which
- * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h). Operands of 16 bits are factors as they are, and
- * weights are rounded to their type (ls_cuda_mma16.h).
+ * round their factors to TF32 (runtime/cuda_kernels/ls_cuda_mma.h). Operands of 16 bits are factors
+ * as they are, and weights are rounded to their type (ls_cuda_mma16.h).
  *
- * A warp holds 16 rows of q (or of k) and their accumulators in registers. All warps of the block loop over
- * tiles of the other matrix in shared memory. Scores never leave the registers: the accumulator of one
- * product becomes a factor of the next. This is FlashAttention-2 (Dao, 2023), except that the gradient has
- * two parts. Each recomputes the scores, so no two blocks write the same element, and the order of blocks
- * does not matter.
+ * A warp holds 16 rows of q (or of k) and their accumulators in registers. All warps of the block
+ * loop over tiles of the other matrix in shared memory. Scores never leave the registers: the
+ * accumulator of one product becomes a factor of the next. This is FlashAttention-2 (Dao, 2023),
+ * except that the gradient has two parts. Each recomputes the scores, so no two blocks write the
+ * same element, and the order of blocks does not matter.
  *
- * In the text, e counts a thread's scores, h its two rows, and r is a row of the tile that logs and dots
- * are kept for. */
+ * In the text, e counts a thread's scores, h its two rows, and r is a row of the tile that logs and
+ * dots are kept for. */
 #include "codegen/cuda/attention_cores.h"
 
 #include "codegen/cuda/attention_back.h"
@@ -41,8 +41,8 @@ static void tile_array(const LsAttText *t, const char *name, int64_t columns)
 static void load_tile(const LsAttText *t, const char *tile, const char *from, int64_t row,
                       const char *have, int64_t columns)
 {
-    ls_emit_line(t->e, "%s_tile(%s, %s, %" PRId64 ", %s, %d, %" PRId64 ", %d);", word(t), tile, from,
-                 row, have, t->pass, columns, pieces(t, columns));
+    ls_emit_line(t->e, "%s_tile(%s, %s, %" PRId64 ", %s, %d, %" PRId64 ", %d);", word(t), tile,
+                 from, row, have, t->pass, columns, pieces(t, columns));
 }
 
 /* Loads the warp's rows as a factor; one of 16 bits is not scaled, as that would round it. */
@@ -50,9 +50,11 @@ static void load_rows(const LsAttText *t, const char *to, const char *from, int6
                       const char *have, int64_t columns, bool scaled)
 {
     const char *by = scaled ? t->scale : "LS_R(1)";
-    ls_emit_line(t->e, "%s %s[%d];", t->half ? "uint32_t" : "real", to, LS_MMA_NUMBERS(pieces(t, columns)));
-    ls_emit_line(t->e, "%s_rows(%s, %s, %" PRId64 ", %s, %" PRId64 ", %d%s);", word(t), to, from, row,
-                 have, columns, pieces(t, columns), t->half ? "" : ls_arena_printf(t->k->g->arena, ", %s", by));
+    ls_emit_line(t->e, "%s %s[%d];", t->half ? "uint32_t" : "real", to,
+                 LS_MMA_NUMBERS(pieces(t, columns)));
+    ls_emit_line(t->e, "%s_rows(%s, %s, %" PRId64 ", %s, %" PRId64 ", %d%s);", word(t), to, from,
+                 row, have, columns, pieces(t, columns),
+                 t->half ? "" : ls_arena_printf(t->k->g->arena, ", %s", by));
 }
 
 /* Declares the warp's rows as an accumulator that starts at 0. */
@@ -73,8 +75,8 @@ static void multiply(const LsAttText *t, const char *name, const char *rows, con
                      int64_t depth)
 {
     sum_of(t, name, t->pass);
-    ls_emit_line(t->e, "%s_by_rows(%s, %s, %s, %d, %d);", word(t), name, rows, tile, pieces(t, depth),
-                 sums(t, t->pass));
+    ls_emit_line(t->e, "%s_by_rows(%s, %s, %s, %d, %d);", word(t), name, rows, tile,
+                 pieces(t, depth), sums(t, t->pass));
 }
 
 /* sum += weights times the tile. */
@@ -101,8 +103,9 @@ static void multiply_scores(const LsAttText *t, const char *rows, const char *ti
     ls_emit_line(t->e, "}");
 }
 
-/* Opens a block for tiles with scores that do not count; with a mask, any tile may have some. Rows beyond
- * the end (of q or, for `keys`, of k) get scores like others: nothing reads their results. */
+/* Opens a block for tiles with scores that do not count; with a mask, any tile may have some. Rows
+ * beyond the end (of q or, for `keys`, of k) get scores like others: nothing reads their
+ * results. */
 static void if_not_whole(const LsAttText *t, bool keys)
 {
     const int down = keys ? t->tile : t->pass;
@@ -133,7 +136,8 @@ static void mask_scores(const LsAttText *t, bool keys)
     ls_emit_line(t->e, "}");
 }
 
-/* Turns scores into weights; updates each row's maximum and the lane's share of its sum, and rescales y. */
+/* Turns scores into weights; updates each row's maximum and the lane's share of its sum, and
+ * rescales y. */
 static void weigh(const LsAttText *t)
 {
     LsEmit *e = t->e;
@@ -218,8 +222,8 @@ static void end(const LsAttText *t)
 const LsAttPass ls_att_forward_cores = {declare, begin, tile, end};
 
 /* ---- the gradient ---- */
-/* Turns scores s and dy vT (dp) into w = scale p (dy vT - dy y), in s. For `keys`, whose rows are those of
- * k, p goes to s and w to dp. */
+/* Turns scores s and dy vT (dp) into w = scale p (dy vT - dy y), in s. For `keys`, whose rows are
+ * those of k, p goes to s and w to dp. */
 static void back_scores(const LsAttText *t, bool keys)
 {
     LsEmit *e = t->e;

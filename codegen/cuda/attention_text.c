@@ -127,8 +127,8 @@ void ls_att_multiply(const LsAttText *t, const char *var, const char *rows, cons
     ls_emit_line(t->e, "}");
 }
 
-/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`; `by`: a factor
- * of each row, which `to` is multiplied by first. */
+/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`; `by`: a
+ * factor of each row, which `to` is multiplied by first. */
 void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t columns,
                        const char *weights, const char *element, const char *have, const char *by)
 {
@@ -169,8 +169,8 @@ void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t colum
     ls_emit_line(t->e, "}");
 }
 
-/* For row i and column j: declares whether the score counts (seen), applies the mask to it, and declares
- * whether it depends on q and k (moves). */
+/* For row i and column j: declares whether the score counts (seen), applies the mask to it, and
+ * declares whether it depends on q and k (moves). */
 void ls_att_mask_score(const LsAttText *t, bool moves)
 {
     const LsAttentionAttr *at = t->at;
@@ -246,7 +246,8 @@ static void each_unit(const LsAttText *t, const char *first, int64_t down, const
     ls_emit_line(t->e, "const int64_t sample = u / " LS_N64 ";", down * heads);
 }
 
-/* The type of the elements that are read (q, k, v, y and dy have one type), and of those that are written. */
+/* The type of the elements that are read (q, k, v, y and dy have one type), and of those that are
+ * written. */
 const char *ls_att_type(const LsAttText *t) { return ls_ctype(ls_operand_type(t->k, 0)); }
 static const char *read_type(const LsAttText *t)
 {
@@ -261,8 +262,9 @@ static void key_heads(const LsAttText *t)
     ls_att_heads(t, read_type(t), "vh", "v", LS_ATT_V, "j0");
 }
 
-/* The loop over units, each a tile of q's rows i0 .. i0 + have of a head, with the head's group of k and v.
- * The rows begin at qh and yh; in the gradient, which only reads y, also at dyh and dqh. */
+/* The loop over units, each a tile of q's rows i0 .. i0 + have of a head, with the head's group of
+ * k and v. The rows begin at qh and yh; in the gradient, which only reads y, also at dyh and
+ * dqh. */
 static void each_query_tile(const LsAttText *t)
 {
     const LsAttentionSize *s = &t->s;
@@ -305,7 +307,8 @@ static void each_tile_of_keys(const LsAttText *t)
     key_heads(t);
 }
 
-/* The loops over the group's heads and tiles of q's rows, at qh and dyh, with scores that count from j0. */
+/* The loops over the group's heads and tiles of q's rows, at qh and dyh, with scores that count
+ * from j0. */
 static void each_tile_of_rows(const LsAttText *t)
 {
     const int64_t share = t->s.heads / t->s.groups;
@@ -338,8 +341,9 @@ static void pass_by(const LsAttText *t, const LsAttPass *pass, int loops)
     ls_emit_close(t->e, 2);
 }
 
-/* The head of a part. On tensor cores with factors of 16 bits, registers must suffice for more blocks on a
- * multiprocessor than they would: each waits for its tiles (GPT-2 on an H200: 16.2 ms of attention in place of 19.5). */
+/* The head of a part. On tensor cores with factors of 16 bits, registers must suffice for more
+ * blocks on a multiprocessor than they would: each waits for its tiles (GPT-2 on an H200: 16.2 ms
+ * of attention in place of 19.5). */
 static void part_head(const LsAttText *t, const LsGrid *part)
 {
     ls_emit_part_together(t->k, part, !t->half ? 0 : t->grad ? 3 : 5);

@@ -1,10 +1,10 @@
 /* codegen/cuda/attention_text.h -- the building blocks of the attention kernels on GPUs.
  *
- * A block holds a tile of `tile` rows of q (or of k) in shared memory and loops over tiles of the other
- * matrix. These lie transposed there, [column][tile + 1]: the odd stride spreads a column over the banks.
- * A row of threads has `group` rows of the tile; a lane has one column of scores. In the text, i and j
- * are a row and a column of the scores; i0 and j0 are the first of a tile; `have` and `n` are the rows
- * of q and of k that a tile has; g counts rows of threads. */
+ * A block holds a tile of `tile` rows of q (or of k) in shared memory and loops over tiles of the
+ * other matrix. These lie transposed there, [column][tile + 1]: the odd stride spreads a column
+ * over the banks. A row of threads has `group` rows of the tile; a lane has one column of scores.
+ * In the text, i and j are a row and a column of the scores; i0 and j0 are the first of a tile;
+ * `have` and `n` are the rows of q and of k that a tile has; g counts rows of threads. */
 #ifndef LS_CODEGEN_CUDA_ATTENTION_TEXT_H
 #define LS_CODEGEN_CUDA_ATTENTION_TEXT_H
 
@@ -38,9 +38,10 @@ extern const LsAttPass ls_att_rows, ls_att_keys;        /* of the gradient: atte
 /* The parts on tensor cores (attention_cores.c). */
 extern const LsAttPass ls_att_forward_cores, ls_att_rows_cores, ls_att_keys_cores;
 
-/* Print the parts of attention, or of its gradient, and the function that launches them. In parts by rows
- * of q, a block's tile is rows i0 .. i0 + have of a head, at qh and yh (in the gradient dyh and dqh too);
- * the loop's tiles are rows j0 .. j0 + n of k, at kh and vh. Parts by rows of k have dkh and dvh. */
+/* Print the parts of attention, or of its gradient, and the function that launches them. In parts
+ * by rows of q, a block's tile is rows i0 .. i0 + have of a head, at qh and yh (in the gradient dyh
+ * and dqh too); the loop's tiles are rows j0 .. j0 + n of k, at kh and vh. Parts by rows of k have
+ * dkh and dvh. */
 void ls_att_emit_forward(const LsAttText *t, const LsAttPass *rows);
 void ls_att_emit_gradient(const LsAttText *t, const LsAttPass *rows, const LsAttPass *keys);
 
@@ -54,13 +55,15 @@ int64_t ls_att_row(const LsAttText *t, LsAttentionPart part);
 void ls_att_stat_arrays(const LsAttText *t, int64_t rows);
 /* Declares "at": the index of the tile's row r among the rows of all heads. */
 void ls_att_place_of_row(const LsAttText *t);
-/* Loads row r's logarithm into logs and dy y into dots; dy y goes to the workspace (row_dots) too. */
+/* Loads row r's logarithm into logs and dy y into dots; dy y goes to the workspace (row_dots)
+ * too. */
 void ls_att_load_stats(const LsAttText *t, int64_t y_row);
 
 /* ---- declarations ---- */
 void ls_att_gradient(const LsAttText *t, const char *name, LsAttentionPart part);   /* dq, dk, dv */
 void ls_att_local(const LsAttText *t, const char *type, const char *name, int64_t n);
-/* "VAR = ARRAY + ...": row `first` of this head (of q, y and the like) or of its group (of k, v). */
+/* "VAR = ARRAY + ...": row `first` of this head (of q, y and the like) or of its group (of k,
+ * v). */
 void ls_att_heads(const LsAttText *t, const char *type, const char *var, const char *array,
                   LsAttentionPart part, const char *first);
 
@@ -73,8 +76,8 @@ void ls_att_load_turned(const LsAttText *t, const char *to, const char *from, in
 /* var[group] = the thread's rows of `rows` times column `lane` of a transposed tile. */
 void ls_att_multiply(const LsAttText *t, const char *var, const char *rows, const char *turned,
                      const char *lane, int64_t depth);
-/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`. by: a factor of
- * each row, which `to` is multiplied by first. ls_att_clear sets `to` to 0. */
+/* to[row][columns] += weights[row][tile] times a tile, whose element (i, c) is `element`. by: a
+ * factor of each row, which `to` is multiplied by first. ls_att_clear sets `to` to 0. */
 void ls_att_accumulate(const LsAttText *t, const char *to, int64_t row, int64_t columns,
                        const char *weights, const char *element, const char *have, const char *by);
 void ls_att_clear(const LsAttText *t, const char *to, int64_t row, int64_t columns,

@@ -40,8 +40,9 @@ static void print_list(LsEmit *e, const char *name, const int64_t *v, int n)
     ls_emit_line(e, ".%s = {%s},", name, text);
 }
 
-/* Prints cuDNN's text as string literals, one a line. The text may contain the placeholder of the kernel's
- * name in compared texts (kernel_set.c), as a word of cuDNN's: literals end within that word. */
+/* Prints cuDNN's text as string literals, one a line. The text may contain the placeholder of the
+ * kernel's name in compared texts (kernel_set.c), as a word of cuDNN's: literals end within that
+ * word. */
 static void print_plan(LsEmit *e, const char *json)
 {
     enum { WIDTH = 72 };
@@ -126,7 +127,8 @@ static void print_rival(const LsKernelText *k)
     ls_emitter_conv_weights.emit(&own);
 }
 
-/* Prints NAME_behind: the epilogue, in place, for when the library computes the convolution alone. */
+/* Prints NAME_behind: the epilogue, in place, for when the library computes the convolution
+ * alone. */
 static void print_behind(const LsKernelText *k, bool bias, bool relu, bool mask)
 {
     const LsNode *node = &k->g->node[k->n.i];

@@ -25,7 +25,8 @@ static bool served(LsGraph *g, LsNodeId conv, const LsTarget *t)
     return g->node[conv.i].attr.window.relu;
 }
 
-/* Lets the convolution make the ReLU's result. The ReLU's gradient nodes now belong to the convolution. */
+/* Lets the convolution make the ReLU's result. The ReLU's gradient nodes now belong to the
+ * convolution. */
 static void take_in(LsGraph *g, LsNodeId conv, LsNodeId relu)
 {
     LsValueId to = ls_out(g, relu, 0);

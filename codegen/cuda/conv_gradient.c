@@ -1,4 +1,5 @@
-/* codegen/cuda/conv_gradient.c -- gradients of ReLUs moved into the data gradients that they read. */
+/* codegen/cuda/conv_gradient.c -- gradients of ReLUs moved into the data gradients that they
+ * read. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "codegen/fusion/inline_bodies.h"
@@ -50,7 +51,8 @@ static bool lies_as(const LsGraph *g, const LsFused *f, LsValueId v)
         && (g->value[v.i].layout == f->layout || ls_layout_free(&f->space));
 }
 
-/* Notes the move of a ReLU's gradient of operand k of FUSED node n into the convolution that makes k. */
+/* Notes the move of a ReLU's gradient of operand k of FUSED node n into the convolution that makes
+ * k. */
 static void try_operand(Search *s, LsNodeId n, int k, const LsTarget *t)
 {
     const LsGraph *g = s->g;
@@ -74,13 +76,14 @@ static void try_operand(Search *s, LsNodeId n, int k, const LsTarget *t)
 static void copy_conv(LsRewrite *r, LsNodeId n, LsValueId mask)
 {
     const LsGraph *from = r->from;
-    LsValueId in[LS_CONV_MASK + 1] = {ls_in(from, n, 0), ls_in(from, n, 1)}, of = ls_out(from, n, 0);
+    LsValueId in[LS_CONV_MASK + 1] = {ls_in(from, n, 0), ls_in(from, n, 1)},
+                                of = ls_out(from, n, 0);
     in[LS_CONV_MASK] = mask;
     ls_rewrite_append(r, LS_OP_CONV_DX, LS_CONV_MASK + 1, in, 1, &of, &from->node[n.i].attr);
 }
 
-/* The body without the moved statement, whose readers read the operand instead. Writes to in[] and *nin the
- * operands that are still read. */
+/* The body without the moved statement, whose readers read the operand instead. Writes to in[] and
+ * *nin the operands that are still read. */
 static LsFused *rest_of(LsRewrite *r, LsNodeId n, const Move *m, LsValueId in[], int *nin)
 {
     const LsFused *f = ls_body_of(r->from, n);
@@ -107,7 +110,8 @@ static LsFused *rest_of(LsRewrite *r, LsNodeId n, const Move *m, LsValueId in[],
     return to;
 }
 
-/* Appends the loop without the gradient. The gradient, if it was a result, is now the convolution's. */
+/* Appends the loop without the gradient. The gradient, if it was a result, is now the
+ * convolution's. */
 static void copy_rest(LsRewrite *r, LsNodeId n, const Move *m)
 {
     const LsNode *node = &r->from->node[n.i];

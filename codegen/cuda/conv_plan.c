@@ -33,8 +33,9 @@ struct LsConvPlanner {
 };
 
 /* ---- from nodes ---- */
-/* Sets the padding at the end of x along axis k so that there are as many windows as elements of y: the
- * windows may not cover the x of a transposed convolution to its end. False: no padding does it. */
+/* Sets the padding at the end of x along axis k so that there are as many windows as elements of y:
+ * the windows may not cover the x of a transposed convolution to its end. False: no padding does
+ * it. */
 static bool fit_window(LsDnnConv *c, int k)
 {
     int64_t x = c->x[2 + k], y = c->y[2 + k], span = (c->w[2 + k] - 1) * c->dilation[k] + 1;
@@ -61,11 +62,17 @@ bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c,
     *c = (LsDnnConv){.kind = data      ? LS_DNN_CONV_DATA
                              : weights ? LS_DNN_CONV_WEIGHTS
                                        : LS_DNN_CONV_FORWARD,
-                     .axes = at->n + more, .real_bytes = ls_type_bytes(type, real_bytes), .brain = type == LS_BF16,
-                     .bias = !weights && ls_is(ls_in(g, n, 2)), .relu = at->relu,
+                     .axes = at->n + more,
+                     .real_bytes = ls_type_bytes(type, real_bytes),
+                     .brain = type == LS_BF16,
+                     .bias = !weights && ls_is(ls_in(g, n, 2)),
+                     .relu = at->relu,
                      .mask = data && ls_is(ls_in(g, n, LS_CONV_MASK)),
-                     .x = {x->dim[0], x->dim[1], 1}, .w = {w->dim[0], w->dim[1], 1},
-                     .y = {y->dim[0], y->dim[1], 1}, .stride = {1}, .dilation = {1}};
+                     .x = {x->dim[0], x->dim[1], 1},
+                     .w = {w->dim[0], w->dim[1], 1},
+                     .y = {y->dim[0], y->dim[1], 1},
+                     .stride = {1},
+                     .dilation = {1}};
     for (int k = 0; k < at->n; k++) {
         int to = k + more;
         c->x[2 + to] = x->dim[2 + k];
@@ -113,9 +120,9 @@ static bool read_choice(const char *text, LsConvChoice *c)
 }
 
 /* ---- planning ---- */
-/* Raises the workspace of a weight gradient. Its sums are long and few, and engines split them among the
- * free multiprocessors, which they take to be few without a device. A plan that needs no workspace by its
- * description needs 2 to 17 MB on an H200, and is 2 to 7 times slower without. */
+/* Raises the workspace of a weight gradient. Its sums are long and few, and engines split them
+ * among the free multiprocessors, which they take to be few without a device. A plan that needs no
+ * workspace by its description needs 2 to 17 MB on an H200, and is 2 to 7 times slower without. */
 static void leave_room(const LsConvWishes *w, LsConvChoice *to)
 {
     int64_t partial = ls_dnn_conv_bytes(&to->conv) / SHARE;
@@ -129,7 +136,8 @@ static void leave_room(const LsConvWishes *w, LsConvChoice *to)
         to->workspace = partial / LS_CONV_ALIGNMENT * LS_CONV_ALIGNMENT;
 }
 
-/* The choice without cuDNN: the workspace of its engines for channels-last floats on most shapes. */
+/* The choice without cuDNN: the workspace of its engines for channels-last floats on most
+ * shapes. */
 static void estimate(const LsDnnConv *c, const LsConvWishes *w, LsConvChoice *to)
 {
     bool thin = c->x[1] % 4 != 0 || c->y[1] % 4 != 0 || c->x[1] != c->w[1];
@@ -213,8 +221,8 @@ static void plan_graph(LsConvPlanner *p, const LsDnnConv *c, LsConvChoice *to)
         estimate(c, &p->wishes, to);
         return;
     }
-    /* The cache keeps no failures, as the reason may be gone next time, except for masks: with a mask failure
-     * is the rule, and a search loads the heuristics. */
+    /* The cache keeps no failures, as the reason may be gone next time, except for masks: with a
+     * mask failure is the rule, and a search loads the heuristics. */
     if (search(p, c, to, err, sizeof err))
         ls_plan_cache_put(p->cache, key, print_choice(p->a, to));
     else

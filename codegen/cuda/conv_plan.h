@@ -1,5 +1,5 @@
-/* codegen/cuda/conv_plan.h -- the engine of cuDNN that serves each convolution, and its workspace, chosen
- * without a GPU from a description of the device. */
+/* codegen/cuda/conv_plan.h -- the engine of cuDNN that serves each convolution, and its workspace,
+ * chosen without a GPU from a description of the device. */
 #ifndef LS_CODEGEN_CONV_PLAN_H
 #define LS_CODEGEN_CONV_PLAN_H
 
@@ -33,8 +33,8 @@ typedef struct LsConvChoice {
 
 typedef struct LsConvPlanner LsConvPlanner;     /* of one compilation */
 
-/* Never NULL: the planner estimates if cuDNN is missing or refuses to plan for an absent device, or if
- * the device is unknown. */
+/* Never NULL: the planner estimates if cuDNN is missing or refuses to plan for an absent device, or
+ * if the device is unknown. */
 LsConvPlanner *ls_conv_planner_new(struct LsArena *a, const LsConvWishes *w);
 /* Keeps new plans for later compilations and closes cuDNN. NULL: nothing. */
 void ls_conv_planner_free(LsConvPlanner *p);
@@ -44,8 +44,8 @@ const char *ls_conv_planner_estimates(const LsConvPlanner *p);
 int64_t ls_conv_planner_version(const LsConvPlanner *p);        /* of cuDNN, 91900; 0: none */
 const LsConvWishes *ls_conv_planner_wishes(const LsConvPlanner *p);
 
-/* Describes CONV, CONV_DX or CONV_DW to cuDNN; real_bytes: of a tensor of reals, unless it is stored in 16 bits. False if cuDNN has no such convolution; *why is then a
- * sentence. */
+/* Describes CONV, CONV_DX or CONV_DW to cuDNN; real_bytes: of a tensor of reals, unless it is
+ * stored in 16 bits. False if cuDNN has no such convolution; *why is then a sentence. */
 bool ls_conv_of_node(const LsGraph *g, LsNodeId n, int real_bytes, LsDnnConv *c, const char **why);
 
 /* The choice without cuDNN, with the workspace that cuDNN's engines take on most shapes. */

@@ -47,9 +47,10 @@ void ls_conv_report(FILE *to, LsConvPlanner *p, const LsGraph *g, int real_bytes
     if (ls_conv_planner_estimates(p) != NULL)
         fprintf(to, "an estimate (%s)\n", ls_conv_planner_estimates(p));
     else
-        fprintf(to, "plans of cuDNN %" PRId64 ".%" PRId64 ".%" PRId64 " for %s, %u of them on "
-                "tensor cores\n", v / 10000, v / 100 % 100, v % 100, ls_conv_planner_wishes(p)->device,
-                cores);
+        fprintf(to,
+                "plans of cuDNN %" PRId64 ".%" PRId64 ".%" PRId64 " for %s, %u of them on "
+                "tensor cores\n",
+                v / 10000, v / 100 % 100, v % 100, ls_conv_planner_wishes(p)->device, cores);
     if (masks > 0)
         fprintf(to, "  %u of them may do a ReLU's gradient in the same kernel\n", masks);
     if (own > 0)

@@ -1,8 +1,8 @@
 /* codegen/cuda/conv_weights.c -- which convolutions, and the kernel.
  *
- * A block walks a share of the rows of all strips and leaves its partial sums in the workspace; a second
- * part adds these in double, in order. If there are enough blocks of channels, a block walks all rows, and
- * its sums are the result. */
+ * A block walks a share of the rows of all strips and leaves its partial sums in the workspace; a
+ * second part adds these in double, in order. If there are enough blocks of channels, a block walks
+ * all rows, and its sums are the result. */
 #include "codegen/cuda/conv_weights.h"
 
 #include "codegen/kernels/loop_nest.h"
@@ -15,7 +15,8 @@ enum {
     PART_OF_TENSORS = 8,        /* the workspace is at most 1 / 8 of the tensors (conv_plan.c) */
     END_X = 32, END_Y = 8,      /* threads of a unit that adds partial sums */
 };
-static const double waste = 1.34;           /* most elements multiplied per useful one, along an axis */
+static const double waste = 1.34;           /* most elements multiplied per useful one, along an
+                                             * axis */
 
 typedef struct Weights {
     int64_t images, x_channels, x_rows, x_columns, y_channels, y_rows, y_columns;
@@ -55,7 +56,8 @@ static bool is_plain(const LsGraph *g, LsNodeId n)
     const LsWindowAttr *at = &node->attr.window;
     bool plain = node->op == LS_OP_CONV_DW && node->nin == 2 && at->n == 2 && at->group == 1;
     for (int d = 0; plain && d < 2; d++)
-        plain = at->kernel[d] == 3 && at->stride[d] == 1 && at->dilation[d] == 1 && at->pad_lo[d] >= 0;
+        plain =
+            at->kernel[d] == 3 && at->stride[d] == 1 && at->dilation[d] == 1 && at->pad_lo[d] >= 0;
     return plain;
 }
 
@@ -91,7 +93,8 @@ static void strip(const LsKernelText *k, const Weights *w)
                  w->y_rows * w->y_columns * w->y_channels, w->x_channels, w->y_channels);
     ls_emit_line(e, "    " LS_N64 ", " LS_N64 ", " LS_N64 ", " LS_N64 ", " LS_N64 ", " LS_N ");",
                  w->x_rows, w->x_columns, w->y_columns, at->pad_lo[0], at->pad_lo[1], w->m);
-    ls_emit_line(e, "turn = ls_taps_strip(sum, taps, (int)row, (int)count, (int)column, xs, ys, turn);");
+    ls_emit_line(
+        e, "turn = ls_taps_strip(sum, taps, (int)row, (int)count, (int)column, xs, ys, turn);");
     ls_emit_line(e, "at += count;");
 }
 

@@ -96,7 +96,8 @@ static void try_slope(Search *s, LsNodeId f)
     move_into(s, f, product, LS_THEN_GELU_SLOPE);
 }
 
-/* Moves the sum of a product and x (a residual), of the same shape, into the product if x precedes it. */
+/* Moves the sum of a product and x (a residual), of the same shape, into the product if x precedes
+ * it. */
 static void try_sum_with(Search *s, LsNodeId f)
 {
     const LsGraph *g = s->g;
@@ -112,7 +113,8 @@ static void try_sum_with(Search *s, LsNodeId f)
     }
 }
 
-/* The factor of product n that is x, with x's rows along the product's inner axis: SUM_A, SUM_B or none. */
+/* The factor of product n that is x, with x's rows along the product's inner axis: SUM_A, SUM_B or
+ * none. */
 static LsThen factor_of(const LsGraph *g, LsNodeId n, LsValueId x)
 {
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
@@ -169,7 +171,8 @@ static void search(Search *s)
     }
 }
 
-/* Appends the product with its epilogue. Readers of the element before a GELU go on reading that element. */
+/* Appends the product with its epilogue. Readers of the element before a GELU go on reading that
+ * element. */
 static void copy_product(LsRewrite *r, const Search *s, LsNodeId n)
 {
     const LsNode *node = &r->from->node[n.i];

@@ -32,7 +32,8 @@ void ls_behind_result(LsBehind *b, int argument, const LsShape *shape, LsFusedOu
     b->out[b->node[1].nout++] = out;
 }
 
-/* Prints NAME_behind(run, arg), which runs the node's kernel on its share of the call's arguments. */
+/* Prints NAME_behind(run, arg), which runs the node's kernel on its share of the call's
+ * arguments. */
 static void print_call(const LsBehind *b, const LsKernelText *k, const char *kernel)
 {
     char at[16 * LS_BEHIND_ARGUMENTS] = "";

@@ -26,8 +26,8 @@ static Own own_of(const LsKernelText *k)
     return o;
 }
 
-/* Opens the loop over units: PREFIX0, PREFIX1... are a unit's indices along the spatial axes `dim`, NAME the
- * remaining index. */
+/* Opens the loop over units: PREFIX0, PREFIX1... are a unit's indices along the spatial axes `dim`,
+ * NAME the remaining index. */
 static void open_units(LsEmit *e, const int64_t *dim, int n, const char *prefix, const char *name)
 {
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
@@ -58,7 +58,8 @@ static const char *place(const Own *o, const char *outer, const char *var, const
     return ls_arena_printf(arena, "%s * " LS_N64, text, channels);
 }
 
-/* Declares i, the index along axis d of X's element under tap t of window q; skips taps outside X. */
+/* Declares i, the index along axis d of X's element under tap t of window q; skips taps outside
+ * X. */
 static void tap_to_x(const Own *o, int d)
 {
     LsEmit *e = o->k->e;
@@ -120,8 +121,8 @@ static void forward_body(const Own *o)
     }
     const char *px = place(o, "image", "i", o->x->dim + 2, o->x->dim[1]);
     const char *pw = place(o, "m", "t", o->w->dim + 2, o->cg);
-    ls_emit_line(e, "const %s *const px = x + %s + m / " LS_N64 " * " LS_N64 ";", ls_ctype(ls_operand_type(o->k, 0)), px,
-                 o->mg, o->cg);
+    ls_emit_line(e, "const %s *const px = x + %s + m / " LS_N64 " * " LS_N64 ";",
+                 ls_ctype(ls_operand_type(o->k, 0)), px, o->mg, o->cg);
     ls_emit_line(e, "const %s *const pw = w + %s;", ls_ctype(ls_operand_type(o->k, 1)), pw);
     ls_emit_line(e, "for (int64_t c = 0; c < %" PRId64 "; c++)", o->cg);
     ls_emit_line(e, "    sum = ls_fma(%s, %s, sum);", get(o, 0, "px[c]"), get(o, 1, "pw[c]"));
@@ -173,7 +174,8 @@ static void weights_body(const Own *o)
     const char *py = place(o, "image", "q", o->y->dim + 2, o->y->dim[1]);
     LsArena *a = o->k->g->arena;
     const char *at_y = ls_arena_printf(a, "y[%s + m]", py);
-    const char *at_x = ls_arena_printf(a, "x[%s + m / " LS_N64 " * " LS_N64 " + c]", px, o->mg, o->cg);
+    const char *at_x =
+        ls_arena_printf(a, "x[%s + m / " LS_N64 " * " LS_N64 " + c]", px, o->mg, o->cg);
     ls_emit_line(e, "sum += (double)%s * (double)%s;", get(o, 0, at_y), get(o, 1, at_x));
     ls_emit_close(e, open);
     ls_emit_line(e, "w[u * " LS_N64 " + c] = %s;", o->cg, put(o, "(real)sum"));

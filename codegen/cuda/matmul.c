@@ -8,17 +8,18 @@
 
 enum {
     TILE = 128,                 /* rows and columns of c that a multiprocessor computes at a time */
-    SHORTEST = 256,             /* fewest terms of the sum over k worth a multiprocessor of their own */
+    SHORTEST = 256,             /* fewest terms of the sum over k worth a multiprocessor of their
+                                 * own */
     MOST = 32 << 20,            /* bytes: the workspace that NVIDIA's own callers use on Hopper */
     COUNTERS = 1 << 16,         /* bytes besides the partial sums */
     SMALL = 1 << 20,            /* most multiplications not worth splitting */
     LARGE = 1 << 27,            /* fewest multiplications worth the kernels of Hopper */
 };
 
-/* A product with few tiles and a long sum leaves multiprocessors idle unless the sum is split; the partial
- * sums lie in the workspace and are added in order. Other products need no workspace. But without one
- * cuBLASLt 13.1 proposes no TF32 kernel written for Hopper, not even those that would leave the workspace
- * unused, and a product takes twice the time on an H200. */
+/* A product with few tiles and a long sum leaves multiprocessors idle unless the sum is split; the
+ * partial sums lie in the workspace and are added in order. Other products need no workspace. But
+ * without one cuBLASLt 13.1 proposes no TF32 kernel written for Hopper, not even those that would
+ * leave the workspace unused, and a product takes twice the time on an H200. */
 static int64_t matmul_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     const LsProduct p = ls_product_of(g, n);
@@ -41,7 +42,8 @@ static bool has_behind(const LsGraph *g, LsNodeId n)
     return ls_is(ls_in(g, n, 2)) || (then != LS_THEN_NOTHING && then != LS_THEN_ADD);
 }
 
-/* States the sums of a factor's columns over the inner axis, along which its rows lie (epilogue.c). */
+/* States the sums of a factor's columns over the inner axis, along which its rows lie
+ * (epilogue.c). */
 static void state_sums(LsBehind *b, const LsNode *node, const LsProduct *p)
 {
     bool of_a = node->attr.gemm.then == LS_THEN_SUM_A;
@@ -54,7 +56,8 @@ static void state_sums(LsBehind *b, const LsNode *node, const LsProduct *p)
                      (LsFusedOut){.stmt = sum, .reduce = true, .combine = LS_SUM});
 }
 
-/* States the bias, then the activation or its slope. The element between them may be a result, too. */
+/* States the bias, then the activation or its slope. The element between them may be a result,
+ * too. */
 static void state_points(LsBehind *b, const LsNode *node, const LsProduct *p, bool bias)
 {
     LsThen then = node->attr.gemm.then;

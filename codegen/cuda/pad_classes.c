@@ -85,31 +85,37 @@ static bool is_among(LsValueId v, const Widened *all)
     return is;
 }
 
-/* The node that makes v, if v is a copy in 16 bits of all its operand, and nothing else; else none. */
+/* The node that makes v, if v is a copy in 16 bits of all its operand, and nothing else; else
+ * none. */
 static LsNodeId copy_maker(const LsGraph *g, LsValueId v)
 {
     const LsNodeId n = g->value[v.i].def;
     const LsFused *f = ls_is_16(ls_type(g, v)) ? ls_body_of(g, n) : NULL;
     bool copies = f != NULL && g->node[n.i].nin == 1 && g->node[n.i].nout == 1 && f->nstmt == 1
-        && f->stmt[0].op == LS_OP_CAST && !f->out[0].reduce && ls_shape_same(ls_in_shape(g, n, 0), ls_shape(g, v));
+                  && f->stmt[0].op == LS_OP_CAST && !f->out[0].reduce
+                  && ls_shape_same(ls_in_shape(g, n, 0), ls_shape(g, v));
     return copies ? n : (LsNodeId){0};
 }
 
-/* Whether only products read copy v of the weights: the one that makes the scores, and those of the scores' gradient. */
-static bool only_products_read(const LsGraph *g, LsValueId v, LsNodeId product, const Widened *gradient)
+/* Whether only products read copy v of the weights: the one that makes the scores, and those of the
+ * scores' gradient. */
+static bool only_products_read(const LsGraph *g, LsValueId v, LsNodeId product,
+                               const Widened *gradient)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
         for (int k = 0; k < g->node[i].nin; k++) {
             const LsNodeId n = {i};
             const LsGemmAttr *at = &g->node[i].attr.gemm;
-            if (ls_in(g, n, k).i == v.i && (k != 1 || !plain_product(g, n) || at->trans_a
-                                            || (i != product.i && (at->trans_b || !is_among(ls_in(g, n, 0), gradient)))))
+            if (ls_in(g, n, k).i == v.i
+                && (k != 1 || !plain_product(g, n) || at->trans_a
+                    || (i != product.i && (at->trans_b || !is_among(ls_in(g, n, 0), gradient)))))
                 return false;
         }
     return true;
 }
 
-/* Adds rows of zeros behind the weights, if these have a row for each class; a copy in 16 bits has them, too. */
+/* Adds rows of zeros behind the weights, if these have a row for each class; a copy in 16 bits has
+ * them, too. */
 static void widen_weights(LsGraph *g, LsNodeId product, const Widened *gradient, int64_t rows)
 {
     const LsValueId v = ls_in(g, product, 1);
@@ -168,9 +174,10 @@ uint32_t ls_widen_scores(LsGraph *g, const LsTarget *t)
         if (g->node[i].op != LS_OP_XENT)
             continue;
         const LsValueId v = ls_in(g, (LsNodeId){i}, 0);
-        const int64_t classes = columns(g, v), together = ACCESS / (ls_is_16(ls_type(g, v)) ? 2 : 4);
-        if (classes < FEWEST || classes % together == 0 || !find(g, (LsNodeId){i}, &scores, &product)
-            || !find_gradients(g, &scores, &gradient))
+        const int64_t classes = columns(g, v),
+                      together = ACCESS / (ls_is_16(ls_type(g, v)) ? 2 : 4);
+        if (classes < FEWEST || classes % together == 0
+            || !find(g, (LsNodeId){i}, &scores, &product) || !find_gradients(g, &scores, &gradient))
             continue;
         int64_t width = (classes + together - 1) / together * together;
         widen(g, &scores, width);

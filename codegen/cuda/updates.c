@@ -10,7 +10,8 @@
 enum {
     SMALL = 4096,               /* most elements of a tensor */
     TOGETHER = 32,              /* most tensors of a kernel */
-    ARGUMENTS = LS_CUDA_ARGS - 16,      /* most arguments of a kernel; a part has room for its numbers, too */
+    ARGUMENTS = LS_CUDA_ARGS - 16,      /* most arguments of a kernel; a part has room for its
+                                         * numbers, too */
 };
 
 typedef struct Group {
@@ -35,8 +36,9 @@ static bool alike(const LsGraph *g, const LsNode *a, const LsNode *b)
 {
     const LsUpdateAttr *x = &a->attr.update, *y = &b->attr.update;
     bool same = a->op == b->op && a->nin == b->nin && a->phase == b->phase
-        && memcmp(&x->hyper, &y->hyper, sizeof x->hyper) == 0 && x->clip == y->clip && x->sum.scale == y->sum.scale
-        && x->sum.by_samples == y->sum.by_samples && x->sum.levels == y->sum.levels && x->skips == y->skips;
+                && memcmp(&x->hyper, &y->hyper, sizeof x->hyper) == 0 && x->clip == y->clip
+                && x->sum.scale == y->sum.scale && x->sum.by_samples == y->sum.by_samples
+                && x->sum.levels == y->sum.levels && x->skips == y->skips;
     for (uint32_t k = 0; same && k < a->nin; k++)
         same = ls_is(g->operand[a->in + k]) == ls_is(g->operand[b->in + k]);
     return same;

@@ -36,8 +36,8 @@ const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id)
 }
 
 /* Operands (bit k: operand k) whose elements the kernel reads before it writes the same element of
- * result 0. Kernels over rows read a row for its sums first, and a row belongs to one unit. The kernel of
- * gather_grad checks whether its base is in place. */
+ * result 0. Kernels over rows read a row for its sums first, and a row belongs to one unit. The
+ * kernel of gather_grad checks whether its base is in place. */
 static unsigned inplace_operands(LsOpCode op)
 {
     switch (op) {
@@ -70,13 +70,15 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
 
 const char *ls_ctype(LsType t)
 {
-    static const char *const name[LS_NTYPES] = {"real", "int64_t", "int32_t", "uint8_t", "ls_bf16", "ls_f16"};
+    static const char *const name[LS_NTYPES] = {"real",    "int64_t", "int32_t",
+                                                "uint8_t", "ls_bf16", "ls_f16"};
     return name[t];
 }
 
 const char *ls_register_type(LsType t) { return ls_ctype(ls_is_float(t) ? LS_REAL : t); }
 
-static const char *called(struct LsArena *a, LsType t, const char *bf16, const char *f16, const char *x)
+static const char *called(struct LsArena *a, LsType t, const char *bf16, const char *f16,
+                          const char *x)
 {
     return ls_is_16(t) ? ls_arena_printf(a, "%s(%s)", t == LS_BF16 ? bf16 : f16, x) : x;
 }
@@ -96,7 +98,10 @@ const char *ls_rounded(struct LsArena *a, LsType t, const char *v)
     return called(a, t, "ls_round_brain", "ls_round_half", v);
 }
 
-const char *ls_stored(struct LsArena *a, LsType t, const char *v) { return ls_narrowed(a, t, ls_rounded(a, t, v)); }
+const char *ls_stored(struct LsArena *a, LsType t, const char *v)
+{
+    return ls_narrowed(a, t, ls_rounded(a, t, v));
+}
 
 /* The fewest digits that round-trip. */
 static const char *real_text(struct LsArena *a, double v, int real_bytes)
@@ -161,18 +166,26 @@ void ls_emit_part_together(const LsKernelText *k, const LsGrid *part, int blocks
 static void emit_function(const LsKernelText *k, const LsGrid part[], int npart, const char *units)
 {
     LsEmit *e = k->host;
-    const char *call = k->target->kind == LS_TARGET_CPU ? "ls_parallel(run, " : "ls_cuda_launch(run, p_";
+    const char *call =
+        k->target->kind == LS_TARGET_CPU ? "ls_parallel(run, " : "ls_cuda_launch(run, p_";
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
     for (int i = 0; i < npart; i++)
         ls_emit_line(e, "%s%s_%s, %s, arg);", call, k->name, part[i].suffix,
-                     units != NULL ? units : ls_arena_printf(k->g->arena, "%" PRId64, part[i].units));
+                     units != NULL ? units
+                                   : ls_arena_printf(k->g->arena, "%" PRId64, part[i].units));
     ls_emit_line(e, "}");
     for (int i = 0; i < npart && k->table != NULL; i++)
         ls_emit_line(k->table, "LS_ROW(%s_%s, %d, %d, %d)", k->name, part[i].suffix,
                      argument_count(k), part[i].x, part[i].y);
 }
 
-void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart) { emit_function(k, part, npart, NULL); }
+void ls_emit_launch(const LsKernelText *k, const LsGrid part[], int npart)
+{
+    emit_function(k, part, npart, NULL);
+}
 
-void ls_emit_launch_units(const LsKernelText *k, const LsGrid *part, const char *units) { emit_function(k, part, 1, units); }
+void ls_emit_launch_units(const LsKernelText *k, const LsGrid *part, const char *units)
+{
+    emit_function(k, part, 1, units);
+}

@@ -1,7 +1,7 @@
 /* codegen/emit/kernel_emit.h -- printing the kernel of one node.
  *
- * One emitter per LsKernelId, in codegen/kernels/. Below the kernel's head comment an emitter prints one
- * or more *part* functions
+ * One emitter per LsKernelId, in codegen/kernels/. Below the kernel's head comment an emitter
+ * prints one or more *part* functions
  *
  *     static void NAME_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
  *
@@ -14,9 +14,9 @@
  *
  * arg: operands, results, workspace, as in LsKernel. Shapes, strides and sizes are printed as
  * constants. Element types are `real`, int64_t, int32_t, uint8_t; every function and macro used
- * comes from runtime/kernels/ls_kernel.h. The text depends on the node's shapes, layouts and attributes
- * only, never on its name: equal nodes share one kernel (kernel_set.c compares texts). A result
- * never overlaps an operand unless ls_kernel_inplace allows it. */
+ * comes from runtime/kernels/ls_kernel.h. The text depends on the node's shapes, layouts and
+ * attributes only, never on its name: equal nodes share one kernel (kernel_set.c compares texts). A
+ * result never overlaps an operand unless ls_kernel_inplace allows it. */
 #ifndef LS_CODEGEN_EMIT_KERNEL_EMIT_H
 #define LS_CODEGEN_EMIT_KERNEL_EMIT_H
 
@@ -25,14 +25,15 @@
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/graph.h"
 
-/* The grid of a part: `units` independent pieces of work. On a GPU a block of x times y threads computes
- * one unit: x threads share LS_LANES and the sums of a row, y share LS_ROWS (runtime/kernels/ls_kernel.h).
- * x is a power of two; y is 1 if x exceeds 32. */
+/* The grid of a part: `units` independent pieces of work. On a GPU a block of x times y threads
+ * computes one unit: x threads share LS_LANES and the sums of a row, y share LS_ROWS
+ * (runtime/kernels/ls_kernel.h). x is a power of two; y is 1 if x exceeds 32. */
 typedef struct LsGrid { const char *suffix; int64_t units; int x, y; } LsGrid;
 
 typedef struct LsKernelText {   /* an emitter's argument */
     LsEmit *e;                  /* takes the parts */
-    LsEmit *host;               /* takes the function that launches them; on the CPU the same as e */
+    LsEmit *host;               /* takes the function that launches them; on the CPU the same as
+                                 * e */
     LsEmit *table;              /* takes LS_ROW(name, narg, x, y) for each part; NULL on the CPU */
     const LsGraph *g;
     LsNodeId n;
@@ -57,15 +58,22 @@ const LsEmitter *ls_emitter_of(LsTargetKind target, LsKernelId id);
 bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in);
 
 /* ---- helpers for emitters ---- */
-static inline LsType ls_operand_type(const LsKernelText *k, int in) { return ls_type(k->g, ls_in(k->g, k->n, in)); }
-static inline LsType ls_result_type(const LsKernelText *k, int out) { return ls_type(k->g, ls_out(k->g, k->n, out)); }
+static inline LsType ls_operand_type(const LsKernelText *k, int in)
+{
+    return ls_type(k->g, ls_in(k->g, k->n, in));
+}
+static inline LsType ls_result_type(const LsKernelText *k, int out)
+{
+    return ls_type(k->g, ls_out(k->g, k->n, out));
+}
 const char *ls_ctype(LsType t);                             /* "real", "int64_t", … */
 /* The same for a variable with an element's value: "real" for all reals. */
 const char *ls_register_type(LsType t);
-/* An element x of that type as a value: "ls_from_bf16(x)", x itself unless it is stored in 16 bits. */
-const char *ls_widened(struct LsArena *a, LsType t, const char *x);
-/* A value as an element of that type, which stores it exactly: "ls_to_bf16(v)", v itself unless it is stored in 16
+/* An element x of that type as a value: "ls_from_bf16(x)", x itself unless it is stored in 16
  * bits. */
+const char *ls_widened(struct LsArena *a, LsType t, const char *x);
+/* A value as an element of that type, which stores it exactly: "ls_to_bf16(v)", v itself unless it
+ * is stored in 16 bits. */
 const char *ls_narrowed(struct LsArena *a, LsType t, const char *v);
 /* A value rounded to the numbers of that type: "ls_round_brain(v)". */
 const char *ls_rounded(struct LsArena *a, LsType t, const char *v);

@@ -58,8 +58,8 @@ static bool read_launch(const char *line, int64_t *units)
     return strncmp(end, ", arg);\n", 8) == 0;
 }
 
-/* The text after "static void K(...)\n{\n", launches, "}\n"; NULL: host does not begin like that, or has
- * launches later. */
+/* The text after "static void K(...)\n{\n", launches, "}\n"; NULL: host does not begin like that,
+ * or has launches later. */
 static const char *behind_launches(const char *host, bool *one_block)
 {
     const char *at = strchr(host, '\n');
@@ -172,8 +172,8 @@ static bool stands(const LsShared *s, int k, size_t from, size_t to)
     return false;
 }
 
-/* Prints the head of the part whose LS_PART is at `at` of the original text, and declares the numbers that
- * the part uses. Returns the end of the head, or `at`. */
+/* Prints the head of the part whose LS_PART is at `at` of the original text, and declares the
+ * numbers that the part uses. Returns the end of the head, or `at`. */
 static size_t print_part_head(const LsShared *s, size_t at, FILE *to)
 {
     static const char first[] = "LS_UNITS;\n", *const suffix[] = {"", "4", "8"};

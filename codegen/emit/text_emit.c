@@ -76,7 +76,8 @@ void ls_emit_comment(FILE *to, const char *s)
     char before = '\0';
     for (; s != NULL && *s != '\0'; before = *s++) {
         const bool mark = (*s == '/' && before == '*') || (*s == '*' && before == '/');
-        const bool odd = (unsigned char)*s < ' ' || *s == 0x7f || *s == '\\' || *s == '?';    /* trigraphs, too */
+        /* trigraphs, too */
+        const bool odd = (unsigned char)*s < ' ' || *s == 0x7f || *s == '\\' || *s == '?';
         fputc(mark || odd ? '_' : *s, to);
     }
 }

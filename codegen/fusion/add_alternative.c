@@ -20,12 +20,15 @@ static uint32_t readers(const LsGraph *g, LsValueId v, const bool *goes)
     return n;
 }
 
-/* Whether two values have the same elements at the same bytes. A view keeps them in row-major order. */
+/* Whether two values have the same elements at the same bytes. A view keeps them in row-major
+ * order. */
 static bool same_bytes(const LsGraph *g, LsValueId a, LsValueId b)
 {
     const bool rows = g->value[a.i].layout == LS_ROW && g->value[b.i].layout == LS_ROW;
     return ls_type(g, a) == ls_type(g, b) && ls_count(ls_shape(g, a)) == ls_count(ls_shape(g, b))
-        && (rows || (g->value[a.i].layout == g->value[b.i].layout && ls_shape_same(ls_shape(g, a), ls_shape(g, b))));
+           && (rows
+               || (g->value[a.i].layout == g->value[b.i].layout
+                   && ls_shape_same(ls_shape(g, a), ls_shape(g, b))));
 }
 
 static bool is_alone(const LsGraph *g, LsNodeId n) { return n.i != 0 && g->node[n.i].nout == 1; }
@@ -49,13 +52,16 @@ uint32_t ls_other_ways(LsCtx *cx, LsGraph *g, const LsTarget *target)
     for (uint32_t i = 1; i < g->nnode; i++) {
         if (g->node[i].op != LS_OP_EITHER)
             continue;
-        const LsValueId a = ls_viewed(g, ls_in(g, (LsNodeId){i}, 0)), b = ls_viewed(g, ls_in(g, (LsNodeId){i}, 1));
+        const LsValueId a = ls_viewed(g, ls_in(g, (LsNodeId){i}, 0)),
+                        b = ls_viewed(g, ls_in(g, (LsNodeId){i}, 1));
         const LsNodeId first = g->value[a.i].def, second = g->value[b.i].def;
         g->node[i].nin = 1;                     /* from now on a view of the first way */
         if (a.i == b.i)
             continue;
-        if (is_alone(g, first) && is_alone(g, second) && same_bytes(g, a, b) && readers(g, b, goes) == 0) {
-            g->value[b.i].def.i = i;            /* a view of a, so its maker is an alternative of the first one */
+        if (is_alone(g, first) && is_alone(g, second) && same_bytes(g, a, b)
+            && readers(g, b, goes) == 0) {
+            g->value[b.i].def.i = i;            /* a view of a, so its maker is an alternative of
+                                                 * the first one */
             found++;
         } else {
             drop(g, b, goes);

@@ -38,8 +38,8 @@ void ls_drop_none_wanted(const LsGraph *g, const char *const *glob, uint32_t ngl
         goes[g->value[g->grad[i].grad.i].def.i] = false;
 }
 
-/* Whether the node is an alternative that adds in another order than the node it replaces. Other ways (add_alternative.h), whose
- * results are views, may. */
+/* Whether the node is an alternative that adds in another order than the node it replaces. Other
+ * ways (add_alternative.h), whose results are views, may. */
 static bool adds_otherwise(const LsGraph *g, const LsTarget *t, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];

@@ -1,10 +1,10 @@
-/* codegen/fusion/fused_alternatives.c -- finds the operands that readers could compute themselves, and merges
- * bodies.
+/* codegen/fusion/fused_alternatives.c -- finds the operands that readers could compute themselves,
+ * and merges bodies.
  *
- * A FUSED node with operands c1, c2, … from pointwise nodes has one alternative per operand, one for all
- * of them, and each of these a step deeper if the operands' makers read such values too. Convolutions and
- * products may compute an operand as they pack it. An alternative is left out if it makes its reader much
- * dearer and adds several times the cost of recomputing the makers. */
+ * A FUSED node with operands c1, c2, … from pointwise nodes has one alternative per operand, one
+ * for all of them, and each of these a step deeper if the operands' makers read such values too.
+ * Convolutions and products may compute an operand as they pack it. An alternative is left out if
+ * it makes its reader much dearer and adds several times the cost of recomputing the makers. */
 #include "codegen/fusion/fused_alternatives.h"
 
 #include "codegen/fusion/inline_bodies.h"
@@ -36,7 +36,8 @@ typedef struct Found {              /* an alternative */
 typedef struct Search {
     LsCtx *cx;
     const LsGraph *from;            /* the graph as given */
-    const LsGraph *g;               /* the same with layer norms as bodies over their own statistics */
+    const LsGraph *g;               /* the same with layer norms as bodies over their own
+                                     * statistics */
     LsMachine cpu;                  /* on every target, so that the kernels stay the same */
     LsTarget target;                /* with floats, whatever the program's precision is */
     double largest;                 /* bytes of the largest value that a node makes */
@@ -46,8 +47,8 @@ typedef struct Search {
 
 /* ---- layer norms ---- */
 
-/* y = (x - mean) * invstd * scale + bias, as the kernel computes it. The body is pointwise given the
- * statistics, which the gradient needs anyway. */
+/* y = (x - mean) * invstd * scale + bias, as the kernel computes it. The body is pointwise given
+ * the statistics, which the gradient needs anyway. */
 static const LsFused *norm_body(LsArena *a, const LsGraph *g, LsNodeId n, bool bias)
 {
     static const struct { LsOpCode op; int16_t arg[2]; } row[] = {
@@ -111,7 +112,8 @@ static bool draws(const LsGraph *g, LsValueId v)
     return false;
 }
 
-/* Whether a loop over `space` may compute v. A random statement numbers the points of its own space. */
+/* Whether a loop over `space` may compute v. A random statement numbers the points of its own
+ * space. */
 static bool fits(const Search *s, LsValueId v, const LsShape *space)
 {
     const LsFused *f = ls_body_of(s->g, s->g->value[v.i].def);
@@ -207,8 +209,8 @@ static double cost_of(const Search *s, const LsGraph *g, LsNodeId n)
     return ls_work_ns(&s->cpu, &w, 4);
 }
 
-/* Whether the alternative adds at most DEAR times its makers' cost, or little to the reader, and gives the
- * same bits. */
+/* Whether the alternative adds at most DEAR times its makers' cost, or little to the reader, and
+ * gives the same bits. */
 static bool worth(const Search *s, const Found *a, const LsValueSet *set)
 {
     LsNodeId at = {1}, of = {a->of};

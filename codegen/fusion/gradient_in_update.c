@@ -16,8 +16,8 @@ typedef struct Apply {
     uint32_t n;
 } Apply;
 
-/* Whether node m is a plain product of two matrices, so large that keeping the factors until the update
- * costs less memory than keeping the result. */
+/* Whether node m is a plain product of two matrices, so large that keeping the factors until the
+ * update costs less memory than keeping the result. */
 static bool is_large_product(const LsGraph *g, LsNodeId m)
 {
     enum { LARGE = 1 << 18, PART = 2 };             /* elements */

@@ -34,8 +34,8 @@ static bool is_plain(const Join *j, LsNodeId n)
         && ls_joined_runs(g, n, 0, g->node[n.i].nin, axis, run) <= LS_JOINED_RUNS;
 }
 
-/* Whether node n reads the concatenation v through one operand of its loop, in an order that lets it read
- * the parts instead. */
+/* Whether node n reads the concatenation v through one operand of its loop, in an order that lets
+ * it read the parts instead. */
 static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
 {
     const LsFused *f = ls_body_of(g, n);
@@ -51,8 +51,8 @@ static bool takes_parts(const LsGraph *g, LsNodeId n, LsValueId v)
         && (f->layout == g->value[v.i].layout || ls_layout_free(&f->space));
 }
 
-/* Keeps concatenations with a reader that cannot take parts; a reader takes those of one concatenation.
- * Alternatives do not count: they can be dropped. */
+/* Keeps concatenations with a reader that cannot take parts; a reader takes those of one
+ * concatenation. Alternatives do not count: they can be dropped. */
 static void look_at_readers(Join *j)
 {
     LsGraph *g = j->g;
@@ -89,8 +89,9 @@ static LsFused *loop_over_parts(const Join *j, const LsFused *body, int at, int 
     return f;
 }
 
-/* Replaces operand `at` of node n by the operands of the concatenation `from`, after the other operands of
- * the loop. These keep their numbers whatever the number of parts, so kernels share their texts. */
+/* Replaces operand `at` of node n by the operands of the concatenation `from`, after the other
+ * operands of the loop. These keep their numbers whatever the number of parts, so kernels share
+ * their texts. */
 static void read_parts(Join *j, LsNodeId n, int at, LsNodeId from)
 {
     LsGraph *g = j->g;

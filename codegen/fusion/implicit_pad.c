@@ -27,8 +27,8 @@ static bool is_border(const LsGraph *g, LsNodeId n)
 }
 
 /* Whether few windows share a point. Several may on a GPU, which is bound by memory. A CPU does the
- * pooling's gradient window by window faster than it finds several windows at every point. An average's
- * windows must also lie inside the image, as the divisor would differ at the edge. */
+ * pooling's gradient window by window faster than it finds several windows at every point. An
+ * average's windows must also lie inside the image, as the divisor would differ at the edge. */
 static bool is_pool_gradient(const Insets *z, LsNodeId n)
 {
     enum { MOST = 255 };                            /* points of a window that a byte tells apart */
@@ -85,7 +85,8 @@ static bool takes(const LsGraph *g, LsNodeId n, int k)
         && ls_shape_same(&f->space, ls_shape(g, v)) && (f->first == 0 || f->first != k - first);
 }
 
-/* Keeps nodes with a reader that cannot take the operand. Alternatives do not count: they can go. */
+/* Keeps nodes with a reader that cannot take the operand. Alternatives do not count: they can
+ * go. */
 static void look_at_readers(Insets *z)
 {
     const LsGraph *g = z->g;
@@ -122,8 +123,8 @@ static LsInset inset_by(const LsGraph *g, LsNodeId n)
     return in;
 }
 
-/* Replaces operand `at` of node n by the operand of its maker `from`. The tensor of a max pool's indices
- * comes after all other operands. first: the operand of n that is its body's first. */
+/* Replaces operand `at` of node n by the operand of its maker `from`. The tensor of a max pool's
+ * indices comes after all other operands. first: the operand of n that is its body's first. */
 static void read_inset(LsGraph *g, LsNodeId n, int at, LsNodeId from, int first, LsInset *in)
 {
     LsNode *node = &g->node[n.i];

@@ -1,5 +1,5 @@
-/* codegen/kernels/accumulator.c -- the accumulators of a reduction as text: types, initial values, the
- * combination of two, and the result of a total. */
+/* codegen/kernels/accumulator.c -- the accumulators of a reduction as text: types, initial values,
+ * the combination of two, and the result of a total. */
 #include "codegen/kernels/fused_body.h"
 #include "codegen/kernels/reduce.h"
 
@@ -53,8 +53,9 @@ static const char *first_of(const LsBody *b)
 {
     LsArena *a = b->nest->arena;
     int x = b->f->first;
-    return ls_widened(a, ls_operand_type(b->k, x),
-                      ls_arena_printf(a, "x%d[%s]", x, ls_nest_offset(b->nest, x, 0, b->nest->naxis)));
+    return ls_widened(
+        a, ls_operand_type(b->k, x),
+        ls_arena_printf(a, "x%d[%s]", x, ls_nest_offset(b->nest, x, 0, b->nest->naxis)));
 }
 
 void ls_total_finish(const LsReduce *r, int y, const char *total)
@@ -66,10 +67,11 @@ void ls_total_finish(const LsReduce *r, int y, const char *total)
         ls_emit_line(r->e, "y%d[%s] = (%s)ls_variance(%s, sum0, " LS_N64 ");", y, at, type, total,
                      r->count);
     else if (b->f->out[y].mean && b->f->first > 0)
-        ls_emit_line(r->e, "y%d[%s] = (%s)(%s + %s / " LS_N64 ");", y, at, type, first_of(b), total, r->count);
+        ls_emit_line(r->e, "y%d[%s] = (%s)(%s + %s / " LS_N64 ");", y, at, type, first_of(b), total,
+                     r->count);
     else if (b->f->out[y].mean && ls_body_counted(b, b->f->out[y].stmt) > 0)
-        ls_emit_line(r->e, "y%d[%s] = (%s)(%s / (double)(run->valid * " LS_N64 "));", y, at, type, total,
-                     ls_body_counted(b, b->f->out[y].stmt));
+        ls_emit_line(r->e, "y%d[%s] = (%s)(%s / (double)(run->valid * " LS_N64 "));", y, at, type,
+                     total, ls_body_counted(b, b->f->out[y].stmt));
     else if (b->f->out[y].mean)
         ls_emit_line(r->e, "y%d[%s] = (%s)(%s / " LS_N64 ");", y, at, type, total, r->count);
     else

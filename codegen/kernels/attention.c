@@ -85,7 +85,8 @@ static void arguments(const LsKernelText *k, bool grad)
         argument(k, in[p], "const real", ls_attention_heads(k->g, k->n, (LsAttentionPart)p).operand,
                  (LsAttentionPart)p);
     if (ls_is(mask))
-        ls_emit_line(k->e, ".%s = arg[%d],", ls_type(k->g, mask) == LS_BOOL ? "bools" : "add", with);
+        ls_emit_line(k->e, ".%s = arg[%d],", ls_type(k->g, mask) == LS_BOOL ? "bools" : "add",
+                     with);
     if (is_narrow(k))
         ls_emit_line(k->e, ".lse = arg[%d],", grad ? 2 : node->nin + 1);
     else if (grad)
@@ -101,7 +102,8 @@ static void arguments(const LsKernelText *k, bool grad)
 static void source(const LsKernelText *k, const char *name, int operand, int64_t from)
 {
     const char *type = ls_ctype(ls_operand_type(k, operand));
-    const char *at = ls_arena_printf(k->g->arena, "(const %s *)arg[%d] + %" PRId64, type, operand, from);
+    const char *at =
+        ls_arena_printf(k->g->arena, "(const %s *)arg[%d] + %" PRId64, type, operand, from);
     ls_emit_line(k->e, ".%s = %s,", name, ls_stored_source(k, at, operand));
 }
 
@@ -117,8 +119,8 @@ static void narrow_arguments(const LsKernelText *k, bool grad)
         const LsHeadsAt at = ls_attention_heads(k->g, k->n, (LsAttentionPart)p);
         source(k, in[p], at.operand, at.from);
         if (grad)
-            ls_emit_line(k->e, ".%s = (%s *)arg[%d] + %" PRId64 ",", out[p], ls_ctype(to), node->nin + (joint ? 0 : p),
-                         at.from);
+            ls_emit_line(k->e, ".%s = (%s *)arg[%d] + %" PRId64 ",", out[p], ls_ctype(to),
+                         node->nin + (joint ? 0 : p), at.from);
     }
     if (grad) {
         source(k, "dy", 0, 0);
@@ -134,7 +136,8 @@ static void attention_emit(const LsKernelText *k)
 {
     bool grad = ls_attention_is_back(k->g, k->n), narrow = is_narrow(k);
     const LsAttentionSize s = ls_attention_size(k->g, k->n);
-    const char *back = ls_arena_printf(k->g->arena, "%s%s", grad ? "back_" : "", narrow ? "narrow_" : "");
+    const char *back =
+        ls_arena_printf(k->g->arena, "%s%s", grad ? "back_" : "", narrow ? "narrow_" : "");
     shape(k);
     ls_emit_line(k->e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
                  k->name);
@@ -145,8 +148,10 @@ static void attention_emit(const LsKernelText *k)
     ls_emit_line(k->e, "(void)run;");
     if (narrow) {
         narrow_arguments(k, grad);
-        ls_emit_line(k->e, "_Alignas(64) real heads[%d * LS_ATT_HEADS(%" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
-                     ")];", grad ? 2 : 1, s.rows, s.cols, s.depth, s.width);
+        ls_emit_line(k->e,
+                     "_Alignas(64) real heads[%d * LS_ATT_HEADS(%" PRId64 ", %" PRId64 ", %" PRId64
+                     ", %" PRId64 ")];",
+                     grad ? 2 : 1, s.rows, s.cols, s.depth, s.width);
     }
     ls_emit_line(k->e, "ls_attention_%ssome(&%s_shape, &a, %slo, hi, room%s);", back, k->name,
                  narrow ? "&narrow, " : "", narrow ? ", heads" : "");

@@ -78,7 +78,10 @@ static LsNest *places_nest(const LsKernelText *k, const LsComputed *c)
 static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *b)
 {
     LsEmit *e = k->e;
-    ls_emit_line(e, "LS_INLINE void %s_rows(const LsRun *run, void *const arg[], int64_t place, int64_t step,", k->name);
+    ls_emit_line(
+        e,
+        "LS_INLINE void %s_rows(const LsRun *run, void *const arg[], int64_t place, int64_t step,",
+        k->name);
     ls_emit_line(e, "    int64_t count, int64_t c, int64_t n, real *restrict to, int64_t ld)");
     ls_emit_line(e, "{");
     ls_emit_line(e, "(void)run, (void)arg, (void)c;");
@@ -97,8 +100,9 @@ static void emit_rows(const LsKernelText *k, const LsComputed *c, const LsBody *
     ls_body_statements(b);
     const LsStmt *last = &c->body->stmt[c->body->out[0].stmt];
     LsType rounds = ls_is_16(last->type) ? LS_REAL : ls_rounds_operand(k->g, k->n, c->operand);
-    ls_emit_line(e, "to[i] = %s;", ls_rounded(k->g->arena, rounds, ls_arena_printf(k->g->arena, "v%d",
-                                                                                  c->body->out[0].stmt)));
+    ls_emit_line(
+        e, "to[i] = %s;",
+        ls_rounded(k->g->arena, rounds, ls_arena_printf(k->g->arena, "v%d", c->body->out[0].stmt)));
     ls_emit_close(e, 3);
 }
 
@@ -115,7 +119,10 @@ void ls_computed_emit(const LsKernelText *k)
     const LsBody b = ls_body_over(&own, places_nest(&own, c));
     ls_emit_line(e, "LS_EXACT_BEGIN");
     emit_rows(k, c, &b);
-    ls_emit_line(e, "static void %s_compute(const LsRun *run, void *const arg[], int64_t place, int64_t step,", k->name);
+    ls_emit_line(
+        e,
+        "static void %s_compute(const LsRun *run, void *const arg[], int64_t place, int64_t step,",
+        k->name);
     ls_emit_line(e, "    int64_t count, int64_t c, int64_t n, real *to, int64_t ld)");
     ls_emit_line(e, "{");
     ls_emit_line(e, "if (n == LS_NR)");
@@ -152,20 +159,21 @@ const char *ls_stored_source(const LsKernelText *k, const char *at, int operand)
     const LsValue *v = &k->g->value[ls_in(k->g, k->n, operand).i];
     LsType rounds = ls_rounds_operand(k->g, k->n, operand);
     if (ls_is_16(v->type))
-        return ls_arena_printf(a, "{.at = %s, .type = %s, .row = %" PRId64 "}", at, ls_stored_word(v->type),
-                               row_of(k, &v->shape));
+        return ls_arena_printf(a, "{.at = %s, .type = %s, .row = %" PRId64 "}", at,
+                               ls_stored_word(v->type), row_of(k, &v->shape));
     if (ls_is_16(rounds))
-        return ls_arena_printf(a, "{.at = %s, .round = %s, .row = %" PRId64 "}", at, ls_stored_word(rounds),
-                               row_of(k, &v->shape));
+        return ls_arena_printf(a, "{.at = %s, .round = %s, .row = %" PRId64 "}", at,
+                               ls_stored_word(rounds), row_of(k, &v->shape));
     return ls_arena_printf(a, "{.at = %s}", at);
 }
 
 void ls_computed_source(const LsKernelText *k, const char *var, int operand)
 {
     if (ls_is_read(&k->g->node[k->n.i], operand))
-        ls_emit_line(k->e, "const LsSource %s = %s;", var,
-                     ls_stored_source(k, ls_arena_printf(k->g->arena, "arg[%d]", operand), operand));
+        ls_emit_line(
+            k->e, "const LsSource %s = %s;", var,
+            ls_stored_source(k, ls_arena_printf(k->g->arena, "arg[%d]", operand), operand));
     else
-        ls_emit_line(k->e, "const LsSource %s = {.compute = %s_compute, .run = run, .arg = arg};", var,
-                     k->name);
+        ls_emit_line(k->e, "const LsSource %s = {.compute = %s_compute, .run = run, .arg = arg};",
+                     var, k->name);
 }

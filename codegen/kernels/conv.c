@@ -1,5 +1,6 @@
-/* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry (conv_geometry.h) as tables of constants, for the code in
- * runtime/kernels/ls_conv.h and the headers beside it, whose terms are used here. */
+/* codegen/kernels/conv.c -- CONV, CONV_DX, CONV_DW: the geometry (conv_geometry.h) as tables of
+ * constants, for the code in runtime/kernels/ls_conv.h and the headers beside it, whose terms are
+ * used here. */
 #include "codegen/kernels/conv.h"
 
 #include "codegen/kernels/computed_operand.h"
@@ -11,7 +12,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-/* The speed of the node's direct product relative to one in f32; and infinity where the target wants no other. */
+/* The speed of the node's direct product relative to one in f32; and infinity where the target
+ * wants no other. */
 static double dot_rate(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     return ls_is_dot16(&g->node[n.i]) && t->dot_rate > 0 ? t->dot_rate : 1;
@@ -22,7 +24,8 @@ static double direct_rate(const LsGraph *g, LsNodeId n, const LsTarget *t)
     return t->direct ? INFINITY : dot_rate(g, n, t);
 }
 
-/* Whether the parts of the sum over positions are added up. With a gradient of every image they are the result. */
+/* Whether the parts of the sum over positions are added up. With a gradient of every image they are
+ * the result. */
 static bool sums_parts(const LsGraph *g, LsNodeId n, const LsConvGeo *d)
 {
     return d->splits > 1 && !ls_conv_weights_each(&g->node[n.i]);
@@ -106,8 +109,9 @@ static void emit_part(const LsKernelText *k, const char *part, const char *work,
     begin_part(k, part);
     LsType to = ls_result_type(k, 0);
     ls_computed_source(k, "x", 0);
-    ls_emit_line(k->e, "LsConvArgs a = {.x = x, .w = %s, .bias = %s, .y = arg[%d]};", ls_stored_source(k, "arg[1]", 1),
-                 ls_own_operands(node) > 2 ? "arg[2]" : "NULL", node->nin);
+    ls_emit_line(k->e, "LsConvArgs a = {.x = x, .w = %s, .bias = %s, .y = arg[%d]};",
+                 ls_stored_source(k, "arg[1]", 1), ls_own_operands(node) > 2 ? "arg[2]" : "NULL",
+                 node->nin);
     if (ls_is_16(to))
         ls_emit_line(k->e, "a.to = %s;", ls_stored_word(to));
     if (way != LS_WAY_FEW)
@@ -132,7 +136,8 @@ static void product_emit(const LsKernelText *k)
         [LS_WAY_WINOGRAD] = {"ls_wino_pack_work", "ls_wino_work"},
         [LS_WAY_DEPTHWISE] = {"ls_depthwise_pack_work", "ls_depthwise_work"},
     };
-    LsCostWay way = ls_geo_node_way(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
+    LsCostWay way =
+        ls_geo_node_way(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
     int64_t phases = emit_phases(k, way);
     if (name[way].pack != NULL)
         emit_part(k, "pack", name[way].pack, phases, way);
@@ -148,7 +153,8 @@ static void weight_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
     const char *name = k->name;
-    LsConvGeo d = ls_geo_of_weights(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
+    LsConvGeo d =
+        ls_geo_of_weights(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
     int64_t size = ls_count(ls_shape(k->g, ls_out(k->g, k->n, 0)));
     const bool sums = sums_parts(k->g, k->n, &d);
     const char *kind = ls_geo_is_depthwise(&d) ? "depthwise" : "conv";
@@ -194,7 +200,8 @@ static void weight_emit(const LsKernelText *k)
 static void squares_emit(const LsKernelText *k)
 {
     LsEmit *e = k->e;
-    const LsConvGeo d = ls_geo_of_weights(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
+    const LsConvGeo d =
+        ls_geo_of_weights(k->g, k->n, k->target->real_bytes, direct_rate(k->g, k->n, k->target));
     ls_emit_line(e, "static const LsConv %s_conv[] = {", k->name);
     emit_geo(k, &d);
     ls_emit_line(e, "};");
@@ -206,20 +213,22 @@ static void squares_emit(const LsKernelText *k)
     ls_emit_line(e, "    part[u] = ls_conv_dw_squares(%s_conv, dy, x, u);", k->name);
     ls_emit_line(e, "}");
     const char *units = ls_arena_printf(k->g->arena, "ls_conv_dw_units(%s_conv)", k->name);
-    ls_squares_emit_sum(k, d.images, ls_arena_printf(k->g->arena, "%s / %" PRId64, units, d.images));
+    ls_squares_emit_sum(k, d.images,
+                        ls_arena_printf(k->g->arena, "%s / %" PRId64, units, d.images));
     begin_kernel(k);
     ls_emit_line(e, "ls_parallel(run, %s_part, %s, arg);", k->name, units);
     ls_emit_line(e, "ls_parallel(run, %s_sum, 1, arg);", k->name);
     ls_emit_line(e, "}");
 }
 
-/* Serves the source of a convolution or of its weight gradient, unless depthwise. An element is computed
- * once per tap that reads it and per block of the result's channels, or with Winograd in tiles of 6 x 6 for
- * 4 x 4 results. */
+/* Serves the source of a convolution or of its weight gradient, unless depthwise. An element is
+ * computed once per tap that reads it and per block of the result's channels, or with Winograd in
+ * tiles of 6 x 6 for 4 x 4 results. */
 double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
     bool weights = g->node[n.i].op == LS_OP_CONV_DW;
-    if (g->node[n.i].op == LS_OP_CONV_DX || g->node[n.i].op == LS_OP_CONV_DW_SQUARES || operand != (weights ? 1 : 0))
+    if (g->node[n.i].op == LS_OP_CONV_DX || g->node[n.i].op == LS_OP_CONV_DW_SQUARES
+        || operand != (weights ? 1 : 0))
         return 0;
     LsConvGeo d = weights ? ls_geo_of_weights(g, n, 4, 1) : ls_geo_of_phase(g, n, 0);
     if (ls_geo_is_depthwise(&d))
@@ -272,7 +281,8 @@ static int64_t weight_workspace(const LsGraph *g, LsNodeId n, int real_bytes, do
 static int64_t conv_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
 {
     bool weights = ls_geo_has_weights(g, n);
-    int64_t (*need)(const LsGraph *, LsNodeId, int, double) = weights ? weight_workspace : product_workspace;
+    int64_t (*need)(const LsGraph *, LsNodeId, int, double) =
+        weights ? weight_workspace : product_workspace;
     int64_t with = need(g, n, t->real_bytes, 1), without = need(g, n, t->real_bytes, INFINITY);
     return (with > without ? with : without) * t->real_bytes;
 }
@@ -283,7 +293,9 @@ static LsCostWay conv_way(const LsGraph *g, LsNodeId n, const LsTarget *t)
     if (!ls_geo_has_weights(g, n))
         return ls_geo_node_way(g, n, t->real_bytes, rate);
     LsConvGeo d = ls_geo_of_weights(g, n, t->real_bytes, rate);
-    return ls_geo_is_depthwise(&d) ? LS_WAY_DEPTHWISE : d.chunk > 0 ? LS_WAY_WINOGRAD : LS_WAY_DIRECT;
+    return ls_geo_is_depthwise(&d) ? LS_WAY_DEPTHWISE
+           : d.chunk > 0           ? LS_WAY_WINOGRAD
+                                   : LS_WAY_DIRECT;
 }
 
 const LsEmitter ls_emitter_conv = {

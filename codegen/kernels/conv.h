@@ -4,8 +4,8 @@
 
 #include "compiler/ir/graph.h"
 
-/* The times that the convolution would compute each element of operand `operand` as it packs it; 0: the
- * kernel cannot compute it. *axis: the operand's axis of channels. */
+/* The times that the convolution would compute each element of operand `operand` as it packs it; 0:
+ * the kernel cannot compute it. *axis: the operand's axis of channels. */
 double ls_conv_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
 
 #endif

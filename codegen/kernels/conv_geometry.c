@@ -40,7 +40,8 @@ static int64_t packed_size(const LsConvGeo *d, int real_bytes)
     int64_t lanes = LS_VEC_BYTES_MOST / real_bytes;
     if (ls_geo_is_depthwise(d))
         return ls_geo_depth(d) * d->group;
-    const int64_t depth = d->dot16 && ls_geo_depth(d) < LS_DOT16_PITCH ? LS_DOT16_PITCH : ls_geo_depth(d);
+    const int64_t depth =
+        d->dot16 && ls_geo_depth(d) < LS_DOT16_PITCH ? LS_DOT16_PITCH : ls_geo_depth(d);
     return depth * d->group * ((d->cout + lanes - 1) / lanes * lanes);
 }
 
@@ -50,10 +51,11 @@ static int64_t tiles_of(const LsConvGeo *d)       /* of Winograd's algorithm */
         * ls_ceil_div(d->ax[1].count, LS_WINO_SIDE);
 }
 
-/* Whether Winograd's algorithm is faster for phase d than the direct product. Costs are cycles of two fused
- * multiply-adds of 16 lanes. The transforms of weights and tiles cost a fixed number of cycles per element,
- * and tiles that stick out of the result add multiplications. direct_rate: speed of the direct product's multiplications
- * relative to Winograd's, which are in f32; infinity: no Winograd. */
+/* Whether Winograd's algorithm is faster for phase d than the direct product. Costs are cycles of
+ * two fused multiply-adds of 16 lanes. The transforms of weights and tiles cost a fixed number of
+ * cycles per element, and tiles that stick out of the result add multiplications. direct_rate:
+ * speed of the direct product's multiplications relative to Winograd's, which are in f32; infinity:
+ * no Winograd. */
 static bool winograd_wins(const LsConvGeo *d, double direct_rate)
 {
     enum { ROOM = 20 << 20 };   /* bytes of weights */
@@ -73,8 +75,8 @@ static bool winograd_wins(const LsConvGeo *d, double direct_rate)
     return tiles * points * pairs / 32 + maps < 0.85 * direct / direct_rate;
 }
 
-/* LS_WAY_FEW: so few positions for so many weights that packing all weights beforehand is a large share of
- * the work. */
+/* LS_WAY_FEW: so few positions for so many weights that packing all weights beforehand is a large
+ * share of the work. */
 LsCostWay ls_geo_way(const LsConvGeo *d, int real_bytes, double direct_rate)
 {
     enum { POSITIONS = 1024, CHANNELS = 256 };
@@ -92,7 +94,8 @@ int64_t ls_geo_weights_size(const LsConvGeo *d, LsCostWay way, int real_bytes)
                                     : packed_size(d, real_bytes);
 }
 
-/* The kernel copies rows of its source as they are: they are not computed and not stored in 16 bits. */
+/* The kernel copies rows of its source as they are: they are not computed and not stored in 16
+ * bits. */
 static bool reads_in_place(const LsGraph *g, LsNodeId n, int operand)
 {
     return g->node[n.i].computed == NULL && !ls_is_16(ls_type(g, ls_in(g, n, operand)))
@@ -115,17 +118,24 @@ static LsConvGeo forward_geo(const LsGraph *g, LsNodeId n, const LsShape *x, con
     LsConvGeo d = {.n = at->n, .images = x->dim[0], .group = at->group, .cin = w->dim[1],
              .cout = w->dim[0] / at->group, .splits = 1, .dot16 = ls_is_dot16(&g->node[n.i])};
     for (int i = 0; i < d.n; i++)
-        d.ax[i] = (LsAxis){.count = y->dim[2 + i], .to_step = 1, .to_dim = y->dim[2 + i],
-                           .from_step = at->stride[i], .from_dim = x->dim[2 + i],
-                           .taps = w->dim[2 + i], .off = -at->pad_lo[i], .off_step = at->dilation[i],
-                           .tap_step = 1, .tap_dim = w->dim[2 + i]};
+        d.ax[i] = (LsAxis){.count = y->dim[2 + i],
+                           .to_step = 1,
+                           .to_dim = y->dim[2 + i],
+                           .from_step = at->stride[i],
+                           .from_dim = x->dim[2 + i],
+                           .taps = w->dim[2 + i],
+                           .off = -at->pad_lo[i],
+                           .off_step = at->dilation[i],
+                           .tap_step = 1,
+                           .tap_dim = w->dim[2 + i]};
     merge_runs(&d, !reads_in_place(g, n, ls_geo_has_weights(g, n)));
     return d;
 }
 
-/* Axis k of the positions x = `phase` + stride * i of X. Tap t reads Y at (x + pad - t * dilation) / stride
- * if the division is exact. Taps run backwards, so that the indices into Y ascend. */
-static LsAxis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, int64_t w, int64_t y)
+/* Axis k of the positions x = `phase` + stride * i of X. Tap t reads Y at (x + pad - t * dilation)
+ * / stride if the division is exact. Taps run backwards, so that the indices into Y ascend. */
+static LsAxis back_axis(const LsWindowAttr *at, int k, int64_t phase, int64_t x, int64_t w,
+                        int64_t y)
 {
     int64_t stride = at->stride[k], dilation = at->dilation[k];
     LsAxis a = {.count = (x - phase + stride - 1) / stride,
@@ -170,8 +180,14 @@ LsConvGeo ls_geo_of_phase(const LsGraph *g, LsNodeId n, int64_t phase)
     const LsShape *to = ls_shape(g, ls_out(g, n, 0));
     if (g->node[n.i].op == LS_OP_CONV)
         return forward_geo(g, n, from, w, to);
-    LsConvGeo d = {.n = at->n, .images = to->dim[0], .group = at->group, .cin = w->dim[0] / at->group,
-             .cout = w->dim[1], .splits = 1, .back = true, .dot16 = ls_is_dot16(&g->node[n.i])};
+    LsConvGeo d = {.n = at->n,
+                   .images = to->dim[0],
+                   .group = at->group,
+                   .cin = w->dim[0] / at->group,
+                   .cout = w->dim[1],
+                   .splits = 1,
+                   .back = true,
+                   .dot16 = ls_is_dot16(&g->node[n.i])};
     for (int i = d.n - 1; i >= 0; i--) {
         int64_t x = to->dim[2 + i], phases = at->stride[i] < x ? at->stride[i] : x;
         d.ax[i] = back_axis(at, i, phase % phases, x, w->dim[2 + i], from->dim[2 + i]);
@@ -193,8 +209,8 @@ LsCostWay ls_geo_node_way(const LsGraph *g, LsNodeId n, int real_bytes, double d
     return way;
 }
 
-/* The weight gradient, with the sum over positions split so that several threads have units although dW is
- * small. Each split costs a copy of dW in the workspace. */
+/* The weight gradient, with the sum over positions split so that several threads have units
+ * although dW is small. Each split costs a copy of dW in the workspace. */
 LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate)
 {
     enum { UNITS = 16, POSITIONS = 512, BYTES = 4 << 20, CHUNK = 8 << 20 };

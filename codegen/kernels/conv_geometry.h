@@ -1,5 +1,6 @@
-/* codegen/kernels/conv_geometry.h -- which elements a convolution multiplies: the contents of the LsConv that a kernel is
- * given (runtime/kernels/ls_conv.h), and the algorithm that is fastest for them. */
+/* codegen/kernels/conv_geometry.h -- which elements a convolution multiplies: the contents of the
+ * LsConv that a kernel is given (runtime/kernels/ls_conv.h), and the algorithm that is fastest for
+ * them. */
 #ifndef LS_CODEGEN_KERNELS_CONV_GEOMETRY_H
 #define LS_CODEGEN_KERNELS_CONV_GEOMETRY_H
 
@@ -20,8 +21,8 @@ bool ls_geo_has_weights(const LsGraph *g, LsNodeId n);
 int64_t ls_geo_phases(const LsGraph *g, LsNodeId n);
 LsConvGeo ls_geo_of_phase(const LsGraph *g, LsNodeId n, int64_t phase);
 
-/* That of a weight gradient. direct_rate: speed of the direct product's multiplications relative to Winograd's, which are
- * in f32; infinity: no Winograd. */
+/* That of a weight gradient. direct_rate: speed of the direct product's multiplications relative to
+ * Winograd's, which are in f32; infinity: no Winograd. */
 LsConvGeo ls_geo_of_weights(const LsGraph *g, LsNodeId n, int real_bytes, double direct_rate);
 
 /* Elements that are summed up for one of the result; positions of the result, of all images. */

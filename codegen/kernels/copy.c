@@ -1,8 +1,8 @@
 /* codegen/kernels/copy.c -- the loops of move_axes.h.
  *
- * The innermost axis of the result gives three cases: both sides contiguous (memcpy of rows), the operand
- * contiguous along another axis (a transposition, in square tiles that stay in the cache), and all
- * others. */
+ * The innermost axis of the result gives three cases: both sides contiguous (memcpy of rows), the
+ * operand contiguous along another axis (a transposition, in square tiles that stay in the cache),
+ * and all others. */
 #include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
@@ -121,8 +121,9 @@ LsGrid ls_fill_part(const LsKernelText *k, double value)
     ls_emit_line(k->e, "%s(i, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
                  ls_lanes_word(ls_fours(n)), unit, unit, n);
     const LsType type = ls_type(k->g, y);       /* a real may be infinite */
-    ls_emit_line(k->e, "y[i] = %s;", ls_literal(k->g->arena, type, value, type != LS_REAL ? (int64_t)value : 0,
-                                                k->target->real_bytes));
+    ls_emit_line(k->e, "y[i] = %s;",
+                 ls_literal(k->g->arena, type, value, type != LS_REAL ? (int64_t)value : 0,
+                            k->target->real_bytes));
     ls_emit_close(k->e, 2);
     return part;
 }

@@ -46,7 +46,8 @@ static bool has_parts(const LsFused *f, int nout)
     return any;
 }
 
-/* Sets the strides of a part; along the split axis its stride is not 0 even if it is one index long. */
+/* Sets the strides of a part; along the split axis its stride is not 0 even if it is one index
+ * long. */
 static void part_strides(const LsKernelText *k, const LsFused *f, int y,
                          int64_t stride[LS_MAX_RANK], int64_t *before)
 {
@@ -96,8 +97,8 @@ static LsNest *body_nest(const LsKernelText *k, const LsNode *node, const LsFuse
     }
     if (joined)
         ls_joined_strides(k, n, nin + nout);
-    /* The walk index follows the logical order: a dropout and its gradient may differ in layout and must drop the same
-     * elements. */
+    /* The walk index follows the logical order: a dropout and its gradient may differ in layout and
+     * must drop the same elements. */
     ls_strides(&f->space, ls_fused_asks_for_index(f) ? LS_ROW : f->layout, stride);
     ls_nest_tensor(n, &f->space, f->layout, nin + nout + joined, stride);
     ls_walk_order(&f->space, f->layout, order);
@@ -143,7 +144,8 @@ bool ls_body_same_loops(const LsKernelText *a, const LsKernelText *b)
 /* How many elements of operand x are read at a time: 4, 8, or 0: one. */
 static int wide_of(const LsBody *b, int x)
 {
-    bool wide = b->load[x] && b->at[x] == LS_AT_INNER && ls_in_wide(b->k, b->wide, ls_operand_type(b->k, x));
+    bool wide = b->load[x] && b->at[x] == LS_AT_INNER
+                && ls_in_wide(b->k, b->wide, ls_operand_type(b->k, x));
     return wide ? b->wide : 0;
 }
 
@@ -179,8 +181,8 @@ void ls_body_fetch(const LsBody *b, int axis, const char *g)
     ls_joined_pick(b);
     for (int x = 0; x < b->node->nin; x++)
         if (is_fetched(b, x))
-            ls_emit_line(b->k->e, "LS_FETCH%d(" LS_N ", a%d, x%d, %s, %s, %s);", b->wide, b->group, x, x,
-                         place_of(b, x), step_of(b, x, axis), g);
+            ls_emit_line(b->k->e, "LS_FETCH%d(" LS_N ", a%d, x%d, %s, %s, %s);", b->wide, b->group,
+                         x, x, place_of(b, x), step_of(b, x, axis), g);
 }
 
 /* The operand's element at this point, widened to a value. */
@@ -190,9 +192,12 @@ static const char *load_text(const LsBody *b, int x)
     const char *array = ls_is_joined(b->f, x) ? ls_joined_array(b) : ls_arena_printf(a, "x%d", x);
     if (is_fetched(b, x))
         return ls_arena_printf(a, "LS_FETCHED%d(a%d, %s, %s)", b->wide, x, array, place_of(b, x));
-    const char *element = ls_get_text(a, wide_of(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
-    const bool real = wide_of(b, x) > 0 || (ls_is_joined(b->f, x) && b->k->target->kind == LS_TARGET_CPU);
-    return real ? element : ls_widened(a, ls_operand_type(b->k, x), element);   /* a CPU has a row of parts widened */
+    const char *element =
+        ls_get_text(a, wide_of(b, x), ls_arena_printf(a, "a%d", x), array, place_of(b, x));
+    const bool real =
+        wide_of(b, x) > 0 || (ls_is_joined(b->f, x) && b->k->target->kind == LS_TARGET_CPU);
+    /* a CPU has a row of parts widened */
+    return real ? element : ls_widened(a, ls_operand_type(b->k, x), element);
 }
 
 void ls_body_load(const LsBody *b, LsLoadAt at)
@@ -203,8 +208,8 @@ void ls_body_load(const LsBody *b, LsLoadAt at)
         if (b->load[x] && b->at[x] == at && ls_inset_of(b->f, x) != NULL)
             ls_inset_load(b, ls_inset_of(b->f, x));
         else if (b->load[x] && b->at[x] == at)
-            ls_emit_line(b->k->e, "const %s a%d = %s;", ls_register_type(ls_operand_type(b->k, x)), x,
-                         load_text(b, x));
+            ls_emit_line(b->k->e, "const %s a%d = %s;", ls_register_type(ls_operand_type(b->k, x)),
+                         x, load_text(b, x));
 }
 
 void ls_body_declare(const LsBody *b)
@@ -220,7 +225,8 @@ void ls_body_declare(const LsBody *b)
             ls_emit_result(b->k, ls_arena_printf(b->k->g->arena, "y%d", y), y);
     for (int x = 0; x < b->node->nin; x++)
         if (is_fetched(b, x) && b->wide == 8)
-            ls_emit_line(b->k->e, "LS_EIGHT_OF(%d, %s, a%d);", b->group, ls_ctype(ls_operand_type(b->k, x)), x);
+            ls_emit_line(b->k->e, "LS_EIGHT_OF(%d, %s, a%d);", b->group,
+                         ls_ctype(ls_operand_type(b->k, x)), x);
         else if (is_fetched(b, x))
             ls_emit_line(b->k->e, "LS_FOUR_OF(%d, a%d);", b->group, x);
         else if (wide_of(b, x) > 0 && ls_inset_of(b->f, x) == NULL)
@@ -239,31 +245,37 @@ void ls_body_rows(const LsBody *b)
 static const char *scalar(const LsBody *b, const LsStmt *s, double v)
 {
     const bool whole = s->type == LS_I64 || s->type == LS_I32;      /* a real may be infinite */
-    return ls_literal(b->k->g->arena, whole ? s->type : LS_REAL, v, whole ? (int64_t)v : 0, b->k->target->real_bytes);
+    return ls_literal(b->k->g->arena, whole ? s->type : LS_REAL, v, whole ? (int64_t)v : 0,
+                      b->k->target->real_bytes);
 }
 
 /* The index %i: where the graph has a part of the batch, that in the whole batch. */
 static const char *index_of(const LsBody *b, const LsStmt *s, const char *own)
 {
     const LsScalarAttr *at = &s->attr.scalar;
-    if (at->parts < 2 || (s->op != LS_OP_DROPOUT && s->op != LS_OP_UNIFORM && s->op != LS_OP_NORMAL))
+    if (at->parts < 2
+        || (s->op != LS_OP_DROPOUT && s->op != LS_OP_UNIFORM && s->op != LS_OP_NORMAL))
         return own;
     if (at->inner == ls_count(&b->f->space))
         return ls_arena_printf(b->k->g->arena, "run->slice * " LS_N64 " + %s", at->inner, own);
-    return ls_arena_printf(b->k->g->arena, "ls_index_in_batch(%s, " LS_N64 ", " LS_N64 ", run->slice)", own, at->inner,
-                           at->parts);
+    return ls_arena_printf(b->k->g->arena,
+                           "ls_index_in_batch(%s, " LS_N64 ", " LS_N64 ", run->slice)", own,
+                           at->inner, at->parts);
 }
 
-/* Statistics of the samples that count, and their gradients: GPUs take whole batches (print_short_batches in
- * codegen/program/program_text.c). */
+/* Statistics of the samples that count, and their gradients: GPUs take whole batches
+ * (print_short_batches in codegen/program/program_text.c). */
 static LsCounted counted(const LsBody *b, const LsStmt *s)
 {
     if (b->k->target->kind != LS_TARGET_CPU)
         return (LsCounted){0};
     switch (s->op) {
     case LS_OP_REDUCE_MEAN: case LS_OP_NORM_VAR: return s->attr.reduce.counted;
-    case LS_OP_NORM_COEF: case LS_OP_NORM_DX: case LS_OP_AFFINE: case LS_OP_ADD: case LS_OP_COUNTED_SHARE:
-        return s->attr.scalar.counted;
+    case LS_OP_NORM_COEF:
+    case LS_OP_NORM_DX:
+    case LS_OP_AFFINE:
+    case LS_OP_ADD:
+    case LS_OP_COUNTED_SHARE: return s->attr.scalar.counted;
     default: return (LsCounted){0};
     }
 }
@@ -292,14 +304,20 @@ const char *ls_body_rows_that_count(const LsBody *b)
     const char *all = NULL;
     for (int y = 0; y < b->node->nout; y++) {
         const LsFusedOut *out = &b->f->out[y];
-        const char *text = out->reduce && ls_body_counted(b, out->stmt) > 0 ? counts(b, &b->f->stmt[out->stmt]) : NULL;
+        const char *text = out->reduce && ls_body_counted(b, out->stmt) > 0
+                               ? counts(b, &b->f->stmt[out->stmt])
+                               : NULL;
         if (text == NULL || (all != NULL && strcmp(all, text) != 0))
             return NULL;
         all = text;
     }
-    /* The samples are along the outermost axis; the innermost one is walked many elements at a time. */
+    /* The samples are along the outermost axis; the innermost one is walked many elements at a
+     * time. */
     const char *outermost = ls_arena_printf(n->arena, "%s < ", n->var[0]);
-    return n->naxis > 1 && n->reduced[0] && all != NULL && strncmp(all, outermost, strlen(outermost)) == 0 ? all : NULL;
+    return n->naxis > 1 && n->reduced[0] && all != NULL
+                   && strncmp(all, outermost, strlen(outermost)) == 0
+               ? all
+               : NULL;
 }
 
 void ls_body_count(const LsBody *b)
@@ -325,9 +343,11 @@ static const char *counted_share(const LsBody *b, const LsStmt *s)
     LsArena *a = b->k->g->arena;
     const int64_t each = s->attr.scalar.counted.each, all = b->k->g->batch * each;
     const int arg = s->arg[0];
-    return ls_arena_printf(a, "ls_counted_share(%s, %.17g, %s)", arg < 0 ? b->arg[~arg] : ls_arena_printf(a, "v%d", arg),
+    return ls_arena_printf(a, "ls_counted_share(%s, %.17g, %s)",
+                           arg < 0 ? b->arg[~arg] : ls_arena_printf(a, "v%d", arg),
                            nearbyint(s->attr.scalar.a * (double)all),
-                           counted(b, s).each > 0 ? ls_arena_printf(a, "valid * " LS_N64, each) : ls_arena_printf(a, "%" PRId64, all));
+                           counted(b, s).each > 0 ? ls_arena_printf(a, "valid * " LS_N64, each)
+                                                  : ls_arena_printf(a, "%" PRId64, all));
 }
 
 /* The operator's expression with the statement's arguments inserted. */
@@ -347,8 +367,9 @@ static const char *expression(const LsBody *b, const LsStmt *s)
             text = a < 0 ? ls_arena_printf(arena, "%s%s", text, b->arg[~a])
                          : ls_arena_printf(arena, "%sv%d", text, a);
         } else if (*p == '%' && p[1] == 'i') {
-            text = ls_arena_printf(arena, "%s(%s)", text,
-                                   index_of(b, s, ls_nest_offset(b->nest, index, 0, b->nest->naxis)));
+            text =
+                ls_arena_printf(arena, "%s(%s)", text,
+                                index_of(b, s, ls_nest_offset(b->nest, index, 0, b->nest->naxis)));
         } else if (*p == '$') {
             const bool share = p[1] == 'a' && counted(b, s).each > 0;
             text = ls_arena_printf(arena, "%s%s", text, share ? counted_scalar(b, s) :
@@ -359,7 +380,8 @@ static const char *expression(const LsBody *b, const LsStmt *s)
     return text;
 }
 
-/* The arguments, by bits, of which a statement gives one, or its negative or its size; 0 counts as one of them. */
+/* The arguments, by bits, of which a statement gives one, or its negative or its size; 0 counts as
+ * one of them. */
 static unsigned gives(LsOpCode op)
 {
     switch (op) {
@@ -375,7 +397,8 @@ static bool is_exact(const LsBody *b, const LsStmt *s)
 {
     const unsigned given = gives((LsOpCode)s->op);
     for (int k = 0; k < s->narg; k++) {
-        LsType type = s->arg[k] < 0 ? ls_operand_type(b->k, ~s->arg[k]) : b->f->stmt[s->arg[k]].type;
+        LsType type =
+            s->arg[k] < 0 ? ls_operand_type(b->k, ~s->arg[k]) : b->f->stmt[s->arg[k]].type;
         if ((given >> k & 1) && type != s->type)
             return false;
     }
@@ -410,8 +433,10 @@ static void emit_within(const LsBody *b, const LsFusedOut *part)
         axis++;
     int wide = axis == n->naxis - 1 ? b->wide : 0;
     ls_emit_line(b->k->e, "%s(%s, " LS_N64 ", " LS_N64 ")",
-                 wide == 8 ? "LS_WITHIN8" : wide == 4 ? "LS_WITHIN4" : "LS_WITHIN", n->var[axis], part->from,
-                 part->from + part->length);
+                 wide == 8   ? "LS_WITHIN8"
+                 : wide == 4 ? "LS_WITHIN4"
+                             : "LS_WITHIN",
+                 n->var[axis], part->from, part->from + part->length);
 }
 
 void ls_body_point(const LsBody *b)

@@ -1,12 +1,13 @@
-/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, single elements likewise, and
- * scatters, of which the gradients are those that add.
+/* codegen/kernels/gather.c -- LS_K_GATHER: rows of a table picked by index, single elements
+ * likewise, and scatters, of which the gradients are those that add.
  *
- * The table is outer x length x inner, all row-major. An index out of range gives NaN (0 for integers) and
- * changes nothing. A scatter combines in the order of the indices, with zeros or with its base, which is
- * copied unless it shares the result's memory. On the CPU a unit of a scatter of rows is a range of columns.
- * A GPU would wait for one index after the other, so there a parallel ranking (ls_rank) first sorts the
- * places by their index, and a row of threads then combines the places of one index, which lie side by
- * side. Where every element has its own index, a lane has all indices of one line along the axis. */
+ * The table is outer x length x inner, all row-major. An index out of range gives NaN (0 for
+ * integers) and changes nothing. A scatter combines in the order of the indices, with zeros or with
+ * its base, which is copied unless it shares the result's memory. On the CPU a unit of a scatter of
+ * rows is a range of columns. A GPU would wait for one index after the other, so there a parallel
+ * ranking (ls_rank) first sorts the places by their index, and a row of threads then combines the
+ * places of one index, which lie side by side. Where every element has its own index, a lane has
+ * all indices of one line along the axis. */
 #include "codegen/kernels/move_axes.h"
 #include "runtime/cuda_kernels/ls_cuda_sizes.h"
 
@@ -59,7 +60,8 @@ static const char *nothing(const Gather *g)
 {
     const LsNode *node = &g->k->g->node[g->k->n.i];
     LsType type = ls_result_type(g->k, 0);
-    return ls_narrowed(g->k->g->arena, type, ls_is_float(type) && !node->attr.gather.zero ? "NAN" : "0");
+    return ls_narrowed(g->k->g->arena, type,
+                       ls_is_float(type) && !node->attr.gather.zero ? "NAN" : "0");
 }
 
 /* The table and the result are stored in different types. */
@@ -125,12 +127,13 @@ static void forward_each(const Gather *g)
     ls_emit_operand(g->k, "x", 0);
     ls_emit_operand(g->k, "index", 1);
     ls_emit_result(g->k, "y", 0);
-    ls_emit_line(e, "LS_LANES(p, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {", unit,
-                 unit, all);
+    ls_emit_line(e, "LS_LANES(p, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
+                 unit, unit, all);
     pick(g, "t", "p");
     ls_emit_line(e, "const int64_t from = (p / " LS_N64 " * " LS_N64 " + t) * " LS_N64 " + p %% "
                  LS_N64 ";", g->count * g->inner, g->length, g->inner, g->inner);
-    ls_emit_line(e, "y[p] = t >= 0 && t < %" PRId64 " ? %s : %s;", g->length, element(g, "x[from]"), nothing(g));
+    ls_emit_line(e, "y[p] = t >= 0 && t < %" PRId64 " ? %s : %s;", g->length, element(g, "x[from]"),
+                 nothing(g));
     ls_emit_close(e, 2);
     ls_emit_launch(g->k, &part, 1);
 }
@@ -162,7 +165,8 @@ static void combine(const Gather *g, const char *by, const char *to, const char 
 
 static bool has_base(const Gather *g) { return ls_is(ls_in(g->k->g, g->k->n, 2)); }
 
-/* Stores the index of each place as a sort key; indices out of range get the length, after all others. */
+/* Stores the index of each place as a sort key; indices out of range get the length, after all
+ * others. */
 static void keys(const Gather *g, int64_t units)
 {
     int64_t share = ls_ceil_div(g->count, units);
@@ -215,7 +219,8 @@ static LsGrid rank_part(const Gather *g)
     return part;
 }
 
-/* A row of threads sums the places of one index; only the row at the first of these places works. */
+/* A row of threads sums the places of one index; only the row at the first of these places
+ * works. */
 static LsGrid sum_part(const Gather *g)
 {
     LsEmit *e = g->e;
@@ -243,9 +248,10 @@ static LsGrid sum_part(const Gather *g)
     if (g->single)
         ls_emit_line(e, "const %s *const from = dy;", g->type);
     else
-        ls_emit_line(e, "const %s *const from = dy + o * " LS_N64 " + i;", g->type, g->count * g->inner);
-    ls_emit_line(e, "%s *const to = dx + (o * " LS_N64 " + t) * " LS_N64 " + i;", g->type, g->length,
-                 g->inner);
+        ls_emit_line(e, "const %s *const from = dy + o * " LS_N64 " + i;", g->type,
+                     g->count * g->inner);
+    ls_emit_line(e, "%s *const to = dx + (o * " LS_N64 " + t) * " LS_N64 " + i;", g->type,
+                 g->length, g->inner);
     ls_emit_line(e, "%s sum = %s;", g->type, has_base(g) ? "*to" : "0");
     ls_emit_line(e, "for (int64_t at = r; at < %" PRId64 " && sorted[at] == t; at += %d) {",
                  g->count,
@@ -294,7 +300,8 @@ static void backward(const Gather *g)
     ls_emit_line(e, "if (t < 0 || t >= %" PRId64 ")", g->length);
     ls_emit_line(e, "    continue;");
     if (g->single)
-        ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 ";", g->length, g->inner);
+        ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 ";", g->length,
+                     g->inner);
     else
         ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 ", from = (o * " LS_N64
                      " + j) * " LS_N64 ";", g->length, g->inner, g->count, g->inner);
@@ -323,7 +330,8 @@ static void backward_each(const Gather *g)
     pick(g, "t", "j");
     ls_emit_line(e, "if (t < 0 || t >= %" PRId64 ")", g->length);
     ls_emit_line(e, "    continue;");
-    ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 " + i;", g->length, g->inner);
+    ls_emit_line(e, "const int64_t to = (o * " LS_N64 " + t) * " LS_N64 " + i;", g->length,
+                 g->inner);
     combine(g, "", "to", "j");
     ls_emit_close(e, 3);
     ls_emit_launch(g->k, part, 2);

@@ -146,7 +146,8 @@ const char *ls_nest_below(const LsNest *n, int k, const char *count, int64_t tim
     while (n->last[axis] < k)
         axis++;
     if (k > (axis > 0 ? n->last[axis - 1] + 1 : 0))
-        return ls_arena_printf(n->arena, "(int64_t)(%s) < %s * " LS_N64, ls_nest_index(n, k), count, times);
+        return ls_arena_printf(n->arena, "(int64_t)(%s) < %s * " LS_N64, ls_nest_index(n, k), count,
+                               times);
     for (int j = k + 1; j <= n->last[axis]; j++)
         times *= n->whole[j];
     return ls_arena_printf(n->arena, "%s < %s * " LS_N64, n->var[axis], count, times);
@@ -178,7 +179,8 @@ int64_t ls_unit(const LsKernelText *k) { return k->target->kind == LS_TARGET_CPU
 
 enum {
     THREADS = 256,          /* of a block */
-    ONE_BLOCK = 128,        /* of a small grid's only block, a fixed number: more kernels share its text */
+    ONE_BLOCK = 128,        /* of a small grid's only block, a fixed number: more kernels share its
+                             * text */
 };
 
 int ls_threads(int64_t n, int most)
@@ -217,8 +219,8 @@ LsGrid ls_rows_grid(const char *suffix, int64_t rows, int64_t group, int64_t n)
                     x <= 32 ? ls_threads(group, THREADS / x) : 1};
 }
 
-/* Whether every tensor moves along the innermost axis by one or not at all, and its rows start at multiples
- * of `count` elements. */
+/* Whether every tensor moves along the innermost axis by one or not at all, and its rows start at
+ * multiples of `count` elements. */
 static bool goes_in(const LsNest *n, int64_t inner, int count)
 {
     int last = n->naxis - 1;
@@ -277,8 +279,8 @@ static void bounds(LsEmit *e, const LsBoxes *b, const char *var, const char *uni
 
 static const char rows_word[] = "LS_ROWS";
 
-/* Opens the loop over a unit's indices of one axis, or declares the index if there is only one. True: a
- * loop. */
+/* Opens the loop over a unit's indices of one axis, or declares the index if there is only one.
+ * True: a loop. */
 static bool walk(LsEmit *e, const char *word, const char *var, const char *unit, int64_t size,
                  int64_t block)
 {

@@ -1,11 +1,11 @@
 /* codegen/kernels/loss.c -- LS_K_LOSS: cross-entropy, negative log-likelihood and their gradients.
  * compiler/ir/loss.def has the formulas.
  *
- * Positions are walked in the order of the scores in memory. If the classes of a position are contiguous
- * (channels-last, or a matrix), a unit is a group of positions; otherwise positions lie side by side and a
- * unit is a tile of them. Forward, every unit leaves its partial sums of losses and weights in the
- * workspace, and a second part adds these in order. A label that is neither a class nor ignored makes the
- * loss NaN and has gradient 0. */
+ * Positions are walked in the order of the scores in memory. If the classes of a position are
+ * contiguous (channels-last, or a matrix), a unit is a group of positions; otherwise positions lie
+ * side by side and a unit is a tile of them. Forward, every unit leaves its partial sums of losses
+ * and weights in the workspace, and a second part adds these in order. A label that is neither a
+ * class nor ignored makes the loss NaN and has gradient 0. */
 #include "codegen/kernels/loss_backward.h"
 #include "codegen/kernels/loss_forward.h"
 #include "codegen/kernels/loss_text.h"

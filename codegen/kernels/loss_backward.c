@@ -13,8 +13,8 @@ static int wide_of(const LsLossText *l)
     return ls_in_wide(l->k, wide, from) && ls_in_wide(l->k, wide, to) ? wide : 0;
 }
 
-/* Prints dx of each class c of the row at `row`, several neighbours at a time if the row's length allows; columns beyond
- * the classes are 0. score: the value reads the score. */
+/* Prints dx of each class c of the row at `row`, several neighbours at a time if the row's length
+ * allows; columns beyond the classes are 0. score: the value reads the score. */
 static void put_row(const LsLossText *l, bool score, const char *before, const char *behind)
 {
     struct LsArena *a = l->n->arena;
@@ -30,18 +30,19 @@ static void put_row(const LsLossText *l, bool score, const char *before, const c
             ls_emit_line(l->e, "%s(c, " LS_BOUND64 ", " LS_BOUND64 ") {", ls_lanes_word(wide),
                          from, to);
             const char *v = ls_arena_printf(a, "%s%s%s", before, x, behind);
-            ls_emit_put(l->e, wide, "dx", "row + c", wide > 0 ? ls_rounded(a, type, v) : ls_stored(a, type, v));
+            ls_emit_put(l->e, wide, "dx", "row + c",
+                        wide > 0 ? ls_rounded(a, type, v) : ls_stored(a, type, v));
             ls_emit_line(l->e, "}");
         }
         from = to;
     }
     if (l->width > l->classes)
-        ls_emit_line(l->e, "LS_LANES(c, " LS_BOUND64 ", " LS_BOUND64 ") dx[row + c] = %s;", l->classes, l->width,
-                     ls_stored(a, type, "0"));
+        ls_emit_line(l->e, "LS_LANES(c, " LS_BOUND64 ", " LS_BOUND64 ") dx[row + c] = %s;",
+                     l->classes, l->width, ls_stored(a, type, "0"));
 }
 
-/* Declares dloss of the position times its weight and 1 - smoothing (`pick`), and the smoothing's share of
- * each class (`even`). */
+/* Declares dloss of the position times its weight and 1 - smoothing (`pick`), and the smoothing's
+ * share of each class (`even`). */
 static void factors(const LsLossText *l)
 {
     LsEmit *e = l->e;
@@ -87,8 +88,10 @@ static void grad_group(const LsLossText *l)
     ls_emit_line(e, "}");
     ls_emit_line(e, "const real z = lse[%s], by = %s;", ls_loss_offset(l, LS_LOSS_LSE), factor(l));
     const char *even = even_part(l, "even");
-    if (ls_result_type(l->k, 0) != LS_REAL) {    /* rounded once, so the label's share is subtracted before */
-        put_row(l, true, "(ls_exp(", ls_arena_printf(l->n->arena, " - z) * by%s) - (c == t ? pick : 0)", even));
+    if (ls_result_type(l->k, 0) != LS_REAL) {    /* rounded once, so the label's share is subtracted
+                                                  * before */
+        put_row(l, true, "(ls_exp(",
+                ls_arena_printf(l->n->arena, " - z) * by%s) - (c == t ? pick : 0)", even));
         ls_emit_close(e, 3);
         return;
     }

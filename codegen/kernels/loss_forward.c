@@ -1,18 +1,19 @@
-/* codegen/kernels/loss_forward.c -- the value of cross-entropy and negative log-likelihood: partial sums
- * of every unit, then their sum. */
+/* codegen/kernels/loss_forward.c -- the value of cross-entropy and negative log-likelihood: partial
+ * sums of every unit, then their sum. */
 #include "codegen/kernels/loss_forward.h"
 
 #include "codegen/kernels/widen_rows.h"
 
 #include <inttypes.h>
 
-/* Computes the position's loss from its score, the logarithm z of the exponentials' sum and the smoothing's
- * sum `mix`, and adds the loss and the weight to the sums. */
+/* Computes the position's loss from its score, the logarithm z of the exponentials' sum and the
+ * smoothing's sum `mix`, and adds the loss and the weight to the sums. */
 static void add_position(const LsLossText *l, const char *at)
 {
     LsEmit *e = l->e;
-    const char *score = ls_loss_widened(
-        l, ls_arena_printf(l->n->arena, "x[%s + t * " LS_N64 "]", ls_loss_offset(l, LS_LOSS_SCORES), l->stride));
+    const char *score =
+        ls_loss_widened(l, ls_arena_printf(l->n->arena, "x[%s + t * " LS_N64 "]",
+                                           ls_loss_offset(l, LS_LOSS_SCORES), l->stride));
     const char *w = l->weight >= 0 ? "weight[t]" : "1";
     ls_emit_line(e, "double loss = counts ? (double)NAN : 0;");
     ls_emit_line(e, "if (in) {");
@@ -36,8 +37,9 @@ static void forward_group(const LsLossText *l)
     ls_loss_open_group(l);
     ls_loss_label(l);
     if (!l->nll) {
-        const LsRowStage row = {"x", ls_arena_printf(l->n->arena, "%s", ls_loss_offset(l, LS_LOSS_SCORES)), l->classes,
-                             ls_loss_grid(l).y};
+        const LsRowStage row = {
+            "x", ls_arena_printf(l->n->arena, "%s", ls_loss_offset(l, LS_LOSS_SCORES)), l->classes,
+            ls_loss_grid(l).y};
         ls_row_stage_in(l->k, "row", 0, &row);
         ls_emit_line(e, "const real max = ls_row_max(row, %" PRId64 ", %" PRId64 ");", l->classes,
                      l->lanes);

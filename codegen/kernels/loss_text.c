@@ -1,4 +1,5 @@
-/* codegen/kernels/loss_text.c -- the loops over a loss's positions, and the sum of units' partial sums. */
+/* codegen/kernels/loss_text.c -- the loops over a loss's positions, and the sum of units' partial
+ * sums. */
 #include "codegen/kernels/loss_text.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
-/* codegen/kernels/loss_text.h -- a loss while its kernel is printed: its loops over positions, and the
- * sum of the units' partial sums. */
+/* codegen/kernels/loss_text.h -- a loss while its kernel is printed: its loops over positions, and
+ * the sum of the units' partial sums. */
 #ifndef LS_CODEGEN_KERNELS_LOSS_TEXT_H
 #define LS_CODEGEN_KERNELS_LOSS_TEXT_H
 
@@ -17,7 +17,8 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     LsNest *n;              /* positions */
     bool nll, grad;
     int weight;             /* operand; -1: all 1 */
-    int64_t width;          /* of the scores' axis: the classes, or more (codegen/cuda/pad_classes.h) */
+    int64_t width;          /* of the scores' axis: the classes, or more
+                             * (codegen/cuda/pad_classes.h) */
     int64_t classes, stride, lanes;
     bool runs;              /* the classes of a position are contiguous */
     int64_t points, group;  /* positions; positions per unit */
@@ -31,8 +32,8 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
 const char *ls_loss_widened(const LsLossText *l, const char *element);
 /* The offset of the position's element in a tensor of the nest. */
 const char *ls_loss_offset(const LsLossText *l, int tensor);
-/* The grid over positions: their classes as rows (or, without such loops, one position at a time), or
- * positions side by side. */
+/* The grid over positions: their classes as rows (or, without such loops, one position at a time),
+ * or positions side by side. */
 LsGrid ls_loss_grid(const LsLossText *l);
 /* Opens the loop over units u, then over a unit's positions p with their indices: two braces. */
 void ls_loss_open_group(const LsLossText *l);
@@ -40,15 +41,17 @@ void ls_loss_open_group(const LsLossText *l);
 void ls_loss_open_tile(const LsLossText *l);
 /* Opens the loop over the positions i of a tile: one brace. */
 void ls_loss_open_columns(const LsLossText *l);
-/* Opens the loops over the classes c and the positions i of a tile, with the score v: two braces. */
+/* Opens the loops over the classes c and the positions i of a tile, with the score v: two
+ * braces. */
 void ls_loss_open_classes(const LsLossText *l);
-/* Declares t, the label, and `counts`: whether the position counts (`in`: and the label is a class). */
+/* Declares t, the label, and `counts`: whether the position counts (`in`: and the label is a
+ * class). */
 void ls_loss_label(const LsLossText *l);
 /* Declares x, label, weight, and `all`, the sum of the weights, as far as the loss reads them. */
 void ls_loss_pointers(const LsLossText *l);
 
-/* Declares total0 ..: the sums over units u of part[n * u + 0], ..., for LS_ONE of a part of one unit and
- * LS_TOTAL_LANES threads. */
+/* Declares total0 ..: the sums over units u of part[n * u + 0], ..., for LS_ONE of a part of one
+ * unit and LS_TOTAL_LANES threads. */
 enum { LS_TOTAL_LANES = 256 };
 void ls_emit_totals(const LsKernelText *k, int n, int64_t units);
 

@@ -1,5 +1,5 @@
-/* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and the product of the batch that a unit
- * belongs to, for the code in runtime/kernels/ls_matmul.h. */
+/* codegen/kernels/matmul.c -- MATMUL: the shape of one product, and the product of the batch that a
+ * unit belongs to, for the code in runtime/kernels/ls_matmul.h. */
 #include "codegen/kernels/matmul.h"
 
 #include "codegen/kernels/computed_operand.h"
@@ -81,15 +81,16 @@ LsProduct ls_product_of(const LsGraph *g, LsNodeId n)
     return p;
 }
 
-/* For one product, with B not transposed. Each block of columns packs all rows of A, and each block of rows
- * packs B again. */
+/* For one product, with B not transposed. Each block of columns packs all rows of A, and each block
+ * of rows packs B again. */
 double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis)
 {
     /* A thread takes neighbouring units at once: about two by two. */
     enum { ROWS = 2 * LS_MATMUL_ROWS, COLS = 2 * LS_MATMUL_COLS };
     const LsGemmAttr *at = &g->node[n.i].attr.gemm;
     LsProduct p = ls_product_of(g, n);
-    if (g->node[n.i].op != LS_OP_MATMUL || operand > 1 || p.batch > 1 || (operand == 1 && at->trans_b))
+    if (g->node[n.i].op != LS_OP_MATMUL || operand > 1 || p.batch > 1
+        || (operand == 1 && at->trans_b))
         return 0;
     *axis = ls_in_shape(g, n, operand)->rank - 1;
     return (double)(operand == 0 ? ls_ceil_div(p.n, COLS) : ls_ceil_div(p.m, ROWS));
@@ -110,7 +111,8 @@ void ls_product_emit_shape(const LsKernelText *k, const LsProduct *p, const LsGe
 /* The variable as a pointer to the operand's elements. */
 static const char *elements_of(const LsKernelText *k, int operand, const char *var)
 {
-    return ls_arena_printf(k->g->arena, "(const %s *)%s", ls_ctype(ls_operand_type(k, operand)), var);
+    return ls_arena_printf(k->g->arena, "(const %s *)%s", ls_ctype(ls_operand_type(k, operand)),
+                           var);
 }
 
 /* ---- columns times rows ---- */
@@ -120,9 +122,10 @@ static bool is_outer(const LsKernelText *k, const LsProduct *p)
 {
     enum { LARGE = 64 << 20 };      /* bytes */
     const LsNode *node = &k->g->node[k->n.i];
-    return p->depth == 1 && p->row_c == p->n && node->nin == 2 && node->computed == NULL && node->rounds == LS_REAL
-        && ls_operand_type(k, 0) == LS_REAL && ls_operand_type(k, 1) == LS_REAL && ls_result_type(k, 0) == LS_REAL
-        && p->batch * p->m * p->n * k->target->real_bytes >= LARGE;
+    return p->depth == 1 && p->row_c == p->n && node->nin == 2 && node->computed == NULL
+           && node->rounds == LS_REAL && ls_operand_type(k, 0) == LS_REAL
+           && ls_operand_type(k, 1) == LS_REAL && ls_result_type(k, 0) == LS_REAL
+           && p->batch * p->m * p->n * k->target->real_bytes >= LARGE;
 }
 
 static void outer_emit(const LsKernelText *k, const LsProduct *p)
@@ -134,16 +137,20 @@ static void outer_emit(const LsKernelText *k, const LsProduct *p)
     e->needs |= LS_NEEDS_MATMUL;
     address(ta, sizeof ta, "a", p, p->a);
     address(tb, sizeof tb, "b", p, p->b);
-    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)", k->name);
+    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name);
     ls_emit_line(e, "{");
     ls_emit_operand(k, "a", 0);
     ls_emit_operand(k, "b", 1);
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t matrix = u / %" PRId64 ", row = u %% %" PRId64 " * %d;", blocks, blocks, ROWS);
-    ls_emit_line(e, "ls_outer(c + (matrix * %" PRId64 " + row) * %" PRId64 ", %s + row, %s, ls_least(%d, %" PRId64 " - row),", p->m,
-                 p->n, ta, tb, ROWS, p->m);
+    ls_emit_line(e, "const int64_t matrix = u / %" PRId64 ", row = u %% %" PRId64 " * %d;", blocks,
+                 blocks, ROWS);
+    ls_emit_line(e,
+                 "ls_outer(c + (matrix * %" PRId64 " + row) * %" PRId64
+                 ", %s + row, %s, ls_least(%d, %" PRId64 " - row),",
+                 p->m, p->n, ta, tb, ROWS, p->m);
     ls_emit_line(e, "    %" PRId64 ", LS_R(%.17g));", p->n, k->g->node[k->n.i].attr.gemm.alpha);
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
@@ -185,7 +192,8 @@ static void matmul_emit(const LsKernelText *k)
     ls_emit_result(k, "c", 0);
     ls_emit_line(e, "(void)run;");
     if (p.batch == 1) {
-        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, %s};", bias ? "bias" : "NULL", result);
+        ls_emit_line(e, "const LsMatmulArgs of = {.a = a, .b = b, .bias = %s, %s};",
+                     bias ? "bias" : "NULL", result);
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo, hi);", k->name);
     } else {
         ls_emit_line(e, "const int64_t units = ls_matmul_units(&%s_shape);", k->name);
@@ -193,8 +201,8 @@ static void matmul_emit(const LsKernelText *k)
         ls_emit_line(e, "const int64_t matrix = lo / units, first = matrix * units;");
         ls_emit_line(e, "end = ls_least(first + units, hi);");
         ls_emit_line(e, "const LsMatmulArgs of = {.a = %s,", ls_stored_source(k, ta, 0));
-        ls_emit_line(e, "    .b = %s, .bias = %s, %s + matrix * %" PRId64 "};", ls_stored_source(k, tb, 1),
-                     bias ? "bias" : "NULL", result, p.m * p.n);
+        ls_emit_line(e, "    .b = %s, .bias = %s, %s + matrix * %" PRId64 "};",
+                     ls_stored_source(k, tb, 1), bias ? "bias" : "NULL", result, p.m * p.n);
         ls_emit_line(e, "ls_matmul_some(&%s_shape, &of, lo - first, end - first);", k->name);
         ls_emit_line(e, "}");
     }
@@ -208,7 +216,8 @@ static void matmul_emit(const LsKernelText *k)
 
 /* ---- squared norms of products ---- */
 
-/* Rows of c whose squares one unit adds up: fewer where there are few products, so that there are enough units. */
+/* Rows of c whose squares one unit adds up: fewer where there are few products, so that there are
+ * enough units. */
 static int64_t square_rows(const LsProduct *p)
 {
     enum { UNITS = 16, LEAST = 64 };
@@ -223,7 +232,8 @@ static int64_t square_parts(const LsProduct *p) { return ls_ceil_div(p->m, squar
 void ls_squares_emit_sum(const LsKernelText *k, int64_t norms, const char *parts)
 {
     LsEmit *e = k->e;
-    ls_emit_line(e, "static void %s_sum(LsRun *run, void *const arg[], int64_t lo, int64_t hi)", k->name);
+    ls_emit_line(e, "static void %s_sum(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name);
     ls_emit_line(e, "{");
     ls_emit_result(k, "y", 0);
     ls_emit_workspace(k, "real", "part");
@@ -241,19 +251,23 @@ static void squares_emit(const LsKernelText *k)
     address(ta, sizeof ta, elements_of(k, 0, "a.at"), &p, p.a);
     address(tb, sizeof tb, elements_of(k, 1, "b.at"), &p, p.b);
     ls_product_emit_shape(k, &p, &k->g->node[k->n.i].attr.gemm);
-    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)", k->name);
+    ls_emit_line(e, "static void %s_part(LsRun *run, void *const arg[], int64_t lo, int64_t hi)",
+                 k->name);
     ls_emit_line(e, "{");
     ls_computed_source(k, "a", 0);
     ls_computed_source(k, "b", 1);
     ls_emit_workspace(k, "real", "part");
     ls_emit_line(e, "(void)run;");
     ls_emit_line(e, "for (int64_t u = lo; u < hi; u++) {");
-    ls_emit_line(e, "const int64_t matrix = u / %" PRId64 ", row = u %% %" PRId64 " * %" PRId64 ";", parts, parts,
-                 square_rows(&p));
+    ls_emit_line(e, "const int64_t matrix = u / %" PRId64 ", row = u %% %" PRId64 " * %" PRId64 ";",
+                 parts, parts, square_rows(&p));
     ls_emit_line(e, "(void)matrix;");
-    ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};", ls_stored_source(k, ta, 0), ls_stored_source(k, tb, 1));
-    ls_emit_line(e, "part[u] = ls_matmul_squares(&%s_shape, &of, row, ls_least(%" PRId64 ", %" PRId64 " - row));", k->name,
-                 square_rows(&p), p.m);
+    ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};", ls_stored_source(k, ta, 0),
+                 ls_stored_source(k, tb, 1));
+    ls_emit_line(e,
+                 "part[u] = ls_matmul_squares(&%s_shape, &of, row, ls_least(%" PRId64 ", %" PRId64
+                 " - row));",
+                 k->name, square_rows(&p), p.m);
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
     ls_squares_emit_sum(k, p.batch, ls_arena_printf(k->g->arena, "%" PRId64, parts));

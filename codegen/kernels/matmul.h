@@ -1,4 +1,5 @@
-/* codegen/kernels/matmul.h -- the cost of computing an operand within a product's kernel; sums of squares. */
+/* codegen/kernels/matmul.h -- the cost of computing an operand within a product's kernel; sums of
+ * squares. */
 #ifndef LS_CODEGEN_KERNELS_MATMUL_H
 #define LS_CODEGEN_KERNELS_MATMUL_H
 
@@ -8,8 +9,8 @@
  * kernel cannot compute it. *axis: the operand's axis of channels. */
 double ls_matmul_computes(const LsGraph *g, LsNodeId n, int operand, int *axis);
 
-/* Prints NAME_sum, one unit: result 0 is `norms` sums of as many partial sums, one behind the other in the workspace. parts:
- * their number, an expression. */
+/* Prints NAME_sum, one unit: result 0 is `norms` sums of as many partial sums, one behind the other
+ * in the workspace. parts: their number, an expression. */
 void ls_squares_emit_sum(const LsKernelText *k, int64_t norms, const char *parts);
 
 #endif

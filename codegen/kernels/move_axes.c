@@ -1,4 +1,5 @@
-/* codegen/kernels/move_axes.c -- LS_K_MOVE: each node as copies of boxes (copy.c), in any layout. */
+/* codegen/kernels/move_axes.c -- LS_K_MOVE: each node as copies of boxes (copy.c), in any
+ * layout. */
 #include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>
@@ -17,8 +18,8 @@ static void strides_of(const Move *m, int operand, int64_t stride[LS_MAX_RANK])
     ls_strides(&x->shape, x->layout, stride);
 }
 
-/* The copy of a box `space`, walked in the result's order, with these strides (by logical axis) on either
- * side. */
+/* The copy of a box `space`, walked in the result's order, with these strides (by logical axis) on
+ * either side. */
 static LsCopy copy_new(const Move *m, const LsShape *space, const int64_t to[],
                        const int64_t from[])
 {
@@ -114,8 +115,8 @@ static void tile(const Move *m)
 }
 
 /* ---- concat ---- */
-/* The result's stride along the axis, if every operand has the result's layout: each operand is then one
- * run per outer index. Else 0. */
+/* The result's stride along the axis, if every operand has the result's layout: each operand is
+ * then one run per outer index. Else 0. */
 static int64_t run_of(const Move *m, int axis)
 {
     int64_t to[LS_MAX_RANK];

@@ -1,8 +1,8 @@
-/* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row. The gradient may be
- * stored as its sum with another tensor.
+/* codegen/kernels/norm.c -- LS_K_NORM: layer norm and its gradient to x, row by row. The gradient
+ * may be stored as its sum with another tensor.
  *
- * A row spans the normalised axes and stays in the cache between the passes over it. The variance is the
- * mean of squared distances, not a difference of squares. */
+ * A row spans the normalised axes and stays in the cache between the passes over it. The variance
+ * is the mean of squared distances, not a difference of squares. */
 #include "codegen/kernels/widen_rows.h"
 
 #include <inttypes.h>
@@ -14,9 +14,10 @@ typedef struct Norm {
     int y;                      /* rows of threads */
 } Norm;
 
-/* Prints the function that stores a row once its sums are known. It rounds each operation by itself, so
- * alternatives of y's readers compute the same bits (codegen/fusion/fused_alternatives.c), and so does dx with
- * an addend. y may be any of the rows that it is computed from. */
+/* Prints the function that stores a row once its sums are known. It rounds each operation by
+ * itself, so alternatives of y's readers compute the same bits
+ * (codegen/fusion/fused_alternatives.c), and so does dx with an addend. y may be any of the rows
+ * that it is computed from. */
 static void row_function(const Norm *m, const char *takes, const char *value)
 {
     ls_emit_line(m->e, "LS_EXACT_BEGIN");
@@ -29,8 +30,9 @@ static void row_function(const Norm *m, const char *takes, const char *value)
     ls_emit_line(m->e, "LS_EXACT_END");
 }
 
-/* The same where rows are of 16 bits and in place: `takes` and `value` then speak of pointers to their elements. rows,
- * vectors: the arrays of that type that the value reads, and those of reals. */
+/* The same where rows are of 16 bits and in place: `takes` and `value` then speak of pointers to
+ * their elements. rows, vectors: the arrays of that type that the value reads, and those of
+ * reals. */
 static void row_function_in_place(const Norm *m, const char *takes, const char *const rows[],
                                   const char *const vectors[], const char *value)
 {
@@ -49,7 +51,8 @@ static void row_function_in_place(const Norm *m, const char *takes, const char *
     for (int k = 0; rows[k] != NULL; k++)
         ls_emit_line(m->e, "const real %s_i = %s;", rows[k], ls_row_get(m->k, type, wide, rows[k]));
     for (int k = 0; vectors[k] != NULL; k++)
-        ls_emit_line(m->e, "const real %s_i = %s;", vectors[k], ls_row_get(m->k, LS_REAL, wide, vectors[k]));
+        ls_emit_line(m->e, "const real %s_i = %s;", vectors[k],
+                     ls_row_get(m->k, LS_REAL, wide, vectors[k]));
     ls_row_put(m->k, type, wide, "y", value);
     ls_emit_close(m->e, 2);
 }
@@ -58,11 +61,14 @@ static bool has(const Norm *m, int operand) { return ls_is(ls_in(m->k->g, m->k->
 
 static void forward_row_in_place(const Norm *m)
 {
-    static const char *const rows[] = {"x", NULL}, *const scaled[] = {"scale", NULL}, *const both[] = {"scale", "bias", NULL};
-    const char *takes = ls_arena_printf(m->k->g->arena, "const %s *x, const real *scale, real mean, real invstd%s",
-                                        ls_ctype(ls_result_type(m->k, 0)), has(m, 2) ? ", const real *bias" : "");
+    static const char *const rows[] = {"x", NULL}, *const scaled[] = {"scale", NULL},
+                             *const both[] = {"scale", "bias", NULL};
+    const char *takes =
+        ls_arena_printf(m->k->g->arena, "const %s *x, const real *scale, real mean, real invstd%s",
+                        ls_ctype(ls_result_type(m->k, 0)), has(m, 2) ? ", const real *bias" : "");
     row_function_in_place(m, takes, rows, has(m, 2) ? both : scaled,
-                          has(m, 2) ? "(x_i - mean) * invstd * scale_i + bias_i" : "(x_i - mean) * invstd * scale_i");
+                          has(m, 2) ? "(x_i - mean) * invstd * scale_i + bias_i"
+                                    : "(x_i - mean) * invstd * scale_i");
 }
 
 static void forward_row(const Norm *m)
@@ -124,12 +130,15 @@ static void backward_row_in_place(const Norm *m)
     static const char *const two[] = {"dy", "x", NULL}, *const three[] = {"dy", "x", "plus", NULL};
     static const char *const vectors[] = {"scale", NULL};
     const char *type = ls_ctype(ls_result_type(m->k, 0));
-    const char *takes = ls_arena_printf(m->k->g->arena, "const %s *dy, const %s *x, const real *scale,\n    real mean, real "
-                                        "invstd, real sum, real dot%s", type, type,
-                                        has(m, 5) ? ls_arena_printf(m->k->g->arena, ", const %s *plus", type) : "");
-    row_function_in_place(m, takes, has(m, 5) ? three : two, vectors,
-                          has(m, 5) ? "invstd * (dy_i * scale_i - sum - (x_i - mean) * invstd * dot) + plus_i"
-                                    : "invstd * (dy_i * scale_i - sum - (x_i - mean) * invstd * dot)");
+    const char *takes = ls_arena_printf(
+        m->k->g->arena,
+        "const %s *dy, const %s *x, const real *scale,\n    real mean, real "
+        "invstd, real sum, real dot%s",
+        type, type, has(m, 5) ? ls_arena_printf(m->k->g->arena, ", const %s *plus", type) : "");
+    row_function_in_place(
+        m, takes, has(m, 5) ? three : two, vectors,
+        has(m, 5) ? "invstd * (dy_i * scale_i - sum - (x_i - mean) * invstd * dot) + plus_i"
+                  : "invstd * (dy_i * scale_i - sum - (x_i - mean) * invstd * dot)");
 }
 
 static void backward_row(const Norm *m)
@@ -153,7 +162,8 @@ static void backward_row(const Norm *m)
 static void backward(const Norm *m)
 {
     LsEmit *e = m->e;
-    const LsRowStage dy = stage(m, "all_dy"), x = stage(m, "all_x"), dx = stage(m, "all_dx"), plus = stage(m, "all_plus");
+    const LsRowStage dy = stage(m, "all_dy"), x = stage(m, "all_x"), dx = stage(m, "all_dx"),
+                     plus = stage(m, "all_plus");
     ls_row_stage_in(m->k, "dy", 0, &dy);
     ls_row_stage_in(m->k, "x", 1, &x);
     ls_row_stage_out(m->k, "dx", 0, &dx);

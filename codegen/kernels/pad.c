@@ -1,8 +1,8 @@
 /* codegen/kernels/pad.c -- PAD, and its gradient for borders that repeat elements.
  *
- * A constant border is a fill and a copy. For reflect and edge a function (ls_reflect, ls_clamp) maps the
- * index of every padded axis. The gradient adds to the mapped elements in a fixed order: units are points
- * of the axes without padding, so no two units add to the same element. */
+ * A constant border is a fill and a copy. For reflect and edge a function (ls_reflect, ls_clamp)
+ * maps the index of every padded axis. The gradient adds to the mapped elements in a fixed order:
+ * units are points of the axes without padding, so no two units add to the same element. */
 #include "codegen/kernels/move_axes.h"
 
 #include <inttypes.h>

@@ -1,4 +1,5 @@
-/* codegen/kernels/pointwise.c -- LS_K_FUSED: pointwise bodies; bodies with reductions are in reduce.c. */
+/* codegen/kernels/pointwise.c -- LS_K_FUSED: pointwise bodies; bodies with reductions are in
+ * reduce.c. */
 #include "codegen/kernels/fused_body.h"
 #include "codegen/kernels/reduce.h"
 

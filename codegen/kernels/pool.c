@@ -1,9 +1,10 @@
 /* codegen/kernels/pool.c -- LS_K_POOL: max and average pooling and their gradients, channels-last.
  *
- * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along the
- * channels. Forward, windows inside the image are unrolled position by position; other windows loop over
- * the positions inside. The gradients gather: each pixel of x sums over the windows that cover it, in window
- * order, so no element is written by two units. On GPUs pool_vector4.c prints most poolings. */
+ * A unit is one row of pixels (all spatial axes but the last fixed); the innermost loops run along
+ * the channels. Forward, windows inside the image are unrolled position by position; other windows
+ * loop over the positions inside. The gradients gather: each pixel of x sums over the windows that
+ * cover it, in window order, so no element is written by two units. On GPUs pool_vector4.c prints
+ * most poolings. */
 #include "codegen/kernels/pool_text.h"
 #include "codegen/kernels/pool_vector4.h"
 
@@ -30,16 +31,18 @@ static void whole_window(const LsPool *p)
     if (p->max)
         ls_emit_line(p->e, "int32_t k = 0;");
     for (int64_t r = 1; r < ls_pool_positions(p); r++) {
-        const char *v =
-            ls_pool_get(p, ls_arena_printf(p->k->g->arena, "x[from + " LS_N64 " + c]", ls_pool_far(p, r)));
+        const char *v = ls_pool_get(
+            p, ls_arena_printf(p->k->g->arena, "x[from + " LS_N64 " + c]", ls_pool_far(p, r)));
         if (p->max) {
             ls_emit_line(p->e, "const real v%" PRId64 " = %s;", r, v);
-            ls_emit_line(
-                p->e, "k = ((v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ")) ? %" PRId64 " : k;",
-                r, r, r, r);
-            ls_emit_line(
-                p->e, "m = ((v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ")) ? v%" PRId64 " : m;",
-                r, r, r, r);
+            ls_emit_line(p->e,
+                         "k = ((v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ")) ? %" PRId64
+                         " : k;",
+                         r, r, r, r);
+            ls_emit_line(p->e,
+                         "m = ((v%" PRId64 " > m) | (v%" PRId64 " != v%" PRId64 ")) ? v%" PRId64
+                         " : m;",
+                         r, r, r, r);
         } else {
             ls_emit_line(p->e, "m += %s;", v);
         }
@@ -50,8 +53,8 @@ static void whole_window(const LsPool *p)
     ls_emit_line(p->e, "}");
 }
 
-/* The accumulator of channel c, as text: the result itself, or, where that is stored in 16 bits, an array that is
- * declared here and stored by close_sums. */
+/* The accumulator of channel c, as text: the result itself, or, where that is stored in 16 bits, an
+ * array that is declared here and stored by close_sums. */
 static const char *open_sums(const LsPool *p, const char *result)
 {
     if (ls_result_type(p->k, 0) == LS_REAL)
@@ -97,7 +100,8 @@ static void part_window(const LsPool *p)
                      ls_pool_index_type(p), ls_pool_position(p, "r"));
         ls_emit_line(p->e, "%s = take ? v : m;", sum);
     } else {
-        ls_emit_line(p->e, "%s += %s;", sum, ls_pool_get(p, ls_arena_printf(p->k->g->arena, "x[%s + c]", far)));
+        ls_emit_line(p->e, "%s += %s;", sum,
+                     ls_pool_get(p, ls_arena_printf(p->k->g->arena, "x[%s + c]", far)));
     }
     ls_emit_close(p->e, p->n + 1);
     if (!p->max) {
@@ -133,8 +137,8 @@ static void forward(const LsPool *p)
 /* ---- gradients ---- */
 static void nothing(const LsPool *p, int d) { (void)p, (void)d; }
 
-/* Loops over r along axis d, with the pixel p of the small side whose window position r lies on pixel i;
- * skips an r without one. */
+/* Loops over r along axis d, with the pixel p of the small side whose window position r lies on
+ * pixel i; skips an r without one. */
 static void open_window(const LsPool *p, int d)
 {
     const LsWindowAttr *w = p->w;

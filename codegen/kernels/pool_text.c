@@ -12,7 +12,10 @@ const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var
     return ls_arena_printf(a, "%s * " LS_N64, text, p->channels);
 }
 
-bool ls_pool_is_16(const LsPool *p) { return ls_is_16(ls_operand_type(p->k, 0)) || ls_is_16(ls_result_type(p->k, 0)); }
+bool ls_pool_is_16(const LsPool *p)
+{
+    return ls_is_16(ls_operand_type(p->k, 0)) || ls_is_16(ls_result_type(p->k, 0));
+}
 
 int ls_pool_wide(const LsPool *p)
 {

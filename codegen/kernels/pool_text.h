@@ -20,15 +20,15 @@ typedef struct LsPool {
 const char *ls_pool_pixel(const LsPool *p, const int64_t size[], const char *var);
 /* The grid over rows of pixels of that size. */
 LsGrid ls_pool_grid(const LsPool *p, const int64_t size[]);
-/* Opens the loop over units, with the indices b, var0, ... of a row, then the loop over the last axis: two
- * braces. each: prints what belongs to an axis once its index is known. */
+/* Opens the loop over units, with the indices b, var0, ... of a row, then the loop over the last
+ * axis: two braces. each: prints what belongs to an axis once its index is known. */
 void ls_pool_open_rows(const LsPool *p, const int64_t size[], const char *var,
                        void (*each)(const LsPool *, int axis));
 /* Begin the forward part, and the gradient's: operands and results. */
 void ls_pool_begin(const LsPool *p, const LsGrid *part);
 void ls_pool_begin_gradient(const LsPool *p, const LsGrid *part);
-/* Opens a row of windows p with each window's places in both tensors (from, to) and the average's divisor
- * (count): two braces. */
+/* Opens a row of windows p with each window's places in both tensors (from, to) and the average's
+ * divisor (count): two braces. */
 void ls_pool_open_windows(const LsPool *p, void (*each)(const LsPool *, int axis));
 /* Opens the loop over the channels c: one brace. */
 void ls_pool_channels(const LsPool *p);
@@ -44,9 +44,13 @@ int64_t ls_pool_far(const LsPool *p, int64_t r);
 const char *ls_pool_index_type(const LsPool *p);
 /* Declares the average's divisor for the window that starts at s0, s1, ... */
 void ls_pool_divisor(const LsPool *p, const char *name);
-bool ls_pool_is_16(const LsPool *p);                    /* what is pooled or made is stored in 16 bits */
-int ls_pool_wide(const LsPool *p);                      /* neighbours of the result stored together */
-const char *ls_pool_get(const LsPool *p, const char *element);      /* an element of operand 0 as a value */
-const char *ls_pool_put(const LsPool *p, const char *v);            /* a value as an element of the result */
+bool ls_pool_is_16(const LsPool *p);                    /* what is pooled or made is stored in 16
+                                                         * bits */
+int ls_pool_wide(const LsPool *p);                      /* neighbours of the result stored
+                                                         * together */
+/* an element of operand 0 as a value */
+const char *ls_pool_get(const LsPool *p, const char *element);
+/* a value as an element of the result */
+const char *ls_pool_put(const LsPool *p, const char *v);
 
 #endif

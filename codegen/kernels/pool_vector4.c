@@ -1,8 +1,8 @@
 /* codegen/kernels/pool_vector4.c -- pooling and its gradients for GPUs, unrolled.
  *
- * The text has all positions of a window, or all windows over a pixel, each with the condition that it
- * exists. So a thread accumulates in registers, reads four channels at a time and writes them once. Sums
- * run in the order of pool.c's loops. */
+ * The text has all positions of a window, or all windows over a pixel, each with the condition that
+ * it exists. So a thread accumulates in registers, reads four channels at a time and writes them
+ * once. Sums run in the order of pool.c's loops. */
 #include "codegen/kernels/pool_vector4.h"
 
 #include <inttypes.h>
@@ -15,7 +15,8 @@ static void put(const LsPool *p, const char *y, const char *at, const char *v)
 {
     struct LsArena *a = p->k->g->arena;
     const LsType type = ls_result_type(p->k, 0);
-    ls_emit_put(p->e, wide_of(p), y, at, wide_of(p) > 0 ? ls_rounded(a, type, v) : ls_stored(a, type, v));
+    ls_emit_put(p->e, wide_of(p), y, at,
+                wide_of(p) > 0 ? ls_rounded(a, type, v) : ls_stored(a, type, v));
 }
 
 /* The index along axis d of element r of a box of that size. */
@@ -41,7 +42,9 @@ static const char *of_axes(const LsPool *p, int64_t r, const int64_t size[], con
 /* Declares buffers of four neighbours for n values. */
 static void rooms(const LsPool *p, int64_t n, bool bytes, const char *var)
 {
-    const char *word = bytes ? wide_of(p) == 8 ? "LS_BYTES8" : "LS_BYTES4" : wide_of(p) == 8 ? "LS_EIGHT" : "LS_FOUR";
+    const char *word = bytes             ? wide_of(p) == 8 ? "LS_BYTES8" : "LS_BYTES4"
+                       : wide_of(p) == 8 ? "LS_EIGHT"
+                                         : "LS_FOUR";
     for (int64_t r = 0; r < n && wide_of(p) > 0; r++)
         ls_emit_line(p->e, "%s(%s%" PRId64 ");", word, var, r);
 }
@@ -107,8 +110,8 @@ void ls_pool_fours_forward(const LsPool *p)
 }
 
 /* ---- gradients ---- */
-/* The windows that may cover one pixel along each axis, one stride apart. With dilation the candidates are
- * all positions of the kernel. */
+/* The windows that may cover one pixel along each axis, one stride apart. With dilation the
+ * candidates are all positions of the kernel. */
 typedef struct Slots { int64_t n[LS_MAX_SPATIAL], all; } Slots;
 
 static Slots slots_of(const LsPool *p)
@@ -122,8 +125,8 @@ static Slots slots_of(const LsPool *p)
     return s;
 }
 
-/* Declares slot q along the axis: the window p with pixel i at its position r, and whether the window
- * exists (o). */
+/* Declares slot q along the axis: the window p with pixel i at its position r, and whether the
+ * window exists (o). */
 static void pixel_slot(const LsPool *p, int d, int64_t q)
 {
     const LsWindowAttr *w = p->w;
@@ -177,8 +180,8 @@ static void pixel_axis(const LsPool *p, int d)
     }
 }
 
-/* Declares for each window q over the pixel: whether it exists, its first channel, and the pixel's position
- * in it or an average's divisor. */
+/* Declares for each window q over the pixel: whether it exists, its first channel, and the pixel's
+ * position in it or an average's divisor. */
 static void pixel_windows(const LsPool *p, const Slots *s)
 {
     struct LsArena *a = p->k->g->arena;
@@ -214,8 +217,9 @@ static void pixel_point(const LsPool *p, int64_t windows)
             continue;
         }
         ls_emit_line(p->e, "const uint8_t k%" PRId64 " = %s ? %s : 255;", q, there,
-                     wide_of(p) > 0 ? ls_arena_printf(a, "LS_GET%dB(k%" PRId64 ", index, %s)", wide_of(p), q, at)
-                              : ls_arena_printf(a, "index[%s]", at));
+                     wide_of(p) > 0 ? ls_arena_printf(a, "LS_GET%dB(k%" PRId64 ", index, %s)",
+                                                      wide_of(p), q, at)
+                                    : ls_arena_printf(a, "index[%s]", at));
         ls_emit_line(p->e, "sum += k%" PRId64 " == nth%" PRId64 " ? g%" PRId64 " : 0;", q, q, q);
     }
     put(p, "dx", "to + c", "sum");

@@ -15,8 +15,10 @@ typedef struct LsBody {
     const char **arg;       /* by operand: the name of its scalar, or its literal */
     LsLoadAt *at;           /* by operand */
     bool *load;             /* by operand: a statement uses it and it is no literal */
-    const char *only;       /* rows for which this does not hold are left out: no result needs them; NULL: all are taken */
-    int wide;               /* 4, 8: the innermost loop is LS_LANES4 or LS_ONCE4, or those of eight; else 0 */
+    const char *only;       /* rows for which this does not hold are left out: no result needs them;
+                             * NULL: all are taken */
+    int wide;               /* 4, 8: the innermost loop is LS_LANES4 or LS_ONCE4, or those of eight;
+                             * else 0 */
     int group;              /* wide: steps whose operands are prefetched; 0: none */
 } LsBody;
 

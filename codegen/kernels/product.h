@@ -4,10 +4,10 @@
 
 #include "codegen/emit/kernel_emit.h"
 
-/* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Rows of a or c may end in padding columns
- * (codegen/cuda/pad_classes.h); if b has rows of zeros for them, n or depth counts them. Batch axes come
- * outermost first, with the strides of a and b along them, in elements. Neighbours that advance alike in
- * both are one axis, and a batch that only adds rows to a has no axis. */
+/* `batch` products c [m][n] = a [m][depth] * b [depth][n]. Rows of a or c may end in padding
+ * columns (codegen/cuda/pad_classes.h); if b has rows of zeros for them, n or depth counts them.
+ * Batch axes come outermost first, with the strides of a and b along them, in elements. Neighbours
+ * that advance alike in both are one axis, and a batch that only adds rows to a has no axis. */
 typedef struct LsProduct {
     int64_t m, n, depth, batch;
     int64_t row_a, row_c;   /* elements from one row to the next, of a as stored and of c */

@@ -71,17 +71,20 @@ void ls_joined_declare(const LsBody *b)
                             run[r].first);
 }
 
-/* Prints the copy of `length` elements, from `at` of the array x on, to `to` of the joined row, widened. */
+/* Prints the copy of `length` elements, from `at` of the array x on, to `to` of the joined row,
+ * widened. */
 static void fill(const LsBody *b, const char *to, const char *x, const char *at, int64_t length)
 {
     LsArena *a = b->nest->arena;
     LsType type = ls_operand_type(b->k, b->f->joined);
     LsEmit *e = b->k->e;
     if (!ls_is_16(type)) {
-        ls_emit_line(e, "LS_COPY(row%d + %s, %s + %s, " LS_N64 ");", b->f->joined, to, x, at, length);
+        ls_emit_line(e, "LS_COPY(row%d + %s, %s + %s, " LS_N64 ");", b->f->joined, to, x, at,
+                     length);
         return;
     }
-    ls_emit_line(e, "LS_INDEPENDENT for (int64_t element = 0; element < %" PRId64 "; element++)", length);
+    ls_emit_line(e, "LS_INDEPENDENT for (int64_t element = 0; element < %" PRId64 "; element++)",
+                 length);
     ls_emit_line(e, "    row%d[%s + element] = %s;", b->f->joined, to,
                  ls_widened(a, type, ls_arena_printf(a, "%s[%s + element]", x, at)));
 }
@@ -99,18 +102,22 @@ void ls_joined_fill(const LsBody *b)
         const LsJoinedRun *p = &run[r];
         const char *row = row_of(b, p->first);
         if (p->n == 1) {
-            fill(b, ls_arena_printf(a, LS_N64, p->from), ls_arena_printf(a, "x%d", p->first), row, p->length);
+            fill(b, ls_arena_printf(a, LS_N64, p->from), ls_arena_printf(a, "x%d", p->first), row,
+                 p->length);
             continue;
         }
         ls_emit_line(e, "for (int64_t part = 0; part < %d; part++) {", p->n);
-        ls_emit_line(e, "LS_IN(%s, x, " LS_N " + part);", ls_ctype(ls_operand_type(b->k, x)), p->first);
-        fill(b, ls_arena_printf(a, LS_N64 " + part * " LS_N64, p->from, p->length), "x", row, p->length);
+        ls_emit_line(e, "LS_IN(%s, x, " LS_N " + part);", ls_ctype(ls_operand_type(b->k, x)),
+                     p->first);
+        fill(b, ls_arena_printf(a, LS_N64 " + part * " LS_N64, p->from, p->length), "x", row,
+             p->length);
         ls_emit_line(e, "}");
     }
 }
 
 /* ---- GPU ---- */
-/* Chooses by index i among the texts that `print` gives for each run: A below 64, B below 96, else C. */
+/* Chooses by index i among the texts that `print` gives for each run: A below 64, B below 96, else
+ * C. */
 static const char *chosen(const LsBody *b, const LsJoinedRun run[], int n,
                           const char *(*print)(const LsBody *, const LsJoinedRun *))
 {

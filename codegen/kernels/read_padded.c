@@ -169,8 +169,8 @@ static void emit_indices(const LsBody *b)
             ls_emit_line(b->k->e, "const int64_t p%d = %s;", order[k], ls_nest_index(b->nest, k));
 }
 
-/* Declares the row as pointers to which the innermost index itself is added, as only that index is visibly
- * a multiple of four. */
+/* Declares the row as pointers to which the innermost index itself is added, as only that index is
+ * visibly a multiple of four. */
 static void emit_row(const LsBody *b, const Term *t)
 {
     struct LsArena *a = b->nest->arena;
@@ -181,8 +181,8 @@ static void emit_row(const LsBody *b, const Term *t)
         from = ls_arena_printf(a, "o%s ? %s : 0", t->name, from);
     }
     ls_emit_line(e, "const int64_t f%s = %s;", t->name, from);
-    ls_emit_line(e, "const %s *const row%s = x%d + f%s;", ls_ctype(ls_operand_type(b->k, t->in->operand)), t->name,
-                 t->in->operand, t->name);
+    ls_emit_line(e, "const %s *const row%s = x%d + f%s;",
+                 ls_ctype(ls_operand_type(b->k, t->in->operand)), t->name, t->in->operand, t->name);
     if (t->in->which == 0)
         return;
     ls_emit_line(e, "const uint8_t *const row%s = x%d + f%s;", t->which, t->in->which, t->name);
@@ -223,9 +223,9 @@ static void emit_term(const LsBody *b, const Term *t)
     ls_emit_line(b->k->e, "const real g%s = %s;", t->name, where_there(b, t, get));
     if (t->in->which == 0)
         return;
-    const char *byte = b->wide > 0 ? ls_arena_printf(a, "LS_GET%dB(k%s, row%s, %s)", b->wide, t->which,
-                                                     t->which, at)
-                                : ls_arena_printf(a, "row%s[%s]", t->which, at);
+    const char *byte = b->wide > 0 ? ls_arena_printf(a, "LS_GET%dB(k%s, row%s, %s)", b->wide,
+                                                     t->which, t->which, at)
+                                   : ls_arena_printf(a, "row%s[%s]", t->which, at);
     ls_emit_line(b->k->e, "const uint8_t w%s = %s;", t->name, where_there(b, t, byte));
 }
 
@@ -241,5 +241,6 @@ void ls_inset_load(const LsBody *b, const LsInset *in)
             own = ls_arena_printf(a, "(w%s == nth%s ? g%s : 0)", t.name, t.name, t.name);
         sum = sum == NULL ? own : ls_arena_printf(a, "%s + %s", sum, own);
     }
-    ls_emit_line(b->k->e, "const real a%d = %s;", in->operand, ls_rounded(a, ls_operand_type(b->k, in->operand), sum));
+    ls_emit_line(b->k->e, "const real a%d = %s;", in->operand,
+                 ls_rounded(a, ls_operand_type(b->k, in->operand), sum));
 }

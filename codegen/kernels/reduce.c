@@ -1,11 +1,11 @@
 /* codegen/kernels/reduce.c -- FUSED bodies with reductions.
  *
  * There are two shapes of loops. If the innermost axis is kept (channels-last statistics), a row of
- * accumulators lies along it; if it is reduced, `lanes` accumulators run along it and a tree sums them at
- * its end. Sums of floats run in float for a few elements only and go on in double. If few elements are
- * kept, the longest reduced axis is cut into pieces, whose number depends on the shape; their partial
- * results lie in the workspace and a second part combines them in order. So the bits of a result depend on
- * the shape alone. */
+ * accumulators lies along it; if it is reduced, `lanes` accumulators run along it and a tree sums
+ * them at its end. Sums of floats run in float for a few elements only and go on in double. If few
+ * elements are kept, the longest reduced axis is cut into pieces, whose number depends on the
+ * shape; their partial results lie in the workspace and a second part combines them in order. So
+ * the bits of a result depend on the shape alone. */
 #include "codegen/kernels/reduce.h"
 
 #include "codegen/kernels/fused_body.h"
@@ -46,8 +46,8 @@ static void sort_axes(LsReduce *r)
     r->lanes = ls_lanes(r->inner);
     int64_t most = r->body.k->target->kind == LS_TARGET_CPU ? TILE : GPU_TILE;
     r->ntile = r->rows ? ls_ceil_div(r->inner, most) : 1;
-    /* Even tiles keep all threads of a CPU busy to the end. A GPU has more tiles than blocks that run at a
-     * time; there a fixed tile lets kernels of many widths share a text. */
+    /* Even tiles keep all threads of a CPU busy to the end. A GPU has more tiles than blocks that
+     * run at a time; there a fixed tile lets kernels of many widths share a text. */
     r->tile = !r->rows ? 1 : most == GPU_TILE ? most
               : ls_ceil_div(ls_ceil_div(r->inner, r->ntile), 16) * 16;
     if (r->ntile == 1)
@@ -89,7 +89,8 @@ static void cut_axis(LsReduce *r)
         r->group = r->outer;
 }
 
-/* Sets the grids. Rows of threads share the innermost reduced axis, up to GPU_LOCAL bytes of accumulators. */
+/* Sets the grids. Rows of threads share the innermost reduced axis, up to GPU_LOCAL bytes of
+ * accumulators. */
 static void find_grids(LsReduce *r, int nsum)
 {
     int64_t points = r->outer * (r->rows ? r->inner : 1);
@@ -110,10 +111,11 @@ static int wide_of(const LsReduce *r)
     return wide == 0 ? 0 : ls_wide(r->tile, wide == 8);
 }
 
-/* Steps whose loads go together: as many as registers allow. A thread with eight neighbours has twice the sums of one
- * with four: there a second block on the multiprocessor, which keeps_two() asks for, hides more of the memory's delay than
- * a second step does, unless the kernel only reads one array (ResNet-50, DenseNet-121 and U-Net in bf16 on an H200: 42,
- * 35 and 42 ms with the steps of fours; 40, 32 and 42 ms with one). */
+/* Steps whose loads go together: as many as registers allow. A thread with eight neighbours has
+ * twice the sums of one with four: there a second block on the multiprocessor, which keeps_two()
+ * asks for, hides more of the memory's delay than a second step does, unless the kernel only reads
+ * one array (ResNet-50, DenseNet-121 and U-Net in bf16 on an H200: 42, 35 and 42 ms with the steps
+ * of fours; 40, 32 and 42 ms with one). */
 static int group_of(const LsReduce *r, int nsum)
 {
     const int streams = ls_body_streams(&r->body, r->red[r->nred - 1]);
@@ -237,7 +239,8 @@ static void end_deliver(const LsReduce *r, const char *format, int y)
     ls_total_finish(r, y, ls_reduce_text(r, "sum%d", y));
 }
 
-/* Prints the part that combines the pieces; rows of threads share them, and a unit is END_COLUMNS points. */
+/* Prints the part that combines the pieces; rows of threads share them, and a unit is END_COLUMNS
+ * points. */
 static void end_part(const LsReduce *r)
 {
     int axis[LS_NEST_AXES], naxis = r->nkept;

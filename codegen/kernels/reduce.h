@@ -1,6 +1,6 @@
-/* codegen/kernels/reduce.h -- shared by the files of reductions: the walk over the axes, the text of
- * accumulators, the loops of one unit. Callbacks get a format with one %d for the result's number if
- * they need one. */
+/* codegen/kernels/reduce.h -- shared by the files of reductions: the walk over the axes, the text
+ * of accumulators, the loops of one unit. Callbacks get a format with one %d for the result's
+ * number if they need one. */
 #ifndef LS_CODEGEN_REDUCE_H
 #define LS_CODEGEN_REDUCE_H
 
@@ -19,7 +19,8 @@ typedef struct LsReduce {
     int64_t group;          /* kept points in one unit */
     int64_t tile, ntile;    /* rows: accumulators, tiles of the innermost axis */
     int64_t lanes;          /* not rows: accumulators */
-    int wide;               /* rows: neighbours of the innermost axis taken together, as LsBoxes.wide */
+    int wide;               /* rows: neighbours of the innermost axis taken together, as
+                             * LsBoxes.wide */
     LsGrid part[2];
     int cut;                /* the axis cut into pieces */
     int64_t piece, npiece;  /* length of a piece, number of pieces */
@@ -52,7 +53,8 @@ void ls_reduce_each(const LsReduce *r,
                     void (*print)(const LsReduce *, const char *format, int y), const char *format);
 
 /* ---- codegen/kernels/reduce_unit.c ---- */
-/* Whether (rows) the innermost reduced axis is walked in runs, each followed by the move to double. */
+/* Whether (rows) the innermost reduced axis is walked in runs, each followed by the move to
+ * double. */
 bool ls_reduce_runs(const LsReduce *r);
 /* Print a unit whose innermost axis is kept, or reduced, and deliver its totals. */
 void ls_reduce_rows(const LsReduce *r);

@@ -1,5 +1,5 @@
-/* codegen/kernels/reduce_unit.c -- the loops of one unit of a reduction: with the innermost axis kept, and
- * with it reduced. */
+/* codegen/kernels/reduce_unit.c -- the loops of one unit of a reduction: with the innermost axis
+ * kept, and with it reduced. */
 #include "codegen/kernels/reduce.h"
 
 #include "codegen/kernels/fused_body.h"
@@ -33,7 +33,9 @@ static void deliver(const LsReduce *r, const char *format, int y)
 static void tile_loop(const LsReduce *r)
 {
     const char *i = r->body.nest->var[r->body.nest->naxis - 1];
-    const char *word = r->wide == 8 ? LS_FOURS "LS_ONCE8" : r->wide == 4 ? LS_FOURS "LS_ONCE4" : "LS_ONCE";
+    const char *word = r->wide == 8   ? LS_FOURS "LS_ONCE8"
+                       : r->wide == 4 ? LS_FOURS "LS_ONCE4"
+                                      : "LS_ONCE";
     if (r->ntile == 1)
         ls_emit_line(r->e, "%s(%s, 0, " LS_BOUND64 ") {", word, i, r->inner);
     else
@@ -45,12 +47,15 @@ static const char *column(const LsReduce *r)
     return r->ntile == 1 ? "i" : "i - i0";
 }
 
-/* Accumulator y of the column. The float accumulator is in the thread's registers; the total, needed once a
- * run, would take too many registers. */
+/* Accumulator y of the column. The float accumulator is in the thread's registers; the total,
+ * needed once a run, would take too many registers. */
 static const char *run(const LsReduce *r, int y)
 {
-    return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(run%d, %s)", r->wide == 8 ? "8" : r->wide == 4 ? "4" : "", y,
-                           column(r));
+    return ls_arena_printf(r->body.nest->arena, "LS_OWN%s(run%d, %s)",
+                           r->wide == 8   ? "8"
+                           : r->wide == 4 ? "4"
+                                          : "",
+                           y, column(r));
 }
 
 static const char *total(const LsReduce *r, int y)
@@ -63,7 +68,8 @@ static void rows_declare(const LsReduce *r, const char *format, int y)
     (void)format;
     ls_local_rows(r, &r->part[0], ls_total_type(r, y), "total", y, r->tile);
     if (ls_long_sum(r, y))
-        ls_emit_line(r->e, "LS_OWNED%s(real, run%d, %" PRId64 ");", r->wide == 8 ? "8" : "", y, r->tile);
+        ls_emit_line(r->e, "LS_OWNED%s(real, run%d, %" PRId64 ");", r->wide == 8 ? "8" : "", y,
+                     r->tile);
 }
 
 static void rows_start(const LsReduce *r, const char *format, int y)
@@ -106,8 +112,8 @@ bool ls_reduce_runs(const LsReduce *r)
     return (axis == r->cut && r->npiece > 1) || r->body.nest->size[axis] > LS_REDUCE_RUN;
 }
 
-/* Opens the innermost reduced axis, shared by the rows of threads. A long axis goes in runs, each followed
- * by the move to double. True: two loops are open. */
+/* Opens the innermost reduced axis, shared by the rows of threads. A long axis goes in runs, each
+ * followed by the move to double. True: two loops are open. */
 static bool rows_axis(const LsReduce *r, int axis)
 {
     const LsNest *n = r->body.nest;
@@ -116,7 +122,8 @@ static bool rows_axis(const LsReduce *r, int axis)
     const char *from = cut ? "from" : "0";
     const char *end = cut ? "end" : ls_arena_printf(n->arena, LS_N64, n->size[axis]);
     if (r->body.only != NULL && axis == 0) {
-        ls_emit_line(r->e, "const int64_t last = ls_least(%s, %s);", end, strstr(r->body.only, "< ") + 2);
+        ls_emit_line(r->e, "const int64_t last = ls_least(%s, %s);", end,
+                     strstr(r->body.only, "< ") + 2);
         end = "last";
     }
     if (!ls_reduce_runs(r)) {

@@ -1,7 +1,8 @@
-/* codegen/kernels/regression.c -- mean squared, absolute, logistic and other losses of a target, and their gradients.
+/* codegen/kernels/regression.c -- mean squared, absolute, logistic and other losses of a target,
+ * and their gradients.
  *
- * Both operands have the same layout with the samples outermost, so the elements that count are a prefix.
- * Its length is known when the step runs. */
+ * Both operands have the same layout with the samples outermost, so the elements that count are a
+ * prefix. Its length is known when the step runs. */
 #include "codegen/kernels/regression.h"
 
 #include "codegen/kernels/loss_text.h"
@@ -49,11 +50,17 @@ static const char *term(const LsKernelText *k)
     case LS_REG_LOGIT:
         return "ls_max(y[i], LS_R(0)) - y[i] * t[i] + ls_log1p(ls_exp(-ls_abs(y[i])))";
     case LS_REG_SMOOTH:
-        return ls_arena_printf(k->g->arena, "ls_abs(y[i] - t[i]) < %s ? LS_R(0.5) * (y[i] - t[i]) * (y[i] - t[i]) / %s "
-                               ": ls_abs(y[i] - t[i]) - LS_R(0.5) * %s", edge, edge, edge);
+        return ls_arena_printf(
+            k->g->arena,
+            "ls_abs(y[i] - t[i]) < %s ? LS_R(0.5) * (y[i] - t[i]) * (y[i] - t[i]) / %s "
+            ": ls_abs(y[i] - t[i]) - LS_R(0.5) * %s",
+            edge, edge, edge);
     case LS_REG_HUBER:
-        return ls_arena_printf(k->g->arena, "ls_abs(y[i] - t[i]) < %s ? LS_R(0.5) * (y[i] - t[i]) * (y[i] - t[i]) "
-                               ": %s * (ls_abs(y[i] - t[i]) - LS_R(0.5) * %s)", edge, edge, edge);
+        return ls_arena_printf(
+            k->g->arena,
+            "ls_abs(y[i] - t[i]) < %s ? LS_R(0.5) * (y[i] - t[i]) * (y[i] - t[i]) "
+            ": %s * (ls_abs(y[i] - t[i]) - LS_R(0.5) * %s)",
+            edge, edge, edge);
     case LS_REG_KL:     return "(t[i] == 0 ? LS_R(0) : t[i] * ls_log(t[i])) - t[i] * y[i]";
     default:            return "y[i] - t[i]";
     }
@@ -118,7 +125,8 @@ static const char *slope(const LsKernelText *k)
     case LS_REG_ABS:    return "(real)((y[i] > t[i]) - (y[i] < t[i]))";
     case LS_REG_LOGIT:  return "(ls_sigmoid(y[i]) - t[i])";
     case LS_REG_SMOOTH:
-        return ls_arena_printf(k->g->arena, "ls_min(ls_max((y[i] - t[i]) / %s, LS_R(-1)), LS_R(1))", edge);
+        return ls_arena_printf(k->g->arena, "ls_min(ls_max((y[i] - t[i]) / %s, LS_R(-1)), LS_R(1))",
+                               edge);
     case LS_REG_HUBER:
         return ls_arena_printf(k->g->arena, "ls_min(ls_max(y[i] - t[i], -%s), %s)", edge, edge);
     case LS_REG_KL:     return "-t[i]";
@@ -133,7 +141,8 @@ void ls_regression_grad_emit(const LsKernelText *k)
     const LsGrid part = ls_flat_grid(k, "part", n);
     ls_emit_part(k, &part);
     ls_emit_operand(k, "dloss", 0);
-    const LsRegression kind = k->g->node[k->n.i].attr.loss.regression;      /* slopes of linear losses read less */
+    /* slopes of linear losses read less */
+    const LsRegression kind = k->g->node[k->n.i].attr.loss.regression;
     if (kind != LS_REG_KL && kind != LS_REG_LINEAR)
         ls_emit_operand(k, "y", 1);
     if (kind != LS_REG_LINEAR)

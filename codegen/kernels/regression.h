@@ -1,4 +1,5 @@
-/* codegen/kernels/regression.h -- mean squared, absolute and logistic losses and their gradients. */
+/* codegen/kernels/regression.h -- mean squared, absolute and logistic losses and their
+ * gradients. */
 #ifndef LS_CODEGEN_KERNELS_REGRESSION_H
 #define LS_CODEGEN_KERNELS_REGRESSION_H
 

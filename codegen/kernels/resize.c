@@ -1,8 +1,9 @@
 /* codegen/kernels/resize.c -- LS_K_RESIZE: nearest and linear resizing, and its gradient.
  *
- * Along each resized axis the result is a sparse matrix times the operand: every result index has a few
- * operand indices with weights. The matrices are computed here and printed as tables. The gradient prints
- * the transposed matrices and runs the same loops. So both directions only gather, in a fixed order. */
+ * Along each resized axis the result is a sparse matrix times the operand: every result index has a
+ * few operand indices with weights. The matrices are computed here and printed as tables. The
+ * gradient prints the transposed matrices and runs the same loops. So both directions only gather,
+ * in a fixed order. */
 #include "codegen/kernels/loop_nest.h"
 #include "compiler/ops/resize_line.h"
 
@@ -119,7 +120,8 @@ static const char *column(const Resize *r, const Axis *a, int64_t e)
 
 static const char *weight(const Resize *r, const Axis *a, int64_t e)
 {
-    return ls_arena_printf(r->n->arena, r->k->target->real_bytes == 4 ? "%.9g" : "%.17g", a->entry[e].by);
+    return ls_arena_printf(r->n->arena, r->k->target->real_bytes == 4 ? "%.9g" : "%.17g",
+                           a->entry[e].by);
 }
 
 /* The first entry of a row; for the row after the last, the number of entries. */
@@ -151,7 +153,8 @@ static void tables(const Resize *r)
 }
 
 /* ---- loops ---- */
-/* The offset of the operand's element for the entries e_i, e_j, ...; a picked axis has one entry per row. */
+/* The offset of the operand's element for the entries e_i, e_j, ...; a picked axis has one entry
+ * per row. */
 static const char *source(const Resize *r)
 {
     const char *text = ls_nest_offset(r->n, FROM, 0, r->n->naxis);
@@ -163,7 +166,8 @@ static const char *source(const Resize *r)
     return text;
 }
 
-/* Opens the loops over the entries of every resized axis, with their weight `by`; returns the braces. */
+/* Opens the loops over the entries of every resized axis, with their weight `by`; returns the
+ * braces. */
 static int open_entries(const Resize *r)
 {
     int open = 0;

@@ -1,8 +1,9 @@
-/* codegen/kernels/scan.c -- LS_K_SCAN: running sums and products along one axis, and the largest elements.
+/* codegen/kernels/scan.c -- LS_K_SCAN: running sums and products along one axis, and the largest
+ * elements.
  *
- * Operands are row-major, so memory is outer x axis x inner. A lane computes one line along the axis, element
- * after element, so results do not depend on how lines are shared out. Sums and products of real numbers run in
- * double. */
+ * Operands are row-major, so memory is outer x axis x inner. A lane computes one line along the
+ * axis, element after element, so results do not depend on how lines are shared out. Sums and
+ * products of real numbers run in double. */
 #include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
@@ -45,15 +46,15 @@ static LsGrid lines_grid(const Scan *s)
 static void lines_open(const Scan *s)
 {
     int64_t group = ls_line_group(s->k, s->n);
-    ls_emit_line(s->e, "LS_LANES(l, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {", group,
-                 group, s->lines);
+    ls_emit_line(s->e, "LS_LANES(l, lo * " LS_INNER64 ", ls_least(hi * " LS_N64 ", " LS_N64 ")) {",
+                 group, group, s->lines);
 }
 
 /* Declares `name`: the offset of line l in a tensor whose axis has this length. */
 static void line_start(const Scan *s, const char *name, int64_t length)
 {
-    ls_emit_line(s->e, "const int64_t %s = l / " LS_N64 " * " LS_N64 " + l %% " LS_N64 ";", name, s->inner,
-                 length * s->inner, s->inner);
+    ls_emit_line(s->e, "const int64_t %s = l / " LS_N64 " * " LS_N64 " + l %% " LS_N64 ";", name,
+                 s->inner, length * s->inner, s->inner);
 }
 
 /* Opens the loop over the elements i of the line, from its start or from its end. */
@@ -61,7 +62,8 @@ static void steps_open(const Scan *s, bool from_end)
 {
     ls_emit_line(s->e, "for (int64_t step = 0; step < " LS_N64 "; step++) {", s->n);
     if (from_end)
-        ls_emit_line(s->e, "const int64_t i = at + (" LS_N64 " - step) * " LS_N64 ";", s->n - 1, s->inner);
+        ls_emit_line(s->e, "const int64_t i = at + (" LS_N64 " - step) * " LS_N64 ";", s->n - 1,
+                     s->inner);
     else
         ls_emit_line(s->e, "const int64_t i = at + step * " LS_N64 ";", s->inner);
 }
@@ -93,7 +95,8 @@ static void running(const Scan *s)
     ls_emit_launch(s->k, &part, 1);
 }
 
-/* dx: first the product of the elements before; then, on the way back, times the sum of what follows. */
+/* dx: first the product of the elements before; then, on the way back, times the sum of what
+ * follows. */
 static void product_gradient(const Scan *s)
 {
     bool exclusive = s->node->attr.scan.exclusive, reverse = s->node->attr.scan.reverse;
@@ -122,16 +125,17 @@ static void product_gradient(const Scan *s)
     ls_emit_launch(s->k, &part, 1);
 }
 
-/* ---- largest elements ----
- * The result holds a heap of the best indices so far, the last of them in the result's order at the root; in the end
- * the heap is sorted in place. */
-/* Prints NAME_after: element a comes after element b, and NAME_sift: the heap's order from `root` down. */
+/* ---- largest elements ---- The result holds a heap of the best indices so far, the last of them
+ * in the result's order at the root; in the end the heap is sorted in place. */
+/* Prints NAME_after: element a comes after element b, and NAME_sift: the heap's order from `root`
+ * down. */
 static void heap_helpers(const Scan *s)
 {
     LsEmit *e = s->e;
     const char *name = s->k->name;
     bool least = s->node->attr.top.least, real = is_real(s);
-    ls_emit_line(e, "LS_HELPER bool %s_after(const %s *x, int64_t a, int64_t b, int64_t inner)", name, s->type);
+    ls_emit_line(e, "LS_HELPER bool %s_after(const %s *x, int64_t a, int64_t b, int64_t inner)",
+                 name, s->type);
     ls_emit_line(e, "{");
     ls_emit_line(e, "const %s v = x[%s * inner], w = x[%s * inner];", s->type, least ? "b" : "a",
                  least ? "a" : "b");
@@ -139,12 +143,16 @@ static void heap_helpers(const Scan *s)
     ls_emit_line(e, "    return a > b;");
     ls_emit_line(e, real ? "return v < w || w != w;" : "return v < w;");
     ls_emit_line(e, "}");
-    ls_emit_line(e, "LS_HELPER void %s_sift(const %s *x, int64_t *heap, int64_t size, int64_t root, "
-                 "int64_t inner)", name, s->type);
+    ls_emit_line(e,
+                 "LS_HELPER void %s_sift(const %s *x, int64_t *heap, int64_t size, int64_t root, "
+                 "int64_t inner)",
+                 name, s->type);
     ls_emit_line(e, "{");
     ls_emit_line(e, "const int64_t moved = heap[root * inner];");
     ls_emit_line(e, "for (int64_t child = 2 * root + 1; child < size; child = 2 * root + 1) {");
-    ls_emit_line(e, "if (child + 1 < size && %s_after(x, heap[(child + 1) * inner], heap[child * inner], inner))",
+    ls_emit_line(e,
+                 "if (child + 1 < size && %s_after(x, heap[(child + 1) * inner], heap[child * "
+                 "inner], inner))",
                  name);
     ls_emit_line(e, "    child++;");
     ls_emit_line(e, "if (!%s_after(x, heap[child * inner], moved, inner))", name);

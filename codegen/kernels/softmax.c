@@ -1,8 +1,9 @@
 /* codegen/kernels/softmax.c -- LS_K_SOFTMAX: softmax, log-softmax and their gradients along one
  * axis.
  *
- * All operands have the same layout, so memory is outer x axis x inner. If the axis is innermost, each row
- * is contiguous; otherwise a tile of rows side by side is computed at once, with one accumulator per row. */
+ * All operands have the same layout, so memory is outer x axis x inner. If the axis is innermost,
+ * each row is contiguous; otherwise a tile of rows side by side is computed at once, with one
+ * accumulator per row. */
 #include "codegen/kernels/widen_rows.h"
 
 #include <inttypes.h>
@@ -85,8 +86,8 @@ static void row(const Softmax *s)
                      "));",
                      n, lanes);
         ls_emit_line(s->e, "LS_ROW_SYNC;");
-        /* The loop indexes the whole array: through a shifted pointer nvcc cannot tell elements apart, and
-         * would read and write them one by one. */
+        /* The loop indexes the whole array: through a shifted pointer nvcc cannot tell elements
+         * apart, and would read and write them one by one. */
         bool staged = ls_is_16(ls_result_type(s->k, 0));
         if (!staged)
             ls_emit_line(s->e, "%s(i, at, at + " LS_INNER64 ") {", ls_lanes_word(ls_fours(n)), n);
@@ -107,12 +108,14 @@ static void rooms_in_place(const Softmax *s, int wide)
         ls_emit_room(s->e, wide, "all_y");
 }
 
-/* Prints one row of 16 bits, which starts at `at`, in place. Exponentials are computed again rather than kept. */
+/* Prints one row of 16 bits, which starts at `at`, in place. Exponentials are computed again rather
+ * than kept. */
 static void row_in_place(const Softmax *s, int wide)
 {
     struct LsArena *a = s->k->g->arena;
     const LsType type = ls_result_type(s->k, 0);
-    const char *x = ls_row_get(s->k, type, wide, "all_x"), *y = ls_row_get(s->k, type, wide, "all_y");
+    const char *x = ls_row_get(s->k, type, wide, "all_x"),
+               *y = ls_row_get(s->k, type, wide, "all_y");
     const char *dy = ls_row_get(s->k, type, wide, "all_dy"), *v;
     const char *size = ls_arena_printf(a, "%" PRId64 ", %" PRId64, s->n, s->lanes);
     if (s->grad && s->log)
@@ -122,8 +125,10 @@ static void row_in_place(const Softmax *s, int wide)
     else
         ls_emit_line(s->e, "const real max = ls_row_max(all_x + at, %s);", size);
     if (!s->grad)
-        ls_emit_line(s->e, s->log ? "const real log = ls_log((real)ls_row_exp(all_x + at, max, %s));"
-                                  : "const real scale = (real)(1 / ls_row_exp(all_x + at, max, %s));", size);
+        ls_emit_line(s->e,
+                     s->log ? "const real log = ls_log((real)ls_row_exp(all_x + at, max, %s));"
+                            : "const real scale = (real)(1 / ls_row_exp(all_x + at, max, %s));",
+                     size);
     v = s->grad && s->log ? ls_arena_printf(a, "%s - ls_exp(%s) * sum", dy, y)
       : s->grad           ? ls_arena_printf(a, "(%s - sum) * %s", dy, y)
       : s->log            ? ls_arena_printf(a, "%s - max - log", x)

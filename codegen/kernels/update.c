@@ -1,10 +1,12 @@
 /* codegen/kernels/update.c -- LS_K_UPDATE: one pass over a parameter, its gradient and its moments,
- * in place. compiler/ir/loss.def has the operands, compiler/ops/optimizers.c the formulas of optimizers.
+ * in place. compiler/ir/loss.def has the operands, compiler/ops/optimizers.c the formulas of
+ * optimizers.
  *
- * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape and layout.
- * LsRun has the numbers that change from step to step. Corrections that do not depend on the element are
- * computed once per part, in double. A joint update of many small tensors has a unit for each tensor. An update
- * that computes its gradient (codegen/fusion/gradient_in_update.h) walks a tile of the product row by row. */
+ * All operands but `factor` and `weight` are walked as flat arrays: they have the parameter's shape
+ * and layout. LsRun has the numbers that change from step to step. Corrections that do not depend
+ * on the element are computed once per part, in double. A joint update of many small tensors has a
+ * unit for each tensor. An update that computes its gradient (codegen/fusion/gradient_in_update.h)
+ * walks a tile of the product row by row. */
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/loop_nest.h"
@@ -16,7 +18,8 @@
 
 #include <inttypes.h>
 
-/* Declares the update's gradient `d`. alone: it is that of one micro-step, which stays out of the accumulator. */
+/* Declares the update's gradient `d`. alone: it is that of one micro-batch, which stays out of the
+ * accumulator. */
 static void gradient(const LsUpdateText *u, bool alone)
 {
     LsEmit *e = u->k->e;
@@ -73,13 +76,14 @@ static void apply(const LsUpdateText *u, bool alone)
     gradient(u, alone);
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
     if (u->average >= 0 && u->at->hyper.ema != 0)
-        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];", ls_update_number(u, u->at->hyper.ema),
+        ls_emit_line(e, "average[i] = %s * average[i] + %s * p[i];",
+                     ls_update_number(u, u->at->hyper.ema),
                      ls_update_number(u, 1 - u->at->hyper.ema));
     ls_emit_line(e, "}");
 }
 
-/* The update of a parameter: with an accumulator, micro-steps that do not update only add to it. Private updates mostly have
- * one micro-step. */
+/* The update of a parameter: with an accumulator, micro-batches that do not update only add to it.
+ * Private updates mostly have one micro-batch. */
 static void optimizer(const LsUpdateText *u)
 {
     LsEmit *e = u->k->e;
@@ -129,9 +133,11 @@ static LsGrid one(LsUpdateText *u)
     u->fours = n % 4 == 0;
     ls_emit_part(u->k, &part);
     if (is_sliced(u))       /* slices end at a multiple of LS_SLICE bytes, or with the tensor */
-        ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", run->count);", ls_unit(u->k));
+        ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", run->count);",
+                     ls_unit(u->k));
     else
-        ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");", ls_unit(u->k), n);
+        ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");",
+                     ls_unit(u->k), n);
     update(u);
     return part;
 }
@@ -157,7 +163,8 @@ static void emit_row(LsUpdateText *u)
     ls_emit_line(k->e, "{");
     ls_emit_line(k->e, "void *const arg[] = {");
     for (int i = 0; i < u->node->computed->first; i++) {
-        bool flat = i != 1 && i != u->factor && i != u->weight && i != u->shared && ls_update_has(u, i);
+        bool flat =
+            i != 1 && i != u->factor && i != u->weight && i != u->shared && ls_update_has(u, i);
         ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
     }
     ls_emit_line(k->e, "};");
@@ -185,7 +192,8 @@ static void emit_product(LsUpdateText *u)
     ls_emit_line(e, "{");
     if (u->acc < 0)
         ls_emit_line(e, "if (!run->apply) return;");
-    ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};", ls_stored_source(k, arg_of(k, first), first),
+    ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};",
+                 ls_stored_source(k, arg_of(k, first), first),
                  ls_stored_source(k, arg_of(k, first + 1), first + 1));
     ls_emit_line(e, "const LsTaken by = {%s_row, run, arg, {arg[0]%s}};", k->name,
                  ls_update_has(u, 2) ? ", arg[2]" : "");
@@ -221,13 +229,24 @@ static LsGrid many(LsUpdateText *u)
     return part;
 }
 
-static int present(const LsUpdateText *u, int operand) { return ls_update_has(u, operand) ? operand : -1; }
+static int present(const LsUpdateText *u, int operand)
+{
+    return ls_update_has(u, operand) ? operand : -1;
+}
 
 static void update_emit(const LsKernelText *k)
 {
     const LsNode *node = &k->g->node[k->n.i];
-    LsUpdateText u = {.k = k, .node = node, .at = &node->attr.update, .rule = ls_rule_of((LsOpCode)node->op),
-                .factor = -1, .acc = -1, .weight = -1, .average = -1, .shared = -1, .next = -1};
+    LsUpdateText u = {.k = k,
+                      .node = node,
+                      .at = &node->attr.update,
+                      .rule = ls_rule_of((LsOpCode)node->op),
+                      .factor = -1,
+                      .acc = -1,
+                      .weight = -1,
+                      .average = -1,
+                      .shared = -1,
+                      .next = -1};
     if (u.rule != NULL) {
         u.factor = present(&u, ls_rule_factor(u.rule));
         u.acc = present(&u, ls_rule_acc(u.rule));
@@ -256,8 +275,9 @@ static void update_emit(const LsKernelText *k)
     const LsGrid part = ls_updated(node) > 1 ? many(&u) : one(&u);
     ls_emit_line(k->e, "}");
     if (is_sliced(&u))
-        ls_emit_launch_units(k, &part, ls_arena_printf(k->g->arena, "(run->count + %" PRId64 ") / %" PRId64, ls_unit(k) - 1,
-                                                       ls_unit(k)));
+        ls_emit_launch_units(k, &part,
+                             ls_arena_printf(k->g->arena, "(run->count + %" PRId64 ") / %" PRId64,
+                                             ls_unit(k) - 1, ls_unit(k)));
     else
         ls_emit_launch(k, &part, 1);
 }

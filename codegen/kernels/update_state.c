@@ -1,5 +1,5 @@
-/* codegen/kernels/update_state.c -- updates of state that is no parameter: partial sums, running statistics, the loss scale
- * and the numbers of schedule-free optimizers. */
+/* codegen/kernels/update_state.c -- updates of state that is no parameter: partial sums, running
+ * statistics, the loss scale and the numbers of schedule-free optimizers. */
 #include "codegen/kernels/update_state.h"
 
 #include <assert.h>
@@ -48,14 +48,19 @@ static void declare_row(const LsUpdateText *u, const char *to, const char *part)
 }
 
 /* GPUs take whole batches (print_short_batches in codegen/program/program_text.c). */
-static bool spreads(const LsUpdateText *u) { return u->at->each > 0 && u->k->target->kind == LS_TARGET_CPU; }
+static bool spreads(const LsUpdateText *u)
+{
+    return u->at->each > 0 && u->k->target->kind == LS_TARGET_CPU;
+}
 
-/* Declares "spread", by which the statistic of a part with few samples differs from what `scale` makes of a full one's. */
+/* Declares "spread", by which the statistic of a part with few samples differs from what `scale`
+ * makes of a full one's. */
 static void declare_spread(const LsUpdateText *u)
 {
     if (spreads(u))
-        ls_emit_line(u->k->e, "const real spread = ls_counted_spread(run->valid * " LS_N64 ", " LS_N64 ");", u->at->each,
-                     u->k->g->batch * u->at->each);
+        ls_emit_line(u->k->e,
+                     "const real spread = ls_counted_spread(run->valid * " LS_N64 ", " LS_N64 ");",
+                     u->at->each, u->k->g->batch * u->at->each);
 }
 
 static void part_stat(const LsUpdateText *u)
@@ -77,13 +82,14 @@ static void running_stats(const LsUpdateText *u)
     ls_update_operand(u, "rows", 1);
     if (u->factor >= 0) {
         ls_update_operand(u, "factors", u->factor);
-        ls_emit_line(e, u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
+        ls_emit_line(e,
+                     u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
     }
     ls_emit_line(e, "for (int64_t k = 0; k < run->parts; k++) {");
     declare_row(u, "const real *const batch", "k");
     ls_update_open_loop(u);
-    ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;", ls_update_number(u, u->at->hyper.momentum),
-                 ls_update_number(u, u->at->sum.scale));
+    ls_emit_line(e, "stat[i] = stat[i] * %s + batch[i] * %s;",
+                 ls_update_number(u, u->at->hyper.momentum), ls_update_number(u, u->at->sum.scale));
     ls_emit_line(e, "}");
     ls_emit_line(e, "}");
 }
@@ -91,7 +97,8 @@ static void running_stats(const LsUpdateText *u)
 static void running_stat(const LsUpdateText *u)
 {
     LsEmit *e = u->k->e;
-    const char *momentum = ls_update_number(u, u->at->hyper.momentum), *scale = ls_update_number(u, u->at->sum.scale);
+    const char *momentum = ls_update_number(u, u->at->hyper.momentum),
+               *scale = ls_update_number(u, u->at->sum.scale);
     const char *moves_by = spreads(u) ? "batch[i] * spread" : "batch[i]";
     ls_update_state(u, "stat", 0);
     ls_update_operand(u, "batch", 1);
@@ -101,12 +108,14 @@ static void running_stat(const LsUpdateText *u)
         ls_update_state(u, "next", u->next);
         ls_emit_line(e, "const bool first = run->first, keep = run->apply && factors[0] >= 0;");
     } else if (u->factor >= 0) {
-        ls_emit_line(e, u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
+        ls_emit_line(e,
+                     u->each > 0 ? "if (factors[0] < 0) continue;" : "if (factors[0] < 0) return;");
     }
     declare_spread(u);
     ls_update_open_loop(u);
     if (u->next >= 0) {
-        ls_emit_line(e, "const real moved = (first ? stat[i] : next[i]) * %s + %s * %s;", momentum, moves_by, scale);
+        ls_emit_line(e, "const real moved = (first ? stat[i] : next[i]) * %s + %s * %s;", momentum,
+                     moves_by, scale);
         ls_emit_line(e, "next[i] = moved;");
         ls_emit_line(e, "stat[i] = keep ? moved : stat[i];");
     } else {
@@ -125,8 +134,8 @@ static void loss_scale(const LsUpdateText *u)
     ls_update_state(u, "counter", 2);
     ls_update_state(u, "skips", 3);
     ls_emit_line(e, "if (!run->apply) return;");
-    ls_emit_line(e, "const LsScaleRule rule = {%.17g, %.17g, %.17g, %s, (float)%.9g};", r->period, r->grow, r->shrink,
-                 r->divides ? "true" : "false", r->least);
+    ls_emit_line(e, "const LsScaleRule rule = {%.17g, %.17g, %.17g, %s, (float)%.9g};", r->period,
+                 r->grow, r->shrink, r->divides ? "true" : "false", r->least);
     ls_update_open_loop(u);
     ls_emit_line(e, "const bool finite = factors[i] >= 0;");
     ls_emit_line(e, "float now = (float)scale[i], good = (float)counter[i];");
@@ -143,7 +152,8 @@ static void declare_moves(const LsUpdateText *u)
 {
     if (u->factor >= 0)
         ls_update_operand(u, "factors", u->factor);
-    ls_emit_line(u->k->e, "const bool moves = run->apply%s;", u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
+    ls_emit_line(u->k->e, "const bool moves = run->apply%s;",
+                 u->factor >= 0 && u->at->skips ? " && factors[0] >= 0" : "");
 }
 
 static void blend(const LsUpdateText *u)
@@ -171,9 +181,12 @@ static void average_share(const LsUpdateText *u)
     declare_moves(u);
     ls_emit_line(e, "const double t = (double)run->update;");
     ls_update_open_loop(u);
-    ls_emit_line(e, "const double most = run->update > 1 && (double)largest[i] > run->lr ? (double)largest[i] : run->lr;");
-    ls_emit_line(e, "const double w = pow(t, %.17g) * pow(most, %.17g);", u->at->hyper.by_time, u->at->hyper.by_rate);
-    ls_emit_line(e, "const double of = run->update > 1 ? (double)mean[i] + (w - (double)mean[i]) / t : w;");
+    ls_emit_line(e, "const double most = run->update > 1 && (double)largest[i] > run->lr ? "
+                    "(double)largest[i] : run->lr;");
+    ls_emit_line(e, "const double w = pow(t, %.17g) * pow(most, %.17g);", u->at->hyper.by_time,
+                 u->at->hyper.by_rate);
+    ls_emit_line(
+        e, "const double of = run->update > 1 ? (double)mean[i] + (w - (double)mean[i]) / t : w;");
     ls_emit_line(e, "y[i] = (real)(moves && of > 0 ? w / (t * of) : 0);");
     ls_emit_line(e, "largest[i] = moves ? (real)most : largest[i];");
     ls_emit_line(e, "mean[i] = moves ? (real)of : mean[i];");
@@ -187,10 +200,12 @@ static void momentum_product(const LsUpdateText *u)
     ls_update_state(u, "product", 0);
     ls_emit_result(u->k, "y", 0);
     declare_moves(u);
-    ls_emit_line(e, "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));", u->at->hyper.beta1,
-                 u->at->hyper.momentum_decay);
+    ls_emit_line(e,
+                 "const double now = %.17g * (1 - 0.5 * pow(0.96, (double)run->update * %.17g));",
+                 u->at->hyper.beta1, u->at->hyper.momentum_decay);
     ls_update_open_loop(u);
-    ls_emit_line(e, "const real is = moves ? (real)((run->update > 1 ? (double)product[i] : 1) * now) : product[i];");
+    ls_emit_line(e, "const real is = moves ? (real)((run->update > 1 ? (double)product[i] : 1) * "
+                    "now) : product[i];");
     ls_emit_line(e, "product[i] = is;");
     ls_emit_line(e, "y[i] = is;");
     ls_emit_line(e, "}");

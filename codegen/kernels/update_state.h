@@ -1,4 +1,5 @@
-/* codegen/kernels/update_state.h -- the text of updates that have no rule (compiler/ir/optimizer.h). */
+/* codegen/kernels/update_state.h -- the text of updates that have no rule
+ * (compiler/ir/optimizer.h). */
 #ifndef LS_CODEGEN_KERNELS_UPDATE_STATE_H
 #define LS_CODEGEN_KERNELS_UPDATE_STATE_H
 

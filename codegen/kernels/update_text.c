@@ -13,7 +13,10 @@ typedef struct Text {
     unsigned state;
 } Text;
 
-static size_t letters(const char *at) { return strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789"); }
+static size_t letters(const char *at)
+{
+    return strspn(at, "abcdefghijklmnopqrstuvwxyz_0123456789");
+}
 
 static double value(const Text *t, const char *name, size_t n)
 {
@@ -47,7 +50,8 @@ static const char *number(const Text *t, const char **at)
     const size_t n = letters(name);
     const double v = value(t, name, n), is = rest ? 1 - v : v;
     *at = name + n;
-    return real ? ls_literal(a, LS_REAL, is, 0, t->k->target->real_bytes) : ls_arena_printf(a, "%.17g", is);
+    return real ? ls_literal(a, LS_REAL, is, 0, t->k->target->real_bytes)
+                : ls_arena_printf(a, "%.17g", is);
 }
 
 static void line(const Text *t, const char *at, const char *end)
@@ -64,7 +68,8 @@ static void line(const Text *t, const char *at, const char *end)
     ls_emit_line(t->k->e, "%s", made);
 }
 
-void ls_update_text(const LsKernelText *k, const LsRule *rule, const LsHyper *h, unsigned state, const char *text)
+void ls_update_text(const LsKernelText *k, const LsRule *rule, const LsHyper *h, unsigned state,
+                    const char *text)
 {
     const Text t = {k, rule, h, state};
     for (const char *at = text, *end; at != NULL; at = *end == '\n' ? end + 1 : NULL) {

@@ -22,14 +22,16 @@ void ls_row_stage_in(const LsKernelText *k, const char *var, int operand, const 
     }
     ls_emit_line(k->e, "LS_LOCAL_ROWS(real, %s, %" PRId64 ", %d);", var, s->n, s->y);
     loop(k, s->n);
-    ls_emit_line(k->e, "    %s[element] = %s;", var, ls_widened(a, type, ls_arena_printf(a, "%s[%s + element]", s->all, s->at)));
+    ls_emit_line(k->e, "    %s[element] = %s;", var,
+                 ls_widened(a, type, ls_arena_printf(a, "%s[%s + element]", s->all, s->at)));
     ls_emit_line(k->e, "LS_ROW_SYNC;");
 }
 
 void ls_row_stage_out(const LsKernelText *k, const char *var, int result, const LsRowStage *s)
 {
     if (ls_rows_in_place(k))
-        ls_emit_line(k->e, "%s *const %s = %s + %s;", ls_ctype(ls_result_type(k, result)), var, s->all, s->at);
+        ls_emit_line(k->e, "%s *const %s = %s + %s;", ls_ctype(ls_result_type(k, result)), var,
+                     s->all, s->at);
     else if (ls_is_16(ls_result_type(k, result)))
         ls_emit_line(k->e, "LS_LOCAL_ROWS(real, %s, %" PRId64 ", %d);", var, s->n, s->y);
     else
@@ -63,5 +65,6 @@ const char *ls_row_get(const LsKernelText *k, LsType type, int wide, const char 
 
 void ls_row_put(const LsKernelText *k, LsType type, int wide, const char *y, const char *v)
 {
-    ls_emit_put(k->e, wide, y, "i", wide > 0 ? ls_rounded(k->g->arena, type, v) : ls_stored(k->g->arena, type, v));
+    ls_emit_put(k->e, wide, y, "i",
+                wide > 0 ? ls_rounded(k->g->arena, type, v) : ls_stored(k->g->arena, type, v));
 }

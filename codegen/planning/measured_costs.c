@@ -53,7 +53,8 @@ static const char *step_key(LsArena *a, const cJSON *o, bool again)
         n -= cut;
     char *key = ls_arena_printf(a, "%.*s\n%s\n", (int)n, name, op);
     cJSON_ArrayForEach(size, sizes) {
-        key = with_result(a, key, cJSON_IsNumber(size) ? size->valuedouble : -1, cJSON_GetStringValue(type));
+        key = with_result(a, key, cJSON_IsNumber(size) ? size->valuedouble : -1,
+                          cJSON_GetStringValue(type));
         type = type != NULL ? type->next : NULL;
     }
     return key;
@@ -61,14 +62,16 @@ static const char *step_key(LsArena *a, const cJSON *o, bool again)
 
 static const char *node_key(LsArena *a, const LsProblem *p, uint32_t i)
 {
-    static const char *const role[] = {"", " backward", " update"};    /* as codegen/program/phase_tables.c */
+    static const char *const role[] = {"", " backward",
+                                       " update"}; /* as codegen/program/phase_tables.c */
     LsNodeId n = p->node_of[i];
     const LsNode *node = &p->g->node[n.i];
     char *key = ls_arena_printf(a, "%s%s\n%s\n", node->name != NULL ? node->name : "",
                                 role[node->phase], ls_op[node->op]->name);
     for (int k = 0; k < node->nout; k++) {
         LsValueId y = ls_out(p->g, n, k);
-        key = with_result(a, key, (double)ls_count(ls_shape(p->g, y)), ls_precision_name(ls_type(p->g, y)));
+        key = with_result(a, key, (double)ls_count(ls_shape(p->g, y)),
+                          ls_precision_name(ls_type(p->g, y)));
     }
     return key;
 }
@@ -154,7 +157,8 @@ static int by_key(const void *a, const void *b)
     return c != 0 ? c : x->id < y->id ? -1 : x->id > y->id;
 }
 
-/* Sets row_of[node] to 1 + the node's row, or 0. Rows with the node's number match first, then by order. */
+/* Sets row_of[node] to 1 + the node's row, or 0. Rows with the node's number match first, then by
+ * order. */
 static void match(LsCtx *cx, const LsMeasured *m, const LsProblem *p, uint32_t *row_of)
 {
     uint32_t n = p->dag.nnode, nnode = 0, nrow = 0, r = 0;
@@ -195,8 +199,8 @@ const double *ls_measured_find(LsCtx *cx, const LsMeasured *from, const LsProble
 /* Measured and modelled time of the nodes found, by class; all classes at LS_NCOSTS. */
 typedef struct Totals { double measured[LS_NCOSTS + 1], modelled[LS_NCOSTS + 1]; } Totals;
 
-/* Returns the modelled ns of all nodes but alternatives, which run instead of their node; *t: of the nodes
- * found. */
+/* Returns the modelled ns of all nodes but alternatives, which run instead of their node; *t: of
+ * the nodes found. */
 static double add_up(LsMeasured *from, const LsProblem *p, const LsMachine *m, const double *ns,
                      Totals *t)
 {

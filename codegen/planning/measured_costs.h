@@ -1,10 +1,10 @@
-/* codegen/planning/measured_costs.h -- a program's step times, from its --profile, in place of the cost
- * model's.
+/* codegen/planning/measured_costs.h -- a program's step times, from its --profile, in place of the
+ * cost model's.
  *
- * A step matches a node if the name of the ONNX node, its role (forward, backward, update), the operator,
- * the sizes of all results and their types of 16 bits are the same; their order tells several such nodes
- * apart. So a profile of a program with a budget, which recomputes some nodes, serves as well as one
- * without, and so does a profile made with another optimizer. */
+ * A step matches a node if the name of the ONNX node, its role (forward, backward, update), the
+ * operator, the sizes of all results and their types of 16 bits are the same; their order tells
+ * several such nodes apart. So a profile of a program with a budget, which recomputes some nodes,
+ * serves as well as one without, and so does a profile made with another optimizer. */
 #ifndef LS_CODEGEN_PLANNING_MEASURED_COSTS_H
 #define LS_CODEGEN_PLANNING_MEASURED_COSTS_H
 
@@ -29,10 +29,10 @@ bool ls_measured_load(LsCtx *cx, const char *path, LsMeasured *out);
 /* By node of the problem: its measured time in ns, or -1 where the profile has none. */
 const double *ls_measured_find(LsCtx *cx, const LsMeasured *from, const LsProblem *p);
 
-/* Sets the costs of the problem's nodes, in ns: to the measured time for nodes found, else to the machine
- * model's time scaled by measured / modelled of the node's class (or of all classes). False after
- * LS_E_OPTION if the profile is of another precision, batch or model (less than half of the modelled time
- * is found). */
+/* Sets the costs of the problem's nodes, in ns: to the measured time for nodes found, else to the
+ * machine model's time scaled by measured / modelled of the node's class (or of all classes). False
+ * after LS_E_OPTION if the profile is of another precision, batch or model (less than half of the
+ * modelled time is found). */
 bool ls_measured_price(LsCtx *cx, LsMeasured *from, LsProblem *p, const LsMachine *m);
 
 #endif

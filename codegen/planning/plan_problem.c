@@ -1,5 +1,5 @@
-/* codegen/planning/plan_problem.c -- LsGraph to LsDag: sizes from shapes, costs from the roofline, workspace
- * from the kernels' emitters. */
+/* codegen/planning/plan_problem.c -- LsGraph to LsDag: sizes from shapes, costs from the roofline,
+ * workspace from the kernels' emitters. */
 #include "codegen/planning/plan_problem.h"
 
 #include "codegen/emit/kernel_emit.h"
@@ -45,7 +45,8 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
     d->ntype = d->ntensor;
     for (uint32_t i = 1; i < g->nvalue; i++)
         p->tensor_of[i] = p->tensor_of[root(g, (LsValueId){i}).i];
-    const LsValueId last[] = {g->objective.loss, g->objective.weight};     /* read after the phase */
+    /* read after the phase */
+    const LsValueId last[] = {g->objective.loss, g->objective.weight};
     for (int k = 0; k < 2; k++) {
         LsDagTensor *t = p->tensor_of[last[k].i] < 0 ? NULL : &d->tensor[p->tensor_of[last[k].i]];
         if (t != NULL && !t->persistent)
@@ -62,8 +63,8 @@ static uint32_t add_id(uint32_t *list, uint32_t n, int64_t id)
     return n + 1;
 }
 
-/* Whether the kernel reads the tensor through one operand, as in-place needs: a second operand might be a
- * view with the elements in other places. */
+/* Whether the kernel reads the tensor through one operand, as in-place needs: a second operand
+ * might be a view with the elements in other places. */
 static bool read_once(const LsProblem *p, LsNodeId n, int64_t t)
 {
     int reads = 0;
@@ -100,8 +101,8 @@ static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
     d->in = in, d->out = out, d->upd = upd, d->inplace = pair;
 }
 
-/* Outputs and gradients are made even if no node reads them. A gradient that an update reads is made for
- * the update, by its node or by an alternative. */
+/* Outputs and gradients are made even if no node reads them. A gradient that an update reads is
+ * made for the update, by its node or by an alternative. */
 static void mark_required(LsCtx *cx, const LsProblem *p, const int64_t *dag_of)
 {
     const LsGraph *g = p->g;
@@ -125,15 +126,17 @@ LsWork ls_problem_work(const LsProblem *p, uint32_t node, const LsMachine *m)
     return ls_node_work(p->g, n, m, way, p->target.real_bytes);
 }
 
-/* Convolutions, products and attention multiply at the speed of TF32 if they may round to it, and of 16 bits on a GPU if
- * their operands are stored so; attention then has TF32's instructions all the same.
- * (Heads too deep for attention's kernels on tensor cores cost more than this: docs/lab/cuda-kernels.md.) */
+/* Convolutions, products and attention multiply at the speed of TF32 if they may round to it, and
+ * of 16 bits on a GPU if their operands are stored so; attention then has TF32's instructions all
+ * the same. (Heads too deep for attention's kernels on tensor cores cost more than this:
+ * docs/lab/cuda-kernels.md.) */
 static LsPeak peak_of(const LsProblem *p, uint32_t node)
 {
     const LsNodeId n = p->node_of[node];
     const LsKernelId k = ls_op[p->g->node[n.i].op]->kernel;
     const bool product = k == LS_K_CONV || k == LS_K_MATMUL || k == LS_K_ATTENTION;
-    const bool half = product && p->target.kind == LS_TARGET_CUDA && ls_is_16(ls_type(p->g, ls_in(p->g, n, 0)));
+    const bool half =
+        product && p->target.kind == LS_TARGET_CUDA && ls_is_16(ls_type(p->g, ls_in(p->g, n, 0)));
     if (half && k != LS_K_ATTENTION)
         return ls_type(p->g, ls_in(p->g, n, 0)) == LS_BF16 ? LS_PEAK_BF16 : LS_PEAK_F16;
     return product && (half || p->target.tf32) ? LS_PEAK_TF32 : LS_PEAK_F32;

@@ -11,14 +11,17 @@ typedef struct LsProblem {
     LsTarget target;
     LsDag dag;
     LsNodeId *node_of;          /* by dag node: the graph's node */
-    const uint32_t *whole;      /* of a part: by dag node: that of the whole problem. NULL: this is the whole one */
+    const uint32_t *whole;      /* of a part: by dag node: that of the whole problem. NULL: this is
+                                 * the whole one */
     LsValueId *value_of;        /* by dag tensor: the graph's value (never a view) */
-    int64_t *tensor_of;         /* by graph value: dag tensor of its bytes, views resolved; -1: none */
+    int64_t *tensor_of;         /* by graph value: dag tensor of its bytes, views resolved; -1:
+                                 * none */
 } LsProblem;
 
-/* Makes the problem of g, with or without alternatives (codegen/fusion/fused_alternatives.h). Views cost
- * nothing and vanish; state, inputs and constants are persistent tensors. The loss lives to the end; model
- * outputs must be made. Costs are those of the built-in machine "cpu". name: of the dag. */
+/* Makes the problem of g, with or without alternatives (codegen/fusion/fused_alternatives.h). Views
+ * cost nothing and vanish; state, inputs and constants are persistent tensors. The loss lives to
+ * the end; model outputs must be made. Costs are those of the built-in machine "cpu". name: of the
+ * dag. */
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
                           const LsTarget *target);
 

@@ -11,7 +11,8 @@ LsProblem *ls_stage_problem(LsArena *arena, const LsProblem *whole, const LsPipe
     p->whole = stage->node_of;
     p->node_of = ls_arena_alloc(arena, stage->dag.nnode + 1u, sizeof *p->node_of);
     for (uint32_t i = 0; i < stage->dag.nnode; i++)
-        p->node_of[i] = stage->node_of[i] != LS_NO_ID ? whole->node_of[stage->node_of[i]] : (LsNodeId){0};
+        p->node_of[i] =
+            stage->node_of[i] != LS_NO_ID ? whole->node_of[stage->node_of[i]] : (LsNodeId){0};
     return p;
 }
 
@@ -40,7 +41,9 @@ static bool moves_copied(const LsProblem *whole, const LsPipeCut *c, uint32_t i)
     bool copied = false;
     for (uint32_t k = 0; k < n->nupd; k++)
         copied |= is_copied(c, n->upd[k]);
-    return copied && (n->kind != LS_DAG_OPTIMIZER || whole->g->node[whole->node_of[i].i].op == LS_OP_RUNNING_STAT);
+    return copied
+           && (n->kind != LS_DAG_OPTIMIZER
+               || whole->g->node[whole->node_of[i].i].op == LS_OP_RUNNING_STAT);
 }
 
 static bool refuse(LsStagesReason *to, LsWhere at, const char *why, const char *hint)
@@ -54,9 +57,11 @@ bool ls_stages_check(const LsProblem *whole, const LsPipeCut *c, LsStagesReason 
     for (uint32_t i = 0; i < whole->dag.nnode; i++) {
         const LsNodeId n = whole->node_of[i];
         if (moves_copied(whole, c, i))
-            return refuse(reason, ls_where(whole->g, n), "every micro-batch moves a state that several stages read", NULL);
+            return refuse(reason, ls_where(whole->g, n),
+                          "every micro-batch moves a state that several stages read", NULL);
         if (c->stage[i] != LS_NO_ID && c->phase[i] == LS_PHASE_LATE && adds_up(whole->g, n))
-            return refuse(reason, ls_where(whole->g, n), "what every micro-batch adds up here depends on gradients of all "
+            return refuse(reason, ls_where(whole->g, n),
+                          "what every micro-batch adds up here depends on gradients of all "
                           "stages, which are known at the end of the step",
                           "leave --stages out, or what updates share (--loss-scale, --clip-norm)");
     }
@@ -73,10 +78,18 @@ static int64_t *bytes_of(LsArena *arena, const LsProblem *whole, Counts *counts)
     int64_t *bytes = ls_arena_alloc(arena, d->ntensor + 1u, sizeof *bytes);
     for (uint32_t t = 0; t < d->ntensor; t++)
         if (d->tensor[t].persistent && counts(whole->g, whole->value_of[t]))
-            bytes[t] = ls_align(ls_stored_bytes(whole->g, whole->value_of[t], whole->target.real_bytes), LS_ALIGNMENT);
+            bytes[t] =
+                ls_align(ls_stored_bytes(whole->g, whole->value_of[t], whole->target.real_bytes),
+                         LS_ALIGNMENT);
     return bytes;
 }
 
-int64_t *ls_state_bytes(LsArena *arena, const LsProblem *whole) { return bytes_of(arena, whole, ls_is_state); }
+int64_t *ls_state_bytes(LsArena *arena, const LsProblem *whole)
+{
+    return bytes_of(arena, whole, ls_is_state);
+}
 
-int64_t *ls_input_bytes(LsArena *arena, const LsProblem *whole) { return bytes_of(arena, whole, is_input); }
+int64_t *ls_input_bytes(LsArena *arena, const LsProblem *whole)
+{
+    return bytes_of(arena, whole, is_input);
+}

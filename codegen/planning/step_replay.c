@@ -33,7 +33,8 @@ static void note(Replay *r, LsTouch t)
     r->touch[r->ntouch++] = t;
 }
 
-/* Touches bytes from address `from`. near: bytes that this run has touched already, now in the nearest cache. */
+/* Touches bytes from address `from`. near: bytes that this run has touched already, now in the
+ * nearest cache. */
 static void touch(Replay *r, int64_t from, int64_t bytes, bool write, double near)
 {
     ls_reuse_touch(&r->reuse, from, from + bytes);
@@ -66,7 +67,8 @@ static double shared(const Replay *r, const LsDagNode *n, const int64_t *operand
 static int64_t touched(const Replay *r, uint32_t node, uint32_t tensor)
 {
     const LsGraph *g = r->p->g;
-    return r->p->dag.tensor[tensor].bytes / ls_update_levels(g, r->p->node_of[node], r->p->value_of[tensor]);
+    return r->p->dag.tensor[tensor].bytes
+           / ls_update_levels(g, r->p->node_of[node], r->p->value_of[tensor]);
 }
 
 static void run(Replay *r, const LsPlan *plan, const LsPlanStep *s)

@@ -18,7 +18,8 @@ void ls_cuda_program_print(const LsCode *c, LsEmit *e)
     ls_emit_line(e, "extern const unsigned char ls_cuda_fatbin[];");
     ls_emit_line(e, "static const LsCudaUse use[] = {");
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
-        if (runs(&c->train, row[k].id) || runs(&c->update, row[k].id) || runs(&c->eval, row[k].id)) {
+        if (runs(&c->train, row[k].id) || runs(&c->update, row[k].id)
+            || runs(&c->eval, row[k].id)) {
             ls_emit_line(e, "{&%s, %s},", row[k].library, row[k].data);
             nuse++;
         }
@@ -26,7 +27,8 @@ void ls_cuda_program_print(const LsCode *c, LsEmit *e)
     ls_emit_line(e, "};");
     ls_emit_line(e, "static const LsCudaProgram cuda = {");
     ls_emit_line(e, ".fatbin = ls_cuda_fatbin, .archs = \"%s\",", c->archs != NULL ? c->archs : "");
-    ls_emit_line(e, ".part = part, .npart = sizeof part / sizeof *part - 1, .use = use, .nuse = %u,%s",
+    ls_emit_line(e,
+                 ".part = part, .npart = sizeof part / sizeof *part - 1, .use = use, .nuse = %u,%s",
                  nuse, c->ranks != NULL ? " .add = p_rank_add," : "");
     ls_emit_line(e, "};");
 }

@@ -5,7 +5,8 @@
 #include "codegen/emit/text_emit.h"
 #include "codegen/program/program_contents.h"
 
-/* Prints the LsCudaProgram `cuda` (runtime/cuda/ls_cuda_run.h); the table `part` must precede it. */
+/* Prints the LsCudaProgram `cuda` (runtime/cuda/ls_cuda_run.h); the table `part` must precede
+ * it. */
 void ls_cuda_program_print(const LsCode *c, LsEmit *e);
 
 #endif

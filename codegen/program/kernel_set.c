@@ -1,4 +1,5 @@
-/* codegen/program/kernel_set.c -- prints each node's kernel under a placeholder name and compares texts. */
+/* codegen/program/kernel_set.c -- prints each node's kernel under a placeholder name and compares
+ * texts. */
 #include "codegen/program/kernel_set.h"
 
 #include "base/fnv.h"
@@ -216,8 +217,10 @@ bool ls_kernel_set_has_dots(const LsKernelSet *set)
 
 void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
 {
-    static const struct { unsigned bit; const char *header; } need[] = {
-        {LS_NEEDS_CONV, "ls_conv.h"}, {LS_NEEDS_MATMUL, "ls_matmul.h"}, {LS_NEEDS_ATTENTION, "ls_attention.h"}};
+    static const struct { unsigned bit; const char *header;
+    } need[] = {{LS_NEEDS_CONV, "ls_conv.h"},
+                {LS_NEEDS_MATMUL, "ls_matmul.h"},
+                {LS_NEEDS_ATTENTION, "ls_attention.h"}};
     if (set->target->kind == LS_TARGET_CUDA) {
         fprintf(to, "#include \"runtime/cuda_kernels/ls_cuda%s.h\"\n", set->adds ? "_add" : "");
         return;

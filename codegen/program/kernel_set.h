@@ -8,15 +8,16 @@ typedef struct LsKernelSet LsKernelSet;
 
 LsKernelSet *ls_kernel_set_new(LsCtx *cx, const LsTarget *target);
 
-/* The name of node n's kernel, e.g. "k12_conv"; equal texts share one kernel. Adds the node to the names in
- * the kernel's comment. NULL after a diagnostic (no emitter). */
+/* The name of node n's kernel, e.g. "k12_conv"; equal texts share one kernel. Adds the node to the
+ * names in the kernel's comment. NULL after a diagnostic (no emitter). */
 const char *ls_kernel_set_add(LsKernelSet *set, const LsGraph *g, LsNodeId n);
 
-/* On a GPU: lets kernels that differ only in numbers share one text, which takes the numbers at launch
- * (lift_constants.h). Call after the last ls_kernel_set_add. */
+/* On a GPU: lets kernels that differ only in numbers share one text, which takes the numbers at
+ * launch (lift_constants.h). Call after the last ls_kernel_set_add. */
 void ls_kernel_set_share(LsKernelSet *set);
 
-/* On a GPU: adds the kernel that adds up what ranks send, rank_add (runtime/cuda_kernels/ls_cuda_add.h). */
+/* On a GPU: adds the kernel that adds up what ranks send, rank_add
+ * (runtime/cuda_kernels/ls_cuda_add.h). */
 void ls_kernel_set_add_sums(LsKernelSet *set);
 
 /* Some kernel adds up products of bfloat16 (runtime/kernels/ls_dot16.h). */
@@ -24,10 +25,11 @@ bool ls_kernel_set_has_dots(const LsKernelSet *set);
 
 /* Prints the includes of the kernels' text. */
 void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to);
-/* Prints all kernels in order of their first node, each under a comment with its nodes and shapes. */
+/* Prints all kernels in order of their first node, each under a comment with its nodes and
+ * shapes. */
 void ls_kernel_set_print(const LsKernelSet *set, FILE *to);
-/* On CUDA, for the text that launches the kernels: prints the table of their parts (LsCudaPart) and the
- * functions that launch them. */
+/* On CUDA, for the text that launches the kernels: prints the table of their parts (LsCudaPart) and
+ * the functions that launch them. */
 void ls_kernel_set_print_host(const LsKernelSet *set, FILE *to);
 
 #endif

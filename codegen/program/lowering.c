@@ -86,8 +86,8 @@ static const Stage stage[] = {
     {false, read_directly},       {true, widen},
 };
 
-/* The updates behind an exchange between ranks: what changes the kernels of updates in the graph of one process. Updates of
- * slices run one by one. */
+/* The updates behind an exchange between ranks: what changes the kernels of updates in the graph of
+ * one process. Updates of slices run one by one. */
 static void lower_updates(LsCtx *cx, LsGraph *g, const LsLowering *l)
 {
     epilogues(cx, &g, l);
@@ -106,6 +106,8 @@ bool ls_lower(LsCtx *cx, LsLowering *l)
     }
     l->train_problem = ls_problem_new(cx, l->train, l->name, l->target);
     l->eval_problem = ls_problem_new(cx, l->eval, l->name, l->target);
-    l->update_problem = l->train->rank.updates != NULL ? ls_problem_new(cx, l->train->rank.updates, l->name, l->target) : NULL;
+    l->update_problem = l->train->rank.updates != NULL
+                            ? ls_problem_new(cx, l->train->rank.updates, l->name, l->target)
+                            : NULL;
     return cx->nerror == 0;
 }

@@ -1,5 +1,5 @@
-/* codegen/program/lowering.h -- from the compiler's graphs to scheduling problems: the nodes that a target's
- * kernels fuse, and the operands that the kernels read at their source. */
+/* codegen/program/lowering.h -- from the compiler's graphs to scheduling problems: the nodes that a
+ * target's kernels fuse, and the operands that the kernels read at their source. */
 #ifndef LS_CODEGEN_PROGRAM_LOWERING_H
 #define LS_CODEGEN_PROGRAM_LOWERING_H
 
@@ -14,14 +14,14 @@ typedef struct LsLowering {
     bool no_alternatives;       /* give each node one kernel only */
     const char *const *made; uint32_t nmade;    /* globs over names of values and nodes that must be
                                                  * made */
-    LsGraph *train, *eval;      /* in: after the pipeline's passes; out: lowered. eval: the evaluation
-                                 * form */
+    LsGraph *train, *eval;      /* in: after the pipeline's passes; out: lowered. eval: the
+                                 * evaluation form */
     LsProblem *train_problem, *eval_problem;    /* out */
     LsProblem *update_problem;  /* out: of LsGraph.updates; NULL: there is none */
 } LsLowering;
 
-/* Lowers both graphs and makes their problems, with the costs of the built-in machine "cpu". Returns false
- * after diagnostics. */
+/* Lowers both graphs and makes their problems, with the costs of the built-in machine "cpu".
+ * Returns false after diagnostics. */
 bool ls_lower(LsCtx *cx, LsLowering *l);
 
 #endif

@@ -1,4 +1,5 @@
-/* codegen/program/phase_tables.c -- the tables of a phase: its steps with their kernels, addresses and results. */
+/* codegen/program/phase_tables.c -- the tables of a phase: its steps with their kernels, addresses
+ * and results. */
 #include "codegen/program/phase_tables.h"
 
 #include "compiler/passes/fuse.h"
@@ -19,8 +20,8 @@ static void print_address(LsEmit *e, LsAddress a, const char *end)
 
 void ls_tensor_print(FILE *to, const LsTensor *t)
 {
-    static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64", "LS_DT_I32", "LS_DT_BOOL", "LS_DT_BF16",
-                                       "LS_DT_F16"};
+    static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64",  "LS_DT_I32",
+                                       "LS_DT_BOOL", "LS_DT_BF16", "LS_DT_F16"};
     static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
                                         "LS_AT_INPUT", "LS_AT_SLICE", "LS_AT_LEVEL"};
     fputc('{', to);
@@ -58,8 +59,8 @@ bool ls_phase_runs(const LsPhaseText *ph, uint32_t s)
     return !ph->plan->step[s].free && ph->p->node_of[ph->plan->step[s].id].i != 0;
 }
 
-/* Kernels come in the order of the graph, not of the plan, so their text, and the C compiler's output, is
- * the same under every budget. */
+/* Kernels come in the order of the graph, not of the plan, so their text, and the C compiler's
+ * output, is the same under every budget. */
 bool ls_phase_name_kernels(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
 {
     uint32_t n = ph->g != NULL ? ph->p->dag.nnode : 0;
@@ -80,7 +81,8 @@ bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph)
     return cx->nerror == 0;
 }
 
-/* Sets the addresses of step s's results from the plan. What another stage makes is not made here. */
+/* Sets the addresses of step s's results from the plan. What another stage makes is not made
+ * here. */
 static void place_results(LsPhaseText *ph, uint32_t s)
 {
     const LsPlanStep *st = &ph->plan->step[s];
@@ -109,7 +111,8 @@ static int print_arguments(LsPhaseText *ph, LsEmit *e, uint32_t s)
     const LsNode *node = &ph->g->node[n.i];
     int narg = node->nin + node->nout;
     LsAddress *operand = ls_arena_alloc(ph->g->arena, node->nin, sizeof *operand);
-    for (int k = 0; k < node->nin; k++)     /* before the results get addresses: the node may rerun */
+    for (int k = 0; k < node->nin; k++)     /* before the results get addresses: the node may
+                                             * rerun */
         operand[k] = ls_is_read(node, k) ? address_of(ph, ls_in(ph->g, n, k))
                                          : (LsAddress){LS_AT_NONE, 0};
     place_results(ph, s);
@@ -171,7 +174,8 @@ static void print_step(LsPhaseText *ph, LsEmit *e, const LsPlanStep *st, Cursor 
                                         suffix[node->phase], st->again ? " again" : ""));
     fprintf(e->to, ", \"%s\", %d, %d, %d, %u, %u, %s, %u, %" PRId64 "},\n", ls_op[node->op]->name,
             narg, node->nin, node->nout, at->address, at->result, st->again ? "true" : "false",
-            ph->p->whole != NULL ? ph->p->whole[st->id] : st->id, st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
+            ph->p->whole != NULL ? ph->p->whole[st->id] : st->id,
+            st->workspace_offset >= 0 ? ph->p->dag.node[st->id].workspace : 0);
     at->address += (uint32_t)narg;
     at->result += node->nout;
 }
@@ -193,8 +197,9 @@ static void print_waits(LsPhaseText *ph, LsEmit *e)
         return;
     LsPieces p = ls_pieces(ph->g->arena, &ph->p->dag, ph->plan);
     LsWaits w = ls_waits(ph->g->arena, &p, false);
-    ls_emit_line(e, "\n/* Steps that must have ended before one begins: of step k, those from wait_of[k] "
-                    "on. */");
+    ls_emit_line(
+        e, "\n/* Steps that must have ended before one begins: of step k, those from wait_of[k] "
+           "on. */");
     ls_emit_line(e, "static const uint32_t %s_wait[] = {", ph->name);
     for (uint32_t r = 0; r < p.nrun; r++) {
         fprintf(e->to, "    /* %4u */", r);
@@ -239,14 +244,18 @@ LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label)
     return (LsNodeId){0};
 }
 
-LsNodeId ls_find_cross_entropy(const LsGraph *g) { return ls_find_cross_entropy_of(g, g->objective.label); }
+LsNodeId ls_find_cross_entropy(const LsGraph *g)
+{
+    return ls_find_cross_entropy_of(g, g->objective.label);
+}
 
 static void print_watches(LsPhaseText *ph, LsEmit *e)
 {
     ls_emit_line(e, "static const LsWatch %s_watch[] = {", ph->name);
     for (uint32_t i = 0; ph->g != NULL && i < ph->g->noutput; i++)
         print_watch(ph, e, "out/", ph->g->value[ph->g->output[i].i].name, ph->g->output[i]);
-    static const char *const prefix[] = {[LS_GRAD] = "grad/", [LS_SAMPLE_GRAD] = "psgrad/", [LS_SAMPLE_NORM] = "psnorm/"};
+    static const char *const prefix[] = {
+        [LS_GRAD] = "grad/", [LS_SAMPLE_GRAD] = "psgrad/", [LS_SAMPLE_NORM] = "psnorm/"};
     for (uint32_t i = 0; ph->g != NULL && i < ph->g->ngrad; i++) {
         const LsGrad *of = &ph->g->grad[i];
         if (ls_is(of->param))

@@ -1,5 +1,5 @@
-/* codegen/program/phase_tables.h -- one phase of a program while it is printed: the plan as tables, with a
- * line per step that has its addresses. */
+/* codegen/program/phase_tables.h -- one phase of a program while it is printed: the plan as tables,
+ * with a line per step that has its addresses. */
 #ifndef LS_CODEGEN_PROGRAM_PHASE_TABLES_H
 #define LS_CODEGEN_PROGRAM_PHASE_TABLES_H
 
@@ -21,27 +21,28 @@ typedef struct LsPhaseText {          /* one phase while it is printed */
     uint32_t nstep, nwatch;
 } LsPhaseText;
 
-/* Sets up a phase. name: of its field of LsProgram; a phase without a problem is empty. This and the next two
- * return false after diagnostics. */
+/* Sets up a phase. name: of its field of LsProgram; a phase without a problem is empty. This and
+ * the next two return false after diagnostics. */
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
                    const char *name);
-/* Name the kernels of all nodes, and those of the alternatives that the plan runs. All phases name the
- * former before any names the latter. */
+/* Name the kernels of all nodes, and those of the alternatives that the plan runs. All phases name
+ * the former before any names the latter. */
 bool ls_phase_name_kernels(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph);
 bool ls_phase_name_alternatives(LsCtx *cx, LsKernelSet *set, LsPhaseText *ph);
 
-/* Prints the address macros and addresses, sizes and types of results, steps, and the tensors that can be
- * watched. */
+/* Prints the address macros and addresses, sizes and types of results, steps, and the tensors that
+ * can be watched. */
 void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e);
 /* Prints ".FIELD = {...}," of the LsProgram or LsStage; after the tables. */
 void ls_phase_print_entry(const LsPhaseText *ph, const char *field, LsEmit *e);
-/* Whether that step of the plan is a step of the program: not a free step, nor a node of the problem that the graph does not
- * have (scheduler/pipeline/stage_graph.h). */
+/* Whether that step of the plan is a step of the program: not a free step, nor a node of the
+ * problem that the graph does not have (scheduler/pipeline/stage_graph.h). */
 bool ls_phase_runs(const LsPhaseText *ph, uint32_t s);
 
 /* Prints the LsTensor as a C initializer. */
 void ls_tensor_print(FILE *to, const LsTensor *t);
-/* The first cross-entropy or likelihood that reads these labels (none: any labels); none: g has no such node. */
+/* The first cross-entropy or likelihood that reads these labels (none: any labels); none: g has no
+ * such node. */
 LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label);
 /* That of the target LsGraph.label: the evaluation form compares its scores with the labels. */
 LsNodeId ls_find_cross_entropy(const LsGraph *g);

@@ -11,12 +11,13 @@
 typedef struct LsCodePhase {
     const LsProblem *problem;
     const LsPlan *plan;
-    bool overlap;               /* print each step's dependencies, so that other steps need not wait */
+    bool overlap;               /* print each step's dependencies, so that other steps need not
+                                 * wait */
 } LsCodePhase;
 
 typedef struct LsCodeStage {    /* of a pipeline */
-    LsCodePhase phase[LS_PIPE_PLANS];   /* micro-batch and late phase, by each plan of the stage; nodes that begin a phase are no
-                                         * nodes of the graph */
+    LsCodePhase phase[LS_PIPE_PLANS];   /* micro-batch and late phase, by each plan of the stage;
+                                         * nodes that begin a phase are no nodes of the graph */
     const LsPipePlan *plan;     /* all stages have as many plans */
     const LsPipeFlow *flow;
     int64_t at;                 /* of its arena in the program's, bytes */
@@ -33,17 +34,20 @@ typedef struct LsCode {         /* the text's contents */
     double default_lr;
     LsPredicted predicted;
     LsCodePhase train, eval;    /* eval.problem NULL: no evaluation form */
-    LsCodePhase last;           /* the last micro-step of an update; without a problem it is as `train` */
+    LsCodePhase last;           /* the last micro-batch of an update; without a problem it is as
+                                 * `train` */
     LsCodePhase update;         /* over ranks; else without a problem */
     const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
     bool mpi;                   /* linked with MPI */
-    const LsPipeCut *cut;       /* of a pipeline: its stages, cut->k, take the place of `train`; else NULL */
+    const LsPipeCut *cut;       /* of a pipeline: its stages, cut->k, take the place of `train`;
+                                 * else NULL */
     const LsCodeStage *stage;
     const int64_t *copy_at;     /* by cut->copy: its place in the state */
     uint32_t ring;              /* batches in the input ring; 0: LS_RING */
     LsAddresses *addresses;
     size_t onnx_bytes;
-    bool onnx_attached;         /* to the linked program (ls_attach_file), not embedded in its data */
+    bool onnx_attached;         /* to the linked program (ls_attach_file), not embedded in its
+                                 * data */
 } LsCode;
 
 #endif

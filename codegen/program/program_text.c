@@ -1,5 +1,5 @@
-/* codegen/program/program_text.c -- the C file of a program: kernels, the tables of steps (phase_tables.c),
- * state, inputs, and the LsProgram that names them all. */
+/* codegen/program/program_text.c -- the C file of a program: kernels, the tables of steps
+ * (phase_tables.c), state, inputs, and the LsProgram that names them all. */
 #include "codegen/program/program_text.h"
 
 #include "base/heap.h"
@@ -43,7 +43,11 @@ static void print_stopped(const LsAddresses *a, LsEmit *e)
         return;
     fprintf(e->to, "static const uint8_t stopped[] = {");
     for (uint32_t k = 0; k < a->nstate; k++)
-        fprintf(e->to, "%s%d", k == 0 ? "" : k % 32 == 0 ? ",\n    " : ", ", a->state[k].g->value[a->state[k].v.i].stopped);
+        fprintf(e->to, "%s%d",
+                k == 0        ? ""
+                : k % 32 == 0 ? ",\n    "
+                              : ", ",
+                a->state[k].g->value[a->state[k].v.i].stopped);
     fprintf(e->to, "};\n");
 }
 
@@ -71,7 +75,8 @@ static int64_t indexed_rows(const LsGraph *g, LsValueId v)
     return rows;
 }
 
-/* Classes that the k-th input, a target, chooses from; 0: they are in LsProgram.classes, or there are none. */
+/* Classes that the k-th input, a target, chooses from; 0: they are in LsLossTarget.classes, or
+ * there are none. */
 static int64_t further_classes(const LsGraph *g, uint32_t k)
 {
     const LsValueId label = g->input[k];
@@ -91,8 +96,9 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         ls_tensor_print(e->to, &t);
         int64_t rows = indexed_rows(g, g->input[k]);
         const int64_t classes = further_classes(g, k);
-        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n", k >= g->ninput - g->objective.nlabel ? "true" : "false",
-                classes > 0 ? 0 : -rows, classes > 0 ? classes : rows);
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n",
+                k >= g->ninput - g->objective.nlabel ? "true" : "false", classes > 0 ? 0 : -rows,
+                classes > 0 ? classes : rows);
     }
     ls_emit_line(e, "{.is_label = false}");
     ls_emit_line(e, "};");
@@ -112,11 +118,12 @@ static void print_classes(const LsGraph *g, LsEmit *e)
         return;
     const LsLossAttr *at = &g->node[loss.i].attr.loss;
     int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
-    ls_emit_line(
-        e, ".target.classes = %" PRId64 ", .target.class_axis = %d, .target.has_ignore = %s, .target.ignore = %" PRId64 ",",
-        columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[at->axis], at->axis,
-        at->has_ignore ? "true" : "false",
-        at->has_ignore ? at->ignore : 0);
+    ls_emit_line(e,
+                 ".target.classes = %" PRId64
+                 ", .target.class_axis = %d, .target.has_ignore = %s, .target.ignore = %" PRId64
+                 ",",
+                 columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[at->axis], at->axis,
+                 at->has_ignore ? "true" : "false", at->has_ignore ? at->ignore : 0);
 }
 
 static void print_loss(const LsGraph *g, LsEmit *e)
@@ -125,13 +132,15 @@ static void print_loss(const LsGraph *g, LsEmit *e)
         ls_emit_line(e, ".target.sums = true,");
 }
 
-/* What is not right for a batch that copies of its samples fill up. Kernels of GPUs take the statistics of all samples. */
+/* What is not right for a batch that copies of its samples fill up. Kernels of GPUs take the
+ * statistics of all samples. */
 static void print_short_batch(LsEmit *e, const LsGraph *g, const char *field, bool gpu)
 {
     const LsMixing *m = &g->mixing;
     const char *by = m->by;
     if (by == NULL && gpu && m->norm != NULL)
-        by = ls_arena_printf(g->arena, "batch norm '%s' takes statistics of all samples on a GPU", m->norm);
+        by = ls_arena_printf(g->arena, "batch norm '%s' takes statistics of all samples on a GPU",
+                             m->norm);
     if (by == NULL && (m->loss || (gpu && g->objective.of_file)))
         by = "the model computes its own loss, over all samples of a batch";
     if (by != NULL)
@@ -162,18 +171,20 @@ static void print_scaling(LsAddresses *a, const LsGraph *g, LsEmit *e)
 static void print_privacy(const LsGraph *g, LsEmit *e)
 {
     if (g->privacy.on)
-        ls_emit_line(e, ".privacy = {%.17g, %.17g, %.17g, %.17g},", g->privacy.clip, g->privacy.noise, g->privacy.delta,
-                     g->privacy.expected);
+        ls_emit_line(e, ".privacy = {%.17g, %.17g, %.17g, %.17g},", g->privacy.clip,
+                     g->privacy.noise, g->privacy.delta, g->privacy.expected);
 }
 
 static void print_ensemble(const LsGraph *g, LsEmit *e)
 {
     if (g->ensemble.members > 0)
         ls_emit_line(e, ".ensemble = {%" PRId64 ", %" PRId64 ", %s, %s},", g->ensemble.members,
-                     g->ensemble.lanes, g->ensemble.own_batches ? "true" : "false", g->ensemble.same_draws ? "true" : "false");
+                     g->ensemble.lanes, g->ensemble.own_batches ? "true" : "false",
+                     g->ensemble.same_draws ? "true" : "false");
 }
 
-/* Stages of a pipeline follow the other phases: the first plan of each, then the second one of each. */
+/* Stages of a pipeline follow the other phases: the first plan of each, then the second one of
+ * each. */
 enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
 
 typedef struct Text {           /* the program while it is printed */
@@ -235,7 +246,8 @@ static void print_predicted(const LsPredicted *p, LsEmit *e)
 
 static void print_program(const Text *x, LsEmit *e)
 {
-    static const char *const field[NPHASES] = {"phase.train", "phase.last", "phase.update", "phase.eval"};
+    static const char *const field[NPHASES] = {"phase.train", "phase.last", "phase.update",
+                                               "phase.eval"};
     const LsCode *c = x->c;
     ls_emit_line(e, "const LsProgram ls_program = {");
     print_words(c, e);
@@ -247,8 +259,10 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".about.bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
     ls_emit_line(e, ".bytes.budget = %" PRId64 ", .bytes.state = %" PRId64 ",", c->budget,
                  c->addresses->state_bytes);
-    ls_emit_line(e, ".bytes.arena = %" PRId64 ", .bytes.constants = %u,", arena_bytes(x), c->addresses->nconst);
-    ls_emit_line(e, ".about.overhead = %.6f, .napplied = %u, .defaults.lr = %g,", overhead(c), ls_applied(x->g), c->default_lr);
+    ls_emit_line(e, ".bytes.arena = %" PRId64 ", .bytes.constants = %u,", arena_bytes(x),
+                 c->addresses->nconst);
+    ls_emit_line(e, ".about.overhead = %.6f, .napplied = %u, .defaults.lr = %g,", overhead(c),
+                 ls_applied(x->g), c->default_lr);
     print_predicted(&c->predicted, e);
     ls_emit_line(e, ".state = state, .nstate = %u, .input = input, .ninput = %u,",
                  c->addresses->nstate, x->g->ninput);
@@ -260,14 +274,16 @@ static void print_program(const Text *x, LsEmit *e)
         if (is_printed(x, k))
             ls_phase_print_entry(&x->phase[k], field[k], e);
     if (c->cut != NULL)
-        ls_emit_line(e, ".pipeline = {stage, %u, state_stage}, .bytes.ring = %u,", c->cut->k, c->ring);
+        ls_emit_line(e, ".pipeline = {stage, %u, state_stage}, .bytes.ring = %u,", c->cut->k,
+                     c->ring);
     if (c->ranks != NULL)
         ls_emit_line(e, ".ranks = &ranks,");
     if (c->mpi)
         ls_emit_line(e, ".comm = &ls_comm_mpi,");
     print_classes(x->g, e);
     print_loss(x->g, e);
-    print_short_batches(e, x->g, c->eval.problem != NULL ? c->eval.problem->g : NULL, c->target->kind == LS_TARGET_CUDA);
+    print_short_batches(e, x->g, c->eval.problem != NULL ? c->eval.problem->g : NULL,
+                        c->target->kind == LS_TARGET_CUDA);
     print_scaling(c->addresses, x->g, e);
     print_privacy(x->g, e);
     print_ensemble(x->g, e);
@@ -285,14 +301,17 @@ static void print_stage_arena(const LsPipeLayout *l, uint32_t number, FILE *to)
 {
     fprintf(to, " * stage %-3u %" PRId64 " bytes:", number, l->arena);
     for (uint32_t k = 0; k < l->nregion; k++)
-        fprintf(to, "%s %u times %" PRId64, k > 0 ? "," : "", l->region[k].copies, l->region[k].bytes);
+        fprintf(to, "%s %u times %" PRId64, k > 0 ? "," : "", l->region[k].copies,
+                l->region[k].bytes);
     fputc('\n', to);
 }
 
 static void print_arenas(const LsCode *c, FILE *to)
 {
     if (c->cut == NULL)
-        fprintf(to, " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64 ")\n",
+        fprintf(to,
+                " * arena     %" PRId64 " bytes for all that a step computes (live peak %" PRId64
+                ")\n",
                 c->train.plan->arena, c->train.plan->live_peak);
     for (uint32_t k = 0; c->cut != NULL && k < c->cut->k; k++)
         print_stage_arena(&c->stage[k].plan->layout, k, to);
@@ -306,7 +325,8 @@ static void print_head(const LsCode *c, FILE *to)
     fprintf(to, " * plan      %s, strategy %s", c->plan_hash, c->strategy);
     if (c->cut == NULL)
         fprintf(to, ", %u steps", c->train.plan->nstep);
-    fprintf(to, "\n * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
+    fprintf(to,
+            "\n * state     %" PRId64 " bytes: parameters, running statistics, optimizer moments\n",
             c->addresses->state_bytes);
     print_arenas(c, to);
     if (c->budget > 0)
@@ -341,7 +361,8 @@ static void print_rest(const Text *x, LsEmit *e)
         ls_rank_table_print(c->ranks, c->addresses, e);
     if (c->mpi)
         ls_emit_line(e, "extern const struct LsCommKind ls_comm_mpi;");
-    ls_emit_line(e, "extern const unsigned char ls_constant_data[]%s;", c->onnx_attached ? "" : ", ls_onnx_data[]");
+    ls_emit_line(e, "extern const unsigned char ls_constant_data[]%s;",
+                 c->onnx_attached ? "" : ", ls_onnx_data[]");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
     print_program(x, e);
@@ -351,15 +372,16 @@ static void print_rest(const Text *x, LsEmit *e)
     ls_emit_line(e, "}");
 }
 
-/* Prints the head of the C file with the kernels; or, with `device`, the launches there and the kernels to
- * `device`. */
+/* Prints the head of the C file with the kernels; or, with `device`, the launches there and the
+ * kernels to `device`. */
 static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FILE *device)
 {
     print_head(c, to);
     print_width(c, to);
     if (device != NULL) {
-        fprintf(to, "#include \"runtime/cuda/ls_cuda_run.h\"\n#include \"runtime/cuda/ls_cudnn.h\"\n"
-                    "#include \"runtime/cuda/ls_cublaslt.h\"\n\n");
+        fprintf(to,
+                "#include \"runtime/cuda/ls_cuda_run.h\"\n#include \"runtime/cuda/ls_cudnn.h\"\n"
+                "#include \"runtime/cuda/ls_cublaslt.h\"\n\n");
         ls_kernel_set_print_host(set, to);
         print_head(c, device);
         print_width(c, device);
@@ -382,7 +404,8 @@ static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
     for (int k = 0; k < NPHASES && ok; k++)
         ok = ls_phase_init(cx, &x->phase[k], c, from[k], name[k]);
     for (int k = NPHASES; k < x->nphase && ok; k++)
-        ok = ls_stage_phase_init(cx, &x->phase[k], c, (uint32_t)(k - NPHASES) % c->cut->k, (uint32_t)(k - NPHASES) / c->cut->k);
+        ok = ls_stage_phase_init(cx, &x->phase[k], c, (uint32_t)(k - NPHASES) % c->cut->k,
+                                 (uint32_t)(k - NPHASES) / c->cut->k);
     for (int k = 0; k < x->nphase && ok; k++)
         ok = ls_phase_name_kernels(cx, set, &x->phase[k]);
     for (int k = 0; k < x->nphase && ok; k++)
@@ -418,12 +441,14 @@ static void print_blob(FILE *to, const char *name, const char *file)
     fprintf(to, "\n    .byte 0\n");
 }
 
-/* Data of more than 2 GiB would put code out of the reach of 32-bit offsets, but not from a section for large data, which
- * the linker places behind all others. The program holds no offset to these data, only their addresses. */
+/* Data of more than 2 GiB would put code out of the reach of 32-bit offsets, but not from a section
+ * for large data, which the linker places behind all others. The program holds no offset to these
+ * data, only their addresses. */
 void ls_program_print_data(FILE *to, const char *constant_file, const char *onnx_file,
                            const char *device_file)
 {
-    fprintf(to, "#ifdef __x86_64__\n    .section .lrodata,\"a\",@progbits\n#else\n    .section .rodata\n#endif\n");
+    fprintf(to, "#ifdef __x86_64__\n    .section .lrodata,\"a\",@progbits\n#else\n    .section "
+                ".rodata\n#endif\n");
     print_blob(to, "ls_constant_data", constant_file);
     if (onnx_file != NULL)
         print_blob(to, "ls_onnx_data", onnx_file);

@@ -33,11 +33,14 @@ static void find_sums(LsCtx *cx, LsRankTable *t, const LsCodePhase *last)
             continue;
         const LsNodeId n = last->problem->node_of[st->id];
         const LsNode *node = &g->node[n.i];
-        for (int k = 0; node->op == LS_OP_LOCAL_SUM && k < node->nin; k += ls_update_operands(node)) {
+        for (int k = 0; node->op == LS_OP_LOCAL_SUM && k < node->nin;
+             k += ls_update_operands(node)) {
             const LsValueId v = ls_in(g, n, k);
-            t->sum[t->nsum++] = (Sum){.v = v, .tree = ls_update_operands(node) > 2 ? ls_in(g, n, k + 2) : (LsValueId){0},
-                                      .own = ls_source_named(t->updates, g->value[v.i].name),
-                                      .row = {.count = ls_count(ls_shape(g, v)), .after = step}};
+            t->sum[t->nsum++] =
+                (Sum){.v = v,
+                      .tree = ls_update_operands(node) > 2 ? ls_in(g, n, k + 2) : (LsValueId){0},
+                      .own = ls_source_named(t->updates, g->value[v.i].name),
+                      .row = {.count = ls_count(ls_shape(g, v)), .after = step}};
         }
         step++;
     }
@@ -76,16 +79,19 @@ static void lay_slices(LsRankTable *t, LsAddresses *a, LsNodeId n, uint32_t step
     t->slice_bytes += sum->row.bytes;
     for (int k = 2; k < g->node[n.i].nin; k++)
         if (g->value[ls_in(g, n, k).i].sliced)
-            ls_address_state_at(a, g, ls_in(g, n, k), (LsAddress){LS_AT_SLICE, kind++ * t->sum_bytes + sum->row.at});
+            ls_address_state_at(a, g, ls_in(g, n, k),
+                                (LsAddress){LS_AT_SLICE, kind++ * t->sum_bytes + sum->row.at});
     t->kinds = kind > t->kinds ? kind : t->kinds;
 }
 
 static bool defect(LsCtx *cx, const char *what)
 {
-    return ls_error(cx, LS_NOWHERE, LS_E_VERIFY, "this is a defect of lowerset, not of the model", "%s", what);
+    return ls_error(cx, LS_NOWHERE, LS_E_VERIFY, "this is a defect of lowerset, not of the model",
+                    "%s", what);
 }
 
-/* Steps of slices run as their sums arrive, after all others: these may not need the arena later. */
+/* Steps of slices run as their sums arrive, after all others: these may not need the arena
+ * later. */
 static bool lay_updates(LsCtx *cx, LsRankTable *t, const LsCode *c)
 {
     uint32_t step = 0;
@@ -111,8 +117,11 @@ static bool agrees(LsCtx *cx, const LsRankTable *t)
 {
     for (uint32_t i = 1; i < t->updates->nvalue; i++) {
         const LsValue *x = &t->updates->value[i];
-        const LsValueId twin = ls_is_state(t->updates, (LsValueId){i}) ? ls_source_named(t->train, x->name) : (LsValueId){0};
-        if (ls_is(twin) && !ls_layout_free(&x->shape) && t->train->value[twin.i].layout != x->layout)
+        const LsValueId twin = ls_is_state(t->updates, (LsValueId){i})
+                                   ? ls_source_named(t->train, x->name)
+                                   : (LsValueId){0};
+        if (ls_is(twin) && !ls_layout_free(&x->shape)
+            && t->train->value[twin.i].layout != x->layout)
             return defect(cx, "a value has two layouts");
     }
     return true;
@@ -137,7 +146,8 @@ const LsRankTable *ls_rank_layout(LsCtx *cx, const LsCode *c)
         const Sum *s = &t->sum[k];
         ls_address_state(c->addresses, t->train, s->v);
         if (ls_is(s->tree))
-            ls_address_state_at(c->addresses, t->train, s->tree, (LsAddress){LS_AT_LEVEL, s->row.at});
+            ls_address_state_at(c->addresses, t->train, s->tree,
+                                (LsAddress){LS_AT_LEVEL, s->row.at});
     }
     return t;
 }
@@ -149,8 +159,10 @@ static void print_rows(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
     ls_emit_line(e, "static const LsRankRows rank_rows[] = {");
     for (uint32_t i = 1; i < g->nnode; i++) {
         const LsNode *node = &g->node[i];
-        for (int k = 0; node->op == LS_OP_PART_STAT && k < node->nin; k += ls_update_operands(node), n++) {
-            const LsAddress at = ls_address_source((LsAddresses *)a, g, ls_in(g, (LsNodeId){i}, k + 2));
+        for (int k = 0; node->op == LS_OP_PART_STAT && k < node->nin;
+             k += ls_update_operands(node), n++) {
+            const LsAddress at =
+                ls_address_source((LsAddresses *)a, g, ls_in(g, (LsNodeId){i}, k + 2));
             ls_emit_line(e, "{S(%" PRId64 "), %" PRId64 "},", at.offset,
                          ls_value_bytes(g, ls_in(g, (LsNodeId){i}, k), a->real_bytes));
         }
@@ -172,23 +184,30 @@ static void print_choice(const LsGraph *g, LsEmit *e)
 void ls_rank_table_print(const LsRankTable *t, const LsAddresses *a, LsEmit *e)
 {
     const LsGraph *g = t->train;
-    ls_emit_line(e, "\n/* Sums that ranks add up: place, bytes, elements, parameter, the step that completes it, its update. */");
+    ls_emit_line(e, "\n/* Sums that ranks add up: place, bytes, elements, parameter, the step that "
+                    "completes it, its update. */");
     ls_emit_line(e, "static const LsRankSum rank_sum[] = {");
     for (uint32_t k = 0; k < t->nsum; k++) {
         const LsRankSum *r = &t->sum[k].row;
-        const LsAddress p = t->sum[k].param != NULL
-            ? ls_address_source((LsAddresses *)a, g, ls_source_named(g, t->sum[k].param)) : (LsAddress){LS_AT_NONE, 0};
-        ls_emit_line(e, "{%" PRId64 ", %" PRId64 ", %" PRId64 ", %s(%" PRId64 "), %u, %u},", r->at, r->bytes, r->count,
-                     p.space == LS_AT_NONE ? "Z" : "S", p.offset, r->after, r->step);
+        const LsAddress p =
+            t->sum[k].param != NULL
+                ? ls_address_source((LsAddresses *)a, g, ls_source_named(g, t->sum[k].param))
+                : (LsAddress){LS_AT_NONE, 0};
+        ls_emit_line(e, "{%" PRId64 ", %" PRId64 ", %" PRId64 ", %s(%" PRId64 "), %u, %u},", r->at,
+                     r->bytes, r->count, p.space == LS_AT_NONE ? "Z" : "S", p.offset, r->after,
+                     r->step);
     }
     ls_emit_line(e, "};");
     print_rows(t, a, e);
     print_choice(g, e);
     ls_emit_line(e, "static const LsRanks ranks = {");
-    ls_emit_line(e, ".choice = rank_choice, .nchoice = %d, .parts = %" PRId64 ", .sums = S(%" PRId64 "),", g->rank.nchoice,
-                 g->rank.micro_batches, t->sums);
-    ls_emit_line(e, ".sum_bytes = %" PRId64 ", .slice_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,", t->sum_bytes,
-                 t->slice_bytes, t->kinds, g->rank.sliced ? "true" : "false");
-    ls_emit_line(e, ".sum = rank_sum, .nsum = %u, .rows = rank_rows, .nrows = NRANK_ROWS,", t->nsum);
+    ls_emit_line(
+        e, ".choice = rank_choice, .nchoice = %d, .parts = %" PRId64 ", .sums = S(%" PRId64 "),",
+        g->rank.nchoice, g->rank.micro_batches, t->sums);
+    ls_emit_line(e,
+                 ".sum_bytes = %" PRId64 ", .slice_bytes = %" PRId64 ", .kinds = %d, .sliced = %s,",
+                 t->sum_bytes, t->slice_bytes, t->kinds, g->rank.sliced ? "true" : "false");
+    ls_emit_line(e, ".sum = rank_sum, .nsum = %u, .rows = rank_rows, .nrows = NRANK_ROWS,",
+                 t->nsum);
     ls_emit_line(e, "};");
 }

@@ -18,12 +18,14 @@ static const char *const suffix[LS_PIPE_PLANS] = {"", "_kept"};
 
 bool ls_stage_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, uint32_t stage, uint32_t plan)
 {
-    if (!ls_phase_init(cx, ph, c, &c->stage[stage].phase[plan], ls_arena_printf(cx->arena, "stage%u%s", stage, suffix[plan])))
+    if (!ls_phase_init(cx, ph, c, &c->stage[stage].phase[plan],
+                       ls_arena_printf(cx->arena, "stage%u%s", stage, suffix[plan])))
         return false;
     ph->stage = true;
     for (uint32_t k = 0; k < c->cut->ncopy; k++)
         if (c->cut->copy[k].to == stage)
-            ph->first[c->cut->copy[k].tensor] = ph->at[c->cut->copy[k].tensor] = (LsAddress){LS_AT_STATE, c->copy_at[k]};
+            ph->first[c->cut->copy[k].tensor] = ph->at[c->cut->copy[k].tensor] =
+                (LsAddress){LS_AT_STATE, c->copy_at[k]};
     return true;
 }
 
@@ -32,15 +34,20 @@ typedef struct Stage {          /* by one of its plans */
     const LsPhaseText *ph;
     uint32_t number, plan;
     uint32_t first[LS_STAGE_PHASES + 1];        /* by phase: its first step */
-    uint32_t ask[LS_STAGE_PHASES];              /* by phase: the step before which what it receives may arrive */
+    uint32_t ask[LS_STAGE_PHASES];              /* by phase: the step before which what it receives
+                                                 * may arrive */
     LsEmit *e;
 } Stage;
 
 static const LsPipeLayout *layout(const Stage *x) { return &x->c->stage[x->number].plan->layout; }
 
-static const LsPipeRuns *runs(const Stage *x) { return &x->c->stage[x->number].plan->layout.of[x->plan]; }
+static const LsPipeRuns *runs(const Stage *x)
+{
+    return &x->c->stage[x->number].plan->layout.of[x->plan];
+}
 
-/* Runs of the plan are steps, but for the nodes that begin phases. Where such a node runs, the bytes of what arrives are free. */
+/* Runs of the plan are steps, but for the nodes that begin phases. Where such a node runs, the
+ * bytes of what arrives are free. */
 static void find_first_steps(Stage *x)
 {
     const uint32_t *begin = x->c->stage[x->number].plan->graph.begin;
@@ -52,7 +59,8 @@ static void find_first_steps(Stage *x)
         for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
             if (run >= runs(x)->phase_at[phase] && x->first[phase] == UINT32_MAX)
                 x->first[phase] = step;
-        for (int phase = 0; phase < LS_STAGE_PHASES && s < plan->nstep && !plan->step[s].free; phase++)
+        for (int phase = 0; phase < LS_STAGE_PHASES && s < plan->nstep && !plan->step[s].free;
+             phase++)
             if (plan->step[s].id == begin[phase])
                 x->ask[phase] = step;
         run += s < plan->nstep && !plan->step[s].free;
@@ -62,9 +70,10 @@ static void find_first_steps(Stage *x)
         x->ask[phase] = begin[phase] != LS_NO_ID ? x->ask[phase] : x->first[phase];
 }
 
-/* Where a tensor of a message lies, and its step: that which makes it last in its phase, or that which first reads it there.
- * Plans may have nothing that reads it, as alternatives do without it, or nothing before the next phase: it is awaited at
- * once then, as the plan takes it to be there, or gone, when the next step runs. */
+/* Where a tensor of a message lies, and its step: that which makes it last in its phase, or that
+ * which first reads it there. Plans may have nothing that reads it, as alternatives do without it,
+ * or nothing before the next phase: it is awaited at once then, as the plan takes it to be there,
+ * or gone, when the next step runs. */
 typedef struct Found { int64_t offset; uint32_t step; } Found;
 
 static bool reads(const LsDagNode *n, uint32_t tensor) { return ls_id_in(n->in, n->nin, tensor); }
@@ -113,9 +122,11 @@ static uint32_t print_copies(const Stage *x, bool sent)
         const LsPipeCopy *m = &cut->copy[k];
         if ((sent ? m->from : m->to) != x->number)
             continue;
-        fprintf(x->e->to, "    {S(%" PRId64 "), %" PRId64 ", %u, %u, LS_STAGE_START, LS_STAGE_START, 0, 0, LS_STAGE_TO_THE_END},   /* ",
-                sent ? x->ph->at[m->tensor].offset : x->c->copy_at[k], x->ph->p->dag.tensor[m->tensor].bytes,
-                sent ? m->to : m->from, cut->nmove + k);
+        fprintf(x->e->to,
+                "    {S(%" PRId64 "), %" PRId64
+                ", %u, %u, LS_STAGE_START, LS_STAGE_START, 0, 0, LS_STAGE_TO_THE_END},   /* ",
+                sent ? x->ph->at[m->tensor].offset : x->c->copy_at[k],
+                x->ph->p->dag.tensor[m->tensor].bytes, sent ? m->to : m->from, cut->nmove + k);
         ls_emit_comment(x->e->to, x->ph->p->dag.tensor[m->tensor].name);
         fprintf(x->e->to, " */\n");
         n++;
@@ -133,14 +144,16 @@ static uint32_t print_messages(const Stage *x, bool sent)
 {
     uint32_t n = 0;
     char lag[16];
-    ls_emit_line(x->e, "static const LsMessage %s_%s[] = {", x->ph->name, sent ? "send" : "receive");
+    ls_emit_line(x->e, "static const LsMessage %s_%s[] = {", x->ph->name,
+                 sent ? "send" : "receive");
     for (uint32_t k = 0; k < x->c->cut->nmove; k++) {
         const LsPipeMove *m = &x->c->cut->move[k];
         if ((sent ? m->from : m->to) != x->number || m->bytes == 0)
             continue;
         const Found f = find(x, m, sent);
-        fprintf(x->e->to, "    {A(%" PRId64 "), %" PRId64 ", %u, %u, %d, %d, %u, %d, %s},   /* ", f.offset, m->bytes,
-                sent ? m->to : m->from, k, sent ? m->made : m->read, sent ? m->read : m->made, f.step, m->until, lag_text(m, lag));
+        fprintf(x->e->to, "    {A(%" PRId64 "), %" PRId64 ", %u, %u, %d, %d, %u, %d, %s},   /* ",
+                f.offset, m->bytes, sent ? m->to : m->from, k, sent ? m->made : m->read,
+                sent ? m->read : m->made, f.step, m->until, lag_text(m, lag));
         ls_emit_comment(x->e->to, x->ph->p->dag.tensor[m->tensor].name);
         fprintf(x->e->to, " */\n");
         n++;
@@ -151,8 +164,8 @@ static uint32_t print_messages(const Stage *x, bool sent)
     return n;
 }
 
-/* The least number of slots that is a multiple of all copies, and for as many inputs as micro-batches are under way. There need
- * not be more than parts. */
+/* The least number of slots that is a multiple of all copies, and for as many inputs as
+ * micro-batches are under way. There need not be more than parts. */
 static uint32_t count_slots(const Stage *x)
 {
     const LsPipeLayout *l = layout(x);
@@ -175,7 +188,8 @@ static void print_regions(const Stage *x)
     const LsPipeLayout *l = layout(x);
     ls_emit_line(x->e, "static const LsRegion stage%u_region[] = {", x->number);
     for (uint32_t k = 0; k < l->nregion; k++)
-        ls_emit_line(x->e, "{%" PRId64 ", %" PRId64 ", %u},", l->region[k].at, l->region[k].bytes, l->region[k].copies);
+        ls_emit_line(x->e, "{%" PRId64 ", %" PRId64 ", %u},", l->region[k].at, l->region[k].bytes,
+                     l->region[k].copies);
     ls_emit_line(x->e, "};");
 }
 
@@ -185,8 +199,9 @@ static void print_turns(const Stage *x)
     const uint32_t slots = count_slots(x);
     ls_emit_line(x->e, "static const LsTurn stage%u_turn[] = {", x->number);
     for (uint32_t k = 0; k < f->nturn; k++)
-        fprintf(x->e->to, "%s{%d, %d, %u, %u},%s", k % 8 == 0 ? "    " : " ", f->turn[k].phase, f->turn[k].plan,
-                f->turn[k].micro % slots, f->turn[k].micro, k % 8 == 7 || k + 1 == f->nturn ? "\n" : "");
+        fprintf(x->e->to, "%s{%d, %d, %u, %u},%s", k % 8 == 0 ? "    " : " ", f->turn[k].phase,
+                f->turn[k].plan, f->turn[k].micro % slots, f->turn[k].micro,
+                k % 8 == 7 || k + 1 == f->nturn ? "\n" : "");
     ls_emit_line(x->e, "};");
 }
 
@@ -215,8 +230,12 @@ static void print_stage(const Stage *by_plan, uint32_t nsend, uint32_t nreceive)
     for (uint32_t k = 0; k < l->nplan; k++)
         print_plan(&by_plan[k]);
     ls_emit_line(x->e, "}, .nplan = %u, .nsend = %u, .nreceive = %u,", l->nplan, nsend, nreceive);
-    ls_emit_line(x->e, ".at = %" PRId64 ", .region = stage%u_region, .nregion = %u, .arena_bytes = %" PRId64 ", .slots = %u, "
-                 ".reads_input = %s,", x->c->stage[x->number].at, x->number, l->nregion, l->arena, count_slots(x),
+    ls_emit_line(x->e,
+                 ".at = %" PRId64
+                 ", .region = stage%u_region, .nregion = %u, .arena_bytes = %" PRId64
+                 ", .slots = %u, "
+                 ".reads_input = %s,",
+                 x->c->stage[x->number].at, x->number, l->nregion, l->arena, count_slots(x),
                  f->reads ? "true" : "false");
     ls_emit_line(x->e, ".turn = stage%u_turn, .nturn = %u,", x->number, f->nturn);
     ls_emit_line(x->e, "},");
@@ -229,7 +248,8 @@ void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
     ls_emit_line(e, "\n/* ---- stages ---- */");
     for (uint32_t k = 0; k < c->cut->k; k++) {
         for (uint32_t plan = 0; plan < c->stage[k].plan->layout.nplan; plan++) {
-            x[k][plan] = (Stage){.c = c, .ph = &phase[plan * c->cut->k + k], .number = k, .plan = plan, .e = e};
+            x[k][plan] = (Stage){
+                .c = c, .ph = &phase[plan * c->cut->k + k], .number = k, .plan = plan, .e = e};
             find_first_steps(&x[k][plan]);
             nsend[k] = print_messages(&x[k][plan], true);
             nreceive[k] = print_messages(&x[k][plan], false);
@@ -243,7 +263,8 @@ void ls_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e)
     ls_emit_line(e, "};");
 }
 
-/* The stage that changes a state. What none changes may have readers in several, as statistics that are frozen do. */
+/* The stage that changes a state. What none changes may have readers in several, as statistics that
+ * are frozen do. */
 static uint32_t stage_of_state(const LsCode *c, const LsPhaseText phase[], LsValueId v)
 {
     for (uint32_t k = 0; k < c->cut->k; k++) {
@@ -260,8 +281,8 @@ void ls_state_stages_print(const LsCode *c, const LsPhaseText phase[], LsEmit *e
 {
     ls_emit_line(e, "static const uint8_t state_stage[] = {");
     for (uint32_t k = 0; k < c->addresses->nstate; k++)
-        fprintf(e->to, "%s%u,%s", k % 16 == 0 ? "    " : " ", stage_of_state(c, phase, c->addresses->state[k].v),
-                k % 16 == 15 ? "\n" : "");
+        fprintf(e->to, "%s%u,%s", k % 16 == 0 ? "    " : " ",
+                stage_of_state(c, phase, c->addresses->state[k].v), k % 16 == 15 ? "\n" : "");
     fprintf(e->to, "%s0\n", c->addresses->nstate % 16 == 0 ? "    " : " ");
     ls_emit_line(e, "};");
 }

@@ -25,12 +25,16 @@ static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t ns
 }
 
 /* The name under which the file has the initial value of v. */
-static const char *name_in_file(const LsValue *v) { return v->average_of != NULL ? v->average_of : v->name; }
+static const char *name_in_file(const LsValue *v)
+{
+    return v->average_of != NULL ? v->average_of : v->name;
+}
 
 /* Some node of the graph, or of its updates, writes the value. */
 static bool is_written(const LsGraph *g, const LsValue *x)
 {
-    const LsValueId twin = g->rank.updates != NULL ? ls_source_named(g->rank.updates, x->name) : (LsValueId){0};
+    const LsValueId twin =
+        g->rank.updates != NULL ? ls_source_named(g->rank.updates, x->name) : (LsValueId){0};
     return x->once_written || (ls_is(twin) && g->rank.updates->value[twin.i].once_written);
 }
 
@@ -73,7 +77,8 @@ LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
         if (train->value[i].kind == LS_V_PARAM)
             ls_address_state(a, train, (LsValueId){i});
     for (uint32_t i = 1; i < train->nvalue; i++)        /* sums over ranks follow: ls_rank_layout */
-        if (train->value[i].kind == LS_V_STATE && !train->value[i].rank_sum && train->value[i].rank_levels == 0)
+        if (train->value[i].kind == LS_V_STATE && !train->value[i].rank_sum
+            && train->value[i].rank_levels == 0)
             ls_address_state(a, train, (LsValueId){i});
     return a;
 }

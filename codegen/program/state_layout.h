@@ -1,5 +1,5 @@
-/* codegen/program/state_layout.h -- addresses of the values that outlive a step: state, constants, input
- * slots. */
+/* codegen/program/state_layout.h -- addresses of the values that outlive a step: state, constants,
+ * input slots. */
 #ifndef LS_CODEGEN_PROGRAM_STATE_LAYOUT_H
 #define LS_CODEGEN_PROGRAM_STATE_LAYOUT_H
 
@@ -24,7 +24,8 @@ typedef struct LsAddresses {
  * (ls_onnx_eval_form). */
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
                               const LsOnnxSlot *slot, uint32_t nslot);
-/* Gives an address to a state value of g, the training graph or its updates, unless its name has one. */
+/* Gives an address to a state value of g, the training graph or its updates, unless its name has
+ * one. */
 void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v);
 /* The same at an address that the caller made up. */
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at);

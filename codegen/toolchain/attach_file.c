@@ -68,5 +68,6 @@ bool ls_attach_file(LsCtx *cx, const char *program, const char *file)
     if (from >= 0)
         close(from);
     return ok || !is_elf
-        || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot attach '%s' to '%s': %s", file, program, strerror(errno));
+           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot attach '%s' to '%s': %s", file,
+                       program, strerror(errno));
 }

@@ -1,6 +1,6 @@
-/* codegen/toolchain/cuda_probe.h -- finds this machine's CUDA devices, driver and libraries. The libraries
- * are not linked but opened at run time, in a process of its own, so a broken driver breaks nothing
- * here. */
+/* codegen/toolchain/cuda_probe.h -- finds this machine's CUDA devices, driver and libraries. The
+ * libraries are not linked but opened at run time, in a process of its own, so a broken driver
+ * breaks nothing here. */
 #ifndef LS_CODEGEN_TOOLCHAIN_CUDA_PROBE_H
 #define LS_CODEGEN_TOOLCHAIN_CUDA_PROBE_H
 
@@ -24,8 +24,8 @@ typedef struct LsCudaFound {
 void ls_cuda_probe(LsCudaFound *f, bool libraries);
 /* The first device's architecture: "90a", "86"; NULL: there is no device. */
 const char *ls_cuda_device_arch(LsArena *a);
-/* The folder of the CUDA toolkit: $CUDA_HOME, $CUDA_PATH, the folder set at build time, or the usual place.
- * NULL: there is none. */
+/* The folder of the CUDA toolkit: $CUDA_HOME, $CUDA_PATH, the folder set at build time, or the
+ * usual place. NULL: there is none. */
 const char *ls_cuda_home(LsArena *a);
 /* Prints the lines of `lowerset targets` about CUDA. */
 void ls_cuda_report(LsArena *a, FILE *to);

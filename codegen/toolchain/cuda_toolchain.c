@@ -1,8 +1,9 @@
 /* codegen/toolchain/cuda_toolchain.c -- see cuda_toolchain.h.
  *
- * NVRTC compiles for one architecture at a time. Each compilation has its own process: processes run in
- * parallel, and a compiler that crashes stops no other. The toolkit's fatbinary joins the results to one
- * file, or, if it is missing, a table of our own format does (runtime/cuda/cuda_image.h). */
+ * NVRTC compiles for one architecture at a time. Each compilation has its own process: processes
+ * run in parallel, and a compiler that crashes stops no other. The toolkit's fatbinary joins the
+ * results to one file, or, if it is missing, a table of our own format does
+ * (runtime/cuda/cuda_image.h). */
 #include "codegen/toolchain/cuda_toolchain.h"
 
 #include "base/read_file.h"
@@ -63,7 +64,8 @@ bool ls_cuda_archs(LsCtx *cx, const char *option, LsCudaArchs *archs)
     for (char *w = strtok_r(list, ",", &save); w != NULL; w = strtok_r(NULL, ",", &save)) {
         if (archs->n == LS_CUDA_ARCHS || !parse_arch(w, &archs->arch[archs->n]))
             return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
-                            "--arch: '%s' is not one of 75, 80, 86, 89, 90a, 100, ..., or there are more than %d",
+                            "--arch: '%s' is not one of 75, 80, 86, 89, 90a, 100, ..., or there "
+                            "are more than %d",
                             w, LS_CUDA_ARCHS);
         archs->n++;
     }
@@ -302,9 +304,10 @@ bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *
     const char *want = wanted_nvcc(t);
     char why[256];
     LsNvrtc nvrtc = {0};
-    b.source =
-        t->dry_run ? "" : ls_read_file_into(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base),
-                                            LS_ANY_SIZE, NULL);
+    b.source = t->dry_run
+                   ? ""
+                   : ls_read_file_into(cx->arena, ls_arena_printf(cx->arena, "%s/%s.cu", dir, base),
+                                       LS_ANY_SIZE, NULL);
     if (b.source == NULL)
         return ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot read '%s/%s.cu'", dir, base);
     if (want == NULL && ls_nvrtc_open(&nvrtc, why, sizeof why)) {
@@ -317,7 +320,8 @@ bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *
     if (nvcc != NULL)
         return build_by_nvcc(&b, nvcc, output);
     if (want != NULL)
-        return ls_error(cx, LS_NOWHERE, LS_E_TOOL, NULL, "cannot find the program '%s' (nvcc)", want);
+        return ls_error(cx, LS_NOWHERE, LS_E_TOOL, NULL, "cannot find the program '%s' (nvcc)",
+                        want);
     return ls_error(
         cx, LS_NOWHERE, LS_E_TOOL,
         "install the CUDA toolkit, or put the folder of libnvrtc into LD_LIBRARY_PATH",

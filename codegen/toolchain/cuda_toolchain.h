@@ -1,5 +1,5 @@
-/* codegen/toolchain/cuda_toolchain.h -- compiles a program's device text to code for GPUs: by NVRTC if it is
- * found, else by nvcc. */
+/* codegen/toolchain/cuda_toolchain.h -- compiles a program's device text to code for GPUs: by NVRTC
+ * if it is found, else by nvcc. */
 #ifndef LS_CODEGEN_TOOLCHAIN_CUDA_TOOLCHAIN_H
 #define LS_CODEGEN_TOOLCHAIN_CUDA_TOOLCHAIN_H
 
@@ -19,8 +19,8 @@ typedef struct LsCudaArchs {
     const char *text;           /* for people: "sm_80, sm_90a, PTX compute_80" */
 } LsCudaArchs;
 
-/* Reads the architectures. option: "90a", "80,sm_86,90a"; NULL: that of this machine's device, else 90a.
- * False after a diagnostic. */
+/* Reads the architectures. option: "90a", "80,sm_86,90a"; NULL: that of this machine's device, else
+ * 90a. False after a diagnostic. */
 bool ls_cuda_archs(LsCtx *cx, const char *option, LsCudaArchs *archs);
 
 typedef struct LsCudaTool {
@@ -30,8 +30,9 @@ typedef struct LsCudaTool {
     bool verbose, dry_run;      /* print the commands; do not run them */
 } LsCudaTool;
 
-/* Compiles DIR/BASE.cu to DIR/BASE.fatbin; include: the folder that contains runtime/. False after a
- * diagnostic, which names the kernel if it does not compile. Removes intermediate files from DIR. */
+/* Compiles DIR/BASE.cu to DIR/BASE.fatbin; include: the folder that contains runtime/. False after
+ * a diagnostic, which names the kernel if it does not compile. Removes intermediate files from
+ * DIR. */
 bool ls_cuda_build(LsCtx *cx, const LsCudaTool *t, const char *dir, const char *base,
                    const char *include);
 

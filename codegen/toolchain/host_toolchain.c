@@ -1,4 +1,5 @@
-/* codegen/toolchain/host_toolchain.c -- finds the runtime beside the program and runs the C compiler. */
+/* codegen/toolchain/host_toolchain.c -- finds the runtime beside the program and runs the C
+ * compiler. */
 #include "codegen/toolchain/host_toolchain.h"
 
 #include "build_config.h"
@@ -60,8 +61,9 @@ static const char *find_cuda_library(LsCtx *cx)
 
 static const char *find_mpi_library(LsCtx *cx)
 {
-    return find_part(cx, (const char *const[]){"HOME/lib/lowerset/libls_runtime_mpi.a", "runtime/libls_runtime_mpi.a",
-                     "../lib/lowerset/libls_runtime_mpi.a", NULL});
+    return find_part(cx, (const char *const[]){"HOME/lib/lowerset/libls_runtime_mpi.a",
+                                               "runtime/libls_runtime_mpi.a",
+                                               "../lib/lowerset/libls_runtime_mpi.a", NULL});
 }
 
 static const char *find_sources(LsCtx *cx)
@@ -120,18 +122,23 @@ static bool is_new_enough(LsCtx *cx, const LsToolchain *t)
     LsCompiler is = ls_compiler_of(said != NULL ? said : "");
     return is.major >= ls_compiler_least(is.kind)
            || ls_error(cx, LS_NOWHERE, LS_E_TOOL,
-                       "name another with --cc or in CC, e.g. CC=clang; or --emit=c prints the program, to be built "
-                       "elsewhere", "'%s' is %s %d.%d, and programs need gcc %d or clang %d, or later",
-                       compiler_of(t), is.kind == LS_CC_GCC ? "gcc" : "clang", is.major, is.minor, LS_GCC_LEAST,
-                       LS_CLANG_LEAST);
+                       "name another with --cc or in CC, e.g. CC=clang; or --emit=c prints the "
+                       "program, to be built "
+                       "elsewhere",
+                       "'%s' is %s %d.%d, and programs need gcc %d or clang %d, or later",
+                       compiler_of(t), is.kind == LS_CC_GCC ? "gcc" : "clang", is.major, is.minor,
+                       LS_GCC_LEAST, LS_CLANG_LEAST);
 }
 
 /* Whether the parts for MPI are there. */
 static bool has_mpi(LsCtx *cx)
 {
     return (LS_MPI_LIBS[0] != '\0' && find_mpi_library(cx) != NULL)
-           || ls_error(cx, LS_NOWHERE, LS_E_TOOL, "install MPI (Debian: apt-get install libopenmpi-dev) and build lowerset again; or "
-                       "--emit=c prints the program, to be built elsewhere", "this lowerset was built without MPI");
+           || ls_error(
+               cx, LS_NOWHERE, LS_E_TOOL,
+               "install MPI (Debian: apt-get install libopenmpi-dev) and build lowerset again; or "
+               "--emit=c prints the program, to be built elsewhere",
+               "this lowerset was built without MPI");
 }
 
 bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t)
@@ -142,11 +149,12 @@ bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t)
         return no_compiler(cx, c.n > 0 ? c.word[0] : "", ENOENT);
     if (t->mpi && !has_mpi(cx))
         return false;
-    return is_new_enough(cx, t) && ((find_library(cx) != NULL && find_sources(cx) != NULL) || no_runtime(cx));
+    return is_new_enough(cx, t)
+           && ((find_library(cx) != NULL && find_sources(cx) != NULL) || no_runtime(cx));
 }
 
-/* The static CUDA runtime beside the runtime library, or that of the toolkit that the library was built
- * with. */
+/* The static CUDA runtime beside the runtime library, or that of the toolkit that the library was
+ * built with. */
 static const char *find_cudart(LsArena *a)
 {
     const char *home = getenv("LOWERSET_HOME");
@@ -191,7 +199,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     const char *lib = find_library(cx), *sources = lib != NULL ? find_sources(cx) : NULL;
     if (sources == NULL)
         return no_runtime(cx);
-    const char *include = ls_arena_printf(a, "%s/..", sources);      /* programs say "runtime/x.h" */
+    const char *include = ls_arena_printf(a, "%s/..", sources); /* programs say "runtime/x.h" */
     if (t->cuda != NULL && !ls_cuda_build(cx, t->cuda, dir, base, include))
         return false;
     LsCommand c = {.arena = a, .print = t->verbose, .dry = t->dry_run};
@@ -266,7 +274,8 @@ static bool copy_folders(LsCtx *cx, const char *names, const char *from, const c
     char *copy = ls_arena_strdup(cx->arena, names), *save = NULL;
     bool ok = true;
     for (char *f = strtok_r(copy, " ", &save); ok && f != NULL; f = strtok_r(NULL, " ", &save))
-        ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/%s", from, f), ls_arena_printf(cx->arena, "%s/%s", dir, f));
+        ok = copy_folder(cx, ls_arena_printf(cx->arena, "%s/%s", from, f),
+                         ls_arena_printf(cx->arena, "%s/%s", dir, f));
     return ok;
 }
 
@@ -283,7 +292,8 @@ bool ls_toolchain_copy_runtime(LsCtx *cx, const LsToolchain *t, const char *dir)
 /* A path as a word for a shell: in single quotes unless it is plain. */
 static const char *shell_word(LsArena *a, const char *path)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-+,:@%=";
     if (path[0] != '\0' && path[strspn(path, plain)] == '\0')
         return path;
     char *word = ls_arena_alloc(a, 4 * strlen(path) + 3, 1), *to = word;
@@ -335,11 +345,14 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
         sources = ls_arena_printf(a, "%s %s", sources, sources_of(a, LS_FOLDERS_MPI, runtime_dir));
     if (t->cuda != NULL) {
         device = device_hint(cx, &t->cuda->archs, file, runtime_dir);
-        sources = ls_arena_printf(a, "%s %s -isystem $CUDA_HOME/include $CUDA_HOME/lib64/libcudart_static.a -ldl -lrt", sources,
-                                  sources_of(a, LS_FOLDERS_CUDA_SOURCE, runtime_dir));
+        sources = ls_arena_printf(
+            a, "%s %s -isystem $CUDA_HOME/include $CUDA_HOME/lib64/libcudart_static.a -ldl -lrt",
+            sources, sources_of(a, LS_FOLDERS_CUDA_SOURCE, runtime_dir));
     }
-    return ls_arena_printf(a, "%s%s -std=gnu11 -D_GNU_SOURCE -O%s -march=%s -fno-math-errno "
+    return ls_arena_printf(a,
+                           "%s%s -std=gnu11 -D_GNU_SOURCE -O%s -march=%s -fno-math-errno "
                            "-fno-trapping-math -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
                            device, t->mpi ? "mpicc" : compiler_of(t), level_of(t), machine_of(t),
-                           shell_word(a, runtime_dir), shell_word(a, file), shell_word(a, file), sources, shell_word(a, base));
+                           shell_word(a, runtime_dir), shell_word(a, file), shell_word(a, file),
+                           sources, shell_word(a, base));
 }

@@ -1,4 +1,5 @@
-/* codegen/toolchain/host_toolchain.h -- the C compiler, and the parts of the runtime that it compiles. */
+/* codegen/toolchain/host_toolchain.h -- the C compiler, and the parts of the runtime that it
+ * compiles. */
 #ifndef LS_CODEGEN_TOOLCHAIN_HOST_TOOLCHAIN_H
 #define LS_CODEGEN_TOOLCHAIN_HOST_TOOLCHAIN_H
 
@@ -14,12 +15,13 @@ typedef struct LsToolchain {
     bool mpi;                   /* the program is linked with MPI */
 } LsToolchain;
 
-/* Whether the C compiler and the runtime library are found, and the compiler is not too old. False after a diagnostic. */
+/* Whether the C compiler and the runtime library are found, and the compiler is not too old. False
+ * after a diagnostic. */
 bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t);
 
-/* Builds `output`, an executable or one relocatable object, from DIR/BASE.c and DIR/BASE_data.S. For GPUs
- * first compiles DIR/BASE.cu to DIR/BASE.fatbin, which the data embed. False after a diagnostic:
- * LS_E_TOOL if a compiler or the runtime library is missing or fails. */
+/* Builds `output`, an executable or one relocatable object, from DIR/BASE.c and DIR/BASE_data.S.
+ * For GPUs first compiles DIR/BASE.cu to DIR/BASE.fatbin, which the data embed. False after a
+ * diagnostic: LS_E_TOOL if a compiler or the runtime library is missing or fails. */
 bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const char *base,
                         LsEmitKind kind, const char *output);
 

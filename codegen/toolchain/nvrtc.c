@@ -1,4 +1,5 @@
-/* codegen/toolchain/nvrtc.c -- see nvrtc.h. The library's interface has been the same since CUDA 11.1. */
+/* codegen/toolchain/nvrtc.c -- see nvrtc.h. The library's interface has been the same since CUDA
+ * 11.1. */
 #include "codegen/toolchain/nvrtc.h"
 #include "runtime/cuda/library.h"
 

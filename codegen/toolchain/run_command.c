@@ -57,7 +57,8 @@ static const char *read_all(LsArena *a, int fd, size_t most)
 {
     char *text = ls_arena_alloc(a, most + 1, 1), rest[512];
     size_t n = 0;
-    for (ssize_t got; (got = n < most ? read(fd, text + n, most - n) : read(fd, rest, sizeof rest)) != 0;) {
+    for (ssize_t got;
+         (got = n < most ? read(fd, text + n, most - n) : read(fd, rest, sizeof rest)) != 0;) {
         if (got < 0 && errno != EINTR)
             break;
         n += got > 0 && n < most ? (size_t)got : 0;

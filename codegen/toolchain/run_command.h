@@ -21,8 +21,8 @@ void ls_command_add_words(LsCommand *c, const char *text);
 /* Returns 0 if the program succeeded, an errno if it could not be started, -1 if it failed. */
 int ls_command_run(const LsCommand *c);
 
-/* Runs the program and returns the beginning of what it prints to stdout, up to `most` bytes; its stderr is dropped.
- * NULL: it could not be started or failed. Arena text. */
+/* Runs the program and returns the beginning of what it prints to stdout, up to `most` bytes; its
+ * stderr is dropped. NULL: it could not be started or failed. Arena text. */
 const char *ls_command_output(const LsCommand *c, size_t most);
 
 /* The path of a program: as given if it has a slash, else searched along $PATH. NULL: not found. */

@@ -1,5 +1,5 @@
-/* compiler/cost/cache_reuse.h -- reuse distances in a cache that evicts the least recently used bytes: how many other
- * bytes were touched since the last touch of these. */
+/* compiler/cost/cache_reuse.h -- reuse distances in a cache that evicts the least recently used
+ * bytes: how many other bytes were touched since the last touch of these. */
 #ifndef LS_COMPILER_COST_CACHE_REUSE_H
 #define LS_COMPILER_COST_CACHE_REUSE_H
 

@@ -140,10 +140,15 @@ static bool read_word(Reader *r, char *const word[], int n)
         m->gpu = strcmp(word[1], "gpu") == 0;
         return m->gpu || strcmp(word[1], "cpu") == 0 || fail(r, "kind: must be cpu or gpu");
     }
-    const struct { const char *key; double least, most, *to; } row[] = {
-        {"memory", 1e-6, most, &m->memory}, {"overlap", 0, 1, &m->overlap},
-        {"step", 0, most, &m->step}, {"context", 0, most, &m->context}, {"threads", 0, 4096, &v}, {"lanes", 1, 1024, &v},
-        {"probe.product", 0, most, &m->probe_product}, {"probe.pass", 0, most, &m->probe_pass}};
+    const struct { const char *key; double least, most, *to;
+    } row[] = {{"memory", 1e-6, most, &m->memory},
+               {"overlap", 0, 1, &m->overlap},
+               {"step", 0, most, &m->step},
+               {"context", 0, most, &m->context},
+               {"threads", 0, 4096, &v},
+               {"lanes", 1, 1024, &v},
+               {"probe.product", 0, most, &m->probe_product},
+               {"probe.pass", 0, most, &m->probe_pass}};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         if (strcmp(word[0], row[k].key) == 0) {
             if (!read_number(r, word[0], word[1], row[k].least, row[k].to))
@@ -241,7 +246,8 @@ static void put_share(FILE *to, double v)
 static bool has_figures_of(const LsMachine *m, int k, int other)
 {
     const LsClassCost *a = &m->cost[k], *b = &m->cost[other];
-    return a->compute == b->compute && a->read == b->read && a->write == b->write && a->launch == b->launch;
+    return a->compute == b->compute && a->read == b->read && a->write == b->write
+           && a->launch == b->launch;
 }
 
 void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
@@ -275,7 +281,8 @@ void ls_machine_write(FILE *to, const LsMachine *m, const char *note)
 
 double ls_machine_dot_rate(const LsMachine *m)
 {
-    const double brain = m->cost[LS_COST_CONV + LS_COST_BF16].compute, real = m->cost[LS_COST_CONV].compute;
+    const double brain = m->cost[LS_COST_CONV + LS_COST_BF16].compute,
+                 real = m->cost[LS_COST_CONV].compute;
     if (brain != real && brain > 0 && real > 0)
         return brain / real;
     return m->peak[LS_PEAK_F32] > 0 ? m->peak[LS_PEAK_BF16] / m->peak[LS_PEAK_F32] : 0;

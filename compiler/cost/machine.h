@@ -1,26 +1,23 @@
-/* compiler/cost/machine.h -- a machine's speeds: the figures of the cost model (roofline.h), as text that people read
- * and write.
+/* compiler/cost/machine.h -- a machine's speeds: the figures of the cost model (roofline.h), as
+ * text that people read and write.
  *
  *   lowerset-machine 1
  *   name     l4
  *   what     NVIDIA L4 24 GB        # for people
  *   kind     gpu                    # cpu, gpu
  *   threads  2                      # cpu: threads used when measuring
- *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64. cpu: bf16 where products of bfloat16
- *                                   # have a speed of their own, as by x86's VDPBF16PS
- *   memory   300                    # bytes per ns
- *   cache    50331648 3             # bytes; its speed as a multiple of the memory's
- *   lanes    8                      # floats per vector: products are padded to it
- *   overlap  1                      # part of the shorter of compute and transfer time that the longer
- *                                   # hides: 1 all of it; 0 none, the sum counts
+ *   peak     f32=30300 tf32=60000   # operations per ns; also f16 bf16 f64. cpu: bf16 where
+ * products of bfloat16 # have a speed of their own, as by x86's VDPBF16PS memory   300 # bytes per
+ * ns cache    50331648 3             # bytes; its speed as a multiple of the memory's lanes    8 #
+ * floats per vector: products are padded to it overlap  1                      # part of the
+ * shorter of compute and transfer time that the longer # hides: 1 all of it; 0 none, the sum counts
  *   step     20000                  # ns of a training step outside its kernels
  *   context  400e6                  # gpu: bytes that driver and libraries take
- *   probe.product 362               # cpu: operations per ns of the short product, and bytes per ns of the
- *   probe.pass    114               # short pass, by which another computer is compared with this machine
- *   class    conv 0.7 0.8 0.8 3000  # a kind of kernel: share of the peak, shares of the memory's
- *                                   # speed when reading and writing, ns of every launch; a
- *                                   # share of "-" costs nothing
- * A class that is not listed has the figures of its parent: conv.dx those of conv, conv those of
+ *   probe.product 362               # cpu: operations per ns of the short product, and bytes per ns
+ * of the probe.pass    114               # short pass, by which another computer is compared with
+ * this machine class    conv 0.7 0.8 0.8 3000  # a kind of kernel: share of the peak, shares of the
+ * memory's # speed when reading and writing, ns of every launch; a # share of "-" costs nothing A
+ * class that is not listed has the figures of its parent: conv.dx those of conv, conv those of
  * `other`, which must be there. Kernels that read or write 16 bits have classes of their own, as
  * conv.dx.bf16 and conv.dx.f16: the parent of the first is conv.dx, of the second conv.dx.bf16.
  * Lines may come in any order; # begins a comment. */
@@ -80,7 +77,8 @@
     C(LOSS_GRAD, "loss.grad", LOSS)
 
 #define LS_COST_ID(id, name, parent) LS_COST_##id,
-/* Class k + LS_COST_BF16 has the kernels of class k in bfloat16, k + LS_COST_F16 those in float16. */
+/* Class k + LS_COST_BF16 has the kernels of class k in bfloat16, k + LS_COST_F16 those in
+ * float16. */
 typedef enum {
     LS_COST_CLASSES(LS_COST_ID)
     LS_COST_BF16,
@@ -119,12 +117,12 @@ typedef struct LsMachine {
 /* The machine as seen by products that reach another peak, if it has one. */
 LsMachine ls_machine_with_peak(const LsMachine *m, LsPeak peak);
 
-/* CPU: the machine with another number of threads. Twice the threads compute 1.89 times as fast, and move bytes 1.52
- * times as fast: the five networks of `bench predict` on one and two cores. */
+/* CPU: the machine with another number of threads. Twice the threads compute 1.89 times as fast,
+ * and move bytes 1.52 times as fast: the five networks of `bench predict` on one and two cores. */
 LsMachine ls_machine_with_threads(const LsMachine *m, int threads);
 
-/* CPU: the speed of direct products of bfloat16 relative to those of f32: as direct convolutions were measured in both, else
- * by the peaks; 0: not known. */
+/* CPU: the speed of direct products of bfloat16 relative to those of f32: as direct convolutions
+ * were measured in both, else by the peaks; 0: not known. */
 double ls_machine_dot_rate(const LsMachine *m);
 
 /* Reads the text form. False with a sentence in err: "FILE:3: ..."; *m is then undefined. */

@@ -294,7 +294,8 @@ static void set_tops(LsMachine *m, const Fit *f)
 
 static LsClassCost figures(const LsMachine *m, int c, const Line *l)
 {
-    return (LsClassCost){.compute = rounded(fmin(rate(l, 1) / m->peak[LS_PEAK_F32], most_of_peak(c))),
+    return (LsClassCost){.compute =
+                             rounded(fmin(rate(l, 1) / m->peak[LS_PEAK_F32], most_of_peak(c))),
                          .read = rounded(rate(l, 2) / m->memory),
                          .write = rounded(rate(l, 3) / m->memory),
                          .launch = rounded(l->c[0] * unit[0])};
@@ -347,8 +348,10 @@ double ls_machine_fit(LsArena *arena, LsMachine *m, const LsSample *sample, uint
     }
     Fit best = best_fit(row, m, sample, n, old);
     set_tops(m, &best);
-    for (int c = 0; c < LS_NCOSTS; c++)         /* without samples of 16 bits, as the parent is now */
-        m->cost[c] = c < LS_COST_BF16 || best.sampled[c] ? figures(m, c, &best.line[c]) : m->cost[ls_cost_class[c].parent];
+    for (int c = 0; c < LS_NCOSTS; c++)         /* without samples of 16 bits, as the parent is
+                                                 * now */
+        m->cost[c] = c < LS_COST_BF16 || best.sampled[c] ? figures(m, c, &best.line[c])
+                                                         : m->cost[ls_cost_class[c].parent];
     for (uint32_t i = 0; i < n; i++) {
         all += sample[i].ns;
         missed += fabs(ls_work_ns(m, &sample[i].work, 4) - sample[i].ns);

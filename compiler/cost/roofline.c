@@ -106,7 +106,8 @@ static double result_bytes(const LsGraph *g, LsNodeId n, int k, int real_bytes)
 {
     double all = (double)ls_value_bytes(g, ls_out(g, n, k), real_bytes);
     const LsOpCode op = (LsOpCode)g->node[n.i].op;
-    if ((op != LS_OP_GATHER_GRAD && op != LS_OP_SCATTER && op != LS_OP_SCATTER_EACH) || !ls_is(ls_in(g, n, 2)))
+    if ((op != LS_OP_GATHER_GRAD && op != LS_OP_SCATTER && op != LS_OP_SCATTER_EACH)
+        || !ls_is(ls_in(g, n, 2)))
         return all;
     double rows = (double)ls_value_bytes(g, ls_in(g, n, 0), real_bytes);
     return rows < all ? rows : all;
@@ -197,7 +198,8 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
         return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH ? LS_COST_GATHER : LS_COST_GATHER_GRAD;
     case LS_K_SCAN: return LS_COST_SCAN;
     case LS_K_RESIZE: return op == LS_OP_RESIZE ? LS_COST_RESIZE : LS_COST_RESIZE_GRAD;
-    case LS_K_SAMPLE: return op == LS_OP_SAMPLE || op == LS_OP_ROI_MEAN ? LS_COST_SAMPLE : LS_COST_SAMPLE_GRAD;
+    case LS_K_SAMPLE:
+        return op == LS_OP_SAMPLE || op == LS_OP_ROI_MEAN ? LS_COST_SAMPLE : LS_COST_SAMPLE_GRAD;
     case LS_K_POOL:
         return op == LS_OP_MAX_POOL || op == LS_OP_AVERAGE_POOL ? LS_COST_POOL : LS_COST_POOL_GRAD;
     case LS_K_SOFTMAX:
@@ -210,10 +212,10 @@ static LsCostClass class_of(const LsNode *node, LsCostWay way)
 }
 
 /* ---- products: operations carried out, padding included ---- */
-/* Copies of a direct convolution, counted as operations of equal time. The kernel copies the places that its rows
- * consist of, run by run, unless the source is that matrix itself; and it copies the weights (its weight gradient: dY)
- * into panels. The three costs were measured; runtime/kernels/ls_conv.h and related headers explain the number of
- * copies. */
+/* Copies of a direct convolution, counted as operations of equal time. The kernel copies the places
+ * that its rows consist of, run by run, unless the source is that matrix itself; and it copies the
+ * weights (its weight gradient: dY) into panels. The three costs were measured;
+ * runtime/kernels/ls_conv.h and related headers explain the number of copies. */
 enum { COPY = 20, RUN = 600, PANEL = 40 };      /* per element, per run, per element of a panel */
 
 static double blocks(double n, double size) { return ceil(n / size); }
@@ -274,8 +276,8 @@ static void direct_work(const LsGraph *g, LsNodeId n, const LsMachine *m, int la
     w->flops += copies(node, &p, dw, way);
 }
 
-/* Winograd's algorithm on tiles of 4 x 4 (runtime/kernels/ls_wino.h): 36 products of tiles by channels, and the
- * transforms to and from them. */
+/* Winograd's algorithm on tiles of 4 x 4 (runtime/kernels/ls_wino.h): 36 products of tiles by
+ * channels, and the transforms to and from them. */
 static void winograd_work(const LsGraph *g, LsNodeId n, int real_bytes, LsWork *w)
 {
     bool dw = g->node[n.i].op == LS_OP_CONV_DW;

@@ -1,12 +1,12 @@
-/* compiler/cost/roofline.h -- the cost of a node on a machine: a roofline with two levels of memory. The scheduler
- * plans by it until times are measured.
+/* compiler/cost/roofline.h -- the cost of a node on a machine: a roofline with two levels of
+ * memory. The scheduler plans by it until times are measured.
  *
- * A node has a class, operations, and bytes that it reads and writes. Its time is the launch of its class, plus the
- * longer of compute and transfer time, plus the part of the shorter that the longer does not hide. Bytes move at the
- * cache's speed when their age (reuse distance, cache_reuse.h) is small, at the memory's when it is much more than the
- * cache holds, and at a speed in between otherwise. Ages are those of runs in a program
- * (codegen/planning/step_replay.h). The scheduler weighs a node by itself: its operands and results count as touched
- * just before. */
+ * A node has a class, operations, and bytes that it reads and writes. Its time is the launch of its
+ * class, plus the longer of compute and transfer time, plus the part of the shorter that the longer
+ * does not hide. Bytes move at the cache's speed when their age (reuse distance, cache_reuse.h) is
+ * small, at the memory's when it is much more than the cache holds, and at a speed in between
+ * otherwise. Ages are those of runs in a program (codegen/planning/step_replay.h). The scheduler
+ * weighs a node by itself: its operands and results count as touched just before. */
 #ifndef LS_COMPILER_COST_ROOFLINE_H
 #define LS_COMPILER_COST_ROOFLINE_H
 

@@ -16,7 +16,8 @@ LsValueId ls_append2(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId 
 LsValueId ls_append3(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b, LsValueId c,
                      const LsAttr *attr);
 
-/* ---- common small builders. Each may move the graph's arrays: pointers into them are read before. ---- */
+/* ---- common small builders. Each may move the graph's arrays: pointers into them are read before.
+ * ---- */
 LsValueId ls_reshape(LsCtx *cx, LsGraph *g, LsValueId v, const LsShape *to);
 /* Sums v over the axes along which `to` was broadcast to v's shape; the result has shape `to`. The
  * gradient of a broadcasting operator reaches its operand this way. */

@@ -1,4 +1,5 @@
-/* compiler/fold/fold_constants.c -- decides which nodes are folded; fold_map.c and fold_move.c evaluate them. */
+/* compiler/fold/fold_constants.c -- decides which nodes are folded; fold_map.c and fold_move.c
+ * evaluate them. */
 #include "compiler/fold/fold_constants.h"
 
 #include "compiler/fold/fold_eval.h"

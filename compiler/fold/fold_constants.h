@@ -10,8 +10,8 @@
  * Integer operators fold exactly in int64; reals in double, stored as float. */
 bool ls_fold(LsCtx *cx, LsGraph *g, LsNodeId n, LsValueId *out);
 
-/* Whether a constant of so many elements may be made; counts the elements if so. A limit on all folded elements keeps
- * compilation from needing more memory than the program. */
+/* Whether a constant of so many elements may be made; counts the elements if so. A limit on all
+ * folded elements keeps compilation from needing more memory than the program. */
 bool ls_fold_affords(LsGraph *g, int64_t elements);
 
 #endif

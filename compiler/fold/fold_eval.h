@@ -13,7 +13,8 @@ typedef struct LsFold {         /* one node whose operands all have data */
 } LsFold;
 
 bool ls_fold_known(const LsFold *f);        /* this operator can be evaluated */
-bool ls_fold_store_int(const LsFold *f, int64_t i, int64_t v);      /* false: v does not fit the type */
+/* false: v does not fit the type */
+bool ls_fold_store_int(const LsFold *f, int64_t i, int64_t v);
 /* Fill f->data; false where the result is undefined: division by zero, overflow, index out of
  * range. */
 bool ls_fold_map(const LsFold *f);

@@ -1,5 +1,5 @@
-/* compiler/fold/fold_index.c -- constant folding of scatters, of gathers by element and of running sums: lines along
- * one axis, see move.def. */
+/* compiler/fold/fold_index.c -- constant folding of scatters, of gathers by element and of running
+ * sums: lines along one axis, see move.def. */
 #include "compiler/fold/fold_eval.h"
 
 #include <string.h>
@@ -83,7 +83,8 @@ static bool scatter(const LsFold *f)
     const Lines l = lines_of(f, &at->x, at->axis);
     LsValueId updates = ls_in(f->g, f->n, 0), base = ls_in(f->g, f->n, 2);
     bool single = ls_count(ls_shape(f->g, updates)) == 1;
-    memcpy(f->data, f->g->value[base.i].data, (size_t)ls_count(&f->shape) * (size_t)ls_type_bytes(f->type, 4));
+    memcpy(f->data, f->g->value[base.i].data,
+           (size_t)ls_count(&f->shape) * (size_t)ls_type_bytes(f->type, 4));
     for (int64_t p = 0; p < l.outer * l.count * l.inner; p++) {
         int64_t to = place_of(&l, p), whole;
         if (to < 0)
@@ -91,7 +92,8 @@ static bool scatter(const LsFold *f)
         if (f->type == LS_REAL) {
             float *y = f->data;
             y[to] = combine_real(at->how, y[to], (float)ls_const_at(f->g, updates, single ? 0 : p));
-        } else if (!combine_int(at->how, int_at(f, to), ls_const_int_at(f->g, updates, single ? 0 : p), &whole)
+        } else if (!combine_int(at->how, int_at(f, to),
+                                ls_const_int_at(f->g, updates, single ? 0 : p), &whole)
                    || !ls_fold_store_int(f, to, whole)) {
             return false;
         }

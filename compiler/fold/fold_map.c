@@ -1,4 +1,5 @@
-/* compiler/fold/fold_map.c -- constant folding of pointwise operators and reductions, by LsOp.eval(_int). */
+/* compiler/fold/fold_map.c -- constant folding of pointwise operators and reductions, by
+ * LsOp.eval(_int). */
 #include "compiler/fold/fold_eval.h"
 
 #include <math.h>
@@ -113,7 +114,8 @@ bool ls_fold_map(const LsFold *f)
     bool ints = in_integers(f), ok = true;
     for (int64_t i = 0, count = ls_count(&f->shape); ok && i < count; i++, walk_next(&w)) {
         int64_t v;
-        ok = ints ? eval_int(f, &w, &v) && ls_fold_store_int(f, i, v) : store_real(f, i, eval_real(f, &w));
+        ok = ints ? eval_int(f, &w, &v) && ls_fold_store_int(f, i, v)
+                  : store_real(f, i, eval_real(f, &w));
     }
     return ok;
 }

@@ -1,4 +1,5 @@
-/* compiler/inspect/onnx_inspect.c -- collects the report as plain data, with every dimension bound. */
+/* compiler/inspect/onnx_inspect.c -- collects the report as plain data, with every dimension
+ * bound. */
 #include "compiler/inspect/onnx_inspect.h"
 
 #include "base/heap.h"
@@ -13,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void count(LsInspectReport *r, LsInspectCounts *c, const char *name, const char *first, uint32_t room)
+static void count(LsInspectReport *r, LsInspectCounts *c, const char *name, const char *first,
+                  uint32_t room)
 {
     if (c->item == NULL) {
         c->names = (LsNames){.arena = r->cx->arena};
@@ -139,16 +141,19 @@ static void find_gradless(LsInspectReport *r, const LsGraph *g)
         if (g->value[i].kind == LS_V_PARAM && taught[i])
             r->ntaught++;
         else if (g->value[i].kind == LS_V_PARAM)
-            ls_inspect_tell(r->to_hazards, used[i] ? "the gradient of parameter '%s' is stopped on every way, and it is not trained"
-                                       : "parameter '%s' has no influence on any output and is not trained",
-                 g->value[i].name);
+            ls_inspect_tell(
+                r->to_hazards,
+                used[i] ? "the gradient of parameter '%s' is stopped on every way, and it is not "
+                          "trained"
+                        : "parameter '%s' has no influence on any output and is not trained",
+                g->value[i].name);
     if (r->ntaught == 0)
         fprintf(r->to_problems, "no trained parameter has influence on an output\n"
                                 "  hint: see --train and --freeze\n");
 }
 
-/* Collects the warnings that compile would print when it adds its default loss. Errors do not matter: the file may
- * contain its own loss. */
+/* Collects the warnings that compile would print when it adds its default loss. Errors do not
+ * matter: the file may contain its own loss. */
 static void try_loss(LsInspectReport *r, LsGraph *g)
 {
     LsCtx cx = {.arena = r->cx->arena, .model = r->cx->model, .max_error = 1, .nerror = 1};
@@ -232,8 +237,9 @@ static void find_data(LsInspectReport *r)
         ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
     r->missing = from.nmissing > 0;
     if (r->missing)
-        ls_inspect_tell(r->to_problems, "%s does not exist; the data of %u tensor%s in it ('%s'%s)", from.file, from.nmissing,
-             from.nmissing > 1 ? "s lies" : " lies", from.tensor, from.nmissing > 1 ? ", ..." : "");
+        ls_inspect_tell(r->to_problems, "%s does not exist; the data of %u tensor%s in it ('%s'%s)",
+                        from.file, from.nmissing, from.nmissing > 1 ? "s lies" : " lies",
+                        from.tensor, from.nmissing > 1 ? ", ..." : "");
 }
 
 /* Everything but the printing. */

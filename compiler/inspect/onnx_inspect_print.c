@@ -49,8 +49,8 @@ static void print_counts(FILE *to, const char *what, const LsInspectCounts *c, b
     fprintf(to, "%s", what);
     for (uint32_t i = 1; i <= c->names.n; i++)
         if (with_first)
-            ls_inspect_tell(to, "    %s: %u node%s, the first is '%s'", c->item[i].name, c->item[i].n,
-                 c->item[i].n > 1 ? "s" : "", c->item[i].first);
+            ls_inspect_tell(to, "    %s: %u node%s, the first is '%s'", c->item[i].name,
+                            c->item[i].n, c->item[i].n > 1 ? "s" : "", c->item[i].first);
         else
             ls_plain_printf(to, "%s%s %u", i > 1 ? ", " : "", c->item[i].name, c->item[i].n);
     fprintf(to, "%s", with_first ? "" : "\n");
@@ -71,20 +71,24 @@ static void print_values(const LsInspectReport *r, FILE *to)
     LsArena *a = r->cx->arena;
     for (size_t i = 0; i < g->n_input; i++)
         if (is_input(r, g->input[i]))
-            ls_inspect_tell(to, "  input       %s: %s", ls_text(g->input[i]->name), value_text(a, g->input[i]));
+            ls_inspect_tell(to, "  input       %s: %s", ls_text(g->input[i]->name),
+                            value_text(a, g->input[i]));
     for (size_t i = 0; i < g->n_output; i++)
-        ls_inspect_tell(to, "  output      %s: %s", ls_text(g->output[i]->name), value_text(a, g->output[i]));
+        ls_inspect_tell(to, "  output      %s: %s", ls_text(g->output[i]->name),
+                        value_text(a, g->output[i]));
     for (uint32_t i = 1; i <= r->open.n; i++)
         ls_inspect_tell(to, "  to bind     %s", r->open.name[i]);
     for (int i = 0; i < r->nbound; i++)
-        ls_inspect_tell(to, "  bound       %s: %s", r->bound[i].input, ls_shape_text(a, &r->bound[i].shape));
+        ls_inspect_tell(to, "  bound       %s: %s", r->bound[i].input,
+                        ls_shape_text(a, &r->bound[i].shape));
 }
 
 void ls_inspect_print_text(LsInspectReport *r, FILE *to)
 {
     ls_inspect_tell(to, "%s", r->cx->model);
-    ls_inspect_tell(to, "  format      IR %" PRId64 ", opset %d, written by %s %s", r->m->proto->ir_version, r->m->opset,
-         ls_text(r->m->proto->producer_name), ls_text(r->m->proto->producer_version));
+    ls_inspect_tell(to, "  format      IR %" PRId64 ", opset %d, written by %s %s",
+                    r->m->proto->ir_version, r->m->opset, ls_text(r->m->proto->producer_name),
+                    ls_text(r->m->proto->producer_version));
     print_values(r, to);
     print_counts(to, "  operators   ", &r->ops, false);
     fprintf(to, "  parameters  %u tensors, %" PRId64 " elements, %" PRId64 " bytes as float\n",
@@ -104,7 +108,8 @@ void ls_inspect_print_text(LsInspectReport *r, FILE *to)
         fprintf(to, "  nothing prevents training it\n");
 }
 
-static cJSON *json_values(const LsInspectReport *r, Onnx__ValueInfoProto *const *list, size_t n, bool inputs)
+static cJSON *json_values(const LsInspectReport *r, Onnx__ValueInfoProto *const *list, size_t n,
+                          bool inputs)
 {
     cJSON *array = cJSON_CreateArray();
     for (size_t i = 0; i < n; i++) {

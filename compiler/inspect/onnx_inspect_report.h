@@ -1,4 +1,5 @@
-/* compiler/inspect/onnx_inspect_report.h -- what `lowerset inspect` found in a file, as plain data, and its two prints. */
+/* compiler/inspect/onnx_inspect_report.h -- what `lowerset inspect` found in a file, as plain data,
+ * and its two prints. */
 #ifndef LS_COMPILER_INSPECT_ONNX_INSPECT_REPORT_H
 #define LS_COMPILER_INSPECT_ONNX_INSPECT_REPORT_H
 
@@ -9,7 +10,8 @@
 #include <stdio.h>
 
 typedef struct LsInspectCount { const char *name; uint32_t n; const char *first; } LsInspectCount;
-typedef struct LsInspectCounts { LsNames names; LsInspectCount *item; } LsInspectCounts;   /* by name id, from 1 */
+/* by name id, from 1 */
+typedef struct LsInspectCounts { LsNames names; LsInspectCount *item; } LsInspectCounts;
 typedef struct LsInspectTensors { uint32_t n; int64_t elements; } LsInspectTensors;
 
 typedef struct LsInspectReport {
@@ -26,7 +28,8 @@ typedef struct LsInspectReport {
     const LsDecisions *decisions;       /* NULL: the import failed */
     bool missing;               /* tensors whose data file does not exist */
     FILE *to_problems, *to_hazards;     /* errors and warnings, by lines ... */
-    char *problems, *hazards;   /* ... whose text is here after the streams are closed; for free() */
+    char *problems, *hazards;   /* ... whose text is here after the streams are closed; for
+                                 * free() */
 } LsInspectReport;
 
 static inline const Onnx__TensorShapeProto *ls_inspect_shape(const Onnx__ValueInfoProto *p)
@@ -56,7 +59,8 @@ static inline bool ls_inspect_trainable(const LsInspectReport *r)
 /* Prints a line about things of the file, which may have any bytes in their names. */
 __attribute__((format(printf, 2, 3))) void ls_inspect_tell(FILE *to, const char *fmt, ...);
 
-/* These print the report, and cut its `problems` and `hazards` into lines. False: no memory left. */
+/* These print the report, and cut its `problems` and `hazards` into lines. False: no memory
+ * left. */
 void ls_inspect_print_text(LsInspectReport *r, FILE *to);
 bool ls_inspect_print_json(LsInspectReport *r, FILE *to);
 

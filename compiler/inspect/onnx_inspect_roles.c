@@ -1,4 +1,5 @@
-/* compiler/inspect/onnx_inspect_roles.c -- the table of tensors and batch norms of lowerset inspect. */
+/* compiler/inspect/onnx_inspect_roles.c -- the table of tensors and batch norms of lowerset
+ * inspect. */
 #include "compiler/inspect/onnx_inspect_roles.h"
 
 #include "base/plain_text.h"
@@ -38,8 +39,8 @@ static void print_groups(FILE *to, LsArena *a, const LsDecisions *d)
             }
         if (n == 0)
             continue;
-        ls_plain_printf(to, "    %-9s  %5" PRIu32 "  %s ('%s'%s)", ls_role_name[first->role], n, first->why,
-                        first->name, n > 1 ? ", ..." : "");
+        ls_plain_printf(to, "    %-9s  %5" PRIu32 "  %s ('%s'%s)", ls_role_name[first->role], n,
+                        first->why, first->name, n > 1 ? ", ..." : "");
         if (first->role == LS_ROLE_TRAINED && shared > 0)
             fprintf(to, "; %" PRIu32 " shared by several operands", shared);
         fputc('\n', to);
@@ -55,8 +56,8 @@ static void print_batch_norms(FILE *to, const LsDecisions *d)
             if (d->bn[k].by == (LsBnBy)by && n++ == 0)
                 first = d->bn[k].node;
         if (n > 0)
-            ls_plain_printf(to, "  batch norms %" PRIu32 " by %s ('%s'%s)", n, ls_bn_by_text[by], first,
-                            n > 1 ? ", ..." : "");
+            ls_plain_printf(to, "  batch norms %" PRIu32 " by %s ('%s'%s)", n, ls_bn_by_text[by],
+                            first, n > 1 ? ", ..." : "");
         if (n > 0)
             fputc('\n', to);
     }
@@ -107,7 +108,8 @@ void ls_inspect_roles_json(cJSON *o, const LsDecisions *d)
     for (uint32_t k = 0; k < d->nstop; k++) {
         cJSON *row = cJSON_CreateObject();
         cJSON_AddStringToObject(row, "value", d->stop[k].value);
-        cJSON_AddStringToObject(row, "by", d->stop[k].asked ? "--stop-gradient" : "the exporter's notes");
+        cJSON_AddStringToObject(row, "by",
+                                d->stop[k].asked ? "--stop-gradient" : "the exporter's notes");
         cJSON_AddItemToArray(stops, row);
     }
 }

@@ -1,4 +1,5 @@
-/* compiler/inspect/onnx_inspect_roles.h -- prints the import's decisions about a file's tensors and batch norms. */
+/* compiler/inspect/onnx_inspect_roles.h -- prints the import's decisions about a file's tensors and
+ * batch norms. */
 #ifndef LS_COMPILER_INSPECT_ONNX_INSPECT_ROLES_H
 #define LS_COMPILER_INSPECT_ONNX_INSPECT_ROLES_H
 
@@ -6,8 +7,9 @@
 
 #include <cjson/cJSON.h>
 
-/* Prints a line for each tensor of reals (trained, frozen, statistic, constant; other readers; the reason). Where there
- * are many and `all` is not set: a line for each role and reason. Then prints which statistics batch norms use. */
+/* Prints a line for each tensor of reals (trained, frozen, statistic, constant; other readers; the
+ * reason). Where there are many and `all` is not set: a line for each role and reason. Then prints
+ * which statistics batch norms use. */
 void ls_inspect_roles_text(FILE *to, LsArena *a, const LsDecisions *d, bool all);
 /* Adds "tensors" (all of them) and "batch_norms" to the object. */
 void ls_inspect_roles_json(cJSON *o, const LsDecisions *d);

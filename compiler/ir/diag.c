@@ -38,7 +38,8 @@ static FILE *start_line(LsCtx *cx, LsWhere at)
 }
 
 /* The rest of a message. Names in it are the file's. */
-__attribute__((format(printf, 3, 0))) static void end_line(FILE *to, const char *hint, const char *fmt, va_list ap)
+__attribute__((format(printf, 3, 0))) static void end_line(FILE *to, const char *hint,
+                                                           const char *fmt, va_list ap)
 {
     ls_plain_vprintf(to, fmt, ap);
     if (hint != NULL) {

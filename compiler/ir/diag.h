@@ -26,7 +26,8 @@ typedef struct LsCtx {          /* one compilation; the compiler has no globals 
     bool quiet;                 /* warnings are counted and not printed */
     LsErrId last;               /* of the last error: tests compare it */
     int exit_code;              /* of the first error, by errors.def */
-    struct LsParsed *parsed;    /* the model file last read (onnx_wire.c): it is read for several purposes */
+    struct LsParsed *parsed;    /* the model file last read (onnx_wire.c): it is read for several
+                                 * purposes */
 } LsCtx;
 
 /* The place of a message. Any field may be absent (NULL, -1). */

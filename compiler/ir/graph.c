@@ -25,7 +25,8 @@ void ls_graph_origin(LsGraph *g, LsOrigin o)
 
 LsValueId ls_graph_push_value(LsGraph *g, LsValue v)
 {
-    g->value = ls_arena_regrow(g->arena, g->value, g->nvalue, g->nvalue + 1, sizeof v, &g->cap_value);
+    g->value =
+        ls_arena_regrow(g->arena, g->value, g->nvalue, g->nvalue + 1, sizeof v, &g->cap_value);
     g->value[g->nvalue] = v;
     return (LsValueId){g->nvalue++};
 }
@@ -57,7 +58,11 @@ LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v)
 
 LsValueId ls_const_int(LsCtx *cx, LsGraph *g, LsType type, int64_t v)
 {
-    union { int64_t i64; int32_t i32; uint8_t flag; } *data = ls_arena_alloc(g->arena, 1, sizeof *data);
+    union {
+        int64_t i64;
+        int32_t i32;
+        uint8_t flag;
+    } *data = ls_arena_alloc(g->arena, 1, sizeof *data);
     switch (type) {
     case LS_I32:  data->i32 = (int32_t)v; break;
     case LS_BOOL: data->flag = v != 0; break;
@@ -145,7 +150,8 @@ uint32_t ls_gradients(const LsGraph *g)
 LsValueId ls_source_named(const LsGraph *g, const char *name)
 {
     for (uint32_t i = 1; i < g->nvalue; i++)
-        if (g->value[i].kind != LS_V_TEMP && g->value[i].kind != LS_V_NONE && strcmp(g->value[i].name, name) == 0)
+        if (g->value[i].kind != LS_V_TEMP && g->value[i].kind != LS_V_NONE
+            && strcmp(g->value[i].name, name) == 0)
             return (LsValueId){i};
     return (LsValueId){0};
 }
@@ -215,7 +221,8 @@ LsWhere ls_where(const LsGraph *g, LsNodeId n)
 
 const char *ls_type_name(LsType t)
 {
-    static const char *const name[LS_NTYPES] = {"float", "int64", "int32", "bool", "bfloat16", "float16"};
+    static const char *const name[LS_NTYPES] = {"float", "int64",    "int32",
+                                                "bool",  "bfloat16", "float16"};
     return name[t];
 }
 

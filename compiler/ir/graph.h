@@ -17,10 +17,11 @@ LsValueId ls_value_add(LsCtx *cx, LsGraph *g, LsValueKind kind, const char *name
 /* A constant. data: see LsValue.data; it is not copied. */
 LsValueId ls_const_add(LsCtx *cx, LsGraph *g, LsType type, const LsShape *shape, const void *data);
 LsValueId ls_const_real(LsCtx *cx, LsGraph *g, double v);      /* scalar */
-LsValueId ls_const_int(LsCtx *cx, LsGraph *g, LsType type, int64_t v);      /* scalar of an integer type or bool */
+/* scalar of an integer type or bool */
+LsValueId ls_const_int(LsCtx *cx, LsGraph *g, LsType type, int64_t v);
 
-/* Appends a bare node: nout results without a type, not folded. ls_append (compiler/fold/append.h) and ls_fuse build on
- * it. */
+/* Appends a bare node: nout results without a type, not folded. ls_append (compiler/fold/append.h)
+ * and ls_fuse build on it. */
 LsNodeId ls_append_bare(LsGraph *g, LsOpCode op, int nin, const LsValueId in[], int nout,
                         const LsAttr *attr);
 /* Removes node n, which must be the last one. */
@@ -58,11 +59,14 @@ static inline int ls_updated(const LsNode *n)
     return ls_op[n->op]->kernel == LS_K_UPDATE && n->attr.update.many > 1 ? n->attr.update.many : 1;
 }
 static inline int ls_update_operands(const LsNode *n) { return n->nin / ls_updated(n); }
-/* The partial sums that operand v of node n holds, of which it touches about one; 1: it is no such operand. */
+/* The partial sums that operand v of node n holds, of which it touches about one; 1: it is no such
+ * operand. */
 static inline int ls_update_levels(const LsGraph *g, LsNodeId n, LsValueId v)
 {
     const LsNode *node = &g->node[n.i];
-    const int levels = g->value[v.i].of_update && ls_op[node->op]->kernel == LS_K_UPDATE ? node->attr.update.sum.levels : 0;
+    const int levels = g->value[v.i].of_update && ls_op[node->op]->kernel == LS_K_UPDATE
+                           ? node->attr.update.sum.levels
+                           : 0;
     return levels > 1 ? levels : 1;
 }
 /* The node overwrites operand k, a state value. */
@@ -84,14 +88,16 @@ void ls_set_out(LsGraph *g, LsNodeId n, int k, LsType type, const LsShape *shape
 void ls_broadcast_strides(const LsGraph *g, LsValueId v, const LsShape *space,
                           int64_t stride[LS_MAX_RANK]);
 int64_t ls_value_bytes(const LsGraph *g, LsValueId v, int real_bytes);  /* of one member */
-/* Bytes that divide into slices for all ranks, however many a run has, each of whole blocks of LS_SLICE. */
+/* Bytes that divide into slices for all ranks, however many a run has, each of whole blocks of
+ * LS_SLICE. */
 enum { LS_SLICE = 64 };
 static inline int64_t ls_rank_bytes(const LsGraph *g, int64_t bytes)
 {
     const int64_t least = (int64_t)LS_SLICE * g->rank.choice[g->rank.nchoice - 1];
     return (bytes + least - 1) / least * least;
 }
-/* Partial sums that a tree over n parts needs: the gradient of the last one joins those of all bits of n - 1. */
+/* Partial sums that a tree over n parts needs: the gradient of the last one joins those of all bits
+ * of n - 1. */
 static inline int ls_tree_levels(int64_t n)
 {
     int levels = 0;
@@ -99,11 +105,16 @@ static inline int ls_tree_levels(int64_t n)
         levels++;
     return levels;
 }
-/* Of state that depends on the number of ranks, sliced or of rank_levels: that of one of so many ranks. */
+/* Of state that depends on the number of ranks, sliced or of rank_levels: that of one of so many
+ * ranks. */
 int64_t ls_stored_of_rank(const LsGraph *g, LsValueId v, int real_bytes, int ranks);
-/* Of all members of an ensemble together; of state with its rows_behind; of one of g->ranks ranks. */
+/* Of all members of an ensemble together; of state with its rows_behind; of one of g->ranks
+ * ranks. */
 int64_t ls_stored_bytes(const LsGraph *g, LsValueId v, int real_bytes);
-static inline int64_t ls_copies(const LsGraph *g, LsValueId v) { return g->value[v.i].stacked ? g->ensemble.members : 1; }
+static inline int64_t ls_copies(const LsGraph *g, LsValueId v)
+{
+    return g->value[v.i].stacked ? g->ensemble.members : 1;
+}
 
 /* Gradients of parameters: the first entries of g->grad. */
 uint32_t ls_gradients(const LsGraph *g);
@@ -117,7 +128,8 @@ uint32_t *ls_readers(struct LsArena *arena, const LsGraph *g, bool results);
 /* The value that v is a view of; v itself where it is no view. */
 LsValueId ls_viewed(const LsGraph *g, LsValueId v);
 
-/* Constant's element i as double / int64 (logical row-major index). A real beyond int64 gives the nearest one, NaN 0. */
+/* Constant's element i as double / int64 (logical row-major index). A real beyond int64 gives the
+ * nearest one, NaN 0. */
 double ls_const_at(const LsGraph *g, LsValueId v, int64_t i);
 int64_t ls_const_int_at(const LsGraph *g, LsValueId v, int64_t i);
 

@@ -1,8 +1,9 @@
-/* compiler/ir/op.h -- the op table: what passes, the scheduler's costs and codegen know about each kind of node.
+/* compiler/ir/op.h -- the op table: what passes, the scheduler's costs and codegen know about each
+ * kind of node.
  *
- * Its rows live in compiler/ops/<family>.c. The family's .def lists them, together with the rows that read operators of
- * a file (compiler/onnx/onnx_row.h). A new operator is one row in a file and one line in a .def (plus one in
- * meson.build when the file is new). */
+ * Its rows live in compiler/ops/<family>.c. The family's .def lists them, together with the rows
+ * that read operators of a file (compiler/onnx/onnx_row.h). A new operator is one row in a file and
+ * one line in a .def (plus one in meson.build when the file is new). */
 #ifndef LS_COMPILER_IR_OP_H
 #define LS_COMPILER_IR_OP_H
 
@@ -27,7 +28,8 @@ typedef enum {
     LS_K_UPDATE,    /* pointwise, writes state in place */
     LS_K_MOVE,      /* transpose, slice, pad, concat, tile, layout conversion: copies by index */
     LS_K_GATHER, LS_K_RESIZE, LS_K_SAMPLE, LS_K_POOL,
-    LS_K_SCAN,      /* scans and largest elements: lines along one axis, each computed in sequence */
+    LS_K_SCAN,      /* scans and largest elements: lines along one axis, each computed in
+                     * sequence */
     LS_K_SOFTMAX,   /* softmax, log-softmax, their gradients: rows along one axis */
     LS_K_NORM,      /* layer norm and its gradients */
     LS_K_LOSS,      /* softmax cross-entropy, negative log-likelihood, and gradients */

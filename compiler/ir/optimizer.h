@@ -1,12 +1,15 @@
-/* compiler/ir/optimizer.h -- the table of optimizers: what --optimizer takes, and the text of the update nodes.
+/* compiler/ir/optimizer.h -- the table of optimizers: what --optimizer takes, and the text of the
+ * update nodes.
  *
  * compiler/ops/optimizers.c has the rows. Help, refusals and kernels are made from them.
  *
- * An update node has operands  p, g, the state of its rule, [factor], [acc], [weight], [average], [shared].
+ * An update node has operands p, g, the state of its rule, [factor], [acc], [weight], [average],
+ * [shared].
  *   average   state: the exponential mean of the parameter (--ema), moved by every update
  *   shared    a scalar that belongs to all parameters, and changes with the number of the update
- * compiler/ir/loss.def has the others, and the steps that all rules share. A rule whose node has a result does not write
- * p: the result is a direction, from which further nodes make the step; 0 at micro-steps that do not update. */
+ * compiler/ir/loss.def has the others, and the steps that all rules share. A rule whose node has a
+ * result does not write p: the result is a direction, from which further nodes make the step; 0 at
+ * micro-batches that do not update. */
 #ifndef LS_COMPILER_IR_OPTIMIZER_H
 #define LS_COMPILER_IR_OPTIMIZER_H
 
@@ -16,20 +19,22 @@
 typedef struct LsMoment {
     const char *var;            /* in the rule's text; NULL: no more */
     const char *suffix;         /* of its name: "PARAM.suffix" */
-    const char *when;           /* the hyperparameter without which (0) there is none; NULL: always */
+    const char *when;           /* the hyperparameter without which (0) there is none; NULL:
+                                 * always */
 } LsMoment;
 
-/* The text of an update. Both parts are lines of C; `d` is the element's gradient, p[i], m[i] .. are the element and its
- * state. In them
+/* The text of an update. Both parts are lines of C; `d` is the element's gradient, p[i], m[i] ..
+ * are the element and its state. In them
  *   $NAME  is a hyperparameter as a real, $~NAME one minus it, @NAME the same as a double;
- *   a line that begins with ?NAME or !NAME is printed if that hyperparameter is not 0, is 0; NAME may
- *   also be the variable of a state, which is there or not. */
+ *   a line that begins with ?NAME or !NAME is printed if that hyperparameter is not 0, is 0; NAME
+ * may also be the variable of a state, which is there or not. */
 enum { LS_MOMENTS = 3 };
 typedef struct LsRule {
     LsOpCode op;
     int nstate;
     LsMoment state[LS_MOMENTS];
-    const char *part;           /* before the loop: what does not depend on the element, in double; may be NULL */
+    const char *part;           /* before the loop: what does not depend on the element, in double;
+                                 * may be NULL */
     const char *each;
     bool makes;                 /* a direction, y[i], and does not write p */
     double flops;               /* of an element */
@@ -52,12 +57,26 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n);
 
 /* ---- what users name ---- */
 typedef enum {
-    LS_SGD, LS_ADAM, LS_ADAMW, LS_LION, LS_RMSPROP, LS_ADAGRAD, LS_NADAM, LS_RADAM, LS_LAMB, LS_LARS, LS_ADAFACTOR, LS_MUON,
-    LS_FREE_SGD, LS_FREE_ADAMW,
-    LS_OPT_NONE, LS_NOPTIMIZERS
+    LS_SGD,
+    LS_ADAM,
+    LS_ADAMW,
+    LS_LION,
+    LS_RMSPROP,
+    LS_ADAGRAD,
+    LS_NADAM,
+    LS_RADAM,
+    LS_LAMB,
+    LS_LARS,
+    LS_ADAFACTOR,
+    LS_MUON,
+    LS_FREE_SGD,
+    LS_FREE_ADAMW,
+    LS_OPT_NONE,
+    LS_NOPTIMIZERS
 } LsOptimizerKind;
 
-typedef enum { LS_SET_POSITIVE, LS_SET_PART, LS_SET_FLAG } LsSettingKind;   /* at least 0; and below 1; without a value */
+/* at least 0; and below 1; without a value */
+typedef enum { LS_SET_POSITIVE, LS_SET_PART, LS_SET_FLAG } LsSettingKind;
 typedef struct LsSetting {
     const char *name;           /* as users give it; NULL: no more */
     const char *hyper;          /* its name in LsHyper; NULL: the learning rate */

@@ -99,7 +99,8 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     copy_lists(&r, &result.output, g->noutput);
     result.grad = ls_arena_alloc(cx->arena, g->ngrad, sizeof *result.grad);
     for (uint32_t i = 0; i < g->ngrad; i++)
-        result.grad[i] = (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i], g->grad[i].kind};
+        result.grad[i] =
+            (LsGrad){r.map[g->grad[i].param.i], r.map[g->grad[i].grad.i], g->grad[i].kind};
     result.objective.loss = r.map[g->objective.loss.i];
     result.objective.weight = r.map[g->objective.weight.i];
     result.objective.label = r.map[g->objective.label.i];

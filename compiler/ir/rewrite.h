@@ -21,14 +21,15 @@ void ls_rewrite(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), voi
 /* The same, visiting the nodes in this order. It must be a run order and may leave nodes out. */
 void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId), void *user,
                       const LsNodeId *order, uint32_t norder);
-/* For visit: appends a node over the images of the operands `in`; its results take the places of the values `of`. Both
- * are values of the old graph. */
+/* For visit: appends a node over the images of the operands `in`; its results take the places of
+ * the values `of`. Both are values of the old graph. */
 LsNodeId ls_rewrite_append(LsRewrite *r, LsOpCode op, int nin, const LsValueId in[], int nout,
                            const LsValueId of[], const LsAttr *attr);
 /* For visit: copies the node, over the images of its operands; keeps names, types, layouts,
  * attributes. */
 void ls_rewrite_copy(LsRewrite *r, LsNodeId n);
-/* Result k of node `to` of the new graph replaces value `of`, with its name, type, shape and layout. */
+/* Result k of node `to` of the new graph replaces value `of`, with its name, type, shape and
+ * layout. */
 void ls_rewrite_result(LsRewrite *r, LsNodeId to, int k, LsValueId of);
 static inline LsValueId ls_image(const LsRewrite *r, LsValueId old) { return r->map[old.i]; }
 

@@ -4,8 +4,8 @@
 
 #include "compiler/ir/ir.h"
 
-/* Upper limits on the elements of one value (4 TiB in doubles) and of all values of a model (256 TiB). No machine holds
- * more, and sums and byte counts below the limits cannot overflow. */
+/* Upper limits on the elements of one value (4 TiB in doubles) and of all values of a model (256
+ * TiB). No machine holds more, and sums and byte counts below the limits cannot overflow. */
 #define LS_MOST_ELEMENTS (INT64_C(1) << 39)
 #define LS_MOST_IN_ALL (INT64_C(1) << 45)
 int64_t ls_count(const LsShape *s);                     /* elements */

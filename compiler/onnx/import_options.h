@@ -10,9 +10,11 @@ typedef struct LsImportOptions {
     const LsDim *dim; int ndim;
     const LsShapeBinding *shape; int nshape;
     int64_t batch;              /* --batch: binds the dynamic first dim of every input; 0: none */
-    int64_t parts;              /* --microbatches: the graph is that of one of so many parts of the batch; 0, 1: of all.
-                                 * A batch that the file fixes is that of a part, if `batch` is not that very number */
-    bool own_parts;             /* --mixed-parts=own: parts may differ from the batch where the model mixes samples */
+    int64_t parts;              /* --microbatches: the graph is that of one of so many parts of the
+                                 * batch; 0, 1: of all. A batch that the file fixes is that of a
+                                 * part, if `batch` is not that very number */
+    bool own_parts;             /* --mixed-parts=own: parts may differ from the batch where the
+                                 * model mixes samples */
     bool training;              /* false: evaluation form (batch norm by
                                  * running statistics, no dropout) */
     LsBnMode bn;                /* copied to LsGraph.bn */
@@ -22,11 +24,12 @@ typedef struct LsImportOptions {
     const char *const *freeze; int nfreeze;     /* globs over names of tensors: not trained */
     const char *const *train; int ntrain;       /* trained in any case; wins over freeze */
     const char *const *only; int nonly;         /* trained, and nothing else */
-    const char *const *stop; int nstop;         /* globs over names of values and nodes: no gradient flows there */
+    const char *const *stop; int nstop;         /* globs over names of values and nodes: no gradient
+                                                 * flows there */
     bool tie_identity;          /* an Identity of an initializer stays one parameter */
     bool verbose;               /* warnings name every tensor, not just the first ones */
-    bool located;               /* do not load initial values, but they must be there: a program takes them from the file that
-                                 * it embeds (ls_onnx_eval_form) */
+    bool located;               /* do not load initial values, but they must be there: a program
+                                 * takes them from the file that it embeds (ls_onnx_eval_form) */
     bool weightless;            /* do not load initial values (plan); missing data files are fine */
 } LsImportOptions;
 

@@ -37,14 +37,16 @@ typedef struct LsImport {
     LsGraph *g;
     const LsImportOptions *o;
     LsOnnxModel *m;
-    uint32_t nname;             /* ids that fit into the arrays by name, here and LsOnnxModel.maker */
+    uint32_t nname;             /* ids that fit into the arrays by name, here and
+                                 * LsOnnxModel.maker */
     LsOnnxValue *value;         /* by name id */
     bool *is_output;            /* by name id: a graph output */
     uint32_t *reads;            /* by name id: operands and outputs of that name */
     LsDataFolder data;
     LsVerdict *verdict;         /* by name id */
     bool has_weights;           /* some trained initializer has more than one element */
-    /* Tensors that the exporter computed from one parameter, and from several or from one that is still in the file. */
+    /* Tensors that the exporter computed from one parameter, and from several or from one that is
+     * still in the file. */
     LsUntied *folded; uint32_t nfolded, cap_folded;
     LsUntied *blended; uint32_t nblended, cap_blended;
     uint32_t nmade_up; const char *made_up;     /* names such as onnx::Mul_12, left by folding */
@@ -62,7 +64,8 @@ typedef struct LsImport {
     const char *untied_name, *untied_from;
 } LsImport;
 
-/* Builds one node whose operands are built: results go to im->value (onnx_import.c). f outlives the call only as a copy. */
+/* Builds one node whose operands are built: results go to im->value (onnx_import.c). f outlives the
+ * call only as a copy. */
 void ls_onnx_build(LsImport *im, const LsOnnxFlat *f);
 
 #endif

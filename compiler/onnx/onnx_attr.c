@@ -130,8 +130,8 @@ int ls_onnx_strings(const LsOnnxNode *n, const char *attr, int max, const char *
     if (a == NULL)
         return -1;
     if (a->n_strings > (size_t)max) {
-        ls_onnx_error(n, LS_E_ATTR, NULL, "attribute '%s' has %zu texts, at most %d are valid", attr,
-                      a->n_strings, max);
+        ls_onnx_error(n, LS_E_ATTR, NULL, "attribute '%s' has %zu texts, at most %d are valid",
+                      attr, a->n_strings, max);
         return -1;
     }
     for (size_t i = 0; i < a->n_strings; i++)
@@ -176,7 +176,8 @@ static int settle(LsOnnxNode *n, int k, int max)
     if (initializer && v->data == NULL && !fits(n, what, (size_t)count, max))
         return -2;
     if (initializer && v->data == NULL && n->g->source.weightless) {
-        ls_onnx_error(n, LS_E_DATA, "keep the data file beside the model", "%s is a setting, and its data is missing", what);
+        ls_onnx_error(n, LS_E_DATA, "keep the data file beside the model",
+                      "%s is a setting, and its data is missing", what);
         return -2;
     }
     if (v->kind != LS_V_CONST && !(initializer && v->data != NULL && !v->once_written)) {
@@ -195,8 +196,10 @@ int ls_onnx_const_ints(LsOnnxNode *n, int k, int max, int64_t out[])
 {
     int count = settle(n, k, max);
     if (count >= 0 && ls_is_float(ls_type(n->g, n->in[k]))) {
-        ls_onnx_error(n, LS_E_TYPE, "a Cast to int64 in front makes them integers", "operand %d ('%s') must have integers, not "
-                      "floats", k, n->g->value[n->in[k].i].name);
+        ls_onnx_error(n, LS_E_TYPE, "a Cast to int64 in front makes them integers",
+                      "operand %d ('%s') must have integers, not "
+                      "floats",
+                      k, n->g->value[n->in[k].i].name);
         return -2;
     }
     for (int i = 0; i < count; i++)
@@ -216,8 +219,9 @@ int ls_onnx_axis(LsOnnxNode *n, int64_t axis, int rank)
 {
     if (axis >= -(int64_t)rank && axis < rank)
         return (int)(axis < 0 ? axis + rank : axis);
-    ls_onnx_error(n, LS_E_ATTR, "an operand has fewer axes than the node expects: --shape gives an input other axes",
-                  "axis %" PRId64 " is outside a tensor of rank %d", axis,
-                  rank);
+    ls_onnx_error(
+        n, LS_E_ATTR,
+        "an operand has fewer axes than the node expects: --shape gives an input other axes",
+        "axis %" PRId64 " is outside a tensor of rank %d", axis, rank);
     return -1;
 }

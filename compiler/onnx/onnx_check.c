@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_check.c -- checks that redundant information agrees: an initializer and the graph input of its
- * name, an attribute given twice, the float types of a node's operands. */
+/* compiler/onnx/onnx_check.c -- checks that redundant information agrees: an initializer and the
+ * graph input of its name, an attribute given twice, the float types of a node's operands. */
 #include "compiler/onnx/onnx_check.h"
 
 #include <inttypes.h>
@@ -115,9 +115,12 @@ static bool is_any(const LsOnnxFlat *f, const char *const op[])
 /* ONNX type of result k of a node whose operands have type `is`; 0: not known. */
 static int result_type(const LsOnnxFlat *f, size_t k, int is)
 {
-    static const char *const counts[] = {"Shape", "Size", "Equal", "Greater", "GreaterOrEqual",
-                                         "Less", "LessOrEqual", "IsNaN", "IsInf", "OptionalHasElement", NULL};
-    const Onnx__AttributeProto *to = ls_onnx_attribute(f->proto, "to"), *v = ls_onnx_attribute(f->proto, "value"),
+    static const char *const counts[] = {
+        "Shape", "Size",        "Equal", "Greater", "GreaterOrEqual",
+        "Less",  "LessOrEqual", "IsNaN", "IsInf",   "OptionalHasElement",
+        NULL};
+    const Onnx__AttributeProto *to = ls_onnx_attribute(f->proto, "to"),
+                               *v = ls_onnx_attribute(f->proto, "value"),
                                *dtype = ls_onnx_attribute(f->proto, "dtype");
     if (ls_flat_is(f, "Cast"))
         return to != NULL ? (int)to->i : 0;
@@ -137,8 +140,8 @@ static int result_type(const LsOnnxFlat *f, size_t k, int is)
 static bool may_mix(const LsOnnxFlat *f)
 {
     static const char *const op[] = {"Attention", "BatchNormalization", "Cast", "CastLike",
-                                     "Dropout", "LayerNormalization", "Pow", "RMSNormalization", "Resize", "Upsample",
-                                     NULL};
+                                     "Dropout",   "LayerNormalization", "Pow",  "RMSNormalization",
+                                     "Resize",    "Upsample",           NULL};
     return f->inner || is_any(f, op) || ls_onnx_control_op(f) || !ls_flat_supported(f);
 }
 

@@ -4,7 +4,8 @@
 
 #include "compiler/onnx/onnx_model.h"
 
-/* Checks that redundant information agrees and that floats of different types do not meet; false after diagnostics. */
+/* Checks that redundant information agrees and that floats of different types do not meet; false
+ * after diagnostics. */
 bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m);
 /* No attribute is given twice with different values. */
 bool ls_onnx_check_attributes(LsCtx *cx, LsWhere at, const Onnx__NodeProto *p);

@@ -41,8 +41,9 @@ static bool number(Control *c, size_t k, const char *what, int64_t otherwise, in
     if (k >= c->operands || ls_text(c->f->proto->input[k])[0] == '\0')
         return true;
     if (!ls_is(v.v) || !known(c->im, v.v) || ls_type(c->im->g, v.v) == LS_REAL)
-        return ls_onnx_error(&c->n, LS_E_NOT_CONST, known_hint, "%s ('%s') must be known at compile time",
-                             what, c->f->proto->input[k]);
+        return ls_onnx_error(&c->n, LS_E_NOT_CONST, known_hint,
+                             "%s ('%s') must be known at compile time", what,
+                             c->f->proto->input[k]);
     *to = ls_const_int_at(c->im->g, v.v, 0);
     return true;
 }
@@ -76,7 +77,8 @@ static bool push(Control *c, Stack *s, const LsOnnxValue *v, size_t k)
     return true;
 }
 
-static bool stack(Control *c, const Stack *s, size_t k, int64_t axis, bool backwards, LsOnnxValue *to)
+static bool stack(Control *c, const Stack *s, size_t k, int64_t axis, bool backwards,
+                  LsOnnxValue *to)
 {
     const char *name = k < c->results ? ls_text(c->f->proto->output[k]) : "";
     if (name[0] == '\0')
@@ -84,7 +86,8 @@ static bool stack(Control *c, const Stack *s, size_t k, int64_t axis, bool backw
     if (s->n == 0 && c->im->reads[ls_names_find(&c->im->m->names, name)] == 0)
         return true;
     if (s->n == 0)
-        return ls_onnx_error(&c->n, LS_E_SHAPE, NULL, "no iteration makes an item of result %zu", k);
+        return ls_onnx_error(&c->n, LS_E_SHAPE, NULL, "no iteration makes an item of result %zu",
+                             k);
     LsValueId *item = ls_arena_alloc(c->im->cx->arena, s->n, sizeof *item);
     for (uint32_t i = 0; i < s->n; i++)
         item[i] = s->item[backwards ? s->n - 1 - i : i];
@@ -107,11 +110,13 @@ static bool choose(Control *c, LsOnnxValue to[])
     if (c->operands != 1)
         return ls_onnx_error(&c->n, LS_E_NAME, NULL, "it takes one condition");
     if (ls_is(v.v) && !known(c->im, v.v))
-        return ls_onnx_error(&c->n, LS_E_NOT_CONST,
-                             "compute both branches and select by Where, or export the model with "
-                             "the branch decided",
-                             "the condition '%s' is computed at run time, but a program runs the same "
-                             "nodes in every step", c->f->proto->input[0]);
+        return ls_onnx_error(
+            &c->n, LS_E_NOT_CONST,
+            "compute both branches and select by Where, or export the model with "
+            "the branch decided",
+            "the condition '%s' is computed at run time, but a program runs the same "
+            "nodes in every step",
+            c->f->proto->input[0]);
     if (!number(c, 0, "the condition", 0, &yes))
         return false;
     const char *branch = yes ? "then_branch" : "else_branch";
@@ -145,8 +150,10 @@ static bool iterate(Control *c, int64_t most, bool going, size_t carried, LsOnnx
             return false;
         if (!ls_is(out[0].v) || !known(c->im, out[0].v))
             return ls_onnx_error(&c->n, LS_E_NOT_CONST, known_hint,
-                                 "the condition after iteration %" PRId64 " must be known at compile "
-                                 "time: a program runs the same nodes in every step", i);
+                                 "the condition after iteration %" PRId64
+                                 " must be known at compile "
+                                 "time: a program runs the same nodes in every step",
+                                 i);
         going = ls_const_int_at(c->im->g, out[0].v, 0) != 0;
         for (size_t k = 0; k < carried; k++)
             state[k] = out[1 + k];
@@ -214,8 +221,8 @@ static bool open_scan(Control *c, Scan *s, size_t first)
     int64_t scanned = ls_onnx_int(&c->n, "num_scan_inputs", 0);
     size_t operands = c->operands - first;
     if (scanned < 1 || (size_t)scanned > operands)
-        return ls_onnx_error(&c->n, LS_E_ATTR, NULL, "num_scan_inputs is %" PRId64 " of %zu operands",
-                             scanned, operands);
+        return ls_onnx_error(&c->n, LS_E_ATTR, NULL,
+                             "num_scan_inputs is %" PRId64 " of %zu operands", scanned, operands);
     *s = (Scan){.carried = operands - (size_t)scanned, .scanned = (size_t)scanned};
     if (!ls_body_open(&c->body, c->im, c->f, "body", operands, s->carried))
         return false;
@@ -318,7 +325,8 @@ static bool scan_8(Control *c, LsOnnxValue to[])
             return false;
         const LsShape *x = ls_shape(c->im->g, v.v);
         if (x->rank == 0 || (batch >= 0 && x->dim[0] != batch))
-            return ls_onnx_error(&c->n, LS_E_SHAPE, NULL, "operand %zu has another batch axis", k + 1);
+            return ls_onnx_error(&c->n, LS_E_SHAPE, NULL, "operand %zu has another batch axis",
+                                 k + 1);
         batch = x->dim[0];
     }
     for (int64_t b = 0; b < batch; b++) {

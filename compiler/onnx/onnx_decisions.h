@@ -41,7 +41,8 @@ typedef struct LsDecisions {
 
 extern const char *const ls_role_name[LS_NROLES];
 extern const char *const ls_bn_by_text[LS_NBN_BY];     /* in words */
-/* "the gradients of 2 values are stopped by the exporter's notes ('a', 'b')"; NULL: none is, in that way. */
+/* "the gradients of 2 values are stopped by the exporter's notes ('a', 'b')"; NULL: none is, in
+ * that way. */
 const char *ls_stops_text(struct LsArena *a, const LsDecisions *d, bool asked);
 
 #endif

@@ -19,9 +19,9 @@ static bool is_any(const LsOnnxNode *n, const char *const list[])
 
 static const char *const casts[] = {"Cast", "CastLike", NULL};
 /* Operators whose integer results may leave the range of their operands' type. */
-static const char *const growing[] = {"Abs", "Add", "BitShift", "BitwiseNot", "CumProd", "CumSum", "Div", "MatMul", "Mul",
-                                      "Neg", "Pow", "ReduceL1", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Sub",
-                                      "Sum", NULL};
+static const char *const growing[] = {
+    "Abs", "Add", "BitShift", "BitwiseNot", "CumProd",   "CumSum",          "Div", "MatMul", "Mul",
+    "Neg", "Pow", "ReduceL1", "ReduceProd", "ReduceSum", "ReduceSumSquare", "Sub", "Sum",    NULL};
 
 /* The type that the file gives to a result, as far as attributes and operands tell. */
 static int stated(const LsOnnxNode *n)
@@ -42,7 +42,8 @@ int ls_onnx_result_element(const LsOnnxNode *n, LsValueId v)
 {
     int element = stated(n);
     LsType type;
-    bool own = element == DT(FLOAT) || element == DT(INT32) || element == DT(INT64) || element == DT(BOOL);
+    bool own =
+        element == DT(FLOAT) || element == DT(INT32) || element == DT(INT64) || element == DT(BOOL);
     return !own && ls_onnx_type(element, &type) && type == ls_type(n->g, v) ? element : 0;
 }
 
@@ -56,7 +57,8 @@ static LsValueId with_bits(const LsOnnxNode *n, LsOpCode op, LsValueId v, int64_
         *(int32_t *)data = (int32_t)bits;
     else
         *data = bits;
-    return ls_append2(n->cx, n->g, op, v, ls_const_add(n->cx, n->g, type, &(LsShape){0}, data), NULL);
+    return ls_append2(n->cx, n->g, op, v, ls_const_add(n->cx, n->g, type, &(LsShape){0}, data),
+                      NULL);
 }
 
 /* The low bits; of a signed type the highest counts negative: flipped, then subtracted. */

@@ -103,7 +103,8 @@ static Ints known_ints(Export *e, const char *name)
     const Onnx__GraphProto *g = e->m->graph;
     if (maker >= 0) {
         const Onnx__NodeProto *p = e->m->node[maker].proto;
-        const Onnx__AttributeProto *v = ls_onnx_attribute(p, "value"), *list = ls_onnx_attribute(p, "value_ints");
+        const Onnx__AttributeProto *v = ls_onnx_attribute(p, "value"),
+                                   *list = ls_onnx_attribute(p, "value_ints");
         return v != NULL || list == NULL ? tensor_ints(e, v != NULL ? v->t : NULL)
                                          : (Ints){list->ints, list->n_ints};
     }
@@ -151,7 +152,8 @@ static void take_identity(Export *e, const LsOnnxFlat *f)
     e->gone[f->index] = true;
 }
 
-/* Whether a node makes a weight of another real type: it becomes a float32 initializer, so the model does throughout. */
+/* Whether a node makes a weight of another real type: it becomes a float32 initializer, so the
+ * model does throughout. */
 static bool has_narrow_constant(const LsOnnxModel *m)
 {
     for (uint32_t i = 0; i < m->norder; i++) {
@@ -215,7 +217,8 @@ static void drop_unread_constants(LsArena *a, Onnx__GraphProto *g)
 
 static void add_piece(LsCtx *cx, LsOnnxForm *f, const void *bytes, size_t n)
 {
-    f->piece = ls_arena_grow(cx->arena, f->piece, f->npiece, f->npiece + 1u, sizeof *f->piece, &f->cap_piece);
+    f->piece = ls_arena_grow(cx->arena, f->piece, f->npiece, f->npiece + 1u, sizeof *f->piece,
+                             &f->cap_piece);
     f->piece[f->npiece++] = (LsOnnxPiece){bytes, n};
     f->bytes += (int64_t)n;
 }
@@ -243,7 +246,8 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
     const ProtobufCBinaryData raw = t->raw_data;
     const bool has_raw = t->has_raw_data;
     t->has_raw_data = false;
-    const size_t head_bytes = has_raw ? (size_t)(ls_wire_put_head(head, FIELD_RAW_DATA, raw.len) - head) : 0;
+    const size_t head_bytes =
+        has_raw ? (size_t)(ls_wire_put_head(head, FIELD_RAW_DATA, raw.len) - head) : 0;
     add_head(cx, f, FIELD_INITIALIZER,
              onnx__tensor_proto__get_packed_size(t) + head_bytes + (has_raw ? raw.len : 0));
     add_message(cx, f, &t->base);
@@ -291,7 +295,9 @@ bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
         }
     if (to != NULL)
         ok &= fclose(to) == 0;
-    return ok || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path, strerror(errno));
+    return ok
+           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path,
+                       strerror(errno));
 }
 
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f)

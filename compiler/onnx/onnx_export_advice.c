@@ -17,7 +17,8 @@ static const char plain_call[] =
     "export in training mode and unoptimised: torch.onnx.export(model.train(), args, file, "
     "dynamo=True, optimize=False)";
 
-/* Each name with its origin, 'copy' WORD 'origin', or all names alone; only some of many, unless every name is wanted. */
+/* Each name with its origin, 'copy' WORD 'origin', or all names alone; only some of many, unless
+ * every name is wanted. */
 static const char *listed(const LsImport *im, const LsUntied *list, uint32_t n, const char *word)
 {
     enum { SOME = 3 };
@@ -72,12 +73,14 @@ static void hint_folded(LsImport *im)
         }
     }
     if (folded > 0)
-        ls_warn(
-            im->cx, ls_flat_where(first), training_call,
-            "%u convolution%s weight and bias under names that the exporter made up ('%s', '%s'), and the file has "
-            "no batch norm: an export in evaluation mode has probably folded batch norms into convolutions. The "
-            "model trains without them, and under these names",
-            folded, folded > 1 ? "s have" : " has", first->proto->input[1], first->proto->input[2]);
+        ls_warn(im->cx, ls_flat_where(first), training_call,
+                "%u convolution%s weight and bias under names that the exporter made up ('%s', "
+                "'%s'), and the file has "
+                "no batch norm: an export in evaluation mode has probably folded batch norms into "
+                "convolutions. The "
+                "model trains without them, and under these names",
+                folded, folded > 1 ? "s have" : " has", first->proto->input[1],
+                first->proto->input[2]);
 }
 
 /* Weights that folding only transposed train as before; constants computed from parameters do
@@ -86,14 +89,16 @@ static void hint_made_up(LsImport *im)
 {
     if (im->nmade_up > 0)
         ls_warn(im->cx, LS_NOWHERE, training_call,
-                "%u tensor%s under names that the exporter made up when it folded constants ('%s'%s): a tensor "
-                "that it computed from parameters trains as in the module only if it was just transposed or "
+                "%u tensor%s under names that the exporter made up when it folded constants "
+                "('%s'%s): a tensor "
+                "that it computed from parameters trains as in the module only if it was just "
+                "transposed or "
                 "reshaped",
                 im->nmade_up, im->nmade_up > 1 ? "s are" : " is", im->made_up, more(im->nmade_up));
 }
 
-/* Initializers under names of results: an optimizer computed them. The older exporter's training form has none. Reals
- * that were only transposed are named last. */
+/* Initializers under names of results: an optimizer computed them. The older exporter's training
+ * form has none. Reals that were only transposed are named last. */
 static void hint_rewritten(LsImport *im)
 {
     const Onnx__GraphProto *g = im->m->graph;
@@ -102,9 +107,12 @@ static void hint_rewritten(LsImport *im)
     uint32_t n = 0;
     for (size_t i = 0; i < g->n_initializer; i++) {
         const char *name = ls_text(g->initializer[i]->name);
-        if (!ls_source_result_name(name) && !(name[0] == '/' && strstr(name, "_output_") != NULL && strstr(name, "/Constant_") == NULL))
+        if (!ls_source_result_name(name)
+            && !(name[0] == '/' && strstr(name, "_output_") != NULL
+                 && strstr(name, "/Constant_") == NULL))
             continue;
-        if (ls_onnx_type_is_float(g->initializer[i]->data_type) && strstr(name, "/Transpose") == NULL)
+        if (ls_onnx_type_is_float(g->initializer[i]->data_type)
+            && strstr(name, "/Transpose") == NULL)
             computed[n++] = (LsUntied){name, NULL};
         else if (moved == NULL)
             moved = name;
@@ -113,7 +121,8 @@ static void hint_rewritten(LsImport *im)
         computed[n++] = (LsUntied){moved, NULL};
     if (n > 0 && !im->m->sources->traced)
         ls_warn(im->cx, LS_NOWHERE, "train from the file that the exporter wrote",
-                "the file was rewritten by an optimizer, which computed %s: parameters that were read there, or whose "
+                "the file was rewritten by an optimizer, which computed %s: parameters that were "
+                "read there, or whose "
                 "values were alike, ones or zeros, may be missing or shared",
                 listed(im, computed, n, ""));
 }
@@ -122,8 +131,10 @@ static void hint_untied(LsImport *im)
 {
     if (im->nuntied > 0)
         ls_warn(im->cx, LS_NOWHERE, training_call,
-                "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): exports in evaluation mode "
-                "merge parameters whose values are equal. Each is trained on its own; --tie trains them as one",
+                "%u parameter%s an Identity of another initializer ('%s' of '%s'%s): exports in "
+                "evaluation mode "
+                "merge parameters whose values are equal. Each is trained on its own; --tie trains "
+                "them as one",
                 im->nuntied, im->nuntied > 1 ? "s are each" : " is", im->untied_name,
                 im->untied_from, im->nuntied > 1 ? ", ..." : "");
 }
@@ -135,49 +146,64 @@ static void hint_optimised(LsImport *im)
     const LsOnnxEdits *e = im->m->edits;
     if (s->nfolded_norms > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "the exporter folded %u batch norm%s into convolutions (%s): the network that is trained has "
+                "the exporter folded %u batch norm%s into convolutions (%s): the network that is "
+                "trained has "
                 "no such batch norms and is not the module",
                 s->nfolded_norms, s->nfolded_norms > 1 ? "s" : "",
                 listed(im, s->folded_norm, s->nfolded_norms, "of"));
     if (im->nblended > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u tensor%s computed by the exporter from parameters that it does not replace (%s): the "
-                "module trains these parameters; the file has the computed tensor beside them or instead of them",
-                im->nblended, im->nblended > 1 ? "s were" : " was", listed(im, im->blended, im->nblended, "from"));
+                "%u tensor%s computed by the exporter from parameters that it does not replace "
+                "(%s): the "
+                "module trains these parameters; the file has the computed tensor beside them or "
+                "instead of them",
+                im->nblended, im->nblended > 1 ? "s were" : " was",
+                listed(im, im->blended, im->nblended, "from"));
     if (im->nfolded > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u parameter%s in the file only as the exporter's folding left them (%s): they train as "
+                "%u parameter%s in the file only as the exporter's folding left them (%s): they "
+                "train as "
                 "in the module only if they were just transposed or reshaped",
-                im->nfolded, im->nfolded > 1 ? "s are" : " is", listed(im, im->folded, im->nfolded, "from"));
+                im->nfolded, im->nfolded > 1 ? "s are" : " is",
+                listed(im, im->folded, im->nfolded, "from"));
     if (e->nlost > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u parameter%s of the module %s not in the file any more (%s): the network that is trained "
+                "%u parameter%s of the module %s not in the file any more (%s): the network that "
+                "is trained "
                 "lacks them, unless an equal parameter replaces them or nothing read them",
-                e->nlost, e->nlost > 1 ? "s" : "", e->nlost > 1 ? "are" : "is", listed(im, e->lost, e->nlost, ""));
+                e->nlost, e->nlost > 1 ? "s" : "", e->nlost > 1 ? "are" : "is",
+                listed(im, e->lost, e->nlost, ""));
     if (e->nretied > 0)
-        ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u constant%s of a parameter that is also in the file (%s): it is computed from the "
-                "parameter, so that both stay equal",
-                e->nretied, e->nretied > 1 ? "s are copies" : " is a copy", listed(im, e->retied, e->nretied, "of"));
+        ls_warn(
+            im->cx, LS_NOWHERE, plain_call,
+            "%u constant%s of a parameter that is also in the file (%s): it is computed from the "
+            "parameter, so that both stay equal",
+            e->nretied, e->nretied > 1 ? "s are copies" : " is a copy",
+            listed(im, e->retied, e->nretied, "of"));
     if (e->nhalved > 0)
         ls_warn(im->cx, LS_NOWHERE, NULL,
-                "%u bias%s of recurrent layers %s the zeros behind Keras's only bias (%s): they stay zeros",
-                e->nhalved, e->nhalved > 1 ? "es" : "", e->nhalved > 1 ? "have" : "has", listed(im, e->halved, e->nhalved, ""));
+                "%u bias%s of recurrent layers %s the zeros behind Keras's only bias (%s): they "
+                "stay zeros",
+                e->nhalved, e->nhalved > 1 ? "es" : "", e->nhalved > 1 ? "have" : "has",
+                listed(im, e->halved, e->nhalved, ""));
     if (e->nunspread > 0)
         ls_warn(im->cx, LS_NOWHERE, plain_call,
-                "%u parameter%s in the file only as repeated along the batch (%s): the parameter is trained, once",
-                e->nunspread, e->nunspread > 1 ? "s are" : " is", listed(im, e->unspread, e->nunspread, "as"));
+                "%u parameter%s in the file only as repeated along the batch (%s): the parameter "
+                "is trained, once",
+                e->nunspread, e->nunspread > 1 ? "s are" : " is",
+                listed(im, e->unspread, e->nunspread, "as"));
 }
 
-/* Names of results of TensorFlow's batch norms: .../batchnorm/sub:0, .../FusedBatchNormV3:0; but not of the variables that
- * its nodes read. */
+/* Names of results of TensorFlow's batch norms: .../batchnorm/sub:0, .../FusedBatchNormV3:0; but
+ * not of the variables that its nodes read. */
 static bool of_norm(const char *name)
 {
-    return (strstr(name, "batchnorm/") != NULL || strstr(name, "FusedBatchNorm") != NULL) && strstr(name, "ReadVariableOp") == NULL
-        && strstr(name, "/Const") == NULL;
+    return (strstr(name, "batchnorm/") != NULL || strstr(name, "FusedBatchNorm") != NULL)
+           && strstr(name, "ReadVariableOp") == NULL && strstr(name, "/Const") == NULL;
 }
 
-/* TensorFlow folds what is constant in inference, batch norms too, before tf2onnx or Keras writes the file. */
+/* TensorFlow folds what is constant in inference, batch norms too, before tf2onnx or Keras writes
+ * the file. */
 static void hint_folded_by_tensorflow(LsImport *im)
 {
     const Onnx__GraphProto *g = im->m->graph;
@@ -186,7 +212,8 @@ static void hint_folded_by_tensorflow(LsImport *im)
     for (int weights = 0; weights < 2; weights++) {     /* the norms' own tensors first */
         for (size_t i = 0; i < g->n_initializer; i++) {
             const char *name = ls_text(g->initializer[i]->name);
-            if (ls_onnx_type_is_float(g->initializer[i]->data_type) && im->reads[ls_names_find(&im->m->names, name)] > 0
+            if (ls_onnx_type_is_float(g->initializer[i]->data_type)
+                && im->reads[ls_names_find(&im->m->names, name)] > 0
                 && (weights ? strstr(name, "/merged_input") != NULL : of_norm(name)))
                 found[n++] = (LsUntied){name, NULL};
         }
@@ -194,10 +221,13 @@ static void hint_folded_by_tensorflow(LsImport *im)
     }
     if (norms > 0)
         ls_warn(im->cx, LS_NOWHERE,
-                "the module's normalisation by the batch cannot be had from this file: use norms that do not depend on the batch "
+                "the module's normalisation by the batch cannot be had from this file: use norms "
+                "that do not depend on the batch "
                 "(layer, group), or build the network with another exporter",
-                "the exporter folded batch norms into the layers before them: it computed %s. The network that is trained has "
-                "no such batch norms and is not the module", listed(im, found, n, ""));
+                "the exporter folded batch norms into the layers before them: it computed %s. The "
+                "network that is trained has "
+                "no such batch norms and is not the module",
+                listed(im, found, n, ""));
 }
 
 /* --bn without a batch norm would have no effect. */
@@ -205,20 +235,25 @@ void ls_onnx_check_bn(LsImport *im)
 {
     if (im->o->bn != LS_BN_FILE && im->decisions->nbn == 0)
         ls_error(im->cx, LS_NOWHERE, LS_E_OPTION,
-                 "an exporter may have folded them into other layers: docs/export.md; leave the option out to train the network as it is",
-                 "--bn=%s has nothing to act on: the model has no batch norm", im->o->bn == LS_BN_TRAIN ? "train" : "frozen");
+                 "an exporter may have folded them into other layers: docs/export.md; leave the "
+                 "option out to train the network as it is",
+                 "--bn=%s has nothing to act on: the model has no batch norm",
+                 im->o->bn == LS_BN_TRAIN ? "train" : "frozen");
 }
 
 static void hint_merged(LsImport *im)
 {
     const LsOnnxEdits *e = im->m->edits;
-    const char *call = im->m->sources->traced ? plain_call
-        : "PyTorch: torch.onnx.export with dynamo=True, optimize=False, or with dynamo=False, merges nothing";
+    const char *call = im->m->sources->traced
+                           ? plain_call
+                           : "PyTorch: torch.onnx.export with dynamo=True, optimize=False, or with "
+                             "dynamo=False, merges nothing";
     if (e->nuntied > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
                 "%u parameter%s been merged with another of the same initial value (%s). Each is "
                 "trained on its own; --tie trains them as one",
-                e->nuntied, e->nuntied > 1 ? "s had" : " had", listed(im, e->untied, e->nuntied, "with"));
+                e->nuntied, e->nuntied > 1 ? "s had" : " had",
+                listed(im, e->untied, e->nuntied, "with"));
     if (e->nliteral > 0)
         ls_warn(im->cx, LS_NOWHERE, call,
                 "%u norm%s without parameters read%s the parameters of others (%s): a constant is "
@@ -226,19 +261,23 @@ static void hint_merged(LsImport *im)
                 e->nliteral, e->nliteral > 1 ? "s" : "", e->nliteral > 1 ? "" : "s",
                 listed(im, e->literal, e->nliteral, "was"));
     if (e->nstatistic > 0)
-        ls_warn(im->cx, LS_NOWHERE, call,
-                "%u running statistic%s been merged with other tensors of the same value (%s). Each "
-                "batch norm has its own statistic again",
-                e->nstatistic, e->nstatistic > 1 ? "s had" : " had", listed(im, e->statistic, e->nstatistic, "with"));
+        ls_warn(
+            im->cx, LS_NOWHERE, call,
+            "%u running statistic%s been merged with other tensors of the same value (%s). Each "
+            "batch norm has its own statistic again",
+            e->nstatistic, e->nstatistic > 1 ? "s had" : " had",
+            listed(im, e->statistic, e->nstatistic, "with"));
 }
 
 static void hint_doubtful(LsImport *im)
 {
     if (im->ndoubtful > 0)
-        ls_warn(im->cx, LS_NOWHERE, "--train GLOB and --freeze GLOB decide; `lowerset inspect -v` lists "
+        ls_warn(im->cx, LS_NOWHERE,
+                "--train GLOB and --freeze GLOB decide; `lowerset inspect -v` lists "
                 "every tensor with the reason",
                 "the file does not tell whether %u tensor%s to be trained: %s%s", im->ndoubtful,
-                im->ndoubtful > 1 ? "s are" : " is", im->doubtful, im->ndoubtful > 4 ? ", ..." : "");
+                im->ndoubtful > 1 ? "s are" : " is", im->doubtful,
+                im->ndoubtful > 4 ? ", ..." : "");
 }
 
 static void hint_running(LsImport *im)
@@ -249,10 +288,13 @@ static void hint_running(LsImport *im)
         if (d->bn[k].by == LS_BN_BY_RUNNING && n++ == 0)
             first = k;
     if (n > 0)
-        ls_warn(im->cx, LS_NOWHERE, "--bn=train trains with the batch's; --bn=frozen says that this is "
-                "meant",
-                "%u batch norm%s in inference form ('%s'%s): running statistics are used, and stay as "
-                "they are", n, n > 1 ? "s are" : " is", d->bn[first].node, more(n));
+        ls_warn(
+            im->cx, LS_NOWHERE,
+            "--bn=train trains with the batch's; --bn=frozen says that this is "
+            "meant",
+            "%u batch norm%s in inference form ('%s'%s): running statistics are used, and stay as "
+            "they are",
+            n, n > 1 ? "s are" : " is", d->bn[first].node, more(n));
 }
 
 /* Warns of variances: ONNX divides by n, PyTorch by n - 1, so evaluation differs. */
@@ -265,9 +307,11 @@ static void hint_variances(LsImport *im)
     if (follows && !im->o->bn_var_asked
         && (strcmp(ls_text(im->m->proto->producer_name), "pytorch") == 0
             || strcmp(ls_text(im->m->proto->producer_name), "onnxruntime.transformers") == 0))
-        ls_warn(im->cx, LS_NOWHERE, "--bn-var=torch follows PyTorch; --bn-var=onnx says that this is meant",
-                "running variances follow the batch's population variance, as ONNX has it; PyTorch's "
-                "are a little larger (n / (n - 1))");
+        ls_warn(
+            im->cx, LS_NOWHERE,
+            "--bn-var=torch follows PyTorch; --bn-var=onnx says that this is meant",
+            "running variances follow the batch's population variance, as ONNX has it; PyTorch's "
+            "are a little larger (n / (n - 1))");
 }
 
 static void hint_converted(LsImport *im)

@@ -26,30 +26,37 @@ static LsValueId changed(const Flex *r, const char *attribute, LsValueId v)
     if (!ls_body_open(&body, im, r->f, attribute, 1, 1))
         return (LsValueId){0};
     if (body.g->n_output != 1) {
-        ls_onnx_error(r->n, LS_E_NAME, NULL, "'%s' gives %zu results, not 1", attribute, body.g->n_output);
+        ls_onnx_error(r->n, LS_E_NAME, NULL, "'%s' gives %zu results, not 1", attribute,
+                      body.g->n_output);
         return (LsValueId){0};
     }
-    if (!ls_body_run(&body, ls_arena_printf(r->n->cx->arena, "%s/%s", r->f->name, attribute), &in, out))
+    if (!ls_body_run(&body, ls_arena_printf(r->n->cx->arena, "%s/%s", r->f->name, attribute), &in,
+                     out))
         return (LsValueId){0};
     LsValueId y = out[0].v;
-    if (ls_is(y) && (ls_type(r->n->g, y) != LS_REAL || !ls_shape_same(ls_shape(r->n->g, y), ls_shape(r->n->g, v)))) {
-        ls_onnx_error(r->n, LS_E_SHAPE, "its result has the type and shape of its operand", "'%s' gives %s of shape %s, not %s",
-                      attribute, ls_type_name(ls_type(r->n->g, y)), ls_dims(r->n->g, y), ls_dims(r->n->g, v));
+    if (ls_is(y)
+        && (ls_type(r->n->g, y) != LS_REAL
+            || !ls_shape_same(ls_shape(r->n->g, y), ls_shape(r->n->g, v)))) {
+        ls_onnx_error(r->n, LS_E_SHAPE, "its result has the type and shape of its operand",
+                      "'%s' gives %s of shape %s, not %s", attribute,
+                      ls_type_name(ls_type(r->n->g, y)), ls_dims(r->n->g, y), ls_dims(r->n->g, v));
         return (LsValueId){0};
     }
     return y;
 }
 
 /* a [B,heads * groups,..] times b [B,heads,..], which the queries of a head share. */
-static LsValueId product(const Flex *r, LsValueId a, LsValueId b, bool transposed, double alpha, int64_t inner)
+static LsValueId product(const Flex *r, LsValueId a, LsValueId b, bool transposed, double alpha,
+                         int64_t inner)
 {
     LsCtx *cx = r->n->cx;
     LsGraph *g = r->n->g;
     LsShape s = *ls_shape(g, b), shared = {5, {r->batch, r->heads, 1, s.dim[2], s.dim[3]}};
     LsAttr at = {.gemm = {.alpha = alpha, .trans_b = transposed}};
-    LsValueId v = ls_append2(cx, g, LS_OP_MATMUL,
-                             ls_reshape(cx, g, a, &(LsShape){5, {r->batch, r->heads, r->groups, r->rows, inner}}),
-                             ls_reshape(cx, g, b, &shared), &at);
+    LsValueId v = ls_append2(
+        cx, g, LS_OP_MATMUL,
+        ls_reshape(cx, g, a, &(LsShape){5, {r->batch, r->heads, r->groups, r->rows, inner}}),
+        ls_reshape(cx, g, b, &shared), &at);
     LsShape to = {4, {r->batch, r->heads * r->groups, r->rows, transposed ? s.dim[2] : s.dim[3]}};
     return ls_is(v) ? ls_reshape(cx, g, v, &to) : v;
 }
@@ -58,11 +65,14 @@ static bool read_sizes(Flex *r, const LsValueId in[3])
 {
     const LsGraph *g = r->n->g;
     const LsShape *q = ls_shape(g, in[0]), *k = ls_shape(g, in[1]), *v = ls_shape(g, in[2]);
-    bool fits = q->rank == 4 && k->rank == 4 && v->rank == 4 && q->dim[0] == k->dim[0] && k->dim[0] == v->dim[0]
-        && k->dim[1] == v->dim[1] && k->dim[2] == v->dim[2] && q->dim[3] == k->dim[3] && q->dim[1] % k->dim[1] == 0;
+    bool fits = q->rank == 4 && k->rank == 4 && v->rank == 4 && q->dim[0] == k->dim[0]
+                && k->dim[0] == v->dim[0] && k->dim[1] == v->dim[1] && k->dim[2] == v->dim[2]
+                && q->dim[3] == k->dim[3] && q->dim[1] % k->dim[1] == 0;
     if (!fits)
-        return ls_onnx_error(r->n, LS_E_SHAPE, "they are batch x heads x tokens x depth, heads of Q a multiple of those of K",
-                             "Q is %s, K is %s, V is %s", ls_dims(g, in[0]), ls_dims(g, in[1]), ls_dims(g, in[2]));
+        return ls_onnx_error(
+            r->n, LS_E_SHAPE,
+            "they are batch x heads x tokens x depth, heads of Q a multiple of those of K",
+            "Q is %s, K is %s, V is %s", ls_dims(g, in[0]), ls_dims(g, in[1]), ls_dims(g, in[2]));
     r->batch = q->dim[0];
     r->heads = k->dim[1];
     r->groups = q->dim[1] / k->dim[1];

@@ -1,9 +1,9 @@
-/* compiler/onnx/onnx_function.c -- inlines calls of model-local functions, and operators that ONNX defines by a body
- * and that have no row.
+/* compiler/onnx/onnx_function.c -- inlines calls of model-local functions, and operators that ONNX
+ * defines by a body and that have no row.
  *
- * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, and attributes that refer to an
- * attribute of the function take its value from the call. A function may call others, but not itself; the number of
- * expanded nodes is limited. */
+ * Formal inputs and outputs take the names at the call, inner values become CALL/NAME, and
+ * attributes that refer to an attribute of the function take its value from the call. A function
+ * may call others, but not itself; the number of expanded nodes is limited. */
 #include "compiler/onnx/onnx_function.h"
 
 #include <string.h>
@@ -162,7 +162,8 @@ static bool expand_call(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__
     const char *name = node_name(cx->arena, at, node);
     if (at->depth == MAX_CALLS)
         return ls_error(cx, (LsWhere){at->index, name, ls_text(node->op_type)}, LS_E_CYCLE,
-                        "onnx.inliner.inline_local_functions replaces deep calls by their nodes; ONNX allows no circle",
+                        "onnx.inliner.inline_local_functions replaces deep calls by their nodes; "
+                        "ONNX allows no circle",
                         "local functions call each other more than %d deep, or in a circle",
                         MAX_CALLS);
     Call c = {.cx = cx, .m = m, .fn = fn, .node = node};
@@ -184,8 +185,8 @@ static bool expand_call(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__
     return true;
 }
 
-/* The node, or a copy whose last operands are what its bodies read from outside: so the order of nodes and the readers
- * of a value take these into account. */
+/* The node, or a copy whose last operands are what its bodies read from outside: so the order of
+ * nodes and the readers of a value take these into account. */
 static const Onnx__NodeProto *with_captures(LsArena *a, const Onnx__NodeProto *node, uint32_t *n)
 {
     LsNames captured = {.arena = a};
@@ -206,9 +207,10 @@ static const Onnx__NodeProto *with_captures(LsArena *a, const Onnx__NodeProto *n
 static bool expand(LsCtx *cx, LsOnnxModel *m, const Frame *at, const Onnx__NodeProto *node)
 {
     if (m->nexpanded++ == MAX_NODES)
-        return ls_error(cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
-                        "the model has more than %d nodes after its functions and loops are expanded",
-                        MAX_NODES);
+        return ls_error(
+            cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
+            "the model has more than %d nodes after its functions and loops are expanded",
+            MAX_NODES);
     int version = ls_onnx_version(at->import, at->nimport, node->domain);
     if (version == 0 && ls_onnx_domain(node->domain)[0] == '\0')
         version = m->opset;

@@ -121,15 +121,20 @@ static const char *why_unsupported(LsArena *a, const LsOnnxFlat *f)
     const LsOnnxOp *row = ls_onnx_find(ls_text(f->proto->op_type));
     const char *op = ls_text(f->proto->op_type);
     if (strcmp(op, "Unique") == 0 || strcmp(op, "NonMaxSuppression") == 0)
-        return "the size of its result depends on the data, while all shapes are fixed at compile time; "
+        return "the size of its result depends on the data, while all shapes are fixed at compile "
+               "time; "
                "leave it out of the training graph";
-    if (strstr(op, "uantize") != NULL || strncmp(op, "QLinear", 7) == 0 || strstr(op, "Integer") != NULL)
-        return "the file holds a quantised model, for inference; train the model of floats that it was made from";
+    if (strstr(op, "uantize") != NULL || strncmp(op, "QLinear", 7) == 0
+        || strstr(op, "Integer") != NULL)
+        return "the file holds a quantised model, for inference; train the model of floats that it "
+               "was made from";
     if (strcmp(ls_onnx_domain(f->proto->domain), "ai.onnx.ml") == 0)
-        return "operators of ai.onnx.ml turn scores into labels, and training does not need them: remove them and their "
+        return "operators of ai.onnx.ml turn scores into labels, and training does not need them: "
+               "remove them and their "
                "outputs from the file";
     if (ls_onnx_domain(f->proto->domain)[0] != '\0')
-        return "operators outside ai.onnx are read when the model defines them as local functions; `lowerset ops` "
+        return "operators outside ai.onnx are read when the model defines them as local functions; "
+               "`lowerset ops` "
                "lists the others";
     if (row != NULL && f->version < row->since)
         return ls_arena_printf(a, "it is read from opset %d on, the model uses %d", row->since,
@@ -189,8 +194,8 @@ static bool gather(LsImport *im, const LsOnnxFlat *f, LsValueId in[], int *nin)
         int64_t maker = im->m->maker[ls_names_find(&im->m->names, name)];
         if ((v->list != NULL || v->empty) && !takes_lists(f)) {
             ls_error(im->cx, ls_flat_where(f), LS_E_TYPE,
-                     v->empty ? NULL : "take its items by SequenceAt", "operand %zu is the %s '%s'", k,
-                     v->empty ? "empty optional value" : "sequence", name);
+                     v->empty ? NULL : "take its items by SequenceAt", "operand %zu is the %s '%s'",
+                     k, v->empty ? "empty optional value" : "sequence", name);
             good = false;
         }
         if (v->list != NULL || v->empty)
@@ -242,14 +247,16 @@ static void bind_result(LsImport *im, const LsOnnxFlat *f, LsValueId v, const ch
     bool weight = constant && ls_shape(g, v)->rank > 0 && !im->has_weights;
     if (constant && ls_type(g, v) == LS_REAL && ls_onnx_told_to_train(im->o, name))
         g->value[v.i].kind = LS_V_PARAM;
-    im->value[id] = (LsOnnxValue){.v = v, .element = element, .weight = weight, .stored = constant || untied};
+    im->value[id] =
+        (LsOnnxValue){.v = v, .element = element, .weight = weight, .stored = constant || untied};
 }
 
 /* An Identity of an initializer becomes a parameter of its own, unless tying is requested. */
 static LsValueId identity(LsImport *im, const LsOnnxFlat *f, LsValueId v)
 {
     const LsValue *x = &im->g->value[v.i];
-    if (!ls_is_state(im->g, v) || im->o->tie_identity || f->inner || ls_onnx_stops(im->cx->arena, im->o, f) != LS_STOPS_NOT)
+    if (!ls_is_state(im->g, v) || im->o->tie_identity || f->inner
+        || ls_onnx_stops(im->cx->arena, im->o, f) != LS_STOPS_NOT)
         return v;
     const char *name = ls_text(f->proto->output[0]);
     if (im->nuntied++ == 0) {
@@ -274,12 +281,14 @@ static bool cut_results(const LsOnnxNode *n, LsValueId out[], int element[])
     return true;
 }
 
-/* An array of n items for one node, in the arena where it is long: graphs may have many nodes. Operators look at some
- * operands without counting them. */
+/* An array of n items for one node, in the arena where it is long: graphs may have many nodes.
+ * Operators look at some operands without counting them. */
 enum { FEW = 16 };
-#define ROOM(im, few, n) ((n) + 8 <= FEW ? (few) : ls_arena_alloc((im)->cx->arena, (n) + 8, sizeof *(few)))
+#define ROOM(im, few, n)                                                                           \
+    ((n) + 8 <= FEW ? (few) : ls_arena_alloc((im)->cx->arena, (n) + 8, sizeof *(few)))
 
-/* Operands and results of a node, with their element types in the file (TensorProto.DataType, 0: unknown). */
+/* Operands and results of a node, with their element types in the file (TensorProto.DataType, 0:
+ * unknown). */
 typedef struct Built {
     const LsValueId *in;
     const int *in_element;
@@ -355,7 +364,8 @@ void ls_onnx_build(LsImport *im, const LsOnnxFlat *f)
     LsValueId few_in[FEW] = {0}, few_out[FEW] = {0};
     int few_in_element[FEW] = {0}, few_element[FEW] = {0};
     LsValueId *in = ROOM(im, few_in, p->n_input), *out = ROOM(im, few_out, p->n_output);
-    int *in_element = ROOM(im, few_in_element, p->n_input), *element = ROOM(im, few_element, p->n_output);
+    int *in_element = ROOM(im, few_in_element, p->n_input),
+        *element = ROOM(im, few_element, p->n_output);
     Built b = {in, in_element, 0, out, element};
     for (size_t k = 0; k < p->n_input; k++)
         in_element[k] = value_of(im, ls_text(p->input[k]))->element;
@@ -399,7 +409,8 @@ static bool import(LsImport *im, LsReport *r)
     good &= ls_onnx_bind_inputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     /* Behind the last error that is printed, nodes would only take memory. */
-    for (uint32_t i = 0; i < m->norder && (im->cx->max_error <= 0 || im->cx->nerror <= im->cx->max_error); i++) {
+    for (uint32_t i = 0;
+         i < m->norder && (im->cx->max_error <= 0 || im->cx->nerror <= im->cx->max_error); i++) {
         const LsOnnxFlat f = m->node[m->order[i]];      /* bodies append nodes */
         ls_onnx_build(im, &f);
         ls_report_cut(r, f.index);
@@ -407,7 +418,8 @@ static bool import(LsImport *im, LsReport *r)
     good &= ls_onnx_add_outputs(im);
     ls_report_cut(r, LS_REPORT_FIRST);
     good &= report_unsupported(im);
-    good = good && ls_onnx_check_states(im);  /* which follows names that are not unique otherwise */
+    good = good && ls_onnx_check_states(im);  /* which follows names that are not unique
+                                               * otherwise */
     ls_onnx_drop_weight_inputs(im->g);
     ls_onnx_record(im);
     if (good && im->o->training) {  /* the import of the training form has printed them */

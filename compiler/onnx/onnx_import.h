@@ -12,7 +12,8 @@
  * until the arena is freed. Initial values point to them where their type allows. */
 LsGraph *ls_onnx_import(LsCtx *cx, const char *path, const LsImportOptions *o);
 
-/* The same for a model that is open already, for which it is the last use of its nodes: those of bodies are appended. */
+/* The same for a model that is open already, for which it is the last use of its nodes: those of
+ * bodies are appended. */
 LsGraph *ls_onnx_import_model(LsCtx *cx, LsOnnxModel *m, const LsImportOptions *o);
 
 #endif

@@ -1,10 +1,12 @@
-/* compiler/onnx/onnx_infer_form.c -- rewrites training-mode BatchNormalization and Dropout to their inference form.
+/* compiler/onnx/onnx_infer_form.c -- rewrites training-mode BatchNormalization and Dropout to their
+ * inference form.
  *
- * Batch norm keeps only its first result, which means inference in every opset; readers of the updated running
- * statistics get the statistics themselves. Dropout loses its training_mode operand (opset 12 on); before that opset
- * every runtime treats it as the identity.
+ * Batch norm keeps only its first result, which means inference in every opset; readers of the
+ * updated running statistics get the statistics themselves. Dropout loses its training_mode operand
+ * (opset 12 on); before that opset every runtime treats it as the identity.
  *
- * In a model that was made float32 throughout, a Cast to 16 bits still rounds: a second Cast follows it, to float. */
+ * In a model that was made float32 throughout, a Cast to 16 bits still rounds: a second Cast
+ * follows it, to float. */
 #include "compiler/onnx/onnx_infer_form.h"
 
 #include "base/name_ids.h"
@@ -19,7 +21,8 @@ typedef struct Body {           /* of the graph, of a function, or of a node */
     Onnx__NodeProto ***node;
     size_t *nnode;
     LsNames read;               /* names that have a reader */
-    LsNames *rounding;          /* all names of the model, if its casts to 16 bits only round; else NULL */
+    LsNames *rounding;          /* all names of the model, if its casts to 16 bits only round; else
+                                 * NULL */
 } Body;
 
 static void drop_attribute(Onnx__NodeProto *p, const char *name)

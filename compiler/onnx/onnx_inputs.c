@@ -25,7 +25,8 @@ typedef struct Input {
 static const char *symbol(const Input *in, int k)
 {
     const Onnx__TensorShapeProto__Dimension *d = in->dims != NULL ? in->dims->dim[k] : NULL;
-    const bool named = d != NULL && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
+    const bool named =
+        d != NULL && d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM;
     return named ? ls_text(d->dim_param) : "";
 }
 
@@ -34,7 +35,8 @@ typedef struct Bind {
     Input *input; uint32_t ninput;
     LsNames symbol;             /* bound symbols and their sizes, by id */
     int64_t *size; uint32_t cap;
-    int64_t batch;              /* of the graph before it is cut into parts; 0: no option and no file says it */
+    int64_t batch;              /* of the graph before it is cut into parts; 0: no option and no
+                                 * file says it */
     bool cut;                   /* that batch has several parts, and the graph is one of them */
 } Bind;
 
@@ -71,8 +73,9 @@ static bool read_input(LsCtx *cx, Input *in, const Onnx__ValueInfoProto *p)
     if (!ls_onnx_type(in->type, &type))
         return ls_error(cx, LS_NOWHERE, LS_E_TYPE,
                         "programs train on numbers: cut the part behind this input out of the file "
-                        "(onnx.utils.extract_model)", "input '%s' has element type %s (%d), which is not supported",
-                        in->name, ls_onnx_type_name(in->type), in->type);
+                        "(onnx.utils.extract_model)",
+                        "input '%s' has element type %s (%d), which is not supported", in->name,
+                        ls_onnx_type_name(in->type), in->type);
     return p->type->tensor_type->shape == NULL || read_dims(cx, in, p->type->tensor_type->shape);
 }
 
@@ -154,8 +157,9 @@ static int64_t first_dim(const Bind *b)
     return has ? b->input[0].shape.dim[0] : UNKNOWN;
 }
 
-/* Decides what is cut into parts. A file that fixes the batch has fixed that of a part, so that numbers inside its graph stay
- * right, unless --batch asks for this very number in all. fixed: by the file; UNKNOWN: the batch is open. */
+/* Decides what is cut into parts. A file that fixes the batch has fixed that of a part, so that
+ * numbers inside its graph stay right, unless --batch asks for this very number in all. fixed: by
+ * the file; UNKNOWN: the batch is open. */
 static bool choose_batch(Bind *b, int64_t fixed)
 {
     LsCtx *cx = b->im->cx;
@@ -164,18 +168,23 @@ static bool choose_batch(Bind *b, int64_t fixed)
     const bool open = fixed == UNKNOWN;
     b->batch = open ? o->batch : fixed;
     b->cut = parts > 1 && (open || o->batch == fixed);
-    if (open || o->batch == 0 || o->batch == fixed || (o->batch % parts == 0 && o->batch / parts == fixed))
+    if (open || o->batch == 0 || o->batch == fixed
+        || (o->batch % parts == 0 && o->batch / parts == fixed))
         return true;
     if (parts == 1)
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "export with a dynamic first dimension",
-                        "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64,
+                        "--batch %" PRId64
+                        ": the file fixes the first dimension of '%s' at %" PRId64,
                         o->batch, b->input[0].name, fixed);
     const int64_t whole = fixed <= INT64_MAX / parts ? fixed * parts : INT64_MAX;
     return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
-                    ls_arena_printf(cx->arena, "give --batch %" PRId64 ", or none; or --batch %" PRId64
-                                    ", to cut as many samples as the file has into parts", whole, fixed),
-                    "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64 ", so that a batch of %" PRId64
-                    " parts has %" PRId64 " samples", o->batch, b->input[0].name, fixed, parts, whole);
+                    ls_arena_printf(cx->arena,
+                                    "give --batch %" PRId64 ", or none; or --batch %" PRId64
+                                    ", to cut as many samples as the file has into parts",
+                                    whole, fixed),
+                    "--batch %" PRId64 ": the file fixes the first dimension of '%s' at %" PRId64
+                    ", so that a batch of %" PRId64 " parts has %" PRId64 " samples",
+                    o->batch, b->input[0].name, fixed, parts, whole);
 }
 
 static bool apply_batch(Bind *b)
@@ -183,8 +192,9 @@ static bool apply_batch(Bind *b)
     const int64_t batch = b->batch, first = first_dim(b);
     bool good = true;
     if (batch > 0 && first != UNKNOWN && first != batch)
-        good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--batch %" PRId64 ": --shape makes the first dimension of '%s' %"
-                        PRId64, batch, b->input[0].name, first);
+        good = ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                        "--batch %" PRId64 ": --shape makes the first dimension of '%s' %" PRId64,
+                        batch, b->input[0].name, first);
     for (uint32_t i = 0; b->im->o->batch > 0 && i < b->ninput; i++) {
         Input *in = &b->input[i];
         if (!in->ranked || in->shape.rank == 0 || in->shape.dim[0] != UNKNOWN)
@@ -197,20 +207,24 @@ static bool apply_batch(Bind *b)
     return good;
 }
 
-/* Binds the graph to one part of the batch: what says the length of the first input's first dimension, its symbol or the
- * number itself, says that of a part. */
+/* Binds the graph to one part of the batch: what says the length of the first input's first
+ * dimension, its symbol or the number itself, says that of a part. */
 static bool cut_batch(Bind *b)
 {
     const int64_t parts = b->im->o->parts;
     if (!b->cut || b->ninput == 0 || !b->input[0].ranked || b->input[0].shape.rank == 0)
         return true;
-    const uint32_t id = symbol(&b->input[0], 0)[0] != '\0' ? ls_names_find(&b->symbol, symbol(&b->input[0], 0)) : 0;
-    const int64_t known = b->input[0].shape.dim[0], batch = known == UNKNOWN && id != 0 ? b->size[id] : known;
+    const uint32_t id =
+        symbol(&b->input[0], 0)[0] != '\0' ? ls_names_find(&b->symbol, symbol(&b->input[0], 0)) : 0;
+    const int64_t known = b->input[0].shape.dim[0],
+                  batch = known == UNKNOWN && id != 0 ? b->size[id] : known;
     if (batch == UNKNOWN)
         return true;            /* settle reports it */
     if (batch % parts != 0)
-        return ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL, "--microbatches %" PRId64 ": a batch of %" PRId64
-                        " samples does not divide into so many equal parts", parts, batch);
+        return ls_error(b->im->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                        "--microbatches %" PRId64 ": a batch of %" PRId64
+                        " samples does not divide into so many equal parts",
+                        parts, batch);
     if (id != 0)
         b->size[id] = batch / parts;
     for (uint32_t i = 0; i < b->ninput; i++) {
@@ -342,7 +356,8 @@ bool ls_onnx_bind_inputs(LsImport *im)
         ls_onnx_type(in->type, &type);
         LsValueId v = ls_value_add(cx, g, LS_V_INPUT, in->name, type, &in->shape, NULL);
         g->input[g->ninput++] = v;
-        im->value[ls_names_find(&im->m->names, in->name)] = (LsOnnxValue){.v = v, .element = in->type};
+        im->value[ls_names_find(&im->m->names, in->name)] =
+            (LsOnnxValue){.v = v, .element = in->type};
     }
     g->batch =
         g->ninput > 0 && ls_shape(g, g->input[0])->rank > 0 ? ls_shape(g, g->input[0])->dim[0] : 1;

@@ -27,7 +27,8 @@ const LsOnnxOp *ls_flat_row(const LsOnnxFlat *f)
 {
     char name[128];
     const char *domain = ls_onnx_domain(f->proto->domain);
-    int length = snprintf(name, sizeof name, "%s%s%s", domain, domain[0] != '\0' ? "." : "", ls_text(f->proto->op_type));
+    int length = snprintf(name, sizeof name, "%s%s%s", domain, domain[0] != '\0' ? "." : "",
+                          ls_text(f->proto->op_type));
     const LsOnnxOp *row = length >= 0 && (size_t)length < sizeof name ? ls_onnx_find(name) : NULL;
     return row != NULL && f->version >= row->since ? row : NULL;
 }

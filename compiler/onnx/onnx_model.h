@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_model.h -- a file prepared for the importer: versions checked, functions inlined, names resolved,
- * nodes in a run order. */
+/* compiler/onnx/onnx_model.h -- a file prepared for the importer: versions checked, functions
+ * inlined, names resolved, nodes in a run order. */
 #ifndef LS_COMPILER_ONNX_ONNX_MODEL_H
 #define LS_COMPILER_ONNX_ONNX_MODEL_H
 
@@ -17,7 +17,8 @@ typedef struct LsOnnxFlat {     /* a node after inlining */
     int version;                /* opset of the node's domain; 0: the domain is not imported */
     bool inner;                 /* from the body of a function or of a node */
     uint32_t ncaptured;         /* last operands of proto: values that only its bodies read */
-    Onnx__OperatorSetIdProto *const *import; size_t nimport;    /* opsets of the place that the node is from */
+    /* opsets of the place that the node is from */
+    Onnx__OperatorSetIdProto *const *import; size_t nimport;
     int depth;                  /* of nested functions and bodies */
 } LsOnnxFlat;
 

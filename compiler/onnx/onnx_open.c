@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_open.c -- reads a file, checks its versions, unties its parameters and inlines its
- * functions. */
+/* compiler/onnx/onnx_open.c -- reads a file, checks its versions, unties its parameters and inlines
+ * its functions. */
 #include "compiler/onnx/onnx_open.h"
 
 #include <inttypes.h>

@@ -107,7 +107,8 @@ static bool check_reads(LsCtx *cx, LsOnnxModel *m)
             const char *name = ls_text(p->input[k]);
             if (name[0] != '\0' && *maker_of(m, name) == LS_MADE_NOT)
                 good = ls_error(cx, ls_flat_where(&m->node[i]), LS_E_NAME,
-                                "a part of the file is missing; a graph that was cut out of another has such values as "
+                                "a part of the file is missing; a graph that was cut out of "
+                                "another has such values as "
                                 "inputs (onnx.utils.extract_model)",
                                 "operand %zu reads '%s', which no node, input or initializer makes",
                                 k, name);
@@ -118,7 +119,8 @@ static bool check_reads(LsCtx *cx, LsOnnxModel *m)
         const char *name = ls_text(m->graph->output[i]->name);
         if (*maker_of(m, name) == LS_MADE_NOT)
             good = ls_error(cx, LS_NOWHERE, LS_E_NAME,
-                            "a part of the file is missing; onnx.utils.extract_model cuts out the part up to other results",
+                            "a part of the file is missing; onnx.utils.extract_model cuts out the "
+                            "part up to other results",
                             "graph output '%s' is not made by any node", name);
     }
     return good;
@@ -146,10 +148,11 @@ static bool report_cycle(LsCtx *cx, const LsOnnxModel *m, const Walk *w, uint32_
                                f->name[0] != '\0' ? f->name : ls_text(f->proto->output[0]),
                                ls_text(f->proto->op_type));
     }
-    return ls_error(cx, ls_flat_where(&m->node[back]), LS_E_CYCLE,
-                    "no order of the nodes can compute that: the file is damaged, or was edited by hand",
-                    "a cycle of %u node%s: %s%s", n, n > 1 ? "s" : "", text,
-                    n > 12 ? " -> ..." : " -> back to the first");
+    return ls_error(
+        cx, ls_flat_where(&m->node[back]), LS_E_CYCLE,
+        "no order of the nodes can compute that: the file is damaged, or was edited by hand",
+        "a cycle of %u node%s: %s%s", n, n > 1 ? "s" : "", text,
+        n > 12 ? " -> ..." : " -> back to the first");
 }
 
 /* Visits node `root` and all nodes that it depends on. */

@@ -1,4 +1,5 @@
-/* compiler/onnx/onnx_outputs.c -- graph outputs, and the shapes that the file declares for values. */
+/* compiler/onnx/onnx_outputs.c -- graph outputs, and the shapes that the file declares for
+ * values. */
 #include "compiler/onnx/onnx_outputs.h"
 
 #include "compiler/ir/graph.h"
@@ -13,7 +14,8 @@ static const Onnx__TypeProto__Tensor *tensor_type(const Onnx__ValueInfoProto *p)
                                                                              : NULL;
 }
 
-/* Rank and fixed dimensions agree; symbols and open dimensions agree with anything, a fixed batch with one of its parts. */
+/* Rank and fixed dimensions agree; symbols and open dimensions agree with anything, a fixed batch
+ * with one of its parts. */
 static bool shape_agrees(const Onnx__TensorShapeProto *declared, const LsShape *s, int64_t parts)
 {
     if (declared == NULL)
@@ -23,7 +25,8 @@ static bool shape_agrees(const Onnx__TensorShapeProto *declared, const LsShape *
     for (int k = 0; k < s->rank; k++) {
         const Onnx__TensorShapeProto__Dimension *d = declared->dim[k];
         bool fixed = d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_VALUE;
-        if (fixed && d->dim_value > 0 && d->dim_value != s->dim[k] && !(k == 0 && d->dim_value == parts * s->dim[0]))
+        if (fixed && d->dim_value > 0 && d->dim_value != s->dim[k]
+            && !(k == 0 && d->dim_value == parts * s->dim[0]))
             return false;
     }
     return true;
@@ -104,7 +107,8 @@ bool ls_onnx_add_outputs(LsImport *im)
             continue;
         }
         good = false;
-        if (!v->poison && im->m->maker[id] >= 0 && im->cx->nerror == 0)     /* else by a node that was reported */
+        /* else by a node that was reported */
+        if (!v->poison && im->m->maker[id] >= 0 && im->cx->nerror == 0)
             ls_error(im->cx, LS_NOWHERE, LS_E_UNSUPPORTED, NULL,
                      "graph output '%s' is a result that is not computed",
                      ls_text(p->output[i]->name));

@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_report.c -- sorts diagnostics by node. The importer finds problems pass by pass and in run order;
- * people read a file from its first node to its last. */
+/* compiler/onnx/onnx_report.c -- sorts diagnostics by node. The importer finds problems pass by
+ * pass and in run order; people read a file from its first node to its last. */
 #include "compiler/onnx/onnx_report.h"
 
 #include "base/heap.h"

@@ -21,7 +21,8 @@
 enum {                          /* the use of an operand by the operator that reads it */
     WEIGHT = 1, STATISTIC = 2, SETTING = 4, EXPONENT = 8, NO_GRADIENT = 16, OTHER = 32,
     BOUND = 64,                 /* a setting that is trained only on request */
-    DECIDES = 128               /* the number of a loop's iterations or an If's branch is computed from it */
+    DECIDES = 128               /* the number of a loop's iterations or an If's branch is computed
+                                 * from it */
 };
 enum { ALL = 0xffff };          /* operands, as bits */
 
@@ -89,7 +90,8 @@ bool ls_onnx_told_to_train(const LsImportOptions *o, const char *name)
 bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
 {
     return ls_onnx_told_to_stop(o, name)
-        || (!ls_onnx_told_to_train(o, name) && (o->nonly > 0 || matches(o->freeze, o->nfreeze, name)));
+           || (!ls_onnx_told_to_train(o, name)
+               && (o->nonly > 0 || matches(o->freeze, o->nfreeze, name)));
 }
 
 /* ---- values that are masks ---- */
@@ -154,20 +156,27 @@ static LsVerdict folded(const Tensor *t, const LsOnnxSource *s)
     uint32_t n = ls_source_parameters(a, t->im->m->sources, s->folded_from, &first);
     if (n == 0)
         return verdict(LS_ROLE_CONSTANT, "computed by the exporter, from no parameter");
-    /* A copy that is only transposed or reshaped would be computed again from the parameter (unfold_parameters.c). */
+    /* A copy that is only transposed or reshaped would be computed again from the parameter
+     * (unfold_parameters.c). */
     uint32_t id = ls_names_find(&t->im->m->names, first);
     n += n == 1 && id != 0 && t->im->m->maker[id] == LS_MADE_INITIALIZER;
     LsImport *im = t->im;
     const char *from = ls_source_parameter_list(a, im->m->sources, s->folded_from);
     if (n > 1) {
-        im->blended = ls_arena_grow(a, im->blended, im->nblended, im->nblended + 1, sizeof *im->blended, &im->cap_blended);
+        im->blended = ls_arena_grow(a, im->blended, im->nblended, im->nblended + 1,
+                                    sizeof *im->blended, &im->cap_blended);
         im->blended[im->nblended++] = (LsUntied){t->name, from};
-        return verdict(LS_ROLE_TRAINED, ls_arena_printf(a, "computed by the exporter from parameters that it does not "
-                                                           "replace: %s", from));
+        return verdict(LS_ROLE_TRAINED,
+                       ls_arena_printf(a,
+                                       "computed by the exporter from parameters that it does not "
+                                       "replace: %s",
+                                       from));
     }
-    im->folded = ls_arena_grow(a, im->folded, im->nfolded, im->nfolded + 1, sizeof *im->folded, &im->cap_folded);
+    im->folded = ls_arena_grow(a, im->folded, im->nfolded, im->nfolded + 1, sizeof *im->folded,
+                               &im->cap_folded);
     im->folded[im->nfolded++] = (LsUntied){t->name, from};
-    return verdict(LS_ROLE_TRAINED, ls_arena_printf(a, "computed by the exporter from the parameter %s", from));
+    return verdict(LS_ROLE_TRAINED,
+                   ls_arena_printf(a, "computed by the exporter from the parameter %s", from));
 }
 
 /* A tensor with a generated name. Single numbers are literals of the program; a tensor in the place
@@ -214,7 +223,8 @@ static LsVerdict unsaid(const Tensor *t)
     if (only(t, EXPONENT))
         return verdict(LS_ROLE_TRAINED, "an exponent with a name of its own");
     return may_be_buffer(t)
-               ? doubtful(LS_ROLE_TRAINED, "has a name; the file does not say whether it is a parameter or a buffer")
+               ? doubtful(LS_ROLE_TRAINED,
+                          "has a name; the file does not say whether it is a parameter or a buffer")
                : verdict(LS_ROLE_TRAINED, "has a name, and its reader has a gradient");
 }
 
@@ -228,7 +238,8 @@ static bool is_literal(const LsImport *im, const char *name)
 }
 
 /* Globs match a folded tensor by its own name, or by the parameter that it was folded from. */
-static bool told(const Tensor *t, const LsOnnxSource *s, bool (*to)(const LsImportOptions *, const char *))
+static bool told(const Tensor *t, const LsOnnxSource *s,
+                 bool (*to)(const LsImportOptions *, const char *))
 {
     const char *from = NULL;
     if (s->folded_from != NULL)
@@ -242,7 +253,8 @@ static LsVerdict decide(const Tensor *t)
     const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
     bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
     if (told(t, s, ls_onnx_told_to_train) && !ls_onnx_told_to_stop(im->o, t->name))
-        return may_train ? verdict(LS_ROLE_TRAINED, im->o->nonly > 0 ? "--train-only" : "--train") : without_gradient(t, true);
+        return may_train ? verdict(LS_ROLE_TRAINED, im->o->nonly > 0 ? "--train-only" : "--train")
+                         : without_gradient(t, true);
     if (t->count == 1 && t->decides)
         return verdict(LS_ROLE_CONSTANT, "decides which nodes of a body run, and how often");
     if (is_literal(im, t->name))
@@ -253,7 +265,8 @@ static LsVerdict decide(const Tensor *t)
                                         : unsaid(t);
     if (v.role == LS_ROLE_TRAINED && told(t, s, ls_onnx_told_to_freeze))
         return verdict(LS_ROLE_FROZEN, ls_onnx_told_to_stop(im->o, t->name) ? "--stop-gradient"
-                                           : im->o->nonly > 0               ? "not named by --train-only" : "--freeze");
+                                       : im->o->nonly > 0 ? "not named by --train-only"
+                                                          : "--freeze");
     return v;
 }
 
@@ -270,7 +283,8 @@ static void note_use(void *of, const Onnx__NodeProto *p, size_t k)
     u->uses[ls_names_find(&u->im->m->names, ls_text(p->input[k]))] |= use_of(op, k);
 }
 
-/* Numbers of iterations and conditions must be known when the model is compiled, and so must what they are computed from. */
+/* Numbers of iterations and conditions must be known when the model is compiled, and so must what
+ * they are computed from. */
 static void mark_decisions(LsImport *im, int *uses)
 {
     const LsOnnxModel *m = im->m;
@@ -281,7 +295,8 @@ static void mark_decisions(LsImport *im, int *uses)
         for (size_t k = 0; k < p->n_output; k++)
             if (uses[ls_names_find(&m->names, ls_text(p->output[k]))] & DECIDES)
                 operands = p->n_input;
-        if (ls_flat_is(f, "Shape") || ls_flat_is(f, "Size"))    /* which are known whatever the values */
+        if (ls_flat_is(f, "Shape")
+            || ls_flat_is(f, "Size")) /* which are known whatever the values */
             operands = 0;
         for (size_t k = 0; k < operands && k < p->n_input; k++)
             if (ls_text(p->input[k])[0] != '\0')
@@ -408,20 +423,24 @@ static bool names(const LsImport *im, const char *glob, const LsDecision *d)
 }
 
 /* trained: a match is one that is trained. */
-static void check_globs(LsImport *im, const char *option, const char *const *glob, int n, bool trained)
+static void check_globs(LsImport *im, const char *option, const char *const *glob, int n,
+                        bool trained)
 {
     const LsDecisions *d = im->decisions;
     for (int k = 0; k < n && im->o->training; k++) {
         bool hit = false;
         for (uint32_t i = 0; i < d->ntensor && !hit; i++)
-            hit = (!trained || d->tensor[i].role == LS_ROLE_TRAINED) && names(im, glob[k], &d->tensor[i]);
+            hit = (!trained || d->tensor[i].role == LS_ROLE_TRAINED)
+                  && names(im, glob[k], &d->tensor[i]);
         if (!hit)
-            ls_error(im->cx, LS_NOWHERE, LS_E_OPTION, "`lowerset inspect -v` lists the tensors", "%s %s matches no parameter%s", option,
-                     glob[k], trained ? " that can be trained" : "");
+            ls_error(im->cx, LS_NOWHERE, LS_E_OPTION, "`lowerset inspect -v` lists the tensors",
+                     "%s %s matches no parameter%s", option, glob[k],
+                     trained ? " that can be trained" : "");
     }
 }
 
-/* A tensor that --train-only and --freeze name is a contradiction; --train, which wins over --freeze, says the same for some. */
+/* A tensor that --train-only and --freeze name is a contradiction; --train, which wins over
+ * --freeze, says the same for some. */
 static void check_only(LsImport *im)
 {
     const LsDecisions *d = im->decisions;
@@ -429,9 +448,12 @@ static void check_only(LsImport *im)
     for (uint32_t i = 0; i < d->ntensor && o->training; i++)
         for (int k = 0; k < o->nonly; k++)
             for (int j = 0; j < o->nfreeze; j++)
-                if (names(im, o->only[k], &d->tensor[i]) && names(im, o->freeze[j], &d->tensor[i])) {
-                    ls_error(im->cx, LS_NOWHERE, LS_E_OPTION, "leave one of them out, or give narrower patterns",
-                             "'%s' is named by --train-only %s and by --freeze %s", d->tensor[i].name, o->only[k], o->freeze[j]);
+                if (names(im, o->only[k], &d->tensor[i])
+                    && names(im, o->freeze[j], &d->tensor[i])) {
+                    ls_error(im->cx, LS_NOWHERE, LS_E_OPTION,
+                             "leave one of them out, or give narrower patterns",
+                             "'%s' is named by --train-only %s and by --freeze %s",
+                             d->tensor[i].name, o->only[k], o->freeze[j]);
                     return;
                 }
 }
@@ -450,7 +472,8 @@ void ls_onnx_record(LsImport *im)
         bool constant = v->kind == LS_V_CONST && im->verdict[id].role != LS_ROLE_NONE;
         if (!own || (!ls_is_state(g, (LsValueId){i}) && !constant))
             continue;
-        to->tensor = ls_arena_regrow(im->cx->arena, to->tensor, to->ntensor, to->ntensor + 1, sizeof *to->tensor, &room);
+        to->tensor = ls_arena_regrow(im->cx->arena, to->tensor, to->ntensor, to->ntensor + 1,
+                                     sizeof *to->tensor, &room);
         to->tensor[to->ntensor++] = settled(im, v, id);
     }
     check_globs(im, "--freeze", im->o->freeze, im->o->nfreeze, false);

@@ -68,8 +68,11 @@ static bool bind_inputs(const LsBody *b, LsRename *r, const LsOnnxValue operand[
         if (operand[i].poison)
             return false;       /* the reason was reported */
         if (!ls_onnx_is_there(&operand[i]))
-            return wrong(b, LS_E_NAME, NULL, ls_arena_printf(im->cx->arena, "the operand for '%s' of "
-                                                             "the body is left out", name));
+            return wrong(b, LS_E_NAME, NULL,
+                         ls_arena_printf(im->cx->arena,
+                                         "the operand for '%s' of "
+                                         "the body is left out",
+                                         name));
         uint32_t id = name_id(im, ls_rename_fresh(r, name));
         im->value[id] = operand[i];
         im->m->maker[id] = LS_MADE_INPUT;

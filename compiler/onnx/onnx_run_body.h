@@ -10,10 +10,12 @@ typedef struct LsBody {
     const Onnx__GraphProto *g;
 } LsBody;
 
-/* Finds the body in that attribute and checks its numbers of operands and results (results: at least). */
+/* Finds the body in that attribute and checks its numbers of operands and results (results: at
+ * least). */
 bool ls_body_open(LsBody *b, LsImport *im, const LsOnnxFlat *f, const char *attribute,
                   size_t operands, size_t results);
-/* Appends the nodes of one run. prefix: of the names of its values; operand, result: as the body lists them. */
+/* Appends the nodes of one run. prefix: of the names of its values; operand, result: as the body
+ * lists them. */
 bool ls_body_run(const LsBody *b, const char *prefix, const LsOnnxValue operand[],
                  LsOnnxValue result[]);
 

@@ -1,5 +1,6 @@
-/* compiler/onnx/onnx_sequence.c -- folds away lists of tensors of known length: an operator that makes a list notes its
- * items, and an operator that takes an item becomes that item. PyTorch's exporter writes split and chunk so.
+/* compiler/onnx/onnx_sequence.c -- folds away lists of tensors of known length: an operator that
+ * makes a list notes its items, and an operator that takes an item becomes that item. PyTorch's
+ * exporter writes split and chunk so.
  *
  * Optional values are tensors or sequences, or known to be empty. */
 #include "compiler/onnx/onnx_sequence.h"
@@ -178,7 +179,8 @@ static bool optional(LsOnnxNode *n, const LsOnnxValue *from, LsOnnxValue *to, Ls
         return ls_is(*out);
     }
     if (!there && strcmp(n->op, "OptionalGetElement") == 0)
-        return ls_onnx_error(n, LS_E_TYPE, "read it only in the branch of an If by OptionalHasElement",
+        return ls_onnx_error(n, LS_E_TYPE,
+                             "read it only in the branch of an If by OptionalHasElement",
                              "the optional value is empty");
     *out = from->v;
     if (from->list != NULL)
@@ -207,8 +209,9 @@ bool ls_onnx_sequence(LsImport *im, LsOnnxNode *n, LsValueId *out)
 {
     LsOnnxValue *to = &im->value[ls_names_find(&im->m->names, n->nout > 0 ? n->out_name[0] : "")];
     const char *name = operand_name(n, 0);
-    const LsOnnxValue none = {0},
-                      *from = name[0] != '\0' ? &im->value[ls_names_find(&im->m->names, name)] : &none;
+    const LsOnnxValue none = {0}, *from = name[0] != '\0'
+                                              ? &im->value[ls_names_find(&im->m->names, name)]
+                                              : &none;
     int before = n->cx->nerror;
     if (n->nout != 1 || n->out_name[0][0] == '\0')
         return ls_onnx_error(n, LS_E_NAME, NULL, "it has one result");

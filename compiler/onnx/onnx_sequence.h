@@ -1,4 +1,5 @@
-/* compiler/onnx/onnx_sequence.h -- operators over lists of tensors whose length is known, and over optional values. */
+/* compiler/onnx/onnx_sequence.h -- operators over lists of tensors whose length is known, and over
+ * optional values. */
 #ifndef LS_COMPILER_ONNX_ONNX_SEQUENCE_H
 #define LS_COMPILER_ONNX_ONNX_SEQUENCE_H
 

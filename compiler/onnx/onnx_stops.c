@@ -1,7 +1,8 @@
 /* compiler/onnx/onnx_stops.c -- see onnx_stops.h.
  *
- * A stop is a DETACH behind the node: every later pass sees an operator whose gradient is zero, and the value keeps its
- * name. Patterns, which run before the gradient, know no DETACH and match nothing across it. */
+ * A stop is a DETACH behind the node: every later pass sees an operator whose gradient is zero, and
+ * the value keeps its name. Patterns, which run before the gradient, know no DETACH and match
+ * nothing across it. */
 #include "compiler/onnx/onnx_stops.h"
 
 #include <ctype.h>
@@ -25,8 +26,8 @@ static const char target[] = "target=torch.ops.aten.detach";
 /* Identity(x), traced from x.detach(). The last of its classes is that of the call. */
 static bool is_detach(LsArena *a, const Onnx__NodeProto *p)
 {
-    const char *call = ls_onnx_meta(a, &p->base, LS_META_CALL), *class = ls_onnx_meta(a, &p->base, LS_META_CLASSES),
-               *name, *last = "";
+    const char *call = ls_onnx_meta(a, &p->base, LS_META_CALL),
+               *class = ls_onnx_meta(a, &p->base, LS_META_CLASSES), *name, *last = "";
     if (call != NULL)
         return strstr(call, target) != NULL;
     while (class != NULL && (name = ls_meta_item(a, &class)) != NULL)
@@ -58,7 +59,8 @@ LsStopsBy ls_onnx_stops(LsArena *a, const LsImportOptions *o, const LsOnnxFlat *
 static void note(LsImport *im, const char *name, bool asked)
 {
     LsDecisions *d = im->decisions;
-    d->stop = ls_arena_grow(im->cx->arena, d->stop, d->nstop, d->nstop + 1, sizeof *d->stop, &d->cap_stop);
+    d->stop = ls_arena_grow(im->cx->arena, d->stop, d->nstop, d->nstop + 1, sizeof *d->stop,
+                            &d->cap_stop);
     d->stop[d->nstop++] = (LsStopDecision){name, asked};
 }
 
@@ -70,8 +72,10 @@ bool ls_onnx_stop(LsImport *im, const LsOnnxFlat *f, LsValueId out[])
         const char *name = ls_text(f->proto->output[k]);
         if (by == LS_STOPS_NOT)
             continue;
-        if (!ls_is(out[k]) && name[0] != '\0' && im->value[ls_names_find(&im->m->names, name)].list != NULL)
-            return ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED, "name the values that read its items",
+        if (!ls_is(out[k]) && name[0] != '\0'
+            && im->value[ls_names_find(&im->m->names, name)].list != NULL)
+            return ls_error(im->cx, ls_flat_where(f), LS_E_UNSUPPORTED,
+                            "name the values that read its items",
                             "a gradient cannot be stopped at '%s', which is a sequence", name);
         if (!ls_is(out[k]) || ls_type(g, out[k]) != LS_REAL)
             continue;
@@ -119,8 +123,10 @@ const char *ls_stops_text(LsArena *a, const LsDecisions *d, bool asked)
         n++;
     }
     return n == 0 ? NULL
-                  : ls_arena_printf(a, "the gradient%s of %u value%s %s stopped %s (%s%s)", n > 1 ? "s" : "", n, n > 1 ? "s" : "",
-                                    n > 1 ? "are" : "is", asked ? "by --stop-gradient" : "as in the module, by the exporter's notes",
+                  : ls_arena_printf(a, "the gradient%s of %u value%s %s stopped %s (%s%s)",
+                                    n > 1 ? "s" : "", n, n > 1 ? "s" : "", n > 1 ? "are" : "is",
+                                    asked ? "by --stop-gradient"
+                                          : "as in the module, by the exporter's notes",
                                     names, n > SHOWN ? ", ..." : "");
 }
 
@@ -167,8 +173,11 @@ void ls_onnx_hint_lost_stops(LsImport *im)
     }
     if (read.n > 0 && im->o->nstop == 0)
         ls_warn(im->cx, LS_NOWHERE,
-                "export with torch.onnx.export(model.train(), args, file, dynamo=True, optimize=False), which keeps them, or "
+                "export with torch.onnx.export(model.train(), args, file, dynamo=True, "
+                "optimize=False), which keeps them, or "
                 "name the values by --stop-gradient",
-                "the module stops %u gradient%s by detach(), and the exporter dropped %s (node '%s' reads one): where anything "
-                "before it is trained, the training is another one", read.n, read.n > 1 ? "s" : "", read.n > 1 ? "them" : "it", reader);
+                "the module stops %u gradient%s by detach(), and the exporter dropped %s (node "
+                "'%s' reads one): where anything "
+                "before it is trained, the training is another one",
+                read.n, read.n > 1 ? "s" : "", read.n > 1 ? "them" : "it", reader);
 }

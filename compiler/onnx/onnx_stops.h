@@ -1,5 +1,5 @@
-/* compiler/onnx/onnx_stops.h -- where no gradient flows although the operator has one: at x.detach(), which files of
- * PyTorch's newer exporter note, and where --stop-gradient says so. */
+/* compiler/onnx/onnx_stops.h -- where no gradient flows although the operator has one: at
+ * x.detach(), which files of PyTorch's newer exporter note, and where --stop-gradient says so. */
 #ifndef LS_COMPILER_ONNX_ONNX_STOPS_H
 #define LS_COMPILER_ONNX_ONNX_STOPS_H
 
@@ -16,8 +16,9 @@ bool ls_onnx_told_to_stop(const LsImportOptions *o, const char *name);
 /* Whether no gradient flows through a result of that node. */
 LsStopsBy ls_onnx_stops(LsArena *a, const LsImportOptions *o, const LsOnnxFlat *f);
 
-/* Replaces the results of f, by number, by values of the same elements whose gradient is stopped, where one is; notes
- * them in im->decisions. Constants that might have become weights stay constants. False after an error. */
+/* Replaces the results of f, by number, by values of the same elements whose gradient is stopped,
+ * where one is; notes them in im->decisions. Constants that might have become weights stay
+ * constants. False after an error. */
 bool ls_onnx_stop(struct LsImport *im, const LsOnnxFlat *f, LsValueId out[]);
 
 /* Reports globs of --stop-gradient without a match. */

@@ -7,18 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char broken_node[] = "the file is against ONNX's definition of the operator: onnx.checker.check_model tells more";
+static const char broken_node[] =
+    "the file is against ONNX's definition of the operator: onnx.checker.check_model tells more";
 
 bool ls_onnx_takes(const LsOnnxNode *n, int min, int max)
 {
     if (n->nin < min || n->nin > max)
-        return ls_onnx_error(n, LS_E_PARSE, broken_node, "the node has %d operand%s, %s takes %s%d", n->nin,
-                             n->nin == 1 ? "" : "s", n->op, n->nin < min ? "at least " : "at most ",
-                             n->nin < min ? min : max);
+        return ls_onnx_error(n, LS_E_PARSE, broken_node, "the node has %d operand%s, %s takes %s%d",
+                             n->nin, n->nin == 1 ? "" : "s", n->op,
+                             n->nin < min ? "at least " : "at most ", n->nin < min ? min : max);
     for (int k = 0; k < min; k++)
         if (!ls_is(n->in[k]))
-            return ls_onnx_error(n, LS_E_PARSE, broken_node, "operand %d is left out, %s needs it", k,
-                                 n->op);
+            return ls_onnx_error(n, LS_E_PARSE, broken_node, "operand %d is left out, %s needs it",
+                                 k, n->op);
     return true;
 }
 

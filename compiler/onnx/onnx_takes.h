@@ -12,7 +12,8 @@ static inline LsValueId ls_onnx_in(const LsOnnxNode *n, int k)
 {
     return k < n->nin ? n->in[k] : (LsValueId){0};
 }
-/* The element type of operand k in the file, where its IR type does not tell it; else 0 (onnx_element.h). */
+/* The element type of operand k in the file, where its IR type does not tell it; else 0
+ * (onnx_element.h). */
 enum { LS_ELEMENT_UINT64 = 13 };
 static inline int ls_onnx_element(const LsOnnxNode *n, int k)
 {
@@ -27,8 +28,8 @@ static inline bool ls_onnx_gives(const LsOnnxNode *n, int k)
 {
     return k < n->nout && n->out_name[k][0] != '\0';
 }
-/* The row of operand 0 that gets no gradient by this Gather: nn.Embedding's padding_idx, which only the exporter's note of
- * the traced call has. -1: none. */
+/* The row of operand 0 that gets no gradient by this Gather: nn.Embedding's padding_idx, which only
+ * the exporter's note of the traced call has. -1: none. */
 int64_t ls_onnx_padding_row(const LsOnnxNode *n);
 
 #endif

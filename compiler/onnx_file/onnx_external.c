@@ -1,10 +1,10 @@
 /* compiler/onnx_file/onnx_external.c -- tensor data in files beside the model.
  *
- * The location comes from the author of the model, who is not trusted: it may name only files inside the model's
- * folder, neither by an absolute path nor through "..". A symbolic link may come with the model too, and must not
- * bring one of the user's files into the weights: its target must lie inside the model's folder, or, when the model
- * is a link itself, inside the folder of that link's target. Model hubs store files so: all links of a model end in
- * one folder. */
+ * The location comes from the author of the model, who is not trusted: it may name only files
+ * inside the model's folder, neither by an absolute path nor through "..". A symbolic link may come
+ * with the model too, and must not bring one of the user's files into the weights: its target must
+ * lie inside the model's folder, or, when the model is a link itself, inside the folder of that
+ * link's target. Model hubs store files so: all links of a model end in one folder. */
 #include "compiler/onnx_file/onnx_tensor.h"
 
 #include "compiler/onnx_file/onnx_wire.h"

@@ -1,5 +1,5 @@
-/* compiler/onnx_file/onnx_metadata.c -- reads metadata_props, known to the ONNX definitions or not, and the lists and calls that
- * exporters print into them. */
+/* compiler/onnx_file/onnx_metadata.c -- reads metadata_props, known to the ONNX definitions or not,
+ * and the lists and calls that exporters print into them. */
 #include "compiler/onnx_file/onnx_metadata.h"
 
 #include "compiler/onnx_file/onnx_wire.h"
@@ -17,7 +17,8 @@ static uint32_t field_number(const ProtobufCMessageDescriptor *kind)
         return 9;
     if (kind == &onnx__value_info_proto__descriptor)
         return 4;
-    return kind == &onnx__tensor_proto__descriptor || kind == &onnx__graph_proto__descriptor ? 16 : 0;
+    return kind == &onnx__tensor_proto__descriptor || kind == &onnx__graph_proto__descriptor ? 16
+                                                                                             : 0;
 }
 
 /* An entry in wire form: 1 is the key, 2 the value. */

@@ -1,4 +1,5 @@
-/* compiler/onnx_file/onnx_metadata.h -- metadata_props: an exporter's notes on a node, value or tensor. */
+/* compiler/onnx_file/onnx_metadata.h -- metadata_props: an exporter's notes on a node, value or
+ * tensor. */
 #ifndef LS_COMPILER_ONNX_FILE_ONNX_METADATA_H
 #define LS_COMPILER_ONNX_FILE_ONNX_METADATA_H
 
@@ -6,17 +7,19 @@
 
 #include <protobuf-c/protobuf-c.h>
 
-/* The text under that key of a NodeProto, ValueInfoProto, TensorProto or GraphProto; NULL: no such key. Works even
- * where the distribution's ONNX definitions are older than the field. */
+/* The text under that key of a NodeProto, ValueInfoProto, TensorProto or GraphProto; NULL: no such
+ * key. Works even where the distribution's ONNX definitions are older than the field. */
 const char *ls_onnx_meta(LsArena *a, const ProtobufCMessage *m, const char *key);
 
 /* Nodes in files of torch.export carry the traced call, such as
  *   %linear : [num_users=1] = call_function[target=...](args = (%x, %p_fc_weight, %p_fc_bias), ...)
  * where p_ marks a parameter and b_ a buffer. */
 #define LS_META_CALL "pkg.torch.onnx.fx_node"
-/* Nodes: ['', 'layers.0', 'layers.0.norm', 'layer_norm']: modules from outermost to innermost, then the call. */
+/* Nodes: ['', 'layers.0', 'layers.0.norm', 'layer_norm']: modules from outermost to innermost, then
+ * the call. */
 #define LS_META_SCOPES "pkg.torch.onnx.name_scopes"
-/* Nodes: ['Net', 'torch.nn.modules.linear.Linear', 'aten.linear.default']: classes of these modules, then the call's. */
+/* Nodes: ['Net', 'torch.nn.modules.linear.Linear', 'aten.linear.default']: classes of these
+ * modules, then the call's. */
 #define LS_META_CLASSES "pkg.torch.onnx.class_hierarchy"
 /* Values: PARAMETER, BUFFER, CONSTANT_TENSOR, USER_INPUT. */
 #define LS_META_KIND "pkg.torch.export.graph_signature.InputSpec.kind"

@@ -17,7 +17,8 @@ const char *ls_rename_fresh(LsRename *r, const char *inner)
     const char *base = ls_arena_printf(r->arena, "%s/%s", r->prefix, inner), *fresh = base;
     if (ls_names_find(r->taken, fresh) != 0)
         fresh = ls_arena_printf(r->arena, "%s_", base);
-    /* The number of names grows, so the next one is free mostly: thousands of branches may use one name. */
+    /* The number of names grows, so the next one is free mostly: thousands of branches may use one
+     * name. */
     for (uint32_t k = r->taken->n; ls_names_find(r->taken, fresh) != 0; k++)
         fresh = ls_arena_printf(r->arena, "%s_%u", base, k);
     ls_names_add(r->taken, fresh);
@@ -67,7 +68,8 @@ static Onnx__TensorProto **renamed_tensors(LsRename *r, Onnx__TensorProto **list
     return to;
 }
 
-/* The body's own names hide those of the same spelling outside, so they are bound only meanwhile. */
+/* The body's own names hide those of the same spelling outside, so they are bound only
+ * meanwhile. */
 static Onnx__GraphProto *renamed_body(LsRename *r, const Onnx__GraphProto *g)
 {
     LsNames own = {.arena = r->arena};

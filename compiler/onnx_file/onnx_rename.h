@@ -1,4 +1,5 @@
-/* compiler/onnx_file/onnx_rename.h -- copies nodes of a function or of a body (of If, Loop, Scan) under other names. */
+/* compiler/onnx_file/onnx_rename.h -- copies nodes of a function or of a body (of If, Loop, Scan)
+ * under other names. */
 #ifndef LS_COMPILER_ONNX_FILE_ONNX_RENAME_H
 #define LS_COMPILER_ONNX_FILE_ONNX_RENAME_H
 
@@ -9,7 +10,8 @@ typedef struct LsRename {
     LsArena *arena;
     LsNames *taken;             /* names of the whole file; new ones join them */
     const char *prefix;         /* of new names: PREFIX/NAME */
-    bool closed;                /* a name that is not bound is new: functions see no names from outside */
+    bool closed;                /* a name that is not bound is new: functions see no names from
+                                 * outside */
     LsNames inner;              /* bound names, and what they become, by id */
     const char **outer; uint32_t cap;
     /* The attribute of the copy; NULL: left out. NULL: attributes stay. */

@@ -1,7 +1,8 @@
 /* compiler/onnx_file/onnx_skim.c -- removes the data of large initializers from a model's bytes.
  *
- * Unpacking copies all data, and planning needs none of them. So the data of the graph's initializers are cut out
- * before unpacking, and afterwards refer to their place in the file, from where they are read on demand. */
+ * Unpacking copies all data, and planning needs none of them. So the data of the graph's
+ * initializers are cut out before unpacking, and afterwards refer to their place in the file, from
+ * where they are read on demand. */
 #include "compiler/onnx_file/onnx_skim.h"
 
 #include <string.h>

@@ -41,7 +41,8 @@ typedef struct Scope { const LsNames *own; const struct Scope *outer; } Scope;
 typedef struct Walk {
     LsArena *arena;
     void (*visit)(void *of, const Onnx__NodeProto *reader, size_t k);
-    void (*result)(void *of, const char *name);         /* a result of a body that the body does not make; or NULL */
+    void (*result)(void *of, const char *name);         /* a result of a body that the body does not
+                                                         * make; or NULL */
     void *of;
 } Walk;
 

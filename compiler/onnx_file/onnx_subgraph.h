@@ -1,5 +1,5 @@
-/* compiler/onnx_file/onnx_subgraph.h -- the bodies of If, Loop, Scan, SequenceMap: graphs in attributes, which read values of
- * the graphs around them by name. */
+/* compiler/onnx_file/onnx_subgraph.h -- the bodies of If, Loop, Scan, SequenceMap: graphs in
+ * attributes, which read values of the graphs around them by name. */
 #ifndef LS_COMPILER_ONNX_FILE_ONNX_SUBGRAPH_H
 #define LS_COMPILER_ONNX_FILE_ONNX_SUBGRAPH_H
 
@@ -20,8 +20,8 @@ void ls_subgraph_names(const Onnx__NodeProto *node, LsNames *to);
 void ls_subgraph_reads(const Onnx__NodeProto *node,
                        void (*visit)(void *of, const Onnx__NodeProto *reader, size_t k), void *of);
 
-/* Moves initializers of all bodies into the graph, where they may be trained and are stored. A name that the file uses
- * twice becomes NODE/NAME. */
+/* Moves initializers of all bodies into the graph, where they may be trained and are stored. A name
+ * that the file uses twice becomes NODE/NAME. */
 void ls_subgraph_hoist(LsArena *a, Onnx__GraphProto *g);
 
 #endif

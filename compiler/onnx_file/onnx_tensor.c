@@ -63,8 +63,9 @@ bool ls_tensor_shape(LsCtx *cx, LsWhere at, const Onnx__TensorProto *t, LsShape 
                         "tensor '%s' has element type %s (%d), which is not supported",
                         name, ls_onnx_type_name(t->data_type), t->data_type);
     if (t->n_dims > LS_MAX_RANK)
-        return ls_error(cx, at, LS_E_SHAPE, NULL, "tensor '%s' has rank %zu; at most %d is supported",
-                        name, t->n_dims, LS_MAX_RANK);
+        return ls_error(cx, at, LS_E_SHAPE, NULL,
+                        "tensor '%s' has rank %zu; at most %d is supported", name, t->n_dims,
+                        LS_MAX_RANK);
     *shape = (LsShape){.rank = (int)t->n_dims};
     int64_t count = 1;
     for (int k = 0; k < shape->rank; k++) {
@@ -235,7 +236,8 @@ const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx
                  : from_typed(cx, t, d.count);
 }
 
-const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)
+const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from,
+                                  const Onnx__TensorProto *t)
 {
     Data d;
     if (t->data_type != DT(FLOAT))

@@ -31,8 +31,10 @@ const void *ls_tensor_data(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx
 
 /* A real at any address: data in files are not aligned. */
 typedef float LsFileReal __attribute__((aligned(1)));
-/* The same for reals, without a copy of float32 data that lie in a file: ls_arena_let_go gives their memory back. */
-const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t);
+/* The same for reals, without a copy of float32 data that lie in a file: ls_arena_let_go gives
+ * their memory back. */
+const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from,
+                                  const Onnx__TensorProto *t);
 
 /* Both change t in place. ls_tensor_to_float: to float32 in raw_data, inside the file.
  * ls_tensor_embed: brings the bytes of other types inside. False after a diagnostic or when the

@@ -1,5 +1,5 @@
-/* compiler/onnx_file/onnx_widen.c -- replaces double, float16 and bfloat16 by float32 wherever a model
- * names a type. */
+/* compiler/onnx_file/onnx_widen.c -- replaces double, float16 and bfloat16 by float32 wherever a
+ * model names a type. */
 #include "compiler/onnx_file/onnx_widen.h"
 
 #include "compiler/onnx_file/onnx_domain.h"

@@ -6,8 +6,8 @@
 
 /* True when some initializer is a real that is not float32. */
 bool ls_onnx_has_other_reals(const Onnx__ModelProto *m);
-/* Converts types of inputs, outputs, values and constants to float32, in place, and casts but those to 16 bits, which
- * round; the caller converts initializers. False after a diagnostic. */
+/* Converts types of inputs, outputs, values and constants to float32, in place, and casts but those
+ * to 16 bits, which round; the caller converts initializers. False after a diagnostic. */
 bool ls_onnx_all_float(LsCtx *cx, Onnx__ModelProto *m);
 
 #endif

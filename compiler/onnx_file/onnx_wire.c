@@ -1,4 +1,5 @@
-/* compiler/onnx_file/onnx_wire.c -- checks the wire format, then lets protobuf-c unpack it into the arena.
+/* compiler/onnx_file/onnx_wire.c -- checks the wire format, then lets protobuf-c unpack it into the
+ * arena.
  *
  * protobuf-c recurses once per nested message without a limit, so depth is limited here first.
  * Initial values point to its copies of raw tensor data, or into the file, which stays mapped. */
@@ -12,10 +13,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Depth: model > graph > node > attribute > graph ...: 3 per nested body. Messages become structs of 40 to 250 bytes,
- * which may be 2 bytes in the file; a node as exporters write it has about 20, its values' declarations included. Bodies:
- * no more can run (compiler/onnx/onnx_run_body.c). Parts: protobuf joins a message that is given several times, with copies
- * of what it has so far. */
+/* Depth: model > graph > node > attribute > graph ...: 3 per nested body. Messages become structs
+ * of 40 to 250 bytes, which may be 2 bytes in the file; a node as exporters write it has about 20,
+ * its values' declarations included. Bodies: no more can run (compiler/onnx/onnx_run_body.c).
+ * Parts: protobuf joins a message that is given several times, with copies of what it has so
+ * far. */
 enum { MAX_DEPTH = 64, MAX_MESSAGES = 1 << 22, MAX_BODIES = 1 << 16, MAX_PARTS = 16 };
 
 typedef struct Check {
@@ -60,14 +62,17 @@ static bool check(Check *c, const ProtobufCMessageDescriptor *kind, const unsign
         if (d == NULL || d->type != PROTOBUF_C_TYPE_MESSAGE)
             continue;
         if (f.type != PROTOBUF_C_WIRE_TYPE_LENGTH_PREFIXED)
-            return fails(c, "byte %td: %s.%s is not a message", from - c->start, kind->short_name, d->name);
+            return fails(c, "byte %td: %s.%s is not a message", from - c->start, kind->short_name,
+                         d->name);
         if (d->label != PROTOBUF_C_LABEL_REPEATED && ++parts > MAX_PARTS)
-            return fails(c, "byte %td: %s.%s is given again and again", from - c->start, kind->short_name, d->name);
+            return fails(c, "byte %td: %s.%s is given again and again", from - c->start,
+                         kind->short_name, d->name);
         if (!check(c, d->descriptor, f.data, f.data + f.len, depth + 1))
             return false;
     }
-    return p != NULL || fails(c, "a field of a %s is malformed or runs past byte %td, where it must end",
-                              kind->short_name, end - c->start);
+    return p != NULL
+           || fails(c, "a field of a %s is malformed or runs past byte %td, where it must end",
+                    kind->short_name, end - c->start);
 }
 
 /* NULL when the bytes are a well-formed message of the kind, else a description of the error, in

@@ -17,7 +17,8 @@ typedef struct LsWireField {
  */
 bool ls_wire_next(const unsigned char **at, const unsigned char *end, LsWireField *f);
 
-/* Writes key and length of a message or text whose number is below 16, at most LS_WIRE_HEAD bytes; returns their end. */
+/* Writes key and length of a message or text whose number is below 16, at most LS_WIRE_HEAD bytes;
+ * returns their end. */
 enum { LS_WIRE_HEAD = 15 };
 unsigned char *ls_wire_put_head(unsigned char *to, uint32_t number, size_t len);
 

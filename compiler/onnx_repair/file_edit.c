@@ -43,7 +43,8 @@ static uint32_t *suffix_of(LsEditor *u, uint32_t id)
 {
     if (id >= u->nsuffix) {
         const uint32_t n = u->names.n + 1;
-        u->suffix = ls_arena_regrow(u->scratch, u->suffix, u->nsuffix, n, sizeof *u->suffix, &u->cap_suffix);
+        u->suffix = ls_arena_regrow(u->scratch, u->suffix, u->nsuffix, n, sizeof *u->suffix,
+                                    &u->cap_suffix);
         memset(u->suffix + u->nsuffix, 0, (n - u->nsuffix) * sizeof *u->suffix);
         u->nsuffix = n;
     }
@@ -73,7 +74,8 @@ void ls_edit_add_initializer(LsEditor *u, Onnx__TensorProto *t)
 {
     Onnx__GraphProto *g = u->g;
     const size_t n = g->n_initializer;
-    g->initializer = ls_arena_grow(u->cx->arena, g->initializer, n, n + 1, sizeof *g->initializer, &u->cap_initializer);
+    g->initializer = ls_arena_grow(u->cx->arena, g->initializer, n, n + 1, sizeof *g->initializer,
+                                   &u->cap_initializer);
     g->initializer[g->n_initializer++] = t;
 }
 
@@ -152,7 +154,8 @@ void ls_edit_add_in_front(LsEditor *u, Onnx__NodeProto *p)
 
 void ls_edit_drop_initializer(LsEditor *u, Onnx__TensorProto *t)
 {
-    u->dropped = ls_arena_regrow(u->scratch, u->dropped, u->ndropped, u->ndropped + 1, sizeof *u->dropped, &u->cap_dropped);
+    u->dropped = ls_arena_regrow(u->scratch, u->dropped, u->ndropped, u->ndropped + 1,
+                                 sizeof *u->dropped, &u->cap_dropped);
     u->dropped[u->ndropped++] = t;
 }
 
@@ -169,7 +172,9 @@ void ls_edit_finish(LsEditor *u)
     if (u->ndropped > 0)        /* sorted for the look-up alone */
         qsort(u->dropped, u->ndropped, sizeof *u->dropped, by_address);
     for (size_t i = 0; i < g->n_initializer; i++)
-        if (u->ndropped == 0 || bsearch(&g->initializer[i], u->dropped, u->ndropped, sizeof *u->dropped, by_address) == NULL)
+        if (u->ndropped == 0
+            || bsearch(&g->initializer[i], u->dropped, u->ndropped, sizeof *u->dropped, by_address)
+                   == NULL)
             g->initializer[kept++] = g->initializer[i];
     g->n_initializer = kept;
     ls_arena_free(u->scratch);

@@ -1,5 +1,6 @@
-/* compiler/onnx_repair/file_edit.h -- shared by the passes over a file's own graph (unmerge_parameters.c, unfold_parameters.c): the graph's
- * initializers of reals by name, their readers, and new names. */
+/* compiler/onnx_repair/file_edit.h -- shared by the passes over a file's own graph
+ * (unmerge_parameters.c, unfold_parameters.c): the graph's initializers of reals by name, their
+ * readers, and new names. */
 #ifndef LS_COMPILER_ONNX_REPAIR_FILE_EDIT_H
 #define LS_COMPILER_ONNX_REPAIR_FILE_EDIT_H
 
@@ -10,11 +11,16 @@
 typedef struct LsOnnxEdits {
     LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
     LsUntied *statistic; uint32_t nstatistic, cap_statistic;    /* running means and variances */
-    LsUntied *literal; uint32_t nliteral, cap_literal;  /* ones and zeros of norms without parameters */
-    LsUntied *lost; uint32_t nlost, cap_lost;   /* parameters of the module that the file lacks; from: nothing */
-    LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies that are computed again */
-    LsUntied *halved; uint32_t nhalved, cap_halved;     /* biases whose second half is a constant (single_bias.h) */
-    LsUntied *unspread; uint32_t nunspread, cap_unspread;       /* parameters that were spread over the batch, and the result */
+    LsUntied *literal; uint32_t nliteral, cap_literal;  /* ones and zeros of norms without
+                                                         * parameters */
+    LsUntied *lost; uint32_t nlost, cap_lost;   /* parameters of the module that the file lacks;
+                                                 * from: nothing */
+    LsUntied *retied; uint32_t nretied, cap_retied;     /* transposed or reshaped copies that are
+                                                         * computed again */
+    LsUntied *halved; uint32_t nhalved, cap_halved;     /* biases whose second half is a constant
+                                                         * (single_bias.h) */
+    /* parameters that were spread over the batch, and the result */
+    LsUntied *unspread; uint32_t nunspread, cap_unspread;
 } LsOnnxEdits;
 
 typedef struct LsEditor {
@@ -28,8 +34,10 @@ typedef struct LsEditor {
     uint32_t *reads;            /* by name id: operands of nodes, and graph outputs */
     const Onnx__NodeProto **maker;      /* by name id: the node that computes it; NULL: none */
     uint32_t nid;               /* ids that fit into the arrays by name id */
-    uint32_t *suffix, cap_suffix, nsuffix;      /* by name id: the number to try next for a similar name; 0: none was made */
-    uint32_t cap_initializer, free_in_front;    /* room in g's list of initializers, and before its nodes */
+    uint32_t *suffix, cap_suffix, nsuffix;      /* by name id: the number to try next for a similar
+                                                 * name; 0: none was made */
+    uint32_t cap_initializer, free_in_front;    /* room in g's list of initializers, and before its
+                                                 * nodes */
     Onnx__TensorProto **dropped; uint32_t ndropped, cap_dropped;
     LsOnnxEdits *e;
 } LsEditor;

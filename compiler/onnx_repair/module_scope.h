@@ -1,5 +1,5 @@
-/* compiler/onnx_repair/module_scope.h -- modules by the names of nodes: PyTorch's TorchScript exporter calls the nodes of module
- * blocks.0.norm /blocks.0/norm/LayerNormalization. */
+/* compiler/onnx_repair/module_scope.h -- modules by the names of nodes: PyTorch's TorchScript
+ * exporter calls the nodes of module blocks.0.norm /blocks.0/norm/LayerNormalization. */
 #ifndef LS_COMPILER_ONNX_REPAIR_MODULE_SCOPE_H
 #define LS_COMPILER_ONNX_REPAIR_MODULE_SCOPE_H
 
@@ -7,10 +7,11 @@
 
 #include <stdbool.h>
 
-/* The module of a node: blocks.0.norm. A second call of the module has a number: norm_1, which stays. NULL: the name tells
- * no module. */
+/* The module of a node: blocks.0.norm. A second call of the module has a number: norm_1, which
+ * stays. NULL: the name tells no module. */
 const char *ls_scope_module(LsArena *a, const char *node);
-/* Whether the module may read that parameter as its own: the parameter's module is this one, inside it, or around it. */
+/* Whether the module may read that parameter as its own: the parameter's module is this one, inside
+ * it, or around it. */
 bool ls_scope_owns(const char *module, const char *parameter);
 
 #endif

@@ -17,7 +17,8 @@ static bool flag(const Onnx__NodeProto *p, const char *name)
 static bool has_one(const Onnx__NodeProto *p)
 {
     const char *op = ls_text(p->op_type);
-    return strcmp(op, "LSTM") == 0 || strcmp(op, "RNN") == 0 || (strcmp(op, "GRU") == 0 && !flag(p, "linear_before_reset"));
+    return strcmp(op, "LSTM") == 0 || strcmp(op, "RNN") == 0
+           || (strcmp(op, "GRU") == 0 && !flag(p, "linear_before_reset"));
 }
 
 /* The bias of a direction is a row of two halves. */
@@ -30,7 +31,8 @@ static bool second_is_zero(LsEditor *u, const Onnx__TensorProto *t)
     return v != NULL;
 }
 
-static Onnx__TensorProto *half_of(LsEditor *u, const Onnx__TensorProto *t, const char *name, bool first)
+static Onnx__TensorProto *half_of(LsEditor *u, const Onnx__TensorProto *t, const char *name,
+                                  bool first)
 {
     LsArena *a = u->cx->arena;
     const int64_t rows = t->dims[0], width = t->dims[1] / 2;

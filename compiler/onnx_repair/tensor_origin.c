@@ -1,4 +1,5 @@
-/* compiler/onnx_repair/tensor_origin.c -- collects an exporter's notes about tensors, and classifies names. */
+/* compiler/onnx_repair/tensor_origin.c -- collects an exporter's notes about tensors, and
+ * classifies names. */
 #include "compiler/onnx_repair/tensor_origin.h"
 
 #include "compiler/onnx_file/onnx_metadata.h"
@@ -48,9 +49,10 @@ static void take_node(LsArena *a, LsOnnxSources *s, const Onnx__NodeProto *p)
     s->optimised |= rule != NULL;
     if (rule == NULL || strstr(rule, "FuseBatchNorm") == NULL || p->n_input < 2)
         return;
-    s->folded_norm = ls_arena_grow(a, s->folded_norm, s->nfolded_norms, s->nfolded_norms + 1, sizeof *s->folded_norm,
-                                   &s->cap_folded_norms);
-    s->folded_norm[s->nfolded_norms++] = (LsUntied){ls_text(p->input[p->n_input - 1]), ls_text(p->name)};
+    s->folded_norm = ls_arena_grow(a, s->folded_norm, s->nfolded_norms, s->nfolded_norms + 1,
+                                   sizeof *s->folded_norm, &s->cap_folded_norms);
+    s->folded_norm[s->nfolded_norms++] =
+        (LsUntied){ls_text(p->input[p->n_input - 1]), ls_text(p->name)};
 }
 
 static void take_signature(LsArena *a, LsOnnxSources *s, const char *text)
@@ -158,8 +160,16 @@ static bool numbered(const char *s, const char *prefix)
 
 bool ls_source_made_up(const char *name)
 {
-    static const char *const counted[] = {"", "val_", "_val_", "_v_", "const_", "constant_", "Constant_",
-                                          "lifted_tensor_", "c_lifted_tensor_", "_tensor_constant"};
+    static const char *const counted[] = {"",
+                                          "val_",
+                                          "_val_",
+                                          "_v_",
+                                          "const_",
+                                          "constant_",
+                                          "Constant_",
+                                          "lifted_tensor_",
+                                          "c_lifted_tensor_",
+                                          "_tensor_constant"};
     static const char *const prefix[] = {"onnx::", "const_fold_opt__", "Const__", "const_scalar__"};
     static const char *const tail[] = {"/x:0", "/y:0", "/Const:0", "_cast"};
     for (size_t k = 0; k < sizeof counted / sizeof *counted; k++)
@@ -180,5 +190,6 @@ bool ls_source_result_name(const char *name)
 {
     const char *out = strstr(name, "_output_");
     return numbered(name, "_v_")
-        || (name[0] == '/' && out != NULL && numbered(out, "_output_") && strstr(name, "/Constant_") == NULL);
+           || (name[0] == '/' && out != NULL && numbered(out, "_output_")
+               && strstr(name, "/Constant_") == NULL);
 }

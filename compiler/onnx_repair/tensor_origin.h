@@ -1,5 +1,5 @@
-/* compiler/onnx_repair/tensor_origin.h -- the origin of a file's tensors: PyTorch's exporter notes for each tensor that it is a
- * parameter or a buffer of the module, or what it was folded from. */
+/* compiler/onnx_repair/tensor_origin.h -- the origin of a file's tensors: PyTorch's exporter notes
+ * for each tensor that it is a parameter or a buffer of the module, or what it was folded from. */
 #ifndef LS_COMPILER_ONNX_REPAIR_TENSOR_ORIGIN_H
 #define LS_COMPILER_ONNX_REPAIR_TENSOR_ORIGIN_H
 
@@ -16,7 +16,8 @@ typedef struct LsOnnxSource {
     const char *folded_from;    /* a printed list of names; NULL: not folded */
 } LsOnnxSource;
 
-typedef struct LsUntied { const char *name, *from; } LsUntied;  /* a tensor, and what it comes from; NULL: nothing */
+/* a tensor, and what it comes from; NULL: nothing */
+typedef struct LsUntied { const char *name, *from; } LsUntied;
 
 typedef struct LsOnnxSources {
     LsNames names; LsOnnxSource *item;          /* by id */
@@ -24,7 +25,8 @@ typedef struct LsOnnxSources {
     LsNames parameters;         /* of the module, in the file or not; empty: not noted */
     bool traced;                /* by torch.export: notes tell parameters from buffers */
     bool optimised;             /* constants were folded, nodes rewritten */
-    /* Convolutions with a folded batch norm: the bias that it made (or the weight), and the node. */
+    /* Convolutions with a folded batch norm: the bias that it made (or the weight), and the
+     * node. */
     LsUntied *folded_norm; uint32_t nfolded_norms, cap_folded_norms;
 } LsOnnxSources;
 
@@ -53,8 +55,8 @@ bool ls_source_weight_name(const char *name);
 /* The name comes from an exporter, not from a person: val_7, onnx::MatMul_31, 12,
  * /blocks.0/Constant_output_0. */
 bool ls_source_made_up(const char *name);
-/* The name of a node's result, but for Constant nodes, as the older exporter of PyTorch and programs that rewrite its files
- * choose it: /blocks.0/Gather_output_0, _v_7. */
+/* The name of a node's result, but for Constant nodes, as the older exporter of PyTorch and
+ * programs that rewrite its files choose it: /blocks.0/Gather_output_0, _v_7. */
 bool ls_source_result_name(const char *name);
 
 #endif

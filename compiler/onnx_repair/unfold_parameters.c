@@ -1,6 +1,7 @@
-/* compiler/onnx_repair/unfold_parameters.c -- turns a constant that an exporter folded from a remaining parameter back into a node.
- * Trained by itself, the constant would be a second parameter. Models whose output layer is the transposed token table
- * are exported so: the exporter's notes tell it, or, in files without notes, the values. */
+/* compiler/onnx_repair/unfold_parameters.c -- turns a constant that an exporter folded from a
+ * remaining parameter back into a node. Trained by itself, the constant would be a second
+ * parameter. Models whose output layer is the transposed token table are exported so: the
+ * exporter's notes tell it, or, in files without notes, the values. */
 #include "compiler/onnx_repair/unfold_parameters.h"
 
 #include <stdlib.h>
@@ -25,7 +26,8 @@ static const Onnx__TensorProto *only_origin(LsEditor *u, const Onnx__TensorProto
 
 typedef enum { OTHER, RESHAPED, TRANSPOSED, SPREAD } Form;
 
-static Form compare(const Onnx__TensorProto *t, const LsFileReal *b, const Onnx__TensorProto *of, const LsFileReal *a, int64_t n)
+static Form compare(const Onnx__TensorProto *t, const LsFileReal *b, const Onnx__TensorProto *of,
+                    const LsFileReal *a, int64_t n)
 {
     if (memcmp(a, b, (size_t)n * sizeof *a) == 0)
         return RESHAPED;
@@ -73,7 +75,8 @@ static char *shape_of(LsEditor *u, const Onnx__TensorProto *t)
 
 static void compute(LsEditor *u, Onnx__TensorProto *t, const Onnx__TensorProto *of, Form form)
 {
-    static const char *const op[] = {[TRANSPOSED] = "Transpose", [RESHAPED] = "Reshape", [SPREAD] = "Expand"};
+    static const char *const op[] = {
+        [TRANSPOSED] = "Transpose", [RESHAPED] = "Reshape", [SPREAD] = "Expand"};
     Onnx__NodeProto *p = ls_edit_node(u, op[form], of->name, t->name, form == TRANSPOSED ? 1 : 2);
     if (form != TRANSPOSED)     /* the transposition of a matrix needs no operand */
         p->input[1] = shape_of(u, t);
@@ -116,7 +119,8 @@ static bool repeats(LsEditor *u, const Onnx__TensorProto *t, size_t axes)
     return v != NULL;
 }
 
-static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, size_t axes, const char *name)
+static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, size_t axes,
+                                     const char *name)
 {
     LsArena *a = u->cx->arena;
     Onnx__TensorProto *p = ls_arena_alloc(a, 1, sizeof *p);
@@ -129,12 +133,13 @@ static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, si
         p->dims[k] = 1;
     p->has_data_type = p->has_raw_data = true;
     p->data_type = ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
-    p->raw_data = (ProtobufCBinaryData){(size_t)ls_edit_count(p) * sizeof(float), (uint8_t *)ls_edit_data(u, t)};
+    p->raw_data = (ProtobufCBinaryData){(size_t)ls_edit_count(p) * sizeof(float),
+                                        (uint8_t *)ls_edit_data(u, t)};
     return p;
 }
 
-/* The leading axes along which t repeats one part; 0: none. A part of one repeated number tells nothing, but the name
- * "expand" does. Rows of a table may be repeated along the steps, too. */
+/* The leading axes along which t repeats one part; 0: none. A part of one repeated number tells
+ * nothing, but the name "expand" does. Rows of a table may be repeated along the steps, too. */
 static size_t repeated_axes(LsEditor *u, const Onnx__TensorProto *t)
 {
     const bool tells = t->n_dims > 2 && differs_within(u, t);
@@ -149,8 +154,10 @@ static void unspread(LsEditor *u)
     LsOnnxEdits *e = u->e;
     for (uint32_t id = 1; id < u->nid; id++) {
         Onnx__TensorProto *t = u->real[id];
-        const char *from, *list = t != NULL ? ls_onnx_source(u->s, ls_text(t->name))->folded_from : NULL;
-        if (list == NULL || ls_source_parameters(u->cx->arena, u->s, list, &from) != 1 || ls_edit_real(u, from) != NULL)
+        const char *from,
+            *list = t != NULL ? ls_onnx_source(u->s, ls_text(t->name))->folded_from : NULL;
+        if (list == NULL || ls_source_parameters(u->cx->arena, u->s, list, &from) != 1
+            || ls_edit_real(u, from) != NULL)
             continue;
         const size_t axes = repeated_axes(u, t);
         if (axes == 0)
@@ -171,13 +178,14 @@ enum { ROWS = 1, FACTOR = 2 };  /* read as a table of rows; as the factor of a p
 static int use_of(const Onnx__NodeProto *p, size_t k)
 {
     const char *op = ls_text(p->op_type);
-    if ((strcmp(op, "Gather") == 0 && k == 0) || (strcmp(op, "EmbedLayerNormalization") == 0 && k == 2))
+    if ((strcmp(op, "Gather") == 0 && k == 0)
+        || (strcmp(op, "EmbedLayerNormalization") == 0 && k == 2))
         return ROWS;
     return k == 1 && (strstr(op, "MatMul") != NULL || strstr(op, "Gemm") != NULL) ? FACTOR : 0;
 }
 
-/* A matrix, by what a transposed copy shares with it: the number of its elements, and the sum of their bits. Factors that
- * begin a run of equal ones know how many of these are left. */
+/* A matrix, by what a transposed copy shares with it: the number of its elements, and the sum of
+ * their bits. Factors that begin a run of equal ones know how many of these are left. */
 typedef struct Matrix { int64_t count; uint64_t sum; uint32_t id, left; } Matrix;
 
 static int by_numbers(const void *x, const void *y)
@@ -226,13 +234,16 @@ static Matrix *tables_of(LsEditor *u, const int *uses, uint32_t *n)
     Matrix *table = ls_arena_alloc(u->scratch, u->nid, sizeof *table);
     *n = 0;
     for (uint32_t id = 1; id < u->nid; id++)
-        if (u->real[id] != NULL && u->real[id]->n_dims == 2 && (uses[id] & ROWS) && differs_within(u, u->real[id]))
+        if (u->real[id] != NULL && u->real[id]->n_dims == 2 && (uses[id] & ROWS)
+            && differs_within(u, u->real[id]))
             table[(*n)++] = (Matrix){ls_edit_count(u->real[id]), sum_of(u, id), id, 0};
     return table;
 }
 
-/* Factors with as many elements as some table, sorted. The data of others are not read: they may be most of the file. */
-static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, uint32_t ntable, uint32_t *n)
+/* Factors with as many elements as some table, sorted. The data of others are not read: they may be
+ * most of the file. */
+static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, uint32_t ntable,
+                            uint32_t *n)
 {
     Matrix *sorted = ls_arena_alloc(u->scratch, ntable, sizeof *sorted);
     Matrix *factor = ls_arena_alloc(u->scratch, u->nid, sizeof *factor);
@@ -249,28 +260,32 @@ static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, u
     }
     qsort(factor, *n, sizeof *factor, by_numbers);
     for (uint32_t from = 0, to; from < *n; from = to) {
-        for (to = from; to < *n && factor[to].count == factor[from].count && factor[to].sum == factor[from].sum; to++)
+        for (to = from; to < *n && factor[to].count == factor[from].count
+                        && factor[to].sum == factor[from].sum;
+             to++)
             ;
         factor[from].left = to - from;
     }
     return factor;
 }
 
-/* A table and the factor of a product that have the same numbers, not all alike, are one parameter: they come from
- * different layers, which start at different random numbers. */
+/* A table and the factor of a product that have the same numbers, not all alike, are one parameter:
+ * they come from different layers, which start at different random numbers. */
 static void retie_by_values(LsEditor *u)
 {
     int *uses = ls_arena_alloc(u->scratch, u->nid, sizeof *uses);
     uint32_t ntable, nfactor;
     for (size_t i = 0; i < u->g->n_node; i++)
         for (size_t k = 0; k < u->g->node[i]->n_input; k++)
-            uses[ls_names_find(&u->names, ls_text(u->g->node[i]->input[k]))] |= use_of(u->g->node[i], k);
+            uses[ls_names_find(&u->names, ls_text(u->g->node[i]->input[k]))] |=
+                use_of(u->g->node[i], k);
     const Matrix *table = tables_of(u, uses, &ntable);
     if (ntable == 0)
         return;
     Matrix *factor = factors_like(u, uses, table, ntable, &nfactor);
     for (uint32_t t = 0; t < ntable; t++) {
-        const uint32_t at = first_like(factor, nfactor, &(Matrix){.count = table[t].count, .sum = table[t].sum});
+        const uint32_t at =
+            first_like(factor, nfactor, &(Matrix){.count = table[t].count, .sum = table[t].sum});
         if (at == nfactor || factor[at].count != table[t].count || factor[at].sum != table[t].sum)
             continue;
         const Onnx__TensorProto *of = u->real[table[t].id];
@@ -296,9 +311,11 @@ void ls_onnx_hoist_results(LsArena *a, Onnx__GraphProto *g)
         memcpy(list, g->initializer, n * sizeof *list);
     for (size_t i = 0; i < g->n_node; i++) {
         const Onnx__NodeProto *p = g->node[i];
-        const bool constant = strcmp(ls_text(p->op_type), "Constant") == 0 && p->n_output == 1 && p->n_attribute == 1;
+        const bool constant =
+            strcmp(ls_text(p->op_type), "Constant") == 0 && p->n_output == 1 && p->n_attribute == 1;
         Onnx__TensorProto *t = constant ? p->attribute[0]->t : NULL;
-        if (t == NULL || !ls_onnx_type_is_float(t->data_type) || !ls_source_result_name(ls_text(p->output[0]))) {
+        if (t == NULL || !ls_onnx_type_is_float(t->data_type)
+            || !ls_source_result_name(ls_text(p->output[0]))) {
             g->node[kept++] = g->node[i];
             continue;
         }

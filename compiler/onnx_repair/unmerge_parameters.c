@@ -1,5 +1,6 @@
-/* compiler/onnx_repair/unmerge_parameters.c -- separates parameters that an exporter merged because their initial values are equal.
- * unmerge_parameters.h says how merged parameters are recognised. */
+/* compiler/onnx_repair/unmerge_parameters.c -- separates parameters that an exporter merged because
+ * their initial values are equal. unmerge_parameters.h says how merged parameters are
+ * recognised. */
 #include "compiler/onnx_repair/unmerge_parameters.h"
 
 #include <string.h>
@@ -32,8 +33,9 @@ static bool is(const Onnx__NodeProto *p, const char *op)
 
 static bool is_norm(const Onnx__NodeProto *p)
 {
-    return is(p, "LayerNormalization") || is(p, "BatchNormalization") || is(p, "InstanceNormalization")
-        || is(p, "GroupNormalization") || is(p, "RMSNormalization");
+    return is(p, "LayerNormalization") || is(p, "BatchNormalization")
+           || is(p, "InstanceNormalization") || is(p, "GroupNormalization")
+           || is(p, "RMSNormalization");
 }
 
 static bool uniform(LsEditor *u, const Onnx__TensorProto *t)
@@ -52,7 +54,8 @@ typedef struct Trace {
     LsEditor *u;
     LsNames known;              /* placeholders of tensors that the file still contains, in any
                                  * form */
-    bool *meant;                /* by name id: some call reads the initializer under its own placeholder */
+    bool *meant;                /* by name id: some call reads the initializer under its own
+                                 * placeholder */
 } Trace;
 
 static const char *placeholder_of(const LsEditor *u, const char *name)
@@ -66,8 +69,9 @@ static const char *placeholder_of(const LsEditor *u, const char *name)
 static const char *call_of(const LsEditor *u, const Onnx__NodeProto *p)
 {
     LsArena *a = u->cx->arena;
-    return ls_onnx_meta(a, &p->base, LS_META_RULE) != NULL ? NULL
-                                                           : ls_onnx_meta(a, &p->base, LS_META_CALL);
+    return ls_onnx_meta(a, &p->base, LS_META_RULE) != NULL
+               ? NULL
+               : ls_onnx_meta(a, &p->base, LS_META_CALL);
 }
 
 static bool reads_placeholder(const LsEditor *u, const char *call, const char *placeholder)
@@ -78,7 +82,8 @@ static bool reads_placeholder(const LsEditor *u, const char *call, const char *p
     return false;
 }
 
-/* The module's parameter or buffer that operand k is, or was folded from; NULL: not noted, or several. */
+/* The module's parameter or buffer that operand k is, or was folded from; NULL: not noted, or
+ * several. */
 static const char *declared(const LsEditor *u, const Onnx__NodeProto *p, size_t k)
 {
     const char *name = ls_text(p->input[k]), *from;
@@ -156,7 +161,8 @@ static const char *like_name(LsArena *a, const char *placeholder, const char *fr
     return name;
 }
 
-/* blocks.0.ln2.weight, when the node's modules end in blocks.0.ln2; else the name for the placeholder. */
+/* blocks.0.ln2.weight, when the node's modules end in blocks.0.ln2; else the name for the
+ * placeholder. */
 static const char *module_name(LsEditor *u, const Onnx__NodeProto *p, const char *placeholder,
                                const char *from)
 {
@@ -166,7 +172,8 @@ static const char *module_name(LsEditor *u, const Onnx__NodeProto *p, const char
         module = last;
         last = s;
     }
-    const char *start = ls_arena_printf(a, "%s_", ls_source_placeholder(a, LS_FROM_PARAMETER, module));
+    const char *start =
+        ls_arena_printf(a, "%s_", ls_source_placeholder(a, LS_FROM_PARAMETER, module));
     size_t n = strlen(start);
     if (module[0] != '\0' && strncasecmp(placeholder + 1, start + 1, n - 1) == 0)
         return ls_arena_printf(a, "%s.%s", module, placeholder + n);
@@ -177,7 +184,8 @@ static const char *module_name(LsEditor *u, const Onnx__NodeProto *p, const char
 static bool is_literal(LsEditor *u, const Onnx__NodeProto *p, const char *call, size_t k)
 {
     int at = is(p, "LayerNormalization") ? (int)k + 1 : (int)k;
-    const char *arg = is_norm(p) && k >= 1 && k <= 2 ? ls_meta_argument(u->cx->arena, call, at) : NULL;
+    const char *arg =
+        is_norm(p) && k >= 1 && k <= 2 ? ls_meta_argument(u->cx->arena, call, at) : NULL;
     return arg != NULL && strcmp(arg, "None") == 0;
 }
 
@@ -187,7 +195,8 @@ static void untie_operand(Trace *t, LsNames *made, Onnx__NodeProto *p, const cha
     LsOnnxEdits *e = u->e;
     const char *from = p->input[k];
     if (is_literal(u, p, call, k)) {
-        const char *own = ls_arena_printf(u->cx->arena, "%s.%s", ls_text(p->output[0]), ls_source_leaf(from));
+        const char *own =
+            ls_arena_printf(u->cx->arena, "%s.%s", ls_text(p->output[0]), ls_source_leaf(from));
         ls_edit_note(u, &e->literal, &e->nliteral, &e->cap_literal, give_copy(u, p, k, own), from);
         return;
     }
@@ -241,9 +250,9 @@ static void untie_by_trace(LsEditor *u)
 
 /* ---- from the readers, in files without notes ---- */
 
-/* PyTorch's older exporter merges nothing in training form, and merges by Identity nodes in other forms; other programs
- * that rewrite its files merge, too. The newer exporter calls its nodes node_conv2d and the like; its notes may have been
- * stripped. */
+/* PyTorch's older exporter merges nothing in training form, and merges by Identity nodes in other
+ * forms; other programs that rewrite its files merge, too. The newer exporter calls its nodes
+ * node_conv2d and the like; its notes may have been stripped. */
 static bool has_scopes(const Onnx__ModelProto *m)
 {
     for (size_t i = 0; i < m->graph->n_node; i++)
@@ -270,7 +279,8 @@ static const char *factor_behind(LsEditor *u, const char *operand)
     return NULL;
 }
 
-/* The weight that belongs to a bias: nodes that share it share the bias, too. NULL: operand k is no bias. */
+/* The weight that belongs to a bias: nodes that share it share the bias, too. NULL: operand k is no
+ * bias. */
 static const char *weight_beside(LsEditor *u, const Onnx__NodeProto *p, size_t k)
 {
     if (is(p, "Add") && p->n_input == 2)
@@ -287,17 +297,19 @@ static bool mergeable(LsEditor *u, const Onnx__NodeProto *p, size_t k, bool scop
     return (is_norm(p) && (k == 1 || k == 2)) || weight_beside(u, p, k) != NULL;
 }
 
-/* The parameter's name in the module that the node's name tells; NULL: it is the module's own, no module is told, or it is
- * no parameter but a result that an optimizer computed. */
+/* The parameter's name in the module that the node's name tells; NULL: it is the module's own, no
+ * module is told, or it is no parameter but a result that an optimizer computed. */
 static const char *meant_by_scope(LsEditor *u, const Onnx__NodeProto *p, const char *from)
 {
     const char *module = ls_scope_module(u->cx->arena, ls_text(p->name));
-    if (module == NULL || from[0] == '/' || strchr(from, '.') == NULL || ls_scope_owns(module, from))
+    if (module == NULL || from[0] == '/' || strchr(from, '.') == NULL
+        || ls_scope_owns(module, from))
         return NULL;
     return ls_arena_printf(u->cx->arena, "%s.%s", module, ls_source_leaf(from));
 }
 
-/* scopes: files whose nodes tell their modules, so that only parameters of other modules count as merged. */
+/* scopes: files whose nodes tell their modules, so that only parameters of other modules count as
+ * merged. */
 static void untie_by_value(LsEditor *u, bool scopes)
 {
     LsOnnxEdits *e = u->e;
@@ -317,8 +329,10 @@ static void untie_by_value(LsEditor *u, bool scopes)
             ls_names_add(&kept, from);
             ls_names_add(&seen, key);
             const char *name = scopes ? meant_by_scope(u, p, from) : from;
-            if ((again || scopes) && name != NULL && !shared && ls_edit_reads(u, from) > 1 && uniform(u, t))
-                ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, give_copy(u, p, k, name), from);
+            if ((again || scopes) && name != NULL && !shared && ls_edit_reads(u, from) > 1
+                && uniform(u, t))
+                ls_edit_note(u, &e->untied, &e->nuntied, &e->cap_untied, give_copy(u, p, k, name),
+                             from);
         }
     }
 }

@@ -1,8 +1,8 @@
 /* compiler/ops/activation.c -- piecewise linear activations; smooth.c has the smooth ones.
  *
  * Comparisons are written so that a NaN passes through. At a kink the gradient is PyTorch's:
- * tests/compiler/test_ops_kinks.c lists all kinks. Gradients read the result where it determines the operand's piece:
- * the operand need not be kept then. */
+ * tests/compiler/test_ops_kinks.c lists all kinks. Gradients read the result where it determines
+ * the operand's piece: the operand need not be kept then. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/row.h"
 

@@ -1,5 +1,5 @@
-/* compiler/ops/affine_grid.c -- AffineGrid (20): places of the pixels under an affine map, as a product of their
- * constant coordinates with the map. */
+/* compiler/ops/affine_grid.c -- AffineGrid (20): places of the pixels under an affine map, as a
+ * product of their constant coordinates with the map. */
 #include "compiler/fold/fold_constants.h"
 #include "compiler/ops/index.h"
 
@@ -36,13 +36,14 @@ static bool read_size(LsOnnxNode *n, LsShape *size, int64_t *count)
     if (have == -2)
         return false;
     if (have != 4 && have != 5)
-        return ls_onnx_error(n, LS_E_SHAPE, "give N, C, H, W or N, C, D, H, W", "size has %d entries",
-                             have < 0 ? 0 : have);
+        return ls_onnx_error(n, LS_E_SHAPE, "give N, C, H, W or N, C, D, H, W",
+                             "size has %d entries", have < 0 ? 0 : have);
     size->rank = have;
     *count = 1;
     for (int k = 2; k < have; k++) {
         if (size->dim[k] < 1 || size->dim[k] > LS_INDEX_OUTSIDE / *count)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d of size is %" PRId64, k, size->dim[k]);
+            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d of size is %" PRId64, k,
+                                 size->dim[k]);
         *count *= size->dim[k];
     }
     return ls_fold_affords(n->g, *count * (have - 1))

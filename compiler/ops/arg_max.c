@@ -1,6 +1,6 @@
-/* compiler/ops/arg_max.c -- operators that compare elements with their index along an axis: ArgMax, ArgMin, Hardmax,
- * OneHot. They become pointwise rows and reductions of integers, which fuse and fold, and pass on no
- * gradient. */
+/* compiler/ops/arg_max.c -- operators that compare elements with their index along an axis: ArgMax,
+ * ArgMin, Hardmax, OneHot. They become pointwise rows and reductions of integers, which fuse and
+ * fold, and pass on no gradient. */
 #include "compiler/onnx_file/onnx_tensor.h"
 #include "compiler/ops/index.h"
 #include "compiler/ops/row.h"
@@ -12,10 +12,12 @@ static LsValueId count_up(const LsOnnxNode *n, int64_t length, int axis, int ran
 
 static LsValueId cast(const LsOnnxNode *n, LsValueId v, LsType to)
 {
-    return ls_type(n->g, v) == to ? v : ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = to});
+    return ls_type(n->g, v) == to ? v
+                                  : ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = to});
 }
 
-/* Whether an element of x is the extreme one along the axis; a NaN is, as nothing is larger or less. */
+/* Whether an element of x is the extreme one along the axis; a NaN is, as nothing is larger or
+ * less. */
 static LsValueId is_extreme(LsOnnxNode *n, LsValueId x, int axis, bool least)
 {
     const LsAttr at = {.reduce = {.axes = 1u << axis, .keep = true}};
@@ -26,7 +28,8 @@ static LsValueId is_extreme(LsOnnxNode *n, LsValueId x, int axis, bool least)
     if (ls_type(n->g, x) != LS_REAL)
         return hit;
     LsValueId number = ls_append2(n->cx, n->g, LS_OP_EQUAL, x, x, NULL);
-    return ls_append2(n->cx, n->g, LS_OP_OR, hit, ls_append1(n->cx, n->g, LS_OP_NOT, number, NULL), NULL);
+    return ls_append2(n->cx, n->g, LS_OP_OR, hit, ls_append1(n->cx, n->g, LS_OP_NOT, number, NULL),
+                      NULL);
 }
 
 /* The first or last index of the extreme element, with the axis kept. */
@@ -67,7 +70,8 @@ static bool arg_min_build(LsOnnxNode *n, LsValueId out[]) { return arg_build(n, 
 const LsOnnxOp ls_onnx_arg_max = {"ArgMax", 1, arg_max_build};
 const LsOnnxOp ls_onnx_arg_min = {"ArgMin", 1, arg_min_build};
 
-/* ---- Hardmax: 1 at the first largest element; before opset 13 of the rows of a matrix split at the axis ---- */
+/* ---- Hardmax: 1 at the first largest element; before opset 13 of the rows of a matrix split at
+ * the axis ---- */
 static bool hardmax_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))
@@ -89,7 +93,8 @@ static bool hardmax_build(LsOnnxNode *n, LsValueId out[])
     if (!ls_is(first))
         return false;
     const LsShape *by = ls_shape(n->g, x);
-    LsValueId y = ls_append2(n->cx, n->g, LS_OP_EQUAL, count_up(n, by->dim[axis], axis, by->rank), first, NULL);
+    LsValueId y = ls_append2(n->cx, n->g, LS_OP_EQUAL, count_up(n, by->dim[axis], axis, by->rank),
+                             first, NULL);
     out[0] = ls_reshape(n->cx, n->g, cast(n, y, LS_REAL), &s);
     return ls_is(out[0]);
 }
@@ -118,10 +123,12 @@ static bool one_hot_build(LsOnnxNode *n, LsValueId out[])
     LsShape s = *ls_shape(g, n->in[0]);
     LsValueId values = n->in[2];
     if (ls_count(ls_shape(g, values)) != 2 || ls_shape(g, values)->rank != 1)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "values is %s, it must be [off, on]", ls_dims(g, values));
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "values is %s, it must be [off, on]",
+                             ls_dims(g, values));
     if (s.rank == LS_MAX_RANK)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "the result would have %d axes, %d are handled",
-                             s.rank + 1, LS_MAX_RANK);
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                             "the result would have %d axes, %d are handled", s.rank + 1,
+                             LS_MAX_RANK);
     int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", -1), s.rank + 1);
     if (axis < 0)
         return false;

@@ -40,7 +40,8 @@ static void mul_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
         return;
     }
     for (int k = 0; k < 2; k++) {
-        LsValueId d = want[k] ? ls_append2(cx, g, LS_OP_MUL, dy[0], x[1 - k], NULL) : (LsValueId){0};
+        LsValueId d =
+            want[k] ? ls_append2(cx, g, LS_OP_MUL, dy[0], x[1 - k], NULL) : (LsValueId){0};
         if (want[k])
             dx[k] = ls_reduce_to(cx, g, d, *ls_shape(g, x[k]));
     }

@@ -15,7 +15,8 @@ bool ls_attention_is_back(const LsGraph *g, LsNodeId n)
 
 bool ls_attention_is_joint(const LsGraph *g, LsNodeId n)
 {
-    return g->node[n.i].op == LS_OP_ATTENTION_JOINT || g->node[n.i].op == LS_OP_ATTENTION_JOINT_GRAD;
+    return g->node[n.i].op == LS_OP_ATTENTION_JOINT
+           || g->node[n.i].op == LS_OP_ATTENTION_JOINT_GRAD;
 }
 
 /* Operand index of q, k or v, by number. */
@@ -60,15 +61,18 @@ LsHeadsAt ls_attention_heads(const LsGraph *g, LsNodeId n, LsAttentionPart part)
         return at;
     at.row = s.heads * s.depth + s.groups * (s.depth + s.width);
     at.sample = tokens * at.row;
-    at.from = part == LS_ATT_Q ? 0 : s.heads * s.depth + (part == LS_ATT_V ? s.groups * s.depth : 0);
+    at.from =
+        part == LS_ATT_Q ? 0 : s.heads * s.depth + (part == LS_ATT_V ? s.groups * s.depth : 0);
     return at;
 }
 
 bool ls_attention_fits_cores(const LsGraph *g, LsNodeId n)
 {
-    enum { PIECE = 8, MOST = 256, BACK_MOST = 128 };        /* columns: of a fragment; of q and y together */
+    enum { PIECE = 8, MOST = 256, BACK_MOST = 128 };        /* columns: of a fragment; of q and y
+                                                             * together */
     const LsAttentionSize s = ls_attention_size(g, n);
-    const int64_t columns = (s.depth + PIECE - 1) / PIECE * PIECE + (s.width + PIECE - 1) / PIECE * PIECE;
+    const int64_t columns =
+        (s.depth + PIECE - 1) / PIECE * PIECE + (s.width + PIECE - 1) / PIECE * PIECE;
     return columns <= (ls_attention_is_back(g, n) ? BACK_MOST : MOST);
 }
 
@@ -287,19 +291,22 @@ static LsValueId put_mask(LsCtx *cx, LsGraph *g, LsValueId s, LsValueId mask,
                     : ls_append3(cx, g, LS_OP_WHERE, mask, fill, s, NULL);
 }
 
-/* N x G x 1 x T x 1 (or broadcast to it): rows in which everything is hidden, whatever the scores are; none where the mask
- * is known to hide no row. */
-static LsValueId hidden_rows(LsCtx *cx, LsGraph *g, LsValueId mask, LsValueId causal, const LsAttentionAttr *at)
+/* N x G x 1 x T x 1 (or broadcast to it): rows in which everything is hidden, whatever the scores
+ * are; none where the mask is known to hide no row. */
+static LsValueId hidden_rows(LsCtx *cx, LsGraph *g, LsValueId mask, LsValueId causal,
+                             const LsAttentionAttr *at)
 {
     const LsValueId none = {0};
     LsValueId hidden = ls_const_real(cx, g, -INFINITY), zero = ls_const_real(cx, g, 0);
     if (!ls_is(mask) || (ls_type(g, mask) == LS_BOOL && !isinf(at->fill)))
         return none;
     if (ls_type(g, mask) == LS_BOOL)
-        mask = ls_append3(cx, g, LS_OP_WHERE, mask, at->keep ? zero : hidden, at->keep ? hidden : zero, NULL);
+        mask = ls_append3(cx, g, LS_OP_WHERE, mask, at->keep ? zero : hidden,
+                          at->keep ? hidden : zero, NULL);
     if (ls_is(causal))
         mask = ls_append2(cx, g, LS_OP_ADD, mask, causal, NULL);
-    LsValueId most = ls_append1(cx, g, LS_OP_REDUCE_MAX, mask, &(LsAttr){.reduce = {.axes = 1u << 4, .keep = true}});
+    LsValueId most = ls_append1(cx, g, LS_OP_REDUCE_MAX, mask,
+                                &(LsAttr){.reduce = {.axes = 1u << 4, .keep = true}});
     LsValueId rows = ls_append2(cx, g, LS_OP_EQUAL, most, hidden, NULL);
     bool known = ls_is_const(g, rows) && g->value[rows.i].data != NULL;
     for (int64_t i = 0; known && i < ls_count(ls_shape(g, rows)); i++)
@@ -325,8 +332,8 @@ static LsValueId capped(LsCtx *cx, LsGraph *g, LsValueId s, double cap)
     return ls_scale(cx, g, s, cap);
 }
 
-static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at,
-                             const LsOpenAttention *o)
+static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4],
+                             const LsAttentionAttr *at, const LsOpenAttention *o)
 {
     int64_t groups = ls_shape(g, in[1])->dim[ls_head_axis(at, LS_K_BY_TOKEN)];
     LsValueId q = by_group(cx, g, in[0], at->by_token & LS_Q_BY_TOKEN, groups);
@@ -340,10 +347,11 @@ static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4], const
     if (ls_is(in[3]))
         s = put_mask(cx, g, s, mask = mask_by_group(cx, g, in[3], groups), at);
     if (at->causal)
-        s = ls_append2(cx, g, LS_OP_ADD, s, causal = future(cx, g, y.dim[3], y.dim[4], at->past), NULL);
+        s = ls_append2(cx, g, LS_OP_ADD, s, causal = future(cx, g, y.dim[3], y.dim[4], at->past),
+                       NULL);
     stage[LS_SCORES_MASKED] = s;
-    s = stage[LS_SCORES_SOFTMAX] = softmax_of(cx, g, s, o->guard ? hidden_rows(cx, g, mask, causal, at)
-                                                                  : (LsValueId){0});
+    s = stage[LS_SCORES_SOFTMAX] =
+        softmax_of(cx, g, s, o->guard ? hidden_rows(cx, g, mask, causal, at) : (LsValueId){0});
     if (o->scores != NULL)
         *o->scores = ls_reshape(cx, g, stage[o->stage],
                                 &(LsShape){4, {y.dim[0], y.dim[1] * y.dim[2], y.dim[3], y.dim[4]}});
@@ -354,7 +362,8 @@ static LsValueId in_products(LsCtx *cx, LsGraph *g, const LsValueId in[4], const
 }
 
 /* Its infer function checks the shapes. */
-static LsValueId as_one_node(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at)
+static LsValueId as_one_node(LsCtx *cx, LsGraph *g, const LsValueId in[4],
+                             const LsAttentionAttr *at)
 {
     return ls_append(cx, g, LS_OP_ATTENTION, ls_is(in[3]) ? 4 : 3, in, &(LsAttr){.attention = *at});
 }
@@ -372,5 +381,7 @@ LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAtt
     bool learned = ls_is(in[3]) && ls_type(g, in[3]) == LS_REAL && ls_is_trained(cx, g, in[3]);
     bool deep = ls_shape(g, in[0])->dim[3] > LS_DEEPEST_HEAD
         || ls_shape(g, in[2])->dim[3] > LS_DEEPEST_HEAD;
-    return ls_is(y) && (learned || deep) ? in_products(cx, g, in, at, &(LsOpenAttention){.guard = !learned}) : y;
+    return ls_is(y) && (learned || deep)
+               ? in_products(cx, g, in, at, &(LsOpenAttention){.guard = !learned})
+               : y;
 }

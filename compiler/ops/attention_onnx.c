@@ -1,6 +1,6 @@
 /* compiler/ops/attention_onnx.c -- ONNX Attention (opset 23): heads as an axis or within the last
- * axis, masks, grouped queries, caches of past keys and values, a window. A cap on the scores and the scores as a
- * result need the form in products. */
+ * axis, masks, grouped queries, caches of past keys and values, a window. A cap on the scores and
+ * the scores as a result need the form in products. */
 #include "compiler/ops/attention_shape.h"
 #include "compiler/ops/index.h"
 
@@ -29,7 +29,8 @@ static LsValueId mask_of(LsOnnxNode *n, int64_t cols)
     LsShape s = *ls_shape(n->g, n->in[3]), to = {4, {1, 1, 1, 1}};
     bool bools = ls_type(n->g, n->in[3]) == LS_BOOL;
     if (s.rank > 4 || s.rank < 1) {
-        ls_onnx_error(n, LS_E_SHAPE, NULL, "attn_mask is %s: it has one axis to four", ls_dims(n->g, n->in[3]));
+        ls_onnx_error(n, LS_E_SHAPE, NULL, "attn_mask is %s: it has one axis to four",
+                      ls_dims(n->g, n->in[3]));
         return (LsValueId){0};
     }
     if (!bools && !ls_onnx_takes_real(n, 3))
@@ -47,7 +48,8 @@ static LsValueId mask_of(LsOnnxNode *n, int64_t cols)
 enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, FILLED, OPERANDS };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
 
-/* Keys or values after those of the cache, as [N,H,S,D]; `in` itself where neither the cache nor the result is used. */
+/* Keys or values after those of the cache, as [N,H,S,D]; `in` itself where neither the cache nor
+ * the result is used. */
 static LsValueId with_past(LsOnnxNode *n, LsValueId in, int k, LsAttentionAttr *at, LsValueId out[])
 {
     static const unsigned bit[] = {0, LS_K_BY_TOKEN, LS_V_BY_TOKEN};
@@ -58,9 +60,10 @@ static LsValueId with_past(LsOnnxNode *n, LsValueId in, int k, LsAttentionAttr *
     if (at->by_token & bit[k])
         in = ls_transpose(n->cx, n->g, in, (int[]){0, 2, 1, 3});
     at->by_token &= ~bit[k];
-    if (ls_is(past) && (ls_shape(n->g, past)->rank != 4 || !ls_onnx_takes_real(n, PAST_KEY + k - K))) {
-        ls_onnx_error(n, LS_E_SHAPE, "give reals as [N,H,S,D]", "the cache (operand %d) is %s", PAST_KEY + k - K,
-                      ls_dims(n->g, past));
+    if (ls_is(past)
+        && (ls_shape(n->g, past)->rank != 4 || !ls_onnx_takes_real(n, PAST_KEY + k - K))) {
+        ls_onnx_error(n, LS_E_SHAPE, "give reals as [N,H,S,D]", "the cache (operand %d) is %s",
+                      PAST_KEY + k - K, ls_dims(n->g, past));
         return (LsValueId){0};
     }
     if (ls_is(past) && ls_is(in) && ls_count(ls_shape(n->g, past)) > 0)
@@ -89,7 +92,8 @@ static LsValueId seen(LsOnnxNode *n, const Sight *s)
 {
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
-    LsValueId all = {0}, col = ls_index_count(n, s->cols, 1, 3, 4), row = ls_index_count(n, s->rows, 1, 2, 4);
+    LsValueId all = {0}, col = ls_index_count(n, s->cols, 1, 3, 4),
+              row = ls_index_count(n, s->rows, 1, 2, 4);
     LsValueId offset = ls_index_const(n, s->past);
     if (ls_is(s->filled)) {
         all = ls_append2(cx, g, LS_OP_LESS, col, s->filled, NULL);
@@ -99,34 +103,44 @@ static LsValueId seen(LsOnnxNode *n, const Sight *s)
     if (s->causal)
         all = both(n, all, ls_append2(cx, g, LS_OP_LESS_EQUAL, col, row, NULL));
     if (s->left >= 0)
-        all = both(n, all, ls_append2(cx, g, LS_OP_GREATER_EQUAL, col,
-                                      ls_append2(cx, g, LS_OP_SUB, row, ls_index_const(n, s->left), NULL), NULL));
+        all = both(n, all,
+                   ls_append2(cx, g, LS_OP_GREATER_EQUAL, col,
+                              ls_append2(cx, g, LS_OP_SUB, row, ls_index_const(n, s->left), NULL),
+                              NULL));
     if (s->right >= 0)
-        all = both(n, all, ls_append2(cx, g, LS_OP_LESS_EQUAL, col,
-                                      ls_append2(cx, g, LS_OP_ADD, row, ls_index_const(n, s->right), NULL), NULL));
+        all = both(n, all,
+                   ls_append2(cx, g, LS_OP_LESS_EQUAL, col,
+                              ls_append2(cx, g, LS_OP_ADD, row, ls_index_const(n, s->right), NULL),
+                              NULL));
     return all;
 }
 
-/* The mask of the node. What the kernels' own causal mask cannot express becomes a part of it. False after an error. */
+/* The mask of the node. What the kernels' own causal mask cannot express becomes a part of it.
+ * False after an error. */
 static bool all_masks(LsOnnxNode *n, LsValueId in[4], LsAttentionAttr *at)
 {
     LsValueId filled = ls_onnx_in(n, FILLED);
     const LsShape *q = ls_shape(n->g, in[Q]), *k = ls_shape(n->g, in[K]);
-    Sight s = {.rows = q->dim[ls_token_axis(at, LS_Q_BY_TOKEN)], .cols = k->dim[ls_token_axis(at, LS_K_BY_TOKEN)],
-               .past = at->past, .left = ls_onnx_int(n, "left_window_size", -1),
-               .right = ls_onnx_int(n, "right_window_size", -1), .causal = at->causal};
+    Sight s = {.rows = q->dim[ls_token_axis(at, LS_Q_BY_TOKEN)],
+               .cols = k->dim[ls_token_axis(at, LS_K_BY_TOKEN)],
+               .past = at->past,
+               .left = ls_onnx_int(n, "left_window_size", -1),
+               .right = ls_onnx_int(n, "right_window_size", -1),
+               .causal = at->causal};
     int64_t batch = q->dim[0], most = INT64_C(1) << 40;
     s.left = s.left > most ? most : s.left;
     s.right = s.right > most ? most : s.right;
     if (s.left < -1 || s.right < -1)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "a window ends %" PRId64 " to the left and %" PRId64 " to the right",
+        return ls_onnx_error(n, LS_E_ATTR, NULL,
+                             "a window ends %" PRId64 " to the left and %" PRId64 " to the right",
                              s.left, s.right);
     if (ls_is(filled)) {
         filled = ls_index_ints(n, FILLED);
         if (!ls_is(filled))
             return false;
         if (ls_count(ls_shape(n->g, filled)) != batch)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "nonpad_kv_seqlen is %s, the batch has %" PRId64 " samples",
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "nonpad_kv_seqlen is %s, the batch has %" PRId64 " samples",
                                  ls_dims(n->g, filled), batch);
         s.filled = ls_reshape(n->cx, n->g, filled, &(LsShape){4, {batch, 1, 1, 1}});
     }
@@ -141,7 +155,8 @@ static bool all_masks(LsOnnxNode *n, LsValueId in[4], LsAttentionAttr *at)
     if (!ls_is(in[MASK]) || ls_type(n->g, in[MASK]) == LS_BOOL)
         in[MASK] = both(n, in[MASK], sees);
     else
-        in[MASK] = ls_append3(n->cx, n->g, LS_OP_WHERE, sees, in[MASK], ls_const_real(n->cx, n->g, -INFINITY), NULL);
+        in[MASK] = ls_append3(n->cx, n->g, LS_OP_WHERE, sees, in[MASK],
+                              ls_const_real(n->cx, n->g, -INFINITY), NULL);
     return ls_is(in[MASK]);
 }
 
@@ -152,11 +167,14 @@ static bool is_read(LsOnnxNode *n)
     bool past = ls_is(ls_onnx_in(n, PAST_KEY));
     int64_t stage = ls_onnx_int(n, "qk_matmul_output_mode", 0);
     if (past != ls_is(ls_onnx_in(n, PAST_VALUE)))
-        return ls_onnx_error(n, LS_E_NAME, "give both or neither", "only one of past_key and past_value is given");
+        return ls_onnx_error(n, LS_E_NAME, "give both or neither",
+                             "only one of past_key and past_value is given");
     if (past && ls_is(ls_onnx_in(n, FILLED)))
-        return ls_onnx_error(n, LS_E_NAME, "give one of them", "there are past_key and nonpad_kv_seqlen");
+        return ls_onnx_error(n, LS_E_NAME, "give one of them",
+                             "there are past_key and nonpad_kv_seqlen");
     if (stage < 0 || stage >= LS_SCORES_STAGES)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "qk_matmul_output_mode is %" PRId64 ", not 0 to 3", stage);
+        return ls_onnx_error(n, LS_E_ATTR, NULL, "qk_matmul_output_mode is %" PRId64 ", not 0 to 3",
+                             stage);
     return true;
 }
 
@@ -184,7 +202,8 @@ static bool attention_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 3, OPERANDS) || !is_read(n))
         return false;
-    LsAttentionAttr at = {.causal = ls_onnx_int(n, "is_causal", 0) != 0, .keep = true, .fill = -INFINITY};
+    LsAttentionAttr at = {
+        .causal = ls_onnx_int(n, "is_causal", 0) != 0, .keep = true, .fill = -INFINITY};
     LsValueId in[4] = {{0}};
     if (!operands(n, in, &at, out) || !all_masks(n, in, &at))
         return false;
@@ -195,7 +214,8 @@ static bool attention_build(LsOnnxNode *n, LsValueId out[])
         open.scores = &out[SCORES];
     open.cap = open.cap > 0 ? open.cap : 0;
     bool one_node = open.cap == 0 && open.scores == NULL;
-    LsValueId y = one_node ? ls_attention(n->cx, n->g, in, &at) : ls_attention_open(n->cx, n->g, in, &at, &open);
+    LsValueId y = one_node ? ls_attention(n->cx, n->g, in, &at)
+                           : ls_attention_open(n->cx, n->g, in, &at, &open);
     if (!ls_is(y))
         return false;
     const LsShape s = *ls_shape(n->g, y);

@@ -1,4 +1,5 @@
-/* compiler/ops/attention_shape.h -- ATTENTION and its gradient: sizes, places of axes, the form in products. */
+/* compiler/ops/attention_shape.h -- ATTENTION and its gradient: sizes, places of axes, the form in
+ * products. */
 #ifndef LS_COMPILER_OPS_ATTENTION_SHAPE_H
 #define LS_COMPILER_OPS_ATTENTION_SHAPE_H
 
@@ -18,7 +19,8 @@ typedef struct LsAttentionSize {
 } LsAttentionSize;
 LsAttentionSize ls_attention_size(const LsGraph *g, LsNodeId n);
 enum { LS_DEEPEST_HEAD = 512 };     /* elements of a head, at most */
-/* The heads are narrow enough for a GPU's kernels on tensor cores, which keep rows of q and y in registers. */
+/* The heads are narrow enough for a GPU's kernels on tensor cores, which keep rows of q and y in
+ * registers. */
 bool ls_attention_fits_cores(const LsGraph *g, LsNodeId n);
 /* Number of scores that take part: all, or those that a causal mask leaves. */
 double ls_attention_scores(const LsGraph *g, LsNodeId n);
@@ -46,13 +48,21 @@ static inline int ls_token_axis(const LsAttentionAttr *at, unsigned bit)
  * where heads are deeper than the kernels support or the mask depends on a parameter and so needs a
  * gradient. None after a diagnostic. */
 LsValueId ls_attention(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at);
-/* The same as products and a softmax, with what the kernels lack. *scores, if wanted: [N,H,T,S] at one stage. */
-typedef enum { LS_SCORES_RAW, LS_SCORES_CAPPED, LS_SCORES_MASKED, LS_SCORES_SOFTMAX, LS_SCORES_STAGES } LsScoresStage;
+/* The same as products and a softmax, with what the kernels lack. *scores, if wanted: [N,H,T,S] at
+ * one stage. */
+typedef enum {
+    LS_SCORES_RAW,
+    LS_SCORES_CAPPED,
+    LS_SCORES_MASKED,
+    LS_SCORES_SOFTMAX,
+    LS_SCORES_STAGES
+} LsScoresStage;
 typedef struct LsOpenAttention {
     double cap;                 /* scores become cap tanh(score / cap); 0: they do not */
     LsScoresStage stage;
     LsValueId *scores;          /* NULL: not wanted */
-    bool guard;                 /* rows in which the mask hides everything give 0, as the kernels do; else NaN */
+    bool guard;                 /* rows in which the mask hides everything give 0, as the kernels
+                                 * do; else NaN */
 } LsOpenAttention;
 LsValueId ls_attention_open(LsCtx *cx, LsGraph *g, const LsValueId in[4], const LsAttentionAttr *at,
                             const LsOpenAttention *o);

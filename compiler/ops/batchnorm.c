@@ -93,13 +93,15 @@ bool ls_onnx_per_channel(const LsOnnxNode *n, int k, int64_t channels)
                          k, ls_shape_text(n->cx->arena, s), channels);
 }
 
-/* spatial=0, before opset 9: the statistics are over the samples alone, for each element of a sample. */
+/* spatial=0, before opset 9: the statistics are over the samples alone, for each element of a
+ * sample. */
 static bool by_element(const LsOnnxNode *n)
 {
     return n->version < 9 && ls_onnx_int(n, "spatial", 1) == 0;
 }
 
-/* One number for each channel, or each element of a sample, in the shape that broadcasts against X. */
+/* One number for each channel, or each element of a sample, in the shape that broadcasts against
+ * X. */
 static LsValueId spread(const LsOnnxNode *n, LsValueId v)
 {
     LsShape s = *ls_shape(n->g, n->in[0]);
@@ -117,8 +119,10 @@ static bool per_element(const LsOnnxNode *n, int k)
         same = s->dim[d] == x->dim[d + 1];
     if (same)
         return ls_onnx_takes_real(n, k);
-    return ls_onnx_error(n, LS_E_SHAPE, NULL, "operand %d is %s; with spatial=0 it has the shape of a sample of X, which is %s",
-                         k, ls_dims(n->g, n->in[k]), ls_dims(n->g, n->in[0]));
+    return ls_onnx_error(
+        n, LS_E_SHAPE, NULL,
+        "operand %d is %s; with spatial=0 it has the shape of a sample of X, which is %s", k,
+        ls_dims(n->g, n->in[k]), ls_dims(n->g, n->in[0]));
 }
 
 static bool batch_norm_takes(const LsOnnxNode *n)
@@ -171,7 +175,9 @@ static bool follow(LsOnnxNode *n, LsValueId run, LsValueId batch, int64_t count,
 {
     const double correct = count > 1 ? (double)count / (double)(count - 1) : 1;
     double momentum = ls_onnx_float(n, "momentum", 0.9);
-    LsAttr at = {.update = {.hyper.momentum = momentum, .sum.scale = (1 - momentum) * correct, .each = count > 1 ? count : 0}};
+    LsAttr at = {.update = {.hyper.momentum = momentum,
+                            .sum.scale = (1 - momentum) * correct,
+                            .each = count > 1 ? count : 0}};
     LsGraph *g = n->g;
     if (out != NULL) {
         LsShape s = *ls_shape(g, run);
@@ -206,10 +212,12 @@ static LsValueId by_computed(LsOnnxNode *n, LsValueId scale, LsValueId bias, dou
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
     LsValueId mean = spread(n, n->in[3]), var = spread(n, n->in[4]);
-    LsValueId std = ls_append1(cx, g, LS_OP_SQRT,
-                               ls_append2(cx, g, LS_OP_ADD, var, ls_const_real(cx, g, eps), NULL), NULL);
+    LsValueId std =
+        ls_append1(cx, g, LS_OP_SQRT,
+                   ls_append2(cx, g, LS_OP_ADD, var, ls_const_real(cx, g, eps), NULL), NULL);
     LsValueId d = ls_append2(cx, g, LS_OP_SUB, n->in[0], mean, NULL);
-    LsValueId z = ls_append2(cx, g, LS_OP_MUL, ls_append2(cx, g, LS_OP_DIV, d, std, NULL), scale, NULL);
+    LsValueId z =
+        ls_append2(cx, g, LS_OP_MUL, ls_append2(cx, g, LS_OP_DIV, d, std, NULL), scale, NULL);
     return ls_append2(cx, g, LS_OP_ADD, z, bias, NULL);
 }
 

@@ -29,7 +29,8 @@ const LsOp ls_op_cast = {
     .eval_int = cast_eval_int,
 };
 
-/* ---- rounding to 16 bits, as a cast does; the gradient passes. In a program in double precision there is none. ---- */
+/* ---- rounding to 16 bits, as a cast does; the gradient passes. In a program in double precision
+ * there is none. ---- */
 static void round_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
                        LsValueId dx[])
 {
@@ -55,13 +56,27 @@ static double to_half(double x)
 
 LS_EVAL(round_half, to_half(x[0]))
 const LsOp ls_op_round_half = {
-    .name = "round_half", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = round_grad,
-    .kernel = LS_K_MAP, .expr = "ls_round_half(%0)", .eval = round_half_eval,
+    .name = "round_half",
+    .min_in = 1,
+    .max_in = 1,
+    .nout = 1,
+    .infer = ls_infer_map,
+    .grad = round_grad,
+    .kernel = LS_K_MAP,
+    .expr = "ls_round_half(%0)",
+    .eval = round_half_eval,
 };
 LS_EVAL(round_brain, rounded(x[0], 8, -133))
 const LsOp ls_op_round_brain = {
-    .name = "round_brain", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map, .grad = round_grad,
-    .kernel = LS_K_MAP, .expr = "ls_round_brain(%0)", .eval = round_brain_eval,
+    .name = "round_brain",
+    .min_in = 1,
+    .max_in = 1,
+    .nout = 1,
+    .infer = ls_infer_map,
+    .grad = round_grad,
+    .kernel = LS_K_MAP,
+    .expr = "ls_round_brain(%0)",
+    .eval = round_brain_eval,
 };
 
 static LsValueId cast_to_bool(LsOnnxNode *n, LsValueId x)
@@ -90,9 +105,10 @@ bool ls_onnx_cast_to(LsOnnxNode *n, LsValueId out[], int64_t onnx)
 {
     LsType to;
     if (onnx < 0 || onnx > INT32_MAX || !ls_onnx_type((int)onnx, &to))
-        return ls_onnx_error(n, LS_E_UNSUPPORTED,
-                             "floats of 16 bits and more, integers of 8 bits and more, and bool are supported",
-                             "casts to %s", ls_onnx_type_name(onnx < 0 || onnx > INT32_MAX ? 0 : (int)onnx));
+        return ls_onnx_error(
+            n, LS_E_UNSUPPORTED,
+            "floats of 16 bits and more, integers of 8 bits and more, and bool are supported",
+            "casts to %s", ls_onnx_type_name(onnx < 0 || onnx > INT32_MAX ? 0 : (int)onnx));
     return ls_onnx_cast_type(n, out, to);
 }
 

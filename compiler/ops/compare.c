@@ -64,7 +64,8 @@ static bool is_inf_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))
         return false;
-    bool low = ls_onnx_int(n, "detect_negative", 1) != 0, high = ls_onnx_int(n, "detect_positive", 1) != 0;
+    bool low = ls_onnx_int(n, "detect_negative", 1) != 0,
+         high = ls_onnx_int(n, "detect_positive", 1) != 0;
     LsValueId x = low && high ? ls_append1(n->cx, n->g, LS_OP_ABS, n->in[0], NULL) : n->in[0];
     LsValueId edge = ls_const_real(n->cx, n->g, high ? INFINITY : -INFINITY);
     if (ls_is(x))

@@ -72,7 +72,10 @@ static bool conv_dx_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     return ls_infer_out(cx, g, n, LS_REAL, &x);
 }
 
-bool ls_conv_weights_each(const LsNode *node) { return node->op == LS_OP_CONV_DW_SQUARES || node->attr.window.each; }
+bool ls_conv_weights_each(const LsNode *node)
+{
+    return node->op == LS_OP_CONV_DW_SQUARES || node->attr.window.each;
+}
 
 LsShape ls_conv_weight_shape(const LsGraph *g, LsNodeId n)
 {
@@ -86,7 +89,8 @@ LsShape ls_conv_weight_shape(const LsGraph *g, LsNodeId n)
 
 static bool conv_dw_squares_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 {
-    return ranks_fit(cx, g, n) && ls_infer_out(cx, g, n, LS_REAL, &(LsShape){1, {ls_in_shape(g, n, 0)->dim[0]}});
+    return ranks_fit(cx, g, n)
+           && ls_infer_out(cx, g, n, LS_REAL, &(LsShape){1, {ls_in_shape(g, n, 0)->dim[0]}});
 }
 
 static bool conv_dw_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -118,7 +122,8 @@ static LsValueId channel_sum(LsCtx *cx, LsGraph *g, LsValueId dy)
 {
     const LsShape s = *ls_shape(g, dy);
     uint32_t axes = ((1u << s.rank) - 1) & ~2u;
-    LsValueId sum = ls_append1(cx, g, LS_OP_REDUCE_SUM, dy, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
+    LsValueId sum =
+        ls_append1(cx, g, LS_OP_REDUCE_SUM, dy, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     return ls_reshape(cx, g, sum, &(LsShape){1, {s.dim[1]}});
 }
 

@@ -24,8 +24,8 @@ static bool read_conv(LsOnnxNode *n, LsWindowAttr *w)
     return true;
 }
 
-/* A constant of zeros whose shape is not that of a bias: PyTorch's default exporter writes it (8x2 for 8 channels) where a
- * 3-D convolution has no bias. */
+/* A constant of zeros whose shape is not that of a bias: PyTorch's default exporter writes it (8x2
+ * for 8 channels) where a 3-D convolution has no bias. */
 static bool is_no_bias(const LsGraph *g, LsValueId b)
 {
     if (!ls_is(b) || !ls_is_const(g, b) || g->value[b.i].data == NULL || ls_shape(g, b)->rank == 1)

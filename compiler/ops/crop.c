@@ -36,8 +36,8 @@ static bool center_crop_pad_build(LsOnnxNode *n, LsValueId out[])
     for (int k = 0; k < naxis; k++) {
         int64_t dim = x.dim[axis[k]];
         if (to[k] < 1 || to[k] > LS_MOST_ELEMENTS)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "shape asks for length %" PRId64 " along axis %d", to[k],
-                                 axis[k]);
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "shape asks for length %" PRId64 " along axis %d", to[k], axis[k]);
         at.pad.lo[axis[k]] = to[k] < dim ? -((dim - to[k]) / 2) : (to[k] - dim) / 2;
         at.pad.hi[axis[k]] = to[k] - dim - at.pad.lo[axis[k]];
         changes |= to[k] != dim;

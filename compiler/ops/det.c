@@ -1,14 +1,16 @@
 /* compiler/ops/det.c -- Det: determinants of small matrices, by Laplace's expansion along rows.
  *
- * The minors of the last rows are computed for every set of columns, so n 2^(n - 1) products make a determinant. It is a
- * polynomial: its gradient is right at singular matrices, too, where a formula with the inverse has none. */
+ * The minors of the last rows are computed for every set of columns, so n 2^(n - 1) products make a
+ * determinant. It is a polynomial: its gradient is right at singular matrices, too, where a formula
+ * with the inverse has none. */
 #include "compiler/ops/row.h"
 
 enum { MOST = 6 };              /* rows of a matrix */
 
 typedef struct Matrix { LsOnnxNode *n; int size; LsValueId x[MOST][MOST]; } Matrix;
 
-/* x[row][column] times the minor without that column, with the sign of the column's place in the set. */
+/* x[row][column] times the minor without that column, with the sign of the column's place in the
+ * set. */
 static LsValueId term(const Matrix *m, int row, int column, unsigned set, const LsValueId minor[])
 {
     LsCtx *cx = m->n->cx;
@@ -50,15 +52,17 @@ static bool det_build(LsOnnxNode *n, LsValueId out[])
         return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs square matrices",
                              ls_shape_text(n->cx->arena, &x));
     if (size > MOST)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, "compute the determinant from a factorization in the model",
-                             "determinants of matrices with %" PRId64 " rows; at most %d are supported", size, MOST);
+        return ls_onnx_error(
+            n, LS_E_UNSUPPORTED, "compute the determinant from a factorization in the model",
+            "determinants of matrices with %" PRId64 " rows; at most %d are supported", size, MOST);
     y.rank -= 2;
     LsShape flat = {3, {ls_count(&y), size, size}};
     LsValueId v = ls_reshape(n->cx, n->g, n->in[0], &flat);
     Matrix m = {.n = n, .size = (int)size};
     for (int i = 0; i < m.size; i++)
         for (int j = 0; j < m.size && ls_is(v); j++)
-            m.x[i][j] = ls_slice_axis(n->cx, n->g, ls_slice_axis(n->cx, n->g, v, 1, i, i + 1), 2, j, j + 1);
+            m.x[i][j] =
+                ls_slice_axis(n->cx, n->g, ls_slice_axis(n->cx, n->g, v, 1, i, i + 1), 2, j, j + 1);
     out[0] = ls_is(v) ? ls_reshape(n->cx, n->g, determinant(&m), &y) : v;
     return ls_is(out[0]);
 }

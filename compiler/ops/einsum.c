@@ -1,10 +1,12 @@
-/* compiler/ops/einsum.c -- Einsum, operand after operand: diagonals become slices, labels that only one factor has
- * are summed, and two factors become a matrix product of [batch, left, sum] and [batch, sum, right]; a pointwise one
- * where nothing is summed, or where neither factor has labels of its own. */
+/* compiler/ops/einsum.c -- Einsum, operand after operand: diagonals become slices, labels that only
+ * one factor has are summed, and two factors become a matrix product of [batch, left, sum] and
+ * [batch, sum, right]; a pointwise one where nothing is summed, or where neither factor has labels
+ * of its own. */
 #include "compiler/ops/einsum_text.h"
 #include "compiler/ops/index.h"
 
-typedef struct Factor { LsValueId v; LsEinsumTerm t; } Factor;  /* a value and the labels of its axes */
+/* a value and the labels of its axes */
+typedef struct Factor { LsValueId v; LsEinsumTerm t; } Factor;
 
 static uint64_t bit(int label) { return UINT64_C(1) << label; }
 
@@ -47,7 +49,8 @@ static void drop(LsOnnxNode *n, Factor *f, uint64_t labels)
         }
     }
     if (axes != 0)
-        f->v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, f->v, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
+        f->v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, f->v,
+                          &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     if (ls_is(f->v))
         f->v = ls_reshape(n->cx, n->g, f->v, &to);
     f->t = left;
@@ -61,7 +64,8 @@ static bool diagonal(LsOnnxNode *n, Factor *f, int p, int q)
     LsEinsumTerm to = {0};
     LsShape merged = {0};
     if (s.dim[p] != s.dim[q])
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %c has lengths %" PRId64 " and %" PRId64 " in one operand",
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "axis %c has lengths %" PRId64 " and %" PRId64 " in one operand",
                              ls_einsum_letter(f->t.label[p]), s.dim[p], s.dim[q]);
     for (int k = 0; k < s.rank; k++)
         if (k != p && k != q) {
@@ -102,7 +106,8 @@ static bool take(LsOnnxNode *n, const LsEinsum *e, int operand, Factor *f)
 }
 
 /* ---- two factors ---- */
-typedef struct Pair {           /* disjoint lists of labels, in the order that the product has them */
+typedef struct Pair {           /* disjoint lists of labels, in the order that the product has
+                                 * them */
     LsEinsumTerm batch, sum, left, right;
 } Pair;
 
@@ -135,8 +140,8 @@ static bool same(const LsEinsumTerm *a, const LsEinsumTerm *b)
 }
 
 /* The factor as [batch, a, b], or as [batch, b, a] where it lies so already; *turned says which. */
-static LsValueId matrix(LsOnnxNode *n, const LsEinsum *e, Factor *f, const LsEinsumTerm *batch, const LsEinsumTerm *a,
-                        const LsEinsumTerm *b, bool *turned)
+static LsValueId matrix(LsOnnxNode *n, const LsEinsum *e, Factor *f, const LsEinsumTerm *batch,
+                        const LsEinsumTerm *a, const LsEinsumTerm *b, bool *turned)
 {
     const LsEinsumTerm straight = joined(batch, a, b), other = joined(batch, b, a);
     *turned = !same(&f->t, &straight) && same(&f->t, &other);
@@ -149,7 +154,8 @@ static LsValueId matrix(LsOnnxNode *n, const LsEinsum *e, Factor *f, const LsEin
     return ls_is(f->v) ? ls_reshape(n->cx, n->g, f->v, &s) : f->v;
 }
 
-static LsValueId matrix_product(LsOnnxNode *n, const LsEinsum *e, Factor *a, Factor *b, const Pair *p)
+static LsValueId matrix_product(LsOnnxNode *n, const LsEinsum *e, Factor *a, Factor *b,
+                                const Pair *p)
 {
     bool ta, tb;
     LsValueId x = matrix(n, e, a, &p->batch, &p->left, &p->sum, &ta);
@@ -160,24 +166,29 @@ static LsValueId matrix_product(LsOnnxNode *n, const LsEinsum *e, Factor *a, Fac
                       &(LsAttr){.gemm = {.trans_a = ta, .trans_b = tb, .alpha = 1}});
 }
 
-/* The factor with the axes batch, left, right and sum, each group as one; of length 1 where it has no such label. */
+/* The factor with the axes batch, left, right and sum, each group as one; of length 1 where it has
+ * no such label. */
 static LsValueId spread(LsOnnxNode *n, const LsEinsum *e, Factor *f, const Pair *p, bool is_left)
 {
     const LsEinsumTerm none = {0}, *own = is_left ? &p->left : &p->right;
     LsEinsumTerm order = joined(&p->batch, own, &p->sum);
-    LsShape s = {4, {length(e, &p->batch), length(e, is_left ? own : &none), length(e, is_left ? &none : own),
-                     length(e, &p->sum)}};
+    LsShape s = {4,
+                 {length(e, &p->batch), length(e, is_left ? own : &none),
+                  length(e, is_left ? &none : own), length(e, &p->sum)}};
     reorder(n, f, &order);
     return ls_is(f->v) ? ls_reshape(n->cx, n->g, f->v, &s) : f->v;
 }
 
-static LsValueId pointwise_product(LsOnnxNode *n, const LsEinsum *e, Factor *a, Factor *b, const Pair *p)
+static LsValueId pointwise_product(LsOnnxNode *n, const LsEinsum *e, Factor *a, Factor *b,
+                                   const Pair *p)
 {
     LsValueId x = spread(n, e, a, p, true), y = spread(n, e, b, p, false);
     if (!ls_is(x) || !ls_is(y))
         return (LsValueId){0};
     LsValueId v = ls_append2(n->cx, n->g, LS_OP_MUL, x, y, NULL);
-    return p->sum.n > 0 ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 8, .keep = true}}) : v;
+    return p->sum.n > 0 ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v,
+                                     &(LsAttr){.reduce = {.axes = 8, .keep = true}})
+                        : v;
 }
 
 /* Labels of which one factor has length 1, the other more: only the latter keeps them. */
@@ -206,7 +217,8 @@ static bool multiply(LsOnnxNode *n, const LsEinsum *e, Factor *a, Factor *b, uin
     add(&p.left, &a->t, ~both);
     add(&p.right, &b->t, ~both);
     if (p.batch.n + p.left.n + p.right.n > LS_MAX_RANK)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "a product on the way has more than %d axes", LS_MAX_RANK);
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                             "a product on the way has more than %d axes", LS_MAX_RANK);
     bool pointwise = p.sum.n == 0 || (p.left.n == 0 && p.right.n == 0);
     a->v = (pointwise ? pointwise_product : matrix_product)(n, e, a, b, &p);
     a->t = joined(&p.batch, &p.left, &p.right);

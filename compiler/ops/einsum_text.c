@@ -3,7 +3,9 @@
 
 char ls_einsum_letter(int label)
 {
-    return label < 26 ? (char)('A' + label) : label < LS_EINSUM_LETTERS ? (char)('a' + label - 26) : '.';
+    return label < 26                  ? (char)('A' + label)
+           : label < LS_EINSUM_LETTERS ? (char)('a' + label - 26)
+                                       : '.';
 }
 
 static int label_of(char c)
@@ -30,11 +32,12 @@ static bool read_term(LsOnnxNode *n, const char **at, Text *t)
         }
         int label = label_of(**at);
         if (label < 0)
-            return ls_onnx_error(n, LS_E_ATTR, "it has letters, commas, one arrow and ellipses, as \"bij,bjk->bik\"",
-                                 "the equation does not continue at \"%.20s\"", *at);
+            return ls_onnx_error(
+                n, LS_E_ATTR, "it has letters, commas, one arrow and ellipses, as \"bij,bjk->bik\"",
+                "the equation does not continue at \"%.20s\"", *at);
         if (t->n == LS_MAX_RANK)
-            return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "a term of the equation has more than %d letters",
-                                 LS_MAX_RANK);
+            return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                                 "a term of the equation has more than %d letters", LS_MAX_RANK);
         t->label[t->n++] = (uint8_t)label;
     }
     return true;
@@ -45,7 +48,8 @@ static bool expand(LsOnnxNode *n, const Text *t, int dots, LsEinsumTerm *to)
 {
     to->n = 0;
     if (t->n + (t->dots >= 0 ? dots : 0) > LS_MAX_RANK)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "a term of the equation has more than %d axes", LS_MAX_RANK);
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                             "a term of the equation has more than %d axes", LS_MAX_RANK);
     for (int k = 0; k <= t->n; k++) {
         for (int d = 0; k == t->dots && d < dots; d++)
             to->label[to->n++] = (uint8_t)(LS_EINSUM_LABELS - dots + d);
@@ -63,9 +67,10 @@ static bool note_lengths(LsOnnxNode *n, LsEinsum *e, int operand)
         int label = e->in[operand].label[k];
         int64_t *dim = &e->dim[label];
         if (*dim != 0 && *dim != 1 && s->dim[k] != 1 && s->dim[k] != *dim)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %c has length %" PRId64 " in operand %d (%s), %" PRId64
-                                 " before", ls_einsum_letter(label), s->dim[k], operand, ls_dims(n->g, n->in[operand]),
-                                 *dim);
+            return ls_onnx_error(
+                n, LS_E_SHAPE, NULL,
+                "axis %c has length %" PRId64 " in operand %d (%s), %" PRId64 " before",
+                ls_einsum_letter(label), s->dim[k], operand, ls_dims(n->g, n->in[operand]), *dim);
         *dim = *dim > 1 ? *dim : s->dim[k];
     }
     return true;
@@ -98,7 +103,8 @@ static bool implied(LsOnnxNode *n, const LsEinsum *e, Text *t)
         if (times != 1)
             continue;
         if (t->n == LS_MAX_RANK)
-            return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "the result would have more than %d axes", LS_MAX_RANK);
+            return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                                 "the result would have more than %d axes", LS_MAX_RANK);
         t->label[t->n++] = (uint8_t)label;
     }
     return true;
@@ -112,8 +118,10 @@ static bool check_result(LsOnnxNode *n, const LsEinsum *e)
         for (int i = 0; i < e->out.n; i++)
             times += e->out.label[i] == label;
         if (times > 1 || e->dim[label] == 0)
-            return ls_onnx_error(n, LS_E_ATTR, NULL, times > 1 ? "the result has axis %c twice"
-                                 : "axis %c of the result is in no operand", ls_einsum_letter(label));
+            return ls_onnx_error(n, LS_E_ATTR, NULL,
+                                 times > 1 ? "the result has axis %c twice"
+                                           : "axis %c of the result is in no operand",
+                                 ls_einsum_letter(label));
     }
     return true;
 }
@@ -128,7 +136,8 @@ bool ls_einsum_read(LsOnnxNode *n, LsEinsum *e)
         if (!read_operand(n, &at, k, e, &dots))
             return false;
         if (*at != ',' && k + 1 < n->nin)
-            return ls_onnx_error(n, LS_E_ATTR, NULL, "the equation has %d terms for %d operands", k + 1, n->nin);
+            return ls_onnx_error(n, LS_E_ATTR, NULL, "the equation has %d terms for %d operands",
+                                 k + 1, n->nin);
         at += *at == ',';
     }
     bool arrow = strncmp(at, "->", 2) == 0;

@@ -1,6 +1,6 @@
-/* compiler/ops/fused_onnx.c -- operators that onnxruntime's optimizers put in the place of several of ai.onnx (domain
- * com.microsoft): GELUs, products, a convolution with its activation, norms of sums. Each is its definition in rows of
- * the IR, which ls_fuse joins again. */
+/* compiler/ops/fused_onnx.c -- operators that onnxruntime's optimizers put in the place of several
+ * of ai.onnx (domain com.microsoft): GELUs, products, a convolution with its activation, norms of
+ * sums. Each is its definition in rows of the IR, which ls_fuse joins again. */
 #include "compiler/ops/fused_onnx.h"
 
 #include "compiler/onnx/onnx_found_weights.h"
@@ -20,8 +20,8 @@ bool ls_onnx_takes_reals(LsOnnxNode *n, unsigned operands)
 bool ls_onnx_lacks(LsOnnxNode *n, int k, const char *what)
 {
     return !ls_is(ls_onnx_in(n, k))
-        || ls_onnx_error(n, LS_E_UNSUPPORTED, "optimize the model without this fusion", "operand %d (%s) is not read", k,
-                         what);
+           || ls_onnx_error(n, LS_E_UNSUPPORTED, "optimize the model without this fusion",
+                            "operand %d (%s) is not read", k, what);
 }
 
 /* ---- GELU ---- */
@@ -37,8 +37,14 @@ static bool gelu_of(LsOnnxNode *n, LsValueId out[], LsOpCode op, int min)
     return ls_is(out[0]);
 }
 static bool gelu_build(LsOnnxNode *n, LsValueId out[]) { return gelu_of(n, out, LS_OP_GELU, 1); }
-static bool bias_gelu_build(LsOnnxNode *n, LsValueId out[]) { return gelu_of(n, out, LS_OP_GELU, 2); }
-static bool fast_gelu_build(LsOnnxNode *n, LsValueId out[]) { return gelu_of(n, out, LS_OP_GELU_TANH, 1); }
+static bool bias_gelu_build(LsOnnxNode *n, LsValueId out[])
+{
+    return gelu_of(n, out, LS_OP_GELU, 2);
+}
+static bool fast_gelu_build(LsOnnxNode *n, LsValueId out[])
+{
+    return gelu_of(n, out, LS_OP_GELU_TANH, 1);
+}
 const LsOnnxOp ls_onnx_ms_gelu = {LS_MICROSOFT "Gelu", 1, gelu_build};
 const LsOnnxOp ls_onnx_ms_bias_gelu = {LS_MICROSOFT "BiasGelu", 1, bias_gelu_build};
 const LsOnnxOp ls_onnx_ms_fast_gelu = {LS_MICROSOFT "FastGelu", 1, fast_gelu_build};
@@ -76,12 +82,15 @@ static bool fused_matmul_build(LsOnnxNode *n, LsValueId out[])
     LsGemmAttr at = {.trans_a = ls_onnx_int(n, "transA", 0) != 0 && as.rank > 1,
                      .trans_b = ls_onnx_int(n, "transB", 0) != 0 && bs.rank > 1,
                      .alpha = ls_onnx_float(n, "alpha", 1)};
-    bool batch_a = ls_onnx_int(n, "transBatchA", 0) != 0, batch_b = ls_onnx_int(n, "transBatchB", 0) != 0;
+    bool batch_a = ls_onnx_int(n, "transBatchA", 0) != 0,
+         batch_b = ls_onnx_int(n, "transBatchB", 0) != 0;
     if (as.rank < 2 || bs.rank < 2) {
         LsOnnxNode plain = *n;
         if (at.trans_a || at.trans_b)
-            return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "A is %s and B is %s: the matrix is not transposed beside a "
-                                 "vector", ls_dims(g, a), ls_dims(g, b));
+            return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                                 "A is %s and B is %s: the matrix is not transposed beside a "
+                                 "vector",
+                                 ls_dims(g, a), ls_dims(g, b));
         if (!ls_onnx_matmul.build(&plain, out))
             return false;
         out[0] = ls_scale(n->cx, g, out[0], at.alpha);
@@ -92,7 +101,8 @@ static bool fused_matmul_build(LsOnnxNode *n, LsValueId out[])
     LsShape y = *ls_shape(g, a);
     bool flat = y.rank > 2 && bs.rank == 2 && !at.trans_a;
     if (flat)       /* one large product, and one for the gradient of the matrix */
-        a = ls_reshape(n->cx, g, a, &(LsShape){2, {ls_count(&y) / y.dim[y.rank - 1], y.dim[y.rank - 1]}});
+        a = ls_reshape(n->cx, g, a,
+                       &(LsShape){2, {ls_count(&y) / y.dim[y.rank - 1], y.dim[y.rank - 1]}});
     out[0] = ls_append2(n->cx, g, LS_OP_MATMUL, a, b, &(LsAttr){.gemm = at});
     if (flat && ls_is(out[0])) {
         y.dim[y.rank - 1] = ls_shape(g, out[0])->dim[1];
@@ -120,7 +130,8 @@ static bool activate(LsOnnxNode *n, LsValueId out[], const Activation *f)
         return ls_is(out[0]);
     for (size_t k = 0; k < sizeof known / sizeof *known; k++)
         if (strcmp(known[k].name, f->name) == 0) {
-            LsAttr at = {.scalar = {.a = f->one ? f->a : known[k].a, .b = f->two ? f->b : known[k].b}};
+            LsAttr at = {
+                .scalar = {.a = f->one ? f->a : known[k].a, .b = f->two ? f->b : known[k].b}};
             out[0] = ls_append1(n->cx, n->g, known[k].op, out[0], &at);
             return ls_is(out[0]);
         }
@@ -129,8 +140,8 @@ static bool activate(LsOnnxNode *n, LsValueId out[], const Activation *f)
         out[0] = ls_append2(n->cx, n->g, LS_OP_MIN, out[0], ls_const_real(n->cx, n->g, f->b), NULL);
         return ls_is(out[0]);
     }
-    return ls_onnx_error(n, LS_E_UNSUPPORTED, "optimize the model without this fusion", "activation '%s' is not read",
-                         f->name);
+    return ls_onnx_error(n, LS_E_UNSUPPORTED, "optimize the model without this fusion",
+                         "activation '%s' is not read", f->name);
 }
 
 static bool fused_gemm_build(LsOnnxNode *n, LsValueId out[])
@@ -165,7 +176,8 @@ LsValueId ls_layer_norm(LsOnnxNode *n, LsValueId x, LsValueId scale, LsValueId b
 {
     LsValueId in[] = {x, scale, bias};
     int axis = ls_shape(n->g, x)->rank - 1;
-    return ls_append(n->cx, n->g, LS_OP_LAYER_NORM, ls_is(bias) ? 3 : 2, in, &(LsAttr){.norm = {axis, eps}});
+    return ls_append(n->cx, n->g, LS_OP_LAYER_NORM, ls_is(bias) ? 3 : 2, in,
+                     &(LsAttr){.norm = {axis, eps}});
 }
 
 /* input + skip + bias; none after an error. */
@@ -175,7 +187,8 @@ static LsValueId skip_sum(LsOnnxNode *n, int bias)
     if (ls_is(x) && ls_is(ls_onnx_in(n, bias)))
         x = ls_append2(n->cx, n->g, LS_OP_ADD, x, n->in[bias], NULL);
     if (ls_is(x) && ls_shape(n->g, x)->rank < 2) {
-        ls_onnx_error(n, LS_E_SHAPE, NULL, "the sum is %s: it needs two axes or more", ls_dims(n->g, x));
+        ls_onnx_error(n, LS_E_SHAPE, NULL, "the sum is %s: it needs two axes or more",
+                      ls_dims(n->g, x));
         return (LsValueId){0};
     }
     return x;
@@ -188,7 +201,9 @@ static bool skip_layer_norm_build(LsOnnxNode *n, LsValueId out[])
     ls_onnx_weight(n, 2);
     ls_onnx_weight(n, 3);
     LsValueId x = skip_sum(n, 4);
-    LsValueId y = ls_is(x) ? ls_layer_norm(n, x, n->in[2], ls_onnx_in(n, 3), ls_onnx_float(n, "epsilon", 1e-12)) : x;
+    LsValueId y = ls_is(x) ? ls_layer_norm(n, x, n->in[2], ls_onnx_in(n, 3),
+                                           ls_onnx_float(n, "epsilon", 1e-12))
+                           : x;
     if (!ls_is(y))
         return false;
     for (int k = 0; k < 3; k++)
@@ -196,13 +211,15 @@ static bool skip_layer_norm_build(LsOnnxNode *n, LsValueId out[])
     out[3] = x;
     return true;
 }
-const LsOnnxOp ls_onnx_ms_skip_layer_norm = {LS_MICROSOFT "SkipLayerNormalization", 1, skip_layer_norm_build};
+const LsOnnxOp ls_onnx_ms_skip_layer_norm = {LS_MICROSOFT "SkipLayerNormalization", 1,
+                                             skip_layer_norm_build};
 
 static bool lacks_statistics(LsOnnxNode *n, int first, int last)
 {
     for (int k = first; k <= last; k++)
         if (ls_onnx_gives(n, k))
-            return ls_onnx_error(n, LS_E_UNSUPPORTED, "leave the result out", "result %d, a statistic, is not made", k);
+            return ls_onnx_error(n, LS_E_UNSUPPORTED, "leave the result out",
+                                 "result %d, a statistic, is not made", k);
     return true;
 }
 
@@ -212,10 +229,12 @@ static bool skip_simplified_build(LsOnnxNode *n, LsValueId out[])
         return false;
     ls_onnx_weight(n, 2);
     out[3] = skip_sum(n, 3);
-    out[0] = ls_is(out[3]) ? ls_rms_norm(n, out[3], n->in[2], ls_onnx_float(n, "epsilon", 1e-12)) : out[3];
+    out[0] = ls_is(out[3]) ? ls_rms_norm(n, out[3], n->in[2], ls_onnx_float(n, "epsilon", 1e-12))
+                           : out[3];
     return ls_is(out[0]);
 }
-const LsOnnxOp ls_onnx_ms_skip_simplified = {LS_MICROSOFT "SkipSimplifiedLayerNormalization", 1, skip_simplified_build};
+const LsOnnxOp ls_onnx_ms_skip_simplified = {LS_MICROSOFT "SkipSimplifiedLayerNormalization", 1,
+                                             skip_simplified_build};
 
 /* onnxruntime puts this one, and LayerNormalization of opsets before 17, into ai.onnx. */
 static bool simplified_build(LsOnnxNode *n, LsValueId out[])
@@ -234,8 +253,9 @@ static LsValueId rows_of(LsOnnxNode *n, int table, int index)
 {
     const LsShape *s = ls_shape(n->g, n->in[table]), *by = ls_shape(n->g, n->in[index]);
     if (s->rank != 2 || by->rank != 2) {
-        ls_onnx_error(n, LS_E_SHAPE, "a table has two axes, and so have indices", "operand %d is %s, operand %d is %s",
-                      table, ls_dims(n->g, n->in[table]), index, ls_dims(n->g, n->in[index]));
+        ls_onnx_error(n, LS_E_SHAPE, "a table has two axes, and so have indices",
+                      "operand %d is %s, operand %d is %s", table, ls_dims(n->g, n->in[table]),
+                      index, ls_dims(n->g, n->in[index]));
         return (LsValueId){0};
     }
     if (!ls_is(ls_index_ints(n, index)) || !ls_index_inside(n, n->in[index], s->dim[0], s->dim[0]))
@@ -248,9 +268,12 @@ static LsValueId mask_index(LsOnnxNode *n, int64_t batch)
 {
     LsShape s = {1, {batch}};
     if (!ls_is(ls_onnx_in(n, 7)))
-        return ls_const_add(n->cx, n->g, LS_I32, &s, ls_arena_alloc(n->g->arena, (size_t)batch + 1, sizeof(int32_t)));
+        return ls_const_add(n->cx, n->g, LS_I32, &s,
+                            ls_arena_alloc(n->g->arena, (size_t)batch + 1, sizeof(int32_t)));
     LsValueId v = ls_append1(n->cx, n->g, LS_OP_CAST, n->in[7], &(LsAttr){.cast = LS_REAL});
-    v = ls_is(v) ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 2, .keep = true}}) : v;
+    v = ls_is(v) ? ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v,
+                              &(LsAttr){.reduce = {.axes = 2, .keep = true}})
+                 : v;
     v = ls_is(v) ? ls_reshape(n->cx, n->g, v, &s) : v;
     return ls_is(v) ? ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = LS_I32}) : v;
 }
@@ -273,9 +296,11 @@ static bool embed_build(LsOnnxNode *n, LsValueId out[])
     enum { IDS, SEGMENTS, WORDS, POSITIONS, SEGMENT_TABLE, GAMMA, BETA };
     if (!ls_onnx_takes(n, 1, 9) || !ls_onnx_takes_reals(n, 0x7c))
         return false;
-    if (n->nin < 7 || !ls_is(n->in[WORDS]) || !ls_is(n->in[POSITIONS]) || !ls_is(n->in[GAMMA]) || !ls_is(n->in[BETA])
-        || ls_is(n->in[SEGMENTS]) != ls_is(n->in[SEGMENT_TABLE]))
-        return ls_onnx_error(n, LS_E_NAME, NULL, "a table, gamma, beta, or one of segment_ids and segment_embedding is missing");
+    if (n->nin < 7 || !ls_is(n->in[WORDS]) || !ls_is(n->in[POSITIONS]) || !ls_is(n->in[GAMMA])
+        || !ls_is(n->in[BETA]) || ls_is(n->in[SEGMENTS]) != ls_is(n->in[SEGMENT_TABLE]))
+        return ls_onnx_error(
+            n, LS_E_NAME, NULL,
+            "a table, gamma, beta, or one of segment_ids and segment_embedding is missing");
     for (int k = WORDS; k <= BETA; k++)
         ls_onnx_weight(n, k);
     LsValueId x = rows_of(n, WORDS, IDS);
@@ -312,11 +337,13 @@ static bool ms_rotary_build(LsOnnxNode *n, LsValueId out[])
     if (!ls_onnx_takes(n, 4, 4) || !ls_onnx_takes_reals(n, 13))
         return false;
     const LsShape s = *ls_shape(n->g, n->in[0]), table = *ls_shape(n->g, n->in[2]);
-    int64_t heads = ls_onnx_int(n, "num_heads", 0), rotated = ls_onnx_int(n, "rotary_embedding_dim", 0);
+    int64_t heads = ls_onnx_int(n, "num_heads", 0),
+            rotated = ls_onnx_int(n, "rotary_embedding_dim", 0);
     if (ls_onnx_float(n, "scale", 1) != 1 || ls_onnx_int(n, "is_packed_batching", 0) != 0)
         return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "a scale and packed batches are not read");
     if (table.rank != 2 || ls_shape(n->g, n->in[3])->rank != 2)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "cos_cache is %s: it has two axes", ls_dims(n->g, n->in[2]));
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "cos_cache is %s: it has two axes",
+                             ls_dims(n->g, n->in[2]));
     if (heads == 0 && s.rank == 3 && table.dim[1] > 0)
         heads = s.dim[2] / (2 * table.dim[1]);
     bool joined = s.rank == 3;

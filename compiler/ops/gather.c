@@ -1,4 +1,5 @@
-/* compiler/ops/gather.c -- gathers slices by index, as embeddings do. Known consecutive indices become a slice. */
+/* compiler/ops/gather.c -- gathers slices by index, as embeddings do. Known consecutive indices
+ * become a slice. */
 #include "compiler/ops/index.h"
 #include "compiler/ops/row.h"
 
@@ -43,12 +44,13 @@ static bool gather_grad_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 }
 
 /* Col2Im is such a sum in the forward part; what falls outside of its image has no influence. */
-static void gather_grad_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                             LsValueId dx[])
+static void gather_grad_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                             const bool want[], LsValueId dx[])
 {
     if (want[0])
-        dx[0] = ls_append2(cx, g, LS_OP_GATHER, dy[0], ls_in(g, n, 1),
-                           &(LsAttr){.gather = {.axis = g->node[n.i].attr.gather.axis, .zero = true}});
+        dx[0] =
+            ls_append2(cx, g, LS_OP_GATHER, dy[0], ls_in(g, n, 1),
+                       &(LsAttr){.gather = {.axis = g->node[n.i].attr.gather.axis, .zero = true}});
     if (want[2])
         dx[2] = dy[0];
 }
@@ -58,9 +60,17 @@ static double gather_grad_flops(const LsGraph *g, LsNodeId n)
     return (double)ls_count(ls_in_shape(g, n, 0));
 }
 
-const LsOp ls_op_gather_grad = {    /* dy, indices, base */
-    .name = "gather_grad", .min_in = 2, .max_in = 3, .nout = 1, .infer = gather_grad_infer,
-    .grad = gather_grad_grad, .flops = gather_grad_flops, .kernel = LS_K_GATHER, .layout = LS_LAY_ROW,
+const LsOp ls_op_gather_grad = {
+    /* dy, indices, base */
+    .name = "gather_grad",
+    .min_in = 2,
+    .max_in = 3,
+    .nout = 1,
+    .infer = gather_grad_infer,
+    .grad = gather_grad_grad,
+    .flops = gather_grad_flops,
+    .kernel = LS_K_GATHER,
+    .layout = LS_LAY_ROW,
 };
 
 /* The indices are known and consecutive: lo, lo + 1, ... (of an axis of that length). */
@@ -103,7 +113,9 @@ static LsValueId without_row(LsOnnxNode *n, LsValueId y, LsValueId index, int64_
     while (to.rank < ls_shape(g, y)->rank)
         to.dim[to.rank++] = 1;
     is = ls_is(is) ? ls_reshape(n->cx, g, is, &to) : is;
-    return ls_is(is) ? ls_append3(n->cx, g, LS_OP_WHERE, is, ls_append1(n->cx, g, LS_OP_DETACH, y, NULL), y, NULL) : is;
+    return ls_is(is) ? ls_append3(n->cx, g, LS_OP_WHERE, is,
+                                  ls_append1(n->cx, g, LS_OP_DETACH, y, NULL), y, NULL)
+                     : is;
 }
 
 static bool gather_build(LsOnnxNode *n, LsValueId out[])
@@ -113,7 +125,8 @@ static bool gather_build(LsOnnxNode *n, LsValueId out[])
     LsGraph *g = n->g;
     LsValueId x = n->in[0], index = n->in[1];
     int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", 0), ls_shape(g, x)->rank);
-    if (axis < 0 || !ls_index_inside(n, index, ls_shape(g, x)->dim[axis], ls_shape(g, x)->dim[axis]))
+    if (axis < 0
+        || !ls_index_inside(n, index, ls_shape(g, x)->dim[axis], ls_shape(g, x)->dim[axis]))
         return false;
     int64_t lo = 0;
     bool run = is_run(g, index, ls_shape(g, x)->dim[axis], &lo)

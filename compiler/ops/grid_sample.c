@@ -1,5 +1,5 @@
-/* compiler/ops/grid_sample.c -- GridSample (16, 20, 22): a sample whose places are computed from the grid, so that their
- * gradients are those of the arithmetic. */
+/* compiler/ops/grid_sample.c -- GridSample (16, 20, 22): a sample whose places are computed from
+ * the grid, so that their gradients are those of the arithmetic. */
 #include "compiler/ops/row.h"
 
 typedef struct Grid {
@@ -30,7 +30,8 @@ static LsValueId lengths(const Grid *r, double by, double plus)
     return ls_const_add(r->n->cx, r->n->g, LS_REAL, &(LsShape){1, {r->axes}}, v);
 }
 
-/* Coordinates -1 .. 1 as indices; every step rounds as in PyTorch, as `nearest` compares with halves. */
+/* Coordinates -1 .. 1 as indices; every step rounds as in PyTorch, as `nearest` compares with
+ * halves. */
 static LsValueId places(const Grid *r)
 {
     LsValueId v = two(r, LS_OP_ADD, r->n->in[1], number(r, 1));
@@ -43,8 +44,10 @@ static LsValueId places(const Grid *r)
 /* Reflected until inside: at the middle of the ends' elements, or at their borders. */
 static LsValueId reflect(const Grid *r, LsValueId v)
 {
-    LsValueId low = number(r, r->corners ? 0 : -0.5), span = r->corners ? lengths(r, 1, -1) : lengths(r, 1, 0);
-    LsValueId turn = two(r, LS_OP_ADD, span, span), from = two(r, LS_OP_SUB, v, low), zero = number(r, 0);
+    LsValueId low = number(r, r->corners ? 0 : -0.5),
+              span = r->corners ? lengths(r, 1, -1) : lengths(r, 1, 0);
+    LsValueId turn = two(r, LS_OP_ADD, span, span), from = two(r, LS_OP_SUB, v, low),
+              zero = number(r, 0);
     LsValueId minus = ls_append1(r->n->cx, r->n->g, LS_OP_NEG, from, NULL);
     LsValueId away = where(r, two(r, LS_OP_LESS, from, zero), minus, from);
     LsValueId once = two(r, LS_OP_FMOD, away, turn);
@@ -80,19 +83,23 @@ static bool shapes_fit(LsOnnxNode *n)
     bool fits = x->rank >= 3 && grid->rank == x->rank && grid->dim[0] == x->dim[0]
         && grid->dim[grid->rank - 1] == x->rank - 2;
     if (!fits)
-        return ls_onnx_error(n, LS_E_SHAPE, "the grid is N x the spatial axes of the result x a coordinate per axis",
-                             "X is %s, the grid is %s", ls_dims(n->g, n->in[0]), ls_dims(n->g, n->in[1]));
+        return ls_onnx_error(
+            n, LS_E_SHAPE, "the grid is N x the spatial axes of the result x a coordinate per axis",
+            "X is %s, the grid is %s", ls_dims(n->g, n->in[0]), ls_dims(n->g, n->in[1]));
     return x->rank <= 2 + LS_MAX_SPATIAL
-        || ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "X has %d spatial axes, at most %d are supported", x->rank - 2,
-                         LS_MAX_SPATIAL);
+           || ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                            "X has %d spatial axes, at most %d are supported", x->rank - 2,
+                            LS_MAX_SPATIAL);
 }
 
 static bool grid_sample_build(LsOnnxNode *n, LsValueId out[])
 {
-    static const char *const mode[] = {"nearest", "nearest", "linear", "bilinear", "cubic", "bicubic", NULL};
+    static const char *const mode[] = {"nearest", "nearest", "linear", "bilinear",
+                                       "cubic",   "bicubic", NULL};
     static const char *const padding[] = {"zeros", "zeros", "border", "border", "reflection", NULL};
     enum { ZEROS, BORDER, REFLECTION };
-    if (!ls_onnx_takes(n, 2, 2) || !ls_onnx_takes_real(n, 0) || !ls_onnx_takes_real(n, 1) || !shapes_fit(n))
+    if (!ls_onnx_takes(n, 2, 2) || !ls_onnx_takes_real(n, 0) || !ls_onnx_takes_real(n, 1)
+        || !shapes_fit(n))
         return false;
     int m = choice(n, "mode", "linear", mode), pad = choice(n, "padding_mode", "zeros", padding);
     if (m < 0 || pad < 0)
@@ -109,8 +116,9 @@ static bool grid_sample_build(LsOnnxNode *n, LsValueId out[])
                       : pad == BORDER        ? LS_BEYOND_CLAMP
                       : r.corners            ? LS_BEYOND_MIDDLE
                                              : LS_BEYOND_BORDER;
-    out[0] = ls_append2(n->cx, n->g, LS_OP_SAMPLE, n->in[0], at,
-                        &(LsAttr){.sample = {.mode = (LsSampleMode)m, .beyond = beyond, .last_first = true}});
+    out[0] = ls_append2(
+        n->cx, n->g, LS_OP_SAMPLE, n->in[0], at,
+        &(LsAttr){.sample = {.mode = (LsSampleMode)m, .beyond = beyond, .last_first = true}});
     return ls_is(out[0]);
 }
 const LsOnnxOp ls_onnx_grid_sample = {"GridSample", 16, grid_sample_build};

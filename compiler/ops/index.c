@@ -22,7 +22,8 @@ LsValueId ls_index_count(const LsOnnxNode *n, int64_t length, int64_t step, int 
 bool ls_index_affords(const LsOnnxNode *n, int64_t length)
 {
     return ls_fold_affords(n->g, length)
-        || ls_onnx_error(n, LS_E_SHAPE, NULL, "%" PRId64 " indices are too many to be stored", length);
+           || ls_onnx_error(n, LS_E_SHAPE, NULL, "%" PRId64 " indices are too many to be stored",
+                            length);
 }
 
 LsValueId ls_index_ints(const LsOnnxNode *n, int k)
@@ -54,15 +55,18 @@ bool ls_index_inside(const LsOnnxNode *n, LsValueId index, int64_t low, int64_t 
         int64_t j = ls_const_int_at(g, index, i);
         if (j < -low || j >= high)
             return ls_onnx_error(n, LS_E_SHAPE,
-                                 "the table is smaller than the file expects: `lowerset inspect` shows whether --dim or "
+                                 "the table is smaller than the file expects: `lowerset inspect` "
+                                 "shows whether --dim or "
                                  "--shape decide its size",
-                                 "index %" PRId64 " is outside an axis of length %" PRId64, j, high);
+                                 "index %" PRId64 " is outside an axis of length %" PRId64, j,
+                                 high);
     }
     return true;
 }
 
 /* Known tuples lie inside x. */
-static bool tuples_inside(const LsOnnxNode *n, LsValueId tuples, const LsShape *x, int first, int64_t m)
+static bool tuples_inside(const LsOnnxNode *n, LsValueId tuples, const LsShape *x, int first,
+                          int64_t m)
 {
     const LsGraph *g = n->g;
     if (!ls_is_const(g, tuples) || g->value[tuples.i].data == NULL)
@@ -70,8 +74,9 @@ static bool tuples_inside(const LsOnnxNode *n, LsValueId tuples, const LsShape *
     for (int64_t i = 0; i < ls_count(ls_shape(g, tuples)); i++) {
         int64_t j = ls_const_int_at(g, tuples, i), dim = x->dim[first + i % m];
         if (j < -dim || j >= dim)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "index %" PRId64 " is outside axis %d of length %" PRId64,
-                                 j, first + (int)(i % m), dim);
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "index %" PRId64 " is outside axis %d of length %" PRId64, j,
+                                 first + (int)(i % m), dim);
     }
     return true;
 }
@@ -97,8 +102,9 @@ LsValueId ls_index_flat(const LsOnnxNode *n, LsValueId tuples, const LsShape *x,
     LsValueId below = ls_append2(cx, g, LS_OP_LESS, tuples, zero, NULL);
     LsValueId from_back = ls_append2(cx, g, LS_OP_ADD, tuples, dims, NULL);
     LsValueId v = ls_append3(cx, g, LS_OP_WHERE, below, from_back, tuples, NULL);
-    LsValueId inside = ls_append2(cx, g, LS_OP_AND, ls_append2(cx, g, LS_OP_GREATER_EQUAL, v, zero, NULL),
-                                  ls_append2(cx, g, LS_OP_LESS, v, dims, NULL), NULL);
+    LsValueId inside =
+        ls_append2(cx, g, LS_OP_AND, ls_append2(cx, g, LS_OP_GREATER_EQUAL, v, zero, NULL),
+                   ls_append2(cx, g, LS_OP_LESS, v, dims, NULL), NULL);
     v = ls_append2(cx, g, LS_OP_MUL, v, ls_const_ints(cx, g, (int)m, stride), NULL);
     v = ls_append3(cx, g, LS_OP_WHERE, inside, v, ls_index_const(n, LS_INDEX_OUTSIDE), NULL);
     if (m > 1)

@@ -215,7 +215,9 @@ static bool group_norm_build(LsOnnxNode *n, LsValueId out[])
     return ls_is(out[0]);
 }
 
-const LsOnnxOp ls_onnx_layer_norm = {
-    .name = "LayerNormalization", .since = 1, .build = layer_norm_build};   /* from 17; onnxruntime's files: any */
+const LsOnnxOp ls_onnx_layer_norm = {.name = "LayerNormalization",
+                                     .since = 1,
+                                     .build =
+                                         layer_norm_build}; /* from 17; onnxruntime's files: any */
 const LsOnnxOp ls_onnx_group_norm = {
     .name = "GroupNormalization", .since = 18, .build = group_norm_build};

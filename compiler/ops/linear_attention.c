@@ -1,5 +1,6 @@
-/* compiler/ops/linear_attention.c -- LinearAttention and CausalConvWithState (27), the layers of networks with a linear
- * recurrence. The recurrence is written out step by step, as those of LSTM are. */
+/* compiler/ops/linear_attention.c -- LinearAttention and CausalConvWithState (27), the layers of
+ * networks with a linear recurrence. The recurrence is written out step by step, as those of LSTM
+ * are. */
 #include "compiler/ops/row.h"
 
 #include <math.h>
@@ -26,10 +27,12 @@ static LsValueId product(const Linear *r, LsValueId a, LsValueId b, double alpha
 }
 
 /* Step t of operand k, [B,T,..], in the shape of so many rows and columns of each head. */
-static LsValueId step_of(const Linear *r, int k, int64_t t, int64_t heads, int64_t rows, int64_t cols)
+static LsValueId step_of(const Linear *r, int k, int64_t t, int64_t heads, int64_t rows,
+                         int64_t cols)
 {
     LsValueId v = ls_slice_axis(r->n->cx, r->n->g, r->n->in[k], 1, t, t + 1);
-    return ls_is(v) ? ls_reshape(r->n->cx, r->n->g, v, &(LsShape){4, {r->batch, heads, rows, cols}}) : v;
+    return ls_is(v) ? ls_reshape(r->n->cx, r->n->g, v, &(LsShape){4, {r->batch, heads, rows, cols}})
+                    : v;
 }
 
 static int64_t last(const Linear *r, int k) { return ls_shape(r->n->g, r->n->in[k])->dim[2]; }
@@ -56,15 +59,19 @@ static bool run(const Linear *r, LsValueId out[])
 {
     LsCtx *cx = r->n->cx;
     LsGraph *g = r->n->g;
-    LsValueId state = ls_onnx_in(r->n, PAST), *y = ls_arena_alloc(cx->arena, (size_t)r->steps, sizeof *y);
+    LsValueId state = ls_onnx_in(r->n, PAST),
+              *y = ls_arena_alloc(cx->arena, (size_t)r->steps, sizeof *y);
     for (int64_t t = 0; t < r->steps; t++) {
         state = next_state(r, state, t);
         y[t] = product(r, step_of(r, QUERY, t, r->heads, r->groups, r->depth), state, r->scale);
         if (!ls_is(y[t]))
             return false;
-        y[t] = ls_reshape(cx, g, y[t], &(LsShape){3, {r->batch, 1, r->heads * r->groups * r->width}});
+        y[t] =
+            ls_reshape(cx, g, y[t], &(LsShape){3, {r->batch, 1, r->heads * r->groups * r->width}});
     }
-    out[0] = r->steps == 1 ? y[0] : ls_append(cx, g, LS_OP_CONCAT, (int)r->steps, y, &(LsAttr){.axis = {1}});
+    out[0] = r->steps == 1
+                 ? y[0]
+                 : ls_append(cx, g, LS_OP_CONCAT, (int)r->steps, y, &(LsAttr){.axis = {1}});
     if (ls_onnx_gives(r->n, 1))
         out[1] = state;
     return ls_is(out[0]) && ls_is(state);
@@ -89,10 +96,12 @@ static bool is_packed(const Linear *r, int k, const char *name, int64_t one, int
 {
     LsValueId v = ls_onnx_in(r->n, k);
     const LsShape *s = ls_shape(r->n->g, v);
-    return !ls_is(v) || (s->rank == 3 && s->dim[0] == r->batch && s->dim[1] == r->steps
-                         && (s->dim[2] == one || s->dim[2] == other))
-        || ls_onnx_error(r->n, LS_E_SHAPE, NULL, "%s is %s, not %" PRId64 "x%" PRId64 "x%" PRId64, name,
-                         ls_dims(r->n->g, v), r->batch, r->steps, one);
+    return !ls_is(v)
+           || (s->rank == 3 && s->dim[0] == r->batch && s->dim[1] == r->steps
+               && (s->dim[2] == one || s->dim[2] == other))
+           || ls_onnx_error(r->n, LS_E_SHAPE, NULL,
+                            "%s is %s, not %" PRId64 "x%" PRId64 "x%" PRId64, name,
+                            ls_dims(r->n->g, v), r->batch, r->steps, one);
 }
 
 static bool read_sizes(Linear *r)
@@ -101,17 +110,28 @@ static bool read_sizes(Linear *r)
     const LsShape *q = ls_shape(n->g, n->in[QUERY]), *v = ls_shape(n->g, n->in[VALUE]);
     int64_t queries = ls_onnx_int(n, "q_num_heads", 0), heads = ls_onnx_int(n, "kv_num_heads", 0);
     if (q->rank != 3 || v->rank != 3)
-        return ls_onnx_error(n, LS_E_SHAPE, "give batch, steps, heads * depth", "query is %s, value is %s",
-                             ls_dims(n->g, n->in[QUERY]), ls_dims(n->g, n->in[VALUE]));
-    if (heads < 1 || queries < heads || queries % heads != 0 || q->dim[2] % queries != 0 || v->dim[2] % heads != 0)
-        return ls_onnx_error(n, LS_E_ATTR, "q_num_heads is a multiple of kv_num_heads, and both divide the last axes",
-                             "q_num_heads is %" PRId64 " and kv_num_heads %" PRId64 ", query is %s, value is %s", queries,
-                             heads, ls_dims(n->g, n->in[QUERY]), ls_dims(n->g, n->in[VALUE]));
-    *r = (Linear){.n = n, .batch = q->dim[0], .steps = q->dim[1], .heads = heads, .groups = queries / heads,
-                  .depth = q->dim[2] / queries, .width = v->dim[2] / heads, .scale = ls_onnx_float(n, "scale", 0)};
+        return ls_onnx_error(n, LS_E_SHAPE, "give batch, steps, heads * depth",
+                             "query is %s, value is %s", ls_dims(n->g, n->in[QUERY]),
+                             ls_dims(n->g, n->in[VALUE]));
+    if (heads < 1 || queries < heads || queries % heads != 0 || q->dim[2] % queries != 0
+        || v->dim[2] % heads != 0)
+        return ls_onnx_error(
+            n, LS_E_ATTR,
+            "q_num_heads is a multiple of kv_num_heads, and both divide the last axes",
+            "q_num_heads is %" PRId64 " and kv_num_heads %" PRId64 ", query is %s, value is %s",
+            queries, heads, ls_dims(n->g, n->in[QUERY]), ls_dims(n->g, n->in[VALUE]));
+    *r = (Linear){.n = n,
+                  .batch = q->dim[0],
+                  .steps = q->dim[1],
+                  .heads = heads,
+                  .groups = queries / heads,
+                  .depth = q->dim[2] / queries,
+                  .width = v->dim[2] / heads,
+                  .scale = ls_onnx_float(n, "scale", 0)};
     r->scale = r->scale == 0 ? 1 / sqrt((double)r->depth) : r->scale;
     return r->steps <= MOST_STEPS
-        || ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "%" PRId64 " steps: at most %d are written out", r->steps, MOST_STEPS);
+           || ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                            "%" PRId64 " steps: at most %d are written out", r->steps, MOST_STEPS);
 }
 
 static bool linear_attention_build(LsOnnxNode *n, LsValueId out[])
@@ -122,9 +142,11 @@ static bool linear_attention_build(LsOnnxNode *n, LsValueId out[])
     for (int k = 0; k < OPERANDS; k++)
         if (!ls_onnx_takes_real(n, k))
             return false;
-    if (!read_sizes(&r) || !read_rule(&r) || !is_packed(&r, KEY, "key", r.heads * r.depth, r.heads * r.depth)
+    if (!read_sizes(&r) || !read_rule(&r)
+        || !is_packed(&r, KEY, "key", r.heads * r.depth, r.heads * r.depth)
         || !is_packed(&r, VALUE, "value", r.heads * r.width, r.heads * r.width)
-        || !is_packed(&r, DECAY, "decay", r.heads * r.depth, r.heads) || !is_packed(&r, BETA, "beta", r.heads, 1))
+        || !is_packed(&r, DECAY, "decay", r.heads * r.depth, r.heads)
+        || !is_packed(&r, BETA, "beta", r.heads, 1))
         return false;
     LsValueId past = ls_onnx_in(n, PAST);
     const LsShape state = {4, {r.batch, r.heads, r.depth, r.width}};
@@ -152,10 +174,13 @@ static bool conv_fits(LsOnnxNode *n)
     const LsShape *x = ls_shape(n->g, n->in[0]), *w = ls_shape(n->g, n->in[1]);
     LsValueId bias = ls_onnx_in(n, 2), past = ls_onnx_in(n, 3);
     if (x->rank != 3 || w->rank != 3 || w->dim[0] != x->dim[1] || w->dim[1] != 1)
-        return ls_onnx_error(n, LS_E_SHAPE, "input is N x C x L, weight C x 1 x k", "input is %s, weight is %s",
-                             ls_dims(n->g, n->in[0]), ls_dims(n->g, n->in[1]));
-    if (ls_is(bias) && (ls_shape(n->g, bias)->rank != 1 || ls_shape(n->g, bias)->dim[0] != x->dim[1]))
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "bias is %s for %" PRId64 " channels", ls_dims(n->g, bias), x->dim[1]);
+        return ls_onnx_error(n, LS_E_SHAPE, "input is N x C x L, weight C x 1 x k",
+                             "input is %s, weight is %s", ls_dims(n->g, n->in[0]),
+                             ls_dims(n->g, n->in[1]));
+    if (ls_is(bias)
+        && (ls_shape(n->g, bias)->rank != 1 || ls_shape(n->g, bias)->dim[0] != x->dim[1]))
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "bias is %s for %" PRId64 " channels",
+                             ls_dims(n->g, bias), x->dim[1]);
     const LsShape state = {3, {x->dim[0], x->dim[1], w->dim[2] - 1}};
     return !ls_is(past) || ls_shape_same(ls_shape(n->g, past), &state)
         || ls_onnx_error(n, LS_E_SHAPE, NULL, "past_state is %s, not %s", ls_dims(n->g, past),
@@ -172,18 +197,25 @@ static bool causal_conv_build(LsOnnxNode *n, LsValueId out[])
     const char *then = ls_onnx_string(n, "activation", "none");
     bool swish = strcmp(then, "silu") == 0 || strcmp(then, "swish") == 0;
     if (!swish && strcmp(then, "none") != 0)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "activation is \"%s\", not silu, swish or none", then);
+        return ls_onnx_error(n, LS_E_ATTR, NULL, "activation is \"%s\", not silu, swish or none",
+                             then);
     if (!conv_fits(n))
         return false;
     const LsShape x = *ls_shape(n->g, n->in[0]);
     int64_t before = ls_shape(n->g, n->in[1])->dim[2] - 1;
     LsValueId all = with_state(n, before), bias = ls_onnx_in(n, 2);
-    LsAttr at = {.window = {.n = 1, .kernel = {before + 1}, .stride = {1}, .dilation = {1}, .group = x.dim[1],
+    LsAttr at = {.window = {.n = 1,
+                            .kernel = {before + 1},
+                            .stride = {1},
+                            .dilation = {1},
+                            .group = x.dim[1],
                             .x_dim = {x.dim[2]}}};
     LsValueId y = ls_is(all) ? ls_append(n->cx, n->g, LS_OP_CONV, ls_is(bias) ? 3 : 2,
                                          (LsValueId[]){all, n->in[1], bias}, &at) : all;
-    out[0] = !ls_is(y) || !swish ? y
-        : ls_append2(n->cx, n->g, LS_OP_MUL, y, ls_append1(n->cx, n->g, LS_OP_SIGMOID, y, NULL), NULL);
+    out[0] = !ls_is(y) || !swish
+                 ? y
+                 : ls_append2(n->cx, n->g, LS_OP_MUL, y,
+                              ls_append1(n->cx, n->g, LS_OP_SIGMOID, y, NULL), NULL);
     if (!ls_is(out[0]) || !ls_onnx_gives(n, 1))
         return ls_is(out[0]);
     out[1] = before > 0 ? ls_slice_axis(n->cx, n->g, all, 2, x.dim[2], x.dim[2] + before)

@@ -1,5 +1,5 @@
-/* compiler/ops/lp.c -- LpNormalization, LpPool, GlobalLpPool: norms (sum of |x|^p)^(1 / p), from pointwise rows and sums.
- * The gradient of a norm that is 0 is 0 (power.c). */
+/* compiler/ops/lp.c -- LpNormalization, LpPool, GlobalLpPool: norms (sum of |x|^p)^(1 / p), from
+ * pointwise rows and sums. The gradient of a norm that is 0 is 0 (power.c). */
 #include "compiler/ops/window.h"
 
 /* The attribute p; 0 after a diagnostic. */
@@ -18,8 +18,9 @@ static LsValueId powers(LsOnnxNode *n, LsValueId x, int64_t p)
     LsValueId a = p == 2 ? x : ls_append1(n->cx, n->g, LS_OP_ABS, x, NULL);
     if (p == 1 || !ls_is(a))
         return a;
-    return p == 2 ? ls_append2(n->cx, n->g, LS_OP_MUL, x, x, NULL)
-                  : ls_append2(n->cx, n->g, LS_OP_POW, a, ls_const_real(n->cx, n->g, (double)p), NULL);
+    return p == 2
+               ? ls_append2(n->cx, n->g, LS_OP_MUL, x, x, NULL)
+               : ls_append2(n->cx, n->g, LS_OP_POW, a, ls_const_real(n->cx, n->g, (double)p), NULL);
 }
 
 static LsValueId root(LsOnnxNode *n, LsValueId sum, int64_t p)
@@ -27,7 +28,8 @@ static LsValueId root(LsOnnxNode *n, LsValueId sum, int64_t p)
     if (p == 1 || !ls_is(sum))
         return sum;
     return p == 2 ? ls_append1(n->cx, n->g, LS_OP_SQRT, sum, NULL)
-                  : ls_append2(n->cx, n->g, LS_OP_POW, sum, ls_const_real(n->cx, n->g, 1 / (double)p), NULL);
+                  : ls_append2(n->cx, n->g, LS_OP_POW, sum,
+                               ls_const_real(n->cx, n->g, 1 / (double)p), NULL);
 }
 
 /* The norm over these axes, which stay as 1. */
@@ -35,7 +37,8 @@ static LsValueId norm(LsOnnxNode *n, LsValueId x, int64_t p, uint32_t axes)
 {
     LsValueId v = powers(n, x, p);
     if (ls_is(v) && axes != 0)
-        v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
+        v = ls_append1(n->cx, n->g, LS_OP_REDUCE_SUM, v,
+                       &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     return root(n, v, p);
 }
 
@@ -63,7 +66,8 @@ static bool lp_normalization_build(LsOnnxNode *n, LsValueId out[])
 const LsOnnxOp ls_onnx_lp_normalization = {"LpNormalization", 1, lp_normalization_build};
 
 /* ---- LpPool: the mean over each window, padding counted, times the window's size ---- */
-/* Extends the padding until the last window lies inside, so that each mean has the divisor of a full window. */
+/* Extends the padding until the last window lies inside, so that each mean has the divisor of a
+ * full window. */
 static bool fit_windows(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w, int64_t *size)
 {
     bool ceil = ls_onnx_int(n, "ceil_mode", 0) != 0;
@@ -72,7 +76,8 @@ static bool fit_windows(LsOnnxNode *n, const int64_t *x, LsWindowAttr *w, int64_
         if (!ls_window_place(n, w, d, x[d], ceil))
             return false;
         int64_t end = (w->x_dim[d] - 1) * w->stride[d] + ls_window_span(w, d);
-        w->pad_hi[d] = end - w->pad_lo[d] - x[d] > w->pad_hi[d] ? end - w->pad_lo[d] - x[d] : w->pad_hi[d];
+        w->pad_hi[d] =
+            end - w->pad_lo[d] - x[d] > w->pad_hi[d] ? end - w->pad_lo[d] - x[d] : w->pad_hi[d];
         if (__builtin_mul_overflow(*size, w->kernel[d], size) || *size > LS_MOST_ELEMENTS)
             return ls_onnx_error(n, LS_E_ATTR, NULL, "kernel_shape is too large");
     }
@@ -87,7 +92,8 @@ static bool lp_pool_build(LsOnnxNode *n, LsValueId out[])
     const LsShape x = *ls_shape(n->g, n->in[0]);
     int64_t p = read_p(n), size;
     if (p == 0 || !ls_window_read(n, x.rank - 2, NULL, &at.window)
-        || !ls_window_auto_pad(n, x.dim + 2, &at.window) || !fit_windows(n, x.dim + 2, &at.window, &size))
+        || !ls_window_auto_pad(n, x.dim + 2, &at.window)
+        || !fit_windows(n, x.dim + 2, &at.window, &size))
         return false;
     at.window.count_pad = true;
     LsValueId v = powers(n, n->in[0], p);

@@ -19,7 +19,8 @@ static bool matmul_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     int64_t kb = at->trans_b ? cols(&b) : rows(&b), nn = at->trans_b ? rows(&b) : cols(&b);
     if (ka != kb)
         return ls_error(cx, ls_where(g, n), LS_E_SHAPE,
-                        "a size bound by --dim or --shape may not fit the weights: `lowerset inspect` shows the file's own",
+                        "a size bound by --dim or --shape may not fit the weights: `lowerset "
+                        "inspect` shows the file's own",
                         "A is %s%s and B is %s%s: inner sizes %" PRId64 " and %" PRId64 " differ",
                         ls_shape_text(cx->arena, &a), at->trans_a ? " transposed" : "",
                         ls_shape_text(cx->arena, &b), at->trans_b ? " transposed" : "", ka, kb);
@@ -49,7 +50,8 @@ LsShape ls_matmul_shape(const LsGraph *g, LsNodeId n)
     const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1);
     if (g->node[n.i].op != LS_OP_MATMUL_SQUARES)
         return *ls_shape(g, ls_out(g, n, 0));
-    return (LsShape){3, {a->dim[0], at->trans_a ? cols(a) : rows(a), at->trans_b ? rows(b) : cols(b)}};
+    return (LsShape){3,
+                     {a->dim[0], at->trans_a ? cols(a) : rows(a), at->trans_b ? rows(b) : cols(b)}};
 }
 
 static bool matmul_squares_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -58,8 +60,8 @@ static bool matmul_squares_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
     const LsShape *a = ls_in_shape(g, n, 0), *b = ls_in_shape(g, n, 1);
     if (a->rank != 3 || b->rank != 3 || a->dim[0] != b->dim[0]
         || (at->trans_a ? rows(a) : cols(a)) != (at->trans_b ? cols(b) : rows(b)))
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "A is %s and B is %s", ls_shape_text(cx->arena, a),
-                        ls_shape_text(cx->arena, b));
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "A is %s and B is %s",
+                        ls_shape_text(cx->arena, a), ls_shape_text(cx->arena, b));
     return ls_infer_out(cx, g, n, LS_REAL, &(LsShape){1, {a->dim[0]}});
 }
 

@@ -95,8 +95,8 @@ static bool is_known(const LsOnnxNode *n, int k)
     return !ls_is(ls_onnx_in(n, k)) || n->g->value[n->in[k].i].kind == LS_V_CONST;
 }
 
-/* A bound that is trained or computed: where the operand lies beyond it, the bound is the result and gets the gradient;
- * at the bound the operand gets it, as in PyTorch's clamp. */
+/* A bound that is trained or computed: where the operand lies beyond it, the bound is the result
+ * and gets the gradient; at the bound the operand gets it, as in PyTorch's clamp. */
 static bool clip_by_values(LsOnnxNode *n, LsValueId out[])
 {
     static const LsOpCode beyond[] = {LS_OP_NOP, LS_OP_LESS, LS_OP_GREATER};
@@ -105,8 +105,10 @@ static bool clip_by_values(LsOnnxNode *n, LsValueId out[])
         if (!ls_is(n->in[k]))
             continue;
         LsValueId bound = ls_reshape(n->cx, n->g, n->in[k], &(LsShape){0});
-        LsValueId over = ls_is(bound) ? ls_append2(n->cx, n->g, beyond[k], out[0], bound, NULL) : bound;
-        out[0] = ls_is(over) ? ls_append3(n->cx, n->g, LS_OP_WHERE, over, bound, out[0], NULL) : over;
+        LsValueId over =
+            ls_is(bound) ? ls_append2(n->cx, n->g, beyond[k], out[0], bound, NULL) : bound;
+        out[0] =
+            ls_is(over) ? ls_append3(n->cx, n->g, LS_OP_WHERE, over, bound, out[0], NULL) : over;
     }
     return ls_is(out[0]);
 }

@@ -93,9 +93,11 @@ static void var_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
     double inv_n = (double)ls_count(ls_shape(g, mean)) / (double)ls_count(ls_shape(g, x));
     if (!want[0])
         return;
-    const LsAttr counted = {.scalar = {.a = 2 * inv_n, .counted = g->node[n.i].attr.reduce.counted}};
+    const LsAttr counted = {
+        .scalar = {.a = 2 * inv_n, .counted = g->node[n.i].attr.reduce.counted}};
     const bool all = counted.scalar.counted.each == 0;
-    const LsValueId share = all ? ls_scale(cx, g, dy[0], 2 * inv_n) : ls_append1(cx, g, LS_OP_COUNTED_SHARE, dy[0], &counted);
+    const LsValueId share = all ? ls_scale(cx, g, dy[0], 2 * inv_n)
+                                : ls_append1(cx, g, LS_OP_COUNTED_SHARE, dy[0], &counted);
     LsValueId in[] = {x, mean, share, ls_const_real(cx, g, 0)};
     dx[0] = ls_append(cx, g, LS_OP_AFFINE, 4, in, all ? NULL : &counted);
 }
@@ -138,8 +140,8 @@ static void affine_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
     if (want[0])
         dx[0] = ls_append2(cx, g, LS_OP_MUL, dy[0], a, NULL);
     if (want[2])
-        dx[2] =
-            ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean, &(LsAttr){.reduce = {.axes = axes, .keep = true}});
+        dx[2] = ls_append3(cx, g, LS_OP_NORM_DOT, dy[0], x, mean,
+                           &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     if (want[3])
         dx[3] = ls_reduce_to(cx, g, dy[0], bias);
     if (want[1]) {

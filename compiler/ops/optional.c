@@ -1,11 +1,12 @@
-/* compiler/ops/optional.c -- Optional, OptionalGetElement, OptionalHasElement over tensors: whether a value is there is known
- * at compile time. */
+/* compiler/ops/optional.c -- Optional, OptionalGetElement, OptionalHasElement over tensors: whether
+ * a value is there is known at compile time. */
 #include "compiler/ops/row.h"
 
 static bool same_build(LsOnnxNode *n, LsValueId out[])
 {
     if (n->nin == 0)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "an optional value without an element is not supported");
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL,
+                             "an optional value without an element is not supported");
     if (!ls_onnx_takes(n, 1, 1))
         return false;
     out[0] = n->in[0];

@@ -76,8 +76,10 @@ static bool pad_mode(LsOnnxNode *n, LsPadMode *mode, bool *wrap)
             *mode = (LsPadMode)k;
             return true;
         }
-    return *wrap || ls_onnx_error(n, LS_E_ATTR, "constant, reflect and edge are supported, and wrap from opset 19 on",
-                                  "mode is \"%s\"", said);
+    return *wrap
+           || ls_onnx_error(n, LS_E_ATTR,
+                            "constant, reflect and edge are supported, and wrap from opset 19 on",
+                            "mode is \"%s\"", said);
 }
 
 /* Repeats the data along each axis, by indices that are known. */
@@ -92,14 +94,17 @@ static bool wrapped(LsOnnxNode *n, const LsPadAttr *pad, LsValueId *v)
         length = pad->lo[k] < most && pad->hi[k] < most && pad->lo[k] > -most && pad->hi[k] > -most
             ? pad->lo[k] + x.dim[k] + pad->hi[k] : 0;
         if (length < 1)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d of length %" PRId64 " is padded by %" PRId64 " and %" PRId64,
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "axis %d of length %" PRId64 " is padded by %" PRId64
+                                 " and %" PRId64,
                                  k, x.dim[k], pad->lo[k], pad->hi[k]);
         if (!ls_index_affords(n, length))
             return false;
         int64_t *index = ls_arena_alloc(n->g->arena, (size_t)length, sizeof *index);
         for (int64_t i = 0; i < length; i++)
             index[i] = ((i - pad->lo[k]) % x.dim[k] + x.dim[k]) % x.dim[k];
-        *v = ls_append2(n->cx, n->g, LS_OP_GATHER, *v, ls_const_add(n->cx, n->g, LS_I64, &(LsShape){1, {length}}, index),
+        *v = ls_append2(n->cx, n->g, LS_OP_GATHER, *v,
+                        ls_const_add(n->cx, n->g, LS_I64, &(LsShape){1, {length}}, index),
                         &(LsAttr){.gather = {.axis = k}});
     }
     return ls_is(*v);

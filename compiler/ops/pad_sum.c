@@ -1,10 +1,11 @@
 /* compiler/ops/pad_sum.c -- sums the gradients of one tensor's parts.
  *
- * The gradient of a slice is dy surrounded by zeros. Summing those of all parts of a split would make and add as many
- * whole tensors; neighbouring parts are joined instead. A gradient that is constant along some axes is added in its
- * form before it was expanded; if one addend is (x - mean) a without a bias, the other takes the bias's place. Gathered
- * rows of a table are scattered onto the other gradient in place, instead of onto a tensor of zeros of that size.
- * ls_dce removes the nodes left without a reader. */
+ * The gradient of a slice is dy surrounded by zeros. Summing those of all parts of a split would
+ * make and add as many whole tensors; neighbouring parts are joined instead. A gradient that is
+ * constant along some axes is added in its form before it was expanded; if one addend is (x - mean)
+ * a without a bias, the other takes the bias's place. Gathered rows of a table are scattered onto
+ * the other gradient in place, instead of onto a tensor of zeros of that size. ls_dce removes the
+ * nodes left without a reader. */
 #include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
 
@@ -68,7 +69,10 @@ static LsValueId join(LsCtx *cx, LsGraph *g, const Part *a, const Part *b, int a
     return whole ? v : ls_append1(cx, g, LS_OP_PAD, v, &at);
 }
 
-static bool is_expanded(const LsGraph *g, LsValueId v) { return g->node[g->value[v.i].def.i].op == LS_OP_EXPAND; }
+static bool is_expanded(const LsGraph *g, LsValueId v)
+{
+    return g->node[g->value[v.i].def.i].op == LS_OP_EXPAND;
+}
 
 static bool is_share(const LsGraph *g, LsValueId v)
 {
@@ -76,8 +80,8 @@ static bool is_share(const LsGraph *g, LsValueId v)
     return g->node[def.i].op == LS_OP_COUNTED_SHARE && is_expanded(g, ls_in(g, def, 0));
 }
 
-/* The value that v was expanded from, or v itself. Of a share that is 0 behind the samples that count (LsCounted): the share, if
- * `counted`: what is added to it makes it 0 there. */
+/* The value that v was expanded from, or v itself. Of a share that is 0 behind the samples that
+ * count (LsCounted): the share, if `counted`: what is added to it makes it 0 there. */
 static LsValueId narrow(LsCtx *cx, LsGraph *g, LsValueId v, bool counted)
 {
     const LsNodeId def = g->value[v.i].def;
@@ -86,7 +90,8 @@ static LsValueId narrow(LsCtx *cx, LsGraph *g, LsValueId v, bool counted)
     if (!counted || !is_share(g, v))
         return v;
     const LsAttr at = g->node[def.i].attr;
-    return ls_append1(cx, g, LS_OP_COUNTED_SHARE, ls_in(g, g->value[ls_in(g, def, 0).i].def, 0), &at);
+    return ls_append1(cx, g, LS_OP_COUNTED_SHARE, ls_in(g, g->value[ls_in(g, def, 0).i].def, 0),
+                      &at);
 }
 
 static bool is_counted(const LsGraph *g, LsValueId affine)
@@ -153,9 +158,11 @@ LsValueId ls_sum_grads(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
     if (is_scattered(g, a) && is_made(g, b))
         return scatter_to(cx, g, b, a);
     LsValueId less = narrow(cx, g, b, false);       /* one of the two stays as large as the sum */
-    if (less.i == b.i && is_share(g, b)) {          /* the sum is 0 where the share is, if it is told so */
+    if (less.i == b.i && is_share(g, b)) {          /* the sum is 0 where the share is, if it is
+                                                     * told so */
         const LsAttr at = g->node[g->value[b.i].def.i].attr;
-        return ls_append2(cx, g, LS_OP_ADD, a, narrow(cx, g, b, true), &(LsAttr){.scalar = {.counted = at.scalar.counted}});
+        return ls_append2(cx, g, LS_OP_ADD, a, narrow(cx, g, b, true),
+                          &(LsAttr){.scalar = {.counted = at.scalar.counted}});
     }
     return ls_append2(cx, g, LS_OP_ADD, less.i == b.i ? narrow(cx, g, a, false) : a, less, NULL);
 }

@@ -142,7 +142,8 @@ static bool max_pool_build(LsOnnxNode *n, LsValueId out[])
     if (n->nin < 1 || !ls_is(n->in[0]) || ls_type(n->g, n->in[0]) != LS_I32)
         return max_pool(n, &out[0], &out[1]);
     LsOnnxNode real = *n;
-    real.in = &(LsValueId){ls_append1(n->cx, n->g, LS_OP_CAST, n->in[0], &(LsAttr){.cast = LS_REAL}).i};
+    real.in =
+        &(LsValueId){ls_append1(n->cx, n->g, LS_OP_CAST, n->in[0], &(LsAttr){.cast = LS_REAL}).i};
     if (!ls_is(real.in[0]) || !max_pool(&real, &out[0], &out[1]))
         return false;
     out[0] = ls_append1(n->cx, n->g, LS_OP_CAST, out[0], &(LsAttr){.cast = LS_I32});

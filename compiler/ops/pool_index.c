@@ -36,8 +36,9 @@ LsValueId ls_pool_index(LsOnnxNode *n, LsValueId y, const LsWindowAttr *w)
         int d = first_fastest ? k : w->n - 1 - k;
         if (!ls_index_affords(n, s.dim[2 + d]))
             return (LsValueId){0};
-        LsValueId start = with(n, LS_OP_SUB, ls_index_count(n, s.dim[2 + d], w->stride[d] * step, 2 + d, s.rank),
-                               w->pad_lo[d] * step);
+        LsValueId start =
+            with(n, LS_OP_SUB, ls_index_count(n, s.dim[2 + d], w->stride[d] * step, 2 + d, s.rank),
+                 w->pad_lo[d] * step);
         at = sum(n, sum(n, at, start), with(n, LS_OP_MUL, place[d], w->dilation[d] * step));
         step *= x.dim[2 + d];
     }
@@ -56,7 +57,8 @@ static bool unpooled_shape(LsOnnxNode *n, LsShape *s)
     for (int d = 0; d < w.n; d++) {
         s->dim[2 + d] = (x->dim[2 + d] - 1) * w.stride[d] + w.kernel[d] - w.pad_lo[d] - w.pad_hi[d];
         if (s->dim[2 + d] < 1)
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d would become %" PRId64 " long", 2 + d, s->dim[2 + d]);
+            return ls_onnx_error(n, LS_E_SHAPE, NULL, "axis %d would become %" PRId64 " long",
+                                 2 + d, s->dim[2 + d]);
     }
     return true;
 }
@@ -69,17 +71,20 @@ static bool read_padding(LsOnnxNode *n, const LsShape *s, LsPadAttr *pad)
     if (have < 0)
         return have == -1;
     if (have != s->rank)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "output_shape has %d entries for %d axes", have, s->rank);
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "output_shape has %d entries for %d axes", have,
+                             s->rank);
     for (int k = 0; k < s->rank; k++) {
         pad->hi[k] = size[k] - s->dim[k];
         if (size[k] < s->dim[k] || (k < 2 && pad->hi[k] != 0))
-            return ls_onnx_error(n, LS_E_SHAPE, NULL, "output_shape says %" PRId64 " for axis %d, of length %" PRId64,
+            return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                                 "output_shape says %" PRId64 " for axis %d, of length %" PRId64,
                                  size[k], k, s->dim[k]);
     }
     return true;
 }
 
-/* The indices of a plane's elements, from its first on. An index into another plane, which no pooling makes, is outside. */
+/* The indices of a plane's elements, from its first on. An index into another plane, which no
+ * pooling makes, is outside. */
 static LsValueId indices_in_planes(LsOnnxNode *n, const LsShape *flat, int64_t plane)
 {
     LsGraph *g = n->g;
@@ -87,24 +92,27 @@ static LsValueId indices_in_planes(LsOnnxNode *n, const LsShape *flat, int64_t p
     if (!ls_is(index) || !ls_index_affords(n, flat->dim[0]))
         return (LsValueId){0};
     index = ls_reshape(n->cx, g, index, flat);
-    index = ls_append2(n->cx, g, LS_OP_SUB, index, ls_index_count(n, flat->dim[0], plane, 0, 2), NULL);
+    index =
+        ls_append2(n->cx, g, LS_OP_SUB, index, ls_index_count(n, flat->dim[0], plane, 0, 2), NULL);
     if (!ls_is(index) || !ls_index_inside(n, index, 0, plane))
         return (LsValueId){0};
     LsValueId below = ls_append2(n->cx, g, LS_OP_LESS, index, ls_index_const(n, 0), NULL);
-    return ls_append3(n->cx, g, LS_OP_WHERE, below, ls_index_const(n, LS_INDEX_OUTSIDE), index, NULL);
+    return ls_append3(n->cx, g, LS_OP_WHERE, below, ls_index_const(n, LS_INDEX_OUTSIDE), index,
+                      NULL);
 }
 
 static bool max_unpool_build(LsOnnxNode *n, LsValueId out[])
 {
     LsShape s;
     LsAttr pad = {0};
-    if (!ls_onnx_takes(n, 2, 3) || !ls_onnx_takes_real(n, 0) || !unpooled_shape(n, &s) || !read_padding(n, &s, &pad.pad))
+    if (!ls_onnx_takes(n, 2, 3) || !ls_onnx_takes_real(n, 0) || !unpooled_shape(n, &s)
+        || !read_padding(n, &s, &pad.pad))
         return false;
     LsGraph *g = n->g;
     const LsShape x = *ls_shape(g, n->in[0]);
     if (!ls_shape_same(&x, ls_shape(g, n->in[1])))
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, the indices are %s", ls_dims(g, n->in[0]),
-                             ls_dims(g, n->in[1]));
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, the indices are %s",
+                             ls_dims(g, n->in[0]), ls_dims(g, n->in[1]));
     int64_t planes = x.dim[0] * x.dim[1], plane = ls_index_span(&s, 2, s.rank);
     const LsShape flat = {2, {planes, ls_count(&x) / planes}};
     LsValueId index = indices_in_planes(n, &flat, plane), v = ls_reshape(n->cx, g, n->in[0], &flat);

@@ -4,8 +4,9 @@
 
 #include "compiler/ops/row.h"
 
-/* MaxPool's result Indices, int64: y is the first result of a MAX_POOL node with this window, the index counts the elements
- * of its operand, the last axis fastest or, with storage_order 1, the first spatial axis. None after an error. */
+/* MaxPool's result Indices, int64: y is the first result of a MAX_POOL node with this window, the
+ * index counts the elements of its operand, the last axis fastest or, with storage_order 1, the
+ * first spatial axis. None after an error. */
 LsValueId ls_pool_index(LsOnnxNode *n, LsValueId y, const LsWindowAttr *w);
 
 #endif

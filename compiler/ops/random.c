@@ -1,7 +1,7 @@
 /* compiler/ops/random.c -- RandomUniform, RandomNormal, their Like forms, Bernoulli.
  *
- * A draw is a function of (seed of the run, step, stream, element), as dropout's is: a recomputed node
- * draws the same numbers, and none are stored for the backward part. */
+ * A draw is a function of (seed of the run, step, stream, element), as dropout's is: a recomputed
+ * node draws the same numbers, and none are stored for the backward part. */
 #include "compiler/ops/random.h"
 #include "compiler/onnx_file/onnx_tensor.h"
 #include "compiler/ops/row.h"
@@ -18,8 +18,8 @@ const LsOp ls_op_normal = {         /* mean 0, deviation 1 */
     .expr = "ls_normal(run->seed, run->step, $b, %i)",
 };
 
-/* Streams of nodes without a seed lie below 2^23, those of seeds above: both are exact in a float, as kernels
- * receive them. */
+/* Streams of nodes without a seed lie below 2^23, those of seeds above: both are exact in a float,
+ * as kernels receive them. */
 double ls_random_stream_of_node(const LsGraph *g) { return g->nnode & 0x7fffff; }
 double ls_random_stream_of_seed(uint32_t seed)
 {
@@ -110,7 +110,8 @@ RANDOM(random_uniform_like, "RandomUniformLike", uniform, true)
 RANDOM(random_normal, "RandomNormal", normal, false)
 RANDOM(random_normal_like, "RandomNormalLike", normal, true)
 
-/* One with the probability that the operand gives, else zero; in the operand's type, or in dtype. */
+/* One with the probability that the operand gives, else zero; in the operand's type, or in
+ * dtype. */
 static bool bernoulli_build(LsOnnxNode *n, LsValueId out[])
 {
     if (!ls_onnx_takes(n, 1, 1) || !ls_onnx_takes_real(n, 0))
@@ -118,7 +119,8 @@ static bool bernoulli_build(LsOnnxNode *n, LsValueId out[])
     LsType type = LS_REAL;
     int64_t dtype = ls_onnx_int(n, "dtype", 1);
     if (!ls_onnx_type((int)dtype, &type))
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "dtype is %s", ls_onnx_type_name((int)dtype));
+        return ls_onnx_error(n, LS_E_UNSUPPORTED, NULL, "dtype is %s",
+                             ls_onnx_type_name((int)dtype));
     const LsShape shape = *ls_shape(n->g, n->in[0]);
     LsValueId u = draw(n, LS_OP_UNIFORM, &shape);
     if (!ls_is(u))

@@ -1,11 +1,12 @@
 /* compiler/ops/recurrent.c -- ONNX RNN, GRU and LSTM, unrolled over the steps of the sequence.
  *
- * X [T,N,I], W [D,G H,I], R [D,G H,H], B [D,2 G H], sequence_lens [N], initial_h and initial_c [D,N,H], P [D,3 H] ->
- * Y [T,D,N,H], Y_h and Y_c [D,N,H]. T steps, N samples, D directions, G gates of H units. With layout 1 the axis N comes
- * first in X, Y and the states. One product makes W x of all steps; every step is a product with R and pointwise nodes.
+ * X [T,N,I], W [D,G H,I], R [D,G H,H], B [D,2 G H], sequence_lens [N], initial_h and initial_c
+ * [D,N,H], P [D,3 H] -> Y [T,D,N,H], Y_h and Y_c [D,N,H]. T steps, N samples, D directions, G gates
+ * of H units. With layout 1 the axis N comes first in X, Y and the states. One product makes W x of
+ * all steps; every step is a product with R and pointwise nodes.
  *
- * A sample takes no part in steps from its length on: its state stays, and Y is 0. So the reverse direction starts at the
- * last step of each sample. */
+ * A sample takes no part in steps from its length on: its state stays, and Y is 0. So the reverse
+ * direction starts at the last step of each sample. */
 #include "compiler/ops/recurrent_cell.h"
 #include "compiler/ops/row.h"
 
@@ -233,10 +234,12 @@ static LsValueId longer(const Net *t, int64_t step)
     if (all)
         return (LsValueId){0};
     lens = shaped(t, lens, (LsShape){2, {t->batch, 1}});
-    return ls_append2(t->n->cx, g, LS_OP_GREATER, lens, ls_const_int(t->n->cx, g, ls_type(g, lens), step), NULL);
+    return ls_append2(t->n->cx, g, LS_OP_GREATER, lens,
+                      ls_const_int(t->n->cx, g, ls_type(g, lens), step), NULL);
 }
 
-/* `yes` for the samples of the mask, `no` for the others; no mask: `yes`. A value of none is zero. */
+/* `yes` for the samples of the mask, `no` for the others; no mask: `yes`. A value of none is
+ * zero. */
 static LsValueId choose(const Net *t, LsValueId mask, LsValueId yes, LsValueId no)
 {
     if (!ls_is(mask) || !ls_is(yes))
@@ -290,7 +293,8 @@ static LsValueId final_state(const Net *t, bool c)
     return join(t, t->ndir, each, axis);
 }
 
-/* The model input whose first axis is the first axis of v: v is made of it row by row; none: there is no such input. */
+/* The model input whose first axis is the first axis of v: v is made of it row by row; none: there
+ * is no such input. */
 static LsValueId row_source(const LsGraph *g, LsValueId v)
 {
     while (g->value[v.i].kind == LS_V_TEMP) {
@@ -300,15 +304,16 @@ static LsValueId row_source(const LsGraph *g, LsValueId v)
         const LsValueId x = ls_in(g, n, from);
         const bool by_rows = ls_op[node->op]->kernel == LS_K_MAP || node->op == LS_OP_MATMUL
             || node->op == LS_OP_RESHAPE || from == 1;
-        if (!by_rows || ls_shape(g, x)->rank == 0 || ls_shape(g, x)->dim[0] != ls_shape(g, v)->dim[0])
+        if (!by_rows || ls_shape(g, x)->rank == 0
+            || ls_shape(g, x)->dim[0] != ls_shape(g, v)->dim[0])
             return (LsValueId){0};
         v = x;
     }
     return g->value[v.i].kind == LS_V_INPUT ? v : (LsValueId){0};
 }
 
-/* Samples lie along the first axis of the inputs, and data are shuffled and cut along it. Where that axis holds the
- * steps, all inputs together are one sample. */
+/* Samples lie along the first axis of the inputs, and data are shuffled and cut along it. Where
+ * that axis holds the steps, all inputs together are one sample. */
 static void find_samples(const Net *t)
 {
     LsOnnxNode *n = t->n;
@@ -317,8 +322,10 @@ static void find_samples(const Net *t)
         return;
     ls_warn(n->cx, (LsWhere){n->g->node[0].onnx, n->name, n->op},
             "export the model with batch_first=True to train on any number of samples",
-            "the first axis of input '%s' holds %" PRId64 " steps, not samples: data files must hold whole "
-            "blocks of %s, and a batch is one block", n->g->value[x.i].name, t->steps, ls_dims(n->g, x));
+            "the first axis of input '%s' holds %" PRId64
+            " steps, not samples: data files must hold whole "
+            "blocks of %s, and a batch is one block",
+            n->g->value[x.i].name, t->steps, ls_dims(n->g, x));
     n->g->batch = 1;
 }
 

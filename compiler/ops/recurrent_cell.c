@@ -1,5 +1,5 @@
-/* compiler/ops/recurrent_cell.c -- see the header. The equations are those of ONNX's RNN, GRU and LSTM. A state of
- * zeros costs no nodes. */
+/* compiler/ops/recurrent_cell.c -- see the header. The equations are those of ONNX's RNN, GRU and
+ * LSTM. A state of zeros costs no nodes. */
 #include "compiler/ops/recurrent_cell.h"
 
 #include "compiler/fold/append.h"
@@ -88,6 +88,7 @@ LsCellState ls_lstm_step(const LsCell *k, LsValueId x, LsCellState s)
         c = plus(k, map2(k, LS_OP_MUL, forget, s.c), c);
     }
     LsValueId output = lstm_gate(k, z, O, c);
-    LsValueId seen = ls_activate(k->cx, k->g, &k->act[2], c);    /* never clipped, as in ONNX Runtime */
+    /* never clipped, as in ONNX Runtime */
+    LsValueId seen = ls_activate(k->cx, k->g, &k->act[2], c);
     return (LsCellState){.h = map2(k, LS_OP_MUL, output, seen), .c = c};
 }

@@ -12,11 +12,13 @@ typedef struct LsCell {         /* one direction of one node */
     LsGraph *g;
     int64_t hidden;             /* H */
     LsActivation act[3];        /* f, g, h of ONNX's equations */
-    double clip;                /* inputs of the gates' activations are clamped to [-clip, clip]; 0: no clipping */
+    double clip;                /* inputs of the gates' activations are clamped to [-clip, clip]; 0:
+                                 * no clipping */
     bool input_forget;          /* LSTM: the forget gate is 1 - the input gate */
     bool linear_before_reset;   /* GRU */
     LsValueId r;                /* [G H,H], gates in ONNX's order: RNN i, GRU zrh, LSTM iofc */
-    LsValueId bias;             /* [3 H], GRU with linear_before_reset: added to h r^T; none: zeros */
+    LsValueId bias;             /* [3 H], GRU with linear_before_reset: added to h r^T; none:
+                                 * zeros */
     LsValueId peephole[3];      /* [H], LSTM: from the cell state to gates i, o, f; none: zeros */
 } LsCell;
 

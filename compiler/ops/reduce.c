@@ -34,7 +34,8 @@ static void reduce_sum_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId d
     double share = ls_op[g->node[n.i].op]->mean ? 1.0 / (double)reduced_count(g, n) : 1;
     if (counted.each > 0) {
         const LsValueId d = ls_expand(cx, g, dy[0], *ls_in_shape(g, n, 0));
-        dx[0] = ls_append1(cx, g, LS_OP_COUNTED_SHARE, d, &(LsAttr){.scalar = {.a = share, .counted = counted}});
+        dx[0] = ls_append1(cx, g, LS_OP_COUNTED_SHARE, d,
+                           &(LsAttr){.scalar = {.a = share, .counted = counted}});
         return;
     }
     LsValueId d = ls_scale(cx, g, dy[0], share);
@@ -165,13 +166,16 @@ static bool reduce_done(LsOnnxNode *n, LsValueId out[], LsValueId v, const LsRed
     return ls_is(out[0]);
 }
 
-/* The square root of integers, rounded towards zero: ONNX defines ReduceL2 for them, but not Sqrt. */
+/* The square root of integers, rounded towards zero: ONNX defines ReduceL2 for them, but not
+ * Sqrt. */
 static LsValueId root_of_ints(LsOnnxNode *n, LsValueId v)
 {
     LsGraph *g = n->g;
     if (!ls_is_const(g, v)) {
-        ls_onnx_error(n, LS_E_TYPE, "insert a Cast to float", "the operand is %s, and the sum of its squares is not known at "
-                      "compile time, or leaves its type: %s takes float then", ls_type_name(ls_type(g, v)), n->op);
+        ls_onnx_error(n, LS_E_TYPE, "insert a Cast to float",
+                      "the operand is %s, and the sum of its squares is not known at "
+                      "compile time, or leaves its type: %s takes float then",
+                      ls_type_name(ls_type(g, v)), n->op);
         return (LsValueId){0};
     }
     const LsShape s = *ls_shape(g, v);
@@ -190,7 +194,8 @@ static LsValueId root_of_ints(LsOnnxNode *n, LsValueId v)
     return type == LS_I64 ? v : ls_append1(n->cx, g, LS_OP_CAST, v, &(LsAttr){.cast = type});
 }
 
-/* before (pointwise, or NOP), the reduction, after (pointwise, or NOP). Without an axis the others remain. */
+/* before (pointwise, or NOP), the reduction, after (pointwise, or NOP). Without an axis the others
+ * remain. */
 static bool reduce_chain(LsOnnxNode *n, LsValueId out[], int since_input, LsOpCode before,
                          LsOpCode reduce, LsOpCode after)
 {
@@ -198,7 +203,8 @@ static bool reduce_chain(LsOnnxNode *n, LsValueId out[], int since_input, LsOpCo
     if (!ls_onnx_takes(n, 1, n->version < since_input ? 1 : 2) || !reduce_axes(n, since_input, &at))
         return false;
     LsValueId v = n->in[0];
-    bool truth = ls_type(n->g, v) == LS_BOOL && (reduce == LS_OP_REDUCE_MAX || reduce == LS_OP_REDUCE_MIN);
+    bool truth =
+        ls_type(n->g, v) == LS_BOOL && (reduce == LS_OP_REDUCE_MAX || reduce == LS_OP_REDUCE_MIN);
     if (truth)                          /* any, all */
         v = ls_append1(n->cx, n->g, LS_OP_CAST, v, &(LsAttr){.cast = LS_I32});
     if (before != LS_OP_NOP)
@@ -234,7 +240,8 @@ static bool reduce_log_sum_exp_build(LsOnnxNode *n, LsValueId out[])
     LsCtx *cx = n->cx;
     LsGraph *g = n->g;
     LsReduceAttr at = {0};
-    if (!ls_onnx_takes(n, 1, n->version < 18 ? 1 : 2) || !reduce_axes(n, 18, &at) || !ls_onnx_takes_real(n, 0))
+    if (!ls_onnx_takes(n, 1, n->version < 18 ? 1 : 2) || !reduce_axes(n, 18, &at)
+        || !ls_onnx_takes_real(n, 0))
         return false;
     LsValueId x = out[0] = n->in[0];
     if (at.axes == 0)

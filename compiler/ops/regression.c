@@ -1,4 +1,5 @@
-/* compiler/ops/regression.c -- squared, absolute, logistic and other errors against a real target; see loss.def. */
+/* compiler/ops/regression.c -- squared, absolute, logistic and other errors against a real target;
+ * see loss.def. */
 #include "compiler/ops/row.h"
 
 static bool loss_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -8,7 +9,8 @@ static bool loss_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
         return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the output is %s, the target %s",
                         ls_shape_text(cx->arena, y), ls_shape_text(cx->arena, t));
     if (y->rank == 0 && g->node[n.i].attr.loss.regression == LS_REG_KL)
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "a Kullback-Leibler divergence is a mean over samples; "
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "a Kullback-Leibler divergence is a mean over samples; "
                         "the output has no axis of samples");
     ls_set_out(g, n, 0, LS_REAL, &(LsShape){0});
     return true;
@@ -25,8 +27,13 @@ static void loss_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], c
 
 static double loss_flops(const LsGraph *g, LsNodeId n)
 {
-    static const double each[LS_NREG] = {3, 3, [LS_REG_LOGIT] = 12, [LS_REG_SMOOTH] = 5, [LS_REG_HUBER] = 5,
-                                         [LS_REG_KL] = 8, [LS_REG_LINEAR] = 2};
+    static const double each[LS_NREG] = {3,
+                                         3,
+                                         [LS_REG_LOGIT] = 12,
+                                         [LS_REG_SMOOTH] = 5,
+                                         [LS_REG_HUBER] = 5,
+                                         [LS_REG_KL] = 8,
+                                         [LS_REG_LINEAR] = 2};
     return each[g->node[n.i].attr.loss.regression] * (double)ls_count(ls_in_shape(g, n, 1));
 }
 

@@ -33,7 +33,12 @@ static bool either_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 }
 
 const LsOp ls_op_either = {
-    .name = "either", .min_in = 2, .max_in = 2, .nout = 1, .infer = either_infer, .kernel = LS_K_VIEW,
+    .name = "either",
+    .min_in = 2,
+    .max_in = 2,
+    .nout = 1,
+    .infer = either_infer,
+    .kernel = LS_K_VIEW,
 };
 
 static bool convert_infer(LsCtx *cx, LsGraph *g, LsNodeId n)

@@ -1,5 +1,5 @@
-/* compiler/ops/resize.c -- Resize (10, 11, 13, 18, 19) and Upsample (7, 9): nearest and linear by a kernel of their
- * own, other forms by constant matrices. */
+/* compiler/ops/resize.c -- Resize (10, 11, 13, 18, 19) and Upsample (7, 9): nearest and linear by a
+ * kernel of their own, other forms by constant matrices. */
 #include "compiler/ops/resize_matrix.h"
 
 #include <math.h>
@@ -37,7 +37,8 @@ typedef struct Sizes {          /* per axis of the operand */
     bool by_size;               /* the size is given and the scale follows; else the reverse */
     double scale[LS_MAX_RANK];
     int64_t size[LS_MAX_RANK];
-    double lo[LS_MAX_RANK], hi[LS_MAX_RANK];    /* part of the axis, of the length 1, that is read */
+    double lo[LS_MAX_RANK], hi[LS_MAX_RANK];    /* part of the axis, of the length 1, that is
+                                                 * read */
 } Sizes;
 
 /* Index of the attribute among the `name`s; -1 after an error. */
@@ -57,9 +58,9 @@ static bool read_mode(LsOnnxNode *n, LsResizeLine *line, bool *by_kernel)
     static const char *const mode[] = {"nearest", "linear", "cubic", NULL};
     static const char *const old_mode[] = {"nearest", "linear", NULL};
     static const char *const upsample_mode[] = {"nearest", "linear", "bilinear", NULL};
-    static const char *const coord[] = {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric",
-                                        "half_pixel_symmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn",
-                                        NULL};
+    static const char *const coord[] = {
+        "half_pixel",           "pytorch_half_pixel", "align_corners",        "asymmetric",
+        "half_pixel_symmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn", NULL};
     static const char *const nearest[] = {"floor", "ceil", "round_prefer_floor",
                                           "round_prefer_ceil", NULL};
     int m = choice(n, "mode", "nearest",
@@ -76,7 +77,8 @@ static bool read_mode(LsOnnxNode *n, LsResizeLine *line, bool *by_kernel)
     line->coord = (LsLineCoord)c;
     line->nearest = (LsRound)r;
     line->antialias = line->mode != LS_LINE_NEAREST && ls_onnx_int(n, "antialias", 0) != 0;
-    line->exclude_outside = ls_onnx_int(n, "exclude_outside", 0) != 0 && line->mode == LS_LINE_CUBIC;
+    line->exclude_outside =
+        ls_onnx_int(n, "exclude_outside", 0) != 0 && line->mode == LS_LINE_CUBIC;
     line->cubic_a = ls_onnx_float(n, "cubic_coeff_a", -0.75);
     line->extrapolation = ls_onnx_float(n, "extrapolation_value", 0);
     *by_kernel = m < 2 && c <= LS_LINE_ASYMMETRIC && !line->antialias;
@@ -127,8 +129,8 @@ static bool read_roi(LsOnnxNode *n, const LsShape *x, bool crop, Sizes *s)
     if (have == -2)
         return false;
     if (have != 2 * naxes)
-        return ls_onnx_error(n, LS_E_ATTR, "give a start and an end per axis", "roi has %d numbers for %d axes",
-                             have < 0 ? 0 : have, naxes);
+        return ls_onnx_error(n, LS_E_ATTR, "give a start and an end per axis",
+                             "roi has %d numbers for %d axes", have < 0 ? 0 : have, naxes);
     for (int k = 0; k < naxes; k++) {
         s->lo[axis[k]] = roi[k];
         s->hi[axis[k]] = roi[naxes + k];
@@ -225,7 +227,8 @@ static bool resize_build(LsOnnxNode *n, LsValueId out[])
         return ls_onnx_error(n, LS_E_TYPE, "insert a Cast to float", "the operand is %s",
                              ls_type_name(ls_type(n->g, n->in[0])));
     if (!read_mode(n, &line, &by_kernel) || !read_sizes(n, &at.resize.x, &s)
-        || !read_roi(n, &at.resize.x, line.coord == LS_LINE_CROP, &s) || !resolve(n, &at.resize, &s, &same))
+        || !read_roi(n, &at.resize.x, line.coord == LS_LINE_CROP, &s)
+        || !resolve(n, &at.resize, &s, &same))
         return false;
     if (by_kernel) {
         at.resize.mode = line.mode == LS_LINE_NEAREST ? LS_RESIZE_NEAREST : LS_RESIZE_LINEAR;

@@ -6,8 +6,11 @@
 LsResizeLine ls_resize_axis(const LsResizeAttr *at, int k)
 {
     return (LsResizeLine){.mode = at->mode == LS_RESIZE_NEAREST ? LS_LINE_NEAREST : LS_LINE_LINEAR,
-                          .coord = (LsLineCoord)at->coord, .nearest = at->nearest, .scale = at->scale[k],
-                          .x = at->x.dim[k], .y = at->y.dim[k]};
+                          .coord = (LsLineCoord)at->coord,
+                          .nearest = at->nearest,
+                          .scale = at->scale[k],
+                          .x = at->x.dim[k],
+                          .y = at->y.dim[k]};
 }
 
 /* Where element i of the result lies in the operand. */

@@ -1,7 +1,8 @@
-/* compiler/ops/resize_matrix.c -- resizes an axis by a constant matrix, or by constant indices (nearest).
+/* compiler/ops/resize_matrix.c -- resizes an axis by a constant matrix, or by constant indices
+ * (nearest).
  *
- * Resizing is separable and its sizes are known, so each axis is a linear map that is the same for all images;
- * the gradient is the transposed product. */
+ * Resizing is separable and its sizes are known, so each axis is a linear map that is the same for
+ * all images; the gradient is the transposed product. */
 #include "compiler/ops/resize_matrix.h"
 
 #include "compiler/fold/fold_constants.h"
@@ -22,7 +23,8 @@ static LsValueId add_outside(LsOnnxNode *n, LsValueId v, int axis, const LsResiz
         s.dim[k] = k == axis ? l->y : 1;
     return !any || l->extrapolation == 0
                ? v
-               : ls_append2(n->cx, n->g, LS_OP_ADD, v, ls_const_add(n->cx, n->g, LS_REAL, &s, data), NULL);
+               : ls_append2(n->cx, n->g, LS_OP_ADD, v, ls_const_add(n->cx, n->g, LS_REAL, &s, data),
+                            NULL);
 }
 
 static LsValueId by_index(LsOnnxNode *n, LsValueId v, int axis, const LsResizeLine *l)
@@ -40,7 +42,8 @@ static LsValueId by_index(LsOnnxNode *n, LsValueId v, int axis, const LsResizeLi
 }
 
 /* Fills one row of the matrix, of l->x weights. Returns false where no neighbour has a weight. */
-static bool fill_row(const LsResizeLine *l, int64_t i, LsLineTap tap[], double sum_of[], float row[])
+static bool fill_row(const LsResizeLine *l, int64_t i, LsLineTap tap[], double sum_of[],
+                     float row[])
 {
     const int64_t n = ls_line_taps(l, i, tap);
     memset(sum_of, 0, (size_t)l->x * sizeof *sum_of);
@@ -54,8 +57,8 @@ static bool fill_row(const LsResizeLine *l, int64_t i, LsLineTap tap[], double s
 static LsValueId matrix(LsOnnxNode *n, const LsResizeLine *l)
 {
     if (l->x > INT64_MAX / l->y || !ls_fold_affords(n->g, l->x * l->y)) {
-        ls_onnx_error(n, LS_E_SHAPE, NULL, "a matrix of %" PRId64 " times %" PRId64 " weights is too large", l->y,
-                      l->x);
+        ls_onnx_error(n, LS_E_SHAPE, NULL,
+                      "a matrix of %" PRId64 " times %" PRId64 " weights is too large", l->y, l->x);
         return (LsValueId){0};
     }
     float *data = ls_arena_alloc(n->g->arena, (size_t)(l->x * l->y), sizeof *data);
@@ -63,14 +66,16 @@ static LsValueId matrix(LsOnnxNode *n, const LsResizeLine *l)
     LsLineTap *tap = ls_arena_alloc(n->cx->arena, (size_t)ls_line_most_taps(l), sizeof *tap);
     for (int64_t i = 0; i < l->y; i++) {
         if (!fill_row(l, i, tap, sum_of, data + i * l->x)) {
-            ls_onnx_error(n, LS_E_ATTR, NULL, "element %" PRId64 " of a resized axis has no neighbours with weight", i);
+            ls_onnx_error(n, LS_E_ATTR, NULL,
+                          "element %" PRId64 " of a resized axis has no neighbours with weight", i);
             return (LsValueId){0};
         }
     }
     return ls_const_add(n->cx, n->g, LS_REAL, &(LsShape){2, {l->y, l->x}}, data);
 }
 
-/* The last axis: v times the transposed matrix; another: the matrix times v, whose later axes are one. */
+/* The last axis: v times the transposed matrix; another: the matrix times v, whose later axes are
+ * one. */
 static LsValueId by_matrix(LsOnnxNode *n, LsValueId v, int axis, const LsResizeLine *l)
 {
     LsShape s = *ls_shape(n->g, v), flat = {.rank = axis + 2};

@@ -5,8 +5,9 @@
 #include "compiler/ops/resize_line.h"
 #include "compiler/ops/row.h"
 
-/* v with `axis` (from 1 on) resized: an element of the result is the weighted sum of elements along the axis
- * (nearest: one of them), or `extrapolation` where LS_LINE_CROP reads outside. None after an error. */
+/* v with `axis` (from 1 on) resized: an element of the result is the weighted sum of elements along
+ * the axis (nearest: one of them), or `extrapolation` where LS_LINE_CROP reads outside. None after
+ * an error. */
 LsValueId ls_resize_line(LsOnnxNode *n, LsValueId v, int axis, const LsResizeLine *line);
 
 #endif

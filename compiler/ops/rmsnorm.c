@@ -1,5 +1,6 @@
-/* compiler/ops/rmsnorm.c -- RMSNormalization (opset 23; Zhang & Sennrich 2019): x / sqrt(mean x^2 + eps) * scale, over the
- * axes from `axis` on. Made of rows that ls_fuse joins; x and one number per position are kept for the gradient. */
+/* compiler/ops/rmsnorm.c -- RMSNormalization (opset 23; Zhang & Sennrich 2019): x / sqrt(mean x^2 +
+ * eps) * scale, over the axes from `axis` on. Made of rows that ls_fuse joins; x and one number per
+ * position are kept for the gradient. */
 #include "compiler/onnx/onnx_found_weights.h"
 #include "compiler/ops/fused_onnx.h"
 
@@ -20,7 +21,8 @@ LsValueId ls_rms_norm(LsOnnxNode *n, LsValueId x, LsValueId scale, double epsilo
     int axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", -1), shape.rank);
     if (axis < 0 || !scale_fits(n, scale, &shape))
         return (LsValueId){0};
-    LsAttr over = {.reduce = {.axes = ((1u << shape.rank) - 1) & ~((1u << axis) - 1), .keep = true}};
+    LsAttr over = {
+        .reduce = {.axes = ((1u << shape.rank) - 1) & ~((1u << axis) - 1), .keep = true}};
     LsValueId eps = ls_const_real(cx, g, epsilon);
     LsValueId v = ls_append2(cx, g, LS_OP_MUL, x, x, NULL);
     v = ls_append1(cx, g, LS_OP_REDUCE_MEAN, v, &over);

@@ -1,4 +1,5 @@
-/* compiler/ops/roi.c -- RoiAlign (10, 16, 22): the mean, or the maximum, of samples of an image inside of each box.
+/* compiler/ops/roi.c -- RoiAlign (10, 16, 22): the mean, or the maximum, of samples of an image
+ * inside of each box.
  *
  * Boxes are places, which get no gradient, as in torchvision. */
 #include "compiler/ops/index.h"
@@ -6,7 +7,8 @@
 typedef struct Roi {
     LsOnnxNode *n;
     LsShape x, y;               /* y: R x C x the result's height and width */
-    int64_t ratio;              /* samples along an axis of a bin; 0: one for each pixel that it is long */
+    int64_t ratio;              /* samples along an axis of a bin; 0: one for each pixel that it is
+                                 * long */
     double scale, shift;        /* of the boxes' coordinates, to pixels */
     bool at_least_one;          /* boxes are at least one pixel wide */
 } Roi;
@@ -51,7 +53,8 @@ static void corners(const Roi *r, LsValueId *first, LsValueId *bin)
     LsGraph *g = r->n->g;
     LsValueId box = ls_append1(cx, g, LS_OP_DETACH, r->n->in[1], NULL);
     box = two(r, LS_OP_SUB, two(r, LS_OP_MUL, box, number(r, r->scale)), number(r, r->shift));
-    LsValueId from = ls_slice_axis(cx, g, box, 1, 0, 2), size = two(r, LS_OP_SUB, ls_slice_axis(cx, g, box, 1, 2, 4), from);
+    LsValueId from = ls_slice_axis(cx, g, box, 1, 0, 2),
+              size = two(r, LS_OP_SUB, ls_slice_axis(cx, g, box, 1, 2, 4), from);
     if (r->at_least_one)
         size = two(r, LS_OP_MAX, size, number(r, 1));
     *first = from;
@@ -66,7 +69,8 @@ static LsValueId places(const Roi *r)
     LsShape to = {4, {r->y.dim[0], 1, 1, 2}};
     LsValueId from, bin;
     corners(r, &from, &bin);
-    return two(r, LS_OP_ADD, ls_reshape(cx, g, from, &to), two(r, LS_OP_MUL, ls_reshape(cx, g, bin, &to), lattice(r)));
+    return two(r, LS_OP_ADD, ls_reshape(cx, g, from, &to),
+               two(r, LS_OP_MUL, ls_reshape(cx, g, bin, &to), lattice(r)));
 }
 
 /* More than a pixel outside of the image, where samples are 0. */
@@ -88,22 +92,28 @@ static LsValueId sampled(const Roi *r, LsValueId at, LsValueId of, LsSampleMode 
                       &(LsAttr){.sample = {.mode = mode, .last_first = true}});
 }
 
-/* The weighted neighbours of each place, of which the largest is taken: ONNX's definition of the mode `max`. */
+/* The weighted neighbours of each place, of which the largest is taken: ONNX's definition of the
+ * mode `max`. */
 static LsValueId largest_neighbours(const Roi *r, LsValueId at, LsValueId of)
 {
     LsCtx *cx = r->n->cx;
     LsGraph *g = r->n->g;
-    LsValueId out = is_outside(r, at), in = inside(r, at), low = ls_append1(cx, g, LS_OP_FLOOR, in, NULL), best = {0};
-    LsValueId high = inside(r, two(r, LS_OP_ADD, low, number(r, 1))), part = two(r, LS_OP_SUB, in, low);
-    LsValueId rest = two(r, LS_OP_SUB, number(r, 1), part), zero = number(r, 0), half = number(r, 0.5);
+    LsValueId out = is_outside(r, at), in = inside(r, at),
+              low = ls_append1(cx, g, LS_OP_FLOOR, in, NULL), best = {0};
+    LsValueId high = inside(r, two(r, LS_OP_ADD, low, number(r, 1))),
+              part = two(r, LS_OP_SUB, in, low);
+    LsValueId rest = two(r, LS_OP_SUB, number(r, 1), part), zero = number(r, 0),
+              half = number(r, 0.5);
     LsShape s = *ls_shape(g, at);
     s.dim[3] = 1;
     for (int k = 0; k < 4; k++) {
         LsValueId upper = two(r, LS_OP_GREATER, pair(r, k & 1, k >> 1), half);
         LsValueId v = sampled(r, where(r, upper, high, low), of, LS_SAMPLE_NEAREST);
         LsValueId by = where(r, out, zero, where(r, upper, part, rest));
-        by = two(r, LS_OP_MUL, ls_slice_axis(cx, g, by, 3, 0, 1), ls_slice_axis(cx, g, by, 3, 1, 2));
-        v = two(r, LS_OP_MUL, v, ls_reshape(cx, g, by, &(LsShape){4, {s.dim[0], 1, s.dim[1], s.dim[2]}}));
+        by =
+            two(r, LS_OP_MUL, ls_slice_axis(cx, g, by, 3, 0, 1), ls_slice_axis(cx, g, by, 3, 1, 2));
+        v = two(r, LS_OP_MUL, v,
+                ls_reshape(cx, g, by, &(LsShape){4, {s.dim[0], 1, s.dim[1], s.dim[2]}}));
         best = k == 0 ? v : two(r, LS_OP_MAX, best, v);
     }
     return best;
@@ -114,7 +124,8 @@ static bool build_adaptive(const Roi *r, LsValueId of, LsValueId *out)
 {
     LsValueId part[2];
     corners(r, &part[0], &part[1]);
-    LsValueId box = ls_append2(r->n->cx, r->n->g, LS_OP_CONCAT, part[0], part[1], &(LsAttr){.axis = {1}});
+    LsValueId box =
+        ls_append2(r->n->cx, r->n->g, LS_OP_CONCAT, part[0], part[1], &(LsAttr){.axis = {1}});
     if (ls_is(box))
         *out = ls_append3(r->n->cx, r->n->g, LS_OP_ROI_MEAN, r->n->in[0], box, of,
                           &(LsAttr){.roi = {.height = r->y.dim[2], .width = r->y.dim[3]}});
@@ -136,7 +147,8 @@ static bool build(const Roi *r, bool largest, LsValueId *out)
     if (largest)
         v = largest_neighbours(r, at, of);
     else
-        v = sampled(r, where(r, is_outside(r, at), number(r, -9), inside(r, at)), of, LS_SAMPLE_LINEAR);
+        v = sampled(r, where(r, is_outside(r, at), number(r, -9), inside(r, at)), of,
+                    LS_SAMPLE_LINEAR);
     LsShape bins = {6, {r->y.dim[0], r->y.dim[1], r->y.dim[2], r->ratio, r->y.dim[3], r->ratio}};
     v = ls_is(v) ? ls_reshape(cx, g, v, &bins) : v;
     v = ls_append1(cx, g, largest ? LS_OP_REDUCE_MAX : LS_OP_REDUCE_MEAN, v,
@@ -147,11 +159,13 @@ static bool build(const Roi *r, bool largest, LsValueId *out)
 
 static bool shapes_fit(const LsOnnxNode *n)
 {
-    const LsShape *x = ls_shape(n->g, n->in[0]), *box = ls_shape(n->g, n->in[1]), *of = ls_shape(n->g, n->in[2]);
-    return (x->rank == 4 && box->rank == 2 && box->dim[1] == 4 && of->rank == 1 && of->dim[0] == box->dim[0])
-        || ls_onnx_error(n, LS_E_SHAPE, "X is N x C x H x W, rois are R x 4, batch_indices R",
-                         "X is %s, rois are %s, batch_indices %s", ls_dims(n->g, n->in[0]), ls_dims(n->g, n->in[1]),
-                         ls_dims(n->g, n->in[2]));
+    const LsShape *x = ls_shape(n->g, n->in[0]), *box = ls_shape(n->g, n->in[1]),
+                  *of = ls_shape(n->g, n->in[2]);
+    return (x->rank == 4 && box->rank == 2 && box->dim[1] == 4 && of->rank == 1
+            && of->dim[0] == box->dim[0])
+           || ls_onnx_error(n, LS_E_SHAPE, "X is N x C x H x W, rois are R x 4, batch_indices R",
+                            "X is %s, rois are %s, batch_indices %s", ls_dims(n->g, n->in[0]),
+                            ls_dims(n->g, n->in[1]), ls_dims(n->g, n->in[2]));
 }
 
 /* Fills y and the samples of a bin. */
@@ -162,10 +176,13 @@ static bool read_counts(Roi *r, bool largest)
     r->ratio = ls_onnx_int(n, "sampling_ratio", 0);
     r->y = (LsShape){4, {ls_shape(n->g, n->in[1])->dim[0], r->x.dim[1], height, width}};
     if (height < 1 || height > INT32_MAX || width < 1 || width > INT32_MAX)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "the result is %" PRId64 " high and %" PRId64 " wide", height, width);
+        return ls_onnx_error(n, LS_E_ATTR, NULL,
+                             "the result is %" PRId64 " high and %" PRId64 " wide", height, width);
     if (r->ratio <= 0 && largest)
-        return ls_onnx_error(n, LS_E_UNSUPPORTED, "give the number of samples: sampling_ratio 2 is usual",
-                             "with mode \"max\" and sampling_ratio 0 the number of samples depends on the sizes of the boxes");
+        return ls_onnx_error(n, LS_E_UNSUPPORTED,
+                             "give the number of samples: sampling_ratio 2 is usual",
+                             "with mode \"max\" and sampling_ratio 0 the number of samples depends "
+                             "on the sizes of the boxes");
     if (r->ratio <= 0) {
         r->ratio = 0;
         return true;
@@ -178,7 +195,8 @@ static bool read_counts(Roi *r, bool largest)
 
 static bool roi_align_build(LsOnnxNode *n, LsValueId out[])
 {
-    if (!ls_onnx_takes(n, 3, 3) || !ls_onnx_takes_real(n, 0) || !ls_onnx_takes_real(n, 1) || !shapes_fit(n))
+    if (!ls_onnx_takes(n, 3, 3) || !ls_onnx_takes_real(n, 0) || !ls_onnx_takes_real(n, 1)
+        || !shapes_fit(n))
         return false;
     const char *mode = ls_onnx_string(n, "mode", "avg");
     const char *shift = ls_onnx_string(n, "coordinate_transformation_mode",

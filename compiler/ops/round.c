@@ -69,20 +69,27 @@ const LsOp ls_op_mod = {
 
 LS_EVAL_INT(remainder, x[1] != 0 && (*y = x[1] == -1 ? 0 : x[0] % x[1], true))
 const LsOp ls_op_remainder = {
-    .name = "remainder", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map, .grad = ls_grad_zero,
-    .kernel = LS_K_MAP, .expr = "%1 == 0 || %1 == -1 ? 0 : %0 - %0 / %1 * %1",
+    .name = "remainder",
+    .min_in = 2,
+    .max_in = 2,
+    .nout = 1,
+    .infer = ls_infer_map,
+    .grad = ls_grad_zero,
+    .kernel = LS_K_MAP,
+    .expr = "%1 == 0 || %1 == -1 ? 0 : %0 - %0 / %1 * %1",
     .eval_int = remainder_eval_int,
 };
 
 /* ---- Mod of floats: a - q b with a whole number q, so the slopes are 1 and -q ---- */
-static void mod_real_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
-                          LsValueId dx[])
+static void mod_real_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[],
+                          const bool want[], LsValueId dx[])
 {
     LsValueId a = ls_in(g, n, 0), b = ls_in(g, n, 1), y = ls_out(g, n, 0);
     if (want[0])
         dx[0] = ls_reduce_to(cx, g, dy[0], *ls_shape(g, a));
     if (want[1]) {
-        LsValueId q = ls_append2(cx, g, LS_OP_DIV, ls_append2(cx, g, LS_OP_SUB, y, a, NULL), b, NULL);
+        LsValueId q =
+            ls_append2(cx, g, LS_OP_DIV, ls_append2(cx, g, LS_OP_SUB, y, a, NULL), b, NULL);
         q = ls_append1(cx, g, LS_OP_ROUND, q, NULL);
         q = ls_append2(cx, g, LS_OP_MUL, dy[0], q, NULL);
         dx[1] = ls_reduce_to(cx, g, q, *ls_shape(g, b));
@@ -97,13 +104,27 @@ static double floor_mod(double a, double b)
 
 LS_EVAL(fmod, fmod(x[0], x[1]))
 const LsOp ls_op_fmod = {
-    .name = "fmod", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map, .grad = mod_real_grad,
-    .kernel = LS_K_MAP, .expr = "ls_fmod(%0, %1)", .eval = fmod_eval,
+    .name = "fmod",
+    .min_in = 2,
+    .max_in = 2,
+    .nout = 1,
+    .infer = ls_infer_map,
+    .grad = mod_real_grad,
+    .kernel = LS_K_MAP,
+    .expr = "ls_fmod(%0, %1)",
+    .eval = fmod_eval,
 };
 LS_EVAL(floor_mod, floor_mod(x[0], x[1]))
 const LsOp ls_op_floor_mod = {
-    .name = "floor_mod", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map, .grad = mod_real_grad,
-    .kernel = LS_K_MAP, .expr = "ls_floor_mod(%0, %1)", .eval = floor_mod_eval,
+    .name = "floor_mod",
+    .min_in = 2,
+    .max_in = 2,
+    .nout = 1,
+    .infer = ls_infer_map,
+    .grad = mod_real_grad,
+    .kernel = LS_K_MAP,
+    .expr = "ls_floor_mod(%0, %1)",
+    .eval = floor_mod_eval,
 };
 
 static bool mod_build(LsOnnxNode *n, LsValueId out[])

@@ -53,7 +53,8 @@ bool ls_onnx_simple(LsOnnxNode *n, LsValueId out[], LsOpCode op, int nin);
     static bool row##_build(LsOnnxNode *n, LsValueId out[]) \
     { return ls_onnx_simple(n, out, op, nin); } \
     const LsOnnxOp ls_onnx_##row = {op_type, version, row##_build};
-/* Casts out[0] to an IR type, or to an ONNX element type (TensorProto.DataType); reports types that are not supported. */
+/* Casts out[0] to an IR type, or to an ONNX element type (TensorProto.DataType); reports types that
+ * are not supported. */
 bool ls_onnx_cast_type(LsOnnxNode *n, LsValueId out[], LsType to);
 bool ls_onnx_cast_to(LsOnnxNode *n, LsValueId out[], int64_t onnx);
 /* A constant vector of integers. */

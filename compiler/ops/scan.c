@@ -53,8 +53,14 @@ static bool scan_build(LsOnnxNode *n, LsOpCode op, LsValueId out[])
     return ls_is(out[0]);
 }
 
-static bool cum_sum_build(LsOnnxNode *n, LsValueId out[]) { return scan_build(n, LS_OP_CUM_SUM, out); }
-static bool cum_prod_build(LsOnnxNode *n, LsValueId out[]) { return scan_build(n, LS_OP_CUM_PROD, out); }
+static bool cum_sum_build(LsOnnxNode *n, LsValueId out[])
+{
+    return scan_build(n, LS_OP_CUM_SUM, out);
+}
+static bool cum_prod_build(LsOnnxNode *n, LsValueId out[])
+{
+    return scan_build(n, LS_OP_CUM_PROD, out);
+}
 
 const LsOnnxOp ls_onnx_cum_sum = {"CumSum", 11, cum_sum_build};
 const LsOnnxOp ls_onnx_cum_prod = {"CumProd", 26, cum_prod_build};

@@ -1,5 +1,5 @@
-/* compiler/ops/scatter.c -- IR rows that write by index, and those that gather by an index of every element; see
- * move.def. */
+/* compiler/ops/scatter.c -- IR rows that write by index, and those that gather by an index of every
+ * element; see move.def. */
 #include "compiler/ops/row.h"
 
 static bool takes_indices(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -17,10 +17,12 @@ static bool fits_each(LsCtx *cx, LsGraph *g, LsNodeId n, const LsShape *x)
     bool fits = x->rank == index->rank;
     for (int k = 0; fits && k < x->rank; k++)
         fits = k == g->node[n.i].attr.gather.axis || x->dim[k] == index->dim[k];
-    return fits || ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
-                            "the indices are %s, the operand is %s: they differ along other axes than %d",
-                            ls_shape_text(g->arena, index), ls_shape_text(g->arena, x),
-                            g->node[n.i].attr.gather.axis);
+    return fits
+           || ls_error(
+               cx, ls_where(g, n), LS_E_SHAPE, NULL,
+               "the indices are %s, the operand is %s: they differ along other axes than %d",
+               ls_shape_text(g->arena, index), ls_shape_text(g->arena, x),
+               g->node[n.i].attr.gather.axis);
 }
 
 static bool gather_each_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
@@ -75,7 +77,8 @@ static bool scatter_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
         return ls_error(cx, ls_where(g, n), LS_E_TYPE, "insert a Cast to int32 or float",
                         "bools are not combined");
     if (updates->rank != 0 && !ls_shape_same(updates, &want))
-        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL, "the updates are %s, the indices ask for %s",
+        return ls_error(cx, ls_where(g, n), LS_E_SHAPE, NULL,
+                        "the updates are %s, the indices ask for %s",
                         ls_shape_text(g->arena, updates), ls_shape_text(g->arena, &want));
     return ls_infer_out(cx, g, n, type, &at.x);
 }
@@ -90,7 +93,8 @@ typedef struct Grad {
 
 static LsValueId taken(const Grad *r, LsValueId v)
 {
-    return ls_append2(r->cx, r->g, r->gather, v, r->index, &(LsAttr){.gather = {.axis = r->at.gather.axis}});
+    return ls_append2(r->cx, r->g, r->gather, v, r->index,
+                      &(LsAttr){.gather = {.axis = r->at.gather.axis}});
 }
 
 static LsValueId scattered(const Grad *r, LsScatterHow how, LsValueId updates, LsValueId base)
@@ -128,8 +132,9 @@ static void extreme_grad(const Grad *r, const bool want[], LsValueId dx[])
         dx[2] = two(r, LS_OP_MUL, of_base, share);
 }
 
-/* dy times the product of the other factors: y / x where the factor x is not 0. Where x is, the product is
- * computed with 1 in its place; among several updates 0 of one place nothing else has a gradient. */
+/* dy times the product of the other factors: y / x where the factor x is not 0. Where x is, the
+ * product is computed with 1 in its place; among several updates 0 of one place nothing else has a
+ * gradient. */
 static void product_grad(const Grad *r, const bool want[], LsValueId dx[])
 {
     LsCtx *cx = r->cx;

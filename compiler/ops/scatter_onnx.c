@@ -37,15 +37,17 @@ static bool scatter_elements_build(LsOnnxNode *n, LsValueId out[])
     LsGraph *g = n->g;
     const LsShape x = at.gather.x = *ls_shape(g, n->in[0]), by = *ls_shape(g, n->in[1]);
     int axis = at.gather.axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", 0), x.rank);
-    if (axis < 0 || !ls_is(ls_index_ints(n, 1)) || !ls_index_inside(n, n->in[1], x.dim[axis], x.dim[axis]))
+    if (axis < 0 || !ls_is(ls_index_ints(n, 1))
+        || !ls_index_inside(n, n->in[1], x.dim[axis], x.dim[axis]))
         return false;
     bool fits = x.rank == by.rank && ls_shape_same(&by, ls_shape(g, n->in[2]));
     for (int k = 0; fits && k < x.rank; k++)
         fits = k == axis || by.dim[k] <= x.dim[k];
     if (!fits)
-        return ls_onnx_error(n, LS_E_SHAPE, "indices and updates have one shape, not larger than the data's",
-                             "the data is %s, the indices are %s, the updates %s", ls_dims(g, n->in[0]),
-                             ls_dims(g, n->in[1]), ls_dims(g, n->in[2]));
+        return ls_onnx_error(n, LS_E_SHAPE,
+                             "indices and updates have one shape, not larger than the data's",
+                             "the data is %s, the indices are %s, the updates %s",
+                             ls_dims(g, n->in[0]), ls_dims(g, n->in[1]), ls_dims(g, n->in[2]));
     LsValueId index = padded(n, n->in[1], &x, axis, (double)x.dim[axis]);
     LsValueId updates = padded(n, n->in[2], &x, axis, 0);
     if (ls_is(index) && ls_is(updates))
@@ -56,8 +58,8 @@ const LsOnnxOp ls_onnx_scatter_elements = {"ScatterElements", 11, scatter_elemen
 const LsOnnxOp ls_onnx_scatter = {"Scatter", 9, scatter_elements_build};
 
 /* updates, scattered to rows of x, which is seen as `rows` rows of `inner` elements. */
-static bool to_rows(LsOnnxNode *n, LsValueId updates, LsValueId index, int64_t rows, int64_t inner, LsScatterHow how,
-                    LsValueId out[])
+static bool to_rows(LsOnnxNode *n, LsValueId updates, LsValueId index, int64_t rows, int64_t inner,
+                    LsScatterHow how, LsValueId out[])
 {
     LsGraph *g = n->g;
     const LsShape x = *ls_shape(g, n->in[0]), flat = {2, {rows, inner}};
@@ -78,7 +80,8 @@ static bool scatter_nd_build(LsOnnxNode *n, LsValueId out[])
         return false;
     LsGraph *g = n->g;
     const LsShape x = *ls_shape(g, n->in[0]), by = *ls_shape(g, n->in[1]);
-    if (ls_count(&by) == 0) {       /* no tuple: nothing is written, whatever shape exporters give to no updates */
+    if (ls_count(&by) == 0) {       /* no tuple: nothing is written, whatever shape exporters give
+                                     * to no updates */
         out[0] = n->in[0];
         return true;
     }
@@ -88,16 +91,20 @@ static bool scatter_nd_build(LsOnnxNode *n, LsValueId out[])
     for (int k = 0; fits && k < want.rank; k++)
         want.dim[k] = k < by.rank - 1 ? by.dim[k] : x.dim[k - (by.rank - 1) + m];
     if (!fits || !ls_shape_same(&want, ls_shape(g, n->in[2])))
-        return ls_onnx_error(n, LS_E_SHAPE, "tuples of indices lie along the last axis of the indices",
-                             "the data is %s, the indices are %s, the updates %s", ls_dims(g, n->in[0]),
-                             ls_dims(g, n->in[1]), ls_dims(g, n->in[2]));
-    LsValueId tuples = ls_index_ints(n, 1), index = ls_is(tuples) ? ls_index_flat(n, tuples, &x, 0, false) : tuples;
+        return ls_onnx_error(n, LS_E_SHAPE,
+                             "tuples of indices lie along the last axis of the indices",
+                             "the data is %s, the indices are %s, the updates %s",
+                             ls_dims(g, n->in[0]), ls_dims(g, n->in[1]), ls_dims(g, n->in[2]));
+    LsValueId tuples = ls_index_ints(n, 1),
+              index = ls_is(tuples) ? ls_index_flat(n, tuples, &x, 0, false) : tuples;
     return ls_is(index)
-        && to_rows(n, n->in[2], index, ls_index_span(&x, 0, (int)m), ls_index_span(&x, (int)m, x.rank), how, out);
+           && to_rows(n, n->in[2], index, ls_index_span(&x, 0, (int)m),
+                      ls_index_span(&x, (int)m, x.rank), how, out);
 }
 const LsOnnxOp ls_onnx_scatter_nd = {"ScatterND", 11, scatter_nd_build};
 
-/* ---- TensorScatter: writes a run of steps into each sample of a cache, from the sample's index on ---- */
+/* ---- TensorScatter: writes a run of steps into each sample of a cache, from the sample's index on
+ * ---- */
 typedef struct Cache { int axis; int64_t batch, rest, steps, length; bool ring; } Cache;
 
 static bool cache_of(LsOnnxNode *n, Cache *c)
@@ -107,14 +114,16 @@ static bool cache_of(LsOnnxNode *n, Cache *c)
     const char *mode = ls_onnx_string(n, "mode", "linear");
     c->ring = strcmp(mode, "circular") == 0;
     if (!c->ring && strcmp(mode, "linear") != 0)
-        return ls_onnx_error(n, LS_E_ATTR, "it is \"linear\" or \"circular\"", "mode is \"%s\"", mode);
+        return ls_onnx_error(n, LS_E_ATTR, "it is \"linear\" or \"circular\"", "mode is \"%s\"",
+                             mode);
     if ((c->axis = ls_onnx_axis(n, ls_onnx_int(n, "axis", -2), x.rank)) < 0)
         return false;
     bool fits = x.rank == u.rank && c->axis > 0;
     for (int k = 0; fits && k < x.rank; k++)
         fits = k == c->axis ? u.dim[k] <= x.dim[k] : u.dim[k] == x.dim[k];
     if (!fits)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "the update %s does not fit the cache %s along axis %d",
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "the update %s does not fit the cache %s along axis %d",
                              ls_dims(g, n->in[1]), ls_dims(g, n->in[0]), c->axis);
     c->batch = x.dim[0];
     c->rest = ls_index_span(&x, 1, c->axis);
@@ -130,12 +139,13 @@ static LsValueId cache_steps(LsOnnxNode *n, const Cache *c, LsValueId start)
     LsGraph *g = n->g;
     LsValueId at = ls_index_count(n, c->steps, 1, 2, 3), length = ls_index_const(n, c->length);
     if (ls_is(start))
-        at = ls_append2(cx, g, LS_OP_ADD, at, ls_reshape(cx, g, start, &(LsShape){3, {c->batch, 1, 1}}), NULL);
+        at = ls_append2(cx, g, LS_OP_ADD, at,
+                        ls_reshape(cx, g, start, &(LsShape){3, {c->batch, 1, 1}}), NULL);
     if (c->ring)
         return ls_append2(cx, g, LS_OP_MOD, at, length, NULL);
-    LsValueId inside = ls_append2(cx, g, LS_OP_AND,
-                                  ls_append2(cx, g, LS_OP_GREATER_EQUAL, at, ls_index_const(n, 0), NULL),
-                                  ls_append2(cx, g, LS_OP_LESS, at, length, NULL), NULL);
+    LsValueId inside = ls_append2(
+        cx, g, LS_OP_AND, ls_append2(cx, g, LS_OP_GREATER_EQUAL, at, ls_index_const(n, 0), NULL),
+        ls_append2(cx, g, LS_OP_LESS, at, length, NULL), NULL);
     return ls_append3(cx, g, LS_OP_WHERE, inside, at, ls_index_const(n, LS_INDEX_OUTSIDE), NULL);
 }
 
@@ -160,6 +170,7 @@ static bool tensor_scatter_build(LsOnnxNode *n, LsValueId out[])
                                  &(LsShape){3, {c.batch, c.rest, 1}});
     LsValueId index = ls_append2(cx, g, LS_OP_ADD, at, first, NULL);
     const LsShape *x = ls_shape(g, n->in[0]);
-    return to_rows(n, n->in[1], index, groups * c.length, ls_index_span(x, c.axis + 1, x->rank), LS_SCATTER_SET, out);
+    return to_rows(n, n->in[1], index, groups * c.length, ls_index_span(x, c.axis + 1, x->rank),
+                   LS_SCATTER_SET, out);
 }
 const LsOnnxOp ls_onnx_tensor_scatter = {"TensorScatter", 24, tensor_scatter_build};

@@ -1,5 +1,5 @@
-/* compiler/ops/select.c -- NonZero and Compress, whose results have as many elements as a condition has trues: the
- * condition must be known. */
+/* compiler/ops/select.c -- NonZero and Compress, whose results have as many elements as a condition
+ * has trues: the condition must be known. */
 #include "compiler/ops/index.h"
 
 static bool is_known(LsOnnxNode *n, int k)
@@ -7,10 +7,12 @@ static bool is_known(LsOnnxNode *n, int k)
     const LsGraph *g = n->g;
     if (ls_is_const(g, n->in[k]) && g->value[n->in[k].i].data != NULL)
         return true;
-    return ls_onnx_error(n, LS_E_NOT_CONST,
-                         "select without changing the shape: Where with the condition, or weights of 0 and 1",
-                         "the size of the result would depend on operand %d ('%s'), which is computed at run time; "
-                         "all shapes are fixed at compile time", k, g->value[n->in[k].i].name);
+    return ls_onnx_error(
+        n, LS_E_NOT_CONST,
+        "select without changing the shape: Where with the condition, or weights of 0 and 1",
+        "the size of the result would depend on operand %d ('%s'), which is computed at run time; "
+        "all shapes are fixed at compile time",
+        k, g->value[n->in[k].i].name);
 }
 
 /* The flat indices at which v is not 0, at most `most`; their number. */

@@ -93,9 +93,11 @@ static bool eye_like_build(LsOnnxNode *n, LsValueId out[])
     const LsShape x = *ls_shape(n->g, n->in[0]);
     int64_t k = ls_onnx_int(n, "k", 0);
     if (x.rank != 2)
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs a matrix", ls_dims(n->g, n->in[0]));
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "X is %s, it needs a matrix",
+                             ls_dims(n->g, n->in[0]));
     if (!ls_fold_affords(n->g, ls_count(&x)))
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "a constant of %s is too large", ls_dims(n->g, n->in[0]));
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "a constant of %s is too large",
+                             ls_dims(n->g, n->in[0]));
     float *data = ls_arena_alloc(n->g->arena, (size_t)ls_count(&x) + 1, sizeof *data);
     for (int64_t i = 0; i < x.dim[0]; i++)
         for (int64_t j = 0; j < x.dim[1]; j++)

@@ -68,11 +68,12 @@ static void slice_axis(LsSliceAttr *at, int k, int64_t dim, int64_t start, int64
     at->stop[k] = step > 0 ? clamp(stop, 0, dim) : clamp(stop, -1, dim - 1);
 }
 
-/* A constant without elements: a slice of nothing, which exporters write where a part may be missing and join to others.
- * Operators that cannot do without elements refuse it. */
+/* A constant without elements: a slice of nothing, which exporters write where a part may be
+ * missing and join to others. Operators that cannot do without elements refuse it. */
 static LsValueId nothing(LsOnnxNode *n, LsValueId x, const LsShape *y)
 {
-    return ls_const_add(n->cx, n->g, ls_type(n->g, x), y, ls_arena_alloc(n->g->arena, 1, sizeof(int64_t)));
+    return ls_const_add(n->cx, n->g, ls_type(n->g, x), y,
+                        ls_arena_alloc(n->g->arena, 1, sizeof(int64_t)));
 }
 
 /* Reads starts, ends, axes, steps; the number of entries, negative after an error. */
@@ -206,7 +207,8 @@ static bool split_build(LsOnnxNode *n, LsValueId out[])
     for (int k = 0; k < n->nout; k++) {
         LsShape none = x;
         none.dim[axis] = 0;
-        out[k] = len[k] > 0 ? ls_slice_axis(n->cx, n->g, n->in[0], axis, at, at + len[k]) : nothing(n, n->in[0], &none);
+        out[k] = len[k] > 0 ? ls_slice_axis(n->cx, n->g, n->in[0], axis, at, at + len[k])
+                            : nothing(n, n->in[0], &none);
         at += len[k];
         if (!ls_is(out[k]))
             return false;

@@ -40,7 +40,8 @@ static LsValueId swish_of(LsOnnxNode *n, LsValueId x)
 
 static bool swish_build(LsOnnxNode *n, LsValueId out[])
 {
-    return ls_onnx_takes(n, 1, 1) && ls_onnx_takes_real(n, 0) && ls_is(out[0] = swish_of(n, n->in[0]));
+    return ls_onnx_takes(n, 1, 1) && ls_onnx_takes_real(n, 0)
+           && ls_is(out[0] = swish_of(n, n->in[0]));
 }
 const LsOnnxOp ls_onnx_swish = {"Swish", 24, swish_build};
 
@@ -89,8 +90,15 @@ const LsOnnxOp ls_onnx_mish = {"Mish", 18, mish_build};
 LS_GRAD_OF(softsign, LS_OP_SOFTSIGN_GRAD, ls_in)
 LS_EVAL(softsign, x[0] / (1 + fabs(x[0])))
 const LsOp ls_op_softsign = {
-    .name = "Softsign", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_map,
-    .grad = softsign_grad, .kernel = LS_K_MAP, .expr = "%0 / (1 + ls_abs(%0))", .eval = softsign_eval,
+    .name = "Softsign",
+    .min_in = 1,
+    .max_in = 1,
+    .nout = 1,
+    .infer = ls_infer_map,
+    .grad = softsign_grad,
+    .kernel = LS_K_MAP,
+    .expr = "%0 / (1 + ls_abs(%0))",
+    .eval = softsign_eval,
 };
 const LsOp ls_op_softsign_grad = {  /* dy, x */
     .name = "softsign_grad", .min_in = 2, .max_in = 2, .nout = 1, .infer = ls_infer_map,
@@ -116,7 +124,8 @@ static bool elu_of(LsOnnxNode *n, LsValueId out[], double alpha, double factor)
     LsValueId x = n->in[0];
     out[0] = ls_append1(n->cx, n->g, LS_OP_ELU, x, &at);
     if (ls_is(out[0]) && alpha < 0) {       /* the result does not tell the piece: a choice does */
-        LsValueId zero = ls_const_real(n->cx, n->g, 0), above = ls_append2(n->cx, n->g, LS_OP_GREATER, x, zero, NULL);
+        LsValueId zero = ls_const_real(n->cx, n->g, 0),
+                  above = ls_append2(n->cx, n->g, LS_OP_GREATER, x, zero, NULL);
         LsValueId low = ls_scale(n->cx, n->g, out[0], alpha);
         out[0] = ls_append3(n->cx, n->g, LS_OP_WHERE, above, x, low, NULL);
     }

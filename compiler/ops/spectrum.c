@@ -1,5 +1,5 @@
-/* compiler/ops/spectrum.c -- constants of audio models, computed at compile time: BlackmanWindow, HannWindow,
- * HammingWindow, MelWeightMatrix. */
+/* compiler/ops/spectrum.c -- constants of audio models, computed at compile time: BlackmanWindow,
+ * HannWindow, HammingWindow, MelWeightMatrix. */
 #include "compiler/fold/fold_constants.h"
 #include "compiler/ops/row.h"
 
@@ -36,11 +36,13 @@ static bool cosines(LsOnnxNode *n, LsValueId out[], const double c[3])
     if (size < 0)
         return false;
     if (!ls_fold_affords(n->g, size))
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "a window of %" PRId64 " elements is too large", size);
+        return ls_onnx_error(n, LS_E_SHAPE, NULL, "a window of %" PRId64 " elements is too large",
+                             size);
     int64_t period = ls_onnx_int(n, "periodic", 1) != 0 ? size : size - 1;
     float *data = ls_arena_alloc(n->cx->arena, (size_t)size + 1, sizeof *data);
     for (int64_t i = 0; i < size; i++) {
-        double t = period > 0 ? 2 * pi * (double)i / (double)period : pi;       /* one element: the peak */
+        /* one element: the peak */
+        double t = period > 0 ? 2 * pi * (double)i / (double)period : pi;
         data[i] = (float)(c[0] - c[1] * cos(t) + c[2] * cos(2 * t));
     }
     return result(n, out, &(LsShape){1, {size}}, data);
@@ -75,18 +77,22 @@ static bool mel_build(LsOnnxNode *n, LsValueId out[])
     double edge[2];
     if (!ls_onnx_takes(n, 5, 5))
         return false;
-    int64_t mels = read_count(n, 0, MOST), length = read_count(n, 1, MOST), rate = read_count(n, 2, INT32_MAX);
+    int64_t mels = read_count(n, 0, MOST), length = read_count(n, 1, MOST),
+            rate = read_count(n, 2, INT32_MAX);
     if (mels < 0 || length < 0 || rate < 0)
         return false;
     for (int k = 0; k < 2; k++)
         if (ls_onnx_const_reals(n, 3 + k, 1, &edge[k]) != 1)
-            return ls_onnx_error(n, LS_E_NOT_CONST, NULL, "operand %d is no number known at compile time", 3 + k);
+            return ls_onnx_error(n, LS_E_NOT_CONST, NULL,
+                                 "operand %d is no number known at compile time", 3 + k);
     int64_t bins = length / 2 + 1;
     if (rate < 1 || !(edge[0] >= 0 && edge[0] <= edge[1] && edge[1] <= (double)rate / 2))
         return ls_onnx_error(n, LS_E_ATTR, "0 <= lower edge <= upper edge <= sample rate / 2",
-                             "edges %g and %g at a sample rate of %" PRId64, edge[0], edge[1], rate);
+                             "edges %g and %g at a sample rate of %" PRId64, edge[0], edge[1],
+                             rate);
     if (!ls_fold_affords(n->g, bins * mels))
-        return ls_onnx_error(n, LS_E_SHAPE, NULL, "a matrix of %" PRId64 "x%" PRId64 " is too large", bins, mels);
+        return ls_onnx_error(n, LS_E_SHAPE, NULL,
+                             "a matrix of %" PRId64 "x%" PRId64 " is too large", bins, mels);
     float *data = ls_arena_alloc(n->cx->arena, (size_t)(bins * mels) + 1, sizeof *data);
     int64_t *at = ls_arena_alloc(n->cx->arena, (size_t)mels + 2, sizeof *at);
     double low = mel_of(edge[0]), step = (mel_of(edge[1]) - low) / (double)(mels + 2);

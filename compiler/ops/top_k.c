@@ -1,5 +1,5 @@
-/* compiler/ops/top_k.c -- TopK: a node finds the indices, and the values are gathered by them, so that their
- * gradient is that of the gather. */
+/* compiler/ops/top_k.c -- TopK: a node finds the indices, and the values are gathered by them, so
+ * that their gradient is that of the gather. */
 #include "compiler/ops/row.h"
 
 #include <math.h>

@@ -1,7 +1,9 @@
-/* compiler/ops/trig.c -- trigonometric and hyperbolic functions and their inverses. Tanh is in smooth.c.
+/* compiler/ops/trig.c -- trigonometric and hyperbolic functions and their inverses. Tanh is in
+ * smooth.c.
  *
- * Each has a gradient row over dy and the operand; Tan's is over dy and the result. Slopes of inverse functions are written
- * as (1 - x)(1 + x), which does not cancel near 1. Outside its domain a function is NaN, as in PyTorch. */
+ * Each has a gradient row over dy and the operand; Tan's is over dy and the result. Slopes of
+ * inverse functions are written as (1 - x)(1 + x), which does not cancel near 1. Outside its domain
+ * a function is NaN, as in PyTorch. */
 #include "compiler/ops/row.h"
 
 #include <math.h>

@@ -1,5 +1,6 @@
-/* compiler/ops/trilu.c -- Trilu (opset 14): the upper or lower triangle of each matrix, zeros elsewhere.
- * The triangle is a constant mask, so that constants fold and the gradient is Where's. */
+/* compiler/ops/trilu.c -- Trilu (opset 14): the upper or lower triangle of each matrix, zeros
+ * elsewhere. The triangle is a constant mask, so that constants fold and the gradient is
+ * Where's. */
 #include "compiler/ops/row.h"
 
 #include <inttypes.h>

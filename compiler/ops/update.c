@@ -37,7 +37,8 @@ static double rule_flops(const LsGraph *g, LsNodeId n)
 
 static double stat_flops(const LsGraph *g, LsNodeId n) { return elements(g, n); }
 
-/* The update of a parameter with n tensors of state: it writes p, these, the accumulator and the average. */
+/* The update of a parameter with n tensors of state: it writes p, these, the accumulator and the
+ * average. */
 #define UPDATE(word, n) { \
     .name = word, .min_in = 2, .max_in = 9 + (n), .once = true, \
     .writes = 1 | ((1 << (n)) - 1) << 2 | 1 << (3 + (n)) | 1 << (5 + (n)), \
@@ -53,8 +54,13 @@ const LsOp ls_op_lamb = DIRECTION("lamb", 2);
 const LsOp ls_op_muon = DIRECTION("muon", 1);
 const LsOp ls_op_direction = DIRECTION("direction", 0);
 const LsOp ls_op_trust_ratio = {
-    .name = "trust_ratio", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
-    .kernel = LS_K_MAP, .expr = "(%0 > 0 && %1 > 0 ? $a * ls_sqrt(%0) / (ls_sqrt(%1) + $b) : LS_R(1))",
+    .name = "trust_ratio",
+    .min_in = 2,
+    .max_in = 2,
+    .nout = 1,
+    .infer = scalar_infer,
+    .kernel = LS_K_MAP,
+    .expr = "(%0 > 0 && %1 > 0 ? $a * ls_sqrt(%0) / (ls_sqrt(%1) + $b) : LS_R(1))",
 };
 const LsOp ls_op_sgd = UPDATE("sgd", 1);
 const LsOp ls_op_adam = UPDATE("adam", 2);
@@ -77,7 +83,8 @@ const LsOp ls_op_blend = {
     .name = "blend", .min_in = 2, .max_in = 3, .nout = 1, .once = true, .writes = 1,
     .infer = ls_infer_like0, .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_ROW,
 };
-/* The step of Adafactor: RMS of the parameter, at least $a, over that of the direction in units of $b, at least 1. */
+/* The step of Adafactor: RMS of the parameter, at least $a, over that of the direction in units of
+ * $b, at least 1. */
 const LsOp ls_op_rms_ratio = {
     .name = "rms_ratio", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
     .kernel = LS_K_MAP, .expr = "ls_max($a, ls_sqrt(%0)) / ls_max(LS_R(1), ls_sqrt(%1) / $b)",
@@ -92,20 +99,41 @@ const LsOp ls_op_accumulate = {
 };
 /* Of a block of parts; no result: ranks add up what it writes. */
 const LsOp ls_op_local_sum = {
-    .name = "local_sum", .min_in = 2, .max_in = 5, .once = true, .writes = 1 | 4, .infer = no_result,
-    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+    .name = "local_sum",
+    .min_in = 2,
+    .max_in = 5,
+    .once = true,
+    .writes = 1 | 4,
+    .infer = no_result,
+    .flops = stat_flops,
+    .kernel = LS_K_UPDATE,
+    .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_part_stat = {
     .name = "part_stat", .min_in = 3, .max_in = 3, .once = true, .writes = 4, .infer = no_result,
     .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_running_stats = {
-    .name = "running_stats", .min_in = 2, .max_in = 3, .once = true, .writes = 1, .infer = no_result,
-    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+    .name = "running_stats",
+    .min_in = 2,
+    .max_in = 3,
+    .once = true,
+    .writes = 1,
+    .infer = no_result,
+    .flops = stat_flops,
+    .kernel = LS_K_UPDATE,
+    .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_running_stat = {
-    .name = "running_stat", .min_in = 2, .max_in = 4, .once = true, .writes = 1 | 4, .infer = no_result,
-    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_SAME,
+    .name = "running_stat",
+    .min_in = 2,
+    .max_in = 4,
+    .once = true,
+    .writes = 1 | 4,
+    .infer = no_result,
+    .flops = stat_flops,
+    .kernel = LS_K_UPDATE,
+    .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_clip_factor = {
     .name = "clip_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = scalar_infer,
@@ -116,8 +144,15 @@ const LsOp ls_op_mean_factor = {
     .kernel = LS_K_MAP, .expr = "(%0 != 0 ? 1 / %0 : LS_R(1))",
 };
 const LsOp ls_op_loss_scale = {
-    .name = "loss_scale", .min_in = 4, .max_in = 4, .once = true, .writes = 2 | 4 | 8, .infer = no_result,
-    .flops = stat_flops, .kernel = LS_K_UPDATE, .layout = LS_LAY_ROW,
+    .name = "loss_scale",
+    .min_in = 4,
+    .max_in = 4,
+    .once = true,
+    .writes = 2 | 4 | 8,
+    .infer = no_result,
+    .flops = stat_flops,
+    .kernel = LS_K_UPDATE,
+    .layout = LS_LAY_ROW,
 };
 const LsOp ls_op_step_factor = {
     .name = "step_factor", .min_in = 2, .max_in = 2, .nout = 1, .infer = scalar_infer,
@@ -133,11 +168,21 @@ const LsOp ls_op_over_samples = {
     .kernel = LS_K_MAP, .expr = "%0 / (real)(run->valid > 0 ? run->valid : 1)",
 };
 const LsOp ls_op_sample_factor = {
-    .name = "sample_factor", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
-    .kernel = LS_K_MAP, .expr = "(%0 >= 0 && %0 < INFINITY && (run->only == 0 || run->only == %i + 1)"
-                                " ? $b * ls_min(LS_R(1), $a / ls_sqrt(%0)) : 0)",
+    .name = "sample_factor",
+    .min_in = 1,
+    .max_in = 1,
+    .nout = 1,
+    .infer = ls_infer_like0,
+    .kernel = LS_K_MAP,
+    .expr = "(%0 >= 0 && %0 < INFINITY && (run->only == 0 || run->only == %i + 1)"
+            " ? $b * ls_min(LS_R(1), $a / ls_sqrt(%0)) : 0)",
 };
 const LsOp ls_op_add_noise = {
-    .name = "add_noise", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0,
-    .kernel = LS_K_MAP, .expr = "%0 + (run->apply ? $a : 0) * ls_noise(run->noise, run->update, $b, %i)",
+    .name = "add_noise",
+    .min_in = 1,
+    .max_in = 1,
+    .nout = 1,
+    .infer = ls_infer_like0,
+    .kernel = LS_K_MAP,
+    .expr = "%0 + (run->apply ? $a : 0) * ls_noise(run->noise, run->update, $b, %i)",
 };

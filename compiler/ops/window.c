@@ -19,9 +19,10 @@ bool ls_window_place(const LsOnnxNode *n, LsWindowAttr *w, int d, int64_t x, boo
 {
     w->x_dim[d] = ls_window_places(w, d, x, ceil);
     return w->x_dim[d] >= 1
-        || ls_onnx_error(n, LS_E_SHAPE, LS_HINT_WINDOW, "the window spans %" PRId64
-                         " elements of axis %d, X with padding has %" PRId64, ls_window_span(w, d), 2 + d,
-                         x + w->pad_lo[d] + w->pad_hi[d]);
+           || ls_onnx_error(n, LS_E_SHAPE, LS_HINT_WINDOW,
+                            "the window spans %" PRId64
+                            " elements of axis %d, X with padding has %" PRId64,
+                            ls_window_span(w, d), 2 + d, x + w->pad_lo[d] + w->pad_hi[d]);
 }
 
 /* Reads a list of `count` integers of least..MAX_ATTR; leaves out unchanged when the attribute is

@@ -4,7 +4,8 @@
 
 #include "compiler/ops/row.h"
 
-#define LS_HINT_WINDOW "the picture is too small for this network: bind larger sizes with --dim or --shape"
+#define LS_HINT_WINDOW                                                                             \
+    "the picture is too small for this network: bind larger sizes with --dim or --shape"
 
 /* Elements that a window spans on axis d, gaps of the dilation included. */
 static inline int64_t ls_window_span(const LsWindowAttr *w, int d)

@@ -139,7 +139,8 @@ static bool build(LsOnnxNode *n, LsOpCode op, LsValueId out[])
     while (which < 3 && strcmp(how, reduction[which]) != 0)
         which++;
     if (which == 3)
-        return ls_onnx_error(n, LS_E_ATTR, NULL, "reduction '%s' is not one of mean, sum, none", how);
+        return ls_onnx_error(n, LS_E_ATTR, NULL, "reduction '%s' is not one of mean, sum, none",
+                             how);
     at.loss.reduction = (LsReduction)which;
     LsValueId in[3] = {n->in[0], n->in[1], ls_onnx_in(n, 2)};
     if (ls_is(in[2]) && g->value[in[2].i].kind == LS_V_PARAM)

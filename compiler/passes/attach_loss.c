@@ -1,8 +1,8 @@
 /* compiler/passes/attach_loss.c -- attaches the loss to model outputs.
  *
- * requires the forward part; adds the targets as the last inputs and the nodes of each term (loss_term.c); keeps
- * everything else. The loss is the sum of its terms, each times its weight. With LS_LOSS_GRAPH the model has its own
- * loss, an output of one element. */
+ * requires the forward part; adds the targets as the last inputs and the nodes of each term
+ * (loss_term.c); keeps everything else. The loss is the sum of its terms, each times its weight.
+ * With LS_LOSS_GRAPH the model has its own loss, an output of one element. */
 #include "compiler/fold/append.h"
 #include "compiler/passes/loss_term.h"
 #include "compiler/passes/passes.h"
@@ -30,7 +30,8 @@ static LsValueId find_loss(LsCtx *cx, const LsGraph *g)
     if (n == 1)
         return loss;
     if (n == 0)
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss=ce, mse or another kind adds a loss to an output",
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                 "--loss=ce, mse or another kind adds a loss to an output",
                  "none of the %u model outputs is a scalar loss", g->noutput);
     else
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input NAME selects the loss",
@@ -47,7 +48,8 @@ static LsValueId find_output(LsCtx *cx, const LsGraph *g, LsLossKind kind, const
         if (name == NULL || strcmp(g->value[g->output[i].i].name, name) == 0)
             return g->output[i];
     if (name != NULL)
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input and --loss=KIND:OUTPUT take the name of a model output",
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                 "--loss-input and --loss=KIND:OUTPUT take the name of a model output",
                  "the model has no output '%s'", name);
     else
         ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "the model has no output");
@@ -61,11 +63,14 @@ static void warn_of_second(LsCtx *cx, const LsGraph *g, LsValueId y, LsLossKind 
     LsNodeId n = g->value[y.i].def;
     const bool log = kind == LS_LOSS_NLL || kind == LS_LOSS_KL;
     LsOpCode inside = kind == LS_LOSS_CE || log ? LS_OP_SOFTMAX : LS_OP_SIGMOID;
-    if (n.i == 0 || g->node[n.i].op != inside || !(kind == LS_LOSS_CE || kind == LS_LOSS_BCE || log))
+    if (n.i == 0 || g->node[n.i].op != inside
+        || !(kind == LS_LOSS_CE || kind == LS_LOSS_BCE || log))
         return;
     if (log)
-        ls_warn(cx, ls_where(g, n), "export the model with a log-softmax", "output '%s' is a softmax, and the loss takes "
-                "logarithms of probabilities", g->value[y.i].name);
+        ls_warn(cx, ls_where(g, n), "export the model with a log-softmax",
+                "output '%s' is a softmax, and the loss takes "
+                "logarithms of probabilities",
+                g->value[y.i].name);
     else
         ls_warn(cx, ls_where(g, n), "export the model without it, or name an output before it with "
                 "--loss-input", "output '%s' is a %s, and the loss applies one more",
@@ -88,7 +93,8 @@ static bool find_outputs(LsCtx *cx, const LsGraph *g, LsLossTerm *t)
 
 /* ---- targets ---- */
 
-static LsValueId add_input(LsCtx *cx, LsGraph *g, const char *name, LsType type, const LsShape *shape)
+static LsValueId add_input(LsCtx *cx, LsGraph *g, const char *name, LsType type,
+                           const LsShape *shape)
 {
     LsValueId *input = ls_arena_alloc(g->arena, g->ninput + 1, sizeof *input);
     if (g->ninput > 0)
@@ -108,18 +114,19 @@ static uint32_t first_with(const LsLossTerm *term, uint32_t k)
 }
 
 /* "label", or "label.OUTPUT" when there are targets of several outputs. */
-static const char *target_name(LsCtx *cx, const LsGraph *g, const LsLossTerm *term, uint32_t n, uint32_t k,
-                               const LsLossOptions *o)
+static const char *target_name(LsCtx *cx, const LsGraph *g, const LsLossTerm *term, uint32_t n,
+                               uint32_t k, const LsLossOptions *o)
 {
     const char *name = o->label != NULL ? o->label : "label";
     uint32_t several = 0;
     for (uint32_t j = 0; j < n; j++)
         several += ls_loss_has_target(term[j].part.kind) && first_with(term, j) == j;
-    return several == 1 ? name : ls_arena_printf(cx->arena, "%s.%s", name, g->value[term[k].y[0].i].name);
+    return several == 1 ? name
+                        : ls_arena_printf(cx->arena, "%s.%s", name, g->value[term[k].y[0].i].name);
 }
 
-/* Where the first axis of the inputs holds no samples (the steps of a sequence, the nodes of a graph), all inputs together
- * are one sample: data cannot be shuffled or cut along that axis. */
+/* Where the first axis of the inputs holds no samples (the steps of a sequence, the nodes of a
+ * graph), all inputs together are one sample: data cannot be shuffled or cut along that axis. */
 static void check_samples(LsCtx *cx, LsGraph *g, const LsLossTerm *term, uint32_t n)
 {
     enum { EACH = sizeof term->y / sizeof *term->y };
@@ -133,9 +140,11 @@ static void check_samples(LsCtx *cx, LsGraph *g, const LsLossTerm *term, uint32_
     const LsNoSamples found = ls_find_no_samples(cx, g, y, ny);
     if (found.at.i == 0)
         return;
-    ls_warn(cx, ls_where(g, found.at), "export the model with samples along the first axis of every input and output "
+    ls_warn(cx, ls_where(g, found.at),
+            "export the model with samples along the first axis of every input and output "
             "(PyTorch: batch_first=True)",
-            "%s the first axis of input '%s', whose %" PRId64 " elements are therefore no samples: data files must hold whole "
+            "%s the first axis of input '%s', whose %" PRId64
+            " elements are therefore no samples: data files must hold whole "
             "blocks of %s, and a batch is one block",
             found.mixed ? "this mixes the elements along" : "the results from here on do not have",
             g->value[g->input[0].i].name, g->batch, ls_dims(g, g->input[0]));
@@ -147,16 +156,22 @@ static void find_samples(LsCtx *cx, LsGraph *g, const LsShape *target)
 {
     if (target->rank == 0 || target->dim[0] % g->batch == 0)
         return;
-    const char *what = g->ninput > 0 ? ls_arena_printf(cx->arena, "input '%s' is %s", g->value[g->input[0].i].name,
-                                                       ls_dims(g, g->input[0])) : "there is no input";
-    ls_warn(cx, LS_NOWHERE, "export the model with samples along the first axis of every input and output",
-            "%s, but the target of the loss is %s: data files must hold whole blocks of both, and a batch is one "
-            "block", what, ls_shape_text(cx->arena, target));
+    const char *what = g->ninput > 0
+                           ? ls_arena_printf(cx->arena, "input '%s' is %s",
+                                             g->value[g->input[0].i].name, ls_dims(g, g->input[0]))
+                           : "there is no input";
+    ls_warn(cx, LS_NOWHERE,
+            "export the model with samples along the first axis of every input and output",
+            "%s, but the target of the loss is %s: data files must hold whole blocks of both, and "
+            "a batch is one "
+            "block",
+            what, ls_shape_text(cx->arena, target));
     g->batch = 1;
 }
 
 /* Gives term k its target: a new input, or that of an earlier term of the same output. */
-static bool add_target(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, uint32_t k, const LsLossOptions *o)
+static bool add_target(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, uint32_t k,
+                       const LsLossOptions *o)
 {
     LsType type;
     LsShape shape;
@@ -169,15 +184,17 @@ static bool add_target(LsCtx *cx, LsGraph *g, LsLossTerm *term, uint32_t n, uint
         find_samples(cx, g, &shape);
         term[k].target = add_input(cx, g, target_name(cx, g, term, n, k, o), type, &shape);
         g->objective.nlabel++;
-        if (!ls_is(g->objective.label) || (type == LS_I64 && ls_type(g, g->objective.label) != LS_I64))
+        if (!ls_is(g->objective.label)
+            || (type == LS_I64 && ls_type(g, g->objective.label) != LS_I64))
             g->objective.label = term[k].target;
         return true;
     }
     term[k].target = term[first].target;
     if (ls_type(g, term[k].target) == type && ls_shape_same(ls_shape(g, term[k].target), &shape))
         return true;
-    return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "let the model give the output twice, under two names",
-                    "two losses of output '%s' need targets of different types", g->value[term[k].y[0].i].name);
+    return ls_error(
+        cx, LS_NOWHERE, LS_E_LOSS, "let the model give the output twice, under two names",
+        "two losses of output '%s' need targets of different types", g->value[term[k].y[0].i].name);
 }
 
 /* ---- how the losses of batches are combined ---- */
@@ -216,7 +233,8 @@ static void say_over(LsGraph *g, LsValueId loss, bool first)
 static void warn_of_mixed(LsCtx *cx, const LsGraph *g)
 {
     if (g->objective.over == LS_OVER_MIXED)
-        ls_warn(cx, LS_NOWHERE, NULL, "the terms of the loss are means over different numbers of labels: the loss of an "
+        ls_warn(cx, LS_NOWHERE, NULL,
+                "the terms of the loss are means over different numbers of labels: the loss of an "
                 "epoch weighs each batch by its samples");
 }
 

@@ -1,14 +1,15 @@
-/* compiler/passes/autodiff.c -- reverse-mode autodiff: gradients of the loss by every trained parameter.
+/* compiler/passes/autodiff.c -- reverse-mode autodiff: gradients of the loss by every trained
+ * parameter.
  *
  * requires the loss; appends nodes of phase LS_BACKWARD, keeps all others; sets LsGraph.grad.
  *
- * Only values between a trained parameter and the loss get a gradient. Nodes are visited once, from the last to the
- * first. A second contribution to a value is added as soon as it arrives, so that the order of the sums follows the
- * file and every value has at most one partial gradient.
+ * Only values between a trained parameter and the loss get a gradient. Nodes are visited once, from
+ * the last to the first. A second contribution to a value is added as soon as it arrives, so that
+ * the order of the sums follows the file and every value has at most one partial gradient.
  *
- * A concatenation whose operands begin with those of an earlier one passes it the gradient of all of them. In a
- * DenseNet, whose layers read all earlier layers, one sum then flows from layer to layer instead of one per earlier
- * layer. */
+ * A concatenation whose operands begin with those of an earlier one passes it the gradient of all
+ * of them. In a DenseNet, whose layers read all earlier layers, one sum then flows from layer to
+ * layer instead of one per earlier layer. */
 #include "compiler/ops/pad_sum.h"
 #include "compiler/ops/row.h"
 #include "compiler/per_sample/per_sample.h"
@@ -24,7 +25,8 @@ typedef struct Diff {
     bool *moves;                /* by value: real, and depends on a trained parameter */
     bool *matters;              /* by value: the loss depends on it */
     LsValueId *grad;            /* by value: its gradient so far */
-    LsGrad *part; uint32_t npart, cap_part;     /* all gradients so far, with the values that they belong to */
+    LsGrad *part; uint32_t npart, cap_part;     /* all gradients so far, with the values that they
+                                                 * belong to */
 } Diff;
 
 static bool real_out(const LsGraph *g, LsValueId v) { return ls_type(g, v) == LS_REAL; }
@@ -171,11 +173,13 @@ static void differentiate(Diff *d, LsNodeId n)
         hand_on(d, n, dy[0], earlier);
 }
 
-/* Marks the parameters that the loss depends on through a value whose gradient the file or an option stops. */
+/* Marks the parameters that the loss depends on through a value whose gradient the file or an
+ * option stops. */
 static void mark_stopped(Diff *d)
 {
     LsGraph *g = d->g;
-    bool *behind = ls_arena_alloc(d->cx->arena, d->nvalue, sizeof *behind);     /* such a value depends on it */
+    /* such a value depends on it */
+    bool *behind = ls_arena_alloc(d->cx->arena, d->nvalue, sizeof *behind);
     for (uint32_t i = d->nnode; i-- > 1;) {
         bool any = false;
         for (int k = 0; k < g->node[i].nout; k++) {
@@ -205,20 +209,23 @@ static void collect(Diff *d)
             g->grad[g->ngrad++] = (LsGrad){.param = {i}, .grad = d->grad[i]};
         else
             ls_warn(d->cx, LS_NOWHERE, NULL,
-                    g->value[i].stopped ? "the gradient of parameter '%s' is stopped on every way, and it is not trained"
-                                        : "parameter '%s' has no influence on the loss and is not trained",
+                    g->value[i].stopped
+                        ? "the gradient of parameter '%s' is stopped on every way, and it is not "
+                          "trained"
+                        : "parameter '%s' has no influence on the loss and is not trained",
                     g->value[i].name);
     }
 }
 
-/* The gradient of the loss by itself, times the loss scale. Per-sample gradients are those of the samples' own losses,
- * whose mean the loss is. */
+/* The gradient of the loss by itself, times the loss scale. Per-sample gradients are those of the
+ * samples' own losses, whose mean the loss is. */
 static LsValueId seed(LsCtx *cx, LsGraph *g, bool samples)
 {
     LsValueId one = ls_is(g->scaling.scale) ? g->scaling.scale : ls_const_real(cx, g, 1);
     if (!samples || g->objective.over == LS_OVER_SUM)
         return one;
-    return g->objective.of_file ? ls_scale(cx, g, one, (double)g->batch) : ls_append1(cx, g, LS_OP_TIMES_SAMPLES, one, NULL);
+    return g->objective.of_file ? ls_scale(cx, g, one, (double)g->batch)
+                                : ls_append1(cx, g, LS_OP_TIMES_SAMPLES, one, NULL);
 }
 
 static bool per_sample(Diff *d, const LsSampleGrads *o)
@@ -253,7 +260,8 @@ bool ls_autodiff_samples(LsCtx *cx, LsGraph *g, const LsSampleGrads *o)
     ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, NULL});
     if (g->ngrad == 0)
         return ls_error(cx, LS_NOWHERE, LS_E_LOSS,
-                        "`lowerset inspect` lists what is trained, and why; --train GLOB adds tensors of the file; see "
+                        "`lowerset inspect` lists what is trained, and why; --train GLOB adds "
+                        "tensors of the file; see "
                         "--freeze, --loss-input",
                         "no trained parameter has influence on the loss");
     return !samples || per_sample(&d, o);

@@ -1,8 +1,9 @@
 /* compiler/passes/channels_last.c -- assigns LsValue.layout and inserts layout conversions.
  *
- * requires static shapes; keeps run order. State, inputs and constants get one layout for the whole program (data are
- * loaded in that layout); results get theirs from the rule of their row (op.h). Images stay channels-last from the
- * input to the loss, so common nets have no conversion except before a flatten that really moves bytes. */
+ * requires static shapes; keeps run order. State, inputs and constants get one layout for the whole
+ * program (data are loaded in that layout); results get theirs from the rule of their row (op.h).
+ * Images stay channels-last from the input to the loss, so common nets have no conversion except
+ * before a flatten that really moves bytes. */
 #include "compiler/passes/channels_last.h"
 
 #include <string.h>
@@ -33,8 +34,8 @@ static void decide(const LsGraph *g, Layouts *ly, LsValueId v, LsLayout layout)
     ly->want[v.i] = layout;
 }
 
-/* The source of this name, searched from behind the last one found and then from the start: two forms of one model list
- * their sources in the same order. */
+/* The source of this name, searched from behind the last one found and then from the start: two
+ * forms of one model list their sources in the same order. */
 static LsValueId find_source(const LsGraph *g, const char *name, uint32_t *last)
 {
     for (uint32_t n = 1; n < g->nvalue; n++) {
@@ -98,15 +99,16 @@ static LsLayout as_forward(const LsRewrite *r, LsNodeId n)
     return LS_ROW;
 }
 
-/* The layout of a SAME node: that of the state it overwrites or sums up for, else channels-last if any operand has
- * it. */
+/* The layout of a SAME node: that of the state it overwrites or sums up for, else channels-last if
+ * any operand has it. */
 static LsLayout choose(LsRewrite *r, LsNodeId n)
 {
     const LsGraph *g = r->from;
     const Layouts *ly = r->user;
     int rank = full_rank(g, n);
     for (int k = 0; k < g->node[n.i].nin; k++)
-        if ((ls_writes(&g->node[n.i], k) || g->node[n.i].op == LS_OP_LOCAL_SUM) && ly->decided[ls_in(g, n, k).i])
+        if ((ls_writes(&g->node[n.i], k) || g->node[n.i].op == LS_OP_LOCAL_SUM)
+            && ly->decided[ls_in(g, n, k).i])
             return ly->want[ls_in(g, n, k).i];
     for (int k = 0; k < g->node[n.i].nin; k++) {
         LsValueId v = ls_in(g, n, k);
@@ -124,7 +126,8 @@ static LsValueId in_layout(LsRewrite *r, LsValueId old, LsLayout layout)
     LsValueId v = ls_image(r, old);
     if (ls_layout_free(ls_shape(r->from, old)))
         return v;
-    if (is_source(r->from, old) && !ly->decided[old.i]) {   /* also row-major: no later reader may change it */
+    if (is_source(r->from, old) && !ly->decided[old.i]) {   /* also row-major: no later reader may
+                                                             * change it */
         ly->decided[old.i] = true;
         ly->want[old.i] = r->to->value[v.i].layout = layout;
     }

@@ -1,8 +1,8 @@
 /* compiler/passes/class_axis.c -- finds the class axis of an output of class scores.
  *
- * reads the forward part; changes nothing. The node with the weight that makes the scores determines the axis: the last
- * one for a product, axis 1 for a convolution; for a softmax, the axis along which it sums. Nodes in between keep their
- * axes or move them in a known way. */
+ * reads the forward part; changes nothing. The node with the weight that makes the scores
+ * determines the axis: the last one for a product, axis 1 for a convolution; for a softmax, the
+ * axis along which it sums. Nodes in between keep their axes or move them in a known way. */
 #include "compiler/passes/passes.h"
 
 #include <inttypes.h>
@@ -48,7 +48,8 @@ static int reshaped(const LsShape *from, int axis, const LsShape *to)
     return -1;
 }
 
-/* For elementwise nodes, and others that leave axes in place: the axis of an operand of the same rank. */
+/* For elementwise nodes, and others that leave axes in place: the axis of an operand of the same
+ * rank. */
 static int of_operands(const Trace *t, LsNodeId n, int left)
 {
     const LsGraph *g = t->g;
@@ -95,20 +96,26 @@ int ls_class_axis(LsCtx *cx, const LsGraph *g, LsValueId y)
     if (made == usual)
         return usual;
     if (made <= 0 && s->rank == 3) {
-        ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--class-axis 1 or --class-axis 2 chooses, and so does --label-shape",
-                 "output '%s' is %s, and no weight shows which axis has the classes of a cross-entropy: %" PRId64
-                 " classes on axis 1 (labels %s), or %" PRId64 " on axis 2 (labels %s)", g->value[y.i].name,
-                 ls_shape_text(cx->arena, s), s->dim[1], ls_shape_text(cx->arena, &(LsShape){2, {s->dim[0], s->dim[2]}}),
-                 s->dim[2], ls_shape_text(cx->arena, &(LsShape){2, {s->dim[0], s->dim[1]}}));
+        ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                 "--class-axis 1 or --class-axis 2 chooses, and so does --label-shape",
+                 "output '%s' is %s, and no weight shows which axis has the classes of a "
+                 "cross-entropy: %" PRId64 " classes on axis 1 (labels %s), or %" PRId64
+                 " on axis 2 (labels %s)",
+                 g->value[y.i].name, ls_shape_text(cx->arena, s), s->dim[1],
+                 ls_shape_text(cx->arena, &(LsShape){2, {s->dim[0], s->dim[2]}}), s->dim[2],
+                 ls_shape_text(cx->arena, &(LsShape){2, {s->dim[0], s->dim[1]}}));
         return 0;
     }
     int axis = made > 0 ? made : usual;
-    const char *why = made > 0 ? "because a weight makes this axis" : "because no weight shows which axis has the "
-                                                                      "classes";
+    const char *why = made > 0 ? "because a weight makes this axis"
+                               : "because no weight shows which axis has the "
+                                 "classes";
     LsNodeId n = g->value[y.i].def;
-    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--class-axis K sets the axis and silences this "
-            "warning", "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64
-            " classes, %s", g->value[y.i].name, ls_shape_text(cx->arena, s), axis, s->dim[axis], why);
+    ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE,
+            "--class-axis K sets the axis and silences this "
+            "warning",
+            "output '%s' is %s: the cross-entropy takes axis %d for its %" PRId64 " classes, %s",
+            g->value[y.i].name, ls_shape_text(cx->arena, s), axis, s->dim[axis], why);
     return axis;
 }
 
@@ -124,8 +131,11 @@ int ls_class_axis_of_label(LsCtx *cx, const LsGraph *g, LsValueId y, const LsSha
     }
     if (fit == 1)
         return axis;
-    ls_error(cx, LS_NOWHERE, LS_E_LOSS, fit == 0 ? "the label has the output's shape without the axis of the classes"
-             : "--class-axis chooses", "output '%s' is %s: labels %s fit %s of its axes", g->value[y.i].name,
-             ls_shape_text(cx->arena, s), ls_shape_text(cx->arena, label), fit == 0 ? "none" : "several");
+    ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+             fit == 0 ? "the label has the output's shape without the axis of the classes"
+                      : "--class-axis chooses",
+             "output '%s' is %s: labels %s fit %s of its axes", g->value[y.i].name,
+             ls_shape_text(cx->arena, s), ls_shape_text(cx->arena, label),
+             fit == 0 ? "none" : "several");
     return 0;
 }

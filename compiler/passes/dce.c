@@ -1,5 +1,5 @@
-/* compiler/passes/dce.c -- dead code elimination: nodes without a reader become NOP, and vanish at the next rewrite.
- * requires run order; keeps ids; keeps nodes that write state */
+/* compiler/passes/dce.c -- dead code elimination: nodes without a reader become NOP, and vanish at
+ * the next rewrite. requires run order; keeps ids; keeps nodes that write state */
 #include "compiler/passes/passes.h"
 
 static void mark_roots(const LsGraph *g, bool *live)

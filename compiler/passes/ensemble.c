@@ -1,6 +1,7 @@
 /* compiler/passes/ensemble.c -- see ensemble.h.
  *
- * requires a whole graph: in training with its updates. Keeps everything; sets LsGraph.members and LsValue.stacked. */
+ * requires a whole graph: in training with its updates. Keeps everything; sets LsGraph.members and
+ * LsValue.stacked. */
 #include "compiler/passes/ensemble.h"
 
 #include "compiler/passes/fuse.h"
@@ -8,7 +9,10 @@
 #include <string.h>
 
 /* An operator whose result depends on the run's seed. */
-static bool op_draws(uint16_t op) { return op == LS_OP_DROPOUT || op == LS_OP_UNIFORM || op == LS_OP_NORMAL; }
+static bool op_draws(uint16_t op)
+{
+    return op == LS_OP_DROPOUT || op == LS_OP_UNIFORM || op == LS_OP_NORMAL;
+}
 
 static const LsStmt *drawing(const LsFused *f)
 {
@@ -42,7 +46,8 @@ static void mark_state(LsGraph *g, const LsGraph *like)
     for (uint32_t i = 1; i < g->nvalue; i++) {
         LsValue *v = &g->value[i];
         if (ls_is_state(g, (LsValueId){i}))
-            v->stacked = like != NULL ? is_stacked_in(like, v->name) : v->kind == LS_V_PARAM || v->once_written;
+            v->stacked = like != NULL ? is_stacked_in(like, v->name)
+                                      : v->kind == LS_V_PARAM || v->once_written;
     }
 }
 
@@ -61,8 +66,11 @@ static bool takes_draws(LsCtx *cx, const LsGraph *g, LsRandomness how)
         const LsStmt *in = drawing_of(&g->node[i]);
         const char *op = ls_op[in != NULL ? in->op : g->node[i].op]->name;
         if (draws(&g->node[i]))
-            return ls_error(cx, (LsWhere){g->node[i].onnx, in != NULL ? in->name : g->node[i].name, op}, LS_E_UNSUPPORTED,
-                            "--randomness=different draws for every member, by its seed; --randomness=same draws the same "
+            return ls_error(cx,
+                            (LsWhere){g->node[i].onnx, in != NULL ? in->name : g->node[i].name, op},
+                            LS_E_UNSUPPORTED,
+                            "--randomness=different draws for every member, by its seed; "
+                            "--randomness=same draws the same "
                             "numbers for all; --dropout=off leaves dropouts out",
                             "%s draws random numbers, and an ensemble has several members", op);
     }

@@ -1,8 +1,9 @@
 /* compiler/passes/ensemble.h -- several models of one architecture in one program.
  *
- * The graph, its plan and its kernels are those of one member. A step of training runs them for every member in turn, on
- * the member's own state and in the same arena, so that an ensemble of K models takes K times the state of one model, and
- * one arena (runtime/engine/engine.h). The bits are those of K programs. */
+ * The graph, its plan and its kernels are those of one member. A step of training runs them for
+ * every member in turn, on the member's own state and in the same arena, so that an ensemble of K
+ * models takes K times the state of one model, and one arena (runtime/engine/engine.h). The bits
+ * are those of K programs. */
 #ifndef LS_COMPILER_PASSES_ENSEMBLE_H
 #define LS_COMPILER_PASSES_ENSEMBLE_H
 
@@ -16,8 +17,9 @@ typedef struct LsEnsemble {
     LsRandomness randomness;
 } LsEnsemble;
 
-/* Marks what members have of their own. Requires the updates; like: the training graph, for the evaluation form, whose
- * state it shares. Refuses random numbers unless o->randomness says whose they are. */
+/* Marks what members have of their own. Requires the updates; like: the training graph, for the
+ * evaluation form, whose state it shares. Refuses random numbers unless o->randomness says whose
+ * they are. */
 bool ls_ensemble(LsCtx *, LsGraph *, const LsEnsemble *o, const LsGraph *like);
 
 #endif

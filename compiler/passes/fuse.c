@@ -104,8 +104,9 @@ static bool reaches(Fuse *f, uint32_t target, uint32_t from)
                 uint32_t p = f->of[f->g->value[ls_in(f->g, (LsNodeId){m}, k).i].def.i];
                 if (p == target)
                     return true;
-                if (p == 0 || f->mark[p] == f->stamp)   /* one that ended before the target began may depend on it, by a
-                                                         * group that went on */
+                if (p == 0 || f->mark[p] == f->stamp)   /* one that ended before the target began
+                                                         * may depend on it, by a group that went
+                                                         * on */
                     continue;
                 f->mark[p] = f->stamp;
                 f->stack[n++] = p;

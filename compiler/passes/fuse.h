@@ -62,10 +62,12 @@ struct LsFused {
     uint32_t axes;              /* reduced axes; 0: no reduction in the body */
     int first;                  /* operand of which only the first place along the reduced axes is
                                  * read; results that are means are relative to it; 0: none */
-    int split;                  /* axis along which results are parts (compiler/passes/split_stores.c) */
-    int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one operand over the whole
-                                 * space, along the axis walked innermost; statements name the first
-                                 * (codegen/fusion/implicit_concat.c). njoined 0: none */
+    int split;                  /* axis along which results are parts
+                                 * (compiler/passes/split_stores.c) */
+    int joined, njoined;        /* operands joined .. joined + njoined - 1 are the parts of one
+                                 * operand over the whole space, along the axis walked innermost;
+                                 * statements name the first (codegen/fusion/implicit_concat.c).
+                                 * njoined 0: none */
     int ninset; const LsInset *inset;   /* codegen/fusion/implicit_pad.c; not together with joined
                                          * operands */
     int nstmt; LsStmt *stmt;
@@ -115,10 +117,10 @@ static inline const LsInset *ls_inset_with(const LsFused *f, int k)
     return NULL;
 }
 
-/* An operand that is not read. Of a convolution or a product: the kernel computes the operand's elements where it packs
- * them, by a body without reductions whose result 0 they are. Of an update: the operand is the gradient; the kernel
- * computes it tile by tile as the product of two operands, and no node stores it
- * (codegen/fusion/gradient_in_update.h). */
+/* An operand that is not read. Of a convolution or a product: the kernel computes the operand's
+ * elements where it packs them, by a body without reductions whose result 0 they are. Of an update:
+ * the operand is the gradient; the kernel computes it tile by tile as the product of two operands,
+ * and no node stores it (codegen/fusion/gradient_in_update.h). */
 typedef struct LsComputed {
     int operand;                /* the value listed there, or a value that it is a view of */
     int first;                  /* first operand of the body, or of the product; these follow all
@@ -130,7 +132,8 @@ typedef struct LsComputed {
     double times;               /* computations of each element */
 } LsComputed;
 
-/* The node multiplies matrices of bfloat16 factors, unscaled: on CPUs a product of runtime/kernels/ls_dot16.h. */
+/* The node multiplies matrices of bfloat16 factors, unscaled: on CPUs a product of
+ * runtime/kernels/ls_dot16.h. */
 static inline bool ls_is_dot16(const LsNode *n)
 {
     if (n->computed != NULL && n->computed->product != NULL)

@@ -50,8 +50,8 @@ static bool cpu_takes(const LsGraph *g, LsNodeId n)
     case LS_K_GATHER:  return op == LS_OP_GATHER || op == LS_OP_GATHER_EACH;
     case LS_K_POOL:    return ls_shape(g, ls_out(g, n, 0))->dim[1] <= LONGEST;
     case LS_K_SOFTMAX: return has_rows(g, n, LONGEST);
-    case LS_K_NORM:    return ls_count(ls_in_shape(g, n, op == LS_OP_LAYER_NORM ? 1 : 2)) <= LONGEST;
-    case LS_K_LOSS:    return (op == LS_OP_XENT || op == LS_OP_XENT_GRAD) && has_rows(g, n, LONGEST);
+    case LS_K_NORM: return ls_count(ls_in_shape(g, n, op == LS_OP_LAYER_NORM ? 1 : 2)) <= LONGEST;
+    case LS_K_LOSS: return (op == LS_OP_XENT || op == LS_OP_XENT_GRAD) && has_rows(g, n, LONGEST);
     default:           return false;
     }
 }
@@ -59,7 +59,8 @@ static bool cpu_takes(const LsGraph *g, LsNodeId n)
 /* A loss that sums classes' weights times scores. */
 static bool weighs_smoothing(const LsGraph *g, LsNodeId n)
 {
-    return g->node[n.i].attr.loss.smoothing != 0 && ls_is(ls_in(g, n, g->node[n.i].op == LS_OP_XENT ? 2 : 3));
+    return g->node[n.i].attr.loss.smoothing != 0
+           && ls_is(ls_in(g, n, g->node[n.i].op == LS_OP_XENT ? 2 : 3));
 }
 
 static bool gpu_takes(const LsGraph *g, LsNodeId n)
@@ -74,7 +75,8 @@ static bool gpu_takes(const LsGraph *g, LsNodeId n)
     case LS_K_SOFTMAX: return has_rows(g, n, INT64_MAX);
     case LS_K_NORM:    return op == LS_OP_LAYER_NORM || op == LS_OP_LAYER_NORM_GRAD;
     case LS_K_LOSS:
-        return (op == LS_OP_XENT || op == LS_OP_XENT_GRAD) && has_rows(g, n, INT64_MAX) && !weighs_smoothing(g, n);
+        return (op == LS_OP_XENT || op == LS_OP_XENT_GRAD) && has_rows(g, n, INT64_MAX)
+               && !weighs_smoothing(g, n);
     default:           return false;
     }
 }

@@ -1,4 +1,5 @@
-/* compiler/passes/kernels_16.h -- which kernels read and write elements of 16 bits: a table for each target. */
+/* compiler/passes/kernels_16.h -- which kernels read and write elements of 16 bits: a table for
+ * each target. */
 #ifndef LS_COMPILER_PASSES_KERNELS_16_H
 #define LS_COMPILER_PASSES_KERNELS_16_H
 
@@ -13,7 +14,8 @@ bool ls_takes_any(LsOpCode op);
 /* Operands, by bits, that such a kernel reads in 16 bits as well as in 32. */
 unsigned ls_either_width(LsOpCode op);
 
-/* Of those, the operands that must have one width: the kernel passes over rows of all of them together. */
+/* Of those, the operands that must have one width: the kernel passes over rows of all of them
+ * together. */
 unsigned ls_same_width(LsOpCode op, bool gpu);
 
 /* The kernel's result is stored in 16 bits if its operands are. */

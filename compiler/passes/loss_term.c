@@ -1,5 +1,5 @@
-/* compiler/passes/loss_term.c -- see loss_term.h. Each loss is a mean over valid samples: it ends in one of the nodes that
- * mask samples (compiler/ir/loss.def). */
+/* compiler/passes/loss_term.c -- see loss_term.h. Each loss is a mean over valid samples: it ends
+ * in one of the nodes that mask samples (compiler/ir/loss.def). */
 #include "compiler/passes/loss_term.h"
 
 #include "compiler/fold/append.h"
@@ -20,28 +20,34 @@ static bool label_fits(LsCtx *cx, const LsGraph *g, const LsLossTerm *t, const L
     const LsShape is = ls_shape_without(ls_shape(g, t->y[0]), t->axis);
     if (o->label_shape.rank == 0 || ls_shape_same(&is, &o->label_shape))
         return true;
-    return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "with the classes of output '%s' on axis %d the labels are %s, and "
-                    "--label-shape says %s", g->value[t->y[0].i].name, t->axis, ls_shape_text(cx->arena, &is),
+    return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                    "with the classes of output '%s' on axis %d the labels are %s, and "
+                    "--label-shape says %s",
+                    g->value[t->y[0].i].name, t->axis, ls_shape_text(cx->arena, &is),
                     ls_shape_text(cx->arena, &o->label_shape));
 }
 
 static bool find_axis(LsCtx *cx, LsGraph *g, LsLossTerm *t, const LsLossOptions *o)
 {
     const LsShape s = *ls_shape(g, t->y[0]);
-    int axis = o->axis != 0 ? o->axis : o->label_shape.rank > 0 ? ls_class_axis_of_label(cx, g, t->y[0], &o->label_shape)
-                                                                : ls_class_axis(cx, g, t->y[0]);
+    int axis = o->axis != 0              ? o->axis
+               : o->label_shape.rank > 0 ? ls_class_axis_of_label(cx, g, t->y[0], &o->label_shape)
+                                         : ls_class_axis(cx, g, t->y[0]);
     if (axis == 0)
         return false;
     t->axis = axis < 0 ? axis + s.rank : axis;
     if (s.rank < 2 || t->axis < 1 || t->axis >= s.rank)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "--loss-input selects another output, --class-axis "
-                        "another axis", "output '%s' is %s: no axis %d of classes for a cross-entropy",
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                        "--loss-input selects another output, --class-axis "
+                        "another axis",
+                        "output '%s' is %s: no axis %d of classes for a cross-entropy",
                         g->value[t->y[0].i].name, ls_shape_text(cx->arena, &s), t->axis);
     if (!label_fits(cx, g, t, o))
         return false;
     if (o->class_weight != NULL && o->nclass != s.dim[t->axis])
-        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL, "%" PRId64 " class weights for %" PRId64
-                        " classes of output '%s'", o->nclass, s.dim[t->axis], g->value[t->y[0].i].name);
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                        "%" PRId64 " class weights for %" PRId64 " classes of output '%s'",
+                        o->nclass, s.dim[t->axis], g->value[t->y[0].i].name);
     return true;
 }
 
@@ -51,18 +57,24 @@ static bool vectors_fit(LsCtx *cx, const LsGraph *g, const LsLossTerm *t)
     const LsShape *s = ls_shape(g, t->y[0]);
     const bool cosine = t->part.kind == LS_LOSS_COSINE;
     if (s->rank < 2 || (cosine && s->rank != 2))
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "reshape the output in the model", "output '%s' is %s: the %s loss takes "
-                        "a vector per sample%s", g->value[t->y[0].i].name, ls_shape_text(cx->arena, s),
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "reshape the output in the model",
+                        "output '%s' is %s: the %s loss takes "
+                        "a vector per sample%s",
+                        g->value[t->y[0].i].name, ls_shape_text(cx->arena, s),
                         cosine ? "cosine" : "triplet", cosine ? ", NxD" : ", on the last axis");
     for (int k = 1; k < ls_loss_reads(t->part.kind); k++)
         if (!ls_shape_same(s, ls_shape(g, t->y[k])))
-            return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "a triplet loss compares outputs of one shape: '%s' is %s, "
-                            "'%s' is %s", g->value[t->y[0].i].name, ls_shape_text(cx->arena, s),
-                            g->value[t->y[k].i].name, ls_shape_text(cx->arena, ls_shape(g, t->y[k])));
+            return ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL,
+                            "a triplet loss compares outputs of one shape: '%s' is %s, "
+                            "'%s' is %s",
+                            g->value[t->y[0].i].name, ls_shape_text(cx->arena, s),
+                            g->value[t->y[k].i].name,
+                            ls_shape_text(cx->arena, ls_shape(g, t->y[k])));
     return true;
 }
 
-bool ls_loss_target(LsCtx *cx, LsGraph *g, LsLossTerm *t, const LsLossOptions *o, LsType *type, LsShape *shape)
+bool ls_loss_target(LsCtx *cx, LsGraph *g, LsLossTerm *t, const LsLossOptions *o, LsType *type,
+                    LsShape *shape)
 {
     *type = LS_REAL;
     *shape = *ls_shape(g, t->y[0]);
@@ -93,14 +105,17 @@ static LsValueId of_classes(LsCtx *cx, LsGraph *g, const LsLossTerm *t, const Ls
     return ls_append(cx, g, ce ? LS_OP_XENT : LS_OP_NLL, ls_is(in[2]) ? 3 : 2, in, &at);
 }
 
-static LsValueId regression(LsCtx *cx, LsGraph *g, LsValueId y, LsValueId target, LsRegression kind, double edge)
+static LsValueId regression(LsCtx *cx, LsGraph *g, LsValueId y, LsValueId target, LsRegression kind,
+                            double edge)
 {
-    return ls_append2(cx, g, LS_OP_REGRESSION_LOSS, y, target, &(LsAttr){.loss = {.regression = kind, .edge = edge}});
+    return ls_append2(cx, g, LS_OP_REGRESSION_LOSS, y, target,
+                      &(LsAttr){.loss = {.regression = kind, .edge = edge}});
 }
 
 static LsValueId over_last(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId v)
 {
-    return ls_append1(cx, g, op, v, &(LsAttr){.reduce = {.axes = 1u << (ls_shape(g, v)->rank - 1)}});
+    return ls_append1(cx, g, op, v,
+                      &(LsAttr){.reduce = {.axes = 1u << (ls_shape(g, v)->rank - 1)}});
 }
 
 static LsValueId binary(LsCtx *cx, LsGraph *g, LsOpCode op, LsValueId a, LsValueId b)
@@ -117,10 +132,12 @@ static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId v, double by)
 static LsValueId mean(LsCtx *cx, LsGraph *g, LsValueId v, double offset)
 {
     const LsShape s = *ls_shape(g, v);
-    return regression(cx, g, v, ls_expand(cx, g, ls_const_real(cx, g, offset), s), LS_REG_LINEAR, 0);
+    return regression(cx, g, v, ls_expand(cx, g, ls_const_real(cx, g, offset), s), LS_REG_LINEAR,
+                      0);
 }
 
-/* 1 - y t / sqrt((y y + 1e-12) (t t + 1e-12)), as torch.nn.CosineEmbeddingLoss has for pairs that belong together. */
+/* 1 - y t / sqrt((y y + 1e-12) (t t + 1e-12)), as torch.nn.CosineEmbeddingLoss has for pairs that
+ * belong together. */
 static LsValueId cosine(LsCtx *cx, LsGraph *g, LsValueId y, LsValueId t)
 {
     LsValueId a = plus(cx, g, over_last(cx, g, LS_OP_REDUCE_SUM_SQUARE, y), 1e-12);
@@ -141,7 +158,8 @@ static LsValueId distance(LsCtx *cx, LsGraph *g, LsValueId a, LsValueId b)
 /* max(|a - p| - |a - n| + margin, 0), torch.nn.TripletMarginLoss. The slope at the edge is 0. */
 static LsValueId triplet(LsCtx *cx, LsGraph *g, const LsValueId y[3], double margin)
 {
-    LsValueId d = binary(cx, g, LS_OP_SUB, distance(cx, g, y[0], y[1]), distance(cx, g, y[0], y[2]));
+    LsValueId d =
+        binary(cx, g, LS_OP_SUB, distance(cx, g, y[0], y[1]), distance(cx, g, y[0], y[2]));
     return mean(cx, g, ls_append1(cx, g, LS_OP_RELU, plus(cx, g, d, margin), NULL), 0);
 }
 
@@ -150,15 +168,16 @@ static LsValueId own(LsCtx *cx, LsGraph *g, LsValueId y)
 {
     if (ls_count(ls_shape(g, y)) == 1)
         return ls_reshape(cx, g, y, &(LsShape){0});
-    ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "output '%s' is %s: a loss has one element", g->value[y.i].name,
-             ls_shape_text(cx->arena, ls_shape(g, y)));
+    ls_error(cx, LS_NOWHERE, LS_E_LOSS, NULL, "output '%s' is %s: a loss has one element",
+             g->value[y.i].name, ls_shape_text(cx->arena, ls_shape(g, y)));
     return (LsValueId){0};
 }
 
 LsValueId ls_loss_append(LsCtx *cx, LsGraph *g, const LsLossTerm *t, const LsLossOptions *o)
 {
     static const LsRegression kind[LS_NLOSSES] = {
-        [LS_LOSS_MSE] = LS_REG_SQUARE, [LS_LOSS_L1] = LS_REG_ABS, [LS_LOSS_BCE] = LS_REG_LOGIT, [LS_LOSS_KL] = LS_REG_KL,
+        [LS_LOSS_MSE] = LS_REG_SQUARE,       [LS_LOSS_L1] = LS_REG_ABS,
+        [LS_LOSS_BCE] = LS_REG_LOGIT,        [LS_LOSS_KL] = LS_REG_KL,
         [LS_LOSS_SMOOTH_L1] = LS_REG_SMOOTH, [LS_LOSS_HUBER] = LS_REG_HUBER};
     const LsLossPart *p = &t->part;
     switch (p->kind) {
@@ -167,7 +186,7 @@ LsValueId ls_loss_append(LsCtx *cx, LsGraph *g, const LsLossTerm *t, const LsLos
     case LS_LOSS_COSINE:                return cosine(cx, g, t->y[0], t->target);
     case LS_LOSS_TRIPLET:               return triplet(cx, g, t->y, p->setting);
     default:
-        if (p->kind == LS_LOSS_SMOOTH_L1 && p->setting == 0)    /* as torch.nn.SmoothL1Loss(beta=0) */
+        if (p->kind == LS_LOSS_SMOOTH_L1 && p->setting == 0) /* as torch.nn.SmoothL1Loss(beta=0) */
             return regression(cx, g, t->y[0], t->target, LS_REG_ABS, 0);
         return regression(cx, g, t->y[0], t->target, kind[p->kind], p->setting);
     }

@@ -16,10 +16,11 @@ int ls_loss_reads(LsLossKind);
 bool ls_loss_has_target(LsLossKind);
 bool ls_loss_has_classes(LsLossKind);       /* integer labels: ce, nll */
 
-/* Checks the outputs of a term whose y is set, sets its axis, and gives the type and shape that its target has (for
- * kinds that have one). False after a diagnostic. */
+/* Checks the outputs of a term whose y is set, sets its axis, and gives the type and shape that its
+ * target has (for kinds that have one). False after a diagnostic. */
 bool ls_loss_target(LsCtx *, LsGraph *, LsLossTerm *, const LsLossOptions *, LsType *, LsShape *);
-/* Appends the nodes of a checked term, and returns their scalar result, without the weight; none after a diagnostic. */
+/* Appends the nodes of a checked term, and returns their scalar result, without the weight; none
+ * after a diagnostic. */
 LsValueId ls_loss_append(LsCtx *, LsGraph *, const LsLossTerm *, const LsLossOptions *);
 
 #endif

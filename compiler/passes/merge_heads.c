@@ -1,8 +1,10 @@
-/* compiler/passes/merge_heads.c -- lets attention over q, k and v that are slices of one tensor read that tensor.
+/* compiler/passes/merge_heads.c -- lets attention over q, k and v that are slices of one tensor
+ * read that tensor.
  *
- * requires the forward part after ls_patterns; keeps all names except those of slices without other readers. One
- * product computes the rows of q, k and v side by side, as most exporters write it. Attention kernels take rows at any
- * stride, so the slices are not copied, nor are their gradients concatenated in the backward part. */
+ * requires the forward part after ls_patterns; keeps all names except those of slices without other
+ * readers. One product computes the rows of q, k and v side by side, as most exporters write it.
+ * Attention kernels take rows at any stride, so the slices are not copied, nor are their gradients
+ * concatenated in the backward part. */
 #include "compiler/ir/rewrite.h"
 #include "compiler/ops/attention_shape.h"
 #include "compiler/passes/passes.h"

@@ -1,11 +1,13 @@
-/* compiler/passes/mixed_precision.c -- mixed precision: which values are stored in 16 bits, and where reals are rounded.
+/* compiler/passes/mixed_precision.c -- mixed precision: which values are stored in 16 bits, and
+ * where reals are rounded.
  *
- * requires layouts and gradients; keeps results, names and order; gives results of nodes the types LS_BF16 or LS_F16 by
- * the table compiler/ir/precision.def. Products that read a value of 32 bits round it themselves (LsNode.rounds). CAST
- * nodes stand around kernels that cannot read or write 16 bits (takes_16): they widen and round exactly as a kernel would.
+ * requires layouts and gradients; keeps results, names and order; gives results of nodes the types
+ * LS_BF16 or LS_F16 by the table compiler/ir/precision.def. Products that read a value of 32 bits
+ * round it themselves (LsNode.rounds). CAST nodes stand around kernels that cannot read or write 16
+ * bits (takes_16): they widen and round exactly as a kernel would.
  *
- * Parameters, state and gradients of parameters stay f32. Weights and constants, and what only moves them, do not widen
- * the results of pointwise operators. */
+ * Parameters, state and gradients of parameters stay f32. Weights and constants, and what only
+ * moves them, do not widen the results of pointwise operators. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/precision.h"
 #include "compiler/ir/rewrite.h"
@@ -17,7 +19,8 @@
 
 typedef struct Precision {
     const LsPrecision *o;
-    bool *gradient;             /* by old value: makes the gradient of a parameter, or the loss: f32 */
+    bool *gradient;             /* by old value: makes the gradient of a parameter, or the loss:
+                                 * f32 */
     bool *light;                /* by old value: a weight or a constant, perhaps moved */
     bool *narrow;               /* by old value: counts as a value of 16 bits */
     LsValueId (*cast)[2];       /* by old value: its copy in 16 bits; in 32 bits */
@@ -32,13 +35,15 @@ static bool passes_on(const LsGraph *g, LsNodeId n)
     return k == LS_K_VIEW || k == LS_K_MOVE || g->node[n.i].op == LS_OP_ADD;
 }
 
-/* Values that become gradients of parameters through sums, views and moves alone, and that nothing else reads. */
+/* Values that become gradients of parameters through sums, views and moves alone, and that nothing
+ * else reads. */
 static void find_gradients(LsCtx *cx, const LsGraph *g, bool *gradient)
 {
     uint32_t *left = ls_readers(cx->arena, g, false);
     for (uint32_t k = 0; k < g->ngrad; k++)
         gradient[g->grad[k].grad.i] = true;
-    gradient[g->objective.loss.i] = true;         /* trainers read it as f32, whatever the file adds up to a loss */
+    gradient[g->objective.loss.i] = true;         /* trainers read it as f32, whatever the file adds
+                                                   * up to a loss */
     for (uint32_t i = g->nnode - 1; i > 0; i--) {
         LsNodeId n = {i};
         if (g->node[i].op == LS_OP_NOP)
@@ -47,7 +52,8 @@ static void find_gradients(LsCtx *cx, const LsGraph *g, bool *gradient)
         for (int k = 0; k < g->node[i].nin; k++) {
             LsValueId v = ls_in(g, n, k);
             left[v.i] -= left[v.i] > 0 && made && passes_on(g, n);
-            gradient[v.i] |= made && passes_on(g, n) && left[v.i] == 0 && g->value[v.i].kind == LS_V_TEMP;
+            gradient[v.i] |=
+                made && passes_on(g, n) && left[v.i] == 0 && g->value[v.i].kind == LS_V_TEMP;
         }
     }
 }
@@ -70,8 +76,8 @@ static bool is_named(const Precision *p, const LsGraph *g, LsNodeId n)
     return false;
 }
 
-/* The graph of training has all names, also where evaluation alone computes in 16 bits; not that of ranks' updates,
- * which has no loss. */
+/* The graph of training has all names, also where evaluation alone computes in 16 bits; not that of
+ * ranks' updates, which has no loss. */
 static bool all_name_something(LsCtx *cx, const LsGraph *g, const LsPrecision *o)
 {
     bool all = true;
@@ -80,8 +86,10 @@ static bool all_name_something(LsCtx *cx, const LsGraph *g, const LsPrecision *o
         for (uint32_t n = 1; n < g->nnode && !hit; n++)
             hit = names(o->wide[i], g, (LsNodeId){n});
         if (!hit)
-            all = ls_error(cx, LS_NOWHERE, LS_E_OPTION, "it is a pattern of names of nodes or of their results; -d import prints them",
-                           "--precision-of: nothing is called '%s'", o->wide[i]);
+            all = ls_error(
+                cx, LS_NOWHERE, LS_E_OPTION,
+                "it is a pattern of names of nodes or of their results; -d import prints them",
+                "--precision-of: nothing is called '%s'", o->wide[i]);
     }
     return all;
 }
@@ -103,8 +111,8 @@ static bool stays_wide(const Precision *p, const LsGraph *g, LsNodeId n)
 
 static bool is_real(const LsGraph *g, LsValueId v) { return ls_is(v) && ls_type(g, v) == LS_REAL; }
 
-/* A scatter of largest or least elements: its gradient compares the operands with the result, which so is as wide as all of
- * them. */
+/* A scatter of largest or least elements: its gradient compares the operands with the result, which
+ * so is as wide as all of them. */
 static bool selects(const LsNode *n)
 {
     return (n->op == LS_OP_SCATTER || n->op == LS_OP_SCATTER_EACH)
@@ -115,21 +123,23 @@ static bool selects(const LsNode *n)
 static bool widest_is_narrow(const Precision *p, const LsGraph *g, LsNodeId n)
 {
     const LsShape *y = ls_shape(g, ls_out(g, n, 0));
-    bool any[2] = {false, false}, wide[2] = {false, false};     /* of all operands; of those of the result's shape */
+    /* of all operands; of those of the result's shape */
+    bool any[2] = {false, false}, wide[2] = {false, false};
     for (int k = 0; k < g->node[n.i].nin; k++) {
         LsValueId v = ls_in(g, n, k);
         if (!is_real(g, v) || (p->light[v.i] && !selects(&g->node[n.i])))
             continue;       /* of a scatter that selects, weights and inputs count, too */
         for (int same = 0; same <= ls_shape_same(ls_shape(g, v), y); same++) {
             any[same] = true;
-            wide[same] |= !p->narrow[v.i] || (selects(&g->node[n.i]) && g->value[v.i].kind != LS_V_TEMP);
+            wide[same] |=
+                !p->narrow[v.i] || (selects(&g->node[n.i]) && g->value[v.i].kind != LS_V_TEMP);
         }
     }
     return any[1] && !selects(&g->node[n.i]) ? !wide[1] : any[0] && !wide[0];
 }
 
-/* An embedding: what it makes of a weight are activations. The gathers of gradients are none: that of a scatter of maxima
- * compares what it takes with the updates, which are not rounded. */
+/* An embedding: what it makes of a weight are activations. The gathers of gradients are none: that
+ * of a scatter of maxima compares what it takes with the updates, which are not rounded. */
 static bool is_lookup(const LsGraph *g, LsNodeId n)
 {
     const LsNode *node = &g->node[n.i];
@@ -145,7 +155,8 @@ static int narrow_results(const Precision *p, const LsGraph *g, LsNodeId n)
         return 0;
     switch (row->rule) {
     case LS_PR_PRODUCT: return row->results;
-    case LS_PR_LIKE:    return p->narrow[like.i] || (p->light[like.i] && is_lookup(g, n)) ? row->results : 0;
+    case LS_PR_LIKE:
+        return p->narrow[like.i] || (p->light[like.i] && is_lookup(g, n)) ? row->results : 0;
     case LS_PR_WIDEST:  return widest_is_narrow(p, g, n);
     default:            return 0;
     }
@@ -181,8 +192,8 @@ static const char *cast_name(const LsRewrite *r, LsValueId old, const char *what
                            p->phase == LS_FORWARD ? "" : ".backward");
 }
 
-/* The copy of an old value in the other width, made from v. One in 16 bits serves all readers, one in 32 bits those of its
- * part. */
+/* The copy of an old value in the other width, made from v. One in 16 bits serves all readers, one
+ * in 32 bits those of its part. */
 static LsValueId copy_of(LsRewrite *r, LsValueId old, LsValueId v, LsType to, const char *what)
 {
     Precision *p = r->user;
@@ -234,8 +245,8 @@ static LsValueId operand(LsRewrite *r, LsNodeId n, int k, int nnarrow)
     return as_type(r, old, takes && narrow ? p->o->compute : LS_REAL);
 }
 
-/* Operand k of a product, rounded. The kernel rounds it itself, or on a GPU reads a rounded copy; if it cannot take 16
- * bits, it reads that widened again. */
+/* Operand k of a product, rounded. The kernel rounds it itself, or on a GPU reads a rounded copy;
+ * if it cannot take 16 bits, it reads that widened again. */
 static LsValueId rounded(LsRewrite *r, LsValueId old, LsNodeId n)
 {
     const Precision *p = r->user;
@@ -257,7 +268,8 @@ static LsValueId bias_apart(const LsRewrite *r, LsNodeId n)
     return p->o->gpu && product && takes_16(r, n) ? ls_in(r->from, n, 2) : (LsValueId){0};
 }
 
-/* Adds the bias of a convolution or a matrix product, a vector, in a node of its own: libraries add it only in 16 bits. */
+/* Adds the bias of a convolution or a matrix product, a vector, in a node of its own: libraries add
+ * it only in 16 bits. */
 static void add_bias(LsRewrite *r, LsNodeId n, LsValueId bias)
 {
     LsValueId old = ls_out(r->from, n, 0), y = ls_image(r, old), in[2] = {y, ls_image(r, bias)};
@@ -286,12 +298,13 @@ static void widen_weights(LsRewrite *r, LsNodeId n)
     LsValueId old = ls_out(r->from, n, 0), y = ls_image(r, old);
     const char *name = r->to->value[y.i].name;
     r->to->value[y.i].type = p->o->compute;
-    r->to->value[y.i].name = ls_arena_printf(r->cx->arena, "%s.%s", name, p->o->compute == LS_BF16 ? "bf16" : "f16");
+    r->to->value[y.i].name =
+        ls_arena_printf(r->cx->arena, "%s.%s", name, p->o->compute == LS_BF16 ? "bf16" : "f16");
     r->map[old.i] = append_cast(r, y, LS_REAL, name);
 }
 
-/* The kernel rounds the product's factors, or would find them rounded. On processors, copies around a product change only
- * the widths in memory: bits depend on the type of the factors. */
+/* The kernel rounds the product's factors, or would find them rounded. On processors, copies around
+ * a product change only the widths in memory: bits depend on the type of the factors. */
 static bool rounds_factors(const LsRewrite *r, LsNodeId n)
 {
     const Precision *p = r->user;
@@ -345,7 +358,8 @@ static bool visit(LsRewrite *r, LsNodeId n)
         p->light[y.i] = light;
         p->narrow[y.i] = k < nnarrow;
     }
-    if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the input is */
+    if (view && ls_is(in[0]))       /* a view of an input counts as 16 bits, and is stored as the
+                                     * input is */
         nnarrow = ls_is_16(ls_type(r->to, in[0]));
     const LsValueId bias = bias_apart(r, n);
     const bool rounds = row->rule == LS_PR_PRODUCT && !wide && rounds_factors(r, n);

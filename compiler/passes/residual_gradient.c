@@ -1,11 +1,12 @@
-/* compiler/passes/residual_gradient.c -- lets norm kernels add their gradient to that of a residual stream.
+/* compiler/passes/residual_gradient.c -- lets norm kernels add their gradient to that of a residual
+ * stream.
  *
- * requires layouts, MAP nodes; keeps all names except those of removed values: gradients of layer norms that are read
- * only by their sum with another, earlier gradient.
+ * requires layouts, MAP nodes; keeps all names except those of removed values: gradients of layer
+ * norms that are read only by their sum with another, earlier gradient.
  *
- * The sum is bit-identical and needs no extra pass over memory. It is computed at the norm's gradient and not at the
- * sum's place: by then the norm's scale may be updated. A MAP node that serves only the sum is left to ls_fuse, which
- * computes it in the loop that sums. */
+ * The sum is bit-identical and needs no extra pass over memory. It is computed at the norm's
+ * gradient and not at the sum's place: by then the norm's scale may be updated. A MAP node that
+ * serves only the sum is left to ls_fuse, which computes it in the loop that sums. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/passes/passes.h"
@@ -91,7 +92,8 @@ bool ls_residual(LsCtx *cx, LsGraph *g)
                   .plus = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.plus),
                   .goes = ls_arena_alloc(cx->arena, g->nnode, sizeof *s.goes)};
     for (uint32_t i = 1; i < g->nnode; i++)
-        for (int side = 0; side < 2 && g->node[i].op == LS_OP_ADD && g->node[i].attr.scalar.counted.each == 0 && !s.goes[i];
+        for (int side = 0; side < 2 && g->node[i].op == LS_OP_ADD
+                           && g->node[i].attr.scalar.counted.each == 0 && !s.goes[i];
              side++)
             take_in(&s, (LsNodeId){i}, side);
     if (s.n > 0)

@@ -75,8 +75,9 @@ static bool check_writes(LsCtx *cx, const LsGraph *g)
     return true;
 }
 
-/* Whether the kernel finds the elements of operands and results by one layout. Others go by strides, as FUSED nodes do, or
- * are of pictures, which are channels-last as soon as ls_layout ran. */
+/* Whether the kernel finds the elements of operands and results by one layout. Others go by
+ * strides, as FUSED nodes do, or are of pictures, which are channels-last as soon as ls_layout
+ * ran. */
 static bool shares_layout(const LsNode *n)
 {
     const LsKernelId kernel = ls_op[n->op]->kernel;
@@ -90,7 +91,8 @@ static bool check_layouts(LsCtx *cx, const LsGraph *g, uint32_t i)
     const LsNode *n = &g->node[i];
     bool row = false, last = false;
     for (int k = 0; shares_layout(n) && k < n->nin + n->nout; k++) {
-        const LsValueId v = k < n->nin ? ls_in(g, (LsNodeId){i}, k) : ls_out(g, (LsNodeId){i}, k - n->nin);
+        const LsValueId v =
+            k < n->nin ? ls_in(g, (LsNodeId){i}, k) : ls_out(g, (LsNodeId){i}, k - n->nin);
         if (!ls_is(v) || ls_layout_free(ls_shape(g, v)))
             continue;
         row |= g->value[v.i].layout == LS_ROW;

@@ -8,6 +8,7 @@
 
 #include "compiler/ir/diag.h"
 
-bool ls_patterns(LsCtx *, LsGraph *);       /* decomposed GELU, layer norm, hard-swish -> one node */
+bool ls_patterns(LsCtx *, LsGraph *);       /* decomposed GELU, layer norm, hard-swish -> one
+                                             * node */
 
 #endif

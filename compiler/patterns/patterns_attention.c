@@ -1,8 +1,8 @@
-/* compiler/patterns/patterns_attention.c -- matches decomposed attention: a product of q and kT, scaled before or
- * after, perhaps masked, a softmax, a product with v.
+/* compiler/patterns/patterns_attention.c -- matches decomposed attention: a product of q and kT,
+ * scaled before or after, perhaps masked, a softmax, a product with v.
  *
- * Transposes that only bring heads in front of tokens are dropped, as the kernel reads either order. A constant mask
- * that hides the future becomes the attribute `causal` and is not read. */
+ * Transposes that only bring heads in front of tokens are dropped, as the kernel reads either
+ * order. A constant mask that hides the future becomes the attribute `causal` and is not read. */
 #include "compiler/patterns/patterns_attention.h"
 
 #include "compiler/ops/attention_shape.h"

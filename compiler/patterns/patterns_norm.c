@@ -1,5 +1,5 @@
-/* compiler/patterns/patterns_norm.c -- matches layer norm as exporters decomposed it before opset 17: ReduceMean, Sub,
- * Pow (or Mul), ReduceMean, Add, Sqrt, Div, Mul, Add. */
+/* compiler/patterns/patterns_norm.c -- matches layer norm as exporters decomposed it before opset
+ * 17: ReduceMean, Sub, Pow (or Mul), ReduceMean, Add, Sqrt, Div, Mul, Add. */
 #include "compiler/patterns/patterns_norm.h"
 
 #include "compiler/fold/append.h"

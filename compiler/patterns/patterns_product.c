@@ -1,5 +1,5 @@
-/* compiler/patterns/patterns_product.c -- folds the transpose of an operand and the addition of a vector into a matrix
- * product or convolution. */
+/* compiler/patterns/patterns_product.c -- folds the transpose of an operand and the addition of a
+ * vector into a matrix product or convolution. */
 #include "compiler/patterns/patterns_product.h"
 
 #include "compiler/fold/append.h"
@@ -43,7 +43,8 @@ static bool is_vector(const LsShape *v, int from_end, int64_t count)
     return v->rank > from_end;
 }
 
-/* The new graph computes node n by the same operator over two operands: no other pattern, attention say, has replaced it. */
+/* The new graph computes node n by the same operator over two operands: no other pattern, attention
+ * say, has replaced it. */
 static bool is_still(const LsMatch *m, LsNodeId n)
 {
     const LsGraph *to = m->r->to;

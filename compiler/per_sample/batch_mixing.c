@@ -1,11 +1,13 @@
 /* compiler/per_sample/batch_mixing.c -- see the header.
  *
  * A model mixes samples where
- *   - a node combines them along their axis (LsSamples.mixed), or reads a statistic of all samples for each of them;
+ *   - a node combines them along their axis (LsSamples.mixed), or reads a statistic of all samples
+ * for each of them;
  *   - a value has elements for pairs of samples, as scores between all of them;
- *   - a node moves samples, so that their place is lost: a batch in reverse order, sorted, sliced, gathered.
- * Batch norms are known by their NORM_VAR. The samples that count are the first ones of a batch. So statistics of these are
- * sums that end early, and gradients of the others are 0: the loss gives them none, and NORM_DX gives them none either. */
+ *   - a node moves samples, so that their place is lost: a batch in reverse order, sorted, sliced,
+ * gathered. Batch norms are known by their NORM_VAR. The samples that count are the first ones of a
+ * batch. So statistics of these are sums that end early, and gradients of the others are 0: the
+ * loss gives them none, and NORM_DX gives them none either. */
 #include "compiler/per_sample/batch_mixing.h"
 
 #include "base/arena.h"
@@ -34,7 +36,8 @@ bool ls_reads_statistic(const LsSamples *f, LsNodeId n)
     const LsGraph *g = f->g;
     const LsNode *node = &g->node[n.i];
     bool sum = false;
-    if (node->nout == 0 || ls_op[node->op]->kernel == LS_K_LOSS || ls_role_of(f, ls_out(g, n, 0)) != LS_PLACED)
+    if (node->nout == 0 || ls_op[node->op]->kernel == LS_K_LOSS
+        || ls_role_of(f, ls_out(g, n, 0)) != LS_PLACED)
         return false;
     for (int k = 0; k < node->nin; k++)
         sum |= ls_role_of(f, ls_in(g, n, k)) == LS_SUMMED;
@@ -66,7 +69,8 @@ static bool is_outermost(const Search *s, LsNodeId n)
     const LsPlaces *t = &s->f.of[x.i];
     const LsShape *shape = ls_shape(g, x);
     return ls_role_of(&s->f, x) == LS_PLACED && t->inner[0] * g->batch == ls_count(shape)
-        && ls_sample_axis(shape, t->inner[0], g->batch) == 0 && (g->node[n.i].attr.reduce.axes & 1) != 0;
+           && ls_sample_axis(shape, t->inner[0], g->batch) == 0
+           && (g->node[n.i].attr.reduce.axes & 1) != 0;
 }
 
 static LsCounted counted_of(const LsGraph *g, LsNodeId n)
@@ -75,7 +79,8 @@ static LsCounted counted_of(const LsGraph *g, LsNodeId n)
     return (LsCounted){ls_count(x) / ls_count(ls_shape(g, ls_out(g, n, 0))) / g->batch, x->rank};
 }
 
-/* A variance is that of a batch norm: nothing else makes this node. So its mean is one, too, if it is made by a node. */
+/* A variance is that of a batch norm: nothing else makes this node. So its mean is one, too, if it
+ * is made by a node. */
 static bool count_norm(Search *s, LsNodeId var)
 {
     LsGraph *g = s->g;
@@ -86,7 +91,8 @@ static bool count_norm(Search *s, LsNodeId var)
     return true;
 }
 
-/* Whether the mean that a NORMALIZE reads is of the samples that count. Those of the parts of a concatenation are, too. */
+/* Whether the mean that a NORMALIZE reads is of the samples that count. Those of the parts of a
+ * concatenation are, too. */
 static LsCounted counted_mean(const LsGraph *g, LsValueId mean)
 {
     const LsNodeId n = g->value[mean.i].def;
@@ -106,7 +112,8 @@ static void say_norm(LsGraph *g, LsNodeId n, int64_t each)
 {
     if (g->mixing.norm != NULL && g->mixing.each <= each)
         return;
-    g->mixing.norm = g->node[n.i].name != NULL && g->node[n.i].name[0] != '\0' ? g->node[n.i].name : "(no name)";
+    g->mixing.norm =
+        g->node[n.i].name != NULL && g->node[n.i].name[0] != '\0' ? g->node[n.i].name : "(no name)";
     g->mixing.each = each;
 }
 
@@ -117,7 +124,8 @@ static void count_norms(Search *s)
     for (uint32_t i = 1; i < g->nnode; i++) {
         const LsNodeId n = {i};
         LsNode *node = &g->node[i];
-        if (node->op == LS_OP_NORM_VAR && ls_role_of(&s->f, ls_out(g, n, 0)) == LS_SUMMED && count_norm(s, n))
+        if (node->op == LS_OP_NORM_VAR && ls_role_of(&s->f, ls_out(g, n, 0)) == LS_SUMMED
+            && count_norm(s, n))
             say_norm(g, n, node->attr.reduce.counted.each);
         if (node->op == LS_OP_NORMALIZE)
             node->attr.scalar.counted = counted_mean(g, ls_in(g, n, 1));
@@ -143,7 +151,8 @@ static void count_running(LsGraph *g)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
         if (g->node[i].op == LS_OP_RUNNING_STAT)
-            g->node[i].attr.update.each = g->mixing.norm != NULL ? g->node[i].attr.update.each / g->batch : 0;
+            g->node[i].attr.update.each =
+                g->mixing.norm != NULL ? g->node[i].attr.update.each / g->batch : 0;
 }
 
 /* The file's own loss: a plain mean can be one of the samples that count. */
@@ -153,7 +162,8 @@ static void count_loss(Search *s, bool whole)
     const LsNodeId n = made_by(g, g->objective.loss);
     if (!g->objective.of_file)
         return;
-    if (!whole && g->node[n.i].op == LS_OP_REDUCE_MEAN && is_outermost(s, n) && ls_count(ls_shape(g, ls_out(g, n, 0))) == 1)
+    if (!whole && g->node[n.i].op == LS_OP_REDUCE_MEAN && is_outermost(s, n)
+        && ls_count(ls_shape(g, ls_out(g, n, 0))) == 1)
         g->node[n.i].attr.reduce.counted = counted_of(g, n);
     else
         g->mixing.loss = true;
@@ -180,8 +190,10 @@ static const char *loses(const LsSamples *f, LsNodeId n)
             return NULL;        /* an earlier node did it */
         sampled |= x->sampled;
     }
-    return !sampled ? NULL : y->lost ? "is not known to keep each sample in its place" : y->n > 1 ? "compares samples with each other"
-        : NULL;
+    return !sampled   ? NULL
+           : y->lost  ? "is not known to keep each sample in its place"
+           : y->n > 1 ? "compares samples with each other"
+                      : NULL;
 }
 
 /* What node n does to the samples of a batch; NULL: it keeps them apart. */
@@ -209,23 +221,33 @@ static LsNodeId find(Search *s, const char **does)
 static const char *node_text(const LsGraph *g, LsNodeId n, const char *does)
 {
     const LsNode *node = &g->node[n.i];
-    const char *name = node->name != NULL && node->name[0] != '\0' ? ls_arena_printf(g->arena, " '%s'", node->name) : "";
-    return ls_arena_printf(g->arena, "node %u%s (%s) %s", node->onnx, name, ls_op[node->op]->name, does);
+    const char *name = node->name != NULL && node->name[0] != '\0'
+                           ? ls_arena_printf(g->arena, " '%s'", node->name)
+                           : "";
+    return ls_arena_printf(g->arena, "node %u%s (%s) %s", node->onnx, name, ls_op[node->op]->name,
+                           does);
 }
 
 static bool judge_parts(const Search *s, LsNodeId n, const char *does, const LsMixingOptions *o)
 {
     const char *op = ls_op[s->g->node[n.i].op]->name;
     if (o->parts > 1 && !o->own)
-        return ls_error(s->cx, ls_where(s->g, n), LS_E_OPTION, "train with whole batches; --mixed-parts=own goes on, with what "
-                        "the parts have of their own", "%s %s: with %" PRId64 " parts of a batch (--microbatches, --ranks, "
-                        "--stages) each would see only its own samples, which is another loss", op, does, o->parts);
+        return ls_error(s->cx, ls_where(s->g, n), LS_E_OPTION,
+                        "train with whole batches; --mixed-parts=own goes on, with what "
+                        "the parts have of their own",
+                        "%s %s: with %" PRId64 " parts of a batch (--microbatches, --ranks, "
+                        "--stages) each would see only its own samples, which is another loss",
+                        op, does, o->parts);
     if (o->parts > 1)
-        ls_warn(s->cx, ls_where(s->g, n), NULL, "%s %s: each of the %" PRId64 " parts of a batch sees only its own samples, "
-                "which is another loss than that of the batch", op, does, o->parts);
+        ls_warn(s->cx, ls_where(s->g, n), NULL,
+                "%s %s: each of the %" PRId64 " parts of a batch sees only its own samples, "
+                "which is another loss than that of the batch",
+                op, does, o->parts);
     else if (o->accumulate > 1)
-        ls_warn(s->cx, ls_where(s->g, n), NULL, "%s %s: each of the %" PRId64 " batches of an update sees only its own samples "
-                "(--accumulate), which is another loss than that of one large batch", op, does, o->accumulate);
+        ls_warn(s->cx, ls_where(s->g, n), NULL,
+                "%s %s: each of the %" PRId64 " batches of an update sees only its own samples "
+                "(--accumulate), which is another loss than that of one large batch",
+                op, does, o->accumulate);
     return true;
 }
 
@@ -233,8 +255,10 @@ static bool judge_parts(const Search *s, LsNodeId n, const char *does, const LsM
 static void warn_of_norms(LsCtx *cx, const LsGraph *g, const LsMixingOptions *o)
 {
     if (g->training && o->parts > 1 && g->mixing.norm != NULL)
-        ls_warn(cx, LS_NOWHERE, "--bn=frozen takes running statistics", "batch norms, such as '%s', take statistics of the "
-                "samples of each of the %" PRId64 " parts of a batch, not of the batch", g->mixing.norm, o->parts);
+        ls_warn(cx, LS_NOWHERE, "--bn=frozen takes running statistics",
+                "batch norms, such as '%s', take statistics of the "
+                "samples of each of the %" PRId64 " parts of a batch, not of the batch",
+                g->mixing.norm, o->parts);
 }
 
 bool ls_batch_mixing(LsCtx *cx, LsGraph *g, const LsMixingOptions *o)

@@ -1,6 +1,7 @@
 /* compiler/per_sample/batch_mixing.h -- whether the samples of a batch depend on each other.
  *
- * Where they do, a batch that is cut into parts is another one, and so is a batch that copies of its samples fill up. */
+ * Where they do, a batch that is cut into parts is another one, and so is a batch that copies of
+ * its samples fill up. */
 #ifndef LS_COMPILER_PER_SAMPLE_BATCH_MIXING_H
 #define LS_COMPILER_PER_SAMPLE_BATCH_MIXING_H
 
@@ -15,19 +16,22 @@ typedef enum {
 } LsSampleRole;
 LsSampleRole ls_role_of(const LsSamples *, LsValueId);
 
-/* A node whose result belongs to samples, but that reads a statistic of all of them. Losses do: they divide by the weights of
- * all labels. */
+/* A node whose result belongs to samples, but that reads a statistic of all of them. Losses do:
+ * they divide by the weights of all labels. */
 bool ls_reads_statistic(const LsSamples *, LsNodeId);
 
 typedef struct LsMixingOptions {
-    int64_t parts;              /* of a batch: each would take what is mixed from its own samples. 0, 1: it is not cut */
+    int64_t parts;              /* of a batch: each would take what is mixed from its own samples.
+                                 * 0, 1: it is not cut */
     int64_t accumulate;         /* likewise: batches of an update; 0, 1: one */
     bool own;                   /* --mixed-parts=own: parts may */
-    bool whole_loss;            /* gradients of samples are asked for: the file's loss stays one of all samples */
+    bool whole_loss;            /* gradients of samples are asked for: the file's loss stays one of
+                                 * all samples */
 } LsMixingOptions;
 
-/* Sets g->mixing. Batch norms, and a file's loss that is a plain mean, become such of the samples that count (LsCounted).
- * requires the forward part and its loss. Warns of what parts and accumulation change; false after the refusal of parts. */
+/* Sets g->mixing. Batch norms, and a file's loss that is a plain mean, become such of the samples
+ * that count (LsCounted). requires the forward part and its loss. Warns of what parts and
+ * accumulation change; false after the refusal of parts. */
 bool ls_batch_mixing(LsCtx *, LsGraph *, const LsMixingOptions *);
 
 #endif

@@ -1,11 +1,11 @@
 /* compiler/per_sample/follow_samples.c -- see the header.
  *
- * A reshape keeps a place, other nodes move it along with its axis. A value may have two places: scores of all pairs of
- * samples. Mixing is
+ * A reshape keeps a place, other nodes move it along with its axis. A value may have two places:
+ * scores of all pairs of samples. Mixing is
  *   - a softmax, scan, normalisation or convolution along an axis with the only place;
- *   - a product whose inner axis has a place, if its result has one, too (attention over the samples), or if the other
- *     factor has none (a weight for each sample).
- * A reduction that takes away a place is a statistic of the batch, and no mixing. */
+ *   - a product whose inner axis has a place, if its result has one, too (attention over the
+ * samples), or if the other factor has none (a weight for each sample). A reduction that takes away
+ * a place is a statistic of the batch, and no mixing. */
 #include "compiler/per_sample/follow_samples.h"
 
 #include "base/arena.h"
@@ -13,12 +13,16 @@
 #include "compiler/ir/op.h"
 #include "compiler/ir/shape.h"
 
-enum { GONE = -1, LOST = -2 };  /* instead of a result's axis: the place is taken away; cannot be followed */
+enum { GONE = -1, LOST = -2 };  /* instead of a result's axis: the place is taken away; cannot be
+                                 * followed */
 
 typedef LsPlaces Track;
 typedef LsSamples Follow;
 
-static const LsShape *out_shape(const LsGraph *g, LsNodeId n) { return ls_shape(g, ls_out(g, n, 0)); }
+static const LsShape *out_shape(const LsGraph *g, LsNodeId n)
+{
+    return ls_shape(g, ls_out(g, n, 0));
+}
 
 /* ---- places and axes ---- */
 
@@ -40,7 +44,10 @@ int ls_sample_axis(const LsShape *s, int64_t inner, int64_t batch)
     return -1;
 }
 
-static int axis_of(const Follow *f, const LsShape *s, int64_t inner) { return ls_sample_axis(s, inner, f->g->batch); }
+static int axis_of(const Follow *f, const LsShape *s, int64_t inner)
+{
+    return ls_sample_axis(s, inner, f->g->batch);
+}
 
 static bool along(const Follow *f, const Track *t, const LsShape *s, int axis)
 {
@@ -61,9 +68,10 @@ static void add_place(Track *to, int64_t inner)
         to->inner[to->n++] = inner;
 }
 
-/* Adds to result `to` of node n the places of an operand x. map: by axis of x, the result's axis, GONE or LOST; axes that
- * change their length lose their place. */
-static void carry(const Follow *f, LsNodeId n, LsValueId x, const int map[], Track *to, const LsShape *y)
+/* Adds to result `to` of node n the places of an operand x. map: by axis of x, the result's axis,
+ * GONE or LOST; axes that change their length lose their place. */
+static void carry(const Follow *f, LsNodeId n, LsValueId x, const int map[], Track *to,
+                  const LsShape *y)
 {
     const Track *from = &f->of[x.i];
     const LsShape *s = ls_shape(f->g, x);
@@ -88,7 +96,8 @@ static void map_broadcast(const LsShape *x, const LsShape *y, int map[])
         map[a] = a + y->rank - x->rank;
 }
 
-/* Further results (statistics of rows, indices) have the places of result 0 along axes that both have. */
+/* Further results (statistics of rows, indices) have the places of result 0 along axes that both
+ * have. */
 static Track of_further(const Follow *f, const LsShape *y, const Track *first, const LsShape *s)
 {
     Track t = {.sampled = true, .lost = first->lost || s->rank != y->rank};
@@ -158,9 +167,11 @@ static Track of_rows(Follow *f, LsNodeId n, int from, int to)
     return t;
 }
 
-/* Carries a place along axis a of operand x, whose elements from `start` on, `length` of them, lie in the result on the
- * same axis; whole batches keep the place. Sets map[a] so that `carry` is right for the other places. */
-static void carry_part(const Follow *f, LsValueId x, int a, int64_t start, int64_t length, int map[], Track *to, const LsShape *y)
+/* Carries a place along axis a of operand x, whose elements from `start` on, `length` of them, lie
+ * in the result on the same axis; whole batches keep the place. Sets map[a] so that `carry` is
+ * right for the other places. */
+static void carry_part(const Follow *f, LsValueId x, int a, int64_t start, int64_t length,
+                       int map[], Track *to, const LsShape *y)
 {
     const Track *from = &f->of[x.i];
     const LsShape *s = ls_shape(f->g, x);
@@ -173,7 +184,8 @@ static void carry_part(const Follow *f, LsValueId x, int a, int64_t start, int64
     add_place(to, from->inner[0] / behind(s, a) * behind(y, a));
 }
 
-/* The result's places are the operands' where the axis has the same length, or consists of whole batches. */
+/* The result's places are the operands' where the axis has the same length, or consists of whole
+ * batches. */
 static Track of_copies(const Follow *f, LsNodeId n)
 {
     const LsGraph *g = f->g;
@@ -236,8 +248,9 @@ static Track of_view(const Follow *f, LsNodeId n)
 
 /* ---- nodes that read by index ---- */
 
-/* Samples that the indices choose: a single one, or those of an input that has no samples itself, such as the edges of
- * a graph, are taken away. Other indices may be a permutation, or choose within samples. */
+/* Samples that the indices choose: a single one, or those of an input that has no samples itself,
+ * such as the edges of a graph, are taken away. Other indices may be a permutation, or choose
+ * within samples. */
 static int chosen(const Follow *f, LsValueId index)
 {
     const Track *t = &f->of[index.i];
@@ -305,7 +318,8 @@ static Track of_product(Follow *f, LsNodeId n)
     int64_t outer[2];
     for (int k = 0; k < 2; k++) {
         const LsShape *x = ls_in_shape(g, n, k);
-        const bool turned = k == 0 ? at->trans_a : !at->trans_b;        /* the inner axis is the last but one */
+        /* the inner axis is the last but one */
+        const bool turned = k == 0 ? at->trans_a : !at->trans_b;
         const int in = x->rank - (turned ? 2 : 1), out = x->rank - (turned ? 1 : 2);
         int map[LS_MAX_RANK] = {0};
         map_broadcast(x, y, map);
@@ -316,7 +330,8 @@ static Track of_product(Follow *f, LsNodeId n)
         carry(f, n, ls_in(g, n, k), map, &t, y);
     }
     const bool attends = inner[0] && inner[1] && t.n > 0;
-    /* A gradient over rows that do not depend on samples, but belong to them: a sum over samples, as of any weight. */
+    /* A gradient over rows that do not depend on samples, but belong to them: a sum over samples,
+     * as of any weight. */
     const bool sums = g->node[n.i].phase == LS_BACKWARD && t.n == 0;
     const bool weighs = inner[0] != inner[1] && outer[inner[0] ? 1 : 0] > 1 && !sums;
     if (!t.lost && (attends || weighs))
@@ -356,7 +371,8 @@ static Track of_pool(const Follow *f, LsNodeId n)
     return t;
 }
 
-/* q, k, v: [N,H,T,D], or [N,T,H,D] where the bit in by_token is set. Keys of all samples mix them. */
+/* q, k, v: [N,H,T,D], or [N,T,H,D] where the bit in by_token is set. Keys of all samples mix
+ * them. */
 static Track of_attention(Follow *f, LsNodeId n)
 {
     const LsGraph *g = f->g;
@@ -380,7 +396,8 @@ static Track of_attention(Follow *f, LsNodeId n)
     return t;
 }
 
-/* Losses of the whole batch take the samples away; losses of each position have the places of the labels. */
+/* Losses of the whole batch take the samples away; losses of each position have the places of the
+ * labels. */
 static Track of_loss(const Follow *f, LsNodeId n)
 {
     const LsLossAttr *at = &f->g->node[n.i].attr.loss;
@@ -418,8 +435,10 @@ static Track of_node(Follow *f, LsNodeId n)
     case LS_OP_GATHER: return of_gather(f, n);
     case LS_OP_GATHER_EACH: case LS_OP_SCATTER_EACH: return of_each(f, n);
     case LS_OP_SCATTER: return of_scatter(f, n);
-    case LS_OP_CUM_SUM: case LS_OP_CUM_PROD: return of_rows(f, n, node->attr.scan.axis, node->attr.scan.axis);
-    case LS_OP_SOFTMAX: case LS_OP_LOG_SOFTMAX: return of_rows(f, n, node->attr.axis.axis, node->attr.axis.axis);
+    case LS_OP_CUM_SUM:
+    case LS_OP_CUM_PROD: return of_rows(f, n, node->attr.scan.axis, node->attr.scan.axis);
+    case LS_OP_SOFTMAX:
+    case LS_OP_LOG_SOFTMAX: return of_rows(f, n, node->attr.axis.axis, node->attr.axis.axis);
     case LS_OP_LAYER_NORM: return of_rows(f, n, node->attr.norm.axis, last);
     case LS_OP_ATTENTION_JOINT: return of_rows(f, n, 1, last);
     case LS_OP_MATMUL: return of_product(f, n);
@@ -437,7 +456,8 @@ static Track of_node(Follow *f, LsNodeId n)
     }
 }
 
-/* A gradient that its node does not show to have samples has the places of the value that it belongs to. */
+/* A gradient that its node does not show to have samples has the places of the value that it
+ * belongs to. */
 static void set_gradients(Follow *f, LsNodeId n, const LsValueId *gradient_of)
 {
     for (int k = 0; k < f->g->node[n.i].nout; k++) {
@@ -449,13 +469,15 @@ static void set_gradients(Follow *f, LsNodeId n, const LsValueId *gradient_of)
     }
 }
 
-LsSamples ls_follow_samples(LsCtx *cx, const LsGraph *g, const bool *need, const LsValueId *gradient_of)
+LsSamples ls_follow_samples(LsCtx *cx, const LsGraph *g, const bool *need,
+                            const LsValueId *gradient_of)
 {
     Follow f = {.g = g, .of = ls_arena_alloc(cx->arena, g->nvalue + 1, sizeof *f.of)};
     for (uint32_t i = 0; i < g->ninput; i++) {
         const LsShape *s = ls_shape(g, g->input[i]);
         const bool fits = s->rank > 0 && s->dim[0] % g->batch == 0;
-        f.of[g->input[i].i] = fits ? (Track){.sampled = true, .n = 1, .inner = {ls_count(s) / g->batch}} : (Track){0};
+        f.of[g->input[i].i] =
+            fits ? (Track){.sampled = true, .n = 1, .inner = {ls_count(s) / g->batch}} : (Track){0};
     }
     for (uint32_t i = 1; i < g->nnode; i++) {
         const LsNodeId n = {i};

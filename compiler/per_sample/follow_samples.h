@@ -7,12 +7,13 @@
 
 enum { LS_MOST_PLACES = 2 };
 
-/* Of a value. A *place* says where it has the samples: its element number i, row-major, belongs to sample
- * i / inner % batch. */
+/* Of a value. A *place* says where it has the samples: its element number i, row-major, belongs to
+ * sample i / inner % batch. */
 typedef struct LsPlaces {
     bool lost;                  /* nothing is claimed */
     bool sampled;               /* computed from samples */
-    int n;                      /* places; 0 though it is sampled: a sum over samples, or another statistic */
+    int n;                      /* places; 0 though it is sampled: a sum over samples, or another
+                                 * statistic */
     int64_t inner[LS_MOST_PLACES];
     LsNodeId gone;              /* the last node that took away a place */
 } LsPlaces;
@@ -23,9 +24,11 @@ typedef struct LsSamples {
     LsNodeId mixed;             /* the first node that combines different samples; none */
 } LsSamples;
 
-/* Follows the first axis of the inputs, of length g->batch, through the nodes in `need` (NULL: all). gradient_of: by
- * value, the value whose gradient it is a part of (NULL: there are no gradients). Says only what is certain. */
-LsSamples ls_follow_samples(LsCtx *, const LsGraph *, const bool *need, const LsValueId *gradient_of);
+/* Follows the first axis of the inputs, of length g->batch, through the nodes in `need` (NULL:
+ * all). gradient_of: by value, the value whose gradient it is a part of (NULL: there are no
+ * gradients). Says only what is certain. */
+LsSamples ls_follow_samples(LsCtx *, const LsGraph *, const bool *need,
+                            const LsValueId *gradient_of);
 
 /* The axis of s that has such a place; -1: the samples are not within one axis. */
 int ls_sample_axis(const LsShape *s, int64_t inner, int64_t batch);

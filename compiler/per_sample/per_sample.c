@@ -1,7 +1,7 @@
 /* compiler/per_sample/per_sample.c -- see the header.
  *
- * requires gradients of a sum over samples (ls_autodiff); appends nodes of phase LS_BACKWARD; keeps all others; the
- * gradients of the parameters become means again. */
+ * requires gradients of a sum over samples (ls_autodiff); appends nodes of phase LS_BACKWARD; keeps
+ * all others; the gradients of the parameters become means again. */
 #include "compiler/per_sample/per_sample.h"
 
 #include "base/arena.h"
@@ -16,7 +16,8 @@ static bool is_batch_norm(const LsPerSample *p, LsNodeId n)
 {
     const LsGraph *g = p->g;
     if (g->batch == 1)              /* of a variance: the mean has one, too */
-        return g->node[n.i].op == LS_OP_RUNNING_STAT && g->node[g->value[ls_viewed(g, ls_in(g, n, 1)).i].def.i].op == LS_OP_NORM_VAR;
+        return g->node[n.i].op == LS_OP_RUNNING_STAT
+               && g->node[g->value[ls_viewed(g, ls_in(g, n, 1)).i].def.i].op == LS_OP_NORM_VAR;
     return g->node[n.i].phase == LS_FORWARD && g->node[n.i].op == LS_OP_NORM_VAR
         && ls_sample_role(p, ls_out(g, n, 0)) == LS_SUMMED;
 }
@@ -39,8 +40,10 @@ static const char *batch_norms(const LsPerSample *p, LsNodeId *first)
 
 static bool refuse(const LsPerSample *p, LsNodeId n, const char *what)
 {
-    return ls_error(p->cx, ls_where(p->g, n), LS_E_UNSUPPORTED, "freeze the parameters before it (--freeze), or replace it",
-                    "%s %s: a sample has no gradient of its own", ls_op[p->g->node[n.i].op]->name, what);
+    return ls_error(p->cx, ls_where(p->g, n), LS_E_UNSUPPORTED,
+                    "freeze the parameters before it (--freeze), or replace it",
+                    "%s %s: a sample has no gradient of its own", ls_op[p->g->node[n.i].op]->name,
+                    what);
 }
 
 static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
@@ -49,8 +52,11 @@ static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
     LsNodeId norm = {0};
     const char *norms = batch_norms(p, &norm);
     if (norms != NULL)
-        return ls_error(p->cx, ls_where(g, norm), LS_E_UNSUPPORTED, "take running statistics (--bn=frozen), or group norms in "
-                        "the model", "batch norms take statistics of all samples, so a sample has no gradient of its own: %s",
+        return ls_error(p->cx, ls_where(g, norm), LS_E_UNSUPPORTED,
+                        "take running statistics (--bn=frozen), or group norms in "
+                        "the model",
+                        "batch norms take statistics of all samples, so a sample has no gradient "
+                        "of its own: %s",
                         norms);
     if (g->batch == 1)
         return true;
@@ -61,7 +67,8 @@ static bool is_separable(const LsPerSample *p, const LsValueId *gradient_of)
             return refuse(p, (LsNodeId){i}, "reads a statistic of all samples");
     for (uint32_t v = 1; v < p->nvalue; v++)
         if (ls_is(gradient_of[v]) && ls_sample_role(p, gradient_of[v]) == LS_NOT_FOLLOWED)
-            return refuse(p, g->value[gradient_of[v].i].def, "does not show where its result has the samples");
+            return refuse(p, g->value[gradient_of[v].i].def,
+                          "does not show where its result has the samples");
     return true;
 }
 
@@ -71,11 +78,15 @@ static bool fits(const LsPerSample *p)
     const LsNodeId loss = g->value[ls_viewed(g, g->objective.loss).i].def;
     const LsOpCode op = (LsOpCode)g->node[loss.i].op;
     if (g->objective.over == LS_OVER_LABELS || g->objective.over == LS_OVER_MIXED)
-        return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "leave out --ignore-index and --class-weights",
-                        "the loss is a mean over the labels that count, not over samples: a sample has no loss of its own");
-    if (g->objective.of_file && op != LS_OP_REDUCE_MEAN && op != LS_OP_XENT && op != LS_OP_NLL && op != LS_OP_REGRESSION_LOSS)
-        return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS, "take one of the losses of --loss",
-                        "the file's loss is not a plain mean, so the losses of samples are not known");
+        return ls_error(p->cx, ls_where(g, loss), LS_E_LOSS,
+                        "leave out --ignore-index and --class-weights",
+                        "the loss is a mean over the labels that count, not over samples: a sample "
+                        "has no loss of its own");
+    if (g->objective.of_file && op != LS_OP_REDUCE_MEAN && op != LS_OP_XENT && op != LS_OP_NLL
+        && op != LS_OP_REGRESSION_LOSS)
+        return ls_error(
+            p->cx, ls_where(g, loss), LS_E_LOSS, "take one of the losses of --loss",
+            "the file's loss is not a plain mean, so the losses of samples are not known");
     return true;
 }
 
@@ -84,8 +95,10 @@ static bool pads(const LsPerSample *p, const LsPrivacy *o)
 {
     const LsGraph *g = p->g;
     return !o->on || !g->objective.of_file
-           || ls_error(p->cx, ls_where(g, g->value[ls_viewed(g, g->objective.loss).i].def), LS_E_LOSS, "take one of the losses of --loss",
-                       "--dp: the file's loss counts all samples of a batch, but private batches are of any size, so some "
+           || ls_error(p->cx, ls_where(g, g->value[ls_viewed(g, g->objective.loss).i].def),
+                       LS_E_LOSS, "take one of the losses of --loss",
+                       "--dp: the file's loss counts all samples of a batch, but private batches "
+                       "are of any size, so some "
                        "samples only fill them up");
 }
 
@@ -97,9 +110,13 @@ static void begin(const LsPerSample *p, LsValueId grad)
     ls_graph_origin(p->g, (LsOrigin){LS_BACKWARD, made->fwd, made->onnx, made->name});
 }
 
-static LsValueId root(const LsPerSample *p, LsValueId v) { return ls_append1(p->cx, p->g, LS_OP_SQRT, v, NULL); }
+static LsValueId root(const LsPerSample *p, LsValueId v)
+{
+    return ls_append1(p->cx, p->g, LS_OP_SQRT, v, NULL);
+}
 
-/* Squared norms of the gradients of all parameters, by parameter and together: [batch]. False after an error. */
+/* Squared norms of the gradients of all parameters, by parameter and together: [batch]. False after
+ * an error. */
 static bool square_norms(LsPerSample *p, LsValueId *norm, LsValueId *all)
 {
     const uint32_t n = ls_gradients(p->g);
@@ -148,11 +165,13 @@ static void add_results(LsPerSample *p, const LsValueId *each, const LsValueId *
 
 /* ---- gradients of the parameters ---- */
 
-/* The gradient of private training. stream: of the noise of the first parameter, the others' follow. */
+/* The gradient of private training. stream: of the noise of the first parameter, the others'
+ * follow. */
 static bool make_private(LsPerSample *p, const LsPrivacy *o, LsValueId all, double stream)
 {
     LsGraph *g = p->g;
-    p->factor = ls_append1(p->cx, g, LS_OP_SAMPLE_FACTOR, all, &(LsAttr){.scalar = {.a = o->clip, .b = 1 / o->expected}});
+    p->factor = ls_append1(p->cx, g, LS_OP_SAMPLE_FACTOR, all,
+                           &(LsAttr){.scalar = {.a = o->clip, .b = 1 / o->expected}});
     for (uint32_t i = 0; i < ls_gradients(g); i++) {
         LsValueId *grad = &g->grad[i].grad;
         begin(p, *grad);
@@ -182,7 +201,8 @@ static void average(LsPerSample *p)
 
 /* ---- order ---- */
 
-/* By node: the last node before `first` that it waits for; no node of the backward part waits for the forward part alone. */
+/* By node: the last node before `first` that it waits for; no node of the backward part waits for
+ * the forward part alone. */
 static uint32_t *waits(const LsPerSample *p, uint32_t first)
 {
     const LsGraph *g = p->g;
@@ -199,8 +219,9 @@ static uint32_t *waits(const LsPerSample *p, uint32_t first)
     return last;
 }
 
-/* Moves the nodes from `first` on to where all that they read is there: the order is the one that plans begin with, and
- * operands of a norm that wait for the end of the backward part take memory. */
+/* Moves the nodes from `first` on to where all that they read is there: the order is the one that
+ * plans begin with, and operands of a norm that wait for the end of the backward part take
+ * memory. */
 static void move_forward(const LsPerSample *p, uint32_t first)
 {
     LsGraph *g = p->g;
@@ -208,7 +229,8 @@ static void move_forward(const LsPerSample *p, uint32_t first)
     LsNode *node = ls_arena_alloc(p->cx->arena, g->nnode, sizeof *node);
     uint32_t *to = ls_arena_alloc(p->cx->arena, g->nnode, sizeof *to);
     uint32_t *behind = ls_arena_alloc(p->cx->arena, g->nnode + 1u, sizeof *behind);
-    for (uint32_t i = 1; i < g->nnode; i++)         /* behind[k]: nodes that wait for one before k */
+    for (uint32_t i = 1; i < g->nnode; i++)         /* behind[k]: nodes that wait for one before
+                                                     * k */
         behind[last[i] + 1]++;
     for (uint32_t k = 1; k <= g->nnode; k++)
         behind[k] += behind[k - 1];
@@ -227,14 +249,18 @@ bool ls_per_sample(LsCtx *cx, LsGraph *g, const LsSampleGrads *o, const LsValueI
 {
     const uint32_t first = g->nnode;
     const double stream = ls_random_stream_of_node(g);       /* whatever ways the norms take */
-    LsPerSample p = {.cx = cx, .g = g, .samples = ls_follow_samples(cx, g, NULL, gradient_of), .nvalue = g->nvalue,
+    LsPerSample p = {.cx = cx,
+                     .g = g,
+                     .samples = ls_follow_samples(cx, g, NULL, gradient_of),
+                     .nvalue = g->nvalue,
                      .o = o};
     LsValueId *each = ls_arena_alloc(cx->arena, g->ngrad, sizeof *each), all;
     LsValueId *norm = ls_arena_alloc(cx->arena, g->ngrad, sizeof *norm);
     p.each = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.each);
     p.weighed = ls_arena_alloc(cx->arena, g->nvalue, sizeof *p.weighed);
     if (!pads(&p, &o->privacy) || !is_separable(&p, gradient_of) || !fits(&p)
-        || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each)) || !square_norms(&p, norm, &all)
+        || (o->mode == LS_GRADS_PER_SAMPLE && !make_terms(&p, each))
+        || !square_norms(&p, norm, &all)
         || (o->privacy.on && !make_private(&p, &o->privacy, all, stream)))
         return false;
     if (!o->privacy.on)

@@ -1,9 +1,10 @@
-/* compiler/per_sample/per_sample_norms.c -- norms of the terms of a sum over samples, without the terms where that is
- * cheaper.
+/* compiler/per_sample/per_sample_norms.c -- norms of the terms of a sum over samples, without the
+ * terms where that is cheaper.
  *
- * The gradient of a weight in a product is, for a sample with t rows x and g, the sum of the t outer products of their
- * rows. With t = 1 its norm is the product of the rows' norms; else pairs of rows give it (row_pairs.h). A kernel may also
- * make it tile by tile, add up the squares, and throw each tile away. The cost of all nodes decides. */
+ * The gradient of a weight in a product is, for a sample with t rows x and g, the sum of the t
+ * outer products of their rows. With t = 1 its norm is the product of the rows' norms; else pairs
+ * of rows give it (row_pairs.h). A kernel may also make it tile by tile, add up the squares, and
+ * throw each tile away. The cost of all nodes decides. */
 #include "compiler/fold/append.h"
 #include "compiler/per_sample/per_sample.h"
 #include "compiler/per_sample/row_pairs.h"
@@ -16,12 +17,13 @@ static LsValueId squares(const LsPerSample *p, LsValueId v)
     const LsShape s = *ls_shape(p->g, v);
     const LsShape flat = {2, {p->g->batch, ls_count(&s) / p->g->batch}}, to = {1, {p->g->batch}};
     v = ls_reshape(p->cx, p->g, v, &flat);
-    v = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {.axes = 2, .keep = true}});
+    v = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM_SQUARE, v,
+                   &(LsAttr){.reduce = {.axes = 2, .keep = true}});
     return ls_reshape(p->cx, p->g, v, &to);
 }
 
-/* The same for the terms of a weight gradient, [batch * filters, channels, ..], before they are reshaped: in the layout in
- * which their kernel makes them. None: v is something else. */
+/* The same for the terms of a weight gradient, [batch * filters, channels, ..], before they are
+ * reshaped: in the layout in which their kernel makes them. None: v is something else. */
 static LsValueId squares_of_weights(const LsPerSample *p, LsValueId v)
 {
     LsGraph *g = p->g;
@@ -32,7 +34,8 @@ static LsValueId squares_of_weights(const LsPerSample *p, LsValueId v)
         return (LsValueId){0};
     v = ls_out(g, n, 0);
     const LsShape s = *ls_shape(g, v);
-    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM_SQUARE, v, &(LsAttr){.reduce = {.axes = (1u << s.rank) - 2, .keep = true}});
+    v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM_SQUARE, v,
+                   &(LsAttr){.reduce = {.axes = (1u << s.rank) - 2, .keep = true}});
     const LsShape filters = {2, {g->batch, s.dim[0] / g->batch}}, to = {1, {g->batch}};
     v = ls_reshape(p->cx, g, v, &filters);
     v = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 2, .keep = true}});
@@ -44,7 +47,10 @@ static LsValueId squares_of_weights(const LsPerSample *p, LsValueId v)
 /* none: the way does not exist, or its node was refused. ns: predicted. */
 typedef struct Way { LsValueId norm; double ns; } Way;
 
-double ls_price(const LsPerSample *p, LsNodeId n) { return p->o->price.ns(p->o->price.machine, p->g, n); }
+double ls_price(const LsPerSample *p, LsNodeId n)
+{
+    return p->o->price.ns(p->o->price.machine, p->g, n);
+}
 
 double ls_price_since(const LsPerSample *p, uint32_t first)
 {
@@ -54,24 +60,30 @@ double ls_price_since(const LsPerSample *p, uint32_t first)
     return ns;
 }
 
-/* Whether node n is a product over the rows of samples: its operands with the samples in front are a and b. */
+/* Whether node n is a product over the rows of samples: its operands with the samples in front are
+ * a and b. */
 static bool is_row_sum(LsPerSample *p, LsNodeId n, LsRowSum *of, LsValueId *a, LsValueId *b)
 {
-    const LsSampleRole role[2] = {ls_sample_role(p, ls_in(p->g, n, 0)), ls_sample_role(p, ls_in(p->g, n, 1))};
-    if (!ls_row_sum_of(p->g, n, of) || !ls_adds_linearly(p, n) || role[0] == LS_SUMMED || role[1] == LS_SUMMED)
+    const LsSampleRole role[2] = {ls_sample_role(p, ls_in(p->g, n, 0)),
+                                  ls_sample_role(p, ls_in(p->g, n, 1))};
+    if (!ls_row_sum_of(p->g, n, of) || !ls_adds_linearly(p, n) || role[0] == LS_SUMMED
+        || role[1] == LS_SUMMED)
         return false;
     *a = ls_each_operand(p, n, 0);
     *b = ls_each_operand(p, n, 1);
     return ls_is(*a) && ls_is(*b);
 }
 
-/* v times a number, in more digits than a constant of the graph has, which is a float: norms in f64 are as exact as terms. */
+/* v times a number, in more digits than a constant of the graph has, which is a float: norms in f64
+ * are as exact as terms. */
 static LsValueId times(const LsPerSample *p, LsValueId v, double by)
 {
     const double rest = by - (double)(float)by;
     const LsValueId y = ls_scale(p->cx, p->g, v, by);
-    return rest == 0 || p->g->value[y.i].def.i == 0 || p->g->node[p->g->value[y.i].def.i].op == LS_OP_DIV
-               ? y : ls_append2(p->cx, p->g, LS_OP_ADD, y, ls_scale(p->cx, p->g, v, rest), NULL);
+    return rest == 0 || p->g->value[y.i].def.i == 0
+                   || p->g->node[p->g->value[y.i].def.i].op == LS_OP_DIV
+               ? y
+               : ls_append2(p->cx, p->g, LS_OP_ADD, y, ls_scale(p->cx, p->g, v, rest), NULL);
 }
 
 static LsValueId by_pairs(LsPerSample *p, LsNodeId n)
@@ -88,7 +100,8 @@ static LsValueId by_pairs(LsPerSample *p, LsNodeId n)
         return times(p, both, of.alpha * of.alpha);
     }
     LsValueId sum = ls_row_pairs(p->cx, g, &of, a, b);
-    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {.axes = 2 | 4, .keep = true}});
+    sum = ls_append1(p->cx, g, LS_OP_REDUCE_SUM, sum,
+                     &(LsAttr){.reduce = {.axes = 2 | 4, .keep = true}});
     return ls_reshape(p->cx, g, sum, &(LsShape){1, {g->batch}});
 }
 
@@ -99,7 +112,8 @@ static LsValueId by_tiles(LsPerSample *p, LsNodeId n)
     LsValueId a, b;
     if (p->g->node[n.i].op == LS_OP_CONV_DW && ls_adds_linearly(p, n))
         return ls_conv_norm_by_tiles(p, n);
-    return is_row_sum(p, n, &of, &a, &b) ? ls_append2(p->cx, p->g, LS_OP_MATMUL_SQUARES, a, b, &at) : (LsValueId){0};
+    return is_row_sum(p, n, &of, &a, &b) ? ls_append2(p->cx, p->g, LS_OP_MATMUL_SQUARES, a, b, &at)
+                                         : (LsValueId){0};
 }
 
 static LsValueId by_terms(LsPerSample *p, LsValueId of)
@@ -123,8 +137,8 @@ static LsValueId either(const LsPerSample *p, LsValueId a, LsValueId b)
     return ls_append2(p->cx, p->g, LS_OP_EITHER, a, b, NULL);
 }
 
-/* The way without terms: the faster one, or the one that is asked for. Where the planner chooses and pairs of several rows are
- * faster, tiles, which take fewer bytes, are their alternative. */
+/* The way without terms: the faster one, or the one that is asked for. Where the planner chooses
+ * and pairs of several rows are faster, tiles, which take fewer bytes, are their alternative. */
 static Way cheapest_norm(LsPerSample *p, LsNodeId n, bool offers)
 {
     LsRowSum of;
@@ -143,11 +157,13 @@ static Way cheapest_norm(LsPerSample *p, LsNodeId n, bool offers)
     return pairs;
 }
 
-/* The sum over samples comes from the terms, too, if these are made: that takes about the time of their squares. Without
- * them its node runs. Terms that are there in any case cost nothing. */
-static bool pays_to_store(const LsPerSample *p, LsNodeId n, Way terms, double squares_ns, Way light, bool there)
+/* The sum over samples comes from the terms, too, if these are made: that takes about the time of
+ * their squares. Without them its node runs. Terms that are there in any case cost nothing. */
+static bool pays_to_store(const LsPerSample *p, LsNodeId n, Way terms, double squares_ns, Way light,
+                          bool there)
 {
-    const double again = ls_price(p, n), sum = p->o->privacy.sums == LS_SUMS_AGAIN ? again : squares_ns;
+    const double again = ls_price(p, n),
+                 sum = p->o->privacy.sums == LS_SUMS_AGAIN ? again : squares_ns;
     if (p->o->norms != LS_NORMS_CHEAPEST || !ls_is(light.norm))
         return !ls_is(light.norm);
     return there ? squares_ns < light.ns : terms.ns + sum < light.ns + again;
@@ -157,14 +173,16 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
 {
     LsGraph *g = p->g;
     LsValueId of = v;               /* the same elements in another order */
-    for (LsNodeId n = g->value[of.i].def; g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE;
+    for (LsNodeId n = g->value[of.i].def;
+         g->node[n.i].op == LS_OP_RESHAPE || g->node[n.i].op == LS_OP_TRANSPOSE;
          n = g->value[of.i].def)
         of = ls_in(g, n, 0);
     const LsNodeId n = g->value[of.i].def;
     if (g->batch == 1 || p->o->norms == LS_NORMS_TERMS || ls_is_of_samples(p, v))
         return by_terms(p, ls_is_of_samples(p, v) ? v : of);
     const bool there = ls_is(p->each[of.i]);
-    const bool offers = p->o->privacy.on && p->o->privacy.sums == LS_SUMS_AUTO && p->o->norms == LS_NORMS_CHEAPEST;
+    const bool offers =
+        p->o->privacy.on && p->o->privacy.sums == LS_SUMS_AUTO && p->o->norms == LS_NORMS_CHEAPEST;
     const Way light = cheapest_norm(p, n, offers && !there);
     if (ls_is(light.norm) && p->o->norms != LS_NORMS_CHEAPEST)
         return light.norm;
@@ -174,7 +192,8 @@ LsValueId ls_each_norm(LsPerSample *p, LsValueId v)
     const uint32_t second = g->nnode;
     const Way terms = priced(p, by_terms(p, of), first);
     if (pays_to_store(p, n, terms, ls_price_since(p, second), light, there))
-        return offers && !there && ls_is(light.norm) ? either(p, terms.norm, light.norm) : terms.norm;
+        return offers && !there && ls_is(light.norm) ? either(p, terms.norm, light.norm)
+                                                     : terms.norm;
     if (!there)
         p->each[of.i] = (LsValueId){0};
     return light.norm;

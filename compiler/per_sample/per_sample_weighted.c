@@ -1,8 +1,8 @@
 /* compiler/per_sample/per_sample_weighted.c -- sums over samples whose terms have factors.
  *
- * The node that adds up the samples is linear in each of its operands: one operand's elements are multiplied by the
- * factors of their samples, and no term is made by itself. Samples that count as zero may have any values, also NaN, so
- * they are zeros in all operands. */
+ * The node that adds up the samples is linear in each of its operands: one operand's elements are
+ * multiplied by the factors of their samples, and no term is made by itself. Samples that count as
+ * zero may have any values, also NaN, so they are zeros in all operands. */
 #include "compiler/fold/append.h"
 #include "compiler/per_sample/per_sample.h"
 
@@ -15,14 +15,18 @@ static LsValueId factors_along(const LsPerSample *p, LsValueId v, const LsShape 
     return ls_reshape(p->cx, p->g, v, &s);
 }
 
-/* x [.., batch, ..], with `times` multiplied by the factors; 0 where the factor is 0, whatever x is. */
+/* x [.., batch, ..], with `times` multiplied by the factors; 0 where the factor is 0, whatever x
+ * is. */
 static LsValueId weigh(const LsPerSample *p, LsValueId x, int axis, bool times)
 {
     LsGraph *g = p->g;
     const LsShape s = *ls_shape(g, x);
-    LsValueId counts = ls_append2(p->cx, g, LS_OP_GREATER, p->factor, ls_const_real(p->cx, g, 0), NULL);
-    LsValueId y = times ? ls_append2(p->cx, g, LS_OP_MUL, x, factors_along(p, p->factor, &s, axis), NULL) : x;
-    return ls_append3(p->cx, g, LS_OP_WHERE, factors_along(p, counts, &s, axis), y, ls_const_real(p->cx, g, 0), NULL);
+    LsValueId counts =
+        ls_append2(p->cx, g, LS_OP_GREATER, p->factor, ls_const_real(p->cx, g, 0), NULL);
+    LsValueId y =
+        times ? ls_append2(p->cx, g, LS_OP_MUL, x, factors_along(p, p->factor, &s, axis), NULL) : x;
+    return ls_append3(p->cx, g, LS_OP_WHERE, factors_along(p, counts, &s, axis), y,
+                      ls_const_real(p->cx, g, 0), NULL);
 }
 
 /* The same for x of any shape. */
@@ -55,11 +59,13 @@ static LsValueId moved(LsPerSample *p, LsValueId v, LsValueId from, LsValueId x)
     const LsNodeId n = p->g->value[v.i].def;
     const LsNode node = p->g->node[n.i];
     const LsAttr at = node.attr;
-    return v.i == from.i ? x : ls_append1(p->cx, p->g, (LsOpCode)node.op, moved(p, ls_in(p->g, n, 0), from, x), &at);
+    return v.i == from.i ? x
+                         : ls_append1(p->cx, p->g, (LsOpCode)node.op,
+                                      moved(p, ls_in(p->g, n, 0), from, x), &at);
 }
 
-/* The sum of the terms, with their factors; none: the terms are not there, or adding them up takes more time than the node
- * that makes v without them. */
+/* The sum of the terms, with their factors; none: the terms are not there, or adding them up takes
+ * more time than the node that makes v without them. */
 static LsValueId sum_of_terms(LsPerSample *p, LsValueId v)
 {
     const LsGraph *g = p->g;
@@ -72,7 +78,8 @@ static LsValueId sum_of_terms(LsPerSample *p, LsValueId v)
         return sum;
     if (ls_is(p->factor))
         sum = weigh(p, sum, 0, true);
-    sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
+    sum = ls_append1(p->cx, p->g, LS_OP_REDUCE_SUM, sum,
+                     &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     sum = moved(p, v, of, ls_reshape(p->cx, p->g, sum, &s));
     return ls_price_since(p, first) < ls_price(p, n) ? sum : (LsValueId){0};
 }
@@ -91,14 +98,18 @@ LsValueId ls_gradient_from_terms(LsPerSample *p, LsValueId v, LsClippedSums sums
     return ls_is(other) ? ls_append2(p->cx, p->g, LS_OP_EITHER, sum, other, NULL) : other;
 }
 
-/* The operand that is multiplied: of a product's or a convolution's two the smaller one that depends on samples. */
+/* The operand that is multiplied: of a product's or a convolution's two the smaller one that
+ * depends on samples. */
 static int operand_to_scale(const LsPerSample *p, LsNodeId n)
 {
     const LsOpCode op = (LsOpCode)p->g->node[n.i].op;
     const bool either = op == LS_OP_MATMUL || op == LS_OP_CONV_DW;
     if (either && ls_sample_role(p, ls_in(p->g, n, 0)) != LS_PLACED)
         return 1;
-    return either && ls_sample_role(p, ls_in(p->g, n, 1)) == LS_PLACED && ls_count(ls_in_shape(p->g, n, 1)) < ls_count(ls_in_shape(p->g, n, 0)) ? 1 : 0;
+    return either && ls_sample_role(p, ls_in(p->g, n, 1)) == LS_PLACED
+                   && ls_count(ls_in_shape(p->g, n, 1)) < ls_count(ls_in_shape(p->g, n, 0))
+               ? 1
+               : 0;
 }
 
 LsValueId ls_weighed(LsPerSample *p, LsValueId v)
@@ -126,7 +137,8 @@ LsValueId ls_weighed(LsPerSample *p, LsValueId v)
     }
     const int times = operand_to_scale(p, n);
     for (int k = 0; k < node.nin; k++)
-        if (ls_is(in[k]) && ls_type(g, in[k]) == LS_REAL && ls_sample_role(p, ls_in(g, n, k)) == LS_PLACED)
+        if (ls_is(in[k]) && ls_type(g, in[k]) == LS_REAL
+            && ls_sample_role(p, ls_in(g, n, k)) == LS_PLACED)
             in[k] = scaled(p, in[k], k == times);
     return p->weighed[v.i] = ls_append(p->cx, g, node.op, node.nin, in, &at);
 }

@@ -38,7 +38,8 @@ LsValueId ls_square_norm_by_rows(LsCtx *cx, LsGraph *g, LsValueId v)
     const LsNodeId n = g->value[v.i].def;
     LsRowSum of;
     if (!ls_row_sum_of(g, n, &of)
-        || of.rows * of.rows * (of.length[0] + of.length[1]) > PER_ELEMENT * of.length[0] * of.length[1])
+        || of.rows * of.rows * (of.length[0] + of.length[1])
+               > PER_ELEMENT * of.length[0] * of.length[1])
         return (LsValueId){0};
     v = ls_row_pairs(cx, g, &of, ls_in(g, n, 0), ls_in(g, n, 1));
     v = ls_append1(cx, g, LS_OP_REDUCE_SUM, v, &(LsAttr){.reduce = {.axes = 1 | 2, .keep = true}});

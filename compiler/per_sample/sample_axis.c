@@ -1,5 +1,6 @@
-/* compiler/per_sample/sample_axis.c -- see the header. Batch norms need statistics of the batch, so these are no mixing. But
- * an output of a model consists of samples, so its first place must be outermost. */
+/* compiler/per_sample/sample_axis.c -- see the header. Batch norms need statistics of the batch, so
+ * these are no mixing. But an output of a model consists of samples, so its first place must be
+ * outermost. */
 #include "compiler/per_sample/sample_axis.h"
 
 #include "base/arena.h"
@@ -18,7 +19,8 @@ static bool *needed(LsCtx *cx, const LsGraph *g, const LsValueId y[], uint32_t n
     return need;
 }
 
-/* The node that took the outermost place from an output; none: the place is there, or cannot be followed. */
+/* The node that took the outermost place from an output; none: the place is there, or cannot be
+ * followed. */
 static LsNodeId without_samples(const LsSamples *f, LsValueId y)
 {
     const LsPlaces *t = &f->of[y.i];

@@ -37,7 +37,8 @@ static LsValueId average(const Make *m)
     return v;
 }
 
-/* Appends the node of a rule, which reads `in`; with its state, and if it writes the parameter with the average. */
+/* Appends the node of a rule, which reads `in`; with its state, and if it writes the parameter with
+ * the average. */
 static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *in)
 {
     LsValueId of[LS_MAX_IN] = {in->p, in->grad};
@@ -49,7 +50,8 @@ static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *
     of[ls_rule_factor(rule)] = in->factor;
     of[ls_rule_acc(rule)] = in->acc;
     of[ls_rule_weight(rule)] = in->weight;
-    if ((in->at.update.hyper.ema != 0 && !rule->makes) || rule->op == LS_OP_FREE_SGD || rule->op == LS_OP_FREE_ADAMW)
+    if ((in->at.update.hyper.ema != 0 && !rule->makes) || rule->op == LS_OP_FREE_SGD
+        || rule->op == LS_OP_FREE_ADAMW)
         of[ls_rule_average(rule)] = average(m);
     of[ls_rule_shared(rule)] = in->shared;
     int nin = ls_rule_shared(rule) + 1;
@@ -78,7 +80,8 @@ static void take_step(const Make *m, LsOpCode op, LsValueId u, LsValueId factor,
     append_rule(m, ls_rule_of(op), &in);
 }
 
-/* LAMB, LARS: the step's length is to the direction's as the parameter's norm to the direction's. */
+/* LAMB, LARS: the step's length is to the direction's as the parameter's norm to the
+ * direction's. */
 static void trust_step(const Make *m, LsValueId u)
 {
     const LsHyper *h = &m->in->at.update.hyper;
@@ -88,7 +91,8 @@ static void trust_step(const Make *m, LsValueId u)
                                   ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, u)};
         const bool lars = m->o->kind == LS_LARS;
         const LsAttr at = {.scalar = {.a = lars ? h->trust : 1, .b = lars ? h->eps : 0}};
-        factor = times(m, ls_append2(m->cx, m->g, LS_OP_TRUST_RATIO, norm[0], norm[1], &at), factor);
+        factor =
+            times(m, ls_append2(m->cx, m->g, LS_OP_TRUST_RATIO, norm[0], norm[1], &at), factor);
     }
     const LsHyper step = {.momentum = h->momentum, .nesterov = h->nesterov, .rate_first = 1};
     take_step(m, LS_OP_SGD, u, factor, &step);
@@ -96,7 +100,8 @@ static void trust_step(const Make *m, LsValueId u)
 
 static LsValueId mean(const Make *m, LsValueId v, int axis)
 {
-    return ls_append1(m->cx, m->g, LS_OP_REDUCE_MEAN, v, &(LsAttr){.reduce = {.axes = 1u << axis, .keep = true}});
+    return ls_append1(m->cx, m->g, LS_OP_REDUCE_MEAN, v,
+                      &(LsAttr){.reduce = {.axes = 1u << axis, .keep = true}});
 }
 
 static LsValueId mean_square(const Make *m, LsValueId v)
@@ -110,20 +115,24 @@ static LsValueId moving_average(const Make *m, LsValueId v, const char *suffix)
 {
     const LsAttr at = {.update = {.hyper = m->o->hyper, .skips = m->in->at.update.skips}};
     const LsValueId s = add_state(m, suffix, ls_shape(m->g, v));
-    return ls_append(m->cx, m->g, LS_OP_BLEND, 2 + at.update.skips, (LsValueId[]){s, v, m->in->factor}, &at);
+    return ls_append(m->cx, m->g, LS_OP_BLEND, 2 + at.update.skips,
+                     (LsValueId[]){s, v, m->in->factor}, &at);
 }
 
-/* The second moment that Adafactor keeps as the means of rows and columns, or of a vector as it is. */
+/* The second moment that Adafactor keeps as the means of rows and columns, or of a vector as it
+ * is. */
 static LsValueId second_moment(const Make *m, LsValueId d)
 {
     const int rank = ls_shape(m->g, d)->rank;
     const LsValueId square = ls_append2(m->cx, m->g, LS_OP_MUL, d, d, NULL);
     if (rank < 2)
         return moving_average(m, square, "v");
-    const LsValueId row = moving_average(m, mean(m, square, rank - 1), "row"), column = moving_average(m, mean(m, square, rank - 2), "column");
+    const LsValueId row = moving_average(m, mean(m, square, rank - 1), "row"),
+                    column = moving_average(m, mean(m, square, rank - 2), "column");
     const LsValueId least = ls_const_real(m->cx, m->g, m->o->hyper.floor);
     const LsValueId over = ls_append2(m->cx, m->g, LS_OP_MAX, mean(m, row, rank - 2), least, NULL);
-    return ls_append2(m->cx, m->g, LS_OP_MUL, ls_append2(m->cx, m->g, LS_OP_DIV, row, over, NULL), column, NULL);
+    return ls_append2(m->cx, m->g, LS_OP_MUL, ls_append2(m->cx, m->g, LS_OP_DIV, row, over, NULL),
+                      column, NULL);
 }
 
 static void adafactor_step(const Make *m, LsValueId d)
@@ -131,11 +140,13 @@ static void adafactor_step(const Make *m, LsValueId d)
     const LsHyper *h = &m->in->at.update.hyper;
     const LsValueId least = ls_const_real(m->cx, m->g, h->floor * h->floor);
     LsValueId v = ls_append2(m->cx, m->g, LS_OP_MAX, second_moment(m, d), least, NULL);
-    const LsValueId u = ls_append2(m->cx, m->g, LS_OP_DIV, d, ls_append1(m->cx, m->g, LS_OP_SQRT, v, NULL), NULL);
+    const LsValueId u =
+        ls_append2(m->cx, m->g, LS_OP_DIV, d, ls_append1(m->cx, m->g, LS_OP_SQRT, v, NULL), NULL);
     const LsValueId rms[] = {mean_square(m, m->in->p), mean_square(m, u)};
     const LsAttr at = {.scalar = {.a = h->floor_p, .b = h->most}};
     const LsValueId factor = ls_append2(m->cx, m->g, LS_OP_RMS_RATIO, rms[0], rms[1], &at);
-    take_step(m, LS_OP_STEP, u, times(m, factor, step_sign(m)), &(LsHyper){.decay = h->decay, .relative = 1});
+    take_step(m, LS_OP_STEP, u, times(m, factor, step_sign(m)),
+              &(LsHyper){.decay = h->decay, .relative = 1});
 }
 
 /* a x + b y */
@@ -147,7 +158,8 @@ static LsValueId sum(const Make *m, double a, LsValueId x, double b, LsValueId y
 
 static LsValueId product(const Make *m, LsValueId a, LsValueId b, bool turned)
 {
-    return ls_append2(m->cx, m->g, LS_OP_MATMUL, a, b, &(LsAttr){.gemm = {.trans_b = turned, .alpha = 1}});
+    return ls_append2(m->cx, m->g, LS_OP_MATMUL, a, b,
+                      &(LsAttr){.gemm = {.trans_b = turned, .alpha = 1}});
 }
 
 /* Muon: the nearest matrix with orthogonal rows, roughly: singular values become 0.7 to 1.2. */
@@ -158,14 +170,16 @@ static void muon_step(const Make *m, LsValueId u)
     static const int turn[] = {1, 0};
     const LsHyper *h = &m->in->at.update.hyper;
     const int64_t rows = ls_shape(m->g, u)->dim[0], columns = ls_shape(m->g, u)->dim[1];
-    LsValueId norm = ls_append1(m->cx, m->g, LS_OP_SQRT, ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, u), NULL);
+    LsValueId norm = ls_append1(m->cx, m->g, LS_OP_SQRT,
+                                ls_all_axes(m->cx, m->g, LS_OP_REDUCE_SUM_SQUARE, u), NULL);
     norm = ls_append2(m->cx, m->g, LS_OP_MAX, norm, ls_const_real(m->cx, m->g, least), NULL);
     LsValueId x = ls_append2(m->cx, m->g, LS_OP_DIV, u, norm, NULL);
     if (rows > columns)
         x = ls_transpose(m->cx, m->g, x, turn);
     for (int k = 0; k < ROUNDS; k++) {
         const LsValueId pairs = product(m, x, x, true);
-        x = sum(m, a, x, 1, product(m, sum(m, b, pairs, c, product(m, pairs, pairs, false)), x, false));
+        x = sum(m, a, x, 1,
+                product(m, sum(m, b, pairs, c, product(m, pairs, pairs, false)), x, false));
     }
     if (rows > columns)
         x = ls_transpose(m->cx, m->g, x, turn);
@@ -174,7 +188,10 @@ static void muon_step(const Make *m, LsValueId u)
 }
 
 /* Muon's parameters that are no matrices. */
-static bool by_adam(const Make *m) { return m->o->kind == LS_MUON && ls_shape(m->g, m->in->p)->rank != 2; }
+static bool by_adam(const Make *m)
+{
+    return m->o->kind == LS_MUON && ls_shape(m->g, m->in->p)->rank != 2;
+}
 
 void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOptimizerOptions *o)
 {
@@ -186,7 +203,8 @@ void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOpti
         in.at.update.hyper.decoupled = 1;
     if (by_adam(&m)) {
         in.at.update.hyper.decoupled = 1;
-        in.at.update.hyper.decay = in.at.update.hyper.decay != 0 || !o->spares_vectors ? o->hyper.rest_decay : 0;
+        in.at.update.hyper.decay =
+            in.at.update.hyper.decay != 0 || !o->spares_vectors ? o->hyper.rest_decay : 0;
         append_rule(&m, ls_rule_of(LS_OP_ADAM), &in);
         return;
     }

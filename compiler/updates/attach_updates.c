@@ -2,8 +2,8 @@
  *
  * requires gradients (LsGraph.grad); appends nodes of phase LS_UPDATE, then moves each as far
  * forward as its operands and the readers of its parameter allow, so that a gradient's live range
- * ends right after its use; keeps everything else. With ranks the graph gets sums of gradients, and the updates are a
- * graph of their own, LsGraph.updates. */
+ * ends right after its use; keeps everything else. With ranks the graph gets sums of gradients, and
+ * the updates are a graph of their own, LsGraph.updates. */
 #include "compiler/fold/append.h"
 #include "compiler/ir/rewrite.h"
 #include "compiler/updates/append_update.h"
@@ -14,7 +14,7 @@
 
 #include <string.h>
 
-/* Micro-steps of an update. */
+/* Micro-batches of an update. */
 static int micro_steps(const LsOptimizerOptions *o)
 {
     return (o->accumulate > 1 ? o->accumulate : 1) * (o->parts > 1 ? o->parts : 1);
@@ -31,9 +31,10 @@ static void update_origin(LsGraph *g, LsValueId p, LsValueId grad)
 
 typedef struct Update {         /* shared by all updates */
     const LsOptimizerOptions *o;
-    LsGraph *to;                /* has the updates: the graph of the gradients, or LsGraph.updates */
-    bool sums;                  /* over several micro-steps */
-    LsValueId weight;           /* of this micro-step's gradients; none: `scale` */
+    LsGraph *to;                /* has the updates: the graph of the gradients, or
+                                 * LsGraph.updates */
+    bool sums;                  /* over several micro-batches */
+    LsValueId weight;           /* of this micro-batch's gradients; none: `scale` */
     /* Of the graph `to`: */
     LsValueId mean;             /* factor that turns their sum into a mean; none: 1 */
     LsValueId factor;           /* of gradients, before clipping by value; none: 1 */
@@ -45,7 +46,8 @@ typedef struct Update {         /* shared by all updates */
 static bool is_over_ranks(const Update *u) { return ls_over_ranks(u->o); }
 
 /* The accumulator of values like v. */
-static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, const LsUpdateAttr *part)
+static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId v,
+                              const LsUpdateAttr *part)
 {
     LsShape s = *ls_shape(g, v);
     if (part->sum.levels > 0)
@@ -55,17 +57,21 @@ static LsValueId partial_sums(LsCtx *cx, LsGraph *g, const char *name, LsValueId
     return acc;
 }
 
-/* The weights of an update's micro-steps. The gradient of a mean over labels, times the weight of
+/* The weights of an update's micro-batches. The gradient of a mean over labels, times the weight of
  * the labels, is the gradient of a sum: it is accumulated together with the weight, and divided by
  * the total weight at the end. Sample counts are known before the update begins: LsRun.share. */
 static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
 {
     const int steps = micro_steps(o);
-    Update u = {.o = o, .to = g->rank.updates != NULL ? g->rank.updates : g, .sums = steps > 1 || g->privacy.on,
+    Update u = {.o = o,
+                .to = g->rank.updates != NULL ? g->rank.updates : g,
+                .sums = steps > 1 || g->privacy.on,
                 .part = {.update = {.sum.scale = 1}}};
     if (!u.sums || g->privacy.on)
         return u;
-    u.part.update.sum.levels = ls_tree_levels(is_over_ranks(&u) ? steps / g->rank.choice[0] : steps);      /* the fewest ranks */
+    /* the fewest ranks */
+    u.part.update.sum.levels =
+        ls_tree_levels(is_over_ranks(&u) ? steps / g->rank.choice[0] : steps);
     if (g->objective.over == LS_OVER_SUM)
         return u;
     if (g->objective.over == LS_OVER_SAMPLES) {
@@ -80,7 +86,8 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     LsValueId all;
     if (is_over_ranks(&u)) {
         all = ls_rank_sum(cx, g, name, u.weight, (LsValueId){0}, (LsValueId){0}, &u.part);
-        ls_graph_origin(u.to, (LsOrigin){LS_UPDATE, {0}, g->node[loss.i].onnx, g->node[loss.i].name});
+        ls_graph_origin(u.to,
+                        (LsOrigin){LS_UPDATE, {0}, g->node[loss.i].onnx, g->node[loss.i].name});
     } else {
         all = partial_sums(cx, g, name, u.weight, &u.part.update);
         all = ls_append2(cx, g, LS_OP_ACCUMULATE, u.weight, all, &u.part);
@@ -100,8 +107,8 @@ static LsValueId plus(LsCtx *cx, LsGraph *g, LsValueId sum, LsValueId v)
     return ls_is(sum) ? ls_append2(cx, g, LS_OP_ADD, sum, v, NULL) : v;
 }
 
-/* Of a gradient that a product over few rows makes: from its factors. Then the update alone reads the gradient, and may
- * compute it itself (codegen/fusion/gradient_in_update.h). */
+/* Of a gradient that a product over few rows makes: from its factors. Then the update alone reads
+ * the gradient, and may compute it itself (codegen/fusion/gradient_in_update.h). */
 static LsValueId square_norm(LsCtx *cx, LsGraph *g, LsValueId v)
 {
     const LsValueId by_rows = ls_square_norm_by_rows(cx, g, v);
@@ -153,10 +160,11 @@ static void find_shared(LsCtx *cx, LsGraph *g, Update *u)
     const LsNodeId loss = made_by(g, ls_viewed(g, g->objective.loss));
     ls_graph_origin(g, (LsOrigin){LS_UPDATE, loss, g->node[loss.i].onnx, name});
     if (averages)
-        u->shared = ls_append3(cx, g, LS_OP_AVERAGE_SHARE, scalar_state(cx, g, "largest_rate"), scalar_state(cx, g, "mean_weight"),
-                               u->factor, &at);
+        u->shared = ls_append3(cx, g, LS_OP_AVERAGE_SHARE, scalar_state(cx, g, "largest_rate"),
+                               scalar_state(cx, g, "mean_weight"), u->factor, &at);
     else
-        u->shared = ls_append2(cx, g, LS_OP_MOMENTUM_PRODUCT, scalar_state(cx, g, name), u->factor, &at);
+        u->shared =
+            ls_append2(cx, g, LS_OP_MOMENTUM_PRODUCT, scalar_state(cx, g, name), u->factor, &at);
 }
 
 static bool keep(LsRewrite *r, LsNodeId n)
@@ -206,25 +214,34 @@ static void warn_of_unknown(LsCtx *cx, const LsGraph *g, const LsOptimizerOption
 {
     LsNodeId n = made_by(g, ls_viewed(g, g->objective.loss));
     if (o->accumulate > 1 && g->objective.of_file && g->node[n.i].op != LS_OP_REDUCE_MEAN)
-        ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, "--loss adds a loss that is a mean over all "
-                "the labels of an update", "the file computes the loss: with --accumulate=%d an update takes the "
-                                           "mean of its batches' losses, as if each loss were a mean over samples",
+        ls_warn(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE,
+                "--loss adds a loss that is a mean over all "
+                "the labels of an update",
+                "the file computes the loss: with --accumulate=%d an update takes the "
+                "mean of its batches' losses, as if each loss were a mean over samples",
                 o->accumulate);
 }
 
-/* Whether the losses of parts combine to that of the batch: not if the file computes it other than as a mean, or if its
- * terms are means over different numbers of labels. */
+/* Whether the losses of parts combine to that of the batch: not if the file computes it other than
+ * as a mean, or if its terms are means over different numbers of labels. */
 static bool parts_have_the_loss(LsCtx *cx, const LsGraph *g, const LsOptimizerOptions *o)
 {
     const LsNodeId n = made_by(g, ls_viewed(g, g->objective.loss));
     if (g->objective.over == LS_OVER_MIXED)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --microbatches out, or --ignore-index and --class-weights",
-                        "--microbatches %d: the terms of the loss are means over different numbers of labels, so no weight "
-                        "of a part is right for all of them", o->parts);
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                        "leave --microbatches out, or --ignore-index and --class-weights",
+                        "--microbatches %d: the terms of the loss are means over different numbers "
+                        "of labels, so no weight "
+                        "of a part is right for all of them",
+                        o->parts);
     return !g->objective.of_file || g->node[n.i].op == LS_OP_REDUCE_MEAN
-        || ls_error(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, LS_E_LOSS, "--loss adds a loss that is a mean over all labels "
-                    "of a batch", "--microbatches %d: the file computes the loss, and its last node is no mean over the "
-                    "samples, so the losses of parts may not combine to that of the batch", o->parts);
+           || ls_error(cx, n.i != 0 ? ls_where(g, n) : LS_NOWHERE, LS_E_LOSS,
+                       "--loss adds a loss that is a mean over all labels "
+                       "of a batch",
+                       "--microbatches %d: the file computes the loss, and its last node is no "
+                       "mean over the "
+                       "samples, so the losses of parts may not combine to that of the batch",
+                       o->parts);
 }
 
 /* The gradients of u->to, with their parameters: sums over all ranks. */
@@ -236,21 +253,25 @@ static void sum_over_ranks(LsCtx *cx, LsGraph *g, const Update *u, LsValueId *gr
     for (uint32_t i = 0; i < n; i++) {
         const LsGrad *of = &g->grad[i];
         update_origin(g, of->param, of->grad);
-        grad[i] = ls_rank_sum(cx, g, ls_arena_printf(cx->arena, "%s.grad", g->value[of->param.i].name), of->grad, u->weight,
-                              of->param, &u->part);
+        grad[i] =
+            ls_rank_sum(cx, g, ls_arena_printf(cx->arena, "%s.grad", g->value[of->param.i].name),
+                        of->grad, u->weight, of->param, &u->part);
         u->to->grad[i] = (LsGrad){ls_rank_source(cx, g, of->param), grad[i], LS_GRAD};
     }
 }
 
-/* The gradients that the updates read: with `apart`, the accumulated sums, which are then made before the updates. */
-static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad, LsValueId *acc)
+/* The gradients that the updates read: with `apart`, the accumulated sums, which are then made
+ * before the updates. */
+static void accumulate(LsCtx *cx, LsGraph *g, const Update *u, bool apart, LsValueId *grad,
+                       LsValueId *acc)
 {
     for (uint32_t i = 0; i < ls_gradients(g); i++) {
         grad[i] = g->grad[i].grad;
         update_origin(g, g->grad[i].param, grad[i]);
         if (u->sums)
-            acc[i] = partial_sums(cx, g, ls_arena_printf(cx->arena, "%s.grad", g->value[g->grad[i].param.i].name),
-                                  g->grad[i].param, &u->part.update);
+            acc[i] = partial_sums(
+                cx, g, ls_arena_printf(cx->arena, "%s.grad", g->value[g->grad[i].param.i].name),
+                g->grad[i].param, &u->part.update);
         if (u->sums && apart) {
             const LsValueId in[] = {grad[i], acc[i], u->weight};
             grad[i] = ls_append(cx, g, LS_OP_ACCUMULATE, 2 + ls_is(u->weight), in, &u->part);
@@ -267,24 +288,34 @@ static void find_factor(LsCtx *cx, LsGraph *g, const LsValueId *grad, Update *u)
     if (u->o->clip_norm > 0)
         u->factor = clip_factor(cx, g, all.squares, u);
     if (ls_is(unscale)) {
-        u->factor = ls_is(u->factor) ? ls_append2(cx, g, LS_OP_MUL, unscale, u->factor, NULL) : unscale;
+        u->factor =
+            ls_is(u->factor) ? ls_append2(cx, g, LS_OP_MUL, unscale, u->factor, NULL) : unscale;
         u->factor = ls_append2(cx, g, LS_OP_STEP_FACTOR, all.finite, u->factor, NULL);
     }
 }
 
 /* The updates of all parameters, in u->to. */
-static void append_updates(LsCtx *cx, const LsGraph *g, const Update *u, const LsValueId *grad, const LsValueId *acc)
+static void append_updates(LsCtx *cx, const LsGraph *g, const Update *u, const LsValueId *grad,
+                           const LsValueId *acc)
 {
     const LsOptimizerOptions *o = u->o;
     for (uint32_t i = 0; i < ls_gradients(g) && o->kind != LS_OPT_NONE; i++) {
         const LsGrad *of = &u->to->grad[i];
         update_origin(u->to, of->param, of->grad);
-        LsStepIn in = {.p = of->param, .grad = grad[i], .factor = u->factor, .acc = acc[i], .shared = u->shared,
+        LsStepIn in = {.p = of->param,
+                       .grad = grad[i],
+                       .factor = u->factor,
+                       .acc = acc[i],
+                       .shared = u->shared,
                        .decays = ls_decays(g, g->grad[i].param, o)};
         in.weight = ls_is(acc[i]) ? u->weight : (LsValueId){0};
-        in.at.update = (LsUpdateAttr){.hyper = o->hyper, .clip = o->clip_value, .skips = ls_is(g->scaling.scale),
-                                      .sum.scale = u->part.update.sum.scale, .sum.by_samples = u->part.update.sum.by_samples,
-                                      .sum.levels = ls_is(acc[i]) ? u->part.update.sum.levels : 0, .sliced = g->rank.sliced};
+        in.at.update = (LsUpdateAttr){.hyper = o->hyper,
+                                      .clip = o->clip_value,
+                                      .skips = ls_is(g->scaling.scale),
+                                      .sum.scale = u->part.update.sum.scale,
+                                      .sum.by_samples = u->part.update.sum.by_samples,
+                                      .sum.levels = ls_is(acc[i]) ? u->part.update.sum.levels : 0,
+                                      .sliced = g->rank.sliced};
         ls_append_update(cx, u->to, &in, o);
     }
 }
@@ -304,10 +335,14 @@ static bool can_update(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
     if (o->parts > 1 && !parts_have_the_loss(cx, g, o))
         return false;
     if (o->accumulate > 1 && g->objective.over == LS_OVER_MIXED)
-        return ls_error(cx, LS_NOWHERE, LS_E_LOSS, "leave --accumulate out, or --ignore-index and --class-weights",
-                        "--accumulate=%d: the terms of the loss are means over different numbers of labels, so no weight "
-                        "of a batch is right for all of them", o->accumulate);
-    return ls_decay_groups_check(cx, g, o) && (!ls_over_ranks(o) || ls_ranks_begin(cx, g, o, micro_steps(o)));
+        return ls_error(cx, LS_NOWHERE, LS_E_LOSS,
+                        "leave --accumulate out, or --ignore-index and --class-weights",
+                        "--accumulate=%d: the terms of the loss are means over different numbers "
+                        "of labels, so no weight "
+                        "of a batch is right for all of them",
+                        o->accumulate);
+    return ls_decay_groups_check(cx, g, o)
+           && (!ls_over_ranks(o) || ls_ranks_begin(cx, g, o, micro_steps(o)));
 }
 
 bool ls_optimizer(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)

@@ -1,7 +1,7 @@
 /* compiler/updates/loss_scale.c -- the loss scale's state, its unscaled gradients and its machine.
  *
- * The loss is differentiated times the scale, so that gradients of 16 bits do not vanish. A step is bad if some gradient
- * of a parameter is not finite: then nothing changes but the scale. */
+ * The loss is differentiated times the scale, so that gradients of 16 bits do not vanish. A step is
+ * bad if some gradient of a parameter is not finite: then nothing changes but the scale. */
 #include "compiler/updates/loss_scale.h"
 
 #include "compiler/fold/append.h"
@@ -39,8 +39,8 @@ LsValueId ls_scaling_inverse(LsCtx *cx, LsGraph *g)
     return ls_append1(cx, g, LS_OP_RECIPROCAL, g->scaling.scale, NULL);
 }
 
-/* Moves the running statistics behind `factor`, so that those of a bad step are discarded. With several micro-steps the
- * statistics of an update under way are state of their own. */
+/* Moves the running statistics behind `factor`, so that those of a bad step are discarded. With
+ * several micro-batches the statistics of an update under way are state of their own. */
 static void guard_statistics(LsCtx *cx, LsGraph *g, LsValueId factor, bool sums)
 {
     const uint32_t n = g->nnode;
@@ -50,7 +50,8 @@ static void guard_statistics(LsCtx *cx, LsGraph *g, LsValueId factor, bool sums)
             continue;
         LsValueId run = g->operand[old.in], batch = g->operand[old.in + 1], next = {0};
         if (sums)
-            next = state(cx, g, ls_arena_printf(cx->arena, "%s.next", g->value[run.i].name), *ls_shape(g, run), NULL);
+            next = state(cx, g, ls_arena_printf(cx->arena, "%s.next", g->value[run.i].name),
+                         *ls_shape(g, run), NULL);
         if (sums)
             g->value[next.i].of_update = true;
         ls_graph_origin(g, (LsOrigin){old.phase, old.fwd, old.onnx, old.name});

@@ -1,4 +1,5 @@
-/* compiler/updates/loss_scale.h -- what ls_optimizer appends for g->scaling (ls_loss_scale: passes.h). */
+/* compiler/updates/loss_scale.h -- what ls_optimizer appends for g->scaling (ls_loss_scale:
+ * passes.h). */
 #ifndef LS_COMPILER_UPDATES_LOSS_SCALE_H
 #define LS_COMPILER_UPDATES_LOSS_SCALE_H
 
@@ -8,9 +9,9 @@
 LsValueId ls_all_axes(LsCtx *, LsGraph *, LsOpCode op, LsValueId v);
 /* Appends 1 / scale, a scalar of the update phase. */
 LsValueId ls_scaling_inverse(LsCtx *, LsGraph *);
-/* Appends the machine that moves the scale at the end of a step, and replaces the updates of running statistics by
- * updates that a bad step skips. factor: a negative number if the step is bad; sums: an update takes several
- * micro-steps. */
+/* Appends the machine that moves the scale at the end of a step, and replaces the updates of
+ * running statistics by updates that a bad step skips. factor: a negative number if the step is
+ * bad; sums: an update takes several micro-batches. */
 void ls_scaling_move(LsCtx *, LsGraph *, const LsLossScale *, LsValueId factor, bool sums);
 
 #endif

@@ -3,15 +3,16 @@
 
 #include "compiler/fold/append.h"
 
-/* Whether so many ranks have equal blocks of a batch's parts and of an update's, which are subtrees. */
+/* Whether so many ranks have equal blocks of a batch's parts and of an update's, which are
+ * subtrees. */
 static bool may_share(const LsOptimizerOptions *o, int ranks, int steps)
 {
     const int block = steps / ranks;
     return (o->parts > 1 ? o->parts : 1) % ranks == 0 && (ranks == 1 || (block & (block - 1)) == 0);
 }
 
-/* Finds how many ranks a run may have. With some block of a power of two parts, all larger numbers of ranks are multiples
- * of the smaller ones, up to the limit. */
+/* Finds how many ranks a run may have. With some block of a power of two parts, all larger numbers
+ * of ranks are multiples of the smaller ones, up to the limit. */
 static bool choose(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int steps)
 {
     const bool any = o->ranks == LS_RANKS_ANY;
@@ -22,12 +23,19 @@ static bool choose(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int steps
     g->rank.choice = choice;
     g->rank.nchoice = n;
     if (any && n < 2)
-        return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "give --microbatches a power of two, or that times a number of ranks",
-                        "--ranks any: no number of ranks but 1 divides an update of %d parts into blocks of 1, 2, 4, 8, ... "
-                        "parts for each rank", steps);
-    return n > 0 || ls_error(cx, LS_NOWHERE, LS_E_OPTION, "give --microbatches a power of two times the ranks", "--ranks %d: an "
-                             "update of %d parts does not divide into blocks of 1, 2, 4, 8, ... parts for each rank", o->ranks,
-                             steps);
+        return ls_error(cx, LS_NOWHERE, LS_E_OPTION,
+                        "give --microbatches a power of two, or that times a number of ranks",
+                        "--ranks any: no number of ranks but 1 divides an update of %d parts into "
+                        "blocks of 1, 2, 4, 8, ... "
+                        "parts for each rank",
+                        steps);
+    return n > 0
+           || ls_error(cx, LS_NOWHERE, LS_E_OPTION,
+                       "give --microbatches a power of two times the ranks",
+                       "--ranks %d: an "
+                       "update of %d parts does not divide into blocks of 1, 2, 4, 8, ... parts "
+                       "for each rank",
+                       o->ranks, steps);
 }
 
 bool ls_ranks_begin(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o, int steps)
@@ -54,7 +62,8 @@ void ls_ranks_count(LsGraph *g, int ranks) { g->rank.count = g->rank.updates->ra
 LsValueId ls_rank_source(LsCtx *cx, LsGraph *g, LsValueId v)
 {
     const LsValue *x = &g->value[v.i];
-    const LsValueId to = ls_value_add(cx, g->rank.updates, x->kind, x->name, x->type, &x->shape, x->data);
+    const LsValueId to =
+        ls_value_add(cx, g->rank.updates, x->kind, x->name, x->type, &x->shape, x->data);
     LsValue *y = &g->rank.updates->value[to.i];
     y->of_update = x->of_update;
     y->rank_sum = x->rank_sum;
@@ -70,7 +79,8 @@ static LsValueId add_state(LsCtx *cx, LsGraph *g, const char *name, const LsShap
     return v;
 }
 
-LsValueId ls_rank_sum(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, LsValueId weight, LsValueId p, const LsAttr *part)
+LsValueId ls_rank_sum(LsCtx *cx, LsGraph *g, const char *name, LsValueId v, LsValueId weight,
+                      LsValueId p, const LsAttr *part)
 {
     const LsShape shape = *ls_shape(g, v), tree = {1, {part->update.sum.levels * ls_count(&shape)}};
     LsValueId in[] = {add_state(cx, g, name, &shape), v, {0}, weight, p};
@@ -92,7 +102,8 @@ void ls_rank_statistics(LsCtx *cx, LsGraph *g, LsValueId factor, int64_t steps)
             continue;
         const LsValueId run = g->operand[old.in], batch = g->operand[old.in + 1];
         const LsShape rows = {1, {steps * ls_count(ls_shape(g, run))}};
-        const LsValueId all = add_state(cx, g, ls_arena_printf(cx->arena, "%s.parts", g->value[run.i].name), &rows);
+        const LsValueId all =
+            add_state(cx, g, ls_arena_printf(cx->arena, "%s.parts", g->value[run.i].name), &rows);
         ls_graph_origin(g, (LsOrigin){old.phase, old.fwd, old.onnx, old.name});
         ls_append(cx, g, LS_OP_PART_STAT, 3, (LsValueId[]){run, batch, all}, &old.attr);
         g->node[i] = (LsNode){.op = LS_OP_NOP, .onnx = old.onnx, .name = old.name};

@@ -1,5 +1,6 @@
-/* compiler/updates/trained_share.c -- see trained_share.h. The graph says what is updated, whatever way that was made: by a node
- * of its own, by one that computes the gradient too, or after an exchange (LsGraph.updates). */
+/* compiler/updates/trained_share.c -- see trained_share.h. The graph says what is updated, whatever
+ * way that was made: by a node of its own, by one that computes the gradient too, or after an
+ * exchange (LsGraph.updates). */
 #include "compiler/updates/trained_share.h"
 
 #include <inttypes.h>
@@ -38,6 +39,7 @@ const char *ls_trained_share_text(const LsGraph *g)
 {
     const LsTrainedShare s = ls_trained_share(g);
     LsArena *a = g->arena;
-    return ls_arena_printf(a, "trains %s of %s tensor%s, %s of %s elements", grouped(a, s.tensors), grouped(a, s.of_tensors),
-                           s.of_tensors == 1 ? "" : "s", grouped(a, s.elements), grouped(a, s.of_elements));
+    return ls_arena_printf(a, "trains %s of %s tensor%s, %s of %s elements", grouped(a, s.tensors),
+                           grouped(a, s.of_tensors), s.of_tensors == 1 ? "" : "s",
+                           grouped(a, s.elements), grouped(a, s.of_elements));
 }

@@ -1,5 +1,5 @@
-/* runtime/base/attached_file.c -- see attached_file.h. The section is found by its name, as `strip` and the like keep it but
- * may move it. */
+/* runtime/base/attached_file.c -- see attached_file.h. The section is found by its name, as `strip`
+ * and the like keep it but may move it. */
 #include "runtime/base/attached_file.h"
 
 #include <elf.h>
@@ -55,7 +55,8 @@ static const unsigned char *map_of(const char *path, size_t bytes)
     if (fstat(fd, &st) == 0 && ls_attached_find(fd, &a, NULL) && a.bytes == (int64_t)bytes
         && a.offset <= st.st_size - a.bytes) {
         const int64_t before = a.offset % sysconf(_SC_PAGESIZE);
-        void *map = mmap(NULL, (size_t)before + bytes, PROT_READ, MAP_PRIVATE, fd, (off_t)(a.offset - before));
+        void *map = mmap(NULL, (size_t)before + bytes, PROT_READ, MAP_PRIVATE, fd,
+                         (off_t)(a.offset - before));
         found = map != MAP_FAILED ? (unsigned char *)map + before : NULL;
     }
     close(fd);
@@ -65,7 +66,8 @@ static const unsigned char *map_of(const char *path, size_t bytes)
 const unsigned char *ls_attached_map(const char *name, size_t bytes)
 {
     const char *started = (const char *)getauxval(AT_EXECFN);
-    const char *const place[] = {"/proc/self/exe", started, strchr(name, '/') != NULL ? name : NULL};
+    const char *const place[] = {"/proc/self/exe", started,
+                                 strchr(name, '/') != NULL ? name : NULL};
     const unsigned char *found = NULL;
     for (size_t k = 0; k < sizeof place / sizeof *place && found == NULL; k++)
         found = place[k] != NULL ? map_of(place[k], bytes) : NULL;

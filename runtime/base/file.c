@@ -92,7 +92,8 @@ bool ls_out_check(const char *path, LsError *e)
     if (fd >= 0)
         unlink(o.tmp);
     else if (errno == EEXIST && (fd = open(o.tmp, O_WRONLY | O_CLOEXEC)) < 0 && errno == ENOENT)
-        return true;                    /* another rank checked it at the same time; else a killed run left it */
+        return true;                    /* another rank checked it at the same time; else a killed
+                                         * run left it */
     if (fd < 0)
         return cannot_write(path, errno, e);
     close(fd);

@@ -35,8 +35,9 @@ typedef struct LsOut {
 bool ls_out_place(LsOut *o, const char *path, LsError *e);
 /* Whether the file could be written now: the folder exists and is writable. */
 bool ls_out_check(const char *path, LsError *e);
-/* Whether no other process that called this for the same file or folder holds it. Held until the descriptor is closed, or
- * the process ends in whatever way. True, too, where the file system has no locks. */
+/* Whether no other process that called this for the same file or folder holds it. Held until the
+ * descriptor is closed, or the process ends in whatever way. True, too, where the file system has
+ * no locks. */
 bool ls_file_hold(int fd);
 
 /* A descriptor for a log, which is written line by line while others read it: from the start, or at

@@ -1,5 +1,5 @@
-/* runtime/base/interrupt.c -- see interrupt.h. Handlers may run in any thread, and call only async-signal-safe
- * functions of POSIX. */
+/* runtime/base/interrupt.c -- see interrupt.h. Handlers may run in any thread, and call only
+ * async-signal-safe functions of POSIX. */
 #include "runtime/base/interrupt.h"
 
 #include <stddef.h>

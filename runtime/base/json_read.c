@@ -1,4 +1,5 @@
-/* runtime/base/json_read.c -- see json_read.h. RFC 8259; numbers are read as non-negative integers only. */
+/* runtime/base/json_read.c -- see json_read.h. RFC 8259; numbers are read as non-negative integers
+ * only. */
 #include "runtime/base/json_read.h"
 
 #include <assert.h>

@@ -9,8 +9,8 @@
 
 #include "runtime/base/number.h"
 
-enum { LONGEST = 32, MOST_EDITS = 4 };  /* longest name that is compared; most edits between the typed and the intended
-                                         * name */
+enum { LONGEST = 32, MOST_EDITS = 4 };  /* longest name that is compared; most edits between the
+                                         * typed and the intended name */
 
 /* Always false, so callers write: return refuse(...). */
 __attribute__((format(printf, 2, 3))) static bool refuse(char *why, const char *fmt, ...)
@@ -92,7 +92,8 @@ static const LsOption *find_negative(const LsOptionTable *t, const char *arg)
     if (!t->negative || strncmp(arg, no, n) != 0)
         return NULL;
     for (int k = 0; k < t->n; k++)
-        if (is_there(t, k) && t->row[k].kind == LS_OPTION_FLAG && strcmp(t->row[k].name + strlen("--"), arg + n) == 0)
+        if (is_there(t, k) && t->row[k].kind == LS_OPTION_FLAG
+            && strcmp(t->row[k].name + strlen("--"), arg + n) == 0)
             return &t->row[k];
     return NULL;
 }
@@ -121,8 +122,8 @@ static bool store(void *field, const LsOption *op, const char *value, char *why)
         return append(field, value, why);
     case LS_OPTION_REAL:
         return ls_number_real(value, (double)op->least, FLT_MAX, field)
-               || refuse(why, "%s needs a number of at least %" PRId64 ", not '%s'", op->name, op->least,
-                          value);
+               || refuse(why, "%s needs a number of at least %" PRId64 ", not '%s'", op->name,
+                         op->least, value);
     default:
         break;
     }
@@ -138,14 +139,15 @@ static bool store(void *field, const LsOption *op, const char *value, char *why)
     if (ls_number_whole(value, op->least, op->most, field))
         return true;
     if (op->most == INT64_MAX)
-        return refuse(why, "%s needs a whole number of at least %" PRId64 ", not '%s'", op->name, op->least,
-                       value);
-    return refuse(why, "%s needs a whole number from %" PRId64 " to %" PRId64 "%s, not '%s'", op->name,
-                   op->least, op->most, any ? ", or any" : "", value);
+        return refuse(why, "%s needs a whole number of at least %" PRId64 ", not '%s'", op->name,
+                      op->least, value);
+    return refuse(why, "%s needs a whole number from %" PRId64 " to %" PRId64 "%s, not '%s'",
+                  op->name, op->least, op->most, any ? ", or any" : "", value);
 }
 
 /* Only lists and flags may be repeated; a repeated flag says the same. */
-static bool is_first(const LsOptionTable *t, const LsOption *op, const char *value, const char **given, char *why)
+static bool is_first(const LsOptionTable *t, const LsOption *op, const char *value,
+                     const char **given, char *why)
 {
     if (given == NULL || op->kind == LS_OPTION_FLAG || op->kind == LS_OPTION_LIST)
         return true;
@@ -156,11 +158,12 @@ static bool is_first(const LsOptionTable *t, const LsOption *op, const char *val
     return true;
 }
 
-const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char **given, int argc, char **argv, int *i,
-                               char why[LS_OPTION_WHY])
+const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char **given, int argc,
+                               char **argv, int *i, char why[LS_OPTION_WHY])
 {
     const char *value = NULL;
-    const LsOption *op = find(t, argv[*i], &value), *negative = op == NULL ? find_negative(t, argv[*i]) : NULL;
+    const LsOption *op = find(t, argv[*i], &value),
+                   *negative = op == NULL ? find_negative(t, argv[*i]) : NULL;
     if (negative != NULL) {
         *(bool *)(void *)((char *)fields + negative->at) = false;
         return negative;
@@ -174,7 +177,9 @@ const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char 
         value = argv[++*i];
     if (needs && (value == NULL || *value == '\0'))
         return refuse(why, "%s needs %s", op->name, op->arg), NULL;
-    return is_first(t, op, value, given, why) && store((char *)fields + op->at, op, value, why) ? op : NULL;
+    return is_first(t, op, value, given, why) && store((char *)fields + op->at, op, value, why)
+               ? op
+               : NULL;
 }
 
 /* ---- help ---- */
@@ -200,8 +205,12 @@ static void put_option(FILE *to, const LsOption *op, bool briefs)
 {
     char left[80];
     const char *brief = op->brief != NULL ? op->brief : briefs ? "  " : "";
-    int n = snprintf(left, sizeof left, "%s%s%s%s%s", brief, op->brief != NULL ? ", " : briefs ? "  " : "", op->name,
-                     op->arg != NULL && op->kind != LS_OPTION_AMOUNT ? " " : "", op->arg != NULL ? op->arg : "");
+    int n = snprintf(left, sizeof left, "%s%s%s%s%s", brief,
+                     op->brief != NULL ? ", "
+                     : briefs          ? "  "
+                                       : "",
+                     op->name, op->arg != NULL && op->kind != LS_OPTION_AMOUNT ? " " : "",
+                     op->arg != NULL ? op->arg : "");
     fprintf(to, "  %-*s ", FROM - 3, left);
     if (n > FROM - 3)
         fprintf(to, "\n%*s", FROM, "");

@@ -1,6 +1,8 @@
-/* runtime/base/option_table.h -- command-line options as one table, for the parser and for the help text.
+/* runtime/base/option_table.h -- command-line options as one table, for the parser and for the help
+ * text.
  *
- * --name VALUE and --name=VALUE are the same. A brief name takes its value right behind it, or as the next word. */
+ * --name VALUE and --name=VALUE are the same. A brief name takes its value right behind it, or as
+ * the next word. */
 #ifndef LS_RUNTIME_BASE_OPTION_TABLE_H
 #define LS_RUNTIME_BASE_OPTION_TABLE_H
 
@@ -43,12 +45,12 @@ typedef struct LsOptionTable {
     bool negative;              /* --no-FLAG clears a flag */
 } LsOptionTable;
 
-/* Parses the option at argv[*i] into `fields`; *i advances when the value is the next word. given: by row, the earlier
- * values, all NULL at first: an option is given once, unless it collects a list. given NULL: the last value counts.
- * Returns the row; or NULL with a sentence in `why`: no such option (with the likely intended name, if any), or an
- * invalid value. */
-const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char **given, int argc, char **argv, int *i,
-                               char why[LS_OPTION_WHY]);
+/* Parses the option at argv[*i] into `fields`; *i advances when the value is the next word. given:
+ * by row, the earlier values, all NULL at first: an option is given once, unless it collects a
+ * list. given NULL: the last value counts. Returns the row; or NULL with a sentence in `why`: no
+ * such option (with the likely intended name, if any), or an invalid value. */
+const LsOption *ls_option_take(const LsOptionTable *t, void *fields, const char **given, int argc,
+                               char **argv, int *i, char why[LS_OPTION_WHY]);
 
 /* Prints headings and options, 100 columns wide. */
 void ls_option_help(FILE *to, const LsOptionTable *t);

@@ -1,4 +1,5 @@
-/* runtime/base/png_write.c -- see png_write.h. PNG: ISO 15948; one IDAT chunk, a zlib stream of stored blocks. */
+/* runtime/base/png_write.c -- see png_write.h. PNG: ISO 15948; one IDAT chunk, a zlib stream of
+ * stored blocks. */
 #include "runtime/base/png_write.h"
 #include "runtime/base/checksum.h"
 

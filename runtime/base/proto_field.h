@@ -1,5 +1,5 @@
-/* runtime/base/proto_field.h -- the wire format of protocol buffers, in which ONNX files are written: fields one after the
- * other, each with a tag. Appended bytes continue a message. */
+/* runtime/base/proto_field.h -- the wire format of protocol buffers, in which ONNX files are
+ * written: fields one after the other, each with a tag. Appended bytes continue a message. */
 #ifndef LS_RUNTIME_BASE_PROTO_FIELD_H
 #define LS_RUNTIME_BASE_PROTO_FIELD_H
 

@@ -22,8 +22,8 @@ typedef enum {
 
 typedef struct LsError { LsExit code; char text[600]; } LsError;
 
-/* Keeps the first error and returns false, so callers write: return ls_fail(...). A text that is too long keeps its
- * beginning and its end. */
+/* Keeps the first error and returns false, so callers write: return ls_fail(...). A text that is
+ * too long keeps its beginning and its end. */
 __attribute__((format(printf, 3, 4)))
 bool ls_fail(LsError *e, LsExit code, const char *fmt, ...);
 /* Puts '?' for every byte of somebody else's text that could do more on a terminal than be read. */

@@ -1,4 +1,5 @@
-/* runtime/base/secret_key.h -- keys that only one process knows, and bits that are functions of them (ls_chacha.h). */
+/* runtime/base/secret_key.h -- keys that only one process knows, and bits that are functions of
+ * them (ls_chacha.h). */
 #ifndef LS_RUNTIME_BASE_SECRET_KEY_H
 #define LS_RUNTIME_BASE_SECRET_KEY_H
 

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+static const uint32_t first[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                                  0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
 static const uint32_t of_round[64] = {
     0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
     0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -27,8 +28,10 @@ static inline void take_round(uint32_t s[8], int j, uint32_t more)
 {
     uint32_t *const word[8] = {&s[-j & 7], &s[(1 - j) & 7], &s[(2 - j) & 7], &s[(3 - j) & 7],
                                &s[(4 - j) & 7], &s[(5 - j) & 7], &s[(6 - j) & 7], &s[(7 - j) & 7]};
-    const uint32_t a = *word[0], b = *word[1], c = *word[2], e = *word[4], f = *word[5], g = *word[6];
-    const uint32_t one = *word[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + more;
+    const uint32_t a = *word[0], b = *word[1], c = *word[2], e = *word[4], f = *word[5],
+                   g = *word[6];
+    const uint32_t one =
+        *word[7] + (turn(e, 6) ^ turn(e, 11) ^ turn(e, 25)) + ((e & f) ^ (~e & g)) + more;
     *word[3] += one;
     *word[7] = one + (turn(a, 2) ^ turn(a, 13) ^ turn(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
 }
@@ -59,7 +62,8 @@ void ls_sha256_add(LsSha256 *h, const void *data, size_t n)
 {
     const unsigned char *p = data;
     while (n > 0) {
-        const size_t at = h->bytes % LS_SHA256_BLOCK, room = LS_SHA256_BLOCK - at, part = n < room ? n : room;
+        const size_t at = h->bytes % LS_SHA256_BLOCK, room = LS_SHA256_BLOCK - at,
+                     part = n < room ? n : room;
         memcpy(h->block + at, p, part);
         h->bytes += part;
         p += part;
@@ -76,7 +80,8 @@ void ls_sha256_end(LsSha256 *h, unsigned char digest[LS_SHA256])
     unsigned char length[8];
     for (int k = 0; k < 8; k++)
         length[k] = (unsigned char)(bits >> (56 - 8 * k));
-    ls_sha256_add(h, padding, 1 + (2 * LS_SHA256_BLOCK - 9 - h->bytes % LS_SHA256_BLOCK) % LS_SHA256_BLOCK);
+    ls_sha256_add(h, padding,
+                  1 + (2 * LS_SHA256_BLOCK - 9 - h->bytes % LS_SHA256_BLOCK) % LS_SHA256_BLOCK);
     ls_sha256_add(h, length, sizeof length);
     for (int k = 0; k < LS_SHA256; k++)
         digest[k] = (unsigned char)(h->state[k / 4] >> (24 - 8 * (k % 4)));

@@ -11,7 +11,8 @@ enum { LS_SHA256 = 32, LS_SHA256_BLOCK = 64 };  /* bytes of a digest, and of a b
 typedef struct LsSha256 {
     uint32_t state[8];
     uint64_t bytes;             /* so far */
-    unsigned char block[LS_SHA256_BLOCK];       /* the bytes of the last one, while it is not full */
+    unsigned char block[LS_SHA256_BLOCK];       /* the bytes of the last one, while it is not
+                                                 * full */
 } LsSha256;
 
 void ls_sha256_start(LsSha256 *h);

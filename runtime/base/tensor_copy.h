@@ -1,11 +1,13 @@
-/* runtime/base/tensor_copy.h -- sizes of tensors, and conversion between their memory order and the ONNX order. */
+/* runtime/base/tensor_copy.h -- sizes of tensors, and conversion between their memory order and the
+ * ONNX order. */
 #ifndef LS_RUNTIME_BASE_TENSOR_COPY_H
 #define LS_RUNTIME_BASE_TENSOR_COPY_H
 
 #include "runtime/ls_program.h"
 
 int64_t ls_tensor_count(const LsTensor *t);     /* elements, of all members of an ensemble */
-/* The shape of a tensor in files: with an axis of members, if it has some, before its own. Returns the rank. */
+/* The shape of a tensor in files: with an axis of members, if it has some, before its own. Returns
+ * the rank. */
 int ls_tensor_dims(const LsTensor *t, int64_t dim[LS_TENSOR_RANK + 1]);
 /* The part of one member; the tensor itself if it is not of an ensemble, or of all members. */
 LsTensor ls_tensor_of(const LsTensor *t, int64_t member, int real_bytes);

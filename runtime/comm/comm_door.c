@@ -49,7 +49,8 @@ static void hear_greeting(LsDoor *d, LsGuest *g, int64_t now)
     if (got < 0 || !ls_greet_is_greeting(&g->met.greeting, g->at)) {
         turn_away(d, g);
     } else if (got > 0) {
-        g->greeted = ls_greet_back(d->key, &g->met, &none) && ls_peer_say(g->fd, &g->met.welcome, sizeof g->met.welcome);
+        g->greeted = ls_greet_back(d->key, &g->met, &none)
+                     && ls_peer_say(g->fd, &g->met.welcome, sizeof g->met.welcome);
         g->at = 0;
         g->due_ns = now + LS_ANSWER_S * S;
         if (!g->greeted)

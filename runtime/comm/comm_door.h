@@ -1,5 +1,5 @@
-/* runtime/comm/comm_door.h -- who calls at a rank's address: anybody may, and is heard until he has shown that he has the run's
- * key, or is turned away. */
+/* runtime/comm/comm_door.h -- who calls at a rank's address: anybody may, and is heard until he has
+ * shown that he has the run's key, or is turned away. */
 #ifndef LS_RUNTIME_COMM_COMM_DOOR_H
 #define LS_RUNTIME_COMM_COMM_DOOR_H
 
@@ -33,7 +33,8 @@ void ls_door_close(LsDoor *d);
 void ls_door_fill(const LsDoor *d, struct pollfd *at);
 /* Lets new guests in. */
 void ls_door_let_in(LsDoor *d, int64_t now);
-/* Hears guest k. True: he has the key, and his claim is there; the caller answers, and takes or closes fd. */
+/* Hears guest k. True: he has the key, and his claim is there; the caller answers, and takes or
+ * closes fd. */
 bool ls_door_hear(LsDoor *d, int k, bool ready, int64_t now);
 
 #endif

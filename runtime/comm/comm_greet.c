@@ -1,4 +1,5 @@
-/* runtime/comm/comm_greet.c -- see comm_greet.h. Every proof is an HMAC of its own purpose, both numbers, and what is said. */
+/* runtime/comm/comm_greet.c -- see comm_greet.h. Every proof is an HMAC of its own purpose, both
+ * numbers, and what is said. */
 #include "runtime/comm/comm_greet.h"
 
 #include <errno.h>
@@ -11,7 +12,8 @@ typedef enum { OF_WELCOME, OF_CLAIM, OF_VERDICT, OF_CONNECTION } Purpose;
 
 LsHmac ls_greet_key(const char *token, const char *program)
 {
-    static const char with[] = "lowerset ranks, version 2, by token", without[] = "lowerset ranks, version 2, by program";
+    static const char with[] = "lowerset ranks, version 2, by token",
+                      without[] = "lowerset ranks, version 2, by program";
     unsigned char key[LS_SHA256];
     const char *from = token != NULL ? token : program != NULL ? program : "";
     const LsHmac of = ls_hmac_key(from, strlen(from));
@@ -19,7 +21,8 @@ LsHmac ls_greet_key(const char *token, const char *program)
     return ls_hmac_key(key, sizeof key);
 }
 
-static void prove(const LsHmac *key, Purpose why, const LsMet *m, const void *said, size_t n, unsigned char to[LS_SHA256])
+static void prove(const LsHmac *key, Purpose why, const LsMet *m, const void *said, size_t n,
+                  unsigned char to[LS_SHA256])
 {
     unsigned char text[1 + 2 * LS_NONCE + sizeof(LsClaim)] = {(unsigned char)why};
     memcpy(text + 1, m->greeting.nonce, LS_NONCE);
@@ -53,7 +56,8 @@ bool ls_greet(LsMet *m, LsError *e)
 
 bool ls_greet_is_greeting(const LsGreeting *g, size_t come)
 {
-    return memcmp(g->mark, greeting_mark, come < sizeof greeting_mark ? come : sizeof greeting_mark) == 0;
+    return memcmp(g->mark, greeting_mark, come < sizeof greeting_mark ? come : sizeof greeting_mark)
+           == 0;
 }
 
 bool ls_greet_back(const LsHmac *key, LsMet *m, LsError *e)
@@ -67,10 +71,14 @@ bool ls_greet_back(const LsHmac *key, LsMet *m, LsError *e)
 
 bool ls_greet_is_welcome(const LsWelcome *w, size_t come)
 {
-    return memcmp(w->mark, welcome_mark, come < sizeof welcome_mark ? come : sizeof welcome_mark) == 0;
+    return memcmp(w->mark, welcome_mark, come < sizeof welcome_mark ? come : sizeof welcome_mark)
+           == 0;
 }
 
-bool ls_greet_knows(const LsHmac *key, const LsMet *m) { return is_proof(key, OF_WELCOME, m, NULL, 0, m->welcome.proof); }
+bool ls_greet_knows(const LsHmac *key, const LsMet *m)
+{
+    return is_proof(key, OF_WELCOME, m, NULL, 0, m->welcome.proof);
+}
 
 void ls_greet_prove(const LsHmac *key, const LsMet *m, LsClaim *c)
 {

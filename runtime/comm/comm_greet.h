@@ -1,9 +1,11 @@
-/* runtime/comm/comm_greet.h -- what two ends of a new connection say, so that each knows that the other one belongs to the run.
+/* runtime/comm/comm_greet.h -- what two ends of a new connection say, so that each knows that the
+ * other one belongs to the run.
  *
- * 1. The caller sends a number that nobody has seen (LsGreeting). 2. Whoever is called sends one, too, and proves with both
- * that it has the run's key (LsWelcome). 3. The caller proves it, and only then says who it is and what it runs (LsClaim).
- * 4. The other one compares, and answers (LsVerdict). A key of the connection follows from both numbers. Who lacks the run's
- * key learns nothing but that ranks listen here. */
+ * 1. The caller sends a number that nobody has seen (LsGreeting). 2. Whoever is called sends one,
+ * too, and proves with both that it has the run's key (LsWelcome). 3. The caller proves it, and
+ * only then says who it is and what it runs (LsClaim).
+ * 4. The other one compares, and answers (LsVerdict). A key of the connection follows from both
+ * numbers. Who lacks the run's key learns nothing but that ranks listen here. */
 #ifndef LS_RUNTIME_COMM_COMM_GREET_H
 #define LS_RUNTIME_COMM_COMM_GREET_H
 
@@ -13,7 +15,10 @@
 enum { LS_NONCE = 32, LS_RUN_TEXT = 700 };
 
 typedef struct LsGreeting { char mark[8]; unsigned char nonce[LS_NONCE]; } LsGreeting;
-typedef struct LsWelcome { char mark[8]; unsigned char nonce[LS_NONCE], proof[LS_SHA256]; } LsWelcome;
+typedef struct LsWelcome {
+    char mark[8];
+    unsigned char nonce[LS_NONCE], proof[LS_SHA256];
+} LsWelcome;
 typedef struct LsClaim {
     int32_t size, rank, called;         /* called: the rank that the caller means */
     int32_t channel;            /* 1: for the channel; 0: for messages */
@@ -30,7 +35,8 @@ typedef struct LsVerdict { int32_t kind; char why[600]; unsigned char proof[LS_S
 /* What one end knows of a connection. */
 typedef struct LsMet { LsGreeting greeting; LsWelcome welcome; } LsMet;
 
-/* The key of a run: from its token, or without one (NULL) from the hash of the program, which all its copies have. */
+/* The key of a run: from its token, or without one (NULL) from the hash of the program, which all
+ * its copies have. */
 LsHmac ls_greet_key(const char *token, const char *program);
 /* False: the system has no random numbers. */
 bool ls_greet(LsMet *m, LsError *e);

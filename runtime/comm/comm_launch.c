@@ -28,7 +28,8 @@ typedef struct Started {
 typedef struct Starter {
     int size, alive;
     Started *rank;
-    pid_t group;                /* of all ranks, so that a terminal's signals reach the starter alone */
+    pid_t group;                /* of all ranks, so that a terminal's signals reach the starter
+                                 * alone */
     int signals;
     sigset_t caught, before;
     int asked;                  /* the last signal handed on; 0: none */
@@ -110,7 +111,8 @@ static LsComm *be_rank(Starter *s, Wires *w, int me, pid_t starter, LsError *e)
         for (int b = 0; b < s->size; b++)
             close_at(&w->pair[k * s->size + b]);
     }
-    const LsStreams mine = {.rank = me, .size = s->size, .stream = stream, .hub = true, .channel = &w->hub[me]};
+    const LsStreams mine = {
+        .rank = me, .size = s->size, .stream = stream, .hub = true, .channel = &w->hub[me]};
     LsComm *c = ls_comm_streams("local", &mine, e);
     free(w->pair);
     free(w->hub);
@@ -155,9 +157,11 @@ static void bury(Starter *s, int k, int status)
     if (WIFSIGNALED(status) && WTERMSIG(status) == s->asked)
         ls_fail(&s->why, (LsExit)r->code, "interrupted");
     else if (WIFSIGNALED(status))
-        ls_fail(&s->why, LS_EXIT_RANK, "rank %d was killed by signal %d (%s)", k, WTERMSIG(status), strsignal(WTERMSIG(status)));
+        ls_fail(&s->why, LS_EXIT_RANK, "rank %d was killed by signal %d (%s)", k, WTERMSIG(status),
+                strsignal(WTERMSIG(status)));
     else if (!r->done)
-        ls_fail(&s->why, LS_EXIT_RANK, "rank %d ended in the middle of the run, with exit code %d", k, r->code);
+        ls_fail(&s->why, LS_EXIT_RANK, "rank %d ended in the middle of the run, with exit code %d",
+                k, r->code);
     if (s->why.code != LS_EXIT_DONE)
         fail_all(s);
 }
@@ -210,7 +214,8 @@ static void watch_over(Starter *s)
         at[s->size] = (struct pollfd){.fd = s->signals, .events = POLLIN};
         for (int k = 0; k < s->size; k++)
             at[k] = (struct pollfd){.fd = s->rank[k].channel.fd, .events = POLLIN};
-        const int64_t left = s->failed_ns == 0 ? -1 : GRACE_MS - (ls_now_ns() - s->failed_ns) / 1000000;
+        const int64_t left =
+            s->failed_ns == 0 ? -1 : GRACE_MS - (ls_now_ns() - s->failed_ns) / 1000000;
         poll(at, (nfds_t)s->size + 1, s->failed_ns == 0 ? -1 : left > 0 ? (int)left : 100);
         for (int k = 0; k < s->size; k++)
             read_channel(s, k);
@@ -267,7 +272,8 @@ bool ls_comm_launch(int size, LsComm **c, int *ended, LsError *e)
     for (int k = 0; k < size; k++)
         s.rank[k].channel.fd = -1;
     allow_descriptors();
-    bool ok = catch_signals(&s) ? make_wires(&s, &wires, e) : ls_fail(e, LS_EXIT_FAIL, "no signalfd: %s", strerror(errno));
+    bool ok = catch_signals(&s) ? make_wires(&s, &wires, e)
+                                : ls_fail(e, LS_EXIT_FAIL, "no signalfd: %s", strerror(errno));
     fflush(NULL);
     for (int k = 0; ok && k < size; k++) {
         const pid_t pid = fork();

@@ -31,7 +31,10 @@ static bool is_cut(LsLink *l)
 }
 
 /* Bytes on the way of a message with so many. */
-static int64_t whole(const LsLink *l, int64_t bytes) { return HEAD + bytes + (l->seal.on && bytes > 0 ? CHECK : 0); }
+static int64_t whole(const LsLink *l, int64_t bytes)
+{
+    return HEAD + bytes + (l->seal.on && bytes > 0 ? CHECK : 0);
+}
 
 /* The check of a head. */
 static uint64_t seal_head(const LsLink *l, LsLinkWay *w, int sender)
@@ -61,7 +64,8 @@ static void begin_going(LsLink *l, const LsLinkMessage *m)
     l->to.summed = 0;
 }
 
-/* The next bytes of the first message that goes out: of head, data and check. At most `most` bytes of data. */
+/* The next bytes of the first message that goes out: of head, data and check. At most `most` bytes
+ * of data. */
 static size_t next_parts(LsLink *l, const LsLinkMessage *m, int64_t most, struct iovec part[3])
 {
     const int64_t in_data = l->to.at > HEAD ? l->to.at - HEAD : 0;
@@ -75,7 +79,8 @@ static size_t next_parts(LsLink *l, const LsLinkMessage *m, int64_t most, struct
         if (in_data + rest < m->bytes)
             return n;
     }
-    const int64_t of_check = in_data > m->bytes ? in_data - m->bytes : 0, left = whole(l, m->bytes) - HEAD - m->bytes - of_check;
+    const int64_t of_check = in_data > m->bytes ? in_data - m->bytes : 0,
+                  left = whole(l, m->bytes) - HEAD - m->bytes - of_check;
     if (left > 0) {
         l->to.check = ls_seal_bytes(&l->seal, &l->to.sum, l->to.hides);
         part[n++] = (struct iovec){(char *)&l->to.check + of_check, (size_t)left};
@@ -124,8 +129,10 @@ void ls_link_send(LsLink *l, LsLinkMessage *m)
 
 static bool same_length(const LsLink *l, int64_t sent, const LsLinkMessage *m, LsError *e)
 {
-    return sent == m->bytes || ls_fail(e, LS_EXIT_CHECK, "rank %d sends %lld bytes with tag %u, but rank %d takes %lld",
-                                       l->peer, (long long)sent, m->tag, l->rank, (long long)m->bytes);
+    return sent == m->bytes
+           || ls_fail(e, LS_EXIT_CHECK,
+                      "rank %d sends %lld bytes with tag %u, but rank %d takes %lld", l->peer,
+                      (long long)sent, m->tag, l->rank, (long long)m->bytes);
 }
 
 static LsLinkMessage *store(LsLink *l, LsError *e)
@@ -133,17 +140,20 @@ static LsLinkMessage *store(LsLink *l, LsError *e)
     LsLinkMessage *m = malloc(sizeof *m);
     unsigned char *data = malloc((size_t)l->from.head.bytes + 1);
     if (m == NULL || data == NULL) {
-        ls_fail(e, LS_EXIT_FAIL, "no memory for a message of %lld bytes", (long long)l->from.head.bytes);
+        ls_fail(e, LS_EXIT_FAIL, "no memory for a message of %lld bytes",
+                (long long)l->from.head.bytes);
         free(m);
         free(data);
         return NULL;
     }
-    *m = (LsLinkMessage){.data = data, .bytes = l->from.head.bytes, .tag = l->from.head.tag, .stored = true};
+    *m = (LsLinkMessage){
+        .data = data, .bytes = l->from.head.bytes, .tag = l->from.head.tag, .stored = true};
     append(&l->stored, m);
     return m;
 }
 
-/* Finds a place for the message whose head has come, if anybody waits for it or for one behind it. */
+/* Finds a place for the message whose head has come, if anybody waits for it or for one behind
+ * it. */
 static bool place(LsLink *l, LsError *e)
 {
     for (LsLinkMessage **at = &l->wanted; *at != NULL; at = &(*at)->next)
@@ -225,8 +235,10 @@ static bool take_head(LsLink *l, LsError *e)
 {
     const LsLinkHead *h = &l->from.head;
     if (h->check != seal_head(l, &l->from, l->peer) || h->bytes < 0)
-        return ls_fail(e, LS_EXIT_RANK, "a message of rank %d changed on its way to rank %d: the check of its head is wrong",
-                       l->peer, l->rank);
+        return ls_fail(
+            e, LS_EXIT_RANK,
+            "a message of rank %d changed on its way to rank %d: the check of its head is wrong",
+            l->peer, l->rank);
     l->from.sum = (LsSealSum){.nrest = 0};
     l->from.summed = 0;
     return place(l, e);
@@ -236,9 +248,12 @@ static bool take_head(LsLink *l, LsError *e)
 static bool take_message(LsLink *l, LsError *e)
 {
     const int64_t bytes = l->coming->bytes;
-    if (l->seal.on && bytes > 0 && l->from.check != ls_seal_bytes(&l->seal, &l->from.sum, l->from.hides))
-        return ls_fail(e, LS_EXIT_RANK, "a message of %lld bytes of rank %d changed on its way to rank %d: its check is wrong",
-                       (long long)bytes, l->peer, l->rank);
+    if (l->seal.on && bytes > 0
+        && l->from.check != ls_seal_bytes(&l->seal, &l->from.sum, l->from.hides))
+        return ls_fail(
+            e, LS_EXIT_RANK,
+            "a message of %lld bytes of rank %d changed on its way to rank %d: its check is wrong",
+            (long long)bytes, l->peer, l->rank);
     arrive(l);
     return true;
 }
@@ -248,10 +263,13 @@ static char *next_place(LsLink *l, int64_t *n)
 {
     LsLinkWay *w = &l->from;
     const int64_t bytes = w->at < HEAD ? 0 : l->coming->bytes;
-    *n = w->at < HEAD ? HEAD - w->at : w->at < HEAD + bytes ? HEAD + bytes - w->at : whole(l, bytes) - w->at;
+    *n = w->at < HEAD           ? HEAD - w->at
+         : w->at < HEAD + bytes ? HEAD + bytes - w->at
+                                : whole(l, bytes) - w->at;
     if (w->at < HEAD)
         return (char *)&w->head + w->at;
-    return w->at < HEAD + bytes ? (char *)l->coming->data + w->at - HEAD : (char *)&w->check + w->at - HEAD - bytes;
+    return w->at < HEAD + bytes ? (char *)l->coming->data + w->at - HEAD
+                                : (char *)&w->check + w->at - HEAD - bytes;
 }
 
 /* Reads on; false: nothing more for now. */
@@ -288,8 +306,8 @@ bool ls_link_move(LsLink *l, LsError *e)
 {
     int64_t left = MOST;
     push_all(l);
-    while (!l->closed && (l->from.at < HEAD || l->coming != NULL) && (l->wanted != NULL || l->coming != NULL)
-           && pull(l, &left, e))
+    while (!l->closed && (l->from.at < HEAD || l->coming != NULL)
+           && (l->wanted != NULL || l->coming != NULL) && pull(l, &left, e))
         continue;
     return e->code == LS_EXIT_DONE;
 }

@@ -1,9 +1,10 @@
-/* runtime/comm/comm_link.h -- messages between two ranks, on a stream of bytes: a pair of sockets or a connection.
+/* runtime/comm/comm_link.h -- messages between two ranks, on a stream of bytes: a pair of sockets
+ * or a connection.
  *
- * A message is a head with its tag and length, its bytes, and between machines their check: what changed on the way is no
- * message. Nothing is stored on the way but what the system's buffers
- * hold: a message whose receiver has not named it stays there, and so do those behind it. Only if the receiver waits for
- * one of those, it takes the first ones into memory of its own. */
+ * A message is a head with its tag and length, its bytes, and between machines their check: what
+ * changed on the way is no message. Nothing is stored on the way but what the system's buffers
+ * hold: a message whose receiver has not named it stays there, and so do those behind it. Only if
+ * the receiver waits for one of those, it takes the first ones into memory of its own. */
 #ifndef LS_RUNTIME_COMM_COMM_LINK_H
 #define LS_RUNTIME_COMM_COMM_LINK_H
 
@@ -25,7 +26,8 @@ typedef struct LsLinkHead { uint32_t mark, tag; int64_t bytes; uint64_t check; }
 /* One direction of a link. */
 typedef struct LsLinkWay {
     LsLinkHead head;
-    int64_t at;                 /* bytes of the message, with its head and check, that have gone or come */
+    int64_t at;                 /* bytes of the message, with its head and check, that have gone or
+                                 * come */
     uint64_t number;            /* messages before it */
     uint64_t hides, check;      /* comm_seal.h: of its bytes */
     LsSealSum sum;
@@ -34,7 +36,8 @@ typedef struct LsLinkWay {
 
 typedef struct LsLink {
     int rank, peer;             /* for messages */
-    int out, in;                /* descriptors, which do not block; the same one, but in a rank's link to itself */
+    int out, in;                /* descriptors, which do not block; the same one, but in a rank's
+                                 * link to itself */
     LsSeal seal;                /* of messages; not on: they have no checks */
     LsLinkMessage *going;           /* oldest first */
     LsLinkMessage *wanted, *stored; /* oldest first */
@@ -52,7 +55,8 @@ bool ls_link_receive(LsLink *l, LsLinkMessage *m, LsError *e);
 short ls_link_events(const LsLink *l);
 /* Whether some message waits for the peer. */
 bool ls_link_waits(const LsLink *l);
-/* Moves as many bytes as go at once, up to some limit, and sets `done` of messages that are complete. False as above, or what comes is not what was sent. */
+/* Moves as many bytes as go at once, up to some limit, and sets `done` of messages that are
+ * complete. False as above, or what comes is not what was sent. */
 bool ls_link_move(LsLink *l, LsError *e);
 /* Frees what was stored, and closes the descriptors. */
 void ls_link_close(LsLink *l);

@@ -1,7 +1,8 @@
 /* runtime/comm/comm_meet.c -- see comm_meet.h.
  *
- * Two connections join each pair of ranks: the lower one calls the higher one for their channel, and is called for the way
- * of messages. So both know soon that the other one is there. What they say is in comm_greet.h. */
+ * Two connections join each pair of ranks: the lower one calls the higher one for their channel,
+ * and is called for the way of messages. So both know soon that the other one is there. What they
+ * say is in comm_greet.h. */
 #include "runtime/comm/comm_meet.h"
 #include "runtime/base/clock.h"
 #include "runtime/comm/comm_door.h"
@@ -110,13 +111,15 @@ static void await(Call *c, CallState what, int64_t now)
 static void greet(Meeting *m, int k, int64_t now)
 {
     Call *c = &m->call[k];
-    if (!ls_peer_connected(c->fd) || !ls_greet(&c->met, &m->why) || !ls_peer_say(c->fd, &c->met.greeting, sizeof c->met.greeting))
+    if (!ls_peer_connected(c->fd) || !ls_greet(&c->met, &m->why)
+        || !ls_peer_say(c->fd, &c->met.greeting, sizeof c->met.greeting))
         retry_later(c, now);
     else
         await(c, GREETS, now);
 }
 
-/* What was answered is not what a rank of this run says. It may have changed on the way: only the third time counts. */
+/* What was answered is not what a rank of this run says. It may have changed on the way: only the
+ * third time counts. */
 static void strike(Meeting *m, int k, bool garbage)
 {
     Call *c = &m->call[k];
@@ -127,8 +130,9 @@ static void strike(Meeting *m, int k, bool garbage)
     if (garbage) {
         fail(m, k, "what answers for rank %d at %s is no rank of a run", k, m->peer[k].text);
     } else if (k == 0) {
-        snprintf(text, sizeof text, "what listens at %s for rank 0 %s", m->peer[k].text, m->wish->token != NULL
-                 ? "has another token than this rank, or none" : "is of another program than this rank, or has a token");
+        snprintf(text, sizeof text, "what listens at %s for rank 0 %s", m->peer[k].text,
+                 m->wish->token != NULL ? "has another token than this rank, or none"
+                                        : "is of another program than this rank, or has a token");
         leave(m, text);
     }
 }
@@ -151,7 +155,8 @@ static void hear_welcome(Meeting *m, int k, int64_t now)
     Call *c = &m->call[k];
     const int got = ls_peer_hear(c->fd, &c->met.welcome, &c->at, sizeof c->met.welcome);
     if (got < 0 && c->at == 0)
-        retry_later(c, now);           /* something in between took the connection, and found nobody */
+        retry_later(c, now);           /* something in between took the connection, and found
+                                        * nobody */
     else if (got < 0 || !ls_greet_is_welcome(&c->met.welcome, c->at))
         strike(m, k, true);
     else if (got > 0 && !ls_greet_knows(&m->key, &c->met))
@@ -167,7 +172,8 @@ static void take_difference(Meeting *m, int k, const char *why)
     if (k == 0) {
         leave(m, why);
     } else if (m->rank == 0 && strcmp(c->differs, why) != 0) {
-        fprintf(stderr, "note: rank %d was turned away, and rank 0 waits for another one: %s\n", k, why);
+        fprintf(stderr, "note: rank %d was turned away, and rank 0 waits for another one: %s\n", k,
+                why);
     }
     snprintf(c->differs, sizeof c->differs, "%s", why);
 }
@@ -219,11 +225,14 @@ static LsVerdictKind judge(const Meeting *m, const LsClaim *h, char *why, size_t
     const int *joined = h->channel ? m->channel : m->stream;
     why[0] = '\0';
     if (h->size != m->size)
-        snprintf(why, n, "rank %d is of %d ranks, and rank %d of %d", h->rank, h->size, m->rank, m->size);
+        snprintf(why, n, "rank %d is of %d ranks, and rank %d of %d", h->rank, h->size, m->rank,
+                 m->size);
     else if (h->called != m->rank || h->rank < 0 || h->rank >= m->size || h->rank == m->rank)
-        snprintf(why, n, "rank %d takes rank %d for rank %d: their --peers differ", h->rank, m->rank, h->called);
+        snprintf(why, n, "rank %d takes rank %d for rank %d: their --peers differ", h->rank,
+                 m->rank, h->called);
     else if (strncmp(h->run, m->wish->run, sizeof h->run - 1) != 0)
-        snprintf(why, n, "rank %d and rank %d do not run the same: %.250s; and %.250s", h->rank, m->rank, h->run, m->wish->run);
+        snprintf(why, n, "rank %d and rank %d do not run the same: %.250s; and %.250s", h->rank,
+                 m->rank, h->run, m->wish->run);
     if (why[0] != '\0')
         return LS_DIFFERS;
     if (joined[h->rank] < 0 && (h->channel != 0) == (h->rank < m->rank))
@@ -266,9 +275,11 @@ static void hear_channel(Meeting *m, int k)
         hang_up(&m->channel[k]);
     } else if (got == (ssize_t)sizeof f && !ls_channel_trusts(&c, &f)) {
         m->heard_ns[k] = INT64_MAX;
-        fail(m, -1, "a sign of life of rank %d changed on its way to rank %d: its check is wrong", k, m->rank);
+        fail(m, -1, "a sign of life of rank %d changed on its way to rank %d: its check is wrong",
+             k, m->rank);
     } else if (got == (ssize_t)sizeof f && f.kind != LS_FRAME_PULSE) {
-        m->heard_ns[k] = INT64_MAX;         /* it failed, or has met all and needs them no more: the watch reads that */
+        m->heard_ns[k] = INT64_MAX;         /* it failed, or has met all and needs them no more: the
+                                             * watch reads that */
         if (f.kind == LS_FRAME_FAILED)
             take_failure(m, f.subject, (LsExit)f.code, f.text);
     } else if (got == (ssize_t)sizeof f && recv(c.fd, &f, sizeof f, MSG_DONTWAIT) == got) {
@@ -289,10 +300,14 @@ static void miss(Meeting *m, int k)
 {
     const char *differs = m->call[k].differs;
     if (differs[0] != '\0')
-        fail(m, k, "rank %d (%s) did not come within %d s; one was turned away: %.400s", k, m->peer[k].text, LS_MEET_S, differs);
+        fail(m, k, "rank %d (%s) did not come within %d s; one was turned away: %.400s", k,
+             m->peer[k].text, LS_MEET_S, differs);
     else if (m->door.unproved > 0)
-        fail(m, k, "rank %d (%s) did not come within %d s; callers were turned away that have another %s (%d)", k,
-             m->peer[k].text, LS_MEET_S, m->wish->token != NULL ? "token or none" : "program or a token", m->door.unproved);
+        fail(m, k,
+             "rank %d (%s) did not come within %d s; callers were turned away that have another %s "
+             "(%d)",
+             k, m->peer[k].text, LS_MEET_S,
+             m->wish->token != NULL ? "token or none" : "program or a token", m->door.unproved);
     else
         fail(m, k, "rank %d (%s) did not come within %d s", k, m->peer[k].text, LS_MEET_S);
 }
@@ -308,7 +323,8 @@ static void tick(Meeting *m, int64_t now)
     }
     for (int j = 0; j < m->size; j++)
         if (m->channel[j] >= 0 && now - m->heard_ns[j] > LS_WATCH_SILENCE_MS * MS)
-            fail(m, j, "rank %d (%s) gave no sign of life for %d s", j, m->peer[j].text, LS_WATCH_SILENCE_MS / 1000);
+            fail(m, j, "rank %d (%s) gave no sign of life for %d s", j, m->peer[j].text,
+                 LS_WATCH_SILENCE_MS / 1000);
     if (now - m->pulsed_ns < 2 * TICK_MS * MS)
         return;
     m->pulsed_ns = now;
@@ -324,8 +340,10 @@ static void go_round(Meeting *m)
     struct pollfd *call = m->at, *channel = call + m->size, *guest = channel + m->size;
     for (int k = 0; k < m->size; k++) {
         const Call *c = &m->call[k];
-        call[k] = (struct pollfd){.fd = k == m->rank ? -1 : c->fd, .events = c->state == RINGS ? POLLOUT : POLLIN};
-        channel[k] = (struct pollfd){.fd = m->heard_ns[k] == INT64_MAX ? -1 : m->channel[k], .events = POLLIN};
+        call[k] = (struct pollfd){.fd = k == m->rank ? -1 : c->fd,
+                                  .events = c->state == RINGS ? POLLOUT : POLLIN};
+        channel[k] = (struct pollfd){.fd = m->heard_ns[k] == INT64_MAX ? -1 : m->channel[k],
+                                     .events = POLLIN};
     }
     ls_door_fill(&m->door, guest);
     poll(m->at, (nfds_t)(2 * m->size + LS_GUESTS + 1), RETRY_MS);
@@ -367,15 +385,24 @@ static Meeting *new_meeting(const LsMeetWish *w)
     Meeting *m = calloc(1, sizeof *m);
     if (m == NULL)
         return NULL;
-    *m = (Meeting){.rank = w->rank, .size = w->size, .wish = w, .key = ls_greet_key(w->token, w->program),
-                   .culprit = -1, .start_ns = ls_now_ns(), .peer = calloc(n, sizeof *m->peer),
-                   .call = calloc(n, sizeof *m->call), .stream = calloc(n, sizeof *m->stream),
-                   .channel = calloc(n, sizeof *m->channel), .stream_seal = calloc(n, sizeof *m->stream_seal),
-                   .channel_seal = calloc(n, sizeof *m->channel_seal), .heard_ns = calloc(n, sizeof *m->heard_ns),
+    *m = (Meeting){.rank = w->rank,
+                   .size = w->size,
+                   .wish = w,
+                   .key = ls_greet_key(w->token, w->program),
+                   .culprit = -1,
+                   .start_ns = ls_now_ns(),
+                   .peer = calloc(n, sizeof *m->peer),
+                   .call = calloc(n, sizeof *m->call),
+                   .stream = calloc(n, sizeof *m->stream),
+                   .channel = calloc(n, sizeof *m->channel),
+                   .stream_seal = calloc(n, sizeof *m->stream_seal),
+                   .channel_seal = calloc(n, sizeof *m->channel_seal),
+                   .heard_ns = calloc(n, sizeof *m->heard_ns),
                    .at = calloc(2 * n + LS_GUESTS + 1, sizeof *m->at)};
     ls_door_init(&m->door, &m->key);
-    if (m->peer == NULL || m->call == NULL || m->stream == NULL || m->channel == NULL || m->stream_seal == NULL
-        || m->channel_seal == NULL || m->heard_ns == NULL || m->at == NULL) {
+    if (m->peer == NULL || m->call == NULL || m->stream == NULL || m->channel == NULL
+        || m->stream_seal == NULL || m->channel_seal == NULL || m->heard_ns == NULL
+        || m->at == NULL) {
         free(m->call);          /* whose descriptors are not set */
         m->call = NULL;
         free_meeting(m);
@@ -386,10 +413,12 @@ static Meeting *new_meeting(const LsMeetWish *w)
     return m;
 }
 
-/* After a failure it goes on for a moment: those who are joined then learn of it, and agree on who prints it. */
+/* After a failure it goes on for a moment: those who are joined then learn of it, and agree on who
+ * prints it. */
 static bool is_done(const Meeting *m)
 {
-    return m->leaves || missing(m) < 0 || (m->why.code != LS_EXIT_DONE && ls_now_ns() - m->failed_ns > PARTING_MS * MS);
+    return m->leaves || missing(m) < 0
+           || (m->why.code != LS_EXIT_DONE && ls_now_ns() - m->failed_ns > PARTING_MS * MS);
 }
 
 static bool give_up(const Meeting *m, LsComm *c, bool *silent, LsError *e)
@@ -406,14 +435,19 @@ bool ls_comm_meet(const LsMeetWish *w, LsComm **c, bool *silent, LsError *e)
     *silent = false;
     if (m == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    if (!ls_peers_read(m->peer, w->size, w->peers, e) || (m->door.listener = ls_peer_listen(&m->peer[w->rank], w->rank, e)) < 0) {
+    if (!ls_peers_read(m->peer, w->size, w->peers, e)
+        || (m->door.listener = ls_peer_listen(&m->peer[w->rank], w->rank, e)) < 0) {
         free_meeting(m);
         return false;
     }
     while (!is_done(m))
         go_round(m);
-    const LsStreams joined = {.rank = w->rank, .size = w->size, .stream = m->stream, .channel = m->channel,
-                              .stream_seal = m->stream_seal, .channel_seal = m->channel_seal};
+    const LsStreams joined = {.rank = w->rank,
+                              .size = w->size,
+                              .stream = m->stream,
+                              .channel = m->channel,
+                              .stream_seal = m->stream_seal,
+                              .channel_seal = m->channel_seal};
     *c = ls_comm_streams("sockets", &joined, e);
     bool ok = *c != NULL;
     if (ok && m->why.code != LS_EXIT_DONE) {

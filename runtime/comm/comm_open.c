@@ -55,61 +55,86 @@ static bool is_linked(const LsCommWish *w, const char *name)
     return w->linked != NULL && strcmp(w->linked->name, name) == 0;
 }
 
-/* The engine, by name. A program that has MPI takes it when something else started several processes. */
+/* The engine, by name. A program that has MPI takes it when something else started several
+ * processes. */
 static const char *engine_of(const LsCommWish *w, const Launcher *l)
 {
     if (w->engine != NULL)
         return w->engine;
-    return w->peers != NULL ? "sockets" : w->linked != NULL && l->size > 1 ? w->linked->name : "local";
+    return w->peers != NULL                   ? "sockets"
+           : w->linked != NULL && l->size > 1 ? w->linked->name
+                                              : "local";
 }
 
 /* Refuses copies that nothing joins. */
-static bool fits_launcher(const LsCommWish *w, const Launcher *l, const char *engine, int64_t ranks, LsError *e)
+static bool fits_launcher(const LsCommWish *w, const Launcher *l, const char *engine, int64_t ranks,
+                          LsError *e)
 {
     const bool local = strcmp(engine, "local") == 0;
     if (l->size == 1)
         return true;
     if (ranks == 1)
-        return ls_fail(e, LS_EXIT_USAGE, "%s started %" PRId64 " copies of this program (%s), and each would train alone: compile "
-                       "with lowerset compile --ranks %" PRId64 " --comm=mpi; or unset %s if they have nothing to do with each "
-                       "other", l->name, l->size, l->variable, l->size, l->variable);
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "%s started %" PRId64
+                       " copies of this program (%s), and each would train alone: compile "
+                       "with lowerset compile --ranks %" PRId64
+                       " --comm=mpi; or unset %s if they have nothing to do with each "
+                       "other",
+                       l->name, l->size, l->variable, l->size, l->variable);
     if (ranks != l->size)
-        return ls_fail(e, LS_EXIT_USAGE, "this program is for %" PRId64 " ranks, but %s started %" PRId64 " processes (%s)", ranks,
-                       l->name, l->size, l->variable);
-    return !local || ls_fail(e, LS_EXIT_USAGE, "%s started %" PRId64 " processes (%s), and nothing joins them: compile with "
-                             "lowerset compile --comm=mpi, or give --peers HOST:PORT,...; or start the program itself, for ranks "
-                             "of one machine%s", l->name, l->size, l->variable, w->engine != NULL ? " (--comm=local)" : "");
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "this program is for %" PRId64 " ranks, but %s started %" PRId64
+                       " processes (%s)",
+                       ranks, l->name, l->size, l->variable);
+    return !local
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "%s started %" PRId64 " processes (%s), and nothing joins them: compile with "
+                      "lowerset compile --comm=mpi, or give --peers HOST:PORT,...; or start the "
+                      "program itself, for ranks "
+                      "of one machine%s",
+                      l->name, l->size, l->variable, w->engine != NULL ? " (--comm=local)" : "");
 }
 
 static bool fits_engine(const LsCommWish *w, const char *engine, int64_t ranks, LsError *e)
 {
     const bool local = strcmp(engine, "local") == 0, sockets = strcmp(engine, "sockets") == 0;
     if (strcmp(engine, "mpi") == 0 && !is_linked(w, engine))
-        return ls_fail(e, LS_EXIT_USAGE, "--comm=mpi: this program has no MPI; compile with lowerset compile --comm=mpi");
+        return ls_fail(
+            e, LS_EXIT_USAGE,
+            "--comm=mpi: this program has no MPI; compile with lowerset compile --comm=mpi");
     if (!local && !sockets && !is_linked(w, engine))
         return ls_fail(e, LS_EXIT_USAGE, "--comm=%s: must be local, sockets or mpi", engine);
     if (!sockets && w->peers != NULL)
-        return ls_fail(e, LS_EXIT_USAGE, "--peers is for --comm=sockets, not for --comm=%s", engine);
+        return ls_fail(e, LS_EXIT_USAGE, "--peers is for --comm=sockets, not for --comm=%s",
+                       engine);
     if (sockets && w->peers == NULL)
         return ls_fail(e, LS_EXIT_USAGE, "--comm=sockets needs --peers HOST:PORT,...");
     if (w->token_file != NULL && w->peers == NULL)
-        return ls_fail(e, LS_EXIT_USAGE, "--token-file is for --peers: nobody else can reach ranks that %s", local
-                       ? "are processes of this machine" : "MPI joins");
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--token-file is for --peers: nobody else can reach ranks that %s",
+                       local ? "are processes of this machine" : "MPI joins");
     if (w->rank >= 0 && w->peers == NULL)
-        return ls_fail(e, LS_EXIT_USAGE, "--rank is for --peers: without it, ranks are processes of this machine");
-    return ranks > 1 || w->engine == NULL || ls_fail(e, LS_EXIT_USAGE, "--comm: one rank sends no messages; give --ranks");
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--rank is for --peers: without it, ranks are processes of this machine");
+    return ranks > 1 || w->engine == NULL
+           || ls_fail(e, LS_EXIT_USAGE, "--comm: one rank sends no messages; give --ranks");
 }
 
 static bool meet(const LsCommWish *w, const Launcher *l, int64_t ranks, LsCommOpened *o, LsError *e)
 {
     const int64_t rank = w->rank >= 0 ? w->rank : l->rank;
     if (rank < 0)
-        return ls_fail(e, LS_EXIT_USAGE, "--peers names %" PRId64 " ranks: say which one this is, with --rank", ranks);
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--peers names %" PRId64 " ranks: say which one this is, with --rank",
+                       ranks);
     if (rank >= ranks)
-        return ls_fail(e, LS_EXIT_USAGE, "--rank %" PRId64 ": ranks are numbered from 0 to %" PRId64, rank, ranks - 1);
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--rank %" PRId64 ": ranks are numbered from 0 to %" PRId64, rank,
+                       ranks - 1);
     char token[LS_TOKEN];
     LsMeetWish with = {w->peers, (int)rank, (int)ranks, w->run, NULL, w->program};
-    return ls_token_read(w->token_file, token, &with.token, e) && ls_comm_meet(&with, &o->comm, &o->silent, e);
+    return ls_token_read(w->token_file, token, &with.token, e)
+           && ls_comm_meet(&with, &o->comm, &o->silent, e);
 }
 
 /* mpirun ends all processes as soon as one has ended with a failure, also the one that speaks. */
@@ -137,10 +162,12 @@ bool ls_comm_open(const LsCommWish *w, LsCommOpened *o, LsError *e)
 {
     enum { MOST = 4096 };
     const Launcher l = launcher();
-    const int64_t peers = w->peers != NULL ? count_peers(w->peers) : 0, ranks = ls_comm_count(w).ranks;
+    const int64_t peers = w->peers != NULL ? count_peers(w->peers) : 0,
+                  ranks = ls_comm_count(w).ranks;
     *o = (LsCommOpened){0};
     if (peers > 0 && peers != ranks)
-        return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ", but --peers names %" PRId64, ranks, peers);
+        return ls_fail(e, LS_EXIT_USAGE, "--ranks %" PRId64 ", but --peers names %" PRId64, ranks,
+                       peers);
     const char *engine = engine_of(w, &l);
     if (!fits_engine(w, engine, ranks, e) || !fits_launcher(w, &l, engine, ranks, e)) {
         o->silent = ls_comm_is_spoken_for();

@@ -1,4 +1,5 @@
-/* runtime/comm/comm_open.h -- joins the ranks of a run, from its options and from what started the process. */
+/* runtime/comm/comm_open.h -- joins the ranks of a run, from its options and from what started the
+ * process. */
 #ifndef LS_RUNTIME_COMM_COMM_OPEN_H
 #define LS_RUNTIME_COMM_COMM_OPEN_H
 
@@ -18,8 +19,10 @@ typedef struct LsCommKind {
 } LsCommKind;
 
 typedef struct LsCommWish {
-    int64_t ranks;              /* --ranks; 0: as many as --peers names, or as something started, or 1 */
-    const char *engine;         /* --comm: local, sockets, mpi; NULL: the one that fits the other options */
+    int64_t ranks;              /* --ranks; 0: as many as --peers names, or as something started, or
+                                 * 1 */
+    const char *engine;         /* --comm: local, sockets, mpi; NULL: the one that fits the other
+                                 * options */
     const char *peers;          /* --peers: host:port of every rank, with commas; NULL: none */
     int64_t rank;               /* --rank; -1: not given */
     const char *run;            /* what ranks must have in common, in words: program and options */
@@ -34,13 +37,13 @@ typedef struct LsCommCount {
     const char *by;             /* what says so: "--ranks", "--peers", "mpirun", ... */
 } LsCommCount;
 LsCommCount ls_comm_count(const LsCommWish *w);
-/* For a process that ends before ranks are joined, as something is wrong that all see: whether another one says so. Then it
- * waits a moment, for the other's sentence to come first. */
+/* For a process that ends before ranks are joined, as something is wrong that all see: whether
+ * another one says so. Then it waits a moment, for the other's sentence to come first. */
 bool ls_comm_is_spoken_for(void);
 
-/* Refuses runs whose number of processes is not the number of ranks: copies that know nothing of each other would
- * overwrite each other's results. On this machine it starts the ranks, and returns in each of them and at last in the
- * starter: nothing of this process may have threads yet. */
+/* Refuses runs whose number of processes is not the number of ranks: copies that know nothing of
+ * each other would overwrite each other's results. On this machine it starts the ranks, and returns
+ * in each of them and at last in the starter: nothing of this process may have threads yet. */
 bool ls_comm_open(const LsCommWish *w, LsCommOpened *o, LsError *e);
 
 #endif

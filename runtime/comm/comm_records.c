@@ -28,7 +28,8 @@ void *ls_records_take(LsRecords *r, LsError *e)
 
 void ls_records_give(LsRecords *r, void *record)
 {
-    struct LsRecord *one = (struct LsRecord *)(void *)((char *)record - offsetof(struct LsRecord, content));
+    struct LsRecord *one =
+        (struct LsRecord *)(void *)((char *)record - offsetof(struct LsRecord, content));
     one->next = r->free;
     r->free = one;
 }

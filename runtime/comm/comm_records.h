@@ -1,5 +1,6 @@
-/* runtime/comm/comm_records.h -- what engines remember of messages under way: records of one size, which are used again, so
- * that training allocates none after its first updates. Not safe among threads: a rank has its own. */
+/* runtime/comm/comm_records.h -- what engines remember of messages under way: records of one size,
+ * which are used again, so that training allocates none after its first updates. Not safe among
+ * threads: a rank has its own. */
 #ifndef LS_RUNTIME_COMM_COMM_RECORDS_H
 #define LS_RUNTIME_COMM_COMM_RECORDS_H
 

@@ -1,5 +1,6 @@
-/* runtime/comm/comm_seal.c -- see comm_seal.h. Words are of 7 bytes: less than the modulus, so that other bytes are other
- * words. Four sums go on side by side, as one multiplication waits for the one before. */
+/* runtime/comm/comm_seal.c -- see comm_seal.h. Words are of 7 bytes: less than the modulus, so that
+ * other bytes are other words. Four sums go on side by side, as one multiplication waits for the
+ * one before. */
 #include "runtime/comm/comm_seal.h"
 
 #include <string.h>
@@ -50,7 +51,8 @@ static void add_block(const LsSeal *s, uint64_t sum[WORDS], const unsigned char 
     const uint64_t seven = (UINT64_C(1) << 8 * WORD) - 1;
     for (int k = 0; k < WORDS - 1; k++)
         sum[k] = times(sum[k], s->place[WORDS - 1]) + (little_endian(p + WORD * k) & seven);
-    sum[WORDS - 1] = times(sum[WORDS - 1], s->place[WORDS - 1]) + (little_endian(p + BLOCK - 8) >> 8);
+    sum[WORDS - 1] =
+        times(sum[WORDS - 1], s->place[WORDS - 1]) + (little_endian(p + BLOCK - 8) >> 8);
 }
 
 void ls_seal_add(const LsSeal *s, LsSealSum *sum, const void *data, int64_t bytes)

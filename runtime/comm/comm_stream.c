@@ -73,12 +73,17 @@ static bool begin(LsComm *c, int peer, bool sends, LsLinkMessage what, LsTransfe
     return ok;
 }
 
-static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes,
+                       LsTransfer *x, LsError *e)
 {
-    return begin(c, peer, true, (LsLinkMessage){.data = (unsigned char *)(uintptr_t)data, .bytes = bytes, .tag = tag}, x, e);
+    return begin(
+        c, peer, true,
+        (LsLinkMessage){.data = (unsigned char *)(uintptr_t)data, .bytes = bytes, .tag = tag}, x,
+        e);
 }
 
-static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes,
+                          LsTransfer *x, LsError *e)
 {
     return begin(c, peer, false, (LsLinkMessage){.data = data, .bytes = bytes, .tag = tag}, x, e);
 }
@@ -104,14 +109,18 @@ bool ls_comm_barrier(LsComm *c, LsError *e)
     for (int d = 1; d < c->size; d *= 2, tag++) {
         const int to = (c->rank + d) % c->size, from = (c->rank + c->size - d) % c->size;
         LsTransfer out, in;
-        if (!c->engine->receive(c, from, tag, NULL, 0, &in, e) || !c->engine->send(c, to, tag, NULL, 0, &out, e)
-            || !c->engine->wait(c, &out, e) || !c->engine->wait(c, &in, e))
+        if (!c->engine->receive(c, from, tag, NULL, 0, &in, e)
+            || !c->engine->send(c, to, tag, NULL, 0, &out, e) || !c->engine->wait(c, &out, e)
+            || !c->engine->wait(c, &in, e))
             return false;
     }
     return true;
 }
 
-static bool abandon(LsComm *c, const LsError *why) { return ls_watch_abandon(streams_of(c)->watch, why); }
+static bool abandon(LsComm *c, const LsError *why)
+{
+    return ls_watch_abandon(streams_of(c)->watch, why);
+}
 
 bool ls_comm_streams_fail(LsComm *c, int gone, const LsError *why)
 {
@@ -136,13 +145,15 @@ static void close_streams(LsComm *c)
     Streams *s = streams_of(c);
     ls_watch_lock(s->watch);
     if (s->begun > 0)
-        ls_watch_fail(s->watch, -1, LS_EXIT_RANK, "rank %d ended before its messages were complete", c->rank);
+        ls_watch_fail(s->watch, -1, LS_EXIT_RANK, "rank %d ended before its messages were complete",
+                      c->rank);
     ls_watch_unlock(s->watch);
     ls_watch_close(s->watch);
     free_streams(s);
 }
 
-static const LsCommEngine table = {NULL, send_bytes, receive_bytes, wait_for, ls_comm_barrier, abandon, close_streams};
+static const LsCommEngine table = {NULL,    send_bytes,   receive_bytes, wait_for, ls_comm_barrier,
+                                   abandon, close_streams};
 
 /* Also the link to itself: a pair of sockets. */
 static bool open_links(Streams *s, const int *stream, const LsSeal *seal)
@@ -150,7 +161,8 @@ static bool open_links(Streams *s, const int *stream, const LsSeal *seal)
     bool ok = true;
     for (int k = 0; k < s->comm.size; k++) {
         int pair[2] = {stream[k], stream[k]};
-        if (k == s->comm.rank && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
+        if (k == s->comm.rank
+            && socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) != 0)
             ok = false;
         s->link[k] = (LsLink){.rank = s->comm.rank, .peer = k, .out = pair[0], .in = pair[1]};
         if (seal != NULL && k != s->comm.rank)

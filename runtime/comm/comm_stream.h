@@ -1,4 +1,5 @@
-/* runtime/comm/comm_stream.h -- the engine for ranks that are joined by streams of bytes: pairs of sockets, connections. */
+/* runtime/comm/comm_stream.h -- the engine for ranks that are joined by streams of bytes: pairs of
+ * sockets, connections. */
 #ifndef LS_RUNTIME_COMM_COMM_STREAM_H
 #define LS_RUNTIME_COMM_COMM_STREAM_H
 
@@ -19,7 +20,8 @@ typedef struct LsStreams {
 /* Takes the descriptors, also if it fails. */
 LsComm *ls_comm_streams(const char *name, const LsStreams *s, LsError *e);
 
-/* Ends all ranks, as LsCommEngine.abandon does, with a sentence that names who failed. gone: a rank that will not print it. */
+/* Ends all ranks, as LsCommEngine.abandon does, with a sentence that names who failed. gone: a rank
+ * that will not print it. */
 bool ls_comm_streams_fail(LsComm *c, int gone, const LsError *why);
 
 /* A barrier of messages, for LsCommEngine.barrier. */

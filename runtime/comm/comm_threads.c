@@ -1,7 +1,8 @@
 /* runtime/comm/comm_threads.c -- see comm_threads.h.
  *
- * Every ordered pair of ranks has a list of messages that only one side has named so far. Whoever names the other side
- * finds its partner there. One lock guards all of it but the copies; each rank sleeps on a condition of its own. */
+ * Every ordered pair of ranks has a list of messages that only one side has named so far. Whoever
+ * names the other side finds its partner there. One lock guards all of it but the copies; each rank
+ * sleeps on a condition of its own. */
 #include "runtime/comm/comm_threads.h"
 
 #include "runtime/comm/comm_records.h"
@@ -111,7 +112,8 @@ static bool match(Room *r, Half *h, Half *other)
 {
     if (h->bytes != other->bytes) {
         const Half *from = h->sends ? h : other, *to = h->sends ? other : h;
-        fail_all(r, h->rank, LS_EXIT_CHECK, "rank %d sends %lld bytes with tag %u, but rank %d takes %lld", from->rank,
+        fail_all(r, h->rank, LS_EXIT_CHECK,
+                 "rank %d sends %lld bytes with tag %u, but rank %d takes %lld", from->rank,
                  (long long)from->bytes, from->tag, to->rank, (long long)to->bytes);
         return false;
     }
@@ -138,7 +140,8 @@ static bool begin(LsComm *c, int peer, Half what, LsTransfer *x, LsError *e)
     bool ok = r->why.code == LS_EXIT_DONE;
     if (ok) {
         const int from = h->sends ? c->rank : peer, to = h->sends ? peer : c->rank;
-        Half **list = &r->lonely[from * r->size + to], *other = find_partner(list, h->tag, h->sends);
+        Half **list = &r->lonely[from * r->size + to],
+             *other = find_partner(list, h->tag, h->sends);
         if (other == NULL)
             append(list, h);
         else
@@ -149,12 +152,16 @@ static bool begin(LsComm *c, int peer, Half what, LsTransfer *x, LsError *e)
     return ok;
 }
 
-static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes,
+                       LsTransfer *x, LsError *e)
 {
-    return begin(c, peer, (Half){.data = (void *)(uintptr_t)data, .bytes = bytes, .tag = tag, .sends = true}, x, e);
+    return begin(c, peer,
+                 (Half){.data = (void *)(uintptr_t)data, .bytes = bytes, .tag = tag, .sends = true},
+                 x, e);
 }
 
-static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes,
+                          LsTransfer *x, LsError *e)
 {
     return begin(c, peer, (Half){.data = data, .bytes = bytes, .tag = tag}, x, e);
 }
@@ -258,7 +265,8 @@ static void close_rank(LsComm *c)
     Room *r = me->room;
     pthread_mutex_lock(&r->lock);
     if (me->begun > 0)
-        fail_all(r, c->rank, LS_EXIT_RANK, "rank %d ended before its messages were complete", c->rank);
+        fail_all(r, c->rank, LS_EXIT_RANK, "rank %d ended before its messages were complete",
+                 c->rank);
     failed(c, r, &(LsError){0});
     r->gone[c->rank] = true;
     wake_all(r);
@@ -269,7 +277,8 @@ static void close_rank(LsComm *c)
         free_room(r);
 }
 
-static const LsCommEngine threads = {"threads", send_bytes, receive_bytes, wait_for, barrier, abandon, close_rank};
+static const LsCommEngine threads = {"threads", send_bytes, receive_bytes, wait_for,
+                                     barrier,   abandon,    close_rank};
 
 static Room *make_room(int size)
 {
@@ -277,8 +286,11 @@ static Room *make_room(int size)
     Room *r = calloc(1, sizeof *r);
     if (r == NULL)
         return NULL;
-    *r = (Room){.lonely = calloc(n * n, sizeof *r->lonely), .news = calloc(n, sizeof *r->news),
-                .copies = calloc(n, sizeof *r->copies), .gone = calloc(n, sizeof *r->gone), .open = size};
+    *r = (Room){.lonely = calloc(n * n, sizeof *r->lonely),
+                .news = calloc(n, sizeof *r->news),
+                .copies = calloc(n, sizeof *r->copies),
+                .gone = calloc(n, sizeof *r->gone),
+                .open = size};
     pthread_mutex_init(&r->lock, NULL);
     if (r->lonely == NULL || r->news == NULL || r->copies == NULL || r->gone == NULL) {
         free_room(r);
@@ -297,7 +309,8 @@ bool ls_comm_threads_open(int size, LsComm *c[], LsError *e)
         Rank *me = ok ? calloc(1, sizeof *me) : NULL;
         ok = me != NULL;
         if (ok)
-            *me = (Rank){.comm = {&threads, k, size, size}, .room = r, .halves = {.size = sizeof(Half)}};
+            *me = (Rank){
+                .comm = {&threads, k, size, size}, .room = r, .halves = {.size = sizeof(Half)}};
         c[k] = ok ? &me->comm : NULL;
     }
     if (ok)

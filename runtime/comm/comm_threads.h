@@ -4,8 +4,8 @@
 
 #include "runtime/comm/comm.h"
 
-/* Makes `size` ranks at once; rank k is c[k], for a thread that also closes it. A message is one copy, from the sender's
- * memory to the receiver's, made by the first of both that waits for it. */
+/* Makes `size` ranks at once; rank k is c[k], for a thread that also closes it. A message is one
+ * copy, from the sender's memory to the receiver's, made by the first of both that waits for it. */
 bool ls_comm_threads_open(int size, LsComm *c[], LsError *e);
 
 #endif

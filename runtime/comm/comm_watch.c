@@ -19,14 +19,16 @@ enum { MARK = 0x4c53666d };
 enum {
     TAKE_US = 200,
     PULSE_MS = 500, TICK_MS = 250,
-    LATE_MS = 2000,             /* a thread that comes so late was stopped itself: silence of that time is nobody's */
+    LATE_MS = 2000,             /* a thread that comes so late was stopped itself: silence of that
+                                 * time is nobody's */
     DOUBT_MS = 1500,            /* for a better reason than a closed connection */
     HEARD_MS = 3500,            /* for the word of the rank that is to print */
     NOTICE_MS = 2500,           /* for a rank to notice a failure by itself */
     LEAVE_MS = 8000,            /* for a rank to end, after a failure */
 };
 /* The promise of docs/ranks.md. */
-_Static_assert(LS_WATCH_SILENCE_MS + TICK_MS + NOTICE_MS < 10000 && LS_WATCH_SILENCE_MS + TICK_MS + HEARD_MS < 10000,
+_Static_assert(LS_WATCH_SILENCE_MS + TICK_MS + NOTICE_MS < 10000
+                   && LS_WATCH_SILENCE_MS + TICK_MS + HEARD_MS < 10000,
                "all ranks end within 10 s");
 static const int64_t MS = 1000000;      /* in ns */
 
@@ -68,8 +70,8 @@ static void hush(int fd)
     (void)ignored;
 }
 
-/* The thread takes over when the rank has not come back within TAKE_US: a rank that waits moves its messages itself,
- * and does better without a second thread beside it. */
+/* The thread takes over when the rank has not come back within TAKE_US: a rank that waits moves its
+ * messages itself, and does better without a second thread beside it. */
 void ls_watch_kick(LsWatch *w)
 {
     const struct itimerspec soon = {.it_value = {.tv_nsec = TAKE_US * 1000}};
@@ -212,8 +214,10 @@ static void read_channel(LsWatch *w, int k)
         if (got > 0)
             take_frame(w, k);
         else if (got < -1)
-            ls_watch_fail(w, -1, LS_EXIT_RANK, "a sign of life of rank %d changed on its way to rank %d: its check is wrong", k,
-                          w->rank);
+            ls_watch_fail(
+                w, -1, LS_EXIT_RANK,
+                "a sign of life of rank %d changed on its way to rank %d: its check is wrong", k,
+                w->rank);
         else
             lose_channel(w, k);
     }
@@ -242,10 +246,13 @@ static void feel_pulses(LsWatch *w, int64_t now)
     for (int k = 0; k < w->channels && cut_off; k++)
         ls_channel_close(&w->channel[k]);
     if (cut_off)
-        ls_watch_fail(w, -1, LS_EXIT_RANK, "rank %d is cut off: no other rank gave a sign of life for %d s", w->rank,
+        ls_watch_fail(w, -1, LS_EXIT_RANK,
+                      "rank %d is cut off: no other rank gave a sign of life for %d s", w->rank,
                       LS_WATCH_SILENCE_MS / 1000);
     else if (lost >= 0)
-        ls_watch_fail(w, lost, LS_EXIT_RANK, "rank %d gave no sign of life for %d s: it hangs, or its machine or the network is down",
+        ls_watch_fail(w, lost, LS_EXIT_RANK,
+                      "rank %d gave no sign of life for %d s: it hangs, or its machine or the "
+                      "network is down",
                       lost, LS_WATCH_SILENCE_MS / 1000);
 }
 
@@ -339,7 +346,8 @@ bool ls_watch_until(LsWatch *w, const bool *done, LsError *e)
     return *done || ls_watch_fine(w, e);
 }
 
-/* Whether this rank prints the failure. The rank that can print it first says that it has heard of it. */
+/* Whether this rank prints the failure. The rank that can print it first says that it has heard of
+ * it. */
 static bool is_teller(LsWatch *w)
 {
     struct timespec until;
@@ -404,7 +412,8 @@ static bool start_thread(LsWatch *w)
     return failed == 0;
 }
 
-LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const LsSeal *seal, const LsWatchWork *work, LsError *e)
+LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const LsSeal *seal,
+                       const LsWatchWork *work, LsError *e)
 {
     const size_t n = (size_t)size, most = n + 3 + (work != NULL ? (size_t)work->most : 0);
     LsWatch *w = calloc(1, sizeof *w);
@@ -412,22 +421,32 @@ LsWatch *ls_watch_open(int rank, int size, bool hub, const int *channel, const L
         ls_fail(e, LS_EXIT_FAIL, "out of memory");
         return NULL;
     }
-    *w = (LsWatch){.rank = rank, .size = size, .hub = hub, .channels = hub ? 1 : size, .gone = -1,
-                   .channel = calloc(n, sizeof *w->channel), .ended = calloc(n, sizeof *w->ended),
-                   .doubt_ns = calloc(n, sizeof *w->doubt_ns), .doubt = calloc(n, sizeof *w->doubt),
-                   .own = calloc(most, sizeof *w->own), .of_main = calloc(most, sizeof *w->of_main),
-                   .wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC), .wake_main = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
+    *w = (LsWatch){.rank = rank,
+                   .size = size,
+                   .hub = hub,
+                   .channels = hub ? 1 : size,
+                   .gone = -1,
+                   .channel = calloc(n, sizeof *w->channel),
+                   .ended = calloc(n, sizeof *w->ended),
+                   .doubt_ns = calloc(n, sizeof *w->doubt_ns),
+                   .doubt = calloc(n, sizeof *w->doubt),
+                   .own = calloc(most, sizeof *w->own),
+                   .of_main = calloc(most, sizeof *w->of_main),
+                   .wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
+                   .wake_main = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC),
                    .timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC),
                    .errors = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3)};
     pthread_mutex_init(&w->lock, NULL);
     pthread_cond_init(&w->news, NULL);
     for (int k = 0; k < w->channels && w->channel != NULL; k++)
-        w->channel[k] = (LsChannel){.fd = channel[k], .seal = seal != NULL ? seal[k] : (LsSeal){.on = false},
+        w->channel[k] = (LsChannel){.fd = channel[k],
+                                    .seal = seal != NULL ? seal[k] : (LsSeal){.on = false},
                                     .heard_ns = ls_now_ns()};
     if (work != NULL)
         w->work = *work;
-    if (w->channel != NULL && w->ended != NULL && w->doubt_ns != NULL && w->doubt != NULL && w->own != NULL
-        && w->of_main != NULL && w->wake >= 0 && w->wake_main >= 0 && w->timer >= 0 && start_thread(w))
+    if (w->channel != NULL && w->ended != NULL && w->doubt_ns != NULL && w->doubt != NULL
+        && w->own != NULL && w->of_main != NULL && w->wake >= 0 && w->wake_main >= 0
+        && w->timer >= 0 && start_thread(w))
         return w;
     free_watch(w);
     ls_fail(e, LS_EXIT_FAIL, "no memory, descriptor or thread left to watch over ranks");

@@ -13,7 +13,8 @@ static bool is_any(const struct sockaddr *a)
 {
     if (a->sa_family == AF_INET6)
         return IN6_IS_ADDR_UNSPECIFIED(&((const struct sockaddr_in6 *)(const void *)a)->sin6_addr);
-    return a->sa_family == AF_INET && ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
+    return a->sa_family == AF_INET
+           && ((const struct sockaddr_in *)(const void *)a)->sin_addr.s_addr == htonl(INADDR_ANY);
 }
 
 /* Looks up one address, whose text is p->text. */
@@ -24,7 +25,8 @@ static bool look_up(LsPeer *p, int rank, LsError *e)
     snprintf(host, sizeof host, "%s", p->text);
     char *colon = strrchr(host, ':'), *name = host;
     if (colon == NULL || colon == host || colon[1] == '\0')
-        return ls_fail(e, LS_EXIT_USAGE, "--peers: '%s' of rank %d is not HOST:PORT", p->text, rank);
+        return ls_fail(e, LS_EXIT_USAGE, "--peers: '%s' of rank %d is not HOST:PORT", p->text,
+                       rank);
     *colon = '\0';
     if (host[0] == '[' && colon[-1] == ']') {
         colon[-1] = '\0';
@@ -32,12 +34,15 @@ static bool look_up(LsPeer *p, int rank, LsError *e)
     }
     const int failed = getaddrinfo(name, colon + 1, &want, &p->found);
     if (failed != 0)
-        return ls_fail(e, LS_EXIT_USAGE, "--peers: '%s' of rank %d: %s", p->text, rank, gai_strerror(failed));
+        return ls_fail(e, LS_EXIT_USAGE, "--peers: '%s' of rank %d: %s", p->text, rank,
+                       gai_strerror(failed));
     p->next = p->found;
     for (const struct addrinfo *a = p->found; a != NULL; a = a->ai_next)
         if (is_any(a->ai_addr))
-            return ls_fail(e, LS_EXIT_USAGE, "--peers: '%s' of rank %d stands for all addresses of a machine; name one", p->text,
-                           rank);
+            return ls_fail(
+                e, LS_EXIT_USAGE,
+                "--peers: '%s' of rank %d stands for all addresses of a machine; name one", p->text,
+                rank);
     return true;
 }
 
@@ -52,7 +57,9 @@ bool ls_peers_read(LsPeer *p, int size, const char *list, LsError *e)
         list += n + (list[n] == ',');
         for (int j = 0; j < k; j++)
             if (strcmp(p[j].text, p[k].text) == 0)
-                return ls_fail(e, LS_EXIT_USAGE, "--peers: ranks %d and %d have the same address %s", j, k, p[k].text);
+                return ls_fail(e, LS_EXIT_USAGE,
+                               "--peers: ranks %d and %d have the same address %s", j, k,
+                               p[k].text);
         if (!look_up(&p[k], k, e))
             return false;
     }
@@ -100,11 +107,16 @@ int ls_peer_listen(const LsPeer *p, int rank, LsError *e)
         why = why == 0 || why == EADDRNOTAVAIL || why == EAFNOSUPPORT ? errno : why;
     }
     if (why == EADDRNOTAVAIL || why == EAFNOSUPPORT)
-        ls_fail(e, LS_EXIT_USAGE, "--peers: %s of rank %d is no address of this machine; start rank %d where it is, or name the "
-                "address here by which the others reach it", p->text, rank, rank);
+        ls_fail(e, LS_EXIT_USAGE,
+                "--peers: %s of rank %d is no address of this machine; start rank %d where it is, "
+                "or name the "
+                "address here by which the others reach it",
+                p->text, rank, rank);
     else
         ls_fail(e, LS_EXIT_RANK, "rank %d cannot listen at %s: %s%s", rank, p->text, strerror(why),
-                why == EADDRINUSE ? "; another process does, as a rank of an earlier run or the same rank twice" : "");
+                why == EADDRINUSE
+                    ? "; another process does, as a rank of an earlier run or the same rank twice"
+                    : "");
     return -1;
 }
 
@@ -120,13 +132,15 @@ int ls_peer_connect(LsPeer *p)
     return fd;
 }
 
-/* A socket that looks for a listener on its own machine may meet itself, if it was given the listener's port. */
+/* A socket that looks for a listener on its own machine may meet itself, if it was given the
+ * listener's port. */
 static bool is_itself(int fd)
 {
     struct sockaddr_storage here = {0}, there = {0};
     socklen_t n = sizeof here, m = sizeof there;
     return getsockname(fd, (struct sockaddr *)(void *)&here, &n) == 0
-           && getpeername(fd, (struct sockaddr *)(void *)&there, &m) == 0 && n == m && memcmp(&here, &there, n) == 0;
+           && getpeername(fd, (struct sockaddr *)(void *)&there, &m) == 0 && n == m
+           && memcmp(&here, &there, n) == 0;
 }
 
 bool ls_peer_connected(int fd)

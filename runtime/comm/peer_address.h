@@ -1,4 +1,5 @@
-/* runtime/comm/peer_address.h -- where ranks listen: the list of --peers. Sockets here do not block. */
+/* runtime/comm/peer_address.h -- where ranks listen: the list of --peers. Sockets here do not
+ * block. */
 #ifndef LS_RUNTIME_COMM_PEER_ADDRESS_H
 #define LS_RUNTIME_COMM_PEER_ADDRESS_H
 
@@ -15,7 +16,8 @@ typedef struct LsPeer {
 /* Reads `size` addresses HOST:PORT or [HOST]:PORT, with commas between, and looks them up. */
 bool ls_peers_read(LsPeer *p, int size, const char *list, LsError *e);
 void ls_peers_free(LsPeer *p, int size);
-/* A socket that listens there, and nowhere else, for that rank. -1: error, as if the address is not one of this machine. */
+/* A socket that listens there, and nowhere else, for that rank. -1: error, as if the address is not
+ * one of this machine. */
 int ls_peer_listen(const LsPeer *p, int rank, LsError *e);
 /* Begins a connection to the next one of its addresses; -1: not now. */
 int ls_peer_connect(LsPeer *p);

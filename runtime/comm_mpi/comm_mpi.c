@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 enum {
-    TURN_MS = 250, TURNS = 8,   /* ranks that fail together speak one after the other: the first one ends them all */
+    TURN_MS = 250, TURNS = 8,   /* ranks that fail together speak one after the other: the first one
+                                 * ends them all */
     ENDED_MS = 1500,            /* for messages of a rank that has ended */
 };
 enum { SPINS = 200, NAP_US = 50 };
@@ -30,12 +31,14 @@ static bool refuse(int failed, const char *what, LsError *e)
     return ls_fail(e, LS_EXIT_RANK, "MPI cannot %s: %s", what, text);
 }
 
-static bool begin(LsComm *c, int peer, uint32_t tag, bool receives, char *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool begin(LsComm *c, int peer, uint32_t tag, bool receives, char *data, int64_t bytes,
+                  LsTransfer *x, LsError *e)
 {
     LsMpi *m = mpi_of(c);
     const int64_t number = tag >= LS_TAG_OWN ? m->most_tag - (tag - LS_TAG_OWN) : tag;
     if (number > m->most_tag || bytes > (int64_t)PIECE * LS_MPI_PIECES)
-        return ls_fail(e, LS_EXIT_RANK, "this MPI has no messages with tag %u, of %lld bytes", tag, (long long)bytes);
+        return ls_fail(e, LS_EXIT_RANK, "this MPI has no messages with tag %u, of %lld bytes", tag,
+                       (long long)bytes);
     LsMpiMessage *w = ls_records_take(&m->records, e);
     if (w == NULL)
         return false;
@@ -46,8 +49,10 @@ static bool begin(LsComm *c, int peer, uint32_t tag, bool receives, char *data, 
         LsMpiPiece *p = &w->piece[w->pieces++];
         p->bytes = bytes < PIECE ? (int)bytes : PIECE;
         pthread_mutex_lock(&m->lock);
-        const int failed = receives ? MPI_Irecv(data, p->bytes, MPI_BYTE, peer, (int)number, m->messages, &p->request)
-                                    : MPI_Isend(data, p->bytes, MPI_BYTE, peer, (int)number, m->messages, &p->request);
+        const int failed =
+            receives
+                ? MPI_Irecv(data, p->bytes, MPI_BYTE, peer, (int)number, m->messages, &p->request)
+                : MPI_Isend(data, p->bytes, MPI_BYTE, peer, (int)number, m->messages, &p->request);
         pthread_mutex_unlock(&m->lock);
         if (!refuse(failed, receives ? "receive" : "send", e))
             return false;
@@ -57,12 +62,14 @@ static bool begin(LsComm *c, int peer, uint32_t tag, bool receives, char *data, 
     return true;
 }
 
-static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes,
+                       LsTransfer *x, LsError *e)
 {
     return begin(c, peer, tag, false, (char *)(uintptr_t)data, bytes, x, e);
 }
 
-static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes,
+                          LsTransfer *x, LsError *e)
 {
     return begin(c, peer, tag, true, data, bytes, x, e);
 }
@@ -104,8 +111,10 @@ static bool wait_request(LsMpi *m, MPI_Request *r, int peer, MPI_Status *s, LsEr
         const int failed = MPI_Test(r, &done, s);
         pthread_mutex_unlock(&m->lock);
         int class = MPI_SUCCESS;
-        if (failed != MPI_SUCCESS && MPI_Error_class(failed, &class) == MPI_SUCCESS && class == MPI_ERR_TRUNCATE)
-            return ls_fail(e, LS_EXIT_CHECK, "rank %d sends more bytes than rank %d takes", peer, m->comm.rank);
+        if (failed != MPI_SUCCESS && MPI_Error_class(failed, &class) == MPI_SUCCESS
+            && class == MPI_ERR_TRUNCATE)
+            return ls_fail(e, LS_EXIT_CHECK, "rank %d sends more bytes than rank %d takes", peer,
+                           m->comm.rank);
         if (failed != MPI_SUCCESS)
             return refuse(failed, "complete a message", e);
         if (done)
@@ -125,9 +134,11 @@ static bool wait_for(LsComm *c, LsTransfer *x, LsError *e)
         int got = 0;
         if (!wait_request(m, &w->piece[k].request, x->peer, &s, e))
             return false;
-        if (w->receives && MPI_Get_count(&s, MPI_BYTE, &got) == MPI_SUCCESS && got != w->piece[k].bytes)
-            return ls_fail(e, LS_EXIT_CHECK, "rank %d sends %d bytes with tag %u, but rank %d takes %d", x->peer, got, w->tag,
-                           c->rank, w->piece[k].bytes);
+        if (w->receives && MPI_Get_count(&s, MPI_BYTE, &got) == MPI_SUCCESS
+            && got != w->piece[k].bytes)
+            return ls_fail(e, LS_EXIT_CHECK,
+                           "rank %d sends %d bytes with tag %u, but rank %d takes %d", x->peer, got,
+                           w->tag, c->rank, w->piece[k].bytes);
     }
     ls_records_give(&m->records, w);
     m->begun--;
@@ -170,7 +181,8 @@ static void close_mpi(LsComm *c)
 {
     LsMpi *m = mpi_of(c);
     LsError e = {0};
-    if (m->begun > 0 && ls_fail(&e, LS_EXIT_RANK, "ended before its messages were complete") == false)
+    if (m->begun > 0
+        && ls_fail(&e, LS_EXIT_RANK, "ended before its messages were complete") == false)
         abandon(c, &e);
     pthread_mutex_lock(&m->lock);
     m->stop = true;
@@ -197,14 +209,16 @@ static void close_mpi(LsComm *c)
     free(m);
 }
 
-static const LsCommEngine table = {"mpi", send_bytes, receive_bytes, wait_for, barrier, abandon, close_mpi};
+static const LsCommEngine table = {"mpi",   send_bytes, receive_bytes, wait_for,
+                                   barrier, abandon,    close_mpi};
 
 /* How many ranks share this machine. */
 static int count_local(void)
 {
     MPI_Comm here;
     int n = 1;
-    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here) == MPI_SUCCESS) {
+    if (MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &here)
+        == MPI_SUCCESS) {
         MPI_Comm_size(here, &n);
         MPI_Comm_free(&here);
     }
@@ -229,7 +243,8 @@ static bool same_run(const char *run, int rank, LsError *e)
         MPI_Recv(mine, N, MPI_CHAR, who, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     ls_make_printable(mine);
     ls_make_printable(first);
-    return ls_fail(e, LS_EXIT_RANK, "rank %d and rank 0 do not run the same: %.250s; and %.250s", who, mine, first);
+    return ls_fail(e, LS_EXIT_RANK, "rank %d and rank 0 do not run the same: %.250s; and %.250s",
+                   who, mine, first);
 }
 
 static LsMpi *new_mpi(int rank, int size, int provided)
@@ -242,11 +257,17 @@ static LsMpi *new_mpi(int rank, int size, int provided)
         free(other);
         return NULL;
     }
-    *m = (LsMpi){.comm = {&table, rank, size, count_local()}, .other = other, .lost = -1, .ticked_ns = ls_now_ns(),
-               .threads = provided >= MPI_THREAD_SERIALIZED, .errors = dup(STDERR_FILENO), .most_tag = 32767,
-               .records = {.size = sizeof(LsMpiMessage)}};
+    *m = (LsMpi){.comm = {&table, rank, size, count_local()},
+                 .other = other,
+                 .lost = -1,
+                 .ticked_ns = ls_now_ns(),
+                 .threads = provided >= MPI_THREAD_SERIALIZED,
+                 .errors = dup(STDERR_FILENO),
+                 .most_tag = 32767,
+                 .records = {.size = sizeof(LsMpiMessage)}};
     for (int k = 0; k < size; k++)
-        other[k] = (LsMpiOther){.heard_ns = m->ticked_ns, .coming = MPI_REQUEST_NULL, .going = MPI_REQUEST_NULL};
+        other[k] = (LsMpiOther){
+            .heard_ns = m->ticked_ns, .coming = MPI_REQUEST_NULL, .going = MPI_REQUEST_NULL};
     if (MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &given) == MPI_SUCCESS && given)
         m->most_tag = *most;
     pthread_mutex_init(&m->lock, NULL);
@@ -257,7 +278,8 @@ static LsMpi *new_mpi(int rank, int size, int provided)
     return m;
 }
 
-/* A refusal that all ranks agree on. mpirun kills the others as soon as one ends with it, so the sentence comes first. */
+/* A refusal that all ranks agree on. mpirun kills the others as soon as one ends with it, so the
+ * sentence comes first. */
 static void tell_all(int rank, const LsError *e, LsCommOpened *o)
 {
     if (rank == 0) {
@@ -275,8 +297,10 @@ static bool open_mpi(int64_t ranks, const char *run, LsCommOpened *o, LsError *e
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     o->silent = rank > 0;
-    bool ok = size == ranks || ls_fail(e, LS_EXIT_USAGE, "--ranks %lld, but MPI has %d%s", (long long)ranks, size, size == 1
-                                       ? ": start the program with mpirun, or with srun --mpi=pmix" : "");
+    bool ok =
+        size == ranks
+        || ls_fail(e, LS_EXIT_USAGE, "--ranks %lld, but MPI has %d%s", (long long)ranks, size,
+                   size == 1 ? ": start the program with mpirun, or with srun --mpi=pmix" : "");
     ok = ok && same_run(run, rank, e);
     if (!ok)
         tell_all(rank, e, o);

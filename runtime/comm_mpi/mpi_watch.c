@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 enum { PULSE_MS = 500, TICK_MS = 100, LATE_MS = 2000 };
-enum { MOVE_US = 500 };         /* MPI moves messages while somebody calls it: the thread does, if the rank computes */
+enum { MOVE_US = 500 };         /* MPI moves messages while somebody calls it: the thread does, if
+                                 * the rank computes */
 enum { ALIVE = 1, ENDED = 2 };  /* signs of life, the last one */
 
 static bool fine(const LsMpi *m, LsError *e)
@@ -18,17 +19,21 @@ static bool fine(const LsMpi *m, LsError *e)
     if (m->lost < 0)
         return true;
     if (m->cut_off)
-        return ls_fail(e, LS_EXIT_RANK, "rank %d is cut off: no other rank gave a sign of life for %d s", m->comm.rank,
-                       LS_WATCH_SILENCE_MS / 1000);
-    return ls_fail(e, LS_EXIT_RANK, "rank %d gave no sign of life for %d s: it hangs, or its machine or the network is down",
-                   m->lost, LS_WATCH_SILENCE_MS / 1000);
+        return ls_fail(e, LS_EXIT_RANK,
+                       "rank %d is cut off: no other rank gave a sign of life for %d s",
+                       m->comm.rank, LS_WATCH_SILENCE_MS / 1000);
+    return ls_fail(
+        e, LS_EXIT_RANK,
+        "rank %d gave no sign of life for %d s: it hangs, or its machine or the network is down",
+        m->lost, LS_WATCH_SILENCE_MS / 1000);
 }
 
 bool ls_mpi_is_teller(const LsMpi *m)
 {
     const int64_t now = ls_now_ns();
     for (int k = 0; k < m->comm.rank; k++)
-        if (!m->other[k].ended && now - m->other[k].heard_ns < (LS_WATCH_SILENCE_MS - LATE_MS) * LS_MPI_MS)
+        if (!m->other[k].ended
+            && now - m->other[k].heard_ns < (LS_WATCH_SILENCE_MS - LATE_MS) * LS_MPI_MS)
             return false;
     return true;
 }
@@ -86,7 +91,8 @@ static void tick(LsMpi *m)
         feel(m, k, now);
         others += !o->ended;
         silent += !o->ended && now - o->heard_ns > (LS_WATCH_SILENCE_MS - LATE_MS) * LS_MPI_MS;
-        lost = lost < 0 && !o->ended && now - o->heard_ns > LS_WATCH_SILENCE_MS * LS_MPI_MS ? k : lost;
+        lost =
+            lost < 0 && !o->ended && now - o->heard_ns > LS_WATCH_SILENCE_MS * LS_MPI_MS ? k : lost;
     }
     m->pulsed_ns = due ? now : m->pulsed_ns;
     if (m->lost >= 0 || lost < 0)
@@ -102,7 +108,8 @@ static void *watch(void *arg)
     LsError e = {0};
     pthread_mutex_lock(&m->lock);
     while (!m->stop) {
-        const struct timespec nap = {.tv_nsec = atomic_load(&m->begun) > 0 ? MOVE_US * 1000 : TICK_MS * LS_MPI_MS};
+        const struct timespec nap = {.tv_nsec = atomic_load(&m->begun) > 0 ? MOVE_US * 1000
+                                                                           : TICK_MS * LS_MPI_MS};
         if (m->lost < 0)
             tick(m);
         if (m->lost >= 0 && lost_ns == 0)

@@ -1,8 +1,10 @@
-/* runtime/comm_mpi/mpi_watch.h -- the state of the engine for MPI, and its watch over the other ranks.
+/* runtime/comm_mpi/mpi_watch.h -- the state of the engine for MPI, and its watch over the other
+ * ranks.
  *
- * MPI ends all ranks when one of them dies, as far as it notices. It does not notice for minutes when a machine or the
- * network is down, so a thread sends signs of life, by MPI too, and counts the seconds without any. A lock keeps
- * calls of both threads apart. Without MPI's consent to that the rank itself does it all, while it waits. */
+ * MPI ends all ranks when one of them dies, as far as it notices. It does not notice for minutes
+ * when a machine or the network is down, so a thread sends signs of life, by MPI too, and counts
+ * the seconds without any. A lock keeps calls of both threads apart. Without MPI's consent to that
+ * the rank itself does it all, while it waits. */
 #ifndef LS_RUNTIME_COMM_MPI_MPI_WATCH_H
 #define LS_RUNTIME_COMM_MPI_MPI_WATCH_H
 
@@ -14,7 +16,8 @@
 #include <stdatomic.h>
 
 enum { LS_MPI_PIECES = 64 };
-enum { LS_MPI_NOTICE_MS = 2000 };       /* after a rank was lost: for the first rank to say it and to end all */
+enum { LS_MPI_NOTICE_MS = 2000 };       /* after a rank was lost: for the first rank to say it and
+                                         * to end all */
 #define LS_MPI_MS INT64_C(1000000)      /* in ns */
 
 typedef struct LsMpiPiece { MPI_Request request; int bytes; } LsMpiPiece;
@@ -58,7 +61,8 @@ bool ls_mpi_look_around(LsMpi *m, LsError *e);
 /* Tells the other ranks that this one is at its end. The thread has stopped. */
 void ls_mpi_say_goodbye(LsMpi *m);
 
-/* With the lock held: whether this is the rank that prints what all see, the first that is neither lost nor at its end. */
+/* With the lock held: whether this is the rank that prints what all see, the first that is neither
+ * lost nor at its end. */
 bool ls_mpi_is_teller(const LsMpi *m);
 
 /* Ends this process, and by that what MPI can reach of the others. */

@@ -1,8 +1,9 @@
 /* runtime/comm_nccl/comm_nccl.c -- see comm_nccl.h.
  *
- * NCCL has no tags: its messages between two ranks pair up in order. So what is begun is kept until somebody waits, or launches
- * it, and then goes as one group, whose parts do not wait for each other. Beside each message its tag and length go by the engine below,
- * for the receiver to compare. */
+ * NCCL has no tags: its messages between two ranks pair up in order. So what is begun is kept until
+ * somebody waits, or launches it, and then goes as one group, whose parts do not wait for each
+ * other. Beside each message its tag and length go by the engine below, for the receiver to
+ * compare. */
 #include "runtime/comm_nccl/comm_nccl.h"
 #include "runtime/comm/comm_records.h"
 #include "runtime/comm/comm_stream.h"
@@ -46,27 +47,32 @@ static bool worked(Nccl *n, int result, const char *what, LsError *e)
     return ls_fail(e, LS_EXIT_DEVICE, "NCCL: %s: %s", what, n->api.GetErrorString(result));
 }
 
-static bool begin(LsComm *c, int peer, uint32_t tag, bool sends, char *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool begin(LsComm *c, int peer, uint32_t tag, bool sends, char *data, int64_t bytes,
+                  LsTransfer *x, LsError *e)
 {
     Nccl *n = nccl_of(c);
     const LsCommEngine *under = n->under->engine;
     Message *m = ls_records_take(&n->messages, e);
     if (m == NULL)
         return false;
-    *m = (Message){.mine = {.tag = tag, .bytes = bytes}, .data = data, .peer = peer, .sends = sends};
+    *m =
+        (Message){.mine = {.tag = tag, .bytes = bytes}, .data = data, .peer = peer, .sends = sends};
     *x = (LsTransfer){m, peer, bytes};
     *n->last = m;
     n->last = &m->next;
     return sends ? under->send(n->under, peer, HEAD_TAG, &m->mine, sizeof m->mine, &m->head, e)
-                 : under->receive(n->under, peer, HEAD_TAG, &m->theirs, sizeof m->theirs, &m->head, e);
+                 : under->receive(n->under, peer, HEAD_TAG, &m->theirs, sizeof m->theirs, &m->head,
+                                  e);
 }
 
-static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool send_bytes(LsComm *c, int peer, uint32_t tag, const void *data, int64_t bytes,
+                       LsTransfer *x, LsError *e)
 {
     return begin(c, peer, tag, true, (char *)(uintptr_t)data, bytes, x, e);
 }
 
-static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes, LsTransfer *x, LsError *e)
+static bool receive_bytes(LsComm *c, int peer, uint32_t tag, void *data, int64_t bytes,
+                          LsTransfer *x, LsError *e)
 {
     return begin(c, peer, tag, false, data, bytes, x, e);
 }
@@ -81,8 +87,11 @@ static bool launch(Nccl *n, LsError *e)
         if (m->mine.bytes == 0)
             continue;
         const size_t bytes = (size_t)m->mine.bytes;
-        ok = m->sends ? worked(n, n->api.Send(m->data, bytes, BYTE, m->peer, n->nccl, n->stream.stream), "ncclSend", e)
-                      : worked(n, n->api.Recv(m->data, bytes, BYTE, m->peer, n->nccl, n->stream.stream), "ncclRecv", e);
+        ok = m->sends
+                 ? worked(n, n->api.Send(m->data, bytes, BYTE, m->peer, n->nccl, n->stream.stream),
+                          "ncclSend", e)
+                 : worked(n, n->api.Recv(m->data, bytes, BYTE, m->peer, n->nccl, n->stream.stream),
+                          "ncclRecv", e);
     }
     n->begun = NULL;
     n->last = &n->begun;
@@ -91,7 +100,8 @@ static bool launch(Nccl *n, LsError *e)
 
 bool ls_comm_nccl_launch(LsComm *c, LsError *e) { return launch(nccl_of(c), e); }
 
-/* Waits until the GPU has done all that was launched. The engine below ends this process if a peer dies meanwhile. */
+/* Waits until the GPU has done all that was launched. The engine below ends this process if a peer
+ * dies meanwhile. */
 static bool drain(Nccl *n, LsError *e)
 {
     const struct timespec nap = {.tv_nsec = NAP_US * 1000};
@@ -102,7 +112,8 @@ static bool drain(Nccl *n, LsError *e)
             return true;
         if (state != n->stream.busy) {
             n->failed = true;
-            return ls_fail(e, LS_EXIT_DEVICE, "the GPU failed in a message of NCCL (error %d)", state);
+            return ls_fail(e, LS_EXIT_DEVICE, "the GPU failed in a message of NCCL (error %d)",
+                           state);
         }
         if (!worked(n, n->api.CommGetAsyncError(n->nccl, &broken), "ncclCommGetAsyncError", e)
             || !worked(n, broken, "a message", e))
@@ -119,8 +130,10 @@ static bool wait_for(LsComm *c, LsTransfer *x, LsError *e)
     if (!launch(n, e) || !n->under->engine->wait(n->under, &m->head, e))
         return false;
     if (!m->sends && (m->mine.tag != m->theirs.tag || m->mine.bytes != m->theirs.bytes))
-        return ls_fail(e, LS_EXIT_CHECK, "rank %d sends %lld bytes with tag %u, but rank %d takes %lld with tag %u", m->peer,
-                       (long long)m->theirs.bytes, m->theirs.tag, c->rank, (long long)m->mine.bytes, m->mine.tag);
+        return ls_fail(e, LS_EXIT_CHECK,
+                       "rank %d sends %lld bytes with tag %u, but rank %d takes %lld with tag %u",
+                       m->peer, (long long)m->theirs.bytes, m->theirs.tag, c->rank,
+                       (long long)m->mine.bytes, m->mine.tag);
     if (!drain(n, e))
         return false;
     ls_records_give(&n->messages, m);
@@ -156,7 +169,8 @@ static void close_nccl(LsComm *c)
     free(n);
 }
 
-static const LsCommEngine table = {"nccl", send_bytes, receive_bytes, wait_for, barrier, abandon, close_nccl};
+static const LsCommEngine table = {"nccl",  send_bytes, receive_bytes, wait_for,
+                                   barrier, abandon,    close_nccl};
 
 /* Rank 0 makes the identity that joins all of them. */
 static bool share_id(Nccl *n, LsNcclId *id, LsError *e)
@@ -180,10 +194,14 @@ LsComm *ls_comm_nccl(LsComm *under, LsNcclStream stream, LsError *e)
         ls_fail(e, LS_EXIT_FAIL, "out of memory");
         return NULL;
     }
-    *n = (Nccl){.comm = {&table, under->rank, under->size, under->local}, .under = under, .stream = stream, .last = &n->begun,
+    *n = (Nccl){.comm = {&table, under->rank, under->size, under->local},
+                .under = under,
+                .stream = stream,
+                .last = &n->begun,
                 .messages = {.size = sizeof(Message)}};
     if (ls_nccl_load(&n->api, e) && share_id(n, &id, e)
-        && worked(n, n->api.CommInitRank(&n->nccl, under->size, id, under->rank), "ncclCommInitRank", e))
+        && worked(n, n->api.CommInitRank(&n->nccl, under->size, id, under->rank),
+                  "ncclCommInitRank", e))
         return &n->comm;
     free(n);
     return NULL;

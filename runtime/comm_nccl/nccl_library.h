@@ -1,4 +1,5 @@
-/* runtime/comm_nccl/nccl_library.h -- NCCL 2.7 or later, opened at run time; needs none of its headers. */
+/* runtime/comm_nccl/nccl_library.h -- NCCL 2.7 or later, opened at run time; needs none of its
+ * headers. */
 #ifndef LS_RUNTIME_COMM_NCCL_NCCL_LIBRARY_H
 #define LS_RUNTIME_COMM_NCCL_NCCL_LIBRARY_H
 
@@ -23,8 +24,8 @@ typedef struct LsNcclApi {
     int (*Recv)(void *data, size_t n, int type, int peer, void *comm, void *stream);
 } LsNcclApi;
 
-/* Opens $LOWERSET_NCCL, else libnccl.so.2 where CUDA's libraries are looked for. It stays open. An LS_EXIT_DEVICE error:
- * not found, or too old. */
+/* Opens $LOWERSET_NCCL, else libnccl.so.2 where CUDA's libraries are looked for. It stays open. An
+ * LS_EXIT_DEVICE error: not found, or too old. */
 bool ls_nccl_load(LsNcclApi *api, LsError *e);
 
 #endif

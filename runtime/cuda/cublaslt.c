@@ -45,7 +45,8 @@ static void *workspace_at(const Call *call)
 {
     const LsCudaMatmul *p = call->q->p;
     uintptr_t room = workspace_of(p) > 0 ? (uintptr_t)call->arg[p->arg_workspace] : 0;
-    return (void *)((room + LS_PRODUCT_ALIGNMENT - 1) / LS_PRODUCT_ALIGNMENT * LS_PRODUCT_ALIGNMENT);
+    return (void *)((room + LS_PRODUCT_ALIGNMENT - 1) / LS_PRODUCT_ALIGNMENT
+                    * LS_PRODUCT_ALIGNMENT);
 }
 
 /* Element offsets of the matrices of call number `at`. */
@@ -158,8 +159,9 @@ static bool make_preference(const LsCublas *b, const LsBlasProduct *q,
 static int product_text(const LsCudaMatmul *p, char *text, size_t room)
 {
     static const char *const type[] = {"f32", "tf32", "f64", "bf16", "f16"};
-    int n = snprintf(text, room, "%s%s %" PRId64 "x%" PRId64 "x%" PRId64 " %c%c", type[p->type], p->wide ? " to f32" : "",
-                     p->m, p->n, p->k, p->turn_a ? 'T' : 'N', p->turn_b ? 'T' : 'N');
+    int n = snprintf(text, room, "%s%s %" PRId64 "x%" PRId64 "x%" PRId64 " %c%c", type[p->type],
+                     p->wide ? " to f32" : "", p->m, p->n, p->k, p->turn_a ? 'T' : 'N',
+                     p->turn_b ? 'T' : 'N');
     if ((p->row_a > 0 || p->row_c > 0) && n < (int)room)
         n += snprintf(text + n, room - (size_t)n, " rows %" PRId64 " %" PRId64, p->row_a, p->row_c);
     if (p->plus && n < (int)room)
@@ -238,10 +240,11 @@ static bool ask(Call *call, LsError *e)
         return true;
     }
     product_text(q->p, text, sizeof text);
-    return ls_fail(e, LS_EXIT_DEVICE, "%s has no algorithm for a product %s (epilogue %u) within %"
-                   PRId64 " bytes: %s",
-                   b->lib.name, text, ls_blas_epilogue(q->p), workspace_of(q->p),
-                   s == CUBLAS_STATUS_SUCCESS ? "none is deterministic" : b->lib.GetStatusString(s));
+    return ls_fail(
+        e, LS_EXIT_DEVICE,
+        "%s has no algorithm for a product %s (epilogue %u) within %" PRId64 " bytes: %s",
+        b->lib.name, text, ls_blas_epilogue(q->p), workspace_of(q->p),
+        s == CUBLAS_STATUS_SUCCESS ? "none is deterministic" : b->lib.GetStatusString(s));
 }
 
 static bool choose(Call *call, LsError *e)

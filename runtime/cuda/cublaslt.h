@@ -1,5 +1,5 @@
-/* runtime/cuda/cublaslt.h -- products by cuBLASLt, behind ls_cublaslt.h. This layer does not ask for a device, so tests
- * can substitute the library. */
+/* runtime/cuda/cublaslt.h -- products by cuBLASLt, behind ls_cublaslt.h. This layer does not ask
+ * for a device, so tests can substitute the library. */
 #ifndef LS_CUBLASLT_PRODUCTS_H
 #define LS_CUBLASLT_PRODUCTS_H
 

@@ -57,9 +57,12 @@ bool ls_cublas_library_open(LsCublasLibrary *l, const char *path, LsError *e)
     }
     if (l->so == NULL)
         return ls_fail(e, LS_EXIT_DEVICE,
-                       "this program multiplies matrices with cuBLASLt, and libcublasLt.so.13 (or .12) cannot be "
-                       "opened: %s; nor is it in the CUDA toolkit or in NVIDIA's Python packages. Put its folder "
-                       "into LD_LIBRARY_PATH", why);
+                       "this program multiplies matrices with cuBLASLt, and libcublasLt.so.13 (or "
+                       ".12) cannot be "
+                       "opened: %s; nor is it in the CUDA toolkit or in NVIDIA's Python packages. "
+                       "Put its folder "
+                       "into LD_LIBRARY_PATH",
+                       why);
     if (find_functions(l, found, e) && check_version(l, found, e))
         return true;
     ls_cublas_library_close(l);

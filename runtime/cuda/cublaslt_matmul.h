@@ -31,11 +31,12 @@ enum { LS_PRODUCT_AXES = 6, LS_PRODUCT_ARGS = 12 };
  * and b advance by so many elements per step, 0 for the same matrix in each step. */
 typedef struct LsCudaMatmul {
     LsProductType type;
-    bool wide;                  /* of factors of 16 bits: c has floats; else it is stored as they are */
+    bool wide;                  /* of factors of 16 bits: c has floats; else it is stored as they
+                                 * are */
     int64_t m, n, k;
     bool turn_a, turn_b;
-    int64_t row_a, row_c;       /* elements from one row to the next, of a as it lies and of c; 0: its number of
-                                 * columns. Only without batch and epilogue */
+    int64_t row_a, row_c;       /* elements from one row to the next, of a as it lies and of c; 0:
+                                 * its number of columns. Only without batch and epilogue */
     double alpha;
     int naxis;
     struct { int64_t count, a, b; } axis[LS_PRODUCT_AXES];
@@ -45,7 +46,8 @@ typedef struct LsCudaMatmul {
      * sums of b over k. At most one of bias, sum_a and sum_b; sums only for products without batch
      * and epilogue. */
     int arg_a, arg_b, arg_bias, arg_c, arg_aux, arg_sum_a, arg_sum_b, arg_workspace;
-    bool plus;                  /* alpha * a * b + plus, which lies as c does, at arg_plus; no epilogue but a bias */
+    bool plus;                  /* alpha * a * b + plus, which lies as c does, at arg_plus; no
+                                 * epilogue but a bias */
     int arg_plus;
     int64_t workspace;          /* bytes at arg_workspace: ls_product_room of the largest workspace
                                  * allowed */

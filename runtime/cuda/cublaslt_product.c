@@ -69,8 +69,8 @@ static bool make_desc(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)
     int64_t apart = q->batch >= 0 ? ls_blas_apart(p, q->batch) / p->n * ld : 0;
     const void *aligned = (const void *)(uintptr_t)LS_BLAS_ALIGNMENT;
     bool batched_aux = p->arg_aux >= 0 && q->batch >= 0;
-    if (!ls_blas_ok(l, l->MatmulDescCreate(&q->desc, row[p->type].compute, scale), "describe a product",
-                    e))
+    if (!ls_blas_ok(l, l->MatmulDescCreate(&q->desc, row[p->type].compute, scale),
+                    "describe a product", e))
         return false;
     return set(l, q->desc, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first, e)
         && set(l, q->desc, CUBLASLT_MATMUL_DESC_TRANSB, &second, sizeof second, e)
@@ -135,11 +135,11 @@ bool ls_blas_product_make(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e
     int64_t c = q->batch >= 0 ? ls_blas_apart(p, q->batch) : 0;
     const cudaDataType_t factor = row[p->type].factor, result = p->wide ? CUDA_R_32F : factor;
     return make_desc(l, q, e)
-        && make_layout(l, factor, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, p->row_a, count, a,
-                       &q->a, e)
-        && make_layout(l, factor, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, 0, count, b,
-                       &q->b, e)
-        && make_layout(l, result, p->m, p->n, p->row_c, count, c, &q->c, e);
+           && make_layout(l, factor, p->turn_a ? p->k : p->m, p->turn_a ? p->m : p->k, p->row_a,
+                          count, a, &q->a, e)
+           && make_layout(l, factor, p->turn_b ? p->n : p->k, p->turn_b ? p->k : p->n, 0, count, b,
+                          &q->b, e)
+           && make_layout(l, result, p->m, p->n, p->row_c, count, c, &q->c, e);
 }
 
 bool ls_blas_product_part(const LsCublasLibrary *l, LsBlasProduct *q, LsError *e)

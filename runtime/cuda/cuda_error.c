@@ -15,7 +15,8 @@ bool ls_cuda_check(LsCuda *c, cudaError_t err, const char *what)
                     || err == cudaErrorLaunchTimeout);
     return ls_device_fail(&c->d, LS_EXIT_DEVICE, "cannot %s on %s: %s (%s)%s", what, c->info.name,
                           cudaGetErrorString(err), cudaGetErrorName(err),
-                          late ? "; --check-numerics runs node by node and names the failing node" : "");
+                          late ? "; --check-numerics runs node by node and names the failing node"
+                               : "");
 }
 
 bool ls_cuda_none(cudaError_t err, LsError *e)

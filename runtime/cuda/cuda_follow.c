@@ -1,8 +1,8 @@
 /* runtime/cuda/cuda_follow.c -- recordings with explicit dependencies between steps.
  *
- * All steps are issued to one stream, so libraries need not know of this. The stream's capture dependencies decide what
- * the next work waits for, and the runtime may replace them during a recording: before each step, they become the last
- * nodes of the steps that it depends on. */
+ * All steps are issued to one stream, so libraries need not know of this. The stream's capture
+ * dependencies decide what the next work waits for, and the runtime may replace them during a
+ * recording: before each step, they become the last nodes of the steps that it depends on. */
 #include "runtime/cuda/cuda_follow.h"
 
 #include "runtime/cuda/cuda_error.h"

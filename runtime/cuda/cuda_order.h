@@ -1,4 +1,5 @@
-/* runtime/cuda/cuda_order.h -- batches, steps and losses of ls_cuda_device, in stream order; its event clock. */
+/* runtime/cuda/cuda_order.h -- batches, steps and losses of ls_cuda_device, in stream order; its
+ * event clock. */
 #ifndef LS_CUDA_ORDER_H
 #define LS_CUDA_ORDER_H
 

@@ -1,4 +1,5 @@
-/* runtime/cuda/cuda_ranges.h -- named NVTX ranges for NVIDIA's tools, where the toolkit has the header. */
+/* runtime/cuda/cuda_ranges.h -- named NVTX ranges for NVIDIA's tools, where the toolkit has the
+ * header. */
 #ifndef LS_CUDA_RANGES_H
 #define LS_CUDA_RANGES_H
 

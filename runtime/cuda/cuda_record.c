@@ -41,7 +41,8 @@ bool ls_cuda_record(LsDevice *d)
 static void do_without(LsCuda *c, bool in_order)
 {
     if (!in_order)
-        fprintf(stderr, "note: steps cannot be recorded; their kernels are launched one by one: %s\n",
+        fprintf(stderr,
+                "note: steps cannot be recorded; their kernels are launched one by one: %s\n",
                 c->d.error.text);
     else if (!c->told)
         fprintf(stderr, "note: steps are replayed one after the other: %s\n", c->d.error.text);

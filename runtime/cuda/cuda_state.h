@@ -24,8 +24,8 @@ typedef struct LsCuda {
     char *memory; /* state, constants, batches, LsRun: one allocation beside the arena */
     LsRun *numbers;             /* the device's copy of LsRun */
     LsRun *sent;                /* [LS_DEVICE_SLOTS] on the host, pinned: source of the copies */
-    double (*losses)[2];        /* [LS_DEVICE_SLOTS] on the host, pinned: loss and weight, real_bytes of each are
-                                 * used */
+    double (*losses)[2];        /* [LS_DEVICE_SLOTS] on the host, pinned: loss and weight,
+                                 * real_bytes of each are used */
     bool weighed[LS_DEVICE_SLOTS];          /* there is a weight */
     cudaEvent_t ready[LS_DEVICE_SLOTS];     /* the slot's batch has arrived */
     cudaEvent_t done[LS_DEVICE_SLOTS];      /* the slot's last run is done, its loss is on the
@@ -45,7 +45,8 @@ typedef struct LsCuda {
     /* For programs over ranks (runtime/cuda_ranks/cuda_ranks.c): */
     cudaStream_t messages;      /* of NCCL; NULL: there is none */
     cudaStream_t beside;        /* of copies to the host beside the steps; NULL: there is none */
-    cudaEvent_t *point, *copied; uint32_t npoint;       /* points among the steps; copies that waited for them */
+    cudaEvent_t *point, *copied; uint32_t npoint;       /* points among the steps; copies that
+                                                         * waited for them */
     void *taken[LS_CUDA_TAKEN]; uint32_t ntaken;        /* memory, to be given back */
     LsRun *begun;               /* `numbers` while a step reads others; else NULL */
     void *set; uint32_t nset;   /* LsRunSet */

@@ -1,9 +1,9 @@
 /* runtime/cuda/cudnn_abi.h -- the part of cuDNN 9's graph API ("backend API") that convolutions
  * need.
  *
- * Numbers and signatures are those of NVIDIA's cudnn_graph.h; tests/runtime/test_cudnn_abi.c compares them where that
- * header is installed. They are repeated here so that neither the compiler nor a training program needs the CUDA
- * toolkit to build: the library is opened on demand. */
+ * Numbers and signatures are those of NVIDIA's cudnn_graph.h; tests/runtime/test_cudnn_abi.c
+ * compares them where that header is installed. They are repeated here so that neither the compiler
+ * nor a training program needs the CUDA toolkit to build: the library is opened on demand. */
 #ifndef LS_CUDNN_ABI_H
 #define LS_CUDNN_ABI_H
 
@@ -115,7 +115,8 @@ enum {                          /* cudnnBackendAttributeType_t */
     LS_DNN_T_CHAR = 24,
 };
 
-enum { LS_DNN_FLOAT = 0, LS_DNN_DOUBLE = 1, LS_DNN_HALF = 2, LS_DNN_BRAIN = 9 };    /* cudnnDataType_t */
+/* cudnnDataType_t */
+enum { LS_DNN_FLOAT = 0, LS_DNN_DOUBLE = 1, LS_DNN_HALF = 2, LS_DNN_BRAIN = 9 };
 enum { LS_DNN_CROSS_CORRELATION = 1 };                          /* cudnnConvolutionMode_t */
 enum {                          /* cudnnPointwiseMode_t */
     LS_DNN_ADD = 0,

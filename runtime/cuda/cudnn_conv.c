@@ -10,7 +10,8 @@
 
 enum {
     PROPOSALS = 128,            /* most engine configurations examined per mode */
-    FAILURES = 3,               /* failed builds of compiling plans, seconds each, before giving up */
+    FAILURES = 3,               /* failed builds of compiling plans, seconds each, before giving
+                                 * up */
 };
 
 struct LsDnnSearch {
@@ -82,9 +83,9 @@ void ls_dnn_conv_text(const LsDnnConv *c, const LsDnnRules *r, char *text)
 {
     static const char *const kind[] = {"forward", "data", "weights"};
     snprintf(text, LS_DNN_TEXT, "%s%s%s%s%s %sf%d%s%s%s", kind[c->kind], c->bias ? "+bias" : "",
-             c->relu ? "+relu" : "", c->mask ? "+mask" : "", c->statistics ? "+statistics" : "", c->brain ? "b" : "", 8 * c->real_bytes,
-             r->tf32 ? " tf32" : "", r->nondeterministic ? " nondeterministic" : "",
-             r->compiled ? " compiled" : "");
+             c->relu ? "+relu" : "", c->mask ? "+mask" : "", c->statistics ? "+statistics" : "",
+             c->brain ? "b" : "", 8 * c->real_bytes, r->tf32 ? " tf32" : "",
+             r->nondeterministic ? " nondeterministic" : "", r->compiled ? " compiled" : "");
     print_list(text, " x", c->x, 2 + c->axes);
     print_list(text, " w", c->w, 2 + c->axes);
     print_list(text, " y", c->y, 2 + c->axes);
@@ -143,7 +144,8 @@ static bool allowed(LsDnnScope *s, const LsDnnConv *c, const LsDnnRules *rules, 
     p->compiled = has(how, LS_DNN_RUNTIME_COMPILATION);
     /* Tensor cores compute floats in TF32. Sums in half precision are not allowed. */
     bool single = c->real_bytes == 4;
-    bool coarse = c->real_bytes != 8 && (has(num, LS_DNN_DOWN_CONVERT) || has(num, LS_DNN_REDUCED_SUMS));
+    bool coarse =
+        c->real_bytes != 8 && (has(num, LS_DNN_DOWN_CONVERT) || has(num, LS_DNN_REDUCED_SUMS));
     return !coarse && (rules->tf32 || !single || !p->tensor_core)
         && (rules->nondeterministic || !has(num, LS_DNN_NONDETERMINISTIC))
         && (rules->compiled || !p->compiled);

@@ -86,7 +86,10 @@ void ls_dnn_scope_drop(LsDnnScope *s)
 enum { ALIGNMENT = 64, ANY_UID = 100 };     /* bytes, of every address; uids of virtual tensors */
 
 /* Of sums, and of tensors inside the graph. */
-static int compute_type(const LsDnnConv *c) { return c->real_bytes == 8 ? LS_DNN_DOUBLE : LS_DNN_FLOAT; }
+static int compute_type(const LsDnnConv *c)
+{
+    return c->real_bytes == 8 ? LS_DNN_DOUBLE : LS_DNN_FLOAT;
+}
 
 /* Of tensors in memory. */
 static int stored_type(const LsDnnConv *c)

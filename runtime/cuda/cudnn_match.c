@@ -65,7 +65,9 @@ void ls_dnn_note_again(FILE *to, const char *plan, const char *device, int64_t v
     char was[80], is[80];
     ls_dnn_device_name(device, is, sizeof is);
     if (plan == NULL) {
-        fprintf(to, "note: convolutions were compiled without cuDNN; they are planned now, for %s\n", is);
+        fprintf(to,
+                "note: convolutions were compiled without cuDNN; they are planned now, for %s\n",
+                is);
         return;
     }
     if (why != NULL) {

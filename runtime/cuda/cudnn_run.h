@@ -27,8 +27,8 @@ bool ls_dnn_runs_open(LsDnnRuns **to, const LsDnnSetup *setup, LsError *e);
 /* Caches new choices and closes; NULL is allowed. */
 void ls_dnn_runs_close(LsDnnRuns *r);
 
-/* From now on (watch not NULL) the first run of a convolution times the candidates; the fastest is used and cached,
- * unless the cache has a choice already. */
+/* From now on (watch not NULL) the first run of a convolution times the candidates; the fastest is
+ * used and cached, unless the cache has a choice already. */
 void ls_dnn_tune(LsDnnRuns *r, const LsStopwatch *watch);
 
 /* Prepares the plan of one convolution, unless it is prepared. c must outlive r: its address

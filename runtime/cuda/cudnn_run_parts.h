@@ -1,4 +1,5 @@
-/* runtime/cuda/cudnn_run_parts.h -- the state of a program's convolutions, shared by tuning and running. */
+/* runtime/cuda/cudnn_run_parts.h -- the state of a program's convolutions, shared by tuning and
+ * running. */
 #ifndef LS_CUDNN_RUN_PARTS_H
 #define LS_CUDNN_RUN_PARTS_H
 

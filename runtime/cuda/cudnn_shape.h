@@ -18,11 +18,12 @@ typedef enum {
 typedef struct LsDnnConv {
     LsDnnConvKind kind;
     int axes;                   /* 2 or 3; one spatial axis counts as two, the first of size 1 */
-    int real_bytes;             /* of an element of all tensors: 8, 4, or 2: products are then summed in floats */
+    int real_bytes;             /* of an element of all tensors: 8, 4, or 2: products are then
+                                 * summed in floats */
     bool brain;                 /* 2 bytes: bfloat16, else float16 */
     bool bias, relu;            /* epilogue, in this order */
-    bool mask;                  /* DATA, without bias: x is 0 where the element of a ReLU's result, which has x's dims,
-                                 * is not above 0: that ReLU's gradient */
+    bool mask;                  /* DATA, without bias: x is 0 where the element of a ReLU's result,
+                                 * which has x's dims, is not above 0: that ReLU's gradient */
     bool statistics;            /* also sums and sums of squares of y by channel (FORWARD) */
     int64_t x[LS_DNN_RANK], w[LS_DNN_RANK], y[LS_DNN_RANK];
     int64_t stride[LS_DNN_AXES], dilation[LS_DNN_AXES], pad_lo[LS_DNN_AXES], pad_hi[LS_DNN_AXES];

@@ -46,7 +46,8 @@ typedef struct LsCudaLibrary {
 typedef struct LsCudaUse { const LsCudaLibrary *library; const void *data; } LsCudaUse;
 
 typedef struct LsCudaProgram {
-    const unsigned char *fatbin;        /* in the toolkit's format, or in that of codegen/toolchain/cuda_toolchain.h */
+    const unsigned char *fatbin;        /* in the toolkit's format, or in that of
+                                         * codegen/toolchain/cuda_toolchain.h */
     const char *archs;          /* its contents, for people: "sm_80, sm_90a, PTX compute_80" */
     const LsCudaPart *part; uint32_t npart;
     const LsCudaUse *use; uint32_t nuse;
@@ -63,6 +64,7 @@ void ls_cuda_launch_with(LsRun *run, uint32_t part, int64_t units, void *const a
                          const int64_t number[], int n);
 
 extern const struct LsDeviceKind ls_cuda_device;
-extern const struct LsDeviceRanks ls_cuda_ranks;        /* only programs over ranks are linked with it */
+extern const struct LsDeviceRanks ls_cuda_ranks;        /* only programs over ranks are linked with
+                                                         * it */
 
 #endif

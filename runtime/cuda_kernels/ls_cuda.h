@@ -1,13 +1,14 @@
 /* runtime/cuda_kernels/ls_cuda.h -- the primitives of generated kernels, for NVIDIA GPUs.
  *
- * The counterpart of ls_kernel.h: the same kernel text gives the same numbers. A *part* is a kernel with a grid of one
- * block per unit. The block's x threads with the same threadIdx.y (a *row* of threads) share the iterations of LS_LANES
- * and the sums over a row of numbers; its y rows share LS_ROWS. x is a power of two; collective operations of a row
- * (LS_ROW_SYNC, ls_row_..., LS_COPY) need x <= 32 or y == 1.
+ * The counterpart of ls_kernel.h: the same kernel text gives the same numbers. A *part* is a kernel
+ * with a grid of one block per unit. The block's x threads with the same threadIdx.y (a *row* of
+ * threads) share the iterations of LS_LANES and the sums over a row of numbers; its y rows share
+ * LS_ROWS. x is a power of two; collective operations of a row (LS_ROW_SYNC, ls_row_..., LS_COPY)
+ * need x <= 32 or y == 1.
  *
  * For nvcc and NVRTC (which has no host headers), and for the C compiler with CUDA's words defined:
- * tests/support/cuda_executor.h. Compiled with -fmad=false, so that a statement gives the same bits in every kernel;
- * without atomics and in a fixed order, so that every run gives the same bits. */
+ * tests/support/cuda_executor.h. Compiled with -fmad=false, so that a statement gives the same bits
+ * in every kernel; without atomics and in a fixed order, so that every run gives the same bits. */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_H
 
@@ -57,10 +58,9 @@ typedef unsigned long uintptr_t;
     }
 #endif
 
-/* ---- parts ----
- * The kernel's parameters: the device's LsRun, and the arguments by value, as one struct. Its body is an inlined
- * function, in which x and y become constants. An optional argument behind y is the number of blocks per multiprocessor
- * that must have registers. */
+/* ---- parts ---- The kernel's parameters: the device's LsRun, and the arguments by value, as one
+ * struct. Its body is an inlined function, in which x and y become constants. An optional argument
+ * behind y is the number of blocks per multiprocessor that must have registers. */
 #define LS_PART(name, narg, ...) LS_PART_OF(name, narg, __VA_ARGS__, 0, 0)
 #define LS_PART_OF(name, narg, x, y, together, ...)                                                \
     struct name##_args { void *at[narg]; };                                                        \
@@ -79,8 +79,9 @@ typedef unsigned long uintptr_t;
     (void)name##_four
 #define LS_SAME(j, k) (ls_at[j] == ls_at[k])
 /* Argument k as a number: kernels that differ only in some numbers are one kernel, which receives
- * them behind its operands and results. LS_NUMBER4, LS_NUMBER8: a multiple of four, of eight, known to the compiler;
- * otherwise it would not know which of a thread's neighbours an index means, and would keep them in memory. */
+ * them behind its operands and results. LS_NUMBER4, LS_NUMBER8: a multiple of four, of eight, known
+ * to the compiler; otherwise it would not know which of a thread's neighbours an index means, and
+ * would keep them in memory. */
 #define LS_NUMBER(name, k) const int64_t name = (int64_t)ls_at[k]
 #define LS_NUMBER4(name, k) const int64_t name = (int64_t)ls_at[k] & ~INT64_C(3)
 #define LS_NUMBER8(name, k) const int64_t name = (int64_t)ls_at[k] & ~INT64_C(7)
@@ -165,8 +166,8 @@ LS_FN void ls_row_sync(int x, int y)
  * are done. `lanes` is for the CPU: here every thread keeps four running values, which are then
  * summed in double. */
 
-/* name(own, ls_x, ls_y): a tree reduction of `own` over all threads, halves first, as by ls_sum_lanes on the CPU. No
- * thread returns before all have called. */
+/* name(own, ls_x, ls_y): a tree reduction of `own` over all threads, halves first, as by
+ * ls_sum_lanes on the CPU. No thread returns before all have called. */
 #define LS_ROW_TREE(name, type, join)                                                              \
     LS_FN type name(type own, int ls_x, int ls_y)                                                  \
     {                                                                                              \
@@ -198,10 +199,11 @@ LS_ROW_TREE(ls_tree_max, real, ls_max_real)
 
 #include "runtime/cuda_kernels/ls_cuda_wide.h"
 
-/* run[0 .. count - 1]: running reductions of the values of elements a, b, c of the arrays x0, x1, x2. Where these and
- * `also` start at multiples of 16 bytes, as they do when n is a multiple of `count`, a thread takes `count` neighbours at
- * a time, which are v[0 .. count - 1] at i for `four`. Otherwise, and for the remainder, it takes as many values a step of
- * all threads apart, each v at i for `one`. */
+/* run[0 .. count - 1]: running reductions of the values of elements a, b, c of the arrays x0, x1,
+ * x2. Where these and `also` start at multiples of 16 bytes, as they do when n is a multiple of
+ * `count`, a thread takes `count` neighbours at a time, which are v[0 .. count - 1] at i for
+ * `four`. Otherwise, and for the remainder, it takes as many values a step of all threads apart,
+ * each v at i for `one`. */
 #define LS_ROW_RUN(count, start, join, value, x0, x1, x2, also, four, one)                         \
     real run[count];                                                                               \
     int64_t ls_from = 0;                                                                           \
@@ -209,13 +211,14 @@ LS_ROW_TREE(ls_tree_max, real, ls_max_real)
     ls_row_sync(ls_x, ls_y);                                                                       \
     if (n % count == 0                                                                             \
         || ((uintptr_t)(x0) | (uintptr_t)(x1) | (uintptr_t)(x2) | (uintptr_t)(also)) % 16 == 0) {  \
-        ls_from = n & ~(int64_t)(count - 1);                                                        \
+        ls_from = n & ~(int64_t)(count - 1);                                                       \
         for (int64_t i = count * (int64_t)threadIdx.x; i < ls_from; i += count * ls_x) {           \
             real a4[count], b4[count], c4[count], v[count];                                        \
             ls_get##count(a4, (x0) + i);                                                           \
             ls_get##count(b4, (x1) + i);                                                           \
             ls_get##count(c4, (x2) + i);                                                           \
-            LS_UNROLL for (int l = 0; l < count; l++) {                                            \
+            LS_UNROLL for (int l = 0; l < count; l++)                                              \
+            {                                                                                      \
                 const real a = a4[l], b = b4[l], c = c4[l];                                        \
                 (void)a, (void)b, (void)c;                                                         \
                 v[l] = value;                                                                      \
@@ -225,7 +228,8 @@ LS_ROW_TREE(ls_tree_max, real, ls_max_real)
         }                                                                                          \
     }                                                                                              \
     for (int64_t at = ls_from + threadIdx.x; at < n; at += count * ls_x)                           \
-        LS_UNROLL for (int l = 0; l < count; l++) {                                                \
+        LS_UNROLL for (int l = 0; l < count; l++)                                                  \
+        {                                                                                          \
             const int64_t i = at + l * ls_x;                                                       \
             if (i < n) {                                                                           \
                 const real a = ls_one((x0)[i]), b = ls_one((x1)[i]), c = ls_one((x2)[i]);          \
@@ -411,8 +415,8 @@ LS_FN void ls_rank_of(int32_t *order, int32_t *sorted, const int32_t *key, int64
                 rank += tile[i] < own || (tile[i] == own && i < place);
         } else {                /* earlier keys count if not greater, later keys if less */
             const int32_t end = own + (t < j);
-            LS_UNROLL for (int i = 0; i < LS_RANK_TILE; i++)
-                rank += (int32_t)((uint32_t)(tile[i] - end) >> 31);     /* 1 if less, in two instructions */
+            LS_UNROLL for (int i = 0; i < LS_RANK_TILE; i++) rank +=
+                (int32_t)((uint32_t)(tile[i] - end) >> 31); /* 1 if less, in two instructions */
         }
     }
     before[threadIdx.y][threadIdx.x] = rank;

@@ -1,4 +1,5 @@
-/* runtime/cuda_kernels/ls_cuda_add.h -- the kernel that adds what two ranks sent (runtime/cuda_ranks/cuda_ranks.c). */
+/* runtime/cuda_kernels/ls_cuda_add.h -- the kernel that adds what two ranks sent
+ * (runtime/cuda_ranks/cuda_ranks.c). */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_ADD_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_ADD_H
 

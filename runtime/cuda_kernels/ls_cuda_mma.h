@@ -1,12 +1,14 @@
 /* runtime/cuda_kernels/ls_cuda_mma.h -- the part of ls_cuda.h for products on tensor cores.
  *
- * A block has 32 by y threads. Each row of threads, a warp, holds 16 rows of a product with all columns, in registers,
- * as fragments of 16 by 8. Lane 4 g + t holds four elements of each fragment:
+ * A block has 32 by y threads. Each row of threads, a warp, holds 16 rows of a product with all
+ * columns, in registers, as fragments of 16 by 8. Lane 4 g + t holds four elements of each
+ * fragment:
  *   factor a   (g, t) (g + 8, t) (g, t + 4) (g + 8, t + 4)
  *   sum    c   (g, 2 t) (g, 2 t + 1) (g + 8, 2 t) (g + 8, 2 t + 1)
- * The other factor b is 8 by 8: (t, g) (t + 4, g). It lies in shared memory as a tile with rows of 8 pieces + 4
- * numbers, so that the lanes of a warp use 32 different banks along rows and columns. Factors are TF32, floats that end
- * in 13 zero bits; sums are float. All lanes of a warp take part. (PTX ISA, "Matrix Fragments for mma.m16n8k8".) */
+ * The other factor b is 8 by 8: (t, g) (t + 4, g). It lies in shared memory as a tile with rows of
+ * 8 pieces + 4 numbers, so that the lanes of a warp use 32 different banks along rows and columns.
+ * Factors are TF32, floats that end in 13 zero bits; sums are float. All lanes of a warp take part.
+ * (PTX ISA, "Matrix Fragments for mma.m16n8k8".) */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA_H
 
@@ -141,9 +143,13 @@ LS_FN void ls_mma_by_columns(real *c, const real *s, const real *tile, int piece
     }
 }
 
-/* Stores the sum to the warp's rows of y, which has `have` rows, rounded to the type of its elements. */
+/* Stores the sum to the warp's rows of y, which has `have` rows, rounded to the type of its
+ * elements. */
 LS_FN void LS_NAMED(ls_keep, real)(real *y, real v) { *y = v; }
-LS_FN void LS_NAMED(ls_keep, ls_bf16)(ls_bf16 *y, real v) { *y = ls_to_bf16((float)ls_round_brain(v)); }
+LS_FN void LS_NAMED(ls_keep, ls_bf16)(ls_bf16 *y, real v)
+{
+    *y = ls_to_bf16((float)ls_round_brain(v));
+}
 LS_FN void LS_NAMED(ls_keep, ls_f16)(ls_f16 *y, real v) { *y = ls_to_f16((float)ls_round_half(v)); }
 #define LS_MMA_PUT(type)                                                                           \
     LS_FN void LS_NAMED(ls_mma_put_to, type)(type *y, int64_t row, int64_t have, int columns,      \

@@ -1,11 +1,13 @@
-/* runtime/cuda_kernels/ls_cuda_mma16.h -- products of factors of 16 bits on tensor cores. Included by ls_cuda_mma.h,
- * whose sums these are.
+/* runtime/cuda_kernels/ls_cuda_mma16.h -- products of factors of 16 bits on tensor cores. Included
+ * by ls_cuda_mma.h, whose sums these are.
  *
- * A fragment of factor a is 16 by 16. Lane 4 g + t holds four words of it, two neighbours of a row in each:
+ * A fragment of factor a is 16 by 16. Lane 4 g + t holds four words of it, two neighbours of a row
+ * in each:
  *   factor a   (g, 2 t) (g + 8, 2 t) (g, 2 t + 8) (g + 8, 2 t + 8)
- * Factor b is 16 by 8: (2 t, g) (2 t + 8, g), two neighbours of a column in each word. It lies in shared memory as a
- * tile with rows of 16 pieces + 8 elements, so that eight rows of 16 bytes are in different banks. Pieces are of 16
- * columns. (PTX ISA, "Matrix Fragments for mma.m16n8k16", "ldmatrix".) */
+ * Factor b is 16 by 8: (2 t, g) (2 t + 8, g), two neighbours of a column in each word. It lies in
+ * shared memory as a tile with rows of 16 pieces + 8 elements, so that eight rows of 16 bytes are
+ * in different banks. Pieces are of 16 columns. (PTX ISA, "Matrix Fragments for mma.m16n8k16",
+ * "ldmatrix".) */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA16_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_MMA16_H
 
@@ -31,8 +33,8 @@ LS_FN uint32_t ls_pack_ls_f16(real low, real high)
 }
 #endif
 
-/* c += a b. Without the instruction as two products of half the depth, whose columns t and t + 4 are 2 t and 2 t + 1:
- * the order of summands is free. */
+/* c += a b. Without the instruction as two products of half the depth, whose columns t and t + 4
+ * are 2 t and 2 t + 1: the order of summands is free. */
 #ifdef LS_TENSOR_CORES
 #define LS_MMA_16(type, word)                                                                      \
     LS_FN void ls_mma_##type(float c[4], const uint32_t a[4], const uint32_t b[2])                 \
@@ -58,8 +60,8 @@ LS_FN uint32_t ls_pack_ls_f16(real low, real high)
 LS_MMA_16(ls_bf16, "bf16")
 LS_MMA_16(ls_f16, "f16")
 
-/* The lane's words of four fragments of 8 by 8 of a tile: two below each other and two beside them, in the order that
- * `across` gives. turned: words hold neighbours of a column instead of a row. */
+/* The lane's words of four fragments of 8 by 8 of a tile: two below each other and two beside them,
+ * in the order that `across` gives. turned: words hold neighbours of a column instead of a row. */
 #ifdef LS_TENSOR_CORES
 LS_FN void ls_mma16_load(uint32_t w[4], const void *lane_row, bool turned)
 {
@@ -162,10 +164,12 @@ LS_MMA16_WORDS(ls_f16)
 LS_MMA16(ls_bf16)
 LS_MMA16(ls_f16)
 
-/* a: the warp's rows of x, which has `have` rows, `row` elements apart; missing rows and columns are 0. */
+/* a: the warp's rows of x, which has `have` rows, `row` elements apart; missing rows and columns
+ * are 0. */
 #define ls_mma16_rows(a, x, row, have, columns, pieces)                                            \
     LS_NAMED_16(x, ls_mma16_rows_of)(a, x, row, have, columns, pieces)
-/* Copies rows 0 .. `have` of x to a tile of `rows` rows, by the whole block; the other rows and columns are 0. */
+/* Copies rows 0 .. `have` of x to a tile of `rows` rows, by the whole block; the other rows and
+ * columns are 0. */
 #define ls_mma16_tile(tile, x, row, have, rows, columns, pieces)                                   \
     LS_NAMED_16(x, ls_mma16_tile_of)(tile, x, row, have, rows, columns, pieces, 32 * LS_Y)
 /* c += a times the transpose of the tile, of 8 n rows; n is even. */

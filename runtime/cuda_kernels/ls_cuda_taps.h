@@ -1,12 +1,13 @@
-/* runtime/cuda_kernels/ls_cuda_taps.h -- the part of ls_cuda.h for weight gradients of convolutions of 3 by 3 taps at
- * stride 1, on tensor cores.
+/* runtime/cuda_kernels/ls_cuda_taps.h -- the part of ls_cuda.h for weight gradients of convolutions
+ * of 3 by 3 taps at stride 1, on tensor cores.
  *
- * For each tap, dw = the sum over points of y (a column of channels) times x (a row of channels) at the point that lies
- * under the tap. A block of 32 by 8 threads holds 16 m channels of y and LS_TAPS_X of x, 8 of these per warp, for all
- * nine taps in registers, as fragments of 16 by 8 (ls_cuda_mma.h). It walks down strips of LS_TAPS_STRIP points. For
- * each row it loads the strip of y, and the strip of x with the neighbouring points, to buffers in shared memory that
- * still contain the last rows of x. So every number is read from memory once, and from shared memory once per tap. The
- * next row is loaded to registers while one is multiplied. */
+ * For each tap, dw = the sum over points of y (a column of channels) times x (a row of channels) at
+ * the point that lies under the tap. A block of 32 by 8 threads holds 16 m channels of y and
+ * LS_TAPS_X of x, 8 of these per warp, for all nine taps in registers, as fragments of 16 by 8
+ * (ls_cuda_mma.h). It walks down strips of LS_TAPS_STRIP points. For each row it loads the strip of
+ * y, and the strip of x with the neighbouring points, to buffers in shared memory that still
+ * contain the last rows of x. So every number is read from memory once, and from shared memory once
+ * per tap. The next row is loaded to registers while one is multiplied. */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TAPS_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_TAPS_H
 
@@ -46,8 +47,8 @@ LS_FN void ls_taps_put_factors(real *to, const real *four)
     ls_put4(to, v);
 }
 
-/* Stores two numbers to global memory in one access: compilers split a plain store of two where they do not know the
- * distance of rows. */
+/* Stores two numbers to global memory in one access: compilers split a plain store of two where
+ * they do not know the distance of rows. */
 LS_FN void ls_taps_store2(real *to, real a, real b)
 {
 #ifdef __CUDACC__
@@ -58,9 +59,9 @@ LS_FN void ls_taps_store2(real *to, real a, real b)
 }
 
 /* x, y: at channels c0 and m0 of the first point of the image. */
-LS_FN LsTaps ls_taps_at(const real *x, const real *y, int64_t x_channels, int64_t y_channels, int64_t c0,
-                        int64_t m0, int64_t x_rows, int64_t x_columns, int64_t y_columns,
-                        int64_t pad_rows, int64_t pad_columns, int m)
+LS_FN LsTaps ls_taps_at(const real *x, const real *y, int64_t x_channels, int64_t y_channels,
+                        int64_t c0, int64_t m0, int64_t x_rows, int64_t x_columns,
+                        int64_t y_columns, int64_t pad_rows, int64_t pad_columns, int m)
 {
     LsTaps p;
     p.x = x, p.y = y;
@@ -78,8 +79,8 @@ LS_FN void ls_taps_fetch(real *fx, real *fy, LsTaps p, int row, int column, bool
     const int me = ls_taps_me(), xr = row - p.pad_rows;
     LS_UNROLL for (int q = 0; q < 2; q++) {
         const int f = 256 * q + me, c = f % 16 * 4, at = column + f / 16, xc = at - p.pad_columns;
-        const bool there = f < 16 * LS_TAPS_WIDE && c < p.x_have && xr >= 0 && xr < p.x_rows && xc >= 0
-            && xc < p.x_columns;
+        const bool there = f < 16 * LS_TAPS_WIDE && c < p.x_have && xr >= 0 && xr < p.x_rows
+                           && xc >= 0 && xc < p.x_columns;
         ls_taps_get(fx + 4 * q, p.x + ((int64_t)xr * p.x_columns + xc) * p.x_channels + c, there);
     }
     const int c = me % (4 * p.m) * 4, at = column + me / (4 * p.m);
@@ -105,8 +106,8 @@ LS_FN void ls_taps_multiply(real *sum, const real *const xs[3], const real *ys, 
     const int g = (int)threadIdx.x / 4, t = (int)threadIdx.x % 4;
     LS_UNROLL for (int k = 0; k < LS_TAPS_STRIP; k += 8) {
         real a[4][4];
-        LS_UNROLL for (int e = 0; e < 4 * m; e++)
-            a[e / 4][e % 4] = ys[(k + t + e % 4 / 2 * 4) * LS_TAPS_YLINE(m) + e / 4 * 16 + g + e % 2 * 8];
+        LS_UNROLL for (int e = 0; e < 4 * m; e++) a[e / 4][e % 4] =
+            ys[(k + t + e % 4 / 2 * 4) * LS_TAPS_YLINE(m) + e / 4 * 16 + g + e % 2 * 8];
         LS_UNROLL for (int tap = 0; tap < 9; tap++) {
             const real *const at = xs[tap / 3] + (k + t + tap % 3) * LS_TAPS_LINE
                 + 8 * (int)threadIdx.y + g;
@@ -116,8 +117,8 @@ LS_FN void ls_taps_multiply(real *sum, const real *const xs[3], const real *ys, 
     }
 }
 
-/* Processes rows y_row .. + count of y of the strip that begins at `column`. turn: rows of x that the block loaded
- * before; returned with this strip's added. */
+/* Processes rows y_row .. + count of y of the strip that begins at `column`. turn: rows of x that
+ * the block loaded before; returned with this strip's added. */
 LS_FN int ls_taps_strip(real *sum, LsTaps p, int y_row, int count, int column, real *xs, real *ys,
                         int turn)
 {
@@ -139,8 +140,8 @@ LS_FN int ls_taps_strip(real *sum, LsTaps p, int y_row, int count, int column, r
 }
 
 /* Stores the sums to dw, [y_all][9][x_all], at channels m0 and c0. */
-LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t y_all, int64_t c0, int64_t m0,
-                         int m)
+LS_FN void ls_taps_store(real *dw, const real *sum, int64_t x_all, int64_t y_all, int64_t c0,
+                         int64_t m0, int m)
 {
     const int g = (int)threadIdx.x / 4, c = 8 * (int)threadIdx.y + (int)threadIdx.x % 4 * 2;
     LS_UNROLL for (int e = 0; e < 9 * m; e++)

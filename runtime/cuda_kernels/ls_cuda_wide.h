@@ -1,9 +1,10 @@
-/* runtime/cuda_kernels/ls_cuda_wide.h -- four or eight neighbours of an array in one access. Included by ls_cuda.h.
+/* runtime/cuda_kernels/ls_cuda_wide.h -- four or eight neighbours of an array in one access.
+ * Included by ls_cuda.h.
  *
- * Floats are read and written 16 bytes at a time, elements of 16 bits 8 or 16 bytes at a time: they are widened as they
- * are read, and a value that they can hold is cut to them as it is written. Places are multiples of the access. Loops in
- * eights (LS_LANES8, LS_ONCE8 and what belongs to them) are those in fours with another number: kernels with elements of
- * 16 bits have them. */
+ * Floats are read and written 16 bytes at a time, elements of 16 bits 8 or 16 bytes at a time: they
+ * are widened as they are read, and a value that they can hold is cut to them as it is written.
+ * Places are multiples of the access. Loops in eights (LS_LANES8, LS_ONCE8 and what belongs to
+ * them) are those in fours with another number: kernels with elements of 16 bits have them. */
 #ifndef LS_RUNTIME_CUDA_KERNELS_LS_CUDA_WIDE_H
 #define LS_RUNTIME_CUDA_KERNELS_LS_CUDA_WIDE_H
 
@@ -33,8 +34,8 @@
 #endif
 
 /* ---- words of memory ---- */
-/* The compiler would split a copy and not always merge it again; it reads a vector as a whole, but does not write it
- * so. */
+/* The compiler would split a copy and not always merge it again; it reads a vector as a whole, but
+ * does not write it so. */
 #ifdef __CUDACC__
 LS_FN void ls_load8(uint32_t to[2], const void *from)
 {
@@ -198,13 +199,16 @@ LS_NEIGHBOURS(ls_f16)
 #define LS_PUT4(y, at, v) LS_PUT_WIDE(4, y, at, v)
 #define LS_PUT8(y, at, v) LS_PUT_WIDE(8, y, at, v)
 
-/* ---- those of several steps ----
- * No load moves before an earlier store, which may alias: the loads of several steps have to
- * precede the stores of the first. Elements of 16 bits wait as they lie, in half of the registers. */
+/* ---- those of several steps ---- No load moves before an earlier store, which may alias: the
+ * loads of several steps have to precede the stores of the first. Elements of 16 bits wait as they
+ * lie, in half of the registers. */
 typedef struct ls_eight_real { real v[8]; } ls_eight_real;
 typedef struct ls_eight_ls_bf16 { uint32_t word[4]; } ls_eight_ls_bf16;
 typedef struct ls_eight_ls_f16 { uint32_t word[4]; } ls_eight_ls_f16;
-LS_FN void LS_NAMED(ls_fetch8, real)(ls_eight_real *to, const real *from) { LS_NAMED(ls_get8, real)(to->v, from); }
+LS_FN void LS_NAMED(ls_fetch8, real)(ls_eight_real *to, const real *from)
+{
+    LS_NAMED(ls_get8, real)(to->v, from);
+}
 LS_FN real LS_NAMED(ls_pick8, real)(const ls_eight_real *of, int64_t k) { return of->v[k]; }
 #define LS_FETCH_16(type)                                                                          \
     LS_FN void LS_NAMED(ls_fetch8, type)(ls_eight_##type *to, const type *from)                    \

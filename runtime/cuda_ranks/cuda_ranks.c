@@ -1,4 +1,5 @@
-/* runtime/cuda_ranks/cuda_ranks.c -- GPUs of ranks: the table LsDeviceRanks for the device of kind "cuda". */
+/* runtime/cuda_ranks/cuda_ranks.c -- GPUs of ranks: the table LsDeviceRanks for the device of kind
+ * "cuda". */
 #include "runtime/engine/device_ranks.h"
 
 #include "runtime/comm_nccl/comm_nccl.h"
@@ -40,7 +41,8 @@ static int query(void *stream) { return (int)cudaStreamQuery(stream); }
 static LsComm *join(LsDevice *d, LsComm *under, LsError *e)
 {
     LsCuda *c = ls_cuda_of(d);
-    if (!ls_cuda_check(c, cudaStreamCreateWithFlags(&c->messages, cudaStreamNonBlocking), "make a stream")) {
+    if (!ls_cuda_check(c, cudaStreamCreateWithFlags(&c->messages, cudaStreamNonBlocking),
+                       "make a stream")) {
         ls_device_ok(d, e);
         return NULL;
     }
@@ -56,8 +58,11 @@ static void *take(LsDevice *d, int64_t bytes)
     cudaError_t err = cudaMalloc(&at, (size_t)(bytes > 0 ? bytes : 1));
     if (err == cudaErrorMemoryAllocation) {
         cudaGetLastError();     /* clears it */
-        ls_device_fail(d, LS_EXIT_DEVICE, "%s has no %" PRId64 " bytes left for training over ranks: compile with a smaller "
-                       "--budget or --batch", c->info.name, bytes);
+        ls_device_fail(d, LS_EXIT_DEVICE,
+                       "%s has no %" PRId64
+                       " bytes left for training over ranks: compile with a smaller "
+                       "--budget or --batch",
+                       c->info.name, bytes);
         return NULL;
     }
     if (err == cudaSuccess) {
@@ -70,7 +75,8 @@ static void *take(LsDevice *d, int64_t bytes)
 static bool copy(LsDevice *d, void *to, const void *from, int64_t bytes, enum cudaMemcpyKind kind)
 {
     LsCuda *c = ls_cuda_of(d);
-    return ls_cuda_check(c, cudaMemcpyAsync(to, from, (size_t)bytes, kind, c->stream), "copy what ranks exchange");
+    return ls_cuda_check(c, cudaMemcpyAsync(to, from, (size_t)bytes, kind, c->stream),
+                         "copy what ranks exchange");
 }
 
 static bool fetch(LsDevice *d, void *here, const void *there, int64_t bytes)
@@ -115,7 +121,8 @@ static bool points(LsDevice *d, uint32_t n)
     cudaError_t err = cudaStreamCreateWithFlags(&c->beside, cudaStreamNonBlocking);
     for (; c->npoint < n && err == cudaSuccess; c->npoint += err == cudaSuccess) {
         err = cudaEventCreateWithFlags(&c->point[c->npoint], flags);
-        if (err == cudaSuccess && (err = cudaEventCreateWithFlags(&c->copied[c->npoint], flags)) != cudaSuccess)
+        if (err == cudaSuccess
+            && (err = cudaEventCreateWithFlags(&c->copied[c->npoint], flags)) != cudaSuccess)
             cudaEventDestroy(c->point[c->npoint]);
     }
     return ls_cuda_check(c, err, "make streams and events");
@@ -147,8 +154,9 @@ static bool beside_done(LsDevice *d, uint32_t k)
 static bool launch(LsDevice *d, uint32_t k, LsComm *comm, LsError *e)
 {
     LsCuda *c = ls_cuda_of(d);
-    return ls_cuda_check(c, cudaStreamWaitEvent(c->messages, c->point[k], 0), "start messages") ? ls_comm_nccl_launch(comm, e)
-                                                                                              : ls_device_ok(d, e);
+    return ls_cuda_check(c, cudaStreamWaitEvent(c->messages, c->point[k], 0), "start messages")
+               ? ls_comm_nccl_launch(comm, e)
+               : ls_device_ok(d, e);
 }
 
 static bool numbers(LsDevice *d, const LsRunSet *set, uint32_t n)

@@ -1,5 +1,5 @@
-/* runtime/data/alphabet.c -- see alphabet.h. ONNX files are protocol buffers: ModelProto.metadata_props
- * is field 14, entries of key (1) and value (2). */
+/* runtime/data/alphabet.c -- see alphabet.h. ONNX files are protocol buffers:
+ * ModelProto.metadata_props is field 14, entries of key (1) and value (2). */
 #include "runtime/data/alphabet.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
-/* runtime/data/alphabet.h -- the characters (bytes) of a text. A character's number is its rank among the sorted
- * characters, so the set defines the numbers. It is stored with the weights trained on it: in checkpoints, and in the
- * exported ONNX file, as metadata. */
+/* runtime/data/alphabet.h -- the characters (bytes) of a text. A character's number is its rank
+ * among the sorted characters, so the set defines the numbers. It is stored with the weights
+ * trained on it: in checkpoints, and in the exported ONNX file, as metadata. */
 #ifndef LS_RUNTIME_DATA_ALPHABET_H
 #define LS_RUNTIME_DATA_ALPHABET_H
 

@@ -1,7 +1,8 @@
 /* runtime/data/batch_loader.c -- see batch_loader.h.
  *
  * Batch q lives in slot q % nslot. Workers take numbers in order. The worker with number q waits
- * until batch q - nslot is released by all readers, fills the slot without the lock, and marks it full. */
+ * until batch q - nslot is released by all readers, fills the slot without the lock, and marks it
+ * full. */
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/batch_loader.h"
@@ -14,7 +15,10 @@ static int64_t parts_of(const LsPass *pass) { return pass->parts > 1 ? pass->par
 static int64_t members_of(const LsPass *pass) { return pass->members > 0 ? pass->members : 1; }
 
 /* Samples of a part. */
-static int64_t samples_of(const LsPass *pass) { return pass->data->p->division.samples * members_of(pass); }
+static int64_t samples_of(const LsPass *pass)
+{
+    return pass->data->p->division.samples * members_of(pass);
+}
 
 /* Members have whole batches: what does not fill all of them is left out. */
 int64_t ls_batches_per_epoch(const LsPass *pass)
@@ -31,7 +35,8 @@ static int64_t first_sample(const LsPass *pass, int64_t number)
 
 int64_t ls_batch_valid(const LsPass *pass, int64_t number)
 {
-    int64_t left = pass->data->samples - first_sample(pass, number), batch = pass->data->p->division.samples;
+    int64_t left = pass->data->samples - first_sample(pass, number),
+            batch = pass->data->p->division.samples;
     return left < 0 ? 0 : left < batch ? left : batch;
 }
 
@@ -80,7 +85,8 @@ int64_t ls_ring_bytes(const LsProgram *p) { return ls_ring_slots(p) * slot_bytes
 static int64_t sample_at(const LsPass *pass, int64_t number, int64_t place)
 {
     int64_t epoch = number / (ls_batches_per_epoch(pass) * parts_of(pass));
-    int64_t i = first_sample(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
+    int64_t i =
+        first_sample(pass, number) + place % (ls_batch_valid(pass, number) * members_of(pass));
     return pass->shuffle ? ls_shuffled(pass->seed, epoch, pass->data->samples, i) : i;
 }
 
@@ -106,7 +112,8 @@ static void assign(LsLoader *l, LsBatch *b, int64_t number)
         b->valid = ls_batch_valid(pass, b->number);
 }
 
-/* The same as sample_at for drawn samples, too. A batch without samples reads the first of the data. */
+/* The same as sample_at for drawn samples, too. A batch without samples reads the first of the
+ * data. */
 static int64_t sample_of(const LsPass *pass, const LsBatch *b, int64_t place)
 {
     if (pass->drawn.rate == 0)
@@ -183,7 +190,8 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
 {
     size_t ring = (size_t)ls_ring_bytes(p), table = (p->ninput + 1) * sizeof *l->offset;
     size_t threads = (size_t)(workers + 1) * sizeof *l->thread;
-    size_t drawn = p->privacy.expected > 0 ? (size_t)p->division.samples * sizeof(int64_t) : 0;    /* of a slot */
+    /* of a slot */
+    size_t drawn = p->privacy.expected > 0 ? (size_t)p->division.samples * sizeof(int64_t) : 0;
     size_t slots = (size_t)ls_ring_slots(p), own = slots * sizeof(LsSlot);
     size_t all = ring + table + threads + own + slots * drawn;
     *l = (LsLoader){.p = p, .slot_bytes = slot_bytes(p), .nslot = (int)slots};
@@ -199,7 +207,8 @@ bool ls_loader_open(LsLoader *l, const LsProgram *p, int workers, LsError *e)
     l->slot = (LsSlot *)(void *)(l->memory + ring + table + threads);
     for (int k = 0; k < l->nslot; k++) {
         l->slot[k].batch.input = l->memory + k * l->slot_bytes;
-        l->slot[k].batch.drawn = (int64_t *)(void *)(l->memory + ring + table + threads + own + (size_t)k * drawn);
+        l->slot[k].batch.drawn =
+            (int64_t *)(void *)(l->memory + ring + table + threads + own + (size_t)k * drawn);
     }
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->filled, NULL);
@@ -230,13 +239,15 @@ void ls_loader_close(LsLoader *l)
 void ls_loader_begin(LsLoader *l, const LsPass *pass)
 {
     pthread_mutex_lock(&l->lock);
-    l->pass = (LsPass){.end = l->next};         /* no worker takes a new number of the earlier pass */
+    l->pass = (LsPass){.end = l->next};         /* no worker takes a new number of the earlier
+                                                 * pass */
     while (l->busy > 0)
         pthread_cond_wait(&l->filled, &l->lock);
     l->pass = *pass;
     l->next = l->taken = pass->first;
     if (pass->drawn.rate > 0)
-        ls_draw_begin(&l->draw, &pass->drawn.key, pass->drawn.rate, pass->data->samples, pass->drawn.first);
+        ls_draw_begin(&l->draw, &pass->drawn.key, pass->drawn.rate, pass->data->samples,
+                      pass->drawn.first);
     l->error = (LsError){0};
     for (int k = 0; k < l->nslot; k++)
         l->slot[k].full = false;
@@ -248,14 +259,16 @@ void ls_loader_begin(LsLoader *l, const LsPass *pass)
 static bool is_decided(LsLoader *l, int64_t number)
 {
     const LsSlot *slot = slot_of(l, number);
-    return (slot->full && slot->number == number) || (l->error.code != LS_EXIT_DONE && l->error_at <= number);
+    return (slot->full && slot->number == number)
+           || (l->error.code != LS_EXIT_DONE && l->error_at <= number);
 }
 
 const LsBatch *ls_loader_at(LsLoader *l, int64_t number, LsError *e)
 {
     LsSlot *slot = slot_of(l, number);
     pthread_mutex_lock(&l->lock);
-    const bool there = l->pass.drawn.rate > 0 ? l->nthread > 0 || slot->full || has_next(l, number) : number < l->pass.end;
+    const bool there = l->pass.drawn.rate > 0 ? l->nthread > 0 || slot->full || has_next(l, number)
+                                              : number < l->pass.end;
     while (there && !is_decided(l, number)) {
         if (l->nthread == 0 && may_fill(l))
             fill_next(l);

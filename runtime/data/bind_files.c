@@ -30,10 +30,11 @@ static bool raw_type(LsElement *type, const char *name, LsError *e)
             *type = (LsElement)k;
             return true;
         }
-    return ls_fail(e, LS_EXIT_USAGE,
-                   "--raw=%s: element types are float32, float64, float16, bfloat16, int8, uint8, int16, "
-                   "uint16, int32, uint32, int64, bool",
-                   name);
+    return ls_fail(
+        e, LS_EXIT_USAGE,
+        "--raw=%s: element types are float32, float64, float16, bfloat16, int8, uint8, int16, "
+        "uint16, int32, uint32, int64, bool",
+        name);
 }
 
 /* Reads a file without header: its size gives the number of samples. */
@@ -114,8 +115,10 @@ static bool fit(LsDataset *d, uint32_t input, LsError *e)
         return true;
     bool classes = d->p->input[input].is_label && d->p->target.classes > 0 && t->rank > 1;
     if (classes)                /* of scores with several positions per sample */
-        snprintf(axis, sizeof axis, ", because axis %d of the scores has the classes; lowerset compile "
-                                    "--class-axis chooses another axis", d->p->target.class_axis);
+        snprintf(axis, sizeof axis,
+                 ", because axis %d of the scores has the classes; lowerset compile "
+                 "--class-axis chooses another axis",
+                 d->p->target.class_axis);
     return ls_fail(e, LS_EXIT_DATA, "%s: shape %s does not fit input '%s', %s %s%s", s->path,
                    ls_dims_text(s->array.rank, s->array.dim, have), t->name,
                    s->whole ? "which is" : "which for one batch is",
@@ -171,7 +174,8 @@ static int next_free(const LsDataset *d)
 {
     for (int targets = 0; targets < 2; targets++)
         for (uint32_t k = 0; k < d->p->ninput; k++)
-            if (!d->source[k].path && d->p->input[k].is_label == (targets == 1) && !(targets == 1 && d->label_is_input))
+            if (!d->source[k].path && d->p->input[k].is_label == (targets == 1)
+                && !(targets == 1 && d->label_is_input))
                 return (int)k;
     return -1;
 }
@@ -214,12 +218,14 @@ static bool all_bound(LsDataset *d, LsError *e)
         if (ends_with(d->file[j].path, ".npz"))
             ls_npz_names(&d->file[j], names, sizeof names);
     if (in->is_label)
-        snprintf(too, sizeof too, "--data IMAGES,LABELS gives both; for an autoencoder there is --label-from INPUT");
+        snprintf(too, sizeof too,
+                 "--data IMAGES,LABELS gives both; for an autoencoder there is --label-from INPUT");
     else
         snprintf(too, sizeof too, "--data FILE,%.64s=FILE gives it too", in->t.name);
     return ls_fail(e, LS_EXIT_DATA, "%s: nothing for %s '%s' (%s)%s%s; %s", d->opt.data,
                    in->is_label ? "the target" : "input", in->t.name,
-                   ls_dims_text(in->t.rank, in->t.dim, dims), names[0] ? "; members: " : "", names, too);
+                   ls_dims_text(in->t.rank, in->t.dim, dims), names[0] ? "; members: " : "", names,
+                   too);
 }
 
 bool ls_bind_files(LsDataset *d, LsError *e)

@@ -1,5 +1,5 @@
-/* runtime/data/char_text.c -- next-character data: sample s is characters s*T .. s*T+T-1, its target the same
- * characters shifted by one. */
+/* runtime/data/char_text.c -- next-character data: sample s is characters s*T .. s*T+T-1, its
+ * target the same characters shifted by one. */
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
 

@@ -1,5 +1,6 @@
-/* runtime/data/csv.c -- tables of numbers: one sample per row, the inputs' elements side by side. Rows are lines,
- * except that a quoted name may contain line ends; blank lines are skipped; lines end with LF, CR or both. */
+/* runtime/data/csv.c -- tables of numbers: one sample per row, the inputs' elements side by side.
+ * Rows are lines, except that a quoted name may contain line ends; blank lines are skipped; lines
+ * end with LF, CR or both. */
 #include "runtime/data/dataset.h"
 
 #include <inttypes.h>
@@ -101,8 +102,8 @@ static bool parse_row(LsCsv *c, const char *path, int64_t columns, double *to, L
     for (int64_t k = 0; k < columns; k++) {
         bool last;
         if (!field(c, to++, &last))
-            return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column %" PRId64 " is not a number", path,
-                           c->line, k + 1);
+            return ls_fail(e, LS_EXIT_DATA, "%s:%" PRId64 ": column %" PRId64 " is not a number",
+                           path, c->line, k + 1);
         if (last != (k == columns - 1))
             return ls_fail(e, LS_EXIT_DATA,
                            "%s:%" PRId64 ": %s than the %" PRId64 " columns that "
@@ -139,11 +140,13 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e)
     if (rows == 0 || columns == 0)
         return ls_fail(e, LS_EXIT_DATA, "%s: %s", f->path,
                        columns ? "no rows" : "no input needs it");
-    /* A complete row takes 2 characters or more for each number, so an incomplete one is met within this room. */
+    /* A complete row takes 2 characters or more for each number, so an incomplete one is met within
+     * this room. */
     int64_t room = ((int64_t)f->size + 1) / 2 / columns + 1;
     room = rows < room ? rows : room;
     if (d->csv || !(d->csv = calloc((size_t)room, (size_t)columns * sizeof *d->csv)))
-        return ls_fail(e, LS_EXIT_DATA, "%s: a second table, or a table that is too large", f->path);
+        return ls_fail(e, LS_EXIT_DATA, "%s: a second table, or a table that is too large",
+                       f->path);
     for (int64_t r = 0; r < rows; r++)
         if (!parse_row(&c, f->path, columns, d->csv + r * columns, e))
             return false;

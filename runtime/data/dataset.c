@@ -17,7 +17,8 @@ static void describe_inputs(LsDataset *d)
         const LsTensor *t = &d->p->input[k].t;
         LsSource *s = &d->source[k];
         s->whole = t->rank == 0 || t->dim[0] % d->p->division.samples != 0;
-        s->per_sample = ls_tensor_count(t) / (t->members > 0 ? t->members : 1) / (s->whole ? 1 : d->p->division.samples);
+        s->per_sample = ls_tensor_count(t) / (t->members > 0 ? t->members : 1)
+                        / (s->whole ? 1 : d->p->division.samples);
         s->channel = t->rank >= 2 ? t->dim[1] : 1;
         s->run = 1;
         for (int a = 2; a < t->rank; a++)
@@ -30,7 +31,9 @@ static bool open_synthetic(LsDataset *d, LsError *e)
     const char *count = strchr(d->opt.data, ':');
     char *end = NULL;
     const int64_t most = (int64_t)1 << 60;      /* keeps the number of batches from overflowing */
-    d->samples = count ? strtoll(count + 1, &end, 10) : 16 * ls_batch_samples(&d->p->division) * (d->p->ensemble.own_batches ? d->p->ensemble.members : 1);
+    d->samples = count ? strtoll(count + 1, &end, 10)
+                       : 16 * ls_batch_samples(&d->p->division)
+                             * (d->p->ensemble.own_batches ? d->p->ensemble.members : 1);
     if (d->samples <= 0 || d->samples > most || (count && *end))
         return ls_fail(e, LS_EXIT_USAGE, "--data %s: synthetic:SAMPLES takes a number from 1 to "
                        "2^60", d->opt.data);
@@ -161,7 +164,8 @@ static bool find_label_input(LsDataset *d, LsError *e)
     if (k == p->ninput && strcmp(d->opt.label_from, "input") == 0)
         k = label == 0 ? 1 : 0;     /* --label-from=input: the only or first input */
     if (ls_label_inputs(p) > 1)
-        return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the program has several targets, so data name them",
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--label-from=%s: the program has several targets, so data name them",
                        d->opt.label_from);
     if (label == p->ninput || k >= p->ninput)
         return ls_fail(e, LS_EXIT_USAGE, "--label-from=%s: the program has no %s",

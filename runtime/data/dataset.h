@@ -62,8 +62,8 @@ struct LsDataset {
  * dataset in any case. */
 bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt, LsError *e);
 void ls_dataset_close(LsDataset *d);
-/* Numbers the characters of a text, before any sample is read: by `known`, or, if that is empty, by the characters that
- * occur. A character without a number is an LS_EXIT_DATA error. */
+/* Numbers the characters of a text, before any sample is read: by `known`, or, if that is empty, by
+ * the characters that occur. A character without a number is an LS_EXIT_DATA error. */
 bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
 
 /* Reads sample `sample` of an input to index `place` of the batch at `batch`. Does not allocate;
@@ -71,16 +71,19 @@ bool ls_dataset_number(LsDataset *d, const LsAlphabet *known, LsError *e);
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e);
 
-/* Whether the reals of a sample are finite, in the file and in a batch; else an error that names the first other value.
- * Synthetic samples are finite. Called only to find the reason for a loss that is not finite, not for every sample. */
+/* Whether the reals of a sample are finite, in the file and in a batch; else an error that names
+ * the first other value. Synthetic samples are finite. Called only to find the reason for a loss
+ * that is not finite, not for every sample. */
 bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e);
 
 /* ---- parts, one file each ---- */
 bool ls_idx_read(LsArray *a, const LsFile *f, LsError *e);          /* idx.c; big-endian */
 bool ls_idx_is(const LsFile *f);
 bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds all free inputs */
-bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e); /* char_text.c: binds input and target */
-bool ls_bind_files(LsDataset *d, LsError *e);                 /* bind_files.c: all items of --data */
+/* char_text.c: binds input and target */
+bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e);
+/* bind_files.c: all items of --data */
+bool ls_bind_files(LsDataset *d, LsError *e);
 /* synthetic.c: element i of a synthetic sample. */
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i);
 /* The same for n elements of a real input, stored `step` elements apart. Work that does not depend

@@ -4,8 +4,8 @@
 
 #include "runtime/ls_program.h"
 
-/* Index of the target, or ninput: no target. Among several: the first of integers, which are the labels of
- * LsProgram.classes; else the first. */
+/* Index of the target, or ninput: no target. Among several: the first of integers, which are the
+ * labels of LsLossTarget.classes; else the first. */
 uint32_t ls_label_input(const LsProgram *p);
 /* Number of targets. */
 uint32_t ls_label_inputs(const LsProgram *p);

@@ -120,8 +120,8 @@ static Text header_value(Text header, const char *key)
     return t;
 }
 
-/* Whether this byte order goes with the type. NumPy writes '<V2' for bfloat16, and '|V2' for pairs of bytes without a
- * meaning: also for a bfloat16 array that was loaded without ml_dtypes' view. */
+/* Whether this byte order goes with the type. NumPy writes '<V2' for bfloat16, and '|V2' for pairs
+ * of bytes without a meaning: also for a bfloat16 array that was loaded without ml_dtypes' view. */
 static bool is_order(char order, LsElement type)
 {
     return type == LS_BF16 ? order == '<' : memchr("<>|=", order, 4) != NULL;
@@ -142,10 +142,15 @@ static bool read_type(LsArray *a, Text t, const char *what, LsError *e)
     while (n < LONG && t.p + n < t.end && t.p[n] && !strchr(",}", t.p[n]))
         n++;
     if (starts_with(&t, "'|V2'"))
-        return ls_fail(e, LS_EXIT_DATA, "%s: element type '|V2' may be anything of two bytes; if it is bfloat16, save "
-                       "array.view(ml_dtypes.bfloat16)", what);
-    return ls_fail(e, LS_EXIT_DATA, "%s: element type %.*s is not read; store float32, float64, float16, bfloat16, "
-                   "int64, int32, uint8 or bool", what, n > 0 ? n : 1, n > 0 ? t.p : "?");
+        return ls_fail(
+            e, LS_EXIT_DATA,
+            "%s: element type '|V2' may be anything of two bytes; if it is bfloat16, save "
+            "array.view(ml_dtypes.bfloat16)",
+            what);
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s: element type %.*s is not read; store float32, float64, float16, bfloat16, "
+                   "int64, int32, uint8 or bool",
+                   what, n > 0 ? n : 1, n > 0 ? t.p : "?");
 }
 
 static bool read_dims(LsArray *a, Text t, const char *what, LsError *e)

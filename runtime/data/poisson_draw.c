@@ -1,7 +1,8 @@
 /* runtime/data/poisson_draw.c -- see poisson_draw.h.
  *
- * The number of samples that are left out before the next one taken has a geometric distribution: it is at least g with
- * probability (1 - rate)^g. Drawing these numbers takes time by the samples taken, not by all samples. */
+ * The number of samples that are left out before the next one taken has a geometric distribution:
+ * it is at least g with probability (1 - rate)^g. Drawing these numbers takes time by the samples
+ * taken, not by all samples. */
 #include "runtime/data/poisson_draw.h"
 
 #include <math.h>

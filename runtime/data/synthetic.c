@@ -14,13 +14,19 @@
 enum { DISCS = 4 };
 
 /* The common part of all keys with the same a and b; ls_mix(begin(a, b) + c) is key(a, b, c). */
-static uint64_t begin(uint64_t a, uint64_t b) { return ls_mix(ls_mix(a + 0x9e3779b97f4a7c15u) + b); }
+static uint64_t begin(uint64_t a, uint64_t b)
+{
+    return ls_mix(ls_mix(a + 0x9e3779b97f4a7c15u) + b);
+}
 
 static uint64_t key(uint64_t a, uint64_t b, uint64_t c) { return ls_mix(begin(a, b) + c); }
 
 static double unit(uint64_t bits) { return (double)(bits >> 11) * 0x1p-53; }
 
-static int64_t classes_of(const LsProgram *p) { return p->target.classes > 0 ? p->target.classes : 2; }
+static int64_t classes_of(const LsProgram *p)
+{
+    return p->target.classes > 0 ? p->target.classes : 2;
+}
 
 /* Class of pixel (y, x) of an h by w image: that of the last disc covering it, else 0. */
 static int64_t disc_class(const LsDataset *d, int64_t sample, int64_t y, int64_t x, int64_t h,
@@ -69,7 +75,8 @@ static double label_value(const LsDataset *d, uint32_t input, int64_t sample, in
 {
     const LsTensor *t = &d->p->input[input].t;
     const LsInput *in = &d->p->input[input];
-    const int64_t own = in->low < in->high ? in->high : 0, classes = own > 0 ? own : classes_of(d->p);
+    const int64_t own = in->low < in->high ? in->high : 0,
+                  classes = own > 0 ? own : classes_of(d->p);
     if (t->type == LS_DT_REAL)
         return real_input(d, 0, sample, i % d->source[0].per_sample);
     if (segments(d) && own == 0)

@@ -1,9 +1,11 @@
-/* runtime/engine/device.h -- a device that runs a program's steps: its memory, the transfer of batches and losses, and
- * the order of work. Programs for the CPU have no device (LsMemory.device is NULL) and use none of this.
+/* runtime/engine/device.h -- a device that runs a program's steps: its memory, the transfer of
+ * batches and losses, and the order of work. Programs for the CPU have no device (LsMemory.device
+ * is NULL) and use none of this.
  *
- * Work is issued in order and done asynchronously. A batch lies in one of LS_DEVICE_SLOTS slots on the device, in turn:
- * the next batch arrives while the steps of one run. The numbers and the loss of a run have a place for each slot too,
- * so the host may be one run ahead of the last known loss. */
+ * Work is issued in order and done asynchronously. A batch lies in one of LS_DEVICE_SLOTS slots on
+ * the device, in turn: the next batch arrives while the steps of one run. The numbers and the loss
+ * of a run have a place for each slot too, so the host may be one run ahead of the last known
+ * loss. */
 #ifndef LS_RUNTIME_ENGINE_DEVICE_H
 #define LS_RUNTIME_ENGINE_DEVICE_H
 
@@ -39,17 +41,17 @@ struct LsDeviceKind {
     bool (*feed)(LsDevice *d, int slot, const void *here, int64_t bytes);
     bool (*fed)(LsDevice *d, int slot);
     /* A run of a phase on the batch of a slot: begin, then steps or one replay, then end, which
-     * issues the transfer of the loss (NULL: there is none) and its weight, if any, to the host. loss waits for them; it
-     * leaves *weight alone where there is none. */
+     * issues the transfer of the loss (NULL: there is none) and its weight, if any, to the host.
+     * loss waits for them; it leaves *weight alone where there is none. */
     bool (*begin)(LsDevice *d, int slot, const LsRun *run);
     bool (*end)(LsDevice *d, int slot, const void *loss, const void *weight);
     bool (*loss)(LsDevice *d, int slot, double *loss, double *weight);
     void (*enter)(LsDevice *d, const char *name); /* around the work that a step issues, for
                                                    * profilers */
     void (*leave)(LsDevice *d);
-    /* Work issued between the two is recorded for replay instead. False or NULL: failed; or, without an error, the work
-     * must be issued every time. beside: NULL, or an earlier recording of the same steps, which recorded takes over; a
-     * replay of both uses the faster of the two. */
+    /* Work issued between the two is recorded for replay instead. False or NULL: failed; or,
+     * without an error, the work must be issued every time. beside: NULL, or an earlier recording
+     * of the same steps, which recorded takes over; a replay of both uses the faster of the two. */
     bool (*record)(LsDevice *d);
     void *(*recorded)(LsDevice *d, void *beside);
     /* For recordings: step k, issued next, begins when these n steps have ended, and does not wait

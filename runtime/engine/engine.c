@@ -13,7 +13,8 @@
 
 static uint32_t count_addresses(const LsProgram *p)
 {
-    const LsPhaseTable *phase[] = {&p->phase.train, &p->phase.last, &p->phase.update, &p->phase.eval};
+    const LsPhaseTable *phase[] = {&p->phase.train, &p->phase.last, &p->phase.update,
+                                   &p->phase.eval};
     uint32_t n = 0;
     for (int f = 0; f < 4; f++)
         for (uint32_t k = 0; k < phase[f]->nstep; k++) {
@@ -27,7 +28,8 @@ bool ls_engine_open(LsEngine *g, const LsProgram *p, const LsMemory *m, LsError 
 {
     uint32_t n = count_addresses(p);
     *g = (LsEngine){.p = p, .m = m, .run.device = m->device};
-    g->arg = calloc((n + 1) * (size_t)(p->ensemble.members > 0 ? p->ensemble.lanes : 1), sizeof *g->arg);
+    g->arg =
+        calloc((n + 1) * (size_t)(p->ensemble.members > 0 ? p->ensemble.lanes : 1), sizeof *g->arg);
     g->patch = calloc(n + 1, sizeof *g->patch);
     if (!g->arg || !g->patch)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
@@ -123,17 +125,26 @@ typedef struct Piece { uint32_t from, to; LsRecording *of; } Piece;
 
 static bool is_cut(const LsEngine *g, const LsPhaseTable *t)
 {
-    return g->piece != NULL && t == (g->p->phase.last.nstep > 0 ? &g->p->phase.last : &g->p->phase.train);
+    return g->piece != NULL
+           && t == (g->p->phase.last.nstep > 0 ? &g->p->phase.last : &g->p->phase.train);
 }
 
-static uint32_t count_pieces(const LsEngine *g, const LsPhaseTable *t) { return is_cut(g, t) ? g->cuts.n + 1 : 1; }
+static uint32_t count_pieces(const LsEngine *g, const LsPhaseTable *t)
+{
+    return is_cut(g, t) ? g->cuts.n + 1 : 1;
+}
 
 static Piece piece_of(LsEngine *g, const LsPhaseTable *t, uint32_t k)
 {
     const LsProgram *p = g->p;
     if (is_cut(g, t))
-        return (Piece){k > 0 ? g->cuts.step[k - 1] + 1 : 0, k < g->cuts.n ? g->cuts.step[k] + 1 : t->nstep, &g->piece[k]};
-    return (Piece){0, t->nstep, t == &p->phase.eval ? &g->eval : t == &p->phase.last ? &g->last : t == &p->phase.update ? &g->update : &g->train};
+        return (Piece){k > 0 ? g->cuts.step[k - 1] + 1 : 0,
+                       k < g->cuts.n ? g->cuts.step[k] + 1 : t->nstep, &g->piece[k]};
+    return (Piece){0, t->nstep,
+                   t == &p->phase.eval     ? &g->eval
+                   : t == &p->phase.last   ? &g->last
+                   : t == &p->phase.update ? &g->update
+                                           : &g->train};
 }
 
 /* Issues the steps one by one. A hook that reads results waits for them, so a failure is attributed
@@ -162,12 +173,13 @@ static bool give_out(LsEngine *g, const LsPhaseTable *t, Piece of, const LsHook 
 static void record(LsEngine *g, const LsPhaseTable *t, Piece of, const LsHook *hook, int nhook)
 {
     LsDevice *d = g->m->device;
-    bool both = t->wait_of != NULL && nhook == 0 && !is_cut(g, t);      /* hooks need the time of each step */
+    /* hooks need the time of each step */
+    bool both = t->wait_of != NULL && nhook == 0 && !is_cut(g, t);
     for (int s = 0; s < LS_DEVICE_SLOTS && d->error.code == LS_EXIT_DONE; s++) {
         if (t != &g->p->phase.update)         /* which reads no batch; there may be none yet */
             point_inputs(g, g->loader, d->input[s]);
-        for (int way = 0; way < 1 + both && (way == 0 || of.of->of[s] != NULL) && d->kind->record(d);
-             way++) {
+        for (int way = 0;
+             way < 1 + both && (way == 0 || of.of->of[s] != NULL) && d->kind->record(d); way++) {
             g->apart = way == 1;
             give_out(g, t, of, hook, nhook);
             g->apart = false;

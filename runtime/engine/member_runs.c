@@ -1,8 +1,9 @@
 /* runtime/engine/member_runs.c -- see member_runs.h.
  *
- * A member runs all its steps before the next one begins. Its weights are then read and updated while they are in the
- * cache, as in a program of its own; a kernel that went over all members would bring those of each from memory in every
- * step. Lanes run members at the same time, one on each thread: small models need no threads inside. */
+ * A member runs all its steps before the next one begins. Its weights are then read and updated
+ * while they are in the cache, as in a program of its own; a kernel that went over all members
+ * would bring those of each from memory in every step. Lanes run members at the same time, one on
+ * each thread: small models need no threads inside. */
 #include "runtime/engine/member_runs.h"
 
 #include "runtime/base/tensor_copy.h"
@@ -12,7 +13,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-typedef struct LsOwn { uint32_t arg; int64_t apart; } LsOwn;   /* bytes from one member's to the next */
+/* bytes from one member's to the next */
+typedef struct LsOwn { uint32_t arg; int64_t apart; } LsOwn;
 
 /* Bytes from one member's state at this offset to the next; 0: all share it. */
 static int64_t state_apart(const LsProgram *p, int64_t offset)
@@ -36,11 +38,15 @@ bool ls_members_open(LsEngine *g, uint32_t n, LsError *e)
     if (!g->own || !g->loss)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     for (uint32_t k = 0; k < n; k++) {
-        const int64_t apart = p->argument.address[k].space == LS_AT_STATE ? state_apart(p, p->argument.address[k].offset) : 0;
+        const int64_t apart = p->argument.address[k].space == LS_AT_STATE
+                                  ? state_apart(p, p->argument.address[k].offset)
+                                  : 0;
         if (apart > 0)
             g->own[g->nown++] = (LsOwn){k, apart};
         for (int64_t lane = 1; lane < p->ensemble.lanes; lane++)
-            g->arg[lane * n + k] = p->argument.address[k].space == LS_AT_ARENA ? (char *)g->arg[k] + lane * lane_bytes(p) : g->arg[k];
+            g->arg[lane * n + k] = p->argument.address[k].space == LS_AT_ARENA
+                                       ? (char *)g->arg[k] + lane * lane_bytes(p)
+                                       : g->arg[k];
     }
     return true;
 }
@@ -56,7 +62,8 @@ static void point(const LsEngine *g, const LsPhaseTable *t, void **arg, int64_t 
 {
     const LsProgram *p = g->p;
     for (uint32_t k = 0; k < g->nown; k++)
-        arg[g->own[k].arg] = (char *)ls_memory_at(g->m, p->argument.address[g->own[k].arg]) + member * g->own[k].apart;
+        arg[g->own[k].arg] = (char *)ls_memory_at(g->m, p->argument.address[g->own[k].arg])
+                             + member * g->own[k].apart;
     for (uint32_t k = 0; k < g->npatch; k++) {
         const LsTensor *in = &p->input[g->patch[k].input].t;
         const LsTensor one = ls_tensor_of(in, 0, p->real_bytes);
@@ -69,11 +76,12 @@ static void point(const LsEngine *g, const LsPhaseTable *t, void **arg, int64_t 
 static double scalar(const LsEngine *g, LsAddress a, int64_t lane)
 {
     const char *at = ls_memory_at(g->m, a);
-    return ls_real_at(at + (a.space == LS_AT_ARENA ? lane * lane_bytes(g->p) : 0), g->p->real_bytes);
+    return ls_real_at(at + (a.space == LS_AT_ARENA ? lane * lane_bytes(g->p) : 0),
+                      g->p->real_bytes);
 }
 
-static void run_member(LsEngine *g, const LsPhaseTable *t, int64_t lane, int64_t member, struct LsPool *pool, const LsHook *hook,
-                       int nhook)
+static void run_member(LsEngine *g, const LsPhaseTable *t, int64_t lane, int64_t member,
+                       struct LsPool *pool, const LsHook *hook, int nhook)
 {
     LsRun mine = g->run;
     void **arg = g->arg + lane * g->narg;
@@ -82,7 +90,8 @@ static void run_member(LsEngine *g, const LsPhaseTable *t, int64_t lane, int64_t
     mine.lr = g->rates != NULL ? g->rates[member] : mine.lr;
     point(g, t, arg, member);
     ls_steps_run(&mine, t, arg, hook, nhook);
-    g->loss[member] = (LsLoss){scalar(g, t->loss, lane), g->p->target.sums ? 0 : (double)mine.valid};
+    g->loss[member] =
+        (LsLoss){scalar(g, t->loss, lane), g->p->target.sums ? 0 : (double)mine.valid};
     if (t->weight.space != LS_AT_NONE)
         g->loss[member].weight = scalar(g, t->weight, lane);
 }
@@ -94,7 +103,8 @@ static void run_lanes(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
     const Job *job = arg[0];
     (void)run;
     for (int64_t lane = lo; lane < hi; lane++)
-        for (int64_t member = lane; member < job->g->p->ensemble.members; member += job->g->p->ensemble.lanes)
+        for (int64_t member = lane; member < job->g->p->ensemble.members;
+             member += job->g->p->ensemble.lanes)
             run_member(job->g, job->t, lane, member, NULL, NULL, 0);
 }
 

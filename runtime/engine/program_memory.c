@@ -32,7 +32,8 @@ static char *get(int64_t bytes, const char *what, LsError *e)
 /* Zeros that take no memory until they are written. */
 static char *get_untouched(int64_t bytes, LsError *e)
 {
-    void *at = mmap(NULL, (size_t)(bytes > 0 ? bytes : 1), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    void *at = mmap(NULL, (size_t)(bytes > 0 ? bytes : 1), PROT_READ | PROT_WRITE,
+                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (at == MAP_FAILED) {
         ls_fail(e, LS_EXIT_FAIL, "no memory for the state, %lld bytes", (long long)bytes);
         return NULL;
@@ -40,10 +41,12 @@ static char *get_untouched(int64_t bytes, LsError *e)
     return at;
 }
 
-/* Rank 0 of a pipeline writes the state of all stages; others have their own, and what never changes. */
+/* Rank 0 of a pipeline writes the state of all stages; others have their own, and what never
+ * changes. */
 static bool is_here(const LsMemory *m, uint32_t k)
 {
-    return m->stage <= 0 || m->p->pipeline.state_stage[k] == m->stage || m->p->pipeline.state_stage[k] == LS_NO_STAGE;
+    return m->stage <= 0 || m->p->pipeline.state_stage[k] == m->stage
+           || m->p->pipeline.state_stage[k] == LS_NO_STAGE;
 }
 
 /* The initial values of one tensor; members of an ensemble start with the same ones. */
@@ -63,7 +66,8 @@ static void init_tensor(const LsMemory *m, const LsStateTensor *s)
             ((double *)(void *)to)[at] = v;
         else
             ((float *)(void *)to)[at] = v;
-        if (k % PART == PART - 1 || k == one - 1)       /* all so far: a page that is read brings those before it back, too */
+        if (k % PART == PART - 1 || k == one - 1)       /* all so far: a page that is read brings
+                                                         * those before it back, too */
             ls_memory_let_go(m, from, 4 * (size_t)(k + 1));
     }
     ls_memory_store(m, s->t.at, n * m->p->real_bytes);
@@ -79,7 +83,9 @@ static void init_state(LsMemory *m)
     ls_memory_let_go(m, p->file.onnx, p->file.bytes);
     const float start = (float)p->scaling.start;
     if (ls_has_scaling(p))
-        ls_memory_write(m, p->scaling.scale, p->real_bytes == 8 ? (const void *)&p->scaling.start : &start, p->real_bytes);
+        ls_memory_write(m, p->scaling.scale,
+                        p->real_bytes == 8 ? (const void *)&p->scaling.start : &start,
+                        p->real_bytes);
 }
 
 /* Allocates a view for the largest tensor that is ever read, so that none is allocated later. */
@@ -99,8 +105,14 @@ static bool make_view(LsDevice *d, LsError *e)
            ls_fail(e, LS_EXIT_FAIL, "no memory for a tensor's copy, %lld bytes", (long long)most);
 }
 
-static int64_t slice_bytes(const LsMemory *m) { return m->ranks > 0 ? ls_rank_slice_bytes(m->p->ranks, m->ranks) : 0; }
-static int64_t level_bytes(const LsMemory *m) { return m->ranks > 0 ? ls_rank_level_bytes(m->p->ranks, m->ranks) : 0; }
+static int64_t slice_bytes(const LsMemory *m)
+{
+    return m->ranks > 0 ? ls_rank_slice_bytes(m->p->ranks, m->ranks) : 0;
+}
+static int64_t level_bytes(const LsMemory *m)
+{
+    return m->ranks > 0 ? ls_rank_level_bytes(m->p->ranks, m->ranks) : 0;
+}
 
 static bool open_on_device(LsMemory *m, LsError *e)
 {
@@ -121,7 +133,10 @@ static bool open_on_device(LsMemory *m, LsError *e)
     return ls_device_ok(d, e);
 }
 
-bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e) { return ls_memory_open_with(m, p, 0, NULL, -1, e); }
+bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e)
+{
+    return ls_memory_open_with(m, p, 0, NULL, -1, e);
+}
 
 /* State and arena of one stage. */
 static bool open_stage(LsMemory *m, LsError *e)
@@ -141,15 +156,21 @@ static bool open_on_host(LsMemory *m, LsError *e)
 {
     const LsProgram *p = m->p;
     const int64_t slices = slice_bytes(m), levels = level_bytes(m);
-    return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->bytes.state, "state", e)) != NULL
-        && (slices == 0 || (m->slice = get(slices, "state", e)) != NULL)
-        && (levels == 0 || (m->level = get(levels, "state", e)) != NULL)
-        && (m->arena = get(p->bytes.arena, "arena", e)) != NULL;
+    return (m->state = get(m->sums != NULL ? p->ranks->sums.offset : p->bytes.state, "state", e))
+               != NULL
+           && (slices == 0 || (m->slice = get(slices, "state", e)) != NULL)
+           && (levels == 0 || (m->level = get(levels, "state", e)) != NULL)
+           && (m->arena = get(p->bytes.arena, "arena", e)) != NULL;
 }
 
-bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage, LsError *e)
+bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage,
+                         LsError *e)
 {
-    *m = (LsMemory){.p = p, .constant = (const char *)p->constant, .ranks = ranks, .sums = sums, .stage = stage};
+    *m = (LsMemory){.p = p,
+                    .constant = (const char *)p->constant,
+                    .ranks = ranks,
+                    .sums = sums,
+                    .stage = stage};
     if (p->accelerator.kind != NULL)
         return open_on_device(m, e);
     if (stage >= 0 ? !open_stage(m, e) : !open_on_host(m, e))
@@ -201,7 +222,9 @@ void *ls_memory_view(const LsMemory *m, LsAddress a, int64_t bytes)
 {
     if (a.space == LS_AT_SLICE) {
         if (m->slices.self == NULL)     /* no rank trains */
-            return ls_memory_look(m, (char *)ls_memory_at(m, m->p->ranks->sums) + a.offset % m->p->ranks->sum_bytes, bytes);
+            return ls_memory_look(
+                m, (char *)ls_memory_at(m, m->p->ranks->sums) + a.offset % m->p->ranks->sum_bytes,
+                bytes);
         m->slices.view(m->slices.self, a.offset);
         return m->slices.at + a.offset % m->p->ranks->sum_bytes;
     }
@@ -262,7 +285,8 @@ bool ls_memory_ok(const LsMemory *m, LsError *e)
 
 int64_t ls_memory_input(const LsProgram *p)
 {
-    return p->accelerator.kind != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS : ls_ring_bytes(p);
+    return p->accelerator.kind != NULL ? ls_ring_bytes(p) / ls_ring_slots(p) * LS_DEVICE_SLOTS
+                                       : ls_ring_bytes(p);
 }
 
 static int64_t exchange_bytes(const LsRanks *r, int n)
@@ -275,12 +299,16 @@ static int64_t exchange_bytes(const LsRanks *r, int n)
 
 int64_t ls_memory_state(const LsProgram *p, int ranks)
 {
-    return p->bytes.state + (ranks > 0 ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks) : 0);
+    return p->bytes.state
+           + (ranks > 0
+                  ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks)
+                  : 0);
 }
 
 int64_t ls_memory_total(const LsProgram *p, int ranks)
 {
-    return ls_memory_state(p, ranks) + p->bytes.arena + p->bytes.constants + ls_memory_input(p) + exchange_bytes(p->ranks, ranks);
+    return ls_memory_state(p, ranks) + p->bytes.arena + p->bytes.constants + ls_memory_input(p)
+           + exchange_bytes(p->ranks, ranks);
 }
 
 double ls_real_at(const void *at, int real_bytes)

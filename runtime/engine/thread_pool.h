@@ -1,4 +1,5 @@
-/* runtime/engine/thread_pool.h -- the threads that share the work of a kernel (ls_parallel of ls_program.h). */
+/* runtime/engine/thread_pool.h -- the threads that share the work of a kernel (ls_parallel of
+ * ls_program.h). */
 #ifndef LS_RUNTIME_ENGINE_THREAD_POOL_H
 #define LS_RUNTIME_ENGINE_THREAD_POOL_H
 

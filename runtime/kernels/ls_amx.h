@@ -1,8 +1,9 @@
 /* runtime/kernels/ls_amx.h -- products of bfloat16 by Intel's AMX tiles (TDPBF16PS), on Linux.
  *
- * A tile is 16 rows of 64 bytes. The unit takes 16 rows of A with 16 words each, and 16 rows of words of B with 16 columns,
- * as ls_dot16.h packs them. Linux lends the tiles to a process that asks; where it refuses, the same words go to
- * vectors (ls_apart in ls_gemm.h), with the same bits. */
+ * A tile is 16 rows of 64 bytes. The unit takes 16 rows of A with 16 words each, and 16 rows of
+ * words of B with 16 columns, as ls_dot16.h packs them. Linux lends the tiles to a process that
+ * asks; where it refuses, the same words go to vectors (ls_apart in ls_gemm.h), with the same
+ * bits. */
 #ifndef LS_RUNTIME_KERNELS_LS_AMX_H
 #define LS_RUNTIME_KERNELS_LS_AMX_H
 
@@ -12,8 +13,8 @@
 
 enum { LS_AMX_SIDE = 32 };      /* rows and columns of a product of 2 x 2 tiles */
 
-/* A sum in parts of k words each: part i, j of A begins i * down + j * across words further, those of B follow each
- * other. */
+/* A sum in parts of k words each: part i, j of A begins i * down + j * across words further, those
+ * of B follow each other. */
 typedef struct LsTaps { int64_t rows, cols, down, across; } LsTaps;
 static const LsTaps ls_one_tap __attribute__((unused)) = {1, 1, 0, 0};
 
@@ -26,12 +27,18 @@ LS_SHARED_FN int ls_amx_ask(void)
 {
     enum { ARCH_PRCTL = 158, ARCH_REQ_XCOMP_PERM = 0x1023, XTILEDATA = 18 };
     long result;
-    __asm__ volatile("syscall" : "=a"(result) : "0"((long)ARCH_PRCTL), "D"((long)ARCH_REQ_XCOMP_PERM),
-                     "S"((long)XTILEDATA) : "rcx", "r11", "memory");
+    __asm__ volatile("syscall"
+                     : "=a"(result)
+                     : "0"((long)ARCH_PRCTL), "D"((long)ARCH_REQ_XCOMP_PERM), "S"((long)XTILEDATA)
+                     : "rcx", "r11", "memory");
     const int state = result == 0 ? LS_AMX_ALLOWED : LS_AMX_REFUSED;
     int old = LS_AMX_UNKNOWN;
-    if (__atomic_compare_exchange_n(&ls_amx_state, &old, state, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) && result != 0)
-        fprintf(stderr, "note: this system refuses AMX tiles (error %ld); products of bf16 are slower, with the same bits\n",
+    if (__atomic_compare_exchange_n(&ls_amx_state, &old, state, false, __ATOMIC_RELAXED,
+                                    __ATOMIC_RELAXED)
+        && result != 0)
+        fprintf(stderr,
+                "note: this system refuses AMX tiles (error %ld); products of bf16 are slower, "
+                "with the same bits\n",
                 -result);
     return state;
 }
@@ -47,26 +54,40 @@ LS_INLINE bool ls_amx_on(void)
 /* All eight tiles are whole, between begin and end. */
 LS_INLINE void ls_amx_begin(void)
 {
-    typedef struct Config { uint8_t palette, start, zero[14]; uint16_t bytes[16]; uint8_t rows[16]; } Config;
-    static const _Alignas(64) Config config = {.palette = 1, .bytes = {64, 64, 64, 64, 64, 64, 64, 64},
+    typedef struct Config {
+        uint8_t palette, start, zero[14];
+        uint16_t bytes[16];
+        uint8_t rows[16];
+    } Config;
+    static const _Alignas(64) Config config = {.palette = 1,
+                                               .bytes = {64, 64, 64, 64, 64, 64, 64, 64},
                                                .rows = {16, 16, 16, 16, 16, 16, 16, 16}};
     __asm__ volatile("ldtilecfg %0" : : "m"(config));
 }
 LS_INLINE void ls_amx_end(void) { __asm__ volatile("tilerelease" : : : "memory"); }
 
-/* Inline assembly, as the intrinsics of some compilers do not say that they read memory. Strides are in bytes. */
-#define LS_AMX_LOAD(tile, at, stride) \
-    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile : : "r"(at), "r"((int64_t)(stride)) : "memory")
-#define LS_AMX_STORE(tile, at, stride) \
-    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)" : : "r"(at), "r"((int64_t)(stride)) : "memory")
+/* Inline assembly, as the intrinsics of some compilers do not say that they read memory. Strides
+ * are in bytes. */
+#define LS_AMX_LOAD(tile, at, stride)                                                              \
+    __asm__ volatile("tileloadd (%0,%1,1), %%tmm" #tile                                            \
+                     :                                                                             \
+                     : "r"(at), "r"((int64_t)(stride))                                             \
+                     : "memory")
+#define LS_AMX_STORE(tile, at, stride)                                                             \
+    __asm__ volatile("tilestored %%tmm" #tile ", (%0,%1,1)"                                        \
+                     :                                                                             \
+                     : "r"(at), "r"((int64_t)(stride))                                             \
+                     : "memory")
 #define LS_AMX_DOT(to, a, b) __asm__ volatile("tdpbf16ps %tmm" #b ", %tmm" #a ", %tmm" #to)
 
-#define LS_AMX_PARAMS const LsTaps *taps, int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb, \
-    const real *init, int64_t ldi, real *c, int64_t ldc
+#define LS_AMX_PARAMS                                                                              \
+    const LsTaps *taps, int64_t k, const real *a, int64_t lda, const real *b, int64_t ldb,         \
+        const real *init, int64_t ldi, real *c, int64_t ldc
 
-/* c += a * b of 16 * down rows and 16 * across columns; k words, a multiple of 16; else as the micro-kernel. */
-LS_INLINE void ls_amx_part(const int down, const int across, int64_t k, const real *a, int64_t lda, const real *b,
-                           int64_t ldb)
+/* c += a * b of 16 * down rows and 16 * across columns; k words, a multiple of 16; else as the
+ * micro-kernel. */
+LS_INLINE void ls_amx_part(const int down, const int across, int64_t k, const real *a, int64_t lda,
+                           const real *b, int64_t ldb)
 {
     enum { WORD = sizeof(real) };
     for (; k > 0; k -= 16, a += 16, b += 16 * ldb) {
@@ -116,8 +137,8 @@ LS_INLINE void ls_amx_product(const int down, const int across, LS_AMX_PARAMS)
     }
 LS_AMX_SHAPE(1, 1) LS_AMX_SHAPE(1, 2) LS_AMX_SHAPE(2, 1) LS_AMX_SHAPE(2, 2)
 
-/* c[m][n] = init + a * panel, n <= 32, of rows of A that continue to a multiple of 16 (what lies there does not
- * matter). Panels are 32 wide, or 16 where n <= 16. */
+/* c[m][n] = init + a * panel, n <= 32, of rows of A that continue to a multiple of 16 (what lies
+ * there does not matter). Panels are 32 wide, or 16 where n <= 16. */
 LS_SHARED_FN void ls_amx_panel(int64_t m, int64_t n, LS_AMX_PARAMS)
 {
     typedef void Product(LS_AMX_PARAMS);
@@ -146,10 +167,12 @@ LS_SHARED_FN void ls_amx_panel(int64_t m, int64_t n, LS_AMX_PARAMS)
 LS_INLINE bool ls_amx_on(void) { return false; }
 LS_INLINE void ls_amx_begin(void) {}
 LS_INLINE void ls_amx_end(void) {}
-LS_INLINE void ls_amx_panel(int64_t m, int64_t n, const LsTaps *taps, int64_t k, const real *a, int64_t lda, const real *b,
-                            int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
+LS_INLINE void ls_amx_panel(int64_t m, int64_t n, const LsTaps *taps, int64_t k, const real *a,
+                            int64_t lda, const real *b, int64_t ldb, const real *init, int64_t ldi,
+                            real *c, int64_t ldc)
 {
-    (void)taps, (void)m, (void)n, (void)k, (void)a, (void)lda, (void)b, (void)ldb, (void)init, (void)ldi, (void)c, (void)ldc;
+    (void)taps, (void)m, (void)n, (void)k, (void)a, (void)lda, (void)b, (void)ldb, (void)init,
+        (void)ldi, (void)c, (void)ldc;
 }
 #endif
 

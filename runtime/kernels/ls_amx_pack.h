@@ -1,5 +1,6 @@
-/* runtime/kernels/ls_amx_pack.h -- factors of AMX tiles (ls_amx.h): matrices of bfloat16 become words of two adjacent k,
- * without a detour through f32. What fills up A is 0, and B -0: the products change no sum. */
+/* runtime/kernels/ls_amx_pack.h -- factors of AMX tiles (ls_amx.h): matrices of bfloat16 become
+ * words of two adjacent k, without a detour through f32. What fills up A is 0, and B -0: the
+ * products change no sum. */
 #ifndef LS_RUNTIME_KERNELS_LS_AMX_PACK_H
 #define LS_RUNTIME_KERNELS_LS_AMX_PACK_H
 
@@ -11,7 +12,8 @@ enum {
     LS_WORDS_COLS = 128,                /* most columns of panels that are made of single rows */
 };
 
-_Static_assert((int)LS_AMX_ROWS <= (int)LS_DW_ROWS, "rows of A fit where those of gradients of weights do");
+_Static_assert((int)LS_AMX_ROWS <= (int)LS_DW_ROWS,
+               "rows of A fit where those of gradients of weights do");
 
 #ifdef LS_AMX_UNIT
 /* Elements at .. at + n of memory of any type, rounded if need be. */
@@ -34,7 +36,8 @@ LS_INLINE void ls_take_brains(LsSource s, int64_t at, ls_bf16 *restrict to, int6
 }
 
 /* Channels c .. c + n of `count` places from `place` on, computed or not, to rows ld apart. */
-LS_SHARED_FN void ls_brain_rows(LsSource s, int64_t place, int64_t count, int64_t c, int64_t n, ls_bf16 *to, int64_t ld)
+LS_SHARED_FN void ls_brain_rows(LsSource s, int64_t place, int64_t count, int64_t c, int64_t n,
+                                ls_bf16 *to, int64_t ld)
 {
     enum { ROOM = 16 * 1024 };
     _Alignas(64) real rows[ROOM];
@@ -60,12 +63,12 @@ LS_INLINE void ls_fill_brains(ls_bf16 *to, int64_t n, uint16_t bits)
 /* to[c][r] = from[r][c] of 16 x 16 words: 2 x 2 squares of words, of pairs, of fours, of eights. */
 LS_INLINE void ls_words_square(real *to, int64_t ldt, const real *from, int64_t ldf)
 {
-#define LS_FOUR_TIMES(a, b, i, j, k, l) \
-    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8, l + 8, i + 12, j + 12, k + 12, \
-                            l + 12)
-#define LS_FOURS_OF(a, b, i, j) \
-    __builtin_shufflevector(a, b, i, i + 1, i + 2, i + 3, j, j + 1, j + 2, j + 3, i + 16, i + 17, i + 18, i + 19, j + 16, \
-                            j + 17, j + 18, j + 19)
+#define LS_FOUR_TIMES(a, b, i, j, k, l)                                                            \
+    __builtin_shufflevector(a, b, i, j, k, l, i + 4, j + 4, k + 4, l + 4, i + 8, j + 8, k + 8,     \
+                            l + 8, i + 12, j + 12, k + 12, l + 12)
+#define LS_FOURS_OF(a, b, i, j)                                                                    \
+    __builtin_shufflevector(a, b, i, i + 1, i + 2, i + 3, j, j + 1, j + 2, j + 3, i + 16, i + 17,  \
+                            i + 18, i + 19, j + 16, j + 17, j + 18, j + 19)
     ls_vec_32 a[16], b[16];
 #pragma GCC unroll 16
     for (int i = 0; i < 16; i++)
@@ -84,8 +87,10 @@ LS_INLINE void ls_words_square(real *to, int64_t ldt, const real *from, int64_t 
 #pragma GCC unroll 4
     for (int i = 0; i < 4; i++)
         for (int j = 0; j < 2; j++) {
-            const ls_vec_32 low = j == 0 ? LS_FOURS_OF(a[i], a[4 + i], 0, 8) : LS_FOURS_OF(a[i], a[4 + i], 4, 12);
-            const ls_vec_32 high = j == 0 ? LS_FOURS_OF(a[8 + i], a[12 + i], 0, 8) : LS_FOURS_OF(a[8 + i], a[12 + i], 4, 12);
+            const ls_vec_32 low =
+                j == 0 ? LS_FOURS_OF(a[i], a[4 + i], 0, 8) : LS_FOURS_OF(a[i], a[4 + i], 4, 12);
+            const ls_vec_32 high = j == 0 ? LS_FOURS_OF(a[8 + i], a[12 + i], 0, 8)
+                                          : LS_FOURS_OF(a[8 + i], a[12 + i], 4, 12);
             ls_store(to + (4 * j + i) * ldt, (ls_vec)LS_FOURS_OF(low, high, 0, 8));
             ls_store(to + (8 + 4 * j + i) * ldt, (ls_vec)LS_FOURS_OF(low, high, 4, 12));
         }
@@ -94,7 +99,8 @@ LS_INLINE void ls_words_square(real *to, int64_t ldt, const real *from, int64_t 
 }
 
 /* The same of any multiples of 16. */
-LS_INLINE void ls_words_transpose(real *to, int64_t ldt, const real *from, int64_t ldf, int64_t rows, int64_t cols)
+LS_INLINE void ls_words_transpose(real *to, int64_t ldt, const real *from, int64_t ldf,
+                                  int64_t rows, int64_t cols)
 {
     for (int64_t r = 0; r < rows; r += 16)
         for (int64_t c = 0; c < cols; c += 16)
@@ -108,11 +114,12 @@ LS_INLINE void ls_words_of_pair(real *to, const ls_bf16 *even, const ls_bf16 *od
     int64_t j = 0;
     for (; j + 32 <= width; j += 32) {
         const ls_brains a = *(const ls_brains *)(even + j), b = *(const ls_brains *)(odd + j);
-        *(ls_brains *)(to + j) = __builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39,
-                                                         8, 40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
+        *(ls_brains *)(to + j) =
+            __builtin_shufflevector(a, b, 0, 32, 1, 33, 2, 34, 3, 35, 4, 36, 5, 37, 6, 38, 7, 39, 8,
+                                    40, 9, 41, 10, 42, 11, 43, 12, 44, 13, 45, 14, 46, 15, 47);
         *(ls_brains *)(to + j + 16) = __builtin_shufflevector(
-            a, b, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57, 26, 58, 27, 59, 28, 60,
-            29, 61, 30, 62, 31, 63);
+            a, b, 16, 48, 17, 49, 18, 50, 19, 51, 20, 52, 21, 53, 22, 54, 23, 55, 24, 56, 25, 57,
+            26, 58, 27, 59, 28, 60, 29, 61, 30, 62, 31, 63);
     }
     for (; j < width; j += LS_V) {
         const ls_vec_32 low = __builtin_convertvector(*(const ls_vec_16 *)(even + j), ls_vec_32);
@@ -121,7 +128,8 @@ LS_INLINE void ls_words_of_pair(real *to, const ls_bf16 *even, const ls_bf16 *od
     }
 }
 
-/* Makes panels of words, `pitch` rows apart, of rows that come one by one: in pairs, up to a whole tile. */
+/* Makes panels of words, `pitch` rows apart, of rows that come one by one: in pairs, up to a whole
+ * tile. */
 typedef struct LsWordsRows {
     real *to;
     int64_t n, pitch, taken;    /* columns of a row, at most LS_WORDS_COLS; rows */
@@ -134,7 +142,8 @@ LS_INLINE void ls_words_rows_next(LsWordsRows *r)
     if (r->taken % 2 == 0)
         for (int64_t c = 0; c < r->n; c += LS_NR) {
             const int64_t width = r->n - c > LS_V ? LS_NR : LS_V;
-            ls_words_of_pair(r->to + c * r->pitch + row * width, r->pair[0] + c, r->pair[1] + c, width);
+            ls_words_of_pair(r->to + c * r->pitch + row * width, r->pair[0] + c, r->pair[1] + c,
+                             width);
         }
 }
 
@@ -165,11 +174,13 @@ LS_SHARED_FN void ls_words_panel(real *to, const ls_bf16 *rows, int64_t ld, int6
     ls_bf16 none[LS_NR];
     ls_fill_brains(none, LS_NR, LS_WORD_FILL >> 16);
     for (int64_t q = 0; q < 2 * ls_dot_depth(LS_DOTS, k); q += 2, to += LS_NR)
-        ls_words_of_pair(to, q < k ? rows + q * ld : none, q + 1 < k ? rows + (q + 1) * ld : none, LS_NR);
+        ls_words_of_pair(to, q < k ? rows + q * ld : none, q + 1 < k ? rows + (q + 1) * ld : none,
+                         LS_NR);
 }
 
 /* Rows i .. i + m of A at depths k0 .. k0 + k, as rows of words `ld` apart. */
-LS_SHARED_FN void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+LS_SHARED_FN void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to,
+                                int64_t ld)
 {
     ls_bf16 *const brain = (ls_bf16 *)to;
     ls_brain_rows(a, i, m, k0, k, brain, 2 * ld);
@@ -178,7 +189,8 @@ LS_SHARED_FN void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, in
 }
 
 /* The same of a transposed A: places are depths, channels rows. m: at most LS_DW_ROWS. */
-LS_SHARED_FN void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+LS_SHARED_FN void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to,
+                                  int64_t ld)
 {
     enum { LD = LS_DW_ROWS };
     _Alignas(64) ls_bf16 brain[LS_APART_DEPTH * LD];
@@ -197,8 +209,10 @@ LS_SHARED_FN void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, 
     }
 }
 
-/* Panels of B's rows k0 .. k0 + k and columns j .. j + n, n at most LS_ACROSS, `pitch` rows apart. */
-LS_SHARED_FN void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to, int64_t pitch)
+/* Panels of B's rows k0 .. k0 + k and columns j .. j + n, n at most LS_ACROSS, `pitch` rows
+ * apart. */
+LS_SHARED_FN void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to,
+                                  int64_t pitch)
 {
     enum { SOME = 8, LD = 8 * LS_VEC_BYTES + LS_NR };
     _Alignas(64) ls_bf16 brain[SOME * LD];
@@ -213,13 +227,16 @@ LS_SHARED_FN void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, 
         for (int64_t c = 0; c < wide; c += LS_NR) {
             const int64_t width = ls_least(LS_NR, wide - c);
             for (int64_t r = 0; r < SOME; r += 2)
-                ls_words_of_pair(to + c * pitch + (q + r) / 2 * width, brain + r * LD + c, brain + (r + 1) * LD + c, width);
+                ls_words_of_pair(to + c * pitch + (q + r) / 2 * width, brain + r * LD + c,
+                                 brain + (r + 1) * LD + c, width);
         }
     }
 }
 
-/* The same of a transposed B: place j has the column's elements. `at`: element k0 of column j, ld: from one to the next. */
-LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int64_t n, int64_t k, real *to, int64_t pitch)
+/* The same of a transposed B: place j has the column's elements. `at`: element k0 of column j, ld:
+ * from one to the next. */
+LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int64_t n, int64_t k,
+                                         real *to, int64_t pitch)
 {
     enum { SOME = 4 * LS_APART_DEPTH, LD = SOME / 2 + LS_V };       /* of k; words of a row */
     _Alignas(64) real rows[LS_NR * LD];
@@ -240,25 +257,32 @@ LS_SHARED_FN void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int
 }
 #else       /* never called */
 typedef struct LsWordsRows { real *to; int64_t n, pitch; } LsWordsRows;
-LS_INLINE void ls_words_rows_take(LsWordsRows *r, LsSource s, int64_t at) { (void)r, (void)s, (void)at; }
+LS_INLINE void ls_words_rows_take(LsWordsRows *r, LsSource s, int64_t at)
+{
+    (void)r, (void)s, (void)at;
+}
 LS_INLINE void ls_words_rows_end(LsWordsRows *r) { (void)r; }
 LS_INLINE void ls_words_panel(real *to, const ls_bf16 *rows, int64_t ld, int64_t k)
 {
     (void)to, (void)rows, (void)ld, (void)k;
 }
-LS_INLINE void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+LS_INLINE void ls_words_rows(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to,
+                             int64_t ld)
 {
     (void)a, (void)i, (void)m, (void)k0, (void)k, (void)to, (void)ld;
 }
-LS_INLINE void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to, int64_t ld)
+LS_INLINE void ls_words_turned(LsSource a, int64_t i, int64_t m, int64_t k0, int64_t k, real *to,
+                               int64_t ld)
 {
     ls_words_rows(a, i, m, k0, k, to, ld);
 }
-LS_INLINE void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to, int64_t pitch)
+LS_INLINE void ls_words_panels(LsSource b, int64_t j, int64_t n, int64_t k0, int64_t k, real *to,
+                               int64_t pitch)
 {
     ls_words_rows(b, j, n, k0, k, to, pitch);
 }
-LS_INLINE void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int64_t n, int64_t k, real *to, int64_t pitch)
+LS_INLINE void ls_words_turned_panels(LsSource b, int64_t at, int64_t ld, int64_t n, int64_t k,
+                                      real *to, int64_t pitch)
 {
     ls_words_rows(b, at, ld, n, k, to, pitch);
 }

@@ -1,11 +1,12 @@
-/* runtime/kernels/ls_attention.h -- attention on the CPU: softmax(scale q kT + mask) v, and its gradient.
+/* runtime/kernels/ls_attention.h -- attention on the CPU: softmax(scale q kT + mask) v, and its
+ * gradient.
  *
- * Scores exist only as tiles of some rows of q by a block of columns of k. The first pass keeps a running maximum and
- * sum of each row (Milakov & Gimelshein 2018; Dao et al. 2022) and stores the logarithm of the sum of exponentials,
- * from which the gradient recomputes each tile.
+ * Scores exist only as tiles of some rows of q by a block of columns of k. The first pass keeps a
+ * running maximum and sum of each row (Milakov & Gimelshein 2018; Dao et al. 2022) and stores the
+ * logarithm of the sum of exponentials, from which the gradient recomputes each tile.
  *
- * Work is partitioned by shape only, blocks and tiles are taken in order, and units write to disjoint places: bits do
- * not depend on threads. */
+ * Work is partitioned by shape only, blocks and tiles are taken in order, and units write to
+ * disjoint places: bits do not depend on threads. */
 #ifndef LS_RUNTIME_KERNELS_LS_ATTENTION_H
 #define LS_RUNTIME_KERNELS_LS_ATTENTION_H
 
@@ -120,8 +121,9 @@ LS_INLINE void ls_rows_times(bool turned, int64_t m, int64_t width, int64_t k, c
                              int64_t ldt)
 {
     for (int64_t c = 0; c < width; c += LS_NR)
-        ls_panel(turned ? LS_TURNED_A : 0, m, ls_least(LS_NR, width - c), k, from, ldf, panels + c * rows,
-                 ls_panel_width(width - c), add ? to + c : ls_no_bias, add ? ldt : 0, to + c, ldt);
+        ls_panel(turned ? LS_TURNED_A : 0, m, ls_least(LS_NR, width - c), k, from, ldf,
+                 panels + c * rows, ls_panel_width(width - c), add ? to + c : ls_no_bias,
+                 add ? ldt : 0, to + c, ldt);
 }
 
 /* ---- rows of scores: whole panels ----
@@ -408,9 +410,8 @@ LS_SHARED_FN void ls_attention_back_some(const LsAttention *d, const LsAttention
         ls_attend_back(d, a, u / d->groups, u % d->groups, room);
 }
 
-/* ---- tensors in 16 bits ----
- * A unit is one head: its rows are widened into `heads`, which has room for them (LS_ATT_HEADS), and its results are
- * rounded out of there. */
+/* ---- tensors in 16 bits ---- A unit is one head: its rows are widened into `heads`, which has
+ * room for them (LS_ATT_HEADS), and its results are rounded out of there. */
 #define LS_ATT_HEADS(rows, cols, depth, width) (((rows) + (cols)) * ((depth) + (width)))
 
 /* Tensors of which some are stored in 16 bits. The gradient: one head for each k and v. */
@@ -421,14 +422,14 @@ typedef struct LsAttentionNarrow {
 } LsAttentionNarrow;
 
 /* The rows of one head, side by side; and back. */
-LS_INLINE void ls_heads_take(LsSource from, const LsHeads *at, int64_t sample, int64_t head, int64_t rows, int64_t n,
-                             real *to)
+LS_INLINE void ls_heads_take(LsSource from, const LsHeads *at, int64_t sample, int64_t head,
+                             int64_t rows, int64_t n, real *to)
 {
     for (int64_t r = 0; r < rows; r++)
         ls_take(from, ls_heads_at(at, sample, head) + r * at->row, to + r * n, n);
 }
-LS_INLINE void ls_heads_give(LsStored type, void *to, const LsHeads *at, int64_t sample, int64_t head, int64_t rows,
-                             int64_t n, const real *from)
+LS_INLINE void ls_heads_give(LsStored type, void *to, const LsHeads *at, int64_t sample,
+                             int64_t head, int64_t rows, int64_t n, const real *from)
 {
     for (int64_t r = 0; r < rows; r++)
         ls_give(type, to, ls_heads_at(at, sample, head) + r * at->row, from + r * n, n);
@@ -443,8 +444,9 @@ LS_INLINE LsAttention ls_heads_dense(const LsAttention *d)
     return own;
 }
 
-LS_SHARED_FN void ls_attention_narrow_some(const LsAttention *d, const LsAttentionArgs *a, const LsAttentionNarrow *t,
-                                           int64_t lo, int64_t hi, real *room, real *heads)
+LS_SHARED_FN void ls_attention_narrow_some(const LsAttention *d, const LsAttentionArgs *a,
+                                           const LsAttentionNarrow *t, int64_t lo, int64_t hi,
+                                           real *room, real *heads)
 {
     const LsAttention own = ls_heads_dense(d);
     real *const q = heads, *const k = q + d->rows * d->depth, *const v = k + d->cols * d->depth;
@@ -466,16 +468,18 @@ LS_SHARED_FN void ls_attention_narrow_some(const LsAttention *d, const LsAttenti
 LS_INLINE int64_t ls_attention_narrow_units(const LsAttention *d) { return d->batch * d->heads; }
 
 LS_SHARED_FN void ls_attention_back_narrow_some(const LsAttention *d, const LsAttentionArgs *a,
-                                                const LsAttentionNarrow *t, int64_t lo, int64_t hi, real *room,
-                                                real *heads)
+                                                const LsAttentionNarrow *t, int64_t lo, int64_t hi,
+                                                real *room, real *heads)
 {
     const LsAttention own = ls_heads_dense(d);
     const int64_t rows = d->rows, cols = d->cols;
     real *const q = heads, *const k = q + rows * d->depth, *const v = k + cols * d->depth;
-    real *const y = v + cols * d->width, *const dq = y + rows * d->width, *const dk = dq + rows * d->depth;
+    real *const y = v + cols * d->width, *const dq = y + rows * d->width,
+                *const dk = dq + rows * d->depth;
     real *const dv = dk + cols * d->depth, *const dy = dv + cols * d->width;
     LsAttentionArgs mine = *a;
-    mine.q = q, mine.k = k, mine.v = v, mine.y = y, mine.dq = dq, mine.dk = dk, mine.dv = dv, mine.dy = dy;
+    mine.q = q, mine.k = k, mine.v = v, mine.y = y, mine.dq = dq, mine.dk = dk, mine.dv = dv,
+    mine.dy = dy;
     for (int64_t u = lo; u < hi; u++) {
         int64_t sample = u / d->heads, head = u % d->heads;
         ls_heads_take(t->q, &d->q, sample, head, rows, d->depth, q);
@@ -490,6 +494,9 @@ LS_SHARED_FN void ls_attention_back_narrow_some(const LsAttention *d, const LsAt
     }
 }
 
-LS_INLINE int64_t ls_attention_back_narrow_units(const LsAttention *d) { return d->batch * d->heads; }
+LS_INLINE int64_t ls_attention_back_narrow_units(const LsAttention *d)
+{
+    return d->batch * d->heads;
+}
 
 #endif

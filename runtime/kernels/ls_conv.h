@@ -1,11 +1,12 @@
-/* runtime/kernels/ls_conv.h -- convolution, its data gradient and its weight gradient as matrix products.
+/* runtime/kernels/ls_conv.h -- convolution, its data gradient and its weight gradient as matrix
+ * products.
  *
  *   forward        Y = gather(X) * W'
  *   data gradient  dX = gather(dY) * W, phase by phase
  *   weights        dW = dY' * gather(X)
  *
- * Gathered rows (ls_gather.h) go through a block that stays in the L1 cache. ls_depthwise.h and ls_wino.h are
- * alternatives; codegen/kernels/conv_geometry.c chooses. */
+ * Gathered rows (ls_gather.h) go through a block that stays in the L1 cache. ls_depthwise.h and
+ * ls_wino.h are alternatives; codegen/kernels/conv_geometry.c chooses. */
 #ifndef LS_RUNTIME_KERNELS_LS_CONV_H
 #define LS_RUNTIME_KERNELS_LS_CONV_H
 
@@ -44,8 +45,8 @@ LS_INLINE int64_t ls_conv_block_at(const LsConv *d, int64_t depth, int64_t i)
 }
 
 /* Elements k0 .. k1 of gathered rows p .. p + n of bfloat16 in memory, ld apart. */
-LS_SHARED_FN void ls_conv_gather_brains(const LsConv *d, const ls_bf16 *x, int64_t g, int64_t p, int64_t n, int64_t k0,
-                                        int64_t k1, ls_bf16 *to, int64_t ld)
+LS_SHARED_FN void ls_conv_gather_brains(const LsConv *d, const ls_bf16 *x, int64_t g, int64_t p,
+                                        int64_t n, int64_t k0, int64_t k1, ls_bf16 *to, int64_t ld)
 {
     const LsAxis *a = d->ax;
     const bool touch = d->group == 1 && a[2].off_step == 1;     /* the taps of a line */
@@ -59,11 +60,13 @@ LS_SHARED_FN void ls_conv_gather_brains(const LsConv *d, const ls_bf16 *x, int64
         for (int64_t i = 0; i < n; i++, row += ld, ls_next(d, &at)) {
             const int64_t s0 = a[0].from_step * at.i[0] + a[0].off + a[0].off_step * t0;
             const int64_t s1 = a[1].from_step * at.i[1] + a[1].off + a[1].off_step * t1;
-            const int64_t e = (a[2].from_step * at.i[2] + a[2].off + a[2].off_step * t2) * channels + from;
+            const int64_t e =
+                (a[2].from_step * at.i[2] + a[2].off + a[2].off_step * t2) * channels + from;
             const bool inside = s0 >= 0 && s0 < a[0].from_dim && s1 >= 0 && s1 < a[1].from_dim;
             const int64_t len = end - from, lo = inside ? ls_least(ls_most(-e, 0), len) : len;
             const int64_t hi = ls_most(ls_least(line - e, len), lo);
-            const int64_t start = ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line + g * d->cin;
+            const int64_t start =
+                ((at.image * a[0].from_dim + s0) * a[1].from_dim + s1) * line + g * d->cin;
             memset(row, 0, (size_t)lo * sizeof *row);
             if (lo < hi)
                 memcpy(row + lo, x + start + e + lo, (size_t)(hi - lo) * sizeof *row);
@@ -73,8 +76,8 @@ LS_SHARED_FN void ls_conv_gather_brains(const LsConv *d, const ls_bf16 *x, int64
 }
 
 /* The same of reals, which are rounded. */
-LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0,
-                                         int64_t k1, ls_bf16 *to, int64_t ld)
+LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g, int64_t p,
+                                         int64_t n, int64_t k0, int64_t k1, ls_bf16 *to, int64_t ld)
 {
     enum { SOME = 16 };
     _Alignas(64) real rows[SOME * LS_LDA];
@@ -84,19 +87,21 @@ LS_SHARED_FN void ls_conv_gather_rounded(const LsConv *d, LsSource x, int64_t g,
     for (int64_t k = k0; k < k1; k += LS_KC, to += LS_KC)
         for (int64_t i = 0; i < n; i += SOME) {
             const int64_t some = ls_least(SOME, n - i), deep = ls_least(LS_KC, k1 - k);
-            ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k, k + deep, rows, LS_LDA);
+            ls_gather(&merged, (LsSource){.at = x.at, .row = x.row}, g, p + i, some, k, k + deep,
+                      rows, LS_LDA);
             for (int64_t r = 0; r < some; r++)
                 ls_give(LS_STORED_BF16, to + (i + r) * ld, 0, rows + r * LS_LDA, deep);
         }
 }
 
-/* The source is gathered as it lies in memory: even channels of bfloat16 as words, which vectors hold. */
+/* The source is gathered as it lies in memory: even channels of bfloat16 as words, which vectors
+ * hold. */
 LS_INLINE bool ls_conv_in_memory(const LsConv *d, LsSource x)
 {
     return x.compute == NULL && x.type != LS_STORED_F16 && (d->dot16 & LS_AMX) != 0;
 }
-LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0, int64_t k1,
-                                    real *to, int64_t ld)
+LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n,
+                                    int64_t k0, int64_t k1, real *to, int64_t ld)
 {
     if (x.type == LS_STORED_REAL) {
         ls_conv_gather_rounded(d, x, g, p, n, k0, k1, (ls_bf16 *)to, 2 * ld);
@@ -113,8 +118,8 @@ LS_INLINE void ls_conv_gather_words(const LsConv *d, LsSource x, int64_t g, int6
 }
 
 /* Rows p .. p + n at depths k0 .. k0 + k as rows of words, LS_LDA apart. */
-LS_SHARED_FN void ls_conv_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n, int64_t k0, int64_t k,
-                                real *to)
+LS_SHARED_FN void ls_conv_words(const LsConv *d, LsSource x, int64_t g, int64_t p, int64_t n,
+                                int64_t k0, int64_t k, real *to)
 {
     if (!ls_conv_in_memory(d, x)) {
         ls_gather(d, x, g, p, n, k0, k0 + k, to, LS_LDA);
@@ -123,11 +128,13 @@ LS_SHARED_FN void ls_conv_words(const LsConv *d, LsSource x, int64_t g, int64_t 
     }
     ls_conv_gather_words(d, x, g, p, n, k0, k0 + k, to, LS_LDA);
     for (int64_t i = 0; i < n; i++)
-        memset((ls_bf16 *)(to + i * LS_LDA) + k, 0, (size_t)(2 * ls_dot_depth(LS_DOTS, k) - k) * sizeof(ls_bf16));
+        memset((ls_bf16 *)(to + i * LS_LDA) + k, 0,
+               (size_t)(2 * ls_dot_depth(LS_DOTS, k) - k) * sizeof(ls_bf16));
 }
 
-/* Computes one block; `panels`: the panel of column b.j at depth k0; the panel j columns further lies j * `panel_depth`
- * elements further. Where positions are not contiguous in the result, or not real, `sums` accumulates. */
+/* Computes one block; `panels`: the panel of column b.j at depth k0; the panel j columns further
+ * lies j * `panel_depth` elements further. Where positions are not contiguous in the result, or not
+ * real, `sums` accumulates. */
 LS_SHARED_FN void ls_conv_block(const LsConv *d, const LsConvArgs *arg, LsConvBlock b,
                                 const real *panels, int64_t panel_depth, int64_t skip, real *sums)
 {
@@ -263,7 +270,8 @@ LS_INLINE int64_t ls_conv_dw_units(const LsConv *d)
 }
 
 /* Rows p .. p + k of dY, channels g0 .. g0 + m, as the micro-kernel takes a transposed A. */
-LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int64_t k, int64_t g0, int64_t m, real *to)
+LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int64_t k, int64_t g0,
+                                   int64_t m, real *to)
 {
     const int64_t out = d->group * d->cout;
     if (d->dot16 & LS_AMX) {
@@ -277,25 +285,31 @@ LS_SHARED_FN void ls_conv_dw_tiles(const LsConv *d, LsSource dy, int64_t p, int6
     ls_tile_words(d->dot16 & LS_DOTS, to, k, m);
 }
 
-/* The block of dW, or when splits > 1 of one of its parts, that a unit computes: rows i..i+m of group g, columns j..j+n. */
+/* The block of dW, or when splits > 1 of one of its parts, that a unit computes: rows i..i+m of
+ * group g, columns j..j+n. */
 typedef struct LsDwBlock { int64_t split, g, i, m, j, n; } LsDwBlock;
 
 LS_INLINE LsDwBlock ls_conv_dw_block(const LsConv *d, int64_t unit)
 {
-    const int64_t depth = ls_conv_depth(d), cols = ls_conv_dw_cols(d), height = ls_conv_dw_height(d);
+    const int64_t depth = ls_conv_depth(d), cols = ls_conv_dw_cols(d),
+                  height = ls_conv_dw_height(d);
     const int64_t col_blocks = ls_ceil_div(depth, cols), row_blocks = ls_ceil_div(d->cout, height);
-    LsDwBlock b = {.split = unit / col_blocks / row_blocks / d->group, .g = unit / col_blocks / row_blocks % d->group,
-                   .i = unit / col_blocks % row_blocks * height, .j = unit % col_blocks * cols};
+    LsDwBlock b = {.split = unit / col_blocks / row_blocks / d->group,
+                   .g = unit / col_blocks / row_blocks % d->group,
+                   .i = unit / col_blocks % row_blocks * height,
+                   .j = unit % col_blocks * cols};
     b.m = ls_least(height, d->cout - b.i);
     b.n = ls_least(cols, depth - b.j);
     return b;
 }
 
 /* Computes a block into `to`, whose rows are `apart`. */
-LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, const LsDwBlock *b, real *to, int64_t apart)
+LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, const LsDwBlock *b,
+                                  real *to, int64_t apart)
 {
     enum { LD = LS_DW_WIDE / 2 + LS_V };        /* words of a row of all columns */
-    _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1], sums[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_V : 1];
+    _Alignas(64) real wide[LS_AMX ? LS_DW_DEPTH * LD : 1],
+        sums[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_V : 1];
     _Alignas(64) real rows[LS_DW_DEPTH * LS_NR], tiles[LS_DW_DEPTH * LS_DW_TILES * LS_TILE_LD];
     const int64_t positions = ls_conv_positions(d);
     const int dots = d->dot16 & LS_DOTS;
@@ -321,7 +335,8 @@ LS_SHARED_FN void ls_conv_dw_into(const LsConv *d, LsSource dy, LsSource x, cons
             const real *init = p > begin ? c + j : ls_no_bias;
             const int64_t ldi = p > begin ? ldc : 0, words = ls_dot_depth(dots, k);
             if (dots & LS_AMX)
-                ls_panel(dots, b->m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi, c + j, ldc);
+                ls_panel(dots, b->m, some, words, tiles, LS_DW_WORDS_LD, rows, LS_NR, init, ldi,
+                         c + j, ldc);
             else
                 ls_panel_tiles(dots, b->m, some, words, tiles, rows, LS_NR, init, ldi, c + j, ldc);
             ls_dots_end(dots, mode);
@@ -336,13 +351,15 @@ LS_SHARED_FN void ls_conv_dw_unit(const LsConv *d, LsSource dy, LsSource x, real
 {
     const LsDwBlock b = ls_conv_dw_block(d, unit);
     const int64_t depth = ls_conv_depth(d);
-    ls_conv_dw_into(d, dy, x, &b, dw + ((b.split * d->group + b.g) * d->cout + b.i) * depth + b.j, depth);
+    ls_conv_dw_into(d, dy, x, &b, dw + ((b.split * d->group + b.g) * d->cout + b.i) * depth + b.j,
+                    depth);
 }
 
 /* The sum of squares of a block, which is not stored. */
 LS_SHARED_FN real ls_conv_dw_squares(const LsConv *d, LsSource dy, LsSource x, int64_t unit)
 {
-    _Alignas(64) real tile[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_NR : (LS_DW_ROWS + LS_MR) * LS_COLS];
+    _Alignas(64)
+        real tile[LS_AMX ? LS_DW_SUMS + LS_DW_ROWS * LS_NR : (LS_DW_ROWS + LS_MR) * LS_COLS];
     const LsDwBlock b = ls_conv_dw_block(d, unit);
     ls_conv_dw_into(d, dy, x, &b, tile, b.n);
     return ls_squares_of(tile, b.n, b.m, b.n);

@@ -1,16 +1,25 @@
-/* runtime/kernels/ls_conv_pack.h -- what direct convolutions and data gradients begin and end with: the weights in panels,
- * and results at the places of their positions. */
+/* runtime/kernels/ls_conv_pack.h -- what direct convolutions and data gradients begin and end with:
+ * the weights in panels, and results at the places of their positions. */
 #ifndef LS_RUNTIME_KERNELS_LS_CONV_PACK_H
 #define LS_RUNTIME_KERNELS_LS_CONV_PACK_H
 
 #include "runtime/kernels/ls_gather.h"
 
 /* Columns of a unit of packing: rows of words are as long as pays. */
-LS_INLINE int64_t ls_conv_pack_cols(const LsConv *d) { return d->dot16 & LS_AMX ? LS_WORDS_COLS : LS_NR; }
-LS_INLINE int64_t ls_conv_panels(const LsConv *d) { return d->group * ls_ceil_div(d->cout, ls_conv_pack_cols(d)); }
+LS_INLINE int64_t ls_conv_pack_cols(const LsConv *d)
+{
+    return d->dot16 & LS_AMX ? LS_WORDS_COLS : LS_NR;
+}
+LS_INLINE int64_t ls_conv_panels(const LsConv *d)
+{
+    return d->group * ls_ceil_div(d->cout, ls_conv_pack_cols(d));
+}
 
 /* Distance of panels in rows. */
-LS_INLINE int64_t ls_conv_pitch(const LsConv *d) { return ls_panel_pitch(d->dot16 & LS_DOTS, ls_conv_depth(d)); }
+LS_INLINE int64_t ls_conv_pitch(const LsConv *d)
+{
+    return ls_panel_pitch(d->dot16 & LS_DOTS, ls_conv_depth(d));
+}
 
 LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t j)
 {
@@ -18,7 +27,8 @@ LS_INLINE real *ls_conv_panel(const LsConv *d, real *packed, int64_t g, int64_t 
 }
 
 /* Rows k0..k0+k of the panel of columns j..: w[cout][taps][cin] transposed, or, for the data
- * gradient, w[cin][kernel][cout] with the phase's taps only. As reals; and as the micro-kernel takes them. */
+ * gradient, w[cin][kernel][cout] with the phase's taps only. As reals; and as the micro-kernel
+ * takes them. */
 LS_SHARED_FN void ls_conv_panel_reals(const LsConv *d, LsSource w, int64_t g, int64_t j,
                                      int64_t k0, int64_t k, real *to)
 {
@@ -29,7 +39,8 @@ LS_SHARED_FN void ls_conv_panel_reals(const LsConv *d, LsSource w, int64_t g, in
     }
     while (k > 0) {
         int64_t c = k0 % d->cin, some = ls_least(k, d->cin - c);
-        ls_pack_rows_of(to, w, ((g * d->cin + c) * kernel + ls_conv_tap(d, k0 / d->cin)) * d->cout + j,
+        ls_pack_rows_of(to, w,
+                        ((g * d->cin + c) * kernel + ls_conv_tap(d, k0 / d->cin)) * d->cout + j,
                         kernel * d->cout, some, n, 1);
         to += some * ls_panel_width(n);
         k0 += some;
@@ -38,10 +49,11 @@ LS_SHARED_FN void ls_conv_panel_reals(const LsConv *d, LsSource w, int64_t g, in
 }
 
 /* Panels of n columns, `pitch` rows apart, as words of AMX tiles, without reals in between. */
-LS_SHARED_FN void ls_conv_panel_words(const LsConv *d, LsSource w, int64_t g, int64_t j, int64_t n, int64_t k0, int64_t k,
-                                      real *to, int64_t pitch)
+LS_SHARED_FN void ls_conv_panel_words(const LsConv *d, LsSource w, int64_t g, int64_t j, int64_t n,
+                                      int64_t k0, int64_t k, real *to, int64_t pitch)
 {
-    enum { AHEAD = 16 };        /* rows: each is far from the one before it, where the processor prefetches nothing */
+    enum { AHEAD = 16 };        /* rows: each is far from the one before it, where the processor
+                                 * prefetches nothing */
     const int64_t depth = ls_conv_depth(d), kernel = ls_conv_kernel(d);
     LsWordsRows rows = {.to = to, .n = n, .pitch = pitch};
     if (!d->back) {
@@ -62,8 +74,8 @@ LS_SHARED_FN void ls_conv_panel_words(const LsConv *d, LsSource w, int64_t g, in
 }
 
 /* Panels of n columns, at most LS_WORDS_COLS, as the micro-kernel takes them. */
-LS_INLINE void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_t j, int64_t n, int64_t k0, int64_t k,
-                                  real *to, int64_t pitch)
+LS_INLINE void ls_conv_panel_rows(const LsConv *d, LsSource w, int64_t g, int64_t j, int64_t n,
+                                  int64_t k0, int64_t k, real *to, int64_t pitch)
 {
     if (d->dot16 & LS_AMX) {
         ls_conv_panel_words(d, w, g, j, n, k0, k, to, pitch);
@@ -85,8 +97,8 @@ LS_SHARED_FN void ls_conv_pack(const LsConv *d, const LsConvArgs *arg, int64_t u
 }
 
 /* Writes rows of a block to the places of their positions, from channel `first` on. */
-LS_SHARED_FN void ls_conv_scatter(const LsConv *d, const LsConvArgs *arg, int64_t p, int64_t m, int64_t n,
-                                  const real *from, int64_t ld, int64_t first)
+LS_SHARED_FN void ls_conv_scatter(const LsConv *d, const LsConvArgs *arg, int64_t p, int64_t m,
+                                  int64_t n, const real *from, int64_t ld, int64_t first)
 {
     const LsAxis *a = d->ax;
     LsPlace at = ls_place(d, p);

@@ -1,5 +1,5 @@
-/* runtime/kernels/ls_depthwise.h -- convolutions with one channel per group in and out: loops over vectors
- * of channels, no products of matrices. */
+/* runtime/kernels/ls_depthwise.h -- convolutions with one channel per group in and out: loops over
+ * vectors of channels, no products of matrices. */
 #ifndef LS_RUNTIME_KERNELS_LS_DEPTHWISE_H
 #define LS_RUNTIME_KERNELS_LS_DEPTHWISE_H
 
@@ -51,10 +51,10 @@ LS_INLINE void ls_depthwise_sum(int64_t channels, int n, const real *const from[
 
 enum { LS_DEPTHWISE_SOME = 64 };        /* channels that are widened together */
 
-/* Adds to n channels from c0 on of one result, at position `at`; `to` holds the bias. n: at most LS_DEPTHWISE_SOME
- * unless the source is in place. */
-LS_INLINE void ls_depthwise_position(const LsConv *d, const LsConvArgs *arg, const LsPlace *at, int64_t c0, int64_t n,
-                                     real *to)
+/* Adds to n channels from c0 on of one result, at position `at`; `to` holds the bias. n: at most
+ * LS_DEPTHWISE_SOME unless the source is in place. */
+LS_INLINE void ls_depthwise_position(const LsConv *d, const LsConvArgs *arg, const LsPlace *at,
+                                     int64_t c0, int64_t n, real *to)
 {
     const LsAxis *a = d->ax;
     const real *from[LS_TAPS], *weight[LS_TAPS], *w = arg->packed + d->packed + c0;
@@ -68,7 +68,8 @@ LS_INLINE void ls_depthwise_position(const LsConv *d, const LsConvArgs *arg, con
                 if (line < 0 || s2 < 0 || s2 >= a[2].from_dim)
                     continue;
                 int64_t place = line * a[2].from_dim + s2;
-                from[taps] = ls_in_place(arg->x) ? ls_reals(arg->x) + place * d->group + c0 : wide[taps];
+                from[taps] =
+                    ls_in_place(arg->x) ? ls_reals(arg->x) + place * d->group + c0 : wide[taps];
                 if (!ls_in_place(arg->x))
                     ls_source_rows(arg->x, place, 1, 1, c0, n, wide[taps], 0);
                 weight[taps++] = w;
@@ -111,9 +112,10 @@ LS_INLINE int64_t ls_depthwise_dw_units(const LsConv *d)
 }
 
 /* Adds the contribution of a line of positions to taps (t0, t1, t2), t2 = 0.., of n <= LS_V
- * channels. at_g, at_x: elements of the gradient and the source, at the line and the first of the channels. */
-LS_INLINE void ls_depthwise_dw_line(const LsConv *d, LsSource g, int64_t at_g, LsSource x, int64_t at_x, int64_t n,
-                                    real (*sum)[LS_V])
+ * channels. at_g, at_x: elements of the gradient and the source, at the line and the first of the
+ * channels. */
+LS_INLINE void ls_depthwise_dw_line(const LsConv *d, LsSource g, int64_t at_g, LsSource x,
+                                    int64_t at_x, int64_t n, real (*sum)[LS_V])
 {
     const LsAxis *a = &d->ax[2];
     int64_t channels = d->group, step = a->from_step * channels;
@@ -125,7 +127,8 @@ LS_INLINE void ls_depthwise_dw_line(const LsConv *d, LsSource g, int64_t at_g, L
         if (n < LS_V) {
             for (; i < end; i++, from += step)
                 for (int64_t c = 0; c < n; c++)
-                    sum[t][c] += ls_source_at(g, at_g + i * channels + c) * ls_source_at(x, from + c);
+                    sum[t][c] +=
+                        ls_source_at(g, at_g + i * channels + c) * ls_source_at(x, from + c);
             continue;
         }
         ls_vec even = ls_load(sum[t]), odd = {0};
@@ -141,7 +144,8 @@ LS_INLINE void ls_depthwise_dw_line(const LsConv *d, LsSource g, int64_t at_g, L
 
 /* dw[channel][tap] of LS_V channels, or one of `splits` parts. Rows of taps are processed in groups
  * of at most LS_TAPS; for longer rows the emitter chooses another algorithm. */
-LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw, int64_t unit)
+LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, LsSource dy, LsSource x, real *dw,
+                                       int64_t unit)
 {
     const LsAxis *a = d->ax;
     int64_t blocks = ls_ceil_div(d->group, LS_V), c0 = unit % blocks * LS_V, split = unit / blocks;
@@ -158,7 +162,8 @@ LS_SHARED_FN void ls_depthwise_dw_unit(const LsConv *d, LsSource dy, LsSource x,
                 int64_t line = ls_conv_line(d, &at, row / a[1].taps, row % a[1].taps);
                 if (line >= 0)
                     ls_depthwise_dw_line(d, dy, p * a[2].count * channels + c0, x,
-                                         line * a[2].from_dim * channels + c0, n, sum + (row - first) * a[2].taps);
+                                         line * a[2].from_dim * channels + c0, n,
+                                         sum + (row - first) * a[2].taps);
             }
         }
         for (int64_t t = first * a[2].taps; t < last * a[2].taps; t++)

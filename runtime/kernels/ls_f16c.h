@@ -1,6 +1,7 @@
-/* runtime/kernels/ls_f16c.h -- rows of float16 by the instructions that convert them, where the program is compiled for
- * them; the same bits as ls_half.h's. Both functions convert the whole vectors of a row and return their elements' number:
- * 0 elsewhere. Assembly, as <immintrin.h> takes longer to compile than most kernels. */
+/* runtime/kernels/ls_f16c.h -- rows of float16 by the instructions that convert them, where the
+ * program is compiled for them; the same bits as ls_half.h's. Both functions convert the whole
+ * vectors of a row and return their elements' number: 0 elsewhere. Assembly, as <immintrin.h> takes
+ * longer to compile than most kernels. */
 #ifndef LS_RUNTIME_KERNELS_LS_F16C_H
 #define LS_RUNTIME_KERNELS_LS_F16C_H
 
@@ -22,7 +23,9 @@ LS_INLINE int64_t ls_f16c_widen(float *restrict to, const ls_f16 *restrict from,
     int64_t i = 0;
     for (; i + LS_F16C <= n; i += LS_F16C) {
         ls_f16c_wide v;
-        __asm__("vcvtph2ps %1, %0" : "=" LS_F16C_VECTOR(v) : LS_F16C_VECTOR "m"(*(const ls_f16c_narrow *)(from + i)));
+        __asm__("vcvtph2ps %1, %0"
+                : "=" LS_F16C_VECTOR(v)
+                : LS_F16C_VECTOR "m"(*(const ls_f16c_narrow *)(from + i)));
         *(ls_f16c_wide *)(to + i) = v;
     }
     return i;
@@ -38,8 +41,14 @@ LS_INLINE int64_t ls_f16c_round(ls_f16 *restrict to, const float *restrict from,
     return i;
 }
 #else
-LS_INLINE int64_t ls_f16c_widen(real *to, const ls_f16 *from, int64_t n) { return (void)to, (void)from, (void)n, 0; }
-LS_INLINE int64_t ls_f16c_round(ls_f16 *to, const real *from, int64_t n) { return (void)to, (void)from, (void)n, 0; }
+LS_INLINE int64_t ls_f16c_widen(real *to, const ls_f16 *from, int64_t n)
+{
+    return (void)to, (void)from, (void)n, 0;
+}
+LS_INLINE int64_t ls_f16c_round(ls_f16 *to, const real *from, int64_t n)
+{
+    return (void)to, (void)from, (void)n, 0;
+}
 #endif
 
 #endif

@@ -1,10 +1,11 @@
-/* runtime/kernels/ls_gather.h -- the geometry shared by all convolutions: the source elements of each result.
+/* runtime/kernels/ls_gather.h -- the geometry shared by all convolutions: the source elements of
+ * each result.
  *
- * For each position p of a result grid and each tap t of the kernel there is one place of the source, or a zero of the
- * padding. Images are channels-last, so a place is a run of channels, and one row of the implicit matrix
- * [positions][taps * channels] is copied run by run (Chetlur et al., 2014, do this on GPUs). The data gradient reads dY
- * with the taps reversed; a stride > 1 is split into *phases*: the positions of X with the same taps form a grid of
- * their own. */
+ * For each position p of a result grid and each tap t of the kernel there is one place of the
+ * source, or a zero of the padding. Images are channels-last, so a place is a run of channels, and
+ * one row of the implicit matrix [positions][taps * channels] is copied run by run (Chetlur et al.,
+ * 2014, do this on GPUs). The data gradient reads dY with the taps reversed; a stride > 1 is split
+ * into *phases*: the positions of X with the same taps form a grid of their own. */
 #ifndef LS_RUNTIME_KERNELS_LS_GATHER_H
 #define LS_RUNTIME_KERNELS_LS_GATHER_H
 
@@ -41,7 +42,8 @@ enum {
     LS_MC = LS_MR * (LS_MR > 8 ? 8 : 16),       /* positions of a block */
     LS_DW_DEPTH = 192,          /* positions of a block of the weight gradient */
     LS_DW_TILES = LS_DW_ROWS / LS_MR + 1,
-    LS_DW_WIDE = 768,           /* in AMX tiles: most columns of a block, and elements of its sums */
+    LS_DW_WIDE = 768,           /* in AMX tiles: most columns of a block, and elements of its
+                                 * sums */
     LS_DW_SUMS = 64 * 1024,
     LS_DW_WORDS_LD = LS_DW_DEPTH / 2 + LS_V,    /* distance of rows of words */
 };
@@ -129,7 +131,8 @@ LS_SHARED_FN void ls_gather_computed(const LsAxis *a, LsSource x, int64_t place,
         if (i < lo || i >= hi)
             ls_zero(to + i * ld, len);
     if (lo < hi)
-        ls_source_rows(x, place + s2 + lo * a->from_step, a->from_step, hi - lo, c, len, to + lo * ld, ld);
+        ls_source_rows(x, place + s2 + lo * a->from_step, a->from_step, hi - lo, c, len,
+                       to + lo * ld, ld);
 }
 
 /* `len` elements from element `lo` of run (t0, t1, t2) of positions p..p+n; c0: first channel of

@@ -1,11 +1,14 @@
-/* runtime/kernels/ls_gemm.h -- matrix product: sources of operands, and a register-blocked micro-kernel.
+/* runtime/kernels/ls_gemm.h -- matrix product: sources of operands, and a register-blocked
+ * micro-kernel.
  *
- * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read in place, and a *panel* of B: LS_NR
- * adjacent columns for each k. Panels are packed beforehand (ls_packing.h). As in Goto & van de Geijn (2008), a panel of
- * about LS_KC rows stays in the L1 cache while the rows of A stream from L2.
+ * The micro-kernel computes LS_MR x LS_NR results from k columns of A, read in place, and a *panel*
+ * of B: LS_NR adjacent columns for each k. Panels are packed beforehand (ls_packing.h). As in Goto
+ * & van de Geijn (2008), a panel of about LS_KC rows stays in the L1 cache while the rows of A
+ * stream from L2.
  *
- * Every result is a sum over blocks of k of sums over k in ascending order, or in that of ls_dot16.h, with the same blocks
- * in every tile and tail: bits do not depend on the partition of work. */
+ * Every result is a sum over blocks of k of sums over k in ascending order, or in that of
+ * ls_dot16.h, with the same blocks in every tile and tail: bits do not depend on the partition of
+ * work. */
 #ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
 #define LS_RUNTIME_KERNELS_LS_GEMM_H
 
@@ -24,8 +27,8 @@ enum {
 
 /* Computes channels c .. c + n of `count` places, `step` apart from `place` on, to rows `ld` apart.
  * run, arg: those of the kernel. */
-typedef void LsCompute(const LsRun *run, void *const arg[], int64_t place, int64_t step, int64_t count,
-                       int64_t c, int64_t n, real *to, int64_t ld);
+typedef void LsCompute(const LsRun *run, void *const arg[], int64_t place, int64_t step,
+                       int64_t count, int64_t c, int64_t n, real *to, int64_t ld);
 
 /* The source of an operand's elements, a row of channels at each place: memory, or, if `compute` is
  * set, other operands of the kernel. */
@@ -40,7 +43,10 @@ typedef struct LsSource {
 } LsSource;
 
 /* The elements are reals that are read as they are, in memory; where they lie. */
-LS_INLINE bool ls_is_plain(LsSource s) { return s.type == LS_STORED_REAL && s.round == LS_STORED_REAL; }
+LS_INLINE bool ls_is_plain(LsSource s)
+{
+    return s.type == LS_STORED_REAL && s.round == LS_STORED_REAL;
+}
 LS_INLINE bool ls_in_place(LsSource s) { return s.compute == NULL && ls_is_plain(s); }
 LS_INLINE const real *ls_reals(LsSource s) { return s.at; }
 
@@ -61,8 +67,8 @@ LS_INLINE void ls_take(LsSource s, int64_t at, real *restrict to, int64_t n)
 }
 
 /* Elements of a source that is not in place, as LsCompute. */
-LS_SHARED_FN void ls_source_rows(LsSource s, int64_t place, int64_t step, int64_t count, int64_t c, int64_t n, real *to,
-                                 int64_t ld)
+LS_SHARED_FN void ls_source_rows(LsSource s, int64_t place, int64_t step, int64_t count, int64_t c,
+                                 int64_t n, real *to, int64_t ld)
 {
     if (s.compute != NULL) {
         s.compute(s.run, s.arg, place, step, count, c, n, to, ld);
@@ -121,17 +127,17 @@ LS_INLINE void ls_ahead_take(LsAhead *t, int64_t k, const real *else_at, const r
 
 /* ---- the micro-kernel ---- */
 
-/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or, `how` being LS_TURNED_A, at a[k * lda + i]; init has
- * row distance ldi, 0 for a bias shared by all rows. With LS_DOTS in `how` the factors are bfloat16, packed as
- * ls_dot16.h says; k counts packed elements. */
+/* c[rows][nv * LS_V] = init + a * b. a(i, k) is at a[i * lda + k], or, `how` being LS_TURNED_A, at
+ * a[k * lda + i]; init has row distance ldi, 0 for a bias shared by all rows. With LS_DOTS in `how`
+ * the factors are bfloat16, packed as ls_dot16.h says; k counts packed elements. */
 enum { LS_TURNED_A = 1, LS_HOWS = LS_TURNED_A + LS_DOTS + 1 };
 #define LS_MICRO_PARAMS int64_t k, const real *restrict a, int64_t lda, const real *restrict b, \
     int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc, const LsStrips *next
 
 /* s += column q of A from here times row q of B. Three pointers address the rows of A, five rows
  * each: one pointer for 14 rows, or one for each, needs more address registers than x86 has. */
-LS_INLINE void ls_micro_column(const int rows, const int nv, const int how, ls_vec s[LS_MR][2], int64_t q,
-                               const real *const p[3], int64_t lda, const real *b)
+LS_INLINE void ls_micro_column(const int rows, const int nv, const int how, ls_vec s[LS_MR][2],
+                               int64_t q, const real *const p[3], int64_t lda, const real *b)
 {
     ls_vec b0 = ls_load(b), b1 = nv == 2 ? ls_load(b + LS_V) : b0;
 #pragma GCC unroll 14
@@ -152,8 +158,9 @@ LS_INLINE void ls_micro_column(const int rows, const int nv, const int how, ls_v
 }
 
 /* A pair of columns, the second first; of a transposed A it is at p[1]. */
-LS_INLINE void ls_micro_pair(const int rows, const int nv, const int how, ls_vec s[LS_MR][2], int64_t q,
-                             const real *const p[3], int64_t lda, const real *b, int64_t ldb)
+LS_INLINE void ls_micro_pair(const int rows, const int nv, const int how, ls_vec s[LS_MR][2],
+                             int64_t q, const real *const p[3], int64_t lda, const real *b,
+                             int64_t ldb)
 {
     const real *const second[3] = {p[1]};
     if (how & LS_TURNED_A)
@@ -216,22 +223,25 @@ LS_INLINE void ls_micro_body(const int rows, const int nv, const int how, LS_MIC
 
 /* ---- even and odd terms apart ---- */
 
-/* even, odd += a column of A times a row of B; of words both, else to one of them, which is `even`. */
-LS_INLINE void ls_apart_column(const int rows, const int nv, const int how, ls_vec even[][2], ls_vec odd[][2],
-                               const real *a, int64_t down, const real *b)
+/* even, odd += a column of A times a row of B; of words both, else to one of them, which is
+ * `even`. */
+LS_INLINE void ls_apart_column(const int rows, const int nv, const int how, ls_vec even[][2],
+                               ls_vec odd[][2], const real *a, int64_t down, const real *b)
 {
 #pragma GCC unroll 7
     for (int i = 0; i < rows; i++)
         for (int j = 0; j < nv; j++)
             if (how & LS_WORDS)
-                ls_dot_apart(&even[i][j], &odd[i][j], ls_splat_word(a + i * down), ls_load(b + j * LS_V));
+                ls_dot_apart(&even[i][j], &odd[i][j], ls_splat_word(a + i * down),
+                             ls_load(b + j * LS_V));
             else
                 even[i][j] += ls_splat(a[i * down]) * ls_load(b + j * LS_V);
 }
 
 /* c = init + a * b for some rows, in the order of tiles (ls_dot16.h): as the micro-kernel. */
-LS_INLINE void ls_apart_some(const int rows, const int nv, const int how, int64_t k, const real *a, int64_t lda,
-                             const real *b, int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
+LS_INLINE void ls_apart_some(const int rows, const int nv, const int how, int64_t k, const real *a,
+                             int64_t lda, const real *b, int64_t ldb, const real *init, int64_t ldi,
+                             real *c, int64_t ldc)
 {
     const bool turned = how & LS_TURNED_A;
     const int64_t along = turned ? lda : 1, down = turned ? 1 : lda;
@@ -251,7 +261,8 @@ LS_INLINE void ls_apart_some(const int rows, const int nv, const int how, int64_
 #pragma GCC unroll 7
         for (int i = 0; i < rows; i++)
             for (int j = 0; j < nv; j++)
-                ls_store(c + i * ldc + j * LS_V, ls_load(init + i * ldi + j * LS_V) + (even[i][j] + odd[i][j]));
+                ls_store(c + i * ldc + j * LS_V,
+                         ls_load(init + i * ldi + j * LS_V) + (even[i][j] + odd[i][j]));
         k -= some;
         init = c;
         ldi = ldc;
@@ -266,8 +277,8 @@ LS_INLINE void ls_apart_body(const int rows, const int nv, const int how, LS_MIC
     (void)next;
 #pragma GCC unroll 4
     for (int i = 0; i < rows; i += SOME)
-        ls_apart_some(rows - i < SOME ? rows - i : SOME, nv, how, k, a + i * down, lda, b, ldb, init + i * ldi, ldi,
-                      c + i * ldc, ldc);
+        ls_apart_some(rows - i < SOME ? rows - i : SOME, nv, how, k, a + i * down, lda, b, ldb,
+                      init + i * ldi, ldi, c + i * ldc, ldc);
 }
 
 #define LS_MICRO(rows, nv, how)                                                                 \
@@ -280,11 +291,18 @@ LS_INLINE void ls_apart_body(const int rows, const int nv, const int how, LS_MIC
     }
 #define LS_MICRO_PAIR(rows, how) {ls_micro_##rows##x1_##how, ls_micro_##rows##x2_##how}
 #ifdef LS_DOT16
-#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1) \
-    LS_MICRO(rows, 1, 2) LS_MICRO(rows, 2, 2) LS_MICRO(rows, 1, 3) LS_MICRO(rows, 2, 3)
-#define LS_MICRO_ROW(rows) {LS_MICRO_PAIR(rows, 0), LS_MICRO_PAIR(rows, 1), LS_MICRO_PAIR(rows, 2), LS_MICRO_PAIR(rows, 3)}
+#define LS_MICROS(rows)                                                                            \
+    LS_MICRO(rows, 1, 0)                                                                           \
+    LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1) LS_MICRO(rows, 1, 2)            \
+        LS_MICRO(rows, 2, 2) LS_MICRO(rows, 1, 3) LS_MICRO(rows, 2, 3)
+#define LS_MICRO_ROW(rows)                                                                         \
+    {                                                                                              \
+        LS_MICRO_PAIR(rows, 0), LS_MICRO_PAIR(rows, 1), LS_MICRO_PAIR(rows, 2),                    \
+            LS_MICRO_PAIR(rows, 3)                                                                 \
+    }
 #else
-#define LS_MICROS(rows) LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1)
+#define LS_MICROS(rows)                                                                            \
+    LS_MICRO(rows, 1, 0) LS_MICRO(rows, 2, 0) LS_MICRO(rows, 1, 1) LS_MICRO(rows, 2, 1)
 #define LS_MICRO_ROW(rows) {LS_MICRO_PAIR(rows, 0), LS_MICRO_PAIR(rows, 1)}
 #endif
 #if LS_MR == 14
@@ -378,8 +396,9 @@ LS_INLINE void ls_panel_tiles_ahead(int dots, int64_t m, int64_t n, int64_t k, c
                        init + i * ldi, ldi, c + i * ldc, ldc, ahead);
 }
 
-LS_INLINE void ls_panel_tiles(int dots, int64_t m, int64_t n, int64_t k, const real *tiles, const real *b,
-                              int64_t ldb, const real *init, int64_t ldi, real *c, int64_t ldc)
+LS_INLINE void ls_panel_tiles(int dots, int64_t m, int64_t n, int64_t k, const real *tiles,
+                              const real *b, int64_t ldb, const real *init, int64_t ldi, real *c,
+                              int64_t ldc)
 {
     LsAhead *const nothing[2] = {NULL, NULL};
     ls_panel_tiles_ahead(dots, m, n, k, tiles, b, ldb, init, ldi, c, ldc, nothing);

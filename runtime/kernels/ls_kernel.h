@@ -1,8 +1,9 @@
 /* runtime/kernels/ls_kernel.h -- the primitives of generated kernels, for the CPU.
  *
- * Included once by every generated program, before any kernel, with LS_F64 defined or not. Everything is static and
- * needs only <math.h> and <stdint.h>, so a generated file is one translation unit that the C compiler sees whole.
- * ls_math.h, shared with the GPU, has the arithmetic (real, ls_exp, ls_max, ls_uniform...). */
+ * Included once by every generated program, before any kernel, with LS_F64 defined or not.
+ * Everything is static and needs only <math.h> and <stdint.h>, so a generated file is one
+ * translation unit that the C compiler sees whole. ls_math.h, shared with the GPU, has the
+ * arithmetic (real, ls_exp, ls_max, ls_uniform...). */
 #ifndef LS_RUNTIME_KERNELS_LS_KERNEL_H
 #define LS_RUNTIME_KERNELS_LS_KERNEL_H
 
@@ -12,7 +13,8 @@
 #include <string.h>
 
 #define LS_FN static inline
-/* Heads functions that are inlined although many kernels call them: else no loop that calls them is vectorised. */
+/* Heads functions that are inlined although many kernels call them: else no loop that calls them is
+ * vectorised. */
 #ifdef __OPTIMIZE__
 #define LS_EACH_FN static inline __attribute__((always_inline))
 #else
@@ -20,8 +22,9 @@
 #endif
 #include "runtime/kernels/ls_math.h"
 
-/* LS_INLINE heads functions that are inlined, LS_SHARED_FN functions that never are. Programs that are not optimised
- * inline nothing: their functions are compiled once each, if they are called, and the compiler takes half the time. */
+/* LS_INLINE heads functions that are inlined, LS_SHARED_FN functions that never are. Programs that
+ * are not optimised inline nothing: their functions are compiled once each, if they are called, and
+ * the compiler takes half the time. */
 #ifdef __OPTIMIZE__
 #define LS_INLINE static inline __attribute__((always_inline, unused))
 #define LS_SHARED_FN static __attribute__((noinline, unused))
@@ -42,18 +45,18 @@
 #define LS_EXACT_END _Pragma("GCC pop_options")
 #endif
 
-/* The iterations of the next loop are independent. Clang is not told: its own pragma for this also lets it reorder
- * sums. */
+/* The iterations of the next loop are independent. Clang is not told: its own pragma for this also
+ * lets it reorder sums. */
 #ifdef __clang__
 #define LS_INDEPENDENT
 #else
 #define LS_INDEPENDENT _Pragma("GCC ivdep")
 #endif
 
-/* ---- parts of kernels ----
- * A part computes units lo .. hi of a grid, for any lo and hi: a thread of the pool takes some. The same text runs on a
- * GPU, where a block of threads computes one unit (runtime/cuda_kernels/ls_cuda.h defines these words for it). Every
- * thread of the block executes the text outside LS_LANES and LS_ROWS, so that text must be idempotent.
+/* ---- parts of kernels ---- A part computes units lo .. hi of a grid, for any lo and hi: a thread
+ * of the pool takes some. The same text runs on a GPU, where a block of threads computes one unit
+ * (runtime/cuda_kernels/ls_cuda.h defines these words for it). Every thread of the block executes
+ * the text outside LS_LANES and LS_ROWS, so that text must be idempotent.
  *
  *   LS_PART(name, narg, x, y)      the head: of narg arguments, for blocks of x times y threads
  *   LS_UNITS;                      the first line
@@ -63,38 +66,34 @@
  *   LS_LANES(i, from, to) {}       independent steps, shared by the x threads of a row
  *   LS_LANES4(i, from, to) {}      the same where from, to - from and all strides are multiples of
  *                                  four elements: a thread takes four neighbours
- *   LS_LANES8 {}, LS_ONCE8 {}      and what belongs to them: the same of eight, in kernels of GPUs with
- *                                  elements of 16 bits (runtime/cuda_kernels/ls_cuda_wide.h)
- *   LS_PUT4(y, at, v);             y[at] = v of real numbers, in LS_LANES4 once for each of the four:
- *                                  they are stored together, after all earlier reads
- *   LS_WITHIN(i, from, to) {}      executed where i is at least `from` and below `to`; LS_WITHIN4: in
- *                                  LS_LANES4, of multiples of four
- *   LS_BELOW(i, end, a, b)         a where i is below `end`, else b
- *   LS_WHOLE4(n)                   n, a multiple of four
- *   LS_FOUR(v);  LS_GET4(v, x, at) before LS_LANES4: a place; there, once for each of the four: x[at] of
- *                                  real numbers, which are read together into that place of v's own
- *   LS_BYTES4(v);  LS_GET4B  LS_PUT4B      the same of arrays of uint8_t; a place for each of the two
- *   LS_ONCE(i, from, to) {}  LS_ONCE4      the same where a thread has at most one step (four
- *                                  neighbours in LS_ONCE4): at most x steps, or 4 x
+ *   LS_LANES8 {}, LS_ONCE8 {}      and what belongs to them: the same of eight, in kernels of GPUs
+ * with elements of 16 bits (runtime/cuda_kernels/ls_cuda_wide.h) LS_PUT4(y, at, v); y[at] = v of
+ * real numbers, in LS_LANES4 once for each of the four: they are stored together, after all earlier
+ * reads LS_WITHIN(i, from, to) {}      executed where i is at least `from` and below `to`;
+ * LS_WITHIN4: in LS_LANES4, of multiples of four LS_BELOW(i, end, a, b)         a where i is below
+ * `end`, else b LS_WHOLE4(n)                   n, a multiple of four LS_FOUR(v);  LS_GET4(v, x, at)
+ * before LS_LANES4: a place; there, once for each of the four: x[at] of real numbers, which are
+ * read together into that place of v's own LS_BYTES4(v);  LS_GET4B  LS_PUT4B      the same of
+ * arrays of uint8_t; a place for each of the two LS_ONCE(i, from, to) {}  LS_ONCE4      the same
+ * where a thread has at most one step (four neighbours in LS_ONCE4): at most x steps, or 4 x
  *   LS_ROWS(j, from, to) {}        independent steps, shared by the y rows of threads
  *   LS_GROUPS(n, g, from, to) {}   sequential steps of each thread: on a GPU n at a time, so that
  *                                  the loads of all n are issued before the first arrives. In it,
  *                                  in this order:
  *   LS_AHEAD(j, g) {}              of the group at g: LS_FETCH4 in LS_ONCE4, for all that it reads
  *   LS_OF_GROUP(n, j, g) {}        each step j of it
- *   LS_FOUR_OF(n, v);  LS_FETCH4(n, v, x, at, step, g);  LS_FETCHED4(v, x, at)     as LS_FOUR and LS_GET4:
- *                                  a place for n steps, whose elements are `step` apart; reads
- *                                  those of the first and the following; one of step j
- *   LS_ONE {}  LS_LEAD {}          executed once; by one thread of each row
- *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for LS_ROWS(0, 1)
- *   LS_HELPER                      head of a function that parts call. LS_THREADS behind its last
- *                                  parameter, LS_ITS_THREADS behind the last argument: its LS_LANES
- *                                  know x as those of the part do
- *   LS_SYNC; LS_ROW_SYNC;          barriers of the block, of the row: earlier writes of its threads can be read
- *   LS_LOCAL(type, name, n);       an array shared by the block
+ *   LS_FOUR_OF(n, v);  LS_FETCH4(n, v, x, at, step, g);  LS_FETCHED4(v, x, at)     as LS_FOUR and
+ * LS_GET4: a place for n steps, whose elements are `step` apart; reads those of the first and the
+ * following; one of step j LS_ONE {}  LS_LEAD {}          executed once; by one thread of each row
+ *   LS_FOLD(k, y) {}               k = 1 .. y - 1: the other rows' LS_OF_ROW(name, k), for
+ * LS_ROWS(0, 1) LS_HELPER                      head of a function that parts call. LS_THREADS
+ * behind its last parameter, LS_ITS_THREADS behind the last argument: its LS_LANES know x as those
+ * of the part do LS_SYNC; LS_ROW_SYNC;          barriers of the block, of the row: earlier writes
+ * of its threads can be read LS_LOCAL(type, name, n);       an array shared by the block
  *   LS_LOCAL_ROWS(type, name, n, y);       one for each of the y rows of threads
  *   LS_OWNED(type, name, n);       likewise, but each thread has only the elements of its own step
- *                                  of LS_ONCE, as LS_OWN(name, at), or of LS_ONCE4, as LS_OWN4(name, at)
+ *                                  of LS_ONCE, as LS_OWN(name, at), or of LS_ONCE4, as
+ * LS_OWN4(name, at)
  *
  * Two LS_LANES over the same bounds give a thread the same steps. */
 #define LS_PART(name, narg, x, y)                                                                  \

@@ -1,5 +1,5 @@
-/* runtime/kernels/ls_kernel_sizes.h -- sizes and structs that CPU kernels share with the emitters, which size arrays
- * and workspaces by them and print tables of them. Plain C without code. */
+/* runtime/kernels/ls_kernel_sizes.h -- sizes and structs that CPU kernels share with the emitters,
+ * which size arrays and workspaces by them and print tables of them. Plain C without code. */
 #ifndef LS_RUNTIME_KERNELS_LS_KERNEL_SIZES_H
 #define LS_RUNTIME_KERNELS_LS_KERNEL_SIZES_H
 
@@ -14,7 +14,8 @@ enum {
     /* Convolutions (ls_conv.h). */
     LS_CONV_AXES = 3,
     LS_CONV_COLS = 2 * LS_COLS, /* most result channels of a block */
-    LS_FEW_ROWS = 504, LS_FEW_COLS = 128,   /* of a block of few positions; 504 = 36 * 14 = 84 * 6 */
+    LS_FEW_ROWS = 504, LS_FEW_COLS = 128,   /* of a block of few positions; 504 = 36 * 14 = 84 *
+                                             * 6 */
     LS_DW_ROWS = 224,           /* result channels of a block of the weight gradient */
     LS_DOT16_PITCH = 16,        /* least rows of a panel of bfloat16 factors */
     LS_TAPS = 32,               /* most taps per group in the weight gradient of a depthwise

@@ -138,8 +138,12 @@ LS_FN real ls_fma(real a, real b, real c)
 #endif
 }
 
-/* The remainders of a / b towards zero, which has the sign of a, and downwards, with the sign of b. */
-LS_FN real ls_fmod(real a, real b) { return sizeof a == 4 ? fmodf((float)a, (float)b) : (real)fmod(a, b); }
+/* The remainders of a / b towards zero, which has the sign of a, and downwards, with the sign of
+ * b. */
+LS_FN real ls_fmod(real a, real b)
+{
+    return sizeof a == 4 ? fmodf((float)a, (float)b) : (real)fmod(a, b);
+}
 LS_FN real ls_floor_mod(real a, real b)
 {
     const real r = ls_fmod(a, b), zero = b < 0 ? LS_R(-0.0) : LS_R(0);
@@ -164,8 +168,8 @@ LS_FN real ls_floor(real x) { return floorf(x); }
 LS_FN real ls_ceil(real x) { return ceilf(x); }
 LS_FN real ls_round(real x) { return rintf(x); }    /* half to even */
 
-/* a = n ln 2 + r, |r| <= ln 2 / 2; returns exp r, and n in the low bits of *whole: adding 1.5 * 2^23
- * rounds to an integer, which the low bits then hold. */
+/* a = n ln 2 + r, |r| <= ln 2 / 2; returns exp r, and n in the low bits of *whole: adding 1.5 *
+ * 2^23 rounds to an integer, which the low bits then hold. */
 LS_FN float ls_exp_reduced(float a, uint32_t *whole)
 {
     const float z = ls_fma(a, 1.44269504f, 12582912.f);
@@ -322,20 +326,22 @@ LS_FN real ls_softplus(real x)
 #include "runtime/kernels/ls_trig.h"
 
 /* ---- random numbers ---- */
-/* Element i of one part (`slice`, of `parts`) of a batch, `inner` elements of which follow each other: its index in the
- * whole batch. */
+/* Element i of one part (`slice`, of `parts`) of a batch, `inner` elements of which follow each
+ * other: its index in the whole batch. */
 LS_EACH_FN int64_t ls_index_in_batch(int64_t i, int64_t inner, int64_t parts, int64_t slice)
 {
     return (i / inner * parts + slice) * inner + i % inner;
 }
 
-/* v k / n, of a sum over n elements; rounded as where n is known (ls_scale in compiler/fold/append.c). */
+/* v k / n, of a sum over n elements; rounded as where n is known (ls_scale in
+ * compiler/fold/append.c). */
 LS_EACH_FN real ls_counted_share(real v, int64_t k, int64_t n)
 {
     return n % k == 0 && n / k < 1 << 24 ? v / (real)(n / k) : v * (real)((double)k / (double)n);
 }
 
-/* What makes a sample variance of `n` elements of the population's, relative to that of `all` elements. */
+/* What makes a sample variance of `n` elements of the population's, relative to that of `all`
+ * elements. */
 LS_EACH_FN real ls_counted_spread(int64_t n, int64_t all)
 {
     const double of_all = (double)all / (double)(all - 1);
@@ -363,9 +369,10 @@ LS_EACH_FN real ls_uniform(uint64_t seed, int64_t step, int64_t id, int64_t inde
     return (real)(int32_t)(x >> 8) * LS_R(5.9604644775390625e-08);
 }
 
-/* A normal number of mean 0 and deviation 1: sqrt(2) erfinv(2 u - 1) of a number u in (0, 1), by the polynomials of
- * M. Giles, "Approximating the erfinv function" (2010). They are right to seven digits, also in programs in doubles. u: with
- * 24 bits, in [0, 1); half of the last bit is added. */
+/* A normal number of mean 0 and deviation 1: sqrt(2) erfinv(2 u - 1) of a number u in (0, 1), by
+ * the polynomials of M. Giles, "Approximating the erfinv function" (2010). They are right to seven
+ * digits, also in programs in doubles. u: with 24 bits, in [0, 1); half of the last bit is
+ * added. */
 LS_EACH_FN real ls_normal_of(real u)
 {
     const real x = 2 * u - 1 + LS_R(5.9604644775390625e-08);
@@ -397,12 +404,17 @@ LS_EACH_FN real ls_normal(uint64_t seed, int64_t step, int64_t id, int64_t index
 }
 
 /* 24 bits of a word, in [0, 1). */
-LS_EACH_FN real ls_uniform_of(uint32_t bits) { return (real)(int32_t)(bits >> 8) * LS_R(5.9604644775390625e-08); }
+LS_EACH_FN real ls_uniform_of(uint32_t bits)
+{
+    return (real)(int32_t)(bits >> 8) * LS_R(5.9604644775390625e-08);
+}
 
-/* A normal number for the noise of private training: the sum of four normal numbers, by 2. It ends at 10.8 deviations in
- * place of 5.42, and no single number of 24 bits decides its value. They come from the block of ChaCha20 of this element
- * (below 2^48, of as many updates and 2^32 ids): who knows all other elements of all updates can tell nothing about it. */
-LS_EACH_FN real ls_noise(const uint32_t key[LS_KEY_WORDS], int64_t update, int64_t id, int64_t index)
+/* A normal number for the noise of private training: the sum of four normal numbers, by 2. It ends
+ * at 10.8 deviations in place of 5.42, and no single number of 24 bits decides its value. They come
+ * from the block of ChaCha20 of this element (below 2^48, of as many updates and 2^32 ids): who
+ * knows all other elements of all updates can tell nothing about it. */
+LS_EACH_FN real ls_noise(const uint32_t key[LS_KEY_WORDS], int64_t update, int64_t id,
+                         int64_t index)
 {
     uint32_t word[LS_BLOCK_WORDS];
     const uint32_t high = (uint32_t)(update >> 32) << 16 | (uint32_t)((uint64_t)index >> 32);

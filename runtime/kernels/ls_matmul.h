@@ -1,11 +1,11 @@
 /* runtime/kernels/ls_matmul.h -- the product of two matrices: packing and partition of work.
  *
- * B is packed block by block, LS_ACROSS columns and about LS_KC rows. Groups of rows of A stream over the block. The
- * rows are read in place, unless they would collide in the L1 cache or A is transposed. A thread prefetches the next
- * rows of A and the next block of B while it computes.
+ * B is packed block by block, LS_ACROSS columns and about LS_KC rows. Groups of rows of A stream
+ * over the block. The rows are read in place, unless they would collide in the L1 cache or A is
+ * transposed. A thread prefetches the next rows of A and the next block of B while it computes.
  *
- * Units are small, so that there are enough for several threads; a thread with several neighbouring units packs for all
- * of them at once. */
+ * Units are small, so that there are enough for several threads; a thread with several neighbouring
+ * units packs for all of them at once. */
 #ifndef LS_RUNTIME_KERNELS_LS_MATMUL_H
 #define LS_RUNTIME_KERNELS_LS_MATMUL_H
 
@@ -19,7 +19,8 @@ typedef struct LsMatmul {
     int64_t batch, m, n, k;
     bool turn_a, turn_b;
     real alpha;
-    int dot16;          /* LS_DOT16: both factors are bfloat16 (ls_dot16.h), and alpha is 1; else 0 */
+    int dot16;          /* LS_DOT16: both factors are bfloat16 (ls_dot16.h), and alpha is 1; else
+                         * 0 */
 } LsMatmul;
 
 /* bias: one per column, or NULL. b is not computed where it is transposed. */
@@ -29,7 +30,8 @@ typedef struct LsMatmulArgs {
     real *c;                    /* element [i0][j0] of the result */
     int64_t i0, j0;
     int64_t ldc;                /* row distance of c; 0: n */
-    LsStored to;                /* not LS_STORED_REAL: the whole result, in such elements, is `rounded` instead of c */
+    LsStored to;                /* not LS_STORED_REAL: the whole result, in such elements, is
+                                 * `rounded` instead of c */
     void *rounded;
 } LsMatmulArgs;
 
@@ -69,7 +71,10 @@ LS_INLINE int64_t ls_matmul_depth(const LsMatmul *d, int64_t block)
 }
 
 /* Rows of units and of transposed tiles are a multiple of it. */
-LS_INLINE int64_t ls_matmul_step(const LsMatmul *d) { return d->dot16 & LS_AMX ? LS_AMX_SIDE : LS_MR; }
+LS_INLINE int64_t ls_matmul_step(const LsMatmul *d)
+{
+    return d->dot16 & LS_AMX ? LS_AMX_SIDE : LS_MR;
+}
 
 /* Units of one matrix: `across` in each of `down` rows of units. */
 typedef struct LsUnits { int64_t rows, cols, down, across; } LsUnits;
@@ -249,7 +254,8 @@ LS_INLINE LsAhead ls_rows_ahead(const LsMatmul *d, const LsBlock *s, LsSource a,
 LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
                                 const LsRows *r, const real *panels, LsAhead *const ahead[2])
 {
-    const int dots = d->dot16 & LS_DOTS, how = d->turn_a && !(dots & LS_AMX) ? LS_TURNED_A | dots : dots;
+    const int dots = d->dot16 & LS_DOTS,
+              how = d->turn_a && !(dots & LS_AMX) ? LS_TURNED_A | dots : dots;
     const int64_t k = ls_dot_depth(dots, s->k), pitch = ls_block_pitch(d, s);
     const uint64_t mode = ls_dots_begin(dots);
     for (int64_t j = 0; j < s->n; j += LS_NR) {
@@ -269,7 +275,11 @@ LS_INLINE void ls_rows_multiply(const LsMatmul *d, const LsBlock *s, const LsMat
 LS_SHARED_FN void ls_block_multiply(const LsMatmul *d, const LsBlock *s, const LsMatmulArgs *arg,
                                     int64_t i0, int64_t m, const real *panels, LsAhead *b_ahead)
 {
-    enum { TILES = LS_DEPTH_MOST * 8 * LS_TILE_LD, TALL = LS_AMX ? LS_AMX_ROWS : LS_L1_ROWS, ROWS = TALL * LS_ROWS_LD };
+    enum {
+        TILES = LS_DEPTH_MOST * 8 * LS_TILE_LD,
+        TALL = LS_AMX ? LS_AMX_ROWS : LS_L1_ROWS,
+        ROWS = TALL * LS_ROWS_LD
+    };
     _Alignas(64) real room[TILES > ROWS ? TILES : ROWS];
     int64_t step = d->dot16 & LS_AMX ? LS_AMX_ROWS : d->turn_a ? LS_TURNED : LS_L1_ROWS;
     for (int64_t i = i0; i < i0 + m; i += step) {
@@ -375,9 +385,10 @@ LS_INLINE LsRectangle ls_units_take(const LsMatmul *d, const LsUnits *u, int64_t
                          ls_least(across * u->cols, d->n - j)};
 }
 
-/* Rows of a result in 16 bits: computed some at a time, so that B is packed again only for so many. */
-LS_SHARED_FN void ls_matmul_rounded_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i, int64_t m, int64_t j,
-                                         int64_t n)
+/* Rows of a result in 16 bits: computed some at a time, so that B is packed again only for so
+ * many. */
+LS_SHARED_FN void ls_matmul_rounded_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i,
+                                         int64_t m, int64_t j, int64_t n)
 {
     enum { ROWS = 5 * LS_TURNED };
     _Alignas(64) real tile[ROWS * LS_ACROSS];
@@ -386,10 +397,12 @@ LS_SHARED_FN void ls_matmul_rounded_part(const LsMatmul *d, const LsMatmulArgs *
     mine.ldc = ls_even_block(n, LS_ACROSS, LS_NR);
     for (mine.j0 = j; mine.j0 < j + n; mine.j0 += mine.ldc)
         for (mine.i0 = i; mine.i0 < i + m; mine.i0 += ROWS) {
-            int64_t rows = ls_least(ROWS, i + m - mine.i0), cols = ls_least(mine.ldc, j + n - mine.j0);
+            int64_t rows = ls_least(ROWS, i + m - mine.i0),
+                    cols = ls_least(mine.ldc, j + n - mine.j0);
             ls_matmul_part(d, &mine, mine.i0, rows, mine.j0, cols);
             for (int64_t r = 0; r < rows; r++)
-                ls_give(arg->to, arg->rounded, (mine.i0 + r) * d->n + mine.j0, tile + r * mine.ldc, cols);
+                ls_give(arg->to, arg->rounded, (mine.i0 + r) * d->n + mine.j0, tile + r * mine.ldc,
+                        cols);
         }
 }
 
@@ -424,7 +437,8 @@ LS_INLINE void ls_matmul_square(LsRun *run, void *const arg[], int64_t at, int64
 }
 
 /* The sum of squares of rows i..i+m of c, of which none is stored. */
-LS_SHARED_FN real ls_matmul_squares(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i, int64_t m)
+LS_SHARED_FN real ls_matmul_squares(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i,
+                                    int64_t m)
 {
     LsSquares s = {{0}, 0, 0};
     void *const to[] = {&s};

@@ -1,6 +1,8 @@
-/* runtime/kernels/ls_outer_product.h -- products of a column and a row, so large that no cache holds the result.
+/* runtime/kernels/ls_outer_product.h -- products of a column and a row, so large that no cache
+ * holds the result.
  *
- * Such a product takes the time of writing it. Stores around the caches write each line once; others read it first. */
+ * Such a product takes the time of writing it. Stores around the caches write each line once;
+ * others read it first. */
 #ifndef LS_RUNTIME_KERNELS_LS_OUTER_PRODUCT_H
 #define LS_RUNTIME_KERNELS_LS_OUTER_PRODUCT_H
 

@@ -1,5 +1,5 @@
-/* runtime/kernels/ls_packing.h -- matrices in the form that the micro-kernel of ls_gemm.h takes: panels of B, and tiles of
- * a transposed A. */
+/* runtime/kernels/ls_packing.h -- matrices in the form that the micro-kernel of ls_gemm.h takes:
+ * panels of B, and tiles of a transposed A. */
 #ifndef LS_RUNTIME_KERNELS_LS_PACKING_H
 #define LS_RUNTIME_KERNELS_LS_PACKING_H
 
@@ -125,8 +125,8 @@ LS_SHARED_FN void ls_pack_turned(real *restrict to, const real *restrict b, int6
 }
 
 /* ls_pack_rows and ls_pack_turned from element `at` of memory of any type. */
-LS_SHARED_FN void ls_pack_rows_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k, int64_t n,
-                                  real scale)
+LS_SHARED_FN void ls_pack_rows_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k,
+                                  int64_t n, real scale)
 {
     if (ls_is_plain(b)) {
         ls_pack_rows(to, ls_reals(b) + at, ldb, k, n, scale);
@@ -138,8 +138,8 @@ LS_SHARED_FN void ls_pack_rows_of(real *restrict to, LsSource b, int64_t at, int
         ls_pack_rows(to, row, 0, 1, n, scale);
     }
 }
-LS_SHARED_FN void ls_pack_turned_of(real *restrict to, LsSource b, int64_t at, int64_t ldb, int64_t k, int64_t n,
-                                    real scale)
+LS_SHARED_FN void ls_pack_turned_of(real *restrict to, LsSource b, int64_t at, int64_t ldb,
+                                    int64_t k, int64_t n, real scale)
 {
     enum { SOME = 4 * LS_LINE };
     _Alignas(64) real rows[LS_NR * SOME];
@@ -155,7 +155,8 @@ LS_SHARED_FN void ls_pack_turned_of(real *restrict to, LsSource b, int64_t at, i
     }
 }
 
-/* The tiles of ls_tile_turned from rows place .. place + k, channels c .. c + m, of a source that is not in place. */
+/* The tiles of ls_tile_turned from rows place .. place + k, channels c .. c + m, of a source that
+ * is not in place. */
 LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place, int64_t c,
                                    int64_t k, int64_t m)
 {
@@ -175,7 +176,8 @@ LS_SHARED_FN void ls_tile_computed(real *restrict to, LsSource a, int64_t place,
 LS_SHARED_FN void ls_tile_words(int dots, real *tiles, int64_t k, int64_t m)
 {
     for (int64_t i = 0; i < ls_ceil_div(m, LS_MR) && (dots & LS_WORDS) != 0; i++)
-        ls_words_down(tiles + i * ls_dot_depth(dots, k) * LS_TILE_LD, tiles + i * k * LS_TILE_LD, k, LS_TILE_LD, 0);
+        ls_words_down(tiles + i * ls_dot_depth(dots, k) * LS_TILE_LD, tiles + i * k * LS_TILE_LD, k,
+                      LS_TILE_LD, 0);
 }
 
 /* Size of a block of at most `most`, a multiple of `step`, such that all blocks are about equal. */

@@ -1,8 +1,9 @@
 /* runtime/kernels/ls_scale.h -- the machine that moves the loss scale; part of ls_math.h.
  *
- * After `period` steps in a row with finite gradients the scale grows, but only to a finite value; after a step with
- * another gradient it shrinks. These are the machines of jmp's DynamicLossScale (it divides, and has a least scale) and
- * of PyTorch's GradScaler (it multiplies, and has none), bit for bit: the scale is a float in all programs. */
+ * After `period` steps in a row with finite gradients the scale grows, but only to a finite value;
+ * after a step with another gradient it shrinks. These are the machines of jmp's DynamicLossScale
+ * (it divides, and has a least scale) and of PyTorch's GradScaler (it multiplies, and has none),
+ * bit for bit: the scale is a float in all programs. */
 #ifndef LS_RUNTIME_KERNELS_LS_SCALE_H
 #define LS_RUNTIME_KERNELS_LS_SCALE_H
 
@@ -14,7 +15,8 @@ typedef struct LsScaleRule {
     float least;                /* the scale never shrinks below it */
 } LsScaleRule;
 
-/* Scale and counter after a step. counter: good steps since the scale last changed, or since it could not grow. */
+/* Scale and counter after a step. counter: good steps since the scale last changed, or since it
+ * could not grow. */
 LS_FN void ls_scale_step(const LsScaleRule *r, bool finite, float *scale, float *counter)
 {
     const float down = r->divides ? *scale / (float)r->shrink : (float)((double)*scale * r->shrink);

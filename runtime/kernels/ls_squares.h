@@ -1,6 +1,7 @@
 /* runtime/kernels/ls_squares.h -- sums of squares of a matrix that comes row by row.
  *
- * Squares of a few rows add up in `real`, by lanes, then in double, so that the sum is as exact as its terms. */
+ * Squares of a few rows add up in `real`, by lanes, then in double, so that the sum is as exact as
+ * its terms. */
 #ifndef LS_RUNTIME_KERNELS_LS_SQUARES_H
 #define LS_RUNTIME_KERNELS_LS_SQUARES_H
 

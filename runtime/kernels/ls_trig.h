@@ -1,7 +1,8 @@
-/* runtime/kernels/ls_trig.h -- trigonometric and hyperbolic functions and their inverses; part of ls_math.h.
+/* runtime/kernels/ls_trig.h -- trigonometric and hyperbolic functions and their inverses; part of
+ * ls_math.h.
  *
- * Like the functions there: in float without branches and accurate to about 3 units in the last place, in double libm's.
- * Polynomials are those of Moshier's Cephes library, single precision. */
+ * Like the functions there: in float without branches and accurate to about 3 units in the last
+ * place, in double libm's. Polynomials are those of Moshier's Cephes library, single precision. */
 #ifndef LS_RUNTIME_KERNELS_LS_TRIG_H
 #define LS_RUNTIME_KERNELS_LS_TRIG_H
 
@@ -29,9 +30,9 @@ LS_FN uint32_t ls_bits_of_4_over_pi(uint32_t i)
     return bits[i];
 }
 
-/* |x| = (4 m + q) pi / 2 + r with |r| <= pi / 4; returns r, and q in *quadrant. Up to 2^20 a quotient in double decides;
- * beyond, the product of the mantissa with the bits of 4 / pi that matter, in integers (as in Arm's optimized
- * routines). */
+/* |x| = (4 m + q) pi / 2 + r with |r| <= pi / 4; returns r, and q in *quadrant. Up to 2^20 a
+ * quotient in double decides; beyond, the product of the mantissa with the bits of 4 / pi that
+ * matter, in integers (as in Arm's optimized routines). */
 LS_FN float ls_quarter_turns(float x, uint32_t *quadrant)
 {
     const double a = fabsf(x), magic = 6755399441055744.;       /* 1.5 * 2^52 */
@@ -152,7 +153,8 @@ LS_FN real ls_atan(real x)
 LS_FN float ls_half_exp(float x)
 {
     uint32_t n;
-    const float p = ls_exp_reduced(x > 90.f ? 90.f : x, &n), half = p * ls_float32((n << 23) + (125u << 23));
+    const float p = ls_exp_reduced(x > 90.f ? 90.f : x, &n),
+                half = p * ls_float32((n << 23) + (125u << 23));
     return half + half;
 }
 
@@ -172,7 +174,8 @@ LS_FN real ls_cosh(real x)
     return x != x ? x : h + 0.25f / h;
 }
 
-/* Where a^2 has no effect on the sum 1 + a^2, log 2 a; else log1p(a + a^2 / (1 + sqrt(1 + a^2))). */
+/* Where a^2 has no effect on the sum 1 + a^2, log 2 a; else log1p(a + a^2 / (1 + sqrt(1 +
+ * a^2))). */
 LS_FN real ls_asinh(real x)
 {
     const float a = fabsf(x), b = a > 10000.f ? 0.f : a, z = b * b;

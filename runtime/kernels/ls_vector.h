@@ -64,13 +64,16 @@ LS_INLINE void ls_widen(LsStored type, real *restrict to, const void *restrict f
     }
 #ifndef LS_F64
     for (; i + LS_V <= n; i += LS_V)
-        ls_store(to + i, (ls_vec)(__builtin_convertvector(*(const ls_vec_16 *)(brain + i), ls_vec_32) << 16));
+        ls_store(
+            to + i,
+            (ls_vec)(__builtin_convertvector(*(const ls_vec_16 *)(brain + i), ls_vec_32) << 16));
 #endif
     for (; i < n; i++)
         to[i] = ls_from_bf16(brain[i]);
 }
 
-/* to[i] = from[i], rounded as ls_round_brain does, of whole vectors; returns their elements' number. */
+/* to[i] = from[i], rounded as ls_round_brain does, of whole vectors; returns their elements'
+ * number. */
 LS_INLINE int64_t ls_brain_vectors(ls_bf16 *restrict to, const real *restrict from, int64_t n)
 {
     int64_t i = 0;

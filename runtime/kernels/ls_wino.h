@@ -1,13 +1,13 @@
-/* runtime/kernels/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3 convolutions and
- * their gradients (Lavin & Gray, 2016).
+/* runtime/kernels/ls_wino.h -- Winograd's minimal filtering F(4x4, 3x3) for stride-1 3x3
+ * convolutions and their gradients (Lavin & Gray, 2016).
  *
- * A tile of 4x4 results needs 6x6 of the source. Small linear transforms map both the source tile and the kernel to 36
- * points. There a convolution is 36 independent products over channels, 36 multiplications instead of 144 per tile and
- * pair of channels; a third transform maps back. Rounding errors are some 1e-6 of the largest result, a few times those
- * of the direct sum.
+ * A tile of 4x4 results needs 6x6 of the source. Small linear transforms map both the source tile
+ * and the kernel to 36 points. There a convolution is 36 independent products over channels, 36
+ * multiplications instead of 144 per tile and pair of channels; a third transform maps back.
+ * Rounding errors are some 1e-6 of the largest result, a few times those of the direct sum.
  *
- * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache. The transforms run over
- * vectors of channels; the number of channels is a multiple of LS_WINO_STEP. */
+ * Blocks of tiles go through all three stages on one thread's stack, which fits the L2 cache. The
+ * transforms run over vectors of channels; the number of channels is a multiple of LS_WINO_STEP. */
 #ifndef LS_RUNTIME_KERNELS_LS_WINO_H
 #define LS_RUNTIME_KERNELS_LS_WINO_H
 
@@ -59,7 +59,8 @@ LS_INLINE void ls_wino_result(ls_vec o[4], const ls_vec m[6])
 LS_INLINE int64_t ls_wino_blocks(const LsConv *d) { return d->cout / LS_V; }
 
 /* Transforms nine vectors g, `step` apart in the order of the phase's taps, to 36. */
-LS_INLINE void ls_wino_kernel_2d(const LsConv *d, LsSource w, int64_t at, int64_t step, real *to, int64_t ld)
+LS_INLINE void ls_wino_kernel_2d(const LsConv *d, LsSource w, int64_t at, int64_t step, real *to,
+                                 int64_t ld)
 {
     ls_vec t[6][3];
     for (int j = 0; j < 3; j++) {
@@ -92,10 +93,12 @@ LS_SHARED_FN void ls_wino_pack(const LsConv *d, const LsConvArgs *arg, int64_t u
     int64_t n = unit * LS_V, j = n / LS_NR * LS_NR, width = ls_panel_width(d->cout - j);
     real *to = ls_wino_panel(d, arg->packed, 0, j) + (n - j);
     for (int64_t k = 0; k < d->cin && d->back; k++)
-        ls_wino_kernel_2d(d, arg->w, k * 9 * d->cout + n, d->cout, to + k * width, d->cout * d->cin);
+        ls_wino_kernel_2d(d, arg->w, k * 9 * d->cout + n, d->cout, to + k * width,
+                          d->cout * d->cin);
     for (int64_t k = 0; k < d->cin && !d->back; k += LS_V) {
         for (int q = 0; q < LS_V; q++)
-            ls_wino_kernel_2d(d, arg->w, (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V, LS_V * LS_V);
+            ls_wino_kernel_2d(d, arg->w, (n + q) * 9 * d->cin + k, d->cin, square[0] + q * LS_V,
+                              LS_V * LS_V);
         for (int point = 0; point < LS_WINO_POINTS; point++)
             ls_pack_square(to + point * d->cout * d->cin + k * width, width, square[point]);
     }
@@ -162,8 +165,8 @@ LS_SHARED_FN void ls_wino_compute(const LsConv *d, LsSource x, const LsWinoTile 
             if (!in || j < lo || j >= hi)
                 ls_zero(to + j * LS_WINO_SLICE, n);
         if (in && lo < hi)
-            ls_source_rows(x, (at->image * a[1].from_dim + s1) * a[2].from_dim + s2 + lo, 1, hi - lo, c, n,
-                           to + lo * LS_WINO_SLICE, LS_WINO_SLICE);
+            ls_source_rows(x, (at->image * a[1].from_dim + s1) * a[2].from_dim + s2 + lo, 1,
+                           hi - lo, c, n, to + lo * LS_WINO_SLICE, LS_WINO_SLICE);
     }
 }
 
@@ -216,8 +219,8 @@ LS_SHARED_FN void ls_wino_take(const LsConv *d, LsSource x, int64_t tile, real *
 }
 
 /* Stores results n channels wide, from channel n0 on, from m[point][tile of the block][n]. */
-LS_SHARED_FN void ls_wino_give(const LsConv *d, const LsConvArgs *arg, const real *m, int64_t point_step, int64_t n,
-                               int64_t n0, int64_t tile)
+LS_SHARED_FN void ls_wino_give(const LsConv *d, const LsConvArgs *arg, const real *m,
+                               int64_t point_step, int64_t n, int64_t n0, int64_t tile)
 {
     LsWinoTile at = ls_wino_tile(d, tile);
     const LsAxis *a = d->ax;
@@ -301,8 +304,9 @@ LS_SHARED_FN void ls_wino_take_back(const LsConv *d, LsSource dy, int64_t tile, 
         for (int j = 0; j < 4; j++) {
             ls_vec c[4], o[6];
             for (int i = 0; i < 4; i++)
-                c[i] = i < down && j < across ? ls_source_load(dy, from + (i * a[2].count + j) * d->cout + k)
-                                              : (ls_vec){0};
+                c[i] = i < down && j < across
+                           ? ls_source_load(dy, from + (i * a[2].count + j) * d->cout + k)
+                           : (ls_vec){0};
             ls_wino_result_back(o, c);
             for (int i = 0; i < 6; i++)
                 s[i][j] = o[i];

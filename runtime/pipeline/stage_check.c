@@ -48,7 +48,8 @@ void *ls_stage_check_asks(const LsStageCheck *c, uint32_t k, void *at, int64_t b
     return c->inbox[k];
 }
 
-bool ls_stage_check_arrived(const LsStageCheck *c, uint32_t k, const LsMessage *m, void *at, LsError *e)
+bool ls_stage_check_arrived(const LsStageCheck *c, uint32_t k, const LsMessage *m, void *at,
+                            LsError *e)
 {
     const unsigned char *byte = at;
     int64_t same = 0;
@@ -57,7 +58,9 @@ bool ls_stage_check_arrived(const LsStageCheck *c, uint32_t k, const LsMessage *
     while (same < m->bytes && byte[same] == POISON)
         same++;
     if (same < m->bytes)
-        return ls_fail(e, LS_EXIT_CHECK, "byte %lld of message %u was written before it was awaited", (long long)same, m->tag);
+        return ls_fail(e, LS_EXIT_CHECK,
+                       "byte %lld of message %u was written before it was awaited", (long long)same,
+                       m->tag);
     memcpy(at, c->inbox[k], (size_t)m->bytes);
     return true;
 }
@@ -80,5 +83,6 @@ void ls_stage_check_sends(const LsStageCheck *c, uint32_t k, const void *at, int
 bool ls_stage_check_left(const LsStageCheck *c, uint32_t k, const LsMessage *m, LsError *e)
 {
     return !c->on || sum_of(c->sent[k].at, c->sent[k].bytes) == c->sent[k].sum
-           || ls_fail(e, LS_EXIT_CHECK, "message %u was overwritten before stage %u had it", m->tag, m->peer + 1);
+           || ls_fail(e, LS_EXIT_CHECK, "message %u was overwritten before stage %u had it", m->tag,
+                      m->peer + 1);
 }

@@ -9,7 +9,8 @@
 static int teller(const LsProgram *p)
 {
     int k = 0;
-    while (k + 1 < (int)p->pipeline.nstage && p->pipeline.stage[k].plan[0].table.loss.space == LS_AT_NONE)
+    while (k + 1 < (int)p->pipeline.nstage
+           && p->pipeline.stage[k].plan[0].table.loss.space == LS_AT_NONE)
         k++;
     return k;
 }
@@ -18,7 +19,8 @@ static int teller(const LsProgram *p)
 static int scaler(const LsProgram *p)
 {
     for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].t.at.offset == p->scaling.scale.offset && p->pipeline.state_stage[k] != LS_NO_STAGE)
+        if (p->state[k].t.at.offset == p->scaling.scale.offset
+            && p->pipeline.state_stage[k] != LS_NO_STAGE)
             return p->pipeline.state_stage[k];
     return 0;
 }
@@ -35,7 +37,8 @@ static void move_scaling(const LsMemory *m, char *at, bool back)
     }
 }
 
-bool ls_ranks_tell(LsPackets *news, const LsMemory *m, uint64_t place, int stop, LsLoss *loss, int64_t n, LsError *e)
+bool ls_ranks_tell(LsPackets *news, const LsMemory *m, uint64_t place, int stop, LsLoss *loss,
+                   int64_t n, LsError *e)
 {
     const LsProgram *p = m->p;
     memcpy(ls_packet_losses(news, news->rank), loss, (size_t)n * sizeof *loss);
@@ -51,7 +54,8 @@ bool ls_ranks_tell(LsPackets *news, const LsMemory *m, uint64_t place, int stop,
 
 bool ls_ranks_hand_over(LsComm *c, int from, uint32_t tag, void *data, int64_t bytes, LsError *e)
 {
-    return c->rank == 0 ? ls_comm_receive_now(c, from, tag, data, bytes, e) : ls_comm_send_now(c, 0, tag, data, bytes, e);
+    return c->rank == 0 ? ls_comm_receive_now(c, from, tag, data, bytes, e)
+                        : ls_comm_send_now(c, 0, tag, data, bytes, e);
 }
 
 bool ls_ranks_gather(LsComm *c, const LsProgram *p, const LsMemory *m, LsError *e)

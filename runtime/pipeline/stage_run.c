@@ -1,8 +1,9 @@
 /* runtime/pipeline/stage_run.c -- see stage_run.h.
  *
- * A message's sender keeps the bytes until the receiver has them, and waits for this before the turn that the message names.
- * Receivers ask for what their phase needs when the plan has its bytes free, and wait right before the first step that reads it.
- * (scheduler/pipeline/turn_order.h proves that this ends.) */
+ * A message's sender keeps the bytes until the receiver has them, and waits for this before the
+ * turn that the message names. Receivers ask for what their phase needs when the plan has its bytes
+ * free, and wait right before the first step that reads it. (scheduler/pipeline/turn_order.h proves
+ * that this ends.) */
 #include "runtime/pipeline/stage_run.h"
 
 #include <stdlib.h>
@@ -29,16 +30,22 @@ static bool open_args(LsStageRun *r, uint32_t plan)
     a->arg = calloc((size_t)a->slots * a->n + 1, sizeof *a->arg);
     for (uint32_t slot = 0; a->arg && slot < a->slots; slot++)
         for (uint32_t k = 0; k < a->n; k++)
-            a->arg[(size_t)slot * a->n + k] = ls_stage_address(r->engine.m, s, slot, r->engine.p->argument.address[a->first + k]);
+            a->arg[(size_t)slot * a->n + k] =
+                ls_stage_address(r->engine.m, s, slot, r->engine.p->argument.address[a->first + k]);
     return a->arg != NULL;
 }
 
-bool ls_stage_open(LsStageRun *r, const LsProgram *p, uint32_t number, const LsMemory *m, LsComm *comm, LsLoader *l,
-                   LsLoss *loss, LsError *e)
+bool ls_stage_open(LsStageRun *r, const LsProgram *p, uint32_t number, const LsMemory *m,
+                   LsComm *comm, LsLoader *l, LsLoss *loss, LsError *e)
 {
     const LsStage *s = &p->pipeline.stage[number];
     const size_t slots = s->slots;
-    *r = (LsStageRun){.s = s, .number = number, .comm = comm, .loader = l, .loss = loss, .engine = {.p = p, .m = m, .loader = l, .stage = s}};
+    *r = (LsStageRun){.s = s,
+                      .number = number,
+                      .comm = comm,
+                      .loader = l,
+                      .loss = loss,
+                      .engine = {.p = p, .m = m, .loader = l, .stage = s}};
     r->input = calloc(slots + 1, sizeof *r->input);
     r->sending = calloc(slots * s->nsend + 1, sizeof *r->sending);
     r->sends = calloc(slots * s->nsend + 1, 1);
@@ -81,9 +88,11 @@ static bool finish_sends(LsStageRun *r, const LsTurn *t, LsError *e)
     const LsStage *s = r->s;
     for (uint32_t k = 0; k < s->nsend; k++) {
         const LsMessage *m = &s->plan[0].send[k];       /* those of all plans are alike */
-        if (m->until == t->phase && t->part >= m->lag && !finish_send(r, (t->part - m->lag) % s->slots, k, e))
+        if (m->until == t->phase && t->part >= m->lag
+            && !finish_send(r, (t->part - m->lag) % s->slots, k, e))
             return false;
-        if (t->phase == LS_STAGE_B && m->phase == LS_STAGE_F && m->other == LS_STAGE_F && !finish_send(r, t->slot, k, e))
+        if (t->phase == LS_STAGE_B && m->phase == LS_STAGE_F && m->other == LS_STAGE_F
+            && !finish_send(r, t->slot, k, e))
             return false;
     }
     return true;
@@ -108,7 +117,8 @@ static bool send_after(LsStageRun *r, const LsTurn *t, uint32_t step, bool last,
             continue;
         const void *from = ls_stage_address(r->engine.m, s, t->slot, m->at);
         ls_stage_check_sends(&r->check, at, from, m->bytes);
-        if (!r->comm->engine->send(r->comm, (int)m->peer, m->tag, from, m->bytes, &r->sending[at], e))
+        if (!r->comm->engine->send(r->comm, (int)m->peer, m->tag, from, m->bytes, &r->sending[at],
+                                   e))
             return false;
         r->sends[at] = true;
     }
@@ -122,15 +132,18 @@ static bool ask(LsStageRun *r, const LsTurn *t, LsError *e)
         const LsMessage *m = &s->plan[t->plan].receive[k];
         if (m->phase != t->phase)
             continue;
-        void *to = ls_stage_check_asks(&r->check, k, ls_stage_address(r->engine.m, s, t->slot, m->at), m->bytes);
-        if (!r->comm->engine->receive(r->comm, (int)m->peer, m->tag, to, m->bytes, &r->receiving[k], e))
+        void *to = ls_stage_check_asks(&r->check, k,
+                                       ls_stage_address(r->engine.m, s, t->slot, m->at), m->bytes);
+        if (!r->comm->engine->receive(r->comm, (int)m->peer, m->tag, to, m->bytes, &r->receiving[k],
+                                      e))
             return false;
         r->receives[k] = true;
     }
     return true;
 }
 
-/* Waits for what step `step` of the turn's plan reads, or at the end of the phase for all that is left. */
+/* Waits for what step `step` of the turn's plan reads, or at the end of the phase for all that is
+ * left. */
 static bool await(LsStageRun *r, const LsTurn *t, uint32_t step, bool all, LsError *e)
 {
     for (uint32_t k = 0; k < r->s->nreceive; k++) {
@@ -139,7 +152,8 @@ static bool await(LsStageRun *r, const LsTurn *t, uint32_t step, bool all, LsErr
             continue;
         r->receives[k] = false;
         if (!r->comm->engine->wait(r->comm, &r->receiving[k], e)
-            || !ls_stage_check_arrived(&r->check, k, m, ls_stage_address(r->engine.m, r->s, t->slot, m->at), e))
+            || !ls_stage_check_arrived(&r->check, k, m,
+                                       ls_stage_address(r->engine.m, r->s, t->slot, m->at), e))
             return false;
     }
     return true;
@@ -176,7 +190,7 @@ static bool run_phase(LsStageRun *r, const LsTurn *t, LsError *e)
     return (asks < end || ask(r, t, e)) && await(r, t, 0, true, e);
 }
 
-/* Points the arguments of a slot at the inputs of its micro-step. */
+/* Points the arguments of a slot at the inputs of its micro-batch. */
 static bool feed(LsStageRun *r, const LsTurn *t, int64_t batch, LsError *e)
 {
     const LsAddress *at = r->engine.p->argument.address + r->args[t->plan].first;
@@ -185,7 +199,9 @@ static bool feed(LsStageRun *r, const LsTurn *t, int64_t batch, LsError *e)
         return true;
     const LsBatch *b = ls_loader_at(r->loader, batch, e);
     if (b == NULL)
-        return e->code != LS_EXIT_DONE ? false : ls_fail(e, LS_EXIT_CHECK, "the loader has no batch %lld", (long long)batch);
+        return e->code != LS_EXIT_DONE
+                   ? false
+                   : ls_fail(e, LS_EXIT_CHECK, "the loader has no batch %lld", (long long)batch);
     r->input[t->slot] = b->input;
     for (uint32_t k = 0; k < r->args[t->plan].n; k++)
         if (at[k].space == LS_AT_INPUT)
@@ -229,7 +245,7 @@ static bool run_turn(LsStageRun *r, const LsTurn *t, const LsPartRun *part, int 
     return true;
 }
 
-/* The phase that ends a micro-step. */
+/* The phase that ends a micro-batch. */
 static int end_of(const LsStage *s)
 {
     int end = LS_STAGE_B;
@@ -247,11 +263,13 @@ const LsTurn *ls_stage_last_turn(const LsStage *s, int64_t part)
     return last;
 }
 
-/* Copies of states, before anything runs that changes these: not all stages wait for each other in a step. */
+/* Copies of states, before anything runs that changes these: not all stages wait for each other in
+ * a step. */
 static bool exchange_copies(LsStageRun *r, LsError *e)
 {
     const LsTurn start = {.phase = LS_STAGE_START};
-    return ask(r, &start, e) && send_after(r, &start, 0, true, e) && await(r, &start, 0, true, e) && finish_all_sends(r, e);
+    return ask(r, &start, e) && send_after(r, &start, 0, true, e) && await(r, &start, 0, true, e)
+           && finish_all_sends(r, e);
 }
 
 bool ls_stage_update(LsStageRun *r, const LsPartRun *part, int64_t n, LsError *e)

@@ -1,5 +1,5 @@
-/* runtime/pipeline/stage_threads.c -- see stage_threads.h. Between updates all threads but the caller's wait, so that the
- * caller may read and write state and arenas. */
+/* runtime/pipeline/stage_threads.c -- see stage_threads.h. Between updates all threads but the
+ * caller's wait, so that the caller may read and write state and arenas. */
 #include "runtime/pipeline/stage_threads.h"
 
 #include "runtime/comm/comm_threads.h"
@@ -68,23 +68,30 @@ static bool start(LsPipeline *l, uint32_t k)
     return ok;
 }
 
-static bool open_stage(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader, uint32_t k, int threads,
-                       struct LsPool *pool, LsError *e)
+static bool open_stage(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader,
+                       uint32_t k, int threads, struct LsPool *pool, LsError *e)
 {
     const uint32_t number = l->rank != NULL ? (uint32_t)l->rank->rank : k;
-    if (!ls_stage_open(&l->stage[k], p, number, m, l->rank != NULL ? l->rank : l->comm[k], loader, l->loss, e))
+    if (!ls_stage_open(&l->stage[k], p, number, m, l->rank != NULL ? l->rank : l->comm[k], loader,
+                       l->loss, e))
         return false;
     l->stage[k].engine.run.pool = k == 0 ? pool : ls_pool_create(threads);
     l->readers += p->pipeline.stage[number].reads_input;
-    return l->stage[k].engine.run.pool != NULL || ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", threads);
+    return l->stage[k].engine.run.pool != NULL
+           || ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", threads);
 }
 
-bool ls_pipeline_open(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader, LsComm *rank, int threads,
-                      struct LsPool *pool, LsError *e)
+bool ls_pipeline_open(LsPipeline *l, const LsProgram *p, const LsMemory *m, LsLoader *loader,
+                      LsComm *rank, int threads, struct LsPool *pool, LsError *e)
 {
-    const size_t n = rank != NULL ? 1 : p->pipeline.nstage, parts = (size_t)(p->division.micro_batches > 1 ? p->division.micro_batches : 1);
-    *l = (LsPipeline){.n = (uint32_t)n, .rank = rank, .stage = calloc(n, sizeof *l->stage), .comm = calloc(n, sizeof(LsComm *)),
-                      .part = calloc(parts, sizeof *l->part), .loss = calloc(parts, sizeof *l->loss),
+    const size_t n = rank != NULL ? 1 : p->pipeline.nstage,
+                 parts = (size_t)(p->division.micro_batches > 1 ? p->division.micro_batches : 1);
+    *l = (LsPipeline){.n = (uint32_t)n,
+                      .rank = rank,
+                      .stage = calloc(n, sizeof *l->stage),
+                      .comm = calloc(n, sizeof(LsComm *)),
+                      .part = calloc(parts, sizeof *l->part),
+                      .loss = calloc(parts, sizeof *l->loss),
                       .thread = calloc(n, sizeof *l->thread)};
     pthread_mutex_init(&l->lock, NULL);
     pthread_cond_init(&l->go, NULL);

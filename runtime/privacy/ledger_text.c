@@ -9,7 +9,8 @@
 char *ls_privacy_bound_text(LsPrivacyBound b, double delta, char text[LS_PRIVACY_WHY])
 {
     if (isfinite(b.epsilon))
-        snprintf(text, LS_PRIVACY_WHY, "epsilon %.4f at delta %g (order %g)", ceil(b.epsilon * 1e4) / 1e4, delta, b.order);
+        snprintf(text, LS_PRIVACY_WHY, "epsilon %.4f at delta %g (order %g)",
+                 ceil(b.epsilon * 1e4) / 1e4, delta, b.order);
     else
         snprintf(text, LS_PRIVACY_WHY, "epsilon is infinite: without noise nothing is guaranteed");
     return text;
@@ -27,7 +28,8 @@ bool ls_privacy_read(LsPrivacyLedger *l, const char *text, char why[LS_PRIVACY_W
         char *end[3];
         const double rate = strtod(at, &end[0]), noise = strtod(end[0], &end[1]);
         const int64_t updates = strtoll(end[1], &end[2], 10);
-        if (end[0] == at || end[1] == end[0] || end[2] == end[1] || (*end[2] != '\0' && *end[2] != ';')) {
+        if (end[0] == at || end[1] == end[0] || end[2] == end[1]
+            || (*end[2] != '\0' && *end[2] != ';')) {
             snprintf(why, LS_PRIVACY_WHY, "'%.40s' is no run of private updates", at);
             return false;
         }

@@ -4,7 +4,8 @@
 
 #include "runtime/privacy/privacy_ledger.h"
 
-/* "epsilon 2.0280 at delta 1e-06 (order 11)", rounded up: a guarantee is not understated. Returns text. */
+/* "epsilon 2.0280 at delta 1e-06 (order 11)", rounded up: a guarantee is not understated. Returns
+ * text. */
 char *ls_privacy_bound_text(LsPrivacyBound b, double delta, char text[LS_PRIVACY_WHY]);
 
 /* "RATE NOISE UPDATES", exact. Returns text. */

@@ -14,8 +14,8 @@ static double order_of(int k)
     return k < 99 ? 1 + (k + 1) / 10.0 : k < 99 + 53 ? k - 99 + 11 : 128 << (k - 99 - 53);
 }
 
-/* The epsilon that a divergence gives: Canonne, Kamath, Steinke 2020, arXiv:2004.00010, proposition 12.
- * A divergence so small that delta covers it alone gives 0: the total variation is at most
+/* The epsilon that a divergence gives: Canonne, Kamath, Steinke 2020, arXiv:2004.00010, proposition
+ * 12. A divergence so small that delta covers it alone gives 0: the total variation is at most
  * sqrt(1 - e^-KL) (Bretagnolle and Huber 1979), and KL is at most the divergence of any order. */
 static double epsilon_of(double order, double renyi, double delta)
 {
@@ -39,7 +39,8 @@ static LsPrivacyBound best(const double total[LS_PRIVACY_ORDERS], double delta)
 
 static double of_updates(double renyi, int64_t updates)
 {
-    return updates > 0 ? (double)updates * renyi : 0;   /* no update publishes nothing, also without noise */
+    return updates > 0 ? (double)updates * renyi : 0;   /* no update publishes nothing, also without
+                                                         * noise */
 }
 
 __attribute__((format(printf, 2, 3)))
@@ -128,8 +129,9 @@ static bool fits(const Wish *w, double noise)
 
 enum { PARTS = 10000 };         /* of 1, in the noise multipliers that are tried */
 
-/* The least multiple that fits, in parts; above `most`: none fits up to there. Epsilon falls as the noise
- * grows. `low` does not fit or is not to be tried; `high` fits after the first loop, or is above `most`. */
+/* The least multiple that fits, in parts; above `most`: none fits up to there. Epsilon falls as the
+ * noise grows. `low` does not fit or is not to be tried; `high` fits after the first loop, or is
+ * above `most`. */
 static int64_t least_parts(const Wish *w, int64_t least, int64_t most)
 {
     int64_t low = least - 1, high = PARTS;
@@ -156,7 +158,8 @@ bool ls_privacy_noise(double rate, int64_t updates, double delta, double epsilon
         return false;
     const int64_t parts = fits(&w, 0) ? 0 : least_parts(&w, least, most);
     if (parts > most)
-        return refuse(why, "no noise multiplier up to %g keeps epsilon within %g", LS_MOST_NOISE, epsilon);
+        return refuse(why, "no noise multiplier up to %g keeps epsilon within %g", LS_MOST_NOISE,
+                      epsilon);
     *noise = (double)parts / PARTS;
     return true;
 }

@@ -1,21 +1,21 @@
 /* runtime/privacy/renyi.c -- the sampled Gaussian mechanism: Mironov, Talwar, Zhang 2019,
  * arXiv:1908.10530.
  *
- * The divergence of order a is log(A) / (a - 1). A is the mean of (1 + w)^a over normal numbers t, with
- * w = rate (e^u - 1) and u = t / noise - 1 / (2 noise^2). The paper sums A as a binomial series for
- * whole orders, and as two alternating series for others. The latter converge slowly for large rates.
- * Here the mean is an integral by the trapezoidal rule, for all orders alike.
+ * The divergence of order a is log(A) / (a - 1). A is the mean of (1 + w)^a over normal numbers t,
+ * with w = rate (e^u - 1) and u = t / noise - 1 / (2 noise^2). The paper sums A as a binomial
+ * series for whole orders, and as two alternating series for others. The latter converge slowly for
+ * large rates. Here the mean is an integral by the trapezoidal rule, for all orders alike.
  *
- * Cancellation: the mean of w is 0. So A - 1 is the mean of the excess (1 + w)^a - 1 - a w, which is
- * nowhere negative. Its sum loses no digits, even where A is 1 but for 1e-20.
+ * Cancellation: the mean of w is 0. So A - 1 is the mean of the excess (1 + w)^a - 1 - a w, which
+ * is nowhere negative. Its sum loses no digits, even where A is 1 but for 1e-20.
  *
- * Step of the rule: the integrand is analytic for |Im t| < pi noise. There it is at most as large as on
- * the real line, but for the growth of the normal density. A step of min(1, noise) / 4 leaves an error
- * below e^-70.
+ * Step of the rule: the integrand is analytic for |Im t| < pi noise. There it is at most as large
+ * as on the real line, but for the growth of the normal density. A step of min(1, noise) / 4 leaves
+ * an error below e^-70.
  *
- * Limits: 1 + w is at most twice the larger of 1 - rate and rate e^u. Their powers times the density are
- * bell curves around 0 and around a / noise, and the integral of either is at most A. Where both are
- * farther than `reach`, the integrand is below 2^a e^(-reach^2 / 2) A = e^-45 A. */
+ * Limits: 1 + w is at most twice the larger of 1 - rate and rate e^u. Their powers times the
+ * density are bell curves around 0 and around a / noise, and the integral of either is at most A.
+ * Where both are farther than `reach`, the integrand is below 2^a e^(-reach^2 / 2) A = e^-45 A. */
 #include "runtime/privacy/renyi.h"
 
 #include <math.h>

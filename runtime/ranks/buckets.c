@@ -7,7 +7,10 @@
 
 int ls_contributors(const LsExchange *x) { return (int)((x->parts + x->block - 1) / x->block); }
 
-static LsTransfer *transfer(const LsExchange *x, LsTransfer *of, uint32_t b, int rank) { return of + b * x->size + rank; }
+static LsTransfer *transfer(const LsExchange *x, LsTransfer *of, uint32_t b, int rank)
+{
+    return of + b * x->size + rank;
+}
 
 /* Where a slice of rank `from` arrives. */
 static char *arrival(const LsExchange *x, const LsBucket *b, int from)
@@ -16,7 +19,10 @@ static char *arrival(const LsExchange *x, const LsBucket *b, int from)
     return x->arrived + b->at / n * (n - 1) + slot * ls_slice_bytes(x, b);
 }
 
-char *ls_bucket_slice(const LsExchange *x, const LsBucket *b, int rank) { return x->sums + b->at + rank * ls_slice_bytes(x, b); }
+char *ls_bucket_slice(const LsExchange *x, const LsBucket *b, int rank)
+{
+    return x->sums + b->at + rank * ls_slice_bytes(x, b);
+}
 
 const char *ls_bucket_seen(const LsExchange *x, const LsBucket *b, int of, int k)
 {
@@ -24,18 +30,21 @@ const char *ls_bucket_seen(const LsExchange *x, const LsBucket *b, int of, int k
 }
 
 /* Bytes of a message that brings a slice. */
-static int64_t sent_bytes(const LsExchange *x, const LsBucket *b) { return x->window != NULL ? 0 : ls_slice_bytes(x, b); }
+static int64_t sent_bytes(const LsExchange *x, const LsBucket *b)
+{
+    return x->window != NULL ? 0 : ls_slice_bytes(x, b);
+}
 
 static bool send(LsExchange *x, int rank, uint32_t b, const char *slice, LsError *e)
 {
-    return x->bulk->engine->send(x->bulk, rank, LS_TAG_BUCKETS + b, slice, sent_bytes(x, &x->bucket[b]),
-                                 transfer(x, x->sent, b, rank), e);
+    return x->bulk->engine->send(x->bulk, rank, LS_TAG_BUCKETS + b, slice,
+                                 sent_bytes(x, &x->bucket[b]), transfer(x, x->sent, b, rank), e);
 }
 
 static bool take(LsExchange *x, int rank, uint32_t b, char *slice, LsError *e)
 {
-    return x->bulk->engine->receive(x->bulk, rank, LS_TAG_BUCKETS + b, slice, sent_bytes(x, &x->bucket[b]),
-                                    transfer(x, x->got, b, rank), e);
+    return x->bulk->engine->receive(x->bulk, rank, LS_TAG_BUCKETS + b, slice,
+                                    sent_bytes(x, &x->bucket[b]), transfer(x, x->got, b, rank), e);
 }
 
 /* Waits for the transfers with the ranks below n. */
@@ -54,7 +63,9 @@ bool ls_bucket_begin(LsExchange *x, uint32_t b, LsError *e)
     if (x->d != NULL && me < n && !ls_rank_device_ready(x, b, e))
         return false;
     for (int q = 0; q < x->size; q++)
-        if (q != me && ((q < n && !take(x, q, b, arrival(x, of, q), e)) || (me < n && !send(x, q, b, ls_bucket_slice(x, of, q), e))))
+        if (q != me
+            && ((q < n && !take(x, q, b, arrival(x, of, q), e))
+                || (me < n && !send(x, q, b, ls_bucket_slice(x, of, q), e))))
             return false;
     return x->d == NULL || ls_rank_device_launch(x, b, e);
 }
@@ -64,7 +75,9 @@ bool ls_bucket_take(LsExchange *x, uint32_t b, const char *part[LS_SLICE_RANKS],
     const LsBucket *of = &x->bucket[b];
     const int n = ls_contributors(x), me = x->rank;
     for (int q = 0; q < n; q++)
-        part[q] = q == me ? ls_bucket_slice(x, of, q) : x->window != NULL ? ls_bucket_seen(x, of, q, me) : arrival(x, of, q);
+        part[q] = q == me             ? ls_bucket_slice(x, of, q)
+                  : x->window != NULL ? ls_bucket_seen(x, of, q, me)
+                                      : arrival(x, of, q);
     return wait_all(x, transfer(x, x->got, b, 0), n, e)
         && (me >= n || wait_all(x, transfer(x, x->sent, b, 0), x->size, e));
 }
@@ -78,8 +91,10 @@ bool ls_bucket_reduce(LsExchange *x, uint32_t b, LsError *e)
     if (!ls_bucket_take(x, b, part, e))
         return false;
     if (ls_adds_on_device(x))
-        return ls_rank_device_add(x, part, ls_contributors(x), ls_slice_bytes(x, of), ls_bucket_slice(x, of, x->rank), e);
-    ls_slice_sum(&x->g->run, part, ls_contributors(x), 0, ls_slice_bytes(x, of), x->g->p->real_bytes, ls_bucket_slice(x, of, x->rank));
+        return ls_rank_device_add(x, part, ls_contributors(x), ls_slice_bytes(x, of),
+                                  ls_bucket_slice(x, of, x->rank), e);
+    ls_slice_sum(&x->g->run, part, ls_contributors(x), 0, ls_slice_bytes(x, of),
+                 x->g->p->real_bytes, ls_bucket_slice(x, of, x->rank));
     return true;
 }
 
@@ -87,17 +102,21 @@ bool ls_bucket_all_gather(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
     for (int q = 0; q < x->size; q++)
-        if (q != x->rank && (!take(x, q, b, ls_bucket_slice(x, of, q), e) || !send(x, q, b, ls_bucket_slice(x, of, x->rank), e)))
+        if (q != x->rank
+            && (!take(x, q, b, ls_bucket_slice(x, of, q), e)
+                || !send(x, q, b, ls_bucket_slice(x, of, x->rank), e)))
             return false;
     return x->d == NULL || ls_rank_device_launch(x, b, e);
 }
 
 bool ls_bucket_all_gathered(LsExchange *x, uint32_t b, LsError *e)
 {
-    return wait_all(x, transfer(x, x->got, b, 0), x->size, e) && wait_all(x, transfer(x, x->sent, b, 0), x->size, e);
+    return wait_all(x, transfer(x, x->got, b, 0), x->size, e)
+           && wait_all(x, transfer(x, x->sent, b, 0), x->size, e);
 }
 
-void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from, void *arg[])
+void ls_slice_arguments(const LsExchange *x, const LsBucket *b, const LsRankSum *s, int64_t from,
+                        void *arg[])
 {
     const LsProgram *p = x->g->p;
     const LsStep *step = &p->phase.update.step[s->step];

@@ -1,5 +1,5 @@
-/* runtime/ranks/collect_slices.c -- state that ranks have in slices: rank 0 reads it whole, for checkpoints; and every rank takes
- * its slices out of a checkpoint. See rank_exchange.h. */
+/* runtime/ranks/collect_slices.c -- state that ranks have in slices: rank 0 reads it whole, for
+ * checkpoints; and every rank takes its slices out of a checkpoint. See rank_exchange.h. */
 #include "runtime/ranks/rank_exchange.h"
 
 #include <string.h>
@@ -28,7 +28,8 @@ static LsRange copy_own(LsExchange *x, int64_t offset, bool in)
     const LsBucket *b = bucket_at(x, s->at);
     const LsRange r = ls_slice_of_sum(x, b, s, x->rank);
     if (r.from < r.to) {
-        char *own = ls_slice_state(x, offset / x->r->sum_bytes, ls_slice_place(x, b, r.from)), *whole = x->view + r.from;
+        char *own = ls_slice_state(x, offset / x->r->sum_bytes, ls_slice_place(x, b, r.from)),
+             *whole = x->view + r.from;
         if (x->d == NULL)
             memcpy(in ? own : whole, in ? whole : own, (size_t)(r.to - r.from));
         else if (in)
@@ -57,7 +58,9 @@ void ls_exchange_view(void *self, int64_t offset)
     const LsRankSum *s = sum_at(x, offset % x->r->sum_bytes);
     for (int q = 1; q < x->size; q++) {
         const LsRange r = ls_slice_of_sum(x, bucket_at(x, s->at), s, q);
-        if (r.from < r.to && !ls_comm_receive_now(x->comm, q, LS_TAG_PIECE, x->view + r.from, r.to - r.from, &x->error))
+        if (r.from < r.to
+            && !ls_comm_receive_now(x->comm, q, LS_TAG_PIECE, x->view + r.from, r.to - r.from,
+                                    &x->error))
             return;
     }
 }
@@ -82,7 +85,8 @@ bool ls_exchange_serve(LsExchange *x, LsError *e)
         if (offset < 0)
             return true;
         const LsRange r = copy_own(x, offset, false);
-        if (r.from < r.to && !ls_comm_send_now(x->comm, 0, LS_TAG_PIECE, x->view + r.from, r.to - r.from, e))
+        if (r.from < r.to
+            && !ls_comm_send_now(x->comm, 0, LS_TAG_PIECE, x->view + r.from, r.to - r.from, e))
             return false;
     }
 }

@@ -1,11 +1,13 @@
-/* runtime/ranks/compare_replicas.c -- whether ranks still have the same state: see rank_exchange.h. */
+/* runtime/ranks/compare_replicas.c -- whether ranks still have the same state: see
+ * rank_exchange.h. */
 #include "runtime/base/tensor_copy.h"
 #include "runtime/comm/comm_seal.h"
 #include "runtime/ranks/rank_exchange.h"
 
 #include <string.h>
 
-/* Of all tensors that this rank has whole. Other bytes have another sum but by a chance of less than one in a billion. */
+/* Of all tensors that this rank has whole. Other bytes have another sum but by a chance of less
+ * than one in a billion. */
 static uint64_t sum_state(const LsExchange *x)
 {
     static const unsigned char place[LS_SHA256] = "replicas";
@@ -37,13 +39,20 @@ bool ls_exchange_compare(LsExchange *x, int64_t after, bool start, LsError *e)
     if (!ls_packets_swap(&x->replicas, (uint64_t)after, 0, e))
         return false;
     /* Where two others agree, rank 0 is the odd one. */
-    const int right = x->size > 2 && sum_of(x, 1) == sum_of(x, 2) && sum_of(x, 0) != sum_of(x, 1) ? 1 : 0;
+    const int right =
+        x->size > 2 && sum_of(x, 1) == sum_of(x, 2) && sum_of(x, 0) != sum_of(x, 1) ? 1 : 0;
     for (int q = 0; q < x->size; q++)
         if (sum_of(x, q) != sum_of(x, right) && start)
-            return ls_fail(e, LS_EXIT_USAGE, "rank %d begins with other weights than rank %d: their checkpoints or initial weights "
-                           "are not the same", q, right);
+            return ls_fail(e, LS_EXIT_USAGE,
+                           "rank %d begins with other weights than rank %d: their checkpoints or "
+                           "initial weights "
+                           "are not the same",
+                           q, right);
         else if (sum_of(x, q) != sum_of(x, right))
-            return ls_fail(e, LS_EXIT_RANK, "after step %lld the parameters of rank %d are not those of rank %d: its memory or its "
-                           "machine is damaged; go on from a checkpoint of before", (long long)after, q, right);
+            return ls_fail(e, LS_EXIT_RANK,
+                           "after step %lld the parameters of rank %d are not those of rank %d: "
+                           "its memory or its "
+                           "machine is damaged; go on from a checkpoint of before",
+                           (long long)after, q, right);
     return true;
 }

@@ -5,7 +5,8 @@
 #include "runtime/ranks/buckets.h"
 #include "runtime/ranks/rank_device.h"
 
-/* Staged: brings what was gathered to the device. With a window every slice is still where its owner has it. */
+/* Staged: brings what was gathered to the device. With a window every slice is still where its
+ * owner has it. */
 static bool bring(LsExchange *x, const LsBucket *b)
 {
     const int64_t slice = ls_slice_bytes(x, b);
@@ -14,7 +15,8 @@ static bool bring(LsExchange *x, const LsBucket *b)
     if (x->window == NULL)
         return x->on->store(x->d, x->there + b->at, x->sums + b->at, b->size);
     for (int q = 0; q < x->size; q++)
-        if (!x->on->store(x->d, x->there + b->at + q * slice, x->window + q * x->r->sum_bytes + b->at + q * slice, slice))
+        if (!x->on->store(x->d, x->there + b->at + q * slice,
+                          x->window + q * x->r->sum_bytes + b->at + q * slice, slice))
             return false;
     return true;
 }
@@ -41,7 +43,8 @@ static bool run_step(LsExchange *x, const LsStep *s, void *const arg[])
     return x->d->error.code == LS_EXIT_DONE;
 }
 
-/* Updates this rank's slice of parameter k, whose gradient is on the device, and copies it to the sums. */
+/* Updates this rank's slice of parameter k, whose gradient is on the device, and copies it to the
+ * sums. */
 static bool update_slice(LsExchange *x, const LsBucket *b, uint32_t k)
 {
     void *arg[LS_SLICE_ARGUMENTS];
@@ -59,7 +62,8 @@ static bool update_slice(LsExchange *x, const LsBucket *b, uint32_t k)
                                       : x->on->move(x->d, x->sums + r.from, arg[0], r.to - r.from));
 }
 
-/* Adds up this rank's slice of a bucket, on the device or for it, and updates what it has of the parameters. */
+/* Adds up this rank's slice of a bucket, on the device or for it, and updates what it has of the
+ * parameters. */
 static bool update_bucket(LsExchange *x, uint32_t b, LsError *e)
 {
     const LsBucket *of = &x->bucket[b];
@@ -80,7 +84,8 @@ static bool take_parameters(LsExchange *x, const LsBucket *b)
     bool ok = bring(x, b);
     for (uint32_t k = b->first; ok && k < b->end; k++) {
         const LsRankSum *s = &x->r->sum[k];
-        ok = x->on->move(x->d, ls_memory_at(x->g->m, s->param), x->there + s->at, s->count * x->g->p->real_bytes);
+        ok = x->on->move(x->d, ls_memory_at(x->g->m, s->param), x->there + s->at,
+                         s->count * x->g->p->real_bytes);
     }
     return ok;
 }
@@ -99,7 +104,9 @@ static bool update_buckets(LsExchange *x, LsError *e)
         if (!x->bucket[b].whole && !ls_bucket_all_gather(x, b, e))
             return false;
     for (uint32_t b = 0; b < x->nbucket; b++)
-        if (!x->bucket[b].whole && (!ls_bucket_all_gathered(x, b, e) || !ls_rank_device_ok(x, take_parameters(x, &x->bucket[b]), e)))
+        if (!x->bucket[b].whole
+            && (!ls_bucket_all_gathered(x, b, e)
+                || !ls_rank_device_ok(x, take_parameters(x, &x->bucket[b]), e)))
             return false;
     return true;
 }
@@ -123,7 +130,8 @@ bool ls_rank_device_update(LsExchange *x, LsError *e)
     for (uint32_t b = 0; b < x->nbucket; b++)
         if (x->bucket[b].whole && !ls_rank_device_ok(x, bring(x, &x->bucket[b]), e))
             return false;
-    if (x->r->sliced ? !update_slices(x, e) : !ls_engine_run(x->g, &x->g->p->phase.update, NULL, 0, e))
+    if (x->r->sliced ? !update_slices(x, e)
+                     : !ls_engine_run(x->g, &x->g->p->phase.update, NULL, 0, e))
         return false;
     return x->window == NULL || ls_rank_device_settle(x, e);    /* the others' sums were read */
 }

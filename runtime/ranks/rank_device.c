@@ -19,10 +19,13 @@ static bool take_view(LsExchange *x, LsError *e)
         return true;
     }
     x->view = x->own_view = aligned_alloc(PAGE, (size_t)(bytes / PAGE + 1) * PAGE);
-    return x->view != NULL || ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of the gradients, %lld bytes", (long long)bytes);
+    return x->view != NULL
+           || ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of the gradients, %lld bytes",
+                      (long long)bytes);
 }
 
-/* Notes the ends of the buckets that piece k completes. Staged: they are copied to the host from there on. */
+/* Notes the ends of the buckets that piece k completes. Staged: they are copied to the host from
+ * there on. */
 static bool after_piece(void *self, uint32_t k)
 {
     LsExchange *x = self;
@@ -30,7 +33,8 @@ static bool after_piece(void *self, uint32_t k)
     for (; ok && x->noted < x->cut_end[k]; x->noted++) {
         const LsBucket *b = &x->bucket[x->noted];
         ok = x->on->point(x->d, x->noted)
-            && (!x->staged || x->on->beside(x->d, x->noted, x->sums + b->at, x->there + b->at, b->size));
+             && (!x->staged
+                 || x->on->beside(x->d, x->noted, x->sums + b->at, x->there + b->at, b->size));
     }
     return ok;
 }
@@ -49,7 +53,8 @@ static bool cut(LsExchange *x, LsError *e)
             x->cut[x->ncut++] = x->bucket[b].after;
         x->cut_end[x->ncut - 1] = b + 1;
     }
-    return ls_rank_device_ok(x, x->on->points(x->d, x->nbucket), e) && ls_engine_cut(x->g, (LsCuts){x->cut, x->ncut, after_piece, x}, e);
+    return ls_rank_device_ok(x, x->on->points(x->d, x->nbucket), e)
+           && ls_engine_cut(x->g, (LsCuts){x->cut, x->ncut, after_piece, x}, e);
 }
 
 bool ls_rank_device_open(LsExchange *x, LsMemory *m, LsError *e)
@@ -99,7 +104,10 @@ bool ls_rank_device_ready(LsExchange *x, uint32_t b, LsError *e)
     if (b >= x->noted && !x->staged)
         return b > x->noted || ls_rank_device_ok(x, x->on->settle(x->d), e);
     if (b >= x->noted)
-        return ls_rank_device_ok(x, x->on->fetch(x->d, x->sums + of->at, x->there + of->at, of->size) && x->on->settle(x->d), e);
+        return ls_rank_device_ok(x,
+                                 x->on->fetch(x->d, x->sums + of->at, x->there + of->at, of->size)
+                                     && x->on->settle(x->d),
+                                 e);
     return !x->staged || ls_rank_device_ok(x, x->on->beside_done(x->d, b), e);
 }
 
@@ -108,7 +116,8 @@ bool ls_rank_device_launch(LsExchange *x, uint32_t b, LsError *e)
     return x->staged || x->size == 1 || x->on->launch(x->d, b, x->bulk, e);
 }
 
-/* The sum of n parts from the first on, as in slice_sum.c. Sums of subtrees take the place of their first part. */
+/* The sum of n parts from the first on, as in slice_sum.c. Sums of subtrees take the place of their
+ * first part. */
 static bool add_tree(LsExchange *x, const char *const part[], int n, int64_t bytes, char *to)
 {
     int left = 1;
@@ -117,17 +126,26 @@ static bool add_tree(LsExchange *x, const char *const part[], int n, int64_t byt
     while (2 * left < n)
         left *= 2;
     char *const a = (char *)(uintptr_t)part[0], *const b = (char *)(uintptr_t)part[left];
-    return add_tree(x, part, left, bytes, a) && add_tree(x, part + left, n - left, bytes, b) && x->on->add(x->d, to, a, b, bytes);
+    return add_tree(x, part, left, bytes, a) && add_tree(x, part + left, n - left, bytes, b)
+           && x->on->add(x->d, to, a, b, bytes);
 }
 
-bool ls_rank_device_add(LsExchange *x, const char *const part[], int n, int64_t bytes, char *to, LsError *e)
+bool ls_rank_device_add(LsExchange *x, const char *const part[], int n, int64_t bytes, char *to,
+                        LsError *e)
 {
     return ls_rank_device_ok(x, add_tree(x, part, n, bytes, to), e);
 }
 
-bool ls_rank_device_settle(LsExchange *x, LsError *e) { return ls_rank_device_ok(x, x->on->settle(x->d), e); }
-
-bool ls_rank_device_copy(LsExchange *x, void *there, void *here, int64_t bytes, bool to_device, LsError *e)
+bool ls_rank_device_settle(LsExchange *x, LsError *e)
 {
-    return ls_rank_device_ok(x, to_device ? x->on->store(x->d, there, here, bytes) : x->on->fetch(x->d, here, there, bytes), e);
+    return ls_rank_device_ok(x, x->on->settle(x->d), e);
+}
+
+bool ls_rank_device_copy(LsExchange *x, void *there, void *here, int64_t bytes, bool to_device,
+                         LsError *e)
+{
+    return ls_rank_device_ok(x,
+                             to_device ? x->on->store(x->d, there, here, bytes)
+                                       : x->on->fetch(x->d, here, there, bytes),
+                             e);
 }

@@ -13,7 +13,8 @@
 static void after_step(void *self, uint32_t step)
 {
     LsExchange *x = self;
-    while (x->begun < x->nbucket && x->bucket[x->begun].after <= step && x->error.code == LS_EXIT_DONE) {
+    while (x->begun < x->nbucket && x->bucket[x->begun].after <= step
+           && x->error.code == LS_EXIT_DONE) {
         ls_bucket_begin(x, x->begun, &x->error);
         x->begun++;
     }
@@ -58,13 +59,15 @@ static void update_range(LsExchange *x, const LsBucket *b, const LsRankSum *s, L
 }
 
 /* Adds up and updates this rank's part of a parameter, in chunks that stay in the caches. */
-static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s, const char *const part[])
+static void update_slice(LsExchange *x, const LsBucket *b, const LsRankSum *s,
+                         const char *const part[])
 {
     const LsRange r = ls_slice_of_sum(x, b, s, x->rank);
     const int64_t slice = b->at + x->rank * ls_slice_bytes(x, b);
     for (int64_t at = r.from; at < r.to; at += LS_RANK_CHUNK) {
         const LsRange of = {at, r.to - at < LS_RANK_CHUNK ? r.to : at + LS_RANK_CHUNK};
-        ls_slice_sum(&x->g->run, part, ls_contributors(x), at - slice, of.to - of.from, x->g->p->real_bytes, x->chunk);
+        ls_slice_sum(&x->g->run, part, ls_contributors(x), at - slice, of.to - of.from,
+                     x->g->p->real_bytes, x->chunk);
         update_range(x, b, s, of);
     }
 }
@@ -78,7 +81,8 @@ static void spread(LsExchange *x, const LsBucket *b)
             const LsRange r = ls_slice_of_sum(x, b, s, q);
             const char *from = x->window != NULL ? x->window + q * x->r->sum_bytes : x->sums;
             if (q != x->rank && r.from < r.to)
-                memcpy((char *)ls_memory_at(x->g->m, s->param) + (r.from - s->at), from + r.from, (size_t)(r.to - r.from));
+                memcpy((char *)ls_memory_at(x->g->m, s->param) + (r.from - s->at), from + r.from,
+                       (size_t)(r.to - r.from));
         }
 }
 
@@ -113,7 +117,8 @@ static void copy_sums(LsExchange *x, const LsBucket *b)
 {
     for (int q = 0; q < x->size; q++)
         if (q != x->rank)
-            memcpy(ls_bucket_slice(x, b, q), ls_bucket_seen(x, b, q, q), (size_t)ls_slice_bytes(x, b));
+            memcpy(ls_bucket_slice(x, b, q), ls_bucket_seen(x, b, q, q),
+                   (size_t)ls_slice_bytes(x, b));
 }
 
 /* ---- packets ---- */
@@ -121,7 +126,8 @@ static void copy_sums(LsExchange *x, const LsBucket *b)
 /* Copies the rows of a rank's parts out of its packet, or the own ones into it. */
 static bool copy_rows(LsExchange *x, int rank, bool out, LsError *e)
 {
-    const int64_t first = rank * x->block, left = x->parts - first, n = left < x->block ? left : x->block;
+    const int64_t first = rank * x->block, left = x->parts - first,
+                  n = left < x->block ? left : x->block;
     char *at = ls_packet_rest(&x->packets, rank);
     for (uint32_t t = 0; t < x->r->nrows; t++) {
         const int64_t bytes = x->r->rows[t].bytes;
@@ -135,7 +141,10 @@ static bool copy_rows(LsExchange *x, int rank, bool out, LsError *e)
     return x->d == NULL || out || ls_rank_device_settle(x, e);
 }
 
-bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e) { return ls_packets_swap(&x->packets, place, 0, e); }
+bool ls_exchange_agree(LsExchange *x, uint64_t place, LsError *e)
+{
+    return ls_packets_swap(&x->packets, place, 0, e);
+}
 
 static bool swap_packets(LsExchange *x, uint64_t place, int stop, LsError *e)
 {
@@ -147,7 +156,10 @@ static bool swap_packets(LsExchange *x, uint64_t place, int stop, LsError *e)
     return true;
 }
 
-void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss) { ls_packet_losses(&x->packets, x->rank)[j] = loss; }
+void ls_exchange_note(LsExchange *x, int64_t j, LsLoss loss)
+{
+    ls_packet_losses(&x->packets, x->rank)[j] = loss;
+}
 
 LsLoss ls_exchange_loss(const LsExchange *x, int64_t k)
 {
@@ -160,9 +172,11 @@ int ls_exchange_stop(const LsExchange *x) { return ls_packets_stop(&x->packets);
 
 static bool gather_whole(LsExchange *x, LsError *e)
 {
-    const bool later = ls_adds_on_device(x);   /* no slice leaves the device before all sums are there */
+    const bool later = ls_adds_on_device(x);   /* no slice leaves the device before all sums are
+                                                * there */
     for (uint32_t b = 0; b < x->nbucket; b++)
-        if (x->bucket[b].whole && (!ls_bucket_reduce(x, b, e) || (!later && !ls_bucket_all_gather(x, b, e))))
+        if (x->bucket[b].whole
+            && (!ls_bucket_reduce(x, b, e) || (!later && !ls_bucket_all_gather(x, b, e))))
             return false;
     if (later && x->size > 1 && !ls_rank_device_settle(x, e))
         return false;
@@ -195,7 +209,8 @@ bool ls_exchange_finish(LsExchange *x, uint64_t place, int stop, LsError *e)
         return false;
     for (uint32_t k = 0; k < x->g->p->phase.update.nstep && !x->r->sliced && x->d == NULL; k++)
         run_step(x, k);
-    return x->window == NULL || x->comm->engine->barrier(x->comm, e);   /* the others may still read this rank's sums */
+    /* the others may still read this rank's sums */
+    return x->window == NULL || x->comm->engine->barrier(x->comm, e);
 }
 
 /* ---- opening ---- */
@@ -234,8 +249,8 @@ static int64_t row_bytes(const LsRanks *r)
     return bytes;
 }
 
-bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsComm *bulk, char *window, LsBucketing how,
-                      LsError *e)
+bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsComm *bulk,
+                      char *window, LsBucketing how, LsError *e)
 {
     const LsRanks *r = g->p->ranks;
     const int n = comm != NULL ? comm->size : 1;
@@ -247,7 +262,8 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsC
     x->bucket = calloc(r->nsum + 1, sizeof *x->bucket);
     x->sent = calloc(2 * (size_t)n * (r->nsum + 1), sizeof *x->sent);
     x->view = x->sums;
-    x->arrived = x->own_arrived = calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / n * (n - 1)) + 1);
+    x->arrived = x->own_arrived =
+        calloc(1, window != NULL ? 1 : (size_t)(r->sum_bytes / n * (n - 1)) + 1);
     x->chunk = aligned_alloc(64, LS_RANK_CHUNK);
     x->slice_step = calloc(g->p->phase.update.nstep + 1, sizeof *x->slice_step);
     if (!x->bucket || !x->sent || !x->arrived || !x->chunk || !x->slice_step)
@@ -255,7 +271,8 @@ bool ls_exchange_open(LsExchange *x, LsEngine *g, LsMemory *m, LsComm *comm, LsC
     x->got = x->sent + (size_t)n * (r->nsum + 1);
     x->nbucket = ls_buckets_make(r, how, x->bucket);
     find_slice_steps(x);
-    if (!ls_packets_open(&x->packets, comm, LS_TAG_PACKET, x->block, ls_rank_packet_bytes(x->block, row_bytes(r)), e)
+    if (!ls_packets_open(&x->packets, comm, LS_TAG_PACKET, x->block,
+                         ls_rank_packet_bytes(x->block, row_bytes(r)), e)
         || !ls_packets_open(&x->replicas, comm, LS_TAG_REPLICAS, 0, LS_REPLICAS_PACKET, e)
         || (m->device != NULL && !ls_rank_device_open(x, m, e)))
         return false;

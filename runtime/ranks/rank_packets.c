@@ -8,15 +8,21 @@ enum { PLACE, STOP, WORDS };    /* of 8 bytes, before the losses */
 
 static char *packet(const LsPackets *p, int rank) { return p->of + rank * p->bytes; }
 
-bool ls_packets_open(LsPackets *p, LsComm *comm, uint32_t tag, int64_t losses, int64_t bytes, LsError *e)
+bool ls_packets_open(LsPackets *p, LsComm *comm, uint32_t tag, int64_t losses, int64_t bytes,
+                     LsError *e)
 {
-    *p = (LsPackets){.comm = comm, .size = comm != NULL ? comm->size : 1, .rank = comm != NULL ? comm->rank : 0, .tag = tag,
-                     .losses = losses, .bytes = bytes};
+    *p = (LsPackets){.comm = comm,
+                     .size = comm != NULL ? comm->size : 1,
+                     .rank = comm != NULL ? comm->rank : 0,
+                     .tag = tag,
+                     .losses = losses,
+                     .bytes = bytes};
     const size_t n = (size_t)p->size;
     p->of = calloc(n, (size_t)bytes);
     p->told = calloc(n, sizeof *p->told);
     p->heard = calloc(n, sizeof *p->heard);
-    return (p->of && p->told && p->heard) || ls_fail(e, LS_EXIT_FAIL, "no memory for the packets of %d ranks", p->size);
+    return (p->of && p->told && p->heard)
+           || ls_fail(e, LS_EXIT_FAIL, "no memory for the packets of %d ranks", p->size);
 }
 
 void ls_packets_close(LsPackets *p)
@@ -27,9 +33,15 @@ void ls_packets_close(LsPackets *p)
     *p = (LsPackets){0};
 }
 
-LsLoss *ls_packet_losses(const LsPackets *p, int rank) { return (LsLoss *)(void *)(packet(p, rank) + 8 * WORDS); }
+LsLoss *ls_packet_losses(const LsPackets *p, int rank)
+{
+    return (LsLoss *)(void *)(packet(p, rank) + 8 * WORDS);
+}
 
-char *ls_packet_rest(const LsPackets *p, int rank) { return (char *)(ls_packet_losses(p, rank) + p->losses); }
+char *ls_packet_rest(const LsPackets *p, int rank)
+{
+    return (char *)(ls_packet_losses(p, rank) + p->losses);
+}
 
 static uint64_t place_of(const LsPackets *p, int rank)
 {
@@ -42,11 +54,13 @@ static bool swap(LsPackets *p, LsError *e)
 {
     const LsCommEngine *by = p->comm->engine;
     for (int q = 0; q < p->size; q++)
-        if (q != p->rank && (!by->receive(p->comm, q, p->tag, packet(p, q), p->bytes, &p->heard[q], e)
-                             || !by->send(p->comm, q, p->tag, packet(p, p->rank), p->bytes, &p->told[q], e)))
+        if (q != p->rank
+            && (!by->receive(p->comm, q, p->tag, packet(p, q), p->bytes, &p->heard[q], e)
+                || !by->send(p->comm, q, p->tag, packet(p, p->rank), p->bytes, &p->told[q], e)))
             return false;
     for (int q = 0; q < p->size; q++)
-        if (q != p->rank && (!by->wait(p->comm, &p->heard[q], e) || !by->wait(p->comm, &p->told[q], e)))
+        if (q != p->rank
+            && (!by->wait(p->comm, &p->heard[q], e) || !by->wait(p->comm, &p->told[q], e)))
             return false;
     return true;
 }
@@ -60,7 +74,8 @@ bool ls_packets_swap(LsPackets *p, uint64_t place, int stop, LsError *e)
         return false;
     for (int q = 1; q < p->size; q++)
         if (place_of(p, q) != place_of(p, 0))
-            return ls_fail(e, LS_EXIT_USAGE, "data or checkpoint of rank %d are not those of rank 0", q);
+            return ls_fail(e, LS_EXIT_USAGE,
+                           "data or checkpoint of rank %d are not those of rank 0", q);
     return true;
 }
 

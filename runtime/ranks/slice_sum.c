@@ -5,7 +5,13 @@
 
 enum { BLOCK = 4096 };          /* bytes that are added at a time: a unit */
 
-typedef struct Slices { const char *const *part; int n; int64_t from, bytes; int real_bytes; char *to; } Slices;
+typedef struct Slices {
+    const char *const *part;
+    int n;
+    int64_t from, bytes;
+    int real_bytes;
+    char *to;
+} Slices;
 
 static void add(char *to, const char *more, int64_t bytes, int real_bytes)
 {
@@ -22,7 +28,8 @@ static void add(char *to, const char *more, int64_t bytes, int real_bytes)
     }
 }
 
-/* to = the sum of n parts from the first on: that of the largest power of two below n, plus that of the others. */
+/* to = the sum of n parts from the first on: that of the largest power of two below n, plus that of
+ * the others. */
 static void sum(const Slices *s, int first, int n, int64_t at, int64_t bytes, char *to)
 {
     _Alignas(64) char rest[BLOCK];
@@ -50,7 +57,8 @@ static void units(LsRun *run, void *const arg[], int64_t lo, int64_t hi)
     }
 }
 
-void ls_slice_sum(LsRun *run, const char *const part[], int n, int64_t from, int64_t bytes, int real_bytes, char *to)
+void ls_slice_sum(LsRun *run, const char *const part[], int n, int64_t from, int64_t bytes,
+                  int real_bytes, char *to)
 {
     Slices s = {part, n, from, bytes, real_bytes, to};
     void *const arg[] = {&s};

@@ -1,5 +1,5 @@
-/* runtime/trainer/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of that
- * length with dtype, shape and data_offsets of every tensor, the data (github
+/* runtime/trainer/checkpoint.c -- see checkpoint.h. The format: a 64-bit length, a JSON header of
+ * that length with dtype, shape and data_offsets of every tensor, the data (github
  * huggingface/safetensors). */
 #include "runtime/base/fnv64.h"
 #include "runtime/base/json_read.h"
@@ -29,8 +29,9 @@ const char *ls_checkpoint_precision(const LsProgram *p)
 /* Sums within an update are not saved: checkpoints come between updates. */
 static bool is_saved(const LsStateTensor *s) { return s->kind != LS_STATE_SUM; }
 
-/* The format keeps the name __metadata__ for itself. A tensor of that name is stored as ___metadata__, one of that name as
- * ____metadata__, and so on: this is what precedes the name of a tensor in the file. */
+/* The format keeps the name __metadata__ for itself. A tensor of that name is stored as
+ * ___metadata__, one of that name as ____metadata__, and so on: this is what precedes the name of a
+ * tensor in the file. */
 static const char *before_name(const char *name)
 {
     static const char kept[] = "__metadata__";
@@ -77,7 +78,8 @@ static uint64_t sum_ledger(uint64_t sum, const LsPlace *at)
     return at->ledger.n > 0 ? ls_fnv64(sum, &at->seeded, sizeof at->seeded) : sum;
 }
 
-/* The checksum of a checkpoint without a precision, an alphabet and private updates is that of older versions. */
+/* The checksum of a checkpoint without a precision, an alphabet and private updates is that of
+ * older versions. */
 static uint64_t sum_place(const LsPlace *at, const char *precision)
 {
     uint64_t sum = ls_fnv64(LS_FNV64, at, offsetof(LsPlace, alphabet));
@@ -230,7 +232,11 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
     return ls_json_char(j, '}');
 }
 
-typedef struct LsEntry { char dtype[16]; int rank; int64_t dim[LS_TENSOR_RANK + 1], from, to; } LsEntry;
+typedef struct LsEntry {
+    char dtype[16];
+    int rank;
+    int64_t dim[LS_TENSOR_RANK + 1], from, to;
+} LsEntry;
 
 static bool read_entry(const LsLoaded *l, LsEntry *t, LsJson *j)
 {
@@ -282,8 +288,8 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
     while (k < p->nstate && !is_stored_as(p->state[k].t.name, name))
         k++;
     if (k == p->nstate)
-        return ls_fail(e, LS_EXIT_DATA,
-                       "%s: holds '%s', which this program does not have (%s)", l->f->path, name, another(l, have));
+        return ls_fail(e, LS_EXIT_DATA, "%s: holds '%s', which this program does not have (%s)",
+                       l->f->path, name, another(l, have));
     const LsStateTensor *s = &p->state[k];
     if (!is_saved(s) && t->from == l->next && t->to >= t->from && t->to <= l->bytes) {
         l->next = t->to;        /* of older versions, which saved sums */
@@ -301,9 +307,11 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
     if (t->from < 0 || t->to > l->bytes || t->to - t->from != bytes_of(l->m, s))
         return ls_fail(e, LS_EXIT_DATA, "%s: '%s' lies outside the file (truncated?)", l->f->path,
                        name);
-    if (l->offset[k] >= 0 || t->from != l->next)      /* another order would be other values, in silence */
+    if (l->offset[k] >= 0 || t->from != l->next)      /* another order would be other values, in
+                                                       * silence */
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint: '%s' %s", l->f->path, name,
-                       l->offset[k] >= 0 ? "is there twice" : "does not follow the tensor before it");
+                       l->offset[k] >= 0 ? "is there twice"
+                                         : "does not follow the tensor before it");
     l->offset[k] = t->from;
     l->next = t->to;
     return true;
@@ -328,8 +336,8 @@ static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
         return damaged(l->f, e);
     for (uint32_t k = 0; k < l->m->p->nstate; k++)
         if (l->offset[k] < 0 && is_saved(&l->m->p->state[k]))
-            return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (%s)", l->f->path, l->m->p->state[k].t.name,
-                           another(l, why));
+            return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (%s)", l->f->path,
+                           l->m->p->state[k].t.name, another(l, why));
     return true;
 }
 

@@ -10,11 +10,12 @@
 #include "runtime/engine/program_memory.h"
 #include "runtime/privacy/ledger_text.h"
 
-/* The position of a run, and the settings of its data. 64-bit fields only, up to the alphabet: the checksum covers its
- * bytes. */
+/* The position of a run, and the settings of its data. 64-bit fields only, up to the alphabet: the
+ * checksum covers its bytes. */
 typedef struct LsPlace {
     int64_t update;             /* updates done */
-    int64_t cursor;             /* batches taken from the data, over all epochs; in private training: updates */
+    int64_t cursor;             /* batches taken from the data, over all epochs; in private
+                                 * training: updates */
     int64_t epoch;              /* whole epochs done */
     int64_t samples;            /* of the training data */
     uint64_t seed;
@@ -22,15 +23,16 @@ typedef struct LsPlace {
     LsAlphabet alphabet;        /* of the text; the checksum covers it only if it is not empty */
     LsPrivacyLedger ledger;     /* of private updates; likewise, and with it `seeded` */
     int64_t seeded;             /* 0 or 1: private updates were made with --noise-seed */
-    char precision[8];          /* of the program that wrote the checkpoint that was loaded; "": not known */
+    char precision[8];          /* of the program that wrote the checkpoint that was loaded; "": not
+                                 * known */
 } LsPlace;
 
 /* "f32", "f64", "bf16", "f16": in which the program computes. */
 const char *ls_checkpoint_precision(const LsProgram *p);
 
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
-/* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. Allocates the ledger of private
- * updates, which the caller frees. */
+/* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. Allocates
+ * the ledger of private updates, which the caller frees. */
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e);
 
 #endif

@@ -39,7 +39,10 @@ static int64_t update_of(const char *name)
 {
     int64_t update;
     int n = 0;
-    return sscanf(name, "step-%18" SCNd64 ".safetensors%n", &update, &n) == 1 && n > 0 && name[n] == '\0' ? update : -1;
+    return sscanf(name, "step-%18" SCNd64 ".safetensors%n", &update, &n) == 1 && n > 0
+                   && name[n] == '\0'
+               ? update
+               : -1;
 }
 
 /* Not a file in the folder: it would stay when the process is killed. */
@@ -47,8 +50,10 @@ static bool hold(LsSaver *s, LsError *e)
 {
     s->held = open(s->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     return s->held < 0 || ls_file_hold(s->held)
-        || ls_fail(e, LS_EXIT_USAGE, "--save=%s: another run is saving its checkpoints there; give each run a folder of its own",
-                   s->folder);
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "--save=%s: another run is saving its checkpoints there; give each run a "
+                      "folder of its own",
+                      s->folder);
 }
 
 void ls_saver_close(LsSaver *s)
@@ -89,7 +94,8 @@ static bool is_here(const LsSaver *s, const char *file)
     char *slash = strrchr(folder, '/');
     if (slash != NULL)
         slash[slash == folder] = '\0';
-    return stat(s->folder, &a) == 0 && stat(slash != NULL ? folder : ".", &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+    return stat(s->folder, &a) == 0 && stat(slash != NULL ? folder : ".", &b) == 0
+           && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
 static bool remove_later(LsSaver *s, int64_t than, LsError *e)
@@ -102,24 +108,31 @@ static bool remove_later(LsSaver *s, int64_t than, LsError *e)
             ok = unlinkat(dirfd(d), f->d_name, 0) == 0;
             n++;
         }
-    ok = ok || ls_fail(e, LS_EXIT_FAIL, "%s: --overwrite cannot remove checkpoints: %s", s->folder, strerror(errno));
+    ok = ok
+         || ls_fail(e, LS_EXIT_FAIL, "%s: --overwrite cannot remove checkpoints: %s", s->folder,
+                    strerror(errno));
     if (d != NULL)
         closedir(d);
     if (ok)
-        fprintf(stderr, "note: removed %d checkpoint%s of another run from %s\n", n, n == 1 ? "" : "s", s->folder);
+        fprintf(stderr, "note: removed %d checkpoint%s of another run from %s\n", n,
+                n == 1 ? "" : "s", s->folder);
     return ok;
 }
 
 bool ls_saver_is_free(LsSaver *s, const char *from, int64_t at, bool overwrite, LsError *e)
 {
-    const int64_t own = from != NULL && is_here(s, from) ? at : -1;     /* the last that belongs to this run */
+    /* the last that belongs to this run */
+    const int64_t own = from != NULL && is_here(s, from) ? at : -1;
     const int64_t last = s->count > 0 ? s->update[s->count - 1] : -1;
     if (last <= own)
         return true;
     if (overwrite)
         return remove_later(s, own, e);
-    return ls_fail(e, LS_EXIT_USAGE, "--save=%s holds checkpoints of another run, up to step %" PRId64 ", and --resume=auto would not know "
-                   "them from this run's. Name another folder; or continue that run by --resume=auto; or let --overwrite remove them",
+    return ls_fail(e, LS_EXIT_USAGE,
+                   "--save=%s holds checkpoints of another run, up to step %" PRId64
+                   ", and --resume=auto would not know "
+                   "them from this run's. Name another folder; or continue that run by "
+                   "--resume=auto; or let --overwrite remove them",
                    s->folder, last);
 }
 

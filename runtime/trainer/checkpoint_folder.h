@@ -12,16 +12,17 @@ typedef struct LsSaver {
     int64_t update[LS_KEEP];    /* of the existing files, ascending */
     int count;
     char path[LS_PATH];         /* of the last one saved or loaded */
-    int held;                   /* the folder, which no other run may save to meanwhile; -1: not held */
+    int held;                   /* the folder, which no other run may save to meanwhile; -1: not
+                                 * held */
 } LsSaver;
 
-/* Creates the folder if needed and lists its checkpoints. holds: this run will save there, and no other may at the same
- * time. */
+/* Creates the folder if needed and lists its checkpoints. holds: this run will save there, and no
+ * other may at the same time. */
 bool ls_saver_open(LsSaver *s, const char *folder, int64_t keep, bool holds, LsError *e);
 void ls_saver_close(LsSaver *s);
-/* Checks that the folder has no checkpoints of another run, among which --resume=auto might choose later: none but those
- * that the run continues, up to `at` (from NULL: it continues none; else the checkpoint that was loaded). With `overwrite`
- * they are removed instead. */
+/* Checks that the folder has no checkpoints of another run, among which --resume=auto might choose
+ * later: none but those that the run continues, up to `at` (from NULL: it continues none; else the
+ * checkpoint that was loaded). With `overwrite` they are removed instead. */
 bool ls_saver_is_free(LsSaver *s, const char *from, int64_t at, bool overwrite, LsError *e);
 bool ls_saver_save(LsSaver *s, const LsMemory *m, const LsPlace *at, LsError *e);
 /* Loads the newest intact file; *found = false when the folder has none. A damaged file is reported

@@ -1,9 +1,10 @@
 /* runtime/trainer/clip_check.c -- looks whether the sums of private updates are clipped.
  *
- * The first update of a run, and then one in --check-clip N, begins with a micro-step that no update sees: the sum of its first
- * batch with the factors of all samples but one as 0, and without noise. That sum is what the one sample adds to an update,
- * made in the very way in which the update makes it, whatever ways the plan took to norms and sums. Its norm must not exceed
- * the clip. */
+ * The first update of a run, and then one in --check-clip N, begins with a micro-batch that no
+ * update sees: the sum of its first batch with the factors of all samples but one as 0, and without
+ * noise. That sum is what the one sample adds to an update, made in the very way in which the
+ * update makes it, whatever ways the plan took to norms and sums. Its norm must not exceed the
+ * clip. */
 #include "runtime/trainer/clip_check.h"
 
 #include "runtime/base/tensor_copy.h"
@@ -15,8 +16,8 @@
 
 enum { USUALLY = 100 };         /* updates from a check to the next */
 
-/* By how much a norm that is right may exceed the clip, relatively: norms and sums are rounded, with 16 bits every factor
- * of them. */
+/* By how much a norm that is right may exceed the clip, relatively: norms and sums are rounded,
+ * with 16 bits every factor of them. */
 static double rounding(const LsProgram *p)
 {
     return p->real_bytes == 8 ? 1e-9 : p->about.precision == NULL ? 1e-3 : 2e-2;
@@ -53,7 +54,8 @@ bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e)
         return true;
     const int64_t place = t->privacy.checks++ % b->valid;
     ls_part_run(t, b, 0, 0);
-    run->apply = run->alone = false;            /* the sum goes to the accumulators, which the update begins anew */
+    run->apply = run->alone = false;            /* the sum goes to the accumulators, which the
+                                                 * update begins anew */
     run->only = 1 + place;
     const bool ran = ls_engine_run(&t->engine, ls_part_table(t, false), NULL, 0, e);
     run->only = 0;
@@ -61,7 +63,11 @@ bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e)
         return false;
     const double norm = norm_of_sum(&t->memory), clip = t->p->privacy.clip;
     return norm <= clip * (1 + rounding(t->p))
-           || ls_fail(e, LS_EXIT_CHECK, "step %" PRId64 ": a sample's clipped gradient has norm %.9g, above the clip of %g, so the "
-                      "guarantee would not hold; this update was not made. Compile with --sample-norms=terms and sums=terms in "
-                      "--dp; if that does not help, the program is wrong: please report it", t->place.update + 1, norm, clip);
+           || ls_fail(e, LS_EXIT_CHECK,
+                      "step %" PRId64
+                      ": a sample's clipped gradient has norm %.9g, above the clip of %g, so the "
+                      "guarantee would not hold; this update was not made. Compile with "
+                      "--sample-norms=terms and sums=terms in "
+                      "--dp; if that does not help, the program is wrong: please report it",
+                      t->place.update + 1, norm, clip);
 }

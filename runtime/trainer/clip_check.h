@@ -4,7 +4,8 @@
 
 #include "runtime/trainer/trainer_state.h"
 
-/* Before the first micro-step of a private update, on the batch that was fed. An error: the clip is exceeded. */
+/* Before the first micro-batch of a private update, on the batch that was fed. An error: the clip
+ * is exceeded. */
 bool ls_clip_check(LsTrainer *t, const LsBatch *b, LsError *e);
 
 #endif

@@ -1,4 +1,5 @@
-/* runtime/trainer/epoch_report.c -- what a run says of itself: progress, evaluation, the line of an epoch. */
+/* runtime/trainer/epoch_report.c -- what a run says of itself: progress, evaluation, the line of an
+ * epoch. */
 #include "runtime/trainer/epoch_report.h"
 #include "runtime/trainer/micro_batch.h"
 #include "runtime/trainer/update_loss.h"
@@ -23,8 +24,14 @@ void ls_train_show_progress(LsTrainer *t)
     int64_t in_epoch = t->place.cursor - t->place.epoch * t->epoch.batches;
     int n = snprintf(what, sizeof what, "epoch %" PRId64 "/%" PRId64, t->place.epoch + 1, epochs);
     if (ls_is_private(t->p) && ls_progress_due(&t->reports.progress))
-        snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g", ls_private_bound(t->p, &t->place).epsilon);
-    LsProgressAt at = {what, in_epoch, t->epoch.batches, (t->updates - t->place.update) * group, t->under_way.loss, t->members.loss,
+        snprintf(what + n, sizeof what - (size_t)n, " epsilon %.4g",
+                 ls_private_bound(t->p, &t->place).epsilon);
+    LsProgressAt at = {what,
+                       in_epoch,
+                       t->epoch.batches,
+                       (t->updates - t->place.update) * group,
+                       t->under_way.loss,
+                       t->members.loss,
                        t->members.n};
     ls_progress_show(&t->reports.progress, &at);
 }
@@ -35,7 +42,8 @@ static int by_time(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* ns of a batch with that many threads, between those that were predicted; above them those of the most. */
+/* ns of a batch with that many threads, between those that were predicted; above them those of the
+ * most. */
 static double predicted_ns(const LsPredicted *p, int threads)
 {
     int k = 0;
@@ -46,8 +54,8 @@ static double predicted_ns(const LsPredicted *p, int threads)
     return p->ns[k] * pow(p->ns[k + 1] / p->ns[k], log2((double)threads / (1 << k)));
 }
 
-/* The median of the updates that count. Updates with their own times are those of one process: private ones have any number of
- * batches, and those of ranks wait for each other. */
+/* The median of the updates that count. Updates with their own times are those of one process:
+ * private ones have any number of batches, and those of ranks wait for each other. */
 void ls_train_pace(LsTrainer *t, int64_t ns)
 {
     const LsPredicted *p = &t->p->about.predicted;
@@ -55,11 +63,13 @@ void ls_train_pace(LsTrainer *t, int64_t ns)
     if (n < LS_PACE_AFTER - LS_PACE || n >= LS_PACE_AFTER)
         return;
     t->told.pace.ns[n - (LS_PACE_AFTER - LS_PACE)] = ns;
-    if (t->told.pace.n < LS_PACE_AFTER || p->n == 0 || ls_is_private(t->p) || !ls_is_first(t) || t->reports.progress.mode == LS_PROGRESS_NONE)
+    if (t->told.pace.n < LS_PACE_AFTER || p->n == 0 || ls_is_private(t->p) || !ls_is_first(t)
+        || t->reports.progress.mode == LS_PROGRESS_NONE)
         return;
     qsort(t->told.pace.ns, LS_PACE, sizeof *t->told.pace.ns, by_time);
     ls_progress_clear(&t->reports.progress);
-    fprintf(stderr, "note: a step takes %.4g ms; predicted were %.4g ms (%s", 1e-6 * (double)t->told.pace.ns[LS_PACE / 2],
+    fprintf(stderr, "note: a step takes %.4g ms; predicted were %.4g ms (%s",
+            1e-6 * (double)t->told.pace.ns[LS_PACE / 2],
             1e-6 * (double)ls_batches_per_update(t) * predicted_ns(p, t->threads), p->machine);
     if (p->n > 1)
         fprintf(stderr, ", %d thread%s", t->threads, t->threads == 1 ? "" : "s");
@@ -87,8 +97,9 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     int n = 0;
     if (t->o.eval)
         n = ls_part_hooks(t, &t->p->phase.eval, true, hook);
-    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members, t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n, t->ending.signal,
-                     &s, e))
+    if (!ls_evaluate(&t->engine, &t->feed.loader, &t->members,
+                     t->feed.val.p ? &t->feed.val : &t->feed.train, hook, n, t->ending.signal, &s,
+                     e))
         return false;
     if (!s.whole) {
         printf("  evaluation interrupted");
@@ -98,7 +109,8 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
         t->under_way.loss = s.loss;
     if (!isfinite(s.loss) && !t->told.blamed)
         blame_data(t);
-    if (t->o.eval && t->o.check_numerics && !ls_check_end(&t->reports.check, s.loss, t->place.update, e))
+    if (t->o.eval && t->o.check_numerics
+        && !ls_check_end(&t->reports.check, s.loss, t->place.update, e))
         return false;
     double accuracy = s.judged ? (double)s.right / (double)s.judged : -1;
     t->reports.log.losses = t->members.val_loss;
@@ -108,7 +120,8 @@ bool ls_train_evaluate(LsTrainer *t, LsError *e)
     if (s.judged)
         printf("  val_accuracy %.4f (%" PRId64 "/%" PRId64 ")", accuracy, s.right, s.judged);
     for (int64_t k = 0; k < t->members.n; k++) {
-        printf("%s%.*g", k == 0 ? "  members' val_losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->members.val_loss[k]);
+        printf("%s%.*g", k == 0 ? "  members' val_losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
+               t->members.val_loss[k]);
         if (s.judged)
             printf(" (%.4f)", (double)t->members.right[k] / (double)s.judged);
     }
@@ -130,8 +143,8 @@ bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e)
            ? t->place.epoch : t->place.epoch + 1, t->place.update, t->p->real_bytes == 8 ? 12 : 7,
            t->epoch.has_loss ? ls_mean(&t->epoch.mean) : t->under_way.loss);
     for (int64_t k = 0; k < t->members.n; k++) {
-        printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7, t->epoch.has_loss
-               ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
+        printf("%s%.*g", k == 0 ? "  members' losses " : " ", t->p->real_bytes == 8 ? 12 : 7,
+               t->epoch.has_loss ? ls_mean(&t->members.of_epoch[k]) : t->members.loss[k]);
         t->members.of_epoch[k] = (LsMean){0};
     }
     if (ls_is_private(t->p))

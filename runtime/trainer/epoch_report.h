@@ -11,8 +11,8 @@ void ls_train_say_what(const LsTrainer *t);
 void ls_train_show_progress(LsTrainer *t);
 /* Notes the time of an update; once, prints the time of a step beside the predicted one. */
 void ls_train_pace(LsTrainer *t, int64_t ns);
-/* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch at the end of the
- * run. */
+/* Prints the result line of an epoch, with all updates that began in it, or of a part of an epoch
+ * at the end of the run. */
 bool ls_train_end_epoch(LsTrainer *t, bool whole, LsError *e);
 
 #endif

@@ -68,9 +68,11 @@ static int64_t largest(const LsTensor *t, const char *row, int64_t n, int64_t st
 }
 
 /* Adds the softmax of a row to `to`. */
-static void add_softmax(double *to, const LsTensor *t, const char *row, int64_t n, int64_t step, int real_bytes)
+static void add_softmax(double *to, const LsTensor *t, const char *row, int64_t n, int64_t step,
+                        int real_bytes)
 {
-    const double most = ls_element_at(t->type, row + largest(t, row, n, step, real_bytes) * step, real_bytes);
+    const double most =
+        ls_element_at(t->type, row + largest(t, row, n, step, real_bytes) * step, real_bytes);
     double sum = 0;
     for (int64_t c = 0; c < n; c++)
         sum += exp(ls_element_at(t->type, row + c * step, real_bytes) - most);
@@ -78,9 +80,10 @@ static void add_softmax(double *to, const LsTensor *t, const char *row, int64_t 
         to[c] += exp(ls_element_at(t->type, row + c * step, real_bytes) - most) / sum;
 }
 
-/* Counts a prediction. One of an ensemble's members is counted for that member; the last one also completes the
- * prediction of all, from their mean probabilities. mean: of this position */
-static void predict(LsJudge *j, const LsTensor *t, const char *row, int64_t step, int64_t label, double *mean)
+/* Counts a prediction. One of an ensemble's members is counted for that member; the last one also
+ * completes the prediction of all, from their mean probabilities. mean: of this position */
+static void predict(LsJudge *j, const LsTensor *t, const char *row, int64_t step, int64_t label,
+                    double *mean)
 {
     const int bytes = j->g->p->real_bytes;
     const int64_t n = t->dim[j->g->p->target.class_axis], member = j->g->member;
@@ -145,11 +148,13 @@ static bool can_judge(const LsProgram *p, LsJudge *j)
     const LsTensor *t = &j->logits->t, *label = &p->input[j->label].t;
     return ls_holds_reals(t->type) && p->target.class_axis < t->rank
            && (label->type == LS_DT_I64 || label->type == LS_DT_I32)
-           && ls_tensor_count(t) / copies(t) == ls_tensor_count(label) / copies(label) * t->dim[p->target.class_axis];
+           && ls_tensor_count(t) / copies(t)
+                  == ls_tensor_count(label) / copies(label) * t->dim[p->target.class_axis];
 }
 
-bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data, const LsHook *extra, int nextra,
-                 const volatile sig_atomic_t *stop, LsScore *score, LsError *e)
+bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
+                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop, LsScore *score,
+                 LsError *e)
 {
     const LsProgram *p = g->p;
     LsPass pass = {.data = data};

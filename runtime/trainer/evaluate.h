@@ -14,9 +14,11 @@ typedef struct LsScore {
     bool whole;                 /* false: *stop ended it before the last batch */
 } LsScore;
 
-/* Ends the loader's pass. The `extra` hooks are called too. Of an ensemble the loss is the mean of the members' losses,
- * and a prediction is that of the mean of their probabilities; `members` gets those of each (else it is empty). */
-bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data, const LsHook *extra, int nextra,
-                 const volatile sig_atomic_t *stop, LsScore *score, LsError *e);
+/* Ends the loader's pass. The `extra` hooks are called too. Of an ensemble the loss is the mean of
+ * the members' losses, and a prediction is that of the mean of their probabilities; `members` gets
+ * those of each (else it is empty). */
+bool ls_evaluate(LsEngine *g, LsLoader *l, LsMemberState *members, const LsDataset *data,
+                 const LsHook *extra, int nextra, const volatile sig_atomic_t *stop, LsScore *score,
+                 LsError *e);
 
 #endif

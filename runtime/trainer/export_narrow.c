@@ -1,5 +1,6 @@
-/* runtime/trainer/export_narrow.c -- see export_narrow.h. The embedded file is copied field by field. Fields of
- * ModelProto, GraphProto, NodeProto and TensorProto have the numbers of onnx.proto. */
+/* runtime/trainer/export_narrow.c -- see export_narrow.h. The embedded file is copied field by
+ * field. Fields of ModelProto, GraphProto, NodeProto and TensorProto have the numbers of
+ * onnx.proto. */
 #include "runtime/trainer/export_narrow.h"
 
 #include <inttypes.h>
@@ -14,17 +15,29 @@
 #include "runtime/ls_half.h"
 
 enum {
-    MODEL_GRAPH = LS_PROTO_BYTES(7), MODEL_OPSET = LS_PROTO_BYTES(8),
-    OPSET_DOMAIN = LS_PROTO_BYTES(1), OPSET_VERSION = LS_PROTO_VARINT(2),
-    GRAPH_NODE = LS_PROTO_BYTES(1), GRAPH_INITIALIZER = LS_PROTO_BYTES(5), GRAPH_INPUT = LS_PROTO_BYTES(11),
-    GRAPH_OUTPUT = LS_PROTO_BYTES(12), GRAPH_VALUE = LS_PROTO_BYTES(13),
-    NODE_INPUT = LS_PROTO_BYTES(1), NODE_OUTPUT = LS_PROTO_BYTES(2), NODE_OP = LS_PROTO_BYTES(4),
-    NODE_ATTRIBUTE = LS_PROTO_BYTES(5), ATTRIBUTE_GRAPH = LS_PROTO_BYTES(6), ATTRIBUTE_GRAPHS = LS_PROTO_BYTES(11),
-    TENSOR_TYPE = LS_PROTO_VARINT(2), TENSOR_NAME = LS_PROTO_BYTES(8), TENSOR_RAW = LS_PROTO_BYTES(9),
+    MODEL_GRAPH = LS_PROTO_BYTES(7),
+    MODEL_OPSET = LS_PROTO_BYTES(8),
+    OPSET_DOMAIN = LS_PROTO_BYTES(1),
+    OPSET_VERSION = LS_PROTO_VARINT(2),
+    GRAPH_NODE = LS_PROTO_BYTES(1),
+    GRAPH_INITIALIZER = LS_PROTO_BYTES(5),
+    GRAPH_INPUT = LS_PROTO_BYTES(11),
+    GRAPH_OUTPUT = LS_PROTO_BYTES(12),
+    GRAPH_VALUE = LS_PROTO_BYTES(13),
+    NODE_INPUT = LS_PROTO_BYTES(1),
+    NODE_OUTPUT = LS_PROTO_BYTES(2),
+    NODE_OP = LS_PROTO_BYTES(4),
+    NODE_ATTRIBUTE = LS_PROTO_BYTES(5),
+    ATTRIBUTE_GRAPH = LS_PROTO_BYTES(6),
+    ATTRIBUTE_GRAPHS = LS_PROTO_BYTES(11),
+    TENSOR_TYPE = LS_PROTO_VARINT(2),
+    TENSOR_NAME = LS_PROTO_BYTES(8),
+    TENSOR_RAW = LS_PROTO_BYTES(9),
     VALUE_NAME = LS_PROTO_BYTES(1),
 };
 /* AttributeProto of Cast: name "to", i = 1 (FLOAT), type = 2 (INT). */
-static const unsigned char to_float[] = {LS_PROTO_BYTES(1), 2, 't', 'o', LS_PROTO_VARINT(3), 1, 0xa0, 1, 2};
+static const unsigned char to_float[] = {
+    LS_PROTO_BYTES(1), 2, 't', 'o', LS_PROTO_VARINT(3), 1, 0xa0, 1, 2};
 enum { FLOAT16 = 10, BFLOAT16 = 16 };
 enum { PART = 4096 };           /* elements converted at a time */
 
@@ -68,8 +81,10 @@ bool ls_export_narrow_can(const LsProgram *p, LsDataType type, LsError *e)
             opset = version > opset ? version : opset;
     }
     return type == LS_DT_REAL || opset >= least
-           || ls_fail(e, LS_EXIT_USAGE, "--export-precision: the model has opset %d, and Cast takes %s from opset %d on",
-                      (int)opset, type == LS_DT_BF16 ? "bfloat16" : "float16", (int)least);
+           || ls_fail(
+               e, LS_EXIT_USAGE,
+               "--export-precision: the model has opset %d, and Cast takes %s from opset %d on",
+               (int)opset, type == LS_DT_BF16 ? "bfloat16" : "float16", (int)least);
 }
 
 static void put(Sink *s, const void *data, size_t n)
@@ -114,11 +129,13 @@ static void put_message(Sink *s, const Narrow *n, uint64_t tag, Put *content, Ls
 
 static uint16_t rounded(LsDataType type, float x)
 {
-    return type == LS_DT_F16 ? ls_to_f16(ls_nearest_f16(x)).bits : ls_to_bf16(ls_nearest_bf16(x)).bits;
+    return type == LS_DT_F16 ? ls_to_f16(ls_nearest_f16(x)).bits
+                             : ls_to_bf16(ls_nearest_bf16(x)).bits;
 }
 
-/* Rounds the elements of a weight, in the order of the file, and writes them. Without an output it only looks whether
- * each finite number stays finite, and returns the first that does not, else 0. */
+/* Rounds the elements of a weight, in the order of the file, and writes them. Without an output it
+ * only looks whether each finite number stays finite, and returns the first that does not, else
+ * 0. */
 static float convert(const Narrow *n, const LsStateTensor *s, LsOut *o)
 {
     float part[PART];
@@ -145,7 +162,8 @@ bool ls_is_exported(const LsProgram *p, uint32_t state)
     const LsStateTensor *s = &p->state[state];
     bool averaged = false;
     for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
-        averaged |= p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
+        averaged |=
+            p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
     return s->onnx_offset >= 0 && !averaged;
 }
 
@@ -158,8 +176,12 @@ bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e)
             bytes -= 2 * ls_tensor_count(&p->state[k].t) / members;
     }
     return bytes <= INT32_MAX
-           || ls_fail(e, LS_EXIT_USAGE, "--export: the file would have %" PRId64 " bytes, and an ONNX file has at most 2 GiB: %s", bytes,
-                      type == LS_DT_REAL ? "--export-precision=f16 or bf16 halves the weights, and --save keeps them as they are"
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "--export: the file would have %" PRId64
+                      " bytes, and an ONNX file has at most 2 GiB: %s",
+                      bytes,
+                      type == LS_DT_REAL ? "--export-precision=f16 or bf16 halves the weights, and "
+                                           "--save keeps them as they are"
                                          : "--save keeps the weights");
 }
 
@@ -185,7 +207,12 @@ void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_
 }
 
 /* An initializer that the program trains, or keeps as a statistic. */
-typedef struct Weight { const LsStateTensor *state; LsProtoBytes name; const unsigned char *raw; bool narrow; } Weight;
+typedef struct Weight {
+    const LsStateTensor *state;
+    LsProtoBytes name;
+    const unsigned char *raw;
+    bool narrow;
+} Weight;
 
 static bool find_weight(const Narrow *n, LsProtoField f, Weight *w)
 {
@@ -241,8 +268,9 @@ static void choose(Narrow *n, LsProtoBytes graph, const char *path)
         const float far = n->type == LS_DT_F16 ? convert(n, s, NULL) : 0;
         n->narrow[k] = far == 0;
         if (far != 0)
-            fprintf(stderr, "note: %s: '%s' stays float32, as it has %g and float16 ends at 65504\n", path, name,
-                    (double)far);
+            fprintf(stderr,
+                    "note: %s: '%s' stays float32, as it has %g and float16 ends at 65504\n", path,
+                    name, (double)far);
     }
 }
 
@@ -329,7 +357,8 @@ static void put_tensor(Sink *s, const Narrow *n, const Weight *w, LsProtoBytes t
         convert(n, w->state, s->o);
 }
 
-/* A description of a weight: among the inputs of old files, or as a value. It has another type now. */
+/* A description of a weight: among the inputs of old files, or as a value. It has another type
+ * now. */
 static bool describes_weight(const Narrow *n, LsProtoField f)
 {
     return (f.tag == GRAPH_INPUT || f.tag == GRAPH_VALUE) && is_narrow(n, name_of(f));
@@ -367,10 +396,12 @@ static bool occurs(LsProtoBytes graph, const char *text)
 {
     LsProtoField f, part;
     while (ls_proto_next(&graph, &f)) {
-        if (f.tag != GRAPH_INITIALIZER && memmem(f.held.p, ls_proto_size(f.held), text, strlen(text)) != NULL)
+        if (f.tag != GRAPH_INITIALIZER
+            && memmem(f.held.p, ls_proto_size(f.held), text, strlen(text)) != NULL)
             return true;
         while (f.tag == GRAPH_INITIALIZER && ls_proto_next(&f.held, &part))
-            if (part.tag == TENSOR_NAME && memmem(part.held.p, ls_proto_size(part.held), text, strlen(text)) != NULL)
+            if (part.tag == TENSOR_NAME
+                && memmem(part.held.p, ls_proto_size(part.held), text, strlen(text)) != NULL)
                 return true;
     }
     return false;
@@ -378,7 +409,8 @@ static bool occurs(LsProtoBytes graph, const char *text)
 
 bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *path, LsError *e)
 {
-    Narrow n = {.m = m, .type = type, .narrow = calloc(m->p->nstate + 1, sizeof *n.narrow), .suffix = ""};
+    Narrow n = {
+        .m = m, .type = type, .narrow = calloc(m->p->nstate + 1, sizeof *n.narrow), .suffix = ""};
     LsProtoBytes file = {m->p->file.onnx, m->p->file.onnx + m->p->file.bytes};
     LsProtoField f;
     Sink s = {.o = o, .m = m};
@@ -390,7 +422,8 @@ bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *
             put_bytes(&s, f.whole);
             continue;
         }
-        for (size_t end = strlen(n.suffix); end + 1 < sizeof n.suffix && occurs(f.held, n.suffix); end++)
+        for (size_t end = strlen(n.suffix); end + 1 < sizeof n.suffix && occurs(f.held, n.suffix);
+             end++)
             n.suffix[end] = '_';
         choose(&n, f.held, path);
         put_message(&s, &n, MODEL_GRAPH, put_graph, f.held);

@@ -1,9 +1,11 @@
-/* runtime/trainer/export_narrow.h -- --export-precision: the exported model with its weights in 16 bits.
+/* runtime/trainer/export_narrow.h -- --export-precision: the exported model with its weights in 16
+ * bits.
  *
- * Each trained or frozen weight NAME is rounded to the nearest, halves to even, under its name; a Cast to float makes
- * NAME.f32, which nodes then read, also in the bodies of If, Loop and Scan. So inputs, outputs and names stay, and
- * everything is computed in float32. Statistics stay float32, and so does a weight that is an output, or has a number that
- * float16 does not reach, with a note. */
+ * Each trained or frozen weight NAME is rounded to the nearest, halves to even, under its name; a
+ * Cast to float makes NAME.f32, which nodes then read, also in the bodies of If, Loop and Scan. So
+ * inputs, outputs and names stay, and everything is computed in float32. Statistics stay float32,
+ * and so does a weight that is an output, or has a number that float16 does not reach, with a
+ * note. */
 #ifndef LS_RUNTIME_TRAINER_EXPORT_NARROW_H
 #define LS_RUNTIME_TRAINER_EXPORT_NARROW_H
 
@@ -14,9 +16,11 @@
 bool ls_export_type(const char *word, LsDataType *type);
 /* Whether the model's opset has a Cast from that type; else an LS_EXIT_USAGE error. */
 bool ls_export_narrow_can(const LsProgram *p, LsDataType type, LsError *e);
-/* Whether the state tensor's value is the trained one of the file: not if it has no place there, or an average takes it. */
+/* Whether the state tensor's value is the trained one of the file: not if it has no place there, or
+ * an average takes it. */
 bool ls_is_exported(const LsProgram *p, uint32_t state);
-/* Whether the file is one that ONNX's readers take: of less than 2 GiB; else an LS_EXIT_USAGE error. */
+/* Whether the file is one that ONNX's readers take: of less than 2 GiB; else an LS_EXIT_USAGE
+ * error. */
 bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e);
 /* Writes bytes of the embedded file, without keeping their memory. */
 void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n);

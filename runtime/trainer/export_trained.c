@@ -1,5 +1,5 @@
-/* runtime/trainer/export_trained.c -- the embedded ONNX file, with the float32 data of every state tensor
- * replaced. */
+/* runtime/trainer/export_trained.c -- the embedded ONNX file, with the float32 data of every state
+ * tensor replaced. */
 #include "runtime/base/file.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/export_narrow.h"
@@ -26,7 +26,8 @@ static void put_model(LsOut *o, const LsMemory *m)
             ls_export_patch(o, m, &m->p->state[k], m->p->state[k].onnx_offset);
 }
 
-static bool write_model(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e)
+static bool write_model(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type,
+                        const char *path, LsError *e)
 {
     LsOut o;
     if (!ls_out_open(&o, path, e))
@@ -42,7 +43,8 @@ static bool write_model(const LsMemory *m, const LsAlphabet *alphabet, LsDataTyp
     return ls_out_commit(&o, e) && ok;
 }
 
-bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e)
+bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet, LsDataType type,
+               const char *path, LsError *e)
 {
     if (m->p->ensemble.members == 0)
         return write_model(m, alphabet, type, path, e);

@@ -1,12 +1,14 @@
-/* runtime/trainer/export_trained.h -- --export: the evaluation form of the model with the trained weights. */
+/* runtime/trainer/export_trained.h -- --export: the evaluation form of the model with the trained
+ * weights. */
 #ifndef LS_RUNTIME_TRAINER_EXPORT_TRAINED_H
 #define LS_RUNTIME_TRAINER_EXPORT_TRAINED_H
 
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
 
-/* member: of an ensemble, else not read. alphabet: of the training text, written to the file's metadata; may be empty.
- * type: of the weights, LS_DT_REAL (float32), LS_DT_F16 or LS_DT_BF16. */
-bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet, LsDataType type, const char *path, LsError *e);
+/* member: of an ensemble, else not read. alphabet: of the training text, written to the file's
+ * metadata; may be empty. type: of the weights, LS_DT_REAL (float32), LS_DT_F16 or LS_DT_BF16. */
+bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet, LsDataType type,
+               const char *path, LsError *e);
 
 #endif

@@ -1,4 +1,5 @@
-/* runtime/trainer/learning_rate.c -- see learning_rate.h. Cosine: Loshchilov and Hutter 2017, without restarts. */
+/* runtime/trainer/learning_rate.c -- see learning_rate.h. Cosine: Loshchilov and Hutter 2017,
+ * without restarts. */
 #include "runtime/trainer/learning_rate.h"
 
 #include "runtime/base/number.h"

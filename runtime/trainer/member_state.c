@@ -16,8 +16,9 @@
 /* ---- settings ---- */
 
 /* Calls take with each word of a list of n by commas. */
-static bool each_word(const char *option, const char *list, int64_t n, bool (*take)(LsMemberState *, int64_t, const char *),
-                      LsMemberState *s, LsError *e)
+static bool each_word(const char *option, const char *list, int64_t n,
+                      bool (*take)(LsMemberState *, int64_t, const char *), LsMemberState *s,
+                      LsError *e)
 {
     char word[64];
     int64_t k = 0;
@@ -25,14 +26,19 @@ static bool each_word(const char *option, const char *list, int64_t n, bool (*ta
         const char *end = strchr(at, ',');
         const size_t length = end != NULL ? (size_t)(end - at) : strlen(at);
         if (k >= n)
-            return ls_fail(e, LS_EXIT_USAGE, "%s=%s: more than %" PRId64 " numbers, one for each member", option, list, n);
-        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1), at);
+            return ls_fail(e, LS_EXIT_USAGE,
+                           "%s=%s: more than %" PRId64 " numbers, one for each member", option,
+                           list, n);
+        snprintf(word, sizeof word, "%.*s", (int)(length < sizeof word ? length : sizeof word - 1),
+                 at);
         if (length >= sizeof word || !take(s, k, word))
-            return ls_fail(e, LS_EXIT_USAGE, "%s: '%s' is not a number of at least 0", option, word);
+            return ls_fail(e, LS_EXIT_USAGE, "%s: '%s' is not a number of at least 0", option,
+                           word);
         at = end != NULL ? end + 1 : NULL;
     }
     return list == NULL || k == n
-           || ls_fail(e, LS_EXIT_USAGE, "%s=%s: %" PRId64 " numbers for %" PRId64 " members", option, list, k, n);
+           || ls_fail(e, LS_EXIT_USAGE, "%s=%s: %" PRId64 " numbers for %" PRId64 " members",
+                      option, list, k, n);
 }
 
 static bool take_seed(LsMemberState *s, int64_t k, const char *word)
@@ -58,7 +64,8 @@ static int64_t logits_of(const LsProgram *p)
     return n;
 }
 
-bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerOptions *o, uint64_t seed, LsError *e)
+bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerOptions *o,
+                          uint64_t seed, LsError *e)
 {
     const size_t n = (size_t)p->ensemble.members;
     *s = (LsMemberState){.n = p->ensemble.members};
@@ -74,8 +81,8 @@ bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerO
     s->val_loss = calloc(n, sizeof *s->val_loss);
     s->right = calloc(n, sizeof *s->right);
     s->mean = calloc((size_t)logits_of(p) + 1, sizeof *s->mean);
-    if (!s->seeds || !s->base || !s->rates || !s->part || !s->of_epoch || !s->loss || !s->told || !s->val_loss
-        || !s->right || !s->mean)
+    if (!s->seeds || !s->base || !s->rates || !s->part || !s->of_epoch || !s->loss || !s->told
+        || !s->val_loss || !s->right || !s->mean)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
     for (size_t k = 0; k < n; k++) {
         s->seeds[k] = seed + k;
@@ -119,8 +126,8 @@ static void swap(void *of, int64_t a, int64_t b, int64_t size)
     memcpy(y, room, (size_t)size);
 }
 
-/* Gives all members but the first the file's elements in an order of their own (Fisher and Yates): constants stay, and
- * numbers drawn independently stay so, from the same distribution. */
+/* Gives all members but the first the file's elements in an order of their own (Fisher and Yates):
+ * constants stay, and numbers drawn independently stay so, from the same distribution. */
 static void permute(const LsMemory *m, uint32_t k, uint64_t seed)
 {
     const LsProgram *p = m->p;
@@ -144,14 +151,19 @@ static bool find_stack(const LsFile *f, const LsTensor *t, LsArray *a, LsError *
     char have[96], want[96];
     bool found = false;
     const int rank = ls_tensor_dims(t, dim);
-    if (!ls_npz_find_in(f, "stack/", t->name, a, &found, e) || (!found && !ls_npz_find(f, t->name, a, &found, e)))
+    if (!ls_npz_find_in(f, "stack/", t->name, a, &found, e)
+        || (!found && !ls_npz_find(f, t->name, a, &found, e)))
         return false;
     if (!found)
-        return ls_fail(e, LS_EXIT_DATA, "%s: there is no member '%s' (or 'stack/%s') with the weights of the ensemble", f->path,
-                       t->name, t->name);
-    if (!ls_element_is_float(a->type) || a->rank != rank || memcmp(a->dim, dim, (size_t)rank * sizeof *dim) != 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s %s, it must be reals %s: members first", f->path, t->name,
-                       ls_element_name(a->type), ls_dims_text(a->rank, a->dim, have), ls_dims_text(rank, dim, want));
+        return ls_fail(
+            e, LS_EXIT_DATA,
+            "%s: there is no member '%s' (or 'stack/%s') with the weights of the ensemble", f->path,
+            t->name, t->name);
+    if (!ls_element_is_float(a->type) || a->rank != rank
+        || memcmp(a->dim, dim, (size_t)rank * sizeof *dim) != 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s %s, it must be reals %s: members first",
+                       f->path, t->name, ls_element_name(a->type),
+                       ls_dims_text(a->rank, a->dim, have), ls_dims_text(rank, dim, want));
     return true;
 }
 
@@ -217,7 +229,10 @@ void ls_member_state_tell(LsMemberState *s, int64_t update)
         if (s->told[k] || isfinite(s->loss[k]))
             continue;
         s->told[k] = true;
-        fprintf(stderr, "note: step %" PRId64 ": the loss of member %" PRId64 " is %g, that member has diverged; the others "
-                "train on\n", update, k, s->loss[k]);
+        fprintf(stderr,
+                "note: step %" PRId64 ": the loss of member %" PRId64
+                " is %g, that member has diverged; the others "
+                "train on\n",
+                update, k, s->loss[k]);
     }
 }

@@ -1,5 +1,5 @@
-/* runtime/trainer/member_state.h -- the members of an ensemble while they train: seeds, learning rates, losses, and their
- * initial weights. */
+/* runtime/trainer/member_state.h -- the members of an ensemble while they train: seeds, learning
+ * rates, losses, and their initial weights. */
 #ifndef LS_RUNTIME_TRAINER_MEMBER_STATE_H
 #define LS_RUNTIME_TRAINER_MEMBER_STATE_H
 
@@ -15,12 +15,14 @@ typedef struct LsMemberState {
     bool *told;                 /* that a member has diverged */
     double *val_loss;           /* of the last evaluation */
     int64_t *right;             /* of the evaluation so far: correct predictions */
-    double *mean;               /* [positions, classes]: sums of probabilities, for evaluation; NULL: no classes */
+    double *mean;               /* [positions, classes]: sums of probabilities, for evaluation;
+                                 * NULL: no classes */
 } LsMemberState;
 
-/* Reads --member-seeds and --member-rates, of which there are as many as members, or none: then member k has the run's
- * seed plus k, and the run's learning rate. */
-bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerOptions *o, uint64_t seed, LsError *e);
+/* Reads --member-seeds and --member-rates, of which there are as many as members, or none: then
+ * member k has the run's seed plus k, and the run's learning rate. */
+bool ls_member_state_open(LsMemberState *s, const LsProgram *p, const LsTrainerOptions *o,
+                          uint64_t seed, LsError *e);
 void ls_member_state_close(LsMemberState *s);
 
 /* Sets the initial weights that --ensemble-weights or --ensemble-seed ask for. */

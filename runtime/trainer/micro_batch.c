@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-steps of a private update */
+enum { PARTS = 20 };            /* bits of LsRun.step that count the micro-batches of a private
+                                 * update */
 
 /* The samples of the updates to come. */
 static LsDrawn drawn(const LsTrainer *t)
@@ -18,13 +19,17 @@ void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
     LsRun *run = &t->engine.run;
     const bool own = ls_is_private(t->p);
     const int64_t parts = ls_micro_batches(&t->p->division);
-    run->step = own ? (t->place.update << PARTS) + k : t->place.update * ls_batches_per_update(t) + k / parts;
+    run->step = own ? (t->place.update << PARTS) + k
+                    : t->place.update * ls_batches_per_update(t) + k / parts;
     run->slice = k % parts;
     run->part = part;
     run->first = part == 0;
     run->apply = own ? b->last : part == t->under_way.micro_batches - 1;
-    run->alone = run->first && run->apply && !t->reports.dumps && t->group.comm == NULL && t->group.exchange.r == NULL;
-    run->share = own ? 1 : (double)(b->valid * ls_batches_per_update(t) * parts) / (double)t->under_way.samples;
+    run->alone = run->first && run->apply && !t->reports.dumps && t->group.comm == NULL
+                 && t->group.exchange.r == NULL;
+    run->share =
+        own ? 1
+            : (double)(b->valid * ls_batches_per_update(t) * parts) / (double)t->under_way.samples;
 }
 
 void ls_train_begin_pass(LsTrainer *t)
@@ -34,7 +39,8 @@ void ls_train_begin_pass(LsTrainer *t)
     t->feed.pass.end = t->feed.pass.first + (t->updates - t->place.update) * steps;
     t->feed.pass.drawn = drawn(t);
     if (t->group.exchange.r != NULL) {
-        t->feed.pass.share = (LsShare){t->group.exchange.block, t->group.exchange.rank, steps, t->feed.pass.first};
+        t->feed.pass.share =
+            (LsShare){t->group.exchange.block, t->group.exchange.rank, steps, t->feed.pass.first};
         t->feed.pass.first = 0;
         t->feed.pass.end = (t->updates - t->place.update) * t->group.exchange.block;
     }
@@ -43,7 +49,8 @@ void ls_train_begin_pass(LsTrainer *t)
 
 uint64_t ls_rank_place(const LsTrainer *t)
 {
-    const int64_t of[] = {t->place.update, t->place.cursor, (int64_t)t->place.seed, t->feed.train.samples, t->updates};
+    const int64_t of[] = {t->place.update, t->place.cursor, (int64_t)t->place.seed,
+                          t->feed.train.samples, t->updates};
     const uint64_t sum = ls_fnv64(LS_FNV64, of, sizeof of);
     return ls_fnv64(sum, t->p->about.plan_hash, strlen(t->p->about.plan_hash));
 }

@@ -1,4 +1,5 @@
-/* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see training_loop.h. */
+/* runtime/trainer/pipelined_update.c -- the updates of a program for a pipeline: see
+ * training_loop.h. */
 #include "runtime/pipeline/stage_ranks.h"
 #include "runtime/trainer/pipelined_update.h"
 #include "runtime/trainer/micro_batch.h"
@@ -8,8 +9,9 @@
 /* What looks at the steps of one stage. */
 typedef struct LsStageWatch {
     LsHook hook[3 * LS_STAGE_PLANS];
-    LsDump dump;                /* --dump, of the last micro-step */
-    LsTrace trace[LS_STAGE_PLANS];      /* --trace, --profile, of the micro-steps with that plan */
+    LsDump dump;                /* --dump, of the last micro-batch */
+    LsTrace trace[LS_STAGE_PLANS];      /* --trace, --profile, of the micro-batches with that
+                                         * plan */
     LsCheck check[LS_STAGE_PLANS];      /* --check-numerics, likewise */
 } LsStageWatch;
 
@@ -28,13 +30,14 @@ static bool open_dumps(LsTrainer *t, LsError *e)
     for (uint32_t k = 0; k < t->p->pipeline.nstage; k++) {
         const LsStageRun *r = stage_here(t, k);
         if ((r != NULL || ls_is_first(t))
-            && !ls_dump_open(&t->reports.stage[k].dump, r != NULL ? &r->engine : &t->engine, &t->p->pipeline.stage[k].plan[0].table, e))
+            && !ls_dump_open(&t->reports.stage[k].dump, r != NULL ? &r->engine : &t->engine,
+                             &t->p->pipeline.stage[k].plan[0].table, e))
             return false;
     }
     return true;
 }
 
-/* Micro-steps of an update that have the plan. */
+/* Micro-batches of an update that have the plan. */
 static int64_t steps_of(const LsStage *s, uint32_t plan)
 {
     int64_t n = 0;
@@ -52,7 +55,8 @@ static bool open_traces(LsTrainer *t, LsError *e)
         const int64_t updates = (LS_TRACE_RUNS + steps_of(s, 0) - 1) / steps_of(s, 0);
         for (uint32_t plan = 0; (r != NULL || ls_is_first(t)) && plan < s->nplan; plan++) {
             LsTrace *x = &t->reports.stage[k].trace[plan];
-            if (!ls_trace_open(x, r != NULL ? &r->engine : &t->engine, &s->plan[plan].table, updates * steps_of(s, plan), e))
+            if (!ls_trace_open(x, r != NULL ? &r->engine : &t->engine, &s->plan[plan].table,
+                               updates * steps_of(s, plan), e))
                 return false;
             x->lane = k;
         }
@@ -62,7 +66,8 @@ static bool open_traces(LsTrainer *t, LsError *e)
 
 bool ls_pipelined_open(LsTrainer *t, LsError *e)
 {
-    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->feed.loader, t->group.comm, t->threads, t->engine.run.pool, e))
+    if (!ls_pipeline_open(&t->pipeline, t->p, &t->memory, &t->feed.loader, t->group.comm,
+                          t->threads, t->engine.run.pool, e))
         return false;
     t->reports.stage = calloc(t->p->pipeline.nstage, sizeof *t->reports.stage);
     if (!t->reports.stage)
@@ -104,7 +109,8 @@ bool ls_pipelined_dump_fits(const LsTrainer *t, LsError *e)
 bool ls_pipelined_dump_write(const LsTrainer *t, LsError *e)
 {
     LsDump *all = all_dumps(t, e);
-    const bool ok = all && ls_dump_write(all, t->p->pipeline.nstage, t->o.dump, &t->under_way.loss, 1, e);
+    const bool ok =
+        all && ls_dump_write(all, t->p->pipeline.nstage, t->o.dump, &t->under_way.loss, 1, e);
     free(all);
     return ok;
 }
@@ -131,9 +137,13 @@ bool ls_pipelined_gather_watched(LsTrainer *t, LsError *e)
         const LsStageWatch *w = &t->reports.stage[k];
         if (t->group.comm->rank != 0 && t->group.comm->rank != k)
             continue;
-        ok = !t->reports.dumps || ls_ranks_hand_over(t->group.comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
-        for (uint32_t plan = 0; ok && t->reports.traces && plan < t->p->pipeline.stage[k].nplan; plan++)
-            ok = ls_ranks_hand_over(t->group.comm, k, LS_TAG_WATCHED, w->trace[plan].run, ls_trace_bytes(&w->trace[plan]), e);
+        ok =
+            !t->reports.dumps
+            || ls_ranks_hand_over(t->group.comm, k, LS_TAG_WATCHED, w->dump.copy, w->dump.bytes, e);
+        for (uint32_t plan = 0; ok && t->reports.traces && plan < t->p->pipeline.stage[k].nplan;
+             plan++)
+            ok = ls_ranks_hand_over(t->group.comm, k, LS_TAG_WATCHED, w->trace[plan].run,
+                                    ls_trace_bytes(&w->trace[plan]), e);
     }
     return ok;
 }
@@ -145,7 +155,8 @@ static void set_parts(LsTrainer *t, int64_t first)
     for (l->nparts = 0; l->nparts < t->under_way.micro_batches; l->nparts++) {
         LsPartRun *part = &l->part[l->nparts];
         part->batch = first + l->nparts;
-        const LsBatch b = {.number = part->batch, .valid = ls_batch_valid(&t->feed.pass, part->batch)};
+        const LsBatch b = {.number = part->batch,
+                           .valid = ls_batch_valid(&t->feed.pass, part->batch)};
         ls_part_run(t, &b, l->nparts, l->nparts);
         part->run = t->engine.run;
         part->run.valid = b.valid;
@@ -174,23 +185,27 @@ static void set_hooks(LsTrainer *t, bool check, bool dump)
     }
 }
 
-/* When a step of a plan runs, compared to those of other stages: phase F goes up, the others go down. */
+/* When a step of a plan runs, compared to those of other stages: phase F goes up, the others go
+ * down. */
 static int64_t time_of(const LsProgram *p, uint32_t stage, uint32_t plan, uint32_t step)
 {
     int phase = LS_STAGE_LATE;
     while (phase > 0 && step < p->pipeline.stage[stage].plan[plan].first[phase])
         phase--;
-    return phase * (int64_t)p->pipeline.nstage + (phase == LS_STAGE_F ? stage : p->pipeline.nstage - 1 - stage);
+    return phase * (int64_t)p->pipeline.nstage
+           + (phase == LS_STAGE_F ? stage : p->pipeline.nstage - 1 - stage);
 }
 
-/* Takes the check of the stage and plan that have seen the first value that is not finite, as that of the whole update. The second
- * plan is that of the first micro-step, so its check is looked at before. */
+/* Takes the check of the stage and plan that have seen the first value that is not finite, as that
+ * of the whole update. The second plan is that of the first micro-batch, so its check is looked at
+ * before. */
 static void take_check(LsTrainer *t)
 {
     int64_t earliest = INT64_MAX;
     t->reports.check = t->reports.stage[t->pipeline.stage[0].number].check[0];
     for (uint32_t k = 0; k < t->pipeline.n * LS_STAGE_PLANS; k++) {
-        const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number, plan = LS_STAGE_PLANS - 1 - k % LS_STAGE_PLANS;
+        const uint32_t number = t->pipeline.stage[k / LS_STAGE_PLANS].number,
+                       plan = LS_STAGE_PLANS - 1 - k % LS_STAGE_PLANS;
         const LsCheck *c = &t->reports.stage[number].check[plan];
         for (int inf = 0; inf < 2; inf++) {
             const LsFound *f = inf ? &c->inf : &c->nan;
@@ -218,20 +233,25 @@ static bool skip_parts(LsTrainer *t, int64_t first, int64_t end, LsError *e)
 static bool hear_ranks(LsTrainer *t, LsError *e)
 {
     LsPipeline *l = &t->pipeline;
-    if (!ls_ranks_tell(&l->news, &t->memory, ls_rank_place(t), (int)*t->ending.signal, l->loss, l->nparts, e))
+    if (!ls_ranks_tell(&l->news, &t->memory, ls_rank_place(t), (int)*t->ending.signal, l->loss,
+                       l->nparts, e))
         return false;
     t->ending.agreed = ls_packets_stop(&l->news);
     return true;
 }
 
-bool ls_pipelined_gather(LsTrainer *t, LsError *e) { return ls_ranks_gather(t->group.comm, t->p, &t->memory, e); }
+bool ls_pipelined_gather(LsTrainer *t, LsError *e)
+{
+    return ls_ranks_gather(t->group.comm, t->p, &t->memory, e);
+}
 
 bool ls_pipelined_update(LsTrainer *t, bool check, bool dump, LsError *e)
 {
     const int64_t parts = ls_micro_batches(&t->p->division), first = t->place.cursor * parts;
     set_parts(t, first);
     set_hooks(t, check, dump);
-    if (!ls_pipeline_update(&t->pipeline, e) || !skip_parts(t, first + t->under_way.micro_batches, first + parts, e))
+    if (!ls_pipeline_update(&t->pipeline, e)
+        || !skip_parts(t, first + t->under_way.micro_batches, first + parts, e))
         return false;
     if (check)
         take_check(t);

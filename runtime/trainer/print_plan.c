@@ -47,7 +47,8 @@ static void print_exchange(const LsProgram *p, int ranks, LsBucketing how)
         if (bucket[k].after == LS_NO_STEP)
             printf("%s the last step, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].size);
         else
-            printf("%s step %u, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].after, bucket[k].size);
+            printf("%s step %u, %" PRId64 " bytes", k > 0 ? "," : " after", bucket[k].after,
+                   bucket[k].size);
     printf("\n");
     free(bucket);
 }
@@ -57,8 +58,9 @@ void ls_print_plan(const LsProgram *p, int ranks, LsBucketing how)
     printf("%s  plan %s  strategy %s  batch %" PRId64 "\n"
            "state %" PRId64 "  arena %" PRId64 "  constants %" PRId64 "  input ring %" PRId64
            "  total %" PRId64 "  budget %" PRId64 " bytes, overhead %.1f %%\n",
-           p->about.model, p->about.plan_hash, p->about.strategy, ls_batch_samples(&p->division), ls_memory_state(p, ranks), p->bytes.arena,
-           p->bytes.constants, ls_memory_input(p), ls_memory_total(p, ranks), p->bytes.budget, 100 * p->about.overhead);
+           p->about.model, p->about.plan_hash, p->about.strategy, ls_batch_samples(&p->division),
+           ls_memory_state(p, ranks), p->bytes.arena, p->bytes.constants, ls_memory_input(p),
+           ls_memory_total(p, ranks), p->bytes.budget, 100 * p->about.overhead);
     if (ranks > 0)
         print_exchange(p, ranks, how);
     printf("step  node  again  op                    result bytes      at  name\n");

@@ -13,14 +13,20 @@ bool ls_private_continues(const LsProgram *p, const LsPlace *at, const char *fro
 {
     if (ls_is_private(p) == (at->ledger.n > 0) || at->update == 0)
         return true;
-    return ls_is_private(p)
-               ? ls_fail(e, LS_EXIT_DATA, "%s: its %" PRId64 " updates were not private, so no guarantee would hold (if they "
-                         "saw other, public data: --export the model there, and compile that with --dp)", from, at->update)
-               : ls_fail(e, LS_EXIT_DATA, "%s: is of private training; updates of this program, which was compiled without "
-                         "--dp, would void its guarantee", from);
+    return ls_is_private(p) ? ls_fail(
+               e, LS_EXIT_DATA,
+               "%s: its %" PRId64 " updates were not private, so no guarantee would hold (if they "
+               "saw other, public data: --export the model there, and compile that with --dp)",
+               from, at->update)
+                            : ls_fail(e, LS_EXIT_DATA,
+                                      "%s: is of private training; updates of this program, which "
+                                      "was compiled without "
+                                      "--dp, would void its guarantee",
+                                      from);
 }
 
-/* New keys: a resumed run draws noise that no run has drawn before, also for updates that the run before lost. */
+/* New keys: a resumed run draws noise that no run has drawn before, also for updates that the run
+ * before lost. */
 static bool take_secrets(LsPrivateRun *r, const LsTrainerOptions *o, LsPlace *at, LsError *e)
 {
     if (o->noise_seed >= 0) {
@@ -30,39 +36,55 @@ static bool take_secrets(LsPrivateRun *r, const LsTrainerOptions *o, LsPlace *at
         return ls_fail(e, LS_EXIT_FAIL, "the system gives no random numbers for the noise");
     }
     if (at->update > 0 && o->noise_seed < 0)
-        fprintf(stderr, "note: draws and noise go on under new keys, as no checkpoint has them: the updates to come are not those "
-                "of an unbroken run\n");
+        fprintf(stderr, "note: draws and noise go on under new keys, as no checkpoint has them: "
+                        "the updates to come are not those "
+                        "of an unbroken run\n");
     at->seeded |= o->noise_seed >= 0;
     if (at->seeded)
-        fprintf(stderr, "warning: --noise-seed%s: who knows the seed can subtract the noise, so this run is not private\n",
+        fprintf(stderr,
+                "warning: --noise-seed%s: who knows the seed can subtract the noise, so this run "
+                "is not private\n",
                 o->noise_seed >= 0 ? "" : " was given to the checkpoint's run");
     return true;
 }
 
-int64_t ls_private_epoch(const LsProgram *p, int64_t samples) { return (int64_t)ceil((double)samples / p->privacy.expected); }
+int64_t ls_private_epoch(const LsProgram *p, int64_t samples)
+{
+    return (int64_t)ceil((double)samples / p->privacy.expected);
+}
 
-bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOptions *o, LsPlace *at, int64_t samples,
-                      LsError *e)
+bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOptions *o, LsPlace *at,
+                      int64_t samples, LsError *e)
 {
     char why[LS_PRIVACY_WHY];
     *r = (LsPrivateRun){.rate = p->privacy.expected / (double)samples};
     if (!(r->rate <= 1))
-        return ls_fail(e, LS_EXIT_USAGE, "the expected batch of %g is more than all %" PRId64 " samples; compile with "
-                       "--dp=...,expected-batch=N", p->privacy.expected, samples);
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "the expected batch of %g is more than all %" PRId64
+                       " samples; compile with "
+                       "--dp=...,expected-batch=N",
+                       p->privacy.expected, samples);
     if (p->privacy.delta * (double)samples >= 1)
-        fprintf(stderr, "warning: delta %g is large: a program that publishes one of %" PRId64 " samples unchanged would "
-                "pass; compile with one well below %.2g\n", p->privacy.delta, samples, 1 / (double)samples);
+        fprintf(stderr,
+                "warning: delta %g is large: a program that publishes one of %" PRId64
+                " samples unchanged would "
+                "pass; compile with one well below %.2g\n",
+                p->privacy.delta, samples, 1 / (double)samples);
     if (at->ledger.n > 0 && at->samples != samples)
-        fprintf(stderr, "note: the data are not those of the checkpoint; epsilon counts the updates on both\n");
+        fprintf(
+            stderr,
+            "note: the data are not those of the checkpoint; epsilon counts the updates on both\n");
     if (!take_secrets(r, o, at, e))
         return false;
-    return ls_privacy_add(&at->ledger, r->rate, p->privacy.noise, 0, why) || ls_fail(e, LS_EXIT_FAIL, "%s", why);
+    return ls_privacy_add(&at->ledger, r->rate, p->privacy.noise, 0, why)
+           || ls_fail(e, LS_EXIT_FAIL, "%s", why);
 }
 
 bool ls_private_spend(const LsPrivateRun *r, const LsProgram *p, LsPlace *at, LsError *e)
 {
     char why[LS_PRIVACY_WHY];
-    return ls_privacy_add(&at->ledger, r->rate, p->privacy.noise, 1, why) || ls_fail(e, LS_EXIT_FAIL, "%s", why);
+    return ls_privacy_add(&at->ledger, r->rate, p->privacy.noise, 1, why)
+           || ls_fail(e, LS_EXIT_FAIL, "%s", why);
 }
 
 LsPrivacyBound ls_private_bound(const LsProgram *p, const LsPlace *at)
@@ -92,13 +114,22 @@ bool ls_private_check(LsPrivateRun *r, const LsMemory *m, int64_t update, bool s
         return true;
     const char *name = broken_parameter(m);
     if (name != NULL)
-        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": parameter '%s' is not finite; training has diverged (lower "
-                       "--lr?)", update, name);
+        return ls_fail(e, LS_EXIT_DIVERGED,
+                       "step %" PRId64
+                       ": parameter '%s' is not finite; training has diverged (lower "
+                       "--lr?)",
+                       update, name);
     if (r->row >= MOST_SPOILT)
-        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the losses of %d updates in a row are not finite; training has "
-                       "diverged (lower --lr?), or the data are not finite", update, MOST_SPOILT);
+        return ls_fail(e, LS_EXIT_DIVERGED,
+                       "step %" PRId64
+                       ": the losses of %d updates in a row are not finite; training has "
+                       "diverged (lower --lr?), or the data are not finite",
+                       update, MOST_SPOILT);
     if (!r->told)
-        fprintf(stderr, "note: step %" PRId64 ": the loss is not finite; samples whose gradients are not finite count as "
-                "zero\n", update);
+        fprintf(stderr,
+                "note: step %" PRId64
+                ": the loss is not finite; samples whose gradients are not finite count as "
+                "zero\n",
+                update);
     return r->told = true;
 }

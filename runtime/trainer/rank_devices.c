@@ -1,4 +1,5 @@
-/* runtime/trainer/rank_devices.c -- see rank_devices.h. Rank 0 hears what the others have, and decides for all. */
+/* runtime/trainer/rank_devices.c -- see rank_devices.h. Rank 0 hears what the others have, and
+ * decides for all. */
 #include "runtime/trainer/rank_devices.h"
 
 #include <stdio.h>
@@ -17,9 +18,12 @@ typedef struct Rank {
     char why[200];
 } Rank;
 
-/* What rank 0 found: ranks with the same device, the first with another kind of device than rank 0, the first without such
- * messages; -1: none. */
-typedef struct Found { int32_t one, other, alien, without; char device[64], kind[64], why[200]; } Found;
+/* What rank 0 found: ranks with the same device, the first with another kind of device than rank 0,
+ * the first without such messages; -1: none. */
+typedef struct Found {
+    int32_t one, other, alien, without;
+    char device[64], kind[64], why[200];
+} Found;
 
 static bool swap(LsTrainer *t, int rank, bool sends, void *data, int64_t bytes, LsError *e)
 {
@@ -49,7 +53,8 @@ static bool gather(LsTrainer *t, Rank *of, bool back, LsError *e)
     return true;
 }
 
-/* The same for all processes of a machine. Containers with a name of their own may have devices of their own. */
+/* The same for all processes of a machine. Containers with a name of their own may have devices of
+ * their own. */
 static void name_machine(char *to, size_t size)
 {
     char boot[64] = "";
@@ -95,15 +100,24 @@ static Found compare(const Rank *of, int n)
 static bool decide(LsTrainer *t, const Found *f, bool wanted, LsError *e)
 {
     const bool asked = t->o.comm != NULL && wanted;
-    if (f->alien >= 0)      /* updates that every rank makes must have the same bits on all of them */
-        return ls_fail(e, LS_EXIT_DEVICE, "rank %d has another kind of GPU (%s) than rank 0 (%s), on which kernels may round "
-                       "otherwise: all ranks need the same", f->alien, f->kind, f->device);
+    if (f->alien >= 0)      /* updates that every rank makes must have the same bits on all of
+                             * them */
+        return ls_fail(
+            e, LS_EXIT_DEVICE,
+            "rank %d has another kind of GPU (%s) than rank 0 (%s), on which kernels may round "
+            "otherwise: all ranks need the same",
+            f->alien, f->kind, f->device);
     if (f->one >= 0 && !t->o.share_gpus)
-        return ls_fail(e, LS_EXIT_DEVICE, "ranks %d and %d have the same GPU (%s): a machine can run as many ranks as it has "
-                       "GPUs (CUDA_VISIBLE_DEVICES); with --share-gpus ranks share them", f->one, f->other, f->device);
+        return ls_fail(
+            e, LS_EXIT_DEVICE,
+            "ranks %d and %d have the same GPU (%s): a machine can run as many ranks as it has "
+            "GPUs (CUDA_VISIBLE_DEVICES); with --share-gpus ranks share them",
+            f->one, f->other, f->device);
     if (f->one >= 0 && asked)
-        return ls_fail(e, LS_EXIT_DEVICE, "--comm=nccl: ranks %d and %d have the same GPU, and NCCL wants one for each rank",
-                       f->one, f->other);
+        return ls_fail(
+            e, LS_EXIT_DEVICE,
+            "--comm=nccl: ranks %d and %d have the same GPU, and NCCL wants one for each rank",
+            f->one, f->other);
     if (f->without >= 0 && asked)
         return ls_fail(e, LS_EXIT_DEVICE, "--comm=nccl: rank %d: %s", f->without, f->why);
     t->group.direct = wanted && f->one < 0 && f->without < 0;

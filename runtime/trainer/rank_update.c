@@ -1,4 +1,5 @@
-/* runtime/trainer/rank_update.c -- the part of an update that one of several ranks runs: see training_loop.h. */
+/* runtime/trainer/rank_update.c -- the part of an update that one of several ranks runs: see
+ * training_loop.h. */
 #include "runtime/base/fnv64.h"
 #include "runtime/trainer/rank_update.h"
 #include "runtime/trainer/micro_batch.h"
@@ -21,13 +22,15 @@ static bool take_loss(LsTrainer *t, const PartInFlight *s, LsError *e)
     return true;
 }
 
-/* Runs part j of this rank's block, number k of the update; on a device it may go on afterwards. With the last one the exchange
- * begins. */
-static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, PartInFlight *s, LsError *e)
+/* Runs part j of this rank's block, number k of the update; on a device it may go on afterwards.
+ * With the last one the exchange begins. */
+static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, PartInFlight *s,
+                         LsError *e)
 {
     LsHook hook[LS_PART_HOOKS];
     LsRun *run = &t->engine.run;
-    const int64_t block = t->group.exchange.block, first = t->group.exchange.rank * block, left = t->under_way.micro_batches - first;
+    const int64_t block = t->group.exchange.block, first = t->group.exchange.rank * block,
+                  left = t->under_way.micro_batches - first;
     ls_engine_feed(&t->engine, &t->feed.loader, b);
     ls_part_run(t, b, k, first + j);
     run->block = first;
@@ -39,8 +42,11 @@ static bool run_own_part(LsTrainer *t, const LsBatch *b, int64_t k, int64_t j, P
     int n = ls_part_hooks(t, table, run->apply, hook);
     if (run->apply && t->memory.device == NULL)
         hook[n++] = ls_exchange_hook(&t->group.exchange);
-    *s = (PartInFlight){{t->place.update + 1, t->place.epoch + 1, b->number, table, b->valid, run->lr, t->engine.slot, run->apply}, j};
-    return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->group.exchange, e) && ls_engine_fed(&t->engine, e);
+    *s = (PartInFlight){{t->place.update + 1, t->place.epoch + 1, b->number, table, b->valid,
+                         run->lr, t->engine.slot, run->apply},
+                        j};
+    return ls_engine_run(&t->engine, table, hook, n, e) && ls_exchange_begin(&t->group.exchange, e)
+           && ls_engine_fed(&t->engine, e);
 }
 
 /* Runs this rank's parts of an update, of whose batches `first` is the first part. */
@@ -75,8 +81,14 @@ static bool add_losses(LsTrainer *t, int64_t first, LsError *e)
     for (int64_t k = 0; k < t->under_way.micro_batches; k++, number++) {
         while (ls_batch_valid(&t->feed.pass, number) == 0)
             number++;
-        const LsInFlight f = {t->place.update + 1, t->place.epoch + 1, number, &t->p->phase.train, ls_batch_valid(&t->feed.pass, number), run->lr,
-                            t->engine.slot, k + 1 == t->under_way.micro_batches};
+        const LsInFlight f = {t->place.update + 1,
+                              t->place.epoch + 1,
+                              number,
+                              &t->p->phase.train,
+                              ls_batch_valid(&t->feed.pass, number),
+                              run->lr,
+                              t->engine.slot,
+                              k + 1 == t->under_way.micro_batches};
         if (!ls_part_loss(t, &f, ls_exchange_loss(&t->group.exchange, k), e))
             return false;
     }
@@ -87,7 +99,8 @@ bool ls_rank_block(LsTrainer *t, LsError *e)
 {
     const int64_t first = t->place.cursor * ls_micro_batches(&t->p->division);
     ls_exchange_start(&t->group.exchange, t->under_way.micro_batches);
-    if (!run_own_parts(t, first, e) || !ls_exchange_finish(&t->group.exchange, ls_rank_place(t), (int)*t->ending.signal, e))
+    if (!run_own_parts(t, first, e)
+        || !ls_exchange_finish(&t->group.exchange, ls_rank_place(t), (int)*t->ending.signal, e))
         return false;
     t->ending.agreed = ls_exchange_stop(&t->group.exchange);
     t->place.cursor += ls_batches_per_update(t);

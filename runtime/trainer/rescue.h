@@ -6,8 +6,8 @@
 
 /* Saves an interrupted run, unless its --save folder has it, and says how to continue. */
 bool ls_end_interrupted(LsTrainer *t, LsError *e);
-/* Saves a trained state that could not be written where it should be, unless a checkpoint has it. Says on stderr where it is
- * now, or that it is lost. */
+/* Saves a trained state that could not be written where it should be, unless a checkpoint has it.
+ * Says on stderr where it is now, or that it is lost. */
 void ls_rescue_unwritten(LsTrainer *t);
 
 #endif

@@ -15,8 +15,8 @@ static void print_measure(LsTrainer *t)
     ls_measure_end(&t->reports.measure);
     printf("{\"arena_bytes\":%" PRId64 ",\"live_peak\":%" PRId64 ",\"addressed\":%" PRId64
            ",\"touched\":%" PRId64 ",\"state_bytes\":%" PRId64 ",\"total\":%" PRId64 "}\n",
-           phase->arena_bytes, phase->live_peak, t->reports.measure.addressed, t->reports.measure.touched,
-           t->p->bytes.state, ls_memory_total(t->p, t->group.count));
+           phase->arena_bytes, phase->live_peak, t->reports.measure.addressed,
+           t->reports.measure.touched, t->p->bytes.state, ls_memory_total(t->p, t->group.count));
 }
 
 /* --trace, --profile */
@@ -26,7 +26,9 @@ static bool write_times(const LsTrainer *t, LsError *e)
     if (ls_is_pipelined(t))
         return ls_pipelined_trace_write(t, e);
     return (!o->trace || ls_trace_write(&t->reports.trace, 1, o->trace, e))
-           && (!o->profile || ls_profile_write(&t->reports.trace, 1, o->profile, t->memory.device ? 0 : t->threads, e));
+           && (!o->profile
+               || ls_profile_write(&t->reports.trace, 1, o->profile,
+                                   t->memory.device ? 0 : t->threads, e));
 }
 
 /* Keeps the first error. */
@@ -40,11 +42,15 @@ static bool keep(LsError *e, const LsError *one)
 static bool write_dump(LsTrainer *t, LsError *e)
 {
     const int64_t n = t->members.n > 0 ? t->members.n : 1;
-    const double *losses = t->members.n == 0 ? &t->under_way.loss : t->o.eval ? t->members.val_loss : t->members.loss;
-    return ls_is_pipelined(t) ? ls_pipelined_dump_write(t, e) : ls_dump_write(&t->reports.dump, 1, t->o.dump, losses, n, e);
+    const double *losses = t->members.n == 0 ? &t->under_way.loss
+                           : t->o.eval       ? t->members.val_loss
+                                             : t->members.loss;
+    return ls_is_pipelined(t) ? ls_pipelined_dump_write(t, e)
+                              : ls_dump_write(&t->reports.dump, 1, t->o.dump, losses, n, e);
 }
 
-/* One file that cannot be written keeps none of the others from being written, and loses no model. */
+/* One file that cannot be written keeps none of the others from being written, and loses no
+ * model. */
 bool ls_write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
@@ -55,12 +61,14 @@ bool ls_write_results(LsTrainer *t, LsError *e)
     if (o->measure)
         print_measure(t);
     if (o->export_to)
-        ls_export(&t->memory, o->export_member, &t->place.alphabet, o->export_type, o->export_to, &model);
+        ls_export(&t->memory, o->export_member, &t->place.alphabet, o->export_type, o->export_to,
+                  &model);
     if (dumps)
         write_dump(t, &dump);
     write_times(t, &times);
     if (o->image_grid)
-        ls_grid_write(&t->engine, &t->feed.loader, t->feed.val.p ? &t->feed.val : &t->feed.train, o->image_grid, &grid);
+        ls_grid_write(&t->engine, &t->feed.loader, t->feed.val.p ? &t->feed.val : &t->feed.train,
+                      o->image_grid, &grid);
     if (!o->eval && (o->export_to ? &model : &dump)->code != LS_EXIT_DONE)
         ls_rescue_unwritten(t);
     const bool wrote[] = {keep(e, &model), keep(e, &dump), keep(e, &times), keep(e, &grid)};

@@ -1,15 +1,18 @@
 /* runtime/trainer/short_batch.c -- see the header.
  *
- * The last batch of an epoch may be short. Copies of its samples fill up the last part that has samples, and count nowhere:
- * not in losses, in gradients and in statistics of batch norms. Other nodes that combine samples would count them. */
+ * The last batch of an epoch may be short. Copies of its samples fill up the last part that has
+ * samples, and count nowhere: not in losses, in gradients and in statistics of batch norms. Other
+ * nodes that combine samples would count them. */
 #include "runtime/trainer/short_batch.h"
 
 #include <inttypes.h>
 
-/* Samples of the last part with samples of a short batch that the run comes to; 0: all its parts are full or empty. */
+/* Samples of the last part with samples of a short batch that the run comes to; 0: all its parts
+ * are full or empty. */
 static int64_t short_part(const LsTrainer *t)
 {
-    const int64_t whole = ls_batch_samples(&t->p->division), batches = (t->updates - t->place.update) * ls_batches_per_update(t);
+    const int64_t whole = ls_batch_samples(&t->p->division),
+                  batches = (t->updates - t->place.update) * ls_batches_per_update(t);
     const bool comes = t->place.cursor % t->epoch.batches + batches >= t->epoch.batches;
     if (ls_is_private(t->p) || t->feed.pass.members > 0 || t->o.drop_last || batches <= 0 || !comes)
         return 0;
@@ -21,23 +24,36 @@ bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
     const LsProgram *p = t->p;
     const int64_t some = short_part(t), least = some > 0 ? some : p->division.samples;
     if (some > 0 && p->mixing.train != NULL)
-        return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples fill no whole number of batches of %" PRId64 ", and the last "
-                       "one cannot be filled up with samples that do not count: %s. --drop-last leaves it out; or compile with "
-                       "a --batch that divides the samples", t->o.data, t->feed.train.samples, ls_batch_samples(&p->division), p->mixing.train);
-    if (ls_is_private(p) || p->mixing.norm == NULL || p->mixing.each > 1 || least > 1 || t->updates <= t->place.update)
+        return ls_fail(
+            e, LS_EXIT_DATA,
+            "%s: %" PRId64 " samples fill no whole number of batches of %" PRId64 ", and the last "
+            "one cannot be filled up with samples that do not count: %s. --drop-last leaves it "
+            "out; or compile with "
+            "a --batch that divides the samples",
+            t->o.data, t->feed.train.samples, ls_batch_samples(&p->division), p->mixing.train);
+    if (ls_is_private(p) || p->mixing.norm == NULL || p->mixing.each > 1 || least > 1
+        || t->updates <= t->place.update)
         return true;
-    return ls_fail(e, LS_EXIT_DATA, "%s: expected more than 1 value per channel when training: batch norm '%s' would take its "
-                   "statistics of one value, in %s. %s", t->o.data, p->mixing.norm,
-                   some > 0 ? "a last batch, or a last part of it, of one sample" : "batches, or parts of them, of one sample",
-                   some > 0 ? "--drop-last leaves that batch out; or compile with another --batch"
-                            : "Compile with a larger --batch or fewer parts, or with --bn=frozen");
+    return ls_fail(
+        e, LS_EXIT_DATA,
+        "%s: expected more than 1 value per channel when training: batch norm '%s' would take its "
+        "statistics of one value, in %s. %s",
+        t->o.data, p->mixing.norm,
+        some > 0 ? "a last batch, or a last part of it, of one sample"
+                 : "batches, or parts of them, of one sample",
+        some > 0 ? "--drop-last leaves that batch out; or compile with another --batch"
+                 : "Compile with a larger --batch or fewer parts, or with --bn=frozen");
 }
 
 bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e)
 {
     if (p->mixing.eval == NULL || data->samples % p->division.samples == 0)
         return true;
-    return ls_fail(e, LS_EXIT_DATA, "%s: evaluation runs batches of %" PRId64 ", which do not divide %" PRId64 " samples, and the "
-                   "last one cannot be filled up with samples that do not count: %s. Give data of another size, or compile with "
-                   "a --batch that divides it", data->opt.data, p->division.samples, data->samples, p->mixing.eval);
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s: evaluation runs batches of %" PRId64 ", which do not divide %" PRId64
+                   " samples, and the "
+                   "last one cannot be filled up with samples that do not count: %s. Give data of "
+                   "another size, or compile with "
+                   "a --batch that divides it",
+                   data->opt.data, p->division.samples, data->samples, p->mixing.eval);
 }

@@ -1,4 +1,5 @@
-/* runtime/trainer/short_batch.h -- whether a run meets a batch that is not full and that the program cannot compute. */
+/* runtime/trainer/short_batch.h -- whether a run meets a batch that is not full and that the
+ * program cannot compute. */
 #ifndef LS_RUNTIME_TRAINER_SHORT_BATCH_H
 #define LS_RUNTIME_TRAINER_SHORT_BATCH_H
 

@@ -26,25 +26,31 @@ static const char *reason(const LsError *why)
     return colon != NULL ? colon + 2 : "";
 }
 
-void ls_scaling_tell(const LsScaleSeen *was, const LsScaleSeen *is, int64_t update, const LsError *why)
+void ls_scaling_tell(const LsScaleSeen *was, const LsScaleSeen *is, int64_t update,
+                     const LsError *why)
 {
     const char *text = reason(why), *gap = *text != '\0' ? "; " : "";
     if (is->scale != was->scale)
-        fprintf(stderr, "step %" PRId64 ": scale %.9g -> %.9g, update skipped%s%s\n", update, was->scale, is->scale, gap,
-                text);
+        fprintf(stderr, "step %" PRId64 ": scale %.9g -> %.9g, update skipped%s%s\n", update,
+                was->scale, is->scale, gap, text);
     else
-        fprintf(stderr, "step %" PRId64 ": scale %.9g, update skipped%s%s\n", update, is->scale, gap, text);
+        fprintf(stderr, "step %" PRId64 ": scale %.9g, update skipped%s%s\n", update, is->scale,
+                gap, text);
 }
 
-bool ls_scaling_give_up(const LsScaleSeen *is, int64_t update, const LsError *why, const LsPass *pass, int64_t batch,
-                        LsError *e)
+bool ls_scaling_give_up(const LsScaleSeen *is, int64_t update, const LsError *why,
+                        const LsPass *pass, int64_t batch, LsError *e)
 {
     LsError data = {0};
     const char *text = reason(why);
     if (!ls_batch_is_finite(pass, batch, &data) && data.code != LS_EXIT_DONE)
-        return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": %" PRId64 " updates in a row were skipped "
-                       "(--max-skipped), because the data are not finite: %s", update, is->row, data.text);
-    return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": %" PRId64 " updates in a row were skipped (--max-skipped), as "
-                   "gradients were not finite, also with the loss scale %.9g%s%s", update, is->row, is->scale,
-                   *text != '\0' ? "; " : "", text);
+        return ls_fail(e, LS_EXIT_DIVERGED,
+                       "step %" PRId64 ": %" PRId64 " updates in a row were skipped "
+                       "(--max-skipped), because the data are not finite: %s",
+                       update, is->row, data.text);
+    return ls_fail(e, LS_EXIT_DIVERGED,
+                   "step %" PRId64 ": %" PRId64
+                   " updates in a row were skipped (--max-skipped), as "
+                   "gradients were not finite, also with the loss scale %.9g%s%s",
+                   update, is->row, is->scale, *text != '\0' ? "; " : "", text);
 }

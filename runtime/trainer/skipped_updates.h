@@ -1,8 +1,8 @@
 /* runtime/trainer/skipped_updates.h -- what a run says of its loss scale, and when it gives up.
  *
- * The program's last step moves the scale, which is state (LsProgram.scaling). A step whose gradients are not finite
- * changes nothing else: it counts as a step, but not as an update of the optimizer, so neither Adam's count nor the
- * learning rate's schedule moves. */
+ * The program's last step moves the scale, which is state (LsProgram.scaling). A step whose
+ * gradients are not finite changes nothing else: it counts as a step, but not as an update of the
+ * optimizer, so neither Adam's count nor the learning rate's schedule moves. */
 #ifndef LS_RUNTIME_TRAINER_SKIPPED_UPDATES_H
 #define LS_RUNTIME_TRAINER_SKIPPED_UPDATES_H
 
@@ -17,11 +17,14 @@ typedef struct LsScaleSeen {
 
 /* Zeros if the program has no loss scale. */
 LsScaleSeen ls_scaling_read(const LsMemory *m);
-/* Prints that an update was skipped; why: the first value that is not finite, or no error; NULL: not looked for. */
-void ls_scaling_tell(const LsScaleSeen *was, const LsScaleSeen *is, int64_t update, const LsError *why);
-/* An error: too many updates in a row were skipped. Names what the data or `why` tell of the cause. */
-bool ls_scaling_give_up(const LsScaleSeen *is, int64_t update, const LsError *why, const LsPass *pass, int64_t batch,
-                        LsError *e);
+/* Prints that an update was skipped; why: the first value that is not finite, or no error; NULL:
+ * not looked for. */
+void ls_scaling_tell(const LsScaleSeen *was, const LsScaleSeen *is, int64_t update,
+                     const LsError *why);
+/* An error: too many updates in a row were skipped. Names what the data or `why` tell of the
+ * cause. */
+bool ls_scaling_give_up(const LsScaleSeen *is, int64_t update, const LsError *why,
+                        const LsPass *pass, int64_t batch, LsError *e);
 static inline int64_t ls_most_skipped(const LsTrainerOptions *o)
 {
     return o->max_skipped > 0 ? o->max_skipped : LS_MAX_SKIPPED;

@@ -1,4 +1,5 @@
-/* runtime/trainer/trainer_main.c -- ls_trainer_main: joins the other ranks, trains or evaluates, and ends. */
+/* runtime/trainer/trainer_main.c -- ls_trainer_main: joins the other ranks, trains or evaluates,
+ * and ends. */
 #include "runtime/base/attached_file.h"
 #include "runtime/base/interrupt.h"
 #include "runtime/comm/comm_open.h"
@@ -27,7 +28,8 @@ static void be_silent(LsTrainer *t)
     LsTrainerOptions *o = &t->o;
     o->log = o->trace = o->profile = o->dump = o->image_grid = o->export_to = o->val = NULL;
     o->progress = "none";
-    if (freopen("/dev/null", "w", stdout) == NULL || (t->group.errors = fdopen(dup(STDERR_FILENO), "w")) == NULL
+    if (freopen("/dev/null", "w", stdout) == NULL
+        || (t->group.errors = fdopen(dup(STDERR_FILENO), "w")) == NULL
         || freopen("/dev/null", "w", stderr) == NULL)
         t->group.errors = stderr;
 }
@@ -57,16 +59,18 @@ static bool check_gradients(LsTrainer *t, LsError *e)
     LsGradCheck c = {0};
     LsGradParts parts = {0, feed_part, t};
     t->feed.pass.first = t->place.cursor * ls_micro_batches(&t->p->division);
-    while (parts.n < ls_micro_batches(&t->p->division) && ls_batch_valid(&t->feed.pass, t->feed.pass.first + parts.n) > 0)
+    while (parts.n < ls_micro_batches(&t->p->division)
+           && ls_batch_valid(&t->feed.pass, t->feed.pass.first + parts.n) > 0)
         parts.n++;
     t->feed.pass.end = t->feed.pass.first + parts.n;
     bool ok = feed_part(t, 0, e)
-              && ls_gradcheck_run(&c, &t->engine, &parts, t->o.check_gradients, &t->reports.progress, t->ending.signal, e);
+              && ls_gradcheck_run(&c, &t->engine, &parts, t->o.check_gradients,
+                                  &t->reports.progress, t->ending.signal, e);
     t->ending.agreed = (int)*t->ending.signal;
     t->ending.interrupted = t->ending.agreed != 0;
     if (ok && !t->ending.interrupted) {
-        ls_log_gradients(&t->reports.log, c.nsample, c.nparam, c.nstopped, c.median, c.worst, c.limit,
-                         c.nsample > 0 ? c.sample->of->t.name : "",
+        ls_log_gradients(&t->reports.log, c.nsample, c.nparam, c.nstopped, c.median, c.worst,
+                         c.limit, c.nsample > 0 ? c.sample->of->t.name : "",
                          c.nsample > 0 ? c.sample->element : 0);
         ok = ls_gradcheck_tell(&c, stdout, e);
     }
@@ -78,7 +82,8 @@ static bool check_gradients(LsTrainer *t, LsError *e)
 static void print_guarantee(const LsTrainer *t)
 {
     char text[LS_PRIVACY_WHY];
-    printf("%s after %" PRId64 " updates\n", ls_privacy_bound_text(ls_private_bound(t->p, &t->place), t->p->privacy.delta, text),
+    printf("%s after %" PRId64 " updates\n",
+           ls_privacy_bound_text(ls_private_bound(t->p, &t->place), t->p->privacy.delta, text),
            t->place.update);
 }
 
@@ -106,7 +111,8 @@ static bool run(LsTrainer *t, LsError *e)
     t->ending.interrupted = t->place.update < t->updates;
     if (t->ending.interrupted && !ls_end_interrupted(t, e))
         return false;
-    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e)) && ls_train_by_first(t, ls_write_results, e);
+    return (!ls_has_stage_ranks(t) || ls_pipelined_gather_watched(t, e))
+           && ls_train_by_first(t, ls_write_results, e);
 }
 
 static void run_one(LsTrainer *t, LsError *e)
@@ -122,19 +128,23 @@ static void run_one(LsTrainer *t, LsError *e)
 static bool wants_processes(const LsTrainer *t)
 {
     const LsTrainerOptions *o = &t->o;
-    return t->p->pipeline.nstage > 0 && !o->eval && (o->comm != NULL || o->peers != NULL || o->ranks > 1 || t->p->comm != NULL);
+    return t->p->pipeline.nstage > 0 && !o->eval
+           && (o->comm != NULL || o->peers != NULL || o->ranks > 1 || t->p->comm != NULL);
 }
 
-/* Memory that processes share which this one starts later: room for the sums of all ranks. NULL: there is none. */
+/* Memory that processes share which this one starts later: room for the sums of all ranks. NULL:
+ * there is none. */
 static char *make_window(const LsRanks *r, int ranks)
 {
     void *at = MAP_FAILED;
     if (ranks > 1)
-        at = mmap(NULL, (size_t)(ranks * r->sum_bytes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        at = mmap(NULL, (size_t)(ranks * r->sum_bytes), PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return at == MAP_FAILED ? NULL : at;
 }
 
-/* Sets the number of processes of the run: as given, as compiled in, or as whatever started them says. */
+/* Sets the number of processes of the run: as given, as compiled in, or as whatever started them
+ * says. */
 static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
 {
     const LsRanks *r = t->o.eval ? NULL : t->p->ranks;
@@ -148,25 +158,32 @@ static bool count_ranks(LsTrainer *t, LsCommWish *w, LsError *e)
     w->ranks = n.ranks;
     if (ls_rank_choice(r, n.ranks) == NULL) {
         t->group.silent = ls_comm_is_spoken_for();
-        return ls_fail(e, LS_EXIT_USAGE, "%s asks for %" PRId64 " ranks, but this program is for %s", n.by, n.ranks,
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "%s asks for %" PRId64 " ranks, but this program is for %s", n.by, n.ranks,
                        ls_rank_numbers(r, numbers));
     }
     t->group.count = (int)n.ranks;
     return true;
 }
 
-/* Joins the other ranks, if there are any, and runs. The process that started them has nothing else to do. */
+/* Joins the other ranks, if there are any, and runs. The process that started them has nothing else
+ * to do. */
 static void run_ranks(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     char same[600];
-    snprintf(same, sizeof same, "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64 ", epochs %" PRId64 ", %s%s, replicas "
+    snprintf(same, sizeof same,
+             "plan %s, seed %" PRId64 ", lr %.9g, schedule %.200s, steps %" PRId64
+             ", epochs %" PRId64 ", %s%s, replicas "
              "compared %" PRId64,
-             t->p->about.plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs, o->shuffle ? "shuffled" : "in file order",
-             o->drop_last ? ", drop last" : "", o->compare_replicas);
+             t->p->about.plan_hash, o->seed, o->lr, o->schedule, o->steps, o->epochs,
+             o->shuffle ? "shuffled" : "in file order", o->drop_last ? ", drop last" : "",
+             o->compare_replicas);
     ls_make_printable(same);        /* as other ranks have it */
-    const bool nccl = o->comm != NULL && strcmp(o->comm, "nccl") == 0;      /* it stands on the engine that fits */
-    LsCommWish wish = {0, nccl ? NULL : o->comm, o->peers, o->rank, same, t->p->about.plan_hash, o->token_file, t->p->comm};
+    const bool nccl =
+        o->comm != NULL && strcmp(o->comm, "nccl") == 0; /* it stands on the engine that fits */
+    LsCommWish wish = {0,    nccl ? NULL : o->comm, o->peers,      o->rank,
+                       same, t->p->about.plan_hash, o->token_file, t->p->comm};
     LsCommOpened opened;
     if (!count_ranks(t, &wish, e))
         return;
@@ -197,24 +214,33 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
         fprintf(stderr, "%s: error: out of memory\n", name);
         return LS_EXIT_FAIL;
     }
-    signal(SIGXFSZ, SIG_IGN);   /* a file that grows too large is an error, not the end of the process */
+    signal(SIGXFSZ, SIG_IGN);   /* a file that grows too large is an error, not the end of the
+                                 * process */
     setvbuf(stdout, out, _IOLBF, sizeof out);
     static LsProgram mine;      /* with the file that is attached to it */
     mine = *p;
     p = t->p = &mine;
     t->ending.signal = ls_interrupt_asked();
-    if (mine.file.onnx == NULL && mine.file.bytes > 0 && (mine.file.onnx = ls_attached_map(name, mine.file.bytes)) == NULL)
-        ls_fail(&e, LS_EXIT_FAIL, "the initial weights, %zu bytes, are not in the program's file any more: compile it again; an "
-                "object of --emit=obj keeps them whatever is done to its program", mine.file.bytes);
+    if (mine.file.onnx == NULL && mine.file.bytes > 0
+        && (mine.file.onnx = ls_attached_map(name, mine.file.bytes)) == NULL)
+        ls_fail(&e, LS_EXIT_FAIL,
+                "the initial weights, %zu bytes, are not in the program's file any more: compile "
+                "it again; an "
+                "object of --emit=obj keeps them whatever is done to its program",
+                mine.file.bytes);
     else if (ls_trainer_options_parse(&t->o, p, argc, argv, &e)) {
         if (t->o.help) {
             ls_trainer_options_help(p, name, stdout);
         } else if (t->o.version) {
             const bool sums = p->about.bf16_sums != NULL;
-            printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->about.model, p->about.plan_hash, p->about.loss, p->about.optimizer,
-                   ls_batch_samples(&p->division), sums ? ", bf16 summed in " : "", sums ? p->about.bf16_sums : "");
+            printf("%s  plan %s  (%s, %s, batch %" PRId64 "%s%s)\n", p->about.model,
+                   p->about.plan_hash, p->about.loss, p->about.optimizer,
+                   ls_batch_samples(&p->division), sums ? ", bf16 summed in " : "",
+                   sums ? p->about.bf16_sums : "");
         } else if (t->o.print_plan) {
-            const int ranks = p->ranks == NULL ? 0 : t->o.ranks > 0 ? (int)t->o.ranks : p->ranks->choice[0].ranks;
+            const int ranks = p->ranks == NULL ? 0
+                              : t->o.ranks > 0 ? (int)t->o.ranks
+                                               : p->ranks->choice[0].ranks;
             ls_print_plan(p, ranks, (LsBucketing){t->o.bucket, t->o.late_exchange});
         } else {
             run_ranks(t, &e);
@@ -223,8 +249,11 @@ int ls_trainer_main(const LsProgram *p, int argc, char **argv)
     if ((fflush(stdout) != 0 || ferror(stdout)) && e.code == LS_EXIT_DONE)
         ls_fail(&e, LS_EXIT_FAIL, "the output could not be written: %s", strerror(errno));
     if (e.code != LS_EXIT_DONE && !t->group.silent)
-        fprintf(t->group.errors != NULL ? t->group.errors : stderr, "%s: error: %s\n", name, e.text);
-    int code = e.code != LS_EXIT_DONE ? (int)e.code : t->ending.interrupted ? 128 + t->ending.agreed : t->group.ended;
+        fprintf(t->group.errors != NULL ? t->group.errors : stderr, "%s: error: %s\n", name,
+                e.text);
+    int code = e.code != LS_EXIT_DONE  ? (int)e.code
+               : t->ending.interrupted ? 128 + t->ending.agreed
+                                       : t->group.ended;
     free(t);
     return code;
 }

@@ -24,7 +24,10 @@ static int all_cores(void)
 /* Cores for the kernels of one rank of this machine, or of one stage. */
 static int cores_of_rank(const LsTrainer *t)
 {
-    const int n = all_cores() / (t->group.comm != NULL ? t->group.comm->local : t->p->pipeline.nstage > 1 ? (int)t->p->pipeline.nstage : 1);
+    const int n = all_cores()
+                  / (t->group.comm != NULL       ? t->group.comm->local
+                     : t->p->pipeline.nstage > 1 ? (int)t->p->pipeline.nstage
+                                                 : 1);
     return n > 0 ? n : 1;
 }
 
@@ -43,13 +46,15 @@ static LsDataOptions data_options(const LsTrainer *t, const char *spec)
 static bool open_data(LsTrainer *t, LsError *e)
 {
     LsDataOptions d = data_options(t, t->o.data);
-    if (t->o.data && (!ls_dataset_open(&t->feed.train, t->p, &d, e)
-                      || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->feed.train, e))))
+    if (t->o.data
+        && (!ls_dataset_open(&t->feed.train, t->p, &d, e)
+            || (t->o.eval && !t->o.val && !ls_short_batch_evaluates(t->p, &t->feed.train, e))))
         return false;
     if (!t->o.val)
         return true;
     d = data_options(t, t->o.val);
-    return ls_dataset_open(&t->feed.val, t->p, &d, e) && ls_short_batch_evaluates(t->p, &t->feed.val, e);
+    return ls_dataset_open(&t->feed.val, t->p, &d, e)
+           && ls_short_batch_evaluates(t->p, &t->feed.val, e);
 }
 
 /* Refuses options that would have no effect. */
@@ -66,13 +71,19 @@ static void compare_precision(const LsTrainer *t, const char *from)
 {
     const char *own = ls_checkpoint_precision(t->p), *was = t->place.precision;
     if (was[0] != '\0' && strcmp(was, own) != 0)
-        fprintf(stderr, "note: %s was written by a program that computes in %s; this one computes in %s\n", from, was, own);
+        fprintf(stderr,
+                "note: %s was written by a program that computes in %s; this one computes in %s\n",
+                from, was, own);
 }
 
 /* This process writes checkpoints. */
-static bool saves(const LsTrainer *t) { return t->o.save && !t->o.eval && !t->o.check_gradients && ls_is_first(t); }
+static bool saves(const LsTrainer *t)
+{
+    return t->o.save && !t->o.eval && !t->o.check_gradients && ls_is_first(t);
+}
 
-/* When nothing else can go wrong: checkpoints of another run in the folder are refused or removed. */
+/* When nothing else can go wrong: checkpoints of another run in the folder are refused or
+ * removed. */
 static bool clear_folder(LsTrainer *t, LsError *e)
 {
     LsSaver *s = &t->saves.saver;
@@ -93,7 +104,8 @@ static bool resume(LsTrainer *t, bool *resumed, LsError *e)
     *resumed = false;
     if (!from) {
         if (s->count && !saves(t))
-            fprintf(stderr, "note: %s holds %d checkpoints; --resume=auto would take the newest\n", s->folder, s->count);
+            fprintf(stderr, "note: %s holds %d checkpoints; --resume=auto would take the newest\n",
+                    s->folder, s->count);
         t->saves.listed = s->count;
         s->count = 0;
         return true;
@@ -155,12 +167,14 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
     const LsPhaseTable *dumped = !o->eval && t->p->phase.last.nstep > 0 ? &t->p->phase.last : phase;
     if (o->log && !ls_log_open(&t->reports.log, o->log, resumed, t->p, e))
         return false;
-    if ((o->trace || o->profile) && !ls_is_pipelined(t) && !ls_trace_open(&t->reports.trace, &t->engine, phase, LS_TRACE_RUNS, e))
+    if ((o->trace || o->profile) && !ls_is_pipelined(t)
+        && !ls_trace_open(&t->reports.trace, &t->engine, phase, LS_TRACE_RUNS, e))
         return false;
     if (o->dump && ls_is_pipelined(t) && !ls_pipelined_dump_fits(t, e))
         return false;
     if (o->dump && !ls_is_pipelined(t)
-        && (!ls_dump_open(&t->reports.dump, &t->engine, dumped, e) || !ls_dump_fits(&t->reports.dump, 1, o->dump, e)))
+        && (!ls_dump_open(&t->reports.dump, &t->engine, dumped, e)
+            || !ls_dump_fits(&t->reports.dump, 1, o->dump, e)))
         return false;
     if (o->dump && !o->eval && t->p->napplied > 0)
         fprintf(stderr, "note: %s will lack %u gradients, which are applied as they are computed; "
@@ -169,7 +183,8 @@ static bool open_reports(LsTrainer *t, bool resumed, LsError *e)
         fprintf(stderr, "note: no guarantee covers the values of single samples in %s\n", o->dump);
     if (o->measure)
         ls_measure_start(&t->reports.measure, &t->engine, phase);
-    ls_progress_open(&t->reports.progress, o->progress, ls_memory_total(t->p, t->group.count), t->p->bytes.budget);
+    ls_progress_open(&t->reports.progress, o->progress, ls_memory_total(t->p, t->group.count),
+                     t->p->bytes.budget);
     return true;
 }
 
@@ -203,7 +218,9 @@ static bool open_pool(LsTrainer *t, LsError *e)
 
 static char *sums_in_window(const LsTrainer *t)
 {
-    return t->group.window != NULL && t->p->accelerator.kind == NULL ? t->group.window + t->group.comm->rank * t->p->ranks->sum_bytes : NULL;
+    return t->group.window != NULL && t->p->accelerator.kind == NULL
+               ? t->group.window + t->group.comm->rank * t->p->ranks->sum_bytes
+               : NULL;
 }
 
 static bool open_ranks(LsTrainer *t, LsError *e)
@@ -211,7 +228,8 @@ static bool open_ranks(LsTrainer *t, LsError *e)
     const LsBucketing how = {t->o.bucket, t->o.late_exchange};
     return t->group.count == 0
            || (ls_ranks_join_devices(t, e)
-               && ls_exchange_open(&t->group.exchange, &t->engine, &t->memory, t->group.base, t->group.direct ? t->group.comm : NULL,
+               && ls_exchange_open(&t->group.exchange, &t->engine, &t->memory, t->group.base,
+                                   t->group.direct ? t->group.comm : NULL,
                                    t->group.direct ? NULL : t->group.window, how, e));
 }
 
@@ -222,19 +240,24 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->place.seed = (uint64_t)o->seed;
-    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e) || !ls_ranks_choose_devices(t, e)
-        || !ls_memory_open_with(&t->memory, t->p, t->group.count, sums_in_window(t), ls_has_stage_ranks(t) ? t->group.comm->rank : -1, e))
+    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_scale(t, e)
+        || !ls_ranks_choose_devices(t, e)
+        || !ls_memory_open_with(&t->memory, t->p, t->group.count, sums_in_window(t),
+                                ls_has_stage_ranks(t) ? t->group.comm->rank : -1, e))
         return false;
     if (t->memory.device != NULL)
         t->memory.device->tune = o->tune;
     if (!ls_engine_open(&t->engine, t->p, &t->memory, e) || !open_ranks(t, e)
         || (o->save && !ls_saver_open(&t->saves.saver, o->save, o->keep_last, saves(t), e))
-        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e) || !open_pool(t, e)
-        || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
-        || !open_reports(t, resumed, e) || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
-        || (t->group.exchange.r != NULL && !ls_exchange_agree(&t->group.exchange, ls_rank_place(t), e)))
+        || !resume(t, &resumed, e) || !number_texts(t, e) || !open_loader(t, workers, e)
+        || !open_pool(t, e) || (ls_is_pipelined(t) && !ls_pipelined_open(t, e))
+        || !open_reports(t, resumed, e)
+        || (!o->eval && (!ls_train_plan(t, resumed, e) || !ls_short_batch_trains(t, e)))
+        || (t->group.exchange.r != NULL
+            && !ls_exchange_agree(&t->group.exchange, ls_rank_place(t), e)))
         return false;
-    if (!ls_member_state_open(&t->members, t->p, o, t->place.seed, e) || (!resumed && !ls_member_weights(&t->memory, o, e)))
+    if (!ls_member_state_open(&t->members, t->p, o, t->place.seed, e)
+        || (!resumed && !ls_member_weights(&t->memory, o, e)))
         return false;
     t->engine.run.seed = t->place.seed;
     t->engine.seeds = t->p->ensemble.same_draws ? NULL : t->members.seeds;

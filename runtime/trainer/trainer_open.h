@@ -4,7 +4,8 @@
 
 #include "runtime/trainer/trainer_state.h"
 
-/* Opens data, memory, threads, ranks' exchange and reports; loads a checkpoint. Close in any case. */
+/* Opens data, memory, threads, ranks' exchange and reports; loads a checkpoint. Close in any
+ * case. */
 bool ls_trainer_open(LsTrainer *t, LsError *e);
 
 /* Waits for the other ranks before it closes, or ends them if *e is an error. */

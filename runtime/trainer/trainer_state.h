@@ -133,19 +133,32 @@ typedef struct LsTrainer {
 } LsTrainer;
 
 /* Its steps are those of a pipeline; evaluation runs on one thread. */
-static inline bool ls_is_pipelined(const LsTrainer *t) { return t->p->pipeline.nstage > 0 && !t->o.eval; }
+static inline bool ls_is_pipelined(const LsTrainer *t)
+{
+    return t->p->pipeline.nstage > 0 && !t->o.eval;
+}
 
 /* Whether the update under way is the last of the run. */
-static inline bool ls_is_last_update(const LsTrainer *t) { return t->place.update + 1 == t->updates; }
+static inline bool ls_is_last_update(const LsTrainer *t)
+{
+    return t->place.update + 1 == t->updates;
+}
 
 /* The rank that speaks and writes for all. */
-static inline bool ls_is_first(const LsTrainer *t) { return t->group.comm == NULL || t->group.comm->rank == 0; }
+static inline bool ls_is_first(const LsTrainer *t)
+{
+    return t->group.comm == NULL || t->group.comm->rank == 0;
+}
 
 /* Each stage is a process. */
-static inline bool ls_has_stage_ranks(const LsTrainer *t) { return t->p->pipeline.nstage > 0 && t->group.comm != NULL; }
+static inline bool ls_has_stage_ranks(const LsTrainer *t)
+{
+    return t->p->pipeline.nstage > 0 && t->group.comm != NULL;
+}
 
-/* Epochs are counted in batches, `group` of which make an update. In private training the number of batches of an update
- * varies, and is nobody's business: updates are counted, and the group is 1. */
+/* Epochs are counted in batches, `group` of which make an update. In private training the number of
+ * batches of an update varies, and is nobody's business: updates are counted, and the group is
+ * 1. */
 static inline int64_t ls_batches_per_update(const LsTrainer *t)
 {
     return ls_is_private(t->p) ? 1 : ls_update_batches(&t->p->division);

@@ -1,9 +1,9 @@
 /* runtime/trainer/training_loop.c -- see training_loop.h.
  *
- * An update takes `accumulate` batches, each of them in LsProgram.parts parts: micro-steps. Batches are numbered through
- * all epochs, so an update may take the last batches of one epoch and the first of the next. Its loss combines everything
- * that counts in its batches (mean.h), and so do its gradients. Checkpoints, evaluation and the end of the run come
- * between updates. */
+ * An update takes `accumulate` batches, each of them in LsDivision.micro_batches.
+ * Batches are numbered through all epochs, so an update may take the last batches of one epoch and
+ * the first of the next. Its loss combines everything that counts in its batches (mean.h), and so
+ * do its gradients. Checkpoints, evaluation and the end of the run come between updates. */
 #include "runtime/trainer/training_loop.h"
 #include "runtime/base/clock.h"
 #include "runtime/base/interrupt.h"
@@ -22,15 +22,24 @@
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
 {
     int64_t group = ls_batches_per_update(t);
-    t->feed.pass = (LsPass){.data = &t->feed.train, .parts = t->p->division.micro_batches, .seed = t->place.seed, .shuffle = t->o.shuffle,
-                       .drop_last = t->o.drop_last, .members = t->p->ensemble.own_batches ? t->p->ensemble.members : 0,
-                       .readers = (int)t->pipeline.readers};
-    if (ls_is_private(t->p) && !ls_private_begin(&t->privacy, t->p, &t->o, &t->place, t->feed.train.samples, e))
+    t->feed.pass = (LsPass){.data = &t->feed.train,
+                            .parts = t->p->division.micro_batches,
+                            .seed = t->place.seed,
+                            .shuffle = t->o.shuffle,
+                            .drop_last = t->o.drop_last,
+                            .members = t->p->ensemble.own_batches ? t->p->ensemble.members : 0,
+                            .readers = (int)t->pipeline.readers};
+    if (ls_is_private(t->p)
+        && !ls_private_begin(&t->privacy, t->p, &t->o, &t->place, t->feed.train.samples, e))
         return false;
-    t->epoch.batches = ls_is_private(t->p) ? ls_private_epoch(t->p, t->feed.train.samples) : ls_batches_per_epoch(&t->feed.pass);
+    t->epoch.batches = ls_is_private(t->p) ? ls_private_epoch(t->p, t->feed.train.samples)
+                                           : ls_batches_per_epoch(&t->feed.pass);
     if (t->epoch.batches == 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " samples do not fill a batch of %" PRId64
-                       "%s", t->o.data, t->feed.train.samples, ls_batch_samples(&t->p->division) * (t->feed.pass.members > 0 ? t->feed.pass.members : 1),
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: %" PRId64 " samples do not fill a batch of %" PRId64 "%s", t->o.data,
+                       t->feed.train.samples,
+                       ls_batch_samples(&t->p->division)
+                           * (t->feed.pass.members > 0 ? t->feed.pass.members : 1),
                        t->feed.pass.members > 0 ? ", one for all members" : " (--drop-last)");
     if (resumed && t->place.shuffle != t->o.shuffle)
         fprintf(stderr, "note: the checkpoint's run had its data %s; this run has not\n",
@@ -38,7 +47,8 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     if (resumed && !ls_is_private(t->p)
         && (t->place.samples != t->feed.train.samples || t->place.drop_last != t->o.drop_last)) {
         fprintf(stderr,
-                "note: the data are not those of the checkpoint; continuing with epoch %" PRId64 "\n",
+                "note: the data are not those of the checkpoint; continuing with epoch %" PRId64
+                "\n",
                 t->place.epoch + 1);
         t->place.cursor = t->place.epoch * t->epoch.batches;
     }
@@ -55,9 +65,11 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
     if (t->o.steps > 0 && (t->o.epochs == 0 || t->o.steps < t->updates))
         t->updates = t->o.steps;
     else if (left > 0 && (epochs * t->epoch.batches - t->place.cursor) % group != 0)
-        fprintf(stderr, "note: the last %" PRId64 " of %" PRId64 " batches make no update: an update takes %"
-                PRId64 " batches (--accumulate)\n", (epochs * t->epoch.batches - t->place.cursor) % group,
-                epochs * t->epoch.batches, group);
+        fprintf(stderr,
+                "note: the last %" PRId64 " of %" PRId64
+                " batches make no update: an update takes %" PRId64 " batches (--accumulate)\n",
+                (epochs * t->epoch.batches - t->place.cursor) % group, epochs * t->epoch.batches,
+                group);
     if (resumed && t->updates <= t->place.update)
         fprintf(stderr, "note: the checkpoint has all the steps asked for; nothing to train\n");
     if (t->updates == 0)
@@ -88,8 +100,9 @@ static bool land_all(LsTrainer *t, LsError *e)
     return true;
 }
 
-/* Starts micro-step k of an update, of as many as its batches or its drawn samples fill. On a device the one before may
- * still be in flight; its loss is read then. A part without samples is left out. */
+/* Starts micro-batch k of an update, of as many as its batches or its drawn samples fill. On a
+ * device the one before may still be in flight; its loss is read then. A part without samples is
+ * left out. */
 static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
 {
     LsRun *run = &t->engine.run;
@@ -99,7 +112,8 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
         return false;
     const bool own = ls_is_private(t->p), empty = !own && b->valid == 0;
     const int64_t number = b->number;
-    const bool ends = own ? b->last : (k + 1) % ls_micro_batches(&t->p->division) == 0;       /* its batch */
+    /* its batch */
+    const bool ends = own ? b->last : (k + 1) % ls_micro_batches(&t->p->division) == 0;
     if (!empty) {
         ls_engine_feed(&t->engine, &t->feed.loader, b);
         if (own && k == 0 && !ls_clip_check(t, b, e))
@@ -109,8 +123,9 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
         if (!ls_engine_run(&t->engine, table, hook, ls_part_hooks(t, table, run->apply, hook), e)
             || !ls_engine_fed(&t->engine, e))
             return false;
-        t->flight[t->nflight++] = (LsInFlight){t->place.update + 1, t->place.epoch + 1, number, table, b->valid,
-                                             run->lr, t->engine.slot, run->apply};
+        t->flight[t->nflight++] =
+            (LsInFlight){t->place.update + 1, t->place.epoch + 1, number, table, b->valid, run->lr,
+                         t->engine.slot,      run->apply};
     }
     ls_loader_release(&t->feed.loader);
     t->place.cursor += ends;
@@ -120,12 +135,13 @@ static bool run_part(LsTrainer *t, int64_t k, int64_t *part, LsError *e)
     return t->nflight <= ahead || take_loss(t, e);
 }
 
-/* Counts the samples of an update that draws none, and its micro-steps that have some. */
+/* Counts the samples of an update that draws none, and its micro-batches that have some. */
 static void count_samples(LsTrainer *t, int64_t steps)
 {
     t->under_way.samples = t->under_way.micro_batches = 0;
     for (int64_t k = 0; k < steps; k++) {
-        const int64_t valid = ls_batch_valid(&t->feed.pass, t->place.cursor * ls_micro_batches(&t->p->division) + k);
+        const int64_t valid =
+            ls_batch_valid(&t->feed.pass, t->place.cursor * ls_micro_batches(&t->p->division) + k);
         t->under_way.samples += valid;
         t->under_way.micro_batches += valid > 0;
     }
@@ -134,12 +150,17 @@ static void count_samples(LsTrainer *t, int64_t steps)
 static bool run_pipeline(LsTrainer *t, LsError *e)
 {
     const LsPipeline *l = &t->pipeline;
-    if (!ls_pipelined_update(t, ls_part_watched(t) && t->group.comm == NULL, t->reports.dumps && ls_is_last_update(t), e))
+    if (!ls_pipelined_update(t, ls_part_watched(t) && t->group.comm == NULL,
+                             t->reports.dumps && ls_is_last_update(t), e))
         return false;
     t->place.cursor++;
     for (int64_t k = 0; k < l->nparts; k++) {
-        const LsInFlight f = {.update = t->place.update + 1, .epoch = t->place.epoch + 1, .batch = l->part[k].batch,
-                            .valid = l->part[k].run.valid, .lr = t->engine.run.lr, .apply = l->part[k].run.apply};
+        const LsInFlight f = {.update = t->place.update + 1,
+                              .epoch = t->place.epoch + 1,
+                              .batch = l->part[k].batch,
+                              .valid = l->part[k].run.valid,
+                              .lr = t->engine.run.lr,
+                              .apply = l->part[k].run.apply};
         if (!ls_part_check(t, &f, l->loss[k], e) || !ls_part_loss(t, &f, l->loss[k], e))
             return false;
     }
@@ -151,7 +172,9 @@ static bool run_parts(LsTrainer *t, LsError *e)
     const bool own = ls_is_private(t->p);
     int64_t part = 0;
     t->engine.run.apply = false;
-    for (int64_t k = 0; own ? !t->engine.run.apply : k < ls_batches_per_update(t) * ls_micro_batches(&t->p->division); k++)
+    for (int64_t k = 0; own ? !t->engine.run.apply
+                            : k < ls_batches_per_update(t) * ls_micro_batches(&t->p->division);
+         k++)
         if (!run_part(t, k, &part, e))
             return false;
     return true;
@@ -171,7 +194,9 @@ static bool run_update(LsTrainer *t, LsError *e)
     }
     if (!own)
         count_samples(t, ls_batches_per_update(t) * ls_micro_batches(&t->p->division));
-    if (!(t->p->pipeline.nstage > 0 ? run_pipeline(t, e) : t->group.exchange.r != NULL ? ls_rank_block(t, e) : run_parts(t, e)))
+    if (!(t->p->pipeline.nstage > 0     ? run_pipeline(t, e)
+          : t->group.exchange.r != NULL ? ls_rank_block(t, e)
+                                        : run_parts(t, e)))
         return false;
     t->place.update++;
     if (t->group.comm == NULL)
@@ -218,7 +243,8 @@ bool ls_train(LsTrainer *t, LsError *e)
         bool ended = t->place.epoch > epoch, last = t->place.update == t->updates;
         if ((ended || last || save_due(t, ended)) && !land_all(t, e))
             return false;
-        if ((ended || last) && t->reports.evaluates && ls_has_stage_ranks(t) && !ls_pipelined_gather(t, e))
+        if ((ended || last) && t->reports.evaluates && ls_has_stage_ranks(t)
+            && !ls_pipelined_gather(t, e))
             return false;
         if ((ended || last) && ls_is_first(t)) {
             if (!ls_train_end_epoch(t, ended, e))

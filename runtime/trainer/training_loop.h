@@ -7,7 +7,8 @@
 /* Sets the length of the run and its start: after the data are open and a checkpoint, if any, is
  * loaded. */
 bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e);
-/* The training loop. Allocates nothing. Returns true also when *stop ended it: then t->stopped is set. */
+/* The training loop. Allocates nothing. Returns true also when *stop ended it: then t->stopped is
+ * set. */
 bool ls_train(LsTrainer *t, LsError *e);
 
 #endif

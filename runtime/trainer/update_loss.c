@@ -1,4 +1,5 @@
-/* runtime/trainer/update_loss.c -- the loss of an update, from those of its parts: what is wrong with it, and who hears it. */
+/* runtime/trainer/update_loss.c -- the loss of an update, from those of its parts: what is wrong
+ * with it, and who hears it. */
 #include "runtime/trainer/update_loss.h"
 
 #include <inttypes.h>
@@ -7,7 +8,9 @@
 
 bool ls_part_watched(const LsTrainer *t)
 {
-    return t->o.check_numerics || (ls_has_scaling(t->p) && !t->o.eval && t->told.scale.row + 1 >= ls_most_skipped(&t->o));
+    return t->o.check_numerics
+           || (ls_has_scaling(t->p) && !t->o.eval
+               && t->told.scale.row + 1 >= ls_most_skipped(&t->o));
 }
 
 const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)
@@ -15,7 +18,8 @@ const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)
     return last && t->p->phase.last.nstep > 0 ? &t->p->phase.last : &t->p->phase.train;
 }
 
-int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch, LsHook hook[LS_PART_HOOKS])
+int ls_part_hooks(LsTrainer *t, const LsPhaseTable *table, bool last_batch,
+                  LsHook hook[LS_PART_HOOKS])
 {
     int n = 0;
     if (ls_part_watched(t)) {
@@ -37,7 +41,8 @@ static bool diverged(const LsTrainer *t, const LsInFlight *f, double loss, LsErr
 {
     LsError data = {0}, node = *e;
     *e = (LsError){0};
-    if (!ls_is_private(t->p) && !ls_batch_is_finite(&t->feed.pass, f->batch, &data) && node.code != LS_EXIT_DONE)
+    if (!ls_is_private(t->p) && !ls_batch_is_finite(&t->feed.pass, f->batch, &data)
+        && node.code != LS_EXIT_DONE)
         return ls_fail(e, node.code, "%s; the data are not finite: %s", node.text, data.text);
     if (data.code != LS_EXIT_DONE)
         return ls_fail(e, LS_EXIT_DIVERGED, "step %" PRId64 ": the loss is %g, because the data "
@@ -57,15 +62,18 @@ static void tell_of_none(LsTrainer *t, int64_t update)
         return;
     t->told.no_label = true;
     ls_progress_clear(&t->reports.progress);
-    fprintf(stderr, "note: step %" PRId64 ": no label counts, all are ignored or of weight 0; its loss "
-            "and its gradients are 0\n", update);
+    fprintf(stderr,
+            "note: step %" PRId64 ": no label counts, all are ignored or of weight 0; its loss "
+            "and its gradients are 0\n",
+            update);
 }
 
 /* The end of an update, whose gradients were scaled. */
 static bool end_scaled(LsTrainer *t, const LsInFlight *f, LsError *e)
 {
     const LsScaleSeen was = t->told.scale;
-    const LsError why = t->under_way.broken.code != LS_EXIT_DONE ? t->under_way.broken : t->under_way.suspect;
+    const LsError why =
+        t->under_way.broken.code != LS_EXIT_DONE ? t->under_way.broken : t->under_way.suspect;
     t->told.scale = ls_scaling_read(&t->memory);
     const bool skipped = t->told.scale.skipped != was.skipped;
     if (t->told.scale.scale != was.scale || skipped)
@@ -78,11 +86,12 @@ static bool end_scaled(LsTrainer *t, const LsInFlight *f, LsError *e)
     }
     if (t->o.check_numerics && t->under_way.broken.code != LS_EXIT_DONE)
         *e = t->under_way.broken;
-    return (isfinite(t->under_way.loss) && e->code == LS_EXIT_DONE) || diverged(t, f, t->under_way.loss, e);
+    return (isfinite(t->under_way.loss) && e->code == LS_EXIT_DONE)
+           || diverged(t, f, t->under_way.loss, e);
 }
 
-/* With a loss scale, values that are not finite are no error where they come up: at the end of the update, it shows
- * whether the update was skipped. */
+/* With a loss scale, values that are not finite are no error where they come up: at the end of the
+ * update, it shows whether the update was skipped. */
 static bool land_scaled(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     ls_mean_add(&t->under_way.mean, one);
@@ -100,8 +109,8 @@ static bool land_scaled(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *
     return ok;
 }
 
-/* In private training a sample whose gradient is not finite counts as zero: its batch has no loss, but training goes
- * on. A batch without samples has none either. */
+/* In private training a sample whose gradient is not finite counts as zero: its batch has no loss,
+ * but training goes on. A batch without samples has none either. */
 static bool land_private(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     const bool finite = isfinite(one.value);
@@ -136,9 +145,11 @@ bool ls_part_check(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)
 {
     const bool scaled = ls_has_scaling(t->p);
     if (scaled && ls_part_watched(t) && t->under_way.broken.code == LS_EXIT_DONE
-        && ls_check_end(&t->reports.check, one.value, f->update, &t->under_way.broken) && t->under_way.suspect.code == LS_EXIT_DONE)
+        && ls_check_end(&t->reports.check, one.value, f->update, &t->under_way.broken)
+        && t->under_way.suspect.code == LS_EXIT_DONE)
         ls_check_clean(&t->reports.check, f->update, &t->under_way.suspect);
-    return scaled || !t->o.check_numerics || ls_check_end(&t->reports.check, one.value, f->update, e)
+    return scaled || !t->o.check_numerics
+           || ls_check_end(&t->reports.check, one.value, f->update, e)
            || diverged(t, f, one.value, e);
 }
 

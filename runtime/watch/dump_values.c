@@ -52,7 +52,8 @@ static void widen(LsDataType type, char *at, int64_t n)
     }
 }
 
-/* Gradients are shown as those of the loss itself: divided by the scale, which moves at the end of the step. */
+/* Gradients are shown as those of the loss itself: divided by the scale, which moves at the end of
+ * the step. */
 static void unscale(const LsDump *d, const LsWatch *w, char *at)
 {
     const LsProgram *p = d->g->p;
@@ -134,10 +135,12 @@ static bool write_losses(const LsDump *d, LsNpz *z, const double *loss, int64_t 
     return true;
 }
 
-/* The value of which a watch of the evaluation form has one for every member: a real output of an ensemble. */
+/* The value of which a watch of the evaluation form has one for every member: a real output of an
+ * ensemble. */
 static bool has_mean(const LsDump *d, const LsWatch *w)
 {
-    return d->t == &d->g->p->phase.eval && w->t.members > 0 && ls_holds_reals(w->t.type) && strncmp(w->key, "out/", 4) == 0;
+    return d->t == &d->g->p->phase.eval && w->t.members > 0 && ls_holds_reals(w->t.type)
+           && strncmp(w->key, "out/", 4) == 0;
 }
 
 /* Writes the members' mean of watch k. */
@@ -174,11 +177,12 @@ static bool write_watches(const LsDump *d, LsNpz *z, LsError *e)
     return true;
 }
 
-static bool write_members(const LsDump *d, uint32_t n, LsNpz *z, const double *loss, int64_t nloss, LsError *e)
+static bool write_members(const LsDump *d, uint32_t n, LsNpz *z, const double *loss, int64_t nloss,
+                          LsError *e)
 {
-    static const char *const group[] = {[LS_STATE_PARAM] = "param/", [LS_STATE_FROZEN] = "param/",
-                                        [LS_STATE_STAT] = "stat/", [LS_STATE_MOMENT] = "moment/",
-                                        [LS_STATE_AVERAGE] = "average/", [LS_STATE_SUM] = "moment/"};
+    static const char *const group[] = {
+        [LS_STATE_PARAM] = "param/",   [LS_STATE_FROZEN] = "param/",    [LS_STATE_STAT] = "stat/",
+        [LS_STATE_MOMENT] = "moment/", [LS_STATE_AVERAGE] = "average/", [LS_STATE_SUM] = "moment/"};
     const LsProgram *p = d->g->p;
     if (!write_losses(d, z, loss, nloss, e))
         return false;
@@ -232,7 +236,8 @@ bool ls_dump_fits(const LsDump *d, uint32_t n, const char *path, LsError *e)
                       "holds, 65535 of 4 GiB", path, members(d, n), (double)bytes * 0x1p-30);
 }
 
-bool ls_dump_write(const LsDump *d, uint32_t n, const char *path, const double *loss, int64_t nloss, LsError *e)
+bool ls_dump_write(const LsDump *d, uint32_t n, const char *path, const double *loss, int64_t nloss,
+                   LsError *e)
 {
     const uint32_t room = members(d, n);
     LsNpz *z = calloc(1, sizeof *z);

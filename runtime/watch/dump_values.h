@@ -1,4 +1,5 @@
-/* runtime/watch/dump_values.h -- --dump: values of the last training step as an NPZ archive, in ONNX's order. */
+/* runtime/watch/dump_values.h -- --dump: values of the last training step as an NPZ archive, in
+ * ONNX's order. */
 #ifndef LS_RUNTIME_WATCH_DUMP_VALUES_H
 #define LS_RUNTIME_WATCH_DUMP_VALUES_H
 
@@ -6,7 +7,8 @@
 
 typedef struct LsDump {
     const LsEngine *g;
-    const LsPhaseTable *t;      /* whose steps run; a table that watches the same values may take its place */
+    const LsPhaseTable *t;      /* whose steps run; a table that watches the same values may take
+                                 * its place */
     char *copy; int64_t bytes;  /* the watched values, one after the other, in memory order */
     int64_t *offset;            /* of each watch in `copy` */
 } LsDump;
@@ -17,8 +19,9 @@ void ls_dump_close(LsDump *d);
 bool ls_dump_fits(const LsDump *d, uint32_t n, const char *path, LsError *e);
 /* Copies the watched values while the step runs. */
 LsHook ls_dump_hook(LsDump *d);
-/* Writes the archive of n dumps after the step: the loss, or those of an ensemble's members; out/ and grad/ as copied, param/, stat/ and moment/ as
- * they are now. */
-bool ls_dump_write(const LsDump *d, uint32_t n, const char *path, const double *loss, int64_t nloss, LsError *e);
+/* Writes the archive of n dumps after the step: the loss, or those of an ensemble's members; out/
+ * and grad/ as copied, param/, stat/ and moment/ as they are now. */
+bool ls_dump_write(const LsDump *d, uint32_t n, const char *path, const double *loss, int64_t nloss,
+                   LsError *e);
 
 #endif

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements when no number is given: of each parameter; at most; at least, whatever the time; printed. */
+/* Elements when no number is given: of each parameter; at most; at least, whatever the time;
+ * printed. */
 enum { EACH = 2, MOST = 200, LEAST = 8, SHOWN = 10 };
 static const int64_t LONG_NS = 20000000000;     /* time limit without a number of elements */
 
@@ -62,7 +63,8 @@ static bool run_part(LsGradCheck *c, int64_t k, const LsHook *hook, LsLoss *loss
            && ls_engine_loss(g, &g->p->phase.train, g->slot, g->run.valid, loss, e);
 }
 
-/* One run of the training phase over the batch. hook: that of the dump, whose gradients are combined; or NULL. */
+/* One run of the training phase over the batch. hook: that of the dump, whose gradients are
+ * combined; or NULL. */
 static bool run(LsGradCheck *c, const LsHook *hook, double *loss, LsError *e)
 {
     LsMean mean = {0};
@@ -257,8 +259,8 @@ static int by_error(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, int64_t elements, LsProgress *progress,
-                      volatile sig_atomic_t *stop, LsError *e)
+bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, int64_t elements,
+                      LsProgress *progress, volatile sig_atomic_t *stop, LsError *e)
 {
     int64_t step_ns = 0, done = 0;
     if (!open(c, g, parts, e) || !measure(c, &step_ns, e))
@@ -269,7 +271,11 @@ bool ls_gradcheck_run(LsGradCheck *c, LsEngine *g, const LsGradParts *parts, int
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --check-gradients");
     choose(c);
     for (; done < c->nsample && !*stop; done++) {
-        const LsProgressAt at = {.what = "gradients", .done = done, .of = c->nsample, .left = c->nsample - done, .loss = c->loss};
+        const LsProgressAt at = {.what = "gradients",
+                                 .done = done,
+                                 .of = c->nsample,
+                                 .left = c->nsample - done,
+                                 .loss = c->loss};
         if (!difference(c, &c->sample[done], e))
             return false;
         ls_progress_show(progress, &at);
@@ -306,8 +312,11 @@ bool ls_gradcheck_tell(const LsGradCheck *c, FILE *to, LsError *e)
             c->nsample, c->nparam, wide(c) ? 12 : 7, c->loss, c->median, c->worst, name, element,
             c->limit);
     if (c->nstopped > 0)
-        fprintf(to, "%u parameters were left out: a gradient is stopped between them and the loss, so theirs is not the loss's "
-                "derivative\n", c->nstopped);
+        fprintf(to,
+                "%u parameters were left out: a gradient is stopped between them and the loss, so "
+                "theirs is not the loss's "
+                "derivative\n",
+                c->nstopped);
     if (left > 0)
         fprintf(to, "%u gradients are applied as they are computed and were not seen: compile with "
                 "--store-gradients\n", left);

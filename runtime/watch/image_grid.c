@@ -56,7 +56,8 @@ static bool find_image(LsGrid *x)
     const LsProgram *p = x->g->p;
     LsGridRow *r = &x->row[0];
     for (x->input = 0; x->input < p->ninput; x->input++)
-        if (!p->input[x->input].is_label && look_at(r, &p->input[x->input].t, NULL, p->division.samples)
+        if (!p->input[x->input].is_label
+            && look_at(r, &p->input[x->input].t, NULL, p->division.samples)
             && (r->c == 1 || r->c == 3))
             return true;
     return false;
@@ -79,7 +80,11 @@ static void find_code(LsGrid *x, const LsWatch *like)
             if (!ls_holds_reals(type) || at.space != LS_AT_ARENA
                 || count % p->division.samples != 0 || each < 2 || each > least)
                 continue;
-            LsTensor t = {.name = s->name, .type = type, .rank = 2, .dim = {p->division.samples, each}, .at = at};
+            LsTensor t = {.name = s->name,
+                          .type = type,
+                          .rank = 2,
+                          .dim = {p->division.samples, each},
+                          .at = at};
             look_at(r, &t, NULL, p->division.samples);
             r->code_t = t;
             r->code = (LsWatch){t, "code/", k, false, 0};
@@ -141,7 +146,8 @@ static void copy_row(LsGrid *x, LsGridRow *r, const char *from)
     float *to = r->value + x->have * r->count;
     int64_t each = ls_data_bytes(r->t->type, x->g->p->real_bytes);
     for (int64_t i = 0; i < x->take * r->count; i++)
-        to[i] = (float)ls_element_at(r->t->type, from + ls_walk_next(&walk) * each, x->g->p->real_bytes);
+        to[i] = (float)ls_element_at(r->t->type, from + ls_walk_next(&walk) * each,
+                                     x->g->p->real_bytes);
 }
 
 static void copy_watched(LsGrid *x, uint32_t step, bool before)

@@ -1,4 +1,5 @@
-/* runtime/watch/image_grid.h -- --image-grid: inputs, with the outputs of the evaluation form below them. */
+/* runtime/watch/image_grid.h -- --image-grid: inputs, with the outputs of the evaluation form below
+ * them. */
 #ifndef LS_RUNTIME_WATCH_IMAGE_GRID_H
 #define LS_RUNTIME_WATCH_IMAGE_GRID_H
 

@@ -30,7 +30,9 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     int fd = ls_out_follow(path, append);
     l->to = fd >= 0 ? fdopen(fd, append ? "a" : "w") : NULL;
     if (!l->to && errno == EWOULDBLOCK)
-        return ls_fail(e, LS_EXIT_USAGE, "--log=%s: another run is writing this log; give each run a log of its own", path);
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--log=%s: another run is writing this log; give each run a log of its own",
+                       path);
     if (!l->to)
         return ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, strerror(errno));
     LsText t = {part, 0, sizeof part, to_file, l->to};
@@ -44,8 +46,10 @@ bool ls_log_open(LsLog *l, const char *path, bool append, const LsProgram *p, Ls
     ls_text_put(&t, ",\"batch\":%" PRId64 ",\"resumed\":%s", ls_batch_samples(&p->division),
                 append ? "true" : "false");
     if (p->privacy.expected > 0)
-        ls_text_put(&t, ",\"private\":{\"clip\":%.9g,\"noise\":%.9g,\"delta\":%.9g,\"expected_batch\":%.9g}", p->privacy.clip,
-                    p->privacy.noise, p->privacy.delta, p->privacy.expected);
+        ls_text_put(
+            &t,
+            ",\"private\":{\"clip\":%.9g,\"noise\":%.9g,\"delta\":%.9g,\"expected_batch\":%.9g}",
+            p->privacy.clip, p->privacy.noise, p->privacy.delta, p->privacy.expected);
     end_line(l, &t);
     return true;
 }
@@ -128,8 +132,8 @@ void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double ac
     end_line(l, &t);
 }
 
-void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, uint32_t stopped, double median,
-                      double worst, double limit, const char *name, int64_t element)
+void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, uint32_t stopped,
+                      double median, double worst, double limit, const char *name, int64_t element)
 {
     char part[LINE];
     LsText t = {part, 0, sizeof part, to_file, l->to};
@@ -159,5 +163,7 @@ bool ls_log_close(LsLog *l, const char *path, LsError *e)
     errno = 0;
     bad |= fclose(l->to) != 0;
     l->to = NULL;
-    return bad ? ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path, errno != 0 ? strerror(errno) : "lines are missing") : true;
+    return bad ? ls_fail(e, LS_EXIT_FAIL, "%s: cannot write: %s", path,
+                         errno != 0 ? strerror(errno) : "lines are missing")
+               : true;
 }

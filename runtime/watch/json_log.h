@@ -11,7 +11,8 @@ typedef struct LsLog {
     FILE *to;                   /* NULL: no log */
     int64_t start_ns, flushed_ns;
     int digits;
-    const double *losses; int64_t nlosses;      /* of an ensemble's members, in every line with a loss; none: 0 */
+    const double *losses; int64_t nlosses;      /* of an ensemble's members, in every line with a
+                                                 * loss; none: 0 */
     char buf[1 << 16];
 } LsLog;
 
@@ -25,8 +26,8 @@ void ls_log_privacy(LsLog *l, int64_t update, int64_t epoch, double epsilon, dou
 /* accuracy < 0: none. */
 void ls_log_eval(LsLog *l, int64_t update, int64_t epoch, double loss, double accuracy);
 /* Logs the result of --check-gradients; name and element: the worst, "": none. */
-void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, uint32_t stopped, double median,
-                      double worst, double limit, const char *name, int64_t element);
+void ls_log_gradients(LsLog *l, int64_t elements, uint32_t parameters, uint32_t stopped,
+                      double median, double worst, double limit, const char *name, int64_t element);
 bool ls_log_close(LsLog *l, const char *path, LsError *e);
 
 #endif

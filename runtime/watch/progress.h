@@ -20,7 +20,8 @@ typedef struct LsProgressAt {
     int64_t done, of;           /* batches in this bar */
     int64_t left;               /* batches to the end of the run */
     double loss;
-    const double *losses; int64_t nlosses;      /* of an ensemble's members: the least and the largest are shown */
+    const double *losses; int64_t nlosses;      /* of an ensemble's members: the least and the
+                                                 * largest are shown */
 } LsProgressAt;
 
 /* mode: auto, bar, plain, none. */

@@ -12,7 +12,8 @@ enum { PART = 1024 };           /* bytes formatted at a time */
 
 int64_t ls_trace_bytes(const LsTrace *x)
 {
-    return (int64_t)(((2 * (size_t)x->kept + 3 + LS_TRACE_SAMPLES) * x->t->nstep + 1) * sizeof *x->run);
+    return (int64_t)(((2 * (size_t)x->kept + 3 + LS_TRACE_SAMPLES) * x->t->nstep + 1)
+                     * sizeof *x->run);
 }
 
 bool ls_trace_open(LsTrace *x, const LsEngine *g, const LsPhaseTable *t, int64_t kept, LsError *e)
@@ -160,7 +161,9 @@ bool ls_trace_write(const LsTrace *x, uint32_t n, const char *path, LsError *e)
     ls_text_put(&t, "}}");
     for (uint32_t k = 0; k < n && n > 1; k++)
         if (k == 0 || x[k].lane != x[k - 1].lane)
-            ls_text_put(&t, ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{\"name\":\"stage %u\"}}",
+            ls_text_put(&t,
+                        ",\n{\"ph\":\"M\",\"pid\":1,\"tid\":%u,\"name\":\"thread_name\",\"args\":{"
+                        "\"name\":\"stage %u\"}}",
                         x[k].lane + 1, x[k].lane + 1);
     for (uint32_t k = 0; k < n; k++)
         put_events(&t, &x[k], origin);
@@ -216,8 +219,9 @@ static double disturbed(const LsTrace *x)
 
 static const char *type_name(const LsProgram *p, LsDataType type)
 {
-    static const char *const name[] = {[LS_DT_REAL] = "f32", [LS_DT_I64] = "i64", [LS_DT_I32] = "i32",
-                                       [LS_DT_BOOL] = "bool", [LS_DT_BF16] = "bf16", [LS_DT_F16] = "f16"};
+    static const char *const name[] = {
+        [LS_DT_REAL] = "f32",  [LS_DT_I64] = "i64",   [LS_DT_I32] = "i32",
+        [LS_DT_BOOL] = "bool", [LS_DT_BF16] = "bf16", [LS_DT_F16] = "f16"};
     return type == LS_DT_REAL && p->real_bytes == 8 ? "f64" : name[type];
 }
 
@@ -234,7 +238,8 @@ static void put_profile_step(LsText *t, const LsTrace *x, uint32_t k, bool first
         ls_text_put(t, "%s%" PRId64, r ? "," : "", x->g->p->argument.count[s->count + r]);
     ls_text_put(t, "],\"types\":[");
     for (uint32_t r = 0; r < s->nout; r++)
-        ls_text_put(t, "%s\"%s\"", r ? "," : "", type_name(x->g->p, (LsDataType)x->g->p->argument.type[s->count + r]));
+        ls_text_put(t, "%s\"%s\"", r ? "," : "",
+                    type_name(x->g->p, (LsDataType)x->g->p->argument.type[s->count + r]));
     ls_text_put(t, "],\"again\":%s,\"ns\":%" PRId64 ",\"mean_ns\":%" PRId64 ",\"least_ns\":%" PRId64
                 "}", s->again ? "true" : "false", ns, x->total[k] / runs, x->least[k]);
 }
@@ -254,9 +259,11 @@ static void put_profile_head(LsText *t, const LsTrace *x, uint32_t n, int thread
     ls_text_string(t, x->g->p->about.model);
     ls_text_put(t, ",\"plan\":");
     ls_text_string(t, x->g->p->about.plan_hash);
-    ls_text_put(t, ",\"threads\":%d,\"real_bytes\":%d,\"batch\":%" PRId64 ",\"runs\":%" PRId64
+    ls_text_put(t,
+                ",\"threads\":%d,\"real_bytes\":%d,\"batch\":%" PRId64 ",\"runs\":%" PRId64
                 ",\"step_ns\":%" PRId64 ",\"steps\":[",
-                threads, x->g->p->real_bytes, x->g->p->division.samples, runs, sum / (runs > 0 ? runs : 1));
+                threads, x->g->p->real_bytes, x->g->p->division.samples, runs,
+                sum / (runs > 0 ? runs : 1));
 }
 
 bool ls_profile_write(const LsTrace *x, uint32_t n, const char *path, int threads, LsError *e)
@@ -272,7 +279,8 @@ bool ls_profile_write(const LsTrace *x, uint32_t n, const char *path, int thread
         const double times = disturbed(&x[s]);
         const bool ran = runs_of(&x[s]) > 0;
         for (uint32_t k = 0; k < x[s].t->nstep; k++) {
-            if (ran && x[s].run[k] == 0)        /* the late phase, by a plan that is never the last of an update */
+            if (ran && x[s].run[k] == 0)        /* the late phase, by a plan that is never the last
+                                                 * of an update */
                 continue;
             put_profile_step(&t, &x[s], k, first, times);
             first = false;

@@ -32,7 +32,8 @@ static bool all_finite(LsDataType type, const void *at, int64_t n, int real_byte
     return bad == 0;
 }
 
-static void scan(LsCheck *c, uint32_t step, uint32_t result, LsDataType type, const char *at, int64_t n)
+static void scan(LsCheck *c, uint32_t step, uint32_t result, LsDataType type, const char *at,
+                 int64_t n)
 {
     int bytes = c->g->p->real_bytes;
     if (all_finite(type, at, n, bytes))
@@ -71,7 +72,8 @@ void ls_check_start(LsCheck *c, const LsEngine *g, const LsPhaseTable *t)
 LsHook ls_check_hook(LsCheck *c) { return (LsHook){.after = check_after, .self = c}; }
 
 /* A state tensor that is not finite: the update may overflow a parameter although every gradient is
- * finite. Sums within an update may keep what is not finite of a skipped update until the next one. */
+ * finite. Sums within an update may keep what is not finite of a skipped update until the next
+ * one. */
 static const LsStateTensor *bad_state(const LsEngine *g)
 {
     for (uint32_t k = 0; k < g->p->nstate; k++) {
@@ -79,7 +81,8 @@ static const LsStateTensor *bad_state(const LsEngine *g)
         if (s->kind == LS_STATE_SUM)
             continue;
         int64_t n = ls_tensor_count(&s->t);
-        if (!all_finite(LS_DT_REAL, ls_memory_view(g->m, s->t.at, n * g->p->real_bytes), n, g->p->real_bytes))
+        if (!all_finite(LS_DT_REAL, ls_memory_view(g->m, s->t.at, n * g->p->real_bytes), n,
+                        g->p->real_bytes))
             return s;
     }
     return NULL;

@@ -23,7 +23,8 @@ LsHook ls_check_hook(LsCheck *c);
 /* After a step with this loss: true when no value is bad; else an LS_EXIT_DIVERGED error that names
  * the first step that made one. */
 bool ls_check_end(const LsCheck *c, double loss, int64_t update, LsError *e);
-/* True when the hook saw neither a NaN nor an infinity; else such an error, whatever the loss is. */
+/* True when the hook saw neither a NaN nor an infinity; else such an error, whatever the loss
+ * is. */
 bool ls_check_clean(const LsCheck *c, int64_t update, LsError *e);
 
 /* Measures how much of the arena the steps really use. */

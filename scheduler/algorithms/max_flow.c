@@ -1,9 +1,11 @@
-/* scheduler/algorithms/max_flow.c -- push-relabel, highest label first, with gaps and global relabelling.
+/* scheduler/algorithms/max_flow.c -- push-relabel, highest label first, with gaps and global
+ * relabelling.
  *
- * Source and sink are not in the network: a vertex starts with its supply less its demand as excess. Excess
- * is pushed towards vertices with a deficit until none can be reached. The vertices reachable from a vertex
- * with excess left are the source's side. So a flow that a changed capacity has broken is a valid start: the
- * flow that no longer fits becomes excess where the edge begins and a deficit where it ends. */
+ * Source and sink are not in the network: a vertex starts with its supply less its demand as
+ * excess. Excess is pushed towards vertices with a deficit until none can be reached. The vertices
+ * reachable from a vertex with excess left are the source's side. So a flow that a changed capacity
+ * has broken is a valid start: the flow that no longer fits becomes excess where the edge begins
+ * and a deficit where it ends. */
 #include "scheduler/algorithms/max_flow.h"
 
 #include <string.h>
@@ -112,7 +114,8 @@ static void relabel_all(LsFlow *f)
     }
 }
 
-/* Fills the buckets, by level, with the vertices with excess that may still push; returns the highest level. */
+/* Fills the buckets, by level, with the vertices with excess that may still push; returns the
+ * highest level. */
 static uint32_t fill_buckets(LsFlow *f)
 {
     uint32_t top = 0;
@@ -126,8 +129,8 @@ static uint32_t fill_buckets(LsFlow *f)
     return top;
 }
 
-/* No vertex is left on level `gap`, so vertices above it reach no deficit. Those with excess stay in their
- * buckets and are skipped there. */
+/* No vertex is left on level `gap`, so vertices above it reach no deficit. Those with excess stay
+ * in their buckets and are skipped there. */
 static void close_gap(LsFlow *f, uint32_t gap)
 {
     for (uint32_t v = 0; v < f->n; v++)
@@ -175,7 +178,8 @@ static void lift(LsFlow *f, uint32_t v)
     }
 }
 
-/* Lets v push and rise until its excess is gone or cannot leave; returns the highest level it reached. */
+/* Lets v push and rise until its excess is gone or cannot leave; returns the highest level it
+ * reached. */
 static uint32_t discharge(LsFlow *f, uint32_t v)
 {
     uint32_t top = f->level[v];
@@ -189,7 +193,8 @@ static uint32_t discharge(LsFlow *f, uint32_t v)
     return top;
 }
 
-/* Relabels all and fills the buckets; returns the highest level. *next: the work at which to do so again. */
+/* Relabels all and fills the buckets; returns the highest level. *next: the work at which to do so
+ * again. */
 static uint32_t start_over(LsFlow *f, uint64_t *next)
 {
     const uint64_t mine = 6 * (uint64_t)f->n + 2 * (uint64_t)f->nedge;

@@ -32,13 +32,13 @@ LsFlow ls_flow_new(LsArena *arena, uint32_t nvertex);
 /* Adds an edge before the first cut. Returns its number for ls_flow_set. */
 uint32_t ls_flow_edge(LsFlow *f, uint32_t from, uint32_t to, int64_t capacity);
 
-/* Set the capacity of an edge between two vertices, or a vertex's capacity from the source and to the sink.
- * The next cut starts from the last flow. */
+/* Set the capacity of an edge between two vertices, or a vertex's capacity from the source and to
+ * the sink. The next cut starts from the last flow. */
 void ls_flow_set(LsFlow *f, uint32_t edge, int64_t capacity);
 void ls_flow_set_ends(LsFlow *f, uint32_t vertex, int64_t supply, int64_t demand);
 
-/* side[v]: v is on the source's side of the min-cut nearest to the source (push-relabel, Goldberg and Tarjan
- * 1988, from any pseudoflow as Hochbaum 2008). */
+/* side[v]: v is on the source's side of the min-cut nearest to the source (push-relabel, Goldberg
+ * and Tarjan 1988, from any pseudoflow as Hochbaum 2008). */
 void ls_flow_cut(LsFlow *f, bool *side);
 
 #endif

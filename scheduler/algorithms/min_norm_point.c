@@ -1,5 +1,6 @@
-/* scheduler/algorithms/min_norm_point.c -- min |E u - f|, u >= 0, E = (rows, levels) transposed, f = (0, ..,
- * 0, 1); the residual r = E u - f gives x = -r[0 .. n) / r[n], and is 0 if there is no x. */
+/* scheduler/algorithms/min_norm_point.c -- min |E u - f|, u >= 0, E = (rows, levels) transposed, f
+ * = (0, .., 0, 1); the residual r = E u - f gives x = -r[0 .. n) / r[n], and is 0 if there is no
+ * x. */
 #include "scheduler/algorithms/min_norm_point.h"
 
 #include <math.h>
@@ -23,7 +24,8 @@ static double product(const Squares *q, uint32_t i, uint32_t j)
     return sum;
 }
 
-/* Writes to q->s the best u on the set, ignoring signs. Returns false if the columns hardly differ. */
+/* Writes to q->s the best u on the set, ignoring signs. Returns false if the columns hardly
+ * differ. */
 static bool solve_set(Squares *q)
 {
     uint32_t n = q->nset;
@@ -83,7 +85,8 @@ static void settle(Squares *q)
     }
 }
 
-/* Computes r = E u - f and w = -E' r; returns the column with the greatest w outside the set, or m. */
+/* Computes r = E u - f and w = -E' r; returns the column with the greatest w outside the set, or
+ * m. */
 static uint32_t steepest(Squares *q)
 {
     uint32_t best = q->m;

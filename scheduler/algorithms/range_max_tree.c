@@ -104,7 +104,8 @@ static int64_t sum_over(const LsPeakTree *t, uint32_t k, int64_t limit)
     return sum_over(t, 2 * k, limit - t->add[k]) + sum_over(t, 2 * k + 1, limit - t->add[k]);
 }
 
-/* Returns the sum of node k, below which lie the parts `mine`; unchanged parts keep their last sum. */
+/* Returns the sum of node k, below which lie the parts `mine`; unchanged parts keep their last
+ * sum. */
 static int64_t over(LsPeakTree *t, uint32_t k, int64_t limit, uint64_t mine)
 {
     if ((t->changed & mine) == 0)

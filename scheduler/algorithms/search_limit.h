@@ -1,7 +1,7 @@
-/* scheduler/algorithms/search_limit.h -- limits a search. The limit counts moves and work, which are the same
- * on every machine and in every build, so the plan found is the same too. The clock cuts a search only when
- * it takes many times as long as its work, and many times the usual seconds: for short searches the
- * preparation costs more than the moves. */
+/* scheduler/algorithms/search_limit.h -- limits a search. The limit counts moves and work, which
+ * are the same on every machine and in every build, so the plan found is the same too. The clock
+ * cuts a search only when it takes many times as long as its work, and many times the usual
+ * seconds: for short searches the preparation costs more than the moves. */
 #ifndef LS_SCHEDULER_ALGORITHMS_SEARCH_LIMIT_H
 #define LS_SCHEDULER_ALGORITHMS_SEARCH_LIMIT_H
 
@@ -19,8 +19,8 @@ typedef struct LsLimit {
 /* Returns the processor time of this process, seconds. */
 double ls_cpu_seconds(void);
 
-/* Starts a limit now. effort 0 means 100; seconds <= 0 means the usual. An effort below 100 reduces the time
- * in proportion. */
+/* Starts a limit now. effort 0 means 100; seconds <= 0 means the usual. An effort below 100 reduces
+ * the time in proportion. */
 LsLimit ls_limit_start(uint32_t effort, double seconds);
 
 /* Returns the limit with another effort that ends after the fraction `part` of the work left. */

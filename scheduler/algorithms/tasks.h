@@ -1,8 +1,8 @@
 /* scheduler/algorithms/tasks.h -- work in parallel.
  *
- * Results may not depend on which part ends first, nor on the number of processors: plans are the same
- * everywhere. So each part has its own problem, arena and candidates, and their results are merged in a fixed
- * order. */
+ * Results may not depend on which part ends first, nor on the number of processors: plans are the
+ * same everywhere. So each part has its own problem, arena and candidates, and their results are
+ * merged in a fixed order. */
 #ifndef LS_SCHEDULER_ALGORITHMS_TASKS_H
 #define LS_SCHEDULER_ALGORITHMS_TASKS_H
 

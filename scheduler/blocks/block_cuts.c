@@ -100,9 +100,9 @@ static void join(Cutting *c, uint32_t most)
     }
 }
 
-/* Returns the block of a backward node: the block of the node it differentiates, else the last block whose
- * values it reads. As blocks run backward from the last, the block is never later than the blocks of the
- * backward values it reads. */
+/* Returns the block of a backward node: the block of the node it differentiates, else the last
+ * block whose values it reads. As blocks run backward from the last, the block is never later than
+ * the blocks of the backward values it reads. */
 static uint32_t block_behind(const LsBlocks *b, uint32_t v)
 {
     const LsProb *p = b->p;
@@ -143,8 +143,8 @@ static int by_key(const void *x, const void *y)
     return a->at < b->at ? -1 : a->at > b->at;
 }
 
-/* Moves leaves to right after the last backward value they read is made. Their operands then die with their
- * other readers and are not recomputed for the leaves. */
+/* Moves leaves to right after the last backward value they read is made. Their operands then die
+ * with their other readers and are not recomputed for the leaves. */
 static void put_leaves_forward(LsArena *arena, LsBlocks *b)
 {
     const LsProb *p = b->p;
@@ -213,7 +213,8 @@ static void find_tensors(LsArena *arena, LsBlocks *b)
             b->reach[t] = b->n;
 }
 
-/* Row k: the tensors made behind the turn by block k or a later one and read by an earlier block. */
+/* Row k: the tensors made behind the turn by block k or a later one and read by an earlier
+ * block. */
 static void find_cross(LsArena *arena, LsBlocks *b)
 {
     const LsProb *p = b->p;
@@ -277,7 +278,8 @@ LsBlocks *ls_blocks_new(LsArena *arena, const LsProb *p, uint32_t most, LsBlockC
 typedef struct Print {
     const LsBlocks *b;
     uint32_t from, to, seen;
-    uint32_t *number;           /* by tensor made behind the turn: numbered in order of appearance */
+    uint32_t *number;           /* by tensor made behind the turn: numbered in order of
+                                 * appearance */
     uint64_t hash;
 } Print;
 

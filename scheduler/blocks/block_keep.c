@@ -1,8 +1,8 @@
 /* scheduler/blocks/block_keep.c -- see the header.
  *
- * For a price per kept byte the best choice in a range of blocks is a min-cut, as for the whole graph in
- * keep_at_backward.c, except that all inputs of the range are in memory. The needs of the backward part are
- * found by running it: each missing operand is made just before it is read. */
+ * For a price per kept byte the best choice in a range of blocks is a min-cut, as for the whole
+ * graph in keep_at_backward.c, except that all inputs of the range are in memory. The needs of the
+ * backward part are found by running it: each missing operand is made just before it is read. */
 #include "scheduler/blocks/block_keep.h"
 
 #include <string.h>
@@ -53,8 +53,8 @@ static int64_t in_place(LsBlockWork *w, const Range *r, uint32_t v)
     return saved;
 }
 
-/* Returns the peak memory while the nodes run; `live` bytes stay after the last. Goes backward from the end,
- * where `later` marks the tensors that stay. */
+/* Returns the peak memory while the nodes run; `live` bytes stay after the last. Goes backward from
+ * the end, where `later` marks the tensors that stay. */
 static int64_t measure(LsBlockWork *w, const Range *r, const uint32_t *node, uint32_t n,
                        int64_t live)
 {
@@ -125,7 +125,8 @@ enum { GRID = 1 << 30 };        /* capacities are multiples of 1 / GRID of the s
 static uint32_t vertex_of_tensor(uint32_t k) { return 2 + k; }
 static uint32_t vertex_of_node(const Range *r, uint32_t k) { return 2 + r->n + k; }
 
-/* Returns whether the range keeps the tensor in any case: later blocks read it, or it cannot be recomputed. */
+/* Returns whether the range keeps the tensor in any case: later blocks read it, or it cannot be
+ * recomputed. */
 static bool is_forced(const LsBlockWork *w, const Range *r, uint32_t t)
 {
     return w->b->reach[t] >= r->to || w->p->stuck[w->p->maker[t]];

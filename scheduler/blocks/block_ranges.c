@@ -5,8 +5,8 @@
 
 #include "scheduler/blocks/block_keep.h"
 
-/* Returns the longest range, in blocks: shorter in large graphs, so that the work of all ranges stays about
- * the same. */
+/* Returns the longest range, in blocks: shorter in large graphs, so that the work of all ranges
+ * stays about the same. */
 static uint32_t longest_range(const LsBlocks *b)
 {
     enum { MOST = 10, LEAST = 2, WORK = 160000 };

@@ -34,7 +34,8 @@ static void run(LsBlockWork *w, uint32_t v)
     w->run[w->nrun++] = v;
 }
 
-/* Counts down the readers of operands that blocks from `first` on made; values without readers leave memory. */
+/* Counts down the readers of operands that blocks from `first` on made; values without readers
+ * leave memory. */
 static void release(LsBlockWork *w, uint32_t v, uint32_t first)
 {
     const LsProb *p = w->p;
@@ -46,7 +47,8 @@ static void release(LsBlockWork *w, uint32_t v, uint32_t first)
     }
 }
 
-/* Returns whether a value recomputed during the backward part of `block` is held for its readers. */
+/* Returns whether a value recomputed during the backward part of `block` is held for its
+ * readers. */
 static bool holds(const LsBlockWork *w, uint32_t t, uint32_t block, bool brief)
 {
     uint32_t mine = w->b->block[w->p->maker[t]];

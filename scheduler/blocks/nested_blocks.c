@@ -1,15 +1,15 @@
 /* scheduler/blocks/nested_blocks.c -- see the header.
  *
- * A range of blocks without its forward values in memory runs backward, within a number of bytes, in one of
- * three ways:
+ * A range of blocks without its forward values in memory runs backward, within a number of bytes,
+ * in one of three ways:
  *   anew    every value is recomputed when it is read;
- *   apart   forward again up to a block k, keeping the values that later blocks read; then the blocks
- *           from k on with the remaining bytes; then the blocks before k with all bytes;
- *   keeping forward again up to k, keeping an option of these blocks; the blocks from k on; then backward.
- * The last two also apply to the whole row, whose forward part has been run. `apart` is the recursion of Chen
- * and of treeverse, `keeping` one level of it. A dynamic program finds the cheapest way for every range and
- * number of bytes, as rotor does for chains of layers (Beaumont et al., TOMS 2024); here for any graph with
- * cuts. */
+ *   apart   forward again up to a block k, keeping the values that later blocks read; then the
+ * blocks from k on with the remaining bytes; then the blocks before k with all bytes; keeping
+ * forward again up to k, keeping an option of these blocks; the blocks from k on; then backward.
+ * The last two also apply to the whole row, whose forward part has been run. `apart` is the
+ * recursion of Chen and of treeverse, `keeping` one level of it. A dynamic program finds the
+ * cheapest way for every range and number of bytes, as rotor does for chains of layers (Beaumont et
+ * al., TOMS 2024); here for any graph with cuts. */
 #include "scheduler/blocks/nested_blocks.h"
 
 #include <math.h>
@@ -30,10 +30,13 @@ typedef struct Nest {
     int64_t unit;               /* bytes per cell */
     LsKeepOptions *anew;        /* by range, as options are */
     LsPass *pass;               /* by from and to */
-    int64_t *cross;             /* by block, plus one: bytes of gradients on their way to earlier blocks */
-    double *ahead;              /* by block, plus one: cost of the nodes of earlier blocks before the turn */
-    double *cost; Choice *choice;   /* by from, to and cell. Range from .. n ends the row: its forward part
-                                     * has been run. No choice if the cost is INFINITY */
+    int64_t *cross;             /* by block, plus one: bytes of gradients on their way to earlier
+                                 * blocks */
+    double *ahead;              /* by block, plus one: cost of the nodes of earlier blocks before
+                                 * the turn */
+    double *cost; Choice *choice;   /* by from, to and cell. Range from .. n ends the row: its
+                                     * forward part has been run. No choice if the cost is
+                                     * INFINITY */
     LsPhase *phase; uint32_t nphase, phase_room;
 } Nest;
 
@@ -74,8 +77,9 @@ static void try_anew(Nest *z, uint32_t from, uint32_t to)
             }
 }
 
-/* again: cost of the blocks from .. at - 1, forward or by the option; least: cells that this takes; kept:
- * cells fewer for the later blocks; first: by cell, the cost of the earlier blocks afterwards, or NULL. */
+/* again: cost of the blocks from .. at - 1, forward or by the option; least: cells that this takes;
+ * kept: cells fewer for the later blocks; first: by cell, the cost of the earlier blocks
+ * afterwards, or NULL. */
 static void try_way(Nest *z, uint32_t from, uint32_t to, Choice way, double again, uint32_t least,
                     uint32_t kept, const double *first)
 {
@@ -184,7 +188,8 @@ static void measure(Nest *z)
     }
 }
 
-/* Offers the cheapest nestings for targets from the top down to half of it; returns whether there was any. */
+/* Offers the cheapest nestings for targets from the top down to half of it; returns whether there
+ * was any. */
 static bool offer(Nest *z, double top)
 {
     static const double step = 0.97;

@@ -1,5 +1,5 @@
-/* scheduler/bounds/bound_branching.c -- best-first branch and bound; each case, a leaf of the tree, is a list
- * of decisions. */
+/* scheduler/bounds/bound_branching.c -- best-first branch and bound; each case, a leaf of the tree,
+ * is a list of decisions. */
 #include "scheduler/bounds/bound_branching.h"
 
 #include <math.h>
@@ -78,7 +78,8 @@ static double stake(const LsBoundDual *d, uint32_t x)
     return (double)again->cost + 0.01 * d->price[again->k] * bytes;
 }
 
-/* Returns the run that the last prices leave most undecided, weighted by its stake; NONE: none is undecided. */
+/* Returns the run that the last prices leave most undecided, weighted by its stake; NONE: none is
+ * undecided. */
 static uint32_t undecided(const LsBoundDual *d)
 {
     uint32_t best = NONE, n = d->net->nagain;

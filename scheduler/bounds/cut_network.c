@@ -1,4 +1,5 @@
-/* scheduler/bounds/cut_network.c -- builds the network from the end of the path, with only the vertices reached. */
+/* scheduler/bounds/cut_network.c -- builds the network from the end of the path, with only the
+ * vertices reached. */
 #include "scheduler/bounds/cut_network.h"
 
 #include <math.h>
@@ -16,7 +17,8 @@ static bool has_run(const LsBoundNet *net, uint32_t g, uint32_t k)
     return ls_bound_has_run(net->b, g, net->sep[k]);
 }
 
-/* Returns whether g cannot run at sk or later: it may run only once and has, or a tensor it reads has been updated. */
+/* Returns whether g cannot run at sk or later: it may run only once and has, or a tensor it reads
+ * has been updated. */
 static bool is_over(const LsBoundNet *net, uint32_t g, uint32_t k, const uint32_t *closes)
 {
     return (net->b->stuck[g] && has_run(net, g, k)) || closes[g] <= net->sep[k];
@@ -75,8 +77,8 @@ static int64_t bytes_beside_sets(const LsBoundNet *net, uint32_t t, uint32_t k)
     return bytes;
 }
 
-/* Returns the bytes of keeping t at sk, beside sk's own bytes. An operand of sk is live anyway, but if it
- * stays no result can take its place. */
+/* Returns the bytes of keeping t at sk, beside sk's own bytes. An operand of sk is live anyway, but
+ * if it stays no result can take its place. */
 static int64_t bytes_to_keep(const LsBoundNet *net, uint32_t t, uint32_t k)
 {
     const LsProb *p = net->b->p;
@@ -214,7 +216,8 @@ static void reach(LsBoundNet *net, Edges *e, const uint32_t *closes, uint8_t *ov
     }
 }
 
-/* Adds a vertex for each tensor that saves cost by staying, with one edge per separator to the vertex `never`. */
+/* Adds a vertex for each tensor that saves cost by staying, with one edge per separator to the
+ * vertex `never`. */
 static void add_stays(LsBoundNet *net)
 {
     const LsBoundGraph *b = net->b;

@@ -1,8 +1,9 @@
 /* scheduler/bounds/lagrange_prices.c -- the level method (Lemarechal, Nemirovskii, Nesterov 1995).
  *
- * The bound is a concave function of the prices, and every solution found gives a linear upper limit on it.
- * The next prices are the nearest to the best so far where no limit is below a level between the best bound
- * and the hoped-for bound. If there are no such prices, the hope is lowered to the level. */
+ * The bound is a concave function of the prices, and every solution found gives a linear upper
+ * limit on it. The next prices are the nearest to the best so far where no limit is below a level
+ * between the best bound and the hoped-for bound. If there are no such prices, the hope is lowered
+ * to the level. */
 #include "scheduler/algorithms/min_norm_point.h"
 #include "scheduler/bounds/lagrange_prices.h"
 
@@ -61,7 +62,8 @@ static void keep_line(LsBoundDual *d, int64_t value, const double *price)
     memcpy(line->price, price, d->net->nsep * sizeof *price);
 }
 
-/* Returns the place for one more solution; a full list drops the solution whose limit is the highest at the center. */
+/* Returns the place for one more solution; a full list drops the solution whose limit is the
+ * highest at the center. */
 static uint32_t place(Search *s)
 {
     LsBoundDual *d = s->d;
@@ -154,8 +156,8 @@ static void start(Search *s, uint32_t ncut)
     }
 }
 
-/* Sets s->x to the prices nearest to the best where no limit is below `level`; gap: the unit of length.
- * Returns false if there are none. */
+/* Sets s->x to the prices nearest to the best where no limit is below `level`; gap: the unit of
+ * length. Returns false if there are none. */
 static bool project(Search *s, LsArena *scratch, double level, double gap)
 {
     LsBoundDual *d = s->d;

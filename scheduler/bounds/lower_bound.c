@@ -1,4 +1,5 @@
-/* scheduler/bounds/lower_bound.c -- chooses separators, searches their prices, and rounds safely. */
+/* scheduler/bounds/lower_bound.c -- chooses separators, searches their prices, and rounds
+ * safely. */
 #include "scheduler/bounds/lower_bound.h"
 
 #include <math.h>
@@ -8,7 +9,8 @@
 #include "scheduler/bounds/separators.h"
 #include "scheduler/state_search/best_first_search.h"
 
-/* A proof by cases: every schedule within `budget` or less spends at least `more` ns on recomputation. */
+/* A proof by cases: every schedule within `budget` or less spends at least `more` ns on
+ * recomputation. */
 typedef struct LsBoundStep { int64_t budget; double more; } LsBoundStep;
 
 struct LsBounder {
@@ -20,7 +22,8 @@ struct LsBounder {
     LsBoundDual **dual; uint32_t ndual, dual_room;  /* of all searches so far */
     int64_t least;
     bool least_searched;
-    LsBound last; int64_t last_budget; double last_enough;  /* last_enough: the `enough` of that search */
+    LsBound last; int64_t last_budget; double last_enough;  /* last_enough: the `enough` of that
+                                                             * search */
 };
 
 static uint64_t percent(const LsBounder *c, uint64_t of)
@@ -45,7 +48,8 @@ static uint32_t default_cuts(const LsBounder *c)
     return c->o.prove ? 300 : c->p->n < 2000 ? 50 : 25;
 }
 
-/* Returns a lower bound on every live peak: the outputs at the end, each needed node while it runs. */
+/* Returns a lower bound on every live peak: the outputs at the end, each needed node while it
+ * runs. */
 static int64_t plain_least(const LsBoundGraph *b)
 {
     int64_t least = 0;
@@ -86,8 +90,8 @@ static LsBoundDual *lay_net(LsBounder *c, const uint32_t *sep, uint32_t n, const
     return c->dual[c->ndual++] = d;
 }
 
-/* Returns the base cost plus the proven recomputation, ns, rounded down; rounded up if costs are multiples of
- * least_cost. */
+/* Returns the base cost plus the proven recomputation, ns, rounded down; rounded up if costs are
+ * multiples of least_cost. */
 static double cost_of(const LsBounder *c, double more)
 {
     const LsBoundGraph *b = c->b;
@@ -98,8 +102,8 @@ static double cost_of(const LsBounder *c, double more)
     return (b->base + more) * (1 - 0x1p-52 * (c->p->n + 4.0));
 }
 
-/* Returns the recomputation, ns, that all lines and cases found so far prove for a budget, and the node that
- * proves most. INFINITY: nothing fits. */
+/* Returns the recomputation, ns, that all lines and cases found so far prove for a budget, and the
+ * node that proves most. INFINITY: nothing fits. */
 static double proven(const LsBounder *c, int64_t budget, uint32_t *separator)
 {
     double best = 0, most = 0;  /* by cases; by prices alone */
@@ -124,7 +128,8 @@ static double proven(const LsBounder *c, int64_t budget, uint32_t *separator)
     return most > best ? most : best;
 }
 
-/* Returns the grains that prove that no schedule is cheaper than `enough`, after rounding as in cost_of. */
+/* Returns the grains that prove that no schedule is cheaper than `enough`, after rounding as in
+ * cost_of. */
 static double grains_wanted(const LsBounder *c, const LsBoundNet *net, double enough)
 {
     if (enough <= 0)
@@ -141,8 +146,8 @@ static void keep_step(LsBounder *c, int64_t budget, double more)
     c->step[c->nstep++] = (LsBoundStep){budget, more};
 }
 
-/* Searches prices in rounds, each at separators around those with prices in the last round. *grains: the
- * grains proven. Returns NULL if no place is crowded. */
+/* Searches prices in rounds, each at separators around those with prices in the last round.
+ * *grains: the grains proven. Returns NULL if no place is crowded. */
 static LsBoundDual *search_prices(LsBounder *c, int64_t budget, double enough, double *grains)
 {
     uint32_t room = 2 * default_separators(c), rounds = c->o.prove ? 6 : c->p->n < 4000 ? 3 : 2;
@@ -168,7 +173,8 @@ static LsBoundDual *search_prices(LsBounder *c, int64_t budget, double enough, d
     return best;
 }
 
-/* Searches by prices, then by cases. Returns whether that proves that no schedule is cheaper than `enough`. */
+/* Searches by prices, then by cases. Returns whether that proves that no schedule is cheaper than
+ * `enough`. */
 static bool search(LsBounder *c, int64_t budget, double enough)
 {
     const uint64_t usual = 100000000, proving = 10000000000;    /* work of a tree, about ns */

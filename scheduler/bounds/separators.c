@@ -1,4 +1,5 @@
-/* scheduler/bounds/separators.c -- first spread over the path, then around the places with prices. */
+/* scheduler/bounds/separators.c -- first spread over the path, then around the places with
+ * prices. */
 #include "scheduler/bounds/separators.h"
 
 #include <string.h>

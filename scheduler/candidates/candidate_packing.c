@@ -1,5 +1,5 @@
-/* scheduler/candidates/candidate_packing.c -- packs candidates: quickly, then in other orders of their runs,
- * then thoroughly. */
+/* scheduler/candidates/candidate_packing.c -- packs candidates: quickly, then in other orders of
+ * their runs, then thoroughly. */
 #include "scheduler/candidates/candidate_packing.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ typedef struct Pack {
     LsCand *cand;
     int64_t good;               /* bytes */
     bool rough, hasty;          /* of the pool */
-    bool needed;                /* among the candidates of least peak, which are packed thoroughly */
+    bool needed;                /* among the candidates of least peak, which are packed
+                                 * thoroughly */
 } Pack;
 
 /* Packs an order of the candidate's runs; returns the bytes of arena. */
@@ -37,8 +38,8 @@ static bool fits(const Pack *z)
     return arena <= z->good || arena <= peak + (z->rough && z->good <= 1 ? peak / LITTLE : 0);
 }
 
-/* Returns the order (0: seq, else loose) with the best quick packing that is not done yet; the tie-break is
- * the first. */
+/* Returns the order (0: seq, else loose) with the best quick packing that is not done yet; the
+ * tie-break is the first. */
 static uint32_t most_promising(const LsCand *cand, const bool *done)
 {
     uint32_t best = UINT32_MAX;
@@ -53,8 +54,9 @@ static const LsSeq *order_of(const LsCand *cand, uint32_t k)
     return k == 0 ? &cand->seq : &cand->loose[k - 1];
 }
 
-/* Returns the number of orders to try. In large graphs each takes long, and in the largest the moves are too
- * few to change much. In a hasty pool orders after the first few hardly help the thorough packing. */
+/* Returns the number of orders to try. In large graphs each takes long, and in the largest the
+ * moves are too few to change much. In a hasty pool orders after the first few hardly help the
+ * thorough packing. */
 static uint32_t most_orders(const Pack *z)
 {
     enum { SOME = 4, LARGEST = 2000, FEW = 2 };
@@ -62,17 +64,17 @@ static uint32_t most_orders(const Pack *z)
     return n > LARGEST ? FEW : z->hasty ? SOME : LS_NLOOSE;
 }
 
-/* Returns whether packing may give up early. In large graphs without a backward part lifetimes have arbitrary
- * lengths and no packing comes near the live peak, so a hopeless search would take most of the time.
- * Candidates packed thoroughly for the least arena never give up, else a budget of just that size would be
- * refused. */
+/* Returns whether packing may give up early. In large graphs without a backward part lifetimes have
+ * arbitrary lengths and no packing comes near the live peak, so a hopeless search would take most
+ * of the time. Candidates packed thoroughly for the least arena never give up, else a budget of
+ * just that size would be refused. */
 static bool may_be_left(const Pack *z)
 {
     return z->hasty && !z->needed;
 }
 
-/* Returns whether `good` would need a loss below `left` times that of a quick packing of `quick` bytes, which
- * few packings reach. If one `good` is not hopeless, no larger one is. */
+/* Returns whether `good` would need a loss below `left` times that of a quick packing of `quick`
+ * bytes, which few packings reach. If one `good` is not hopeless, no larger one is. */
 static bool is_hopeless(const Pack *z, int64_t quick, double left)
 {
     int64_t peak = z->cand->peak;
@@ -80,12 +82,14 @@ static bool is_hopeless(const Pack *z, int64_t quick, double left)
         && (double)(z->good - peak) < left * (double)(quick - peak);
 }
 
-/* Packs other orders quickly, each made from the best so far, then the most promising ones thoroughly. No
- * step depends on `good`, which only ends the steps sooner. Returns false if it gave up as hopeless. */
+/* Packs other orders quickly, each made from the best so far, then the most promising ones
+ * thoroughly. No step depends on `good`, which only ends the steps sooner. Returns false if it gave
+ * up as hopeless. */
 static bool pack_on(Pack *z)
 {
     enum { THOROUGH = 2 };
-    const double quickly = 0.4, thoroughly = 0.6;   /* fractions of the loss, at first and at the end */
+    const double quickly = 0.4, thoroughly = 0.6;   /* fractions of the loss, at first and at the
+                                                     * end */
     LsCand *cand = z->cand;
     bool done[1 + LS_NLOOSE] = {0};
     if (is_hopeless(z, cand->quick[0], quickly))

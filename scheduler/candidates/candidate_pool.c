@@ -110,7 +110,8 @@ static void offer(LsCandidates *pool, const LsSeq *seq, const char *strategy)
 
 void ls_candidates_join(LsCandidates *pool, LsCandidates *beside)
 {
-    for (uint32_t k = 0; k < beside->n; k++) {      /* the problem is the same, so the figures hold */
+    for (uint32_t k = 0; k < beside->n; k++) {      /* the problem is the same, so the figures
+                                                     * hold */
         const LsCand *c = &beside->cand[k];
         put(pool, (LsCand){.seq = c->seq, .peak = c->peak, .cost = c->cost,
                            .strategy = c->strategy});

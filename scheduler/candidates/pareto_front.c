@@ -55,8 +55,8 @@ static LsFrontItem *open_item(LsFront *f, uint32_t at, uint32_t end, uint32_t n)
     return &f->item[at];
 }
 
-/* Returns the item for a sequence of n runs with this cost and peak, and drops the items it dominates.
- * Returns NULL if an item dominates the sequence. */
+/* Returns the item for a sequence of n runs with this cost and peak, and drops the items it
+ * dominates. Returns NULL if an item dominates the sequence. */
 static LsFrontItem *place_for(LsFront *f, double cost, int64_t peak, uint32_t n)
 {
     uint32_t at = 0, end;

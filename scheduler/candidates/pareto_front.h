@@ -18,7 +18,8 @@ typedef struct LsFront {
     uint32_t nspare;
 } LsFront;
 
-/* Copies the sequence on the tape unless an item of the front dominates it. The sequence must be valid. */
+/* Copies the sequence on the tape unless an item of the front dominates it. The sequence must be
+ * valid. */
 void ls_front_offer(LsFront *f, const LsTape *t);
 
 /* Offers all items of another front and empties that front. */

@@ -12,7 +12,8 @@ static int falling(const void *x, const void *y)
 LsTargets ls_targets(LsArena *arena, int64_t top, int64_t store_all, bool fine)
 {
     enum { PARTS = 20 };
-    static const double LOW = 0.4, LEAST = 0.05, STEP = 0.94;  /* a twentieth of top is too coarse there */
+    /* a twentieth of top is too coarse there */
+    static const double LOW = 0.4, LEAST = 0.05, STEP = 0.94;
     uint32_t nfine = 0;
     for (double part = LOW; fine && part > LEAST; part *= STEP)
         nfine++;

@@ -1,5 +1,5 @@
-/* scheduler/candidates/plan_build.c -- turns lifetimes into blocks, packs the blocks, and turns runs and
- * frees into steps. */
+/* scheduler/candidates/plan_build.c -- turns lifetimes into blocks, packs the blocks, and turns
+ * runs and frees into steps. */
 #include "scheduler/candidates/plan_build.h"
 
 #include <assert.h>
@@ -24,8 +24,8 @@ static void pack(Build *b)
     uint32_t *tensor = ls_arena_alloc(b->tmp, l->ninst + n + 1u, sizeof *tensor);
     b->block_of = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *b->block_of);
     b->workspace = ls_arena_alloc(b->tmp, n + 1u, sizeof *b->workspace);
-    for (uint32_t k = 0; k < l->ninst; k++) {       /* an heir comes after the instance whose place it
-                                                     * takes */
+    for (uint32_t k = 0; k < l->ninst; k++) {       /* an heir comes after the instance whose place
+                                                     * it takes */
         const LsInstance *in = &l->inst[k];
         uint32_t to = in->to < n ? in->to : n - 1;
         int64_t size = b->p->size[in->tensor];
@@ -94,7 +94,8 @@ static void add_steps(Build *b, LsPlan *out)
     uint32_t *last = ls_arena_alloc(b->tmp, l->ninst + 1u, sizeof *last);
     for (uint32_t k = 0; k < l->ninst; k++)
         last[k] = l->inst[k].to;
-    LsRows ending = ls_rows_by(b->tmp, last, l->ninst, b->seq->n);      /* by run: instances that end there */
+    /* by run: instances that end there */
+    LsRows ending = ls_rows_by(b->tmp, last, l->ninst, b->seq->n);
     int64_t used = 0;
     for (uint32_t s = 0; s < b->seq->n; s++) {
         uint32_t v = b->seq->node[s];
@@ -117,8 +118,8 @@ static void add_steps(Build *b, LsPlan *out)
 
 typedef struct Effort { LsPackEffort effort; int64_t enough; } Effort;
 
-static void place_freely(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment,
-                         int64_t *offset)
+static void place_freely(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n,
+                         int64_t alignment, int64_t *offset)
 {
     const Effort *e = self;
     (void)tensor;
@@ -132,8 +133,8 @@ void ls_plan_build(LsArena *arena, const LsProb *p, const LsSeq *seq, const char
     ls_plan_build_by(arena, p, seq, strategy, &(LsPlacer){place_freely, &e}, out);
 }
 
-void ls_plan_build_by(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy, const LsPlacer *placer,
-                      LsPlan *out)
+void ls_plan_build_by(LsArena *arena, const LsProb *p, const LsSeq *seq, const char *strategy,
+                      const LsPlacer *placer, LsPlan *out)
 {
     Build b = {.tmp = ls_arena_new(), .p = p, .seq = seq, .placer = placer};
     LsLive *live = ls_live_new(b.tmp, p);

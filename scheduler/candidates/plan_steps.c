@@ -48,7 +48,8 @@ static int64_t bytes_made(const LsDag *dag, uint32_t node)
     return bytes;
 }
 
-/* Returns the step of the first backward run, or of the first of the recomputations right before it. */
+/* Returns the step of the first backward run, or of the first of the recomputations right before
+ * it. */
 static uint32_t find_turn(const LsDag *dag, const LsPlan *plan)
 {
     uint32_t start = 0;

@@ -1,8 +1,9 @@
 /* scheduler/candidates/reorder_to_pack.c -- simulated annealing over the places of runs.
  *
- * The search for plans only keeps the peak within a target, so many steps come near the peak, and any of them
- * may be hard to pack. This annealing lowers the live bytes above a fraction of the peak, summed over the
- * steps. The peak itself stays, so that it is known before whether a candidate may fit a budget. */
+ * The search for plans only keeps the peak within a target, so many steps come near the peak, and
+ * any of them may be hard to pack. This annealing lowers the live bytes above a fraction of the
+ * peak, summed over the steps. The peak itself stays, so that it is known before whether a
+ * candidate may fit a budget. */
 #include "scheduler/candidates/reorder_to_pack.h"
 
 #include "scheduler/order/moves.h"
@@ -10,8 +11,8 @@
 static void walk(LsMoves *m)
 {
     enum { MOST = 5000, LONG = 1500 };              /* a move takes longer with more runs */
-    const double part = 0.8, heat = 0.003;          /* floor as a fraction of the peak; temperature as a
-                                                     * fraction of the sum */
+    const double part = 0.8, heat = 0.003;          /* floor as a fraction of the peak; temperature
+                                                     * as a fraction of the sum */
     LsTape *t = m->t;
     uint32_t moves = t->n <= LONG ? MOST : (uint32_t)((uint64_t)MOST * LONG / t->n);
     int64_t peak = ls_tape_peak(t), floor = (int64_t)((double)peak * part);

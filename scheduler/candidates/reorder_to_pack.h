@@ -4,8 +4,8 @@
 
 #include "scheduler/order/liveness.h"
 
-/* Returns another valid order of the runs of seq, in `arena`, with the same cost and live peak, but with
- * fewer bytes near the peak where possible. Each `turn` gives another order. */
+/* Returns another valid order of the runs of seq, in `arena`, with the same cost and live peak, but
+ * with fewer bytes near the peak where possible. Each `turn` gives another order. */
 LsSeq ls_offsets_loosen(LsArena *arena, const LsProb *p, const LsSeq *seq, uint32_t turn);
 
 #endif

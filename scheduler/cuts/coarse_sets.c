@@ -1,7 +1,7 @@
 /* scheduler/cuts/coarse_sets.c -- see the header.
  *
- * All operands of a group that lie outside are those of its first vertex, so groups by their first vertex are in a
- * topological order. */
+ * All operands of a group that lie outside are those of its first vertex, so groups by their first
+ * vertex are in a topological order. */
 #include "scheduler/cuts/coarse_sets.h"
 
 #include <string.h>
@@ -44,7 +44,8 @@ static LsForward *group_graph(LsArena *arena, const LsForward *f, const uint32_t
     return g;
 }
 
-LsFamily *ls_coarse_sets(LsArena *arena, const LsForward *f, const double *ns, double light, uint32_t most)
+LsFamily *ls_coarse_sets(LsArena *arena, const LsForward *f, const double *ns, double light,
+                         uint32_t most)
 {
     LsArena *tmp = ls_arena_new();
     uint32_t *group = ls_arena_alloc(tmp, f->n + 1u, sizeof *group);

@@ -40,10 +40,14 @@ static int64_t touched(const LsProb *p, uint32_t i)
     return bytes;
 }
 
-static bool has_alternative(const LsProb *p, uint32_t i) { return p->swap.at[i] < p->swap.at[i + 1]; }
+static bool has_alternative(const LsProb *p, uint32_t i)
+{
+    return p->swap.at[i] < p->swap.at[i + 1];
+}
 
 /* A set of nodes as a set of vertices. */
-static const uint64_t *of_vertices(LsArena *arena, const LsForward *f, const LsAnchors *a, uint32_t node)
+static const uint64_t *of_vertices(LsArena *arena, const LsForward *f, const LsAnchors *a,
+                                   uint32_t node)
 {
     const uint64_t *places = a->places + (size_t)node * a->nword;
     uint64_t *set = ls_arena_alloc(arena, f->nword, sizeof *set);
@@ -53,8 +57,8 @@ static const uint64_t *of_vertices(LsArena *arena, const LsForward *f, const LsA
     return set;
 }
 
-/* Bytes that a run of the node touches while as many micro-batches as ever hold something. For sure only those of phase B, and
- * of W where it is a part of B. */
+/* Bytes that a run of the node touches while as many micro-batches as ever hold something. For sure
+ * only those of phase B, and of W where it is a part of B. */
 static int64_t need_of(const LsCutCosts *c, const LsAnchors *a, const LsCertain *sure, uint32_t i)
 {
     const LsProb *p = c->f->prob;
@@ -94,10 +98,13 @@ static void add_state(LsArena *arena, LsCutCosts *c, const LsAnchors *a, const L
         if (g->tensor[t].persistent) {
             read[t] = ls_arena_alloc(arena, f->nword, sizeof **read);
             const int64_t own = ls_align(g->tensor[t].bytes, g->alignment);
-            c->state[c->nstate++] = (LsCutState){c->model.state != NULL ? c->model.state[t] : own, read[t]};
+            c->state[c->nstate++] =
+                (LsCutState){c->model.state != NULL ? c->model.state[t] : own, read[t]};
         }
     for (uint32_t i = 0; i < g->nnode; i++)
-        for (uint32_t k = 0; f->prob->needed[i] && !a->loose[i] && (!c->model.sure || sure->stays[i]) && k < g->node[i].nin; k++)
+        for (uint32_t k = 0; f->prob->needed[i] && !a->loose[i]
+                             && (!c->model.sure || sure->stays[i]) && k < g->node[i].nin;
+             k++)
             if (g->tensor[g->node[i].in[k]].persistent)
                 ls_bit_add(read[g->node[i].in[k]], f->vertex[a->at[i]]);
 }
@@ -129,7 +136,8 @@ static void sort_by_price(LsArena *arena, LsCutCosts *c)
     c->nprice = n;
 }
 
-/* By vertex: a set of those that it depends on, or with `down` of those that depend on it; with itself. */
+/* By vertex: a set of those that it depends on, or with `down` of those that depend on it; with
+ * itself. */
 static uint64_t *reachable(LsArena *arena, const LsForward *f, bool down)
 {
     uint64_t *set = ls_arena_alloc(arena, (size_t)f->n * f->nword + 1, sizeof *set);
@@ -146,10 +154,12 @@ static uint64_t *reachable(LsArena *arena, const LsForward *f, bool down)
 }
 
 /* Time of what lies between the vertices of a set. */
-static double time_between(LsArena *tmp, const LsCutCosts *c, const uint64_t *set, const uint64_t *up, const uint64_t *down)
+static double time_between(LsArena *tmp, const LsCutCosts *c, const uint64_t *set,
+                           const uint64_t *up, const uint64_t *down)
 {
     const uint32_t nword = c->f->nword;
-    uint64_t *above = ls_arena_alloc(tmp, nword, sizeof *above), *below = ls_arena_alloc(tmp, nword, sizeof *below);
+    uint64_t *above = ls_arena_alloc(tmp, nword, sizeof *above),
+             *below = ls_arena_alloc(tmp, nword, sizeof *below);
     double ns = 0;
     for (uint32_t v = 0; v < c->f->n; v++)
         for (uint32_t w = 0; ls_bit(set, v) && w < nword; w++) {
@@ -220,7 +230,9 @@ double ls_cut_sum(const LsCutCosts *c, const uint64_t *low)
         ns += ls_bit(low, v) ? c->time[v] : 0;
     for (uint32_t k = 0; k < c->nloose; k++) {
         const LsCutLoose *l = &c->loose[k];
-        ns += (l->latest ? holds(low, l->places, c->f->nword) : meets(low, l->places, c->f->nword)) ? l->ns : 0;
+        ns += (l->latest ? holds(low, l->places, c->f->nword) : meets(low, l->places, c->f->nword))
+                  ? l->ns
+                  : 0;
     }
     return ns;
 }
@@ -247,7 +259,8 @@ static Bytes measure(const LsCutCosts *c, const uint64_t *set)
     for (uint32_t k = 0; k < c->ntensor; k++) {
         const LsCutTensor *t = &c->tensor[k];
         const bool own = ls_bit(set, t->maker);
-        if (!meets(t->later, set, nword) || !(own ? c->early[t->maker] : meets(t->forward, set, nword)))
+        if (!meets(t->later, set, nword)
+            || !(own ? c->early[t->maker] : meets(t->forward, set, nword)))
             continue;
         b.kept += t->bytes;
         b.fixed += !t->again || !own ? t->bytes : 0;
@@ -262,13 +275,18 @@ static Bytes measure(const LsCutCosts *c, const uint64_t *set)
 
 static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
-static bool is_again(const LsCutLimits *l) { return l->keep == LS_KEEP_ALWAYS || l->keep == LS_KEEP_EXCEPT_LAST; }
+static bool is_again(const LsCutLimits *l)
+{
+    return l->keep == LS_KEEP_ALWAYS || l->keep == LS_KEEP_EXCEPT_LAST;
+}
 
 int64_t ls_cut_bytes(const LsCutCosts *c, const LsCutLimits *l, const uint64_t *set)
 {
     const Bytes b = measure(c, set);
-    const int64_t most = l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept;          /* of one micro-batch, and of each other */
-    return b.state + (int64_t)(l->slots - 1) * (is_again(l) ? b.fixed : b.kept) + larger(most, b.need);
+    /* of one micro-batch, and of each other */
+    const int64_t most = l->keep == LS_KEEP_ALWAYS ? b.fixed : b.kept;
+    return b.state + (int64_t)(l->slots - 1) * (is_again(l) ? b.fixed : b.kept)
+           + larger(most, b.need);
 }
 
 /* Whether a stage that makes a tensor, and all of phase F again, does so with this one. */
@@ -277,7 +295,8 @@ static bool is_forgotten(const LsCutCosts *c, const LsCutTensor *t, const uint64
     return t->forgotten && holds(set, t->elsewhere, c->f->nword);
 }
 
-/* Whether phases B and W read a result of the vertex that must be made again. *avoid: ns that it takes at least to do without. */
+/* Whether phases B and W read a result of the vertex that must be made again. *avoid: ns that it
+ * takes at least to do without. */
 static bool is_read_again(const LsCutCosts *c, uint32_t v, const uint64_t *set, double *avoid)
 {
     bool again = false;
@@ -293,7 +312,8 @@ static bool is_read_again(const LsCutCosts *c, uint32_t v, const uint64_t *set, 
     return again;
 }
 
-/* Runs of all that phases B and W read, and of what these runs read in turn. What is not early has its first run then. */
+/* Runs of all that phases B and W read, and of what these runs read in turn. What is not early has
+ * its first run then. */
 static double of_all_again(const LsCutCosts *c, const uint64_t *set)
 {
     const LsProb *p = c->f->prob;
@@ -301,7 +321,8 @@ static double of_all_again(const LsCutCosts *c, const uint64_t *set)
     memset(c->again, 0, c->f->nword * sizeof *c->again);
     for (uint32_t w = c->f->nword; w-- > 0;)
         for (uint64_t left = set[w]; left != 0;) {
-            const uint32_t bit = 63 - (uint32_t)__builtin_clzll(left), v = 64 * w + bit, i = c->f->node[v];
+            const uint32_t bit = 63 - (uint32_t)__builtin_clzll(left), v = 64 * w + bit,
+                           i = c->f->node[v];
             left ^= UINT64_C(1) << bit;
             if (!is_read_again(c, v, set, &avoid) && !ls_bit(c->again, v)) {
                 ns += c->early[v] ? fmin(avoid, c->node[i]) : 0;
@@ -310,7 +331,8 @@ static double of_all_again(const LsCutCosts *c, const uint64_t *set)
             ns += c->early[v] ? c->node[i] : 0;
             for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
                 const uint32_t row = c->row[p->in.id[k]];
-                if (row != LS_NO_ID && ls_bit(set, c->tensor[row].maker) && is_forgotten(c, &c->tensor[row], set))
+                if (row != LS_NO_ID && ls_bit(set, c->tensor[row].maker)
+                    && is_forgotten(c, &c->tensor[row], set))
                     ls_bit_add(c->again, c->tensor[row].maker);
             }
         }
@@ -336,10 +358,12 @@ static double of_bytes_again(const LsCutCosts *c, const uint64_t *set, int64_t b
 static int64_t bytes_to_shed(const LsCutLimits *l, const Bytes *b)
 {
     const int64_t room = l->bytes - b->state;
-    int64_t most = room / l->slots;                                     /* kept by each, between F and B */
+    /* kept by each, between F and B */
+    int64_t most = room / l->slots;
     if (room < b->need || room < 0)
         return -1;
-    if (l->slots > 1)                                                   /* and while a run needs its bytes */
+    /* and while a run needs its bytes */
+    if (l->slots > 1)
         most = (room - b->need) / (l->slots - 1) < most ? (room - b->need) / (l->slots - 1) : most;
     return most < b->fixed ? -1 : larger(0, b->kept - most);
 }
@@ -364,7 +388,8 @@ int64_t ls_cut_crossing(const LsCutCosts *c, const uint64_t *low)
     for (uint32_t k = 0; k < c->ntensor; k++) {
         const LsCutTensor *t = &c->tensor[k];
         if (ls_bit(low, t->maker)
-            && !(holds(low, t->forward, nword) && holds(low, t->later, nword) && holds(low, t->soft, nword)))
+            && !(holds(low, t->forward, nword) && holds(low, t->later, nword)
+                 && holds(low, t->soft, nword)))
             bytes += t->bytes;
     }
     return bytes;

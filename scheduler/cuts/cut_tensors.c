@@ -28,20 +28,32 @@ static void list_tensors(Build *b)
         for (uint32_t k = p->out.at[i]; k < p->out.at[i + 1]; k++) {
             const uint32_t t = p->out.id[k], at = c->ntensor;
             const bool alternative = p->swap.at[i] < p->swap.at[i + 1];
-            const double avoid = c->model.sure && !b->sure->runs[i] ? 0 : INFINITY;     /* c->node counts on it already */
-            const bool once = c->model.sure ? (p->dag->node[i].once || p->dag->node[i].nupd > 0) && !alternative : p->stuck[i];
+            /* c->node counts on it already */
+            const double avoid = c->model.sure && !b->sure->runs[i] ? 0 : INFINITY;
+            const bool once =
+                c->model.sure ? (p->dag->node[i].once || p->dag->node[i].nupd > 0) && !alternative
+                              : p->stuck[i];
             if (p->size[t] == 0)
                 continue;
             for (int s = 0; s < SETS; s++)
                 b->set[at][s] = ls_arena_alloc(b->arena, f->nword, sizeof ***b->set);
             c->row[t] = at;
-            c->tensor[c->ntensor++] = (LsCutTensor){v, p->size[t], !once, b->sure->forgets[i] && !p->dag->tensor[t].output,
-                b->set[at][FORWARD], b->set[at][LATER], b->set[at][SOFT], b->set[at][ELSEWHERE], avoid};
+            c->tensor[c->ntensor++] =
+                (LsCutTensor){v,
+                              p->size[t],
+                              !once,
+                              b->sure->forgets[i] && !p->dag->tensor[t].output,
+                              b->set[at][FORWARD],
+                              b->set[at][LATER],
+                              b->set[at][SOFT],
+                              b->set[at][ELSEWHERE],
+                              avoid};
         }
     }
 }
 
-/* Adds the stages that node i may be in, of those where no node of phase F reads the tensor, too. */
+/* Adds the stages that node i may be in, of those where no node of phase F reads the tensor,
+ * too. */
 static void add_elsewhere(const Build *b, uint32_t i, uint64_t *const *set)
 {
     const uint64_t *places = b->a->places + (size_t)i * b->a->nword;
@@ -71,7 +83,8 @@ static void add_readers(const Build *b, bool forward)
     const LsProb *p = b->p;
     for (uint32_t i = 0; i < p->n; i++) {
         const bool in_f = p->dag->node[i].kind == LS_DAG_FORWARD || b->sure->ahead[i];
-        for (uint32_t k = p->in.at[i]; p->needed[i] && in_f == forward && k < p->in.at[i + 1]; k++) {
+        for (uint32_t k = p->in.at[i]; p->needed[i] && in_f == forward && k < p->in.at[i + 1];
+             k++) {
             const uint32_t t = p->in.id[k];
             if (b->c->row[t] == LS_NO_ID)
                 continue;

@@ -5,7 +5,8 @@
 #include "scheduler/cuts/mandatory_runs.h"
 #include "scheduler/cuts/cut_costs_types.h"
 
-/* Sets c->tensor, c->first, c->row and c->early. c->f, c->node and c->model are set. sure: what is certain. */
+/* Sets c->tensor, c->first, c->row and c->early. c->f, c->node and c->model are set. sure: what is
+ * certain. */
 void ls_cut_tensors(LsArena *arena, LsCutCosts *c, const LsAnchors *a, const LsCertain *sure);
 
 #endif

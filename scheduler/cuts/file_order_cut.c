@@ -17,8 +17,8 @@ static double *whole_times(LsArena *arena, const LsProb *p, double *sum)
     return ns;
 }
 
-bool ls_stages_in_file_order(LsArena *arena, const LsProb *p, const LsStageOptions *o, LsStages *out, char *why,
-                             size_t room)
+bool ls_stages_in_file_order(LsArena *arena, const LsProb *p, const LsStageOptions *o,
+                             LsStages *out, char *why, size_t room)
 {
     uint32_t n = 0, at = 0;
     double sum = 0, before = 0;
@@ -26,11 +26,15 @@ bool ls_stages_in_file_order(LsArena *arena, const LsProb *p, const LsStageOptio
     for (uint32_t i = 0; i < p->n; i++)
         n += p->forward[i];
     if (o->stages > n || o->stages > LS_MOST_STAGES) {
-        snprintf(why, room, "%" PRIu32 " stages are too many: the forward part has %" PRIu32 " kernels, and a pipeline at most "
-                 "%d stages", o->stages, n, LS_MOST_STAGES);
+        snprintf(why, room,
+                 "%" PRIu32 " stages are too many: the forward part has %" PRIu32
+                 " kernels, and a pipeline at most "
+                 "%d stages",
+                 o->stages, n, LS_MOST_STAGES);
         return false;
     }
-    *out = (LsStages){.k = o->stages, .stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage)};
+    *out =
+        (LsStages){.k = o->stages, .stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage)};
     /* The middle of a node's time says in which part it lies; every part has a node. */
     uint32_t stage = 0, left = n;
     for (uint32_t i = 0; i < p->n; i++) {

@@ -10,8 +10,8 @@ LsPipePhase ls_phase_of(const LsProb *p, uint32_t node)
     return p->role[node] == LS_ROLE_SPINE ? LS_PHASE_B : LS_PHASE_W;
 }
 
-/* Without a forward node of its own: the latest forward node that it reads from or, if it reads gradients alone, the
- * earliest anchor among these. */
+/* Without a forward node of its own: the latest forward node that it reads from or, if it reads
+ * gradients alone, the earliest anchor among these. */
 static uint32_t anchor_by_operands(const LsProb *p, const LsAnchors *a, uint32_t i)
 {
     uint32_t latest = LS_NO_ID, earliest = LS_NO_ID;
@@ -39,7 +39,8 @@ static uint32_t anchor_of(const LsProb *p, const LsAnchors *a, uint32_t i)
     return anchor_by_operands(p, a, i);
 }
 
-/* Nodes without an anchor so far belong to their first reader; if that has none either, to the last forward node. */
+/* Nodes without an anchor so far belong to their first reader; if that has none either, to the last
+ * forward node. */
 static void anchor_orphans(LsArena *tmp, const LsProb *p, LsAnchors *a)
 {
     bool *orphan = ls_arena_alloc(tmp, p->n + 1u, 1);
@@ -91,16 +92,18 @@ static bool is_below(const Sets *s, uint32_t low, uint32_t operand)
     return true;
 }
 
-/* Whether operand k of node i may force it into another stage than its anchor's: gradients into an earlier one, a forward
- * node into a later one. What updates tell each other forces nothing. */
+/* Whether operand k of node i may force it into another stage than its anchor's: gradients into an
+ * earlier one, a forward node into a later one. What updates tell each other forces nothing. */
 static bool may_force(const LsProb *p, const LsAnchors *a, const Sets *s, uint32_t i, uint32_t k)
 {
     const uint32_t maker = p->maker[p->in.id[k]];
     const bool forward = p->dag->node[i].kind == LS_DAG_FORWARD;
-    if (a->at[maker] == LS_NO_ID || p->dag->node[maker].kind != (forward ? LS_DAG_FORWARD : LS_DAG_BACKWARD))
+    if (a->at[maker] == LS_NO_ID
+        || p->dag->node[maker].kind != (forward ? LS_DAG_FORWARD : LS_DAG_BACKWARD))
         return false;
     if (forward)
-        return !(s->before[(size_t)a->at[i] * s->nword + a->at[maker] / 64] >> (a->at[maker] % 64) & 1);
+        return !(s->before[(size_t)a->at[i] * s->nword + a->at[maker] / 64] >> (a->at[maker] % 64)
+                 & 1);
     return !is_below(s, a->at[i], maker);
 }
 
@@ -124,8 +127,8 @@ LsAnchors ls_anchors(LsArena *arena, const LsProb *p)
     s.before = ls_arena_alloc(tmp, (size_t)p->n * s.nword + 1, sizeof *s.before);
     s.places = ls_arena_alloc(arena, (size_t)p->n * s.nword + 1, sizeof *s.places);
     find_before(p, &s);
-    LsAnchors a = {ls_arena_alloc(arena, p->n + 1u, sizeof *a.at), ls_arena_alloc(arena, p->n + 1u, sizeof *a.loose), s.nword,
-                   s.places};
+    LsAnchors a = {ls_arena_alloc(arena, p->n + 1u, sizeof *a.at),
+                   ls_arena_alloc(arena, p->n + 1u, sizeof *a.loose), s.nword, s.places};
     for (uint32_t i = 0; i < p->n; i++)
         a.at[i] = LS_NO_ID;
     for (uint32_t i = 0; i < p->n; i++)

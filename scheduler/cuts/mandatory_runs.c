@@ -1,26 +1,32 @@
-/* scheduler/cuts/mandatory_runs.c -- see the header. Where updates run, and in which phase: scheduler/pipeline/phases_and_messages.c; what
- * is forgotten: scheduler/plan/hint_graph.c. */
+/* scheduler/cuts/mandatory_runs.c -- see the header. Where updates run, and in which phase:
+ * scheduler/pipeline/phases_and_messages.c; what is forgotten: scheduler/plan/hint_graph.c. */
 #include "scheduler/cuts/mandatory_runs.h"
 
 #include "scheduler/cuts/node_times.h"
 
-static bool is_update(const LsProb *p, uint32_t i) { return p->dag->node[i].kind == LS_DAG_OPTIMIZER; }
+static bool is_update(const LsProb *p, uint32_t i)
+{
+    return p->dag->node[i].kind == LS_DAG_OPTIMIZER;
+}
 
 static bool is_in_f(const LsProb *p, const LsCertain *c, uint32_t i)
 {
     return p->dag->node[i].kind == LS_DAG_FORWARD || c->ahead[i];
 }
 
-/* An update that needs nothing of phase B and W runs in phase F, unless its operands are made in later stages than its own. No cut
- * has them there if all belong to the anchor that the update stays with. */
+/* An update that needs nothing of phase B and W runs in phase F, unless its operands are made in
+ * later stages than its own. No cut has them there if all belong to the anchor that the update
+ * stays with. */
 static void find_ahead(const LsProb *p, const LsAnchors *a, LsCertain *c)
 {
     for (uint32_t i = 0; i < p->n; i++) {
-        bool perhaps = p->needed[i] && is_update(p, i), ahead = perhaps && c->stays[i] && !a->loose[i];
+        bool perhaps = p->needed[i] && is_update(p, i),
+             ahead = perhaps && c->stays[i] && !a->loose[i];
         for (uint32_t k = p->in.at[i]; perhaps && k < p->in.at[i + 1]; k++) {
             const uint32_t m = p->maker[p->in.id[k]];
             perhaps = p->dag->node[m].kind == LS_DAG_FORWARD || c->perhaps_ahead[m];
-            ahead &= is_in_f(p, c, m) && !a->loose[m] && a->at[m] == a->at[i] && (!is_update(p, m) || c->stays[m]);
+            ahead &= is_in_f(p, c, m) && !a->loose[m] && a->at[m] == a->at[i]
+                     && (!is_update(p, m) || c->stays[m]);
         }
         c->perhaps_ahead[i] = perhaps;
         c->ahead[i] = perhaps && ahead;
@@ -40,16 +46,19 @@ static bool reads_result(const LsProb *p, uint32_t node, uint32_t maker)
     return false;
 }
 
-/* Whether every alternative of the node reads a result of the maker or, unless it is LS_NO_ID, tensor t. */
+/* Whether every alternative of the node reads a result of the maker or, unless it is LS_NO_ID,
+ * tensor t. */
 static bool all_read(const LsProb *p, uint32_t node, uint32_t maker, uint32_t t)
 {
     for (uint32_t k = p->swap.at[node]; k < p->swap.at[node + 1]; k++)
-        if (!reads_result(p, p->swap.id[k], maker) && (t == LS_NO_ID || !reads(p, p->swap.id[k], t)))
+        if (!reads_result(p, p->swap.id[k], maker)
+            && (t == LS_NO_ID || !reads(p, p->swap.id[k], t)))
             return false;
     return true;
 }
 
-/* What an early node needs of the maker of an operand: it or, if alternatives do without it, what these read that it reads, too. */
+/* What an early node needs of the maker of an operand: it or, if alternatives do without it, what
+ * these read that it reads, too. */
 static void add_early(const LsProb *p, LsCertain *c, bool alternatives, uint32_t i, uint32_t maker)
 {
     if (!alternatives || all_read(p, i, maker, LS_NO_ID)) {
@@ -62,7 +71,8 @@ static void add_early(const LsProb *p, LsCertain *c, bool alternatives, uint32_t
     }
 }
 
-/* What changes a state in phase F, and the results of the whole graph, belong to the phase's end. */
+/* What changes a state in phase F, and the results of the whole graph, belong to the phase's
+ * end. */
 static void find_early(const LsProb *p, LsCertain *c, bool alternatives)
 {
     const LsDag *g = p->dag;
@@ -102,20 +112,22 @@ static State *find_states(LsArena *arena, const LsProb *p, const LsAnchors *a)
     return s;
 }
 
-/* Whether some cut moves an update to where a gradient is made that it reads, and its state with it. */
+/* Whether some cut moves an update to where a gradient is made that it reads, and its state with
+ * it. */
 static bool may_move(const LsProb *p, const LsAnchors *a, uint32_t i)
 {
     for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++) {
         const uint32_t m = p->maker[p->in.id[k]];
         if (p->dag->node[m].kind == LS_DAG_BACKWARD
-            && (a->loose[i] || (p->role[m] != LS_ROLE_SPINE && (a->loose[m] || a->at[m] != a->at[i]))))
+            && (a->loose[i]
+                || (p->role[m] != LS_ROLE_SPINE && (a->loose[m] || a->at[m] != a->at[i]))))
             return true;
     }
     return false;
 }
 
-/* An update is where the state is that it uses: there, where other nodes read it. State of its own comes to it, and it is where
- * its operands are made. */
+/* An update is where the state is that it uses: there, where other nodes read it. State of its own
+ * comes to it, and it is where its operands are made. */
 static bool stays(const LsProb *p, const LsAnchors *a, const State *state, uint32_t i)
 {
     const LsDagNode *node = &p->dag->node[i];

@@ -1,4 +1,5 @@
-/* scheduler/cuts/mandatory_runs.h -- what every plan of a pipeline runs, and when, whatever the cut. */
+/* scheduler/cuts/mandatory_runs.h -- what every plan of a pipeline runs, and when, whatever the
+ * cut. */
 #ifndef LS_SCHEDULER_CUTS_MANDATORY_RUNS_H
 #define LS_SCHEDULER_CUTS_MANDATORY_RUNS_H
 
@@ -6,13 +7,15 @@
 
 typedef struct LsCertain {      /* by node */
     bool *runs;                 /* it or an alternative with its results runs */
-    bool *early;                /* in phase F: what runs for sure there needs its results, or the end of the phase does.
-                                 * Other nodes that only B and W read may wait for these phases */
+    bool *early;                /* in phase F: what runs for sure there needs its results, or the
+                                 * end of the phase does. Other nodes that only B and W read may
+                                 * wait for these phases */
     bool *ahead;                /* an update that runs in phase F, whatever the cut */
     bool *perhaps_ahead;        /* an update that does so in some cut */
-    bool *stays;                /* in the stage that its anchor or its places say. Updates may move to the state that they use */
-    bool *forgets;              /* where all is made again, what phases B and W read of it is, unless other stages or
-                                 * updates read it */
+    bool *stays;                /* in the stage that its anchor or its places say. Updates may move
+                                 * to the state that they use */
+    bool *forgets;              /* where all is made again, what phases B and W read of it is,
+                                 * unless other stages or updates read it */
 } LsCertain;
 
 /* alternatives: they may replace nodes. */

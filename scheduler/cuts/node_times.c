@@ -17,8 +17,9 @@ static uint32_t spared(const LsProb *p, uint32_t r, uint32_t alternative)
     return n;
 }
 
-/* ns beyond that which r takes at least by an alternative that reads neither t nor, unless it is LS_NO_ID, `also`. One replacement
- * may spare several operands, and each gets its part of the price. */
+/* ns beyond that which r takes at least by an alternative that reads neither t nor, unless it is
+ * LS_NO_ID, `also`. One replacement may spare several operands, and each gets its part of the
+ * price. */
 static double avoid(const LsProb *p, const double *least, uint32_t r, uint32_t t, uint32_t also)
 {
     double ns = INFINITY;
@@ -30,7 +31,10 @@ static double avoid(const LsProb *p, const double *least, uint32_t r, uint32_t t
     return ns;
 }
 
-double ls_avoid_time(const LsProb *p, const double *least, uint32_t r, uint32_t t) { return avoid(p, least, r, t, LS_NO_ID); }
+double ls_avoid_time(const LsProb *p, const double *least, uint32_t r, uint32_t t)
+{
+    return avoid(p, least, r, t, LS_NO_ID);
+}
 
 static double *cheapest(LsArena *arena, const LsProb *p)
 {
@@ -48,11 +52,13 @@ typedef struct Prices {
     const double *least;
     LsRows readers;             /* by tensor: places in p->in of the needed nodes that read it */
     const uint32_t *node;       /* by place in p->in: the node */
-    double *rest;               /* by place: what a plan that does without the node, and without the operand in it, pays for that
-                                 * beside what is counted for the node */
+    double *rest;               /* by place: what a plan that does without the node, and without the
+                                 * operand in it, pays for that beside what is counted for the
+                                 * node */
 } Prices;
 
-/* What it takes at least that nothing reads the results of node i, nor what replaced their readers the tensor `also`. */
+/* What it takes at least that nothing reads the results of node i, nor what replaced their readers
+ * the tensor `also`. */
 static double without(const Prices *x, uint32_t i, uint32_t also)
 {
     const LsProb *p = x->p;
@@ -81,11 +87,12 @@ static Prices open_prices(LsArena *tmp, const LsProb *p)
             if (p->needed[i])
                 ls_pairs_add(tmp, &pairs, p->in.id[k], k);
         }
-    return (Prices){p, cheapest(tmp, p), ls_rows(tmp, &pairs, p->nt), node, ls_arena_alloc(tmp, n + 1u, sizeof(double))};
+    return (Prices){p, cheapest(tmp, p), ls_rows(tmp, &pairs, p->nt), node,
+                    ls_arena_alloc(tmp, n + 1u, sizeof(double))};
 }
 
-/* A node that nobody needs reads nothing, but what replaced its readers may read its operands instead. Each operand of such a
- * node has a part of the price. */
+/* A node that nobody needs reads nothing, but what replaced its readers may read its operands
+ * instead. Each operand of such a node has a part of the price. */
 double *ls_least_times(LsArena *arena, const LsProb *p, bool *runs)
 {
     LsArena *tmp = ls_arena_new();
@@ -99,7 +106,9 @@ double *ls_least_times(LsArena *arena, const LsProb *p, bool *runs)
         if (runs != NULL)
             runs[i] = isinf(ns);
         for (uint32_t k = p->in.at[i]; k < p->in.at[i + 1]; k++)
-            x.rest[k] = isinf(ns) ? INFINITY : (without(&x, i, p->in.id[k]) - out[i]) / (p->in.at[i + 1] - p->in.at[i]);
+            x.rest[k] = isinf(ns) ? INFINITY
+                                  : (without(&x, i, p->in.id[k]) - out[i])
+                                        / (p->in.at[i + 1] - p->in.at[i]);
     }
     ls_arena_free(tmp);
     return out;

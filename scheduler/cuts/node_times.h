@@ -4,12 +4,14 @@
 
 #include "scheduler/graph/instance.h"
 
-/* ns by node: its own cost or, if an alternative may run instead, that of the cheapest one. A node whose results nobody needs
- * once all their readers have been replaced counts as much as that replacing costs, if this is less.
- * runs: by node, or NULL; set where the node or an alternative with its results runs in every plan. */
+/* ns by node: its own cost or, if an alternative may run instead, that of the cheapest one. A node
+ * whose results nobody needs once all their readers have been replaced counts as much as that
+ * replacing costs, if this is less. runs: by node, or NULL; set where the node or an alternative
+ * with its results runs in every plan. */
 double *ls_least_times(LsArena *arena, const LsProb *p, bool *runs);
 
-/* ns beyond that which reader `r` takes at least without tensor t: INFINITY if nothing can stand in for it. */
+/* ns beyond that which reader `r` takes at least without tensor t: INFINITY if nothing can stand in
+ * for it. */
 double ls_avoid_time(const LsProb *p, const double *least, uint32_t r, uint32_t t);
 
 #endif

@@ -3,7 +3,10 @@
 
 const char *const ls_order_name[LS_ORDERS + 1] = {"gpipe", "1f1b", "zb", NULL};
 
-static void add(LsRankOrder *o, LsPipePhase phase, uint32_t micro) { o->step[o->n++] = (LsRankStep){phase, micro}; }
+static void add(LsRankOrder *o, LsPipePhase phase, uint32_t micro)
+{
+    o->step[o->n++] = (LsRankStep){phase, micro};
+}
 
 static void add_gpipe(LsRankOrder *o, uint32_t micros)
 {
@@ -32,7 +35,8 @@ static void add_alternating(LsRankOrder *o, uint32_t micros, uint32_t ahead, uin
         add(o, LS_PHASE_W, w);
 }
 
-LsRankOrder ls_rank_order(LsArena *arena, LsOrderKind kind, uint32_t rank, uint32_t ranks, uint32_t micros)
+LsRankOrder ls_rank_order(LsArena *arena, LsOrderKind kind, uint32_t rank, uint32_t ranks,
+                          uint32_t micros)
 {
     LsRankOrder o = {.step = ls_arena_alloc(arena, 3u * (size_t)micros + 1, sizeof *o.step)};
     if (kind == LS_ORDER_GPIPE)

@@ -1,11 +1,12 @@
 /* scheduler/cuts/stage_search.c -- the chain of lower sets whose slowest stage is the fastest.
  *
- * f(L, k), the bottleneck of the best cut of L into k stages, is the least max(f(L', k - 1), time of L without L') over the
- * lower sets L' inside L. A first cut, of prefixes of the list alone, gives a bottleneck U. No better cut has a stage k
- * that ends outside of [total - (K - k) U, k U], and this leaves few sets of each k.
+ * f(L, k), the bottleneck of the best cut of L into k stages, is the least max(f(L', k - 1), time
+ * of L without L') over the lower sets L' inside L. A first cut, of prefixes of the list alone,
+ * gives a bottleneck U. No better cut has a stage k that ends outside of [total - (K - k) U, k U],
+ * and this leaves few sets of each k.
  *
- * With all lower sets in the family the same recurrence over the least times (cut_costs.h) is the lower bound. Otherwise
- * the bound is the mean, or the slowest nodes. */
+ * With all lower sets in the family the same recurrence over the least times (cut_costs.h) is the
+ * lower bound. Otherwise the bound is the mean, or the slowest nodes. */
 #include "scheduler/cuts/stages.h"
 
 #include "scheduler/cuts/coarse_sets.h"
@@ -32,16 +33,20 @@ typedef struct Search {
     uint32_t k;
     LsCutLimits limits[LS_MOST_STAGES];     /* by stage */
     double *time;               /* by set: ns */
-    bool groups;                /* parameters are not shared between stages, except those of `loose` groups */
+    bool groups;                /* parameters are not shared between stages, except those of `loose`
+                                 * groups */
     double most;                /* U: longer stages are left out */
-    double *crossing;           /* by set: bytes that leave it. If set, the cut is sought with the smallest sum of these among
-                                 * those with stages up to `most` */
+    double *crossing;           /* by set: bytes that leave it. If set, the cut is sought with the
+                                 * smallest sum of these among those with stages up to `most` */
     uint64_t looks;             /* of one solution */
     bool cut;                   /* some solution ended at its limit */
     Level *level;               /* 0 .. k */
 } Search;
 
-static const uint64_t *row(const Search *s, uint32_t set) { return s->fam->low + (size_t)set * s->fam->nword; }
+static const uint64_t *row(const Search *s, uint32_t set)
+{
+    return s->fam->low + (size_t)set * s->fam->nword;
+}
 
 static void set_times(Search *s)
 {
@@ -61,8 +66,9 @@ static void open_level(Search *s, uint32_t at)
         l->n = 0;
         for (uint32_t i = 0; i < n; i++) {
             const bool end = i == n - 1 || i == 0;
-            if (end ? at != (i == 0 ? 0 : s->k) : at == 0 || at == s->k || s->time[i] > high * (1 + ROUNDING)
-                                                      || s->time[i] < low * (1 - ROUNDING))
+            if (end ? at != (i == 0 ? 0 : s->k)
+                    : at == 0 || at == s->k || s->time[i] > high * (1 + ROUNDING)
+                          || s->time[i] < low * (1 - ROUNDING))
                 continue;
             if (fill)
                 l->set[l->n] = i, l->best[l->n] = INFINITY;
@@ -88,8 +94,8 @@ static bool between(const Search *s, uint32_t from, uint32_t to, uint64_t *set)
     return true;
 }
 
-/* Whether the stage shares no parameter with others. A parameter whose readers are so far apart that one stage with all of
- * them would be much longer than the mean may be shared. */
+/* Whether the stage shares no parameter with others. A parameter whose readers are so far apart
+ * that one stage with all of them would be much longer than the mean may be shared. */
 static bool owns_parameters(const Search *s, const uint64_t *set)
 {
     static const double MUCH = 1.25;
@@ -101,8 +107,10 @@ static bool owns_parameters(const Search *s, const uint64_t *set)
     return true;
 }
 
-/* What the cut is worth that ends with this stage: the larger time or the sum of bytes; INFINITY: none. to: its last set. */
-static double extended(const Search *s, uint32_t stage, double before, double ns, uint32_t to, const uint64_t *set)
+/* What the cut is worth that ends with this stage: the larger time or the sum of bytes; INFINITY:
+ * none. to: its last set. */
+static double extended(const Search *s, uint32_t stage, double before, double ns, uint32_t to,
+                       const uint64_t *set)
 {
     if (!owns_parameters(s, set))
         return INFINITY;
@@ -120,8 +128,8 @@ static void reach(Search *s, uint32_t at, uint64_t *set)
         for (uint32_t i = 0; i < from->n && s->looks < MOST_LOOKS; i++) {
             const double ns = s->time[to->set[j]] - s->time[from->set[i]];
             s->looks++;
-            if (ns > s->most * (1 + ROUNDING) || from->best[i] >= to->best[j] || (s->crossing == NULL && ns >= to->best[j])
-                || from->set[i] >= to->set[j])
+            if (ns > s->most * (1 + ROUNDING) || from->best[i] >= to->best[j]
+                || (s->crossing == NULL && ns >= to->best[j]) || from->set[i] >= to->set[j])
                 continue;
             if (!between(s, from->set[i], to->set[j], set))
                 continue;
@@ -166,7 +174,8 @@ static LsFamily *prefixes(LsArena *arena, const LsForward *f)
 {
     uint64_t *set = ls_arena_alloc(arena, (size_t)(f->n + 1) * f->nword, sizeof *set);
     for (uint32_t v = 0; v < f->n; v++) {
-        memcpy(set + (size_t)(v + 1) * f->nword, set + (size_t)v * f->nword, f->nword * sizeof *set);
+        memcpy(set + (size_t)(v + 1) * f->nword, set + (size_t)v * f->nword,
+               f->nword * sizeof *set);
         ls_bit_add(set + (size_t)(v + 1) * f->nword, v);
     }
     return ls_family_of(f, set, f->n + 1);
@@ -180,8 +189,8 @@ static LsFamily *joined(LsArena *arena, const LsForward *f, const LsFamily *a, c
     return ls_family_of(f, set, a->n + b->n);
 }
 
-/* All lower sets or, if these are too many, prefixes and those that leave light vertices with what they follow: the lightest
- * alone, if so few sets remain. */
+/* All lower sets or, if these are too many, prefixes and those that leave light vertices with what
+ * they follow: the lightest alone, if so few sets remain. */
 static LsFamily *family_of(Search *s)
 {
     static const double PARTS[] = {0.0005, 0.002, 0.01, 0.03, 0.1};     /* of the mean stage */
@@ -196,7 +205,8 @@ static LsFamily *family_of(Search *s)
     return fam != NULL ? joined(s->arena, f, fam, list) : list;
 }
 
-/* No stage is shorter than the mean, the slowest vertex, or, of the K + 1 slowest vertices, two in one stage. */
+/* No stage is shorter than the mean, the slowest vertex, or, of the K + 1 slowest vertices, two in
+ * one stage. */
 static double simple_bound(LsArena *arena, const Search *s)
 {
     const uint32_t n = s->costs->f->n;
@@ -220,16 +230,18 @@ static void set_limits(Search *s, const LsStageOptions *o)
         LsArena *tmp = ls_arena_new();
         const LsRankOrder order = ls_rank_order(tmp, o->order, k, s->k, o->micros);
         const int64_t margin = o->margin != NULL && o->budget > 0 ? o->margin[k] : 0;
-        s->limits[k] = (LsCutLimits){o->keep, o->keep == LS_KEEP_EXCEPT_LAST ? (o->micros - 1.0) / o->micros : 1,
-                                     ls_rank_order_slots(&order, LS_PHASE_B),
-                                     o->budget > 0 && o->budget - margin < 1 ? 1 : o->budget - margin};
+        s->limits[k] = (LsCutLimits){
+            o->keep, o->keep == LS_KEEP_EXCEPT_LAST ? (o->micros - 1.0) / o->micros : 1,
+            ls_rank_order_slots(&order, LS_PHASE_B),
+            o->budget > 0 && o->budget - margin < 1 ? 1 : o->budget - margin};
         if (o->budget <= 0)
             s->limits[k].bytes = 0;
         ls_arena_free(tmp);
     }
 }
 
-/* A bound from the same search over the least times, without margins, and with parameters shared at will. */
+/* A bound from the same search over the least times, without margins, and with parameters shared at
+ * will. */
 static double bound_by_search(Search *s, const LsStageOptions *o, double found)
 {
     LsStageOptions plain = *o;
@@ -246,9 +258,11 @@ static double bound_by_search(Search *s, const LsStageOptions *o, double found)
 static const char *say(LsArena *arena, const Search *s)
 {
     if (s->cut)
-        return ls_arena_printf(arena, "the search ended at its limit of %" PRIu64 " pairs of lower sets", MOST_LOOKS);
+        return ls_arena_printf(
+            arena, "the search ended at its limit of %" PRIu64 " pairs of lower sets", MOST_LOOKS);
     if (!s->fam->whole)
-        return ls_arena_printf(arena, "more than %d lower sets: cuts from %" PRIu32 " of them", (int)MOST_SETS, s->fam->n);
+        return ls_arena_printf(arena, "more than %d lower sets: cuts from %" PRIu32 " of them",
+                               (int)MOST_SETS, s->fam->n);
     return NULL;
 }
 
@@ -269,8 +283,8 @@ static LsCutModel model_of(const LsStageOptions *o, bool sure)
     return (LsCutModel){o->keep != LS_KEEP_NEVER, sure, o->order == LS_ORDER_ZB, o->state};
 }
 
-/* Searches all lower sets, or some. Writes the stage by vertex, and to *bound what no cut's bottleneck is below. Returns the
- * bottleneck; INFINITY: no cut keeps the budget. */
+/* Searches all lower sets, or some. Writes the stage by vertex, and to *bound what no cut's
+ * bottleneck is below. Returns the bottleneck; INFINITY: no cut keeps the budget. */
 static double search(Search *s, const LsStageOptions *o, uint32_t *stage, double *bound)
 {
     const LsFamily *fam = family_of(s);
@@ -301,12 +315,16 @@ static bool refuse(const LsStageOptions *o, uint32_t n, char *why, size_t room)
 {
     if (o->stages <= n && o->stages >= 1 && o->stages <= LS_MOST_STAGES)
         return false;
-    snprintf(why, room, o->stages > n ? "%" PRIu32 " stages are too many: the forward part has %" PRIu32 " kernel%s"
-             : "%" PRIu32 " stages are too many: a pipeline has from 1 to 64", o->stages, n, n == 1 ? "" : "s");
+    snprintf(why, room,
+             o->stages > n ? "%" PRIu32 " stages are too many: the forward part has %" PRIu32
+                             " kernel%s"
+                           : "%" PRIu32 " stages are too many: a pipeline has from 1 to 64",
+             o->stages, n, n == 1 ? "" : "s");
     return true;
 }
 
-bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, LsStages *out, char *why, size_t room)
+bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, LsStages *out,
+                    char *why, size_t room)
 {
     LsArena *tmp = ls_arena_new();
     const LsForward *f = ls_forward_new(tmp, p);
@@ -320,13 +338,17 @@ bool ls_stages_find(LsArena *arena, const LsProb *p, const LsStageOptions *o, Ls
         const double estimate = search(&s, o, stage, &bound);
         ok = isfinite(estimate);
         if (ok) {
-            *out = (LsStages){.k = o->stages, .estimate = estimate, .bound = bound, .note = say(arena, &s),
+            *out = (LsStages){.k = o->stages,
+                              .estimate = estimate,
+                              .bound = bound,
+                              .note = say(arena, &s),
                               .stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage)};
             for (uint32_t v = 0; v < f->n; v++)
                 out->stage[f->node[v]] = stage[v];
             ls_stages_complete(arena, p, out);
         } else {
-            snprintf(why, room, "no cut into %" PRIu32 " stages keeps the budget of a rank", o->stages);
+            snprintf(why, room, "no cut into %" PRIu32 " stages keeps the budget of a rank",
+                     o->stages);
         }
     }
     ls_arena_free(tmp);

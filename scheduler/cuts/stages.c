@@ -1,11 +1,12 @@
-/* scheduler/cuts/stages.c -- completes a cut of the forward graph: the stages of all other nodes, and their times. */
+/* scheduler/cuts/stages.c -- completes a cut of the forward graph: the stages of all other nodes,
+ * and their times. */
 #include "scheduler/cuts/stages.h"
 
 #include "scheduler/cuts/forward_owner.h"
 
-/* The stage of a node with an anchor. Phase B goes downwards, so no node may be in a later stage than the makers of gradients
- * that it reads, and no forward node in an earlier one than those of its operands. What updates tell each other may go
- * either way. */
+/* The stage of a node with an anchor. Phase B goes downwards, so no node may be in a later stage
+ * than the makers of gradients that it reads, and no forward node in an earlier one than those of
+ * its operands. What updates tell each other may go either way. */
 static uint32_t stage_of_other(const LsProb *p, const LsStages *s, uint32_t anchor, uint32_t i)
 {
     const bool forward = p->dag->node[i].kind == LS_DAG_FORWARD;
@@ -37,7 +38,9 @@ void ls_stages_complete(LsArena *arena, const LsProb *p, LsStages *s)
     for (uint32_t i = 0; i < p->n; i++) {
         s->phase[i] = (uint8_t)ls_phase_of(p, i);
         if (!p->forward[i])
-            s->stage[i] = p->needed[i] && anchor.at[i] != LS_NO_ID ? stage_of_other(p, s, anchor.at[i], i) : LS_NO_ID;
+            s->stage[i] = p->needed[i] && anchor.at[i] != LS_NO_ID
+                              ? stage_of_other(p, s, anchor.at[i], i)
+                              : LS_NO_ID;
         if (s->stage[i] != LS_NO_ID)
             s->ns[s->stage[i]][s->phase[i]] += p->cost[i];
     }

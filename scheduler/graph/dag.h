@@ -1,8 +1,8 @@
 /* scheduler/graph/dag.h -- the problem: a training graph as plain arrays of sizes, costs and edges.
  *
- * The scheduler knows no operators. Ids are dense and start at 0; the node list is a topological order. The
- * fields have the meanings of the interchange format "lowerset-graph" version 1, which dag_read.c reads and
- * dag_write.c writes. */
+ * The scheduler knows no operators. Ids are dense and start at 0; the node list is a topological
+ * order. The fields have the meanings of the interchange format "lowerset-graph" version 1, which
+ * dag_read.c reads and dag_write.c writes. */
 #ifndef LS_SCHEDULER_GRAPH_DAG_H
 #define LS_SCHEDULER_GRAPH_DAG_H
 
@@ -15,7 +15,8 @@ typedef enum { LS_DAG_FORWARD, LS_DAG_BACKWARD, LS_DAG_OPTIMIZER } LsDagKind;
 typedef struct LsDagTensor {
     const char *name;
     int64_t bytes;
-    bool persistent;            /* state, input or constant: outside the arena, not part of any peak */
+    bool persistent;            /* state, input or constant: outside the arena, not part of any
+                                 * peak */
     bool output;                /* must be live at the end of the schedule */
 } LsDagTensor;
 
@@ -28,8 +29,9 @@ typedef struct LsDagNode {
     int64_t workspace;          /* bytes, while the node runs */
     const uint32_t *in;  uint32_t nin;      /* tensors that the node really reads */
     const uint32_t *out; uint32_t nout;     /* tensors that it makes; none is persistent */
-    const uint32_t *upd; uint32_t nupd;     /* persistent tensors that it changes; such a node runs exactly
-                                             * once, and no node reads these tensors afterwards */
+    const uint32_t *upd; uint32_t nupd;     /* persistent tensors that it changes; such a node runs
+                                             * exactly once, and no node reads these tensors
+                                             * afterwards */
     const LsDagPair *inplace; uint32_t ninplace;
     bool once, required, alternative;
     int64_t of;                 /* forward node of a backward or optimizer node; -1: none */
@@ -40,8 +42,9 @@ typedef struct LsDag {
     int64_t alignment;          /* of every arena offset, bytes */
     LsDagTensor *tensor; uint32_t ntensor;
     LsDagNode *node;     uint32_t nnode;
-    const char *const *type; uint32_t ntype;    /* for people: types of the first ntype tensors, where their elements
-                                                 * have 16 bits ("bf16"); NULL of others */
+    const char *const *type; uint32_t ntype;    /* for people: types of the first ntype tensors,
+                                                 * where their elements have 16 bits ("bf16"); NULL
+                                                 * of others */
 } LsDag;
 
 /* The type of a tensor of 16 bits; NULL: others, or not known. */

@@ -19,7 +19,8 @@ typedef struct Check {
 
 #define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
-/* Adds bytes >= 0. Sums of sizes must stay far from overflow: the planner multiplies them by small numbers. */
+/* Adds bytes >= 0. Sums of sizes must stay far from overflow: the planner multiplies them by small
+ * numbers. */
 static bool add_bytes(Check *c, int64_t bytes)
 {
     if (bytes > INT64_MAX / 64 - c->total)

@@ -17,7 +17,8 @@ typedef struct Reader {
 
 #define fail(r, ...) ls_why(&(r)->why, __VA_ARGS__)
 
-/* Reads an integer that a double holds exactly. absent: the value of a missing key; INT64_MIN: an error. */
+/* Reads an integer that a double holds exactly. absent: the value of a missing key; INT64_MIN: an
+ * error. */
 static bool get_int(Reader *r, const cJSON *o, const char *key, int64_t absent, int64_t *to)
 {
     const cJSON *v = cJSON_GetObjectItemCaseSensitive(o, key);

@@ -7,8 +7,8 @@
 #include "base/arena.h"
 #include "scheduler/graph/dag.h"
 
-/* Returns whether the fields keep the rules of the format: ids are in range and unique, every tensor has one
- * producer and is made before it is read, ... On false, `why` holds a sentence. */
+/* Returns whether the fields keep the rules of the format: ids are in range and unique, every
+ * tensor has one producer and is made before it is read, ... On false, `why` holds a sentence. */
 bool ls_dag_check(const LsDag *dag, char *why, size_t size);
 
 /* Both return NULL, with a sentence in `why`, if the text is not a graph. */

@@ -1,8 +1,8 @@
 /* scheduler/graph/fusion_choice.c -- see the header.
  *
- * A value that every reader can compute itself need not be written. Starting with the cheapest kernel for
- * every node, the search tries one value after the other: its readers take the cheapest kernels that do not
- * read it. */
+ * A value that every reader can compute itself need not be written. Starting with the cheapest
+ * kernel for every node, the search tries one value after the other: its readers take the cheapest
+ * kernels that do not read it. */
 #include "scheduler/graph/fusion_choice.h"
 
 #include <string.h>
@@ -13,7 +13,8 @@ typedef struct Variant {
     bool *gone;                 /* by tensor: no node reads it */
     uint32_t *first;            /* by tensor: the first node of the list that may read it */
     uint32_t *last;             /* by tensor: the last node that reads it, without alternatives */
-    LsRows reader;              /* by tensor: the nodes in use that read it or whose alternatives do */
+    LsRows reader;              /* by tensor: the nodes in use that read it or whose alternatives
+                                 * do */
 } Variant;
 
 static bool reads_gone(const Variant *x, uint32_t v)
@@ -30,8 +31,8 @@ static bool reads(const LsProb *p, uint32_t v, uint32_t t)
     return ls_id_in(p->in.id + p->in.at[v], p->in.at[v + 1] - p->in.at[v], t);
 }
 
-/* Returns whether alternative a of v makes its results in time, and does not keep large operands live for
- * itself in place of smaller ones. */
+/* Returns whether alternative a of v makes its results in time, and does not keep large operands
+ * live for itself in place of smaller ones. */
 static bool fits(const Variant *x, uint32_t v, uint32_t a)
 {
     const LsProb *p = x->p;
@@ -82,7 +83,8 @@ static void find_readers(LsArena *arena, Variant *x)
     x->reader = ls_rows(arena, &readers, p->nt);
 }
 
-/* Returns the cost saved when no node reads t: the run of its maker, if all its results are unread. */
+/* Returns the cost saved when no node reads t: the run of its maker, if all its results are
+ * unread. */
 static double spared(const Variant *x, uint32_t t)
 {
     const LsProb *p = x->p;

@@ -1,4 +1,5 @@
-/* scheduler/graph/instance.c -- flat arrays for the inner loops, and the few decisions that all strategies share. */
+/* scheduler/graph/instance.c -- flat arrays for the inner loops, and the few decisions that all
+ * strategies share. */
 #include "scheduler/graph/instance.h"
 
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static LsRows rows_of(LsArena *arena, const LsProb *p, bool inputs)
     return rows;
 }
 
-/* Returns whether the alternative may replace v: it has exactly the results of v, and v itself need not run. */
+/* Returns whether the alternative may replace v: it has exactly the results of v, and v itself need
+ * not run. */
 static bool may_replace(const LsDagNode *alt, const LsDagNode *v)
 {
     bool same = alt->nout == v->nout && alt->nupd == 0 && v->nupd == 0 && !v->required;
@@ -66,9 +68,9 @@ static LsRows readers_of_updated(LsArena *arena, const LsProb *p)
     return ls_rows(arena, &readers, p->n);
 }
 
-/* Marks the nodes that must run and those whose results they need. The list is a topological order, so one
- * pass from its end sees every reader first. Two updates of one tensor would break this; the reader of graphs
- * refuses them. */
+/* Marks the nodes that must run and those whose results they need. The list is a topological order,
+ * so one pass from its end sees every reader first. Two updates of one tensor would break this; the
+ * reader of graphs refuses them. */
 static void mark_needed(LsArena *arena, LsProb *p)
 {
     const LsDag *g = p->dag;
@@ -88,8 +90,9 @@ static void mark_needed(LsArena *arena, LsProb *p)
     }
 }
 
-/* Finds the updates, and the leaves: gradients that only updates read. Nodes further back are no leaves,
- * though only leaves read, for example, the whole backward pass of the first layer. Alternatives run on the spine. */
+/* Finds the updates, and the leaves: gradients that only updates read. Nodes further back are no
+ * leaves, though only leaves read, for example, the whole backward pass of the first layer.
+ * Alternatives run on the spine. */
 static void mark_roles(LsArena *arena, LsProb *p)
 {
     const LsDag *g = p->dag;
@@ -118,7 +121,8 @@ static void mark_roles(LsArena *arena, LsProb *p)
     }
 }
 
-/* If a node that others wait for updates a tensor, the tensor's readers cannot run after it and so not twice. */
+/* If a node that others wait for updates a tensor, the tensor's readers cannot run after it and so
+ * not twice. */
 static void mark_stuck(LsProb *p)
 {
     const LsDag *g = p->dag;

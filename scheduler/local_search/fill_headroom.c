@@ -1,16 +1,17 @@
 /* scheduler/local_search/fill_headroom.c -- see the header.
  *
- * In graphs of equal layers values have few sizes, and a search ends with less free memory than the smallest
- * value. In a large graph annealing has few moves per node, and exchanges two small values for one of twice
- * the size only by luck. So this search prices all kept values and tries the cheapest per byte in turn. */
+ * In graphs of equal layers values have few sizes, and a search ends with less free memory than the
+ * smallest value. In a large graph annealing has few moves per node, and exchanges two small values
+ * for one of twice the size only by luck. So this search prices all kept values and tries the
+ * cheapest per byte in turn. */
 #include "scheduler/local_search/fill_headroom.h"
 
 #include <stdlib.h>
 
 #include "scheduler/order/moves_parts.h"
 
-/* A recomputation that may be removed, or a tensor kept at the turn with a way to let go of it; price: the
- * added cost per byte. */
+/* A recomputation that may be removed, or a tensor kept at the turn with a way to let go of it;
+ * price: the added cost per byte. */
 typedef struct Item { double price; uint32_t id, node; LsRelief way; } Item;
 
 static int by_price(const void *x, const void *y)
@@ -62,7 +63,8 @@ static Item *find_kept(LsArena *arena, LsMoves *m, uint32_t turn, uint32_t *n)
     return kept;
 }
 
-/* Lets go of one tensor and removes those of n recomputations that then fit. Undoes this unless it is cheaper. */
+/* Lets go of one tensor and removes those of n recomputations that then fit. Undoes this unless it
+ * is cheaper. */
 static bool exchange(LsAnneal *s, const Item *kept, const Item *extra, uint32_t n)
 {
     LsTape *t = s->t;

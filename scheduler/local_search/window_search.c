@@ -1,4 +1,5 @@
-/* scheduler/local_search/window_search.c -- turns a window into a small graph and searches that from its end. */
+/* scheduler/local_search/window_search.c -- turns a window into a small graph and searches that
+ * from its end. */
 #include "scheduler/local_search/window_search.h"
 
 #include <assert.h>
@@ -52,8 +53,8 @@ static void take(Part *x, uint32_t v)
     }
 }
 
-/* Finds the nodes of the part: those that ran there, then the makers of their operands and of the leaving
- * tensors, near ones first, with their alternatives. */
+/* Finds the nodes of the part: those that ran there, then the makers of their operands and of the
+ * leaving tensors, near ones first, with their alternatives. */
 static void find_nodes(Part *x)
 {
     const LsProb *p = x->p;
@@ -121,8 +122,8 @@ static LsDagNode copy_node(Part *x, uint32_t v)
     return n;
 }
 
-/* Returns the part as a graph. Its first node stands for everything before the window: it makes the tensors
- * that no other node of the part makes, and never runs. */
+/* Returns the part as a graph. Its first node stands for everything before the window: it makes the
+ * tensors that no other node of the part makes, and never runs. */
 static LsDag *graph_of(Part *x)
 {
     const LsDag *whole = x->p->dag;
@@ -181,8 +182,8 @@ static Part begin(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsLiv
     return x;
 }
 
-/* Returns the tensors available at the start, the nodes barred for lack of operands, and the budget less the
- * bytes that pass through. */
+/* Returns the tensors available at the start, the nodes barred for lack of operands, and the budget
+ * less the bytes that pass through. */
 static LsOptimumPart ends_of(Part *x, const LsDag *g)
 {
     bool *have = ls_arena_alloc(x->arena, g->ntensor + 1u, sizeof *have);

@@ -1,15 +1,15 @@
 /* scheduler/lower_sets/branch_and_bound.c -- branch and bound over the DP of Kusumoto et al. 2019
  * (arXiv:1905.11722).
  *
- * A strategy recomputes every vertex that it does not keep. So each kept vertex gains its time (time-centred)
- * or loses it (memory-centred). A state at a set is a partial strategy up to the set: the bytes kept, and the
- * gain. Each set has a Pareto front of states: fewer bytes, more gain.
+ * A strategy recomputes every vertex that it does not keep. So each kept vertex gains its time
+ * (time-centred) or loses it (memory-centred). A state at a set is a partial strategy up to the
+ * set: the bytes kept, and the gain. Each set has a Pareto front of states: fewer bytes, more gain.
  *
- * A state is kept only if its gain plus the upper bound on what can still be added (completion_bound.h)
- * exceeds a floor. The floor starts just below the bound of all strategies and is lowered until a strategy is
- * found. Every state above the floor was kept, so this strategy is optimal. The bound is mostly close, and
- * few pairs of sets are examined: pairs of projections come first, and a pair that no state can take is
- * dropped with all its sets. */
+ * A state is kept only if its gain plus the upper bound on what can still be added
+ * (completion_bound.h) exceeds a floor. The floor starts just below the bound of all strategies and
+ * is lowered until a strategy is found. Every state above the floor was kept, so this strategy is
+ * optimal. The bound is mostly close, and few pairs of sets are examined: pairs of projections come
+ * first, and a pair that no state can take is dropped with all its sets. */
 #include "scheduler/lower_sets/branch_and_bound.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@
 
 #include "scheduler/lower_sets/completion_bound.h"
 
-enum { MOST_LOOKS = 1000000000, LOOKS_A_POINT = 50, MOST_POINTS = 2000000 };   /* of the bound, LsCeiling */
+/* of the bound, LsCeiling */
+enum { MOST_LOOKS = 1000000000, LOOKS_A_POINT = 50, MOST_POINTS = 2000000 };
 
 struct LsExact {
     const LsForward *f;
@@ -28,16 +29,18 @@ struct LsExact {
     int64_t *stuck;             /* by set: bytes of its stuck vertices */
 };
 
-/* A state: bytes kept and gain, without stuck vertices, which add the same to all states of a set. */
-typedef struct State { int64_t m; double g; uint32_t set, at; } State;  /* set, at: the previous state */
+/* A state: bytes kept and gain, without stuck vertices, which add the same to all states of a
+ * set. */
+/* set, at: the previous state */
+typedef struct State { int64_t m; double g; uint32_t set, at; } State;
 typedef struct Front { State *state; uint32_t n; } Front;   /* by rising bytes and gain */
 
-typedef struct Reach { int64_t m; double g; } Reach;    /* a point of a projection's front, with stuck and
-                                                         * loose vertices */
+typedef struct Reach { int64_t m; double g; } Reach;    /* a point of a projection's front, with
+                                                         * stuck and loose vertices */
 typedef struct Envelope { Reach *reach; uint32_t n; } Envelope;
 
-/* A set with steps to a projection. most: upper bound on the gain of a strategy with such a step, without
- * loose gains. */
+/* A set with steps to a projection. most: upper bound on the gain of a strategy with such a step,
+ * without loose gains. */
 typedef struct Origin { double most; uint32_t set; } Origin;
 
 typedef struct Solve {
@@ -128,13 +131,15 @@ static void merge(Solve *z, uint32_t n)
     z->nwork = to;
 }
 
-/* Returns what set j adds to the gain of its states: its stuck vertices and the loose gain still open. */
+/* Returns what set j adds to the gain of its states: its stuck vertices and the loose gain still
+ * open. */
 static double beyond(const Solve *z, uint32_t j)
 {
     return z->stuck[j] + z->open[j];
 }
 
-/* Offers the states of set i, plus m bytes and gain g, to set j. most: most bytes before the step. */
+/* Offers the states of set i, plus m bytes and gain g, to set j. most: most bytes before the
+ * step. */
 static void carry(Solve *z, uint32_t i, uint32_t j, int64_t most, int64_t m, double g)
 {
     const Front *from = &z->front[i];
@@ -225,8 +230,8 @@ static void envelop(Solve *z, uint32_t k)
         memcpy(z->env[k].reach, z->all, to * sizeof *z->all);
 }
 
-/* Returns an upper bound on the gain of a state at r after step s to projection j. *q: the point of j to
- * start from, advanced. */
+/* Returns an upper bound on the gain of a state at r after step s to projection j. *q: the point of
+ * j to start from, advanced. */
 static double promise(const Solve *z, const LsCeilingStep *s, uint32_t j, Reach r, uint32_t *q)
 {
     const LsCeiling *b = z->ceiling;
@@ -345,7 +350,8 @@ static Solve *solve_new(LsArena *arena, const LsExact *x, const LsDpOptions *o, 
     Solve *z = ls_arena_alloc(arena, 1, sizeof *z);
     *z = (Solve){.x = x, .arena = arena, .budget = o->budget, .price_last = o->price_last,
                  .most_looks = o->most_looks ? o->most_looks : MOST_LOOKS};
-    uint64_t points = z->most_looks / LOOKS_A_POINT;        /* each point is examined from many sets */
+    uint64_t points = z->most_looks / LOOKS_A_POINT;        /* each point is examined from many
+                                                             * sets */
     z->gain = ls_arena_alloc(arena, x->f->n, sizeof *z->gain);
     for (uint32_t v = 0; v < x->f->n; v++)
         z->gain[v] = sign * (o->unit > 0 ? o->unit * round(x->f->time[v] / o->unit)

@@ -1,5 +1,5 @@
-/* scheduler/lower_sets/chen_segments.c -- the segments of Chen et al. 2016 (arXiv:1604.06174): cuts where the
- * rest of the forward pass reads a single vertex, and sqrt(n) even parts. */
+/* scheduler/lower_sets/chen_segments.c -- the segments of Chen et al. 2016 (arXiv:1604.06174): cuts
+ * where the rest of the forward pass reads a single vertex, and sqrt(n) even parts. */
 #include "scheduler/lower_sets/partition_dp.h"
 
 #include <math.h>

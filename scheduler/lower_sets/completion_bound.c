@@ -1,4 +1,5 @@
-/* scheduler/lower_sets/completion_bound.c -- the bounds (ceilings), by a DP over the projections of a family's sets. */
+/* scheduler/lower_sets/completion_bound.c -- the bounds (ceilings), by a DP over the projections of
+ * a family's sets. */
 #include "scheduler/lower_sets/completion_bound.h"
 
 #include <math.h>
@@ -35,8 +36,8 @@ static bool same_row(const uint64_t *a, const uint64_t *b, const uint64_t *light
     return true;
 }
 
-/* Numbers the projections in the order of their first sets, which first[] lists. `table` has `room` places, a
- * power of two, at least twice the number of sets. */
+/* Numbers the projections in the order of their first sets, which first[] lists. `table` has `room`
+ * places, a power of two, at least twice the number of sets. */
 static uint32_t project(LsRelax *r, uint32_t *first, uint32_t *table, uint32_t room)
 {
     const LsFamily *fam = r->fam;
@@ -275,8 +276,8 @@ static void relax(Backward *x, uint32_t i, uint32_t j)
         merge(x, nadd);
 }
 
-/* The projection does not show whether v is kept if v is light or has a light successor. Such a v is assumed
- * to be kept if that gains. */
+/* The projection does not show whether v is kept if v is light or has a light successor. Such a v
+ * is assumed to be kept if that gains. */
 static void weigh(LsCeiling *b, const double *gain, const double *last)
 {
     const LsRelax *r = b->relax;

@@ -1,8 +1,8 @@
 /* scheduler/lower_sets/least_formula_budget.c -- binary search over a DP on bytes alone. */
 #include "scheduler/lower_sets/least_formula_budget.h"
 
-/* Sets least[j] to the fewest bytes kept by strategies up to set j within the budget by the formula, or -1 if
- * there is none. Returns whether there is one up to the last set. */
+/* Sets least[j] to the fewest bytes kept by strategies up to set j within the budget by the
+ * formula, or -1 if there is none. Returns whether there is one up to the last set. */
 static bool fits(const LsForward *f, const LsFamily *fam, int64_t budget, int64_t *least)
 {
     for (uint32_t j = 1; j < fam->n; j++) {

@@ -119,7 +119,8 @@ bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j
     return true;
 }
 
-/* The DP runs many times over the same family, so its steps are priced once if there are not too many. */
+/* The DP runs many times over the same family, so its steps are priced once if there are not too
+ * many. */
 static void price_steps(const LsForward *f, LsFamily *fam)
 {
     enum { MOST = 2500 };
@@ -179,9 +180,9 @@ static bool holds_preds(const LsForward *f, const uint64_t *set, uint32_t v)
     return true;
 }
 
-/* Enumerates in falling lexicographic order of the vertices taken. The first set is everything. Each next set
- * drops the last vertex taken and takes all later vertices that it can. Every lower set comes once, without a
- * table. */
+/* Enumerates in falling lexicographic order of the vertices taken. The first set is everything.
+ * Each next set drops the last vertex taken and takes all later vertices that it can. Every lower
+ * set comes once, without a table. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most)
 {
     LsArena *arena = f->arena;
@@ -207,8 +208,8 @@ LsFamily *ls_family_all(const LsForward *f, uint32_t most)
     }
 }
 
-/* Counts one set per vertex (all differ in their last vertex), the empty set, and the whole set unless it
- * belongs to the only vertex without successors. */
+/* Counts one set per vertex (all differ in their last vertex), the empty set, and the whole set
+ * unless it belongs to the only vertex without successors. */
 uint32_t ls_family_pruned_size(const LsForward *f)
 {
     uint32_t last = 0;

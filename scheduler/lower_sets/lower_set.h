@@ -1,7 +1,7 @@
 /* scheduler/lower_sets/lower_set.h -- the forward graph and its lower sets, as bit sets.
  *
- * A lower set L has no edge from outside into it. Its boundary is the set of vertices of L with a successor
- * outside (Kusumoto et al. 2019, arXiv:1905.11722). */
+ * A lower set L has no edge from outside into it. Its boundary is the set of vertices of L with a
+ * successor outside (Kusumoto et al. 2019, arXiv:1905.11722). */
 #ifndef LS_SCHEDULER_LOWER_SETS_LOWER_SET_H
 #define LS_SCHEDULER_LOWER_SETS_LOWER_SET_H
 
@@ -34,7 +34,8 @@ typedef struct LsFamily {       /* lower sets by size, then by content:
     int64_t *mem;               /* by set: its bytes */
     double *time;               /* of the set */
     bool whole;                 /* the family has every lower set */
-    /* Steps of the DP into set j: step[step_at[j] .. step_at[j + 1]). NULL if there are too many. */
+    /* Steps of the DP into set j: step[step_at[j] .. step_at[j + 1]). NULL if there are too
+     * many. */
     LsCutStep *step; uint32_t *step_at;
 } LsFamily;
 
@@ -43,8 +44,8 @@ static inline void ls_bit_add(uint64_t *set, uint32_t v) { set[v / 64] |= UINT64
 
 LsForward *ls_forward_new(LsArena *arena, const LsProb *p);
 
-/* Writes to keep the boundary of low and its stuck vertices. Returns the bytes of the formula's last two
- * terms. work: scratch of 2 nword words. */
+/* Writes to keep the boundary of low and its stuck vertices. Returns the bytes of the formula's
+ * last two terms. work: scratch of 2 nword words. */
 int64_t ls_cut_edge(const LsForward *f, const uint64_t *low, uint64_t *keep, uint64_t *work);
 
 /* Writes the step from set i to set j of the family. Returns false if j does not contain i. */
@@ -52,7 +53,8 @@ bool ls_cut_step(const LsForward *f, const LsFamily *fam, uint32_t i, uint32_t j
 
 /* Returns all lower sets, or NULL if there are more than `most`. */
 LsFamily *ls_family_all(const LsForward *f, uint32_t most);
-/* Returns the approximate family: for every v the set of v and its ancestors, the empty set and the whole set. */
+/* Returns the approximate family: for every v the set of v and its ancestors, the empty set and the
+ * whole set. */
 LsFamily *ls_family_pruned(const LsForward *f);
 /* Returns the number of its sets without making it. */
 uint32_t ls_family_pruned_size(const LsForward *f);

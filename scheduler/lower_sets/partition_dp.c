@@ -1,12 +1,14 @@
-/* scheduler/lower_sets/partition_dp.c -- the DP over lower sets of Kusumoto et al. 2019 (arXiv:1905.11722), for
- * many strategies at once.
+/* scheduler/lower_sets/partition_dp.c -- the DP over lower sets of Kusumoto et al. 2019
+ * (arXiv:1905.11722), for many strategies at once.
  *
  * State: a lower set L, the time t of recomputation decided so far, the bytes m kept so far. The
- * published table has a place for every time; here every cell of a grid holds the state of least m and its
- * exact t. A second array holds the least m of all better times, so one look decides dominance. Less t is
- * better time-centred, more t memory-centred: a dominated state can reach nothing better.
+ * published table has a place for every time; here every cell of a grid holds the state of least m
+ * and its exact t. A second array holds the least m of all better times, so one look decides
+ * dominance. Less t is better time-centred, more t memory-centred: a dominated state can reach
+ * nothing better.
  *
- * The cost of a step L -> L' follows from sums over the sets, except for the kept vertices of L' outside L:
+ * The cost of a step L -> L' follows from sums over the sets, except for the kept vertices of L'
+ * outside L:
  *   t += T(L') - T(L) - T(keep(L') - L)       m += M(keep(L') - L)
  *   m + 2 (M(L') - M(L)) + halo(L') <= budget
  * The same sums backwards say how many bytes may be kept at L at most if a way to the end is to be

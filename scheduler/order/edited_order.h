@@ -1,9 +1,9 @@
-/* scheduler/order/edited_order.h -- an editable sequence of runs, the tape: its cost and live peak are known
- * after every insertion and removal, each of which takes O(operands * log runs).
+/* scheduler/order/edited_order.h -- an editable sequence of runs, the tape: its cost and live peak
+ * are known after every insertion and removal, each of which takes O(operands * log runs).
  *
- * liveness.h defines the meaning of a sequence. Every tensor has a list of events, its writes and reads in
- * run order; an instance is a write with the reads up to the next write. Runs lie in slots with gaps between
- * them. A maximum tree over the slots holds the live bytes. */
+ * liveness.h defines the meaning of a sequence. Every tensor has a list of events, its writes and
+ * reads in run order; an instance is a write with the reads up to the next write. Runs lie in slots
+ * with gaps between them. A maximum tree over the slots holds the live bytes. */
 #ifndef LS_SCHEDULER_ORDER_EDITED_ORDER_H
 #define LS_SCHEDULER_ORDER_EDITED_ORDER_H
 
@@ -15,7 +15,8 @@ enum { LS_TAPE_END = 0 };       /* a sentinel: the run after the last */
 typedef struct LsTapeRun {
     uint32_t node;              /* LS_NO_ID: free */
     uint32_t prev, next;        /* LS_TAPE_END on both sides of the tape */
-    int64_t saved;              /* bytes that in-place reuse saves: results in the place of operands */
+    int64_t saved;              /* bytes that in-place reuse saves: results in the place of
+                                 * operands */
     bool dirty;                 /* `saved` is out of date */
 } LsTapeRun;
 
@@ -29,10 +30,10 @@ typedef struct LsTapeChange { uint32_t run, node, before; bool insert; } LsTapeC
 typedef struct LsTape {
     const LsProb *p;
     LsArena *arena;             /* the tape's own */
-    LsRows reads, writes;       /* by node: tensors in the arena that it reads (makes), and persistent tensors
-                                 * that another node (it) updates */
-    bool *guard;                /* by tensor: persistent and updated, so its reads must come before the
-                                 * write */
+    LsRows reads, writes;       /* by node: tensors in the arena that it reads (makes), and
+                                 * persistent tensors that another node (it) updates */
+    bool *guard;                /* by tensor: persistent and updated, so its reads must come before
+                                 * the write */
     LsTapeList *list;           /* by tensor */
     LsTapeRun *run; uint32_t nrun, room, free;      /* free: chained by next; LS_TAPE_END: none */
     uint32_t *slot;             /* by run; LS_TAPE_END has the slot after all others */
@@ -44,7 +45,8 @@ typedef struct LsTape {
     LsTapeChange *change; uint32_t nchange, change_room;
     uint32_t *dirty, ndirty, dirty_room;
     uint32_t *taken, stamp;     /* scratch, by tensor: operand or result of a pair already taken */
-    uint64_t *work;             /* work of all changes, as search_limit.h counts it; the owner clears it */
+    uint64_t *work;             /* work of all changes, as search_limit.h counts it; the owner
+                                 * clears it */
     uint32_t n;                 /* runs on the tape */
     uint32_t bad;               /* reads of a tensor that was never made, or is updated already */
     double cost;
@@ -62,7 +64,8 @@ void ls_tape_store(const LsTape *t, LsSeq *seq);
 uint32_t ls_tape_insert(LsTape *t, uint32_t node, uint32_t before);
 void ls_tape_remove(LsTape *t, uint32_t run);
 
-/* Undoes all changes except the first `mark` (an earlier t->nchange). Clearing nchange makes all changes final. */
+/* Undoes all changes except the first `mark` (an earlier t->nchange). Clearing nchange makes all
+ * changes final. */
 void ls_tape_undo(LsTape *t, uint32_t mark);
 
 /* Returns the live peak, bytes. Bad reads may be present and count as nothing. */
@@ -91,21 +94,23 @@ static inline bool ls_tape_event_writes(const LsTape *t, uint32_t tensor, uint32
     return t->list[tensor].event[k] % 2;
 }
 
-/* Returns the run that made the instance of the tensor that `run` reads or would read; LS_TAPE_END: there is none. */
+/* Returns the run that made the instance of the tensor that `run` reads or would read; LS_TAPE_END:
+ * there is none. */
 uint32_t ls_tape_maker(const LsTape *t, uint32_t tensor, uint32_t run);
 
 /* Returns whether an instance of the tensor is live when `run` starts. */
 bool ls_tape_has(const LsTape *t, uint32_t tensor, uint32_t run);
 
-/* Returns the next read of a tensor that is live when `run` starts but not read by it, or LS_TAPE_END. */
+/* Returns the next read of a tensor that is live when `run` starts but not read by it, or
+ * LS_TAPE_END. */
 uint32_t ls_tape_next_read(const LsTape *t, uint32_t tensor, uint32_t run);
 
-/* Returns whether the run must stay even if its results are not read: it changes state, or is the only run of
- * a node that must run. */
+/* Returns whether the run must stay even if its results are not read: it changes state, or is the
+ * only run of a node that must run. */
 bool ls_tape_must_stay(const LsTape *t, uint32_t run);
 
-/* Returns whether the run is dead: no run reads its results before they are made again, and they are no
- * outputs at the end. */
+/* Returns whether the run is dead: no run reads its results before they are made again, and they
+ * are no outputs at the end. */
 bool ls_tape_is_dead(const LsTape *t, uint32_t run);
 
 #endif

@@ -1,4 +1,5 @@
-/* scheduler/order/edited_order_changes.c -- the tape: runs inserted, removed and restored; whole sequences. */
+/* scheduler/order/edited_order_changes.c -- the tape: runs inserted, removed and restored; whole
+ * sequences. */
 #include "scheduler/order/edited_order_parts.h"
 
 #include <assert.h>

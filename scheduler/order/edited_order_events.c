@@ -1,4 +1,5 @@
-/* scheduler/order/edited_order_events.c -- reads and writes of the tape, and the live bytes that follow from them. */
+/* scheduler/order/edited_order_events.c -- reads and writes of the tape, and the live bytes that
+ * follow from them. */
 #include "scheduler/order/edited_order_parts.h"
 
 #include <string.h>
@@ -124,8 +125,8 @@ bool ls_tape_ends(const LsTape *t, uint32_t tensor, uint32_t run)
     return k + 1 < l->n ? l->event[k + 1] % 2 : !t->p->dag->tensor[tensor].output;
 }
 
-/* Recomputes the bytes that in-place reuse saves: results that lie in the place of operands ending with the
- * run. Pairs are taken in list order, as in liveness.c. */
+/* Recomputes the bytes that in-place reuse saves: results that lie in the place of operands ending
+ * with the run. Pairs are taken in list order, as in liveness.c. */
 static void weigh_pairs(LsTape *t, uint32_t run)
 {
     const LsDagNode *node = &t->p->dag->node[t->run[run].node];

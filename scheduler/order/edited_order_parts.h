@@ -1,12 +1,15 @@
-/* scheduler/order/edited_order_parts.h -- what the files of the tape (edited_order.h) share among themselves. */
+/* scheduler/order/edited_order_parts.h -- what the files of the tape (edited_order.h) share among
+ * themselves. */
 #ifndef LS_SCHEDULER_ORDER_EDITED_ORDER_PARTS_H
 #define LS_SCHEDULER_ORDER_EDITED_ORDER_PARTS_H
 
 #include "scheduler/order/edited_order.h"
 
-#define LS_TAPE_EMPTY (-((int64_t)1 << 61))     /* added to slots without a run, so that they are never the peak */
+#define LS_TAPE_EMPTY (-((int64_t)1 << 61))     /* added to slots without a run, so that they are
+                                                 * never the peak */
 
-/* Work of a change of the tree. Units of work are fitted to times of whole searches (search_limit.h). */
+/* Work of a change of the tree. Units of work are fitted to times of whole searches
+ * (search_limit.h). */
 enum { LS_TAPE_ADD_WORK = 30 };
 
 /* Adds `bytes` to the slots from .. to. */
@@ -33,8 +36,8 @@ static inline uint32_t ls_tape_write_before(const LsTape *t, const LsTapeList *l
     return k - 1;                                   /* k = 0: LS_NO_ID */
 }
 
-/* Returns the run that ends the instance of write k: its last reader, or the writer; LS_TAPE_END: it lives to
- * the end. */
+/* Returns the run that ends the instance of write k: its last reader, or the writer; LS_TAPE_END:
+ * it lives to the end. */
 static inline uint32_t ls_tape_end_of(const LsTape *t, uint32_t tensor, uint32_t k)
 {
     const LsTapeList *l = &t->list[tensor];
@@ -50,14 +53,16 @@ static inline uint32_t ls_tape_last_slot(const LsTape *t, uint32_t run)
     return t->slot[run] - (run == LS_TAPE_END);
 }
 
-/* edited_order_events.c. put and take: the read or write of a run on the tape begins to count, or ceases to. */
+/* edited_order_events.c. put and take: the read or write of a run on the tape begins to count, or
+ * ceases to. */
 void ls_tape_put_event(LsTape *t, uint32_t tensor, uint32_t run, bool write);
 void ls_tape_take_event(LsTape *t, uint32_t tensor, uint32_t run, bool write);
 
 /* Returns whether the run ends the instance of its operand. */
 bool ls_tape_ends(const LsTape *t, uint32_t tensor, uint32_t run);
 
-/* Queues a run whose operands may end elsewhere now; weighs what in-place reuse saves at all queued runs. */
+/* Queues a run whose operands may end elsewhere now; weighs what in-place reuse saves at all queued
+ * runs. */
 void ls_tape_touch(LsTape *t, uint32_t run);
 void ls_tape_weigh(LsTape *t);
 

@@ -1,4 +1,5 @@
-/* scheduler/order/edited_order_slots.c -- where runs lie among the slots of the tape, and how they make room. */
+/* scheduler/order/edited_order_slots.c -- where runs lie among the slots of the tape, and how they
+ * make room. */
 #include "scheduler/order/edited_order_parts.h"
 
 #include <string.h>
@@ -34,7 +35,8 @@ static void fill_tree(LsTape *t)
     for (uint32_t s = 0; s < t->tree.n; s++) {
         const LsTapeRun *r = &t->run[t->at[s]];
         used += fill[s];
-        fill[s] = used + (t->at[s] == LS_TAPE_END ? LS_TAPE_EMPTY : t->p->workspace[r->node] - r->saved);
+        fill[s] =
+            used + (t->at[s] == LS_TAPE_END ? LS_TAPE_EMPTY : t->p->workspace[r->node] - r->saved);
     }
     ls_peak_tree_fill(&t->tree, fill);
 }
@@ -92,8 +94,8 @@ static void slide(LsTape *t, uint32_t run, uint32_t to)
     t->slot[run] = to;
 }
 
-/* Frees a slot in front of slot `hi` by sliding the runs between there and the nearest empty slot. Returns
- * the freed slot, or LS_NO_ID if no empty slot is near. */
+/* Frees a slot in front of slot `hi` by sliding the runs between there and the nearest empty slot.
+ * Returns the freed slot, or LS_NO_ID if no empty slot is near. */
 static uint32_t move_up(LsTape *t, uint32_t hi)
 {
     enum { FAR = 48 };

@@ -54,7 +54,8 @@ static void find_instances(const LsProb *p, const LsSeq *seq, LsLive *l)
             l->inst[j].to = seq->n;
 }
 
-/* Applies the in-place pairs whose operand ends at the run. An operand gives its place to at most one result. */
+/* Applies the in-place pairs whose operand ends at the run. An operand gives its place to at most
+ * one result. */
 static void find_heirs(const LsProb *p, const LsSeq *seq, LsLive *l)
 {
     memset(l->now, 0xff, p->nt * sizeof *l->now);

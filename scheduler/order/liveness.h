@@ -4,8 +4,8 @@
 
 #include "scheduler/graph/instance.h"
 
-/* Node runs in order, repeats allowed. Every read takes the latest instance made before it. The live range of
- * an instance goes from the run that makes it to the last run that reads it. */
+/* Node runs in order, repeats allowed. Every read takes the latest instance made before it. The
+ * live range of an instance goes from the run that makes it to the last run that reads it. */
 typedef struct LsSeq { uint32_t *node, n; } LsSeq;
 
 typedef struct LsInstance {

@@ -1,4 +1,5 @@
-/* scheduler/order/moves_alternative.c -- moves between a node and the alternatives with the same results. */
+/* scheduler/order/moves_alternative.c -- moves between a node and the alternatives with the same
+ * results. */
 #include "scheduler/order/moves_alternative.h"
 
 enum { MOST_READERS = 8 }; /* most readers of a value that are swapped together */
@@ -63,8 +64,8 @@ static uint32_t cheapest_without(const LsMoves *m, uint32_t now, uint32_t x)
     return best;
 }
 
-/* Returns the added cost of replacing the run by a node that does not read x, with recomputation of its other
- * operands; negative if that is impossible or costs `most` or more. */
+/* Returns the added cost of replacing the run by a node that does not read x, with recomputation of
+ * its other operands; negative if that is impossible or costs `most` or more. */
 static double price_swap(LsMoves *m, uint32_t run, uint32_t x, double most)
 {
     const LsProb *p = m->p;
@@ -112,8 +113,8 @@ double ls_moves_price_relief(LsMoves *m, uint32_t x, uint32_t next, double most,
     return best;
 }
 
-/* Replaces readers of x by the cheapest nodes that do not read it. again: recomputes their operands that are
- * not in memory. */
+/* Replaces readers of x by the cheapest nodes that do not read it. again: recomputes their operands
+ * that are not in memory. */
 static bool do_without(LsMoves *m, uint32_t x, const uint32_t *reader, uint32_t n, bool again)
 {
     uint32_t node[MOST_READERS];

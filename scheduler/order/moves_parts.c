@@ -19,7 +19,8 @@ LsMoves *ls_moves_new(LsArena *arena, LsTape *t)
 
 uint32_t ls_moves_random(LsMoves *m, uint32_t n)
 {
-    enum { WORK = 21 };                             /* as edited_order_parts.h counts, with the use of the number */
+    enum { WORK = 21 };                             /* as edited_order_parts.h counts, with the use
+                                                     * of the number */
     *m->t->work += WORK;
     m->rnd ^= m->rnd >> 12;                         /* xorshift64* (Vigna 2016) */
     m->rnd ^= m->rnd << 25;

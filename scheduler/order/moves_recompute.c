@@ -1,4 +1,5 @@
-/* scheduler/order/moves_recompute.c -- moves that recompute a tensor without knowing whether that pays. */
+/* scheduler/order/moves_recompute.c -- moves that recompute a tensor without knowing whether that
+ * pays. */
 #include "scheduler/order/moves_recompute.h"
 
 /* Returns the maker of the tensor if it may run again and costs at most `most`, else LS_NO_ID. */

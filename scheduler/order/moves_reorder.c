@@ -1,8 +1,8 @@
 /* scheduler/order/moves_reorder.c -- moves that change the order of runs, alone or in groups. */
 #include "scheduler/order/moves_reorder.h"
 
-/* Narrows lo .. hi to the slots that event k of tensor x allows: a read stays between the nearest writes, a
- * write between the nearest events. */
+/* Narrows lo .. hi to the slots that event k of tensor x allows: a read stays between the nearest
+ * writes, a write between the nearest events. */
 static void narrow(const LsTape *t, uint32_t x, uint32_t k, bool read, uint32_t *lo, uint32_t *hi)
 {
     uint32_t a = k, b = k + 1, n = t->list[x].n;
@@ -53,8 +53,8 @@ static uint32_t pick_run(LsMoves *m)
     return ls_moves_random(m, 2) ? run_about_peak(m) : ls_moves_any_run(m, 0);
 }
 
-/* Returns the only reader of the run's results if its own results are not read, or LS_TAPE_END. Such a pair
- * is a weight gradient and its update; neither can move far alone. */
+/* Returns the only reader of the run's results if its own results are not read, or LS_TAPE_END.
+ * Such a pair is a weight gradient and its update; neither can move far alone. */
 static uint32_t follower(const LsTape *t, uint32_t run)
 {
     const LsProb *p = t->p;
@@ -161,8 +161,8 @@ static bool read_by_any(const LsMoves *m, uint32_t run, const uint32_t *by, uint
 /* The runs of a group in the order found, and the last run passed that stays in place. */
 typedef struct Group { uint32_t run[MOST_TOGETHER], n, past; } Group;
 
-/* Goes `steps` runs up or down the tape from g->run[0] and gathers the runs that must move along, up to
- * MOST_TOGETHER. */
+/* Goes `steps` runs up or down the tape from g->run[0] and gathers the runs that must move along,
+ * up to MOST_TOGETHER. */
 static void gather(const LsMoves *m, Group *g, bool up, uint32_t steps)
 {
     const LsTape *t = m->t;

@@ -1,9 +1,10 @@
-/* scheduler/order/place_weight_gradients.c -- chooses where weight gradients run: no other node waits for
- * them.
+/* scheduler/order/place_weight_gradients.c -- chooses where weight gradients run: no other node
+ * waits for them.
  *
- * A weight gradient that only its update reads may run at any time once its operands exist. Run early, its
- * result must stay if its update has to wait or if it is an output. Run late, its operands stay. Each weight
- * gradient runs at the first moment when more bytes die with it than stay, else at the end. */
+ * A weight gradient that only its update reads may run at any time once its operands exist. Run
+ * early, its result must stay if its update has to wait or if it is an output. Run late, its
+ * operands stay. Each weight gradient runs at the first moment when more bytes die with it than
+ * stay, else at the end. */
 #include "scheduler/order/place_weight_gradients.h"
 
 #include "scheduler/order/run_order.h"
@@ -13,8 +14,8 @@ typedef struct Leaves {
     const LsLive *live;         /* liveness of the spine alone */
     LsSeq spine, out;
     LsRows reading;             /* by tensor: the leaves that read it */
-    uint32_t *ready;            /* by leaf: number of spine runs that must come first; LS_NO_ID: placed, or
-                                 * not a leaf */
+    uint32_t *ready;            /* by leaf: number of spine runs that must come first; LS_NO_ID:
+                                 * placed, or not a leaf */
     uint32_t *waiting;          /* by tensor: number of its readers among leaves not yet placed */
     uint32_t *now;              /* by tensor: its instance on the spine, or LS_NO_ID */
     uint32_t *taker;            /* by tensor: the first update that reads it, or 0 */
@@ -56,7 +57,8 @@ static void find_readers(Leaves *l, LsArena *arena)
     l->reading = ls_rows(arena, &reading, p->nt);
 }
 
-/* Returns the bytes that stay if leaf v runs at spine run s, followed by its update if that may run then. */
+/* Returns the bytes that stay if leaf v runs at spine run s, followed by its update if that may run
+ * then. */
 static int64_t stays(const Leaves *l, uint32_t v, uint32_t s)
 {
     enum { SOON = 4 };          /* spine runs: dX of the same layer comes before the update of W */
@@ -98,8 +100,8 @@ static void place(Leaves *l, uint32_t v)
     }
 }
 
-/* Tries the leaves that read a tensor ending with spine run s, and then those that share operands with placed
- * leaves. */
+/* Tries the leaves that read a tensor ending with spine run s, and then those that share operands
+ * with placed leaves. */
 static void place_some(Leaves *l, uint32_t s)
 {
     while (l->nstack > 0) {

@@ -44,8 +44,8 @@ static uint32_t later(uint32_t a, uint32_t b)
     return a > b ? a : b;
 }
 
-/* Sets slot[v] to the number of runs of `rest` that must come before update v. Updates keep the list order
- * among them, which is valid, so one pass by id sees earlier updates first. */
+/* Sets slot[v] to the number of runs of `rest` that must come before update v. Updates keep the
+ * list order among them, which is valid, so one pass by id sees earlier updates first. */
 static void find_slots(LsArena *scratch, const LsProb *p, const LsSeq *rest, uint32_t *slot)
 {
     uint32_t *first = ls_arena_alloc(scratch, p->n + 1u, sizeof *first);
@@ -95,8 +95,8 @@ void ls_seq_place_updates(LsArena *scratch, const LsProb *p, LsSeq *seq)
 
 /* ---- canonical strategies ---- */
 
-/* Returns, by node, the block that it belongs to, forward or backward. A backward node never runs before its
- * operands: blocks run backward from the last one. */
+/* Returns, by node, the block that it belongs to, forward or backward. A backward node never runs
+ * before its operands: blocks run backward from the last one. */
 static uint32_t *find_blocks(LsArena *arena, const LsForward *f, const uint64_t *const cut[],
                              uint32_t ncut)
 {

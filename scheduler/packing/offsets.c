@@ -1,5 +1,5 @@
-/* scheduler/packing/offsets.c -- greedy fillings by several orders; then, for the parts of time that end
- * above the goal, complete search, and ejection where that takes too long. */
+/* scheduler/packing/offsets.c -- greedy fillings by several orders; then, for the parts of time
+ * that end above the goal, complete search, and ejection where that takes too long. */
 #include "scheduler/packing/offsets.h"
 
 #include <assert.h>
@@ -19,8 +19,10 @@ typedef struct Pack {
     Part *part; uint32_t npart;
     int64_t goal;               /* units: lower ends have no use */
     int64_t enough;             /* units: the first end at or below it is taken */
-    int64_t hopeless;           /* units: the search gives up once this capacity counts as too small */
-    int64_t *place, *best;      /* by box: the place being made; the place in the part's best packing */
+    int64_t hopeless;           /* units: the search gives up once this capacity counts as too
+                                 * small */
+    int64_t *place, *best;      /* by box: the place being made; the place in the part's best
+                                 * packing */
 } Pack;
 
 static void find_parts(Pack *p)
@@ -83,8 +85,8 @@ static void fill_all_behind_first(Pack *p, Fills *f)
     ls_side_by_side(LS_FILLS - 1, fill_behind_first, f);
 }
 
-/* Fills by one order after the other until the result is good. With many boxes all orders after the first run
- * in parallel, and those after a good one are ignored. */
+/* Fills by one order after the other until the result is good. With many boxes all orders after the
+ * first run in parallel, and those after a good one are ignored. */
 static void fill(Pack *p)
 {
     enum { MANY = 1000 };
@@ -115,9 +117,9 @@ static LsSearchEnd place_below(Pack *p, LsArena *arena, LsSearch *s, Part *part,
     return end;
 }
 
-/* Bisects the capacity between low and the best end so far, each step with at most `share` work. A capacity
- * at which the searches were cut counts as too small, although a packing found above may still end below it.
- * No step depends on `enough`, which only ends the steps sooner. */
+/* Bisects the capacity between low and the best end so far, each step with at most `share` work. A
+ * capacity at which the searches were cut counts as too small, although a packing found above may
+ * still end below it. No step depends on `enough`, which only ends the steps sooner. */
 static void halve(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t low, int64_t work,
                   int64_t share)
 {
@@ -137,9 +139,9 @@ static void halve(Pack *p, LsArena *arena, LsSearch *s, Part *part, int64_t low,
     }
 }
 
-/* Tries the goal itself by complete search, then bisects from above. If the goal is far below the fillings, a
- * complete search of many boxes finds it soon or not at all; then only ejection goes on, with part of the
- * work. */
+/* Tries the goal itself by complete search, then bisects from above. If the goal is far below the
+ * fillings, a complete search of many boxes finds it soon or not at all; then only ejection goes
+ * on, with part of the work. */
 static void improve(Pack *p, Part *part, int64_t work)
 {
     enum { MANY = 500, MOST = 1200, NEAR = 50 };    /* boxes; a fiftieth */

@@ -1,4 +1,5 @@
-/* scheduler/packing/packing_block.h -- the block, the unit of packing: bytes that live from one step to another. */
+/* scheduler/packing/packing_block.h -- the block, the unit of packing: bytes that live from one
+ * step to another. */
 #ifndef LS_SCHEDULER_PACKING_PACKING_BLOCK_H
 #define LS_SCHEDULER_PACKING_PACKING_BLOCK_H
 
@@ -8,8 +9,8 @@
 typedef struct LsBlock {
     int64_t size;               /* bytes, >= 0 */
     uint32_t from, to;          /* live range: first and last step, from <= to */
-    int64_t rest;               /* > 0: bytes of its lower end that live on after step `full`, at most
-                                 * `size` */
+    int64_t rest;               /* > 0: bytes of its lower end that live on after step `full`, at
+                                 * most `size` */
     uint32_t full;              /* if rest > 0: last step of the whole block, from <= full < to */
 } LsBlock;
 

@@ -4,7 +4,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-typedef struct Event { uint32_t step, block; } Event;   /* block >= n: the upper end of box `block` - n */
+typedef struct Event { uint32_t step, block; } Event;   /* block >= n: the upper end of box `block`
+                                                         * - n */
 
 static int by_step(const void *x, const void *y)
 {
@@ -68,8 +69,8 @@ static void find_totals(LsArena *arena, LsBoxes *b)
 {
     uint32_t *leaving = ls_arena_alloc(arena, b->nsection + 1u, sizeof *leaving);
     uint32_t *next = ls_arena_alloc(arena, 2 * (size_t)b->n + 1, sizeof *next);
-    for (uint32_t k = 0; k < 2 * b->n; k++) {       /* lists of lower and upper ends by last section; 0: end
-                                                     * of list */
+    for (uint32_t k = 0; k < 2 * b->n; k++) {       /* lists of lower and upper ends by last
+                                                     * section; 0: end of list */
         uint32_t last = k % 2 ? b->box[k / 2].full : b->box[k / 2].to;
         next[k] = leaving[last];
         leaving[last] = k + 1;
@@ -137,7 +138,8 @@ static int by_pref(const void *x, const void *y)
     return a->box < b->box ? -1 : a->box > b->box;
 }
 
-/* Returns, by box, the largest total of its sections. Row r of the table has maxima over 2^r sections. */
+/* Returns, by box, the largest total of its sections. Row r of the table has maxima over 2^r
+ * sections. */
 static double *largest_totals(LsArena *arena, const LsBoxes *b)
 {
     double *out = ls_arena_alloc(arena, b->n + 1u, sizeof *out);

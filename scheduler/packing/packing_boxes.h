@@ -1,9 +1,10 @@
-/* scheduler/packing/packing_boxes.h -- the packing problem: boxes, with sizes in units of the alignment, over
- * sections of time.
+/* scheduler/packing/packing_boxes.h -- the packing problem: boxes, with sizes in units of the
+ * alignment, over sections of time.
  *
- * A section is a maximal set of blocks that live at one step. Sections are numbered along time, and each
- * block lies in consecutive sections. Two blocks overlap in time exactly when they share a section, so
- * nothing else about the steps matters. There are at most as many sections as blocks. */
+ * A section is a maximal set of blocks that live at one step. Sections are numbered along time, and
+ * each block lies in consecutive sections. Two blocks overlap in time exactly when they share a
+ * section, so nothing else about the steps matters. There are at most as many sections as
+ * blocks. */
 #ifndef LS_SCHEDULER_PACKING_PACKING_BOXES_H
 #define LS_SCHEDULER_PACKING_PACKING_BOXES_H
 
@@ -31,11 +32,12 @@ typedef struct LsBoxes {
 void ls_boxes_make(LsArena *arena, const LsBlock *block, uint32_t n, int64_t alignment,
                    LsBoxes *out);
 
-/* Returns the end of the part [a, end) that starts at box a: its boxes share no section with later boxes. */
+/* Returns the end of the part [a, end) that starts at box a: its boxes share no section with later
+ * boxes. */
 uint32_t ls_boxes_part(const LsBoxes *b, uint32_t a);
 
-/* Ranks the boxes by the letters of `key`, in order, each falling: W number of sections, A area, T largest
- * total of its sections, Z size; S (rising) start in time. rank[box]: 0 is first. */
+/* Ranks the boxes by the letters of `key`, in order, each falling: W number of sections, A area, T
+ * largest total of its sections, Z size; S (rising) start in time. rank[box]: 0 is first. */
 void ls_boxes_rank(LsArena *arena, const LsBoxes *b, const char *key, uint32_t *rank);
 
 /* Returns the units of the box in a section that it lies in. */

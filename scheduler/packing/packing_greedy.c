@@ -1,5 +1,5 @@
-/* scheduler/packing/packing_greedy.c -- a skyline of stretches of equal height in a heap by height; a tree
- * over the boxes by start finds the preferred box that fits a valley. */
+/* scheduler/packing/packing_greedy.c -- a skyline of stretches of equal height in a heap by height;
+ * a tree over the boxes by start finds the preferred box that fits a valley. */
 #include "scheduler/packing/packing_greedy.h"
 
 #define NONE UINT32_MAX
@@ -13,7 +13,8 @@ typedef struct Stretch {        /* sections [from, to] are filled up to level */
     uint32_t at;                /* in the heap */
 } Stretch;
 
-typedef struct Leaf { uint32_t rank, to; } Leaf;    /* minima of a subtree, independent of each other */
+typedef struct Leaf { uint32_t rank, to; } Leaf;    /* minima of a subtree, independent of each
+                                                     * other */
 
 typedef struct Fill {
     const LsBoxes *b;
@@ -105,8 +106,8 @@ static void set_leaf(Fill *f, uint32_t k, Leaf leaf)
     }
 }
 
-/* Returns the least rank among boxes [a, z) that end at section `to` or before, or best if none is lower. The
- * subtree at `node` holds boxes [low, low + wide). */
+/* Returns the least rank among boxes [a, z) that end at section `to` or before, or best if none is
+ * lower. The subtree at `node` holds boxes [low, low + wide). */
 static uint32_t least(const Fill *f, uint32_t node, uint32_t low, uint32_t wide, uint32_t a,
                       uint32_t z, uint32_t to, uint32_t best)
 {

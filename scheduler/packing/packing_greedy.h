@@ -8,10 +8,10 @@
 enum { LS_FILLS = 6 };
 extern const char *const ls_fill_key[LS_FILLS];
 
-/* Puts into the lowest valley of the skyline the box of least rank that fits between its walls, or raises the
- * valley to the lower wall if none fits, until all boxes are placed. Writes the place of each box, in units;
- * returns the largest end. Takes O(n log n) plus the look-up of the boxes, which is fast in practice. Every
- * section's total must be below INT64_MAX. */
+/* Puts into the lowest valley of the skyline the box of least rank that fits between its walls, or
+ * raises the valley to the lower wall if none fits, until all boxes are placed. Writes the place of
+ * each box, in units; returns the largest end. Takes O(n log n) plus the look-up of the boxes,
+ * which is fast in practice. Every section's total must be below INT64_MAX. */
 int64_t ls_offsets_fill(LsArena *arena, const LsBoxes *b, const uint32_t *rank, int64_t *place);
 
 #endif

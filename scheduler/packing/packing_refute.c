@@ -1,8 +1,9 @@
-/* scheduler/packing/packing_refute.c -- each section of time is like a machine that processes its boxes one
- * by one, upwards, so bounds of one-machine scheduling with release dates hold.
+/* scheduler/packing/packing_refute.c -- each section of time is like a machine that processes its
+ * boxes one by one, upwards, so bounds of one-machine scheduling with release dates hold.
  *
- * Release dates (Jackson's rule): boxes that cannot lie below a height end at least their sum above it. Not
- * first: if a box would leave too little room above for all others of a section, it rests on one of them. */
+ * Release dates (Jackson's rule): boxes that cannot lie below a height end at least their sum above
+ * it. Not first: if a box would leave too little room above for all others of a section, it rests
+ * on one of them. */
 #include "scheduler/packing/packing_refute.h"
 
 #include <string.h>
@@ -165,7 +166,8 @@ bool ls_refute(LsRefuter *r, const LsOpenList *l, int64_t floor, LsSpan in)
     if (!over_by_release(r, r->raised, n, floor, from, to))
         return false;
     LsSpan at = r->why;
-    for (uint32_t k = 0; k < n; k++) {              /* and the sections that raised the boxes there */
+    for (uint32_t k = 0; k < n; k++) {              /* and the sections that raised the boxes
+                                                     * there */
         const LsBox *x = &r->b->box[r->raised[k].box];
         if (x->from <= at.from && at.from <= x->to)
             r->why = ls_span_join(r->why, r->by[r->raised[k].box]);

@@ -1,4 +1,5 @@
-/* scheduler/packing/packing_refute.h -- proofs that open boxes cannot be placed below a capacity. */
+/* scheduler/packing/packing_refute.h -- proofs that open boxes cannot be placed below a
+ * capacity. */
 #ifndef LS_SCHEDULER_PACKING_PACKING_REFUTE_H
 #define LS_SCHEDULER_PACKING_PACKING_REFUTE_H
 
@@ -7,8 +8,8 @@
 typedef struct LsOpenBox {      /* not yet placed */
     int64_t least;              /* the skyline below it: where it rests if placed next */
     uint32_t box;
-    bool passed;                /* other boxes took the places where it could rest, so it must rest on a box
-                                 * that is placed later */
+    bool passed;                /* other boxes took the places where it could rest, so it must rest
+                                 * on a box that is placed later */
 } LsOpenBox;
 
 /* Open boxes of one part of time, by falling `least`. */
@@ -31,7 +32,8 @@ static inline LsSpan ls_span_join(LsSpan a, LsSpan b)
 typedef struct LsRefuter {
     const LsBoxes *b;
     int64_t cap;                /* units */
-    int64_t *sum, *end, *end2;  /* by section, of the open boxes: sum of sizes; least and second least end */
+    int64_t *sum, *end, *end2;  /* by section, of the open boxes: sum of sizes; least and second
+                                 * least end */
     uint32_t *who;              /* by section: the box with the least end */
     LsOpenBox *raised;          /* scratch: the list with inferred values of `least` */
     LsSpan *by;                 /* by box: the sections that raised it */
@@ -42,11 +44,13 @@ typedef struct LsRefuter {
 
 LsRefuter ls_refuter(LsArena *arena, const LsBoxes *b);
 
-/* Returns the largest sum of open boxes over the sections of the list; sets r->most to that section. */
+/* Returns the largest sum of open boxes over the sections of the list; sets r->most to that
+ * section. */
 int64_t ls_refuter_sums(LsRefuter *r, const LsOpenList *l);
 
-/* Returns whether the boxes, none of which may lie below floor, provably cannot all end within the capacity.
- * Examines only the sections `in`. If true, r->why has sections whose boxes alone prove it. */
+/* Returns whether the boxes, none of which may lie below floor, provably cannot all end within the
+ * capacity. Examines only the sections `in`. If true, r->why has sections whose boxes alone prove
+ * it. */
 bool ls_refute(LsRefuter *r, const LsOpenList *l, int64_t floor, LsSpan in);
 
 #endif

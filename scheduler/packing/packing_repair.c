@@ -1,10 +1,10 @@
-/* scheduler/packing/packing_repair.c -- ejection with rising prices, after the guided ejection search of
- * Nagata and Bräysy (2009) for vehicle routes.
+/* scheduler/packing/packing_repair.c -- ejection with rising prices, after the guided ejection
+ * search of Nagata and Bräysy (2009) for vehicle routes.
  *
- * Boxes that end above the capacity are taken out and placed again, the dearest first. A box goes to the
- * lowest free place. If there is none, it goes where the boxes in its way cost least, and these are taken out
- * in turn. A box that had to displace others rises in price. So boxes that are hard to place stay, and the
- * others find places around them. */
+ * Boxes that end above the capacity are taken out and placed again, the dearest first. A box goes
+ * to the lowest free place. If there is none, it goes where the boxes in its way cost least, and
+ * these are taken out in turn. A box that had to displace others rises in price. So boxes that are
+ * hard to place stay, and the others find places around them. */
 #include "scheduler/packing/packing_repair.h"
 
 #include <assert.h>
@@ -13,7 +13,8 @@
 
 #define OUT INT64_MIN           /* the place of a box that is taken out */
 
-typedef struct Wall { int64_t at; uint32_t box, from, to; } Wall;   /* the bottom or top of a placed box */
+/* the bottom or top of a placed box */
+typedef struct Wall { int64_t at; uint32_t box, from, to; } Wall;
 
 typedef struct Eject {
     const LsBox *box;
@@ -22,8 +23,8 @@ typedef struct Eject {
     double *price;              /* by box */
     uint32_t *out, nout;        /* boxes to be placed */
     Wall *low, *high; uint32_t n;           /* bottoms and tops of placed boxes, rising */
-    Wall *near_low, *near_high; uint32_t nnear;     /* those among them that overlap the current box in
-                                                     * time */
+    Wall *near_low, *near_high; uint32_t nnear;     /* those among them that overlap the current box
+                                                     * in time */
     uint64_t rnd;               /* state of the generator; never 0 */
     int64_t work;
 } Eject;
@@ -101,7 +102,8 @@ static void leave(Eject *e, uint32_t k)
     e->out[e->nout++] = k;
 }
 
-/* Returns the next place above `at` that touches a wall from below or above; `top` is the last place. */
+/* Returns the next place above `at` that touches a wall from below or above; `top` is the last
+ * place. */
 static int64_t next_place(const Eject *e, int64_t at, int64_t size, int64_t top, uint32_t *below,
                           uint32_t *above)
 {

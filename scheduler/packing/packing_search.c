@@ -1,16 +1,17 @@
-/* scheduler/packing/packing_search.c -- backtracking over canonical placements, after Moffitt (MiniMalloc,
- * ASPLOS 2023).
+/* scheduler/packing/packing_search.c -- backtracking over canonical placements, after Moffitt
+ * (MiniMalloc, ASPLOS 2023).
  *
- * If a placement exists, then a canonical one exists: every box rests on another box or on the ground, and
- * boxes placed in the order of their offsets each lie on the skyline of the earlier ones. The search
- * enumerates these: the next box is one of the boxes that could lie lowest. A box that is passed over must
- * later rest on a later box. Boxes that separate in time are placed part by part. A box that leaves a gap
- * which an open box would fill is not tried. A fingerprint recognises refuted states. ls_refute looks ahead.
+ * If a placement exists, then a canonical one exists: every box rests on another box or on the
+ * ground, and boxes placed in the order of their offsets each lie on the skyline of the earlier
+ * ones. The search enumerates these: the next box is one of the boxes that could lie lowest. A box
+ * that is passed over must later rest on a later box. Boxes that separate in time are placed part
+ * by part. A box that leaves a gap which an open box would fill is not tried. A fingerprint
+ * recognises refuted states. ls_refute looks ahead.
  *
- * A refutation has a reason: sections whose boxes alone cannot be placed from their state. If the box placed
- * last did not change the state of any of these boxes, the reason holds without it, and no other choice in
- * its place is tried. A bad early choice can still cost everything, so the search restarts with other orders
- * of preference and ever more nodes. */
+ * A refutation has a reason: sections whose boxes alone cannot be placed from their state. If the
+ * box placed last did not change the state of any of these boxes, the reason holds without it, and
+ * no other choice in its place is tried. A bad early choice can still cost everything, so the
+ * search restarts with other orders of preference and ever more nodes. */
 #include "scheduler/packing/packing_search.h"
 
 #include <assert.h>
@@ -25,14 +26,17 @@ struct LsSearch {
     const LsBoxes *b;
     uint32_t from, to;
     LsRefuter r;
-    LsOpenBox *open; size_t used, room;     /* a stack: the lists of the search nodes on the current path */
+    LsOpenBox *open; size_t used, room;     /* a stack: the lists of the search nodes on the current
+                                             * path */
     LsOpenBox *mixed;           /* a list before it is sorted into its parts */
     uint32_t *part;             /* by section: the first section of its part */
     uint32_t *last;             /* by first section of a part: its last section */
     uint32_t *fill;             /* by first section of a part: its end in the stack so far */
-    int32_t *cross;             /* by section: boxes that go on in the next section, as differences */
+    int32_t *cross;             /* by section: boxes that go on in the next section, as
+                                 * differences */
     Seen *seen;                 /* refuted states, by the low bits of their fingerprints */
-    LsSpan why;                 /* reason of the last refutation: sections whose boxes alone prove it */
+    LsSpan why;                 /* reason of the last refutation: sections whose boxes alone prove
+                                 * it */
     bool jump;                  /* `why` holds without the box that was placed last */
     uint32_t *rank;             /* by box: 0 is preferred */
     int64_t *place;
@@ -109,7 +113,8 @@ static bool meet(LsSpan a, const LsBox *x)
     return x->from <= a.to && a.from <= x->to;
 }
 
-/* Widens the reason by the boxes that were passed over: the boxes on which they come to rest belong to it. */
+/* Widens the reason by the boxes that were passed over: the boxes on which they come to rest belong
+ * to it. */
 static LsSpan with_passed(const LsSearch *s, const LsOpenList *l, LsSpan why)
 {
     for (bool grown = true; grown;) {
@@ -125,8 +130,8 @@ static LsSpan with_passed(const LsSearch *s, const LsOpenList *l, LsSpan why)
     return why;
 }
 
-/* Explores all parts of the n boxes in s->mixed, which lie in sections `in`. First looks ahead in each
- * changed part, then places the parts, the longest last. */
+/* Explores all parts of the n boxes in s->mixed, which lie in sections `in`. First looks ahead in
+ * each changed part, then places the parts, the longest last. */
 static LsSearchEnd explore_parts(LsSearch *s, uint32_t n, int64_t floor, LsSpan in, LsSpan changed)
 {
     find_parts(s, n, in);
@@ -181,9 +186,9 @@ static bool matters(const LsSearch *s, const LsOpenList *l, uint32_t k)
     return false;
 }
 
-/* Appends to s->mixed, which holds n boxes, the boxes that open[k] raises at sections `on` to `top`, one of
- * its upper ends. Returns their number then, or UINT32_MAX if a box has no room above. first: the least
- * section at which such a box may begin. */
+/* Appends to s->mixed, which holds n boxes, the boxes that open[k] raises at sections `on` to
+ * `top`, one of its upper ends. Returns their number then, or UINT32_MAX if a box has no room
+ * above. first: the least section at which such a box may begin. */
 static uint32_t raise(LsSearch *s, const LsOpenList *l, uint32_t k, LsSpan on, uint32_t first,
                       int64_t top, uint32_t n, LsSpan *changed)
 {
@@ -287,8 +292,8 @@ static bool is_copy(const LsSearch *s, const LsOpenList *l, uint32_t tail, uint3
     return false;
 }
 
-/* The next box must lie at most at `most`, else section `full` exceeds the capacity; and below `gap`, else
- * box `filler` could move down into the gap below it. */
+/* The next box must lie at most at `most`, else section `full` exceeds the capacity; and below
+ * `gap`, else box `filler` could move down into the gap below it. */
 typedef struct Window { int64_t most, gap; uint32_t full, filler; } Window;
 
 static Window window(LsSearch *s, const LsOpenList *l)

@@ -1,14 +1,16 @@
 /* scheduler/pipeline/message_lifetimes.c -- see the header.
  *
- * A sender that waits for a receiver stands still, and one that keeps its messages for long needs memory for many of them.
- * Without any waiting a step takes the least time. Then, for one group of messages after the other, the earliest turn is
- * sought before which the sender may wait for them without making the step longer. The search looks at few micro-batches; what
- * it takes must hold for all, as a wait that comes late among few comes too early among many. */
+ * A sender that waits for a receiver stands still, and one that keeps its messages for long needs
+ * memory for many of them. Without any waiting a step takes the least time. Then, for one group of
+ * messages after the other, the earliest turn is sought before which the sender may wait for them
+ * without making the step longer. The search looks at few micro-batches; what it takes must hold
+ * for all, as a wait that comes late among few comes too early among many. */
 #include "scheduler/pipeline/message_lifetimes.h"
 
 #include <stdlib.h>
 
-typedef struct Hold { uint8_t until; uint32_t lag, after; } Hold;       /* after: turns between the message and the wait */
+/* after: turns between the message and the wait */
+typedef struct Hold { uint8_t until; uint32_t lag, after; } Hold;
 
 typedef struct Steps {          /* of some micro-batches */
     LsPipeFlow *flow;           /* by stage */
@@ -30,8 +32,8 @@ static int by_turns(const void *x, const void *y)
     return a->lag != b->lag ? (a->lag < b->lag ? -1 : 1) : (int)a->until - (int)b->until;
 }
 
-/* A wait must come behind the message, and that for a message to a phase F not behind the sender's own phase B, where it
- * comes anyway. at: turns of the sender. */
+/* A wait must come behind the message, and that for a message to a phase F not behind the sender's
+ * own phase B, where it comes anyway. at: turns of the sender. */
 static bool comes_behind(const uint32_t *at, uint32_t micros, const LsPipeMove *m, Hold *h)
 {
     bool ok = h->until != m->made || h->lag > 0;
@@ -46,7 +48,8 @@ static bool comes_behind(const uint32_t *at, uint32_t micros, const LsPipeMove *
 /* Writes where the sender may wait for a message among few micro-batches, the earliest first. */
 static uint32_t find_holds(const Holds *x, const LsPipeMove *m, Hold **to)
 {
-    const uint32_t micros = x->few.run.micros, *at = ls_pipe_turns(x->tmp, &x->few.flow[m->from], micros);
+    const uint32_t micros = x->few.run.micros,
+                   *at = ls_pipe_turns(x->tmp, &x->few.flow[m->from], micros);
     const uint8_t phases = x->c->splits ? LS_PHASES : LS_PHASE_W;
     uint32_t n = 0;
     *to = ls_arena_alloc(x->tmp, (size_t)LS_PHASES * micros + 1, sizeof **to);
@@ -83,7 +86,8 @@ static double step_time(const Steps *s)
     return ns;
 }
 
-/* Whether the messages may be kept as they are set, by `h`. at: turns of the sender among all micro-batches. */
+/* Whether the messages may be kept as they are set, by `h`. at: turns of the sender among all
+ * micro-batches. */
 static bool is_good(const Holds *x, const LsPipeMove *m, const uint32_t *at, Hold h)
 {
     if (step_time(&x->few) > x->few.most)
@@ -114,8 +118,10 @@ static bool is_first(const LsPipeCut *c, uint32_t k)
     return true;
 }
 
-/* The steps of so many micro-batches, while nobody waits. reads: of no stage, as rings follow from holds. */
-static Steps steps_of(const Holds *x, LsOrderKind kind, uint32_t micros, LsStageTimes (*of)[LS_PIPE_PLANS], LsLinkSpeed link)
+/* The steps of so many micro-batches, while nobody waits. reads: of no stage, as rings follow from
+ * holds. */
+static Steps steps_of(const Holds *x, LsOrderKind kind, uint32_t micros,
+                      LsStageTimes (*of)[LS_PIPE_PLANS], LsLinkSpeed link)
 {
     static const double LONGER = 1.001;
     static const bool reads[LS_MOST_STAGES];
@@ -126,7 +132,8 @@ static Steps steps_of(const Holds *x, LsOrderKind kind, uint32_t micros, LsStage
     return s;
 }
 
-void ls_pipe_holds(LsPipeCut *c, LsOrderKind kind, uint32_t micros, LsStageTimes (*of)[LS_PIPE_PLANS], LsLinkSpeed link)
+void ls_pipe_holds(LsPipeCut *c, LsOrderKind kind, uint32_t micros,
+                   LsStageTimes (*of)[LS_PIPE_PLANS], LsLinkSpeed link)
 {
     enum { ROUNDS = 3 };        /* of all stages: more micro-batches mostly show nothing new */
     const uint32_t enough = ROUNDS * c->k + 1;

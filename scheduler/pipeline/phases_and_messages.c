@@ -10,11 +10,15 @@ typedef struct Cut {
     const LsProb *p;
     const LsStages *s;
     LsPipeCut *c;
-    const uint32_t *home;       /* by tensor: the stage that has a state which changes; LS_NO_ID: it is none */
+    const uint32_t *home;       /* by tensor: the stage that has a state which changes; LS_NO_ID: it
+                                 * is none */
     LsWhy why;
 } Cut;
 
-static bool is_update(const LsProb *p, uint32_t i) { return p->dag->node[i].kind == LS_DAG_OPTIMIZER; }
+static bool is_update(const LsProb *p, uint32_t i)
+{
+    return p->dag->node[i].kind == LS_DAG_OPTIMIZER;
+}
 
 /* Updates go where most of what they read is made, as gradients of all parameters are. */
 static void place_updates(Cut *x)
@@ -22,7 +26,8 @@ static void place_updates(Cut *x)
     const LsProb *p = x->p;
     for (uint32_t i = 0; i < p->n; i++) {
         int64_t most = -1;
-        for (uint32_t k = p->in.at[i]; p->needed[i] && is_update(p, i) && k < p->in.at[i + 1]; k++) {
+        for (uint32_t k = p->in.at[i]; p->needed[i] && is_update(p, i) && k < p->in.at[i + 1];
+             k++) {
             const uint32_t t = p->in.id[k];
             if (p->dag->tensor[t].bytes > most)
                 x->c->stage[i] = x->c->stage[p->maker[t]];
@@ -43,13 +48,15 @@ static uint32_t *find_updaters(const Cut *x)
     return by;
 }
 
-/* The stage of the forward and backward nodes that read a changing state; LS_NO_ID: there are none, or they are in several. */
+/* The stage of the forward and backward nodes that read a changing state; LS_NO_ID: there are none,
+ * or they are in several. */
 static uint32_t only_stage(const Cut *x, uint32_t t)
 {
     const LsProb *p = x->p;
     uint32_t one = LS_NO_ID;
     for (uint32_t i = 0; i < p->n; i++) {
-        if (!p->needed[i] || is_update(p, i) || !ls_id_in(p->dag->node[i].in, p->dag->node[i].nin, t))
+        if (!p->needed[i] || is_update(p, i)
+            || !ls_id_in(p->dag->node[i].in, p->dag->node[i].nin, t))
             continue;
         if (one != LS_NO_ID && one != x->c->stage[i])
             return LS_NO_ID;
@@ -67,17 +74,18 @@ static void move_updates(Cut *x, const uint32_t *home)
                 x->c->stage[i] = home[p->dag->node[i].in[k]];
 }
 
-/* Whether an update in that stage must wait until the end of the step for gradients of operand k. Where its micro-batch has
- * ended there, other stages have not made them yet. */
+/* Whether an update in that stage must wait until the end of the step for gradients of operand k.
+ * Where its micro-batch has ended there, other stages have not made them yet. */
 static bool comes_too_late(const Cut *x, uint32_t k, uint32_t stage)
 {
     const LsProb *p = x->p;
     const uint32_t m = p->maker[p->in.id[k]], at = x->c->stage[m];
-    return p->dag->node[m].kind == LS_DAG_BACKWARD && at != stage && (x->s->phase[m] == LS_PHASE_W || at < stage);
+    return p->dag->node[m].kind == LS_DAG_BACKWARD && at != stage
+           && (x->s->phase[m] == LS_PHASE_W || at < stage);
 }
 
-/* The stage that makes the gradients which an update would get too late, if it gets all of them in time there; else its own. What
- * adds up gradients of all micro-batches must run with each. */
+/* The stage that makes the gradients which an update would get too late, if it gets all of them in
+ * time there; else its own. What adds up gradients of all micro-batches must run with each. */
 static uint32_t stage_in_time(const Cut *x, uint32_t i)
 {
     const LsProb *p = x->p;
@@ -96,7 +104,8 @@ static void follow_gradients(Cut *x, uint32_t *home)
 {
     const LsProb *p = x->p;
     for (uint32_t i = 0; i < p->n; i++) {
-        const uint32_t stage = p->needed[i] && is_update(p, i) ? stage_in_time(x, i) : x->c->stage[i];
+        const uint32_t stage =
+            p->needed[i] && is_update(p, i) ? stage_in_time(x, i) : x->c->stage[i];
         for (uint32_t k = 0; stage != x->c->stage[i] && k < p->dag->node[i].nupd; k++)
             home[p->dag->node[i].upd[k]] = stage;
         x->c->stage[i] = stage;
@@ -104,7 +113,8 @@ static void follow_gradients(Cut *x, uint32_t *home)
     move_updates(x, home);
 }
 
-/* The stage of the one update that reads what node i makes, and changes a state; LS_NO_ID: i has other readers. */
+/* The stage of the one update that reads what node i makes, and changes a state; LS_NO_ID: i has
+ * other readers. */
 static uint32_t stage_of_reader(const Cut *x, uint32_t i)
 {
     const LsProb *p = x->p;
@@ -120,14 +130,15 @@ static uint32_t stage_of_reader(const Cut *x, uint32_t i)
     return one;
 }
 
-/* What only widens a gradient for an update goes where the update is, if the gradient comes in time there: sent behind the
- * micro-batch that made it, it would come too late. */
+/* What only widens a gradient for an update goes where the update is, if the gradient comes in time
+ * there: sent behind the micro-batch that made it, it would come too late. */
 static void follow_readers(Cut *x)
 {
     const LsProb *p = x->p;
     for (uint32_t i = p->n; i-- > 0;) {
         const LsDagNode *n = &p->dag->node[i];
-        if (!p->needed[i] || !is_update(p, i) || n->nupd > 0 || n->nout != 1 || p->in.at[i + 1] - p->in.at[i] != 1
+        if (!p->needed[i] || !is_update(p, i) || n->nupd > 0 || n->nout != 1
+            || p->in.at[i + 1] - p->in.at[i] != 1
             || p->dag->tensor[n->out[0]].bytes < p->dag->tensor[p->in.id[p->in.at[i]]].bytes)
             continue;
         const uint32_t stage = stage_of_reader(x, i);
@@ -136,9 +147,10 @@ static void follow_readers(Cut *x)
     }
 }
 
-/* By persistent tensor that changes: the stage that has it; others have copies. It is the stage of the forward and backward
- * nodes that read it or, if they are in several stages, that of its update. Updates move to the state that they use, unless
- * their gradients would come too late there. */
+/* By persistent tensor that changes: the stage that has it; others have copies. It is the stage of
+ * the forward and backward nodes that read it or, if they are in several stages, that of its
+ * update. Updates move to the state that they use, unless their gradients would come too late
+ * there. */
 static uint32_t *find_homes(Cut *x)
 {
     const LsProb *p = x->p;
@@ -171,19 +183,22 @@ static bool gather_state(Cut *x)
             if (home[t] == LS_NO_ID || stage == home[t])
                 continue;
             if (is_update(p, i))
-                return ls_why(&x->why, "'%s' changes with every step, and updates of stages %u and %u of the pipeline need it",
+                return ls_why(&x->why,
+                              "'%s' changes with every step, and updates of stages %u and %u of "
+                              "the pipeline need it",
                               p->dag->tensor[t].name, home[t] + 1, stage + 1);
             if (copied[(size_t)t * c->k + stage])
                 continue;
             copied[(size_t)t * c->k + stage] = true;
-            c->copy = ls_arena_grow(x->arena, c->copy, c->ncopy, c->ncopy + 1u, sizeof *c->copy, &room);
+            c->copy =
+                ls_arena_grow(x->arena, c->copy, c->ncopy, c->ncopy + 1u, sizeof *c->copy, &room);
             c->copy[c->ncopy++] = (LsPipeCopy){t, home[t], stage, p->dag->tensor[t].bytes};
         }
     return true;
 }
 
-/* Updates that need nothing but values of phase F run in that phase: running statistics, and what other updates wait for. Those
- * of later stages are there only when phase B begins. */
+/* Updates that need nothing but values of phase F run in that phase: running statistics, and what
+ * other updates wait for. Those of later stages are there only when phase B begins. */
 static bool is_ahead(const Cut *x, uint32_t i)
 {
     const LsProb *p = x->p;
@@ -225,8 +240,10 @@ static bool set_phases(Cut *x)
         if (ahead || !is_late(x, i, weight))
             continue;
         if (!is_update(p, i))
-            return ls_why(&x->why, "'%s' needs gradients of other stages of the pipeline that come after its own",
-                          p->dag->node[i].name);
+            return ls_why(
+                &x->why,
+                "'%s' needs gradients of other stages of the pipeline that come after its own",
+                p->dag->node[i].name);
         x->c->phase[i] = LS_PHASE_LATE;
     }
     return true;
@@ -235,14 +252,16 @@ static bool set_phases(Cut *x)
 static bool flows(const LsPipeMove *m)
 {
     const bool up = m->from < m->to;
-    return m->read == LS_PHASE_LATE || m->made != m->read ? m->made <= m->read : up == (m->made == LS_PHASE_F);
+    return m->read == LS_PHASE_LATE || m->made != m->read ? m->made <= m->read
+                                                          : up == (m->made == LS_PHASE_F);
 }
 
 static bool find_moves(Cut *x)
 {
     const LsProb *p = x->p;
     LsPipeCut *c = x->c;
-    uint8_t *first = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);     /* 1 + phase; 0: not read there */
+    /* 1 + phase; 0: not read there */
+    uint8_t *first = ls_arena_alloc(x->arena, (size_t)p->nt * c->k + 1, 1);
     size_t n = 0;
     for (uint32_t i = 0; i < p->n; i++)
         for (uint32_t k = p->in.at[i]; p->needed[i] && k < p->in.at[i + 1]; k++) {
@@ -261,8 +280,9 @@ static bool find_moves(Cut *x)
             const LsPipeMove m = {t, c->stage[maker], k, c->phase[maker], (uint8_t)(read - 1),
                                   p->dag->tensor[t].bytes, LS_PHASE_F, LS_TO_THE_END};
             if (!flows(&m))
-                return ls_why(&x->why, "stage %u of the pipeline needs '%s' of stage %u before that has it", k + 1,
-                              p->dag->tensor[t].name, m.from + 1);
+                return ls_why(&x->why,
+                              "stage %u of the pipeline needs '%s' of stage %u before that has it",
+                              k + 1, p->dag->tensor[t].name, m.from + 1);
             c->move[c->nmove++] = m;
         }
     return true;
@@ -296,7 +316,8 @@ static uint8_t *find_arrivals(const Cut *x)
     return there;
 }
 
-/* An alternative runs where the node does that it replaces, if its operands are there in that phase. */
+/* An alternative runs where the node does that it replaces, if its operands are there in that
+ * phase. */
 static void place_alternatives(Cut *x)
 {
     const LsProb *p = x->p;
@@ -315,7 +336,8 @@ static void place_alternatives(Cut *x)
         }
 }
 
-bool ls_pipe_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits, LsPipeCut *out, char *why, size_t room)
+bool ls_pipe_cut(LsArena *arena, const LsProb *p, const LsStages *s, bool splits, LsPipeCut *out,
+                 char *why, size_t room)
 {
     *out = (LsPipeCut){.p = p, .k = s->k, .splits = splits};
     out->stage = ls_arena_alloc(arena, p->n + 1u, sizeof *out->stage);

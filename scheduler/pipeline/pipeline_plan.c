@@ -5,9 +5,11 @@
 
 #include <assert.h>
 
-enum { CUTS = 8, SEARCHES = 32 };   /* each with other room for what the plans take beyond the estimates; planned, sought */
+enum { CUTS = 8, SEARCHES = 32 };   /* each with other room for what the plans take beyond the
+                                     * estimates; planned, sought */
 
-/* Whether a micro-batch of each stage has a plan of its own. A single one is the one that is kept. */
+/* Whether a micro-batch of each stage has a plan of its own. A single one is the one that is
+ * kept. */
 static bool keeps_one(const LsPipelinePlan *of, const LsPipelineWant *want)
 {
     return of->keep == LS_KEEP_EXCEPT_LAST && want->micros > 1;
@@ -62,12 +64,14 @@ static LsStageTimes (*first_times(LsArena *arena, const LsStages *s, bool again)
     LsStageTimes (*of)[LS_PIPE_PLANS] = ls_arena_alloc(arena, s->k, sizeof *of);
     for (uint32_t k = 0; k < s->k; k++)
         for (int phase = 0; phase < LS_PHASES; phase++)
-            of[k][LS_PIPE_USUAL].ns[phase] = s->ns[k][phase] + (again && phase == LS_PHASE_B ? s->ns[k][LS_PHASE_F] : 0);
+            of[k][LS_PIPE_USUAL].ns[phase] =
+                s->ns[k][phase] + (again && phase == LS_PHASE_B ? s->ns[k][LS_PHASE_F] : 0);
     return of;
 }
 
 /* Sets messages, flows, and the bytes of each rank beside its arena. */
-static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
+static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
+                    LsPipelinePlan *out, char *why, size_t room)
 {
     const uint32_t k = want->stages;
     bool reads[LS_MOST_STAGES];
@@ -79,19 +83,22 @@ static bool connect(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
         reads[s] = bytes_read(&out->cut, s, want->input) > 0;
     ls_pipe_flow(arena, &out->cut, out->order, want->micros, reads, out->flow);
     const bool again = policy_of(out, want) == LS_RECOMPUTE_ALL;
-    ls_pipe_holds(&out->cut, out->order, want->micros, first_times(arena, &out->stages, again), want->link);
+    ls_pipe_holds(&out->cut, out->order, want->micros, first_times(arena, &out->stages, again),
+                  want->link);
     if (!ls_pipe_ring(&out->cut, out->flow, want->micros, &out->ring, why, room))
         return false;
     for (uint32_t s = 0; s < k && keeps_one(out, want); s++)
         ls_pipe_flow_keep(&out->flow[s]);
-    out->ring = out->ring + want->prefetch > want->least_ring ? out->ring + want->prefetch : want->least_ring;
+    out->ring = out->ring + want->prefetch > want->least_ring ? out->ring + want->prefetch
+                                                              : want->least_ring;
     for (uint32_t s = 0; s < k; s++)
         out->rank[s] = (LsProcessBytes){.state = bytes_read(&out->cut, s, want->state), .arenas = 1,
                                         .input = out->ring * bytes_read(&out->cut, s, want->input)};
     return true;
 }
 
-/* Times of the phases. In orders that run W within B, what belongs to W and is run for the first time counts as W. */
+/* Times of the phases. In orders that run W within B, what belongs to W and is run for the first
+ * time counts as W. */
 static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage, uint32_t number)
 {
     const LsPipePlan *p = &out->plan[stage];
@@ -107,7 +114,8 @@ static LsStageTimes times_of(const LsPipelinePlan *out, uint32_t stage, uint32_t
         while (phase < LS_PHASE_LATE && run >= runs->phase_at[phase + 1])
             phase++;
         const uint32_t node = p->graph.node_of[step->id];
-        if (phase == LS_PHASE_B && node != LS_NO_ID && !step->again && out->stages.phase[node] == LS_PHASE_W)
+        if (phase == LS_PHASE_B && node != LS_NO_ID && !step->again
+            && out->stages.phase[node] == LS_PHASE_W)
             phase = LS_PHASE_W;
         of.ns[phase] += p->graph.dag.node[step->id].cost;
         of.again += step->again ? p->graph.dag.node[step->id].cost : 0;
@@ -127,7 +135,8 @@ static void set_times(LsPipelinePlan *out, uint32_t stage, uint32_t micros)
     out->peak = bytes > out->peak ? bytes : out->peak;
 }
 
-static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
+static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePlan *out, char *why,
+                        size_t room)
 {
     out->plan = ls_arena_alloc(arena, want->stages, sizeof *out->plan);
     out->of = ls_arena_alloc(arena, want->stages, sizeof *out->of);
@@ -153,7 +162,8 @@ static bool plan_stages(LsArena *arena, const LsPipelineWant *want, LsPipelinePl
     return true;
 }
 
-static bool plan_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsPipelinePlan *out, char *why, size_t room)
+static bool plan_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
+                     LsPipelinePlan *out, char *why, size_t room)
 {
     if (!connect(arena, p, want, out, why, room) || !plan_stages(arena, want, out, why, room))
         return false;
@@ -172,11 +182,12 @@ typedef struct Within {
     const LsPipelineWant *want;
     LsStageOptions o;
     Tried tried[CUTS + SEARCHES + 1]; uint32_t ntried;
-    /* Margins. low: those of the last cut, whose ranks took too much; high: those with which there was no cut. */
+    /* Margins. low: those of the last cut, whose ranks took too much; high: those with which there
+     * was no cut. */
     int64_t low[LS_MOST_STAGES], high[LS_MOST_STAGES], now[LS_MOST_STAGES];
     bool none;                  /* there is a high */
-    int64_t steps;              /* by how many times of what the ranks took too much the margins grow: more where this
-                                 * changed no cut */
+    int64_t steps;              /* by how many times of what the ranks took too much the margins
+                                 * grow: more where this changed no cut */
     double bound;
 } Within;
 
@@ -221,8 +232,8 @@ static void narrow(Within *w)
     }
 }
 
-/* Cuts with margins for each rank. Returns whether the ranks of some cut keep the budget. False with a sentence: an error, or
- * there is no cut at all (*none). */
+/* Cuts with margins for each rank. Returns whether the ranks of some cut keep the budget. False
+ * with a sentence: an error, or there is no cut at all (*none). */
 static bool find_with_margins(Within *w, LsPipelinePlan *out, bool *none, char *why, size_t room)
 {
     w->o.margin = w->now;
@@ -266,8 +277,9 @@ static bool is_near_bound(const LsPipelinePlan *plan, double bound)
     return plan->fits && plan->bottleneck <= NEAR * bound;
 }
 
-/* Cuts with less room for all ranks whose estimates are better than what is found. The sizes do not depend on the
- * budget, so larger budgets try nearly all that smaller ones do. best: the best so far, if it fits. */
+/* Cuts with less room for all ranks whose estimates are better than what is found. The sizes do not
+ * depend on the budget, so larger budgets try nearly all that smaller ones do. best: the best so
+ * far, if it fits. */
 static bool find_with_less(Within *w, LsPipelinePlan *best, char *why, size_t room)
 {
     w->o.margin = NULL;
@@ -276,7 +288,8 @@ static bool find_with_less(Within *w, LsPipelinePlan *best, char *why, size_t ro
         w->o.budget = smaller_room(w->o.budget);
         if (w->o.budget <= 0 || !ls_stages_find(w->arena, w->p, &w->o, &next.stages, why, room))
             break;
-        if (find_tried(w, &next.stages) != NULL || (best->fits && next.stages.estimate >= best->bottleneck))
+        if (find_tried(w, &next.stages) != NULL
+            || (best->fits && next.stages.estimate >= best->bottleneck))
             continue;
         if (!plan_cut(w->arena, w->p, w->want, &next, why, room))
             break;
@@ -288,8 +301,8 @@ static bool find_with_less(Within *w, LsPipelinePlan *best, char *why, size_t ro
 }
 
 /* Cuts within the budget. Returns whether the ranks of some cut keep it. */
-static bool find_within(LsArena *arena, const LsProb *p, const LsPipelineWant *want, const LsStageOptions *o, LsPipelinePlan *out,
-                        char *why, size_t room)
+static bool find_within(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
+                        const LsStageOptions *o, LsPipelinePlan *out, char *why, size_t room)
 {
     Within *w = ls_arena_alloc(arena, 1, sizeof *w);
     bool none = false;
@@ -318,8 +331,8 @@ LsPipelineMemo *ls_pipeline_memo_new(LsArena *arena)
     return m;
 }
 
-bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsKeepMode keep, LsStages *out, char *why,
-                     size_t room)
+bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsKeepMode keep,
+                     LsStages *out, char *why, size_t room)
 {
     LsStages *known = &want->memo->cut[keep];
     const LsStageOptions o = {.stages = want->stages, .micros = want->micros, .keep = keep};
@@ -329,8 +342,9 @@ bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want
     return true;
 }
 
-static bool plan_pipeline(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
-                          LsPipelinePlan *out, char *why, size_t room)
+static bool plan_pipeline(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
+                          LsOrderKind order, LsKeepMode keep, LsPipelinePlan *out, char *why,
+                          size_t room)
 {
     LsStageOptions o = {.stages = want->stages,
                         .micros = want->micros,
@@ -342,15 +356,18 @@ static bool plan_pipeline(LsArena *arena, const LsProb *p, const LsPipelineWant 
     o.state = want->budget.bytes > 0 ? bytes_beside(arena, p, want) : NULL;
     if (want->budget.bytes > 0 && find_within(arena, p, want, &o, out, why, room))
         return true;
-    /* This cut is the same for every budget: what it takes at least is a budget that can be kept. */
-    if (!ls_pipeline_cut(arena, p, want, keep, &out->stages, why, room) || !plan_cut(arena, p, want, out, why, room))
+    /* This cut is the same for every budget: what it takes at least is a budget that can be
+     * kept. */
+    if (!ls_pipeline_cut(arena, p, want, keep, &out->stages, why, room)
+        || !plan_cut(arena, p, want, out, why, room))
         return false;
     out->bound = out->stages.bound;
     return true;
 }
 
-bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want, LsOrderKind order, LsKeepMode keep,
-                      LsPipelinePlan *out, char *why, size_t room)
+bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
+                      LsOrderKind order, LsKeepMode keep, LsPipelinePlan *out, char *why,
+                      size_t room)
 {
     LsPipelineWant known = *want;
     if (known.memo == NULL)

@@ -8,10 +8,12 @@ typedef struct Sim {
     LsPipelineTimes *out;
     uint32_t *next;             /* by rank: turn */
     double *free;               /* by rank: when it has ended its last turn */
-    double *waits;              /* by rank: since when it waits for messages of the next turn; NaN: it does not yet */
+    double *waits;              /* by rank: since when it waits for messages of the next turn; NaN:
+                                 * it does not yet */
     double *link;               /* by sender and receiver: when the link is free */
     double *arrival;            /* by message and micro-batch; NaN: not sent yet */
-    double *asked;              /* likewise: when the receiver begins to wait for it; NaN: not yet */
+    double *asked;              /* likewise: when the receiver begins to wait for it; NaN: not
+                                 * yet */
     LsRows sent, received;      /* by rank: messages */
 } Sim;
 
@@ -30,9 +32,15 @@ static double on_link(const Sim *s, int64_t bytes)
     return speed > 0 ? (double)bytes / speed : 0;
 }
 
-static double *arrival(const Sim *s, uint32_t move, uint32_t micro) { return &s->arrival[(size_t)move * s->run->micros + micro]; }
+static double *arrival(const Sim *s, uint32_t move, uint32_t micro)
+{
+    return &s->arrival[(size_t)move * s->run->micros + micro];
+}
 
-static double *asked(const Sim *s, uint32_t move, uint32_t micro) { return &s->asked[(size_t)move * s->run->micros + micro]; }
+static double *asked(const Sim *s, uint32_t move, uint32_t micro)
+{
+    return &s->asked[(size_t)move * s->run->micros + micro];
+}
 
 static void send(Sim *s, uint32_t rank, const LsPipeTurn *t, double end)
 {
@@ -47,7 +55,8 @@ static void send(Sim *s, uint32_t rank, const LsPipeTurn *t, double end)
     }
 }
 
-/* When the rank has seen the messages go that it waits for before the turn; NaN: some receivers have not asked yet. */
+/* When the rank has seen the messages go that it waits for before the turn; NaN: some receivers
+ * have not asked yet. */
 static double gone(const Sim *s, uint32_t rank, const LsPipeTurn *t)
 {
     double at = s->free[rank];
@@ -86,7 +95,8 @@ static double ready(const Sim *s, uint32_t rank, const LsPipeTurn *t)
     return at;
 }
 
-/* Asks for the messages of the rank's next turn or, if they are there, runs it. Returns whether it could. */
+/* Asks for the messages of the rank's next turn or, if they are there, runs it. Returns whether it
+ * could. */
 static bool advance(Sim *s, uint32_t rank)
 {
     LsRankTimes *r = &s->out->rank[rank];
@@ -112,7 +122,8 @@ static bool advance(Sim *s, uint32_t rank)
     return true;
 }
 
-/* ns of what happens once per step: the slowest link's messages, copies of state among them, and the slowest late phase. */
+/* ns of what happens once per step: the slowest link's messages, copies of state among them, and
+ * the slowest late phase. */
 static double once_per_step(const Sim *s)
 {
     const LsPipeCut *c = s->run->cut;

@@ -1,13 +1,14 @@
-/* scheduler/pipeline/stage_audit.c -- see the header. A step leaves nothing behind, so each is replayed alone: one, one with a
- * micro-batch less, as empty ones are left out, and one of the first alone. Micro-batches beyond a few rounds of those under way
- * bring nothing new. */
+/* scheduler/pipeline/stage_audit.c -- see the header. A step leaves nothing behind, so each is
+ * replayed alone: one, one with a micro-batch less, as empty ones are left out, and one of the
+ * first alone. Micro-batches beyond a few rounds of those under way bring nothing new. */
 #include "scheduler/pipeline/stage_audit.h"
 
 #include "base/reason.h"
 
 #include <string.h>
 
-typedef struct Held { int64_t lo, hi; uint32_t tensor, micro; } Held;   /* bytes that still are what was made */
+/* bytes that still are what was made */
+typedef struct Held { int64_t lo, hi; uint32_t tensor, micro; } Held;
 
 /* Bytes of a message under way, which nobody else may write to: it arrives, or leaves. */
 typedef struct Flight { int64_t lo, hi; uint32_t move, micro; bool arrives; } Flight;
@@ -92,8 +93,10 @@ static void write(Audit *a, int64_t lo, int64_t hi, uint32_t tensor, uint32_t mi
     *has(a, tensor, micro) = *was(a, tensor, micro) = true;
 }
 
-/* Sets [*lo, *hi) to the place of these bytes of a plan in the micro-batch's copy of their region. */
-static bool find_place(const Audit *a, const char *what, int64_t offset, int64_t bytes, uint32_t micro, int64_t *lo, int64_t *hi)
+/* Sets [*lo, *hi) to the place of these bytes of a plan in the micro-batch's copy of their
+ * region. */
+static bool find_place(const Audit *a, const char *what, int64_t offset, int64_t bytes,
+                       uint32_t micro, int64_t *lo, int64_t *hi)
 {
     const LsPipeLayout *l = a->l;
     uint32_t r = l->nregion - 1;
@@ -117,10 +120,13 @@ static bool may_write(const Audit *a, const char *what, int64_t lo, int64_t hi, 
         if (f->lo >= hi || lo >= f->hi)
             continue;
         if (f->arrives)
-            return ls_why(&a->why, "micro-batch %u: '%s' writes to where '%s' arrives from stage %u", micro, what,
-                          tname(a, m->tensor), m->from + 1);
-        return ls_why(&a->why, "micro-batch %u: '%s' may be overwritten by '%s' of micro-batch %u before stage %u has it", f->micro,
-                      tname(a, m->tensor), what, micro, m->to + 1);
+            return ls_why(&a->why,
+                          "micro-batch %u: '%s' writes to where '%s' arrives from stage %u", micro,
+                          what, tname(a, m->tensor), m->from + 1);
+        return ls_why(&a->why,
+                      "micro-batch %u: '%s' may be overwritten by '%s' of micro-batch %u before "
+                      "stage %u has it",
+                      f->micro, tname(a, m->tensor), what, micro, m->to + 1);
     }
     return true;
 }
@@ -131,7 +137,8 @@ static void add_flight(Audit *a, uint32_t move, uint32_t micro, bool arrives)
     uint32_t k = 0;
     while (a->held[k].tensor != tensor || a->held[k].micro != micro)
         k++;
-    a->flight = ls_arena_regrow(a->tmp, a->flight, a->nflight, a->nflight + 1u, sizeof *a->flight, &a->flight_room);
+    a->flight = ls_arena_regrow(a->tmp, a->flight, a->nflight, a->nflight + 1u, sizeof *a->flight,
+                                &a->flight_room);
     a->flight[a->nflight++] = (Flight){a->held[k].lo, a->held[k].hi, move, micro, arrives};
 }
 
@@ -156,20 +163,24 @@ static bool has_state(const Audit *a, uint32_t tensor)
     return here;
 }
 
-/* Whether the operands are there. What arrives for the phase is awaited before the run that reads it. */
+/* Whether the operands are there. What arrives for the phase is awaited before the run that reads
+ * it. */
 static bool read(Audit *a, const LsDagNode *n, uint32_t micro)
 {
     for (uint32_t k = 0; k < n->nin; k++) {
         const uint32_t t = n->in[k];
         if (a->g->dag.tensor[t].persistent && !has_state(a, t))
-            return ls_why(&a->why, "'%s' reads '%s', which stage %u changes, and gets no copy of it", n->name, tname(a, t),
-                          a->home[t] + 1);
+            return ls_why(&a->why,
+                          "'%s' reads '%s', which stage %u changes, and gets no copy of it",
+                          n->name, tname(a, t), a->home[t] + 1);
         if (a->g->dag.tensor[t].persistent || a->g->dag.tensor[t].bytes == 0)
             continue;
         if (!*was(a, t, micro))
-            return ls_why(&a->why, "micro-batch %u: '%s' reads '%s', which is not there yet", micro, n->name, tname(a, t));
+            return ls_why(&a->why, "micro-batch %u: '%s' reads '%s', which is not there yet", micro,
+                          n->name, tname(a, t));
         if (!*has(a, t, micro))
-            return ls_why(&a->why, "micro-batch %u: '%s' reads '%s', which was overwritten", micro, n->name, tname(a, t));
+            return ls_why(&a->why, "micro-batch %u: '%s' reads '%s', which was overwritten", micro,
+                          n->name, tname(a, t));
         for (uint32_t j = a->nflight; j-- > 0;)
             if (a->flight[j].arrives && a->c->move[a->flight[j].move].tensor == t)
                 end_flights(a, a->flight[j].move, micro);
@@ -184,7 +195,8 @@ static bool run(Audit *a, const LsPlan *plan, const LsPlanStep *s, uint32_t micr
     if (!read(a, n, micro))
         return false;
     if (s->workspace_offset >= 0) {
-        if (!find_place(a, n->name, s->workspace_offset, n->workspace, micro, &lo, &hi) || !may_write(a, n->name, lo, hi, micro))
+        if (!find_place(a, n->name, s->workspace_offset, n->workspace, micro, &lo, &hi)
+            || !may_write(a, n->name, lo, hi, micro))
             return false;
         overwrite(a, lo, hi);
     }
@@ -204,7 +216,10 @@ static void end_messages(Audit *a, const LsPipeTurn *t)
 {
     for (uint32_t k = 0; k < a->c->nmove; k++) {
         uint32_t micro[2];
-        for (uint32_t j = a->c->move[k].from == a->stage ? ls_move_ends(&a->c->move[k], t->phase, t->micro, micro) : 0; j-- > 0;)
+        for (uint32_t j = a->c->move[k].from == a->stage
+                              ? ls_move_ends(&a->c->move[k], t->phase, t->micro, micro)
+                              : 0;
+             j-- > 0;)
             end_flights(a, k, micro[j]);
     }
 }
@@ -214,18 +229,22 @@ static bool send(Audit *a, int phase, uint32_t micro)
 {
     for (uint32_t k = 0; k < a->c->nmove; k++) {
         const LsPipeMove *m = &a->c->move[k];
-        if (m->from != a->stage || m->made != phase || m->bytes == 0 || (m->read == LS_PHASE_LATE && micro + 1 < a->micros))
+        if (m->from != a->stage || m->made != phase || m->bytes == 0
+            || (m->read == LS_PHASE_LATE && micro + 1 < a->micros))
             continue;
         if (!*has(a, m->tensor, micro))
-            return ls_why(&a->why, "micro-batch %u: '%s' for stage %u was %s", micro, tname(a, m->tensor), m->to + 1,
-                          *was(a, m->tensor, micro) ? "overwritten before it left" : "not made in its phase");
+            return ls_why(&a->why, "micro-batch %u: '%s' for stage %u was %s", micro,
+                          tname(a, m->tensor), m->to + 1,
+                          *was(a, m->tensor, micro) ? "overwritten before it left"
+                                                    : "not made in its phase");
         add_flight(a, k, micro, false);
     }
     return true;
 }
 
 /* Whether a run of the phase behind `step` reads the tensor. */
-static bool is_read_behind(const Audit *a, const LsPipeRuns *of, uint32_t step, uint32_t run, int phase, uint32_t tensor)
+static bool is_read_behind(const Audit *a, const LsPipeRuns *of, uint32_t step, uint32_t run,
+                           int phase, uint32_t tensor)
 {
     for (uint32_t s = step + 1; s < of->plan.nstep && run + 1 < of->phase_at[phase + 1]; s++) {
         const LsDagNode *n = &a->g->dag.node[of->plan.step[s].id];
@@ -238,9 +257,10 @@ static bool is_read_behind(const Audit *a, const LsPipeRuns *of, uint32_t step, 
     return false;
 }
 
-/* What the node that begins a phase makes arrives until a run of this phase reads it, and at once if none does. What another one
- * of its results lies on is found where it is read. */
-static void receive(Audit *a, const LsPipeRuns *of, uint32_t step, uint32_t run, int phase, uint32_t micro)
+/* What the node that begins a phase makes arrives until a run of this phase reads it, and at once
+ * if none does. What another one of its results lies on is found where it is read. */
+static void receive(Audit *a, const LsPipeRuns *of, uint32_t step, uint32_t run, int phase,
+                    uint32_t micro)
 {
     for (uint32_t k = 0; k < a->c->nmove; k++) {
         const LsPipeMove *m = &a->c->move[k];
@@ -306,22 +326,29 @@ static bool find_plans(Audit *a)
     for (uint32_t k = 0; k < a->flow->nturn; k++) {
         const LsPipeTurn *t = &a->flow->turn[k];
         if (t->plan >= a->l->nplan)
-            return ls_why(&a->why, "micro-batch %u has plan %d of %u", t->micro, t->plan, a->l->nplan);
+            return ls_why(&a->why, "micro-batch %u has plan %d of %u", t->micro, t->plan,
+                          a->l->nplan);
         if (t->micro < a->micros)
             a->plan_of[t->micro] = t->plan;
     }
     return true;
 }
 
-bool ls_pipe_audit(const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage, const LsPipeLayout *l,
-                    const LsPipeFlow *flow, char *why, size_t room)
+bool ls_pipe_audit(const LsPipeGraph *full, const LsPipeCut *c, uint32_t stage,
+                   const LsPipeLayout *l, const LsPipeFlow *flow, char *why, size_t room)
 {
     uint32_t micros = 0;
     for (uint32_t k = 0; k < flow->nturn; k++)
         micros = flow->turn[k].micro + 1 > micros ? flow->turn[k].micro + 1 : micros;
     const uint32_t few = 2 * flow->most + 3;
     micros = few < micros ? few : micros;
-    Audit a = {.g = full, .c = c, .l = l, .flow = flow, .stage = stage, .micros = micros, .tmp = ls_arena_new(),
+    Audit a = {.g = full,
+               .c = c,
+               .l = l,
+               .flow = flow,
+               .stage = stage,
+               .micros = micros,
+               .tmp = ls_arena_new(),
                .why = {.text = why, .size = room}};
     a.has = ls_arena_alloc(a.tmp, (size_t)micros * full->dag.ntensor + 1, 1);
     a.was = ls_arena_alloc(a.tmp, (size_t)micros * full->dag.ntensor + 1, 1);

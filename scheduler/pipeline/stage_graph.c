@@ -31,8 +31,9 @@ static bool makes_one(const LsDagNode *n, const bool *of)
     return false;
 }
 
-/* What the stage sends, and the late phase reads. Later phases of other stages may receive at any time after the phase
- * that made it, so plans have it live to the end, and make it once. In the graph that runs the layout says how long it lives. */
+/* What the stage sends, and the late phase reads. Later phases of other stages may receive at any
+ * time after the phase that made it, so plans have it live to the end, and make it once. In the
+ * graph that runs the layout says how long it lives. */
 static void mark_outputs(Build *b)
 {
     const LsPipeCut *c = b->c;
@@ -63,15 +64,18 @@ static void add(Build *b, const LsDagNode *n, uint32_t of)
     b->g->dag.node[b->g->dag.nnode++] = *n;
 }
 
-/* Writes what all of phase B leads to: what W reads of it (and B's own token, if W reads nothing). Returns the number. */
+/* Writes what all of phase B leads to: what W reads of it (and B's own token, if W reads nothing).
+ * Returns the number. */
 static uint32_t add_end_of_b(const Build *b, bool *seen, uint32_t *to)
 {
     const LsDagNode *begin = &b->g->dag.node[b->g->begin[LS_PHASE_B]];
     uint32_t n = 0;
     for (uint32_t i = 0; i < b->p->n; i++)
-        for (uint32_t k = b->p->in.at[i]; b->p->needed[i] && is_mine(b, i) && k < b->p->in.at[i + 1]; k++) {
+        for (uint32_t k = b->p->in.at[i];
+             b->p->needed[i] && is_mine(b, i) && k < b->p->in.at[i + 1]; k++) {
             const uint32_t t = b->p->in.id[k], m = b->p->maker[t];
-            if (b->c->phase[i] != LS_PHASE_W || seen[t] || b->c->stage[m] != b->stage || b->c->phase[m] != LS_PHASE_B)
+            if (b->c->phase[i] != LS_PHASE_W || seen[t] || b->c->stage[m] != b->stage
+                || b->c->phase[m] != LS_PHASE_B)
                 continue;
             seen[t] = true;
             to[n++] = t;
@@ -90,21 +94,24 @@ static uint32_t new_token(Build *b, const char *name)
 static void add_begin(Build *b, LsPipePhase phase, const char *name)
 {
     const LsPipeCut *c = b->c;
-    uint32_t *in = ls_arena_alloc(b->arena, c->nmove + b->p->nt + b->nchanged + 2u, sizeof *in), nin = 0;
+    uint32_t *in = ls_arena_alloc(b->arena, c->nmove + b->p->nt + b->nchanged + 2u, sizeof *in),
+             nin = 0;
     uint32_t *out = ls_arena_alloc(b->arena, c->nmove + 2u, sizeof *out), nout = 0;
     bool *seen = ls_arena_alloc(b->arena, b->p->nt + 1u, 1);
     for (uint32_t k = 0; k < c->nmove; k++) {
         const LsPipeMove *m = &c->move[k];
-        if (!b->late && m->from == b->stage && m->made + 1 == (int)phase && (int)phase != LS_PHASE_LATE && !seen[m->tensor]) {
+        if (!b->late && m->from == b->stage && m->made + 1 == (int)phase
+            && (int)phase != LS_PHASE_LATE && !seen[m->tensor]) {
             seen[m->tensor] = true;
             in[nin++] = m->tensor;
         }
         if (m->to == b->stage && m->read == (uint8_t)phase)
             out[nout++] = m->tensor;
     }
-    for (uint32_t t = 0; phase == LS_PHASE_B && t < b->p->nt; t++)      /* the loss is read after phase F */
-        if (b->p->dag->tensor[t].output && b->p->maker[t] != LS_NO_ID && is_mine(b, b->p->maker[t]) && !seen[t]
-            && c->phase[b->p->maker[t]] == LS_PHASE_F)
+    /* the loss is read after phase F */
+    for (uint32_t t = 0; phase == LS_PHASE_B && t < b->p->nt; t++)
+        if (b->p->dag->tensor[t].output && b->p->maker[t] != LS_NO_ID && is_mine(b, b->p->maker[t])
+            && !seen[t] && c->phase[b->p->maker[t]] == LS_PHASE_F)
             in[nin++] = t;
     if (phase == LS_PHASE_W)
         nin += add_end_of_b(b, seen, in + nin);
@@ -116,37 +123,51 @@ static void add_begin(Build *b, LsPipePhase phase, const char *name)
         return;
     b->g->begin[phase] = b->g->dag.nnode;
     /* Where B begins, the forward part ends: what hints make again comes later. */
-    add(b, &(LsDagNode){.name = name, .op = "phase", .kind = phase <= LS_PHASE_B ? LS_DAG_FORWARD : LS_DAG_BACKWARD,
-                        .in = in, .nin = nin, .out = out, .nout = nout, .once = true, .required = true,
-                        .of = -1}, LS_NO_ID);
+    add(b,
+        &(LsDagNode){.name = name,
+                     .op = "phase",
+                     .kind = phase <= LS_PHASE_B ? LS_DAG_FORWARD : LS_DAG_BACKWARD,
+                     .in = in,
+                     .nin = nin,
+                     .out = out,
+                     .nout = nout,
+                     .once = true,
+                     .required = true,
+                     .of = -1},
+        LS_NO_ID);
 }
 
-/* Whether node i of the whole graph can only run after its phase has begun, as it reads what the phase makes or gets. */
+/* Whether node i of the whole graph can only run after its phase has begun, as it reads what the
+ * phase makes or gets. */
 static bool waits_anyway(const Build *b, uint32_t i)
 {
     const LsPipeCut *c = b->c;
     const LsDagNode *begin = &b->g->dag.node[b->g->begin[c->phase[i]]];
     for (uint32_t k = b->p->in.at[i]; k < b->p->in.at[i + 1]; k++) {
         const uint32_t t = b->p->in.id[k], m = b->p->maker[t];
-        if ((c->stage[m] == b->stage && c->phase[m] == c->phase[i]) || ls_id_in(begin->out, begin->nout, t))
+        if ((c->stage[m] == b->stage && c->phase[m] == c->phase[i])
+            || ls_id_in(begin->out, begin->nout, t))
             return true;
     }
     return false;
 }
 
-/* No result takes the place of what may be on its way: in phase F what is sent to a phase F, and ever what else is sent. */
+/* No result takes the place of what may be on its way: in phase F what is sent to a phase F, and
+ * ever what else is sent. */
 static void keep_messages(const Build *b, uint32_t i, LsDagNode *n)
 {
     LsDagPair *pair = ls_arena_alloc(b->arena, n->ninplace + 1u, sizeof *pair);
     uint32_t many = 0;
     for (uint32_t k = 0; k < n->ninplace; k++)
-        if (!b->held[n->inplace[k].in] && !(b->forward[n->inplace[k].in] && b->c->phase[i] == LS_PHASE_F))
+        if (!b->held[n->inplace[k].in]
+            && !(b->forward[n->inplace[k].in] && b->c->phase[i] == LS_PHASE_F))
             pair[many++] = n->inplace[k];
     n->inplace = pair;
     n->ninplace = many;
 }
 
-/* Gives the node a token that the next phase waits for. It is a part of the forward graph then, if its phase is F. */
+/* Gives the node a token that the next phase waits for. It is a part of the forward graph then, if
+ * its phase is F. */
 static void add_changed(Build *b, LsDagNode *n, uint8_t phase)
 {
     uint32_t *out = ls_arena_alloc(b->arena, n->nout + 1u, sizeof *out);
@@ -183,7 +204,8 @@ static void add_node(Build *b, uint32_t i)
 
 static void add_phase(Build *b, int phase)
 {
-    static const char *const name[LS_STAGE_PHASES] = {"(phase F)", "(phase B)", "(phase W)", "(after all micro-batches)"};
+    static const char *const name[LS_STAGE_PHASES] = {"(phase F)", "(phase B)", "(phase W)",
+                                                      "(after all micro-batches)"};
     add_begin(b, (LsPipePhase)phase, name[phase]);
     for (uint32_t i = 0; i < b->p->n; i++)
         if (is_mine(b, i) && b->c->phase[i] == phase)

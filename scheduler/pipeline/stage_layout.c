@@ -38,7 +38,8 @@ static bool is_made_in(const Place *x, const LsBlock *b, uint32_t tensor, uint8_
 }
 
 /* Writes the messages that send what lies in the block last. Returns their number. */
-static uint32_t find_messages(const Place *x, const LsBlock *b, uint32_t tensor, const LsPipeMove **to)
+static uint32_t find_messages(const Place *x, const LsBlock *b, uint32_t tensor,
+                              const LsPipeMove **to)
 {
     uint32_t n = 0;
     for (uint32_t k = 0; tensor != LS_NO_ID && k < x->c->nmove; k++) {
@@ -49,7 +50,8 @@ static uint32_t find_messages(const Place *x, const LsBlock *b, uint32_t tensor,
     return n;
 }
 
-/* Finds the kind of a block. A message that the micro-batch's own later phases may overtake lasts to the end of these. */
+/* Finds the kind of a block. A message that the micro-batch's own later phases may overtake lasts
+ * to the end of these. */
 static uint32_t kind_of(const Place *x, uint32_t tensor, LsBlock *b)
 {
     const LsPipeMove **sent = ls_arena_alloc(x->tmp, x->c->nmove + 1u, sizeof *sent);
@@ -63,7 +65,8 @@ static uint32_t kind_of(const Place *x, uint32_t tensor, LsBlock *b)
 }
 
 /* Returns the blocks as they lie beside others; *kind: by block. */
-static LsBlock *find_kinds(Place *x, const LsBlock *block, const uint32_t *tensor, uint32_t n, uint32_t **kind)
+static LsBlock *find_kinds(Place *x, const LsBlock *block, const uint32_t *tensor, uint32_t n,
+                           uint32_t **kind)
 {
     LsBlock *b = ls_arena_alloc(x->tmp, n + 1u, sizeof *b);
     *kind = ls_arena_alloc(x->tmp, n + 1u, sizeof **kind);
@@ -74,7 +77,8 @@ static LsBlock *find_kinds(Place *x, const LsBlock *block, const uint32_t *tenso
     return b;
 }
 
-static void place(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset)
+static void place(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n,
+                  int64_t alignment, int64_t *offset)
 {
     Place *x = self;
     uint32_t *kind;
@@ -86,7 +90,8 @@ static void place(void *self, const LsBlock *block, const uint32_t *tensor, uint
     x->fits = ls_pipe_pack(x->w, b, kind, n, alignment, x->most, offset, x->out);
 }
 
-static void place_kept(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n, int64_t alignment, int64_t *offset)
+static void place_kept(void *self, const LsBlock *block, const uint32_t *tensor, uint32_t n,
+                       int64_t alignment, int64_t *offset)
 {
     Place *x = self;
     uint32_t *kind;
@@ -95,7 +100,8 @@ static void place_kept(void *self, const LsBlock *block, const uint32_t *tensor,
 }
 
 /* The runs of the plan, and those of the late phase in the order of the graph. Sets phase_at. */
-static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan, uint32_t *phase_at)
+static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan,
+                     uint32_t *phase_at)
 {
     LsSeq seq = {ls_arena_alloc(arena, plan->nstep + full->dag.nnode + 1u, sizeof *seq.node), 0};
     uint32_t at[LS_STAGE_PHASES + 1] = {0};
@@ -111,7 +117,8 @@ static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan
     for (uint32_t i = full->nplanned; i < full->dag.nnode; i++)
         seq.node[seq.n++] = i;
     at[LS_STAGE_PHASES] = seq.n;
-    for (int phase = LS_PHASE_LATE - 1; phase > LS_PHASE_F; phase--)       /* a phase without a node of its own */
+    /* a phase without a node of its own */
+    for (int phase = LS_PHASE_LATE - 1; phase > LS_PHASE_F; phase--)
         if (full->begin[phase] == LS_NO_ID)
             at[phase] = at[phase + 1];
     for (int phase = 0; phase <= LS_STAGE_PHASES; phase++)
@@ -119,10 +126,18 @@ static LsSeq runs_of(LsArena *arena, const LsPipeGraph *full, const LsPlan *plan
     return seq;
 }
 
-bool ls_pipe_layout(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
-                    const LsPlan *plan, const LsPipeFlow *flow, int64_t most, LsPipeLayout *out)
+bool ls_pipe_layout(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full,
+                    const LsProb *p, const LsPlan *plan, const LsPipeFlow *flow, int64_t most,
+                    LsPipeLayout *out)
 {
-    Place x = {.arena = arena, .tmp = ls_arena_new(), .c = c, .stage = stage, .full = full, .most = most, .fits = true, .out = out};
+    Place x = {.arena = arena,
+               .tmp = ls_arena_new(),
+               .c = c,
+               .stage = stage,
+               .full = full,
+               .most = most,
+               .fits = true,
+               .out = out};
     *out = (LsPipeLayout){.nplan = 1};
     LsPipeRuns *of = &out->of[LS_PIPE_USUAL];
     const LsSeq seq = runs_of(x.tmp, full, plan, of->phase_at);
@@ -134,10 +149,17 @@ bool ls_pipe_layout(LsArena *arena, const LsPipeCut *c, uint32_t stage, const Ls
     return x.fits;
 }
 
-void ls_pipe_layout_kept(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeGraph *full, const LsProb *p,
-                         const LsPlan *plan, LsPipeLayout *io)
+void ls_pipe_layout_kept(LsArena *arena, const LsPipeCut *c, uint32_t stage,
+                         const LsPipeGraph *full, const LsProb *p, const LsPlan *plan,
+                         LsPipeLayout *io)
 {
-    Place x = {.arena = arena, .tmp = ls_arena_new(), .c = c, .stage = stage, .full = full, .w = io->windows, .out = io};
+    Place x = {.arena = arena,
+               .tmp = ls_arena_new(),
+               .c = c,
+               .stage = stage,
+               .full = full,
+               .w = io->windows,
+               .out = io};
     LsPipeRuns *of = &io->of[LS_PIPE_KEPT];
     const LsSeq seq = runs_of(x.tmp, full, plan, of->phase_at);
     x.seq = &seq;

@@ -1,7 +1,8 @@
 /* scheduler/pipeline/stage_packing.c -- see the header.
  *
- * Bytes of a region count once for each copy, so the regions with most copies are packed first, as tightly as possible. Then
- * they take blocks of other regions into their free places, those first that make a region as large as it is. */
+ * Bytes of a region count once for each copy, so the regions with most copies are packed first, as
+ * tightly as possible. Then they take blocks of other regions into their free places, those first
+ * that make a region as large as it is. */
 #include "scheduler/pipeline/stage_packing.h"
 
 #include <stdlib.h>
@@ -29,7 +30,10 @@ typedef struct Pack {
     int64_t *at;                /* by block: offset in its region */
 } Pack;
 
-static uint32_t copies_of(const Pack *x, uint32_t a, uint32_t b) { return x->copies[(size_t)a * x->w->n + b]; }
+static uint32_t copies_of(const Pack *x, uint32_t a, uint32_t b)
+{
+    return x->copies[(size_t)a * x->w->n + b];
+}
 
 static void find_copies(Pack *x)
 {
@@ -37,7 +41,8 @@ static void find_copies(Pack *x)
     x->copies = ls_arena_alloc(x->tmp, (size_t)n * n + 1, sizeof *x->copies);
     for (uint32_t a = 0; a < n; a++)
         for (uint32_t b = 0; b <= a; b++)
-            x->copies[(size_t)a * n + b] = x->copies[(size_t)b * n + a] = ls_pipe_copies(x->w, a, b);
+            x->copies[(size_t)a * n + b] = x->copies[(size_t)b * n + a] =
+                ls_pipe_copies(x->w, a, b);
 }
 
 /* Copies of the region with which a kind may be in it, too. */
@@ -61,8 +66,8 @@ static void open_region(Pack *x, uint32_t copies)
                                        ls_arena_alloc(x->tmp, x->n + 1u, sizeof(uint32_t)), 0};
 }
 
-/* A region of its own number of copies, if there is one that takes the kind or room for another; else the last one gets as
- * many copies as it must. */
+/* A region of its own number of copies, if there is one that takes the kind or room for another;
+ * else the last one gets as many copies as it must. */
 static uint32_t region_for(Pack *x, uint32_t kind)
 {
     const uint32_t copies = copies_of(x, kind, kind);
@@ -100,9 +105,15 @@ static void make_regions(Pack *x)
 
 /* ---- places ---- */
 
-static int64_t size_of(const Pack *x, uint32_t k) { return ls_align(x->block[k].size, x->alignment); }
+static int64_t size_of(const Pack *x, uint32_t k)
+{
+    return ls_align(x->block[k].size, x->alignment);
+}
 
-static bool meet(const LsBlock *a, const LsBlock *b) { return a->from <= b->to && b->from <= a->to; }
+static bool meet(const LsBlock *a, const LsBlock *b)
+{
+    return a->from <= b->to && b->from <= a->to;
+}
 
 /* The bytes of a placed block that a block which begins at `from` has to spare. */
 static int64_t size_from(const Pack *x, uint32_t k, uint32_t from)
@@ -111,9 +122,10 @@ static int64_t size_from(const Pack *x, uint32_t k, uint32_t from)
     return b->rest > 0 && from > b->full ? ls_align(b->rest, x->alignment) : size_of(x, k);
 }
 
-/* Whether the block may lie at `at`. Else *next: the nearest offset above or, with `down`, below, that the block in its way
- * leaves. */
-static bool is_free(const Pack *x, uint32_t region, uint32_t k, int64_t at, bool down, int64_t *next)
+/* Whether the block may lie at `at`. Else *next: the nearest offset above or, with `down`, below,
+ * that the block in its way leaves. */
+static bool is_free(const Pack *x, uint32_t region, uint32_t k, int64_t at, bool down,
+                    int64_t *next)
 {
     for (uint32_t i = 0; i < x->region[region].n; i++) {
         const uint32_t j = x->region[region].in[i];
@@ -153,8 +165,8 @@ static int64_t highest(const Pack *x, uint32_t region, uint32_t k)
     return at;
 }
 
-/* Blocks in the order of their steps, each as low as it can: what is needed from one phase to another then lies in a stack, whose
- * top is free before and after. Returns the end. */
+/* Blocks in the order of their steps, each as low as it can: what is needed from one phase to
+ * another then lies in a stack, whose top is free before and after. Returns the end. */
 static int64_t stack(Pack *x, uint32_t region, const uint32_t *of, uint32_t m)
 {
     int64_t end = 0;
@@ -216,7 +228,8 @@ static void pack_region(Pack *x, uint32_t region)
 
 /* ---- guests ---- */
 
-/* Sets load[s] to the bytes of the region's blocks at step s, without those that are placed. Returns the step with most. */
+/* Sets load[s] to the bytes of the region's blocks at step s, without those that are placed.
+ * Returns the step with most. */
 static uint32_t find_peak(const Pack *x, uint32_t region, int64_t *load)
 {
     uint32_t peak = 0;
@@ -236,7 +249,8 @@ static uint32_t find_peak(const Pack *x, uint32_t region, int64_t *load)
     return peak;
 }
 
-/* Moves the largest block at the region's peak that another region has a place for. Returns whether there was one. */
+/* Moves the largest block at the region's peak that another region has a place for. Returns whether
+ * there was one. */
 static bool move_one(Pack *x, uint32_t from, uint32_t to, int64_t *load)
 {
     const uint32_t peak = find_peak(x, from, load);
@@ -261,7 +275,8 @@ static bool move_one(Pack *x, uint32_t from, uint32_t to, int64_t *load)
     return true;
 }
 
-/* The least that all regions can take: each block lies in some copy, and what a region has more copies of counts again. */
+/* The least that all regions can take: each block lies in some copy, and what a region has more
+ * copies of counts again. */
 static int64_t least_of(const Pack *x)
 {
     LsBlock *some = ls_arena_alloc(x->tmp, x->n + 1u, sizeof *some);
@@ -289,7 +304,8 @@ static void write(const Pack *x, int64_t *offset, LsPipeLayout *out)
     for (uint32_t k = 0; k < x->n; k++) {
         offset[k] = x->block[k].size > 0 ? out->region[x->region_of[k]].at + x->at[k] : 0;
         if (x->block[k].size > 0)
-            out->placed[out->nplaced++] = (LsPipePlaced){x->at[k], x->at[k] + size_of(x, k), x->kind[k], x->region_of[k]};
+            out->placed[out->nplaced++] =
+                (LsPipePlaced){x->at[k], x->at[k] + size_of(x, k), x->kind[k], x->region_of[k]};
     }
 }
 
@@ -314,10 +330,15 @@ static void place_in_a_row(const Pack *x, int64_t *offset)
     }
 }
 
-bool ls_pipe_pack(const LsPipeWindows *w, const LsBlock *block, const uint32_t *kind, uint32_t n, int64_t alignment, int64_t most,
-                  int64_t *offset, LsPipeLayout *out)
+bool ls_pipe_pack(const LsPipeWindows *w, const LsBlock *block, const uint32_t *kind, uint32_t n,
+                  int64_t alignment, int64_t most, int64_t *offset, LsPipeLayout *out)
 {
-    Pack x = {.tmp = ls_arena_new(), .w = w, .block = block, .kind = kind, .n = n, .alignment = alignment};
+    Pack x = {.tmp = ls_arena_new(),
+              .w = w,
+              .block = block,
+              .kind = kind,
+              .n = n,
+              .alignment = alignment};
     x.region_of = ls_arena_alloc(x.tmp, n + 1u, sizeof *x.region_of);
     x.placed = ls_arena_alloc(x.tmp, n + 1u, 1);
     x.at = ls_arena_alloc(x.tmp, n + 1u, sizeof *x.at);

@@ -1,7 +1,8 @@
-/* scheduler/pipeline/stage_packing_kept.c -- packs a micro-batch with a plan of its own among the others.
+/* scheduler/pipeline/stage_packing_kept.c -- packs a micro-batch with a plan of its own among the
+ * others.
  *
- * What the others have in a copy of a region while a value of this micro-batch lives is in its way; what this micro-batch would
- * have there by the usual plan is not. Large blocks choose first. */
+ * What the others have in a copy of a region while a value of this micro-batch lives is in its way;
+ * what this micro-batch would have there by the usual plan is not. Large blocks choose first. */
 #include "scheduler/pipeline/stage_packing.h"
 
 #include <stdlib.h>
@@ -18,7 +19,8 @@ typedef struct Kept {
     uint32_t n;
     int64_t alignment;
     LsPipeLayout *l;
-    bool *meets;                /* by region and two kinds: of this micro-batch, of another one in the same copy */
+    bool *meets;                /* by region and two kinds: of this micro-batch, of another one in
+                                 * the same copy */
     uint32_t *region;           /* by block: NONE: not placed */
     int64_t *at;
 } Kept;
@@ -37,15 +39,20 @@ static void find_meetings(Kept *x)
                 *meeting(x, r, a, b) = ls_pipe_first_meets(x->w, a, b, x->l->region[r].copies);
 }
 
-static int64_t size_of(const Kept *x, uint32_t k) { return ls_align(x->block[k].size, x->alignment); }
+static int64_t size_of(const Kept *x, uint32_t k)
+{
+    return ls_align(x->block[k].size, x->alignment);
+}
 
-/* Whether [at, at + size) of the region is free for the block. Else *next: the end of what is in its way. */
+/* Whether [at, at + size) of the region is free for the block. Else *next: the end of what is in
+ * its way. */
 static bool is_free(const Kept *x, uint32_t region, uint32_t k, int64_t at, int64_t *next)
 {
     const int64_t end = at + size_of(x, k);
     for (uint32_t j = 0; j < x->l->nplaced; j++) {
         const LsPipePlaced *p = &x->l->placed[j];
-        if (p->region == region && at < p->hi && p->lo < end && *meeting(x, region, x->kind[k], p->kind)) {
+        if (p->region == region && at < p->hi && p->lo < end
+            && *meeting(x, region, x->kind[k], p->kind)) {
             *next = p->hi;
             return false;
         }
@@ -99,7 +106,8 @@ static void add_region(Kept *x)
         }
     if (m == 0)
         return;
-    const int64_t end = ls_offsets(some, m, x->alignment, ls_offsets_bound(some, m), 0, LS_PACK_FULL, at);
+    const int64_t end =
+        ls_offsets(some, m, x->alignment, ls_offsets_bound(some, m), 0, LS_PACK_FULL, at);
     x->l->region[x->l->nregion] = (LsPipeRegion){x->l->arena, ls_align(end, x->alignment), 1};
     for (uint32_t k = 0; k < m; k++) {
         x->region[of[k]] = x->l->nregion;
@@ -108,10 +116,16 @@ static void add_region(Kept *x)
     x->l->arena += x->l->region[x->l->nregion++].bytes;
 }
 
-void ls_pipe_pack_kept(const LsPipeWindows *w, const LsBlock *block, const uint32_t *kind, uint32_t n, int64_t alignment,
-                       int64_t *offset, LsPipeLayout *io)
+void ls_pipe_pack_kept(const LsPipeWindows *w, const LsBlock *block, const uint32_t *kind,
+                       uint32_t n, int64_t alignment, int64_t *offset, LsPipeLayout *io)
 {
-    Kept x = {.tmp = ls_arena_new(), .w = w, .block = block, .kind = kind, .n = n, .alignment = alignment, .l = io};
+    Kept x = {.tmp = ls_arena_new(),
+              .w = w,
+              .block = block,
+              .kind = kind,
+              .n = n,
+              .alignment = alignment,
+              .l = io};
     Order *row = ls_arena_alloc(x.tmp, n + 1u, sizeof *row);
     x.region = ls_arena_alloc(x.tmp, n + 1u, sizeof *x.region);
     x.at = ls_arena_alloc(x.tmp, n + 1u, sizeof *x.at);

@@ -1,12 +1,14 @@
 /* scheduler/pipeline/stage_plan.c -- see the header.
  *
- * The planner knows the memory of one micro-batch, and the stage needs that of several: what a micro-batch keeps between
- * its phases counts once for each slot. So plans are made for a ladder of budgets, and each is laid out. Where the cheapest
- * plan does not fit, more follow: ladders with bytes that only exist when phase B or W begins, which make the planner spare
- * what is kept there; a ladder with all that can be made again made again; and plans that forget what is cheapest to make again,
- * in parts of the bytes that B reads.
+ * The planner knows the memory of one micro-batch, and the stage needs that of several: what a
+ * micro-batch keeps between its phases counts once for each slot. So plans are made for a ladder of
+ * budgets, and each is laid out. Where the cheapest plan does not fit, more follow: ladders with
+ * bytes that only exist when phase B or W begins, which make the planner spare what is kept there;
+ * a ladder with all that can be made again made again; and plans that forget what is cheapest to
+ * make again, in parts of the bytes that B reads.
  *
- * A micro-batch that is kept gets the cheapest plan without recomputation, or if nothing fits beside it, the smallest one. */
+ * A micro-batch that is kept gets the cheapest plan without recomputation, or if nothing fits
+ * beside it, the smallest one. */
 #include "scheduler/pipeline/stage_plan.h"
 
 #include "scheduler/plan/hint_plan.h"
@@ -14,7 +16,13 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { RUNGS = 8, RUNG_PLANS = RUNGS + 1, LADDERS = 6, PARTS = 6, MOST = LADDERS * RUNG_PLANS + PARTS };
+enum {
+    RUNGS = 8,
+    RUNG_PLANS = RUNGS + 1,
+    LADDERS = 6,
+    PARTS = 6,
+    MOST = LADDERS * RUNG_PLANS + PARTS
+};
 
 typedef struct Ladder {
     LsArena *arena;             /* of what ends with the planning */
@@ -25,11 +33,13 @@ typedef struct Ladder {
     LsPipeGraph *g;             /* without the late phase */
     int64_t alone;              /* bytes of one micro-batch without recomputation */
     const LsHinted *hinted;     /* of the ladder that is climbed; NULL: there are no hints */
-    LsPlanner *planner;         /* of the ladder that is climbed, for the graph that hints changed */
+    LsPlanner *planner;         /* of the ladder that is climbed, for the graph that hints
+                                 * changed */
     const char *strategy;
     LsPlan plan[MOST]; uint32_t n;
     const LsPlan *chosen;
-    LsPlan rich, poor;          /* with wish->kept: the cheapest plan without recomputation, the smallest one */
+    LsPlan rich, poor;          /* with wish->kept: the cheapest plan without recomputation, the
+                                 * smallest one */
     const LsPlan *kept;         /* NULL, or one of these, which every layout has */
 } Ladder;
 
@@ -43,7 +53,8 @@ static bool ask(Ladder *x, int64_t budget, bool least, LsPlanReport *report)
         budget = to->arena;
     }
     if (ok && x->hinted != NULL)
-        ok = ls_hints_ask(x->arena, x->hinted, x->planner, !x->wish->plan.no_inplace, x->strategy, budget, to, report);
+        ok = ls_hints_ask(x->arena, x->hinted, x->planner, !x->wish->plan.no_inplace, x->strategy,
+                          budget, to, report);
     else if (ok && !least)
         ok = ls_planner_ask(x->planner, x->strategy, budget, to, report);
     x->n += ok;
@@ -73,11 +84,14 @@ static int by_cost(const void *a, const void *b)
     return x->arena < y->arena ? -1 : x->arena > y->arena;
 }
 
-static bool is_same(const LsPlan *a, const LsPlan *b) { return a->cost == b->cost && a->arena == b->arena && a->nstep == b->nstep; }
+static bool is_same(const LsPlan *a, const LsPlan *b)
+{
+    return a->cost == b->cost && a->arena == b->arena && a->nstep == b->nstep;
+}
 
 /* False: it takes more than `most` bytes. */
-static bool lay_out(const Ladder *x, LsArena *arena, const LsPipeGraph *full, const LsProb *p, const LsPlan *plan, int64_t most,
-                    LsPipeLayout *to)
+static bool lay_out(const Ladder *x, LsArena *arena, const LsPipeGraph *full, const LsProb *p,
+                    const LsPlan *plan, int64_t most, LsPipeLayout *to)
 {
     if (!ls_pipe_layout(arena, x->c, x->stage, full, p, plan, x->wish->flow, most, to))
         return false;
@@ -86,8 +100,8 @@ static bool lay_out(const Ladder *x, LsArena *arena, const LsPipeGraph *full, co
     return most <= 0 || to->arena <= most;
 }
 
-/* Takes the cheapest plan whose layout fits `most` bytes (0: any), among plans of equal cost the smallest layout; or with
- * `least` the smallest of all. */
+/* Takes the cheapest plan whose layout fits `most` bytes (0: any), among plans of equal cost the
+ * smallest layout; or with `least` the smallest of all. */
 static bool choose(Ladder *x, const LsProb *p, int64_t most, bool least, LsPipePlan *out)
 {
     bool found = false;
@@ -156,10 +170,12 @@ static bool recall(Ladder *x, const LsPlanSource *source)
 
 static bool has_globs(const LsHints *h) { return h->nkeep > 0 || h->nforget > 0; }
 
-/* Adds a ladder of plans that keep to the hints. False, with a sentence: they have no meaning here. */
+/* Adds a ladder of plans that keep to the hints. False, with a sentence: they have no meaning
+ * here. */
 static bool climb_hinted(Ladder *x, int64_t extra, const LsHints *hints, char *why, size_t room)
 {
-    const LsPlanSource source = {.policy = hints->recompute, .extra = extra, .effort = x->wish->plan.effort};
+    const LsPlanSource source = {
+        .policy = hints->recompute, .extra = extra, .effort = x->wish->plan.effort};
     const uint32_t first = x->n;
     LsHinted hinted;
     if (!has_globs(hints) && recall(x, &source))
@@ -176,7 +192,8 @@ static bool climb_hinted(Ladder *x, int64_t extra, const LsHints *hints, char *w
 
 static void climb_freely(Ladder *x, int64_t extra, int64_t late, bool one)
 {
-    const LsPlanSource source = {.extra = extra, .late = late, .effort = x->wish->plan.effort, .one = one};
+    const LsPlanSource source = {
+        .extra = extra, .late = late, .effort = x->wish->plan.effort, .one = one};
     const uint32_t first = x->n;
     if (recall(x, &source))
         return;
@@ -196,9 +213,10 @@ static int by_price(const void *x, const void *y)
     return a->tensor < b->tensor ? -1 : a->tensor > b->tensor;
 }
 
-/* Tensors that the backward part reads and that can be made again, by ns per byte of their makers. Returns their number; *bytes:
- * of all of them. */
-static uint32_t find_forgettable(LsArena *arena, const LsHintMarks *m, const LsDag *g, Forgettable **to, int64_t *bytes)
+/* Tensors that the backward part reads and that can be made again, by ns per byte of their makers.
+ * Returns their number; *bytes: of all of them. */
+static uint32_t find_forgettable(LsArena *arena, const LsHintMarks *m, const LsDag *g,
+                                 Forgettable **to, int64_t *bytes)
 {
     bool *later = ls_arena_alloc(arena, g->ntensor + 1u, 1);
     *to = ls_arena_alloc(arena, g->ntensor + 1u, sizeof **to);
@@ -210,7 +228,8 @@ static uint32_t find_forgettable(LsArena *arena, const LsHintMarks *m, const LsD
     for (uint32_t t = 0; t < g->ntensor; t++) {
         if (!later[t] || g->tensor[t].bytes == 0 || ls_hint_obstacle(m, t) != NULL)
             continue;
-        (*to)[n++] = (Forgettable){t, g->node[m->maker[t]].cost / (double)g->tensor[t].bytes, g->tensor[t].bytes};
+        (*to)[n++] = (Forgettable){t, g->node[m->maker[t]].cost / (double)g->tensor[t].bytes,
+                                   g->tensor[t].bytes};
         *bytes += g->tensor[t].bytes;
     }
     if (n > 0)
@@ -218,7 +237,8 @@ static uint32_t find_forgettable(LsArena *arena, const LsHintMarks *m, const LsD
     return n;
 }
 
-/* Adds plans in which B reads nothing from F of the cheapest parts of what it could have made again. */
+/* Adds plans in which B reads nothing from F of the cheapest parts of what it could have made
+ * again. */
 static void plan_forgetting(Ladder *x)
 {
     Forgettable *of;
@@ -273,7 +293,8 @@ static bool plan_hinted(Ladder *x, const LsProb *p, LsPipePlan *out, char *why, 
 {
     const LsPipeWish *w = x->wish;
     const bool spares = w->flow->most > 1 && w->hints.recompute != LS_RECOMPUTE_NONE;
-    if (!climb_hinted(x, 0, &w->hints, why, room) || (spares && !climb_hinted(x, x->alone, &w->hints, why, room)))
+    if (!climb_hinted(x, 0, &w->hints, why, room)
+        || (spares && !climb_hinted(x, x->alone, &w->hints, why, room)))
         return false;
     return choose(x, p, out->budget, w->budget.least, out);
 }
@@ -330,18 +351,20 @@ static bool is_run(const LsPlan *plan, uint32_t node)
 static uint32_t maker_of(const LsDag *g, uint32_t tensor)
 {
     uint32_t i = 0;
-    while (i < g->nnode && (g->node[i].alternative || !ls_id_in(g->node[i].out, g->node[i].nout, tensor)))
+    while (i < g->nnode
+           && (g->node[i].alternative || !ls_id_in(g->node[i].out, g->node[i].nout, tensor)))
         i++;
     return i;
 }
 
-/* In the graph that is laid out nothing reads what is only sent, so its makers must be said to run, unless a plan has an
- * alternative in their place. */
+/* In the graph that is laid out nothing reads what is only sent, so its makers must be said to run,
+ * unless a plan has an alternative in their place. */
 static void require_messages(const Ladder *x, LsPipePlan *out)
 {
     LsDag *g = &out->graph.dag;
     for (uint32_t k = 0; k < x->c->nmove; k++) {
-        const uint32_t i = x->c->move[k].from == x->stage ? maker_of(g, x->c->move[k].tensor) : g->nnode;
+        const uint32_t i =
+            x->c->move[k].from == x->stage ? maker_of(g, x->c->move[k].tensor) : g->nnode;
         bool runs = i < g->nnode;
         for (uint32_t plan = 0; runs && plan < out->layout.nplan; plan++)
             runs = is_run(&out->layout.of[plan].plan, i);
@@ -354,7 +377,8 @@ static void require_messages(const Ladder *x, LsPipePlan *out)
 static void take_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
 {
     require_messages(x, out);
-    const double base = ls_prob_new(x->arena, &out->graph.dag, !x->wish->plan.no_inplace)->base_cost;
+    const double base =
+        ls_prob_new(x->arena, &out->graph.dag, !x->wish->plan.no_inplace)->base_cost;
     for (uint32_t k = 0; k < out->layout.nplan; k++) {
         const LsPlan plan = out->layout.of[k].plan;
         ls_plan_copy(arena, &plan, &out->layout.of[k].plan);
@@ -364,8 +388,8 @@ static void take_chosen(LsArena *arena, const Ladder *x, LsPipePlan *out)
     out->layout.placed = NULL;
 }
 
-bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,
-                   size_t room)
+bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish,
+                  LsPipePlan *out, char *why, size_t room)
 {
     Ladder *x = ls_arena_alloc(arena, 1, sizeof *x);
     *x = (Ladder){.arena = ls_arena_new(), .c = c, .stage = stage, .wish = wish,

@@ -11,7 +11,8 @@ typedef struct LsPipeWish {
     LsPlanOptions plan;         /* strategy, effort, seconds; the budget is below */
     LsHints hints;
     const LsPipeFlow *flow;
-    bool keeps_one;             /* a micro-batch of the flow has LS_PIPE_KEPT, whose plan runs nothing again */
+    bool keeps_one;             /* a micro-batch of the flow has LS_PIPE_KEPT, whose plan runs
+                                 * nothing again */
     LsBudget budget;            /* of the arena, for all micro-batches under way */
     LsPlanMemo *memo;           /* or NULL */
 } LsPipeWish;
@@ -24,9 +25,10 @@ typedef struct LsPipePlan {
     int64_t budget;             /* bytes of arena that were allowed; 0: any */
 } LsPipePlan;
 
-/* Plans for single micro-batches of many sizes are made; the cheapest one is taken whose layout keeps the budget.
- * False: none does, and the layout is the smallest one; with a sentence in `why`: the hints have no meaning here. */
-bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish, LsPipePlan *out, char *why,
-                   size_t room);
+/* Plans for single micro-batches of many sizes are made; the cheapest one is taken whose layout
+ * keeps the budget. False: none does, and the layout is the smallest one; with a sentence in `why`:
+ * the hints have no meaning here. */
+bool ls_pipe_plan(LsArena *arena, const LsPipeCut *c, uint32_t stage, const LsPipeWish *wish,
+                  LsPipePlan *out, char *why, size_t room);
 
 #endif

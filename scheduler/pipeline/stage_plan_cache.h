@@ -1,4 +1,5 @@
-/* scheduler/pipeline/stage_plan_cache.h -- plans of stages that were made before: other orders and cuts have stages that are alike. */
+/* scheduler/pipeline/stage_plan_cache.h -- plans of stages that were made before: other orders and
+ * cuts have stages that are alike. */
 #ifndef LS_SCHEDULER_PIPELINE_STAGE_PLAN_CACHE_H
 #define LS_SCHEDULER_PIPELINE_STAGE_PLAN_CACHE_H
 
@@ -8,7 +9,8 @@
 
 typedef struct LsPlanMemo LsPlanMemo;
 
-typedef struct LsPlanSource {   /* how plans of a graph were made, beside the options that are always the same */
+typedef struct LsPlanSource {   /* how plans of a graph were made, beside the options that are
+                                 * always the same */
     LsRecompute policy;         /* of hints; LS_RECOMPUTE_AUTO: there were none */
     int64_t extra, late;        /* bytes that exist while phase B begins, while W does */
     uint32_t part;              /* of what was forgotten; 0: nothing */
@@ -26,6 +28,7 @@ LsPipeGraph *ls_plan_memo_graph(LsPlanMemo *m, const LsPipeCut *c, uint32_t stag
 
 /* g: from ls_plan_memo_graph. */
 LsPlanned ls_plan_memo_find(const LsPlanMemo *m, const LsPipeGraph *g, const LsPlanSource *source);
-void ls_plan_memo_add(LsPlanMemo *m, const LsPipeGraph *g, const LsPlanSource *source, const LsPlan *plan, uint32_t n);
+void ls_plan_memo_add(LsPlanMemo *m, const LsPipeGraph *g, const LsPlanSource *source,
+                      const LsPlan *plan, uint32_t n);
 
 #endif

@@ -4,13 +4,15 @@
 #include "base/reason.h"
 
 /* Without a phase W of its own, B has its nodes. */
-static LsPipeFlow flow_of(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t rank, uint32_t micros)
+static LsPipeFlow flow_of(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t rank,
+                          uint32_t micros)
 {
     const LsRankOrder o = ls_rank_order(arena, kind, rank, c->k, micros);
     LsPipeFlow f = {.turn = ls_arena_alloc(arena, o.n + 1u, sizeof *f.turn)};
     for (uint32_t k = 0; k < o.n; k++)
         if (o.step[k].phase != LS_PHASE_W || c->splits)
-            f.turn[f.nturn++] = (LsPipeTurn){(uint8_t)o.step[k].phase, LS_PIPE_USUAL, o.step[k].micro};
+            f.turn[f.nturn++] =
+                (LsPipeTurn){(uint8_t)o.step[k].phase, LS_PIPE_USUAL, o.step[k].micro};
     f.most = ls_rank_order_slots(&o, c->splits ? LS_PHASE_W : LS_PHASE_B);
     return f;
 }
@@ -75,7 +77,8 @@ static bool is_released(const Sim *x, uint32_t micro)
 static bool may_begin(const Sim *x, uint32_t stage, const LsPipeTurn *t)
 {
     const bool feeds = t->phase == LS_PHASE_F && x->flow[stage].reads;
-    return are_asked_for(x, stage, t) && (!feeds || t->micro < x->ring || is_released(x, t->micro - x->ring));
+    return are_asked_for(x, stage, t)
+           && (!feeds || t->micro < x->ring || is_released(x, t->micro - x->ring));
 }
 
 static bool may_end(const Sim *x, uint32_t stage, const LsPipeTurn *t)
@@ -118,14 +121,16 @@ static bool explain(const Sim *x, const LsWhy *why)
         const LsPipeTurn *t = &x->flow[s].turn[x->at[s]];
         if (x->at[s] == x->flow[s].nturn)
             continue;
-        int len = snprintf(text + n, sizeof text - n, "%sstage %u waits %s %c of micro-batch %u", n > 0 ? ", " : "", s + 1,
-                           x->begun[s] ? "in" : "before", letter[t->phase], t->micro);
+        int len = snprintf(text + n, sizeof text - n, "%sstage %u waits %s %c of micro-batch %u",
+                           n > 0 ? ", " : "", s + 1, x->begun[s] ? "in" : "before",
+                           letter[t->phase], t->micro);
         n += (size_t)len;
         for (uint32_t k = 0; x->begun[s] && k < x->c->nmove && n + 1 < sizeof text; k++) {
             const LsPipeMove *m = &x->c->move[k];
             if (m->to != s || m->read != t->phase || *of(x, x->did, m->from, m->made, t->micro))
                 continue;
-            len = snprintf(text + n, sizeof text - n, " for %c of stage %u", letter[m->made], m->from + 1);
+            len = snprintf(text + n, sizeof text - n, " for %c of stage %u", letter[m->made],
+                           m->from + 1);
             n += (size_t)len;
             break;
         }
@@ -133,13 +138,20 @@ static bool explain(const Sim *x, const LsWhy *why)
     return ls_why(why, "%s", text);
 }
 
-bool ls_pipe_flow_ends(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t ring, char *why, size_t room)
+bool ls_pipe_flow_ends(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t ring,
+                       char *why, size_t room)
 {
     const LsWhy to = {.text = why, .size = room};
     const size_t table = (size_t)c->k * LS_PHASES * micros;
     LsArena *tmp = ls_arena_new();
-    Sim x = {c, flow, micros, ring, ls_arena_alloc(tmp, c->k, sizeof *x.at), ls_arena_alloc(tmp, c->k, 1),
-             ls_arena_alloc(tmp, table, 1), ls_arena_alloc(tmp, table, 1)};
+    Sim x = {c,
+             flow,
+             micros,
+             ring,
+             ls_arena_alloc(tmp, c->k, sizeof *x.at),
+             ls_arena_alloc(tmp, c->k, 1),
+             ls_arena_alloc(tmp, table, 1),
+             ls_arena_alloc(tmp, table, 1)};
     bool ok = true;
     run(&x);
     for (uint32_t s = 0; s < c->k && ok; s++)
@@ -148,7 +160,8 @@ bool ls_pipe_flow_ends(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micr
     return ok;
 }
 
-void ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros, const bool *reads, LsPipeFlow *flow)
+void ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t micros,
+                  const bool *reads, LsPipeFlow *flow)
 {
     for (uint32_t s = 0; s < c->k; s++) {
         flow[s] = flow_of(arena, c, kind, s, micros);
@@ -156,7 +169,8 @@ void ls_pipe_flow(LsArena *arena, const LsPipeCut *c, LsOrderKind kind, uint32_t
     }
 }
 
-bool ls_pipe_ring(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t *ring, char *why, size_t room)
+bool ls_pipe_ring(const LsPipeCut *c, const LsPipeFlow *flow, uint32_t micros, uint32_t *ring,
+                  char *why, size_t room)
 {
     *ring = 1;
     for (uint32_t s = 0; s < c->k; s++)

@@ -32,7 +32,8 @@ static int64_t message_end(const LsPipeWindows *w, const LsPipeMove *m, uint32_t
 }
 
 /* Of a micro-batch before the last, nothing is needed in the late phase. */
-static void set_window(const LsPipeWindows *w, LsPipeKind *k, uint32_t micro, const LsPipeMove *const *sent, uint32_t n)
+static void set_window(const LsPipeWindows *w, LsPipeKind *k, uint32_t micro,
+                       const LsPipeMove *const *sent, uint32_t n)
 {
     const bool is_last = micro + 1 == w->micros;
     k->begin[micro] = k->end[micro] = -1;
@@ -45,11 +46,13 @@ static void set_window(const LsPipeWindows *w, LsPipeKind *k, uint32_t micro, co
         if (sent[j]->read != LS_PHASE_LATE && message_end(w, sent[j], micro) > k->end[micro])
             k->end[micro] = message_end(w, sent[j], micro);
     for (uint8_t phase = k->reach; phase <= LS_PHASE_LATE; phase++)
-        if ((phase <= w->last || (phase == LS_PHASE_LATE && is_last)) && turn_of(w, phase, micro) <= k->end[micro])
+        if ((phase <= w->last || (phase == LS_PHASE_LATE && is_last))
+            && turn_of(w, phase, micro) <= k->end[micro])
             k->reach = phase;
 }
 
-uint32_t ls_pipe_kind(LsPipeWindows *w, uint8_t from, uint8_t to, const LsPipeMove *const *sent, uint32_t n)
+uint32_t ls_pipe_kind(LsPipeWindows *w, uint8_t from, uint8_t to, const LsPipeMove *const *sent,
+                      uint32_t n)
 {
     LsPipeKind k = {from, to, to, NULL, NULL};
     k.begin = ls_arena_alloc(w->arena, w->micros, sizeof *k.begin);
@@ -57,7 +60,8 @@ uint32_t ls_pipe_kind(LsPipeWindows *w, uint8_t from, uint8_t to, const LsPipeMo
     for (uint32_t m = 0; m < w->micros; m++)
         set_window(w, &k, m, sent, n);
     for (uint32_t j = 0; j < w->n; j++)
-        if (w->kind[j].reach == k.reach && memcmp(w->kind[j].begin, k.begin, w->micros * sizeof *k.begin) == 0
+        if (w->kind[j].reach == k.reach
+            && memcmp(w->kind[j].begin, k.begin, w->micros * sizeof *k.begin) == 0
             && memcmp(w->kind[j].end, k.end, w->micros * sizeof *k.end) == 0)
             return j;
     w->kind = ls_arena_grow(w->arena, w->kind, w->n, w->n + 1u, sizeof *w->kind, &w->room);
@@ -65,7 +69,8 @@ uint32_t ls_pipe_kind(LsPipeWindows *w, uint8_t from, uint8_t to, const LsPipeMo
     return w->n++;
 }
 
-/* Windows begin and end in the order of the micro-batches, so those that meet one window are of neighbours. */
+/* Windows begin and end in the order of the micro-batches, so those that meet one window are of
+ * neighbours. */
 uint32_t ls_pipe_copies(const LsPipeWindows *w, uint32_t a, uint32_t b)
 {
     const LsPipeKind *x = &w->kind[a], *y = &w->kind[b];
@@ -90,6 +95,7 @@ bool ls_pipe_first_meets(const LsPipeWindows *w, uint32_t a, uint32_t b, uint32_
     const LsPipeKind *x = &w->kind[a], *y = &w->kind[b];
     bool meets = false;
     for (uint32_t m = copies; m < w->micros; m += copies)
-        meets |= x->end[0] >= 0 && y->end[m] >= 0 && x->begin[0] <= y->end[m] && y->begin[m] <= x->end[0];
+        meets |= x->end[0] >= 0 && y->end[m] >= 0 && x->begin[0] <= y->end[m]
+                 && y->begin[m] <= x->end[0];
     return meets;
 }

@@ -35,8 +35,8 @@ static bool has_copies(const LsSweep *sweep)
     return sweep->hinted != NULL && sweep->hinted->turn != UINT32_MAX;
 }
 
-/* The bytes of a plan that was translated back are not under control, so the plan for a smaller budget may be
- * better. */
+/* The bytes of a plan that was translated back are not under control, so the plan for a smaller
+ * budget may be better. */
 static void keep_better(LsSweepCell *cell, const LsSweepCell *smaller)
 {
     if (smaller->feasible && (!cell->feasible || smaller->plan.cost < cell->plan.cost))
@@ -67,8 +67,8 @@ static bool fill(const Sweeping *g, uint32_t k, uint32_t s)
     return true;
 }
 
-/* Proves the bounds for all budgets in one search, also in the reports. A bound for a larger budget holds for
- * smaller ones. */
+/* Proves the bounds for all budgets in one search, also in the reports. A bound for a larger budget
+ * holds for smaller ones. */
 static void prove(const Sweeping *g)
 {
     LsSweep *sweep = g->sweep;
@@ -248,9 +248,10 @@ static void text_run(FILE *to, const LsSweep *sweep, const char *budget, const c
 static void text_runs(FILE *to, const LsSweep *sweep)
 {
     char budget[32];
-    fprintf(to, "\nmeasured with %d thread%s, predicted for %s\n%8s %10s %10s %10s %11s %10s\n", sweep->threads,
-            sweep->threads == 1 ? "" : "s", sweep->predicted_of != NULL ? sweep->predicted_of : "the costs of the plans", "budget", "strategy", "predict ms", "ms a step",
-            "longer by", "MiB used");
+    fprintf(to, "\nmeasured with %d thread%s, predicted for %s\n%8s %10s %10s %10s %11s %10s\n",
+            sweep->threads, sweep->threads == 1 ? "" : "s",
+            sweep->predicted_of != NULL ? sweep->predicted_of : "the costs of the plans", "budget",
+            "strategy", "predict ms", "ms a step", "longer by", "MiB used");
     text_run(to, sweep, "-", "none", &sweep->plain);
     for (uint32_t k = sweep->npoint; k-- > 0; )
         for (uint32_t s = 0; s < sweep->nstrategy; s++) {

@@ -1,4 +1,5 @@
-/* scheduler/plan/budget_sweep.h -- a table of plans of one graph for many budgets and strategies. */
+/* scheduler/plan/budget_sweep.h -- a table of plans of one graph for many budgets and
+ * strategies. */
 #ifndef LS_SCHEDULER_PLAN_BUDGET_SWEEP_H
 #define LS_SCHEDULER_PLAN_BUDGET_SWEEP_H
 
@@ -22,7 +23,8 @@ typedef struct LsSweepCell {    /* one strategy at one budget */
 
 typedef struct LsSweepPoint {
     int64_t budget;             /* bytes of arena */
-    double bound;               /* lower bound on the overhead of any plan; INFINITY: there is no plan */
+    double bound;               /* lower bound on the overhead of any plan; INFINITY: there is no
+                                 * plan */
     LsSweepCell *cell;          /* by strategy */
 } LsSweepPoint;
 
@@ -43,25 +45,26 @@ typedef struct LsSweep {
     const char *predicted_of;   /* machine and threads of predicted_ns; NULL: the costs' */
 } LsSweep;
 
-/* The names of all strategies, with the two halves of each DP listed separately: none first, auto last, then NULL. */
+/* The names of all strategies, with the two halves of each DP listed separately: none first, auto
+ * last, then NULL. */
 extern const char *const ls_sweep_strategies[];
 
-/* Fills the cells of sweep->point, whose budgets are set, in one planning. The caller sets model, dag, hints,
- * strategies, whole, fixed and floor. The bounds hold for plans that keep to the hints if the hints only keep
- * values, and for all plans if the hints forget some. step, if not NULL, is called before every point.
- * Returns false if a strategy name is unknown. */
+/* Fills the cells of sweep->point, whose budgets are set, in one planning. The caller sets model,
+ * dag, hints, strategies, whole, fixed and floor. The bounds hold for plans that keep to the hints
+ * if the hints only keep values, and for all plans if the hints forget some. step, if not NULL, is
+ * called before every point. Returns false if a strategy name is unknown. */
 bool ls_sweep_run(LsArena *arena, LsSweep *sweep, const LsPlanOptions *options,
                   void (*step)(void *, uint32_t point), void *context);
 
-/* Writes one line per point and strategy, RFC 4180. Overheads and gaps are fractions of a step without
- * recomputation. Columns of infeasible plans and of missing measurements are empty. */
+/* Writes one line per point and strategy, RFC 4180. Overheads and gaps are fractions of a step
+ * without recomputation. Columns of infeasible plans and of missing measurements are empty. */
 void ls_sweep_csv(FILE *to, const LsSweep *sweep);
 
 /* Writes the same as JSON: {"schema": 1, ..., "points": [...]}. */
 void ls_sweep_json(FILE *to, const LsSweep *sweep);
 
-/* Prints one line per point by falling budget, with a column of overhead per strategy, the bound and the gap;
- * then the measurements, if there are any. */
+/* Prints one line per point by falling budget, with a column of overhead per strategy, the bound
+ * and the gap; then the measurements, if there are any. */
 void ls_sweep_text(FILE *to, const LsSweep *sweep);
 
 /* Returns the overhead above the bound, as a fraction of a step. */

@@ -1,9 +1,9 @@
 /* scheduler/plan/hint_graph.c -- adds copies of forgotten tensors for the backward part to read.
  *
- * The last forward node gets one more result of size 0, the sign of the turn. The copy of a node reads the
- * sign, so it cannot run earlier. If an operand is forgotten as well, the copy reads the operand's copy. A
- * forward node that reads a forgotten tensor gets an alternative that reads the copies, so it can run again
- * in the backward part at no further cost. */
+ * The last forward node gets one more result of size 0, the sign of the turn. The copy of a node
+ * reads the sign, so it cannot run earlier. If an operand is forgotten as well, the copy reads the
+ * operand's copy. A forward node that reads a forgotten tensor gets an alternative that reads the
+ * copies, so it can run again in the backward part at no further cost. */
 #include "scheduler/plan/hint_graph.h"
 
 #include <string.h>
@@ -34,7 +34,8 @@ static uint32_t *ids(LsArena *arena, size_t n, uint32_t all)
     return id;
 }
 
-/* Returns the last forward node before the backward part that runs for sure, and leaves a state as it is. */
+/* Returns the last forward node before the backward part that runs for sure, and leaves a state as
+ * it is. */
 static uint32_t find_turn(LsArena *arena, const LsDag *g)
 {
     const LsProb *p = ls_prob_new(arena, g, false);
@@ -129,7 +130,8 @@ static const uint32_t *with_copies(Build *b, const uint32_t *id, uint32_t n, boo
     return to;
 }
 
-/* Appends node i of the old list. reads_copies, makes_copies: copies replace its operands, its results. */
+/* Appends node i of the old list. reads_copies, makes_copies: copies replace its operands, its
+ * results. */
 static LsDagNode *append(Build *b, uint32_t i, bool reads_copies, bool makes_copies)
 {
     LsDag *g = b->h->dag;
@@ -155,7 +157,8 @@ static LsDagNode *append(Build *b, uint32_t i, bool reads_copies, bool makes_cop
     return n;
 }
 
-/* Appends an alternative for each forward node whose operands now all have their copies, so that it can run again. */
+/* Appends an alternative for each forward node whose operands now all have their copies, so that it
+ * can run again. */
 static void append_readers(Build *b, uint32_t copied)
 {
     const LsDagNode *c = &b->from->node[copied];
@@ -214,8 +217,8 @@ static void make_copy(Build *b, uint32_t i)
     }
 }
 
-/* Appends the copies that must precede node i of the backward part: those it reads, and those that read what
- * it updates. */
+/* Appends the copies that must precede node i of the backward part: those it reads, and those that
+ * read what it updates. */
 static void make_copies_for(Build *b, uint32_t i)
 {
     const LsDagNode *n = &b->from->node[i];

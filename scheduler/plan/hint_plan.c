@@ -1,4 +1,5 @@
-/* scheduler/plan/hint_plan.c -- plans the graph that hints changed, and translates the plan back. */
+/* scheduler/plan/hint_plan.c -- plans the graph that hints changed, and translates the plan
+ * back. */
 #include "scheduler/plan/hint_plan.h"
 
 #include <string.h>
@@ -42,8 +43,8 @@ static Runs find_runs(LsArena *arena, const LsDag *g, const LsPlan *plan)
     return r;
 }
 
-/* Returns whether all results of run s that others read are live anyway: made since the turn, and read later.
- * until: by tensor of the old graph, the last run that reads the live instance. */
+/* Returns whether all results of run s that others read are live anyway: made since the turn, and
+ * read later. until: by tensor of the old graph, the last run that reads the live instance. */
 static bool is_there(const LsHinted *h, const Runs *r, uint32_t s, const uint32_t *until)
 {
     const LsDagNode *n = &h->dag->node[r->node[s]];
@@ -59,8 +60,8 @@ static bool is_there(const LsHinted *h, const Runs *r, uint32_t s, const uint32_
     return used && n->nupd == 0;
 }
 
-/* Translates the runs to the old graph. A value may have been made twice, as itself and as its copy; the
- * second run is left out where both would be live. */
+/* Translates the runs to the old graph. A value may have been made twice, as itself and as its
+ * copy; the second run is left out where both would be live. */
 static LsSeq bring_back(LsArena *arena, const LsHinted *h, const LsPlan *plan, uint32_t *left_out,
                         uint32_t before)
 {
@@ -118,7 +119,8 @@ static void bring_report_back(LsArena *arena, const LsHinted *h, LsPlanReport *r
     r->peak_node = r->peak_node < h->dag->nnode ? h->node_of[r->peak_node] : r->peak_node;
 }
 
-/* The source of plans for the changed graph: a planner with a strategy, or options for a new planning. */
+/* The source of plans for the changed graph: a planner with a strategy, or options for a new
+ * planning. */
 typedef struct Source {
     LsPlanner *planner;         /* or NULL */
     const char *strategy;

@@ -1,5 +1,5 @@
-/* scheduler/plan/plan_audit.c -- replays a plan byte range by byte range. It deliberately shares no code with
- * the planner and recomputes everything in the plainest way. */
+/* scheduler/plan/plan_audit.c -- replays a plan byte range by byte range. It deliberately shares no
+ * code with the planner and recomputes everything in the plainest way. */
 #include "scheduler/plan/plan_audit.h"
 
 #include <inttypes.h>
@@ -143,8 +143,8 @@ static bool do_run(Audit *a, const LsPlanStep *s)
     const int64_t *offset = a->plan->offset + s->offset;
     if (!check_reads(a, n) || !do_reuses(a, s, n, offset))
         return false;
-    int64_t tails = 0;                  /* bytes of operands beyond the smaller results in their places, live
-                                         * while the node runs */
+    int64_t tails = 0;                  /* bytes of operands beyond the smaller results in their
+                                         * places, live while the node runs */
     for (uint32_t k = 0; k < s->nreuse; k++) {
         LsDagPair r = a->plan->reuse[s->reuse + k];
         tails += a->g->tensor[r.in].bytes - a->g->tensor[r.out].bytes;
@@ -160,7 +160,8 @@ static bool do_run(Audit *a, const LsPlanStep *s)
         a->at[t] = offset[k];
         a->used += a->g->tensor[t].bytes;
         int64_t bytes = a->g->tensor[t].bytes;
-        for (uint32_t j = 0; j < s->nreuse; j++)    /* while the node runs, the whole operand lives */
+        for (uint32_t j = 0; j < s->nreuse; j++)    /* while the node runs, the whole operand
+                                                     * lives */
             if (a->plan->reuse[s->reuse + j].out == t)
                 bytes = a->g->tensor[a->plan->reuse[s->reuse + j].in].bytes;
         if (!take(a, offset[k], bytes, t))
@@ -187,8 +188,8 @@ static bool differs(double stated, double is)
     return !(fabs(stated - is) <= 1e-9 * fmax(1, fabs(is)));
 }
 
-/* The cost of all ordinary nodes that must run or whose results such nodes, or the end, read: from the last node on, as
- * readers come behind makers. */
+/* The cost of all ordinary nodes that must run or whose results such nodes, or the end, read: from
+ * the last node on, as readers come behind makers. */
 static double base_cost(const LsDag *g)
 {
     bool *wanted = ls_heap_alloc(g->ntensor + 1u, sizeof *wanted);

@@ -1,4 +1,5 @@
-/* scheduler/plan/plan_diff.c -- finds what got worse since an earlier plan, and where the two plans differ. */
+/* scheduler/plan/plan_diff.c -- finds what got worse since an earlier plan, and where the two plans
+ * differ. */
 #include "scheduler/plan/plan_diff.h"
 
 #include <inttypes.h>
@@ -9,7 +10,8 @@
 #include "base/json_print.h"
 #include "base/read_file.h"
 
-static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold all integers up to it */
+static const double exactly = 9007199254740992.0;       /* 2^53: doubles hold all integers up to
+                                                         * it */
 
 static double number(const cJSON *o, const char *key)
 {
@@ -38,8 +40,9 @@ static bool are_sane(const cJSON *o, const char *const *key, double most, const 
 static bool figures_are_sane(const cJSON *o, const LsWhy *why)
 {
     static const char *const cost[] = {"cost", "base_cost", "cost_lower_bound", NULL};
-    static const char *const size[] = {"live_peak", "arena_peak", "budget", "persistent_bytes",
-                                       "live_peak_bytes", "arena_bytes", "arena_budget_bytes", NULL};
+    static const char *const size[] = {
+        "live_peak",   "arena_peak",         "budget", "persistent_bytes", "live_peak_bytes",
+        "arena_bytes", "arena_budget_bytes", NULL};
     return are_sane(o, cost, 1e30, why) && are_sane(o, size, exactly, why);
 }
 
@@ -152,9 +155,11 @@ static void add_figure(Comparison *c, const char *key, double then, double now, 
 }
 
 /* Prints one line. gap: compared by difference; other figures by ratio. */
-static void line(Comparison *c, const char *what, const char *key, double then, double now, bool gap)
+static void line(Comparison *c, const char *what, const char *key, double then, double now,
+                 bool gap)
 {
-    enum { ROUNDING = 1000000000 };     /* for sums in another order, which differ in their last digits */
+    enum { ROUNDING = 1000000000 };     /* for sums in another order, which differ in their last
+                                         * digits */
     FILE *to = c->to;
     double change = gap ? now - then : then > 0 ? now / then - 1 : now > 0 ? INFINITY : 0;
     if (then < 0) {
@@ -203,8 +208,10 @@ static void tell_parting(FILE *to, const LsEarlier *then, const LsDag *g, const 
         run++;
     }
     if (run < then->nrun)
-        fprintf(to, "  the plans part at run %" PRIu32 ": '%s' (node %" PRId64 ") then, nothing "
-                "more now\n", run + 1, name_of(g, then->name[run], then->node[run]), then->node[run]);
+        fprintf(to,
+                "  the plans part at run %" PRIu32 ": '%s' (node %" PRId64 ") then, nothing "
+                "more now\n",
+                run + 1, name_of(g, then->name[run], then->node[run]), then->node[run]);
     else
         fprintf(to, "  the plans run the same nodes in the same order\n");
 }
@@ -216,7 +223,8 @@ static const char *last_part(const char *name)
     return slash != NULL ? slash + 1 : name;
 }
 
-/* Returns NULL, or why the earlier plan is not for this graph. A renamed model is the same if its base cost is. */
+/* Returns NULL, or why the earlier plan is not for this graph. A renamed model is the same if its
+ * base cost is. */
 static const char *mismatch(LsArena *arena, const LsEarlier *then, const LsDag *g, double base_cost)
 {
     int64_t now = ls_dag_persistent_bytes(g);
@@ -232,14 +240,17 @@ static const char *mismatch(LsArena *arena, const LsEarlier *then, const LsDag *
 /* Returns NULL, or why costs cannot be compared. */
 static const char *costs_differ(LsArena *arena, const LsCostsOf *then, const LsCostsOf *now)
 {
-    if (then->precision != NULL && now->precision != NULL && strcmp(then->precision, now->precision) != 0)
-        return ls_arena_printf(arena, "it computes in %.40s, this plan in %s", then->precision, now->precision);
+    if (then->precision != NULL && now->precision != NULL
+        && strcmp(then->precision, now->precision) != 0)
+        return ls_arena_printf(arena, "it computes in %.40s, this plan in %s", then->precision,
+                               now->precision);
     if (then->machine != NULL && now->machine != NULL && strcmp(then->machine, now->machine) != 0)
-        return ls_arena_printf(arena, "its costs are of machine %.60s, here of %s; --machine names one", then->machine,
-                               now->machine);
+        return ls_arena_printf(arena,
+                               "its costs are of machine %.60s, here of %s; --machine names one",
+                               then->machine, now->machine);
     if (then->threads > 0 && now->threads > 0 && then->threads != now->threads)
-        return ls_arena_printf(arena, "its costs are of %d thread%s, here of %d", then->threads, then->threads == 1 ? "" : "s",
-                               now->threads);
+        return ls_arena_printf(arena, "its costs are of %d thread%s, here of %d", then->threads,
+                               then->threads == 1 ? "" : "s", now->threads);
     return NULL;
 }
 
@@ -249,7 +260,8 @@ static void compare_figures(Comparison *c, const LsEarlier *then, const LsPlan *
     bool proven = then->bound >= 0 && then->base_cost > 0;
     double gap = proven ? (then->cost - then->bound) / then->base_cost : -1;
     line(c, "cost", "cost", then->cost, plan->cost, false);
-    line(c, "live peak", "live_peak_bytes", (double)then->live_peak, (double)plan->live_peak, false);
+    line(c, "live peak", "live_peak_bytes", (double)then->live_peak, (double)plan->live_peak,
+         false);
     line(c, "arena", "arena_bytes", (double)then->arena, (double)plan->arena, false);
     line(c, "gap", "gap", gap, ls_plan_gap(plan, report), true);
 }

@@ -17,17 +17,19 @@ typedef struct LsEarlier {      /* what a file says of a plan; numbers below 0: 
     uint32_t nrun;              /* 0: a summary, without runs */
 } LsEarlier;
 
-/* Reads a schedule (plan_json.h) or the summary that ls_view_json writes. Returns false with a sentence in `why`. */
+/* Reads a schedule (plan_json.h) or the summary that ls_view_json writes. Returns false with a
+ * sentence in `why`. */
 bool ls_earlier_read(LsArena *arena, const char *path, LsEarlier *out, char *why, size_t size);
 
 typedef enum { LS_AGAINST_NO_WORSE, LS_AGAINST_WORSE, LS_AGAINST_OTHER } LsAgainst;
 
-/* Prints cost, live peak, arena and gap then and now, and the first run at which the plans differ. tolerance:
- * the fraction of cost and bytes, and of the step for the gap, that does not count. Returns LS_AGAINST_WORSE
- * if cost, live peak, arena or gap got worse. Returns LS_AGAINST_OTHER, after a line that says why, if the
- * earlier plan is for another graph (another model or batch), or its costs are of another machine, precision or number of threads;
- * nothing is compared then. *json, from `arena`:
- * the same as a JSON object, with the verdict "not comparable" if nothing is compared. */
+/* Prints cost, live peak, arena and gap then and now, and the first run at which the plans differ.
+ * tolerance: the fraction of cost and bytes, and of the step for the gap, that does not count.
+ * Returns LS_AGAINST_WORSE if cost, live peak, arena or gap got worse. Returns LS_AGAINST_OTHER,
+ * after a line that says why, if the earlier plan is for another graph (another model or batch), or
+ * its costs are of another machine, precision or number of threads; nothing is compared then.
+ * *json, from `arena`: the same as a JSON object, with the verdict "not comparable" if nothing is
+ * compared. */
 LsAgainst ls_earlier_compare(LsArena *arena, FILE *to, const LsEarlier *then, const LsDag *dag,
                              const LsPlan *plan, const LsPlanReport *report, double tolerance,
                              const char **json);

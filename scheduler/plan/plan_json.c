@@ -79,7 +79,8 @@ typedef struct Reader {
     LsPlan *plan;
     uint32_t offset_room, reuse_room;
     bool *ran;                  /* by node */
-    bool some;                  /* a run with results was read, which decides whether all runs have offsets */
+    bool some;                  /* a run with results was read, which decides whether all runs have
+                                 * offsets */
     char *hash;                 /* receives the stated hash, [17] */
     LsWhy why;
 } Reader;

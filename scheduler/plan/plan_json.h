@@ -6,12 +6,14 @@
 
 #include "scheduler/plan/planner.h"
 
-/* Writes a schedule. report: the source of the stated budget, if any, and bound; NULL: neither is stated. */
+/* Writes a schedule. report: the source of the stated budget, if any, and bound; NULL: neither is
+ * stated. */
 void ls_plan_write(FILE *to, const LsDag *dag, const LsPlan *plan, const LsPlanReport *report);
 
-/* Reads a schedule for `dag`. Stated figures become the plan's live_peak, arena and costs. A missing figure
- * is 0, a missing base cost is the graph's; without offsets the arena is the live peak. Returns false, with a
- * sentence in `why`, if the text is no schedule; whether the schedule is right is for ls_audit to say. */
+/* Reads a schedule for `dag`. Stated figures become the plan's live_peak, arena and costs. A
+ * missing figure is 0, a missing base cost is the graph's; without offsets the arena is the live
+ * peak. Returns false, with a sentence in `why`, if the text is no schedule; whether the schedule
+ * is right is for ls_audit to say. */
 bool ls_plan_parse(LsArena *arena, const LsDag *dag, const char *text, LsPlan *out, char *why,
                    size_t size);
 

@@ -44,7 +44,8 @@ static bool may_fit(const LsPlanner *pl, const LsCand *c, const char *want, int6
            && (budget <= 0 || c->peak - pl->pool->prob->dag->alignment < budget);
 }
 
-/* Among candidates of equal cost, returns the least peak. `first` is the first of them; the list is sorted by cost. */
+/* Among candidates of equal cost, returns the least peak. `first` is the first of them; the list is
+ * sorted by cost. */
 static LsCand *smallest_as_cheap(const LsPlanner *pl, const char *want, uint32_t first)
 {
     LsCand *all = pl->pool->cand, *best = &all[first];
@@ -54,8 +55,8 @@ static LsCand *smallest_as_cheap(const LsPlanner *pl, const char *want, uint32_t
     return best;
 }
 
-/* Returns the cheapest candidate of strategy `want` whose arena fits the budget. Candidates are sorted by
- * cost. The first mostly fits, so it is packed alone and the others several at a time. */
+/* Returns the cheapest candidate of strategy `want` whose arena fits the budget. Candidates are
+ * sorted by cost. The first mostly fits, so it is packed alone and the others several at a time. */
 static LsCand *cheapest(LsPlanner *pl, const char *want, int64_t budget)
 {
     LsCand *some[LS_PACK_TOGETHER];
@@ -87,9 +88,9 @@ static LsCand *next_by_peak(LsCandidates *pool, const char *want, const LsCand *
     return next;
 }
 
-/* Returns the candidate of least arena; the tie-break is the least peak. Live peaks are lower bounds on
- * arenas, so most candidates need no packing, and the others only enough to rule them out. At most `full`
- * candidates are packed thoroughly: the first alone, then several at a time. */
+/* Returns the candidate of least arena; the tie-break is the least peak. Live peaks are lower
+ * bounds on arenas, so most candidates need no packing, and the others only enough to rule them
+ * out. At most `full` candidates are packed thoroughly: the first alone, then several at a time. */
 static LsCand *smallest(LsCandidates *pool, const char *want, uint32_t full, int64_t *arena)
 {
     LsCand *best = NULL, *some[LS_PACK_TOGETHER], *c = NULL;
@@ -316,9 +317,9 @@ static const LsPlan *make_none(LsPlanner *pl)
     return none;
 }
 
-/* Does the work that needs no candidates: the plan "none" and, for rough graphs, the proof for the options'
- * budget at any plan cost. A processor is idle while the pool is filled, but not during the packing
- * afterwards. */
+/* Does the work that needs no candidates: the plan "none" and, for rough graphs, the proof for the
+ * options' budget at any plan cost. A processor is idle while the pool is filled, but not during
+ * the packing afterwards. */
 static void look_ahead(void *planner)
 {
     LsPlanner *pl = planner;

@@ -17,7 +17,8 @@ typedef struct LsPlanRow {      /* one strategy */
 
 typedef struct LsPlanOwner { uint32_t tensor; int64_t bytes; } LsPlanOwner;
 
-/* What costs are of: plans are compared by cost only if all of it is the same. NULL, 0: not said. */
+/* What costs are of: plans are compared by cost only if all of it is the same. NULL, 0: not
+ * said. */
 typedef struct LsCostsOf {
     const char *machine;        /* its name, or "measured" */
     const char *precision;      /* of the plan: f32, bf16, ... */
@@ -26,8 +27,10 @@ typedef struct LsCostsOf {
 
 typedef struct LsPlanReport {
     int64_t state_bytes;
-    int64_t store_all;          /* live peak: every node once in list order, without in-place reuse */
-    const LsPlan *none;         /* the plan without recomputation: a budget in % refers to its arena */
+    int64_t store_all;          /* live peak: every node once in list order, without in-place
+                                 * reuse */
+    const LsPlan *none;         /* the plan without recomputation: a budget in % refers to its
+                                 * arena */
     int64_t none_peak, none_arena;          /* of plan `none`, bytes */
     int64_t budget;             /* the budget asked for, bytes; <= 0: unlimited */
     int64_t least;              /* least budget for which a plan was found, bytes */
@@ -41,7 +44,8 @@ typedef struct LsPlanReport {
     bool cut;                   /* the time limit ended the search before its last move */
     LsPlanRow *row; uint32_t nrow;
     char hash[17];              /* of the plan */
-    /* The owners of memory at the peak of the chosen plan or, if infeasible, of the plan with the least arena. */
+    /* The owners of memory at the peak of the chosen plan or, if infeasible, of the plan with the
+     * least arena. */
     uint32_t peak_step;         /* number of the run in that plan */
     uint32_t peak_node;
     int64_t peak_workspace;     /* bytes */
@@ -50,35 +54,39 @@ typedef struct LsPlanReport {
     const char *costs;          /* for ls_view_json: source of the nodes' costs; or NULL */
     LsCostsOf of;               /* these costs */
     double step_ns;             /* time of a step by these costs */
-    const char *against;        /* for ls_view_json: the verdict on an earlier plan (plan_diff.h); or NULL */
-    const char *ranks;          /* for ls_view_json: what processes that train together exchange, as JSON; or NULL */
-    const char *microbatches;   /* for ls_view_json: the modes of recomputation of a batch's parts, as JSON; or NULL */
-    const char *precisions;     /* for ls_view_json: the plan beside one in other types, as JSON; or NULL */
+    const char *against;        /* for ls_view_json: the verdict on an earlier plan (plan_diff.h);
+                                 * or NULL */
+    const char *ranks;          /* for ls_view_json: what processes that train together exchange, as
+                                 * JSON; or NULL */
+    const char *microbatches;   /* for ls_view_json: the modes of recomputation of a batch's parts,
+                                 * as JSON; or NULL */
+    const char *precisions;     /* for ls_view_json: the plan beside one in other types, as JSON; or
+                                 * NULL */
 } LsPlanReport;
 
-/* Plans `dag`, which must be valid (ls_dag_check). Everything in *out and *report comes from `arena`. Returns
- * false, with *out untouched, if no plan fits the budget (the report has the least budget that does, and what
- * forces it) or if the strategy name is unknown. A larger budget never gives a dearer plan. auto is never
- * worse than a named strategy that it runs itself: none and chen always, the DPs up to 600 lower sets, in
- * small steps and with the optima of the formulas up to 300; the limits rise with `seconds`. Notes in the
- * rows say what was left out. */
+/* Plans `dag`, which must be valid (ls_dag_check). Everything in *out and *report comes from
+ * `arena`. Returns false, with *out untouched, if no plan fits the budget (the report has the least
+ * budget that does, and what forces it) or if the strategy name is unknown. A larger budget never
+ * gives a dearer plan. auto is never worse than a named strategy that it runs itself: none and chen
+ * always, the DPs up to 600 lower sets, in small steps and with the optima of the formulas up to
+ * 300; the limits rise with `seconds`. Notes in the rows say what was left out. */
 bool ls_plan(LsArena *arena, const LsDag *dag, const LsPlanOptions *options, LsPlan *out,
              LsPlanReport *report);
 
 /* Returns whether a strategy has that name. */
 bool ls_plan_has_strategy(const char *name);
 
-/* A planning that keeps its candidates, so that plans for many budgets cost about as much as one. These plans
- * are monotone in the budget, like those of ls_plan. */
+/* A planning that keeps its candidates, so that plans for many budgets cost about as much as one.
+ * These plans are monotone in the budget, like those of ls_plan. */
 typedef struct LsPlanner LsPlanner;
 
-/* Makes the candidates of options->strategy, or of all strategies if options->compare is set; options->budget
- * is not used. Returns NULL if the strategy name is unknown. dag, options and arena must outlast the
- * planner. */
+/* Makes the candidates of options->strategy, or of all strategies if options->compare is set;
+ * options->budget is not used. Returns NULL if the strategy name is unknown. dag, options and arena
+ * must outlast the planner. */
 LsPlanner *ls_planner_new(LsArena *arena, const LsDag *dag, const LsPlanOptions *options);
 
-/* Like ls_plan, from the candidates of the planner, which must include those of `strategy`. budget: bytes of
- * arena; <= 0: unlimited. */
+/* Like ls_plan, from the candidates of the planner, which must include those of `strategy`. budget:
+ * bytes of arena; <= 0: unlimited. */
 bool ls_planner_ask(LsPlanner *planner, const char *strategy, int64_t budget, LsPlan *out,
                     LsPlanReport *report);
 
@@ -86,8 +94,9 @@ bool ls_planner_ask(LsPlanner *planner, const char *strategy, int64_t budget, Ls
 bool ls_planner_least(LsPlanner *planner, const char *strategy, LsPlan *out,
                       LsPlanReport *report);
 
-/* Computes lower bounds for n budgets in one search (ls_bounder_curve). cost[k]: bound on the cost within
- * budget[k], ns; INFINITY: no plan fits. Returns a lower bound on the live peak of any plan, bytes. */
+/* Computes lower bounds for n budgets in one search (ls_bounder_curve). cost[k]: bound on the cost
+ * within budget[k], ns; INFINITY: no plan fits. Returns a lower bound on the live peak of any plan,
+ * bytes. */
 int64_t ls_planner_bounds(LsPlanner *planner, const int64_t *budget, uint32_t n, double *cost);
 
 void ls_planner_free(LsPlanner *planner);
@@ -95,8 +104,8 @@ void ls_planner_free(LsPlanner *planner);
 /* Makes the plan that computes every node once. A budget in percent refers to its arena. */
 bool ls_plan_none(LsArena *arena, const LsDag *dag, LsPlan *out);
 
-/* Returns how much dearer than the best plan this plan can be: its cost above the bound, over the cost of
- * every node once. */
+/* Returns how much dearer than the best plan this plan can be: its cost above the bound, over the
+ * cost of every node once. */
 static inline double ls_plan_gap(const LsPlan *plan, const LsPlanReport *report)
 {
     double over = plan->cost - report->bound;

@@ -126,7 +126,8 @@ static int rising(const void *x, const void *y)
     return a < b ? -1 : a > b;
 }
 
-/* Goes from the previous run back to the first, so that runs already waited for through later ones are recognised. */
+/* Goes from the previous run back to the first, so that runs already waited for through later ones
+ * are recognised. */
 LsWaits ls_waits(LsArena *arena, const LsPieces *p, bool apart)
 {
     LsWaits w = {.words = (p->nrun + 63) / 64};

@@ -17,8 +17,8 @@ typedef struct Beside {
 
 typedef struct ByBlocks { Beside beside; const LsProb *p; } ByBlocks;
 
-/* Number of searches for the least memory, and most nodes for them. More searches find little more, and
- * processors are few. In larger graphs they find little, and that packs badly. */
+/* Number of searches for the least memory, and most nodes for them. More searches find little more,
+ * and processors are few. In larger graphs they find little, and that packs badly. */
 enum { LEASTS = 2, LEASTS_MOST = 1000 };
 
 typedef struct Least { Beside beside; LsLimit limit; uint32_t turn; } Least;
@@ -59,8 +59,8 @@ static bool is_named(const Fill *z, const char *name)
     return z->o->strategy != NULL && strncmp(z->o->strategy, name, strlen(name)) == 0;
 }
 
-/* Returns the plan time as a multiple of the usual. The limits of the DPs follow from it and from counts, not
- * from a clock, so plans are the same everywhere. */
+/* Returns the plan time as a multiple of the usual. The limits of the DPs follow from it and from
+ * counts, not from a clock, so plans are the same everywhere. */
 static double ampleness(const Fill *z)
 {
     enum { MOST = 16 };         /* so that an endless plan time does not mean hours */
@@ -68,8 +68,8 @@ static double ampleness(const Fill *z)
     return more < 1 ? 1 : more < MOST ? more : MOST;
 }
 
-/* Scales n, the lower sets that a DP handles in about two seconds, to the plan time: its work grows with the
- * square of n. */
+/* Scales n, the lower sets that a DP handles in about two seconds, to the plan time: its work grows
+ * with the square of n. */
 static uint32_t with_time(const Fill *z, uint32_t n)
 {
     return (uint32_t)(n * sqrt(ampleness(z)));
@@ -80,8 +80,8 @@ enum { MOST_FOR_OPTIMA = 300 };
 
 static const char *const too_many = ", too many for some of the optima";
 
-/* The families of the DPs: all lower sets, or the pruned family if these are too many. Families that no DP
- * has time for are not made. */
+/* The families of the DPs: all lower sets, or the pruned family if these are too many. Families
+ * that no DP has time for are not made. */
 typedef struct Families {
     bool approx, exact;         /* run */
     bool late;                  /* ... after the search, only for their own rows */
@@ -156,8 +156,8 @@ static void run_approx(Fill *z, const LsForward *f, const LsFamily *pruned)
     z->approx = tc != NULL && mc != NULL && !named;
 }
 
-/* Returns whether the optima come before the search, which then starts from them too. Else they come after
- * it, given more than the usual time. */
+/* Returns whether the optima come before the search, which then starts from them too. Else they
+ * come after it, given more than the usual time. */
 static bool finds_optima_first(const Fill *z, const Families *fam)
 {
     return fam->all != NULL && (is_named(z, "exact") || fam->all->n <= MOST_FOR_OPTIMA);
@@ -172,7 +172,8 @@ static void begin_optima(Fill *z, const LsForward *f, const Families *fam)
         start_optima(z, f, fam->all, (uint64_t)(LOOKS * ampleness(z)));
 }
 
-/* Offers the optima and the results of a sweep over the family, or over a smaller one if that is large. */
+/* Offers the optima and the results of a sweep over the family, or over a smaller one if that is
+ * large. */
 static void run_exact(Fill *z, const LsForward *f, const Families *fam)
 {
     enum { MOST_FOR_SWEEP = 2500 };
@@ -209,7 +210,8 @@ static void add_optima(Fill *z, const Families *fam)
                                          : z->optima.unknown > 0 ? too_many : "");
 }
 
-/* Most lower sets for the DPs, which examine all pairs: for a deep graph auto runs them only with more time. */
+/* Most lower sets for the DPs, which examine all pairs: for a deep graph auto runs them only with
+ * more time. */
 enum { MOST_SETS = 600, MOST_TO_COMPARE = 2500 };
 
 static bool has_time_for(Fill *z, uint32_t npruned, const char *name)
@@ -242,8 +244,8 @@ static Families find_families(Fill *z, const LsForward *f)
     return fam;
 }
 
-/* The variants of p that are split into blocks: with the cheapest kernels and, if that differs from p, with
- * kernels that write less. */
+/* The variants of p that are split into blocks: with the cheapest kernels and, if that differs from
+ * p, with kernels that write less. */
 typedef struct Variants { const LsProb *cheap, *less; } Variants;
 
 static Variants begin_seeds(Fill *z, const LsProb *p)
@@ -255,7 +257,8 @@ static Variants begin_seeds(Fill *z, const LsProb *p)
     return v;
 }
 
-/* Offers the choices at the turn and by blocks. closed: the choice at the turn was already made for p. */
+/* Offers the choices at the turn and by blocks. closed: the choice at the turn was already made for
+ * p. */
 static void offer_seeds(Fill *z, const LsProb *p, Variants v, bool closed)
 {
     if (v.cheap != p || !closed)
@@ -282,8 +285,8 @@ static double sum_of_all(const LsCandidates *pool)
     return sum;
 }
 
-/* Returns the fraction of the usual time for roaming or for the search after it. Rough graphs leave the rest
- * to packing; without packing, roaming makes better use of it than the search. */
+/* Returns the fraction of the usual time for roaming or for the search after it. Rough graphs leave
+ * the rest to packing; without packing, roaming makes better use of it than the search. */
 static double usual_part(const Fill *z, bool roams)
 {
     if (!ls_candidates_rough(z->pool))
@@ -317,8 +320,8 @@ static void find_least(void *least)
     ls_strategy_least(l->beside.pool, &l->limit, l->turn);
 }
 
-/* Starts the same searches on threads of their own from the present candidates, while the main search goes
- * on. Reaching the least is luck: several short searches find more than a long one. */
+/* Starts the same searches on threads of their own from the present candidates, while the main
+ * search goes on. Reaching the least is luck: several short searches find more than a long one. */
 static void start_leasts(Fill *z)
 {
     const double part = 0.9;
@@ -337,8 +340,8 @@ static void join_leasts(Fill *z)
         join_beside(z, &z->least[k].beside);
 }
 
-/* Uses time beyond the usual, unless the number of moves is given: rounds of ever more moves, until several
- * find nothing. These follow the usual search, so more time only adds candidates. */
+/* Uses time beyond the usual, unless the number of moves is given: rounds of ever more moves, until
+ * several find nothing. These follow the usual search, so more time only adds candidates. */
 static void search_on(Fill *z, uint32_t effort)
 {
     enum { MOST = 10, PATIENCE = 3 };
@@ -365,8 +368,8 @@ static LsLimit usual_limit(const Fill *z, bool roams)
     return ls_limit_start(z->o->effort, z->o->effort == 0 ? usual : z->o->seconds);
 }
 
-/* The search starts from the best candidates and may miss good ones near others. So in small graphs it first
- * runs without the plans by blocks, then with them. */
+/* The search starts from the best candidates and may miss good ones near others. So in small graphs
+ * it first runs without the plans by blocks, then with them. */
 static void run_auto(Fill *z, const LsProb *p, Variants v)
 {
     enum { SMALL = 1500, FEW = 600, QUICK = 240, CYCLES = 3 };
@@ -399,7 +402,8 @@ static void run_auto(Fill *z, const LsProb *p, Variants v)
         run_least(z, usual_seconds(z, usual_part(z, false)));
     join_leasts(z);
     search_on(z, effort);
-    if (!waits)                                     /* where it finds little, it comes after what it could distract */
+    if (!waits)                                     /* where it finds little, it comes after what it
+                                                     * could distract */
         ls_strategy_twice(z->pool);
     ls_strategy_optima(z->pool, z->o->effort);
 }

@@ -1,4 +1,5 @@
-/* scheduler/plan/run_strategies.h -- runs the strategies that make candidates, as far as time allows. */
+/* scheduler/plan/run_strategies.h -- runs the strategies that make candidates, as far as time
+ * allows. */
 #ifndef LS_SCHEDULER_PLAN_RUN_STRATEGIES_H
 #define LS_SCHEDULER_PLAN_RUN_STRATEGIES_H
 
@@ -10,9 +11,9 @@ typedef struct LsFilled {
     bool cut;                   /* the time limit ended the search before its last move */
 } LsFilled;
 
-/* Fills the pool with the candidates of options->strategy, or of all strategies if options->compare is set.
- * arena: for the notes; scratch: must outlast the pool; store_all: live peak of every node once without
- * in-place reuse, bytes. */
+/* Fills the pool with the candidates of options->strategy, or of all strategies if options->compare
+ * is set. arena: for the notes; scratch: must outlast the pool; store_all: live peak of every node
+ * once without in-place reuse, bytes. */
 LsFilled ls_candidates_fill(LsArena *arena, LsArena *scratch, const LsPlanOptions *options,
                             LsCandidates *pool, int64_t store_all);
 

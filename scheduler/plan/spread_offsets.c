@@ -1,5 +1,5 @@
-/* scheduler/plan/spread_offsets.c -- see spread_offsets.h. Each piece in turn moves to the place of least
- * harm while the others stay, until none moves. */
+/* scheduler/plan/spread_offsets.c -- see spread_offsets.h. Each piece in turn moves to the place of
+ * least harm while the others stay, until none moves. */
 #include "scheduler/plan/spread_offsets.h"
 
 #include "scheduler/plan/run_dependencies.h"
@@ -9,8 +9,8 @@
 
 enum { SWEEPS = 8 };            /* most sweeps; two or three suffice */
 
-/* A run beside others is assumed to end within LATE times its own cost plus START ns, and to be in no run's
- * way afterwards. */
+/* A run beside others is assumed to end within LATE times its own cost plus START ns, and to be in
+ * no run's way afterwards. */
 static const double LATE = 3, START = 20e3;
 
 typedef struct Span { int64_t lo, hi; double harm; } Span;      /* bytes of the arena */
@@ -33,8 +33,8 @@ static LsRows users_of(LsArena *arena, const LsPieces *p)
     return ls_rows(arena, &users, p->npiece);
 }
 
-/* Returns roughly the ns lost when `late` lies where `early` did: the cost of each run that touched `early`,
- * less the longer it has ended when `late` begins. */
+/* Returns roughly the ns lost when `late` lies where `early` did: the cost of each run that touched
+ * `early`, less the longer it has ended when `late` begins. */
 static double harm(const Spread *s, uint32_t early, uint32_t late)
 {
     const LsPieces *p = s->p;
@@ -50,7 +50,8 @@ static double harm(const Spread *s, uint32_t early, uint32_t late)
     return sum;
 }
 
-/* Finds the pieces that live together with piece i, and those that live shortly before or after it. */
+/* Finds the pieces that live together with piece i, and those that live shortly before or after
+ * it. */
 static void look_around(Spread *s, uint32_t i)
 {
     const LsPieces *p = s->p;

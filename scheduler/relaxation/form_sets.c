@@ -1,10 +1,11 @@
-/* scheduler/relaxation/form_sets.c -- searches roots a few steps up from each group with alternatives; the
- * nearest roots prove most. */
+/* scheduler/relaxation/form_sets.c -- searches roots a few steps up from each group with
+ * alternatives; the nearest roots prove most. */
 #include "scheduler/relaxation/form_sets.h"
 
 #include <string.h>
 
-/* Limits: reads examined per root, roots, and levels up from a group. Lower limits only weaken the bound. */
+/* Limits: reads examined per root, roots, and levels up from a group. Lower limits only weaken the
+ * bound. */
 enum { STEPS = 2000, ROOTS = 32, LEVELS = 3 };
 
 enum { UNKNOWN, NOT, DERIVED, TAKEN };
@@ -44,8 +45,8 @@ static bool is_derived(Forms *f, uint32_t t, uint32_t root)
     return f->derived[t] >= DERIVED;
 }
 
-/* Among the tensors derived from root that `node` reads, returns the nearest to root, or LS_NO_ID. Tensors
- * that all members of `beside` read are excluded: they count by themselves. */
+/* Among the tensors derived from root that `node` reads, returns the nearest to root, or LS_NO_ID.
+ * Tensors that all members of `beside` read are excluded: they count by themselves. */
 static uint32_t read_of(Forms *f, const LsDagNode *node, uint32_t root, uint32_t beside)
 {
     const LsBoundGraph *b = f->b;
@@ -69,7 +70,8 @@ static bool group_derives(Forms *f, uint32_t group, uint32_t root, uint32_t besi
     return true;
 }
 
-/* Adds to a form set the tensors of it that the members of a group read, and those that their makers read. */
+/* Adds to a form set the tensors of it that the members of a group read, and those that their
+ * makers read. */
 static void collect(Forms *f, uint32_t group, uint32_t set, uint32_t beside)
 {
     const LsRows *of = &f->b->member;
@@ -96,8 +98,8 @@ static uint32_t insert(const LsBoundGraph *b, uint32_t t, uint32_t *to, uint32_t
     return n + 1;
 }
 
-/* Collects the tensors that some but not all members of a group read, and those that their makers read, up to
- * LEVELS levels. */
+/* Collects the tensors that some but not all members of a group read, and those that their makers
+ * read, up to LEVELS levels. */
 static uint32_t candidates(const LsBoundGraph *b, uint32_t group, uint32_t *to)
 {
     uint32_t n = 0, from[ROOTS] = {group}, nfrom = 1;
@@ -165,8 +167,8 @@ static void fill_forms(Forms *f)
     b->form = ls_rows(b->arena, &form, b->nform);
 }
 
-/* A set gets bytes that any live tensor of it takes at least. The bytes of a tensor beyond those of its sets
- * count for the tensor. */
+/* A set gets bytes that any live tensor of it takes at least. The bytes of a tensor beyond those of
+ * its sets count for the tensor. */
 static void share_bytes(LsBoundGraph *b)
 {
     uint32_t nt = b->p->nt;

@@ -1,4 +1,5 @@
-/* scheduler/relaxation/group_graph.c -- finds the groups, the needed groups, and the path of separators. */
+/* scheduler/relaxation/group_graph.c -- finds the groups, the needed groups, and the path of
+ * separators. */
 #include "scheduler/relaxation/group_graph.h"
 
 #include <math.h>
@@ -43,7 +44,8 @@ static uint32_t root(const uint32_t *group, uint32_t v)
     return v;
 }
 
-/* Joins every alternative with the ordinary nodes whose tensors it makes; the least id names the group. */
+/* Joins every alternative with the ordinary nodes whose tensors it makes; the least id names the
+ * group. */
 static void find_groups(LsBoundGraph *b)
 {
     const LsDag *g = b->p->dag;
@@ -261,8 +263,8 @@ static uint32_t *last_reads(const LsBoundGraph *b)
     return until;
 }
 
-/* A tensor made before a place and read after it is live there unless it is recomputed. An output counts from
- * where it can be made: if it is not live, the operands of its maker must be. */
+/* A tensor made before a place and read after it is live there unless it is recomputed. An output
+ * counts from where it can be made: if it is not live, the operands of its maker must be. */
 static void measure_crowd(LsBoundGraph *b)
 {
     const LsProb *p = b->p;

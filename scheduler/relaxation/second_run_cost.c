@@ -8,8 +8,8 @@ typedef struct Twice {
     const uint32_t *sep;
     uint32_t nsep;
     LsRows payments; /* by group that is not needed: the payments to it */
-    double *room;    /* by node: its value above the least of its group, less the charges already made to
-                      * other members */
+    double *room;    /* by node: its value above the least of its group, less the charges already
+                      * made to other members */
     bool *sure;      /* by tensor: all members of some group read it */
 } Twice;
 
@@ -30,8 +30,8 @@ static bool makes(const Twice *x, uint32_t group, uint32_t tensor)
     return x->b->maker[tensor] == group && !x->b->p->dag->tensor[tensor].persistent;
 }
 
-/* Returns whether *t is the only result of `maker` that members of the group read; *t = LS_NO_ID is set to
- * the first. */
+/* Returns whether *t is the only result of `maker` that members of the group read; *t = LS_NO_ID is
+ * set to the first. */
 static bool reads_only(const Twice *x, uint32_t group, uint32_t maker, uint32_t *t)
 {
     const LsBoundGraph *b = x->b;

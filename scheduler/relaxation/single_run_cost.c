@@ -26,8 +26,8 @@ double ls_bound_least_value(const LsBoundGraph *b, uint32_t group)
     return least;
 }
 
-/* Chooses for each member of least value the payment with the most left. Returns false if a member has no
- * payment left. */
+/* Chooses for each member of least value the payment with the most left. Returns false if a member
+ * has no payment left. */
 static bool choose(Base *x, uint32_t group, double level)
 {
     for (uint32_t k = x->b->member.at[group]; k < x->b->member.at[group + 1]; k++) {
@@ -48,8 +48,8 @@ static bool choose(Base *x, uint32_t group, double level)
     return true;
 }
 
-/* Returns how much the chosen payments may rise: until one has nothing left, or a member without a chosen
- * payment has the least value too. */
+/* Returns how much the chosen payments may rise: until one has nothing left, or a member without a
+ * chosen payment has the least value too. */
 static double rise_of(const Base *x, uint32_t group, double least)
 {
     double rise = INFINITY;
@@ -94,7 +94,8 @@ static void raise(Base *x, uint32_t group)
     }
 }
 
-/* Returns the payment of group `from` to `to`, and adds it if missing. first: the first payment of the group. */
+/* Returns the payment of group `from` to `to`, and adds it if missing. first: the first payment of
+ * the group. */
 static uint32_t payment(LsBoundPay *pay, uint32_t from, uint32_t to, uint32_t first)
 {
     uint32_t at = first;

@@ -10,8 +10,8 @@
 
 static const char replacement[] = "\xef\xbf\xbd";       /* U+FFFD */
 
-/* Returns the bytes of the valid UTF-8 character at s; 0: invalid. Surrogates, overlong forms and code points
- * above U+10FFFF are invalid. */
+/* Returns the bytes of the valid UTF-8 character at s; 0: invalid. Surrogates, overlong forms and
+ * code points above U+10FFFF are invalid. */
 static int utf8(const unsigned char *s)
 {
     int n = s[0] < 0x80 ? 1 : s[0] >= 0xc2 && s[0] < 0xe0 ? 2 : (s[0] & 0xf0) == 0xe0 ? 3
@@ -96,8 +96,8 @@ static const struct { const char *name, *light, *dark; } colour[] = {
     LS_STRATEGIES(STRATEGY, STRATEGY) {"bound", "#b3261e", "#ff7b72"},
 };
 
-/* Prints the colours as variables, for pages, and as classes f-NAME (fill) and s-NAME (stroke), for pictures:
- * not every SVG viewer knows variables. */
+/* Prints the colours as variables, for pages, and as classes f-NAME (fill) and s-NAME (stroke), for
+ * pictures: not every SVG viewer knows variables. */
 static void put_scheme(FILE *to, bool dark)
 {
     for (size_t k = 0; k < sizeof colour / sizeof *colour; k++) {

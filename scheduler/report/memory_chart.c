@@ -96,7 +96,8 @@ static void put_limit(FILE *to, const Area *a, int64_t bytes, const char *colour
             ls_page_bytes(text, bytes));
 }
 
-/* Draws the turn from forward to backward, the peak, and the cursor that the page's script moves. */
+/* Draws the turn from forward to backward, the peak, and the cursor that the page's script
+ * moves. */
 static void put_marks(FILE *to, const Area *a)
 {
     const LsSeries *s = a->s;

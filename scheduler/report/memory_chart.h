@@ -1,4 +1,5 @@
-/* scheduler/report/memory_chart.h -- memory over time as SVG: areas by owner, lines for budget and bound. */
+/* scheduler/report/memory_chart.h -- memory over time as SVG: areas by owner, lines for budget and
+ * bound. */
 #ifndef LS_SCHEDULER_REPORT_MEMORY_CHART_H
 #define LS_SCHEDULER_REPORT_MEMORY_CHART_H
 
@@ -18,7 +19,8 @@ typedef struct LsMemoryLimits {
 /* Prints an svg element with id "memory". In long plans each column shows its largest run. */
 void ls_memory_chart(FILE *to, const LsSeries *series, const LsMemoryLimits *limits);
 
-/* The class of the owner's colour (scheduler/report/html.h), a phrase for the key, a word for tables. */
+/* The class of the owner's colour (scheduler/report/html.h), a phrase for the key, a word for
+ * tables. */
 extern const char *const ls_owner_colour[LS_NOWNERS], *const ls_owner_name[LS_NOWNERS],
     *const ls_owner_short[LS_NOWNERS];
 

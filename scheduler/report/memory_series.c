@@ -35,10 +35,13 @@ static uint32_t count_runs(const LsDag *dag, const LsPlan *plan, LsSeries *s, ui
 
 static LsOwner owner_of(const LsDagNode *n, bool again)
 {
-    return again ? LS_OWNER_AGAIN : n->kind != LS_DAG_FORWARD ? LS_OWNER_GRADIENT : LS_OWNER_PASSING;
+    return again                       ? LS_OWNER_AGAIN
+           : n->kind != LS_DAG_FORWARD ? LS_OWNER_GRADIENT
+                                       : LS_OWNER_PASSING;
 }
 
-/* Numbers the instances in the order they are made. An instance made before the turn and read after it is kept. */
+/* Numbers the instances in the order they are made. An instance made before the turn and read after
+ * it is kept. */
 static void find_owners(Book *b)
 {
     uint32_t run = 0, *made = b->instance;

@@ -19,8 +19,8 @@ typedef struct LsSeriesRun {
     double start;               /* ns of predicted time */
     int64_t bytes[LS_NOWNERS];  /* live while it runs; sizes as in the graph */
     int64_t total;
-    uint32_t freed, nfreed;     /* LsSeries.freed[freed ..]: tensors that end with this run, also those whose
-                                 * place a result takes */
+    uint32_t freed, nfreed;     /* LsSeries.freed[freed ..]: tensors that end with this run, also
+                                 * those whose place a result takes */
 } LsSeriesRun;
 
 typedef struct LsSeriesLive { uint32_t tensor; LsOwner owner; int64_t bytes; } LsSeriesLive;
@@ -30,8 +30,8 @@ typedef struct LsSeries {
     uint32_t *freed; uint32_t nfreed;
     uint32_t turn;              /* first run of a backward node; nrun: there is none */
     uint32_t peak;              /* first run with the largest total */
-    LsSeriesLive *live; uint32_t nlive;     /* tensors at the peak, largest first; a result in the place of an
-                                             * operand is not counted in addition */
+    LsSeriesLive *live; uint32_t nlive;     /* tensors at the peak, largest first; a result in the
+                                             * place of an operand is not counted in addition */
     uint32_t *runs;             /* by node: how often it runs */
     uint8_t *owner;             /* by tensor: LsOwner of its first instance;
                                  * LS_NOWNERS: never made */

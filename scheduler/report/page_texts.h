@@ -1,4 +1,5 @@
-/* scheduler/report/page_texts.h -- the files of this folder that pages consist of, as text (base/embed.sh). */
+/* scheduler/report/page_texts.h -- the files of this folder that pages consist of, as text
+ * (base/embed.sh). */
 #ifndef LS_SCHEDULER_REPORT_PAGE_TEXTS_H
 #define LS_SCHEDULER_REPORT_PAGE_TEXTS_H
 

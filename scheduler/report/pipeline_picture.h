@@ -1,4 +1,5 @@
-/* scheduler/report/pipeline_picture.h -- who runs which phase of which micro-batch when, in one step of a pipeline. */
+/* scheduler/report/pipeline_picture.h -- who runs which phase of which micro-batch when, in one
+ * step of a pipeline. */
 #ifndef LS_SCHEDULER_REPORT_PIPELINE_PICTURE_H
 #define LS_SCHEDULER_REPORT_PIPELINE_PICTURE_H
 
@@ -6,8 +7,8 @@
 
 #include "scheduler/pipeline/pipeline_simulation.h"
 
-/* Prints one line per phase that a rank runs: rank, phase (B of orders that run W with it: BW), micro-batch, begin and end in
- * ns. Tab-separated; comments begin with #. */
+/* Prints one line per phase that a rank runs: rank, phase (B of orders that run W with it: BW),
+ * micro-batch, begin and end in ns. Tab-separated; comments begin with #. */
 void ls_pipeline_table(FILE *to, const LsPipelineTimes *times);
 
 /* Draws the same as an SVG file: a row for each rank. */

@@ -151,13 +151,17 @@ static void put_strategies(const Page *p)
 static void put_op_row(const Page *p, const LsAgainRow *r)
 {
     char kept[24], again[24];
-    fprintf(p->to, "<tr%s><td class=\"l\">", r->first == LS_ALL_NODES ? " style=\"font-weight:600\"" : "");
+    fprintf(p->to, "<tr%s><td class=\"l\">",
+            r->first == LS_ALL_NODES ? " style=\"font-weight:600\"" : "");
     ls_page_text(p->to, r->op);
     fprintf(p->to, " %s", r->first == LS_ALL_NODES ? ls_part_name[r->kind] : "");
-    fprintf(p->to, "</td><td class=\"l\">%s</td><td>%" PRIu32 "</td><td>%" PRIu32 "</td><td>%s</td><td>%" PRIu32
-            "</td><td>%s</td><td>%" PRIu32 "</td><td>%.3f %%</td></tr>\n", ls_part_name[r->kind], r->nodes, r->kept,
-            ls_page_bytes(kept, r->kept_bytes), r->again, ls_page_bytes(again, r->again_bytes),
-            r->runs, p->plan->base_cost > 0 ? 100 * r->cost / p->plan->base_cost : 0);
+    fprintf(p->to,
+            "</td><td class=\"l\">%s</td><td>%" PRIu32 "</td><td>%" PRIu32
+            "</td><td>%s</td><td>%" PRIu32 "</td><td>%s</td><td>%" PRIu32
+            "</td><td>%.3f %%</td></tr>\n",
+            ls_part_name[r->kind], r->nodes, r->kept, ls_page_bytes(kept, r->kept_bytes), r->again,
+            ls_page_bytes(again, r->again_bytes), r->runs,
+            p->plan->base_cost > 0 ? 100 * r->cost / p->plan->base_cost : 0);
 }
 
 static void put_sum(const Page *p, const char *what, double part)
@@ -183,8 +187,10 @@ static void put_ops(const Page *p)
     LsAgainRow *row;
     const uint32_t n = ls_again_rows(p->arena, p->dag, p->s, &row);
     double runs = 0;
-    fprintf(p->to, "<h2>Kept and recomputed values</h2>\n<div class=\"scroll\"><table><tr>"
-            "<th class=\"l\">operator</th><th class=\"l\">part</th><th>nodes</th><th>kept</th><th>bytes</th>"
+    fprintf(p->to,
+            "<h2>Kept and recomputed values</h2>\n<div class=\"scroll\"><table><tr>"
+            "<th class=\"l\">operator</th><th "
+            "class=\"l\">part</th><th>nodes</th><th>kept</th><th>bytes</th>"
             "<th>recomputed</th><th>bytes</th><th>further runs</th><th>of a step</th></tr>\n");
     for (uint32_t k = 0; k < n; k++) {
         put_op_row(p, &row[k]);

@@ -46,8 +46,9 @@ void ls_view_turn(FILE *to, const LsDag *g, const LsPlan *plan)
             " runs\n", kept, turn.nkept, again, turn.all.runs);
     for (int k = 0; k <= LS_DAG_OPTIMIZER; k++)
         if (turn.again[k].runs > 0)
-            fprintf(to, "    %s nodes: %s in %" PRIu32 " runs, %.2f %% of a step\n", ls_part_name[k],
-                    ls_page_bytes(again, turn.again[k].bytes), turn.again[k].runs, of_step(plan, turn.again[k].cost));
+            fprintf(to, "    %s nodes: %s in %" PRIu32 " runs, %.2f %% of a step\n",
+                    ls_part_name[k], ls_page_bytes(again, turn.again[k].bytes), turn.again[k].runs,
+                    of_step(plan, turn.again[k].cost));
 }
 
 void ls_view_again(FILE *to, const LsDag *g, const LsPlan *plan)
@@ -61,10 +62,12 @@ void ls_view_again(FILE *to, const LsDag *g, const LsPlan *plan)
         if (row[k].again == 0)
             continue;
         if (none)
-            fprintf(to, "%-24s %-9s %8s %14s %8s %10s\n", "run again", "part", "nodes", "not kept", "reruns", "of a step");
+            fprintf(to, "%-24s %-9s %8s %14s %8s %10s\n", "run again", "part", "nodes", "not kept",
+                    "reruns", "of a step");
         none = false;
-        fprintf(to, "%-24s %-9s %8" PRIu32 " %14s %8" PRIu32 " %8.2f %%\n", row[k].op, ls_part_name[row[k].kind],
-                row[k].again, ls_page_bytes(saved, row[k].again_bytes), row[k].runs, of_step(plan, row[k].cost));
+        fprintf(to, "%-24s %-9s %8" PRIu32 " %14s %8" PRIu32 " %8.2f %%\n", row[k].op,
+                ls_part_name[row[k].kind], row[k].again, ls_page_bytes(saved, row[k].again_bytes),
+                row[k].runs, of_step(plan, row[k].cost));
     }
     if (none)
         fprintf(to, "nothing runs again\n");

@@ -1,4 +1,5 @@
-/* scheduler/report/recompute_table.c -- sums of kept results and of further runs over the nodes of an operator. */
+/* scheduler/report/recompute_table.c -- sums of kept results and of further runs over the nodes of
+ * an operator. */
 #include "scheduler/report/recompute_table.h"
 
 #include <stdlib.h>

@@ -26,8 +26,8 @@ typedef struct LsChart {
 /* Prints an svg element; standalone: a whole file with its style. */
 void ls_chart_svg(FILE *to, const LsChart *chart, bool standalone);
 
-/* Returns the largest of 1, 2, 5 times a power of ten that gives at least `least` steps in `range`; 1 if the
- * range is empty. */
+/* Returns the largest of 1, 2, 5 times a power of ten that gives at least `least` steps in `range`;
+ * 1 if the range is empty. */
 double ls_chart_tick(double range, int least);
 
 #endif

@@ -4,8 +4,8 @@
 
 #include "scheduler/plan/budget_sweep.h"
 
-/* Prints one HTML page: both pictures, a table, and links to the pages of the chosen points' plans, which lie
- * beside it under the names of ls_sweep_page_name. */
+/* Prints one HTML page: both pictures, a table, and links to the pages of the chosen points' plans,
+ * which lie beside it under the names of ls_sweep_page_name. */
 void ls_sweep_page(LsArena *arena, FILE *to, const LsSweep *sweep, const uint32_t *chosen,
                    uint32_t n);
 

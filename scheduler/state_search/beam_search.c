@@ -1,5 +1,5 @@
-/* scheduler/state_search/beam_search.c -- one heap of states per number of nodes left, expanded from the most
- * to none. */
+/* scheduler/state_search/beam_search.c -- one heap of states per number of nodes left, expanded
+ * from the most to none. */
 #include "scheduler/state_search/beam_search.h"
 
 #include <math.h>
@@ -18,7 +18,8 @@ typedef struct Beam {
     LsBeamResult r;
 } Beam;
 
-/* Heaps hold some more entries than are expanded: some prove not to be the cheapest way to their state. */
+/* Heaps hold some more entries than are expanded: some prove not to be the cheapest way to their
+ * state. */
 static uint32_t room_of(const Beam *b) { return b->o->width + b->o->width / 4; }
 
 static void put(Beam *b, uint32_t k)
@@ -54,8 +55,8 @@ static void collect(Beam *b, uint32_t left, LsTailHeap *best)
     heap->n = 0;
 }
 
-/* Expands the states with `left` nodes left. Recomputations leave as many nodes, so their states enter the
- * same heap. */
+/* Expands the states with `left` nodes left. Recomputations leave as many nodes, so their states
+ * enter the same heap. */
 static void advance(Beam *b, uint32_t left)
 {
     b->now = left;

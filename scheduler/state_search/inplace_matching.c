@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_LOOKS = 1000000 };  /* pairs for one matching; beyond, every result that has an operand counts as
-                                 * matched */
+enum { MOST_LOOKS = 1000000 };  /* pairs for one matching; beyond, every result that has an operand
+                                 * counts as matched */
 
 static const uint32_t nobody = UINT32_MAX;
 
@@ -98,7 +98,8 @@ static bool stays_on(const uint64_t *stays, uint32_t tensor)
     return stays[tensor / 64] >> (tensor % 64) & 1;
 }
 
-/* Flips the augmenting path that ends at the free operand `at`: each result on it takes the next operand. */
+/* Flips the augmenting path that ends at the free operand `at`: each result on it takes the next
+ * operand. */
 static void augment(LsInplace *x, uint32_t at)
 {
     for (uint32_t next; at != nobody; at = next) {

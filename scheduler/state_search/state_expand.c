@@ -1,4 +1,5 @@
-/* scheduler/state_search/state_expand.c -- expands states by the steps that may come before them. */
+/* scheduler/state_search/state_expand.c -- expands states by the steps that may come before
+ * them. */
 #include "scheduler/state_search/state_expand.h"
 
 #include <assert.h>
@@ -6,8 +7,8 @@
 
 #include "scheduler/state_search/state_bits.h"
 
-/* Units of work, fitted to times of many windows (search_limit.h): a node tried, a possible step, a step
- * looked up in the table. */
+/* Units of work, fitted to times of many windows (search_limit.h): a node tried, a possible step, a
+ * step looked up in the table. */
 enum { PICK_WORK = 51, STEP_WORK = 41, REACH_WORK = 273 };
 
 static const uint64_t *bits_of(const LsTails *t, uint32_t k)
@@ -43,7 +44,8 @@ static int64_t change_of(const LsTails *t, uint32_t v, const uint64_t *state)
     return change;
 }
 
-/* Returns the bytes that in-place reuse saves in a run of v before `state`; charges long matchings as work. */
+/* Returns the bytes that in-place reuse saves in a run of v before `state`; charges long matchings
+ * as work. */
 static int64_t spared(LsTails *t, uint32_t v, const uint64_t *state)
 {
     enum { USUAL = 16, EACH = 3 };
@@ -85,8 +87,8 @@ static bool is_needed(const LsTails *t, uint32_t group)
     return false;
 }
 
-/* Updates the groups that `next`, the state before a run of v, needs. Returns their cost less the cost of the
- * groups needed after the run. */
+/* Updates the groups that `next`, the state before a run of v, needs. Returns their cost less the
+ * cost of the groups needed after the run. */
 static double change_need(LsTails *t, uint32_t v)
 {
     const LsDagNode *n = &t->dag->node[v];
@@ -139,8 +141,9 @@ static bool step_back(LsTails *t, uint32_t k, uint32_t v, LsTail *step)
     return true;
 }
 
-/* Returns whether the step just built is as good here as anywhere earlier in the schedule. This fails if an
- * alternative could replace it, or could ask again for a group that nothing else needs. */
+/* Returns whether the step just built is as good here as anywhere earlier in the schedule. This
+ * fails if an alternative could replace it, or could ask again for a group that nothing else
+ * needs. */
 static bool is_free(const LsTails *t, const LsTail *step)
 {
     const LsTail *after = &t->tail[step->then];
@@ -167,7 +170,8 @@ static void reach(LsTails *t, const LsTail *step)
     t->fresh[t->nfresh++] = state;
 }
 
-/* Returns the first result of v that the state asks for, or LS_NO_ID; cached for the state of t->stamp. */
+/* Returns the first result of v that the state asks for, or LS_NO_ID; cached for the state of
+ * t->stamp. */
 static uint32_t asked_of(LsTails *t, uint32_t v, const uint64_t *state)
 {
     const LsDagNode *n = &t->dag->node[v];
@@ -180,7 +184,8 @@ static uint32_t asked_of(LsTails *t, uint32_t v, const uint64_t *state)
     return t->first[v] = k < n->nout ? n->out[k] : LS_NO_ID;
 }
 
-/* Writes to t->pick the nodes that make a tensor asked for or must still run; returns their number. */
+/* Writes to t->pick the nodes that make a tensor asked for or must still run; returns their
+ * number. */
 static uint32_t find_picks(LsTails *t, const uint64_t *state)
 {
     const LsDagNode *node = t->dag->node;

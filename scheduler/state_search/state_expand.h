@@ -4,7 +4,8 @@
 
 #include "scheduler/state_search/state_table.h"
 
-/* Expands state k and closes it. fresh[0 .. nfresh) are then the states that were reached at less cost than before. */
+/* Expands state k and closes it. fresh[0 .. nfresh) are then the states that were reached at less
+ * cost than before. */
 void ls_tails_expand(LsTails *t, uint32_t k);
 
 #endif

@@ -4,7 +4,8 @@
 
 #include "base/arena.h"
 
-/* A heap of states, the least first. The tie-break is the higher cost so far: that state is further on. */
+/* A heap of states, the least first. The tie-break is the higher cost so far: that state is further
+ * on. */
 typedef struct LsTailEntry { double least; uint32_t state; double cost; } LsTailEntry;
 typedef struct LsTailHeap { LsTailEntry *entry; uint32_t n, room; } LsTailHeap;
 

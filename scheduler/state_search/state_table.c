@@ -1,4 +1,5 @@
-/* scheduler/state_search/state_table.c -- the table of states, and the facts of the graph that all states share. */
+/* scheduler/state_search/state_table.c -- the table of states, and the facts of the graph that all
+ * states share. */
 #include "scheduler/state_search/state_table.h"
 
 #include <assert.h>
@@ -152,8 +153,8 @@ static void find_reads(LsTails *t)
     t->asks = ls_rows(t->arena, &asks, g->nnode);
 }
 
-/* Rounds costs down to multiples of a small power of two, so that sums of many runs are exact. The cost of a
- * state then does not depend on the way to it and stays a lower bound. */
+/* Rounds costs down to multiples of a small power of two, so that sums of many runs are exact. The
+ * cost of a state then does not depend on the way to it and stays a lower bound. */
 static void find_prices(LsTails *t)
 {
     enum { BITS = 46 };

@@ -1,14 +1,15 @@
-/* scheduler/state_search/state_table.h -- partial schedules built from their ends, as states of a search.
+/* scheduler/state_search/state_table.h -- partial schedules built from their ends, as states of a
+ * search.
  *
- * A state is the demand of a schedule's end on its beginning: the tensors that must be live there, and which
- * nodes that must run, or may run only once, run later. Only steps that make such a tensor or run such a node
- * are tried before it, and memory at such a step is known exactly. So the search covers every order of first
- * runs, recomputation, alternatives and in-place reuse. States are kept in a table: equal demands are one
- * state, however it was reached.
+ * A state is the demand of a schedule's end on its beginning: the tensors that must be live there,
+ * and which nodes that must run, or may run only once, run later. Only steps that make such a
+ * tensor or run such a node are tried before it, and memory at such a step is known exactly. So the
+ * search covers every order of first runs, recomputation, alternatives and in-place reuse. States
+ * are kept in a table: equal demands are one state, however it was reached.
  *
- * Dominance: a step that costs only what must be paid anyway and leaves no more live bytes before it is taken
- * at once, and no other step is tried from that state. Taking it later in the search, that is earlier in the
- * schedule, cannot help. */
+ * Dominance: a step that costs only what must be paid anyway and leaves no more live bytes before
+ * it is taken at once, and no other step is tried from that state. Taking it later in the search,
+ * that is earlier in the schedule, cannot help. */
 #ifndef LS_SCHEDULER_STATE_SEARCH_STATE_TABLE_H
 #define LS_SCHEDULER_STATE_SEARCH_STATE_TABLE_H
 
@@ -17,7 +18,8 @@
 #include "scheduler/state_search/inplace_matching.h"
 
 typedef struct LsTail {
-    double cost;                /* of the runs that follow, ns; in a search for the least peak: bytes */
+    double cost;                /* of the runs that follow, ns; in a search for the least peak:
+                                 * bytes */
     double ahead;               /* cost of all that must still run before, once each */
     int64_t bytes;              /* of the tensors that must be live */
     uint32_t then, node;        /* the state that follows, and the node that runs in between */
@@ -29,8 +31,8 @@ typedef struct LsTailSlot { uint32_t hash, state; } LsTailSlot;     /* state + 1
 typedef struct LsTailOptions {
     int64_t budget;             /* bytes; unused with `peak` */
     bool peak;                  /* minimize the peak, not the cost */
-    bool track;                 /* states include nodes that must run or run only once; else only the
-                                 * tensors */
+    bool track;                 /* states include nodes that must run or run only once; else only
+                                 * the tensors */
     bool padded;                /* sizes and in-place pairs as in packing, rounded up */
     const bool *have;           /* by tensor: available at the beginning if asked for; NULL: none */
     const bool *barred;         /* by node: may not run; NULL: none */
@@ -47,7 +49,8 @@ typedef struct LsTails {
     LsRows asks;                /* by node: tensors in the arena that it reads, each once */
     bool *never;                /* by node: it cannot run, as it reads its own result */
     uint32_t *wide;             /* by node: work of a step above the usual */
-    double *price, *group_price;        /* of a run, by node and by group, rounded so that sums are exact */
+    double *price, *group_price;        /* of a run, by node and by group, rounded so that sums are
+                                         * exact */
     uint32_t tensors, words;    /* words of a state: for its tensors; in all */
     uint32_t group_words, row;  /* words for the groups that must still run; of both together */
     uint32_t *bit;              /* by node: its bit, after the bits of the tensors, or LS_NO_ID */
@@ -55,15 +58,16 @@ typedef struct LsTails {
     LsRows updaters;            /* by node: the updates that must run after it */
     LsRows readers;             /* by group: the groups that read its results */
     LsRows musts;               /* by group: its nodes that must run */
-    uint64_t *behind;           /* by tensor: the groups that must run before it exists; group_words each */
+    uint64_t *behind;           /* by tensor: the groups that must run before it exists; group_words
+                                 * each */
     uint64_t *must_behind;      /* by group: the same, with the group itself */
     uint64_t *pulled;           /* groups that may be asked for again although nothing needs them */
     LsTail *tail; uint64_t *word; uint32_t n, room;     /* by state; its bits in `row` words */
     uint64_t work;              /* work of ls_tails_expand, as search_limit.h counts it */
     LsTailSlot *table; uint32_t slots;          /* open addressing */
     uint64_t *next;             /* bits of a state under construction */
-    /* For a search that keeps only the best: by groups left, states that rank no better than this are
-     * dropped; NULL: all are kept. */
+    /* For a search that keeps only the best: by groups left, states that rank no better than this
+     * are dropped; NULL: all are kept. */
     const double *most;
     double byte_price;          /* see ls_tails_rank */
     uint32_t *pick;             /* nodes to try */
@@ -75,12 +79,13 @@ typedef struct LsTails {
 LsTails *ls_tails_new(const LsBoundGraph *b, LsTailOptions options);
 void ls_tails_free(LsTails *t);
 
-/* Adds the end state of all schedules, or of schedules that only have to run `node` (LS_NO_ID: the graph's
- * outputs). cost: the cost of the end state. */
+/* Adds the end state of all schedules, or of schedules that only have to run `node` (LS_NO_ID: the
+ * graph's outputs). cost: the cost of the end state. */
 uint32_t ls_tails_end(LsTails *t, uint32_t node, double cost);
 
-/* The most work of a state when kernels have the usual few operands, results and in-place pairs. Searches
- * limit their number of states; with wide kernels a search ends after the work of as many usual states. */
+/* The most work of a state when kernels have the usual few operands, results and in-place pairs.
+ * Searches limit their number of states; with wide kernels a search ends after the work of as many
+ * usual states. */
 enum { LS_TAIL_STATE_WORK = 10000 };
 
 /* Returns the number of usual states that a search counts for, from its states and its work. */

@@ -1,9 +1,10 @@
-/* scheduler/strategies/anneal_least_peak.c -- simulated annealing for the least peak: first only bytes count,
- * then the results are made cheaper. */
+/* scheduler/strategies/anneal_least_peak.c -- simulated annealing for the least peak: first only
+ * bytes count, then the results are made cheaper. */
 #include "scheduler/local_search/annealing.h"
 #include "scheduler/strategies/published_strategies.h"
 
-/* Anneals from the sequence down, each time by a fraction of the peak, until that fails several times. */
+/* Anneals from the sequence down, each time by a fraction of the peak, until that fails several
+ * times. */
 static void sink(LsAnneal *s, const LsSeq *seq, int64_t peak)
 {
     enum { PATIENCE = 3 };
@@ -71,8 +72,8 @@ static void settle(LsAnneal *s)
 
 void ls_strategy_least(LsCandidates *pool, const LsLimit *limit, uint32_t turn)
 {
-    const double most = 0.75;                       /* fraction of the work for the peak; the rest is for the
-                                                     * cost */
+    const double most = 0.75;                       /* fraction of the work for the peak; the rest
+                                                     * is for the cost */
     if (pool->n == 0 || pool->cand[0].peak == 0)
         return;
     LsArena *arena = ls_arena_new();

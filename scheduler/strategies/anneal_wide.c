@@ -1,8 +1,10 @@
-/* scheduler/strategies/anneal_wide.c -- simulated annealing without restrictions: small changes of the order,
- * added and removed runs, through falling targets, each from a high temperature, as in FastSA (NeurIPS 2023).
+/* scheduler/strategies/anneal_wide.c -- simulated annealing without restrictions: small changes of
+ * the order, added and removed runs, through falling targets, each from a high temperature, as in
+ * FastSA (NeurIPS 2023).
  *
- * The search has no idea of what is worth keeping. In graphs without a turn from forward to backward the
- * order matters more, and it finds sequences that repairs of the cheapest sequence miss. */
+ * The search has no idea of what is worth keeping. In graphs without a turn from forward to
+ * backward the order matters more, and it finds sequences that repairs of the cheapest sequence
+ * miss. */
 #include "scheduler/local_search/annealing.h"
 
 #include <math.h>
@@ -19,8 +21,9 @@ typedef struct Way {
     uint32_t misses;            /* missed targets in a row that end the search */
 } Way;
 
-/* `quick` fits the usual time. `unplaced` is for plans without packing: more time, and a high temperature,
- * which lowers live bytes further and cannot spoil the packing. `patient` takes several times as long. */
+/* `quick` fits the usual time. `unplaced` is for plans without packing: more time, and a high
+ * temperature, which lowers live bytes further and cannot spoil the packing. `patient` takes
+ * several times as long. */
 static const Way quick[LANES] = {{3, 3, 30, 0, 3}, {3, 3, 30, 0, 3}};
 static const Way unplaced[LANES] = {{6, 3, 30, 0, 3}, {3, 3, 30, 0, 3}};
 static const Way patient[LANES] = {{6, 3, 30, 1, 2}, {0.3, 1, 42, 6, 1}};
@@ -62,8 +65,8 @@ static void anneal(LsAnneal *s, const Way *way, uint32_t moves, int64_t from, in
 {
     enum { STEP = 256 };                            /* moves with the same temperature and target */
     const double soft = 0.2, cool = 1.0 / 60;
-    uint32_t most = 4 * s->p->n + 64;               /* limit of runs: runs without cost would grow without
-                                                     * end */
+    uint32_t most = 4 * s->p->n + 64;               /* limit of runs: runs without cost would grow
+                                                     * without end */
     double now = 0, heat = 0;
     s->t->nchange = 0;
     for (uint32_t k = 0; k < moves && !s->cut; k++) {

@@ -1,10 +1,10 @@
-/* scheduler/strategies/auto_strategy.c -- the best of all strategies, repaired and improved by simulated
- * annealing for a ladder of targets.
+/* scheduler/strategies/auto_strategy.c -- the best of all strategies, repaired and improved by
+ * simulated annealing for a ladder of targets.
  *
- * The targets do not depend on the budget, so plans stay monotone. Downwards, each target starts from the
- * result for the target above or from a candidate near it. Below the last target reached, the peak is
- * squeezed further. Upwards, each target starts from the best sequence so far. The Pareto front of all
- * sequences seen is kept. */
+ * The targets do not depend on the budget, so plans stay monotone. Downwards, each target starts
+ * from the result for the target above or from a candidate near it. Below the last target reached,
+ * the peak is squeezed further. Upwards, each target starts from the best sequence so far. The
+ * Pareto front of all sequences seen is kept. */
 #include "scheduler/algorithms/tasks.h"
 #include "scheduler/candidates/peak_targets.h"
 #include "scheduler/local_search/annealing.h"
@@ -104,7 +104,8 @@ static void attempt_all(Search *s, int64_t target)
     run_batch(&b);
 }
 
-/* Fills the headroom of the best sequence for a target, in large graphs, where annealing has few moves per node. */
+/* Fills the headroom of the best sequence for a target, in large graphs, where annealing has few
+ * moves per node. */
 static void fill(Search *s, int64_t target)
 {
     enum { LARGE = 1500 };

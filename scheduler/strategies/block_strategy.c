@@ -1,12 +1,13 @@
-/* scheduler/strategies/block_strategy.c -- plans composed of blocks, for tight budgets and deep graphs.
+/* scheduler/strategies/block_strategy.c -- plans composed of blocks, for tight budgets and deep
+ * graphs.
  *
- * The row of blocks is split into ranges. A range keeps the values that later blocks read, and those of its
- * option. Backward, the range recomputes its missing values, runs, and is finished. The values that earlier
- * ranges keep stay live all the while, so
+ * The row of blocks is split into ranges. A range keeps the values that later blocks read, and
+ * those of its option. Backward, the range recomputes its missing values, runs, and is finished.
+ * The values that earlier ranges keep stay live all the while, so
  *   kept by earlier ranges + peak of the range <= target,   for each range,
- * and a dynamic program over (blocks done, bytes kept) finds the cheapest split with its options, for a row
- * of targets. Where that is not enough, ranges of layers and of single nodes are recomputed within ranges
- * (nested_blocks.h). */
+ * and a dynamic program over (blocks done, bytes kept) finds the cheapest split with its options,
+ * for a row of targets. Where that is not enough, ranges of layers and of single nodes are
+ * recomputed within ranges (nested_blocks.h). */
 #include "scheduler/blocks/nested_blocks.h"
 #include "scheduler/strategies/published_strategies.h"
 

@@ -1,13 +1,15 @@
-/* scheduler/strategies/keep_at_backward.c -- what to keep at the turn from forward to backward, by min-cuts.
+/* scheduler/strategies/keep_at_backward.c -- what to keep at the turn from forward to backward, by
+ * min-cuts.
  *
- * When the first backward node starts, the forward part has run. Each operand of the backward part is kept
- * or recomputed, then each operand of the recomputed nodes, and so on. For a price per kept byte, the best
- * choice is a min-cut:
+ * When the first backward node starts, the forward part has run. Each operand of the backward part
+ * is kept or recomputed, then each operand of the recomputed nodes, and so on. For a price per kept
+ * byte, the best choice is a min-cut:
  *   source -> needed(t)              for every operand t of the backward part
  *   needed(t) -> again(maker of t)   price * bytes of t: cut = kept
  *   again(p) -> sink                 cost of p: cut = recomputed
  *   again(p) -> needed(u)            for every operand u of p
- * A sweep of the price gives the best sets for some amounts of memory, independent of the budget. */
+ * A sweep of the price gives the best sets for some amounts of memory, independent of the
+ * budget. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,8 +34,8 @@ typedef struct Turn {
 static uint32_t vertex_of_tensor(uint32_t t) { return 2 + t; }
 static uint32_t vertex_of_node(const LsProb *p, uint32_t v) { return 2 + p->nt + v; }
 
-/* The price of a kept byte: made before node `split` of the list, and from there on. At price 1 all bytes
- * together cost as much as running everything. */
+/* The price of a kept byte: made before node `split` of the list, and from there on. At price 1 all
+ * bytes together cost as much as running everything. */
 typedef struct Price { double early, late; uint32_t split; } Price;
 
 /* Sets u->kept for a price; returns the bytes kept. */
@@ -97,8 +99,8 @@ static void make(Turn *u, uint32_t t)
     }
 }
 
-/* Writes the sequence: forward, then backward in list order. Each missing operand is made just before its
- * first read and held until its last. */
+/* Writes the sequence: forward, then backward in list order. Each missing operand is made just
+ * before its first read and held until its last. */
 static void just_in_time(Turn *u)
 {
     const LsProb *p = u->p;
@@ -146,10 +148,10 @@ static int64_t offer_price(LsCandidates *pool, Turn *u, Price price)
 
 typedef struct Offer { double price; int64_t kept; } Offer;
 
-/* Tries prices between two that keep very different amounts, down to some depth. The gaps that remain come
- * from equal layers, which change sides all at once. These are then split: early layers are recomputed and
- * late layers kept, since recomputing late layers would need its room while most kept values are still
- * live. */
+/* Tries prices between two that keep very different amounts, down to some depth. The gaps that
+ * remain come from equal layers, which change sides all at once. These are then split: early layers
+ * are recomputed and late layers kept, since recomputing late layers would need its room while most
+ * kept values are still live. */
 static void refine(LsCandidates *pool, Turn *u, Offer low, Offer high, int depth)
 {
     enum { PARTS = 14, LARGE = 3000, VERY = 6000 };

@@ -1,9 +1,9 @@
-/* scheduler/strategies/optimal_front.c -- the Pareto front of peak and cost of small graphs, by searches from
- * their ends.
+/* scheduler/strategies/optimal_front.c -- the Pareto front of peak and cost of small graphs, by
+ * searches from their ends.
  *
- * The budgets searched come from the graph, not from the budget asked for, so plans stay monotone. The
- * candidates have their own strategy name, so that they do not displace others of equal figures whose live
- * ranges may pack better. */
+ * The budgets searched come from the graph, not from the budget asked for, so plans stay monotone.
+ * The candidates have their own strategy name, so that they do not displace others of equal figures
+ * whose live ranges may pack better. */
 #include <math.h>
 
 #include "scheduler/algorithms/tasks.h"
@@ -18,7 +18,8 @@ typedef struct Hunt {
     LsArena *arena;             /* of the graph and the schedules */
     const LsBoundGraph *b;
     uint32_t left, each;        /* limits of states: in all, per search */
-    int64_t *closed; uint32_t nclosed, closed_room; /* peaks whose gap to the next candidate below is done */
+    int64_t *closed; uint32_t nclosed, closed_room; /* peaks whose gap to the next candidate below
+                                                     * is done */
 } Hunt;
 
 static Hunt start(LsCandidates *pool, uint32_t effort, uint32_t each, uint32_t in_all)
@@ -29,8 +30,8 @@ static Hunt start(LsCandidates *pool, uint32_t effort, uint32_t each, uint32_t i
                   .left = in_all * part, .each = each * part};
 }
 
-/* Offers the optimum (as in ls_optimum_plan) if it costs less than all known candidates. Returns whether the
- * search ended. */
+/* Offers the optimum (as in ls_optimum_plan) if it costs less than all known candidates. Returns
+ * whether the search ended. */
 static bool offer(Hunt *h, int64_t budget)
 {
     LsSeq seq;
@@ -52,7 +53,8 @@ static void close_below(Hunt *h, int64_t peak)
     h->closed[h->nclosed++] = peak;
 }
 
-/* Returns the peak of the candidate before the largest rise of cost on the front; 0: all gaps are closed. */
+/* Returns the peak of the candidate before the largest rise of cost on the front; 0: all gaps are
+ * closed. */
 static int64_t widest_gap(const Hunt *h)
 {
     int64_t least = INT64_MAX, widest = 0;
@@ -97,7 +99,8 @@ void ls_strategy_optima(LsCandidates *pool, uint32_t effort)
     ls_arena_free(h.arena);
 }
 
-/* Returns whether much may be gained at the target: annealing already finds the cheap candidates. */
+/* Returns whether much may be gained at the target: annealing already finds the cheap
+ * candidates. */
 static bool is_dear(const Hunt *h, int64_t target)
 {
     const double little = 0.03;     /* fraction of a step */
@@ -124,8 +127,8 @@ static uint32_t width_of(const Hunt *h, uint32_t searches)
     return width < LEAST ? LEAST : width > MOST ? MOST : width;
 }
 
-/* Beam searches for one target, with rising prices until one finds a schedule. Where memory is too tight for
- * one beam, a beam with a higher price per byte may get through. */
+/* Beam searches for one target, with rising prices until one finds a schedule. Where memory is too
+ * tight for one beam, a beam with a higher price per byte may get through. */
 typedef struct Aim {
     const LsBoundGraph *b;
     LsArena *arena;             /* of seq */
@@ -148,7 +151,8 @@ static void aim(void *aims, uint32_t k)
     }
 }
 
-/* Searches all targets in parallel. Returns how many of the last targets, in a row, have no candidate. */
+/* Searches all targets in parallel. Returns how many of the last targets, in a row, have no
+ * candidate. */
 static uint32_t offer_beams(Hunt *h, const int64_t *target, uint32_t n, uint32_t width,
                             uint32_t prices)
 {
@@ -189,8 +193,8 @@ static void offer_wide(Hunt h, const LsTargets *t)
 
 void ls_strategy_beam(LsCandidates *pool, int64_t store_all, uint32_t effort)
 {
-    enum { NODES = 200, IN_ALL = 6000 };            /* states per percent of effort, for narrow and for wide
-                                                     * beams */
+    enum { NODES = 200, IN_ALL = 6000 };            /* states per percent of effort, for narrow and
+                                                     * for wide beams */
     if (pool->prob->n == 0 || pool->prob->n > NODES || pool->n == 0)
         return;
     Hunt h = start(pool, effort, 0, IN_ALL);

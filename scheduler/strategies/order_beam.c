@@ -1,8 +1,8 @@
 /* scheduler/strategies/order_beam.c -- beam search for the order of all nodes with the least peak.
  *
- * Without a backward pass the order matters more than any recomputation. A state is the set of nodes that
- * have run. Each step keeps the states with the least sum of peak so far and live bytes. Among ways to the
- * same set, the lower peak wins. */
+ * Without a backward pass the order matters more than any recomputation. A state is the set of
+ * nodes that have run. Each step keeps the states with the least sum of peak so far and live bytes.
+ * Among ways to the same set, the lower peak wins. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@ typedef struct Beam {
     LsArena *arena;
     uint32_t width, total;      /* states, steps */
     LsRows then;                /* by node: the nodes that wait for it */
-    LsRows pair;                /* by node: in-place pairs, without those whose operand or result an earlier
-                                 * pair may take */
+    LsRows pair;                /* by node: in-place pairs, without those whose operand or result an
+                                 * earlier pair may take */
     State first, *now, *next; uint32_t n;
     Way *way; uint32_t nway, room;
     uint64_t ways;              /* ways examined so far */
@@ -47,7 +47,8 @@ static State new_state(const Beam *b)
                    .ready = ls_arena_alloc(b->arena, b->p->n + 1u, sizeof(uint32_t))};
 }
 
-/* Finds the predecessors of each node: makers of its operands, and readers of the tensors it updates. */
+/* Finds the predecessors of each node: makers of its operands, and readers of the tensors it
+ * updates. */
 static void find_edges(Beam *b)
 {
     const LsProb *p = b->p;
@@ -177,7 +178,8 @@ static bool is_new(const State *s, uint32_t n, uint64_t hash)
     return true;
 }
 
-/* Advances all states by one step, or only the best if so many nodes are ready that all states would take too long. */
+/* Advances all states by one step, or only the best if so many nodes are ready that all states
+ * would take too long. */
 static void advance(Beam *b, Step *step)
 {
     enum { MOST_WAYS = 10000000 };

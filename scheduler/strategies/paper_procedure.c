@@ -1,4 +1,5 @@
-/* scheduler/strategies/paper_procedure.c -- least budget, then the time- and the memory-centred strategy. */
+/* scheduler/strategies/paper_procedure.c -- least budget, then the time- and the memory-centred
+ * strategy. */
 #include "scheduler/strategies/paper_procedure.h"
 
 #include "scheduler/candidates/plan_build.h"
@@ -41,7 +42,9 @@ static void run(Paper *q, LsStrategy *s, LsPaperColumn column)
 static int64_t run_family(Paper *q, const LsFamily *fam, int64_t some, LsPaperColumn mc,
                           LsPaperColumn tc)
 {
-    LsDpOptions o = {.budget = ls_least_budget(q->scratch, q->f, fam, some), .price_last = true, .cells = 1024,
+    LsDpOptions o = {.budget = ls_least_budget(q->scratch, q->f, fam, some),
+                     .price_last = true,
+                     .cells = 1024,
                      .most_points = 64};
     for (int m = 0; m < 2; m++) {
         o.greatest = m == 0;

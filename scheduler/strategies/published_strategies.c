@@ -132,7 +132,8 @@ static void sweep_dps(Dps *d, double step)
 void ls_strategy_dp(LsCandidates *pool, const LsForward *f, const LsFamily *fam, const char *tc,
                     const char *mc, bool fine)
 {
-    /* finer where a DP is cheap; this depends on the input alone, so that plans are the same everywhere */
+    /* finer where a DP is cheap; this depends on the input alone, so that plans are the same
+     * everywhere */
     double pairs = (double)fam->n * fam->n, step = 0.02 * pow(pairs / 1e4, 0.45);
     step *= fine ? 1 : 2.5;
     step = step < 0.02 ? 0.02 : step > 0.25 ? 0.25 : step;
@@ -156,8 +157,8 @@ static void add_row(Rows *r, const uint64_t *set)
     memcpy(r->set + (size_t)r->n++ * r->nword, set, r->nword * sizeof *set);
 }
 
-/* Returns the unit for rounding times: sums of many different times have too many values for the search to
- * find the optimum. */
+/* Returns the unit for rounding times: sums of many different times have too many values for the
+ * search to find the optimum. */
 static double unit_of(const LsForward *f, const LsFamily *fam)
 {
     double all = fam->time[fam->n - 1];
@@ -185,8 +186,8 @@ typedef struct Sweep {
     uint32_t unknown;
 } Sweep;
 
-/* Finds the optimum within the budget; an earlier optimum remains optimal down to its own peak. Returns false
- * if there is none or it is unknown. */
+/* Finds the optimum within the budget; an earlier optimum remains optimal down to its own peak.
+ * Returns false if there is none or it is unknown. */
 static bool find_optimum(Sweep *w, Optima *op)
 {
     LsStrategy s;
@@ -205,8 +206,8 @@ static bool find_optimum(Sweep *w, Optima *op)
     return true;
 }
 
-/* Sweeps falling budgets. For a large family it skips some: without recomputation only the least peak
- * matters, and the greatest times differ little. */
+/* Sweeps falling budgets. For a large family it skips some: without recomputation only the least
+ * peak matters, and the greatest times differ little. */
 static void sweep_optima(Sweep *w, Optima op[2], bool large)
 {
     static const double step = 0.12, leap = 0.4;
@@ -226,7 +227,8 @@ static void sweep_optima(Sweep *w, Optima op[2], bool large)
         bool back = leaping && last_free > 0 && (!any || op[0].time > 0);
         leaping &= any && op[0].time <= 0;
         if (back)
-            any = true;                             /* back to the last budget without recomputation */
+            any = true;                             /* back to the last budget without
+                                                     * recomputation */
         else if (leaping)
             last_free = peak;
         w->o.budget = back ? next_budget(last_free, step, last_free)

@@ -1,10 +1,12 @@
-/* scheduler/strategies/recompute_gradients.c -- runs backward nodes twice, or reads other values, instead of keeping their results.
+/* scheduler/strategies/recompute_gradients.c -- runs backward nodes twice, or reads other values,
+ * instead of keeping their results.
  *
- * If something waits for all gradients, such as a clipping by their norm, every gradient is read twice: for the norm,
- * and much later by its update. Keeping the gradient costs its bytes; making it again costs its node's time, and the
- * bytes of the operands as long as nothing else keeps them. Gradients of large weights have small operands. Searches that
- * recompute forward values hardly come here: a second run pays only if the operands stay. Where the last reader of a result
- * has an alternative that reads other values, as the sum of clipped gradients has, that may be cheaper. */
+ * If something waits for all gradients, such as a clipping by their norm, every gradient is read
+ * twice: for the norm, and much later by its update. Keeping the gradient costs its bytes; making
+ * it again costs its node's time, and the bytes of the operands as long as nothing else keeps them.
+ * Gradients of large weights have small operands. Searches that recompute forward values hardly
+ * come here: a second run pays only if the operands stay. Where the last reader of a result has an
+ * alternative that reads other values, as the sum of clipped gradients has, that may be cheaper. */
 #include "scheduler/order/edited_order.h"
 #include "scheduler/strategies/published_strategies.h"
 
@@ -12,13 +14,13 @@ enum { LEVELS = 3 };            /* how deep the operands of an alternative may b
 
 typedef struct Twice {
     uint32_t tensor, next;      /* the result, and its next read */
-    uint32_t instead, of;       /* node that runs in place of run `of`, so that `next` is not needed; LS_NO_ID: the tensor is
-                                 * made again before `next` */
+    uint32_t instead, of;       /* node that runs in place of run `of`, so that `next` is not
+                                 * needed; LS_NO_ID: the tensor is made again before `next` */
     double price;               /* of a byte saved at the peak */
 } Twice;
 
-/* Bytes that operand x of a second run adds at the peak: its instance is live there already, or was made before, or is
- * missing: then INT64_MAX. */
+/* Bytes that operand x of a second run adds at the peak: its instance is live there already, or was
+ * made before, or is missing: then INT64_MAX. */
 static int64_t held(const LsTape *t, uint32_t x, uint32_t peak, uint32_t next)
 {
     if (ls_tape_has(t, x, peak))
@@ -44,9 +46,11 @@ static double price(const LsTape *t, uint32_t x, uint32_t peak, uint32_t next)
     return p->cost[v] / (double)saved;
 }
 
-/* Bytes that node v needs beside what is live at the peak, INT64_MAX: an operand is missing. An operand that was never made
- * is made before v, and its operands, `levels` deep: *cost grows by that. */
-static int64_t needs(const LsTape *t, uint32_t v, uint32_t peak, uint32_t next, int levels, double *cost)
+/* Bytes that node v needs beside what is live at the peak, INT64_MAX: an operand is missing. An
+ * operand that was never made is made before v, and its operands, `levels` deep: *cost grows by
+ * that. */
+static int64_t needs(const LsTape *t, uint32_t v, uint32_t peak, uint32_t next, int levels,
+                     double *cost)
 {
     const LsProb *p = t->p;
     int64_t bytes = 0;
@@ -71,7 +75,8 @@ static bool is_last(const LsTape *t, uint32_t x, uint32_t next)
     return k < t->list[x].n ? ls_tape_event_writes(t, x, k) : !t->p->dag->tensor[x].output;
 }
 
-/* The run whose alternatives do without x: its last reader, or the only reader of that one's result. */
+/* The run whose alternatives do without x: its last reader, or the only reader of that one's
+ * result. */
 static uint32_t end_of(const LsTape *t, uint32_t x, uint32_t next)
 {
     const LsProb *p = t->p;
@@ -81,7 +86,8 @@ static uint32_t end_of(const LsTape *t, uint32_t x, uint32_t next)
     if (p->swap.at[v] < p->swap.at[v + 1] || p->out.at[v] + 1 != p->out.at[v + 1])
         return next;
     const uint32_t y = p->out.id[p->out.at[v]], k = ls_tape_events_before(t, y, next) + 1;
-    if (k >= t->list[y].n || ls_tape_event_writes(t, y, k) || !is_last(t, y, ls_tape_event_run(t, y, k)))
+    if (k >= t->list[y].n || ls_tape_event_writes(t, y, k)
+        || !is_last(t, y, ls_tape_event_run(t, y, k)))
         return next;
     return ls_tape_event_run(t, y, k);
 }
@@ -98,7 +104,8 @@ static double price_instead(const LsTape *t, uint32_t peak, Twice *way)
     const uint32_t x = way->tensor, next = way->next, of = end_of(t, x, next);
     if (of == LS_TAPE_END)
         return -1;
-    const uint32_t now = t->run[of].node, between = of != next ? p->out.id[p->out.at[t->run[next].node]] : x;
+    const uint32_t now = t->run[of].node,
+                   between = of != next ? p->out.id[p->out.at[t->run[next].node]] : x;
     double best = -1;
     for (uint32_t k = p->swap.at[now]; k < p->swap.at[now + 1]; k++) {
         const uint32_t to = p->swap.id[k];
@@ -106,7 +113,8 @@ static double price_instead(const LsTape *t, uint32_t peak, Twice *way)
         if (p->stuck[to] || reads(p, to, x) || reads(p, to, between))
             continue;
         const int64_t more = needs(t, to, peak, of, LEVELS, &cost);
-        const double is = more < p->size[x] ? (cost > 0 ? cost : 0) / (double)(p->size[x] - more) : -1;
+        const double is =
+            more < p->size[x] ? (cost > 0 ? cost : 0) / (double)(p->size[x] - more) : -1;
         if (is >= 0 && (best < 0 || is < best)) {
             best = is;
             way->instead = to;
@@ -138,7 +146,8 @@ static void remove_with_makers(LsTape *t, uint32_t run)
         maker[k] = ls_tape_maker(t, p->in.id[p->in.at[v] + k], run);
     ls_tape_remove(t, run);
     for (uint32_t k = 0; k < n; k++)
-        if (maker[k] != LS_TAPE_END && t->run[maker[k]].node != LS_NO_ID && ls_tape_is_dead(t, maker[k]))
+        if (maker[k] != LS_TAPE_END && t->run[maker[k]].node != LS_NO_ID
+            && ls_tape_is_dead(t, maker[k]))
             remove_with_makers(t, maker[k]);
 }
 
@@ -154,18 +163,23 @@ static void take(LsTape *t, const Twice *way)
     remove_with_makers(t, way->of);     /* and with it run `next`, if that is another one */
 }
 
-/* The next read of a tensor that is live while run `peak` runs: by that run itself, if it has no later one. */
+/* The next read of a tensor that is live while run `peak` runs: by that run itself, if it has no
+ * later one. */
 static uint32_t read_from(const LsTape *t, uint32_t x, uint32_t peak)
 {
     const uint32_t next = ls_tape_next_read(t, x, peak), k = ls_tape_events_before(t, x, peak);
-    if (next != LS_TAPE_END || t->p->size[x] == 0 || k >= t->list[x].n || ls_tape_event_run(t, x, k) != peak)
+    if (next != LS_TAPE_END || t->p->size[x] == 0 || k >= t->list[x].n
+        || ls_tape_event_run(t, x, k) != peak)
         return next;
     if (!ls_tape_event_writes(t, x, k))
         return peak;
-    return k + 1 < t->list[x].n && !ls_tape_event_writes(t, x, k + 1) ? ls_tape_event_run(t, x, k + 1) : LS_TAPE_END;
+    return k + 1 < t->list[x].n && !ls_tape_event_writes(t, x, k + 1)
+               ? ls_tape_event_run(t, x, k + 1)
+               : LS_TAPE_END;
 }
 
-/* The backward result, idle at the peak, that is cheapest to make again, or live there and cheapest to do without. */
+/* The backward result, idle at the peak, that is cheapest to make again, or live there and cheapest
+ * to do without. */
 static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
 {
     const LsProb *p = t->p;
@@ -178,7 +192,8 @@ static bool cheapest(const LsTape *t, uint32_t peak, Twice *best)
         if (next == LS_TAPE_END)
             continue;
         const bool idle = ls_tape_next_read(t, x, peak) == next;
-        Twice again = {x, next, LS_NO_ID, LS_NO_ID, idle ? price(t, x, peak, next) : -1}, other = again;
+        Twice again = {x, next, LS_NO_ID, LS_NO_ID, idle ? price(t, x, peak, next) : -1},
+              other = again;
         other.price = price_instead(t, peak, &other);
         if (other.price >= 0 && (again.price < 0 || other.price < again.price))
             again = other;
@@ -230,7 +245,8 @@ bool ls_waits_for_gradients(const LsProb *p)
             readers[p->in.id[k]]++;
     }
     for (uint32_t x = 0; x < p->nt; x++)
-        if (p->maker[x] != LS_NO_ID && p->dag->node[p->maker[x]].kind != LS_DAG_FORWARD && readers[x] > most)
+        if (p->maker[x] != LS_NO_ID && p->dag->node[p->maker[x]].kind != LS_DAG_FORWARD
+            && readers[x] > most)
             most = readers[x];
     ls_arena_free(tmp);
     return most >= FEW && 2 * most >= updates;

@@ -1,11 +1,11 @@
-/* scheduler/strategies/strategy_names.h -- the strategies that users name, in the order of tables: none
- * first, auto last. */
+/* scheduler/strategies/strategy_names.h -- the strategies that users name, in the order of tables:
+ * none first, auto last. */
 #ifndef LS_SCHEDULER_STRATEGIES_STRATEGY_NAMES_H
 #define LS_SCHEDULER_STRATEGIES_STRATEGY_NAMES_H
 
 /* The only list of them. ONE(name, colours) makes candidates of its own name. TWO(name, colours)
- * makes those of its halves, name "-tc" and name "-mc". The colours are those of its curves, on light
- * pages and on dark ones. */
+ * makes those of its halves, name "-tc" and name "-mc". The colours are those of its curves, on
+ * light pages and on dark ones. */
 #define LS_STRATEGIES(ONE, TWO) \
     ONE("none", "#6b7280", "#a0a7b0") \
     ONE("chen", "#c2571a", "#ff9a5c") \

@@ -1,7 +1,8 @@
 /* scheduler/strategies/window_polish.c -- improves sequences window by window where they recompute.
  *
- * Annealing changes a sequence in one place at a time. Where memory is tight, a cheaper sequence often
- * differs in many places. A window that moves along the sequence finds all of these at once. */
+ * Annealing changes a sequence in one place at a time. Where memory is tight, a cheaper sequence
+ * often differs in many places. A window that moves along the sequence finds all of these at
+ * once. */
 #include <string.h>
 
 #include "scheduler/candidates/peak_targets.h"
@@ -41,8 +42,8 @@ static bool runs_again(const Polish *z, const LsSeq *seq, uint32_t from, uint32_
     return false;
 }
 
-/* Replaces runs from .. from + length - 1 by cheaper ones, or with `fit` by ones within the target. Returns
- * whether it did. */
+/* Replaces runs from .. from + length - 1 by cheaper ones, or with `fit` by ones within the target.
+ * Returns whether it did. */
 static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64_t target,
                     bool fit)
 {
@@ -67,7 +68,8 @@ static bool improve(Polish *z, LsSeq *seq, uint32_t from, uint32_t length, int64
 static const uint32_t lengths[] = {24, 40};
 enum { LENGTHS = sizeof lengths / sizeof *lengths };
 
-/* Slides windows along the sequence until whole passes find nothing; returns whether anything was found. */
+/* Slides windows along the sequence until whole passes find nothing; returns whether anything was
+ * found. */
 static bool slide(Polish *z, LsSeq *seq, int64_t target)
 {
     enum { STEPS = 3 };
@@ -119,8 +121,8 @@ static bool is_known(Polish *z, const LsCand *c, int64_t target)
     return ls_candidates_seen(z->pool, cost ^ (uint64_t)target * UINT64_C(0x9e3779b97f4a7c15));
 }
 
-/* Polishes the cheapest candidate within the target. If a cheaper candidate lies slightly above the target,
- * brings that below and polishes it too. */
+/* Polishes the cheapest candidate within the target. If a cheaper candidate lies slightly above the
+ * target, brings that below and polishes it too. */
 static void polish(Polish *z, int64_t target)
 {
     const double close = 1 + 1e-9;      /* less is not worth a search */

@@ -1,4 +1,5 @@
-/* tests/base/test_arena.c -- arrays that grow in an arena keep their items, end in zeros, and give their memory back. */
+/* tests/base/test_arena.c -- arrays that grow in an arena keep their items, end in zeros, and give
+ * their memory back. */
 #include "base/arena.h"
 #include "tests/support/less.h"
 #include "tests/support/suite.h"

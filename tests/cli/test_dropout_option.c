@@ -1,4 +1,5 @@
-/* tests/cli/test_dropout_option.c -- --dropout through the command line: which dropouts the program has. */
+/* tests/cli/test_dropout_option.c -- --dropout through the command line: which dropouts the program
+ * has. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

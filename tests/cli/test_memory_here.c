@@ -1,4 +1,5 @@
-/* tests/cli/test_memory_here.c -- the memory that control groups allow, in an imitated /sys and /proc. */
+/* tests/cli/test_memory_here.c -- the memory that control groups allow, in an imitated /sys and
+ * /proc. */
 #include "tests/support/suite.h"
 
 #include "cli/job/memory_here.h"

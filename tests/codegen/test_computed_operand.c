@@ -1,5 +1,5 @@
-/* tests/codegen/test_computed_operand.c -- convolutions and products that compute an operand where they pack it
- * give the same bits as from an operand in memory. */
+/* tests/codegen/test_computed_operand.c -- convolutions and products that compute an operand where
+ * they pack it give the same bits as from an operand in memory. */
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/conv.h"
 #include "codegen/kernels/matmul.h"
@@ -30,8 +30,8 @@ enum { BODY_IN = 6 };             /* the last says which elements the fourth ope
 
 typedef struct Value { LsFused *body; LsValueId in[BODY_IN], v; int axis; } Value;
 
-/* Of images: operand 0 begins one row down, and blocks of two by two pixels share an element of operand 3,
- * which belongs to one of them. */
+/* Of images: operand 0 begins one row down, and blocks of two by two pixels share an element of
+ * operand 3, which belongs to one of them. */
 static void value_inset(Rig *r, Value *x, LsShape shape)
 {
     LsInset *in = ls_arena_alloc(r->cx.arena, 2, sizeof *in);
@@ -150,7 +150,8 @@ static void check_convs(int real_bytes, const char *flags)
 {
     Rig r = rig_of_products(real_bytes, flags);
     Pair p[NCONV][2];
-    const int apart = real_bytes == 4 || tests_do_all() ? 1 : 2;    /* of doubles every second one */
+    /* of doubles every second one */
+    const int apart = real_bytes == 4 || tests_do_all() ? 1 : 2;
     for (int i = 0; i < NCONV; i += apart)
         conv_pairs(&r, i, p[i]);
     rig_run(&r);

@@ -1,5 +1,6 @@
-/* tests/codegen/test_conv_gradient.c -- gradients of ReLUs moved into data gradients. Uses a cuDNN of the tests
- * (fake_cudnn.c), because the real cuDNN compiles such kernels, which needs a driver. */
+/* tests/codegen/test_conv_gradient.c -- gradients of ReLUs moved into data gradients. Uses a cuDNN
+ * of the tests (fake_cudnn.c), because the real cuDNN compiles such kernels, which needs a
+ * driver. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "compiler/ops/row.h"
@@ -68,7 +69,8 @@ START_TEST(gradients_of_relus_go_into_data_gradients_where_an_engine_takes_them)
 }
 END_TEST
 
-/* As before a ReLU of a concatenation: the loop stores parts of the gradient, which the convolution cannot do. */
+/* As before a ReLU of a concatenation: the loop stores parts of the gradient, which the convolution
+ * cannot do. */
 START_TEST(gradients_that_are_stored_in_parts_stay_where_they_are)
 {
     for (int parts = 0; parts < 2; parts++) {

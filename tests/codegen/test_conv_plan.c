@@ -1,5 +1,5 @@
-/* tests/codegen/test_conv_plan.c -- convolutions planned without a GPU. Without cuDNN, tests that need it are
- * skipped with a line. */
+/* tests/codegen/test_conv_plan.c -- convolutions planned without a GPU. Without cuDNN, tests that
+ * need it are skipped with a line. */
 #include "codegen/cuda/conv_fuse.h"
 #include "codegen/cuda/conv_plan.h"
 #include "runtime/cuda/cudnn_graph.h"
@@ -185,8 +185,8 @@ START_TEST(relus_behind_convolutions_with_a_bias_are_taken_in)
 }
 END_TEST
 
-/* Batch norms' sums behind a convolution: so far only engines that compile a kernel take them, and planning
- * with those needs the driver. A failure here means that a faster engine is available. */
+/* Batch norms' sums behind a convolution: so far only engines that compile a kernel take them, and
+ * planning with those needs the driver. A failure here means that a faster engine is available. */
 START_TEST(no_engine_sums_statistics_without_compiling)
 {
     static const LsDnnConv c = {
@@ -406,7 +406,8 @@ START_TEST(a_cache_gives_back_what_was_put_in)
 }
 END_TEST
 
-/* Choices read from the file equal the choices that were made, and damage to the file does not change them. */
+/* Choices read from the file equal the choices that were made, and damage to the file does not
+ * change them. */
 START_TEST(a_broken_cache_does_no_harm)
 {
     if (!have_cudnn())

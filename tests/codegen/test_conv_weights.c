@@ -1,5 +1,6 @@
-/* tests/codegen/test_conv_weights.c -- weight gradients of 3x3 convolutions by Lowerset's kernel for GPUs, run
- * by the executor and compared with sums in double: borders, ragged strips and channels, several blocks. */
+/* tests/codegen/test_conv_weights.c -- weight gradients of 3x3 convolutions by Lowerset's kernel
+ * for GPUs, run by the executor and compared with sums in double: borders, ragged strips and
+ * channels, several blocks. */
 #include "codegen/cuda/conv_weights.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
@@ -69,8 +70,10 @@ static double sum_of(const Rig *r, const Case *c, LsNodeId n, int64_t m, int64_t
             for (int64_t q = 0; q < s->dim[3]; q++) {
                 int64_t row = p + tap / 3 - c->pad, column = q + tap % 3 - c->pad;
                 if (row >= 0 && row < c->rows && column >= 0 && column < c->columns)
-                    sum += rig_get(r, y, ((i * c->y_channels + m) * s->dim[2] + p) * s->dim[3] + q)
-                        * rig_get(r, x, ((i * c->x_channels + k) * c->rows + row) * c->columns + column);
+                    sum +=
+                        rig_get(r, y, ((i * c->y_channels + m) * s->dim[2] + p) * s->dim[3] + q)
+                        * rig_get(r, x,
+                                  ((i * c->x_channels + k) * c->rows + row) * c->columns + column);
             }
     return sum;
 }

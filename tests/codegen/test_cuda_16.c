@@ -1,5 +1,6 @@
-/* tests/codegen/test_cuda_16.c -- kernels of GPUs in 16 bits, node by node: those of whole networks, run by the executor
- * and by stand-ins of the libraries, give what the CPU's kernels give of the same operands. */
+/* tests/codegen/test_cuda_16.c -- kernels of GPUs in 16 bits, node by node: those of whole
+ * networks, run by the executor and by stand-ins of the libraries, give what the CPU's kernels give
+ * of the same operands. */
 #include "tests/support/compiled_model.h"
 #include "tests/support/gpu_nodes.h"
 #include "tests/support/less.h"
@@ -69,6 +70,7 @@ int main(void)
     if (mkdtemp(dir) == NULL)
         return perror(dir), 1;
     tcase_set_timeout(t, 300);
-    tcase_add_loop_test(t, kernels_of_networks_give_what_the_cpus_give, 0, tests_do_all() ? NETS : FEW);
+    tcase_add_loop_test(t, kernels_of_networks_give_what_the_cpus_give, 0,
+                        tests_do_all() ? NETS : FEW);
     return run_models("cuda_16", t);
 }

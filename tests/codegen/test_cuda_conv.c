@@ -1,6 +1,6 @@
-/* tests/codegen/test_cuda_conv.c -- the text that the compiler prints for convolutions on GPUs. A library in
- * cuDNN's place (fake_cudnn.c) plans and computes them, and the results agree with plain loops; so do the
- * kernels that replace it where no engine fits. Parts run as on the CPU. */
+/* tests/codegen/test_cuda_conv.c -- the text that the compiler prints for convolutions on GPUs. A
+ * library in cuDNN's place (fake_cudnn.c) plans and computes them, and the results agree with plain
+ * loops; so do the kernels that replace it where no engine fits. Parts run as on the CPU. */
 #include "codegen/cuda/conv_plan.h"
 #include "base/arena.h"
 #include "tests/support/conv_cases.h"
@@ -43,8 +43,8 @@ static void run_node(const HNode *h, LsKernel kernel, const LsTarget *t, const d
     for (int64_t j = 0; j < out; j++) {
         double got = h_at(arg[nin], j, rb);
         ck_assert_msg(fabs(got - want[j]) <= (rb == 8 ? 1e-13 : 2e-5) * scale,
-                      "case %d, node %d: element %lld is %g, not %g", number / NODES, number % NODES,
-                      (long long)j, got, want[j]);
+                      "case %d, node %d: element %lld is %g, not %g", number / NODES,
+                      number % NODES, (long long)j, got, want[j]);
     }
     ck_assert_msg(h_guarded(arg[nin], out, rb), "case %d wrote behind its result",
                   number / NODES);
@@ -54,7 +54,8 @@ static void run_node(const HNode *h, LsKernel kernel, const LsTarget *t, const d
         free(arg[k]);
 }
 
-/* The three convolutions of a case, and the data gradient with the gradient of a ReLU whose result is x. */
+/* The three convolutions of a case, and the data gradient with the gradient of a ReLU whose result
+ * is x. */
 static void all_nodes_of(const Case *c, HNode *node[NODES])
 {
     Dims d = dims_of(c);
@@ -85,8 +86,8 @@ static bool is_small(const Case *c)
     return ls_count(&d.y) * (ls_count(&d.w) / c->cout) < 400000;
 }
 
-/* engines: of the library that plans; NULL: the compiler has no library. again: engines of the library that
- * runs. */
+/* engines: of the library that plans; NULL: the compiler has no library. again: engines of the
+ * library that runs. */
 static void check_all(int real_bytes, const char *engines, const char *again)
 {
     HNode *node[NODES * NCASES];
@@ -142,7 +143,8 @@ START_TEST(a_compiler_without_the_library_leaves_planning_to_the_program)
 }
 END_TEST
 
-/* cuDNN's plans may contain the placeholder that stands for a kernel's name when texts are compared. */
+/* cuDNN's plans may contain the placeholder that stands for a kernel's name when texts are
+ * compared. */
 START_TEST(no_line_of_a_plan_has_the_name_that_kernels_are_compared_under)
 {
     HNode *node[3];

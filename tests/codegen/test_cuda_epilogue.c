@@ -1,4 +1,5 @@
-/* tests/codegen/test_cuda_epilogue.c -- work that moves into products on GPUs, and work that must not. */
+/* tests/codegen/test_cuda_epilogue.c -- work that moves into products on GPUs, and work that must
+ * not. */
 #include <check.h>
 
 #include "codegen/cuda/epilogue.h"

@@ -1,5 +1,6 @@
-/* tests/codegen/test_cuda_matmul.c -- the text that the compiler prints for products on GPUs: it compiles, and
- * with a library in cuBLASLt's place (fake_cublaslt.c) it gives the results of a triple loop. */
+/* tests/codegen/test_cuda_matmul.c -- the text that the compiler prints for products on GPUs: it
+ * compiles, and with a library in cuBLASLt's place (fake_cublaslt.c) it gives the results of a
+ * triple loop. */
 #include "tests/support/matmul_cases.h"
 
 #include "tests/support/cublas_stand_in.h"
@@ -13,7 +14,8 @@ static void run_case(const Case *c, HNode *h, LsKernel kernel, const LsTarget *t
     int rb = t->real_bytes;
     void *arg[5] = {0};
     double *in[3];
-    int64_t out = ls_count(&h->value[4].shape), work = emitter()->workspace(&h->g, (LsNodeId){1}, t);
+    int64_t out = ls_count(&h->value[4].shape),
+            work = emitter()->workspace(&h->g, (LsNodeId){1}, t);
     for (int k = 0; k < 3; k++) {
         int64_t n = h->operand[k].i != 0 ? ls_count(&h->value[k + 1].shape) : 0;
         in[k] = h_random(n, (uint64_t)k + 1);
@@ -136,7 +138,8 @@ static double *results_of(const HNode *h, LsKernel kernel, const LsTarget *t, in
     for (int k = 0; k <= nin + nout; k++) {
         for (int64_t i = 0; i < size[k] && k >= nin; i++)
             all[(*count)++] = h_at(arg[k], i, rb);
-        ck_assert(arg[k] == NULL || k < nin || h_guarded(arg[k], k < nin + nout ? size[k] : work, rb));
+        ck_assert(arg[k] == NULL || k < nin
+                  || h_guarded(arg[k], k < nin + nout ? size[k] : work, rb));
         free(arg[k]);
     }
     return all;
@@ -165,7 +168,8 @@ static void check_behind(int real_bytes, const char *how, double tolerance)
             scale = fmax(scale, fabs(want[i][k]));
         for (int64_t k = 0; k < m; k++)
             ck_assert_msg(fabs(got[k] - want[i][k]) <= tolerance * scale,
-                          "case %d: element %lld is %g, not %g", i, (long long)k, got[k], want[i][k]);
+                          "case %d: element %lld is %g, not %g", i, (long long)k, got[k],
+                          want[i][k]);
         free(got);
         free(want[i]);
         h_free(node[i]);
@@ -198,10 +202,12 @@ START_TEST(workspace_goes_to_long_sums_that_leave_processors_idle)
     ck_assert_int_eq(workspace_of(false, 16384, 3072, 768), 0);    /* tiles for every processor */
     ck_assert_int_eq(workspace_of(false, 8, 10, 2048), 0);         /* too little work to share */
     ck_assert_int_eq(workspace_of(false, 256, 1000, 100), 0);      /* too short a sum */
-    int64_t bytes = workspace_of(false, 768, 768, 16384);          /* a weight's gradient: 7 pieces */
+    /* a weight's gradient: 7 pieces */
+    int64_t bytes = workspace_of(false, 768, 768, 16384);
     ck_assert_int_eq(bytes, (1 << 16) + 7 * 768 * 768 * 4 + 255);
     ck_assert_int_eq(workspace_of(false, 1024, 1024, 1 << 20), (1 << 16) + 4 * (1 << 22) + 255);
-    ck_assert_int_eq(workspace_of(false, 128, 128 * 20, 1 << 20), (1 << 16) + 13 * 128 * 128 * 20 * 4 + 255);
+    ck_assert_int_eq(workspace_of(false, 128, 128 * 20, 1 << 20),
+                     (1 << 16) + 13 * 128 * 128 * 20 * 4 + 255);
     /* large products in TF32: without a workspace there are no kernels for Hopper */
     ck_assert_int_eq(workspace_of(true, 16384, 3072, 768), (32 << 20) + 255);
     ck_assert_int_eq(workspace_of(true, 256, 1000, 100), 0);

@@ -1,5 +1,5 @@
-/* tests/codegen/test_cuda_passes.c -- changes to graphs for GPUs only: moments in one pass, wider scores,
- * joined updates. */
+/* tests/codegen/test_cuda_passes.c -- changes to graphs for GPUs only: moments in one pass, wider
+ * scores, joined updates. */
 #include "codegen/cuda/moments.h"
 #include "codegen/cuda/updates.h"
 #include "codegen/cuda/pad_classes.h"
@@ -93,7 +93,8 @@ START_TEST(scores_in_16_bits_get_whole_eights)
 {
     LsCtx cx = {.arena = ls_arena_new()};
     LsGraph *g = compiled_with(&cx, "gpt --depth=1 --heads=2 --width=32 --context=16 --vocab=66", 2,
-                               (LsOptimizerOptions){.kind = LS_SGD}, (LsPrecision){.compute = LS_BF16, .gpu = true});
+                               (LsOptimizerOptions){.kind = LS_SGD},
+                               (LsPrecision){.compute = LS_BF16, .gpu = true});
     ck_assert_uint_eq(ls_widen_scores(g, &gpu), 1);
     ck_assert_int_eq(widened(g, 66, 6), 4);
     const LsValue *w = weights(g), *copy = NULL;

@@ -1,5 +1,5 @@
-/* tests/codegen/test_cuda_random.c -- random graphs of all operators, as GPUs compute them in 16 bits: every kernel gives
- * what the CPU's kernel gives of the same operands. */
+/* tests/codegen/test_cuda_random.c -- random graphs of all operators, as GPUs compute them in 16
+ * bits: every kernel gives what the CPU's kernel gives of the same operands. */
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/passes.h"
 #include "compiler/patterns/patterns.h"
@@ -14,16 +14,27 @@ enum { GRAPHS = 60, FEW = 4, OPERATORS = 30 };
 static bool passes(Net *net, LsType type, int k)
 {
     static const LsOptimizerKind first[] = {LS_ADAFACTOR, LS_MUON, LS_FREE_ADAMW, LS_NADAM};
-    const LsOptimizerOptions o = {
-        .kind = k < FEW ? first[k] : (LsOptimizerKind)(k % LS_OPT_NONE), .hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3,
-        .hyper.momentum = 0.9, .hyper.decay = 0.1, .hyper.momentum_decay = 0.004, .hyper.trust = 0.01, .hyper.power = 0.8, .hyper.floor = 1e-6, .hyper.floor_p = 1e-3,
-        .hyper.most = 1, .hyper.rate_part = 0.1, .hyper.by_rate = 2};
+    const LsOptimizerOptions o = {.kind = k < FEW ? first[k] : (LsOptimizerKind)(k % LS_OPT_NONE),
+                                  .hyper.beta1 = 0.9,
+                                  .hyper.beta2 = 0.99,
+                                  .hyper.eps = 1e-3,
+                                  .hyper.momentum = 0.9,
+                                  .hyper.decay = 0.1,
+                                  .hyper.momentum_decay = 0.004,
+                                  .hyper.trust = 0.01,
+                                  .hyper.power = 0.8,
+                                  .hyper.floor = 1e-6,
+                                  .hyper.floor_p = 1e-3,
+                                  .hyper.most = 1,
+                                  .hyper.rate_part = 0.1,
+                                  .hyper.by_rate = 2};
     const LsPrecision as = {.compute = type, .gpu = true};
     LsCtx *cx = &net->cx;
     LsGraph *g = net->a;
-    return ls_patterns(cx, g) && ls_heads(cx, g) && ls_autodiff(cx, g) && ls_optimizer(cx, g, &o) && ls_dce(cx, g) && ls_layout(cx, g, NULL)
-        && ls_residual(cx, g) && ls_precision(cx, g, &as) && ls_verify(cx, g) && ls_fuse(cx, g) && ls_split(cx, g)
-        && ls_verify(cx, g);
+    return ls_patterns(cx, g) && ls_heads(cx, g) && ls_autodiff(cx, g) && ls_optimizer(cx, g, &o)
+           && ls_dce(cx, g) && ls_layout(cx, g, NULL) && ls_residual(cx, g)
+           && ls_precision(cx, g, &as) && ls_verify(cx, g) && ls_fuse(cx, g) && ls_split(cx, g)
+           && ls_verify(cx, g);
 }
 
 /* The numbers of the net's inputs, parameters and states. */
@@ -35,9 +46,13 @@ static void fill(Rig *r, const Net *net)
         const void *data = x->data;
         for (uint32_t k = 0; k < r->g->ninput; k++)
             data = r->g->input[k].i == i ? net->input[k] : data;
-        for (int64_t k = 0; x->kind != LS_V_TEMP && x->kind != LS_V_CONST && data != NULL && k < ls_count(&x->shape); k++)
-            rig_set(r, v, k, x->type == LS_REAL ? (double)((const float *)data)[k]
-                             : x->type == LS_I64 ? (double)((const int64_t *)data)[k] : ((const uint8_t *)data)[k]);
+        for (int64_t k = 0; x->kind != LS_V_TEMP && x->kind != LS_V_CONST && data != NULL
+                            && k < ls_count(&x->shape);
+             k++)
+            rig_set(r, v, k,
+                    x->type == LS_REAL  ? (double)((const float *)data)[k]
+                    : x->type == LS_I64 ? (double)((const int64_t *)data)[k]
+                                        : ((const uint8_t *)data)[k]);
     }
 }
 

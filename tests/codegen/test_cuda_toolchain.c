@@ -1,5 +1,6 @@
-/* tests/codegen/test_cuda_toolchain.c -- from device text to code for GPUs, and a program with it as far as a
- * machine without a GPU can run it. Tests that need NVRTC or the toolkit are skipped without it. */
+/* tests/codegen/test_cuda_toolchain.c -- from device text to code for GPUs, and a program with it
+ * as far as a machine without a GPU can run it. Tests that need NVRTC or the toolkit are skipped
+ * without it. */
 #include "codegen/toolchain/cuda_probe.h"
 #include "codegen/toolchain/cuda_toolchain.h"
 #include "codegen/toolchain/host_toolchain.h"

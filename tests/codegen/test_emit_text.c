@@ -1,4 +1,5 @@
-/* tests/codegen/test_emit_text.c -- names that files give cannot leave the comments and strings of a program's text. */
+/* tests/codegen/test_emit_text.c -- names that files give cannot leave the comments and strings of
+ * a program's text. */
 #include "codegen/emit/text_emit.h"
 #include "tests/support/gradient.h"
 #include "tests/support/run_graph.h"

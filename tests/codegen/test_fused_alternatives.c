@@ -1,5 +1,5 @@
-/* tests/codegen/test_fused_alternatives.c -- alternatives of the zoo's kernels: which alternatives exist, and
- * that each gives the bits of the node that it replaces. */
+/* tests/codegen/test_fused_alternatives.c -- alternatives of the zoo's kernels: which alternatives
+ * exist, and that each gives the bits of the node that it replaces. */
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/fusion/implicit_concat.h"
@@ -261,7 +261,8 @@ static void check_same_step(int of, uint32_t least,
     const double *after = after_a_step(&cx, g, &m);
     ck_assert_int_eq(n, m);
     for (int64_t i = 0; i < n; i++)
-        ck_assert_msg(before[i] == after[i], "element %d: %.9g and %.9g", (int)i, before[i], after[i]);
+        ck_assert_msg(before[i] == after[i], "element %d: %.9g and %.9g", (int)i, before[i],
+                      after[i]);
     ls_arena_free(cx.arena);
 }
 
@@ -289,8 +290,10 @@ int main(void)
     if (mkdtemp(dir) == NULL)
         return perror(dir), 1;
     tcase_set_timeout(tc, 200);
-    /* The deep net's program takes as long to compile as all others, the first one's with sanitizers, too. */
-    tcase_add_loop_test(tc, every_alternative_gives_the_bits_of_its_node, tests_do_less(), tests_part(NNET, PARTS));
+    /* The deep net's program takes as long to compile as all others, the first one's with
+     * sanitizers, too. */
+    tcase_add_loop_test(tc, every_alternative_gives_the_bits_of_its_node, tests_do_less(),
+                        tests_part(NNET, PARTS));
     tcase_add_test(tc, plans_that_run_alternatives_are_understood);
     if (!tests_do_less())
         tcase_add_test(tc, reading_parts_gives_the_bits_of_reading_the_whole);

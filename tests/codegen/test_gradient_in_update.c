@@ -1,5 +1,5 @@
-/* tests/codegen/test_gradient_in_update.c -- updates that compute the gradient that they apply: which updates
- * do, and that they give the same bits as updates that read it. */
+/* tests/codegen/test_gradient_in_update.c -- updates that compute the gradient that they apply:
+ * which updates do, and that they give the same bits as updates that read it. */
 #include "codegen/fusion/gradient_in_update.h"
 #include "compiler/fold/append.h"
 #include "compiler/passes/fuse.h"
@@ -16,14 +16,27 @@ typedef struct Product { int64_t m, n, k; bool ta, tb; double alpha; } Product;
 
 static const Step steps[] = {
     {.op = LS_OP_SGD},
-    {.op = LS_OP_SGD, .at = {.hyper.momentum = 0.9, .hyper.decay = 0.01, .hyper.nesterov = true, .clip = 0.5},
-     .momentum = true, .factor = true},
+    {.op = LS_OP_SGD,
+     .at = {.hyper.momentum = 0.9, .hyper.decay = 0.01, .hyper.nesterov = true, .clip = 0.5},
+     .momentum = true,
+     .factor = true},
     {.op = LS_OP_SGD, .at = {.sum.scale = 0.25}, .acc = true},
-    {.op = LS_OP_ADAM, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01}},
-    {.op = LS_OP_ADAM, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01,
-                              .hyper.decoupled = true, .sum.scale = 0.5, .clip = 0.5},
+    {.op = LS_OP_ADAM,
+     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01}},
+    {.op = LS_OP_ADAM,
+     .at = {.hyper.beta1 = 0.9,
+            .hyper.beta2 = 0.999,
+            .hyper.eps = 1e-8,
+            .hyper.decay = 0.01,
+            .hyper.decoupled = true,
+            .sum.scale = 0.5,
+            .clip = 0.5},
      .acc = true},
-    {.op = LS_OP_SGD, .at = {.hyper.momentum = 0.9}, .momentum = true, .factor = true, .acc = true,
+    {.op = LS_OP_SGD,
+     .at = {.hyper.momentum = 0.9},
+     .momentum = true,
+     .factor = true,
+     .acc = true,
      .weight = true},
 };
 /* Tiles that are cut short each way, one row, one column, several blocks of depth. */
@@ -110,7 +123,8 @@ static void check_steps(const Product *q, int bytes, bool apply)
 START_TEST(a_product_applied_gives_the_bits_of_one_that_is_stored)
 {
     check_steps(&products[_i], 4, true);
-    if (_i % 3 == 0 || tests_do_all())      /* of doubles one that is applied, and one that is not */
+    if (_i % 3 == 0 || tests_do_all())      /* of doubles one that is applied, and one that is
+                                             * not */
         check_steps(&products[_i], 8, _i % 2 == 0);
 }
 END_TEST

@@ -1,5 +1,5 @@
-/* tests/codegen/test_implicit_concat.c -- which concatenations FUSED kernels read in parts, and which are
- * stored. */
+/* tests/codegen/test_implicit_concat.c -- which concatenations FUSED kernels read in parts, and
+ * which are stored. */
 #include "codegen/fusion/implicit_concat.h"
 #include "compiler/passes/fuse.h"
 #include "tests/support/gradient.h"
@@ -42,10 +42,12 @@ static const LsNode *maker(int k) { return &g->node[g->value[g->output[k].i].def
 START_TEST(kernels_get_the_parts_in_place_of_the_whole)
 {
     graph_open();
-    LsValueId x = given("x", SHAPE(2, 8)), y = given("y", SHAPE(2, 4)), w = given("w", SHAPE(2, 12));
+    LsValueId x = given("x", SHAPE(2, 8)), y = given("y", SHAPE(2, 4)),
+              w = given("w", SHAPE(2, 12));
     LsValueId v = given("v", SHAPE(2, 12)), c = CONCAT(1, x, y);
     LsValueId s = ls_append2(&cx, g, LS_OP_ADD, ls_append2(&cx, g, LS_OP_MUL, w, c, NULL), v, NULL);
-    LsValueId sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, c, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
+    LsValueId sum =
+        ls_append1(&cx, g, LS_OP_REDUCE_SUM, c, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     ck_assert_uint_eq(JOIN(&cpu, s, sum), 1);
     const LsNode *n = maker(0);
     const LsFused *f = n->attr.fused.body;
@@ -64,7 +66,8 @@ START_TEST(kernels_get_the_parts_in_place_of_the_whole)
 }
 END_TEST
 
-/* The parts lie along an axis that the kernel does not walk innermost, or a kernel other than FUSED reads them. */
+/* The parts lie along an axis that the kernel does not walk innermost, or a kernel other than FUSED
+ * reads them. */
 START_TEST(what_is_needed_as_a_whole_is_made)
 {
     graph_open();

@@ -1,5 +1,5 @@
-/* tests/codegen/test_implicit_pad.c -- which borders and gradients of poolings FUSED kernels compute
- * themselves. */
+/* tests/codegen/test_implicit_pad.c -- which borders and gradients of poolings FUSED kernels
+ * compute themselves. */
 #include "codegen/emit/kernel_emit.h"
 #include "codegen/fusion/implicit_pad.h"
 #include "compiler/passes/fuse.h"
@@ -33,8 +33,10 @@ static LsValueId border(LsValueId x, int64_t channels, double value)
     return laid(ls_append1(&cx, g, LS_OP_PAD, x, &at));
 }
 
-/* The gradient of a pooling of 8x9 pixels whose windows are `kernel` wide and begin `stride` apart. */
-static LsValueId gradient(LsOpCode op, int64_t kernel, int64_t stride, int64_t pad, int64_t channels)
+/* The gradient of a pooling of 8x9 pixels whose windows are `kernel` wide and begin `stride`
+ * apart. */
+static LsValueId gradient(LsOpCode op, int64_t kernel, int64_t stride, int64_t pad,
+                          int64_t channels)
 {
     LsAttr at = {.window = {.n = 2}};
     LsShape y = SHAPE(2, channels, 0, 0);
@@ -75,7 +77,8 @@ static void check_operands(const LsNode *n, int count, const char *const want[])
 START_TEST(a_border_and_a_gradient_are_read_where_they_come_from)
 {
     graph_open();
-    LsValueId x = given("x", LS_REAL, SHAPE(2, 16, 4, 6)), m = gradient(LS_OP_MAX_POOL_GRAD, 2, 2, 0, 16);
+    LsValueId x = given("x", LS_REAL, SHAPE(2, 16, 4, 6)),
+              m = gradient(LS_OP_MAX_POOL_GRAD, 2, 2, 0, 16);
     LsValueId p = border(x, 0, 0), a = gradient(LS_OP_AVERAGE_POOL_GRAD, 3, 3, 0, 16);
     g->value[ls_in(g, g->value[a.i].def, 0).i].name = "mean";
     LsValueId sum = laid(ls_append2(&cx, g, LS_OP_ADD, m, p, NULL));
@@ -84,10 +87,11 @@ START_TEST(a_border_and_a_gradient_are_read_where_they_come_from)
     ck_assert_int_eq(f->ninset, 3);
     check_operands(maker(), 4, (const char *const[]){"dy", "x", "mean", "which"});
     const LsInset *in = ls_inset_of(f, 0);
-    ck_assert(in->which == 3 && in->over == 0 && in->per[1] == 1 && in->per[2] == 2 && in->from[2] == 0
-              && in->span[1] == 1 && in->span[2] == 2);
+    ck_assert(in->which == 3 && in->over == 0 && in->per[1] == 1 && in->per[2] == 2
+              && in->from[2] == 0 && in->span[1] == 1 && in->span[2] == 2);
     in = ls_inset_of(f, 1);
-    ck_assert(in->which == 0 && in->over == 0 && in->per[2] == 1 && in->from[2] == 1 && in->from[3] == 2);
+    ck_assert(in->which == 0 && in->over == 0 && in->per[2] == 1 && in->from[2] == 1
+              && in->from[3] == 2);
     in = ls_inset_of(f, 2);
     ck_assert(in->which == 0 && in->over == 9 && in->per[3] == 3);
     for (int k = 0; k < 3; k++)
@@ -145,14 +149,15 @@ START_TEST(gradients_of_few_windows_go)
 }
 END_TEST
 
-/* Windows of 2x2 pixels at every pixel: their gradient is as large as its operand, and a point needs its
- * neighbours' gradients. */
+/* Windows of 2x2 pixels at every pixel: their gradient is as large as its operand, and a point
+ * needs its neighbours' gradients. */
 START_TEST(no_result_takes_the_place_of_an_operand_inset)
 {
     graph_open();
     LsAttr at = {.window = {.n = 2, .kernel = {2, 2}, .stride = {1, 1}, .dilation = {1, 1},
                             .pad_lo = {1, 1}, .x_dim = {8, 8}}};
-    LsValueId dy = given("dy", LS_REAL, SHAPE(2, 16, 8, 8)), x = given("x", LS_REAL, SHAPE(2, 16, 8, 8));
+    LsValueId dy = given("dy", LS_REAL, SHAPE(2, 16, 8, 8)),
+              x = given("x", LS_REAL, SHAPE(2, 16, 8, 8));
     LsValueId which = given("which", LS_BOOL, SHAPE(2, 16, 8, 8));
     LsValueId dx = laid(ls_append2(&cx, g, LS_OP_MAX_POOL_GRAD, dy, which, &at));
     ck_assert_uint_eq(inset(&gpu, laid(ls_append2(&cx, g, LS_OP_ADD, dx, x, NULL)), NULL, 0), 1);
@@ -169,7 +174,8 @@ START_TEST(what_is_needed_as_a_whole_is_made)
     static const char *const glob[] = {"bord*"};
     for (int way = 0; way < 4; way++) {
         graph_open();
-        LsValueId x = given("x", LS_REAL, SHAPE(2, 16, 4, 6)), p = border(x, 0, 0), out = exponential(p);
+        LsValueId x = given("x", LS_REAL, SHAPE(2, 16, 4, 6)), p = border(x, 0, 0),
+                  out = exponential(p);
         g->value[p.i].name = "border";
         LsAttr axis = {.axis = {1}};
         if (way == 0)

@@ -1,6 +1,6 @@
-/* tests/codegen/test_kernels_16.c -- kernels that read and write 16 bits give the bits of the same kernels between widened
- * and rounded copies: loss, outputs and gradients of whole networks. So do products of bfloat16 by every unit of
- * runtime/kernels/ls_dot16.h. */
+/* tests/codegen/test_kernels_16.c -- kernels that read and write 16 bits give the bits of the same
+ * kernels between widened and rounded copies: loss, outputs and gradients of whole networks. So do
+ * products of bfloat16 by every unit of runtime/kernels/ls_dot16.h. */
 #include "scheduler/plan/planner.h"
 #include "tests/support/compiled_model.h"
 #include "tests/support/dot16_orders.h"
@@ -24,7 +24,10 @@ static void fill(const Made *m, LsValueId v)
     bool positive = strstr(x->name, "var") != NULL;
     for (int64_t i = 0; i < ls_count(&x->shape); i++) {
         double r = number(x->name, i);
-        ls_run_graph_set(m->run, v, i, x->type != LS_REAL ? floor((r + 1) * 1.4) : positive ? 1.5 + r : r / 2);
+        ls_run_graph_set(m->run, v, i,
+                         x->type != LS_REAL ? floor((r + 1) * 1.4)
+                         : positive         ? 1.5 + r
+                                            : r / 2);
     }
 }
 
@@ -55,7 +58,8 @@ static bool same(const Made *a, LsValueId va, const Made *b, LsValueId vb, const
     for (int64_t i = 0; i < ls_count(ls_shape(a->g, va)); i++) {
         double x = ls_run_graph_get(a->run, va, i), y = ls_run_graph_get(b->run, vb, i);
         most = fmax(most, fabs(x));
-        ck_assert_msg(x == y, "%s: %s[%d]: %.9g, not %.9g", n->line, a->g->value[va.i].name, (int)i, x, y);
+        ck_assert_msg(x == y, "%s: %s[%d]: %.9g, not %.9g", n->line, a->g->value[va.i].name, (int)i,
+                      x, y);
     }
     ck_assert_msg(isfinite(most), "%s: %s is not finite", n->line, a->g->value[va.i].name);
     return most > 0;
@@ -111,8 +115,10 @@ END_TEST
 #define PAIRS_OF "-DLS_DOT16_TILES=0 -DLS_DOT16_UNIT="
 #define TILES_OF "-DLS_DOT16_TILES=1 -DLS_DOT16_UNIT="
 static const char *const unit[ORDERS][4] = {
-    {"-O1 " PAIRS_OF "0", "-O1 " PAIRS_OF "2", "-O1 -march=native " PAIRS_OF "0", "-O1 -march=native " PAIRS_OF "1"},
-    {"-O1 " TILES_OF "0", "-O1 " TILES_OF "2", "-O1 -march=native " TILES_OF "0", "-O1 -march=native " TILES_OF "3"}};
+    {"-O1 " PAIRS_OF "0", "-O1 " PAIRS_OF "2", "-O1 -march=native " PAIRS_OF "0",
+     "-O1 -march=native " PAIRS_OF "1"},
+    {"-O1 " TILES_OF "0", "-O1 " TILES_OF "2", "-O1 -march=native " TILES_OF "0",
+     "-O1 -march=native " TILES_OF "3"}};
 
 /* Words against f32; and, if the processor has them, its dot products against multiply-adds. */
 START_TEST(units_of_dot_products_agree)
@@ -122,7 +128,8 @@ START_TEST(units_of_dot_products_agree)
     const Net *n = &net[_i / ORDERS];
     const bool native = has_last_unit(order);
     if (!native)
-        printf("this processor has no %s: skipped\n", order == TILES ? "AMX tiles" : "dot products of bfloat16");
+        printf("this processor has no %s: skipped\n",
+               order == TILES ? "AMX tiles" : "dot products of bfloat16");
     for (int k = 0; k <= native; k++) {
         make(&a, n, LS_BF16, false, unit[order][2 * k]);
         make(&b, n, LS_BF16, false, unit[order][2 * k + 1]);

@@ -1,5 +1,6 @@
-/* tests/codegen/test_kernels_attention.c -- attention kernels against the formulas: ragged sizes, both
- * orders of heads and tokens, grouped queries, masks of every kind, causal with columns before. */
+/* tests/codegen/test_kernels_attention.c -- attention kernels against the formulas: ragged sizes,
+ * both orders of heads and tokens, grouped queries, masks of every kind, causal with columns
+ * before. */
 #include "tests/support/attention_reference.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
@@ -100,8 +101,8 @@ static LsNodeId backward(Rig *r, LsNodeId fwd, const LsValueId in[4], const LsAt
     LsValueId operand[] = {dy, y, lse, in[0], in[1], in[2], in[3]};
     bool joint = ls_attention_is_joint(r->g, fwd);
     int nin = 3 + r->g->node[fwd.i].nin, nout = joint ? 1 : 3;
-    LsNodeId n = rig_node(r, joint ? LS_OP_ATTENTION_JOINT_GRAD : LS_OP_ATTENTION_GRAD, nin, operand,
-                          nout, at);
+    LsNodeId n = rig_node(r, joint ? LS_OP_ATTENTION_JOINT_GRAD : LS_OP_ATTENTION_GRAD, nin,
+                          operand, nout, at);
     for (int k = 0; k < nout; k++)
         rig_result(r, n, k, LS_REAL, LS_ROW, *ls_shape(r->g, in[k]));
     return n;
@@ -235,8 +236,10 @@ int main(void)
 {
     TCase *tc = tcase_create("kernels_attention");
     tcase_set_timeout(tc, 120);
-    /* By whole sets all in both precisions; else doubles in the first test and floats in the others. */
-    tcase_add_loop_test(tc, attention_and_its_gradient_match_the_formulas, tests_do_all() ? 0 : 1, 2);
+    /* By whole sets all in both precisions; else doubles in the first test and floats in the
+     * others. */
+    tcase_add_loop_test(tc, attention_and_its_gradient_match_the_formulas, tests_do_all() ? 0 : 1,
+                        2);
     tcase_add_loop_test(tc, they_do_with_the_vectors_of_this_machine, 0, tests_part(2, 1));
     tcase_add_loop_test(tc, those_for_gpus_do_thread_by_thread, 0, tests_part(2, 1));
     tcase_add_test(tc, products_on_tensor_cores_are_as_near_as_tf32_allows);

@@ -1,4 +1,5 @@
-/* tests/codegen/test_kernels_fused.c -- pointwise chains and reductions, printed, compiled and run. */
+/* tests/codegen/test_kernels_fused.c -- pointwise chains and reductions, printed, compiled and
+ * run. */
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
 
@@ -55,14 +56,17 @@ static double inset_sum(const Rig *r, LsNodeId n, const LsInset *in, const int64
 {
     const LsShape *s = ls_in_shape(r->g, n, in->operand);
     double sum = 0;
-    if (k == s->rank && in->which > 0 && rig_get(r, ls_in(r->g, n, in->which), index) != (double)which)
+    if (k == s->rank && in->which > 0
+        && rig_get(r, ls_in(r->g, n, in->which), index) != (double)which)
         return 0;
     if (k == s->rank)
-        return rig_get(r, ls_in(r->g, n, in->operand), index) / (in->over > 0 ? (double)in->over : 1);
+        return rig_get(r, ls_in(r->g, n, in->operand), index)
+               / (in->over > 0 ? (double)in->over : 1);
     for (int64_t i = 0; i < s->dim[k]; i++) {
         int64_t nth = point[k] - (in->from[k] + i * in->per[k]);
         if (nth >= 0 && nth < in->span[k])
-            sum += inset_sum(r, n, in, point, k + 1, index * s->dim[k] + i, which * in->span[k] + nth);
+            sum +=
+                inset_sum(r, n, in, point, k + 1, index * s->dim[k] + i, which * in->span[k] + nth);
     }
     return sum;
 }
@@ -281,8 +285,9 @@ START_TEST(test_integers_and_bools_keep_their_types)
             LsValueId in = rig_operand(&r, (LsType)t, LS_ROW, SHAPE(3, 9));
             for (uint32_t axes = 1; axes < 4; axes++) {
                 Body *rb = body_new(&r, LS_ROW, SHAPE(3, 9), axes);
-                rb->out[0] =
-                    (LsFusedOut){.stmt = STMT(rb, REDUCE_SUM, (LsType)t, IN(0)), .reduce = true, .combine = (LsCombine)c};
+                rb->out[0] = (LsFusedOut){.stmt = STMT(rb, REDUCE_SUM, (LsType)t, IN(0)),
+                                          .reduce = true,
+                                          .combine = (LsCombine)c};
                 fused(&r, rb, VALUES(in), 1, (LsType)t);
             }
         }
@@ -295,7 +300,8 @@ END_TEST
  * sums. */
 static void parts(Rig *r, LsLayout layout, LsShape space, int split, int64_t at, uint32_t axes)
 {
-    LsValueId x = rig_operand(r, LS_REAL, layout, space), w = rig_operand(r, LS_REAL, LS_ROW, SHAPE(1));
+    LsValueId x = rig_operand(r, LS_REAL, layout, space),
+              w = rig_operand(r, LS_REAL, LS_ROW, SHAPE(1));
     Body *b = body_new(r, layout, space, axes);
     int64_t end = space.dim[split];
     int e = STMT(b, EXP, LS_REAL, IN(0)), s = STMT(b, ADD, LS_REAL, e, IN(1));
@@ -329,9 +335,10 @@ START_TEST(test_results_are_stored_in_parts_along_any_axis)
 END_TEST
 
 /* ---- an operand in parts ---- */
-/* relu(x * w + y) with y in parts, of which `alike` are as long as the second, in a space as wide as all;
- * it is stored whole and in parts, or summed up. */
-static void joined(Rig *r, LsLayout layout, LsShape space, const int64_t length[], int n, uint32_t axes)
+/* relu(x * w + y) with y in parts, of which `alike` are as long as the second, in a space as wide
+ * as all; it is stored whole and in parts, or summed up. */
+static void joined(Rig *r, LsLayout layout, LsShape space, const int64_t length[], int n,
+                   uint32_t axes)
 {
     enum { MOST = 20 };
     Body *b = body_new(r, layout, space, axes);
@@ -386,10 +393,10 @@ END_TEST
 /* ---- operands that cover the space in part ---- */
 typedef struct Window { int64_t per[4], span[4]; } Window;
 
-/* v = x * w + b + p + m, b within a border, p spread over windows and m at one point of each; relu(v)
- * and v m, stored or summed up. border: before b along each axis, and twice that behind. */
-static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[], const Window *window,
-                  LsShape w, uint32_t axes)
+/* v = x * w + b + p + m, b within a border, p spread over windows and m at one point of each;
+ * relu(v) and v m, stored or summed up. border: before b along each axis, and twice that behind. */
+static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[],
+                  const Window *window, LsShape w, uint32_t axes)
 {
     Body *b = body_new(r, layout, space, axes);
     LsInset *in = ls_arena_alloc(r->cx.arena, 3, sizeof *in);
@@ -406,9 +413,12 @@ static void inset(Rig *r, LsLayout layout, LsShape space, const int64_t border[]
         in[1].per[k] = in[2].per[k] = window->per[k];
         in[1].span[k] = in[2].span[k] = window->span[k];
     }
-    LsValueId x = rig_operand(r, LS_REAL, layout, space), part = rig_operand(r, LS_REAL, layout, inner);
-    LsValueId p = rig_operand(r, LS_REAL, layout, windows), m = rig_operand(r, LS_REAL, layout, windows);
-    LsValueId scale = rig_operand(r, LS_REAL, LS_ROW, w), which = rig_operand(r, LS_BOOL, layout, windows);
+    LsValueId x = rig_operand(r, LS_REAL, layout, space),
+              part = rig_operand(r, LS_REAL, layout, inner);
+    LsValueId p = rig_operand(r, LS_REAL, layout, windows),
+              m = rig_operand(r, LS_REAL, layout, windows);
+    LsValueId scale = rig_operand(r, LS_REAL, LS_ROW, w),
+              which = rig_operand(r, LS_BOOL, layout, windows);
     for (int64_t i = 0; i < ls_count(&windows); i++)
         rig_set(r, which, i, (double)(i * 7 % 10));
     b->f.ninset = 3;
@@ -426,9 +436,12 @@ START_TEST(test_operands_cover_the_space_in_part)
 {
     static const int64_t none[] = {0, 0, 0, 0}, thin[] = {0, 0, 1, 2}, high[] = {0, 0, 2, 0},
                          first[] = {1, 1, 0, 0}, outer[] = {1, 0};
-    static const Window one[] = {{{1, 1, 1, 1}, {1, 1, 1, 1}}}, two[] = {{{1, 1, 2, 2}, {1, 1, 2, 2}}},
-                        flat[] = {{{1, 1, 1, 3}, {1, 1, 1, 3}}}, rows[] = {{{1, 2, 2, 1}, {1, 3, 2, 1}}},
-                        lap[] = {{{1, 1, 2, 2}, {1, 1, 3, 3}}}, wide[] = {{{1, 1, 1, 2}, {1, 1, 4, 1}}};
+    static const Window one[] = {{{1, 1, 1, 1}, {1, 1, 1, 1}}},
+                        two[] = {{{1, 1, 2, 2}, {1, 1, 2, 2}}},
+                        flat[] = {{{1, 1, 1, 3}, {1, 1, 1, 3}}},
+                        rows[] = {{{1, 2, 2, 1}, {1, 3, 2, 1}}},
+                        lap[] = {{{1, 1, 2, 2}, {1, 1, 3, 3}}},
+                        wide[] = {{{1, 1, 1, 2}, {1, 1, 4, 1}}};
     Rig r;
     rig_open(&r, real_bytes[_i]);
     for (uint32_t axes = 0; axes < 16; axes += 13) {
@@ -443,7 +456,8 @@ START_TEST(test_operands_cover_the_space_in_part)
         inset(&r, LS_LAST, SHAPE(3, 64, 17, 16), thin, lap, SHAPE(64, 1, 1), axes);
         inset(&r, LS_LAST, SHAPE(2, 5, 7, 9), high, wide, SHAPE(7, 9), axes);
     }
-    inset(&r, LS_LAST, SHAPE(2, 20, 7, 9), thin, two, SHAPE(1), 15);        /* over the channels as well */
+    /* over the channels as well */
+    inset(&r, LS_LAST, SHAPE(2, 20, 7, 9), thin, two, SHAPE(1), 15);
     inset(&r, LS_LAST, SHAPE(2, 300, 5, 8), thin, two, SHAPE(1), 2);
     inset(&r, LS_ROW, SHAPE(5, 7, 6, 16), first, rows, SHAPE(7, 1, 1), 0);
     inset(&r, LS_ROW, SHAPE(5, 7, 6, 16), first, rows, SHAPE(7, 1, 1), 7);
@@ -563,14 +577,16 @@ START_TEST(test_minimum_maximum_and_product)
             LsShape space = SHAPE(2, 3, 11);
             LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, space);
             Body *b = body_new(&r, LS_ROW, space, axes);
-            b->out[0] =
-                (LsFusedOut){.stmt = STMT(b, REDUCE_SUM, LS_REAL, IN(0)), .reduce = true, .combine = (LsCombine)c};
+            b->out[0] = (LsFusedOut){.stmt = STMT(b, REDUCE_SUM, LS_REAL, IN(0)),
+                                     .reduce = true,
+                                     .combine = (LsCombine)c};
             fused(&r, b, VALUES(x), 1, LS_REAL);
         }
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(40000));
     for (int c = LS_MAX; c <= LS_MIN; c++) {
         Body *b = body_new(&r, LS_ROW, SHAPE(40000), 1);
-        b->out[0] = (LsFusedOut){.stmt = STMT(b, REDUCE_SUM, LS_REAL, IN(0)), .reduce = true, .combine = (LsCombine)c};
+        b->out[0] = (LsFusedOut){
+            .stmt = STMT(b, REDUCE_SUM, LS_REAL, IN(0)), .reduce = true, .combine = (LsCombine)c};
         fused(&r, b, VALUES(x), 1, LS_REAL);
     }
     all_checked(&r, 1e-6);
@@ -584,7 +600,8 @@ START_TEST(test_nan_reaches_maxima_and_relu)
     LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2, 50));
     rig_set(&r, x, 70, NAN);
     Body *b = body_new(&r, LS_ROW, SHAPE(2, 50), 2);
-    b->out[0] = (LsFusedOut){.stmt = STMT(b, REDUCE_MAX, LS_REAL, IN(0)), .reduce = true, .combine = LS_MAX};
+    b->out[0] = (LsFusedOut){
+        .stmt = STMT(b, REDUCE_MAX, LS_REAL, IN(0)), .reduce = true, .combine = LS_MAX};
     b->out[1] = (LsFusedOut){.stmt = STMT(b, RELU, LS_REAL, IN(0))};
     LsNodeId n = fused(&r, b, VALUES(x), 2, LS_REAL);
     rig_run(&r);
@@ -602,7 +619,8 @@ int main(void)
     tcase_add_loop_test(t, test_chains_broadcast_their_operands_in_either_layout, 0, 2);
     tcase_add_loop_test(t, test_a_scalar_space_and_a_literal_operand_work, 0, 2);
     tcase_add_loop_test(t, test_integers_and_bools_keep_their_types, 0, 2);
-    /* What moves numbers does that in double by whole sets alone; what computes with them has both precisions. */
+    /* What moves numbers does that in double by whole sets alone; what computes with them has both
+     * precisions. */
     tcase_add_loop_test(t, test_results_are_stored_in_parts_along_any_axis, 0, tests_part(2, 1));
     tcase_add_loop_test(t, test_operands_are_read_in_parts, 0, tests_part(2, 1));
     tcase_add_loop_test(t, test_operands_cover_the_space_in_part, 0, tests_part(2, 1));

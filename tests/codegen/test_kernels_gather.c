@@ -18,14 +18,16 @@ static const Table tables[] = {
 static void expect_sum(const Rig *r, const Table *t, LsValueId dy, LsValueId at, LsValueId dx,
                        LsValueId base)
 {
-    int64_t all = ls_count(&t->x), length = t->x.dim[t->axis], count = ls_count(&t->index), inner = 1;
+    int64_t all = ls_count(&t->x), length = t->x.dim[t->axis], count = ls_count(&t->index),
+            inner = 1;
     double *want = calloc((size_t)all, sizeof *want), sum = 0;
     for (int a = t->axis + 1; a < t->x.rank; a++)
         inner *= t->x.dim[a];
     for (int64_t p = 0; p < all && ls_is(base); p++)
         want[p] = rig_get(r, base, p);
     for (int64_t p = 0; p < all / length * count; p++) {
-        int64_t i = p % inner, o = p / inner / count, row = (int64_t)rig_get(r, at, p / inner % count);
+        int64_t i = p % inner, o = p / inner / count,
+                row = (int64_t)rig_get(r, at, p / inner % count);
         row += row < 0 ? length : 0;
         if (row >= 0 && row < length) {
             double *to = &want[(o * length + row) * inner + i];

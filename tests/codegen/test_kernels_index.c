@@ -1,5 +1,5 @@
-/* tests/codegen/test_kernels_index.c -- scatters, gathers by element, scans, largest elements and images at computed
- * places: kernels against the words of move.def. */
+/* tests/codegen/test_kernels_index.c -- scatters, gathers by element, scans, largest elements and
+ * images at computed places: kernels against the words of move.def. */
 #include "tests/support/eval.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
@@ -72,12 +72,15 @@ START_TEST(integers_and_bools_are_scattered)
     static const LsType types[] = {LS_I64, LS_I32, LS_BOOL};
     for (int k = 0; k < 3; k++) {
         LsShape x = {2, {9, 4}};
-        LsValueId u = rig_operand(&r, types[k], LS_ROW, SHAPE(30, 4)), at = indices(&r, LS_I64, SHAPE(30), 9),
+        LsValueId u = rig_operand(&r, types[k], LS_ROW, SHAPE(30, 4)),
+                  at = indices(&r, LS_I64, SHAPE(30), 9),
                   base = rig_operand(&r, types[k], LS_ROW, x);
-        LsAttr attr = {.gather = {.axis = 0, .x = x, .how = k == 2 ? LS_SCATTER_SET : LS_SCATTER_MAX}};
+        LsAttr attr = {
+            .gather = {.axis = 0, .x = x, .how = k == 2 ? LS_SCATTER_SET : LS_SCATTER_MAX}};
         LsNodeId n = rig_node(&r, LS_OP_SCATTER, VALUES(u, at, base), 1, &attr);
         rig_result(&r, n, 0, types[k], LS_ROW, x);
-        LsValueId each = indices(&r, LS_I32, SHAPE(7, 4), 9), v = rig_operand(&r, types[k], LS_ROW, SHAPE(7, 4));
+        LsValueId each = indices(&r, LS_I32, SHAPE(7, 4), 9),
+                  v = rig_operand(&r, types[k], LS_ROW, SHAPE(7, 4));
         n = rig_node(&r, LS_OP_SCATTER_EACH, VALUES(v, each, base), 1, &attr);
         rig_result(&r, n, 0, types[k], LS_ROW, x);
     }
@@ -125,8 +128,10 @@ START_TEST(scans_run_along_any_axis_from_either_end)
     static const LsShape shapes[] = {{2, {30, 9}}, {3, {4, 6, 70}}};
     for (size_t c = 0; c < 2; c++)
         for (int form = 0; form < 4; form++) {
-            LsAttr attr = {.scan = {.axis = shapes[c].rank / 2, .exclusive = form & 1, .reverse = form & 2}};
-            LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]), dy = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]),
+            LsAttr attr = {
+                .scan = {.axis = shapes[c].rank / 2, .exclusive = form & 1, .reverse = form & 2}};
+            LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]),
+                      dy = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]),
                       i = rig_operand(&r, LS_I64, LS_ROW, shapes[c]);
             rig_set(&r, x, 3, 0);
             LsNodeId n = rig_node(&r, LS_OP_CUM_SUM, VALUES(x), 1, &attr);
@@ -153,9 +158,14 @@ START_TEST(largest_elements_come_in_order_and_ties_by_index)
             for (int part = 0; part < 3; part++) {
                 int axis = shapes[c].rank / 2;
                 LsShape y = shapes[c];
-                LsAttr attr = {.top = {.axis = axis, .k = part == 0 ? 1 : part == 1 ? 5 : y.dim[axis], .least = least}};
+                LsAttr attr = {.top = {.axis = axis,
+                                       .k = part == 0   ? 1
+                                            : part == 1 ? 5
+                                                        : y.dim[axis],
+                                       .least = least}};
                 y.dim[axis] = attr.top.k;
-                LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]), i = rig_operand(&r, LS_I32, LS_ROW, shapes[c]);
+                LsValueId x = rig_operand(&r, LS_REAL, LS_ROW, shapes[c]),
+                          i = rig_operand(&r, LS_I32, LS_ROW, shapes[c]);
                 for (int64_t j = 0; j < ls_count(&shapes[c]); j += 3)
                     rig_set(&r, x, j, floor(4 * rig_random(&r)));
                 rig_set(&r, x, 2, NAN);
@@ -171,7 +181,8 @@ START_TEST(largest_elements_come_in_order_and_ties_by_index)
 END_TEST
 
 /* ---- images at computed places ---- */
-typedef struct Places { LsShape x, at, y; int64_t of; } Places;     /* of: rows with their own images; 0: none */
+/* of: rows with their own images; 0: none */
+typedef struct Places { LsShape x, at, y; int64_t of; } Places;
 static const Places samples[] = {
     {{3, {2, 3, 9}}, {3, {2, 40, 1}}, {3, {2, 3, 40}}, 0},
     {{4, {2, 5, 4, 7}}, {4, {2, 9, 11, 2}}, {4, {2, 5, 9, 11}}, 0},
@@ -236,17 +247,20 @@ START_TEST(images_are_sampled_by_every_filter_and_edge)
 }
 END_TEST
 
-/* Boxes inside, across the border, of less than a pixel, empty, far away, too large, without a place; and an image that
- * does not exist. */
+/* Boxes inside, across the border, of less than a pixel, empty, far away, too large, without a
+ * place; and an image that does not exist. */
 START_TEST(boxes_have_as_many_samples_as_they_are_large)
 {
-    static const double box[][4] = {{1, 2, 1.5, 0.7}, {-2.5, -1, 2.2, 3.1}, {3, 3, 0.2, 0.25}, {2, 2, -1, 1}, {900, 0, 1, 1},
-                                    {-1000, -60, 700, 35}, {0, 0, 2e9, 1}, {NAN, 0, 1, 1}, {4, 5, 1, 1}, {0, 0, NAN, 1}};
+    static const double box[][4] = {{1, 2, 1.5, 0.7}, {-2.5, -1, 2.2, 3.1}, {3, 3, 0.2, 0.25},
+                                    {2, 2, -1, 1},    {900, 0, 1, 1},       {-1000, -60, 700, 35},
+                                    {0, 0, 2e9, 1},   {NAN, 0, 1, 1},       {4, 5, 1, 1},
+                                    {0, 0, NAN, 1}};
     enum { BOXES = sizeof box / sizeof *box, HIGH = 2, WIDE = 3 };
     const LsShape x = SHAPE(2, 3, 6, 9), y = SHAPE(BOXES, 3, HIGH, WIDE);
     Rig r;
     rig_open(&r, real_bytes[_i]);
-    LsValueId in[] = {rig_operand(&r, LS_REAL, LS_ROW, x), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(BOXES, 4)),
+    LsValueId in[] = {rig_operand(&r, LS_REAL, LS_ROW, x),
+                      rig_operand(&r, LS_REAL, LS_ROW, SHAPE(BOXES, 4)),
                       rig_operand(&r, LS_I64, LS_ROW, SHAPE(BOXES))};
     for (int i = 0; i < BOXES; i++) {
         for (int k = 0; k < 4; k++)

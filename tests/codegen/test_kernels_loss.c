@@ -1,4 +1,5 @@
-/* tests/codegen/test_kernels_loss.c -- losses and their gradients against the formulas of ops/loss.def. */
+/* tests/codegen/test_kernels_loss.c -- losses and their gradients against the formulas of
+ * ops/loss.def. */
 #include "tests/support/eval.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
@@ -158,7 +159,8 @@ static void check_loss(const Case *c, int bytes, bool nll)
 START_TEST(test_cross_entropy_and_its_gradient)
 {
     check_loss(&cases[_i], 4, false);
-    if (_i % 3 == 1 || tests_do_all())      /* with weights, smoothing, labels left out; in either layout */
+    if (_i % 3 == 1 || tests_do_all())      /* with weights, smoothing, labels left out; in either
+                                             * layout */
         check_loss(&cases[_i], 8, false);
 }
 END_TEST
@@ -251,7 +253,8 @@ START_TEST(test_cross_entropy_is_that_of_pytorch)
         for (int i = 0; torch[k].weight && i < 4; i++)
             rig_set(&r, w, i, weight[i]);
         rig_set(&r, dloss, 0, 1);
-        LsNodeId f = rig_node(&r, LS_OP_XENT, torch[k].weight ? 3 : 2, (LsValueId[]){x, t, w}, 3, &at);
+        LsNodeId f =
+            rig_node(&r, LS_OP_XENT, torch[k].weight ? 3 : 2, (LsValueId[]){x, t, w}, 3, &at);
         LsValueId loss = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar),
                   lse = rig_result(&r, f, 1, LS_REAL, layout, SHAPE(3, 1, 2)),
                   wsum = rig_result(&r, f, 2, LS_REAL, LS_ROW, scalar);
@@ -266,10 +269,12 @@ START_TEST(test_cross_entropy_is_that_of_pytorch)
 }
 END_TEST
 
-/* A class that is masked out, and one that is sure, and wrong: [1, 2, -inf] and [1000, -1000, 0]. */
+/* A class that is masked out, and one that is sure, and wrong: [1, 2, -inf] and [1000, -1000,
+ * 0]. */
 START_TEST(test_cross_entropy_of_extreme_scores)
 {
-    for (int64_t rest = 0; rest < 40; rest += tests_do_all() ? 13 : 26) {     /* more classes of -inf */
+    /* more classes of -inf */
+    for (int64_t rest = 0; rest < 40; rest += tests_do_all() ? 13 : 26) {
         Rig r;
         rig_open(&r, real_bytes[_i]);
         LsShape s = SHAPE(2, 3 + rest), scalar = {0};
@@ -279,7 +284,8 @@ START_TEST(test_cross_entropy_of_extreme_scores)
                   dloss = rig_operand(&r, LS_REAL, LS_ROW, scalar);
         const double scores[2][3] = {{1, 2, -INFINITY}, {1000, -1000, 0}};
         for (int64_t i = 0; i < 2 * (3 + rest); i++)
-            rig_set(&r, x, i, i % (3 + rest) < 3 ? scores[i / (3 + rest)][i % (3 + rest)] : -INFINITY);
+            rig_set(&r, x, i,
+                    i % (3 + rest) < 3 ? scores[i / (3 + rest)][i % (3 + rest)] : -INFINITY);
         rig_set(&r, t, 0, 0);
         rig_set(&r, t, 1, 1);
         rig_set(&r, dloss, 0, 2);
@@ -293,7 +299,8 @@ START_TEST(test_cross_entropy_of_extreme_scores)
         double p = 1 / (1 + exp(1)), want[2][3] = {{p - 1, 1 - p, 0}, {1, -1, 0}};
         rig_close_to(&r, loss, 0, (1 + log1p(exp(-1)) + 2000) / 2, 1e-6);
         for (int64_t i = 0; i < 2 * (3 + rest); i++)
-            rig_close_to(&r, dx, i, i % (3 + rest) < 3 ? want[i / (3 + rest)][i % (3 + rest)] : 0, 1e-6);
+            rig_close_to(&r, dx, i, i % (3 + rest) < 3 ? want[i / (3 + rest)][i % (3 + rest)] : 0,
+                         1e-6);
         rig_close(&r);
     }
 }
@@ -307,7 +314,8 @@ START_TEST(test_a_mean_over_no_weight_is_a_sum)
         rig_open(&r, real_bytes[_i]);
         const double x[2][3] = {{0.5, -1, 2}, {1, 0, -0.25}}, w[3] = {0, 2, 0.5};
         LsShape scalar = {0};
-        LsAttr at = {.loss = {.axis = 1, .smoothing = 0.3 * smooth, .has_ignore = true, .ignore = -1}};
+        LsAttr at = {
+            .loss = {.axis = 1, .smoothing = 0.3 * smooth, .has_ignore = true, .ignore = -1}};
         LsValueId scores = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2, 3)),
                   t = rig_operand(&r, LS_I64, LS_ROW, SHAPE(2)),
                   weight = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(3)),
@@ -324,7 +332,8 @@ START_TEST(test_a_mean_over_no_weight_is_a_sum)
         LsValueId loss = rig_result(&r, f, 0, LS_REAL, LS_ROW, scalar),
                   lse = rig_result(&r, f, 1, LS_REAL, LS_ROW, SHAPE(2, 1)),
                   wsum = rig_result(&r, f, 2, LS_REAL, LS_ROW, scalar);
-        LsNodeId b = rig_node(&r, LS_OP_XENT_GRAD, VALUES(dloss, scores, t, weight, lse, wsum), 1, &at);
+        LsNodeId b =
+            rig_node(&r, LS_OP_XENT_GRAD, VALUES(dloss, scores, t, weight, lse, wsum), 1, &at);
         LsValueId dx = rig_result(&r, b, 0, LS_REAL, LS_ROW, SHAPE(2, 3));
         rig_run(&r);
         double z = log(exp(x[0][0]) + exp(x[0][1]) + exp(x[0][2])), want = 0;
@@ -341,25 +350,37 @@ START_TEST(test_a_mean_over_no_weight_is_a_sum)
 }
 END_TEST
 
-/* Slopes and sums as PyTorch has them: 0 where output and target are equal, and no overflow far out. Of a divergence,
- * targets below 0 make NaN, as PyTorch has it. */
+/* Slopes and sums as PyTorch has them: 0 where output and target are equal, and no overflow far
+ * out. Of a divergence, targets below 0 make NaN, as PyTorch has it. */
 START_TEST(test_regression_slopes_at_the_borders)
 {
     enum { N = 11 };
     static const double y[] = {1, -3, 0, 88, -88, 1000, -1000, 1000, -1000, 0.5, -0.25},
                         u[] = {1, -3, 0, 1, 0, 1, 0, 0, 1, 0, 0.25};
-    static const struct { LsRegression kind; double edge, sum, slope[N]; } want[] = {
-        {LS_REG_SQUARE, 0, 87 * 87 + 88 * 88 + 999. * 999 + 2 * 1000000. + 1001. * 1001 + 0.5,
+    static const struct { LsRegression kind; double edge, sum, slope[N];
+    } want[] = {
+        {LS_REG_SQUARE,
+         0,
+         87 * 87 + 88 * 88 + 999. * 999 + 2 * 1000000. + 1001. * 1001 + 0.5,
          {0, 0, 0, 174, -176, 1998, -2000, 2000, -2002, 1, -1}},
-        {LS_REG_ABS, 0, 87 + 88 + 999 + 1000 + 1000 + 1001 + 1, {0, 0, 0, 1, -1, 1, -1, 1, -1, 1, -1}},
+        {LS_REG_ABS,
+         0,
+         87 + 88 + 999 + 1000 + 1000 + 1001 + 1,
+         {0, 0, 0, 1, -1, 1, -1, 1, -1, 1, -1}},
         /* log(1 + e) - 1, log(1 + e^-3) - 9, log 2 */
-        {LS_REG_LOGIT, 0, 0.3132616875182228 - 8.951412648427418 + 0.6931471805599453 + 2000 + 1.6125164040589501,
-         {-0.2689414213699951, 3.04742587317756678, 0.5, 0, 0, 0, 0, 1, -1, 0.6224593312018546, 0.18782349911420193}},
+        {LS_REG_LOGIT,
+         0,
+         0.3132616875182228 - 8.951412648427418 + 0.6931471805599453 + 2000 + 1.6125164040589501,
+         {-0.2689414213699951, 3.04742587317756678, 0.5, 0, 0, 0, 0, 1, -1, 0.6224593312018546,
+          0.18782349911420193}},
         {LS_REG_SMOOTH, 0.5, 4174, {0, 0, 0, 1, -1, 1, -1, 1, -1, 1, -1}},
         {LS_REG_SMOOTH, 2, 4169.125, {0, 0, 0, 1, -1, 1, -1, 1, -1, 0.25, -0.25}},
         {LS_REG_HUBER, 0.5, 2087, {0, 0, 0, 0.5, -0.5, 0.5, -0.5, 0.5, -0.5, 0.5, -0.5}},
         {LS_REG_HUBER, 2, 8338.25, {0, 0, 0, 2, -2, 2, -2, 2, -2, 0.5, -0.5}},
-        {LS_REG_LINEAR, 0, 2 + 87 - 88 + 999 - 1000 + 1000 - 1001 + 0.5 - 0.5 - 2, {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
+        {LS_REG_LINEAR,
+         0,
+         2 + 87 - 88 + 999 - 1000 + 1000 - 1001 + 0.5 - 0.5 - 2,
+         {1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}},
         {LS_REG_KL, 0, NAN, {-1, 3, 0, -1, 0, -1, 0, 0, -1, 0, -0.25}},
     };
     for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
@@ -414,7 +435,8 @@ START_TEST(test_regression_losses_count_valid_samples)
         LsNodeId b = rig_node(&r, LS_OP_REGRESSION_GRAD, VALUES(dloss, y, t), 1, &at);
         LsValueId dy = rig_result(&r, b, 0, LS_REAL, LS_LAST, s);
         rig_run(&r);
-        double sum = 0, n = (double)ls_count(&s) / 6 * 4, by = which == LS_REG_KL ? 4 : n, k = rig_get(&r, dloss, 0) / by;
+        double sum = 0, n = (double)ls_count(&s) / 6 * 4, by = which == LS_REG_KL ? 4 : n,
+               k = rig_get(&r, dloss, 0) / by;
         for (int64_t i = 0; i < ls_count(&s); i++) {
             double term, slope;
             regression_term(&at.loss, rig_get(&r, y, i), rig_get(&r, t, i), &term, &slope);

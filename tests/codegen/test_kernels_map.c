@@ -1,5 +1,6 @@
-/* tests/codegen/test_kernels_map.c -- every pointwise row whose expression has a twin for constant folding, printed, compiled
- * and run alone: the two agree, over reals and over integers, also where the result is NaN or infinite. */
+/* tests/codegen/test_kernels_map.c -- every pointwise row whose expression has a twin for constant
+ * folding, printed, compiled and run alone: the two agree, over reals and over integers, also where
+ * the result is NaN or infinite. */
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
 
@@ -16,8 +17,11 @@ static bool is_logic(LsOpCode op)
 static LsType result_type(LsOpCode op, LsType of)
 {
     switch (op) {
-    case LS_OP_EQUAL: case LS_OP_GREATER: case LS_OP_LESS: case LS_OP_GREATER_EQUAL: case LS_OP_LESS_EQUAL:
-        return LS_BOOL;
+    case LS_OP_EQUAL:
+    case LS_OP_GREATER:
+    case LS_OP_LESS:
+    case LS_OP_GREATER_EQUAL:
+    case LS_OP_LESS_EQUAL: return LS_BOOL;
     default:
         return is_logic(op) ? LS_BOOL : of;
     }
@@ -46,7 +50,8 @@ static LsValueId operand(Rig *r, int k, LsType type)
 static bool is_tested(LsOpCode op, LsType type)
 {
     const LsOp *row = ls_op[op];
-    bool alone = op == LS_OP_CAST || op == LS_OP_EXPAND || op == LS_OP_DETACH || (op == LS_OP_DIV && type != LS_REAL);
+    bool alone = op == LS_OP_CAST || op == LS_OP_EXPAND || op == LS_OP_DETACH
+                 || (op == LS_OP_DIV && type != LS_REAL);
     bool twin = type == LS_REAL ? row->eval != NULL : row->eval_int != NULL;
     return row->kernel == LS_K_MAP && row->max_in <= 3 && twin && !alone;
 }
@@ -60,7 +65,10 @@ static void add_rows(Rig *r, LsOpCode *op, LsType type, const LsValueId in[])
         if (!is_tested(*op, type))
             continue;
         LsStmt *s = &b->stmt[b->f.nstmt];
-        *s = (LsStmt){.op = (uint16_t)*op, .narg = ls_op[*op]->min_in, .type = result_type(*op, type), .name = "n",
+        *s = (LsStmt){.op = (uint16_t)*op,
+                      .narg = ls_op[*op]->min_in,
+                      .type = result_type(*op, type),
+                      .name = "n",
                       .attr = {.scalar = {.a = 0.25, .b = 2}}};
         for (int k = 0; k < s->narg; k++)
             s->arg[k] = (int16_t)~operand_of(*op, k);
@@ -85,7 +93,8 @@ static void check_point(const Rig *r, const LsStmt *s, const double x[], bool re
         want = (float)want;
     if (reals && r->real_bytes == 8 && (s->op == LS_OP_ROUND_HALF || s->op == LS_OP_ROUND_BRAIN))
         want = x[0];
-    double bound = (r->real_bytes == 4 ? 4e-7 : 1e-14) * (fabs(want) > 1 || !reals ? fabs(want) : 1);
+    double bound =
+        (r->real_bytes == 4 ? 4e-7 : 1e-14) * (fabs(want) > 1 || !reals ? fabs(want) : 1);
     bool near = isnan(want) ? isnan(got) : got == want || (reals && fabs(got - want) <= bound);
     if (!near)
         ck_abort_msg("%s of %.9g %.9g: %.9g, want %.9g", row->name, x[0], x[1], got, want);

@@ -1,4 +1,5 @@
-/* tests/codegen/test_kernels_move.c -- copies by index: layouts of either side, types, negative pads. */
+/* tests/codegen/test_kernels_move.c -- copies by index: layouts of either side, types, negative
+ * pads. */
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
 

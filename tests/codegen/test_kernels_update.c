@@ -1,4 +1,5 @@
-/* tests/codegen/test_kernels_update.c -- optimizer steps against the formulas of PyTorch, in double. */
+/* tests/codegen/test_kernels_update.c -- optimizer steps against the formulas of PyTorch, in
+ * double. */
 #include "compiler/ir/optimizer.h"
 #include "tests/support/kernel_rig.h"
 #include "tests/support/suite.h"
@@ -16,17 +17,22 @@ typedef struct Step {
     bool average, shared;
 } Step;
 
-/* v[]: p, g, three tensors of state, the accumulator, the average, the direction that the node makes. */
+/* v[]: p, g, three tensors of state, the accumulator, the average, the direction that the node
+ * makes. */
 enum { P, G, STATE, ACC = STATE + LS_MOMENTS, AVERAGE, Y, TENSORS };
 
-static LsOpCode op_of(const Step *s) { return s->op != LS_OP_NOP ? s->op : s->adam ? LS_OP_ADAM : LS_OP_SGD; }
+static LsOpCode op_of(const Step *s)
+{
+    return s->op != LS_OP_NOP ? s->op : s->adam ? LS_OP_ADAM : LS_OP_SGD;
+}
 static bool has_state(const Step *s, int k)
 {
     return s->op != LS_OP_NOP ? s->state >> k & 1 : s->adam ? k < 2 : s->momentum && k == 0;
 }
 
 /* Schedule-free: moves z and the average; returns the step. */
-static double free_step(const LsUpdateAttr *a, const LsRun *run, double shared, double way, double v[TENSORS])
+static double free_step(const LsUpdateAttr *a, const LsRun *run, double shared, double way,
+                        double v[TENSORS])
 {
     const double z = (run->update == 1 ? v[P] : v[STATE]) - run->lr * (way + a->hyper.decay * v[P]);
     v[STATE] = z;
@@ -35,7 +41,8 @@ static double free_step(const LsUpdateAttr *a, const LsRun *run, double shared, 
 }
 
 /* The step of an element by the other optimizers, or its direction. */
-static double other_step(const Step *s, const LsRun *run, double shared, double g, double v[TENSORS])
+static double other_step(const Step *s, const LsRun *run, double shared, double g,
+                         double v[TENSORS])
 {
     const LsUpdateAttr *a = &s->at;
     const double t = (double)run->update, p = v[P];
@@ -49,7 +56,9 @@ static double other_step(const Step *s, const LsRun *run, double shared, double 
     case LS_OP_RMSPROP:
         g += a->hyper.decay * p;
         *m = a->hyper.beta2 * *m + (1 - a->hyper.beta2) * g * g;
-        mean = v[STATE + 2] = has_state(s, 2) ? a->hyper.beta2 * v[STATE + 2] + (1 - a->hyper.beta2) * g : v[STATE + 2];
+        mean = v[STATE + 2] = has_state(s, 2)
+                                  ? a->hyper.beta2 * v[STATE + 2] + (1 - a->hyper.beta2) * g
+                                  : v[STATE + 2];
         old = fmax(*m - (has_state(s, 2) ? mean * mean : 0), 0);
         old = a->hyper.inside != 0 ? g / sqrt(old + a->hyper.eps) : g / (sqrt(old) + a->hyper.eps);
         if (has_state(s, 1))
@@ -58,23 +67,28 @@ static double other_step(const Step *s, const LsRun *run, double shared, double 
     case LS_OP_ADAGRAD:
         g += a->hyper.decay * p;
         *m += g * g;
-        return run->lr / (1 + (t - 1) * a->hyper.lr_decay) * g / (sqrt(*m + a->hyper.initial) + a->hyper.eps);
+        return run->lr / (1 + (t - 1) * a->hyper.lr_decay) * g
+               / (sqrt(*m + a->hyper.initial) + a->hyper.eps);
     case LS_OP_DIRECTION:
         return g + a->hyper.decay * p;
     case LS_OP_MUON:
         *m = a->hyper.momentum * *m + (1 - a->hyper.momentum) * g;
         return (1 - a->hyper.momentum) * g + a->hyper.momentum * *m;
     case LS_OP_STEP:
-        return run->lr * a->hyper.decay * p + fmin(run->lr, a->hyper.relative != 0 ? 1 / sqrt(t) : run->lr) * g;
+        return run->lr * a->hyper.decay * p
+               + fmin(run->lr, a->hyper.relative != 0 ? 1 / sqrt(t) : run->lr) * g;
     case LS_OP_FREE_SGD:
         return free_step(a, run, shared, g, v);
     case LS_OP_FREE_ADAMW:
         *q = a->hyper.beta2 * *q + (1 - a->hyper.beta2) * g * g;
-        return free_step(a, run, shared, g / (sqrt(*q / (1 - pow(a->hyper.beta2, t))) + a->hyper.eps), v);
+        return free_step(a, run, shared,
+                         g / (sqrt(*q / (1 - pow(a->hyper.beta2, t))) + a->hyper.eps), v);
     case LS_OP_LAMB:
         *m = a->hyper.beta1 * *m + (1 - a->hyper.beta1) * g;
         *q = a->hyper.beta2 * *q + (1 - a->hyper.beta2) * g * g;
-        return *m / (1 - pow(a->hyper.beta1, t)) / (sqrt(*q / (1 - pow(a->hyper.beta2, t))) + a->hyper.eps) + a->hyper.decay * p;
+        return *m / (1 - pow(a->hyper.beta1, t))
+                   / (sqrt(*q / (1 - pow(a->hyper.beta2, t))) + a->hyper.eps)
+               + a->hyper.decay * p;
     default:
         break;
     }
@@ -93,13 +107,14 @@ static double other_step(const Step *s, const LsRun *run, double shared, double 
     length = most - 2 * t * pow(a->hyper.beta2, t) / (1 - pow(a->hyper.beta2, t));
     next = run->lr * *m / (1 - pow(a->hyper.beta1, t));
     if (length > 5)
-        next *= sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length)) * sqrt(1 - pow(a->hyper.beta2, t))
-              / (sqrt(*q) + a->hyper.eps);
+        next *= sqrt((length - 4) * (length - 2) * most / ((most - 4) * (most - 2) * length))
+                * sqrt(1 - pow(a->hyper.beta2, t)) / (sqrt(*q) + a->hyper.eps);
     return old + next;
 }
 
 /* One element by the book. */
-static void by_the_book(const Step *s, const LsRun *run, double factor, double weight, double shared, double v[TENSORS])
+static void by_the_book(const Step *s, const LsRun *run, double factor, double weight,
+                        double shared, double v[TENSORS])
 {
     double g = v[G], part = s->weight ? (weight != 0 ? weight : 1)
                            : s->at.sum.by_samples ? s->at.sum.scale * run->share : s->at.sum.scale;
@@ -134,12 +149,13 @@ static void by_the_book(const Step *s, const LsRun *run, double factor, double w
     v[2] = s->at.hyper.beta1 * v[2] + (1 - s->at.hyper.beta1) * g;
     v[3] = s->at.hyper.beta2 * v[3] + (1 - s->at.hyper.beta2) * g * g;
     double t = (double)run->update;
-    v[0] -= run->lr / (1 - pow(s->at.hyper.beta1, t)) * v[2] / (sqrt(v[3]) / sqrt(1 - pow(s->at.hyper.beta2, t))
-                                                          + s->at.hyper.eps);
+    v[0] -= run->lr / (1 - pow(s->at.hyper.beta1, t)) * v[2]
+            / (sqrt(v[3]) / sqrt(1 - pow(s->at.hyper.beta2, t)) + s->at.hyper.eps);
 }
 
 enum { MANY = 4 };
-typedef struct Sizes { int64_t n[MANY]; int many; } Sizes;     /* elements of tensors updated together */
+/* elements of tensors updated together */
+typedef struct Sizes { int64_t n[MANY]; int many; } Sizes;
 static const Sizes one = {{N}, 1}, fours = {{64, 4096, 1000, 4}, 4}, odd = {{33, 1, 20, 515}, 4};
 
 /* Tensors of these sizes by one node: what its operands are, and what they become. */
@@ -151,7 +167,8 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
     r.run.apply = apply;
     r.run.share = 0.75;
     const LsRule *rule = ls_rule_of(op_of(s));
-    LsValueId v[MANY][TENSORS], in[MANY * LS_MAX_IN] = {{0}}, factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    LsValueId v[MANY][TENSORS], in[MANY * LS_MAX_IN] = {{0}},
+                                          factor = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     rig_set(&r, weight, 0, first ? 0 : 2.5);
     if (s->is != 0)
@@ -164,12 +181,14 @@ static void check_step(const Step *s, int bytes, bool first, bool apply, const S
         for (int k = 0; k < TENSORS; k++)
             v[t][k] = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(z->n[t]));
         for (int64_t i = 0; i < z->n[t]; i++) {
-            for (int k = 0; k < 2; k++)         /* second moments, but a mean is below the root of RMSprop's */
-                rig_set(&r, v[t][STATE + k], i, fabs(rig_get(&r, v[t][STATE + k], i)) + (s->op == LS_OP_RMSPROP ? 9 : 0));
+            for (int k = 0; k < 2; k++)         /* second moments, but a mean is below the root of
+                                                 * RMSprop's */
+                rig_set(&r, v[t][STATE + k], i,
+                        fabs(rig_get(&r, v[t][STATE + k], i)) + (s->op == LS_OP_RMSPROP ? 9 : 0));
             for (int k = 0; k < TENSORS; k++)
                 want[t][i][k] = rig_get(&r, v[t][k], i);
-            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1, rig_get(&r, weight, 0), rig_get(&r, shared, 0),
-                        want[t][i]);
+            by_the_book(s, &r.run, s->factor ? rig_get(&r, factor, 0) : 1, rig_get(&r, weight, 0),
+                        rig_get(&r, shared, 0), want[t][i]);
         }
         LsValueId *to = in + t * nin;
         to[0] = v[t][P];
@@ -204,11 +223,18 @@ static const Step steps[] = {
      .factor = true},
     {.at = {.sum.scale = 0.25, .clip = 0.3}, .acc = true},
     {.at = {.sum.scale = 0.25, .sum.by_samples = true}, .acc = true},
-    {.at = {.hyper.momentum = 0.9, .clip = 0.3}, .momentum = true, .factor = true, .acc = true,
+    {.at = {.hyper.momentum = 0.9, .clip = 0.3},
+     .momentum = true,
+     .factor = true,
+     .acc = true,
      .weight = true},
-    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8}, .adam = true, .factor = true, .acc = true,
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8},
+     .adam = true,
+     .factor = true,
+     .acc = true,
      .weight = true},
-    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01}, .adam = true},
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .hyper.decay = 0.01},
+     .adam = true},
     {.at = {.hyper.beta1 = 0.9,
             .hyper.beta2 = 0.999,
             .hyper.eps = 1e-8,
@@ -220,24 +246,75 @@ static const Step steps[] = {
      .factor = true,
      .acc = true},
     {.at = {.hyper.momentum = 0.9, .skips = true}, .momentum = true, .factor = true, .is = -1},
-    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = -1},
-    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .skips = true}, .adam = true, .factor = true, .is = 0.5},
-    {.op = LS_OP_LION, .state = 1, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.decay = 0.1, .sum.scale = 0.5}, .acc = true},
-    {.op = LS_OP_LAMB, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .hyper.decay = 0.1}},
-    {.op = LS_OP_LAMB, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .skips = true}, .factor = true, .is = -1},
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .skips = true},
+     .adam = true,
+     .factor = true,
+     .is = -1},
+    {.at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-8, .skips = true},
+     .adam = true,
+     .factor = true,
+     .is = 0.5},
+    {.op = LS_OP_LION,
+     .state = 1,
+     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.decay = 0.1, .sum.scale = 0.5},
+     .acc = true},
+    {.op = LS_OP_LAMB,
+     .state = 3,
+     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .hyper.decay = 0.1}},
+    {.op = LS_OP_LAMB,
+     .state = 3,
+     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .skips = true},
+     .factor = true,
+     .is = -1},
     {.op = LS_OP_MUON, .state = 1, .at = {.hyper.momentum = 0.95}},
     {.op = LS_OP_DIRECTION, .at = {.hyper.decay = 0.1, .clip = 0.5, .sum.scale = 0.5}, .acc = true},
-    {.op = LS_OP_STEP, .at = {.hyper.decay = 0.1, .hyper.relative = 1, .hyper.ema = 0.9}, .average = true, .factor = true},
-    {.op = LS_OP_FREE_SGD, .state = 1, .at = {.hyper.beta1 = 0.9, .hyper.decay = 0.1}, .average = true, .shared = true},
-    {.op = LS_OP_FREE_ADAMW, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3, .hyper.decay = 0.1}, .average = true,
+    {.op = LS_OP_STEP,
+     .at = {.hyper.decay = 0.1, .hyper.relative = 1, .hyper.ema = 0.9},
+     .average = true,
+     .factor = true},
+    {.op = LS_OP_FREE_SGD,
+     .state = 1,
+     .at = {.hyper.beta1 = 0.9, .hyper.decay = 0.1},
+     .average = true,
      .shared = true},
-    {.op = LS_OP_RMSPROP, .state = 1, .at = {.hyper.beta2 = 0.9, .hyper.eps = 1e-3, .hyper.decay = 0.1}, .factor = true},
-    {.op = LS_OP_RMSPROP, .state = 7, .at = {.hyper.beta2 = 0.9, .hyper.eps = 1e-3, .hyper.inside = 1, .hyper.momentum = 0.9, .hyper.centered = 1}},
-    {.op = LS_OP_ADAGRAD, .state = 1, .at = {.hyper.eps = 1e-3, .hyper.lr_decay = 0.1, .hyper.initial = 0.2, .hyper.decay = 0.1}},
-    {.op = LS_OP_NADAM, .state = 3, .shared = true,
-     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .hyper.momentum_decay = 0.004, .hyper.decay = 0.1}},
-    {.op = LS_OP_RADAM, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-3, .hyper.decay = 0.1, .hyper.decoupled = 1}},
-    {.op = LS_OP_RADAM, .state = 3, .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.5, .hyper.eps = 1e-3}, .factor = true},
+    {.op = LS_OP_FREE_ADAMW,
+     .state = 3,
+     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3, .hyper.decay = 0.1},
+     .average = true,
+     .shared = true},
+    {.op = LS_OP_RMSPROP,
+     .state = 1,
+     .at = {.hyper.beta2 = 0.9, .hyper.eps = 1e-3, .hyper.decay = 0.1},
+     .factor = true},
+    {.op = LS_OP_RMSPROP,
+     .state = 7,
+     .at = {.hyper.beta2 = 0.9,
+            .hyper.eps = 1e-3,
+            .hyper.inside = 1,
+            .hyper.momentum = 0.9,
+            .hyper.centered = 1}},
+    {.op = LS_OP_ADAGRAD,
+     .state = 1,
+     .at = {.hyper.eps = 1e-3, .hyper.lr_decay = 0.1, .hyper.initial = 0.2, .hyper.decay = 0.1}},
+    {.op = LS_OP_NADAM,
+     .state = 3,
+     .shared = true,
+     .at = {.hyper.beta1 = 0.9,
+            .hyper.beta2 = 0.999,
+            .hyper.eps = 1e-3,
+            .hyper.momentum_decay = 0.004,
+            .hyper.decay = 0.1}},
+    {.op = LS_OP_RADAM,
+     .state = 3,
+     .at = {.hyper.beta1 = 0.9,
+            .hyper.beta2 = 0.999,
+            .hyper.eps = 1e-3,
+            .hyper.decay = 0.1,
+            .hyper.decoupled = 1}},
+    {.op = LS_OP_RADAM,
+     .state = 3,
+     .at = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.5, .hyper.eps = 1e-3},
+     .factor = true},
 };
 
 enum { SHARED_STEPS = 13 };     /* the first ones: what all optimizers share is tested with these */
@@ -276,8 +353,9 @@ START_TEST(test_accumulation_and_running_statistics)
               acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
     LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
     LsValueId batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(1, 33, 1, 1));
-    LsValueId more[] = {rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)),
-                        rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300))};
+    LsValueId more[] = {
+        rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(5)),
+        rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(300))};
     double wanted[] = {0.9 * rig_get(&r, more[0], 4) + 0.1 * rig_get(&r, more[1], 4),
                        0.9 * rig_get(&r, more[2], 299) + 0.1 * rig_get(&r, more[3], 299)};
     rig_node(&r, LS_OP_RUNNING_STAT, 4, more, 0,
@@ -290,7 +368,8 @@ START_TEST(test_accumulation_and_running_statistics)
     LsValueId weight = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}),
               all = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N));
     double want_all = rig_get(&r, all, 7) + rig_get(&r, weight, 0) * rig_get(&r, g, 7);
-    n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, all, weight), 1, &(LsAttr){.update = {.sum.scale = 1}});
+    n = rig_node(&r, LS_OP_ACCUMULATE, VALUES(g, all, weight), 1,
+                 &(LsAttr){.update = {.sum.scale = 1}});
     rig_result(&r, n, 0, LS_REAL, LS_ROW, SHAPE(N));
     double want[33], want_sum = rig_get(&r, acc, N - 1) + 0.5 * rig_get(&r, g, N - 1);
     for (int k = 0; k < 33; k++)
@@ -307,25 +386,37 @@ START_TEST(test_accumulation_and_running_statistics)
 }
 END_TEST
 
-/* A part joins the partial sums of the tree: ACCUMULATE of one tensor, updates of several small ones together, which lie
- * one after the other. Part 5 of 6: levels 0 and 2 join; part 3 of more: levels 0 and 1 become level 2. */
+/* A part joins the partial sums of the tree: ACCUMULATE of one tensor, updates of several small
+ * ones together, which lie one after the other. Part 5 of 6: levels 0 and 2 join; part 3 of more:
+ * levels 0 and 1 become level 2. */
 START_TEST(test_a_part_joins_the_tree)
 {
     enum { LEVELS = 3, SMALL = 36 };
-    const struct { int64_t part; bool last; int joined[2]; int to; } *c, cases[] = {
-        {5, true, {0, 2}, 0}, {3, false, {0, 1}, 2}, {4, false, {-1, -1}, 0}, {0, true, {-1, -1}, 0}, {2, true, {1, -1}, 1}};
+    const struct { int64_t part; bool last; int joined[2]; int to;
+    } * c, cases[] = {{5, true, {0, 2}, 0},
+                      {3, false, {0, 1}, 2},
+                      {4, false, {-1, -1}, 0},
+                      {0, true, {-1, -1}, 0},
+                      {2, true, {1, -1}, 1}};
     Rig r;
     c = &cases[_i];
     rig_open(&r, 4);
     r.run.part = c->part;
     r.run.apply = c->last;
     const LsAttr at = {.update = {.sum.scale = 0.3, .sum.levels = LEVELS}};
-    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)), acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * N));
+    LsValueId g = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(N)),
+              acc = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * N));
     LsAttr many = at;
     many.update.many = 2;
-    const LsValueId p[] = {rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)),
-                           none, none, rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * SMALL)),
-                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)), rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)), none, none,
+    const LsValueId p[] = {rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)),
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(SMALL)),
+                           none,
+                           none,
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * SMALL)),
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)),
+                           rig_operand(&r, LS_REAL, LS_ROW, SHAPE(4)),
+                           none,
+                           none,
                            rig_operand(&r, LS_REAL, LS_ROW, SHAPE(LEVELS * 4))};
     float want[2], before = (float)rig_get(&r, p[0], SMALL - 1);
     for (int k = 0; k < 2; k++) {
@@ -348,7 +439,7 @@ START_TEST(test_a_part_joins_the_tree)
 }
 END_TEST
 
-/* Statistics that a bad step does not move; with `next`, at the last of several micro-steps. */
+/* Statistics that a bad step does not move; with `next`, at the last of several micro-batches. */
 static void check_statistic(bool with_next, bool first, bool apply, double factor)
 {
     Rig r;
@@ -356,11 +447,13 @@ static void check_statistic(bool with_next, bool first, bool apply, double facto
     rig_open(&r, 4);
     r.run.first = first;
     r.run.apply = apply;
-    LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33)), batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
+    LsValueId stat = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33)),
+              batch = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33));
     LsValueId next = with_next ? rig_operand(&r, LS_REAL, LS_ROW, SHAPE(33)) : none;
     LsValueId f = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
     rig_set(&r, f, 0, factor);
-    double from = rig_get(&r, with_next && !first ? next : stat, 7), moved = 0.9 * from + 0.1 * rig_get(&r, batch, 7);
+    double from = rig_get(&r, with_next && !first ? next : stat, 7),
+           moved = 0.9 * from + 0.1 * rig_get(&r, batch, 7);
     double old = rig_get(&r, stat, 7);
     rig_node(&r, LS_OP_RUNNING_STAT, VALUES(stat, batch, next, f), 0, &at);
     rig_run(&r);
@@ -384,15 +477,20 @@ static void check_machine(int bytes, bool apply, double factor, double good, con
     Rig r;
     rig_open(&r, bytes);
     r.run.apply = apply;
-    LsValueId f = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}), scale = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
-    LsValueId counter = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}), skips = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2));
+    LsValueId f = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}),
+              scale = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0});
+    LsValueId counter = rig_operand(&r, LS_REAL, LS_ROW, (LsShape){0}),
+              skips = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(2));
     rig_set(&r, f, 0, factor);
     rig_set(&r, scale, 0, 1024);
     rig_set(&r, counter, 0, good);
     rig_set(&r, skips, 0, 5);
     rig_set(&r, skips, 1, 2);
-    rig_node(&r, LS_OP_LOSS_SCALE, VALUES(f, scale, counter, skips), 0,
-             &(LsAttr){.update = {.rule = {.period = 3, .grow = 4, .shrink = 4, .divides = true, .least = 512}}});
+    rig_node(
+        &r, LS_OP_LOSS_SCALE, VALUES(f, scale, counter, skips), 0,
+        &(LsAttr){
+            .update = {
+                .rule = {.period = 3, .grow = 4, .shrink = 4, .divides = true, .least = 512}}});
     rig_run(&r);
     ck_assert_double_eq(rig_get(&r, scale, 0), want[0]);
     ck_assert_double_eq(rig_get(&r, counter, 0), want[1]);
@@ -403,8 +501,8 @@ static void check_machine(int bytes, bool apply, double factor, double good, con
 
 START_TEST(test_the_loss_scale_moves_at_the_end_of_a_step)
 {
-    static const double grown[] = {4096, 0, 5, 0}, counted[] = {1024, 2, 5, 0}, shrunk[] = {512, 0, 6, 3},
-                        same[] = {1024, 1, 5, 2};
+    static const double grown[] = {4096, 0, 5, 0}, counted[] = {1024, 2, 5, 0},
+                        shrunk[] = {512, 0, 6, 3}, same[] = {1024, 1, 5, 2};
     check_machine(real_bytes[_i], true, 0.5, 2, grown);
     check_machine(real_bytes[_i], true, 0.5, 1, counted);
     check_machine(real_bytes[_i], true, -1, 1, shrunk);

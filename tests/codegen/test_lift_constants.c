@@ -1,5 +1,6 @@
-/* tests/codegen/test_lift_constants.c -- which numbers of a kernel's text become arguments, and the resulting
- * texts. kernel_rig.h checks for every kernel that it runs that the results stay the same. */
+/* tests/codegen/test_lift_constants.c -- which numbers of a kernel's text become arguments, and the
+ * resulting texts. kernel_rig.h checks for every kernel that it runs that the results stay the
+ * same. */
 #include "codegen/emit/lift_constants.h"
 #include "tests/support/suite.h"
 
@@ -148,7 +149,8 @@ START_TEST(a_launch_has_room_for_all_arguments)
     for (int operands = 254; operands <= 256; operands++) {
         const LsNumbers *of[] = {numbers(text_of(print_wide, (int[]){operands, 5}), 2),
                                  numbers(text_of(print_wide, (int[]){operands, 6}), 2)};
-        ck_assert_msg((ls_numbers_share(arena, of, 2, false) != NULL) == (operands < 256), "%d operands", operands);
+        ck_assert_msg((ls_numbers_share(arena, of, 2, false) != NULL) == (operands < 256),
+                      "%d operands", operands);
     }
 }
 END_TEST
@@ -249,7 +251,8 @@ static void print_concat(LsEmit *e, const int of[])
 
 START_TEST(multiples_of_four_and_of_eight_are_marked)
 {
-    const LsNumbers *of[] = {numbers(slice_text(100, 64, 128, 32), 2), numbers(slice_text(100, 68, 136, 32), 2)};
+    const LsNumbers *of[] = {numbers(slice_text(100, 64, 128, 32), 2),
+                             numbers(slice_text(100, 68, 136, 32), 2)};
     ck_assert_ptr_nonnull(strstr(ls_numbers_text(arena, ls_numbers_share(arena, of, 2, false)),
                                  "    LS_NUMBER4(n0, 3);\n    LS_NUMBER8(n1, 4);\n"));
 }

@@ -1,4 +1,5 @@
-/* tests/codegen/test_lowering.c -- the passes behind the compiler's, in their order, without a command line. */
+/* tests/codegen/test_lowering.c -- the passes behind the compiler's, in their order, without a
+ * command line. */
 #include "codegen/fusion/fused_alternatives.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/planning/plan_problem.h"
@@ -106,8 +107,8 @@ START_TEST(products_of_gpus_do_what_follows_them)
 }
 END_TEST
 
-/* dx of a softmax y by dy, which is y or a view of y: in place, the kernel would overwrite what it still reads. A
- * gradient runs even where nothing reads it. */
+/* dx of a softmax y by dy, which is y or a view of y: in place, the kernel would overwrite what it
+ * still reads. A gradient runs even where nothing reads it. */
 START_TEST(a_tensor_read_twice_keeps_its_place_and_a_gradient_runs)
 {
     for (int view = 0; view < 3; view++) {
@@ -134,20 +135,24 @@ START_TEST(a_tensor_read_twice_keeps_its_place_and_a_gradient_runs)
 }
 END_TEST
 
-/* What a dump of the trainer calls each tensor, and whether a checkpoint's reader is told that it was trained. */
+/* What a dump of the trainer calls each tensor, and whether a checkpoint's reader is told that it
+ * was trained. */
 START_TEST(state_is_a_parameter_frozen_a_statistic_or_a_moment)
 {
     cx = (LsCtx){.arena = ls_arena_new()};
     LsGraph *g = ls_graph_new(&cx);
     const LsShape s = {1, {3}};
-    static const struct { const char *name; LsValueKind kind; bool statistic, written; LsStateKind want; }
-    row[] = {
-        {"w", LS_V_PARAM, false, true, LS_STATE_PARAM},
-        {"w.momentum", LS_V_STATE, false, true, LS_STATE_MOMENT},
-        {"frozen", LS_V_STATE, false, false, LS_STATE_FROZEN},
-        {"mean", LS_V_STATE, true, true, LS_STATE_STAT},
-        {"frozen mean", LS_V_STATE, true, false, LS_STATE_STAT},
-        {"written", LS_V_STATE, false, true, LS_STATE_STAT}};       /* by the file's own nodes */
+    static const struct {
+        const char *name;
+        LsValueKind kind;
+        bool statistic, written;
+        LsStateKind want;
+    } row[] = {{"w", LS_V_PARAM, false, true, LS_STATE_PARAM},
+               {"w.momentum", LS_V_STATE, false, true, LS_STATE_MOMENT},
+               {"frozen", LS_V_STATE, false, false, LS_STATE_FROZEN},
+               {"mean", LS_V_STATE, true, true, LS_STATE_STAT},
+               {"frozen mean", LS_V_STATE, true, false, LS_STATE_STAT},
+               {"written", LS_V_STATE, false, true, LS_STATE_STAT}}; /* by the file's own nodes */
     enum { ROWS = sizeof row / sizeof *row };
     for (int k = 0; k < ROWS; k++) {
         LsValueId v = ls_value_add(&cx, g, row[k].kind, row[k].name, LS_REAL, &s, NULL);

@@ -1,4 +1,5 @@
-/* tests/codegen/test_measured_costs.c -- profiles of programs as costs: which step belongs to which node. */
+/* tests/codegen/test_measured_costs.c -- profiles of programs as costs: which step belongs to which
+ * node. */
 #include "codegen/planning/measured_costs.h"
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
@@ -25,7 +26,8 @@ static void open_problem(void)
         x = ls_append1(&cx, g, LS_OP_RELU, x, NULL);
         g->node[g->value[x.i].def.i].name = k < 2 ? "act" : "last";
     }
-    g->objective.loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, x, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
+    g->objective.loss =
+        ls_append1(&cx, g, LS_OP_REDUCE_SUM, x, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     p = ls_problem_new(&cx, g, "test", &(LsTarget){.real_bytes = 4});
     ck_assert_uint_eq(p->dag.nnode, 7);
 }
@@ -123,7 +125,9 @@ END_TEST
 /* In the problem, the result of the first act has 16 bits. */
 START_TEST(nodes_are_told_apart_by_types_of_16_bits)
 {
-#define TYPED(type, ns) "{\"node\":1,\"name\":\"act\",\"op\":\"Relu\",\"elements\":[1600],\"types\":[\"" type "\"],\"ns\":" #ns "}"
+#define TYPED(type, ns)                                                                            \
+    "{\"node\":1,\"name\":\"act\",\"op\":\"Relu\",\"elements\":[1600],\"types\":[\"" type          \
+    "\"],\"ns\":" #ns "}"
     static const struct { const char *step; double ns; } cases[] = {
         {TYPED("bf16", 20), 20}, {TYPED("f16", 20), -1}, {TYPED("f32", 20), -1}, {ACT(1, 20), -1}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -228,7 +232,8 @@ START_TEST(a_cut_file_is_refused_wherever_it_ends)
 }
 END_TEST
 
-/* Files are read in pieces of 64 KiB and more: spaces before the last bracket bring them to a length. */
+/* Files are read in pieces of 64 KiB and more: spaces before the last bracket bring them to a
+ * length. */
 START_TEST(files_of_every_length_are_read_whole)
 {
     static const size_t length[] = {65535, 65536, 65537, 131071, 131072, 131073, 300000};
@@ -255,12 +260,16 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("measured");
-    const TTest *const tests[] = {
-        every_node_gets_its_own_time, recomputations_count_with_the_first_run,
-        nodes_are_told_apart_by_order_when_numbers_moved, unknown_nodes_cost_what_their_class_says,
-        nodes_are_told_apart_by_types_of_16_bits, the_profile_of_another_model_is_refused, another_precision_or_batch_is_refused,
-        what_is_no_profile_is_refused, a_cut_file_is_refused_wherever_it_ends,
-        files_of_every_length_are_read_whole};
+    const TTest *const tests[] = {every_node_gets_its_own_time,
+                                  recomputations_count_with_the_first_run,
+                                  nodes_are_told_apart_by_order_when_numbers_moved,
+                                  unknown_nodes_cost_what_their_class_says,
+                                  nodes_are_told_apart_by_types_of_16_bits,
+                                  the_profile_of_another_model_is_refused,
+                                  another_precision_or_batch_is_refused,
+                                  what_is_no_profile_is_refused,
+                                  a_cut_file_is_refused_wherever_it_ends,
+                                  files_of_every_length_are_read_whole};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
     return run_tests("measured", tc);
 }

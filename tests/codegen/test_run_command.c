@@ -53,7 +53,8 @@ START_TEST(what_a_command_prints_is_read)
     LsCommand c = {.arena = arena};
     ls_command_add(&c, "/bin/sh");
     ls_command_add(&c, "-c");
-    ls_command_add(&c, "echo oops >&2; cat; i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i + 1)); done");
+    ls_command_add(
+        &c, "echo oops >&2; cat; i=0; while [ $i -lt 20000 ]; do echo $i; i=$((i + 1)); done");
     ck_assert_str_eq(ls_command_output(&c, 5), "0\n1\n2");
     c.word[2] = "exit 1";
     ck_assert_ptr_null(ls_command_output(&c, 5));
@@ -79,7 +80,8 @@ START_TEST(compilers_are_known_by_what_they_say)
     for (size_t k = 0; k < sizeof said / sizeof *said; k++) {
         LsCompiler c = ls_compiler_of(said[k].text);
         ck_assert_msg(c.kind == said[k].kind, "%s", said[k].text);
-        ck_assert(c.kind == LS_CC_UNKNOWN || (c.major == said[k].major && c.minor == said[k].minor));
+        ck_assert(c.kind == LS_CC_UNKNOWN
+                  || (c.major == said[k].major && c.minor == said[k].minor));
     }
 }
 END_TEST
@@ -88,7 +90,8 @@ int main(void)
 {
     TCase *tc = tcase_create("command");
     tcase_add_checked_fixture(tc, setup, teardown);
-    const TTest *const test[] = {words_are_not_limited, a_long_command_runs_whole, what_a_command_prints_is_read,
+    const TTest *const test[] = {words_are_not_limited, a_long_command_runs_whole,
+                                 what_a_command_prints_is_read,
                                  compilers_are_known_by_what_they_say};
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("command", tc);

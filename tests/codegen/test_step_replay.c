@@ -1,4 +1,5 @@
-/* tests/codegen/test_step_replay.c -- a plan's step, run by run, with the bytes that the cache holds. */
+/* tests/codegen/test_step_replay.c -- a plan's step, run by run, with the bytes that the cache
+ * holds. */
 #include "codegen/planning/step_replay.h"
 #include "scheduler/plan/planner.h"
 #include "tests/support/gradient.h"
@@ -22,7 +23,8 @@ static void open_plan(double cache)
     LsValueId y = ls_append1(&cx, g, LS_OP_RELU, x, NULL);
     LsValueId z = ls_append1(&cx, g, LS_OP_SIGMOID, y, NULL);
     LsValueId w = ls_append2(&cx, g, LS_OP_MUL, z, a, NULL);
-    g->objective.loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, w, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
+    g->objective.loss =
+        ls_append1(&cx, g, LS_OP_REDUCE_SUM, w, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     p = ls_problem_new(&cx, g, "test", &(LsTarget){.real_bytes = 4});
     ls_problem_price(p, &m);
     ck_assert(ls_plan_none(cx.arena, &p->dag, &plan));

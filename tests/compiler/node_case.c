@@ -22,7 +22,8 @@ static unsigned char *read_file(LsArena *a, const char *path, size_t *n)
     return ok ? bytes : NULL;
 }
 
-/* ---- operands and results: a tensor, a sequence of tensors, or an optional value, which may be empty ---- */
+/* ---- operands and results: a tensor, a sequence of tensors, or an optional value, which may be
+ * empty ---- */
 
 typedef struct Data {
     bool list, optional;
@@ -106,7 +107,8 @@ static void add_initializer(LsCtx *cx, Onnx__GraphProto *g, Onnx__TensorProto *t
     g->initializer = all;
 }
 
-/* An initializer; for a sequence or an optional value, initializers and a node that makes it of them. */
+/* An initializer; for a sequence or an optional value, initializers and a node that makes it of
+ * them. */
 static void bind_input(LsCtx *cx, Onnx__GraphProto *g, char *name, const Data *d)
 {
     bool plain = !d->list && !d->optional;
@@ -116,7 +118,9 @@ static void bind_input(LsCtx *cx, Onnx__GraphProto *g, char *name, const Data *d
         d->item[k]->name = item[k];
         add_initializer(cx, g, d->item[k]);
     }
-    const char *op = d->list && d->n == 0 ? "SequenceEmpty" : d->list ? "SequenceConstruct" : "Optional";
+    const char *op = d->list && d->n == 0 ? "SequenceEmpty"
+                     : d->list            ? "SequenceConstruct"
+                                          : "Optional";
     if (!plain)
         add_node(cx, g, new_node(cx, op, item, d->n, name), true);
 }
@@ -191,10 +195,14 @@ static Onnx__TensorProto *number(LsCtx *cx, char *name, int type, int64_t v)
     return t;
 }
 
-/* A result that is no tensor is read by nodes whose results are: whether it is there, its length, its items. */
+/* A result that is no tensor is read by nodes whose results are: whether it is there, its length,
+ * its items. */
 static bool expect_list(Results *r, Onnx__GraphProto *g, char *name, const Data *d)
 {
-    enum { BOOL = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, INT64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64 };
+    enum {
+        BOOL = ONNX__TENSOR_PROTO__DATA_TYPE__BOOL,
+        INT64 = ONNX__TENSOR_PROTO__DATA_TYPE__INT64
+    };
     LsCtx *cx = r->c->cx;
     char **of = ls_arena_alloc(cx->arena, 1, sizeof *of);
     of[0] = name;
@@ -254,8 +262,10 @@ static bool is_common(const Onnx__ValueInfoProto *v, int *floats)
         return false;
     int type = v->type->tensor_type->elem_type;
     *floats += type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
-    return type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64
-        || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32 || type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL;
+    return type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT
+           || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT64
+           || type == ONNX__TENSOR_PROTO__DATA_TYPE__INT32
+           || type == ONNX__TENSOR_PROTO__DATA_TYPE__BOOL;
 }
 
 static bool in_floats(const Onnx__GraphProto *g)

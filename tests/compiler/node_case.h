@@ -13,12 +13,14 @@ typedef struct LsNodeCase {
     LsGraph *holder;            /* the graph that owns them */
     int nexpect;
     const char *op;             /* of the model's last node; "" if it cannot be read */
-    bool in_floats;             /* operands and results are float, int64, int32 or bool, at least one of them float */
+    bool in_floats;             /* operands and results are float, int64, int32 or bool, at least
+                                 * one of them float */
 } LsNodeCase;
 
-/* Reads DIR/model.onnx and DIR/test_data_set_0. Writes the model again under `work`, with each graph input
- * turned into an initializer with the test's data: real inputs become parameters, whose gradients can be
- * checked. False: the case has a value that is no tensor, or an unsupported type (why: a word). */
+/* Reads DIR/model.onnx and DIR/test_data_set_0. Writes the model again under `work`, with each
+ * graph input turned into an initializer with the test's data: real inputs become parameters, whose
+ * gradients can be checked. False: the case has a value that is no tensor, or an unsupported type
+ * (why: a word). */
 bool ls_node_case_read(LsNodeCase *c, LsCtx *cx, const char *dir, const char *work,
                        const char **why);
 

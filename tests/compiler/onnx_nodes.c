@@ -1,12 +1,14 @@
-/* tests/compiler/onnx_nodes.c -- ONNX's operator tests: results against the expected ones, and gradients
- * against central differences in double precision.
+/* tests/compiler/onnx_nodes.c -- ONNX's operator tests: results against the expected ones, and
+ * gradients against central differences in double precision.
  *
  *   onnx_nodes FOLDER [NAME-PART]        FOLDER holds test_*; exits 77 when it is missing
- *   onnx_nodes --table FOLDER            every case as a row: verdict, operator, whether it is in floats, name, note
+ *   onnx_nodes --table FOLDER            every case as a row: verdict, operator, whether it is in
+ * floats, name, note
  *
- * Every operand of a test that is real becomes a parameter, so each attribute combination that ONNX tests has
- * its gradient checked too. The function differentiated is a fixed random weighting of all real results. A test
- * with an unsupported operator is counted and does not fail; all others must agree. */
+ * Every operand of a test that is real becomes a parameter, so each attribute combination that ONNX
+ * tests has its gradient checked too. The function differentiated is a fixed random weighting of
+ * all real results. A test with an unsupported operator is counted and does not fail; all others
+ * must agree. */
 #include "compiler/fold/append.h"
 #include "compiler/onnx/onnx_import.h"
 #include "tests/compiler/node_case.h"
@@ -55,11 +57,12 @@ static bool finish(LsCtx *cx, LsGraph *g)
         && ls_verify(cx, g);
 }
 
-/* Under sanitizers the run ends with a program's text: the C compiler would take most of the time, its output
- * is not sanitized, and the run without sanitizers checks the same results. */
+/* Under sanitizers the run ends with a program's text: the C compiler would take most of the time,
+ * its output is not sanitized, and the run without sanitizers checks the same results. */
 static bool text_is_enough(void) { return tests_do_less(); }
 
-/* largest: of the whole result. Where the terms of a sum cancel, the case's own number is the rounding of the largest. */
+/* largest: of the whole result. Where the terms of a sum cancel, the case's own number is the
+ * rounding of the largest. */
 static bool close_to(double got, double want, double largest, bool real)
 {
     if (isnan(want) || isinf(want) || !real)
@@ -77,7 +80,8 @@ static double largest_of(const LsGraph *g, LsValueId v)
 }
 
 /* The results of a program against the test's. */
-static Verdict compare_results(LsCtx *cx, LsRunGraph *r, const LsNodeCase *c, char *note, size_t size)
+static Verdict compare_results(LsCtx *cx, LsRunGraph *r, const LsNodeCase *c, char *note,
+                               size_t size)
 {
     const LsGraph *g = r->g;
     Verdict v = PASS;
@@ -174,7 +178,8 @@ static bool check_param(LsRunGraph *r, const LsGrad *gr, char *note, size_t size
         double right = (up - here) / h, left = (here - down) / h;
         if (fabs(right - left) > 1e-2 * (1 + fabs(slope)) || isnan(slope))
             continue;       /* the step contains a kink or a pole */
-        if (!(fabs(got - slope) <= 2e-5 * (1 + fabs(slope))) && !jumps(r, gr->param, i, x, h, slope)) {
+        if (!(fabs(got - slope) <= 2e-5 * (1 + fabs(slope)))
+            && !jumps(r, gr->param, i, x, h, slope)) {
             snprintf(note, size, "gradient of %s element %ld is %.9g, differences say %.9g",
                      g->value[gr->param.i].name, (long)i, got, slope);
             return false;
@@ -212,8 +217,8 @@ static Verdict check_gradients(LsCtx *cx, const LsNodeCase *c, char *note, size_
     return v;
 }
 
-/* A case with gradients is one program, which gives the results, too. Whole sets run two programs. Under
- * sanitizers, where none is compiled, both are printed. */
+/* A case with gradients is one program, which gives the results, too. Whole sets run two programs.
+ * Under sanitizers, where none is compiled, both are printed. */
 static Verdict run_programs(LsCtx *cx, const LsNodeCase *c, char *note, size_t size)
 {
     Verdict v;
@@ -224,7 +229,8 @@ static Verdict run_programs(LsCtx *cx, const LsNodeCase *c, char *note, size_t s
     v = check_gradients(cx, c, note, size);
     if (v != NOGRAD)
         return v;
-    cx->nerror = 0;             /* a result that depends on no parameter is an error of the gradients alone */
+    cx->nerror = 0;             /* a result that depends on no parameter is an error of the
+                                 * gradients alone */
     v = check_results(cx, c, note, size);
     return v == PASS ? NOGRAD : v;
 }
@@ -300,14 +306,15 @@ static size_t operator_end(const char *name)
     return more ? end + 1 + strcspn(name + end + 1, "_") : end;
 }
 
-/* Of the cases of one operator, keeps the first, every sixth after it, and one that is written out as a
- * function; whole sets keep all. Returns the number of kept cases. */
+/* Of the cases of one operator, keeps the first, every sixth after it, and one that is written out
+ * as a function; whole sets keep all. Returns the number of kept cases. */
 static int select_cases(char **name, int n)
 {
     int kept = 0, nth = 0, expanded = 0;
     for (int k = 0; k < n; k++) {
         size_t end = operator_end(name[k]);
-        bool first = k == 0 || strncmp(name[k], name[k - 1], end) != 0 || name[k - 1][end] != name[k][end];
+        bool first =
+            k == 0 || strncmp(name[k], name[k - 1], end) != 0 || name[k - 1][end] != name[k][end];
         nth = first ? 0 : nth;
         expanded = first ? 0 : expanded;
         bool keep = strstr(name[k], "_expanded") != NULL ? expanded++ == 0 : nth % 6 == 0;
@@ -347,7 +354,8 @@ static void run_share(const char *folder, char **name, int n, int share, int sha
         count[v]++;
         if (table)
             printf("%s\t%s\t%s\t%s\t%s\n", reason == NULL ? word[v] : "left out", told.op,
-                   told.in_floats ? "floats" : "other", name[k], reason == NULL ? told.note : reason);
+                   told.in_floats ? "floats" : "other", name[k],
+                   reason == NULL ? told.note : reason);
         else if (v == FAIL || verbose)
             printf("%-16s %s  %s\n", word[v], name[k], told.note);
         fflush(stdout);

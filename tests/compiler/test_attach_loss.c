@@ -1,5 +1,5 @@
-/* tests/compiler/test_attach_loss.c -- losses attached to an output: values, gradients, target inputs, masked
- * samples. */
+/* tests/compiler/test_attach_loss.c -- losses attached to an output: values, gradients, target
+ * inputs, masked samples. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -85,7 +85,8 @@ START_TEST(class_axis_follows_the_rank)
     for (int k = 0; k < 3; k++) {
         open_with(want[k].s, 7);
         const int axis = want[k].s.rank == 3 ? -1 : 0;      /* not clear without a weight */
-        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE, .label = "t", .axis = axis}));
+        ck_assert(
+            ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE, .label = "t", .axis = axis}));
         ck_assert_int_eq(ls_shape(g, g->objective.label)->rank, want[k].rank);
         for (int d = 0; d < want[k].rank; d++)
             ck_assert_int_eq(ls_shape(g, g->objective.label)->dim[d], want[k].label[d]);
@@ -102,22 +103,28 @@ END_TEST
 /* Scores [4, 3, 5] have labels [4, 5] or [4, 3]; axes of one length cannot be told apart. */
 START_TEST(the_shape_of_the_labels_shows_the_class_axis)
 {
-    static const struct { LsShape s, label; int asked, axis; LsErrId wrong; } want[] = {
-        {{3, {4, 3, 5}}, {2, {4, 5}}, 0, 1, LS_E_NONE}, {{3, {4, 3, 5}}, {2, {4, 3}}, 0, 2, LS_E_NONE},
-        {{3, {4, 3, 5}}, {2, {4, 3}}, -1, 2, LS_E_NONE}, {{3, {4, 3, 5}}, {2, {4, 3}}, 1, 0, LS_E_OPTION},
-        {{3, {4, 3, 5}}, {2, {3, 5}}, 0, 0, LS_E_LOSS}, {{3, {4, 5, 5}}, {2, {4, 5}}, 0, 0, LS_E_LOSS},
-        {{4, {4, 3, 5, 6}}, {3, {4, 3, 5}}, 0, 3, LS_E_NONE}, {{3, {4, 5, 5}}, {2, {4, 5}}, 2, 2, LS_E_NONE}};
+    static const struct { LsShape s, label; int asked, axis; LsErrId wrong;
+    } want[] = {{{3, {4, 3, 5}}, {2, {4, 5}}, 0, 1, LS_E_NONE},
+                {{3, {4, 3, 5}}, {2, {4, 3}}, 0, 2, LS_E_NONE},
+                {{3, {4, 3, 5}}, {2, {4, 3}}, -1, 2, LS_E_NONE},
+                {{3, {4, 3, 5}}, {2, {4, 3}}, 1, 0, LS_E_OPTION},
+                {{3, {4, 3, 5}}, {2, {3, 5}}, 0, 0, LS_E_LOSS},
+                {{3, {4, 5, 5}}, {2, {4, 5}}, 0, 0, LS_E_LOSS},
+                {{4, {4, 3, 5, 6}}, {3, {4, 3, 5}}, 0, 3, LS_E_NONE},
+                {{3, {4, 5, 5}}, {2, {4, 5}}, 2, 2, LS_E_NONE}};
     for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
         open_with(want[k].s, 4);
         cx.log = fopen("/dev/null", "w");
-        const LsLossOptions o = {.kind = LS_LOSS_CE, .axis = want[k].asked, .label_shape = want[k].label};
+        const LsLossOptions o = {
+            .kind = LS_LOSS_CE, .axis = want[k].asked, .label_shape = want[k].label};
         ck_assert_msg(ls_loss(&cx, g, &o) == (want[k].wrong == LS_E_NONE), "case %zu", k);
         fclose(cx.log);
         cx.log = NULL;
         if (want[k].wrong != LS_E_NONE)
             ck_assert_int_eq(cx.last, want[k].wrong);
         else
-            ck_assert_int_eq(g->node[g->value[g->objective.loss.i].def.i].attr.loss.axis, want[k].axis);
+            ck_assert_int_eq(g->node[g->value[g->objective.loss.i].def.i].attr.loss.axis,
+                             want[k].axis);
         graph_close();
     }
 }
@@ -187,8 +194,8 @@ static LsValueId doubled(void)
     return v;
 }
 
-/* Attaches a cross-entropy and returns its axis; 0: refused, with both readings. *says: whether compile names the
- * axis. */
+/* Attaches a cross-entropy and returns its axis; 0: refused, with both readings. *says: whether
+ * compile names the axis. */
 static int axis_of(LsValueId y, int asked, bool *says)
 {
     char *text;
@@ -198,7 +205,9 @@ static int axis_of(LsValueId y, int asked, bool *says)
     bool ok = ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_CE, .axis = asked});
     fclose(cx.log);
     *says = strstr(text, "--class-axis") != NULL;
-    ck_assert(ok || strstr(text, "5 classes on axis 1 (labels 7x4), or 4 on axis 2 (labels 7x5)") != NULL);
+    ck_assert(ok
+              || strstr(text, "5 classes on axis 1 (labels 7x4), or 4 on axis 2 (labels 7x5)")
+                     != NULL);
     free(text);
     if (!ok)
         return 0;
@@ -217,7 +226,8 @@ START_TEST(classes_lie_where_a_weight_makes_them)
             g->batch = 7;
             int axis = axis_of(scores(k), asked == 1 ? -2 : 0, &says);
             int rank = ls_shape(g, g->output[0])->rank;
-            ck_assert_msg(axis == (asked == 1 ? rank - 2 : want[k].axis), "case %d: axis %d", k, axis);
+            ck_assert_msg(axis == (asked == 1 ? rank - 2 : want[k].axis), "case %d: axis %d", k,
+                          axis);
             ck_assert_msg(says == (asked == 0 && want[k].says), "case %d", k);
             graph_close();
         }
@@ -231,9 +241,11 @@ END_TEST
 
 START_TEST(regression_gradients_match_differences)
 {
-    static const LsLossPart part[] = {{LS_LOSS_MSE, {NULL}, 1, 1}, {LS_LOSS_L1, {NULL}, 1, 1}, {LS_LOSS_BCE, {NULL}, 1, 1},
-        {LS_LOSS_SMOOTH_L1, {NULL}, 2, 0.7}, {LS_LOSS_SMOOTH_L1, {NULL}, 1, 0}, {LS_LOSS_HUBER, {NULL}, -0.5, 0.6},
-        {LS_LOSS_COSINE, {NULL}, 1, 1}, {LS_LOSS_KL, {NULL}, 1, 1}};
+    static const LsLossPart part[] = {
+        {LS_LOSS_MSE, {NULL}, 1, 1},       {LS_LOSS_L1, {NULL}, 1, 1},
+        {LS_LOSS_BCE, {NULL}, 1, 1},       {LS_LOSS_SMOOTH_L1, {NULL}, 2, 0.7},
+        {LS_LOSS_SMOOTH_L1, {NULL}, 1, 0}, {LS_LOSS_HUBER, {NULL}, -0.5, 0.6},
+        {LS_LOSS_COSINE, {NULL}, 1, 1},    {LS_LOSS_KL, {NULL}, 1, 1}};
     for (size_t k = 0; k < sizeof part / sizeof *part; k++) {
         LsLossPart p = part[k];
         open_with(SHAPE(4, 3), 4);
@@ -251,39 +263,63 @@ END_TEST
 
 /* ---- beside PyTorch 2.15 in doubles ---- */
 
-typedef struct Torch { LsLossPart part; int ny; const float *y[3], *target; double loss; const double *grad[3]; } Torch;
+typedef struct Torch {
+    LsLossPart part;
+    int ny;
+    const float *y[3], *target;
+    double loss;
+    const double *grad[3];
+} Torch;
 
 static const float embedding[3][12] = {
     {0.5f, -1.25f, 2, 1.5f, 0.25f, -0.75f, 0, 0, 0, -2, 1, 0.5f},
     {1, 0, -0.5f, 1.5f, 0.5f, -1, 0, 0, 0, 2, -1, -0.5f},
     {0.25f, -1, 2, 3, 0.5f, 1, 0.5f, 0, 0, -2, 1, 0.75f}};
 static const float direction[12] = {1, 0, -0.5f, 3, 0.5f, -1.5f, 1, 2, 3, 2, -1, -0.5f};
-static const float log_part[12] = {-0.5f, -1.25f, -2, -1.5f, -0.25f, -0.75f, -0.125f, -3, -1, -2, -1, -0.5f};
-static const float part_of[12] = {0.5f, 0.25f, 0.25f, 1, 0, 0, 0.125f, 0.5f, 0.375f, 0, 0.75f, 0.25f};
+static const float log_part[12] = {-0.5f,   -1.25f, -2, -1.5f, -0.25f, -0.75f,
+                                   -0.125f, -3,     -1, -2,    -1,     -0.5f};
+static const float part_of[12] = {0.5f,   0.25f, 0.25f,  1, 0,     0,
+                                  0.125f, 0.5f,  0.375f, 0, 0.75f, 0.25f};
 
 static const Torch torch[] = {
     /* CosineEmbeddingLoss()(y, t, ones) */
-    {{LS_LOSS_COSINE, {"y0"}, 1, 1}, 1, {embedding[0]}, direction, 1.0463738895760009,
-     {(const double[]){-0.09673693094347127, 0.009972879478706736, 0.03041728241006351, 0, 0, 0, -66815.31061159412,
-                       -133630.62122318824, -200445.93183478236, 0, 0, 0}}},
+    {{LS_LOSS_COSINE, {"y0"}, 1, 1},
+     1,
+     {embedding[0]},
+     direction,
+     1.0463738895760009,
+     {(const double[]){-0.09673693094347127, 0.009972879478706736, 0.03041728241006351, 0, 0, 0,
+                       -66815.31061159412, -133630.62122318824, -200445.93183478236, 0, 0, 0}}},
     /* TripletMarginLoss(margin)(a, p, n) */
-    {{LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 1}, 3, {embedding[0], embedding[1], embedding[2]}, NULL, 2.329620063805372,
-     {(const double[]){-0.22079985557736737, 0.06671972317993412, 0.22011208704406665, 0, 0, 0, 0.39433756729640645,
-                       0.14433706729640647, 0.14433706729640647, -0.21821884607683045, 0.10910800486412799,
-                       0.3045545297073015},
-      (const double[]){0.04402245317607064, 0.11005626500780026, -0.22011279415084783, 0, 0, 0, -0.14433756729740646,
-                       -0.14433756729740646, -0.14433756729740646, 0.21821784607283046, -0.10910900486812798,
-                       -0.05455452971130156},
-      (const double[]){0.17677740240129672, -0.17677598818773438, 7.071067811780622e-07, 0, 0, 0, -0.249999999999,
-                       5.000009999999999e-07, 5.000009999999999e-07, 1.0000039999999999e-06, 1.0000039999999999e-06,
-                       -0.24999999999599995}}},
-    {{LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 0.25}, 3, {embedding[0], embedding[1], embedding[2]}, NULL,
+    {{LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 1},
+     3,
+     {embedding[0], embedding[1], embedding[2]},
+     NULL,
+     2.329620063805372,
+     {(const double[]){-0.22079985557736737, 0.06671972317993412, 0.22011208704406665, 0, 0, 0,
+                       0.39433756729640645, 0.14433706729640647, 0.14433706729640647,
+                       -0.21821884607683045, 0.10910800486412799, 0.3045545297073015},
+      (const double[]){0.04402245317607064, 0.11005626500780026, -0.22011279415084783, 0, 0, 0,
+                       -0.14433756729740646, -0.14433756729740646, -0.14433756729740646,
+                       0.21821784607283046, -0.10910900486812798, -0.05455452971130156},
+      (const double[]){0.17677740240129672, -0.17677598818773438, 7.071067811780622e-07, 0, 0, 0,
+                       -0.249999999999, 5.000009999999999e-07, 5.000009999999999e-07,
+                       1.0000039999999999e-06, 1.0000039999999999e-06, -0.24999999999599995}}},
+    {{LS_LOSS_TRIPLET, {"y0", "y1", "y2"}, 1, 0.25},
+     3,
+     {embedding[0], embedding[1], embedding[2]},
+     NULL,
      1.82961938079317,
-     {(const double[]){-0.22079985557736737, 0.06671972317993412, 0.22011208704406665, 0, 0, 0, 0, 0, 0,
-                       -0.21821884607683045, 0.10910800486412799, 0.3045545297073015}}},
+     {(const double[]){-0.22079985557736737, 0.06671972317993412, 0.22011208704406665, 0, 0, 0, 0,
+                       0, 0, -0.21821884607683045, 0.10910800486412799, 0.3045545297073015}}},
     /* KLDivLoss(reduction="batchmean")(y, t) */
-    {{LS_LOSS_KL, {"y0"}, 1, 1}, 1, {log_part}, part_of, 0.687938582917981,
-     {(const double[]){-0.125, -0.0625, -0.0625, -0.25, 0, 0, -0.03125, -0.125, -0.09375, 0, -0.1875, -0.0625}}},
+    {{LS_LOSS_KL, {"y0"}, 1, 1},
+     1,
+     {log_part},
+     part_of,
+     0.687938582917981,
+     {(const double[]){-0.125, -0.0625, -0.0625, -0.25, 0, 0, -0.03125, -0.125, -0.09375, 0,
+                       -0.1875, -0.0625}}},
 };
 
 /* Opens a graph with outputs y0, y1... of 4x3, and attaches the loss. */
@@ -314,7 +350,8 @@ START_TEST(losses_and_slopes_are_those_of_pytorch)
     ck_assert_double_eq_tol(e.v[g->objective.loss.i][0], t->loss, 1e-7);
     for (int k = 0; k < t->ny && t->grad[k] != NULL; k++)
         for (int i = 0; i < 12; i++)
-            ck_assert_double_eq_tol(e.v[g->grad[k].grad.i][i], t->grad[k][i], 1e-6 * fmax(1, fabs(t->grad[k][i])));
+            ck_assert_double_eq_tol(e.v[g->grad[k].grad.i][i], t->grad[k][i],
+                                    1e-6 * fmax(1, fabs(t->grad[k][i])));
     graph_close();
 }
 END_TEST
@@ -362,7 +399,11 @@ START_TEST(the_likelihood_is_that_of_pytorch)
     eval_run(&e, 1, g->nnode);
     ck_assert_double_eq_tol(e.v[g->objective.loss.i][0], 0.5625, 1e-12);
     for (int i = 0; i < 12; i++)
-        ck_assert_double_eq_tol(e.v[g->grad[0].grad.i][i], i == 0 ? -0.5 : i == 5 || i == 11 ? -0.25 : 0, 1e-12);
+        ck_assert_double_eq_tol(e.v[g->grad[0].grad.i][i],
+                                i == 0              ? -0.5
+                                : i == 5 || i == 11 ? -0.25
+                                                    : 0,
+                                1e-12);
     graph_close();
 }
 END_TEST
@@ -379,11 +420,14 @@ static void open_two(void)
 
 START_TEST(the_loss_is_the_weighted_sum_of_its_terms)
 {
-    LsLossPart part[] = {{LS_LOSS_MSE, {"box"}, 0.5, 1}, {LS_LOSS_CE, {"logits"}, 1, 1}, {LS_LOSS_L1, {"box"}, 3, 1}};
+    LsLossPart part[] = {{LS_LOSS_MSE, {"box"}, 0.5, 1},
+                         {LS_LOSS_CE, {"logits"}, 1, 1},
+                         {LS_LOSS_L1, {"box"}, 3, 1}};
     double loss[4], grad[4] = {0};
     for (uint32_t k = 0; k < 4; k++) {
         open_two();
-        ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = k < 3 ? &part[k] : part, .npart = k < 3 ? 1 : 3}));
+        ck_assert(ls_loss(
+            &cx, g, &(LsLossOptions){.part = k < 3 ? &part[k] : part, .npart = k < 3 ? 1 : 3}));
         if (k == 3) {
             ck_assert_uint_eq(g->objective.nlabel, 2);
             ck_assert_str_eq(g->value[g->input[0].i].name, "label.box");
@@ -392,7 +436,8 @@ START_TEST(the_loss_is_the_weighted_sum_of_its_terms)
         }
         for (uint32_t i = 0; i < g->ninput; i++) {
             LsShape s = *ls_shape(g, g->input[i]);
-            const LsValueId classes = ls_type(g, g->input[i]) == LS_I64 ? labels(s, 3) : (LsValueId){0};
+            const LsValueId classes =
+                ls_type(g, g->input[i]) == LS_I64 ? labels(s, 3) : (LsValueId){0};
             const void *data = ls_is(classes) ? g->value[classes.i].data : numbers(8, 9);
             g->value[g->input[i].i].data = data;
             g->value[g->input[i].i].kind = LS_V_CONST;
@@ -417,7 +462,8 @@ END_TEST
 /* A single target keeps its plain name, though two losses read it. */
 START_TEST(losses_of_one_output_share_its_target)
 {
-    LsLossPart part[] = {{LS_LOSS_MSE, {"box"}, 1, 1}, {LS_LOSS_L1, {"box"}, 1, 1}, {LS_LOSS_CE, {"box"}, 1, 1}};
+    LsLossPart part[] = {
+        {LS_LOSS_MSE, {"box"}, 1, 1}, {LS_LOSS_L1, {"box"}, 1, 1}, {LS_LOSS_CE, {"box"}, 1, 1}};
     open_two();
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.part = part, .npart = 2}));
     ck_assert_uint_eq(g->ninput, 1);
@@ -435,7 +481,8 @@ END_TEST
 /* A mean over labels that count weighs batches by them, which no other mean shares. */
 START_TEST(terms_of_different_means_are_not_accumulated)
 {
-    LsLossPart part[] = {{LS_LOSS_CE, {"logits"}, 2, 1}, {LS_LOSS_MSE, {"box"}, 1, 1}, {LS_LOSS_CE, {"box"}, 1, 1}};
+    LsLossPart part[] = {
+        {LS_LOSS_CE, {"logits"}, 2, 1}, {LS_LOSS_MSE, {"box"}, 1, 1}, {LS_LOSS_CE, {"box"}, 1, 1}};
     for (uint32_t k = 0; k < 6; k++) {
         const LsOptimizerOptions sgd = {.kind = LS_SGD, .accumulate = k % 2 == 1 ? 2 : 1};
         char *text;
@@ -490,8 +537,13 @@ START_TEST(masked_samples_count_neither_in_the_sum_nor_in_the_mean)
 {
     static const float y[12] = {0.1f, -0.3f, 0.7f, 0.2f, 0.5f, -0.9f, 0.4f, 0.6f, -0.2f, 9, 9, 9};
     LsLossPart two[] = {{LS_LOSS_CE, {NULL}, 1, 1}, {LS_LOSS_CE, {NULL}, 0.5, 1}};
-    LsLossOptions o[] = {{.kind = LS_LOSS_CE}, {.kind = LS_LOSS_MSE}, {.kind = LS_LOSS_SMOOTH_L1}, {.kind = LS_LOSS_HUBER},
-                         {.kind = LS_LOSS_COSINE}, {.kind = LS_LOSS_KL}, {.kind = LS_LOSS_CE, .part = two, .npart = 2}};
+    LsLossOptions o[] = {{.kind = LS_LOSS_CE},
+                         {.kind = LS_LOSS_MSE},
+                         {.kind = LS_LOSS_SMOOTH_L1},
+                         {.kind = LS_LOSS_HUBER},
+                         {.kind = LS_LOSS_COSINE},
+                         {.kind = LS_LOSS_KL},
+                         {.kind = LS_LOSS_CE, .part = two, .npart = 2}};
     for (size_t k = 0; k < sizeof o / sizeof *o; k++) {
         double part[12], whole[9];
         double a = masked(&o[k], SHAPE(4, 3), 3, part, y),
@@ -525,8 +577,8 @@ START_TEST(negative_log_likelihood_of_log_softmax_is_cross_entropy)
 }
 END_TEST
 
-/* A target that has no axis of samples makes all inputs one sample, so that no data are shuffled along their first
- * axis. */
+/* A target that has no axis of samples makes all inputs one sample, so that no data are shuffled
+ * along their first axis. */
 START_TEST(inputs_and_a_target_without_common_samples_are_one_sample)
 {
     open_with(SHAPE(8, 3), 32);
@@ -581,8 +633,8 @@ START_TEST(of_two_scalars_one_must_be_named_as_the_loss)
     cx.log = open_memstream(&text, &size);
     add_output(param("y", SHAPE(2, 3)));
     for (int k = 0; k < 2; k++) {
-        LsValueId s = ls_append1(&cx, g, k == 0 ? LS_OP_REDUCE_SUM : LS_OP_REDUCE_MEAN, g->output[0],
-                                 &(LsAttr){.reduce = {.axes = 3, .keep = true}});
+        LsValueId s = ls_append1(&cx, g, k == 0 ? LS_OP_REDUCE_SUM : LS_OP_REDUCE_MEAN,
+                                 g->output[0], &(LsAttr){.reduce = {.axes = 3, .keep = true}});
         g->value[s.i].name = k == 0 ? "penalty" : "error";
         add_output(s);
     }
@@ -603,8 +655,8 @@ START_TEST(a_graph_loss_is_the_only_output_of_one_element)
 {
     graph_open();
     add_output(param("y", SHAPE(2, 3)));
-    LsValueId s =
-        ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0], &(LsAttr){.reduce = {.axes = 3, .keep = true}});
+    LsValueId s = ls_append1(&cx, g, LS_OP_REDUCE_SUM, g->output[0],
+                             &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     add_output(s);
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_GRAPH}));
     ck_assert_int_eq(ls_shape(g, g->objective.loss)->rank, 0);
@@ -667,7 +719,8 @@ int main(void)
     tcase_add_test(tc, the_shape_of_the_labels_shows_the_class_axis);
     tcase_add_test(tc, classes_lie_where_a_weight_makes_them);
     tcase_add_test(tc, regression_gradients_match_differences);
-    tcase_add_loop_test(tc, losses_and_slopes_are_those_of_pytorch, 0, sizeof torch / sizeof *torch);
+    tcase_add_loop_test(tc, losses_and_slopes_are_those_of_pytorch, 0,
+                        sizeof torch / sizeof *torch);
     tcase_add_test(tc, triplet_gradients_match_differences);
     tcase_add_test(tc, a_triplet_at_its_margin_has_no_slope);
     tcase_add_test(tc, the_likelihood_is_that_of_pytorch);

@@ -1,5 +1,5 @@
-/* tests/compiler/test_attach_updates.c -- update nodes: their formulas over some steps, their place in the
- * graph, accumulation and clipping. */
+/* tests/compiler/test_attach_updates.c -- update nodes: their formulas over some steps, their place
+ * in the graph, accumulation and clipping. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -142,7 +142,7 @@ START_TEST(clipping_by_value_bounds_each_element)
 }
 END_TEST
 
-/* Two micro-steps with the same gradient equal one step with it, with or without clipping. */
+/* Two micro-batches with the same gradient equal one step with it, with or without clipping. */
 START_TEST(accumulated_micro_steps_are_one_update)
 {
     for (int clip = 0; clip < 2; clip++) {
@@ -181,7 +181,8 @@ typedef struct Batches {
     int64_t valid;              /* of the samples */
 } Batches;
 
-/* Cross-entropy, or a squared error, of x w; x and labels are constants for the evaluator to change. */
+/* Cross-entropy, or a squared error, of x w; x and labels are constants for the evaluator to
+ * change. */
 static Eval open_batches(const Batches *b, int64_t batch, LsValueId *x, LsValueId *t)
 {
     static const float weight[CLASSES] = {0.5f, 2, 1, 0};
@@ -230,23 +231,46 @@ static void run_batches(const Batches *b, int64_t batch, double w[FEATURES * CLA
 
 #define MEAN_OF(...) {.loss = {.axis = 1, __VA_ARGS__}}
 static const Batches batches[] = {
-    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED), .o = {.kind = LS_SGD, .hyper.momentum = 0.9},
-     .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 8},
-    {.loss = MEAN_OF(.has_ignore = true, .ignore = -100, .smoothing = 0.1), .weights = true,
-     .o = {.kind = LS_ADAMW, .hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3, .hyper.decay = 0.1, .clip_norm = 0.1},
-     .label = {-100, -100, -100, -100, 0, -100, 3, 1}, .valid = 8},
-    {.loss = MEAN_OF(.smoothing = 0.2), .weights = true, .o = {.kind = LS_SGD, .clip_value = 0.01},
-     .label = {3, 3, 3, 3, 0, 1, 3, 1}, .valid = 7},        /* the first four have weight 0 */
-    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED), .o = {.kind = LS_SGD, .clip_norm = 100},
-     .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 5},
-    {.loss = MEAN_OF(.smoothing = 0), .o = {.kind = LS_ADAM, .hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3},
-     .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 7},        /* weighed by samples */
-    {.loss = MEAN_OF(.smoothing = 0), .o = {.kind = LS_SGD, .clip_norm = 0.1},
-     .label = {1, 2, 0, 2, 0, 2, 3, 0}, .valid = 7},
+    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED),
+     .o = {.kind = LS_SGD, .hyper.momentum = 0.9},
+     .label = {1, 2, 2, 2, 0, 1, 3, 0},
+     .valid = 8},
+    {.loss = MEAN_OF(.has_ignore = true, .ignore = -100, .smoothing = 0.1),
+     .weights = true,
+     .o = {.kind = LS_ADAMW,
+           .hyper.beta1 = 0.9,
+           .hyper.beta2 = 0.99,
+           .hyper.eps = 1e-3,
+           .hyper.decay = 0.1,
+           .clip_norm = 0.1},
+     .label = {-100, -100, -100, -100, 0, -100, 3, 1},
+     .valid = 8},
+    {.loss = MEAN_OF(.smoothing = 0.2),
+     .weights = true,
+     .o = {.kind = LS_SGD, .clip_value = 0.01},
+     .label = {3, 3, 3, 3, 0, 1, 3, 1},
+     .valid = 7}, /* the first four have weight 0 */
+    {.loss = MEAN_OF(.has_ignore = true, .ignore = IGNORED),
+     .o = {.kind = LS_SGD, .clip_norm = 100},
+     .label = {1, 2, 0, 2, 0, 2, 3, 0},
+     .valid = 5},
+    {.loss = MEAN_OF(.smoothing = 0),
+     .o = {.kind = LS_ADAM, .hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-3},
+     .label = {1, 2, 0, 2, 0, 2, 3, 0},
+     .valid = 7}, /* weighed by samples */
+    {.loss = MEAN_OF(.smoothing = 0),
+     .o = {.kind = LS_SGD, .clip_norm = 0.1},
+     .label = {1, 2, 0, 2, 0, 2, 3, 0},
+     .valid = 7},
     {.loss = MEAN_OF(.reduction = LS_LOSS_SUM, .has_ignore = true, .ignore = IGNORED),
-     .o = {.kind = LS_SGD, .hyper.momentum = 0.9}, .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 7},
-    {.loss = MEAN_OF(.reduction = LS_LOSS_SUM), .weights = true,
-     .o = {.kind = LS_SGD, .clip_norm = 1}, .label = {1, 2, 2, 2, 0, 1, 3, 0}, .valid = 8},
+     .o = {.kind = LS_SGD, .hyper.momentum = 0.9},
+     .label = {1, 2, 2, 2, 0, 1, 3, 0},
+     .valid = 7},
+    {.loss = MEAN_OF(.reduction = LS_LOSS_SUM),
+     .weights = true,
+     .o = {.kind = LS_SGD, .clip_norm = 1},
+     .label = {1, 2, 2, 2, 0, 1, 3, 0},
+     .valid = 8},
 };
 
 START_TEST(an_update_of_several_batches_is_that_of_one)
@@ -298,7 +322,8 @@ START_TEST(an_unknown_loss_of_the_file_is_warned_of)
         ck_assert(ls_autodiff(&cx, g));
         ck_assert(ls_optimizer(&cx, g, &(LsOptimizerOptions){.kind = LS_SGD, .accumulate = 2}));
         fclose(cx.log);
-        ck_assert_int_eq(strstr(text, "--accumulate=2 an update takes the mean of its batches") != NULL, !mean);
+        ck_assert_int_eq(
+            strstr(text, "--accumulate=2 an update takes the mean of its batches") != NULL, !mean);
         free(text);
         graph_close();
     }
@@ -369,8 +394,18 @@ END_TEST
 static const LsOptimizerOptions scaled[] = {
     {.kind = LS_SGD},
     {.kind = LS_SGD, .hyper.momentum = 0.9, .clip_norm = 0.1},
-    {.kind = LS_ADAM, .hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-5, .clip_value = 0.1},
-    {.kind = LS_ADAMW, .hyper.beta1 = 0.9, .hyper.beta2 = 0.999, .hyper.eps = 1e-5, .hyper.decay = 0.1, .accumulate = 2, .clip_norm = 0.1},
+    {.kind = LS_ADAM,
+     .hyper.beta1 = 0.9,
+     .hyper.beta2 = 0.999,
+     .hyper.eps = 1e-5,
+     .clip_value = 0.1},
+    {.kind = LS_ADAMW,
+     .hyper.beta1 = 0.9,
+     .hyper.beta2 = 0.999,
+     .hyper.eps = 1e-5,
+     .hyper.decay = 0.1,
+     .accumulate = 2,
+     .clip_norm = 0.1},
 };
 
 START_TEST(updates_divide_by_the_loss_scale_and_skip_bad_steps)
@@ -378,8 +413,10 @@ START_TEST(updates_divide_by_the_loss_scale_and_skip_bad_steps)
     LsOptimizerOptions o = scaled[_i];
     double want[2][3], before;
     for (int on = 0; on < 2; on++) {
-        scale = (LsLossScale){.on = on, .start = 1024,
-                              .rule = {.period = 2, .grow = 2, .shrink = 2, .divides = true, .least = 1}};
+        scale = (LsLossScale){
+            .on = on,
+            .start = 1024,
+            .rule = {.period = 2, .grow = 2, .shrink = 2, .divides = true, .least = 1}};
         o.scale = scale;
         open_model();
         ck_assert(ls_optimizer(&cx, g, &o));
@@ -424,7 +461,8 @@ int main(void)
     tcase_add_test(tc, an_update_without_a_label_has_no_gradient);
     tcase_add_test(tc, an_unknown_loss_of_the_file_is_warned_of);
     tcase_add_test(tc, decay_can_leave_vectors_alone);
-    tcase_add_loop_test(tc, updates_divide_by_the_loss_scale_and_skip_bad_steps, 0, sizeof scaled / sizeof *scaled);
+    tcase_add_loop_test(tc, updates_divide_by_the_loss_scale_and_skip_bad_steps, 0,
+                        sizeof scaled / sizeof *scaled);
     tcase_add_test(tc, an_update_follows_the_last_reader_of_its_parameter);
     tcase_add_test(tc, the_first_parameter_is_updated_behind_its_last_reader);
     return run_tests("optimizer", tc);

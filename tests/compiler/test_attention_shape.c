@@ -1,5 +1,5 @@
-/* tests/compiler/test_attention_shape.c -- attention: its row's shapes and gradients, the forms that become one
- * node, ONNX Attention. */
+/* tests/compiler/test_attention_shape.c -- attention: its row's shapes and gradients, the forms
+ * that become one node, ONNX Attention. */
 #include "compiler/ops/attention_shape.h"
 
 #include "compiler/ops/row.h"
@@ -422,7 +422,8 @@ START_TEST(what_does_not_fit_is_named)
     graph_open();
     LsValueId q = param("q", SHAPE(1, 2, 3, 4)), flat = param("f", SHAPE(1, 3, 8));
     LsValueId in[] = {q, q, q, {0}, q, q}, joined[] = {flat, flat, flat};
-    node_fails(&(Node){0}, "Attention", 23, 5, in, LS_E_NAME, "only one of past_key and past_value is given");
+    node_fails(&(Node){0}, "Attention", 23, 5, in, LS_E_NAME,
+               "only one of past_key and past_value is given");
     Node stage = {0};
     node_int(&stage, "qk_matmul_output_mode", 4);
     node_fails(&stage, "Attention", 23, 3, in, LS_E_ATTR, "qk_matmul_output_mode is 4, not 0 to 3");
@@ -437,7 +438,8 @@ END_TEST
 static LsValueId columns(LsValueId x, int64_t from, int64_t to, int64_t step, int64_t heads)
 {
     const LsShape s = *ls_shape(g, x);
-    LsAttr at = {.slice = {.start = {0, 0, from}, .step = {1, 1, step}, .stop = {s.dim[0], s.dim[1], to}}};
+    LsAttr at = {
+        .slice = {.start = {0, 0, from}, .step = {1, 1, step}, .stop = {s.dim[0], s.dim[1], to}}};
     LsValueId part = ls_append1(&cx, g, LS_OP_SLICE, x, &at);
     int64_t wide = ls_shape(g, part)->dim[2] / heads;
     return ls_reshape(&cx, g, part, &SHAPE(s.dim[0], s.dim[1], heads, wide));
@@ -495,7 +497,8 @@ START_TEST(heads_that_lie_otherwise_are_sliced)
     };
     for (size_t i = 0; i < sizeof other / sizeof *other; i++) {
         graph_open();
-        set_output(over_slices(other[i].q, other[i].k, other[i].v, other[i].all, other[i].by_token));
+        set_output(
+            over_slices(other[i].q, other[i].k, other[i].v, other[i].all, other[i].by_token));
         ck_assert(ls_heads(&cx, g));
         ck_assert_uint_eq(count_op(LS_OP_ATTENTION), 1);
         ck_assert_uint_eq(count_op(LS_OP_ATTENTION_JOINT), 0);

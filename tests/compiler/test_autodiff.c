@@ -1,4 +1,5 @@
-/* tests/compiler/test_autodiff.c -- which values get a gradient, how contributions are summed, and the reports. */
+/* tests/compiler/test_autodiff.c -- which values get a gradient, how contributions are summed, and
+ * the reports. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -25,8 +26,8 @@ START_TEST(contributions_of_several_readers_are_summed)
 }
 END_TEST
 
-/* As in a DenseNet: b begins with all operands of a. Their gradient goes to a as one tensor, and from there,
- * with a's own gradient, to x and y. */
+/* As in a DenseNet: b begins with all operands of a. Their gradient goes to a as one tensor, and
+ * from there, with a's own gradient, to x and y. */
 START_TEST(concatenations_that_grow_hand_one_gradient_on)
 {
     graph_open();
@@ -38,7 +39,8 @@ START_TEST(concatenations_that_grow_hand_one_gradient_on)
                         ls_append2(&cx, g, LS_OP_MUL, b, b, NULL)};
     check_gradients(weighed(ls_append(&cx, g, LS_OP_CONCAT, 2, last, &axis)));
     ck_assert_int_eq(g->ngrad, 3);
-    ck_assert_uint_eq(count_backward(LS_OP_SLICE), 4);      /* b passes on two parts, and so does a */
+    ck_assert_uint_eq(count_backward(LS_OP_SLICE), 4);      /* b passes on two parts, and so does
+                                                             * a */
     graph_close();
 }
 END_TEST
@@ -60,7 +62,8 @@ static uint32_t count_scattered(bool based)
     return n;
 }
 
-/* A table that products also read, before and after the gathers in the file: one chain, no sum of whole tables. */
+/* A table that products also read, before and after the gathers in the file: one chain, no sum of
+ * whole tables. */
 START_TEST(rows_that_a_table_gave_are_added_to_its_other_gradient)
 {
     for (int first = 0; first < 2; first++) {
@@ -76,8 +79,8 @@ START_TEST(rows_that_a_table_gave_are_added_to_its_other_gradient)
             y = ls_append2(&cx, g, LS_OP_MATMUL, x[0], t, &turned);
         LsValueId loss = weighed(y);
         for (int k = 0; k < 3; k++)
-            loss = ls_append2(&cx, g, LS_OP_ADD, loss, weighed(ls_append1(&cx, g, LS_OP_EXP, x[k], NULL)),
-                              NULL);
+            loss = ls_append2(&cx, g, LS_OP_ADD, loss,
+                              weighed(ls_append1(&cx, g, LS_OP_EXP, x[k], NULL)), NULL);
         check_gradients(loss);
         ck_assert_int_eq(g->ngrad, 1 + first);
         ck_assert(ls_dce(&cx, g));
@@ -110,7 +113,8 @@ START_TEST(rows_alone_are_added_to_zeros)
         LsValueId sum = {0}, rows;
         for (int k = 0; k < 2; k++)
             if (k == first)
-                sum = ls_reshape(&cx, g, ls_append1(&cx, g, LS_OP_REDUCE_SUM, t, &all), &(LsShape){0});
+                sum = ls_reshape(&cx, g, ls_append1(&cx, g, LS_OP_REDUCE_SUM, t, &all),
+                                 &(LsShape){0});
             else
                 rows = weighed(rows_of(t, SHAPE(2), (int64_t[]){3, 3}, 0));
         check_gradients(ls_append2(&cx, g, LS_OP_ADD, sum, rows, NULL));

@@ -1,5 +1,5 @@
-/* tests/compiler/test_batch_mixing.c -- which nodes make the samples of a batch depend on each other, and which statistics
- * are of the samples that count alone. */
+/* tests/compiler/test_batch_mixing.c -- which nodes make the samples of a batch depend on each
+ * other, and which statistics are of the samples that count alone. */
 #include "compiler/ops/normalize.h"
 #include "compiler/per_sample/batch_mixing.h"
 #include "tests/support/gradient.h"
@@ -57,17 +57,33 @@ static LsValueId reduce(LsValueId v, LsOpCode op, uint32_t axes)
 
 static LsValueId product(LsValueId a, LsValueId b, bool trans_a, bool trans_b)
 {
-    return ls_append2(&cx, g, LS_OP_MATMUL, a, b, &(LsAttr){.gemm = {.trans_a = trans_a, .trans_b = trans_b, .alpha = 1}});
+    return ls_append2(&cx, g, LS_OP_MATMUL, a, b,
+                      &(LsAttr){.gemm = {.trans_a = trans_a, .trans_b = trans_b, .alpha = 1}});
 }
 
-static LsValueId both(LsOpCode op, LsValueId a, LsValueId b) { return ls_append2(&cx, g, op, a, b, NULL); }
-static LsValueId softmax(LsValueId v, int axis) { return ls_append1(&cx, g, LS_OP_SOFTMAX, v, &(LsAttr){.axis = {axis}}); }
+static LsValueId both(LsOpCode op, LsValueId a, LsValueId b)
+{
+    return ls_append2(&cx, g, op, a, b, NULL);
+}
+static LsValueId softmax(LsValueId v, int axis)
+{
+    return ls_append1(&cx, g, LS_OP_SOFTMAX, v, &(LsAttr){.axis = {axis}});
+}
 static LsValueId linear(LsValueId v) { return product(v, param("w", SHAPE(C, C)), false, false); }
 
-static LsValueId centred(LsValueId x) { return both(LS_OP_SUB, x, reduce(x, LS_OP_REDUCE_MEAN, 1)); }
-static LsValueId by_largest(LsValueId x) { return both(LS_OP_DIV, x, reduce(x, LS_OP_REDUCE_MAX, 1)); }
+static LsValueId centred(LsValueId x)
+{
+    return both(LS_OP_SUB, x, reduce(x, LS_OP_REDUCE_MEAN, 1));
+}
+static LsValueId by_largest(LsValueId x)
+{
+    return both(LS_OP_DIV, x, reduce(x, LS_OP_REDUCE_MAX, 1));
+}
 static LsValueId by_sum(LsValueId x) { return both(LS_OP_MUL, x, reduce(x, LS_OP_REDUCE_SUM, 3)); }
-static LsValueId covariance(LsValueId x) { return product(x, product(x, x, true, false), false, false); }
+static LsValueId covariance(LsValueId x)
+{
+    return product(x, product(x, x, true, false), false, false);
+}
 static LsValueId pairs(LsValueId x) { return product(linear(x), x, false, true); }
 static LsValueId negatives(LsValueId x) { return softmax(product(linear(x), x, false, true), 1); }
 
@@ -94,7 +110,8 @@ static LsValueId permuted(LsValueId x)
     static const int64_t order[B] = {3, 1, 5, 0, 2, 4};
     int64_t *data = ls_arena_alloc(cx.arena, B, sizeof *data);
     memcpy(data, order, sizeof order);
-    return ls_append2(&cx, g, LS_OP_GATHER, x, ls_const_add(&cx, g, LS_I64, &SHAPE(B), data), &(LsAttr){.gather = {.axis = 0}});
+    return ls_append2(&cx, g, LS_OP_GATHER, x, ls_const_add(&cx, g, LS_I64, &SHAPE(B), data),
+                      &(LsAttr){.gather = {.axis = 0}});
 }
 
 static LsValueId sorted(LsValueId x)
@@ -112,13 +129,19 @@ static LsValueId folded(LsValueId x)
 /* Samples lie along axis 1 of what the norm is taken of. */
 static LsValueId turned_norm(LsValueId x)
 {
-    const LsValueId v = ls_transpose(&cx, g, ls_reshape(&cx, g, x, &SHAPE(B, 2, C / 2)), (int[]){1, 0, 2});
+    const LsValueId v =
+        ls_transpose(&cx, g, ls_reshape(&cx, g, x, &SHAPE(B, 2, C / 2)), (int[]){1, 0, 2});
     const LsStats s = ls_stats(&cx, g, v, 3, 1e-5);
-    const LsValueId y = ls_normalized(&cx, g, v, &s, ls_const_real(&cx, g, 1), ls_const_real(&cx, g, 0));
+    const LsValueId y =
+        ls_normalized(&cx, g, v, &s, ls_const_real(&cx, g, 1), ls_const_real(&cx, g, 0));
     return ls_reshape(&cx, g, ls_transpose(&cx, g, y, (int[]){1, 0, 2}), &SHAPE(B, C));
 }
 
-static const struct { const char *name; LsValueId (*of)(LsValueId x); const char *says; } mixing[] = {
+static const struct {
+    const char *name;
+    LsValueId (*of)(LsValueId x);
+    const char *says;
+} mixing[] = {
     {"centred", centred, "reads a statistic of all samples"},
     {"by_largest", by_largest, "reads a statistic of all samples"},
     {"by_sum", by_sum, "reads a statistic of all samples"},
@@ -139,8 +162,8 @@ START_TEST(what_mixes_is_named)
 {
     start();
     ck_assert(look(mixing[_i].of(input("x", SHAPE(B, C))), LS_LOSS_MSE, (LsMixingOptions){0}));
-    ck_assert_msg(g->mixing.by != NULL && strstr(g->mixing.by, mixing[_i].says) != NULL, "%s: %s", mixing[_i].name,
-                  g->mixing.by != NULL ? g->mixing.by : "nothing");
+    ck_assert_msg(g->mixing.by != NULL && strstr(g->mixing.by, mixing[_i].says) != NULL, "%s: %s",
+                  mixing[_i].name, g->mixing.by != NULL ? g->mixing.by : "nothing");
     ck_assert_uint_eq(log_size, 0);
     end();
 }
@@ -149,17 +172,26 @@ END_TEST
 START_TEST(parts_of_what_mixes_are_refused)
 {
     start();
-    ck_assert(!look(mixing[_i].of(input("x", SHAPE(B, C))), LS_LOSS_MSE, (LsMixingOptions){.parts = 2}));
+    ck_assert(
+        !look(mixing[_i].of(input("x", SHAPE(B, C))), LS_LOSS_MSE, (LsMixingOptions){.parts = 2}));
     ck_assert_int_eq(cx.last, LS_E_OPTION);
-    ck_assert_msg(strstr(log_text, mixing[_i].says) != NULL && strstr(log_text, "--mixed-parts=own") != NULL, "%s", log_text);
+    ck_assert_msg(strstr(log_text, mixing[_i].says) != NULL
+                      && strstr(log_text, "--mixed-parts=own") != NULL,
+                  "%s", log_text);
     end();
     start();
-    ck_assert(look(mixing[_i].of(input("x", SHAPE(B, C))), LS_LOSS_MSE, (LsMixingOptions){.parts = 2, .own = true}));
-    ck_assert_msg(strstr(log_text, mixing[_i].says) != NULL && strstr(log_text, "sees only its own samples") != NULL, "%s", log_text);
+    ck_assert(look(mixing[_i].of(input("x", SHAPE(B, C))), LS_LOSS_MSE,
+                   (LsMixingOptions){.parts = 2, .own = true}));
+    ck_assert_msg(strstr(log_text, mixing[_i].says) != NULL
+                      && strstr(log_text, "sees only its own samples") != NULL,
+                  "%s", log_text);
     end();
     start();
-    ck_assert(look(mixing[_i].of(input("x", SHAPE(B, C))), LS_LOSS_MSE, (LsMixingOptions){.accumulate = 3}));
-    ck_assert_msg(strstr(log_text, mixing[_i].says) != NULL && strstr(log_text, "--accumulate") != NULL, "%s", log_text);
+    ck_assert(look(mixing[_i].of(input("x", SHAPE(B, C))), LS_LOSS_MSE,
+                   (LsMixingOptions){.accumulate = 3}));
+    ck_assert_msg(strstr(log_text, mixing[_i].says) != NULL
+                      && strstr(log_text, "--accumulate") != NULL,
+                  "%s", log_text);
     end();
 }
 END_TEST
@@ -169,10 +201,14 @@ END_TEST
 static LsValueId attention(LsValueId x)
 {
     const LsValueId v = ls_reshape(&cx, g, x, &SHAPE(B, T, C / T));
-    return ls_reshape(&cx, g, product(softmax(product(v, v, false, true), 2), v, false, false), &SHAPE(B, C));
+    return ls_reshape(&cx, g, product(softmax(product(v, v, false, true), 2), v, false, false),
+                      &SHAPE(B, C));
 }
 
-static LsValueId of_rows(LsValueId x) { return both(LS_OP_SUB, x, reduce(x, LS_OP_REDUCE_MEAN, 2)); }
+static LsValueId of_rows(LsValueId x)
+{
+    return both(LS_OP_SUB, x, reduce(x, LS_OP_REDUCE_MEAN, 2));
+}
 
 static LsValueId rows_in_reverse(LsValueId x)
 {
@@ -183,13 +219,16 @@ static LsValueId rows_in_reverse(LsValueId x)
 static LsValueId two_views(LsValueId x)         /* a batch behind another, as of two images each */
 {
     LsValueId part[] = {x, linear(x)};
-    const LsValueId all = softmax(ls_append(&cx, g, LS_OP_CONCAT, 2, part, &(LsAttr){.axis = {0}}), 1);
-    return both(LS_OP_ADD, ls_slice_axis(&cx, g, all, 0, 0, B), ls_slice_axis(&cx, g, all, 0, B, 2 * B));
+    const LsValueId all =
+        softmax(ls_append(&cx, g, LS_OP_CONCAT, 2, part, &(LsAttr){.axis = {0}}), 1);
+    return both(LS_OP_ADD, ls_slice_axis(&cx, g, all, 0, 0, B),
+                ls_slice_axis(&cx, g, all, 0, B, 2 * B));
 }
 
 START_TEST(samples_that_are_apart_stay_so)
 {
-    static LsValueId (*const apart[])(LsValueId) = {linear, attention, of_rows, rows_in_reverse, two_views};
+    static LsValueId (*const apart[])(LsValueId) = {linear, attention, of_rows, rows_in_reverse,
+                                                    two_views};
     start();
     ck_assert(look(apart[_i](input("x", SHAPE(B, C))), LS_LOSS_MSE, (LsMixingOptions){.parts = 2}));
     ck_assert_msg(g->mixing.by == NULL, "%d: %s", _i, g->mixing.by);
@@ -221,8 +260,10 @@ START_TEST(batch_norms_count)
     start();
     const LsValueId x = input("x", SHAPE(B, C, T));
     const LsStats s = ls_stats(&cx, g, x, 5, 1e-5);
-    const LsValueId scale = ls_per_channel(&cx, g, param("scale", SHAPE(C)), 3), bias = ls_const_real(&cx, g, 0);
-    ck_assert(look(ls_normalized(&cx, g, x, &s, scale, bias), LS_LOSS_MSE, (LsMixingOptions){.parts = 2}));
+    const LsValueId scale = ls_per_channel(&cx, g, param("scale", SHAPE(C)), 3),
+                    bias = ls_const_real(&cx, g, 0);
+    ck_assert(look(ls_normalized(&cx, g, x, &s, scale, bias), LS_LOSS_MSE,
+                   (LsMixingOptions){.parts = 2}));
     ck_assert_msg(g->mixing.by == NULL, "%s", g->mixing.by);
     ck_assert(g->mixing.norm != NULL);
     ck_assert_int_eq(g->mixing.each, T);
@@ -242,8 +283,8 @@ START_TEST(norms_of_each_sample_do_not)
     start();
     const LsValueId x = input("x", SHAPE(B, C, T));
     const LsStats s = ls_stats(&cx, g, x, 4, 1e-5);
-    ck_assert(look(ls_normalized(&cx, g, x, &s, ls_const_real(&cx, g, 1), ls_const_real(&cx, g, 0)), LS_LOSS_MSE,
-                   (LsMixingOptions){.parts = 2}));
+    ck_assert(look(ls_normalized(&cx, g, x, &s, ls_const_real(&cx, g, 1), ls_const_real(&cx, g, 0)),
+                   LS_LOSS_MSE, (LsMixingOptions){.parts = 2}));
     ck_assert(g->mixing.by == NULL && g->mixing.norm == NULL);
     ck_assert_uint_eq(counted(LS_OP_NORM_VAR, &of) + counted(LS_OP_NORMALIZE, &of), 0);
     end();
@@ -256,8 +297,10 @@ START_TEST(a_loss_of_the_file_counts_if_it_is_a_mean)
     for (int k = 0; k < 4; k++) {
         start();
         const LsValueId x = linear(input("x", SHAPE(B, C)));
-        const LsValueId y = k == 0 || k == 1 ? reduce(x, LS_OP_REDUCE_MEAN, 3) : k == 2 ? reduce(x, LS_OP_REDUCE_SUM, 3)
-            : ls_append1(&cx, g, LS_OP_SQRT, reduce(x, LS_OP_REDUCE_MEAN, 3), NULL);
+        const LsValueId y =
+            k == 0 || k == 1 ? reduce(x, LS_OP_REDUCE_MEAN, 3)
+            : k == 2         ? reduce(x, LS_OP_REDUCE_SUM, 3)
+                     : ls_append1(&cx, g, LS_OP_SQRT, reduce(x, LS_OP_REDUCE_MEAN, 3), NULL);
         ck_assert(look(y, LS_LOSS_GRAPH, (LsMixingOptions){.whole_loss = k == 1}));
         ck_assert_int_eq(g->mixing.loss, k != 0);
         ck_assert_uint_eq(counted(LS_OP_REDUCE_MEAN, &of), k == 0);
@@ -272,7 +315,8 @@ int main(void)
     tcase_add_loop_test(tc, what_mixes_is_named, 0, NMIXING);
     tcase_add_loop_test(tc, parts_of_what_mixes_are_refused, 0, NMIXING);
     tcase_add_loop_test(tc, samples_that_are_apart_stay_so, 0, 5);
-    const TTest *const test[] = {batch_norms_count, norms_of_each_sample_do_not, a_loss_of_the_file_counts_if_it_is_a_mean};
+    const TTest *const test[] = {batch_norms_count, norms_of_each_sample_do_not,
+                                 a_loss_of_the_file_counts_if_it_is_a_mean};
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("batch_mixing", tc);
 }

@@ -1,5 +1,6 @@
-/* tests/compiler/test_fold_constants.c -- nodes over constants become constants: exact integers, reals as the program
- * would compute them, and nothing where the result is undefined or too large. */
+/* tests/compiler/test_fold_constants.c -- nodes over constants become constants: exact integers,
+ * reals as the program would compute them, and nothing where the result is undefined or too
+ * large. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -204,18 +205,22 @@ static LsValueId cube(void)             /* 2x2x3: 0 .. 11 */
 START_TEST(reductions_fold_over_any_axes)
 {
     graph_open();
-    LsAttr middle = {.reduce = {.axes = 2, .keep = true}}, all = {.reduce = {.axes = 7, .keep = true}},
+    LsAttr middle = {.reduce = {.axes = 2, .keep = true}},
+           all = {.reduce = {.axes = 7, .keep = true}},
            ends = {.reduce = {.axes = 5, .keep = true}};
     EXPECT(one(LS_OP_REDUCE_SUM, cube(), middle), LS_REAL, 3, 5, 7, 15, 17, 19);
     EXPECT(one(LS_OP_REDUCE_MEAN, cube(), all), LS_REAL, 5.5);
     EXPECT(one(LS_OP_REDUCE_MAX, cube(), ends), LS_REAL, 8, 11);
     EXPECT(one(LS_OP_REDUCE_MIN, cube(), ends), LS_REAL, 0, 3);
     EXPECT(one(LS_OP_REDUCE_SUM_SQUARE, cube(), all), LS_REAL, 506);
-    EXPECT(one(LS_OP_REDUCE_PROD, INTS(2, 3, 7), (LsAttr){.reduce = {.axes = 1, .keep = true}}), LS_I64, 42);
-    EXPECT(one(LS_OP_REDUCE_MEAN, INTS(2, 3, 3), (LsAttr){.reduce = {.axes = 1, .keep = true}}), LS_I64, 2);
+    EXPECT(one(LS_OP_REDUCE_PROD, INTS(2, 3, 7), (LsAttr){.reduce = {.axes = 1, .keep = true}}),
+           LS_I64, 42);
+    EXPECT(one(LS_OP_REDUCE_MEAN, INTS(2, 3, 3), (LsAttr){.reduce = {.axes = 1, .keep = true}}),
+           LS_I64, 2);
     LsValueId none = ints(SHAPE(0), (int64_t[]){0});
     EXPECT(one(LS_OP_REDUCE_SUM, none, (LsAttr){.reduce = {.axes = 1, .keep = true}}), LS_I64, 0);
-    ck_assert(!ls_is_const(g, one(LS_OP_REDUCE_MAX, none, (LsAttr){.reduce = {.axes = 1, .keep = true}})));
+    ck_assert(!ls_is_const(
+        g, one(LS_OP_REDUCE_MAX, none, (LsAttr){.reduce = {.axes = 1, .keep = true}})));
     graph_close();
 }
 END_TEST

@@ -9,7 +9,8 @@ START_TEST(a_parameter_keeps_the_layout_of_its_first_reader)
     graph_open();
     LsValueId w = param("w", SHAPE(2, 3, 4, 5)), x = param("x", SHAPE(2, 2, 4, 5));
     LsValueId p = ls_append1(&cx, g, LS_OP_SOFTMAX, w, &(LsAttr){.axis = {3}});
-    const LsAttr at = {.window = {.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    const LsAttr at = {
+        .window = {.n = 2, .kernel = {1, 1}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
     LsValueId y = ls_append2(&cx, g, LS_OP_CONV, x, param("f", SHAPE(3, 2, 1, 1)), &at);
     y = ls_append2(&cx, g, LS_OP_ADD, y, w, NULL);
     g->output = (LsValueId[]){p, y};

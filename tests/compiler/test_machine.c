@@ -1,4 +1,5 @@
-/* tests/compiler/test_machine.c -- machine files: valid files are read, and faulty files are refused. */
+/* tests/compiler/test_machine.c -- machine files: valid files are read, and faulty files are
+ * refused. */
 #include "compiler/cost/machine.h"
 #include "tests/support/suite.h"
 
@@ -31,7 +32,10 @@ START_TEST(classes_of_16_bits_have_the_figures_of_floats_or_their_own)
 {
     char text[1024], *written = NULL;
     size_t size;
-    snprintf(text, sizeof text, "%sclass conv 0.7 - 0.9 200\nclass conv.bf16 1.5 1 1 300\nclass conv.dx.f16 0.4 1 1 9\n", least);
+    snprintf(
+        text, sizeof text,
+        "%sclass conv 0.7 - 0.9 200\nclass conv.bf16 1.5 1 1 300\nclass conv.dx.f16 0.4 1 1 9\n",
+        least);
     ck_assert_msg(parse(text), "%s", err);
     ck_assert_double_eq(m.cost[LS_COST_CONV_DX + LS_COST_BF16].compute, 0.7);
     ck_assert_double_eq(m.cost[LS_COST_CONV + LS_COST_BF16].compute, 1.5);
@@ -51,10 +55,12 @@ END_TEST
 /* Files that calibrate wrote before these classes were dropped. */
 START_TEST(classes_that_are_no_more_are_passed_over)
 {
-    static const char *const former[] = {"conv.dw.own", "conv.fused", "conv.fused.bf16", "conv.dw.own.f16"};
+    static const char *const former[] = {"conv.dw.own", "conv.fused", "conv.fused.bf16",
+                                         "conv.dw.own.f16"};
     char text[512];
     for (size_t k = 0; k < sizeof former / sizeof *former; k++) {
-        snprintf(text, sizeof text, "%sclass %s 0.7 0.9 0.9 1\nclass conv 0.25 1 1 2\n", least, former[k]);
+        snprintf(text, sizeof text, "%sclass %s 0.7 0.9 0.9 1\nclass conv 0.25 1 1 2\n", least,
+                 former[k]);
         ck_assert_msg(parse(text), "%s", err);
         ck_assert_double_eq(m.cost[LS_COST_CONV_DW].compute, 0.25);
     }
@@ -193,12 +199,15 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("machine");
-    const TTest *const tests[] = {
-        a_class_has_the_figures_of_its_parent, classes_of_16_bits_have_the_figures_of_floats_or_their_own,
-        classes_that_are_no_more_are_passed_over, mistakes_are_named_with_their_line,
-        what_is_no_machine_file_is_refused, no_damage_to_a_file_does_harm,
-        a_machine_that_is_written_reads_the_same, what_a_probe_reads_grows_with_threads,
-        five_gpus_and_a_cpu_are_known_by_name};
+    const TTest *const tests[] = {a_class_has_the_figures_of_its_parent,
+                                  classes_of_16_bits_have_the_figures_of_floats_or_their_own,
+                                  classes_that_are_no_more_are_passed_over,
+                                  mistakes_are_named_with_their_line,
+                                  what_is_no_machine_file_is_refused,
+                                  no_damage_to_a_file_does_harm,
+                                  a_machine_that_is_written_reads_the_same,
+                                  what_a_probe_reads_grows_with_threads,
+                                  five_gpus_and_a_cpu_are_known_by_name};
     add_tests(tc, sizeof tests / sizeof *tests, tests);
     return run_tests("machine", tc);
 }

@@ -92,7 +92,8 @@ START_TEST(kernels_of_16_bits_get_their_own_figures)
     ck_assert_double_lt(worst(&m, (LsCostClass)(LS_COST_MATMUL + LS_COST_BF16)), 0.1);
     ck_assert_double_lt(worst(&m, LS_COST_MAP), 0.1);
     ck_assert_double_lt(worst(&m, (LsCostClass)(LS_COST_MAP + LS_COST_F16)), 0.1);
-    ck_assert_mem_eq(&m.cost[LS_COST_MATMUL + LS_COST_F16], &m.cost[LS_COST_MATMUL + LS_COST_BF16], sizeof m.cost[0]);
+    ck_assert_mem_eq(&m.cost[LS_COST_MATMUL + LS_COST_F16], &m.cost[LS_COST_MATMUL + LS_COST_BF16],
+                     sizeof m.cost[0]);
     ck_assert_mem_eq(&m.cost[LS_COST_MAP + LS_COST_BF16], &m.cost[LS_COST_MAP], sizeof m.cost[0]);
     ls_arena_free(arena);
 }
@@ -142,8 +143,8 @@ START_TEST(samples_say_how_long_ago_their_bytes_were_touched)
 }
 END_TEST
 
-/* A file cannot state that operations cost nothing: they get the speed of the fastest product, and the bytes
- * take less time accordingly. */
+/* A file cannot state that operations cost nothing: they get the speed of the fastest product, and
+ * the bytes take less time accordingly. */
 START_TEST(kernels_whose_bytes_are_all_that_counts_are_not_dearer_for_it)
 {
     LsSample s[2 * MANY];

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_armour.c -- files that contradict themselves, mix float types, or have sizes that no
- * machine can hold end in an error that names node and sizes. */
+/* tests/compiler/test_onnx_armour.c -- files that contradict themselves, mix float types, or have
+ * sizes that no machine can hold end in an error that names node and sizes. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 
@@ -103,8 +103,9 @@ START_TEST(float_plus_double_is_refused)
 {
     make_doubles("d");
     make_node(&mk, "Add", "h d", "z")->name = "sum";
-    refuse(LS_E_TYPE, LS_EXIT_MODEL, "node 2 'sum' (Add): error LS-E0006: operand 0 ('h') is float, "
-                                     "operand 1 ('d') is double");
+    refuse(LS_E_TYPE, LS_EXIT_MODEL,
+           "node 2 'sum' (Add): error LS-E0006: operand 0 ('h') is float, "
+           "operand 1 ('d') is double");
 }
 END_TEST
 

@@ -1,5 +1,6 @@
-/* tests/compiler/test_onnx_control.c -- bodies of If, Loop, Scan, SequenceMap and FlexAttention: what is chosen, how often it
- * is written out, which values and weights it reads, and what is refused. */
+/* tests/compiler/test_onnx_control.c -- bodies of If, Loop, Scan, SequenceMap and FlexAttention:
+ * what is chosen, how often it is written out, which values and weights it reads, and what is
+ * refused. */
 #include "tests/support/eval_file.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
@@ -249,11 +250,12 @@ START_TEST(bodies_in_bodies_see_the_names_around_them)
 }
 END_TEST
 
-/* A named real would be a parameter, but no program can run one step more as it is trained. So is ONNX's Range written
- * out as a function. */
+/* A named real would be a parameter, but no program can run one step more as it is trained. So is
+ * ONNX's Range written out as a function. */
 START_TEST(numbers_that_decide_how_often_a_loop_runs_are_constants)
 {
-    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "steps", MAKE_FLOAT, "", &(float){2.5f}, 4));
+    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer,
+              make_tensor(&mk, "steps", MAKE_FLOAT, "", &(float){2.5f}, 4));
     make_node(&mk, "Ceil", "steps", "whole");
     make_int(&mk, make_node(&mk, "Cast", "whole", "m"), "to", MAKE_I64);
     make_node(&mk, "Mul", "y steps", "scaled");
@@ -296,7 +298,8 @@ START_TEST(a_loop_without_an_end_is_refused)
 }
 END_TEST
 
-/* A function whose body has an If, which reads the function's own values and an initializer inside it. */
+/* A function whose body has an If, which reads the function's own values and an initializer inside
+ * it. */
 START_TEST(functions_may_have_bodies)
 {
     flag("c", 1);
@@ -326,7 +329,8 @@ END_TEST
 /* z: y attends to itself. */
 static Onnx__NodeProto *flex(void)
 {
-    Onnx__OperatorSetIdProto *set = MAKE_NEW(&mk, Onnx__OperatorSetIdProto, onnx__operator_set_id_proto__init);
+    Onnx__OperatorSetIdProto *set =
+        MAKE_NEW(&mk, Onnx__OperatorSetIdProto, onnx__operator_set_id_proto__init);
     set->domain = (char *)"ai.onnx.preview";
     set->has_version = set->version = 1;
     MAKE_PUSH(&mk, mk.m->opset_import, mk.m->n_opset_import, set);
@@ -359,7 +363,8 @@ END_TEST
 START_TEST(a_body_of_flex_attention_keeps_the_shape)
 {
     Onnx__NodeProto *p = flex();
-    make_int(&mk, step(body(p, "score_mod", "scores", "out"), "ReduceMax", "scores", "out"), "keepdims", 1);
+    make_int(&mk, step(body(p, "score_mod", "scores", "out"), "ReduceMax", "scores", "out"),
+             "keepdims", 1);
     refused(LS_E_SHAPE, "'score_mod' gives float of shape 1x1x1x1, not 1x1x2x2");
 }
 END_TEST
@@ -475,8 +480,8 @@ START_TEST(an_empty_optional_value_is_not_read)
     else
         make_node(&mk, "Neg", "none", "z");
     make_output(&mk, "z");
-    refused(LS_E_TYPE,
-           _i == 0 ? "the optional value is empty" : "operand 0 is the empty optional value 'none'");
+    refused(LS_E_TYPE, _i == 0 ? "the optional value is empty"
+                               : "operand 0 is the empty optional value 'none'");
 }
 END_TEST
 

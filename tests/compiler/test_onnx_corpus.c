@@ -1,4 +1,5 @@
-/* tests/compiler/test_onnx_corpus.c -- files written by other tools load or are refused with a reason. */
+/* tests/compiler/test_onnx_corpus.c -- files written by other tools load or are refused with a
+ * reason. */
 #include "tests/support/onnx_make.h"
 #include "tests/support/suite.h"
 
@@ -6,7 +7,8 @@
 
 #include <ftw.h>
 
-enum { SMALL = 13, OPEN = 3 };       /* models in tests/data/inputs; those whose batch is open are refused */
+enum { SMALL = 13, OPEN = 3 };       /* models in tests/data/inputs; those whose batch is open are
+                                      * refused */
 static int nfile, nloaded;
 
 /* Loads the file twice: as it is, and with every open dimension bound. */

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_element.c -- element types without an IR type of their own: integers wrap at their width, a
- * cast to 16 bits rounds, and casts that change nothing cost nothing. */
+/* tests/compiler/test_onnx_element.c -- element types without an IR type of their own: integers
+ * wrap at their width, a cast to 16 bits rounds, and casts that change nothing cost nothing. */
 #include "compiler/fold/append.h"
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
@@ -7,13 +7,16 @@
 #define DT(code) ONNX__TENSOR_PROTO__DATA_TYPE__##code
 
 /* A model whose only operands are constants of this type; `op` reads a and b. */
-static void binary(const char *op, int type, const char *dims, const void *a, const void *b, size_t bytes)
+static void binary(const char *op, int type, const char *dims, const void *a, const void *b,
+                   size_t bytes)
 {
     mk.g->n_node = mk.g->n_input = mk.g->n_initializer = mk.g->n_output = 0;
     mk.m->opset_import[0]->version = 18;
-    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "a", type, dims, a, bytes));
+    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer,
+              make_tensor(&mk, "a", type, dims, a, bytes));
     if (b != NULL)
-        MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "b", type, dims, b, bytes));
+        MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer,
+                  make_tensor(&mk, "b", type, dims, b, bytes));
     if (op != NULL)
         make_node(&mk, op, b != NULL ? "a b" : "a", "y");
     MAKE_PUSH(&mk, mk.g->output, mk.g->n_output, make_value(&mk, "y", type, NULL));
@@ -25,7 +28,8 @@ static void expect(int n, const double *want)
     LsValueId y = named(g, "y");
     ck_assert(ls_is_const(g, y));
     for (int i = 0; i < n; i++)
-        ck_assert_msg(ls_const_at(g, y, i) == want[i], "element %d is %g, not %g", i, ls_const_at(g, y, i), want[i]);
+        ck_assert_msg(ls_const_at(g, y, i) == want[i], "element %d is %g, not %g", i,
+                      ls_const_at(g, y, i), want[i]);
 }
 #define EXPECT(...) expect(sizeof (double[]){__VA_ARGS__} / 8, (double[]){__VA_ARGS__})
 
@@ -52,7 +56,8 @@ START_TEST(a_shift_leaves_the_bits_of_its_type)
 {
     binary(NULL, DT(UINT8), "3", (uint8_t[]){200, 1, 1}, (uint8_t[]){1, 7, 8}, 3);
     Onnx__NodeProto *p = make_node(&mk, "BitShift", "a b", "y");
-    Onnx__AttributeProto *way = make_attr(&mk, p, "direction", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
+    Onnx__AttributeProto *way =
+        make_attr(&mk, p, "direction", ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING);
     way->has_s = true;
     way->s = (ProtobufCBinaryData){4, (uint8_t *)"LEFT"};
     EXPECT(144, 128, 0);
@@ -123,7 +128,8 @@ START_TEST(a_cast_there_and_back_rounds_once_and_passes_the_gradient)
     LsGraph *g = import_well();
     ck_assert_uint_eq(roundings(g), 1);
     LsShape s = *ls_shape(g, named(g, "back"));
-    LsValueId sum = ls_append1(&mk.cx, g, LS_OP_REDUCE_SUM, named(g, "back"), &(LsAttr){.reduce = {.axes = 3, .keep = true}});
+    LsValueId sum = ls_append1(&mk.cx, g, LS_OP_REDUCE_SUM, named(g, "back"),
+                               &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     ck_assert_int_eq(s.rank, 2);
     g->objective.loss = ls_reshape(&mk.cx, g, sum, &(LsShape){0});
     ck_assert_msg(ls_autodiff(&mk.cx, g), "%s", make_log(&mk));

@@ -1,5 +1,6 @@
-/* tests/compiler/test_onnx_external.c -- data files behind links: they are read if all of a model's links end
- * in one folder, as in model hubs; a link that leads elsewhere is refused with its target. */
+/* tests/compiler/test_onnx_external.c -- data files behind links: they are read if all of a model's
+ * links end in one folder, as in model hubs; a link that leads elsewhere is refused with its
+ * target. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 
@@ -186,11 +187,13 @@ START_TEST(a_plan_reads_no_weights_but_sees_that_they_fit)
 }
 END_TEST
 
-/* A program takes them from the file that it embeds, so that compile must see that they are there. */
+/* A program takes them from the file that it embeds, so that compile must see that they are
+ * there. */
 START_TEST(weights_that_are_only_located_must_be_there)
 {
     data_in("gone.bin");
-    mk.g->initializer[0]->dims[0] *= 1000;      /* too large for a setting, which is read in any case */
+    mk.g->initializer[0]->dims[0] *= 1000;      /* too large for a setting, which is read in any
+                                                 * case */
     mk.g->input[0] = make_value(&mk, "x", MAKE_FLOAT, "2x3000");
     mk.o.located = true;
     refuse(LS_E_DATA, LS_EXIT_MODEL, "gone.bin does not exist");

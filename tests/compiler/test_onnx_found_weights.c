@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_found_weights.c -- initializers and constants of a file: their data in every form,
- * and which of them are trained. */
+/* tests/compiler/test_onnx_found_weights.c -- initializers and constants of a file: their data in
+ * every form, and which of them are trained. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

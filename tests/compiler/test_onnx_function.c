@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_function.c -- operators defined by other operators: functions of the file, and
- * operators with a body in ONNX. */
+/* tests/compiler/test_onnx_function.c -- operators defined by other operators: functions of the
+ * file, and operators with a body in ONNX. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 
@@ -153,7 +153,8 @@ START_TEST(functions_that_multiply_without_end_are_refused)
         }
     }
     make_node(&mk, "f0", "h", "z")->domain = "local";
-    refuse(LS_E_UNSUPPORTED, LS_EXIT_UNSUPPORTED, "nodes after its functions and loops are expanded");
+    refuse(LS_E_UNSUPPORTED, LS_EXIT_UNSUPPORTED,
+           "nodes after its functions and loops are expanded");
 }
 END_TEST
 

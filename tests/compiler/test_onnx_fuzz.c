@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_fuzz.c -- damaged bytes load or are refused; they never crash the compiler, from the importer to
- * the program's text. */
+/* tests/compiler/test_onnx_fuzz.c -- damaged bytes load or are refused; they never crash the
+ * compiler, from the importer to the program's text. */
 #include "codegen/program/lowering.h"
 #include "codegen/program/program_text.h"
 #include "compiler/pipeline.h"
@@ -13,7 +13,8 @@
 
 enum { ROUNDS = 300 };          /* per model: a second or two in all, also under sanitizers */
 
-/* The rest of a compilation: a plan, its audit, the program's text. Constants of the size of a real network are left out. */
+/* The rest of a compilation: a plan, its audit, the program's text. Constants of the size of a real
+ * network are left out. */
 static void try_plan(LsCtx *cx, LsGraph *g, Dice *d, uint64_t round)
 {
     static const char *const strategy[] = {"none", "chen", "approx"};
@@ -31,9 +32,16 @@ static void try_plan(LsCtx *cx, LsGraph *g, Dice *d, uint64_t round)
         return;
     if (!ls_plan(cx->arena, &l.train_problem->dag, &o, &plan, &report))
         ck_assert(ls_plan_none(cx->arena, &l.train_problem->dag, &plan));
-    ck_assert_msg(ls_audit(&l.train_problem->dag, &plan, why, sizeof why), "round %d: %s", (int)round, why);
-    LsCode code = {.model = "fuzz", .plan_hash = "", .strategy = "", .loss = "", .optimizer = "", .target = &target,
-                   .accumulate = 1, .train = {.problem = l.train_problem, .plan = &plan}};
+    ck_assert_msg(ls_audit(&l.train_problem->dag, &plan, why, sizeof why), "round %d: %s",
+                  (int)round, why);
+    LsCode code = {.model = "fuzz",
+                   .plan_hash = "",
+                   .strategy = "",
+                   .loss = "",
+                   .optimizer = "",
+                   .target = &target,
+                   .accumulate = 1,
+                   .train = {.problem = l.train_problem, .plan = &plan}};
     for (uint32_t i = 1; i < g->nvalue; i++)
         if (ls_is_const(g, (LsValueId){i}) && ls_count(ls_shape(g, (LsValueId){i})) > 1 << 16)
             return;
@@ -50,9 +58,13 @@ static void try_bytes(const unsigned char *bytes, size_t n, uint64_t round, Dice
     char *log = NULL;
     size_t log_bytes = 0;
     LsCtx cx = {.arena = ls_arena_new(), .log = open_memstream(&log, &log_bytes)};
-    LsPipelineOptions o = {.import = {.training = roll(d, 4) != 0, .batch = roll(d, 3) == 0 ? 2 : 0},
-                           .loss = {.kind = (LsLossKind)roll(d, LS_LOSS_TRIPLET)},
-                           .optimizer = {.kind = (LsOptimizerKind)roll(d, 3), .hyper.momentum = 0.9, .hyper.beta1 = 0.9, .hyper.beta2 = 0.99}};
+    LsPipelineOptions o = {
+        .import = {.training = roll(d, 4) != 0, .batch = roll(d, 3) == 0 ? 2 : 0},
+        .loss = {.kind = (LsLossKind)roll(d, LS_LOSS_TRIPLET)},
+        .optimizer = {.kind = (LsOptimizerKind)roll(d, 3),
+                      .hyper.momentum = 0.9,
+                      .hyper.beta1 = 0.9,
+                      .hyper.beta2 = 0.99}};
     FILE *f = fopen(path, "wb");
     ck_assert_ptr_nonnull(f);
     fwrite(bytes, 1, n, f);
@@ -81,9 +93,14 @@ static void write_small(void)
 }
 
 const FuzzTarget fuzz_target[] = {
-    {"onnx", try_bytes, write_small, {"small.onnx", LS_SOURCE "/tests/data/inputs/models/opmix.onnx",
-     LS_SOURCE "/tests/data/inputs/models/opsets/tinycnn_op13_train.onnx", LS_SOURCE "/tests/data/inputs/models/mlp_mse_loss_in_graph.onnx",
-     LS_SOURCE "/tests/export/fixtures/scripted/ts.onnx", LS_SOURCE "/tests/export/fixtures/rnn_packed/ts.onnx"}},
+    {"onnx",
+     try_bytes,
+     write_small,
+     {"small.onnx", LS_SOURCE "/tests/data/inputs/models/opmix.onnx",
+      LS_SOURCE "/tests/data/inputs/models/opsets/tinycnn_op13_train.onnx",
+      LS_SOURCE "/tests/data/inputs/models/mlp_mse_loss_in_graph.onnx",
+      LS_SOURCE "/tests/export/fixtures/scripted/ts.onnx",
+      LS_SOURCE "/tests/export/fixtures/rnn_packed/ts.onnx"}},
     {.name = NULL}};
 
 #ifndef LS_LIBFUZZER

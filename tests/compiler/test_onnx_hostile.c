@@ -79,7 +79,8 @@ static void inspect_says(bool json, const char *const word[])
     for (const char *const *s = word; *s != NULL; s++)
         ck_assert_msg(strstr(said, *s) != NULL, "not said: %s\nbut: %s", *s, said);
     for (const char *c = said; *c != '\0'; c++)
-        ck_assert_msg(*c == '\n' || (json && *c == '\t') || (*c >= ' ' && *c < 0x7f), "byte %d is printed", *c);
+        ck_assert_msg(*c == '\n' || (json && *c == '\t') || (*c >= ' ' && *c < 0x7f),
+                      "byte %d is printed", *c);
     free(said);
 }
 
@@ -90,10 +91,10 @@ START_TEST(inspect_prints_names_of_a_file_harmlessly)
     make_input(&mk, "y2", "2xN\x1b");
     mk.g->initializer[0]->name = mk.g->node[0]->input[1] = "w\x1b[31m";
     mk.g->output[0]->name = mk.g->node[1]->output[0] = "y\r\xc2\x9b";
-    inspect_says(false, (const char *const[]){"p\\x1b[2J", "x\\x0a  problems:\\xff", "2xN\\x1b", "w\\x1b[31m",
-                                              "y\\x0d\\xc2\\x9b", NULL});
-    inspect_says(true, (const char *const[]){"p\\u001b[2J", "x\\n  problems:\\\\xff", "N\\u001b", "w\\u001b[31m",
-                                             "y\\r\\\\xc2\\\\x9b", NULL});
+    inspect_says(false, (const char *const[]){"p\\x1b[2J", "x\\x0a  problems:\\xff", "2xN\\x1b",
+                                              "w\\x1b[31m", "y\\x0d\\xc2\\x9b", NULL});
+    inspect_says(true, (const char *const[]){"p\\u001b[2J", "x\\n  problems:\\\\xff", "N\\u001b",
+                                             "w\\u001b[31m", "y\\r\\\\xc2\\\\x9b", NULL});
     make_node(&mk, "No\x07pe", "h", "z")->name = "n\x1b";
     inspect_says(false, (const char *const[]){"No\\x07pe: 1 node, the first is 'n\\x1b'", NULL});
     inspect_says(true, (const char *const[]){"No\\u0007pe", NULL});

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_import.c -- import of well-formed files: names, sizes, the order of nodes; and the
- * output of inspect. */
+/* tests/compiler/test_onnx_import.c -- import of well-formed files: names, sizes, the order of
+ * nodes; and the output of inspect. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 
@@ -185,7 +185,8 @@ START_TEST(inspect_warns_of_what_the_usual_loss_would)
     mk.g->output[0] = make_value(&mk, "z", MAKE_FLOAT, "2x4");
     const char *text = inspect(false);
     ck_assert_msg(strstr(text, "with --loss=ce: node 2 ") != NULL, "%s", text);
-    ck_assert_msg(strstr(text, "'z' is a softmax, and the loss applies one more") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "'z' is a softmax, and the loss applies one more") != NULL, "%s",
+                  text);
     ck_assert(trainable);
 }
 END_TEST
@@ -214,16 +215,20 @@ static void add_tensor(int type, const void *bytes, size_t size, bool typed)
         memcpy(&v, (const char *)bytes + (size_t)k * size, size);
         const int64_t low = size == 4 ? (int32_t)v : size == 2 ? (int16_t)v : (int8_t)v;
         switch (type) {
-        case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT: MAKE_PUSH(&mk, t->float_data, t->n_float_data, f); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT:
+            MAKE_PUSH(&mk, t->float_data, t->n_float_data, f);
+            break;
         case ONNX__TENSOR_PROTO__DATA_TYPE__DOUBLE:
             MAKE_PUSH(&mk, t->double_data, t->n_double_data, d); break;
-        case ONNX__TENSOR_PROTO__DATA_TYPE__INT64: MAKE_PUSH(&mk, t->int64_data, t->n_int64_data, v); break;
+        case ONNX__TENSOR_PROTO__DATA_TYPE__INT64:
+            MAKE_PUSH(&mk, t->int64_data, t->n_int64_data, v);
+            break;
         case ONNX__TENSOR_PROTO__DATA_TYPE__UINT32: case ONNX__TENSOR_PROTO__DATA_TYPE__UINT64:
             MAKE_PUSH(&mk, t->uint64_data, t->n_uint64_data, (uint64_t)v); break;
         case ONNX__TENSOR_PROTO__DATA_TYPE__INT32: case ONNX__TENSOR_PROTO__DATA_TYPE__INT16:
         case ONNX__TENSOR_PROTO__DATA_TYPE__INT8:
             MAKE_PUSH(&mk, t->int32_data, t->n_int32_data, (int32_t)low); break;
-        default: MAKE_PUSH(&mk, t->int32_data, t->n_int32_data, (int32_t)v);      /* unsigned, or bits */
+        default: MAKE_PUSH(&mk, t->int32_data, t->n_int32_data, (int32_t)v); /* unsigned, or bits */
         }
     }
     if (typed)
@@ -234,7 +239,13 @@ static void add_tensor(int type, const void *bytes, size_t size, bool typed)
 
 START_TEST(tensors_of_every_type_have_their_values_raw_or_typed)
 {
-#define TENSOR(code, type, a, b) {ONNX__TENSOR_PROTO__DATA_TYPE__##code, (type[]){a, b}, sizeof(type), {a, b}}
+#define TENSOR(code, type, a, b)                                                                   \
+    {                                                                                              \
+        ONNX__TENSOR_PROTO__DATA_TYPE__##code, (type[]){a, b}, sizeof(type),                       \
+        {                                                                                          \
+            a, b                                                                                   \
+        }                                                                                          \
+    }
     const struct { int type; const void *bytes; size_t size; double want[2]; } of[] = {
         TENSOR(FLOAT, float, -1.5f, 7), TENSOR(DOUBLE, double, -1.5, 7),
         TENSOR(INT64, int64_t, INT64_C(-5000000000), 7), TENSOR(UINT64, uint64_t, 5000000000u, 7),

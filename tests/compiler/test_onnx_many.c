@@ -1,9 +1,9 @@
 /* tests/compiler/test_onnx_many.c -- files with 100,000 of something take little memory.
  *
- * A file that is refused takes at most 64 MB and 4 bytes for each of its own. So does one that is accepted, unless it has
- * that many inputs or nodes that become part of the graph: each input may take 128 bytes more, each node 512. A file of
- * good nodes with a mistake at its end counts as one of these. The bound is about the import; plans of a graph with 100,000
- * nodes take more. */
+ * A file that is refused takes at most 64 MB and 4 bytes for each of its own. So does one that is
+ * accepted, unless it has that many inputs or nodes that become part of the graph: each input may
+ * take 128 bytes more, each node 512. A file of good nodes with a mistake at its end counts as one
+ * of these. The bound is about the import; plans of a graph with 100,000 nodes take more. */
 #include "compiler/onnx/onnx_import.h"
 #include "tests/support/less.h"
 #include "tests/support/onnx_small.h"
@@ -117,7 +117,10 @@ static void outputs(Bytes *b, int k) { put_value(b, 12, numbered('o', k), NULL);
 static void values(Bytes *b, int k) { put_value(b, 13, numbered('v', k), NULL); }
 static void tensors(Bytes *b, int k) { put_tensor(b, 5, numbered('t', k)); }
 static void alike(Bytes *b, int k) { (void)k; put_tensor(b, 5, "t"); }
-static void unread(Bytes *b, int k) { put_node(b, "Relu", numbered('q', k), NULL, numbered('r', k)); }
+static void unread(Bytes *b, int k)
+{
+    put_node(b, "Relu", numbered('q', k), NULL, numbered('r', k));
+}
 static void unknown(Bytes *b, int k) { put_node(b, numbered('N', k), "h", NULL, numbered('r', k)); }
 static void unfit(Bytes *b, int k) { put_node(b, "MatMul", "x", "x", numbered('r', k)); }
 static void twice(Bytes *b, int k) { (void)k; put_node(b, "Relu", "x", NULL, "r"); }
@@ -228,9 +231,11 @@ START_TEST(many_of_a_kind_take_little_memory)
     mk.cx.max_error = 50;
     const bool is = ls_onnx_import(&mk.cx, mk.path, &mk.o) != NULL;
     ck_assert_msg(is == (kind->says == NULL), "%s: %.2000s", kind->what, make_log(&mk));
-    ck_assert_msg(is || strstr(make_log(&mk), kind->says) != NULL, "%s: %.2000s", kind->what, make_log(&mk));
+    ck_assert_msg(is || strstr(make_log(&mk), kind->says) != NULL, "%s: %.2000s", kind->what,
+                  make_log(&mk));
     if (!tests_do_less())       /* sanitizers take more */
-        ck_assert_msg(peak_bytes() <= (long)most, "%s: %ld MB; at most %zu", kind->what, peak_bytes() >> 20, most >> 20);
+        ck_assert_msg(peak_bytes() <= (long)most, "%s: %ld MB; at most %zu", kind->what,
+                      peak_bytes() >> 20, most >> 20);
 }
 END_TEST
 
@@ -239,6 +244,7 @@ int main(void)
     TCase *tc = tcase_create("onnx_many");
     tcase_set_timeout(tc, 60);
     tcase_add_checked_fixture(tc, setup, teardown);
-    tcase_add_loop_test(tc, many_of_a_kind_take_little_memory, 0, (int)(sizeof kinds / sizeof *kinds));
+    tcase_add_loop_test(tc, many_of_a_kind_take_little_memory, 0,
+                        (int)(sizeof kinds / sizeof *kinds));
     return run_tests("onnx_many", tc);
 }

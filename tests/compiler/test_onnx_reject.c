@@ -251,7 +251,8 @@ START_TEST(a_fixed_batch_is_that_of_a_part_or_is_cut)
 {
     mk.o.parts = 4;
     mk.o.batch = 6;
-    refuse(LS_E_OPTION, LS_EXIT_USAGE, "fixes the first dimension of 'x' at 2, so that a batch of 4 parts has 8 samples");
+    refuse(LS_E_OPTION, LS_EXIT_USAGE,
+           "fixes the first dimension of 'x' at 2, so that a batch of 4 parts has 8 samples");
     refuse(LS_E_OPTION, LS_EXIT_USAGE, "give --batch 8, or none; or --batch 2");
 }
 END_TEST

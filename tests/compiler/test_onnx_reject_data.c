@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_reject_data.c -- tensors with wrong sizes or data, or with data in a forbidden
- * place, end in an error that names them. */
+/* tests/compiler/test_onnx_reject_data.c -- tensors with wrong sizes or data, or with data in a
+ * forbidden place, end in an error that names them. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

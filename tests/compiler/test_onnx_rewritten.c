@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_rewritten.c -- files that optimizers rewrote: merged parameters, folded copies, and what is said
- * of the rest. */
+/* tests/compiler/test_onnx_rewritten.c -- files that optimizers rewrote: merged parameters, folded
+ * copies, and what is said of the rest. */
 #include "compiler/onnx_file/onnx_metadata.h"
 #include "compiler/onnx_repair/module_scope.h"
 #include "tests/support/onnx_small.h"
@@ -15,7 +15,8 @@ static float *numbers(size_t count, float first, float step)
 
 static void initializer(const char *name, const char *dims, const float *v, size_t count)
 {
-    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, name, MAKE_FLOAT, dims, v, count * sizeof *v));
+    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer,
+              make_tensor(&mk, name, MAKE_FLOAT, dims, v, count * sizeof *v));
 }
 
 /* A node whose name tells its module. */
@@ -63,7 +64,7 @@ START_TEST(names_of_nodes_tell_which_parameters_were_merged)
     node("n2", "LayerNormalization", "a n1.weight n1.bias", "b");
     node("n1_1", "LayerNormalization", "b n1.weight n1.bias", "c");     /* the module again */
     node("n3/scale", "Mul", "c n1.weight", "d");
-    initializer("/m.0/Sqrt_output_0", "", numbers(1, 2, 0), 1);         /* a factor that two layers share */
+    initializer("/m.0/Sqrt_output_0", "", numbers(1, 2, 0), 1); /* a factor that two layers share */
     node("m.0", "Mul", "d /m.0/Sqrt_output_0", "e");
     node("m.1", "Mul", "e /m.0/Sqrt_output_0", "f");
     LsGraph *g = import_well();
@@ -102,7 +103,8 @@ static LsGraph *with_head(bool looked_up)
         turned[i % 4 * 9 + i / 4] = v[i];
     initializer("tok.weight", "9x4", v, 36);
     initializer("/head/Transpose_output_0", "4x9", turned, 36);
-    MAKE_PUSH(&mk, mk.g->input, mk.g->n_input, make_value(&mk, "t", looked_up ? MAKE_I64 : MAKE_FLOAT, looked_up ? "2" : "2x9"));
+    MAKE_PUSH(&mk, mk.g->input, mk.g->n_input,
+              make_value(&mk, "t", looked_up ? MAKE_I64 : MAKE_FLOAT, looked_up ? "2" : "2x9"));
     node("tok", looked_up ? "Gather" : "MatMul", looked_up ? "tok.weight t" : "t tok.weight", "e");
     node("head", "MatMul", "e /head/Transpose_output_0", "z");
     return import_well();
@@ -127,7 +129,8 @@ static void repeat(const char *name, const char *dims, const float *v, size_t ti
         all[i] = v[i % count];
     initializer(name, dims, all, times * count);
     note(name, LS_META_FOLDED, ls_arena_printf(mk.cx.arena, "['%s.token', 'val_6']", name));
-    make_node(&mk, "Add", ls_arena_printf(mk.cx.arena, "y %s", name), ls_arena_printf(mk.cx.arena, "of_%s", name));
+    make_node(&mk, "Add", ls_arena_printf(mk.cx.arena, "y %s", name),
+              ls_arena_printf(mk.cx.arena, "of_%s", name));
     make_output(&mk, ls_arena_printf(mk.cx.arena, "of_%s", name));
 }
 
@@ -135,17 +138,19 @@ START_TEST(a_parameter_that_is_repeated_along_the_batch_is_one)
 {
     const float token[8] = {1, 2, 3, 4, 5, 6, 7, 8};
     note("w", LS_META_KIND, "PARAMETER");
-    make_meta(&mk, &mk.g->base, 16, LS_META_SIGNATURE, "p_w: PARAMETER target='w'\np_a: PARAMETER target='expand.token'\n"
+    make_meta(&mk, &mk.g->base, 16, LS_META_SIGNATURE,
+              "p_w: PARAMETER target='w'\np_a: PARAMETER target='expand.token'\n"
               "p_b: PARAMETER target='embedding_1.token'\np_c: PARAMETER target='view.token'\n");
     repeat("expand", "2x4", numbers(4, 0, 0), 2, 4);                    /* zeros: by its name */
     repeat("embedding_1", "3x2x4", token, 6, 4);
-    repeat("view", "2x4", numbers(4, 2, 0), 2, 4);                      /* may be a matrix of equal numbers */
+    repeat("view", "2x4", numbers(4, 2, 0), 2, 4); /* may be a matrix of equal numbers */
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "expand.token"), LS_V_PARAM);
     ck_assert_int_eq(kind(g, "embedding_1.token"), LS_V_PARAM);
     ck_assert_int_eq(ls_count(ls_shape(g, named(g, "embedding_1.token"))), 4);
     ck_assert_int_eq(kind(g, "view"), LS_V_PARAM);
-    ck_assert(said("2 parameters are in the file only as repeated") && said("'expand.token' as 'expand'"));
+    ck_assert(said("2 parameters are in the file only as repeated")
+              && said("'expand.token' as 'expand'"));
 }
 END_TEST
 
@@ -153,7 +158,8 @@ START_TEST(constants_under_the_names_of_results_may_be_parameters)
 {
     by_pytorch();
     Onnx__NodeProto *c = make_node(&mk, "Constant", "", "/pos/Gather_output_0");
-    make_tensor_attr(&mk, c, "value", make_tensor(&mk, "", MAKE_FLOAT, "2x4", numbers(8, 0.5f, 0.25f), 32));
+    make_tensor_attr(&mk, c, "value",
+                     make_tensor(&mk, "", MAKE_FLOAT, "2x4", numbers(8, 0.5f, 0.25f), 32));
     node("pos", "Add", "y /pos/Gather_output_0", "a");
     LsGraph *g = import_well();
     ck_assert_int_eq(kind(g, "/pos/Gather_output_0"), LS_V_PARAM);
@@ -189,7 +195,8 @@ static void lstm(const float *bias, const char *producer)
     initializer("R", "1x8x2", numbers(16, 0.2f, 0.1f), 16);
     initializer("B", "1x16", bias, 16);
     int64_t shape[3] = {2, 1, 4};
-    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer, make_tensor(&mk, "shape", MAKE_I64, "3", shape, sizeof shape));
+    MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer,
+              make_tensor(&mk, "shape", MAKE_I64, "3", shape, sizeof shape));
     make_node(&mk, "Reshape", "y shape", "s");
     make_int(&mk, make_node(&mk, "LSTM", "s W R B", "r"), "hidden_size", 2);
     make_output(&mk, "r");
@@ -208,7 +215,8 @@ START_TEST(the_zeros_behind_the_only_bias_of_keras_stay_zeros)
         LsGraph *g = import_well();
         const bool halved = k == 0;
         ck_assert_int_eq(kind(g, halved ? "B.input" : "B"), LS_V_PARAM);
-        ck_assert_int_eq(ls_count(ls_shape(g, named(g, halved ? "B.input" : "B"))), halved ? 8 : 16);
+        ck_assert_int_eq(ls_count(ls_shape(g, named(g, halved ? "B.input" : "B"))),
+                         halved ? 8 : 16);
         ck_assert(said("Keras's only bias ('B')") == halved);
         if (halved)
             ck_assert_int_eq(kind(g, "B.zeros"), LS_V_CONST);
@@ -225,12 +233,15 @@ START_TEST(every_tensor_is_named_on_request)
             setup();
         note("w", LS_META_KIND, "PARAMETER");
         make_meta(&mk, &mk.g->node[0]->base, 9, LS_META_RULE, "RemoveOptionalBiasFromGemm");
-        make_meta(&mk, &mk.g->base, 16, LS_META_SIGNATURE, "p_w: PARAMETER target='w'\np_1: PARAMETER target='b1'\n"
-                  "p_2: PARAMETER target='b2'\np_3: PARAMETER target='b3'\np_4: PARAMETER target='b4'\n"
-                  "p_5: PARAMETER target='b5'\n");
+        make_meta(
+            &mk, &mk.g->base, 16, LS_META_SIGNATURE,
+            "p_w: PARAMETER target='w'\np_1: PARAMETER target='b1'\n"
+            "p_2: PARAMETER target='b2'\np_3: PARAMETER target='b3'\np_4: PARAMETER target='b4'\n"
+            "p_5: PARAMETER target='b5'\n");
         mk.o.verbose = k == 1;
         import_well();
-        ck_assert(said(k == 0 ? "('b1', 'b2', 'b3' and 2 more, which -v lists)" : "('b1', 'b2', 'b3', 'b4', 'b5')"));
+        ck_assert(said(k == 0 ? "('b1', 'b2', 'b3' and 2 more, which -v lists)"
+                              : "('b1', 'b2', 'b3', 'b4', 'b5')"));
         if (k == 0)
             teardown();
     }

@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_roles.c -- which tensors of a file are trained, and which changes of an exporter are
- * undone: by name, use, values, and the exporter's notes. */
+/* tests/compiler/test_onnx_roles.c -- which tensors of a file are trained, and which changes of an
+ * exporter are undone: by name, use, values, and the exporter's notes. */
 #include "compiler/onnx/onnx_decisions.h"
 #include "compiler/onnx/onnx_import.h"
 #include "compiler/onnx_file/onnx_metadata.h"
@@ -269,7 +269,8 @@ START_TEST(calls_tell_which_parameter_was_merged_away)
     called(then("LayerNormalization", "y a.weight", "r"),
            "%r : [] = call_function[t](args = (%y, [4], %p_a_weight, None, 1e-05), kwargs = {})");
     Onnx__NodeProto *b = then("LayerNormalization", "r a.weight", "s");
-    called(b, "%s : [] = call_function[t](args = (%r, [4], %p_l_b_weight, None, 1e-05), kwargs = {})");
+    called(b,
+           "%s : [] = call_function[t](args = (%r, [4], %p_l_b_weight, None, 1e-05), kwargs = {})");
     make_meta(&mk, &b->base, 9, LS_META_SCOPES, "['', 'l.b', 'layer_norm_1']");
     called(then("LayerNormalization", "s a.weight", "u"),
            "%u : [] = call_function[t](args = (%s, [4], None, None, 1e-05), kwargs = {})");
@@ -338,7 +339,8 @@ START_TEST(batch_norms_that_tensorflow_folded_are_told)
     one("net/conv/convolution/merged_input:0", "4x4", 0.5f, 16);
     then("MatMul", "a net/conv/convolution/merged_input:0", "b");
     import_well();
-    ck_assert(said("it computed 'net/bn_1/batchnorm/sub:0', 'net/conv/convolution/merged_input:0'. The network"));
+    ck_assert(said("it computed 'net/bn_1/batchnorm/sub:0', 'net/conv/convolution/merged_input:0'. "
+                   "The network"));
 }
 END_TEST
 
@@ -357,7 +359,8 @@ END_TEST
 START_TEST(an_option_of_batch_norms_without_one_is_refused)
 {
     mk.o.bn = LS_BN_TRAIN;
-    refuse(LS_E_OPTION, LS_EXIT_USAGE, "--bn=train has nothing to act on: the model has no batch norm");
+    refuse(LS_E_OPTION, LS_EXIT_USAGE,
+           "--bn=train has nothing to act on: the model has no batch norm");
 }
 END_TEST
 
@@ -372,8 +375,10 @@ START_TEST(a_batch_norm_traced_in_training_mode_trains_whatever_its_form)
         one("m", "4", 0, 4);
         one("v", "4", 1, 4);
         called(then("BatchNormalization", "y g b m v", "a"),
-               ls_arena_printf(mk.cx.arena, "%%a : [] = call_function[aten.batch_norm](args = (%%y, "
-                               "%%p_g, %%p_b, %%b_m, %%b_v, %s, 0.1, 1e-05, True), kwargs = {})", call[k]));
+               ls_arena_printf(mk.cx.arena,
+                               "%%a : [] = call_function[aten.batch_norm](args = (%%y, "
+                               "%%p_g, %%p_b, %%b_m, %%b_v, %s, 0.1, 1e-05, True), kwargs = {})",
+                               call[k]));
         LsGraph *g = import_well();
         ck_assert_int_eq(g->value[named(g, "m").i].once_written, k == 0);
         ck_assert_int_eq(g->source.decisions->bn[0].by, k == 0 ? LS_BN_BY_TRACE : LS_BN_BY_RUNNING);

@@ -1,4 +1,5 @@
-/* tests/compiler/test_onnx_sequence.c -- sequences are folded when a file is read; triangles of matrices. */
+/* tests/compiler/test_onnx_sequence.c -- sequences are folded when a file is read; triangles of
+ * matrices. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

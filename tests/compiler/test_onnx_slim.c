@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_slim.c -- a model without the data of its large initializers is small, and complete
- * again when the data are put back. */
+/* tests/compiler/test_onnx_slim.c -- a model without the data of its large initializers is small,
+ * and complete again when the data are put back. */
 #include "tests/support/onnx_small.h"
 #include "tests/support/suite.h"
 

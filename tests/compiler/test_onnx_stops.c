@@ -1,5 +1,5 @@
-/* tests/compiler/test_onnx_stops.c -- gradients that the module stops: by the exporter's notes of detach(), and by
- * --stop-gradient; and buffers that move by themselves. */
+/* tests/compiler/test_onnx_stops.c -- gradients that the module stops: by the exporter's notes of
+ * detach(), and by --stop-gradient; and buffers that move by themselves. */
 #include "compiler/onnx/onnx_decisions.h"
 #include "compiler/onnx/onnx_export.h"
 #include "compiler/onnx/onnx_import.h"
@@ -10,9 +10,14 @@
 
 static bool said(const char *text) { return strstr(make_log(&mk), text) != NULL; }
 
-static void note(Onnx__NodeProto *p, const char *key, const char *value) { make_meta(&mk, &p->base, 9, key, value); }
+static void note(Onnx__NodeProto *p, const char *key, const char *value)
+{
+    make_meta(&mk, &p->base, 9, key, value);
+}
 
-static const char call[] = "%detach : [num_users=1] = call_function[target=torch.ops.aten.detach.default](args = (%y,), kwargs = {})";
+static const char call[] =
+    "%detach : [num_users=1] = call_function[target=torch.ops.aten.detach.default](args = (%y,), "
+    "kwargs = {})";
 
 /* y = Relu(x w) of the small model; d = Identity(y), then a second weight. */
 static Onnx__NodeProto *make_tail(void)
@@ -55,8 +60,9 @@ START_TEST(a_noted_detach_stops_the_gradient)
     ck_assert(said("the gradient of parameter 'w' is stopped on every way"));
     LsGraph *g = import_well();
     ck_assert_uint_eq(g->source.decisions->nstop, 1);
-    ck_assert_str_eq(ls_stops_text(mk.cx.arena, g->source.decisions, false),
-                     "the gradient of 1 value is stopped as in the module, by the exporter's notes ('d')");
+    ck_assert_str_eq(
+        ls_stops_text(mk.cx.arena, g->source.decisions, false),
+        "the gradient of 1 value is stopped as in the module, by the exporter's notes ('d')");
     ck_assert_ptr_null(ls_stops_text(mk.cx.arena, g->source.decisions, true));
 }
 END_TEST
@@ -109,7 +115,8 @@ START_TEST(a_glob_without_a_match_is_an_error)
 }
 END_TEST
 
-/* A copy of a parameter is a parameter of its own; its detached form is the parameter itself, and so it is exported. */
+/* A copy of a parameter is a parameter of its own; its detached form is the parameter itself, and
+ * so it is exported. */
 START_TEST(a_detached_parameter_stays_the_parameter)
 {
     unsigned char *packed;
@@ -156,8 +163,9 @@ END_TEST
 
 START_TEST(a_lost_detach_is_told)
 {
-    static const char reads[] = "%mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%detach_1, "
-                                "%detachment), kwargs = {})";
+    static const char reads[] =
+        "%mul : [num_users=1] = call_function[target=torch.ops.aten.mul.Tensor](args = (%detach_1, "
+        "%detachment), kwargs = {})";
     make_tail();
     Onnx__NodeProto *p = mk.g->node[mk.g->n_node - 1];
     note(p, LS_META_CALL, reads);
@@ -174,8 +182,9 @@ START_TEST(a_detach_that_is_kept_is_not_lost)
 {
     Onnx__NodeProto *p = make_tail();
     note(p, LS_META_CALL, call);
-    note(mk.g->node[mk.g->n_node - 1], LS_META_CALL, "%mm : [num_users=1] = call_function[target=torch.ops.aten.mm.default]"
-                                                     "(args = (%detach, %p_v), kwargs = {})");
+    note(mk.g->node[mk.g->n_node - 1], LS_META_CALL,
+         "%mm : [num_users=1] = call_function[target=torch.ops.aten.mm.default]"
+         "(args = (%detach, %p_v), kwargs = {})");
     import_well();
     ck_assert(!said("the exporter dropped"));
 }
@@ -183,7 +192,8 @@ END_TEST
 
 /* ---- buffers that move by themselves ---- */
 
-/* A spectral norm with these names of weight and vector: u = W v / |W v| once, then W over u W v. */
+/* A spectral norm with these names of weight and vector: u = W v / |W v| once, then W over u W
+ * v. */
 static void make_spectral(const char *weight, const char *vector)
 {
     mk.g->n_initializer = mk.g->n_node = mk.g->n_output = 0;
@@ -207,13 +217,18 @@ static void make_spectral(const char *weight, const char *vector)
 
 START_TEST(the_vectors_of_a_spectral_norm_are_known_by_their_names)
 {
-    static const char *const name[][2] = {{"l.weight_orig", "l.weight_u"}, {"l.w_orig", "l.w_v"},
-                                          {"0.parametrizations.weight.original", "0.parametrizations.weight.0._u"}};
+    static const char *const name[][2] = {
+        {"l.weight_orig", "l.weight_u"},
+        {"l.w_orig", "l.w_v"},
+        {"0.parametrizations.weight.original", "0.parametrizations.weight.0._u"}};
     for (int k = 0; k < 3; k++) {
         make_spectral(name[k][0], name[k][1]);
         import_well();
-        ck_assert(said(ls_arena_printf(mk.cx.arena, "1 buffer that the module itself changes in every step, as a spectral norm does, "
-                                                    "stays as in the file ('%s'); and gradients flow", name[k][1])));
+        ck_assert(said(ls_arena_printf(
+            mk.cx.arena,
+            "1 buffer that the module itself changes in every step, as a spectral norm does, "
+            "stays as in the file ('%s'); and gradients flow",
+            name[k][1])));
         ck_assert(said("--stop-gradient unit stops the gradient"));
         ck_assert(!said("--stop-gradient y"));
         ck_assert(!said("--stop-gradient weight"));
@@ -232,10 +247,13 @@ END_TEST
 START_TEST(notes_name_the_buffers_that_move)
 {
     make_spectral("kernel", "moving");
-    make_meta(&mk, &mk.g->base, 16, LS_META_SIGNATURE, "\n# inputs\np_kernel: PARAMETER target='kernel'\n\n# outputs\n"
-              "unit: BUFFER_MUTATION target='moving'\nadd: BUFFER_MUTATION target='n.num_batches_tracked'\ny: USER_OUTPUT\n");
+    make_meta(&mk, &mk.g->base, 16, LS_META_SIGNATURE,
+              "\n# inputs\np_kernel: PARAMETER target='kernel'\n\n# outputs\n"
+              "unit: BUFFER_MUTATION target='moving'\nadd: BUFFER_MUTATION "
+              "target='n.num_batches_tracked'\ny: USER_OUTPUT\n");
     import_well();
-    ck_assert(said("1 buffer that the module itself changes in every step, as a spectral norm does, stays as in the file ('moving'); and"));
+    ck_assert(said("1 buffer that the module itself changes in every step, as a spectral norm "
+                   "does, stays as in the file ('moving'); and"));
     ck_assert(said("--stop-gradient unit stops the gradient"));
     stop("unit");
     import_well();

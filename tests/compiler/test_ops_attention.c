@@ -1,12 +1,14 @@
-/* tests/compiler/test_ops_attention.c -- Attention and RotaryEmbedding against their definitions in plain loops, with
- * lengths and positions that are known only at run time, and their gradients against differences. */
+/* tests/compiler/test_ops_attention.c -- Attention and RotaryEmbedding against their definitions in
+ * plain loops, with lengths and positions that are known only at run time, and their gradients
+ * against differences. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
 enum { N = 2, H = 2, T = 3, S = 4, D = 2 };
 
 typedef struct Case {
-    bool causal, filled, past;  /* filled: nonpad_kv_seqlen at run time; past: the first column comes from a cache */
+    bool causal, filled, past;  /* filled: nonpad_kv_seqlen at run time; past: the first column
+                                 * comes from a cache */
     char mask;                  /* 'b' bools, 'r' reals; 0: none */
     int left, right;            /* of the window; -1: no end */
     double cap;
@@ -54,10 +56,11 @@ static void build(Built *b, const Case *c)
     b->mask = mask_of(c);
     b->pk = c->past ? param("pk", SHAPE(N, H, 1, D)) : NONE;
     b->pv = c->past ? param("pv", SHAPE(N, H, 1, D)) : NONE;
-    LsValueId filled = c->filled ? ls_value_add(&cx, g, LS_V_INPUT, "lens", LS_I64, &SHAPE(N), lens) : NONE;
+    LsValueId filled =
+        c->filled ? ls_value_add(&cx, g, LS_V_INPUT, "lens", LS_I64, &SHAPE(N), lens) : NONE;
     int nout = c->stage >= 0 ? 4 : c->past ? 3 : 1;
-    ck_assert(node_build(&n, "Attention", 25, IN(b->q, b->k, b->v, b->mask, b->pk, b->pv, filled), nout, b->out,
-                         NULL));
+    ck_assert(node_build(&n, "Attention", 25, IN(b->q, b->k, b->v, b->mask, b->pk, b->pv, filled),
+                         nout, b->out, NULL));
 }
 
 typedef struct Ref { const double *q, *k, *v, *pk, *pv, *mask; } Ref;
@@ -73,8 +76,9 @@ static double token(const double *past, const double *own, int head, int j, int 
 static bool sees(const Case *c, int sample, int i, int j)
 {
     int pos = i + (c->past ? 1 : 0) + (c->filled ? (int)lens[sample] - T : 0);
-    return !((c->filled && j >= lens[sample]) || (c->causal && j > pos) || (c->left >= 0 && j < pos - c->left)
-             || (c->right >= 0 && j > pos + c->right) || (c->mask == 'b' && !keep[i * S + j]));
+    return !((c->filled && j >= lens[sample]) || (c->causal && j > pos)
+             || (c->left >= 0 && j < pos - c->left) || (c->right >= 0 && j > pos + c->right)
+             || (c->mask == 'b' && !keep[i * S + j]));
 }
 
 /* Scores of one row at the stage that is a result, and the weights of the values. */
@@ -130,7 +134,11 @@ START_TEST(each_form_of_attention_follows_its_definition_and_has_right_gradients
     build(&b, c);
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
-    Ref r = {e.v[b.q.i], e.v[b.k.i], e.v[b.v.i], c->past ? e.v[b.pk.i] : NULL, c->past ? e.v[b.pv.i] : NULL,
+    Ref r = {e.v[b.q.i],
+             e.v[b.k.i],
+             e.v[b.v.i],
+             c->past ? e.v[b.pk.i] : NULL,
+             c->past ? e.v[b.pv.i] : NULL,
              c->mask == 'r' ? e.v[b.mask.i] : NULL};
     compare(c, &b, &r, &e);
     LsValueId loss = weighed(b.out[0]);
@@ -145,12 +153,17 @@ END_TEST
 START_TEST(attention_refuses_what_does_not_fit)
 {
     Node n = {0}, stage = {0}, window = {0};
-    LsValueId q = param("q", SHAPE(N, H, T, D)), k = param("k", SHAPE(N, H, S, D)), cache = param("c", SHAPE(N, S, D));
+    LsValueId q = param("q", SHAPE(N, H, T, D)), k = param("k", SHAPE(N, H, S, D)),
+              cache = param("c", SHAPE(N, S, D));
     LsValueId lengths = INTS(1, 2, 3), five = param("m", SHAPE(1, 1, 1, T, S));
-    node_fails(&n, "Attention", 23, IN(q, k, k, NONE, k), LS_E_NAME, "only one of past_key and past_value");
-    node_fails(&n, "Attention", 24, IN(q, k, k, NONE, k, k, INTS(1, 2)), LS_E_NAME, "give one of them");
-    node_fails(&n, "Attention", 23, IN(q, k, k, NONE, cache, cache), LS_E_SHAPE, "give reals as [N,H,S,D]");
-    node_fails(&n, "Attention", 24, IN(q, k, k, NONE, NONE, NONE, lengths), LS_E_SHAPE, "the batch has 2 samples");
+    node_fails(&n, "Attention", 23, IN(q, k, k, NONE, k), LS_E_NAME,
+               "only one of past_key and past_value");
+    node_fails(&n, "Attention", 24, IN(q, k, k, NONE, k, k, INTS(1, 2)), LS_E_NAME,
+               "give one of them");
+    node_fails(&n, "Attention", 23, IN(q, k, k, NONE, cache, cache), LS_E_SHAPE,
+               "give reals as [N,H,S,D]");
+    node_fails(&n, "Attention", 24, IN(q, k, k, NONE, NONE, NONE, lengths), LS_E_SHAPE,
+               "the batch has 2 samples");
     node_fails(&n, "Attention", 24, IN(q, k, k, NONE, NONE, NONE, k), LS_E_TYPE, "not integers");
     node_fails(&n, "Attention", 23, IN(q, k, k, five), LS_E_SHAPE, "it has one axis to four");
     node_int(&stage, "qk_matmul_output_mode", 4);
@@ -193,7 +206,8 @@ START_TEST(rotary_turns_pairs_by_the_angle_of_the_position)
     LsValueId x = param("x", t->joined ? SHAPE(N, T, H * DEEP) : SHAPE(N, H, T, DEEP)), out;
     LsShape table = t->ids ? SHAPE(POSITIONS, half) : SHAPE(N, T, half);
     LsValueId cos = param("c", table), sin = param("s", table);
-    LsValueId at = t->ids ? ls_value_add(&cx, g, LS_V_INPUT, "ids", LS_I64, &SHAPE(N, T), ids) : NONE;
+    LsValueId at =
+        t->ids ? ls_value_add(&cx, g, LS_V_INPUT, "ids", LS_I64, &SHAPE(N, T), ids) : NONE;
     ck_assert(node_build(&n, "RotaryEmbedding", 23, IN(x, cos, sin, at), 1, &out, NULL));
     ck_assert(ls_shape_same(ls_shape(g, out), ls_shape(g, x)));
     Eval e = eval_new(g);
@@ -217,11 +231,14 @@ START_TEST(rotary_refuses_what_does_not_fit)
     LsValueId x = param("x", SHAPE(N, H, T, DEEP)), flat = param("f", SHAPE(N, T, H * DEEP));
     LsValueId own = param("c", SHAPE(N, T, 3)), rows = param("r", SHAPE(POSITIONS, 3));
     LsValueId far = ints_of(SHAPE(N, T), (int64_t[]){0, 1, 2, 3, 4, 5});
-    node_fails(&n, "RotaryEmbedding", 23, IN(x, own, own, far), LS_E_SHAPE, "two axes with position_ids");
+    node_fails(&n, "RotaryEmbedding", 23, IN(x, own, own, far), LS_E_SHAPE,
+               "two axes with position_ids");
     node_fails(&n, "RotaryEmbedding", 23, IN(x, rows, rows), LS_E_SHAPE, "three without");
     node_fails(&n, "RotaryEmbedding", 23, IN(x, rows, rows, far), LS_E_SHAPE, "index 5 is outside");
-    node_fails(&n, "RotaryEmbedding", 23, IN(flat, own, own), LS_E_SHAPE, "[N,T,H*D] and num_heads");
-    node_fails(&n, "RotaryEmbedding", 23, IN(x, own, param("w", SHAPE(N, T, 2))), LS_E_SHAPE, "one angle for each pair");
+    node_fails(&n, "RotaryEmbedding", 23, IN(flat, own, own), LS_E_SHAPE,
+               "[N,T,H*D] and num_heads");
+    node_fails(&n, "RotaryEmbedding", 23, IN(x, own, param("w", SHAPE(N, T, 2))), LS_E_SHAPE,
+               "one angle for each pair");
     node_int(&odd, "rotary_embedding_dim", 3);
     node_fails(&odd, "RotaryEmbedding", 23, IN(x, own, own), LS_E_SHAPE, "would be rotated");
     node_int(&heads, "num_heads", 5);
@@ -241,8 +258,10 @@ START_TEST(fused_operators_of_onnxruntime_are_read)
     LsValueId y = node_one(&n, LS_MICROSOFT "BiasGelu", 1, IN(REALS(0, 1), REALS(0, -1)));
     EXPECT(y, 0, 0);
     node_int(&mha, "unidirectional", 1);
-    node_fails(&mha, LS_MICROSOFT "MultiHeadAttention", 1, IN(x, k, k), LS_E_UNSUPPORTED, "as many new keys");
-    node_fails(&n, LS_MICROSOFT "MultiHeadAttention", 1, IN(x), LS_E_UNSUPPORTED, "packed operands");
+    node_fails(&mha, LS_MICROSOFT "MultiHeadAttention", 1, IN(x, k, k), LS_E_UNSUPPORTED,
+               "as many new keys");
+    node_fails(&n, LS_MICROSOFT "MultiHeadAttention", 1, IN(x), LS_E_UNSUPPORTED,
+               "packed operands");
 }
 END_TEST
 
@@ -250,10 +269,11 @@ int main(void)
 {
     TCase *tc = tcase_create("all");
     tcase_add_checked_fixture(tc, graph_open, graph_close);
-    tcase_add_loop_test(tc, each_form_of_attention_follows_its_definition_and_has_right_gradients, 0,
-                        sizeof cases / sizeof *cases);
+    tcase_add_loop_test(tc, each_form_of_attention_follows_its_definition_and_has_right_gradients,
+                        0, sizeof cases / sizeof *cases);
     tcase_add_test(tc, attention_refuses_what_does_not_fit);
-    tcase_add_loop_test(tc, rotary_turns_pairs_by_the_angle_of_the_position, 0, sizeof turns / sizeof *turns);
+    tcase_add_loop_test(tc, rotary_turns_pairs_by_the_angle_of_the_position, 0,
+                        sizeof turns / sizeof *turns);
     tcase_add_test(tc, rotary_refuses_what_does_not_fit);
     tcase_add_test(tc, fused_operators_of_onnxruntime_are_read);
     return run_tests("ops_attention", tc);

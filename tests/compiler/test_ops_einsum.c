@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_einsum.c -- Einsum against sums over all labels, its gradients, the matrix products that it
- * becomes, and the equations that it refuses. */
+/* tests/compiler/test_ops_einsum.c -- Einsum against sums over all labels, its gradients, the
+ * matrix products that it becomes, and the equations that it refuses. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -14,8 +14,8 @@ static double element(Eval *e, LsValueId v, const char *term, const int64_t at[]
 }
 
 /* Terms in letters: an ellipsis is written out as the letters X, Y. */
-static void check_einsum(const char *equation, int nin, const LsShape shape[], const char *const term[],
-                         const char *result, uint32_t products)
+static void check_einsum(const char *equation, int nin, const LsShape shape[],
+                         const char *const term[], const char *result, uint32_t products)
 {
     LsValueId in[3];
     int64_t dim[128] = {0}, at[128] = {0};
@@ -63,20 +63,26 @@ static void check_einsum(const char *equation, int nin, const LsShape shape[], c
 
 START_TEST(einsum_becomes_products_and_sums)
 {
-    check_einsum("bij,bjk->bik", 2, FORMS(SHAPE(2, 3, 4), SHAPE(2, 4, 5)), TERMS("bij", "bjk"), "bik", 1);
-    check_einsum("bhqd, bhkd -> bhqk", 2, FORMS(SHAPE(2, 2, 3, 4), SHAPE(2, 2, 5, 4)), TERMS("bhqd", "bhkd"), "bhqk", 1);
-    check_einsum("bqhd,bkhd->bhqk", 2, FORMS(SHAPE(2, 3, 2, 4), SHAPE(2, 5, 2, 4)), TERMS("bqhd", "bkhd"), "bhqk", 1);
+    check_einsum("bij,bjk->bik", 2, FORMS(SHAPE(2, 3, 4), SHAPE(2, 4, 5)), TERMS("bij", "bjk"),
+                 "bik", 1);
+    check_einsum("bhqd, bhkd -> bhqk", 2, FORMS(SHAPE(2, 2, 3, 4), SHAPE(2, 2, 5, 4)),
+                 TERMS("bhqd", "bhkd"), "bhqk", 1);
+    check_einsum("bqhd,bkhd->bhqk", 2, FORMS(SHAPE(2, 3, 2, 4), SHAPE(2, 5, 2, 4)),
+                 TERMS("bqhd", "bkhd"), "bhqk", 1);
     check_einsum("ji,jk", 2, FORMS(SHAPE(4, 2), SHAPE(4, 3)), TERMS("ji", "jk"), "ik", 1);
     check_einsum("i,i->", 2, FORMS(SHAPE(4), SHAPE(4)), TERMS("i", "i"), "", 0);
     check_einsum("i,j->ji", 2, FORMS(SHAPE(4), SHAPE(3)), TERMS("i", "j"), "ji", 0);
-    check_einsum("...ij,...jk->...ik", 2, FORMS(SHAPE(2, 3, 4), SHAPE(3, 1, 4, 2)), TERMS("Yij", "XYjk"), "XYik", 1);
+    check_einsum("...ij,...jk->...ik", 2, FORMS(SHAPE(2, 3, 4), SHAPE(3, 1, 4, 2)),
+                 TERMS("Yij", "XYjk"), "XYik", 1);
     check_einsum("...ii->...i", 1, FORMS(SHAPE(2, 3, 3)), TERMS("Xii"), "Xi", 0);
     check_einsum("iji->j", 1, FORMS(SHAPE(3, 2, 3)), TERMS("iji"), "j", 0);
     check_einsum("ii", 1, FORMS(SHAPE(3, 3)), TERMS("ii"), "", 0);
     check_einsum("iii->i", 1, FORMS(SHAPE(3, 3, 3)), TERMS("iii"), "i", 0);
     check_einsum("ij->ji", 1, FORMS(SHAPE(2, 3)), TERMS("ij"), "ji", 0);
-    check_einsum("ab,bc,cd->ad", 3, FORMS(SHAPE(2, 3), SHAPE(3, 4), SHAPE(4, 2)), TERMS("ab", "bc", "cd"), "ad", 2);
-    check_einsum("bn,anm,bm->ba", 3, FORMS(SHAPE(2, 3), SHAPE(4, 3, 5), SHAPE(2, 5)), TERMS("bn", "anm", "bm"), "ba", 2);
+    check_einsum("ab,bc,cd->ad", 3, FORMS(SHAPE(2, 3), SHAPE(3, 4), SHAPE(4, 2)),
+                 TERMS("ab", "bc", "cd"), "ad", 2);
+    check_einsum("bn,anm,bm->ba", 3, FORMS(SHAPE(2, 3), SHAPE(4, 3, 5), SHAPE(2, 5)),
+                 TERMS("bn", "anm", "bm"), "ba", 2);
     check_einsum("ab,cb->a", 2, FORMS(SHAPE(2, 3), SHAPE(4, 3)), TERMS("ab", "cb"), "a", 1);
     check_einsum("ab,ab->ab", 2, FORMS(SHAPE(2, 1), SHAPE(2, 3)), TERMS("ab", "ab"), "ab", 0);
 }

@@ -1,5 +1,6 @@
-/* tests/compiler/test_ops_fused_onnx.c -- operators that onnxruntime's optimizers write (com.microsoft) beside the nodes of
- * ai.onnx that they stand for: the same numbers; gradients against differences; refusals. */
+/* tests/compiler/test_ops_fused_onnx.c -- operators that onnxruntime's optimizers write
+ * (com.microsoft) beside the nodes of ai.onnx that they stand for: the same numbers; gradients
+ * against differences; refusals. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -15,8 +16,8 @@ static void expect_equal(LsValueId a, LsValueId b)
     eval_run(&e, 1, g->nnode);
     ck_assert(ls_shape_same(ls_shape(g, a), ls_shape(g, b)));
     for (int64_t i = 0; i < ls_count(ls_shape(g, a)); i++)
-        ck_assert_msg(fabs(e.v[a.i][i] - e.v[b.i][i]) <= 1e-6, "element %d: %.9g, not %.9g", (int)i, e.v[a.i][i],
-                      e.v[b.i][i]);
+        ck_assert_msg(fabs(e.v[a.i][i] - e.v[b.i][i]) <= 1e-6, "element %d: %.9g, not %.9g", (int)i,
+                      e.v[a.i][i], e.v[b.i][i]);
 }
 
 /* fused has the numbers of its definition, and right gradients. */
@@ -73,7 +74,8 @@ START_TEST(fused_matmul_turns_and_scales_its_factors)
     Node n = {0}, both = {0};
     node_float(&n, "alpha", 0.5F);
     LsValueId a = param("a", SHAPE(N, T, C)), b = param("b", SHAPE(C, S)), half = scalar(0.5);
-    expect_fused(node_one(&n, MS("FusedMatMul"), 1, IN(a, b)), PLAIN("Mul", 14, PLAIN("MatMul", 13, a, b), half));
+    expect_fused(node_one(&n, MS("FusedMatMul"), 1, IN(a, b)),
+                 PLAIN("Mul", 14, PLAIN("MatMul", 13, a, b), half));
     LsValueId c = param("c", SHAPE(N, C, T)), d = param("d", SHAPE(N, S, C));
     node_int(&both, "transA", 1);
     node_int(&both, "transB", 1);
@@ -98,9 +100,11 @@ START_TEST(fused_matmul_takes_vectors_as_they_are)
     Node n = {0}, turn = {0};
     LsValueId a = param("a", SHAPE(T, C)), v = param("v", SHAPE(C));
     node_float(&n, "alpha", 2);
-    expect_fused(node_one(&n, MS("FusedMatMul"), 1, IN(a, v)), PLAIN("Mul", 14, PLAIN("MatMul", 13, a, v), scalar(2)));
+    expect_fused(node_one(&n, MS("FusedMatMul"), 1, IN(a, v)),
+                 PLAIN("Mul", 14, PLAIN("MatMul", 13, a, v), scalar(2)));
     node_int(&turn, "transA", 1);
-    node_fails(&turn, MS("FusedMatMul"), 1, IN(a, v), LS_E_UNSUPPORTED, "not transposed beside a vector");
+    node_fails(&turn, MS("FusedMatMul"), 1, IN(a, v), LS_E_UNSUPPORTED,
+               "not transposed beside a vector");
 }
 END_TEST
 
@@ -130,7 +134,8 @@ START_TEST(fused_gemm_has_its_activation)
     if (activation[_i].b != 0)
         node_float(&n, "activation_beta", (float)activation[_i].b);
     LsValueId a = param("a", SHAPE(T, C)), b = param("b", SHAPE(C, S)), c = param("c", SHAPE(S));
-    expect_fused(node_one(&n, MS("FusedGemm"), 1, IN(a, b, c)), activated(_i, PLAIN("Gemm", 13, a, b, c)));
+    expect_fused(node_one(&n, MS("FusedGemm"), 1, IN(a, b, c)),
+                 activated(_i, PLAIN("Gemm", 13, a, b, c)));
 }
 END_TEST
 
@@ -141,9 +146,11 @@ START_TEST(fused_conv_adds_and_activates)
     node_string(&n, "activation", activation[_i].name);
     if (activation[_i].a != 0)
         node_floats(&n, "activation_params", activation[_i].b != 0 ? 2 : 1, p);
-    LsValueId x = param("x", SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 3, 3)), b = param("b", SHAPE(3));
+    LsValueId x = param("x", SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 3, 3)),
+              b = param("b", SHAPE(3));
     LsValueId z = param("z", SHAPE(1, 3, 2, 2)), conv = PLAIN("Conv", 11, x, w, b);
-    expect_fused(node_one(&n, MS("FusedConv"), 1, IN(x, w, b, z)), activated(_i, PLAIN("Add", 14, conv, z)));
+    expect_fused(node_one(&n, MS("FusedConv"), 1, IN(x, w, b, z)),
+                 activated(_i, PLAIN("Add", 14, conv, z)));
     expect_equal(node_one(&n, MS("FusedConv"), 1, IN(x, w, b)), activated(_i, conv));
 }
 END_TEST
@@ -151,16 +158,19 @@ END_TEST
 START_TEST(other_activations_are_clip_or_refused)
 {
     Node clip = {0}, one = {0}, other = {0};
-    LsValueId x = param("x", SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 3, 3)), conv = PLAIN("Conv", 11, x, w);
+    LsValueId x = param("x", SHAPE(1, 2, 4, 4)), w = param("w", SHAPE(3, 2, 3, 3)),
+              conv = PLAIN("Conv", 11, x, w);
     node_string(&clip, "activation", "Clip");
     node_floats(&clip, "activation_params", 2, (float[]){-0.1F, 0.2F});
     LsValueId want = PLAIN("Clip", 13, conv, scalar(-0.1F), scalar(0.2F));
     expect_equal(node_one(&clip, MS("FusedConv"), 1, IN(x, w)), want);
     node_string(&one, "activation", "Clip");
     node_floats(&one, "activation_params", 1, (float[]){-0.1F});
-    node_fails(&one, MS("FusedConv"), 1, IN(x, w), LS_E_UNSUPPORTED, "activation 'Clip' is not read");
+    node_fails(&one, MS("FusedConv"), 1, IN(x, w), LS_E_UNSUPPORTED,
+               "activation 'Clip' is not read");
     node_string(&other, "activation", "Mish");
-    node_fails(&other, MS("FusedConv"), 1, IN(x, w), LS_E_UNSUPPORTED, "activation 'Mish' is not read");
+    node_fails(&other, MS("FusedConv"), 1, IN(x, w), LS_E_UNSUPPORTED,
+               "activation 'Mish' is not read");
 }
 END_TEST
 
@@ -168,33 +178,40 @@ END_TEST
 START_TEST(skip_layer_norm_is_the_norm_of_a_sum)
 {
     Node n = {0}, norm = {0};
-    LsValueId x = param("x", SHAPE(N, T, C)), skip = param("s", SHAPE(N, T, C)), scale = param("g", SHAPE(C));
+    LsValueId x = param("x", SHAPE(N, T, C)), skip = param("s", SHAPE(N, T, C)),
+              scale = param("g", SHAPE(C));
     LsValueId beta = param("b", SHAPE(C)), bias = param("c", SHAPE(C)), out[4];
     LsValueId sum = PLAIN("Add", 14, PLAIN("Add", 14, x, skip), bias);
     node_float(&n, "epsilon", 1e-3F);
     node_float(&norm, "epsilon", 1e-3F);
-    ck_assert(node_build(&n, MS("SkipLayerNormalization"), 1, IN(x, skip, scale, beta, bias), 4, out, NULL));
+    ck_assert(node_build(&n, MS("SkipLayerNormalization"), 1, IN(x, skip, scale, beta, bias), 4,
+                         out, NULL));
     expect_equal(out[3], sum);
     expect_fused(out[0], node_one(&norm, "LayerNormalization", 17, IN(sum, scale, beta)));
     LsValueId v = param("v", SHAPE(C));
-    node_fails(&n, MS("SkipLayerNormalization"), 1, IN(v, v, scale), LS_E_SHAPE, "two axes or more");
+    node_fails(&n, MS("SkipLayerNormalization"), 1, IN(v, v, scale), LS_E_SHAPE,
+               "two axes or more");
 }
 END_TEST
 
 START_TEST(simplified_norms_divide_by_the_root_of_mean_squares)
 {
     Node n = {0}, norm = {0};
-    LsValueId x = param("x", SHAPE(T, C)), skip = param("s", SHAPE(T, C)), scale = param("g", SHAPE(C)), out[4];
+    LsValueId x = param("x", SHAPE(T, C)), skip = param("s", SHAPE(T, C)),
+              scale = param("g", SHAPE(C)), out[4];
     char *log;
     node_float(&n, "epsilon", 1e-3F);
     node_float(&norm, "epsilon", 1e-3F);
-    LsValueId sum = PLAIN("Add", 14, x, skip), want = node_one(&norm, "RMSNormalization", 23, IN(sum, scale));
+    LsValueId sum = PLAIN("Add", 14, x, skip),
+              want = node_one(&norm, "RMSNormalization", 23, IN(sum, scale));
     expect_fused(node_one(&n, "SimplifiedLayerNormalization", 1, IN(sum, scale)), want);
-    ck_assert(node_build(&n, MS("SkipSimplifiedLayerNormalization"), 1, IN(x, skip, scale), 1, out, NULL));
+    ck_assert(node_build(&n, MS("SkipSimplifiedLayerNormalization"), 1, IN(x, skip, scale), 1, out,
+                         NULL));
     expect_equal(out[0], want);
     ck_assert(!node_build(&n, "SimplifiedLayerNormalization", 1, IN(sum, scale), 2, out, &log));
     ck_assert_msg(strstr(log, "result 1, a statistic, is not made") != NULL, "%s", log);
-    ck_assert(!node_build(&n, MS("SkipSimplifiedLayerNormalization"), 1, IN(x, skip, scale), 3, out, &log));
+    ck_assert(!node_build(&n, MS("SkipSimplifiedLayerNormalization"), 1, IN(x, skip, scale), 3, out,
+                          &log));
     ck_assert_msg(strstr(log, "result 1, a statistic, is not made") != NULL, "%s", log);
 }
 END_TEST
@@ -204,9 +221,13 @@ typedef struct Tables { LsValueId ids, segments, words, places, kinds, scale, be
 
 static Tables tables(void)
 {
-    return (Tables){ints_of(SHAPE(N, T), (int64_t[]){0, 3, 1, 2, 2, 4}), ints_of(SHAPE(N, T), (int64_t[]){0, 0, 1, 1, 0, 1}),
-                    param("words", SHAPE(S, C)), param("places", SHAPE(6, C)), param("kinds", SHAPE(2, C)),
-                    param("scale", SHAPE(C)), param("beta", SHAPE(C))};
+    return (Tables){ints_of(SHAPE(N, T), (int64_t[]){0, 3, 1, 2, 2, 4}),
+                    ints_of(SHAPE(N, T), (int64_t[]){0, 0, 1, 1, 0, 1}),
+                    param("words", SHAPE(S, C)),
+                    param("places", SHAPE(6, C)),
+                    param("kinds", SHAPE(2, C)),
+                    param("scale", SHAPE(C)),
+                    param("beta", SHAPE(C))};
 }
 
 START_TEST(embeddings_are_added_and_normed)
@@ -220,7 +241,8 @@ START_TEST(embeddings_are_added_and_normed)
     node_float(&n, "epsilon", 1e-3F);
     node_float(&norm, "epsilon", 1e-3F);
     ck_assert(node_build(&n, MS("EmbedLayerNormalization"), 1,
-                         IN(t.ids, t.segments, t.words, t.places, t.kinds, t.scale, t.beta, mask), 3, out, NULL));
+                         IN(t.ids, t.segments, t.words, t.places, t.kinds, t.scale, t.beta, mask),
+                         3, out, NULL));
     expect_equal(out[2], sum);
     EXPECT_RUN(out[1], 2, 3);
     expect_fused(out[0], node_one(&norm, "LayerNormalization", 17, IN(sum, t.scale, t.beta)));
@@ -231,9 +253,11 @@ START_TEST(embeddings_take_positions_and_may_lack_segments)
 {
     Tables t = tables();
     LsValueId out[3], at = ints_of(SHAPE(N, T), (int64_t[]){5, 4, 3, 0, 1, 2});
-    LsValueId sum = PLAIN("Add", 14, PLAIN("Gather", 13, t.words, t.ids), PLAIN("Gather", 13, t.places, at));
+    LsValueId sum =
+        PLAIN("Add", 14, PLAIN("Gather", 13, t.words, t.ids), PLAIN("Gather", 13, t.places, at));
     ck_assert(node_build(&(Node){0}, MS("EmbedLayerNormalization"), 1,
-                         IN(t.ids, NONE, t.words, t.places, NONE, t.scale, t.beta, NONE, at), 3, out, NULL));
+                         IN(t.ids, NONE, t.words, t.places, NONE, t.scale, t.beta, NONE, at), 3,
+                         out, NULL));
     expect_equal(out[2], sum);
     EXPECT(out[1], 0, 0);
 }
@@ -246,11 +270,14 @@ START_TEST(embeddings_that_do_not_fit_are_refused)
     LsValueId few = param("few", SHAPE(2, C)), flat = param("flat", SHAPE(C));
     LsValueId far = ints_of(SHAPE(N, T), (int64_t[]){0, 1, 2, 3, 4, 5});
     const char *op = MS("EmbedLayerNormalization");
-    node_fails(&n, op, 1, IN(t.ids, t.segments, t.words, t.places, NONE, t.scale, t.beta), LS_E_NAME,
-               "segment_embedding is missing");
-    node_fails(&n, op, 1, IN(t.ids, NONE, t.words, few, NONE, t.scale, t.beta), LS_E_SHAPE, "there are 3 tokens");
-    node_fails(&n, op, 1, IN(t.ids, NONE, flat, t.places, NONE, t.scale, t.beta), LS_E_SHAPE, "operand 2 is 4");
-    node_fails(&n, op, 1, IN(far, NONE, t.words, t.places, NONE, t.scale, t.beta), LS_E_SHAPE, "index 5 is outside");
+    node_fails(&n, op, 1, IN(t.ids, t.segments, t.words, t.places, NONE, t.scale, t.beta),
+               LS_E_NAME, "segment_embedding is missing");
+    node_fails(&n, op, 1, IN(t.ids, NONE, t.words, few, NONE, t.scale, t.beta), LS_E_SHAPE,
+               "there are 3 tokens");
+    node_fails(&n, op, 1, IN(t.ids, NONE, flat, t.places, NONE, t.scale, t.beta), LS_E_SHAPE,
+               "operand 2 is 4");
+    node_fails(&n, op, 1, IN(far, NONE, t.words, t.places, NONE, t.scale, t.beta), LS_E_SHAPE,
+               "index 5 is outside");
 }
 END_TEST
 
@@ -258,7 +285,8 @@ END_TEST
 START_TEST(rotary_embedding_reads_its_operands_in_their_own_order)
 {
     Node n = {0}, own = {0}, scaled = {0};
-    LsValueId x = param("x", SHAPE(N, T, H * 4)), cos = param("c", SHAPE(S, 2)), sin = param("s", SHAPE(S, 2));
+    LsValueId x = param("x", SHAPE(N, T, H * 4)), cos = param("c", SHAPE(S, 2)),
+              sin = param("s", SHAPE(S, 2));
     LsValueId ids = ints_of(SHAPE(N, T), (int64_t[]){1, 2, 3, 0, 1, 2}), start = INTS(2);
     node_int(&n, "num_heads", H);
     LsValueId want = node_one(&n, "RotaryEmbedding", 23, IN(x, cos, sin, ids));
@@ -267,8 +295,10 @@ START_TEST(rotary_embedding_reads_its_operands_in_their_own_order)
     want = node_one(&n, "RotaryEmbedding", 23, IN(x, cos, sin, counted));
     expect_equal(node_one(&own, MS("RotaryEmbedding"), 1, IN(x, start, cos, sin)), want);
     node_float(&scaled, "scale", 2);
-    node_fails(&scaled, MS("RotaryEmbedding"), 1, IN(x, ids, cos, sin), LS_E_UNSUPPORTED, "a scale and packed batches");
-    node_fails(&own, MS("RotaryEmbedding"), 1, IN(x, ids, param("w", SHAPE(2)), sin), LS_E_SHAPE, "it has two axes");
+    node_fails(&scaled, MS("RotaryEmbedding"), 1, IN(x, ids, cos, sin), LS_E_UNSUPPORTED,
+               "a scale and packed batches");
+    node_fails(&own, MS("RotaryEmbedding"), 1, IN(x, ids, param("w", SHAPE(2)), sin), LS_E_SHAPE,
+               "it has two axes");
 }
 END_TEST
 
@@ -279,7 +309,9 @@ typedef struct Projected { LsValueId x, w, b, q, k, v; } Projected;
 static Projected projected(bool narrow)
 {
     int64_t vs = narrow ? 2 : 4;
-    Projected p = {.x = param("x", SHAPE(N, T, C)), .w = param("w", SHAPE(C, 8 + vs)), .b = param("b", SHAPE(8 + vs))};
+    Projected p = {.x = param("x", SHAPE(N, T, C)),
+                   .w = param("w", SHAPE(C, 8 + vs)),
+                   .b = param("b", SHAPE(8 + vs))};
     LsValueId y = PLAIN("Add", 14, PLAIN("MatMul", 13, p.x, p.w), p.b);
     p.q = ls_slice_axis(&cx, g, y, 2, 0, 4);
     p.k = ls_slice_axis(&cx, g, y, 2, 4, 8);
@@ -307,16 +339,30 @@ START_TEST(attention_projects_and_attends)
     node_int(&n, "unidirectional", _i == 2);
     if (_i == 1)
         node_ints(&n, "qkv_hidden_sizes", 3, narrow);
-    expect_fused(node_one(&n, MS("Attention"), 1, IN(p.x, p.w, p.b)), attended(p.q, p.k, p.v, NONE, _i == 2));
+    expect_fused(node_one(&n, MS("Attention"), 1, IN(p.x, p.w, p.b)),
+                 attended(p.q, p.k, p.v, NONE, _i == 2));
 }
 END_TEST
 
 /* Every form of the mask of integers, and the columns that it shows of each sample and row. */
-static const struct { int rank; int64_t dim[3]; int32_t v[N * T * T]; bool sees[N][T][T]; } masks[] = {
+static const struct {
+    int rank;
+    int64_t dim[3];
+    int32_t v[N * T * T];
+    bool sees[N][T][T];
+} masks[] = {
     {1, {N}, {2, 3}, {{{1, 1, 0}, {1, 1, 0}, {1, 1, 0}}, {{1, 1, 1}, {1, 1, 1}, {1, 1, 1}}}},
-    {1, {2 * N}, {3, 2, 1, 0}, {{{0, 1, 1}, {0, 1, 1}, {0, 1, 1}}, {{1, 1, 0}, {1, 1, 0}, {1, 1, 0}}}},
-    {2, {N, T}, {1, 0, 1, 0, 1, 1}, {{{1, 0, 1}, {1, 0, 1}, {1, 0, 1}}, {{0, 1, 1}, {0, 1, 1}, {0, 1, 1}}}},
-    {3, {N, T, T}, {1, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0},
+    {1,
+     {2 * N},
+     {3, 2, 1, 0},
+     {{{0, 1, 1}, {0, 1, 1}, {0, 1, 1}}, {{1, 1, 0}, {1, 1, 0}, {1, 1, 0}}}},
+    {2,
+     {N, T},
+     {1, 0, 1, 0, 1, 1},
+     {{{1, 0, 1}, {1, 0, 1}, {1, 0, 1}}, {{0, 1, 1}, {0, 1, 1}, {0, 1, 1}}}},
+    {3,
+     {N, T, T},
+     {1, 0, 0, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0, 1, 1, 1, 0},
      {{{1, 0, 0}, {1, 1, 0}, {1, 1, 1}}, {{0, 1, 1}, {1, 0, 1}, {1, 1, 0}}}}};
 
 START_TEST(masks_of_integers_hide_columns)
@@ -326,14 +372,16 @@ START_TEST(masks_of_integers_hide_columns)
     LsValueId mask = int_input("m", s, masks[_i].v);
     LsValueId sees = ls_const_add(&cx, g, LS_BOOL, &SHAPE(N, 1, T, T), masks[_i].sees);
     HEADS(n);
-    expect_fused(node_one(&n, MS("Attention"), 1, IN(p.x, p.w, p.b, mask)), attended(p.q, p.k, p.v, sees, false));
+    expect_fused(node_one(&n, MS("Attention"), 1, IN(p.x, p.w, p.b, mask)),
+                 attended(p.q, p.k, p.v, sees, false));
 }
 END_TEST
 
 START_TEST(hidden_columns_get_the_filter_value_and_a_bias_is_added)
 {
     Projected p = projected(false);
-    LsValueId mask = int_input("m", SHAPE(N, T), (int32_t[]){1, 0, 1, 0, 1, 1}), bias = param("a", SHAPE(1, H, T, T));
+    LsValueId mask = int_input("m", SHAPE(N, T), (int32_t[]){1, 0, 1, 0, 1, 1}),
+              bias = param("a", SHAPE(1, H, T, T));
     LsValueId hidden = reals_of(SHAPE(N, 1, 1, T), (float[]){0, -1, 0, -1, 0, 0});
     HEADS(n);
     node_float(&n, "mask_filter_value", -1);
@@ -375,7 +423,8 @@ START_TEST(attention_reads_and_gives_its_cache)
     ck_assert(node_build(&n, MS("Attention"), 1, IN(p.x, p.w, p.b, NONE, past), 2, out, NULL));
     node_int(&concat, "axis", 0);
     expect_equal(out[1], node_one(&concat, "Concat", 13,
-                                  IN(reshaped(k, SHAPE(1, N, H, T + 2, 2)), reshaped(v, SHAPE(1, N, H, T + 2, 2)))));
+                                  IN(reshaped(k, SHAPE(1, N, H, T + 2, 2)),
+                                     reshaped(v, SHAPE(1, N, H, T + 2, 2)))));
     expect_fused(out[0], of_four_axes(by_heads(p.q, T), k, v));
 }
 END_TEST
@@ -394,7 +443,8 @@ START_TEST(attention_refuses_what_does_not_fit)
     node_fails(&n, op, 1, IN(flat, p.w), LS_E_SHAPE, "the input is 4");
     node_fails(&n, op, 1, IN(p.x, p.w, p.b, NONE, NONE, flat), LS_E_SHAPE, "attention_bias is 4");
     node_fails(&n, op, 1, IN(p.x, p.w, p.b, NONE, p.x), LS_E_SHAPE, "past is 2x3x4");
-    node_fails(&n, op, 1, IN(p.x, p.w, p.b, NONE, NONE, NONE, INTS(1)), LS_E_UNSUPPORTED, "past_sequence_length");
+    node_fails(&n, op, 1, IN(p.x, p.w, p.b, NONE, NONE, NONE, INTS(1)), LS_E_UNSUPPORTED,
+               "past_sequence_length");
     node_int(&rotary, "do_rotary", 1);
     node_fails(&rotary, op, 1, IN(p.x, p.w, p.b), LS_E_UNSUPPORTED, "do_rotary");
     node_ints(&sizes, "qkv_hidden_sizes", LIST(4, 4, 5));
@@ -407,7 +457,8 @@ END_TEST
 /* ---- MultiHeadAttention ---- */
 START_TEST(multi_head_attention_adds_the_bias_of_each_part)
 {
-    LsValueId q = param("q", SHAPE(N, T, C)), k = param("k", SHAPE(N, S, C)), v = param("v", SHAPE(N, S, C));
+    LsValueId q = param("q", SHAPE(N, T, C)), k = param("k", SHAPE(N, S, C)),
+              v = param("v", SHAPE(N, S, C));
     LsValueId b = param("b", SHAPE(3 * C));
     LsValueId part[3] = {q, k, v};
     HEADS(n);
@@ -420,12 +471,16 @@ END_TEST
 
 START_TEST(multi_head_attention_reads_keys_of_four_axes_and_caches)
 {
-    LsValueId q = param("q", SHAPE(N, T, C)), k = param("k", SHAPE(N, H, S, 2)), v = param("v", SHAPE(N, H, S, 2)), out[3];
-    LsValueId own = param("o", SHAPE(N, T, C)), pk = param("pk", SHAPE(N, H, 1, 2)), pv = param("pv", SHAPE(N, H, 1, 2));
+    LsValueId q = param("q", SHAPE(N, T, C)), k = param("k", SHAPE(N, H, S, 2)),
+              v = param("v", SHAPE(N, H, S, 2)), out[3];
+    LsValueId own = param("o", SHAPE(N, T, C)), pk = param("pk", SHAPE(N, H, 1, 2)),
+              pv = param("pv", SHAPE(N, H, 1, 2));
     HEADS(n);
-    expect_fused(node_one(&n, MS("MultiHeadAttention"), 1, IN(q, k, v)), of_four_axes(by_heads(q, T), k, v));
+    expect_fused(node_one(&n, MS("MultiHeadAttention"), 1, IN(q, k, v)),
+                 of_four_axes(by_heads(q, T), k, v));
     LsValueId ks = joined(pk, by_heads(own, T)), vs = joined(pv, by_heads(q, T));
-    ck_assert(node_build(&n, MS("MultiHeadAttention"), 1, IN(q, own, q, NONE, NONE, NONE, pk, pv), 3, out, NULL));
+    ck_assert(node_build(&n, MS("MultiHeadAttention"), 1, IN(q, own, q, NONE, NONE, NONE, pk, pv),
+                         3, out, NULL));
     expect_equal(out[1], ks);
     expect_equal(out[2], vs);
     expect_equal(out[0], of_four_axes(by_heads(q, T), ks, vs));
@@ -434,13 +489,15 @@ END_TEST
 
 START_TEST(multi_head_attention_refuses_what_does_not_fit)
 {
-    LsValueId q = param("q", SHAPE(N, T, C)), flat = param("f", SHAPE(C)), pk = param("pk", SHAPE(N, H, 1, 2)), out[4];
+    LsValueId q = param("q", SHAPE(N, T, C)), flat = param("f", SHAPE(C)),
+              pk = param("pk", SHAPE(N, H, 1, 2)), out[4];
     HEADS(n);
     const char *op = MS("MultiHeadAttention");
     char *log;
     node_fails(&n, op, 1, IN(flat, q, q), LS_E_UNSUPPORTED, "operand 0 is 4");
     node_fails(&n, op, 1, IN(q, q, q, flat), LS_E_SHAPE, "does not fit q, k and v");
-    node_fails(&n, op, 1, IN(q, q, q, NONE, NONE, NONE, pk), LS_E_NAME, "only one of past_key and past_value");
+    node_fails(&n, op, 1, IN(q, q, q, NONE, NONE, NONE, pk), LS_E_NAME,
+               "only one of past_key and past_value");
     node_fails(&n, op, 1, IN(q, q, q, NONE, NONE, NONE, flat, flat), LS_E_SHAPE, "operand 6 is 4");
     ck_assert(!node_build(&n, op, 1, IN(q, q, q), 4, out, &log));
     ck_assert_msg(strstr(log, "the result qk") != NULL, "%s", log);

@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_image.c -- ONNX rows that sample images at computed places: values of ONNX's reference,
- * gradients, and what is refused. */
+/* tests/compiler/test_ops_image.c -- ONNX rows that sample images at computed places: values of
+ * ONNX's reference, gradients, and what is refused. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -21,8 +21,8 @@ START_TEST(resize_by_cubic_and_antialias_has_the_reference_s_values)
     Node cubic = {0}, inside = {0}, linear = {0}, smooth = {0};
     node_string(&cubic, "mode", "cubic");
     node_float(&cubic, "cubic_coeff_a", -0.5f);
-    EXPECT_RUN(to_width(&cubic, 8), 0.9296875f, 1.15625f, 1.65625f, 2.3828125f, 3.3359375f, 4.953125f, 7.234375f,
-               8.28125f);
+    EXPECT_RUN(to_width(&cubic, 8), 0.9296875f, 1.15625f, 1.65625f, 2.3828125f, 3.3359375f,
+               4.953125f, 7.234375f, 8.28125f);
     node_string(&inside, "mode", "cubic");
     node_float(&inside, "cubic_coeff_a", -0.5f);
     node_int(&inside, "exclude_outside", 1);
@@ -45,13 +45,17 @@ START_TEST(resize_crops_and_keeps_the_centre)
     node_string(&crop, "mode", "linear");
     node_string(&crop, "coordinate_transformation_mode", "tf_crop_and_resize");
     node_float(&crop, "extrapolation_value", 10);
-    EXPECT_RUN(node_one(&crop, "Resize", 11, IN(doubling(), roi, none, INTS(1, 1, 1, 3))), 3, 8, 10);
+    EXPECT_RUN(node_one(&crop, "Resize", 11, IN(doubling(), roi, none, INTS(1, 1, 1, 3))), 3, 8,
+               10);
     node_string(&nearest, "coordinate_transformation_mode", "tf_crop_and_resize");
-    EXPECT_RUN(node_one(&nearest, "Resize", 13, IN(doubling(), roi, none, INTS(1, 1, 1, 3))), 2, 8, 0);
-    node_fails(&crop, "Resize", 13, IN(doubling(), none, none, INTS(1, 1, 1, 3)), LS_E_ATTR, "roi has 0 numbers");
+    EXPECT_RUN(node_one(&nearest, "Resize", 13, IN(doubling(), roi, none, INTS(1, 1, 1, 3))), 2, 8,
+               0);
+    node_fails(&crop, "Resize", 13, IN(doubling(), none, none, INTS(1, 1, 1, 3)), LS_E_ATTR,
+               "roi has 0 numbers");
     node_string(&centre, "mode", "linear");
     node_string(&centre, "coordinate_transformation_mode", "half_pixel_symmetric");
-    EXPECT_RUN(node_one(&centre, "Resize", 19, IN(doubling(), none, REALS(1, 1, 1, 0.6f))), 5 / 3.0, 16 / 3.0);
+    EXPECT_RUN(node_one(&centre, "Resize", 19, IN(doubling(), none, REALS(1, 1, 1, 0.6f))), 5 / 3.0,
+               16 / 3.0);
     node_string(&old, "coordinate_transformation_mode", "tf_half_pixel_for_nn");
     node_string(&old, "nearest_mode", "floor");
     EXPECT_RUN(node_one(&old, "Resize", 11, IN(doubling(), none, none, INTS(1, 1, 1, 2))), 2, 8);
@@ -61,7 +65,8 @@ END_TEST
 START_TEST(resize_has_gradients_along_every_axis)
 {
     static const char *const mode[] = {"nearest", "linear", "cubic"};
-    static const char *const coord[] = {"half_pixel", "align_corners", "asymmetric", "half_pixel_symmetric",
+    static const char *const coord[] = {"half_pixel",         "align_corners",
+                                        "asymmetric",         "half_pixel_symmetric",
                                         "pytorch_half_pixel", "tf_crop_and_resize"};
     for (int k = 0; k < 36; k++) {
         Node n = {0};
@@ -70,7 +75,8 @@ START_TEST(resize_has_gradients_along_every_axis)
         node_string(&n, "coordinate_transformation_mode", coord[k / 3 % 6]);
         node_int(&n, "antialias", k / 18);
         node_int(&n, "exclude_outside", k / 18);
-        LsValueId y = node_one(&n, "Resize", 18, IN(param("x", SHAPE(1, 2, 3, 4, 2)), roi, NONE, INTS(1, 2, 5, 2, 3)));
+        LsValueId y = node_one(
+            &n, "Resize", 18, IN(param("x", SHAPE(1, 2, 3, 4, 2)), roi, NONE, INTS(1, 2, 5, 2, 3)));
         expect_shape(y, SHAPE(1, 2, 5, 2, 3));
         check_gradients(weighed(y));
         graph_reopen();
@@ -93,11 +99,13 @@ START_TEST(affine_grid_is_the_image_of_the_pixels_centres)
     check_gradients(weighed(y));
     node_fails(&n, "AffineGrid", 20, IN(theta, INTS(1, 1, 2)), LS_E_SHAPE, "size has 3 entries");
     node_fails(&n, "AffineGrid", 20, IN(theta, INTS(2, 1, 2, 2)), LS_E_SHAPE, "theta is 1x2x3");
-    node_fails(&n, "AffineGrid", 20, IN(theta, INTS(1, 1, 0, 2)), LS_E_SHAPE, "axis 2 of size is 0");
+    node_fails(&n, "AffineGrid", 20, IN(theta, INTS(1, 1, 0, 2)), LS_E_SHAPE,
+               "axis 2 of size is 0");
 }
 END_TEST
 
-static LsValueId sampled(int version, const char *mode, const char *padding, int corners, LsValueId x, LsValueId grid)
+static LsValueId sampled(int version, const char *mode, const char *padding, int corners,
+                         LsValueId x, LsValueId grid)
 {
     Node n = {0};
     node_string(&n, "mode", mode);
@@ -125,7 +133,8 @@ START_TEST(grid_sample_has_gradients_by_the_image_and_the_grid)
         int axes = k / 18;
         LsShape y = x[axes];
         memcpy(y.dim + 2, grid[axes].dim + 1, sizeof(int64_t) * (size_t)(axes + 1));
-        LsValueId v = sampled(20, mode[k % 3], padding[k / 3 % 3], k / 9 % 2, param("x", x[axes]), wide(grid[axes]));
+        LsValueId v = sampled(20, mode[k % 3], padding[k / 3 % 3], k / 9 % 2, param("x", x[axes]),
+                              wide(grid[axes]));
         expect_shape(v, y);
         check_gradients(weighed(v));
         graph_reopen();
@@ -151,10 +160,13 @@ START_TEST(grid_sample_names_what_does_not_fit)
 {
     Node n = {0}, mode = {0}, padding = {0};
     LsValueId x = doubling(), grid = constant(SHAPE(1, 2, 2, 2));
-    node_fails(&n, "GridSample", 20, IN(x, constant(SHAPE(1, 2, 2, 3))), LS_E_SHAPE, "X is 1x1x1x4, the grid is 1x2x2x3");
-    node_fails(&n, "GridSample", 20, IN(x, constant(SHAPE(2, 2, 2, 2))), LS_E_SHAPE, "the grid is 2x2x2x2");
+    node_fails(&n, "GridSample", 20, IN(x, constant(SHAPE(1, 2, 2, 3))), LS_E_SHAPE,
+               "X is 1x1x1x4, the grid is 1x2x2x3");
+    node_fails(&n, "GridSample", 20, IN(x, constant(SHAPE(2, 2, 2, 2))), LS_E_SHAPE,
+               "the grid is 2x2x2x2");
     node_fails(&n, "GridSample", 20, IN(x, INTS(1, 2)), LS_E_TYPE, "");
-    node_fails(&n, "GridSample", 20, IN(constant(SHAPE(1, 1, 2, 2, 2, 2)), constant(SHAPE(1, 1, 1, 1, 1, 4))),
+    node_fails(&n, "GridSample", 20,
+               IN(constant(SHAPE(1, 1, 2, 2, 2, 2)), constant(SHAPE(1, 1, 1, 1, 1, 4))),
                LS_E_UNSUPPORTED, "4 spatial axes");
     node_string(&mode, "mode", "lanczos");
     node_fails(&mode, "GridSample", 20, IN(x, grid), LS_E_ATTR, "mode is \"lanczos\"");

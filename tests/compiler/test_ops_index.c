@@ -1,5 +1,6 @@
-/* tests/compiler/test_ops_index.c -- ONNX rows of operators with indices: values and gradients, with indices that are
- * known and with some that arrive at run time; forms of old opsets; what is refused. */
+/* tests/compiler/test_ops_index.c -- ONNX rows of operators with indices: values and gradients,
+ * with indices that are known and with some that arrive at run time; forms of old opsets; what is
+ * refused. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -10,7 +11,8 @@ static LsValueId arriving(LsType type, LsShape s, const int64_t *v)
     int32_t *narrow = ls_arena_alloc(cx.arena, (size_t)ls_count(&s), sizeof *narrow);
     for (int64_t i = 0; i < ls_count(&s); i++)
         narrow[i] = (int32_t)(wide[i] = v[i]);
-    return ls_value_add(&cx, g, LS_V_INPUT, "index", type, &s, type == LS_I64 ? (void *)wide : (void *)narrow);
+    return ls_value_add(&cx, g, LS_V_INPUT, "index", type, &s,
+                        type == LS_I64 ? (void *)wide : (void *)narrow);
 }
 
 /* form 0: a constant; 1, 2: int64 and int32 at run time. */
@@ -32,13 +34,16 @@ START_TEST(gather_nd_takes_tuples_per_batch)
     for (int form = 0; form < 3; form++) {
         Node plain = {0}, batch = {0};
         LsValueId x = counting(SHAPE(2, 3, 2));
-        LsValueId y = node_one(&plain, "GatherND", 13, IN(x, index_in(form, SHAPE(2, 2), (int64_t[]){1, -1, 0, 2})));
+        LsValueId y = node_one(&plain, "GatherND", 13,
+                               IN(x, index_in(form, SHAPE(2, 2), (int64_t[]){1, -1, 0, 2})));
         expect_shape(y, SHAPE(2, 2));
         EXPECT_RUN(y, 10, 11, 4, 5);
         node_int(&batch, "batch_dims", 1);
-        LsValueId z = node_one(&batch, "GatherND", 12, IN(x, index_in(form, SHAPE(2, 1), (int64_t[]){2, -3})));
+        LsValueId z = node_one(&batch, "GatherND", 12,
+                               IN(x, index_in(form, SHAPE(2, 1), (int64_t[]){2, -3})));
         EXPECT_RUN(z, 4, 5, 6, 7);
-        LsValueId all = node_one(&plain, "GatherND", 11, IN(x, index_in(form, SHAPE(1, 1, 3), (int64_t[]){1, 2, -2})));
+        LsValueId all = node_one(&plain, "GatherND", 11,
+                                 IN(x, index_in(form, SHAPE(1, 1, 3), (int64_t[]){1, 2, -2})));
         expect_shape(all, SHAPE(1, 1));
         EXPECT_RUN(all, 10);
         check_gradients(weighed(ls_append2(&cx, g, LS_OP_ADD, y, z, NULL)));
@@ -53,9 +58,9 @@ START_TEST(an_index_outside_of_one_axis_is_no_other_element)
     LsValueId x = counting(SHAPE(3, 4));
     LsValueId at = arriving(LS_I64, SHAPE(3, 2), (int64_t[]){0, 4, 1, 1, -4, 0});
     EXPECT_RUN(node_one(&n, "GatherND", 13, IN(x, at)), NAN, 5, NAN);
-    LsValueId y = node_one(&n, "ScatterND", 13, IN(ls_expand(&cx, g, scalar(0), SHAPE(2, 4)),
-                                                   arriving(LS_I64, SHAPE(2, 2), (int64_t[]){0, 4, 1, 1}),
-                                                   REALS(8, 9)));
+    LsValueId y = node_one(&n, "ScatterND", 13,
+                           IN(ls_expand(&cx, g, scalar(0), SHAPE(2, 4)),
+                              arriving(LS_I64, SHAPE(2, 2), (int64_t[]){0, 4, 1, 1}), REALS(8, 9)));
     EXPECT_RUN(y, 0, 0, 0, 0, 0, 9, 0, 0);
     node_fails(&n, "GatherND", 13, IN(x, ints_of(SHAPE(1, 2), (int64_t[]){0, 4})), LS_E_SHAPE,
                "index 4 is outside axis 1 of length 4");
@@ -68,8 +73,9 @@ START_TEST(gather_elements_may_take_fewer_lines)
         Node n = {0};
         node_int(&n, "axis", -1);
         LsValueId x = counting(SHAPE(3, 3));
-        LsValueId y = node_one(&n, "GatherElements", 13, IN(x, index_in(form, SHAPE(2, 4), (int64_t[]){0, -1, 2, 2, 1,
-                                                                                                        0, -3, 1})));
+        LsValueId y =
+            node_one(&n, "GatherElements", 13,
+                     IN(x, index_in(form, SHAPE(2, 4), (int64_t[]){0, -1, 2, 2, 1, 0, -3, 1})));
         EXPECT_RUN(y, 0, 2, 2, 2, 4, 3, 3, 4);
         check_gradients(weighed(y));
         graph_reopen();
@@ -84,11 +90,13 @@ START_TEST(scatters_pass_gradients_to_data_and_updates)
     for (int form = 0; form < 3; form++)
         for (int k = 0; k < 5; k++) {
             Node each = {0}, nd = {0};
-            bool once = k == 4;     /* the last of several updates has no difference quotient for the others */
+            bool once = k == 4;     /* the last of several updates has no difference quotient for
+                                     * the others */
             node_string(&each, "reduction", reduction[k]);
             node_string(&nd, "reduction", reduction[k]);
             node_int(&each, "axis", 1);
-            LsValueId at = index_in(form, SHAPE(2, 3), (int64_t[]){0, once ? 1 : 0, -1, 2, 1, once ? 0 : 1});
+            LsValueId at =
+                index_in(form, SHAPE(2, 3), (int64_t[]){0, once ? 1 : 0, -1, 2, 1, once ? 0 : 1});
             LsValueId y = node_one(&each, "ScatterElements", 18, IN(param("x", SHAPE(3, 4)), at,
                                                                     param("u", SHAPE(2, 3))));
             LsValueId rows = index_in(form, SHAPE(3, 1), (int64_t[]){1, once ? 0 : 1, -1});
@@ -108,15 +116,19 @@ START_TEST(scatters_combine_in_the_order_of_the_indices)
     EXPECT(node_one(&old, "Scatter", 9, IN(x, at, u)), 1, 6, 3, 7);
     node_string(&mul, "reduction", "mul");
     EXPECT(node_one(&mul, "ScatterElements", 16, IN(x, at, u)), 1, 60, 3, 28);
-    EXPECT(node_one(&mul, "ScatterND", 16, IN(INTS(1, 2, 3), ints_of(SHAPE(2, 1), (int64_t[]){2, 2}), INTS(4, 5))),
+    EXPECT(node_one(&mul, "ScatterND", 16,
+                    IN(INTS(1, 2, 3), ints_of(SHAPE(2, 1), (int64_t[]){2, 2}), INTS(4, 5))),
            1, 2, 60);
     node_string(&odd, "reduction", "mean");
     node_fails(&odd, "ScatterElements", 18, IN(x, at, u), LS_E_ATTR, "reduction is \"mean\"");
     node_fails(&none, "ScatterElements", 18, IN(x, at, REALS(5, 6)), LS_E_SHAPE, "the updates 2");
-    node_fails(&none, "ScatterElements", 18, IN(x, INTS(4, 0, 0), u), LS_E_SHAPE, "index 4 is outside");
-    ck_assert_uint_eq(node_one(&none, "ScatterND", 18, IN(x, ints_of(SHAPE(0, 1), (int64_t[]){0}), u)).i, x.i);
+    node_fails(&none, "ScatterElements", 18, IN(x, INTS(4, 0, 0), u), LS_E_SHAPE,
+               "index 4 is outside");
+    ck_assert_uint_eq(
+        node_one(&none, "ScatterND", 18, IN(x, ints_of(SHAPE(0, 1), (int64_t[]){0}), u)).i, x.i);
     node_fails(&none, "ScatterND", 18, IN(x, at, u), LS_E_SHAPE, "the indices are 3");
-    node_fails(&none, "ScatterND", 18, IN(x, ints_of(SHAPE(3, 1), (int64_t[]){0, 1, 2}), INTS(1, 2, 3)), LS_E_TYPE,
+    node_fails(&none, "ScatterND", 18,
+               IN(x, ints_of(SHAPE(3, 1), (int64_t[]){0, 1, 2}), INTS(1, 2, 3)), LS_E_TYPE,
                "the updates are int64");
 }
 END_TEST
@@ -151,7 +163,8 @@ START_TEST(scans_have_gradients_in_all_forms)
     }
     Node n = {0};
     EXPECT(node_one(&n, "CumSum", 11, IN(INTS(1, 2, 3), INTS(0))), 1, 3, 6);
-    node_fails(&n, "CumSum", 11, IN(param("x", SHAPE(3)), arriving(LS_I64, SHAPE(1), (int64_t[]){0})), LS_E_NOT_CONST,
+    node_fails(&n, "CumSum", 11,
+               IN(param("x", SHAPE(3)), arriving(LS_I64, SHAPE(1), (int64_t[]){0})), LS_E_NOT_CONST,
                "must be known");
     node_fails(&n, "CumSum", 11, IN(param("y", SHAPE(3)), INTS(1)), LS_E_ATTR, "axis");
 }
@@ -200,8 +213,10 @@ START_TEST(arg_max_hardmax_and_one_hot_compare_indices)
     check_gradients(weighed(y));
     node_fails(&n, "OneHot", 11, IN(at, INTS(0), REALS(0, 1)), LS_E_SHAPE, "depth is 0");
     node_fails(&n, "OneHot", 11, IN(at, INTS(3), REALS(0, 1, 2)), LS_E_SHAPE, "[off, on]");
-    node_fails(&n, "OneHot", 11, IN(at, INTS(2000000000), REALS(0, 1)), LS_E_SHAPE, "too many to be stored");
-    node_fails(&n, "ArgMax", 13, IN(input(SHAPE(INT64_C(1) << 38))), LS_E_SHAPE, "too many to be stored");
+    node_fails(&n, "OneHot", 11, IN(at, INTS(2000000000), REALS(0, 1)), LS_E_SHAPE,
+               "too many to be stored");
+    node_fails(&n, "ArgMax", 13, IN(input(SHAPE(INT64_C(1) << 38))), LS_E_SHAPE,
+               "too many to be stored");
 }
 END_TEST
 
@@ -211,7 +226,8 @@ START_TEST(selections_need_a_known_condition)
     uint8_t *which = ls_arena_alloc(cx.arena, 3, 1);
     which[1] = which[2] = 1;
     LsValueId c = ls_const_add(&cx, g, LS_BOOL, &SHAPE(3), which), x = param("x", SHAPE(2, 3));
-    EXPECT(node_one(&n, "NonZero", 13, IN(ints_of(SHAPE(2, 2), (int64_t[]){0, 3, 4, 0}))), 0, 1, 1, 0);
+    EXPECT(node_one(&n, "NonZero", 13, IN(ints_of(SHAPE(2, 2), (int64_t[]){0, 3, 4, 0}))), 0, 1, 1,
+           0);
     node_int(&axis, "axis", -1);
     LsValueId y = node_one(&axis, "Compress", 11, IN(x, c));
     expect_shape(y, SHAPE(2, 2));
@@ -247,13 +263,15 @@ START_TEST(col2im_and_center_crop_pad_have_gradients)
     Node n = {0}, crop = {0};
     node_ints(&n, "pads", LIST(1, 0, 1, 1));
     node_ints(&n, "strides", LIST(2, 1));
-    LsValueId y = node_one(&n, "Col2Im", 18, IN(param("x", SHAPE(2, 8, 6)), INTS(3, 3), INTS(2, 2)));
+    LsValueId y =
+        node_one(&n, "Col2Im", 18, IN(param("x", SHAPE(2, 8, 6)), INTS(3, 3), INTS(2, 2)));
     expect_shape(y, SHAPE(2, 2, 3, 3));
     node_ints(&crop, "axes", LIST(2, -1));
     LsValueId z = node_one(&crop, "CenterCropPad", 18, IN(y, INTS(2, 6)));
     expect_shape(z, SHAPE(2, 2, 2, 6));
     check_gradients(weighed(z));
-    node_fails(&n, "Col2Im", 18, IN(param("y", SHAPE(2, 8, 5)), INTS(3, 3), INTS(2, 2)), LS_E_SHAPE, "not N x C * 4 x 6");
+    node_fails(&n, "Col2Im", 18, IN(param("y", SHAPE(2, 8, 5)), INTS(3, 3), INTS(2, 2)), LS_E_SHAPE,
+               "not N x C * 4 x 6");
     node_fails(&crop, "CenterCropPad", 18, IN(y, INTS(2)), LS_E_SHAPE, "1 entries for 2 axes");
     node_fails(&crop, "CenterCropPad", 18, IN(y, INTS(0, 1)), LS_E_SHAPE, "asks for length 0");
 }

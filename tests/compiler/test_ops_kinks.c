@@ -1,6 +1,6 @@
-/* tests/compiler/test_ops_kinks.c -- gradients at points with several slopes or none: they equal PyTorch
- * 2.15's, with gradient 1 at every result. Every case is differentiated twice: by the rows' definitions in
- * doubles, and by the program in floats. */
+/* tests/compiler/test_ops_kinks.c -- gradients at points with several slopes or none: they equal
+ * PyTorch 2.15's, with gradient 1 at every result. Every case is differentiated twice: by the rows'
+ * definitions in doubles, and by the program in floats. */
 #include "tests/support/onnx_make.h"
 #include "tests/support/onnx_node.h"
 #include "tests/support/run_graph.h"
@@ -35,20 +35,26 @@ static LsValueId run(const char *op, int version, int nin, const LsValueId in[])
     static LsValueId name(const LsValueId p[]) { return run(op, version, IN(p[0])); }
 #define BINARY(name, op, version) \
     static LsValueId name(const LsValueId p[]) { return run(op, version, IN(p[0], p[1])); }
-UNARY(relu, "Relu", 14) UNARY(hard_swish, "HardSwish", 14) UNARY(abs_of, "Abs", 13)
-UNARY(selu, "Selu", 6) UNARY(hard_fifth, "HardSigmoid", 6) UNARY(root, "Sqrt", 13)
-UNARY(reciprocal, "Reciprocal", 13) UNARY(sign, "Sign", 13) UNARY(floor_of, "Floor", 13)
-UNARY(ceil_of, "Ceil", 13) UNARY(round_of, "Round", 11) UNARY(softplus, "Softplus", 1)
-UNARY(error, "Erf", 13) UNARY(logarithm, "Log", 13) UNARY(sigmoid, "Sigmoid", 13)
-UNARY(tanh_of, "Tanh", 13) UNARY(gelu, "Gelu", 20) UNARY(length, "ReduceL2", 18)
-UNARY(sum_of_abs, "ReduceL1", 18) UNARY(largest, "ReduceMax", 18) UNARY(least, "ReduceMin", 18)
-UNARY(product, "ReduceProd", 18) UNARY(log_sum_exp, "ReduceLogSumExp", 18)
-BINARY(prelu, "PRelu", 16) BINARY(max_of, "Max", 13) BINARY(min_of, "Min", 13)
-BINARY(div_of, "Div", 14) UNARY(softsign, "Softsign", 1)
-UNARY(asin_of, "Asin", 7) UNARY(acos_of, "Acos", 7) UNARY(acosh_of, "Acosh", 9) UNARY(atanh_of, "Atanh", 9)
-UNARY(mish, "Mish", 18) BINARY(floor_mod, "Mod", 28)
+UNARY(relu, "Relu", 14)
+UNARY(hard_swish, "HardSwish", 14) UNARY(abs_of, "Abs", 13) UNARY(selu, "Selu", 6)
+    UNARY(hard_fifth, "HardSigmoid", 6) UNARY(root, "Sqrt", 13) UNARY(reciprocal, "Reciprocal", 13)
+        UNARY(sign, "Sign", 13) UNARY(floor_of, "Floor", 13) UNARY(ceil_of, "Ceil", 13)
+            UNARY(round_of, "Round", 11) UNARY(softplus, "Softplus", 1) UNARY(error, "Erf", 13)
+                UNARY(logarithm, "Log", 13) UNARY(sigmoid, "Sigmoid", 13) UNARY(tanh_of, "Tanh", 13)
+                    UNARY(gelu, "Gelu", 20) UNARY(length, "ReduceL2", 18)
+                        UNARY(sum_of_abs, "ReduceL1", 18) UNARY(largest, "ReduceMax", 18)
+                            UNARY(least, "ReduceMin", 18) UNARY(product, "ReduceProd", 18)
+                                UNARY(log_sum_exp, "ReduceLogSumExp", 18) BINARY(prelu, "PRelu", 16)
+                                    BINARY(max_of, "Max", 13) BINARY(min_of, "Min", 13)
+                                        BINARY(div_of, "Div", 14) UNARY(softsign, "Softsign", 1)
+                                            UNARY(asin_of, "Asin", 7) UNARY(acos_of, "Acos", 7)
+                                                UNARY(acosh_of, "Acosh", 9)
+                                                    UNARY(atanh_of, "Atanh", 9)
+                                                        UNARY(mish, "Mish", 18)
+                                                            BINARY(floor_mod, "Mod", 28)
 
-static LsValueId with_float(const char *op, int version, const char *attr, float v, LsValueId x)
+                                                                static LsValueId
+    with_float(const char *op, int version, const char *attr, float v, LsValueId x)
 {
     Node n = {0};
     node_float(&n, attr, v);
@@ -75,7 +81,8 @@ static LsValueId trunc_mod(const LsValueId p[])
 static LsValueId rows(LsValueId x, const char *padding)
 {
     static const char call[] =
-        "%%embedding : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args = (%%p_w, %%x%s), kwargs = {})";
+        "%%embedding : [num_users=1] = call_function[target=torch.ops.aten.embedding.default](args "
+        "= (%%p_w, %%x%s), kwargs = {})";
     Make mk = {.cx = cx};
     Node n = {0};
     node_int(&n, "axis", 0);
@@ -342,13 +349,17 @@ static const Case table[] = {
     {"GridSample", sampled_zeros, P(-1, -.75, -.25, .75, 1), P(2, 2, 4, -16, -16), ALONE},
     {"GridSample, corners", sampled_corners, P(-1, 1), P(1.5, -12), ALONE},
     {"GridSample border", sampled_border, P(-1, -.75, -.25, .75, 1), P(0, 0, 4, 0, 0), ALONE},
-    {"GridSample reflection", sampled_reflected, P(-1, -.75, -.25, .75, 1), P(0, 0, 4, 0, 0), ALONE},
-    {"ScatterElements max", scatter_max, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5), P(1 / 3.0, 1 / 3.0, .5)},
-    {"ScatterElements min", scatter_min, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5), P(1 / 3.0, 1 / 3.0, .5)},
+    {"GridSample reflection", sampled_reflected, P(-1, -.75, -.25, .75, 1), P(0, 0, 4, 0, 0),
+     ALONE},
+    {"ScatterElements max", scatter_max, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5),
+     P(1 / 3.0, 1 / 3.0, .5)},
+    {"ScatterElements min", scatter_min, P(2, 5, 1), P(1 / 3.0, .5, 1), P(2, 2, 5),
+     P(1 / 3.0, 1 / 3.0, .5)},
     {"ScatterElements twice", scatter_none, P(2, 5, 1), P(0, 0, 1), P(2, 3, 5), P(1, 1, 1)},
     {"ScatterElements mul", scatter_mul, P(0, 5, 0), P(6, 0, 1), P(2, 3, 0), P(0, 0, 5)},
     {"ScatterElements mul of zeros", scatter_mul, P(2, 5, 1), P(0, 0, 1), P(0, 0, 0), P(0, 0, 5)},
-    {"ScatterElements mul of one zero", scatter_mul, P(2, 5, 1), P(0, 4, 1), P(0, 3, 4), P(6, 0, 5)},
+    {"ScatterElements mul of one zero", scatter_mul, P(2, 5, 1), P(0, 4, 1), P(0, 3, 4),
+     P(6, 0, 5)},
     {"CumProd at 0", cum_prod, P(2, 0, 3, 4), P(1, 32, 0, 0), ALONE},
     {"CumProd at zeros", cum_prod, P(0, 2, 0, 3), P(3, 0, 0, 0), ALONE},
     {"TopK", top_2, P(1, 3, 1, 1), P(1, 1, 0, 0), ALONE},
@@ -417,8 +428,8 @@ static void compare(int k, int j, const double got[])
     }
 }
 
-/* The gradient of operand j of case k; none for a step, which passes no gradient. Passes renumber values, but
- * names stay. */
+/* The gradient of operand j of case k; none for a step, which passes no gradient. Passes renumber
+ * values, but names stay. */
 static LsValueId grad_of(int k, int j)
 {
     const char *name = name_of(k, j);

@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_map.c -- pointwise rows and reductions: gradients against central differences,
- * read-sets, shapes, messages. */
+/* tests/compiler/test_ops_map.c -- pointwise rows and reductions: gradients against central
+ * differences, read-sets, shapes, messages. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -41,17 +41,19 @@ END_TEST
 static void check_trig(LsOpCode op, double scale)
 {
     graph_open();
-    LsValueId x = ls_append2(&cx, g, LS_OP_MUL, wide(SHAPE(3, 2, 5)), ls_const_real(&cx, g, scale), NULL);
+    LsValueId x =
+        ls_append2(&cx, g, LS_OP_MUL, wide(SHAPE(3, 2, 5)), ls_const_real(&cx, g, scale), NULL);
     if (op == LS_OP_ACOSH)
-        x = ls_append2(&cx, g, LS_OP_ADD, ls_append2(&cx, g, LS_OP_MUL, x, x, NULL), ls_const_real(&cx, g, 1.5), NULL);
+        x = ls_append2(&cx, g, LS_OP_ADD, ls_append2(&cx, g, LS_OP_MUL, x, x, NULL),
+                       ls_const_real(&cx, g, 1.5), NULL);
     check_gradients(weighed(ls_append1(&cx, g, op, x, NULL)));
     graph_close();
 }
 
 START_TEST(gradients_of_trigonometric_functions_match_differences)
 {
-    static const LsOpCode op[] = {LS_OP_SIN, LS_OP_COS, LS_OP_ATAN, LS_OP_SINH, LS_OP_COSH, LS_OP_ASINH, LS_OP_ACOSH,
-                                  LS_OP_SOFTSIGN};
+    static const LsOpCode op[] = {LS_OP_SIN,  LS_OP_COS,   LS_OP_ATAN,  LS_OP_SINH,
+                                  LS_OP_COSH, LS_OP_ASINH, LS_OP_ACOSH, LS_OP_SOFTSIGN};
     static const LsOpCode narrow[] = {LS_OP_TAN, LS_OP_ASIN, LS_OP_ACOS, LS_OP_ATANH};
     for (size_t k = 0; k < sizeof op / sizeof *op; k++)
         check_trig(op[k], 1);
@@ -65,7 +67,8 @@ START_TEST(gradients_of_remainders_reach_both_operands)
     static const LsOpCode op[] = {LS_OP_FMOD, LS_OP_FLOOR_MOD};
     for (int k = 0; k < 2; k++) {
         graph_open();
-        check_gradients(weighed(ls_append2(&cx, g, op[k], wide(SHAPE(4, 5)), positive(SHAPE(5)), NULL)));
+        check_gradients(
+            weighed(ls_append2(&cx, g, op[k], wide(SHAPE(4, 5)), positive(SHAPE(5)), NULL)));
         graph_close();
     }
 }
@@ -170,7 +173,8 @@ END_TEST
 static void check_reduce(LsOpCode op, uint32_t axes)
 {
     graph_open();
-    LsValueId y = ls_append1(&cx, g, op, wide(SHAPE(2, 3, 4)), &(LsAttr){.reduce = {.axes = axes, .keep = true}});
+    LsValueId y = ls_append1(&cx, g, op, wide(SHAPE(2, 3, 4)),
+                             &(LsAttr){.reduce = {.axes = axes, .keep = true}});
     for (int k = 0; k < 3; k++)
         ck_assert_int_eq(ls_shape(g, y)->dim[k], axes >> k & 1 ? 1 : 2 + k);
     check_gradients(weighed(y));
@@ -281,7 +285,8 @@ START_TEST(sums_and_means_read_nothing_in_the_backward_part)
     LsValueId a = ls_append1(&cx, g, LS_OP_NEG, param("a", SHAPE(2, 3)), NULL);
     LsValueId b = ls_append1(&cx, g, LS_OP_NEG, param("b", SHAPE(3)), NULL);
     LsValueId y = ls_append2(&cx, g, LS_OP_ADD, a, b, NULL);
-    LsValueId m = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
+    LsValueId m =
+        ls_append1(&cx, g, LS_OP_REDUCE_MEAN, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     g->objective.loss = ls_reshape(&cx, g, m, &(LsShape){0});
     uint32_t nforward = g->nnode;
     ck_assert(ls_autodiff(&cx, g));

@@ -1,4 +1,5 @@
-/* tests/compiler/test_ops_move.c -- moving rows: shapes, gradients against central differences, messages. */
+/* tests/compiler/test_ops_move.c -- moving rows: shapes, gradients against central differences,
+ * messages. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -42,7 +43,8 @@ START_TEST(gradient_of_slice_is_zero_outside)
 }
 END_TEST
 
-/* x in three parts along axis 1, each through another function; the loss is the sum of the results. */
+/* x in three parts along axis 1, each through another function; the loss is the sum of the
+ * results. */
 START_TEST(gradients_of_all_parts_of_a_split_are_joined_not_added)
 {
     graph_open();

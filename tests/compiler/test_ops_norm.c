@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_norm.c -- normalisation rows: gradients against central differences, statistics
- * of data far from zero. */
+/* tests/compiler/test_ops_norm.c -- normalisation rows: gradients against central differences,
+ * statistics of data far from zero. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -53,8 +53,8 @@ START_TEST(concatenated_channels_share_the_statistics_of_their_parts)
     ck_assert_int_eq(count(LS_OP_NORM_VAR), 3);     /* of a, b and the first result */
     ck_assert_int_eq(count(LS_OP_REDUCE_MEAN), 3);
     LsValueId all = ls_append(&cx, g, LS_OP_CONCAT, 3, part, &channels);
-    LsStats whole = {
-        .mean = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, all, &(LsAttr){.reduce = {.axes = 5, .keep = true}})};
+    LsStats whole = {.mean = ls_append1(&cx, g, LS_OP_REDUCE_MEAN, all,
+                                        &(LsAttr){.reduce = {.axes = 5, .keep = true}})};
     LsStats parts = ls_stats(&cx, g, all, 5, 1e-5);
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);

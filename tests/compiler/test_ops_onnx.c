@@ -1,6 +1,6 @@
-/* tests/compiler/test_ops_onnx.c -- ONNX rows of pointwise and reducing operators, of dropout and of operators
- * on shapes: the forms of every opset, and refusals. Operands are constants where the test checks the result's
- * numbers. */
+/* tests/compiler/test_ops_onnx.c -- ONNX rows of pointwise and reducing operators, of dropout and
+ * of operators on shapes: the forms of every opset, and refusals. Operands are constants where the
+ * test checks the result's numbers. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -29,7 +29,8 @@ START_TEST(a_bound_that_is_trained_or_computed_is_chosen_by_comparison)
     LsValueId y = node_one(&n, "Clip", 13, IN(x, lo));
     ck_assert_int_eq(g->value[lo.i].kind, LS_V_PARAM);
     ck_assert_str_eq(ls_op[made_by(y)->op]->name, "Where");
-    LsValueId sum = ls_append1(&cx, g, LS_OP_REDUCE_SUM, x, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
+    LsValueId sum =
+        ls_append1(&cx, g, LS_OP_REDUCE_SUM, x, &(LsAttr){.reduce = {.axes = 1, .keep = true}});
     ck_assert_str_eq(ls_op[made_by(node_one(&n, "Clip", 13, IN(x, NONE, sum)))->op]->name, "Where");
     node_fails(&n, "Clip", 13, IN(x, x), LS_E_SHAPE, "a bound is one number");
 }

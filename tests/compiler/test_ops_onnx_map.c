@@ -1,5 +1,6 @@
-/* tests/compiler/test_ops_onnx_map.c -- ONNX rows of trigonometry, tests of numbers, bits, remainders, gated activations,
- * norms, determinants and audio constants: values, gradients, and what they refuse. */
+/* tests/compiler/test_ops_onnx_map.c -- ONNX rows of trigonometry, tests of numbers, bits,
+ * remainders, gated activations, norms, determinants and audio constants: values, gradients, and
+ * what they refuse. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -14,9 +15,11 @@ static LsValueId i32(int n, const int32_t *v)
 
 START_TEST(trigonometric_functions_have_their_values)
 {
-    static const struct { const char *op; double (*f)(double); float x; } row[] = {
-        {"Sin", sin, 2}, {"Cos", cos, 2}, {"Tan", tan, 2}, {"Asin", asin, .5f}, {"Acos", acos, .5f}, {"Atan", atan, -3},
-        {"Sinh", sinh, 2}, {"Cosh", cosh, 2}, {"Asinh", asinh, -3}, {"Acosh", acosh, 3}, {"Atanh", atanh, -.5f}};
+    static const struct { const char *op; double (*f)(double); float x;
+    } row[] = {{"Sin", sin, 2},     {"Cos", cos, 2},       {"Tan", tan, 2},
+               {"Asin", asin, .5f}, {"Acos", acos, .5f},   {"Atan", atan, -3},
+               {"Sinh", sinh, 2},   {"Cosh", cosh, 2},     {"Asinh", asinh, -3},
+               {"Acosh", acosh, 3}, {"Atanh", atanh, -.5f}};
     Node n = {0};
     for (size_t k = 0; k < sizeof row / sizeof *row; k++)
         EXPECT(node_one(&n, row[k].op, 9, IN(REALS(row[k].x))), row[k].f(row[k].x));
@@ -56,7 +59,8 @@ START_TEST(bits_are_combined_and_shifted)
     EXPECT(node_one(&right, "BitShift", 28, IN(INTS(-8, -8, 8), INTS(1, 64, -1))), -4, -1, 0);
     node_fails(&n, "BitShift", 11, IN(a, s), LS_E_ATTR, "direction is \"\"");
     node_fails(&n, "BitwiseAnd", 18, IN(REALS(1), REALS(2)), LS_E_TYPE, "the operand is float");
-    node_fails(&n, "BitwiseOr", 18, IN(a, i32(2, (int32_t[]){1, 2})), LS_E_TYPE, "operand 1 is int32");
+    node_fails(&n, "BitwiseOr", 18, IN(a, i32(2, (int32_t[]){1, 2})), LS_E_TYPE,
+               "operand 1 is int32");
 }
 END_TEST
 
@@ -84,7 +88,8 @@ START_TEST(gated_activations_have_their_values_and_gradients)
     EXPECT(node_one(&n, "SwiGLU", 28, IN(REALS(2), REALS(3))), 3 * t);
     EXPECT(node_one(&n, "Mish", 18, IN(REALS(-1, 40))), -tanh(log1p(exp(-1.0))), 40);
     node_fails(&n, "SwiGLU", 28, IN(REALS(2), REALS(1, 2)), LS_E_SHAPE, "A is 1, B is 2");
-    LsValueId x = param("x", SHAPE(3, 4)), y = node_one(&half, "SwiGLU", 28, IN(x, param("b", SHAPE(3, 4))));
+    LsValueId x = param("x", SHAPE(3, 4)),
+              y = node_one(&half, "SwiGLU", 28, IN(x, param("b", SHAPE(3, 4))));
     y = ls_append2(&cx, g, LS_OP_ADD, y, node_one(&n, "Mish", 22, IN(x)), NULL);
     check_gradients(weighed(y));
 }
@@ -119,7 +124,8 @@ START_TEST(rms_normalization_scales_to_a_mean_square_of_one)
     double rms = sqrt(12.5);
     EXPECT(node_one(&n, "RMSNormalization", 23, IN(x, REALS(1, 2))), 3 / rms, 8 / rms);
     node_int(&first, "axis", 0);
-    LsValueId y = node_one(&first, "RMSNormalization", 23, IN(param("x", SHAPE(2, 3)), param("s", SHAPE(2, 3))));
+    LsValueId y = node_one(&first, "RMSNormalization", 23,
+                           IN(param("x", SHAPE(2, 3)), param("s", SHAPE(2, 3))));
     check_gradients(weighed(y));
     node_int(&bad, "axis", 2);
     node_fails(&bad, "RMSNormalization", 23, IN(x, REALS(1)), LS_E_ATTR, "axis 2 is outside");
@@ -140,11 +146,13 @@ START_TEST(a_normalized_zero_vector_is_zero_with_gradient_zero)
         Node n = {0};
         node_int(&n, "p", p);
         node_int(&n, "axis", 1);
-        EXPECT(node_one(&n, "LpNormalization", 22, IN(reals_of(SHAPE(2, 2), (float[]){3, -4, 0, 0}))),
-               p == 1 ? 3.0 / 7 : 0.6, p == 1 ? -4.0 / 7 : -0.8, 0, 0);
+        EXPECT(
+            node_one(&n, "LpNormalization", 22, IN(reals_of(SHAPE(2, 2), (float[]){3, -4, 0, 0}))),
+            p == 1 ? 3.0 / 7 : 0.6, p == 1 ? -4.0 / 7 : -0.8, 0, 0);
     }
     Node n = {0}, third = {0};
-    LsValueId x = ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(2, 2), (float[]){3, -4, 0, 0});
+    LsValueId x =
+        ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(2, 2), (float[]){3, -4, 0, 0});
     g->objective.loss = weighed(node_one(&n, "LpNormalization", 1, IN(x)));
     ck_assert(ls_autodiff(&cx, g));
     double *d = run(g->grad[0].grad);
@@ -210,7 +218,8 @@ END_TEST
 START_TEST(a_singular_matrix_has_the_gradient_of_its_cofactors)
 {
     Node n = {0};
-    LsValueId x = ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(2, 2), (float[]){1, 2, 2, 4});
+    LsValueId x =
+        ls_value_add(&cx, g, LS_V_PARAM, "x", LS_REAL, &SHAPE(2, 2), (float[]){1, 2, 2, 4});
     g->objective.loss = node_one(&n, "Det", 11, IN(x));
     ck_assert(ls_autodiff(&cx, g));
     double *d = run(g->grad[0].grad);
@@ -221,18 +230,23 @@ END_TEST
 START_TEST(windows_and_mel_weights_are_constants)
 {
     Node n = {0}, symmetric = {0};
-    LsValueId four = ints_of((LsShape){0}, (int64_t[]){4}), three = ints_of((LsShape){0}, (int64_t[]){3});
+    LsValueId four = ints_of((LsShape){0}, (int64_t[]){4}),
+              three = ints_of((LsShape){0}, (int64_t[]){3});
     node_int(&symmetric, "periodic", 0);
     EXPECT(node_one(&n, "HannWindow", 17, IN(four)), 0, 0.5, 1, 0.5);
     EXPECT(node_one(&symmetric, "HannWindow", 17, IN(three)), 0, 1, 0);
     EXPECT(node_one(&n, "HammingWindow", 17, IN(four)), 4.0 / 46, 25.0 / 46, 1, 25.0 / 46);
     EXPECT(node_one(&n, "BlackmanWindow", 17, IN(four)), 0, 0.34, 1, 0.34);
-    LsValueId rate = ints_of((LsShape){0}, (int64_t[]){8192}), bins = ints_of((LsShape){0}, (int64_t[]){16});
-    LsValueId mel = node_one(&n, "MelWeightMatrix", 17, IN(four, bins, rate, scalar(0), scalar(4096)));
+    LsValueId rate = ints_of((LsShape){0}, (int64_t[]){8192}),
+              bins = ints_of((LsShape){0}, (int64_t[]){16});
+    LsValueId mel =
+        node_one(&n, "MelWeightMatrix", 17, IN(four, bins, rate, scalar(0), scalar(4096)));
     expect_shape(mel, SHAPE(9, 4));
-    ck_assert(ls_const_at(g, mel, 0) == 1 && ls_const_at(g, mel, 5) == 1 && ls_const_at(g, mel, 19) == 0.5);
+    ck_assert(ls_const_at(g, mel, 0) == 1 && ls_const_at(g, mel, 5) == 1
+              && ls_const_at(g, mel, 19) == 0.5);
     node_fails(&n, "HannWindow", 17, IN(INTS(-1)), LS_E_SHAPE, "operand 0 is no number of 0 to");
-    node_fails(&n, "MelWeightMatrix", 17, IN(four, bins, rate, scalar(0), scalar(5000)), LS_E_ATTR, "edges 0 and 5000");
+    node_fails(&n, "MelWeightMatrix", 17, IN(four, bins, rate, scalar(0), scalar(5000)), LS_E_ATTR,
+               "edges 0 and 5000");
 }
 END_TEST
 

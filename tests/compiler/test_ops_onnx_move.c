@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_onnx_move.c -- ONNX rows of operators that move numbers: the forms of every opset,
- * and refusals. Operands are constants where the test checks the result's numbers. */
+/* tests/compiler/test_ops_onnx_move.c -- ONNX rows of operators that move numbers: the forms of
+ * every opset, and refusals. Operands are constants where the test checks the result's numbers. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -68,11 +68,14 @@ START_TEST(slice_clamps_and_counts_from_the_back)
     node_fails(&n, "Add", 13, IN(input(SHAPE(1)), nothing), LS_E_SHAPE, "of length 0");
     LsValueId some = input(SHAPE(5)), none = node_one(&n, "Slice", 13, IN(some, INTS(3), INTS(3)));
     expect_shape(none, SHAPE(0));
-    expect_shape(node_one(&n, "Slice", 13, IN(some, INTS(1), INTS(3), INTS(0), INTS(-2))), SHAPE(0));
-    expect_shape(node_one(&n, "Slice", 13, IN(some, INTS(3), INTS(0), INTS(0), INTS(-2))), SHAPE(2));
+    expect_shape(node_one(&n, "Slice", 13, IN(some, INTS(1), INTS(3), INTS(0), INTS(-2))),
+                 SHAPE(0));
+    expect_shape(node_one(&n, "Slice", 13, IN(some, INTS(3), INTS(0), INTS(0), INTS(-2))),
+                 SHAPE(2));
     Node along = {0};
     node_int(&along, "axis", 0);
-    ck_assert_uint_eq(node_one(&along, "Concat", 13, IN(none, some)).i, some.i);    /* torch.roll by 0 */
+    ck_assert_uint_eq(node_one(&along, "Concat", 13, IN(none, some)).i,
+                      some.i); /* torch.roll by 0 */
 }
 END_TEST
 
@@ -122,8 +125,10 @@ START_TEST(pad_knows_its_forms_and_modes)
     node_string(&wrap, "mode", "wrap");
     node_fails(&wrap, "Pad", 18, IN(x, INTS(1, 1)), LS_E_ATTR, "mode is \"wrap\"");
     node_fails(&wrap, "Pad", 19, IN(x, INTS(-4, -4)), LS_E_SHAPE, "is padded by -4 and -4");
-    EXPECT_RUN(node_one(&wrap, "Pad", 19, IN(reals_of(SHAPE(3), (float[]){1, 2, 3}), INTS(2, 4))), 2, 3, 1, 2, 3, 1, 2, 3, 1);
-    EXPECT_RUN(node_one(&wrap, "Pad", 19, IN(reals_of(SHAPE(3), (float[]){1, 2, 3}), INTS(-1, 2))), 2, 3, 1, 2);
+    EXPECT_RUN(node_one(&wrap, "Pad", 19, IN(reals_of(SHAPE(3), (float[]){1, 2, 3}), INTS(2, 4))),
+               2, 3, 1, 2, 3, 1, 2, 3, 1);
+    EXPECT_RUN(node_one(&wrap, "Pad", 19, IN(reals_of(SHAPE(3), (float[]){1, 2, 3}), INTS(-1, 2))),
+               2, 3, 1, 2);
     node_fails(&n, "Pad", 13, IN(m, INTS(1, 1)), LS_E_ATTR, "pads has 2 entries, 2 axes need 4");
 }
 END_TEST
@@ -158,15 +163,17 @@ START_TEST(gather_by_a_run_of_known_indices_is_a_slice)
     ck_assert_uint_eq(count_made(LS_OP_GATHER), 0);
     for (int k = 0; k < 4; k++) {                   /* no runs */
         static const int64_t at[][2] = {{-1, 0}, {1, 1}, {2, 1}, {0, 2}};
-        expect_shape(node_one(&axis, "Gather", 13, IN(x, ints_of(SHAPE(2), at[k]))), SHAPE(3, 2, 5));
+        expect_shape(node_one(&axis, "Gather", 13, IN(x, ints_of(SHAPE(2), at[k]))),
+                     SHAPE(3, 2, 5));
     }
     ck_assert_uint_eq(count_made(LS_OP_GATHER), 4);
-    EXPECT(node_one(&n, "Gather", 13, IN(grid, ints_of(SHAPE(2, 1), (int64_t[]){1, -1}))), 3, 4, 5, 6);
+    EXPECT(node_one(&n, "Gather", 13, IN(grid, ints_of(SHAPE(2, 1), (int64_t[]){1, -1}))), 3, 4, 5,
+           6);
 }
 END_TEST
 
-/* No sum over places: the gradient of a window gets zeros around it, and the gradient of all rows stays as it
- * is. */
+/* No sum over places: the gradient of a window gets zeros around it, and the gradient of all rows
+ * stays as it is. */
 START_TEST(the_gradient_of_a_run_is_a_pad_or_a_view)
 {
     for (int whole = 0; whole < 2; whole++) {

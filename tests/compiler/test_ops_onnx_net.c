@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_onnx_net.c -- ONNX rows of convolution, product, pooling, softmax, normalisation and
- * losses: the forms of every opset, and refusals. */
+/* tests/compiler/test_ops_onnx_net.c -- ONNX rows of convolution, product, pooling, softmax,
+ * normalisation and losses: the forms of every opset, and refusals. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -329,12 +329,14 @@ START_TEST(batch_norm_with_spatial_0_has_statistics_of_each_element)
         for (int i = 0; i < EACH; i++)
             start[i] = 0.5f + 0.25f * (float)i;
         LsShape s = SHAPE(2, 3);
-        LsValueId x = param("x", SHAPE(N, 2, 3)), scale = param("s", s), bias = param("b", s), out[3];
+        LsValueId x = param("x", SHAPE(N, 2, 3)), scale = param("s", s), bias = param("b", s),
+                  out[3];
         LsValueId mean = ls_value_add(&cx, g, LS_V_PARAM, "mean", LS_REAL, &s, start);
         LsValueId var = ls_value_add(&cx, g, LS_V_PARAM, "var", LS_REAL, &s, start);
         node_int(&n, "spatial", 0);
         node_float(&n, "momentum", 0.75f);
-        ck_assert(node_build(&n, "BatchNormalization", 7, 5, (LsValueId[]){x, scale, bias, mean, var}, trains ? 3 : 1, out, NULL));
+        ck_assert(node_build(&n, "BatchNormalization", 7, 5,
+                             (LsValueId[]){x, scale, bias, mean, var}, trains ? 3 : 1, out, NULL));
         Eval e = eval_new(g);
         double old[EACH];
         memcpy(old, e.v[mean.i], sizeof old);
@@ -350,8 +352,11 @@ START_TEST(batch_norm_with_spatial_0_has_statistics_of_each_element)
                 ck_assert_double_eq_tol(e.v[var.i][i], 0.75 * old[i] + 0.25 * v, 1e-6);
             }
             for (int k = 0; k < N; k++)
-                ck_assert_double_eq_tol(e.v[out[0].i][i + k * EACH], (e.v[x.i][i + k * EACH] - m) / sqrt(v + 1e-5) * e.v[scale.i][i]
-                                                                         + e.v[bias.i][i], 1e-5);
+                ck_assert_double_eq_tol(e.v[out[0].i][i + k * EACH],
+                                        (e.v[x.i][i + k * EACH] - m) / sqrt(v + 1e-5)
+                                                * e.v[scale.i][i]
+                                            + e.v[bias.i][i],
+                                        1e-5);
         }
         if (trains)
             check_gradients(weighed(out[0]));
@@ -359,7 +364,8 @@ START_TEST(batch_norm_with_spatial_0_has_statistics_of_each_element)
     Node n = {0};
     node_int(&n, "spatial", 0);
     LsValueId c = param("c", SHAPE(2));
-    node_fails(&n, "BatchNormalization", 7, 5, (LsValueId[]){param("y", SHAPE(3, 2, 3)), c, c, c, c}, LS_E_SHAPE,
+    node_fails(&n, "BatchNormalization", 7, 5,
+               (LsValueId[]){param("y", SHAPE(3, 2, 3)), c, c, c, c}, LS_E_SHAPE,
                "with spatial=0 it has the shape of a sample");
 }
 END_TEST

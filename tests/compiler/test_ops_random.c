@@ -93,7 +93,8 @@ START_TEST(draws_are_distributed_as_asked)
         ck_assert(x[0][i] >= -1 && x[0][i] < 3 && (x[3][i] == 0 || x[3][i] == 1));
     static const double mean[] = {1, 5, 0, .25}, deviation[] = {1.1547, 2, 1, .4330};
     for (int k = 0; k < 4; k++) {
-        ck_assert_msg(fabs(mean_of(x[k]) - mean[k]) < .06 * deviation[k], "%d: mean %g", k, mean_of(x[k]));
+        ck_assert_msg(fabs(mean_of(x[k]) - mean[k]) < .06 * deviation[k], "%d: mean %g", k,
+                      mean_of(x[k]));
         ck_assert_msg(fabs(deviation_of(x[k]) / deviation[k] - 1) < .04, "%d: deviation %g", k,
                       deviation_of(x[k]));
     }
@@ -130,7 +131,8 @@ START_TEST(the_backward_part_sees_the_numbers_of_the_forward_part)
     Node n = {0}, coin = {0};
     LsValueId w = filled("w", 1), p = filled("p", .5);
     LsValueId z = node_one(&n, "RandomNormalLike", 1, IN(w));
-    LsValueId both = ls_append2(&cx, g, LS_OP_MUL, z, node_one(&coin, "Bernoulli", 15, IN(p)), NULL);
+    LsValueId both =
+        ls_append2(&cx, g, LS_OP_MUL, z, node_one(&coin, "Bernoulli", 15, IN(p)), NULL);
     LsValueId y = ls_append2(&cx, g, LS_OP_MUL, w, both, NULL);
     give(&both, 1);
     g->objective.loss = ls_reduce_to(&cx, g, y, (LsShape){0});

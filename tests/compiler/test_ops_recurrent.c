@@ -1,5 +1,5 @@
-/* tests/compiler/test_ops_recurrent.c -- LSTM, GRU and RNN against ONNX's equations in plain loops, over all attributes,
- * and their gradients against differences. */
+/* tests/compiler/test_ops_recurrent.c -- LSTM, GRU and RNN against ONNX's equations in plain loops,
+ * over all attributes, and their gradients against differences. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 

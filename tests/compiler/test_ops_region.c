@@ -1,5 +1,6 @@
-/* tests/compiler/test_ops_region.c -- MaxPool's indices, MaxUnpool, RoiAlign, MaxRoiPool, DeformConv: values, gradients
- * where indices and boxes are known at run time only, and what is refused. */
+/* tests/compiler/test_ops_region.c -- MaxPool's indices, MaxUnpool, RoiAlign, MaxRoiPool,
+ * DeformConv: values, gradients where indices and boxes are known at run time only, and what is
+ * refused. */
 #include "tests/support/onnx_node.h"
 #include "tests/support/suite.h"
 
@@ -43,7 +44,8 @@ START_TEST(max_pool_says_where_its_maxima_are)
 }
 END_TEST
 
-/* With storage_order 1 the first spatial axis is the fastest; integers of 8 bits are pooled, too. */
+/* With storage_order 1 the first spatial axis is the fastest; integers of 8 bits are pooled,
+ * too. */
 START_TEST(max_pool_counts_by_columns_and_takes_integers)
 {
     Node *n = pooling(2, 1, 0, 2), *plain = pooling(2, 1, 0, 2);
@@ -54,7 +56,8 @@ START_TEST(max_pool_counts_by_columns_and_takes_integers)
     EXPECT_RUN(out[1], 1, 5);
     ck_assert(node_build(plain, "MaxPool", 8, 1, &x, 2, out, NULL));
     EXPECT_RUN(out[1], 3, 5);
-    LsValueId i = ls_append1(&cx, g, LS_OP_CAST, x, &(LsAttr){.cast = LS_I32}), y = node_one(plain, "MaxPool", 12, IN(i));
+    LsValueId i = ls_append1(&cx, g, LS_OP_CAST, x, &(LsAttr){.cast = LS_I32}),
+              y = node_one(plain, "MaxPool", 12, IN(i));
     ck_assert_int_eq(ls_type(g, y), LS_I32);
     EXPECT_RUN(y, 9, 6);
 }
@@ -66,7 +69,8 @@ START_TEST(max_unpool_puts_the_maxima_back_with_their_gradients)
         Node *pool = pooling(2, 2, 0, 2), *back = pooling(2, 2, 0, 2);
         LsValueId out[2], x = param("x", SHAPE(2, 2, 4, 6)), none = NONE;
         ck_assert(node_build(pool, "MaxPool", 12, 1, &x, 2, out, NULL));
-        LsValueId y = node_one(back, "MaxUnpool", k ? 11 : 9, IN(out[0], out[1], k ? INTS(2, 2, 5, 6) : none));
+        LsValueId y = node_one(back, "MaxUnpool", k ? 11 : 9,
+                               IN(out[0], out[1], k ? INTS(2, 2, 5, 6) : none));
         expect_shape(y, SHAPE(2, 2, 4 + k, 6));
         Eval e = eval_new(g);
         eval_run(&e, 1, g->nnode);
@@ -81,13 +85,18 @@ END_TEST
 START_TEST(max_unpool_names_what_does_not_fit)
 {
     Node *n = pooling(2, 2, 0, 1), bare = {0};
-    LsValueId x = param("x", SHAPE(1, 2, 2)), good = ints_of(SHAPE(1, 2, 2), (int64_t[]){0, 3, 4, 7});
-    EXPECT_RUN(node_one(n, "MaxUnpool", 9, IN(reals_of(SHAPE(1, 2, 2), (float[]){1, 2, 3, 4}), good)), 1, 0, 0, 2, 3, 0, 0,
-               4);
-    node_fails(n, "MaxUnpool", 9, IN(x, ints_of(SHAPE(1, 2, 2), (int64_t[]){0, 3, 2, 7})), LS_E_SHAPE, "index -2 is outside");
+    LsValueId x = param("x", SHAPE(1, 2, 2)),
+              good = ints_of(SHAPE(1, 2, 2), (int64_t[]){0, 3, 4, 7});
+    EXPECT_RUN(
+        node_one(n, "MaxUnpool", 9, IN(reals_of(SHAPE(1, 2, 2), (float[]){1, 2, 3, 4}), good)), 1,
+        0, 0, 2, 3, 0, 0, 4);
+    node_fails(n, "MaxUnpool", 9, IN(x, ints_of(SHAPE(1, 2, 2), (int64_t[]){0, 3, 2, 7})),
+               LS_E_SHAPE, "index -2 is outside");
     node_fails(n, "MaxUnpool", 9, IN(x, INTS(0, 1)), LS_E_SHAPE, "the indices are 2");
-    node_fails(n, "MaxUnpool", 9, IN(x, good, INTS(1, 2, 3)), LS_E_SHAPE, "output_shape says 3 for axis 2");
-    node_fails(n, "MaxUnpool", 9, IN(x, good, INTS(1, 2)), LS_E_SHAPE, "output_shape has 2 entries");
+    node_fails(n, "MaxUnpool", 9, IN(x, good, INTS(1, 2, 3)), LS_E_SHAPE,
+               "output_shape says 3 for axis 2");
+    node_fails(n, "MaxUnpool", 9, IN(x, good, INTS(1, 2)), LS_E_SHAPE,
+               "output_shape has 2 entries");
     node_fails(&bare, "MaxUnpool", 9, IN(x, good), LS_E_ATTR, "kernel_shape is missing");
     node_fails(n, "MaxUnpool", 9, IN(x, x), LS_E_TYPE, "the indices are");
 }
@@ -113,8 +122,8 @@ START_TEST(roi_align_has_gradients_by_the_image_alone)
         float *copy = ls_arena_alloc(cx.arena, 16, sizeof *copy);
         memcpy(copy, box, sizeof box);
         LsValueId rois = ls_value_add(&cx, g, LS_V_PARAM, "rois", LS_REAL, &SHAPE(4, 4), copy);
-        LsValueId y = node_one(n, "RoiAlign", k < 2 ? 10 : 16, IN(param("x", SHAPE(2, 1, 4, 3)), rois,
-                                                                   run_ints("of", SHAPE(4))));
+        LsValueId y = node_one(n, "RoiAlign", k < 2 ? 10 : 16,
+                               IN(param("x", SHAPE(2, 1, 4, 3)), rois, run_ints("of", SHAPE(4))));
         expect_shape(y, SHAPE(4, 1, 2, 3));
         check_gradients(weighed(y));
         ck_assert_uint_eq(g->ngrad, 1);
@@ -123,17 +132,23 @@ START_TEST(roi_align_has_gradients_by_the_image_alone)
 }
 END_TEST
 
-/* With sampling_ratio 0 a bin has a sample for each pixel that it is long, which is the same as that many by the attribute. */
+/* With sampling_ratio 0 a bin has a sample for each pixel that it is long, which is the same as
+ * that many by the attribute. */
 START_TEST(roi_align_takes_as_many_samples_as_a_box_is_large)
 {
-    static const struct { float box[4]; int64_t ratio; } same[] = {
-        {{1, 1, 4, 3}, 1}, {{-3, 2, 9, 10}, 2}, {{0, 0, 17, 11.5f}, 3}, {{8, 8, 3, 3}, 1}, {{-40, -40, 60, 26}, 17}};
+    static const struct { float box[4]; int64_t ratio;
+    } same[] = {{{1, 1, 4, 3}, 1},
+                {{-3, 2, 9, 10}, 2},
+                {{0, 0, 17, 11.5f}, 3},
+                {{8, 8, 3, 3}, 1},
+                {{-40, -40, 60, 26}, 17}};
     int nalike = 0;
     for (int k = 0; k < 10; k++) {
         const int c = k / 2, version = k % 2 ? 10 : 16;
         Node *fixed = roi("avg", same[c].ratio, 0.5f), *adaptive = roi("avg", 0, 0.5f);
         LsValueId x = param("x", SHAPE(2, 2, 5, 7)), box = reals_of(SHAPE(1, 4), same[c].box);
-        float wide = (same[c].box[2] - same[c].box[0]) / 2, tall = (same[c].box[3] - same[c].box[1]) / 2;
+        float wide = (same[c].box[2] - same[c].box[0]) / 2,
+              tall = (same[c].box[3] - same[c].box[1]) / 2;
         bool alike = ceilf(wide / 3) == same[c].ratio && ceilf(tall / 2) == same[c].ratio;
         LsValueId a = node_one(adaptive, "RoiAlign", version, IN(x, box, INTS(1)));
         LsValueId b = node_one(fixed, "RoiAlign", version, IN(x, box, INTS(1)));
@@ -161,11 +176,13 @@ START_TEST(roi_align_reads_the_image_of_each_box)
     node_fails(&n, "RoiAlign", 22, IN(x, rois, INTS(1, 0, 2)), LS_E_SHAPE, "index 2 is outside");
     node_fails(&n, "RoiAlign", 22, IN(x, rois, INTS(1, 0)), LS_E_SHAPE, "batch_indices 2");
     Node *adaptive = roi("max", 0, 1), *mode = roi("median", 1, 1), high = {0};
-    node_fails(adaptive, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_UNSUPPORTED, "sampling_ratio 0");
+    node_fails(adaptive, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_UNSUPPORTED,
+               "sampling_ratio 0");
     node_fails(mode, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_ATTR, "mode is \"median\"");
     node_int(&high, "sampling_ratio", 2);
     node_int(&high, "output_height", INT64_C(1) << 40);
-    node_fails(&high, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_ATTR, "the result is 1099511627776 high");
+    node_fails(&high, "RoiAlign", 16, IN(x, rois, INTS(1, 0, 1)), LS_E_ATTR,
+               "the result is 1099511627776 high");
 }
 END_TEST
 
@@ -176,9 +193,11 @@ START_TEST(max_roi_pool_takes_the_largest_of_each_part)
     for (int k = 0; k < 16; k++)
         v[k] = (float)(k * 7 % 16);     /* 0 7 14 5, 12 3 10 1, 8 15 6 13, 4 11 2 9 */
     LsValueId x = reals_of(SHAPE(1, 1, 4, 4), v);
-    LsValueId rois = reals_of(SHAPE(3, 5), (float[]){0, 0, 0, 3, 3, 0, 1.4f, 0.5f, 3.6f, 2, 0, 9, 9, 9, 9});
+    LsValueId rois =
+        reals_of(SHAPE(3, 5), (float[]){0, 0, 0, 3, 3, 0, 1.4f, 0.5f, 3.6f, 2, 0, 9, 9, 9, 9});
     node_ints(&n, "pooled_shape", LIST(2, 2));
-    EXPECT_RUN(node_one(&n, "MaxRoiPool", 1, IN(x, rois)), 12, 14, 15, 13, 10, 1, 15, 13, 0, 0, 0, 0);
+    EXPECT_RUN(node_one(&n, "MaxRoiPool", 1, IN(x, rois)), 12, 14, 15, 13, 10, 1, 15, 13, 0, 0, 0,
+               0);
     node_ints(&wide, "pooled_shape", LIST(1, 2));
     node_float(&wide, "spatial_scale", 0.5f);
     float *box = ls_arena_alloc(cx.arena, 10, sizeof *box);
@@ -193,7 +212,8 @@ START_TEST(max_roi_pool_takes_the_largest_of_each_part)
 }
 END_TEST
 
-static Node *deform(int64_t groups, int64_t offset_groups, int64_t stride, int64_t pad, int64_t dilation)
+static Node *deform(int64_t groups, int64_t offset_groups, int64_t stride, int64_t pad,
+                    int64_t dilation)
 {
     static int64_t lists[3][6];
     Node *n = ls_arena_alloc(cx.arena, 1, sizeof *n);
@@ -218,15 +238,18 @@ START_TEST(deform_conv_is_a_convolution_at_moved_places)
         LsShape offset = {4, {2, 8 * (2 - k), 4 - 2 * k, 3 - 2 * k}}, mask = offset;
         mask.dim[1] /= 2;
         LsValueId x = param("x", SHAPE(2, 2, 3, 2)), f = param("w", SHAPE(2, 2 / (1 + k), 2, 2));
-        LsValueId y = node_one(both, "DeformConv", k ? 22 : 19,
-                               IN(x, f, param("offset", offset), param("b", SHAPE(2)), param("mask", mask)));
+        LsValueId y =
+            node_one(both, "DeformConv", k ? 22 : 19,
+                     IN(x, f, param("offset", offset), param("b", SHAPE(2)), param("mask", mask)));
         check_gradients(weighed(y));
         graph_reopen();
     }
     Node *n = deform(2, 1, 1, 1, 1);
-    LsValueId x = constant(SHAPE(1, 4, 4, 3)), f = constant(SHAPE(6, 2, 2, 2)), b = constant(SHAPE(6));
+    LsValueId x = constant(SHAPE(1, 4, 4, 3)), f = constant(SHAPE(6, 2, 2, 2)),
+              b = constant(SHAPE(6));
     LsValueId none = reals_of(SHAPE(1, 8, 5, 4), (float[8 * 5 * 4]){0});
-    LsValueId y = node_one(n, "DeformConv", 19, IN(x, f, none, b)), conv = node_one(n, "Conv", 11, IN(x, f, b));
+    LsValueId y = node_one(n, "DeformConv", 19, IN(x, f, none, b)),
+              conv = node_one(n, "Conv", 11, IN(x, f, b));
     Eval e = eval_new(g);
     eval_run(&e, 1, g->nnode);
     for (int64_t i = 0; i < 6 * 5 * 4; i++)
@@ -236,14 +259,21 @@ END_TEST
 
 START_TEST(deform_conv_names_what_does_not_fit)
 {
-    Node *n = deform(1, 1, 1, 0, 1), *groups = deform(1, 3, 1, 0, 1), *channels = deform(2, 1, 1, 0, 1);
-    LsValueId x = param("x", SHAPE(1, 4, 3, 3)), f = param("w", SHAPE(2, 4, 2, 2)), at = param("at", SHAPE(1, 8, 2, 2));
+    Node *n = deform(1, 1, 1, 0, 1), *groups = deform(1, 3, 1, 0, 1),
+         *channels = deform(2, 1, 1, 0, 1);
+    LsValueId x = param("x", SHAPE(1, 4, 3, 3)), f = param("w", SHAPE(2, 4, 2, 2)),
+              at = param("at", SHAPE(1, 8, 2, 2));
     expect_shape(node_one(n, "DeformConv", 19, IN(x, f, at)), SHAPE(1, 2, 2, 2));
-    node_fails(groups, "DeformConv", 19, IN(x, f, at), LS_E_ATTR, "offset_group is 3 for 4 channels");
-    node_fails(channels, "DeformConv", 19, IN(x, f, at), LS_E_SHAPE, "W takes 4 in each of 2 groups");
-    node_fails(n, "DeformConv", 19, IN(x, f, param("a", SHAPE(1, 4, 2, 2))), LS_E_SHAPE, "offset is 1x4x2x2, not 1x8x2x2");
-    node_fails(n, "DeformConv", 19, IN(x, f, at, param("b", SHAPE(3))), LS_E_SHAPE, "B is 3 for 2 outputs");
-    node_fails(n, "DeformConv", 19, IN(x, f, at, NONE, at), LS_E_SHAPE, "mask is 1x8x2x2, not 1x4x2x2");
+    node_fails(groups, "DeformConv", 19, IN(x, f, at), LS_E_ATTR,
+               "offset_group is 3 for 4 channels");
+    node_fails(channels, "DeformConv", 19, IN(x, f, at), LS_E_SHAPE,
+               "W takes 4 in each of 2 groups");
+    node_fails(n, "DeformConv", 19, IN(x, f, param("a", SHAPE(1, 4, 2, 2))), LS_E_SHAPE,
+               "offset is 1x4x2x2, not 1x8x2x2");
+    node_fails(n, "DeformConv", 19, IN(x, f, at, param("b", SHAPE(3))), LS_E_SHAPE,
+               "B is 3 for 2 outputs");
+    node_fails(n, "DeformConv", 19, IN(x, f, at, NONE, at), LS_E_SHAPE,
+               "mask is 1x8x2x2, not 1x4x2x2");
 }
 END_TEST
 

@@ -1,4 +1,5 @@
-/* tests/compiler/test_patterns.c -- operators written as several nodes become one node with the same result. */
+/* tests/compiler/test_patterns.c -- operators written as several nodes become one node with the
+ * same result. */
 #include "compiler/patterns/patterns.h"
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
@@ -155,7 +156,8 @@ START_TEST(a_linear_layer_becomes_one_product)
 }
 END_TEST
 
-/* The product with the values is a part of the attention by then, which takes no vector; with and without an axis of heads. */
+/* The product with the values is a part of the attention by then, which takes no vector; with and
+ * without an axis of heads. */
 START_TEST(a_vector_added_to_attention_stays_an_addition)
 {
     const LsShape shape[] = {SHAPE(1, 2, 3, 4), SHAPE(2, 3, 4)};
@@ -165,7 +167,8 @@ START_TEST(a_vector_added_to_attention_stays_an_addition)
         LsValueId s = ls_append2(&cx, g, LS_OP_MATMUL, q, param("k", shape[k]), &turned);
         s = ls_append1(&cx, g, LS_OP_SOFTMAX, s, &(LsAttr){.axis = {shape[k].rank - 1}});
         LsValueId y = ls_append2(&cx, g, LS_OP_MATMUL, s, param("v", shape[k]), &plain);
-        check_becomes(op2(LS_OP_ADD, y, param("b", SHAPE(4))), LS_OP_ATTENTION, k == 0 ? 2 : 6, 1e-12);
+        check_becomes(op2(LS_OP_ADD, y, param("b", SHAPE(4))), LS_OP_ATTENTION, k == 0 ? 2 : 6,
+                      1e-12);
         ck_assert_int_eq(cx.nerror, 0);
     }
 }

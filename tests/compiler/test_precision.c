@@ -1,4 +1,5 @@
-/* tests/compiler/test_precision.c -- mixed precision: the table is complete, and values get the types that it says. */
+/* tests/compiler/test_precision.c -- mixed precision: the table is complete, and values get the
+ * types that it says. */
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/precision.h"
 #include "compiler/passes/passes.h"
@@ -44,7 +45,8 @@ static void build(void)
     LsValueId wide = named(ls_append1(&cx, g, LS_OP_EXP, y, NULL), "exp");
     y = named(ls_append2(&cx, g, LS_OP_MUL, wide, y, NULL), "mixed");
     y = named(product(y, param("w2", SHAPE(8, 2))), "second");
-    LsValueId loss = ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
+    LsValueId loss =
+        ls_append1(&cx, g, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {.axes = 3, .keep = true}});
     g->objective.loss = named(ls_reshape(&cx, g, loss, &(LsShape){0}), "loss");
     ck_assert(ls_autodiff(&cx, g));
 }
@@ -54,7 +56,7 @@ START_TEST(values_get_the_types_of_the_table)
     build();
     ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_F16}));
     ck_assert(ls_verify(&cx, g));
-    ck_assert_int_eq(type_of("w1"), LS_REAL);           /* rounded by the products, without a copy */
+    ck_assert_int_eq(type_of("w1"), LS_REAL); /* rounded by the products, without a copy */
     for (uint32_t i = 1; i < g->nnode; i++)
         ck_assert(g->node[i].op == LS_OP_MATMUL ? g->node[i].rounds == LS_F16
                   : g->node[i].rounds == LS_REAL && g->node[i].op != LS_OP_CAST);
@@ -70,7 +72,8 @@ START_TEST(values_get_the_types_of_the_table)
 }
 END_TEST
 
-/* A class of its own for each type: of a product that rounds, of what stores 16 bits and of what only reads them. */
+/* A class of its own for each type: of a product that rounds, of what stores 16 bits and of what
+ * only reads them. */
 START_TEST(kernels_of_16_bits_have_their_own_cost_class)
 {
     static const LsType types[] = {LS_REAL, LS_BF16, LS_F16};
@@ -82,12 +85,16 @@ START_TEST(kernels_of_16_bits_have_their_own_cost_class)
         ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = types[t]}));
         for (uint32_t i = 1, seen = 0; i < g->nnode && seen != 7; i++) {
             const LsOpCode op = g->node[i].op;
-            const int k = op == LS_OP_MATMUL ? 0 : op == LS_OP_SOFTMAX ? 1 : op == LS_OP_EXP ? 2 : -1;
+            const int k = op == LS_OP_MATMUL    ? 0
+                          : op == LS_OP_SOFTMAX ? 1
+                          : op == LS_OP_EXP     ? 2
+                                                : -1;
             if (k < 0 || g->node[i].phase != LS_FORWARD)
                 continue;
             seen |= 1u << k;
             LsWork w = ls_node_work(g, (LsNodeId){i}, &m, LS_WAY_DIRECT, 4);
-            ck_assert_str_eq(ls_cost_class[w.kind].name, ls_cost_class[base[k] + t * LS_COST_BF16].name);
+            ck_assert_str_eq(ls_cost_class[w.kind].name,
+                             ls_cost_class[base[k] + t * LS_COST_BF16].name);
             double ns = ls_work_ns(&m, &w, 4);
             m.cost[w.kind].launch += 5;
             ck_assert_double_eq_tol(ls_work_ns(&m, &w, 4), ns + 5, 1e-9);
@@ -105,19 +112,22 @@ START_TEST(named_values_stay_wide)
     ck_assert_int_eq(type_of("first"), LS_REAL);
     ck_assert_int_eq(type_of("sum"), LS_REAL);
     ck_assert_int_eq(type_of("second"), LS_BF16);
-    for (uint32_t i = 1; i < g->nnode; i++)             /* the operands of that product are not rounded */
+    for (uint32_t i = 1; i < g->nnode; i++)             /* the operands of that product are not
+                                                         * rounded */
         if (strcmp(g->value[ls_out(g, (LsNodeId){i}, 0).i].name, "first") == 0)
             ck_assert(g->node[i].rounds == LS_REAL);
 }
 END_TEST
 
-/* Its gradient looks for the updates among the results: rounded, none would be found, and the gradient be 0 / 0. */
+/* Its gradient looks for the updates among the results: rounded, none would be found, and the
+ * gradient be 0 / 0. */
 START_TEST(the_gradient_of_a_scatter_of_weights_is_not_rounded)
 {
     graph_open();
     LsValueId in[] = {param("w", SHAPE(2, 3)), labels(SHAPE(2), 5), param("base", SHAPE(5, 3))};
-    LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
-                            &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = LS_SCATTER_MAX}});
+    LsValueId y =
+        ls_append(&cx, g, LS_OP_SCATTER, 3, in,
+                  &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = LS_SCATTER_MAX}});
     g->objective.loss = weighed(y);
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
@@ -138,8 +148,9 @@ START_TEST(the_largest_of_weights_and_activations_is_not_rounded)
     for (int k = 0; k < 4; k++) {
         graph_open();
         LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(5, 8), NULL);
-        LsValueId of = k < 3 ? param("w", SHAPE(2, 3))      /* or an input, which is not rounded either */
-                             : ls_value_add(&cx, g, LS_V_INPUT, "u", LS_REAL, &SHAPE(2, 3), NULL);
+        LsValueId of = k < 3
+                           ? param("w", SHAPE(2, 3)) /* or an input, which is not rounded either */
+                           : ls_value_add(&cx, g, LS_V_INPUT, "u", LS_REAL, &SHAPE(2, 3), NULL);
         LsValueId in[] = {of, labels(SHAPE(2), 5), product(x, param("v", SHAPE(8, 3)))};
         LsValueId y = ls_append(&cx, g, LS_OP_SCATTER, 3, in,
                                 &(LsAttr){.gather = {.axis = 0, .x = SHAPE(5, 3), .how = how[k]}});
@@ -159,8 +170,9 @@ START_TEST(a_loss_of_activations_is_not_rounded)
         graph_open();
         LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(1, 8), NULL);
         LsValueId y = named(product(x, param("w", SHAPE(8, 1))), "product");
-        y = view ? ls_reshape(&cx, g, y, &(LsShape){0}) : ls_append2(&cx, g, LS_OP_ADD, ls_reshape(&cx, g, y, &(LsShape){0}),
-                                                                     param("b", (LsShape){0}), NULL);
+        y = view ? ls_reshape(&cx, g, y, &(LsShape){0})
+                 : ls_append2(&cx, g, LS_OP_ADD, ls_reshape(&cx, g, y, &(LsShape){0}),
+                              param("b", (LsShape){0}), NULL);
         g->objective.loss = named(y, "loss");
         ck_assert(ls_autodiff(&cx, g));
         ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16}));
@@ -180,7 +192,8 @@ static uint32_t count_of(LsOpCode op)
     return n;
 }
 
-/* Libraries multiply: both factors are in memory in 16 bits, the weights' copies once for all readers. */
+/* Libraries multiply: both factors are in memory in 16 bits, the weights' copies once for all
+ * readers. */
 START_TEST(a_gpus_products_read_copies_of_weights)
 {
     build();
@@ -204,7 +217,8 @@ START_TEST(a_gpus_convolutions_leave_biases_to_a_kernel_and_gradients_to_copies)
     graph_open();
     LsValueId x = ls_value_add(&cx, g, LS_V_INPUT, "x", LS_REAL, &SHAPE(1, 3, 5, 5), NULL);
     LsValueId in[] = {x, param("w", SHAPE(4, 3, 3, 3)), param("bias", SHAPE(4))};
-    LsAttr at = {.window = {.n = 2, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
+    LsAttr at = {
+        .window = {.n = 2, .kernel = {3, 3}, .stride = {1, 1}, .dilation = {1, 1}, .group = 1}};
     g->objective.loss = weighed(named(ls_append(&cx, g, LS_OP_CONV, 3, in, &at), "y"));
     ck_assert(ls_autodiff(&cx, g));
     ck_assert(ls_precision(&cx, g, &(LsPrecision){.compute = LS_BF16, .gpu = true}));

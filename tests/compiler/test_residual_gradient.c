@@ -1,5 +1,5 @@
-/* tests/compiler/test_residual_gradient.c -- which sums of gradients a norm's kernel does, and that the
- * gradients stay the same. */
+/* tests/compiler/test_residual_gradient.c -- which sums of gradients a norm's kernel does, and that
+ * the gradients stay the same. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -26,7 +26,8 @@ static LsValueId open_stream(LsShape s)
     return ls_append1(&cx, g, LS_OP_EXP, param("x", s), NULL);
 }
 
-/* The sum of x and a layer of x: the gradient of the sum arrives at x before the gradient of the norm. */
+/* The sum of x and a layer of x: the gradient of the sum arrives at x before the gradient of the
+ * norm. */
 static LsValueId block(LsValueId x) { return add(x, layer(norm_of(x))); }
 
 static uint32_t sums(void)

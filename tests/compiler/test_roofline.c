@@ -116,7 +116,8 @@ START_TEST(rows_added_to_a_table_cost_what_they_are)
     m.gpu = true;
     ck_assert_double_eq(work(sum, &m).flops, 40 + 2 * 10 * 10);
     m.peak[LS_PEAK_F64] = 10;           /* the speed of integers stays the same */
-    ck_assert_double_eq(ls_node_work(g, made(sum), &m, LS_WAY_DIRECT, 8).flops, 40 + 2 * 10 * 10 / 10.0);
+    ck_assert_double_eq(ls_node_work(g, made(sum), &m, LS_WAY_DIRECT, 8).flops,
+                        40 + 2 * 10 * 10 / 10.0);
     graph_close();
 }
 END_TEST
@@ -153,7 +154,8 @@ START_TEST(ages_that_are_known_count_instead_of_sizes)
     m.near = 4;
     m.cost[LS_COST_MAP] = (LsClassCost){.read = 1, .write = 0.5};
     LsWork w = work(ls_append1(&cx, g, LS_OP_RELU, param("x", SHAPE(1000)), NULL), &m);
-    /* Half of the bytes read were touched just now, half long ago; the result's place was touched long ago. */
+    /* Half of the bytes read were touched just now, half long ago; the result's place was touched
+     * long ago. */
     const LsTouch touch[] = {{2000, 0, false}, {2000, 1e15, false}, {4000, 1e15, true}};
     w.touch = touch;
     w.ntouch = 3;
@@ -245,7 +247,8 @@ START_TEST(products_of_bfloat16_multiply_at_a_speed_of_their_own)
     }
     m.peak[LS_PEAK_BF16] = 200;
     for (int k = 0; k < 2; k++)
-        ck_assert_double_eq_tol(cost(of[k], &m) - 50, before[k] / 2 + copies[k] / 2 / 10, 1e-6 * before[k]);
+        ck_assert_double_eq_tol(cost(of[k], &m) - 50, before[k] / 2 + copies[k] / 2 / 10,
+                                1e-6 * before[k]);
     ck_assert_double_eq(cost(by_half, &m) - 50, before[0]);
     g->node[made(of[0]).i].rounds = LS_REAL;
     ck_assert_double_eq(cost(of[0], &m) - 50, before[0]);

@@ -1,5 +1,5 @@
-/* tests/compiler/test_sample_axis.c -- whether the first axis of the inputs holds samples, by what the model does along
- * it. */
+/* tests/compiler/test_sample_axis.c -- whether the first axis of the inputs holds samples, by what
+ * the model does along it. */
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -35,7 +35,8 @@ static void close_all(void)
     graph_close();
 }
 
-/* Attaches a loss to y. A text: the compiler says it, and the inputs are one sample; NULL: samples they stay. */
+/* Attaches a loss to y. A text: the compiler says it, and the inputs are one sample; NULL: samples
+ * they stay. */
 static void expect(LsValueId y, const char *text)
 {
     g->output = &y;
@@ -43,7 +44,8 @@ static void expect(LsValueId y, const char *text)
     ck_assert(ls_is(y));
     ck_assert(ls_loss(&cx, g, &(LsLossOptions){.kind = LS_LOSS_MSE}));
     fflush(cx.log);
-    ck_assert_msg(text == NULL ? log_size == 0 : strstr(log_text, text) != NULL, "said: %s", log_text);
+    ck_assert_msg(text == NULL ? log_size == 0 : strstr(log_text, text) != NULL, "said: %s",
+                  log_text);
     ck_assert_int_eq(g->batch, text == NULL ? B : 1);
     close_all();
 }
@@ -55,7 +57,8 @@ static LsValueId turn(LsValueId v) { return ls_transpose(&cx, g, v, (int[]){1, 0
 
 static LsValueId product(LsValueId a, LsValueId b, bool trans_b)
 {
-    return ls_append2(&cx, g, LS_OP_MATMUL, a, b, &(LsAttr){.gemm = {.trans_b = trans_b, .alpha = 1}});
+    return ls_append2(&cx, g, LS_OP_MATMUL, a, b,
+                      &(LsAttr){.gemm = {.trans_b = trans_b, .alpha = 1}});
 }
 
 static LsValueId softmax(LsValueId v, int axis)
@@ -93,8 +96,10 @@ START_TEST(a_kernel_for_attention_is_read_like_its_parts)
 {
     for (int token = 1; token < 3; token++) {
         LsValueId x = open_with(SHAPE(B, T, C));
-        LsValueId q = token == 1 ? ls_reshape(&cx, g, x, &SHAPE(B, 1, T, C)) : ls_reshape(&cx, g, turn(x), &SHAPE(T, 1, B, C));
-        LsValueId y = ls_append3(&cx, g, LS_OP_ATTENTION, q, q, q, &(LsAttr){.attention = {.scale = 1}});
+        LsValueId q = token == 1 ? ls_reshape(&cx, g, x, &SHAPE(B, 1, T, C))
+                                 : ls_reshape(&cx, g, turn(x), &SHAPE(T, 1, B, C));
+        LsValueId y =
+            ls_append3(&cx, g, LS_OP_ATTENTION, q, q, q, &(LsAttr){.attention = {.scale = 1}});
         y = ls_reshape(&cx, g, y, token == 1 ? &SHAPE(B, T, C) : &SHAPE(T, B, C));
         expect(token == 1 ? y : turn(y), token == 1 ? NULL : MIXES);
     }
@@ -114,7 +119,13 @@ START_TEST(sums_and_weights_along_the_first_axis_mix)
     x = open_with(SHAPE(B, C));
     expect(product(x, param("w", SHAPE(C, 3)), false), NULL);
     x = open_with(SHAPE(B, T, C));      /* steps as the length of a convolution */
-    LsWindowAttr window = {.n = 1, .kernel = {3}, .stride = {1}, .dilation = {1}, .pad_lo = {1}, .pad_hi = {1}, .group = 1};
+    LsWindowAttr window = {.n = 1,
+                           .kernel = {3},
+                           .stride = {1},
+                           .dilation = {1},
+                           .pad_lo = {1},
+                           .pad_hi = {1},
+                           .group = 1};
     LsValueId y = ls_transpose(&cx, g, x, (int[]){1, 2, 0});
     y = ls_append2(&cx, g, LS_OP_CONV, y, param("w", SHAPE(C, C, 3)), &(LsAttr){.window = window});
     expect(ls_transpose(&cx, g, y, (int[]){2, 0, 1}), MIXES);
@@ -154,11 +165,14 @@ START_TEST(nodes_of_a_graph_are_no_samples)
     g->value[edge.i].type = LS_I64;
     const LsAttr at = {.gather = {.axis = 0, .x = SHAPE(B, C), .how = LS_SCATTER_ADD}};
     LsValueId h = ls_append2(&cx, g, LS_OP_GATHER, x, edge, &at);
-    LsValueId zero = ls_const_add(&cx, g, LS_REAL, &SHAPE(B, C), ls_arena_alloc(cx.arena, B * C, sizeof(float)));
+    LsValueId zero =
+        ls_const_add(&cx, g, LS_REAL, &SHAPE(B, C), ls_arena_alloc(cx.arena, B * C, sizeof(float)));
     expect(ls_append3(&cx, g, LS_OP_SCATTER, h, edge, zero, &at), LEAVES);
     LsValueId token = open_with(SHAPE(B, T));
     g->value[token.i].type = LS_I64;
-    expect(ls_append2(&cx, g, LS_OP_GATHER, param("table", SHAPE(9, C)), token, &(LsAttr){.gather = {.axis = 0}}), NULL);
+    expect(ls_append2(&cx, g, LS_OP_GATHER, param("table", SHAPE(9, C)), token,
+                      &(LsAttr){.gather = {.axis = 0}}),
+           NULL);
 }
 END_TEST
 

@@ -1,4 +1,5 @@
-/* tests/compiler/test_split_stores.c -- which slices FUSED nodes write themselves, and which stay. */
+/* tests/compiler/test_split_stores.c -- which slices FUSED nodes write themselves, and which
+ * stay. */
 #include "compiler/ops/row.h"
 #include "compiler/passes/fuse.h"
 #include "tests/support/gradient.h"
@@ -35,7 +36,8 @@ static LsFusedOut part(int k)
 {
     const LsValueId v = g->output[k];
     const LsNode *n = &g->node[g->value[v.i].def.i];
-    return n->op == LS_OP_FUSED ? n->attr.fused.body->out[v.i - n->out] : (LsFusedOut){.length = -1};
+    return n->op == LS_OP_FUSED ? n->attr.fused.body->out[v.i - n->out]
+                                : (LsFusedOut){.length = -1};
 }
 
 START_TEST(slices_of_a_fused_result_become_its_results)

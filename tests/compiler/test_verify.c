@@ -41,7 +41,9 @@ static const char *broken(const Small *s, int way)
     case 1: mul->nin = 1; return "a wrong number of operands";
     case 2: mul->in = g->noperand - 1; return "operands or results lie outside their arrays";
     case 3: g->operand[mul->in] = s->y; return "an operand is made by a later node";
-    case 4: g->operand[mul->in] = (LsValueId){g->nvalue}; return "an operand is made by a later node";
+    case 4:
+        g->operand[mul->in] = (LsValueId){g->nvalue};
+        return "an operand is made by a later node";
     case 5: g->value[s->y.i].def = s->mul; return "a result does not know its node";
     case 6: exp->fwd = s->exp; return "a gradient precedes the node it differentiates";
     case 7: g->value[s->x.i].shape.rank = LS_MAX_RANK + 1; return "a value has no shape or type";

@@ -5,8 +5,8 @@
  * [-v]
  *
  * Without options: the 30 graphs of the test, 300 for whole sets. --ops: operators of each graph (a
- * failing seed with fewer operators gives a beginning of its graph); --type: f64, f32, bf16, f16; -v
- * prints the graphs.
+ * failing seed with fewer operators gives a beginning of its graph); --type: f64, f32, bf16, f16;
+ * -v prints the graphs.
  *
  * Each graph (random_net.h) becomes two versions: lowered with all kernels' alternatives, and
  * without them. Of each version two plans run two steps of an optimizer, any of them, by random
@@ -15,7 +15,7 @@
  * rounding errors that random noise shows to be possible; and the interpreter's gradients must be
  * those of differences.
  * The evaluation form beside the training graph must have the interpreter's outputs and loss, too.
- */
+ * */
 #include "codegen/program/lowering.h"
 #include "compiler/passes/channels_last.h"
 #include "compiler/passes/passes.h"
@@ -78,7 +78,8 @@ static void wrong(Case *c, const char *what, const char *more)
 }
 
 /* ---- compiling ---- */
-/* A setting's value: its default, but for those that change what runs, and for roots of small numbers. */
+/* A setting's value: its default, but for those that change what runs, and for roots of small
+ * numbers. */
 static double some_setting(Dice *d, const LsSetting *s)
 {
     static const struct {

@@ -14,7 +14,8 @@ typedef struct Maker {
     uint32_t cap_step, cap_offset, cap_lost;
     int64_t *at;                /* by tensor: its last place */
     uint32_t *entry;            /* likewise in plan.offset */
-    uint32_t *maker;            /* by tensor: the node that makes it and is no alternative; nnode: none has yet */
+    uint32_t *maker;            /* by tensor: the node that makes it and is no alternative; nnode:
+                                 * none has yet */
     bool *dirty;                /* by tensor: an update has changed it */
 } Maker;
 
@@ -30,10 +31,12 @@ static void run(Maker *m, uint32_t n, int64_t in_place, int64_t where)
 {
     const LsDagNode *node = &m->d->node[n];
     LsPlan *plan = &m->e->plan;
-    plan->step = ls_arena_grow(m->arena, plan->step, plan->nstep, plan->nstep + 1u, sizeof *plan->step, &m->cap_step);
-    plan->offset = ls_arena_grow(m->arena, plan->offset, plan->noffset, plan->noffset + node->nout, sizeof *plan->offset,
-                                 &m->cap_offset);
-    m->e->lost = ls_arena_grow(m->arena, m->e->lost, plan->noffset, plan->noffset + node->nout, sizeof *m->e->lost, &m->cap_lost);
+    plan->step = ls_arena_grow(m->arena, plan->step, plan->nstep, plan->nstep + 1u,
+                               sizeof *plan->step, &m->cap_step);
+    plan->offset = ls_arena_grow(m->arena, plan->offset, plan->noffset, plan->noffset + node->nout,
+                                 sizeof *plan->offset, &m->cap_offset);
+    m->e->lost = ls_arena_grow(m->arena, m->e->lost, plan->noffset, plan->noffset + node->nout,
+                               sizeof *m->e->lost, &m->cap_lost);
     LsPlanStep *s = &plan->step[plan->nstep++];
     *s = (LsPlanStep){.id = n, .offset = plan->noffset, .workspace_offset = -1};
     for (uint32_t k = 0; k < node->nout; k++) {
@@ -130,8 +133,12 @@ EveryPlan every_plan(LsArena *a, const LsProblem *p)
 {
     const LsDag *d = &p->dag;
     EveryPlan e = {.plan = {.strategy = "every"}};
-    Maker m = {.arena = a, .d = d, .e = &e, .at = ls_arena_alloc(a, d->ntensor, sizeof *m.at),
-               .entry = ls_arena_alloc(a, d->ntensor, sizeof *m.entry), .maker = ls_arena_alloc(a, d->ntensor, sizeof *m.maker),
+    Maker m = {.arena = a,
+               .d = d,
+               .e = &e,
+               .at = ls_arena_alloc(a, d->ntensor, sizeof *m.at),
+               .entry = ls_arena_alloc(a, d->ntensor, sizeof *m.entry),
+               .maker = ls_arena_alloc(a, d->ntensor, sizeof *m.maker),
                .dirty = ls_arena_alloc(a, d->ntensor, sizeof *m.dirty)};
     bool *done = ls_arena_alloc(a, d->nnode, sizeof *done);
     for (uint32_t t = 0; t < d->ntensor; t++)
@@ -154,7 +161,9 @@ EveryPlan every_plan(LsArena *a, const LsProblem *p)
 static double number(const char *p, LsType type, int real_bytes, int64_t i)
 {
     switch (type) {
-    case LS_REAL: return real_bytes == 8 ? ((const double *)(const void *)p)[i] : (double)((const float *)(const void *)p)[i];
+    case LS_REAL:
+        return real_bytes == 8 ? ((const double *)(const void *)p)[i]
+                               : (double)((const float *)(const void *)p)[i];
     case LS_BF16: return (double)ls_from_bf16(((const ls_bf16 *)(const void *)p)[i]);
     case LS_F16: return (double)ls_from_f16(((const ls_f16 *)(const void *)p)[i]);
     case LS_I64: return (double)((const int64_t *)(const void *)p)[i];
@@ -180,13 +189,18 @@ static double distance(const LsRunGraph *r, LsValueId v, const char *a, const ch
 /* The first run that left a result, of the value or (v: none) of the tensor. */
 typedef struct First { const LsPlanStep *step; uint32_t k; LsValueId v; } First;
 
-static const char *bytes_of(const LsRunGraph *r, const LsPlanStep *s, uint32_t k) { return r->arena + r->plan.offset[s->offset + k]; }
+static const char *bytes_of(const LsRunGraph *r, const LsPlanStep *s, uint32_t k)
+{
+    return r->arena + r->plan.offset[s->offset + k];
+}
 
-static bool compare(const LsRunGraph *r, const First *first, const LsPlanStep *s, uint32_t k, LsValueId v, double tolerance,
-                    double least, double *worst, char *why, size_t room)
+static bool compare(const LsRunGraph *r, const First *first, const LsPlanStep *s, uint32_t k,
+                    LsValueId v, double tolerance, double least, double *worst, char *why,
+                    size_t room)
 {
     const char *a = bytes_of(r, first->step, first->k), *b = bytes_of(r, s, k);
-    const LsDagNode *node = &r->problem->dag.node[s->id], *of = &r->problem->dag.node[first->step->id];
+    const LsDagNode *node = &r->problem->dag.node[s->id],
+                    *of = &r->problem->dag.node[first->step->id];
     const bool same = first->v.i == v.i;
     if (same && memcmp(a, b, (size_t)ls_value_bytes(r->g, v, r->problem->target.real_bytes)) == 0)
         return true;
@@ -194,14 +208,17 @@ static bool compare(const LsRunGraph *r, const First *first, const LsPlanStep *s
     *worst = !same && far > *worst ? far : *worst;
     if (!same && far <= tolerance)
         return true;
-    snprintf(why, room, "result %u of '%s' (%s, %s) and of '%s' (%s, %s): %s, %g of the largest, %g for %g", k, node->name, node->op,
-             r->g->value[v.i].name, of->name, of->op, r->g->value[first->v.i].name,
-             same ? "other bits" : "another way gives other numbers", far, number(b, ls_type(r->g, v), r->problem->target.real_bytes, 0),
+    snprintf(why, room,
+             "result %u of '%s' (%s, %s) and of '%s' (%s, %s): %s, %g of the largest, %g for %g", k,
+             node->name, node->op, r->g->value[v.i].name, of->name, of->op,
+             r->g->value[first->v.i].name, same ? "other bits" : "another way gives other numbers",
+             far, number(b, ls_type(r->g, v), r->problem->target.real_bytes, 0),
              number(a, ls_type(r->g, v), r->problem->target.real_bytes, 0));
     return false;
 }
 
-bool every_plan_agrees(const LsRunGraph *r, const EveryPlan *e, double tolerance, double least, double *worst, char *why, size_t room)
+bool every_plan_agrees(const LsRunGraph *r, const EveryPlan *e, double tolerance, double least,
+                       double *worst, char *why, size_t room)
 {
     const LsProblem *p = r->problem;
     First *of_value = ls_arena_alloc(r->cx->arena, r->g->nvalue, sizeof *of_value);

@@ -1,18 +1,21 @@
-/* tests/differential/every_way.c -- every way to a value against its plain form, over random graphs.
+/* tests/differential/every_way.c -- every way to a value against its plain form, over random
+ * graphs.
  *
- *   every_way [--seed N] [--graphs N] [--kind plain|samples|private] [--type f64|f32|bf16] [--cc-flags FLAGS] [-v]
+ *   every_way [--seed N] [--graphs N] [--kind plain|samples|private] [--type f64|f32|bf16]
+ * [--cc-flags FLAGS] [-v]
  *
  * Without options: the 30 graphs of the test, 300 for whole sets; kinds and types in turn.
  *
- * A graph is lowered with all alternatives, and one plan runs every node, each of its alternatives, each a second time, and in the
- * place of each operand that allows it (every_plan.h): a kernel must give the same bits each time, and two ways to a value the same
- * numbers, up to rounding. Graphs are
- *   plain    of any operators (random_net.h), with an optimizer; outputs, gradients and state must be those of the graph without
- *            alternatives, to the bit;
- *   samples  networks (sample_net.h) with the gradients of samples and norms by each way (--sample-norms);
- *   private  the same with clipped sums (--dp), of all ways.
- * Which ways a pass prefers depends on prices, so prices are random. What is right comes from plain gradients alone: that of sample k
- * is the gradient of the first k + 1 samples less that of the first k. */
+ * A graph is lowered with all alternatives, and one plan runs every node, each of its alternatives,
+ * each a second time, and in the place of each operand that allows it (every_plan.h): a kernel must
+ * give the same bits each time, and two ways to a value the same numbers, up to rounding. Graphs
+ * are
+ *   plain    of any operators (random_net.h), with an optimizer; outputs, gradients and state must
+ * be those of the graph without alternatives, to the bit; samples  networks (sample_net.h) with the
+ * gradients of samples and norms by each way (--sample-norms); private  the same with clipped sums
+ * (--dp), of all ways. Which ways a pass prefers depends on prices, so prices are random. What is
+ * right comes from plain gradients alone: that of sample k is the gradient of the first k + 1
+ * samples less that of the first k. */
 #include "codegen/program/lowering.h"
 #include "compiler/cost/roofline.h"
 #include "compiler/ir/graph_text.h"
@@ -35,10 +38,16 @@
 
 typedef enum { PLAIN, SAMPLES, PRIVATE, KINDS } Kind;
 static const char *const kind_name[] = {"plain", "samples", "private"};
-/* ways: tolerance between ways to a value. truth: of gradients against those of plain graphs, 0: not compared, as plain
- * graphs of other numbers of samples round other numbers. */
-static const struct { const char *name; int bytes; LsType compute; double ways, truth; } format[] = {
-    {"f64", 8, LS_REAL, 1e-12, 1e-11}, {"f32", 4, LS_REAL, 3e-5, 3e-4}, {"bf16", 4, LS_BF16, 1e-1, 0}};
+/* ways: tolerance between ways to a value. truth: of gradients against those of plain graphs, 0:
+ * not compared, as plain graphs of other numbers of samples round other numbers. */
+static const struct {
+    const char *name;
+    int bytes;
+    LsType compute;
+    double ways, truth;
+} format[] = {{"f64", 8, LS_REAL, 1e-12, 1e-11},
+              {"f32", 4, LS_REAL, 3e-5, 3e-4},
+              {"bf16", 4, LS_BF16, 1e-1, 0}};
 enum { FORMATS = sizeof format / sizeof *format, AT_ONCE = 10, MOST_SAMPLES = 4, FORMS = 6 };
 
 /* A version of a graph: what its gradients are. */
@@ -61,12 +70,16 @@ typedef struct Case {
     bool empty, wrong;
 } Case;
 
-static struct { int graphs, empty, wrong, ways, again, inplace; double worst[FORMATS], truth[FORMATS]; } count;
+static struct {
+    int graphs, empty, wrong, ways, again, inplace;
+    double worst[FORMATS], truth[FORMATS];
+} count;
 static bool verbose;
 
 static void wrong(Case *c, const char *what, const char *more)
 {
-    printf("--seed %llu --kind %s --type %s: %s%s\n", (unsigned long long)c->seed, kind_name[c->kind], format[c->format].name, what, more);
+    printf("--seed %llu --kind %s --type %s: %s%s\n", (unsigned long long)c->seed,
+           kind_name[c->kind], format[c->format].name, what, more);
     count.wrong += !c->wrong;
     c->wrong = true;
     fflush(stdout);
@@ -88,18 +101,25 @@ static double price(const void *of, const LsGraph *g, LsNodeId n)
 
 static LsSampleGrads grads_of(const Case *c, FormKind f, Prices *p)
 {
-    static const LsSampleNorms norms[] = {[F_TERMS] = LS_NORMS_TERMS, [F_PAIRS] = LS_NORMS_PAIRS, [F_TILES] = LS_NORMS_TILES,
-                                          [F_EVERY] = LS_NORMS_CHEAPEST, [F_CLIPPED] = LS_NORMS_CHEAPEST};
+    static const LsSampleNorms norms[] = {[F_TERMS] = LS_NORMS_TERMS,
+                                          [F_PAIRS] = LS_NORMS_PAIRS,
+                                          [F_TILES] = LS_NORMS_TILES,
+                                          [F_EVERY] = LS_NORMS_CHEAPEST,
+                                          [F_CLIPPED] = LS_NORMS_CHEAPEST};
     ls_machine_find(&p->cpu, "cpu");
     p->seed = c->seed;
     if (c->kind == PLAIN)
         return (LsSampleGrads){.price = {price, p}};
-    LsSampleGrads o = {.mode = f == F_MEAN ? LS_GRADS_MEAN : f == F_TERMS ? LS_GRADS_PER_SAMPLE : LS_GRADS_NORMS,
-                       .norms = norms[f], .price = {price, p}};
+    LsSampleGrads o = {.mode = f == F_MEAN    ? LS_GRADS_MEAN
+                               : f == F_TERMS ? LS_GRADS_PER_SAMPLE
+                                              : LS_GRADS_NORMS,
+                       .norms = norms[f],
+                       .price = {price, p}};
     if (f == F_EVERY && c->seed % 3 == 0)
         o.mode = LS_GRADS_PER_SAMPLE;
     if (f == F_CLIPPED)
-        o.privacy = (LsPrivacy){.on = true, .clip = c->clip, .delta = 1e-5, .expected = 3, .sums = LS_SUMS_AUTO};
+        o.privacy = (LsPrivacy){
+            .on = true, .clip = c->clip, .delta = 1e-5, .expected = 3, .sums = LS_SUMS_AUTO};
     return o;
 }
 
@@ -112,14 +132,16 @@ static bool pass_all(Case *c, FormKind f, Net *net)
     const LsPrecision as = {.compute = format[c->format].compute};
     LsCtx *cx = &net->cx;
     LsGraph *g = net->a;
-    return ls_patterns(cx, g) && ls_heads(cx, g) && ls_autodiff_samples(cx, g, &grads) && ls_optimizer(cx, g, &o) && ls_dce(cx, g)
-        && ls_layout(cx, g, NULL) && ls_residual(cx, g) && ls_precision(cx, g, &as) && ls_fuse(cx, g) && ls_split(cx, g)
-        && ls_verify(cx, g);
+    return ls_patterns(cx, g) && ls_heads(cx, g) && ls_autodiff_samples(cx, g, &grads)
+           && ls_optimizer(cx, g, &o) && ls_dce(cx, g) && ls_layout(cx, g, NULL)
+           && ls_residual(cx, g) && ls_precision(cx, g, &as) && ls_fuse(cx, g) && ls_split(cx, g)
+           && ls_verify(cx, g);
 }
 
 static Net *new_net(const Case *c)
 {
-    return c->kind == PLAIN ? net_new(c->seed, 3 + (int)((c->seed * 2654435761u >> 8) % 22), true) : sample_net_new(c->seed);
+    return c->kind == PLAIN ? net_new(c->seed, 3 + (int)((c->seed * 2654435761u >> 8) % 22), true)
+                            : sample_net_new(c->seed);
 }
 
 static bool prepare_form(Case *c, FormKind f, LsRunMany *m, const LsTarget *target)
@@ -133,8 +155,12 @@ static bool prepare_form(Case *c, FormKind f, LsRunMany *m, const LsTarget *targ
         c->empty = true;
         return false;
     }
-    LsLowering l = {.target = target, .name = "random", .no_alternatives = !every,
-                    .store_gradients = !every || c->seed % 2, .train = net->a, .eval = ls_graph_new(&net->cx)};
+    LsLowering l = {.target = target,
+                    .name = "random",
+                    .no_alternatives = !every,
+                    .store_gradients = !every || c->seed % 2,
+                    .train = net->a,
+                    .eval = ls_graph_new(&net->cx)};
     if (!ls_lower(&net->cx, &l))
         return wrong(c, "lowering refuses", ""), false;
     form->problem = l.train_problem;
@@ -145,13 +171,16 @@ static bool prepare_form(Case *c, FormKind f, LsRunMany *m, const LsTarget *targ
     form->every = every_plan(net->cx.arena, form->problem);
     if (form->every.stuck)
         return wrong(c, "nodes wait for each other", ""), false;
-    form->first = ls_run_many_add(m, (LsProblem *[]){form->problem, form->problem}, (LsPlan[]){form->none, form->every.plan});
+    form->first = ls_run_many_add(m, (LsProblem *[]){form->problem, form->problem},
+                                  (LsPlan[]){form->none, form->every.plan});
     return form->first >= 0 || (wrong(c, "the program cannot be printed", ""), false);
 }
 
 static void prepare(Case *c, LsRunMany *m, const LsTarget *target)
 {
-    static const FormKind of[KINDS][FORMS] = {{F_MEAN, F_EVERY}, {F_MEAN, F_TERMS, F_EVERY, F_PAIRS, F_TILES}, {F_MEAN, F_TERMS, F_CLIPPED}};
+    static const FormKind of[KINDS][FORMS] = {{F_MEAN, F_EVERY},
+                                              {F_MEAN, F_TERMS, F_EVERY, F_PAIRS, F_TILES},
+                                              {F_MEAN, F_TERMS, F_CLIPPED}};
     static const int n[KINDS] = {2, 5, 3};
     static const double clip[] = {1e-3, 0.1, 1, 100};
     c->clip = clip[c->seed % 4];
@@ -171,8 +200,8 @@ static double largest(const double *v, int64_t n)
 }
 
 /* Whether n numbers are near those that are wanted, over the largest of `scale` or them. */
-static void near(Case *c, const char *what, const char *name, const double *got, const double *want, int64_t n, double scale,
-                 double tolerance, double *worst)
+static void near(Case *c, const char *what, const char *name, const double *got, const double *want,
+                 int64_t n, double scale, double tolerance, double *worst)
 {
     scale = fmax(scale, largest(want, n));
     for (int64_t i = 0; i < n && !c->wrong; i++) {
@@ -180,7 +209,8 @@ static void near(Case *c, const char *what, const char *name, const double *got,
         *worst = far > *worst ? far : *worst;
         if (!(far <= tolerance)) {
             char text[300];
-            snprintf(text, sizeof text, " %s[%lld] is %.17g, should be %.17g (largest %g)", name, (long long)i, got[i], want[i], scale);
+            snprintf(text, sizeof text, " %s[%lld] is %.17g, should be %.17g (largest %g)", name,
+                     (long long)i, got[i], want[i], scale);
             wrong(c, what, text);
         }
     }
@@ -203,7 +233,8 @@ static const double *value_of(const Results *r, const char *prefix, const char *
     return at >= 0 ? r->value[at] : NULL;
 }
 
-/* Runs everything, and compares it. Its results are those of the plan without recomputation, up to the tolerance. */
+/* Runs everything, and compares it. Its results are those of the plan without recomputation, up to
+ * the tolerance. */
 static void check_every(Case *c, FormKind f, LsRunMany *m)
 {
     Form *form = &c->form[f];
@@ -212,12 +243,13 @@ static void check_every(Case *c, FormKind f, LsRunMany *m)
     LsRunGraph *r = ls_run_many_open(m, form->first + 1);
     results_run(r, form->net, 1, 1, &every);
     const double before = count.worst[c->format];
-    if (!every_plan_agrees(r, &form->every, format[c->format].ways, 1e-3 * fmin(1, c->kind == PRIVATE ? c->clip : 1),
+    if (!every_plan_agrees(r, &form->every, format[c->format].ways,
+                           1e-3 * fmin(1, c->kind == PRIVATE ? c->clip : 1),
                            &count.worst[c->format], why, sizeof why))
         wrong(c, "", why);
     if (verbose && count.worst[c->format] > before)
-        printf("--seed %llu --kind %s --type %s: ways differ by %g\n", (unsigned long long)c->seed, kind_name[c->kind],
-               format[c->format].name, count.worst[c->format]);
+        printf("--seed %llu --kind %s --type %s: ways differ by %g\n", (unsigned long long)c->seed,
+               kind_name[c->kind], format[c->format].name, count.worst[c->format]);
     count.ways += form->every.ways;
     count.again += form->every.again;
     count.inplace += form->every.inplace;
@@ -227,32 +259,39 @@ static void check_every(Case *c, FormKind f, LsRunMany *m)
         int64_t n;
         const double *v = value_of(&every, "", none.name[k], &n);
         if (v != NULL && !isnan(largest(v, n)))
-            near(c, "in the plan of everything", none.name[k], v, none.value[k], n, f == F_CLIPPED ? 1e-2 * fmin(1, c->clip) : 0, f == F_CLIPPED ? 10 * format[c->format].ways : 0,
-                 &worst);
+            near(c, "in the plan of everything", none.name[k], v, none.value[k], n,
+                 f == F_CLIPPED ? 1e-2 * fmin(1, c->clip) : 0,
+                 f == F_CLIPPED ? 10 * format[c->format].ways : 0, &worst);
     }
     ls_run_graph_free(r);
     results_free(&every);
     results_free(&none);
 }
 
-/* The gradients of samples, norms and clipped sums of one parameter. mean[k]: of the first k samples. */
+/* The gradients of samples, norms and clipped sums of one parameter. mean[k]: of the first k
+ * samples. */
 static void check_parameter(Case *c, const char *name, const Results mean[], const Results of[])
 {
     const double tolerance = format[c->format].truth;
     double *worst = &count.truth[c->format];
     const int64_t batch = c->form[F_MEAN].net->a->batch;
     int64_t n, count_all, unused;
-    const double *each = value_of(&of[F_TERMS], "psgrad/", name, &count_all), *norm = value_of(&of[F_TERMS], "psnorm/", name, &unused);
-    const double *all = value_of(&of[F_TERMS], "", "psnorm", &unused), *sum = value_of(&of[F_CLIPPED], "grad/", name, &n);
+    const double *each = value_of(&of[F_TERMS], "psgrad/", name, &count_all),
+                 *norm = value_of(&of[F_TERMS], "psnorm/", name, &unused);
+    const double *all = value_of(&of[F_TERMS], "", "psnorm", &unused),
+                 *sum = value_of(&of[F_CLIPPED], "grad/", name, &n);
     if (each == NULL || norm == NULL || all == NULL)
         return wrong(c, "there is no gradient of samples: ", name);
     n = count_all / batch;
-    double *want = calloc((size_t)n + 1, sizeof *want), scale = fmax(1e-2, largest(each, count_all)), squares[MOST_SAMPLES] = {0};
+    double *want = calloc((size_t)n + 1, sizeof *want),
+           scale = fmax(1e-2, largest(each, count_all)), squares[MOST_SAMPLES] = {0};
     for (int64_t s = 0; s < batch; s++) {
         const double *now = value_of(&mean[s + 1], "grad/", name, &unused);
         const double *before = s > 0 ? value_of(&mean[s], "grad/", name, &unused) : NULL;
         for (int64_t i = 0; i < n; i++) {
-            want[i] = now == NULL ? NAN : (double)(s + 1) * now[i] - (before != NULL ? (double)s * before[i] : 0);
+            want[i] = now == NULL
+                          ? NAN
+                          : (double)(s + 1) * now[i] - (before != NULL ? (double)s * before[i] : 0);
             squares[s] += each[s * n + i] * each[s * n + i];
         }
         near(c, "the gradient of a sample:", name, each + s * n, want, n, scale, tolerance, worst);
@@ -384,13 +423,17 @@ int main(int argc, char **argv)
         Case c[AT_ONCE] = {{0}};
         const int n = graphs - k < AT_ONCE ? (int)(graphs - k) : AT_ONCE;
         for (int i = 0; i < n; i++)
-            c[i] = (Case){.seed = (uint64_t)(seed + k + i), .kind = kind >= 0 ? (Kind)kind : (Kind)((seed + k + i + 1) % KINDS),
+            c[i] = (Case){.seed = (uint64_t)(seed + k + i),
+                          .kind = kind >= 0 ? (Kind)kind : (Kind)((seed + k + i + 1) % KINDS),
                           .format = of >= 0 ? of : in_turn[k / AT_ONCE % 6]};
         run_batch(c, n, flags);
     }
-    printf("%d graphs from seed %lld, %d left out; %d other ways, %d second runs, %d runs in place; %d wrong\n", count.graphs,
-           (long long)seed, count.empty, count.ways, count.again, count.inplace, count.wrong);
+    printf("%d graphs from seed %lld, %d left out; %d other ways, %d second runs, %d runs in "
+           "place; %d wrong\n",
+           count.graphs, (long long)seed, count.empty, count.ways, count.again, count.inplace,
+           count.wrong);
     for (int k = 0; k < FORMATS; k++)
-        printf("%s: ways differ by %g, gradients from the truth by %g\n", format[k].name, count.worst[k], count.truth[k]);
+        printf("%s: ways differ by %g, gradients from the truth by %g\n", format[k].name,
+               count.worst[k], count.truth[k]);
     return count.wrong > 0;
 }

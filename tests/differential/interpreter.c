@@ -138,15 +138,24 @@ static void disturb(Interpreter *r, LsValueId v, const Noise *noise, double abso
     }
 }
 
-/* The absolute error of results that are small differences. Some rows' expressions subtract numbers near 1 (exp(x) - 1), some
- * numbers like those of operand 0 (the log of a softmax over one class). */
+/* The absolute error of results that are small differences. Some rows' expressions subtract numbers
+ * near 1 (exp(x) - 1), some numbers like those of operand 0 (the log of a softmax over one
+ * class). */
 static double besides(const Interpreter *r, LsNodeId n, double noise)
 {
     double most = 0;
     switch (r->e.g->node[n.i].op) {
-    case LS_OP_ELU: case LS_OP_GELU: case LS_OP_GELU_GRAD: case LS_OP_GELU_TANH: case LS_OP_GELU_TANH_GRAD:
+    case LS_OP_ELU:
+    case LS_OP_GELU:
+    case LS_OP_GELU_GRAD:
+    case LS_OP_GELU_TANH:
+    case LS_OP_GELU_TANH_GRAD:
     case LS_OP_ACOSH: case LS_OP_ATANH: case LS_OP_NORMAL: return noise;
-    case LS_OP_XENT: case LS_OP_XENT_GRAD: case LS_OP_LOG_SOFTMAX: case LS_OP_LOG_SOFTMAX_GRAD: case LS_OP_SOFTMAX_GRAD:
+    case LS_OP_XENT:
+    case LS_OP_XENT_GRAD:
+    case LS_OP_LOG_SOFTMAX:
+    case LS_OP_LOG_SOFTMAX_GRAD:
+    case LS_OP_SOFTMAX_GRAD:
     case LS_OP_LAYER_NORM: case LS_OP_LAYER_NORM_GRAD: case LS_OP_NORM_DX: break;
     default: return 0;
     }

@@ -16,8 +16,8 @@ Interpreter *interpreter_new(const LsGraph *g);
 void interpreter_follow(Interpreter *r, const void *const input[]);
 double *interpreter_of(const Interpreter *r, LsValueId v);
 
-/* Rounding errors: relative ones of at most `relative`; numbers below `least` may vanish. fixed_...: of constants and what
- * follows from them alone, which the compiler keeps as floats. */
+/* Rounding errors: relative ones of at most `relative`; numbers below `least` may vanish.
+ * fixed_...: of constants and what follows from them alone, which the compiler keeps as floats. */
 typedef struct Noise { double relative, least, fixed, fixed_least; } Noise;
 
 /* Runs all nodes anew, with every leaf and every result changed by random errors; NULL: exactly. */

@@ -274,7 +274,8 @@ static Twin sum_of(Net *net, Twin y)
 {
     const LsShape s = *net_shape(net, y);
     if (s.rank > 0)
-        y = net_append1(net, LS_OP_REDUCE_SUM, y, &(LsAttr){.reduce = {.axes = (1u << s.rank) - 1, .keep = true}});
+        y = net_append1(net, LS_OP_REDUCE_SUM, y,
+                        &(LsAttr){.reduce = {.axes = (1u << s.rank) - 1, .keep = true}});
     return net_reshape(net, y, (LsShape){0});
 }
 

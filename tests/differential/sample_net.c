@@ -26,10 +26,12 @@ static float *numbers(Build *b, int64_t n, double scale)
 
 static LsValueId leaf(Build *b, LsValueKind kind, LsType type, LsShape s, const void *data)
 {
-    const char *name = ls_arena_printf(b->net->cx.arena, "%s%d", kind == LS_V_INPUT ? "x" : "w", b->leaves++);
+    const char *name =
+        ls_arena_printf(b->net->cx.arena, "%s%d", kind == LS_V_INPUT ? "x" : "w", b->leaves++);
     if (kind == LS_V_CONST)
         return ls_const_add(&b->net->cx, b->g, type, &s, data);
-    const LsValueId v = ls_value_add(&b->net->cx, b->g, kind, name, type, &s, kind == LS_V_INPUT ? NULL : data);
+    const LsValueId v =
+        ls_value_add(&b->net->cx, b->g, kind, name, type, &s, kind == LS_V_INPUT ? NULL : data);
     if (kind == LS_V_INPUT) {
         b->net->input[b->g->ninput] = data;
         b->g->input[b->g->ninput++] = v;
@@ -40,13 +42,17 @@ static LsValueId leaf(Build *b, LsValueKind kind, LsType type, LsShape s, const 
 static LsValueId param(Build *b, LsShape s)
 {
     const int64_t n = ls_count(&s), last = s.rank > 0 ? s.dim[s.rank - 1] : 1;
-    return leaf(b, LS_V_PARAM, LS_REAL, s, numbers(b, n, 1.5 / sqrt((double)(s.rank > 1 ? last : 1))));
+    return leaf(b, LS_V_PARAM, LS_REAL, s,
+                numbers(b, n, 1.5 / sqrt((double)(s.rank > 1 ? last : 1))));
 }
 
 static LsShape shape(const Build *b) { return *ls_shape(b->g, b->y); }
 static bool one_in(Build *b, uint32_t n) { return net_one_in(b->net, n); }
 
-static LsValueId node2(Build *b, LsOpCode op, LsValueId x, LsValueId y) { return ls_append2(&b->net->cx, b->g, op, x, y, NULL); }
+static LsValueId node2(Build *b, LsOpCode op, LsValueId x, LsValueId y)
+{
+    return ls_append2(&b->net->cx, b->g, op, x, y, NULL);
+}
 
 /* ---- layers ---- */
 
@@ -69,7 +75,8 @@ static void dense_by_rows(Build *b, int64_t to)
     b->y = ls_reshape(&b->net->cx, b->g, b->y, &s);
 }
 
-/* A product over the last axis, mostly with a bias; sometimes times a factor, with a weight that was there before. */
+/* A product over the last axis, mostly with a bias; sometimes times a factor, with a weight that
+ * was there before. */
 static void dense(Build *b, int64_t to)
 {
     static const double alpha[] = {1, 1, 0.5, 0.7, 1.3};
@@ -110,7 +117,8 @@ static void layer_norm(Build *b)
 {
     const LsShape s = shape(b), n = {1, {s.dim[s.rank - 1]}};
     const LsValueId scale = param(b, n), bias = param(b, n);
-    b->y = ls_append3(&b->net->cx, b->g, LS_OP_LAYER_NORM, b->y, scale, bias, &(LsAttr){.norm = {s.rank - 1, 1e-3}});
+    b->y = ls_append3(&b->net->cx, b->g, LS_OP_LAYER_NORM, b->y, scale, bias,
+                      &(LsAttr){.norm = {s.rank - 1, 1e-3}});
 }
 
 /* Each channel of each image with its own statistics. */
@@ -119,7 +127,8 @@ static void instance_norm(Build *b)
     const LsShape s = shape(b), c = {1, {s.dim[1]}};
     const LsStats of = ls_stats(&b->net->cx, b->g, b->y, ((1u << s.rank) - 1) & ~3u, 1e-2);
     const LsValueId scale = ls_per_channel(&b->net->cx, b->g, param(b, c), s.rank);
-    b->y = ls_normalized(&b->net->cx, b->g, b->y, &of, scale, ls_per_channel(&b->net->cx, b->g, param(b, c), s.rank));
+    b->y = ls_normalized(&b->net->cx, b->g, b->y, &of, scale,
+                         ls_per_channel(&b->net->cx, b->g, param(b, c), s.rank));
 }
 
 /* A row that every sample has of its own: a constant, or trained. */
@@ -145,7 +154,8 @@ static void attention(Build *b)
         dense(b, s.dim[2]);
         of[k] = b->y;
     }
-    const LsAttr scores = {.gemm = {.alpha = 1 / sqrt((double)s.dim[2]), .trans_b = true}}, plain = {.gemm = {.alpha = 1}};
+    const LsAttr scores = {.gemm = {.alpha = 1 / sqrt((double)s.dim[2]), .trans_b = true}},
+                 plain = {.gemm = {.alpha = 1}};
     LsValueId p = ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, of[0], of[1], &scores);
     p = ls_append1(&b->net->cx, b->g, LS_OP_SOFTMAX, p, &(LsAttr){.axis = {2}});
     b->y = node2(b, LS_OP_ADD, x, ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, p, of[2], &plain));
@@ -156,8 +166,14 @@ static void conv(Build *b)
     static const int64_t few[] = {1, 2, 3, 4, 6};
     const LsShape s = shape(b);
     const int64_t c = s.dim[1];
-    LsAttr at = {.window = {.n = s.rank - 2, .group = one_in(b, 3) ? (one_in(b, 2) ? c : c % 2 == 0 ? 2 : 1) : 1}};
-    LsShape f = {.rank = s.rank, .dim = {at.window.group * few[net_roll(b->net, at.window.group > 1 ? 2 : 5)], c / at.window.group}};
+    LsAttr at = {.window = {.n = s.rank - 2,
+                            .group = one_in(b, 3) ? (one_in(b, 2) ? c
+                                                     : c % 2 == 0 ? 2
+                                                                  : 1)
+                                                  : 1}};
+    LsShape f = {.rank = s.rank,
+                 .dim = {at.window.group * few[net_roll(b->net, at.window.group > 1 ? 2 : 5)],
+                         c / at.window.group}};
     for (int d = 0; d < at.window.n; d++) {
         LsWindowAttr *w = &at.window;
         w->kernel[d] = f.dim[2 + d] = one_in(b, 3) ? 1 : net_between(b->net, 2, 3);
@@ -182,7 +198,8 @@ static void pool(Build *b)
         at.window.dilation[d] = 1;
         at.window.x_dim[d] = s.dim[2 + d] / at.window.stride[d];
     }
-    b->y = ls_append1(&b->net->cx, b->g, one_in(b, 2) ? LS_OP_MAX_POOL : LS_OP_AVERAGE_POOL, b->y, &at);
+    b->y = ls_append1(&b->net->cx, b->g, one_in(b, 2) ? LS_OP_MAX_POOL : LS_OP_AVERAGE_POOL, b->y,
+                      &at);
 }
 
 static void flatten(Build *b)
@@ -228,13 +245,21 @@ static void begin(Build *b)
     const int64_t n = b->g->batch;
     LsShape s = {2, {n, net_between(b->net, 3, 9)}};
     switch (net_roll(b->net, 7)) {
-    case 0: case 1: case 2: s = (LsShape){4, {n, net_between(b->net, 1, 4), net_between(b->net, 4, 7), net_between(b->net, 4, 7)}}; break;
+    case 0:
+    case 1:
+    case 2:
+        s = (LsShape){
+            4,
+            {n, net_between(b->net, 1, 4), net_between(b->net, 4, 7), net_between(b->net, 4, 7)}};
+        break;
     case 3: s = (LsShape){3, {n, net_between(b->net, 2, 6), net_between(b->net, 3, 8)}}; break;
     case 4: case 5: {
-        const LsShape ids = {2, {n, net_between(b->net, 2, 8)}}, t = {2, {net_between(b->net, 4, 11), net_between(b->net, 3, 8)}};
+        const LsShape ids = {2, {n, net_between(b->net, 2, 8)}},
+                      t = {2, {net_between(b->net, 4, 11), net_between(b->net, 3, 8)}};
         const LsValueId x = leaf(b, LS_V_INPUT, LS_I64, ids, integers(b, ls_count(&ids), t.dim[0]));
         b->table = param(b, t);
-        b->y = ls_append2(&b->net->cx, b->g, LS_OP_GATHER, b->table, x, &(LsAttr){.gather = {.axis = 0}});
+        b->y = ls_append2(&b->net->cx, b->g, LS_OP_GATHER, b->table, x,
+                          &(LsAttr){.gather = {.axis = 0}});
         return;
     }
     default: break;
@@ -251,9 +276,11 @@ static bool end(Build *b)
     if (ls_is(b->table) && shape(b).rank == 3 && one_in(b, 2))
         dense(b, ls_shape(b->g, b->table)->dim[1]);
     const LsShape s = shape(b);
-    const bool tied = ls_is(b->table) && ls_shape(b->g, b->table)->dim[1] == s.dim[s.rank - 1] && !one_in(b, 4);
+    const bool tied =
+        ls_is(b->table) && ls_shape(b->g, b->table)->dim[1] == s.dim[s.rank - 1] && !one_in(b, 4);
     if (tied)
-        b->y = ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, b->y, b->table, &(LsAttr){.gemm = {.alpha = 1, .trans_b = true}});
+        b->y = ls_append2(&b->net->cx, b->g, LS_OP_MATMUL, b->y, b->table,
+                          &(LsAttr){.gemm = {.alpha = 1, .trans_b = true}});
     else
         dense(b, net_between(b->net, 2, 6));
     const uint32_t before = b->g->ninput;
@@ -262,8 +289,9 @@ static bool end(Build *b)
     if (!ls_loss(&b->net->cx, b->g, &loss))
         return false;
     const LsShape *label = ls_shape(b->g, b->g->input[before]);
-    b->net->input[before] = loss.kind == LS_LOSS_CE ? (const void *)integers(b, ls_count(label), y.dim[y.rank - 1])
-                                                    : numbers(b, ls_count(label), 1);
+    b->net->input[before] = loss.kind == LS_LOSS_CE
+                                ? (const void *)integers(b, ls_count(label), y.dim[y.rank - 1])
+                                : numbers(b, ls_count(label), 1);
     return true;
 }
 

@@ -15,10 +15,11 @@
  *   SILENT    something differs, and the compiler says nothing
  *   refused   the compiler has an error
  *   broken    the trainer fails
- * CASES lists the expected outcomes, one on a line: NET CALL OUTCOME [OPTION...] [: TEXT]. The options go to
- * the compiler; TEXT is part of its messages. OUTCOME may also be `told`: warned or refused, or `safe`: any
- * except SILENT and broken. A line whose export is not in FOLDER is left out. Without CASES all exports must be
- * safe. Every third case runs; with LS_WHOLE all, with LS_SANITIZED every sixth. */
+ * CASES lists the expected outcomes, one on a line: NET CALL OUTCOME [OPTION...] [: TEXT]. The
+ * options go to the compiler; TEXT is part of its messages. OUTCOME may also be `told`: warned or
+ * refused, or `safe`: any except SILENT and broken. A line whose export is not in FOLDER is left
+ * out. Without CASES all exports must be safe. Every third case runs; with LS_WHOLE all, with
+ * LS_SANITIZED every sixth. */
 #include "runtime/data/npz.h"
 #include "tests/support/less.h"
 
@@ -113,9 +114,9 @@ static double distance(const LsArray *ref, const LsArray *got, double least)
     return far / fmax(largest(ref), least);
 }
 
-/* Compares the members "PREFIX..." of the reference with those of `got`. Returns the worst distance. Tensors
- * that are small beside the largest tensor are less precise: the gradient of a bias before a batch norm
- * consists of rounding errors. */
+/* Compares the members "PREFIX..." of the reference with those of `got`. Returns the worst
+ * distance. Tensors that are small beside the largest tensor are less precise: the gradient of a
+ * bias before a batch norm consists of rounding errors. */
 static double compare(Case *c, const LsFile *got, const char *prefix)
 {
     static char names[1 << 16];

@@ -1,5 +1,6 @@
-/* tests/models/test_model_files.c -- the files of generated networks: the same bytes for the same options,
- * initial values as PyTorch draws them, external weights, and a check of the format by another library. */
+/* tests/models/test_model_files.c -- the files of generated networks: the same bytes for the same
+ * options, initial values as PyTorch draws them, external weights, and a check of the format by
+ * another library. */
 #include <math.h>
 
 #include "tests/support/model_util.h"
@@ -188,8 +189,8 @@ START_TEST(a_network_without_weights_names_a_file_and_writes_none)
 }
 END_TEST
 
-/* Another check, where Python's onnx is installed: its checker, and its inferred output shapes against the
- * written shapes. */
+/* Another check, where Python's onnx is installed: its checker, and its inferred output shapes
+ * against the written shapes. */
 START_TEST(onnx_accepts_every_model)
 {
     static const char script[] =

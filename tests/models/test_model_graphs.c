@@ -1,12 +1,33 @@
-/* tests/models/test_model_graphs.c -- the compiler reads every generated network and makes its training graph:
- * the importer knows the zoo's training form. */
+/* tests/models/test_model_graphs.c -- the compiler reads every generated network and makes its
+ * training graph: the importer knows the zoo's training form. */
 #include "compiler/passes/fuse.h"
 #include "tests/support/compiled_model.h"
 
 static const char *const full[] = {
-    "autoencoder", "cnn", "densenet121", "densenet161", "densenet169", "densenet201", "digits", "googlenet",
-    "gpt", "gpt --head=untied", "mlp", "pspnet50", "pspnet101", "resnet18", "resnet34", "resnet50",
-    "resnet101", "resnet152", "unet", "unet --pad=valid", "unet --up=bilinear", "vgg16", "vgg16_bn", "vgg19",
+    "autoencoder",
+    "cnn",
+    "densenet121",
+    "densenet161",
+    "densenet169",
+    "densenet201",
+    "digits",
+    "googlenet",
+    "gpt",
+    "gpt --head=untied",
+    "mlp",
+    "pspnet50",
+    "pspnet101",
+    "resnet18",
+    "resnet34",
+    "resnet50",
+    "resnet101",
+    "resnet152",
+    "unet",
+    "unet --pad=valid",
+    "unet --up=bilinear",
+    "vgg16",
+    "vgg16_bn",
+    "vgg19",
     "vgg19_bn",
 };
 enum { NFULL = sizeof full / sizeof *full };
@@ -40,8 +61,8 @@ static bool is_per_channel(const LsFused *f)
     return f->axes == 0 && f->space.rank == 4 && ls_count(&f->space) == f->space.dim[1];
 }
 
-/* The most gradients, each as large as the result, that a backward kernel reads; numbers per channel do not
- * count. */
+/* The most gradients, each as large as the result, that a backward kernel reads; numbers per
+ * channel do not count. */
 static int most_waiting(const char *name)
 {
     LsCtx cx = {.arena = ls_arena_new()};
@@ -61,8 +82,8 @@ static int most_waiting(const char *name)
     return most;
 }
 
-/* A value with many readers: if one kernel added their gradients, all would have to stay until the last is
- * made. Layers of a dense block pass their gradients on as one sum. */
+/* A value with many readers: if one kernel added their gradients, all would have to stay until the
+ * last is made. Layers of a dense block pass their gradients on as one sum. */
 START_TEST(few_gradients_of_a_value_wait_for_each_other)
 {
     int few = most_waiting("googlenet");
@@ -116,15 +137,16 @@ START_TEST(what_a_norm_computes_per_channel_takes_one_kernel)
 }
 END_TEST
 
-/* In a dense block all norms share statistics, except the first norm and the norms behind bottlenecks. */
+/* In a dense block all norms share statistics, except the first norm and the norms behind
+ * bottlenecks. */
 START_TEST(norms_of_dense_blocks_pass_over_their_operands_once)
 {
     ck_assert_uint_eq(count_backward("densenet121", has_norm_dx), 1 + 4 + 58);
 }
 END_TEST
 
-/* Along the residual stream of a GPT no gradient is summed by a kernel that does nothing else: every norm
- * except the last adds the gradient of the stream. */
+/* Along the residual stream of a GPT no gradient is summed by a kernel that does nothing else:
+ * every norm except the last adds the gradient of the stream. */
 START_TEST(norms_add_up_the_gradient_of_a_residual_stream)
 {
     LsCtx cx = {.arena = ls_arena_new()};

@@ -1,5 +1,5 @@
-/* tests/models/test_zoo_models.c -- the generated networks: sizes and names as published, graphs in training
- * form, and refusals. */
+/* tests/models/test_zoo_models.c -- the generated networks: sizes and names as published, graphs in
+ * training form, and refusals. */
 #include <cJSON.h>
 
 #include "tests/support/model_util.h"
@@ -24,17 +24,34 @@ static int64_t trainable(const Onnx__ModelProto *m)
     return n;
 }
 
-/* Published numbers of parameters: torchvision's model pages, GPT-2 124M; the others are computed. */
-static const struct { const char *line; int64_t parameters; } published[] = {
-    {"autoencoder", 2405633}, {"cnn", 16798858}, {"densenet121", 7978856},
-    {"densenet161", 28681000}, {"densenet169", 14149480}, {"densenet201", 20013928},
-    {"digits", 1199882}, {"googlenet", 6624904}, {"gpt", 124439808}, {"gpt --head=untied", 124439808 + 50257 * 768},
-    {"mlp", 1628170}, {"pspnet50", 23508032 + 4198400 + 18875392 + 9747},
+/* Published numbers of parameters: torchvision's model pages, GPT-2 124M; the others are
+ * computed. */
+static const struct { const char *line; int64_t parameters;
+} published[] = {
+    {"autoencoder", 2405633},
+    {"cnn", 16798858},
+    {"densenet121", 7978856},
+    {"densenet161", 28681000},
+    {"densenet169", 14149480},
+    {"densenet201", 20013928},
+    {"digits", 1199882},
+    {"googlenet", 6624904},
+    {"gpt", 124439808},
+    {"gpt --head=untied", 124439808 + 50257 * 768},
+    {"mlp", 1628170},
+    {"pspnet50", 23508032 + 4198400 + 18875392 + 9747},
     {"pspnet101", 42500160 + 4198400 + 18875392 + 9747},
-    {"resnet18", 11689512}, {"resnet34", 21797672}, {"resnet50", 25557032},
-    {"resnet101", 44549160}, {"resnet152", 60192808}, {"unet", 31037698},
-    {"unet --up=bilinear --classes=1", 17262977}, {"vgg16", 138357544},
-    {"vgg16_bn", 138365992}, {"vgg19", 143667240}, {"vgg19_bn", 143678248},
+    {"resnet18", 11689512},
+    {"resnet34", 21797672},
+    {"resnet50", 25557032},
+    {"resnet101", 44549160},
+    {"resnet152", 60192808},
+    {"unet", 31037698},
+    {"unet --up=bilinear --classes=1", 17262977},
+    {"vgg16", 138357544},
+    {"vgg16_bn", 138365992},
+    {"vgg19", 143667240},
+    {"vgg19_bn", 143678248},
 };
 
 START_TEST(parameter_counts_are_the_published_ones)

@@ -1,4 +1,5 @@
-/* tests/runtime/comm_mpi_rank.c -- a rank for comm_mpi.sh: one of the cases that every engine must pass.
+/* tests/runtime/comm_mpi_rank.c -- a rank for comm_mpi.sh: one of the cases that every engine must
+ * pass.
  *   mpirun -n N comm_mpi_rank CASE FILE [RUN]
  * FILE: memory that all ranks share; RUN: what they run, NUMBER of ranks otherwise. */
 #include "runtime/comm_mpi/comm_mpi.h"
@@ -28,9 +29,16 @@ static void case_death(LsComm *c, CommShared *s)
     case_loop(c, s);
 }
 
-static const struct { const char *name; CommCase *fn; } row[] = {
-    {"all_to_all", case_all_to_all}, {"exchange", case_exchange}, {"barrier", case_barrier}, {"mismatch", case_mismatch},
-    {"abandon", case_abandon}, {"early_end", case_early_end}, {"loop", case_loop}, {"death", case_death},
+static const struct { const char *name; CommCase *fn;
+} row[] = {
+    {"all_to_all", case_all_to_all},
+    {"exchange", case_exchange},
+    {"barrier", case_barrier},
+    {"mismatch", case_mismatch},
+    {"abandon", case_abandon},
+    {"early_end", case_early_end},
+    {"loop", case_loop},
+    {"death", case_death},
 };
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
-/* tests/runtime/test_allocation.c -- the training loop allocates no memory: calls of malloc and its variants,
- * mmap and brk are counted from the third update to the last, with logging, evaluation, checkpoints, reports
- * and loader threads at work. */
+/* tests/runtime/test_allocation.c -- the training loop allocates no memory: calls of malloc and its
+ * variants, mmap and brk are counted from the third update to the last, with logging, evaluation,
+ * checkpoints, reports and loader threads at work. */
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
 

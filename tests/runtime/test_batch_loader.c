@@ -1,5 +1,5 @@
-/* tests/runtime/test_batch_loader.c -- the ring delivers every sample once per epoch, in an order fixed by seed
- * and epoch. */
+/* tests/runtime/test_batch_loader.c -- the ring delivers every sample once per epoch, in an order
+ * fixed by seed and epoch. */
 #include "tests/support/npz_util.h"
 #include "runtime/data/batch_loader.h"
 
@@ -19,8 +19,12 @@ static const LsInput input[] = {
      0,
      0},
 };
-static const LsProgram p = {
-    .about.model = "m", .real_bytes = 4, .division.samples = BATCH, .input = input, .ninput = 3, .target.classes = 100};
+static const LsProgram p = {.about.model = "m",
+                            .real_bytes = 4,
+                            .division.samples = BATCH,
+                            .input = input,
+                            .ninput = 3,
+                            .target.classes = 100};
 static LsDataset d;
 static LsLoader l;
 static LsError e;
@@ -141,7 +145,8 @@ START_TEST(an_error_comes_with_its_batch_and_not_before)
 }
 END_TEST
 
-/* Batches 5 and 6 of a program whose samples take a while to read; `bad`: samples with bad labels. */
+/* Batches 5 and 6 of a program whose samples take a while to read; `bad`: samples with bad
+ * labels. */
 static void open_slow(LsProgram *slow, LsInput *in, int nbad, const int *bad)
 {
     enum { SAMPLES = 28, EACH = 1 << 18 };

@@ -1,5 +1,5 @@
-/* tests/runtime/test_checkpoint.c -- saved values come back; a damaged or foreign file is refused and changes
- * nothing. */
+/* tests/runtime/test_checkpoint.c -- saved values come back; a damaged or foreign file is refused
+ * and changes nothing. */
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
 #include "runtime/base/tensor_copy.h"
@@ -91,7 +91,8 @@ START_TEST(no_cut_and_no_flipped_byte_is_taken_for_sound)
         copy[n] ^= 0x10;
         e = (LsError){0};
         write_bytes("flipped", copy, f.size);
-        if (ls_checkpoint_load(&m, &at, "flipped", &e)) /* a flipped bit in the model's name may pass */
+        if (ls_checkpoint_load(&m, &at, "flipped",
+                               &e)) /* a flipped bit in the model's name may pass */
             ck_assert_int_eq(memcmp(&at, &here, sizeof at), 0);
         else
             ck_assert_int_eq(at.update, 1);
@@ -115,7 +116,8 @@ static bool same_ledger(const LsPrivacyLedger *a, const LsPrivacyLedger *b)
     return same;
 }
 
-/* Numbers that have no short decimal form come back as they were; and no change of the ledger passes. */
+/* Numbers that have no short decimal form come back as they were; and no change of the ledger
+ * passes. */
 START_TEST(the_ledger_comes_back_and_cannot_be_changed)
 {
     char why[LS_PRIVACY_WHY];
@@ -123,7 +125,8 @@ START_TEST(the_ledger_comes_back_and_cannot_be_changed)
     LsPlace at = here, back;
     open_memory();
     at.seeded = 1;
-    ck_assert(ls_privacy_add(&at.ledger, 1. / 3, 1.1, 12, why) && ls_privacy_add(&at.ledger, 0.1, 0.7, 1, why));
+    ck_assert(ls_privacy_add(&at.ledger, 1. / 3, 1.1, 12, why)
+              && ls_privacy_add(&at.ledger, 0.1, 0.7, 1, why));
     ck_assert_msg(ls_checkpoint_save(&m, &at, "c.safetensors", &e), "%s", e.text);
     ck_assert_msg(ls_checkpoint_load(&m, &back, "c.safetensors", &e), "%s", e.text);
     ck_assert(back.seeded == 1 && same_ledger(&at.ledger, &back.ledger));
@@ -138,7 +141,8 @@ START_TEST(the_ledger_comes_back_and_cannot_be_changed)
         write_bytes("changed", copy, f.size);
         e = (LsError){0};
         if (ls_checkpoint_load(&m, &back, "changed", &e)) {     /* the last of 17 digits may pass */
-            ck_assert_msg(same_ledger(&at.ledger, &back.ledger), "byte %zu of the ledger", n - from);
+            ck_assert_msg(same_ledger(&at.ledger, &back.ledger), "byte %zu of the ledger",
+                          n - from);
             ls_privacy_free(&back.ledger);
         }
     }
@@ -214,7 +218,8 @@ END_TEST
 /* "__metadata__" is a key of the format's own. */
 START_TEST(names_that_the_format_keeps_for_itself_come_back)
 {
-    static const char *const name[] = {"__metadata__", "___metadata__", "____metadata__", "_metadata__"};
+    static const char *const name[] = {"__metadata__", "___metadata__", "____metadata__",
+                                       "_metadata__"};
     LsStateTensor other[7];
     char before[ST_END], after[ST_END];
     LsPlace at = {0};
@@ -231,7 +236,8 @@ START_TEST(names_that_the_format_keeps_for_itself_come_back)
     ck_assert_int_eq(memcmp(before, after, ST_END), 0);
     other[0].t.name = "x";      /* and is not taken for another */
     ck_assert(!ls_checkpoint_load(&m, &at, "c.safetensors", &e));
-    ck_assert_msg(strstr(e.text, "holds '___metadata__', which this program does not have") != NULL, "%s", e.text);
+    ck_assert_msg(strstr(e.text, "holds '___metadata__', which this program does not have") != NULL,
+                  "%s", e.text);
     ls_memory_close(&m);
 }
 END_TEST
@@ -249,7 +255,8 @@ START_TEST(a_missing_tensor_is_named)
 }
 END_TEST
 
-/* Writes the checkpoint f with other offsets of its last tensor; the checksum is of the data alone. */
+/* Writes the checkpoint f with other offsets of its last tensor; the checksum is of the data
+ * alone. */
 static void move_last(const LsFile *f, const char *path, int64_t from, int64_t to)
 {
     const char *head = (const char *)f->data + 8;
@@ -276,13 +283,18 @@ START_TEST(a_tensor_outside_the_file_is_refused)
     int64_t bytes = 4 * ls_tensor_count(&p.state[6].t), end = 0;
     for (uint32_t k = 0; k < p.nstate; k++)
         end += 4 * ls_tensor_count(&p.state[k].t);
-    const struct { int64_t from, to; bool good; } where[] = {
-        {end - bytes, end, true}, {end - bytes + 4, end + 4, false}, {end + 4000, end + 4000 + bytes, false},
-        {-bytes, 0, false}, {end - bytes, end - 4, false}, {end, end - bytes, false}};
+    const struct { int64_t from, to; bool good;
+    } where[] = {{end - bytes, end, true},
+                 {end - bytes + 4, end + 4, false},
+                 {end + 4000, end + 4000 + bytes, false},
+                 {-bytes, 0, false},
+                 {end - bytes, end - 4, false},
+                 {end, end - bytes, false}};
     for (size_t k = 0; k < sizeof where / sizeof where[0]; k++) {
         e = (LsError){0};
         move_last(&f, "moved", where[k].from, where[k].to);
-        ck_assert_msg(ls_checkpoint_load(&m, &at, "moved", &e) == where[k].good, "case %zu: %s", k, e.text);
+        ck_assert_msg(ls_checkpoint_load(&m, &at, "moved", &e) == where[k].good, "case %zu: %s", k,
+                      e.text);
         ck_assert_int_eq(e.code, where[k].good ? LS_EXIT_DONE : LS_EXIT_DATA);
     }
     ls_file_unmap(&f);
@@ -325,7 +337,7 @@ START_TEST(a_full_disk_leaves_the_old_file_alone)
     ck_assert_int_eq(symlink("/dev/full", "c.safetensors.tmp"), 0);
     ck_assert(!ls_checkpoint_save(&m, &here, "c.safetensors", &e));
     ck_assert_int_eq(e.code, LS_EXIT_FAIL);
-    ck_assert_int_ne(access("c.safetensors.tmp", F_OK), 0);     /* the part that was written is gone */
+    ck_assert_int_ne(access("c.safetensors.tmp", F_OK), 0); /* the part that was written is gone */
     e = (LsError){0};
     ck_assert_msg(ls_checkpoint_load(&m, &at, "c.safetensors", &e), "%s", e.text);
     ls_memory_close(&m);
@@ -348,7 +360,8 @@ START_TEST(only_the_last_ones_are_kept)
     LsSaver again = {0};
     LsPlace at = {0};
     bool found;
-    ck_assert(ls_saver_open(&again, "ck", 0, false, &e) && again.count == 3 && again.update[0] == 8);
+    ck_assert(ls_saver_open(&again, "ck", 0, false, &e) && again.count == 3
+              && again.update[0] == 8);
     ck_assert(ls_saver_load(&again, &m, &at, &found, &e) && found && at.update == 10);
     ls_memory_close(&m);
 }
@@ -395,12 +408,19 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        state_and_place_come_back, the_ledger_comes_back_and_cannot_be_changed, a_program_with_another_layout_reads_the_same_values,
-        no_cut_and_no_flipped_byte_is_taken_for_sound, tensors_out_of_place_are_refused,
-        another_program_is_refused_with_the_tensor_that_differs, names_that_the_format_keeps_for_itself_come_back, a_missing_tensor_is_named,
+        state_and_place_come_back,
+        the_ledger_comes_back_and_cannot_be_changed,
+        a_program_with_another_layout_reads_the_same_values,
+        no_cut_and_no_flipped_byte_is_taken_for_sound,
+        tensors_out_of_place_are_refused,
+        another_program_is_refused_with_the_tensor_that_differs,
+        names_that_the_format_keeps_for_itself_come_back,
+        a_missing_tensor_is_named,
         a_tensor_outside_the_file_is_refused,
-        the_header_is_json_that_others_read, a_full_disk_leaves_the_old_file_alone,
-        only_the_last_ones_are_kept, checkpoints_of_any_step_are_found_again,
+        the_header_is_json_that_others_read,
+        a_full_disk_leaves_the_old_file_alone,
+        only_the_last_ones_are_kept,
+        checkpoints_of_any_step_are_found_again,
         of_more_files_than_are_remembered_the_newest_are,
     };
     return run_in_folder("checkpoint", sizeof test / sizeof test[0], test);

@@ -1,4 +1,5 @@
-/* tests/runtime/test_comm_link.c -- messages on a stream of bytes, of which a part has come: which receiver gets what. */
+/* tests/runtime/test_comm_link.c -- messages on a stream of bytes, of which a part has come: which
+ * receiver gets what. */
 #include "runtime/comm/comm_link.h"
 #include "tests/support/suite.h"
 
@@ -26,7 +27,10 @@ static void teardown(void)
 }
 
 static void put(const void *data, size_t n) { ck_assert_int_eq(write(far, data, n), (ssize_t)n); }
-static void put_head(uint32_t tag, int64_t bytes) { put(&(LsLinkHead){0x4c536d73, tag, bytes, 0}, sizeof(LsLinkHead)); }
+static void put_head(uint32_t tag, int64_t bytes)
+{
+    put(&(LsLinkHead){0x4c536d73, tag, bytes, 0}, sizeof(LsLinkHead));
+}
 static void move(void)
 {
     LsError e = {0};
@@ -149,7 +153,8 @@ static size_t record(int n, const int64_t *bytes, const unsigned char *data, uns
     link_.rank = 1;
     link_.seal = ls_seal_key(secret);
     for (int k = 0; k < n; k++) {
-        LsLinkMessage m = {.data = (unsigned char *)(uintptr_t)data, .bytes = bytes[k], .tag = 7 + (uint32_t)k};
+        LsLinkMessage m = {
+            .data = (unsigned char *)(uintptr_t)data, .bytes = bytes[k], .tag = 7 + (uint32_t)k};
         ls_link_send(&link_, &m);
         for (LsError e = {0}; !m.done; ls_link_move(&link_, &e))
             got += (size_t)read(far, to + got, 1000);
@@ -160,7 +165,8 @@ static size_t record(int n, const int64_t *bytes, const unsigned char *data, uns
 }
 
 /* Plays it to the receiver, in pieces; returns how many messages arrived, *e says why not all. */
-static int play(const unsigned char *of, size_t size, size_t piece, int n, const int64_t *bytes, unsigned char *to, LsError *e)
+static int play(const unsigned char *of, size_t size, size_t piece, int n, const int64_t *bytes,
+                unsigned char *to, LsError *e)
 {
     LsLinkMessage m[3];
     int arrived = 0;
@@ -196,29 +202,35 @@ START_TEST(sealed_messages_of_all_lengths_arrive_whole)
     for (int64_t n = 0; n < 130; n++) {
         const int64_t bytes[3] = {n, 3 * n, n % 3 == 0 ? 0 : 1};
         const size_t size = record(3, bytes, data_, sent_);
-        ck_assert_int_eq((int64_t)size, 3 * HEAD + 4 * n + bytes[2] + CHECK * ((n > 0) * 2 + (bytes[2] > 0)));
+        ck_assert_int_eq((int64_t)size,
+                         3 * HEAD + 4 * n + bytes[2] + CHECK * ((n > 0) * 2 + (bytes[2] > 0)));
         for (int k = 0; k < 3; k++) {
             LsError e = {0};
             memset(got_, 0, sizeof got_);
-            ck_assert_msg(play(sent_, size, piece[k], 3, bytes, got_, &e) == 3, "%d bytes: %s", (int)n, e.text);
-            ck_assert(memcmp(got_, data_, (size_t)n) == 0 && memcmp(got_ + MOST, data_, (size_t)(3 * n)) == 0);
+            ck_assert_msg(play(sent_, size, piece[k], 3, bytes, got_, &e) == 3, "%d bytes: %s",
+                          (int)n, e.text);
+            ck_assert(memcmp(got_, data_, (size_t)n) == 0
+                      && memcmp(got_ + MOST, data_, (size_t)(3 * n)) == 0);
         }
     }
 }
 END_TEST
 
-/* Every bit of head, bytes and check of short messages, some of a long one: no message arrives that changed. */
+/* Every bit of head, bytes and check of short messages, some of a long one: no message arrives that
+ * changed. */
 START_TEST(any_bit_that_flips_on_the_way_is_seen)
 {
     static const int64_t lengths[] = {0, 1, 6, 7, 8, 16, 27, 28, 29, 100, MOST};
     make_data();
     for (size_t k = 0; k < sizeof lengths / sizeof lengths[0]; k++) {
         const int64_t bytes[2] = {lengths[k], 0};
-        const size_t size = record(2, bytes, data_, sent_), one = size - HEAD, step = one > 1000 ? 7919 : 1;
+        const size_t size = record(2, bytes, data_, sent_), one = size - HEAD,
+                     step = one > 1000 ? 7919 : 1;
         for (size_t bit = 0; bit < 8 * one; bit += step) {
             LsError e = {0};
             sent_[bit / 8] ^= (unsigned char)(1 << bit % 8);
-            ck_assert_msg(play(sent_, size, 60000, 2, bytes, got_, &e) == 0, "%d bytes, bit %d", (int)lengths[k], (int)bit);
+            ck_assert_msg(play(sent_, size, 60000, 2, bytes, got_, &e) == 0, "%d bytes, bit %d",
+                          (int)lengths[k], (int)bit);
             ck_assert_int_eq(e.code, LS_EXIT_RANK);
             ck_assert_msg(strstr(e.text, "what rank 1 sends is no message") != NULL
                           || strstr(e.text, "changed on its way to rank 0") != NULL, "%s", e.text);
@@ -240,12 +252,15 @@ START_TEST(a_message_counts_once_and_in_its_place)
     memcpy(other + one, sent_, one);
     memcpy(other + 2 * one, sent_ + 2 * one, one);
     ck_assert_int_eq(play(other, size, 1000, 3, bytes, got_, &e), 1);
-    ck_assert_str_eq(e.text, "a message of rank 1 changed on its way to rank 0: the check of its head is wrong");
+    ck_assert_str_eq(
+        e.text, "a message of rank 1 changed on its way to rank 0: the check of its head is wrong");
     e = (LsError){0};
     memcpy(other, sent_, size);
-    memcpy(other + one + HEAD, sent_ + HEAD, one - HEAD);        /* the first one's bytes and check behind the second head */
+    /* the first one's bytes and check behind the second head */
+    memcpy(other + one + HEAD, sent_ + HEAD, one - HEAD);
     ck_assert_int_eq(play(other, size, 1000, 3, bytes, got_, &e), 1);
-    ck_assert_str_eq(e.text, "a message of 40 bytes of rank 1 changed on its way to rank 0: its check is wrong");
+    ck_assert_str_eq(
+        e.text, "a message of 40 bytes of rank 1 changed on its way to rank 0: its check is wrong");
     LsLinkMessage m;
     renew();
     link_.seal = ls_seal_key((const unsigned char[LS_SHA256]){"another connection's"});

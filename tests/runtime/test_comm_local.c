@@ -1,5 +1,5 @@
-/* tests/runtime/test_comm_local.c -- messages between ranks that are processes of this machine; deaths of ranks and of
- * their starter. */
+/* tests/runtime/test_comm_local.c -- messages between ranks that are processes of this machine;
+ * deaths of ranks and of their starter. */
 #include "runtime/comm/comm_launch.h"
 #include "tests/support/comm_cases.h"
 #include "tests/support/suite.h"
@@ -16,7 +16,8 @@ static LsError why;             /* of the last run */
 static void forget(void)
 {
     if (shared == NULL)
-        shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+        shared =
+            mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     ck_assert_ptr_ne(shared, MAP_FAILED);
     memset(shared, 0, sizeof *shared);
     why = (LsError){0};
@@ -96,7 +97,8 @@ static void case_death(LsComm *c, CommShared *s)
     LsError e = {0};
     LsTransfer x;
     char data[8];
-    const bool met = c->engine->barrier(c, &e);     /* rank 2 may be through, and dead, when others are not */
+    const bool met = c->engine->barrier(c, &e);     /* rank 2 may be through, and dead, when others
+                                                     * are not */
     if (c->rank == 2 && death >= 0) {
         signal(death, SIG_DFL);         /* sanitizers have handlers */
         raise(death);
@@ -105,8 +107,10 @@ static void case_death(LsComm *c, CommShared *s)
         _exit(-death);
     while (c->rank == 1 && busy)
         pause();
-    SEEN(!met || !(c->rank == 0 ? c->engine->receive(c, 2, 5, data, 8, &x, &e) && c->engine->wait(c, &x, &e)
-                        : c->engine->barrier(c, &e)));
+    SEEN(!met
+         || !(c->rank == 0
+                  ? c->engine->receive(c, 2, 5, data, 8, &x, &e) && c->engine->wait(c, &x, &e)
+                  : c->engine->barrier(c, &e)));
     comm_failed(c, s, &e);
     c->engine->close(c);
 }
@@ -170,7 +174,8 @@ START_TEST(a_signal_for_the_starter_reaches_all_ranks_once)
     const pid_t pid = start(case_signal, 3);
     kill(pid, SIGTERM);
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM, "%x", (unsigned)status);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 128 + SIGTERM, "%x",
+                  (unsigned)status);
 }
 END_TEST
 
@@ -195,7 +200,8 @@ START_TEST(no_rank_outlives_its_starter)
             char path[40], state[200] = "";
             snprintf(path, sizeof path, "/proc/%d/stat", shared->code[k]);
             FILE *f = fopen(path, "r");
-            if (f != NULL && fgets(state, sizeof state, f) != NULL && strstr(state, ") Z ") != NULL) {
+            if (f != NULL && fgets(state, sizeof state, f) != NULL
+                && strstr(state, ") Z ") != NULL) {
                 fclose(f);
                 break;          /* dead; whoever inherited it has not looked yet */
             }

@@ -1,4 +1,5 @@
-/* tests/runtime/test_comm_nccl.c -- messages by NCCL, for which an NCCL of the tests' own stands: no GPU has seen this. */
+/* tests/runtime/test_comm_nccl.c -- messages by NCCL, for which an NCCL of the tests' own stands:
+ * no GPU has seen this. */
 #include "runtime/comm_nccl/comm_nccl.h"
 #include "tests/support/comm_cases.h"
 #include "tests/support/comm_in_threads.h"
@@ -30,7 +31,8 @@ static void *rank_main(void *arg)
 {
     LsComm *under = arg;
     const int rank = under->rank;
-    LsComm *c = ls_comm_nccl(under, (LsNcclStream){&stream_of[rank], query, FAKE_NCCL_BUSY}, &why[rank]);
+    LsComm *c =
+        ls_comm_nccl(under, (LsNcclStream){&stream_of[rank], query, FAKE_NCCL_BUSY}, &why[rank]);
     if (c != NULL) {
         running(c, &shared);
     } else {
@@ -99,7 +101,8 @@ static void case_answer(LsComm *c, CommShared *s)
     char a[50], b[50] = "";
     memset(a, c->rank + 1, sizeof a);
     if (c->rank == 0) {
-        WORKS(c->engine->send(c, 1, 1, a, 50, &x, &e) && c->engine->receive(c, 1, 2, b, 50, &y, &e));
+        WORKS(c->engine->send(c, 1, 1, a, 50, &x, &e)
+              && c->engine->receive(c, 1, 2, b, 50, &y, &e));
         WORKS(c->engine->wait(c, &x, &e) && c->engine->wait(c, &y, &e));
         SEEN(b[0] == 3 && b[49] == 3);
     } else {
@@ -147,7 +150,8 @@ START_TEST(messages_in_another_order_are_no_messages)
 {
     run_ranks(case_order, 2);
     ck_assert_int_eq(shared.told, 1);
-    ck_assert_ptr_nonnull(strstr(shared.text[0], "rank 0 sends 8 bytes with tag 10, but rank 1 takes 8 with tag 11"));
+    ck_assert_ptr_nonnull(
+        strstr(shared.text[0], "rank 0 sends 8 bytes with tag 10, but rank 1 takes 8 with tag 11"));
     check_ends(2, false);
 }
 END_TEST
@@ -204,7 +208,8 @@ START_TEST(libraries_that_cannot_serve_are_named)
     ck_assert_str_eq(why[0].text, "NCCL: the library is version 2604, 2.7 or later is needed");
     setenv("LOWERSET_NCCL", "/nowhere/libnccl.so", 1);
     run_ranks(case_exchange, 1);
-    ck_assert_ptr_nonnull(strstr(why[0].text, "/nowhere/libnccl.so, named by LOWERSET_NCCL, does not open"));
+    ck_assert_ptr_nonnull(
+        strstr(why[0].text, "/nowhere/libnccl.so, named by LOWERSET_NCCL, does not open"));
 }
 END_TEST
 

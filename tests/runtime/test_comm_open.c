@@ -1,5 +1,6 @@
-/* tests/runtime/test_comm_open.c -- which engine a run gets, from options and from what started it; runs that are refused,
- * as their processes would train side by side without knowing of each other. */
+/* tests/runtime/test_comm_open.c -- which engine a run gets, from options and from what started it;
+ * runs that are refused, as their processes would train side by side without knowing of each
+ * other. */
 #include "runtime/comm/comm_open.h"
 #include "tests/support/suite.h"
 
@@ -9,8 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-static const char *const variable[] = {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE", "PMI_RANK",
-                                       "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_STEP_ID"};
+static const char *const variable[] = {
+    "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK", "PMI_SIZE",     "PMI_RANK",
+    "SLURM_STEP_NUM_TASKS", "SLURM_NTASKS",         "SLURM_PROCID", "SLURM_STEP_ID"};
 static int64_t opened;          /* the linked engine, with so many ranks */
 
 static void forget(void)
@@ -53,31 +55,78 @@ static const Row row[] = {
     {"", {.rank = -1}, NULL, false},
     {"OMPI_COMM_WORLD_SIZE=1 OMPI_COMM_WORLD_RANK=0", {.ranks = 1, .rank = -1}, NULL, false},
     /* a program for one process, started many times */
-    {"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0", {.ranks = 1, .rank = -1},
-     "mpirun started 4 copies of this program (OMPI_COMM_WORLD_SIZE), and each would train alone", false},
-    {"PMI_SIZE=3 PMI_RANK=1", {.ranks = 1, .rank = -1}, "mpiexec started 3 copies of this program (PMI_SIZE)", true},
-    {"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1", {.ranks = 1, .rank = -1}, "srun started 2 copies", true},
-    {"SLURM_NTASKS=2 SLURM_PROCID=0 SLURM_STEP_ID=0", {.ranks = 1, .rank = -1}, "srun started 2 copies", false},
-    {"SLURM_NTASKS=2 SLURM_PROCID=0", {.ranks = 1, .rank = -1}, NULL, false},       /* a batch script itself */
+    {"OMPI_COMM_WORLD_SIZE=4 OMPI_COMM_WORLD_RANK=0",
+     {.ranks = 1, .rank = -1},
+     "mpirun started 4 copies of this program (OMPI_COMM_WORLD_SIZE), and each would train alone",
+     false},
+    {"PMI_SIZE=3 PMI_RANK=1",
+     {.ranks = 1, .rank = -1},
+     "mpiexec started 3 copies of this program (PMI_SIZE)",
+     true},
+    {"SLURM_STEP_NUM_TASKS=2 SLURM_PROCID=1",
+     {.ranks = 1, .rank = -1},
+     "srun started 2 copies",
+     true},
+    {"SLURM_NTASKS=2 SLURM_PROCID=0 SLURM_STEP_ID=0",
+     {.ranks = 1, .rank = -1},
+     "srun started 2 copies",
+     false},
+    {"SLURM_NTASKS=2 SLURM_PROCID=0",
+     {.ranks = 1, .rank = -1},
+     NULL,
+     false}, /* a batch script itself */
     /* one for as many as there are */
-    {"PMI_SIZE=3 PMI_RANK=1", {.rank = -1}, "mpiexec started 3 processes (PMI_SIZE), and nothing joins them", true},
-    {"PMI_SIZE=3 PMI_RANK=1", {.rank = -1, .peers = "a:1,b:1"}, "this program is for 2 ranks, but mpiexec started 3", true},
+    {"PMI_SIZE=3 PMI_RANK=1",
+     {.rank = -1},
+     "mpiexec started 3 processes (PMI_SIZE), and nothing joins them",
+     true},
+    {"PMI_SIZE=3 PMI_RANK=1",
+     {.rank = -1, .peers = "a:1,b:1"},
+     "this program is for 2 ranks, but mpiexec started 3",
+     true},
     {"", {.rank = -1, .peers = "a:1,b:1"}, "--peers names 2 ranks: say which one this is", false},
     /* one for several */
-    {"OMPI_COMM_WORLD_SIZE=4", {.ranks = 2, .rank = -1}, "this program is for 2 ranks, but mpirun started 4 processes", false},
-    {"OMPI_COMM_WORLD_SIZE=4", {.ranks = 4, .rank = -1}, "nothing joins them: compile with lowerset compile --comm=mpi", false},
-    {"OMPI_COMM_WORLD_SIZE=4", {.ranks = 4, .rank = -1, .engine = "local"}, "(--comm=local)", false},
-    {"OMPI_COMM_WORLD_SIZE=4", {.ranks = 2, .rank = -1, .linked = &linked}, "this program is for 2 ranks, but mpirun", false},
+    {"OMPI_COMM_WORLD_SIZE=4",
+     {.ranks = 2, .rank = -1},
+     "this program is for 2 ranks, but mpirun started 4 processes",
+     false},
+    {"OMPI_COMM_WORLD_SIZE=4",
+     {.ranks = 4, .rank = -1},
+     "nothing joins them: compile with lowerset compile --comm=mpi",
+     false},
+    {"OMPI_COMM_WORLD_SIZE=4",
+     {.ranks = 4, .rank = -1, .engine = "local"},
+     "(--comm=local)",
+     false},
+    {"OMPI_COMM_WORLD_SIZE=4",
+     {.ranks = 2, .rank = -1, .linked = &linked},
+     "this program is for 2 ranks, but mpirun",
+     false},
     {"", {.ranks = 2, .rank = -1, .peers = "a:1,b:1,c:1"}, "--ranks 2, but --peers names 3", false},
     {"", {.ranks = 2, .rank = -1, .peers = "a:1,b:1"}, "say which one this is, with --rank", false},
     {"", {.ranks = 2, .rank = 2, .peers = "a:1,b:1"}, "ranks are numbered from 0 to 1", false},
-    {"SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=1", {.ranks = 2, .rank = -1, .peers = "a:1,b:1"}, "srun started 3 processes", true},
-    {"", {.ranks = 2, .rank = 0, .peers = "127.0.0.1:1,127.0.0.1:1"}, "ranks 0 and 1 have the same address", false},
-    {"", {.ranks = 2, .rank = 0, .peers = "127.0.0.1:1,nobody"}, "'nobody' of rank 1 is not HOST:PORT", false},
-    {"", {.ranks = 2, .rank = 0, .peers = "127.0.0.1:x,127.0.0.1:2"}, "'127.0.0.1:x' of rank 0", false},
+    {"SLURM_STEP_NUM_TASKS=3 SLURM_PROCID=1",
+     {.ranks = 2, .rank = -1, .peers = "a:1,b:1"},
+     "srun started 3 processes",
+     true},
+    {"",
+     {.ranks = 2, .rank = 0, .peers = "127.0.0.1:1,127.0.0.1:1"},
+     "ranks 0 and 1 have the same address",
+     false},
+    {"",
+     {.ranks = 2, .rank = 0, .peers = "127.0.0.1:1,nobody"},
+     "'nobody' of rank 1 is not HOST:PORT",
+     false},
+    {"",
+     {.ranks = 2, .rank = 0, .peers = "127.0.0.1:x,127.0.0.1:2"},
+     "'127.0.0.1:x' of rank 0",
+     false},
     {"", {.ranks = 2, .rank = 1}, "--rank is for --peers", false},
     {"", {.ranks = 2, .rank = -1, .engine = "sockets"}, "--comm=sockets needs --peers", false},
-    {"", {.ranks = 2, .rank = 0, .engine = "local", .peers = "a:1,b:1"}, "--peers is for --comm=sockets", false},
+    {"",
+     {.ranks = 2, .rank = 0, .engine = "local", .peers = "a:1,b:1"},
+     "--peers is for --comm=sockets",
+     false},
     {"", {.ranks = 2, .rank = -1, .engine = "mpi"}, "this program has no MPI", false},
     {"", {.ranks = 2, .rank = -1, .engine = "pigeons"}, "must be local, sockets or mpi", false},
     {"", {.ranks = 1, .rank = -1, .engine = "local"}, "one rank sends no messages", false},
@@ -95,7 +144,8 @@ START_TEST(copies_that_do_not_know_each_other_are_refused)
     ck_assert_ptr_null(o.comm);
     ck_assert_int_eq(o.silent, r->silent);
     if (r->text != NULL)
-        ck_assert_msg(e.code == LS_EXIT_USAGE && strstr(e.text, r->text) != NULL, "%d: %s", e.code, e.text);
+        ck_assert_msg(e.code == LS_EXIT_USAGE && strstr(e.text, r->text) != NULL, "%d: %s", e.code,
+                      e.text);
 }
 END_TEST
 
@@ -131,7 +181,8 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("comm_open");
-    tcase_add_loop_test(tc, copies_that_do_not_know_each_other_are_refused, 0, sizeof row / sizeof row[0]);
+    tcase_add_loop_test(tc, copies_that_do_not_know_each_other_are_refused, 0,
+                        sizeof row / sizeof row[0]);
     tcase_add_test(tc, a_linked_engine_is_for_processes_that_something_started);
     return run_tests("comm_open", tc);
 }

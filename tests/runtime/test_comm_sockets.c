@@ -1,4 +1,5 @@
-/* tests/runtime/test_comm_sockets.c -- ranks that meet over TCP: messages, strangers, wrong runs, and networks that fail. */
+/* tests/runtime/test_comm_sockets.c -- ranks that meet over TCP: messages, strangers, wrong runs,
+ * and networks that fail. */
 #include "runtime/comm/comm_greet.h"
 #include "runtime/comm/comm_meet.h"
 #include "runtime/comm/comm_watch.h"
@@ -14,11 +15,17 @@
 #define RUN "plan 0123, seed 5417"
 enum { RANKS = 8, VIA = 10 };   /* addresses of proxies begin with VIA */
 
-typedef struct Seen { CommShared of_case; atomic_int harm; char error[RANKS][600]; atomic_int opened, printed; } Seen;
+typedef struct Seen {
+    CommShared of_case;
+    atomic_int harm;
+    char error[RANKS][600];
+    atomic_int opened, printed;
+} Seen;
 static Seen *seen;
 static CommCase *running;
 static int size, via;           /* a proxy stands before rank `via`; -1: none */
-static const char *run_of[RANKS], *token_of[RANKS], *program_of[RANKS];      /* NULL: the right one */
+/* NULL: the right one */
+static const char *run_of[RANKS], *token_of[RANKS], *program_of[RANKS];
 static int size_of[RANKS];      /* as the rank takes it; 0: the right one */
 static pid_t pid[RANKS];
 
@@ -132,14 +139,18 @@ static void check_told(int ranks, int but, int code, const char *text, const cha
     for (int k = 0; k < ranks; k++)
         if (k != but) {
             ck_assert_msg(finish(k) == code, "rank %d: %d, %s", k, s->code[k], s->text[k]);
-            ck_assert_msg(strstr(s->text[k], text) != NULL || (or[0] != '\0' && strstr(s->text[k], or) != NULL),
+            ck_assert_msg(strstr(s->text[k], text) != NULL
+                              || (or [0] != '\0' && strstr(s->text[k], or) != NULL),
                           "rank %d: %s, not %s", k, s->text[k], text);
         }
     ck_assert_int_ge(s->told, 1);
     ck_assert_int_le(s->told, most);
 }
 
-static void check_failure(int ranks, int but, int code, const char *text) { check_told(ranks, but, code, text, "", 1); }
+static void check_failure(int ranks, int but, int code, const char *text)
+{
+    check_told(ranks, but, code, text, "", 1);
+}
 
 START_TEST(lengths_that_differ_end_all_ranks_and_one_tells)
 {
@@ -163,7 +174,8 @@ START_TEST(nobody_waits_for_a_rank_that_has_ended)
 }
 END_TEST
 
-/* Ranks wait for rank 2, which never sends: one in wait, one in the barrier. Rank 3 computes, and does not look. */
+/* Ranks wait for rank 2, which never sends: one in wait, one in the barrier. Rank 3 computes, and
+ * does not look. */
 static void case_wait(LsComm *c, CommShared *s)
 {
     LsError e = {0};
@@ -191,7 +203,8 @@ static void check_busy_too(const char *text)
     ck_assert_int_eq(finish(3), LS_EXIT_RANK);
     for (int k = 0; k < 2; k++) {
         ck_assert_int_eq(finish(k), LS_EXIT_RANK);
-        ck_assert_msg(strstr(seen->of_case.text[k], text) != NULL, "rank %d: %s, not %s", k, seen->of_case.text[k], text);
+        ck_assert_msg(strstr(seen->of_case.text[k], text) != NULL, "rank %d: %s, not %s", k,
+                      seen->of_case.text[k], text);
     }
     ck_assert_int_eq(seen->of_case.told, 1);
 }
@@ -227,7 +240,9 @@ START_TEST(a_network_that_goes_silent_ends_all_ranks)
     finish(3);
     for (int k = 0; k < 2; k++) {
         ck_assert_int_eq(finish(k), LS_EXIT_RANK);
-        ck_assert_ptr_nonnull(strstr(seen->of_case.text[k], "gave no sign of life for 6 s"));     /* who of whom is a matter of chance */
+        ck_assert_ptr_nonnull(
+            strstr(seen->of_case.text[k],
+                   "gave no sign of life for 6 s")); /* who of whom is a matter of chance */
     }
     kill(proxy, SIGKILL);
     kill(pid[2], SIGKILL);
@@ -278,8 +293,10 @@ START_TEST(a_bit_that_flips_on_a_channel_ends_all_ranks)
     atomic_store(&seen->harm, PROXY_FLIP_LIFE);
     for (int k = 0; k < 2; k++) {
         ck_assert_int_eq(finish(k), LS_EXIT_RANK);
-        ck_assert_msg(strstr(seen->of_case.text[k], "a sign of life of rank ") != NULL, "%s", seen->of_case.text[k]);
-        ck_assert_msg(strstr(seen->of_case.text[k], " changed on its way to rank ") != NULL, "%s", seen->of_case.text[k]);
+        ck_assert_msg(strstr(seen->of_case.text[k], "a sign of life of rank ") != NULL, "%s",
+                      seen->of_case.text[k]);
+        ck_assert_msg(strstr(seen->of_case.text[k], " changed on its way to rank ") != NULL, "%s",
+                      seen->of_case.text[k]);
     }
     kill(proxy, SIGKILL);
     waitpid(proxy, NULL, 0);
@@ -351,7 +368,8 @@ START_TEST(what_is_no_rank_is_named)
 }
 END_TEST
 
-/* Rank 2 is wrong: it ends with that text, and the others wait for a right one, with which they run. */
+/* Rank 2 is wrong: it ends with that text, and the others wait for a right one, with which they
+ * run. */
 static void check_wrong(const char *text)
 {
     start(case_barrier, 3);
@@ -430,7 +448,11 @@ static LsVerdict claim(const char *token, const char *program, LsClaim what, boo
 static void check_strangers(const char *token)
 {
     static const char *const tell[] = {"5417", "plan", "seed"};
-    static struct { char mark[8]; int32_t version, size, rank, called, channel; char run[700]; } old = {"LSRANK?", 1, 2, 1, 0, 0, "x"};
+    static struct {
+        char mark[8];
+        int32_t version, size, rank, called, channel;
+        char run[700];
+    } old = {"LSRANK?", 1, 2, 1, 0, 0, "x"};
     const LsClaim right = {.size = 2, .rank = 1, .called = 0, .channel = 0, .run = RUN};
     char answer[2000];
     memset(seen, 0, sizeof *seen);
@@ -455,9 +477,15 @@ static void check_strangers(const char *token)
         ck_assert_int_eq(claim(NULL, "0123", right, false).kind, -1);
     ck_assert_int_eq(claim(token, "0123", right, true).kind, -1);
     /* Those who have the key are compared, and none of them ends the run. */
-    static const LsClaim odd[] = {{.size = 2, .rank = -5, .run = RUN}, {.size = 2, .rank = 0, .run = RUN}, {.size = 2, .rank = 2, .run = RUN},
-        {.size = 2, .rank = 1, .called = 1, .run = RUN}, {.size = 3, .rank = 1, .run = RUN}, {.size = 2, .rank = INT32_MIN, .run = RUN},
-        {.size = 2, .rank = 1, .channel = 1, .run = RUN}, {.size = -1, .rank = 1 << 20, .called = -7, .channel = 9, .run = RUN},
+    static const LsClaim odd[] = {
+        {.size = 2, .rank = -5, .run = RUN},
+        {.size = 2, .rank = 0, .run = RUN},
+        {.size = 2, .rank = 2, .run = RUN},
+        {.size = 2, .rank = 1, .called = 1, .run = RUN},
+        {.size = 3, .rank = 1, .run = RUN},
+        {.size = 2, .rank = INT32_MIN, .run = RUN},
+        {.size = 2, .rank = 1, .channel = 1, .run = RUN},
+        {.size = -1, .rank = 1 << 20, .called = -7, .channel = 9, .run = RUN},
         {.size = 2, .rank = 1, .run = "plan 0123, seed \33[2J7"}};
     for (size_t k = 0; k < sizeof odd / sizeof odd[0]; k++) {
         const LsVerdict v = claim(token, "0123", odd[k], false);
@@ -487,7 +515,8 @@ START_TEST(a_rank_that_is_started_twice_ends_itself)
     const pid_t first = pid[0];
     start_one(0);
     ck_assert_int_eq(finish(0), LS_EXIT_RANK);
-    ck_assert_msg(strstr(seen->error[0], "rank 0 cannot listen at ") != NULL && strstr(seen->error[0], "the same rank twice") != NULL,
+    ck_assert_msg(strstr(seen->error[0], "rank 0 cannot listen at ") != NULL
+                      && strstr(seen->error[0], "the same rank twice") != NULL,
                   "%s", seen->error[0]);
     pid[0] = first;
     seen->of_case.code[0] = 0;
@@ -499,11 +528,15 @@ END_TEST
 
 START_TEST(a_rank_listens_at_its_own_address_alone)
 {
-    static const struct { const char *peers, *text; } row[] = {
-        {"192.0.2.7:20001,127.0.0.1:20002", "192.0.2.7:20001 of rank 0 is no address of this machine"},
+    static const struct { const char *peers, *text;
+    } row[] = {
+        {"192.0.2.7:20001,127.0.0.1:20002",
+         "192.0.2.7:20001 of rank 0 is no address of this machine"},
         {"[2001:db8::7]:20001,127.0.0.1:20002", "of rank 0 is no address of this machine"},
-        {"0.0.0.0:20001,127.0.0.1:20002", "'0.0.0.0:20001' of rank 0 stands for all addresses of a machine"},
-        {"127.0.0.1:20002,[::]:20001", "'[::]:20001' of rank 1 stands for all addresses of a machine"},
+        {"0.0.0.0:20001,127.0.0.1:20002",
+         "'0.0.0.0:20001' of rank 0 stands for all addresses of a machine"},
+        {"127.0.0.1:20002,[::]:20001",
+         "'[::]:20001' of rank 1 stands for all addresses of a machine"},
     };
     for (size_t k = 0; k < sizeof row / sizeof row[0]; k++) {
         LsComm *c;
@@ -521,8 +554,15 @@ END_TEST
 START_TEST(any_bit_of_a_greeting_counts)
 {
     const LsHmac key = ls_greet_key("the run's own token", NULL);
-    static union { LsGreeting g; LsWelcome w; LsClaim c; LsVerdict v; unsigned char byte[1000]; } sent, came;
-    static const size_t bytes[] = {sizeof(LsGreeting), sizeof(LsWelcome), sizeof(LsClaim), sizeof(LsVerdict)};
+    static union {
+        LsGreeting g;
+        LsWelcome w;
+        LsClaim c;
+        LsVerdict v;
+        unsigned char byte[1000];
+    } sent, came;
+    static const size_t bytes[] = {sizeof(LsGreeting), sizeof(LsWelcome), sizeof(LsClaim),
+                                   sizeof(LsVerdict)};
     for (int what = 0; what < 4; what++)
         for (size_t bit = 0; bit < 8 * bytes[what]; bit++) {
             LsMet m;
@@ -548,12 +588,15 @@ START_TEST(any_bit_of_a_greeting_counts)
                 LsMet other = {.greeting = came.g};
                 ck_assert(ls_greet_back(&key, &other, &e));
                 m.welcome = other.welcome;
-                ck_assert(!ls_greet_is_greeting(&came.g, sizeof came.g) || !ls_greet_knows(&key, &m));
+                ck_assert(!ls_greet_is_greeting(&came.g, sizeof came.g)
+                          || !ls_greet_knows(&key, &m));
             } else if (what == 1) {
                 m.welcome = came.w;
-                ck_assert(!ls_greet_is_welcome(&came.w, sizeof came.w) || !ls_greet_knows(&key, &m));
+                ck_assert(!ls_greet_is_welcome(&came.w, sizeof came.w)
+                          || !ls_greet_knows(&key, &m));
             } else {
-                ck_assert(what == 2 ? !ls_greet_proved(&key, &m, &came.c) : !ls_greet_judged(&key, &m, &came.v));
+                ck_assert(what == 2 ? !ls_greet_proved(&key, &m, &came.c)
+                                    : !ls_greet_judged(&key, &m, &came.v));
             }
         }
 }
@@ -588,7 +631,8 @@ START_TEST(frames_are_believed_only_whole)
     LsFrame f;
     unsigned char secret[LS_SHA256] = {7};
     ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
-    LsChannel from = {.fd = fd[0], .seal = ls_seal_key(secret)}, to = {.fd = fd[1], .seal = ls_seal_key(secret)};
+    LsChannel from = {.fd = fd[0], .seal = ls_seal_key(secret)},
+              to = {.fd = fd[1], .seal = ls_seal_key(secret)};
     LsError why = {(LsExit)-7, "data\33[2J\a\r\n\x80\xff of \xc3\xa9"};
     ls_channel_send(&from, LS_FRAME_FAILED, 1, &why);
     ck_assert_int_eq(recv(fd[1], &f, sizeof f, MSG_PEEK), sizeof f);

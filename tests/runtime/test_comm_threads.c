@@ -49,7 +49,10 @@ START_TEST(lengths_that_differ_end_all_ranks_and_one_tells)
     ck_assert_int_eq(shared.failed, 4);
     ck_assert_int_eq(shared.told, 1);
     for (int k = 0; k < 4; k++)
-        ck_assert_msg(strstr(shared.text[k], "rank 0 sends 100 bytes with tag 5, but rank 1 takes 96") != NULL, "%s", shared.text[k]);
+        ck_assert_msg(
+            strstr(shared.text[k], "rank 0 sends 100 bytes with tag 5, but rank 1 takes 96")
+                != NULL,
+            "%s", shared.text[k]);
 }
 END_TEST
 
@@ -59,7 +62,8 @@ START_TEST(a_rank_that_gives_up_ends_all_others_with_its_reason)
     ck_assert_int_eq(shared.failed, 5);
     ck_assert_int_eq(shared.told, 1);
     for (int k = 0; k < 5; k++) {
-        ck_assert_str_eq(shared.text[k], k == 1 ? "numbers.npy: no such file" : "rank 1: numbers.npy: no such file");
+        ck_assert_str_eq(shared.text[k], k == 1 ? "numbers.npy: no such file"
+                                                : "rank 1: numbers.npy: no such file");
         ck_assert_int_eq(shared.code[k], LS_EXIT_DATA);
     }
 }

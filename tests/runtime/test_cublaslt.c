@@ -1,5 +1,6 @@
 /* tests/runtime/test_cublaslt.c -- products for GPUs, computed by a library in cuBLASLt's place
- * (fake_cublaslt.c) and compared with loops over row-major matrices; descriptors also by the real library. */
+ * (fake_cublaslt.c) and compared with loops over row-major matrices; descriptors also by the real
+ * library. */
 #include "runtime/cuda/cublaslt.c"
 #include "runtime/cuda/cublaslt_choice.c"
 #include "runtime/cuda/cublaslt_library.c"
@@ -307,7 +308,8 @@ START_TEST(choices_are_kept_for_device_and_version_and_checked_when_they_come_ba
     snprintf(cache, sizeof cache, "%s/lowerset", folder);
     Bench t = bench_new(&cases[3]);
     for (int round = 0; round < 4; round++) {
-        /* heuristic; recalled; timed, because a clock beats a heuristic; recalled without a clock */
+        /* heuristic; recalled; timed, because a clock beats a heuristic; recalled without a
+         * clock */
         static const uint64_t algo[] = {1, 1, 2, 2};
         static const int asks[] = {1, 0, 1, 0};
         LsCublas *b = open_fake(cache, round == 2 ? &clock : NULL);
@@ -365,7 +367,8 @@ static void count_behind(LsRun *run, void *const arg[])
     behinds++;
 }
 
-/* The library refuses epilogue 6 of one product, when asked for an algorithm or at its first run. */
+/* The library refuses epilogue 6 of one product, when asked for an algorithm or at its first
+ * run. */
 START_TEST(an_epilogue_that_the_library_lacks_is_left_to_the_kernel_behind_that_product_alone)
 {
     static const char *const how[] = {"FAKE_CUBLASLT_WITHOUT", "FAKE_CUBLASLT_STOPS"};

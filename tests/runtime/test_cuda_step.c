@@ -1,5 +1,6 @@
-/* tests/runtime/test_cuda_step.c -- the trainer on a device against the trainer on the CPU, bit for bit, over a
- * fake CUDA runtime that works at once or as late as possible; and its messages about a failing device. */
+/* tests/runtime/test_cuda_step.c -- the trainer on a device against the trainer on the CPU, bit for
+ * bit, over a fake CUDA runtime that works at once or as late as possible; and its messages about a
+ * failing device. */
 #define LS_TINY_CUDA
 #include "runtime/engine/engine.h"
 #include "tests/support/npz_util.h"
@@ -19,8 +20,8 @@ typedef struct Fake {
     const uint32_t *wait, *wait_of;     /* LsPhaseTable, of training */
 } Fake;
 static const Fake sound = {.devices = 1, .driver = 13000, .room = 1 << 20};
-static int counts[4];           /* kernels run, launched one by one, replays; times that a replay could
-                                 * choose between steps */
+static int counts[4];           /* kernels run, launched one by one, replays; times that a replay
+                                 * could choose between steps */
 
 static void make_data(void)
 {
@@ -200,7 +201,8 @@ START_TEST(all_steps_but_the_first_are_replayed)
 }
 END_TEST
 
-/* After piece k, its steps and those before have been issued: so many kernels ran, as work is done at once. */
+/* After piece k, its steps and those before have been issued: so many kernels ran, as work is done
+ * at once. */
 static bool after_piece(void *self, uint32_t k)
 {
     (void)self;
@@ -220,12 +222,14 @@ static int run_in_pieces(void *user, int argc, char **argv)
     LsError e = {0};
     (void)argc, (void)argv;
     set_fake(user, &p, &cuda);
-    bool ok = ls_memory_open(&m, &p, &e) && ls_engine_open(&g, &p, &m, &e) && ls_loader_open(&l, &p, 0, &e)
-        && ls_engine_cut(&g, (LsCuts){cut, 2, after_piece, NULL}, &e);
+    bool ok = ls_memory_open(&m, &p, &e) && ls_engine_open(&g, &p, &m, &e)
+              && ls_loader_open(&l, &p, 0, &e)
+              && ls_engine_cut(&g, (LsCuts){cut, 2, after_piece, NULL}, &e);
     for (int k = 0; k < 3 && ok; k++) {
         g.run.apply = k != 1;
         ls_engine_feed(&g, &l, &(LsBatch){.input = l.memory, .valid = TB});
-        ok = ls_engine_run(&g, &p.phase.train, NULL, 0, &e) && ls_engine_loss(&g, &p.phase.train, g.slot, TB, &loss, &e);
+        ok = ls_engine_run(&g, &p.phase.train, NULL, 0, &e)
+             && ls_engine_loss(&g, &p.phase.train, g.slot, TB, &loss, &e);
         printf("%d ran, %d replays\n", fake_cudart.ran, fake_cudart.replayed);
     }
     fprintf(stderr, "%s", e.text);
@@ -319,7 +323,8 @@ static const uint32_t tiny_wait[] = {0, 1, 2, 2}, tiny_wait_of[] = {0, 0, 1, 2, 
 START_TEST(steps_that_need_nothing_of_each_other_come_in_any_order)
 {
     Fake fake = sound;
-    const char *options = "--data data.npz --epochs 7 --val data.npz --dump %s.npz --export %s.onnx";
+    const char *options =
+        "--data data.npz --epochs 7 --val data.npz --dump %s.npz --export %s.onnx";
     char here[256], there[256];
     make_data();
     snprintf(here, sizeof here, options, "here", "here");
@@ -389,8 +394,9 @@ START_TEST(what_cannot_be_recorded_apart_is_replayed_in_order)
     must(0, &fake, 1, "--data data.npz --drop-last --steps 40 --export there.onnx");
     check_same_file("here.onnx", "there.onnx");
     ck_assert_int_eq(counts[2], 39);
-    TOLD("note: steps are replayed one after the other: step 1, node 'fc' (Gemm): cannot let a step "
-         "wait for others");
+    TOLD(
+        "note: steps are replayed one after the other: step 1, node 'fc' (Gemm): cannot let a step "
+        "wait for others");
     ck_assert_ptr_eq(strchr(err_text, '\n'), err_text + strlen(err_text) - 1);     /* once */
 }
 END_TEST

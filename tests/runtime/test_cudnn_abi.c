@@ -1,5 +1,5 @@
-/* tests/runtime/test_cudnn_abi.c -- runtime/cuda/cudnn_abi.h agrees with NVIDIA's header: compiled where that
- * header is installed. */
+/* tests/runtime/test_cudnn_abi.c -- runtime/cuda/cudnn_abi.h agrees with NVIDIA's header: compiled
+ * where that header is installed. */
 #include "runtime/cuda/cudnn_abi.h"
 
 #include <cudnn_graph.h>

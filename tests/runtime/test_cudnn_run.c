@@ -1,5 +1,6 @@
-/* tests/runtime/test_cudnn_run.c -- convolutions of a program run through cuDNN's graph API: a library with the
- * same functions that computes on the CPU (fake_cudnn.c) checks shapes, plans and addresses. */
+/* tests/runtime/test_cudnn_run.c -- convolutions of a program run through cuDNN's graph API: a
+ * library with the same functions that computes on the CPU (fake_cudnn.c) checks shapes, plans and
+ * addresses. */
 #include "runtime/cuda/cudnn_conv.h"
 #include "runtime/cuda/cudnn_graph.h"
 #include "runtime/cuda/cudnn_run.h"
@@ -277,9 +278,10 @@ END_TEST
 START_TEST(a_plan_gets_the_description_of_the_device_that_is_there)
 {
     static const char here[] = "{\"deviceVer\":900,\"pciDeviceId\":6}";
-    char *text = ls_dnn_plan_here("{\"a\":1,\"GPUProfile\":{\"deviceVer\":900,\"pciDeviceId\":0},\"b\":2}",
-                                  here);
-    ck_assert_str_eq(text, "{\"a\":1,\"GPUProfile\":{\"deviceVer\":900,\"pciDeviceId\":6},\"b\":2}");
+    char *text = ls_dnn_plan_here(
+        "{\"a\":1,\"GPUProfile\":{\"deviceVer\":900,\"pciDeviceId\":0},\"b\":2}", here);
+    ck_assert_str_eq(text,
+                     "{\"a\":1,\"GPUProfile\":{\"deviceVer\":900,\"pciDeviceId\":6},\"b\":2}");
     free(text);
     ck_assert_ptr_null(ls_dnn_plan_here("{\"a\":1}", here));
     ck_assert_ptr_null(ls_dnn_plan_here("{\"GPUProfile\":{\"deviceVer\"", here));
@@ -471,8 +473,8 @@ START_TEST(engines_that_compile_are_asked_when_the_program_starts)
 }
 END_TEST
 
-/* No engine takes the mask, its kernel does not load, or it does not run: the convolution runs as the
- * compiler planned it, and a kernel behind it. */
+/* No engine takes the mask, its kernel does not load, or it does not run: the convolution runs as
+ * the compiler planned it, and a kernel behind it. */
 START_TEST(where_none_serves_a_kernel_does_it_behind_the_planned_convolution)
 {
     static Data d;
@@ -498,7 +500,7 @@ START_TEST(where_none_serves_a_kernel_does_it_behind_the_planned_convolution)
                                               : "note: conv7: cuDNN does not run");
         ck_assert_msg(said != NULL && strstr(said, "; a kernel of the program does") != NULL,
                       "%s", text);
-        said = strstr(said + 1, "note: ");      /* of the other convolution, whose node is not known */
+        said = strstr(said + 1, "note: "); /* of the other convolution, whose node is not known */
         ck_assert_msg(said != NULL && strstr(said + 1, "note: ") == NULL, "%s", text);
         unsetenv(row[k].name);
     }
@@ -650,12 +652,15 @@ int main(void)
 {
     TCase *tc = tcase_create("cudnn_run");
     const TTest *const test[] = {
-        a_library_among_python_packages_is_found, a_plan_of_the_same_library_and_device_is_taken_as_it_is,
+        a_library_among_python_packages_is_found,
+        a_plan_of_the_same_library_and_device_is_taken_as_it_is,
         a_plan_gets_the_description_of_the_device_that_is_there,
         on_another_library_or_device_plans_are_made_again_in_the_same_room,
-        a_plan_larger_than_its_room_is_not_taken, where_nothing_fits_the_layer_is_named,
+        a_plan_larger_than_its_room_is_not_taken,
+        where_nothing_fits_the_layer_is_named,
         a_stored_plan_that_does_not_run_is_made_again,
-        the_clock_chooses_once_and_its_choice_is_kept, rules_keep_engines_out,
+        the_clock_chooses_once_and_its_choice_is_kept,
+        rules_keep_engines_out,
         engines_that_compile_are_asked_when_the_program_starts,
         where_none_serves_a_kernel_does_it_behind_the_planned_convolution,
         an_engine_behind_many_that_do_not_compile_is_found,

@@ -23,7 +23,11 @@ static void program(bool channels_last)
                          0};
     input[1] = (LsInput){{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2},
                           .at = {LS_AT_INPUT, 1}}, true, 0, 0};
-    p = (LsProgram){.about.model = "m.onnx", .real_bytes = 4, .division.samples = 2, .input = input, .ninput = 2,
+    p = (LsProgram){.about.model = "m.onnx",
+                    .real_bytes = 4,
+                    .division.samples = 2,
+                    .input = input,
+                    .ninput = 2,
                     .target.classes = 10};
 }
 
@@ -154,7 +158,8 @@ START_TEST(members_of_16_bits_are_inputs_and_labels)
     for (int k = 0; k < 48; k++)
         half[k] = (uint16_t)(0x6400 + k);       /* 1024 + k */
     program(false);
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F16, 4, {4, 3, 2, 2}, half}, {"label", LS_BF16, 1, {4}, brain}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_F16, 4, {4, 3, 2, 2}, half}, {"label", LS_BF16, 1, {4}, brain}});
     OPEN(.data = "a.npz");
     read_sample(3, 0);
     ck_assert_float_eq(real[0], 1024 + 36);
@@ -167,9 +172,11 @@ START_TEST(members_of_16_bits_are_inputs_and_labels)
     ck_assert_float_eq(real[0], 512 + 18);
     ls_dataset_close(&d);
     brain[2] = part;
-    write_npz("a.npz", 2, (NpzItem[]){{"x", LS_F16, 4, {4, 3, 2, 2}, half}, {"label", LS_BF16, 1, {4}, brain}});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_F16, 4, {4, 3, 2, 2}, half}, {"label", LS_BF16, 1, {4}, brain}});
     OPEN(.data = "a.npz");
-    ck_assert(!ls_dataset_read(&d, 1, 2, 0, whole, &e) && strstr(e.text, "1.5 is not an integer") != NULL);
+    ck_assert(!ls_dataset_read(&d, 1, 2, 0, whole, &e)
+              && strstr(e.text, "1.5 is not an integer") != NULL);
     ls_dataset_close(&d);
 }
 END_TEST
@@ -267,7 +274,8 @@ START_TEST(lines_of_a_table_are_counted_as_an_editor_does)
     input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         char part[64];
-        snprintf(part, sizeof part, "t.csv:%d: column %d is not a number", bad[k].line, bad[k].column);
+        snprintf(part, sizeof part, "t.csv:%d: column %d is not a number", bad[k].line,
+                 bad[k].column);
         write_text("t.csv", bad[k].text);
         REFUSED(LS_EXIT_DATA, part, .data = "t.csv");
     }
@@ -281,11 +289,20 @@ END_TEST
 START_TEST(no_row_of_a_table_is_lost)
 {
     static const char *const text[] = {
-        "1,2,3,4\n5,6,7,8\n", "\n\n1,2,3,4\n\n5,6,7,8", "1;2;3;4\r5;6;7;8\r", "1,2,3,4\r\n5,6,7,8\r\n",
-        "\xef\xbb\xbf" "1,2,3,4\n5,6,7,8\n", "\xef\xbb\xbf" "a,b,c,d\n1,2,3,4\n5,6,7,8\n",
-        "\"a\n,\",b,c,d\n1,2,3,4\n5,6,7,8\n", "\n\"a\",b,c,d\n\n1,2,3,4\n \n5,6,\"7\",8\n\n",
-        "\"1,2,3,4\n5,6,7,8\n", "5\" wide,b,c,d\n\"1\",2,3,4\n\"5\",6,7,8\n",
-        "1,2,3,4\n5.000000000000000000000000000000000000000000000000000000000000000000000000,6,7,8\n",
+        "1,2,3,4\n5,6,7,8\n",
+        "\n\n1,2,3,4\n\n5,6,7,8",
+        "1;2;3;4\r5;6;7;8\r",
+        "1,2,3,4\r\n5,6,7,8\r\n",
+        "\xef\xbb\xbf"
+        "1,2,3,4\n5,6,7,8\n",
+        "\xef\xbb\xbf"
+        "a,b,c,d\n1,2,3,4\n5,6,7,8\n",
+        "\"a\n,\",b,c,d\n1,2,3,4\n5,6,7,8\n",
+        "\n\"a\",b,c,d\n\n1,2,3,4\n \n5,6,\"7\",8\n\n",
+        "\"1,2,3,4\n5,6,7,8\n",
+        "5\" wide,b,c,d\n\"1\",2,3,4\n\"5\",6,7,8\n",
+        "1,2,3,4\n5.000000000000000000000000000000000000000000000000000000000000000000000000,6,7,"
+        "8\n",
     };
     program(false);
     input[0].t = (LsTensor){.name = "x", .rank = 2, .dim = {2, 3}};
@@ -373,7 +390,8 @@ START_TEST(an_alphabet_comes_back_from_the_metadata_of_a_model)
             free(copy);
         }
     }
-    static const char *const wrong[] = {"", "1,", ",1", "2,1", "1,1", "256", "1 2", "99999999999999999999"};
+    static const char *const wrong[] = {"",    "1,",  ",1",  "2,1",
+                                        "1,1", "256", "1 2", "99999999999999999999"};
     for (size_t k = 0; k < sizeof wrong / sizeof wrong[0]; k++)
         ck_assert_msg(!ls_alphabet_parse(&back, wrong[k], strlen(wrong[k])), "%s", wrong[k]);
 }
@@ -461,7 +479,8 @@ START_TEST(integers_that_do_not_fit_32_bits_are_refused)
         e = (LsError){0};
         bool fits = x[k] >= INT32_MIN && x[k] <= INT32_MAX;
         ck_assert_int_eq(ls_dataset_read(&d, 0, k, 1, got, &e), fits);
-        snprintf(told, sizeof told, "a.npz: sample %d: %lld does not fit 32 bits", k, (long long)x[k]);
+        snprintf(told, sizeof told, "a.npz: sample %d: %lld does not fit 32 bits", k,
+                 (long long)x[k]);
         ck_assert_str_eq(e.text, fits ? "" : told);
         ck_assert(!fits || got[1] == x[k]);
     }

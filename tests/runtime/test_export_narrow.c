@@ -1,5 +1,5 @@
-/* tests/runtime/test_export_narrow.c -- --export-precision: weights leave in 16 bits, with a Cast each, and everything
- * else as in the file of floats. */
+/* tests/runtime/test_export_narrow.c -- --export-precision: weights leave in 16 bits, with a Cast
+ * each, and everything else as in the file of floats. */
 #include "onnx.pb-c.h"
 #include "tests/support/npz_util.h"
 #include "runtime/trainer/export_narrow.h"
@@ -79,11 +79,19 @@ static int64_t place_of(const void *data, size_t n)
 static void open_program(void)
 {
     ck_assert_uint_lt(onnx__model_proto__get_packed_size(&mk.m), sizeof bytes);
-    p = (LsProgram){.about.model = "m.onnx", .real_bytes = 4, .state = state, .nstate = 2, .bytes.state = ROOM,
-                    .bytes.arena = 64, .file.onnx = bytes, .file.bytes = onnx__model_proto__pack(&mk.m, bytes)};
-    state[0] = (LsStateTensor){{.name = "w", .rank = 2, .dim = {3, 4}, .at = {LS_AT_STATE, 0}}, LS_STATE_PARAM,
+    p = (LsProgram){.about.model = "m.onnx",
+                    .real_bytes = 4,
+                    .state = state,
+                    .nstate = 2,
+                    .bytes.state = ROOM,
+                    .bytes.arena = 64,
+                    .file.onnx = bytes,
+                    .file.bytes = onnx__model_proto__pack(&mk.m, bytes)};
+    state[0] = (LsStateTensor){{.name = "w", .rank = 2, .dim = {3, 4}, .at = {LS_AT_STATE, 0}},
+                               LS_STATE_PARAM,
                                place_of(mk.data[0], 48)};
-    state[1] = (LsStateTensor){{.name = "mean", .rank = 1, .dim = {4}, .at = {LS_AT_STATE, MEAN}}, LS_STATE_STAT,
+    state[1] = (LsStateTensor){{.name = "mean", .rank = 1, .dim = {4}, .at = {LS_AT_STATE, MEAN}},
+                               LS_STATE_STAT,
                                place_of(mk.data[1], 16)};
     ck_assert_msg(ls_memory_open(&m, &p, &e), "%s", e.text);
 }
@@ -95,7 +103,8 @@ static const Onnx__GraphProto *exported(LsDataType type)
 {
     LsFile f;
     const LsAlphabet none = {{0}};
-    ck_assert_msg(ls_export(&m, 0, &none, type, "out.onnx", &e) && ls_file_map(&f, "out.onnx", &e), "%s", e.text);
+    ck_assert_msg(ls_export(&m, 0, &none, type, "out.onnx", &e) && ls_file_map(&f, "out.onnx", &e),
+                  "%s", e.text);
     const Onnx__ModelProto *model = onnx__model_proto__unpack(NULL, f.size, f.data);
     ck_assert_ptr_nonnull(model);
     ls_file_unmap(&f);
@@ -139,7 +148,8 @@ START_TEST(a_weight_is_rounded_and_a_cast_widens_it)
         ck_assert_str_eq(g->node[0]->input[0], "w");
         ck_assert_str_eq(g->node[0]->output[0], "w.f32");
         ck_assert_str_eq(g->node[0]->attribute[0]->name, "to");
-        ck_assert_int_eq(g->node[0]->attribute[0]->type, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
+        ck_assert_int_eq(g->node[0]->attribute[0]->type,
+                         ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT);
         ck_assert_int_eq(g->node[0]->attribute[0]->i, FLOAT);
         ck_assert_str_eq(g->node[1]->input[1], "w.f32");
         ck_assert_str_eq(g->node[2]->input[1], "mean");
@@ -210,7 +220,8 @@ START_TEST(bodies_read_the_widened_weight)
         onnx__node_proto__init(&node[k]);
         onnx__attribute_proto__init(&attribute[k]);
         body[k].node = &nodes[k], body[k].n_node = 1;
-        node[k].op_type = "Sub", node[k].input = in, node[k].n_input = 2, node[k].output = out, node[k].n_output = 1;
+        node[k].op_type = "Sub", node[k].input = in, node[k].n_input = 2, node[k].output = out,
+        node[k].n_output = 1;
         attribute[k].name = "then_branch", attribute[k].g = &body[k];
     }
     body[1].output = outputs, body[1].n_output = 1;
@@ -277,11 +288,10 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        a_weight_is_rounded_and_a_cast_widens_it,
-        statistics_leave_as_floats_with_their_last_values,
-        a_weight_beyond_float16_stays_float,
-        new_names_are_free_and_weights_are_no_inputs, bodies_read_the_widened_weight, a_weight_that_is_an_output_stays_float,
-        what_casts_cannot_do_is_refused, no_file_of_more_than_2_gib_is_written,
+        a_weight_is_rounded_and_a_cast_widens_it, statistics_leave_as_floats_with_their_last_values,
+        a_weight_beyond_float16_stays_float,      new_names_are_free_and_weights_are_no_inputs,
+        bodies_read_the_widened_weight,           a_weight_that_is_an_output_stays_float,
+        what_casts_cannot_do_is_refused,          no_file_of_more_than_2_gib_is_written,
     };
     return run_in_folder("export_narrow", sizeof test / sizeof *test, test);
 }

@@ -1,5 +1,5 @@
-/* tests/runtime/test_gradient_check.c -- --check-gradients over a hand-written program whose gradients are
- * right, or wrong in one of several ways. */
+/* tests/runtime/test_gradient_check.c -- --check-gradients over a hand-written program whose
+ * gradients are right, or wrong in one of several ways. */
 #include "tests/support/tiny_run.h"
 
 #include "runtime/engine/thread_pool.h"

@@ -104,12 +104,23 @@ static void check_grid(uint32_t nwatch, const char *code)
         {.run = invert, .narg = 2, .nin = 1, .nout = 1, .arg = 2, .count = 1, .name = "y"},
     };
     const LsWatch watch[] = {
-        {{.name = "y", .rank = 4, .dim = {2, 1, 8, 8}, .at = {LS_AT_ARENA, 64}}, "out/y", 1, false, 0},
+        {{.name = "y", .rank = 4, .dim = {2, 1, 8, 8}, .at = {LS_AT_ARENA, 64}},
+         "out/y",
+         1,
+         false,
+         0},
         {{.name = "h", .rank = 2, .dim = {2, 4}, .at = {LS_AT_ARENA, 0}}, code, 0, false, 0},
     };
-    const LsProgram p = {.about.model = "m", .real_bytes = 4, .division.samples = 2, .input = input, .ninput = 1,
-                         .argument.address = address, .argument.count = count, .argument.type = type,
-                         .bytes.arena = 576, .phase.eval = {step, 2, watch, nwatch, {0}, 0, 0, NULL, NULL, {0}}};
+    const LsProgram p = {.about.model = "m",
+                         .real_bytes = 4,
+                         .division.samples = 2,
+                         .input = input,
+                         .ninput = 1,
+                         .argument.address = address,
+                         .argument.count = count,
+                         .argument.type = type,
+                         .bytes.arena = 576,
+                         .phase.eval = {step, 2, watch, nwatch, {0}, 0, 0, NULL, NULL, {0}}};
     float x[3 * 64];
     LsMemory m;
     LsEngine g;

@@ -1,5 +1,6 @@
-/* tests/runtime/test_interrupt.c -- the effect of a signal on a run: at a step's end, in the middle of a step,
- * in a step that never ends. The test's own time limit ends a run that takes too long. */
+/* tests/runtime/test_interrupt.c -- the effect of a signal on a run: at a step's end, in the middle
+ * of a step, in a step that never ends. The test's own time limit ends a run that takes too
+ * long. */
 #include "tests/support/tiny_run.h"
 
 #include <fcntl.h>
@@ -41,7 +42,8 @@ static void check_resumes(const char *from)
     LsFile a, b;
     LsError e = {0};
     MUST(0, "--data data.npz --epochs 5 --dump whole.npz");
-    snprintf(command, sizeof command, "--data data.npz --epochs 5 --dump rest.npz --resume %s", from);
+    snprintf(command, sizeof command, "--data data.npz --epochs 5 --dump rest.npz --resume %s",
+             from);
     MUST(0, command);
     ck_assert(ls_file_map(&a, "whole.npz", &e) && ls_file_map(&b, "rest.npz", &e));
     ck_assert(a.size == b.size && memcmp(a.data, b.data, a.size) == 0);
@@ -55,9 +57,10 @@ START_TEST(every_signal_that_asks_for_an_end_saves)
     make_data(SAMPLES);
     signal(SIGHUP, SIG_DFL);        /* nohup ignores it, and trainers then do, too */
     for (int k = 0; k < 3; k++) {
-        int status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, signal_of[k], 0, 0);
-        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 128 + signal_of[k], "signal %d: %x",
-                      signal_of[k], (unsigned)status);
+        int status =
+            disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, signal_of[k], 0, 0);
+        ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 128 + signal_of[k],
+                      "signal %d: %x", signal_of[k], (unsigned)status);
         TOLD(err_text, "--resume=ck/step-000000005.safetensors");
         check_resumes("ck/step-000000005.safetensors");
         ck_assert_int_eq(unlink("ck/step-000000005.safetensors"), 0);
@@ -93,8 +96,10 @@ END_TEST
 START_TEST(a_long_step_with_updates_to_lose_is_waited_for)
 {
     make_data(SAMPLES);
-    int status = disturbed("--data data.npz --epochs 5 --save ck --save-every 3 --overwrite", 5, SIGINT, 0, 1.2);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 130, "%x\n%s", (unsigned)status, err_text);
+    int status = disturbed("--data data.npz --epochs 5 --save ck --save-every 3 --overwrite", 5,
+                           SIGINT, 0, 1.2);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == 130, "%x\n%s", (unsigned)status,
+                  err_text);
     TOLD(err_text, "waiting for the step");
     check_resumes("ck/step-000000005.safetensors");
 }
@@ -103,7 +108,8 @@ END_TEST
 START_TEST(a_second_signal_of_any_kind_ends_the_run_at_once)
 {
     make_data(SAMPLES);
-    int status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, SIGINT, SIGTERM, -1);
+    int status =
+        disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, SIGINT, SIGTERM, -1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
     status = disturbed("--data data.npz --epochs 5 --save ck --overwrite", 5, SIGINT, SIGINT, -1);
     ck_assert(WIFSIGNALED(status) && WTERMSIG(status) == SIGINT);

@@ -1,5 +1,5 @@
-/* tests/runtime/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values of all
- * magnitudes. */
+/* tests/runtime/test_kernel_math.c -- the float functions of ls_kernel.h against libm, over values
+ * of all magnitudes. */
 #include "runtime/kernels/ls_kernel.h"
 #include "tests/support/suite.h"
 
@@ -125,7 +125,8 @@ END_TEST
 static float half(uint32_t bits)
 {
     uint32_t exponent = bits >> 10, mantissa = bits & 1023;
-    return exponent == 0 ? ldexpf((float)mantissa, -24) : ldexpf((float)(1024 + mantissa), (int)exponent - 25);
+    return exponent == 0 ? ldexpf((float)mantissa, -24)
+                         : ldexpf((float)(1024 + mantissa), (int)exponent - 25);
 }
 
 START_TEST(test_reals_are_rounded_to_sixteen_bits_to_nearest_even)
@@ -133,18 +134,22 @@ START_TEST(test_reals_are_rounded_to_sixteen_bits_to_nearest_even)
     for (uint32_t h = 0; h < 0x7c00; h++) {
         float low = half(h), high = half(h + 1), middle = 0.5f * (low + high);
         float end = h + 1 == 0x7c00 ? INFINITY : high, even = h % 2 == 0 ? low : end;
-        bool good = ls_round_half(low) == low && ls_round_half(-low) == -low && ls_round_half(middle) == even
-            && ls_round_half(nextafterf(middle, 0)) == low && ls_round_half(nextafterf(middle, 1e9f)) == end;
+        bool good = ls_round_half(low) == low && ls_round_half(-low) == -low
+                    && ls_round_half(middle) == even && ls_round_half(nextafterf(middle, 0)) == low
+                    && ls_round_half(nextafterf(middle, 1e9f)) == end;
         ck_assert_msg(good, "between %a and %a", low, high);
     }
     for (uint32_t b = 0; b < 0x7f7f; b++) {
-        float low = ls_float32(b << 16), middle = ls_float32((b << 16) + 0x8000), high = ls_float32((b + 1) << 16);
-        bool good = ls_round_brain(-low) == -low && ls_round_brain(middle) == (b % 2 == 0 ? low : high)
-            && ls_round_brain(nextafterf(middle, 0)) == low;
+        float low = ls_float32(b << 16), middle = ls_float32((b << 16) + 0x8000),
+              high = ls_float32((b + 1) << 16);
+        bool good = ls_round_brain(-low) == -low
+                    && ls_round_brain(middle) == (b % 2 == 0 ? low : high)
+                    && ls_round_brain(nextafterf(middle, 0)) == low;
         ck_assert_msg(good, "between %a and %a", low, high);
     }
-    ck_assert(isnan(ls_round_half(NAN)) && isnan(ls_round_brain(NAN)) && ls_round_half(-INFINITY) == -INFINITY
-              && ls_round_brain(INFINITY) == INFINITY && signbit(ls_round_half(-0.f)));
+    ck_assert(isnan(ls_round_half(NAN)) && isnan(ls_round_brain(NAN))
+              && ls_round_half(-INFINITY) == -INFINITY && ls_round_brain(INFINITY) == INFINITY
+              && signbit(ls_round_half(-0.f)));
 }
 END_TEST
 
@@ -153,8 +158,10 @@ START_TEST(test_powers_and_remainders_of_numbers_are_exact)
     ck_assert_int_eq(ls_pow(INT64_C(3), INT64_C(20)), INT64_C(3486784401));
     ck_assert_int_eq(ls_pow(INT64_C(-1), INT64_C(-3)), -1);
     ck_assert_int_eq(ls_pow(INT64_C(7), INT64_C(-1)), 0);
-    ck_assert(ls_fmod(-4.5f, 2) == -0.5f && ls_floor_mod(-4.5f, 2) == 1.5f && ls_floor_mod(4.5f, -2) == -1.5f);
-    ck_assert(signbit(ls_floor_mod(4, -2)) && isnan(ls_floor_mod(1, 0)) && ls_floor_mod(-1, INFINITY) == INFINITY);
+    ck_assert(ls_fmod(-4.5f, 2) == -0.5f && ls_floor_mod(-4.5f, 2) == 1.5f
+              && ls_floor_mod(4.5f, -2) == -1.5f);
+    ck_assert(signbit(ls_floor_mod(4, -2)) && isnan(ls_floor_mod(1, 0))
+              && ls_floor_mod(-1, INFINITY) == INFINITY);
 }
 END_TEST
 
@@ -200,7 +207,8 @@ static double chi_square(int bins, const int *count, double each)
 START_TEST(test_random_numbers_are_uniform_and_independent)
 {
     enum { BINS = 64, N = 1 << 18 };
-    for (int which = 0; which < 4; which++) {       /* inputs of the generator: index, step, id, seed */
+    for (int which = 0; which < 4; which++) {       /* inputs of the generator: index, step, id,
+                                                     * seed */
         int bin[BINS] = {0};
         double sum = 0, product = 0, before = 0.5;
         for (int64_t i = 0; i < N; i++) {
@@ -254,22 +262,23 @@ START_TEST(test_normal_numbers_are_distributed_normally)
                   moment[3], moment[4]);
     for (size_t k = 0; k < sizeof place / sizeof *place; k++) {
         double want = erfc(-place[k] / sqrt(2)) / 2, error = 5 * sqrt(want * (1 - want) / N) + 1e-9;
-        ck_assert_msg(fabs((double)below[k] / N - want) < error, "below %g lie %g, not %g", place[k],
-                      (double)below[k] / N, want);
+        ck_assert_msg(fabs((double)below[k] / N - want) < error, "below %g lie %g, not %g",
+                      place[k], (double)below[k] / N, want);
     }
 }
 END_TEST
 
-/* The chi-square statistic of `freedom` degrees is out of reach of chance: one in a million beyond either end, by
- * Wilson and Hilferty's cube root. Numbers that are too even fail, too. */
+/* The chi-square statistic of `freedom` degrees is out of reach of chance: one in a million beyond
+ * either end, by Wilson and Hilferty's cube root. Numbers that are too even fail, too. */
 static void check_chi_square(const char *what, int counting, double chi, int freedom)
 {
     const double spread = 2. / (9 * freedom), z = (cbrt(chi / freedom) - 1 + spread) / sqrt(spread);
-    ck_assert_msg(fabs(z) < 4.75, "counting %d, %s: chi-square %g of %d degrees", counting, what, chi, freedom);
+    ck_assert_msg(fabs(z) < 4.75, "counting %d, %s: chi-square %g of %d degrees", counting, what,
+                  chi, freedom);
 }
 
-/* A million numbers, counted by index, by step and by node: over intervals of equal probability, and of each number and
- * the one before it over squares of equal probability. */
+/* A million numbers, counted by index, by step and by node: over intervals of equal probability,
+ * and of each number and the one before it over squares of equal probability. */
 START_TEST(test_a_million_normal_numbers_pass_the_chi_square_test)
 {
     enum { BINS = 200, SIDE = 20, N = 1000000 };
@@ -277,7 +286,9 @@ START_TEST(test_a_million_normal_numbers_pass_the_chi_square_test)
     for (int which = 0; which < 3; which++) {
         int bin[BINS] = {0}, pair[SIDE * SIDE] = {0}, before = 0;
         for (int64_t i = 0; i < N; i++) {
-            const double z = which == 0 ? f(7, 2, 3, i) : which == 1 ? f(7, i, 3, 2) : f(7, 2, i, 3);
+            const double z = which == 0   ? f(7, 2, 3, i)
+                             : which == 1 ? f(7, i, 3, 2)
+                                          : f(7, 2, i, 3);
             const double u = erfc(-z * M_SQRT1_2) / 2;
             ck_assert(u > 0 && u < 1);
             bin[(int)(u * BINS)]++;
@@ -285,16 +296,26 @@ START_TEST(test_a_million_normal_numbers_pass_the_chi_square_test)
             before = (int)(u * SIDE);
         }
         check_chi_square("numbers", which, chi_square(BINS, bin, (double)N / BINS), BINS - 1);
-        check_chi_square("pairs", which, chi_square(SIDE * SIDE, pair, N / 2. / (SIDE * SIDE)), SIDE * SIDE - 1);
+        check_chi_square("pairs", which, chi_square(SIDE * SIDE, pair, N / 2. / (SIDE * SIDE)),
+                         SIDE * SIDE - 1);
     }
 }
 END_TEST
 
-/* No two of the numbers that a run may draw are the same: high and low halves of all arguments matter. */
+/* No two of the numbers that a run may draw are the same: high and low halves of all arguments
+ * matter. */
 START_TEST(test_numbers_of_the_noise_differ_with_every_argument)
 {
-    static const int64_t wide[] = {0, 1, 2, 0xffff, 0x10000, INT64_C(1) << 31, INT64_C(1) << 32, (INT64_C(1) << 32) + 1,
-                                   INT64_C(3) << 32, INT64_C(1) << 47};
+    static const int64_t wide[] = {0,
+                                   1,
+                                   2,
+                                   0xffff,
+                                   0x10000,
+                                   INT64_C(1) << 31,
+                                   INT64_C(1) << 32,
+                                   (INT64_C(1) << 32) + 1,
+                                   INT64_C(3) << 32,
+                                   INT64_C(1) << 47};
     enum { W = sizeof wide / sizeof *wide };
     static double seen[W * W * 6];
     int n = 0;
@@ -308,7 +329,8 @@ START_TEST(test_numbers_of_the_noise_differ_with_every_argument)
 }
 END_TEST
 
-/* Numbers of the noise beyond 5.42 deviations, where those of ls_normal end: about 0.06 in a million. */
+/* Numbers of the noise beyond 5.42 deviations, where those of ls_normal end: about 0.06 in a
+ * million. */
 START_TEST(test_the_noise_has_tails)
 {
     enum { N = 1 << 25 };
@@ -323,7 +345,8 @@ START_TEST(test_the_noise_has_tails)
         }
     }
     const double want = N * erfc(5 * M_SQRT1_2);
-    ck_assert_msg(fabs(beyond - want) < 5 * sqrt(want), "%d numbers beyond 5, not %g", beyond, want);
+    ck_assert_msg(fabs(beyond - want) < 5 * sqrt(want), "%d numbers beyond 5, not %g", beyond,
+                  want);
     ck_assert_int_ge(far, 1);
 }
 END_TEST

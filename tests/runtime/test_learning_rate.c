@@ -1,4 +1,5 @@
-/* tests/runtime/test_learning_rate.c -- learning rates follow their formulas; texts for people are right. */
+/* tests/runtime/test_learning_rate.c -- learning rates follow their formulas; texts for people are
+ * right. */
 #include "tests/support/npz_util.h"
 #include "runtime/base/json_read.h"
 #include "runtime/watch/progress.h"
@@ -55,10 +56,22 @@ END_TEST
 
 START_TEST(schedules_that_make_no_sense_are_refused)
 {
-    static const char *const bad[] = {"", "cos", "cosine:", "cosine:warmup", "cosine:warmup=x",
-                                      "linear:gamma=1", "step", "step:every=0", "step:every=2,",
-                                      "cosine:min=2", "constant:min=0.1", "cosine:warmup=-1", "cosine:warmup=nan",
-                                      "cosine:warmup=1e300", "step:every=1.5", "step:every=2,gamma=inf"};
+    static const char *const bad[] = {"",
+                                      "cos",
+                                      "cosine:",
+                                      "cosine:warmup",
+                                      "cosine:warmup=x",
+                                      "linear:gamma=1",
+                                      "step",
+                                      "step:every=0",
+                                      "step:every=2,",
+                                      "cosine:min=2",
+                                      "constant:min=0.1",
+                                      "cosine:warmup=-1",
+                                      "cosine:warmup=nan",
+                                      "cosine:warmup=1e300",
+                                      "step:every=1.5",
+                                      "step:every=2,gamma=inf"};
     for (size_t k = 0; k < sizeof bad / sizeof bad[0]; k++) {
         e = (LsError){0};
         ck_assert_msg(!ls_rate_parse(&r, bad[k], 0.5, 10, &e), "'%s'", bad[k]);

@@ -1,5 +1,5 @@
-/* tests/runtime/test_long_names.c -- names of any length pass through all files that a trainer reads and
- * writes. */
+/* tests/runtime/test_long_names.c -- names of any length pass through all files that a trainer
+ * reads and writes. */
 #include "tests/support/same_file.h"
 #include "tests/support/tiny_run.h"
 

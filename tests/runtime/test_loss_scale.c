@@ -1,5 +1,6 @@
-/* tests/runtime/test_loss_scale.c -- the machine that moves the loss scale: against a model in whole exponents, over a
- * million random strings of steps, and against traces of jmp and of PyTorch's GradScaler. */
+/* tests/runtime/test_loss_scale.c -- the machine that moves the loss scale: against a model in
+ * whole exponents, over a million random strings of steps, and against traces of jmp and of
+ * PyTorch's GradScaler. */
 #include "runtime/data/npz.h"
 #include "runtime/kernels/ls_kernel.h"
 #include "tests/support/suite.h"
@@ -38,11 +39,16 @@ static float power(int exponent) { return exponent < -149 ? 0 : ldexpf(1, expone
 static void check_string(bool torch)
 {
     static const int period[] = {1, 3, 2000};
-    Model m = {.factor = 1 + (int)draw(2), .period = period[draw(3)], .least = (int)draw(8) - 3, .floor = !torch};
+    Model m = {.factor = 1 + (int)draw(2),
+               .period = period[draw(3)],
+               .least = (int)draw(8) - 3,
+               .floor = !torch};
     m.exponent = m.least + (int)draw(draw(2) ? 20 : (uint32_t)(128 - m.least));
     m.good = m.period - 1 - (int)draw((uint32_t)(m.period < 5 ? m.period : 5));
-    const LsScaleRule rule = {.period = m.period, .grow = ldexp(1, m.factor),
-                              .shrink = torch ? ldexp(1, -m.factor) : ldexp(1, m.factor), .divides = !torch,
+    const LsScaleRule rule = {.period = m.period,
+                              .grow = ldexp(1, m.factor),
+                              .shrink = torch ? ldexp(1, -m.factor) : ldexp(1, m.factor),
+                              .divides = !torch,
                               .least = torch ? 0 : power(m.least)};
     float scale = power(m.exponent), counter = (float)m.good;
     uint32_t odds = 1 + draw(8);
@@ -50,8 +56,9 @@ static void check_string(bool torch)
         bool finite = draw(odds) != 0;
         ls_scale_step(&rule, finite, &scale, &counter);
         model_step(&m, finite);
-        ck_assert_msg(scale == power(m.exponent) && counter == (float)m.good, "scale %g, not 2^%d; counter %g, not %d",
-                      (double)scale, m.exponent, (double)counter, m.good);
+        ck_assert_msg(scale == power(m.exponent) && counter == (float)m.good,
+                      "scale %g, not 2^%d; counter %g, not %d", (double)scale, m.exponent,
+                      (double)counter, m.good);
     }
 }
 
@@ -137,9 +144,10 @@ START_TEST(traces_of_jmp_and_of_pytorch_are_followed)
     float scale = t->start, counter = 0;
     for (int64_t k = 0; k < finite.dim[0]; k++) {
         ls_scale_step(&t->rule, ls_array_int(&finite, k) != 0, &scale, &counter);
-        ck_assert_msg((double)scale == ls_array_real(&want, k) && (int64_t)counter == ls_array_int(&good, k),
-                      "%s, step %" PRId64 ": %.9g %g, not %.9g %" PRId64, t->name, k, (double)scale, (double)counter,
-                      ls_array_real(&want, k), ls_array_int(&good, k));
+        ck_assert_msg((double)scale == ls_array_real(&want, k)
+                          && (int64_t)counter == ls_array_int(&good, k),
+                      "%s, step %" PRId64 ": %.9g %g, not %.9g %" PRId64, t->name, k, (double)scale,
+                      (double)counter, ls_array_real(&want, k), ls_array_int(&good, k));
     }
     ls_file_unmap(&f);
 }
@@ -182,7 +190,8 @@ int main(void)
     tcase_add_test(t, random_strings_follow_the_model);
     tcase_add_test(t, it_grows_at_the_last_step_of_a_period);
     tcase_add_test(t, a_static_scale_never_moves);
-    tcase_add_loop_test(t, traces_of_jmp_and_of_pytorch_are_followed, 0, sizeof traces / sizeof *traces);
+    tcase_add_loop_test(t, traces_of_jmp_and_of_pytorch_are_followed, 0,
+                        sizeof traces / sizeof *traces);
     tcase_add_loop_test(t, roundings_are_those_of_jmp_and_of_pytorch, 0, 2);
     return run_tests("loss_scale", t);
 }

@@ -69,20 +69,26 @@ END_TEST
 
 START_TEST(reals_of_16_bits_are_widened)
 {
-    const uint16_t half[] = {0x3e00, 0xc000, 0x0001, 0xfc00}, brain[] = {0x3fc0, 0xc000, 0x0001, 0xff80};
-    const float half_is[] = {1.5f, -2, 0x1p-24f, -INFINITY}, brain_is[] = {1.5f, -2, 0x1p-133f, -INFINITY};
+    const uint16_t half[] = {0x3e00, 0xc000, 0x0001, 0xfc00},
+                   brain[] = {0x3fc0, 0xc000, 0x0001, 0xff80};
+    const float half_is[] = {1.5f, -2, 0x1p-24f, -INFINITY},
+                brain_is[] = {1.5f, -2, 0x1p-133f, -INFINITY};
     float to[8] = {0};
     LsArray a;
-    ck_assert(reads(&a, 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (4,), }", half, sizeof half));
+    ck_assert(reads(&a, 1, "{'descr': '<f2', 'fortran_order': False, 'shape': (4,), }", half,
+                    sizeof half));
     ls_array_floats(&a, 0, 4, to, 2);
     for (int k = 0; k < 4; k++)
         ck_assert(to[2 * k] == half_is[k] && ls_array_real(&a, k) == (double)half_is[k]);
     ck_assert_int_eq(ls_array_int(&a, 1), -2);
-    ck_assert(reads(&a, 1, "{'descr': '<V2', 'fortran_order': False, 'shape': (4,), }", brain, sizeof brain));
+    ck_assert(reads(&a, 1, "{'descr': '<V2', 'fortran_order': False, 'shape': (4,), }", brain,
+                    sizeof brain));
     ls_array_floats(&a, 1, 3, to, 1);
     for (int k = 0; k < 4; k++)
-        ck_assert((k == 0 || to[k - 1] == brain_is[k]) && ls_array_real(&a, k) == (double)brain_is[k]);
-    ck_assert(reads(&a, 1, "{'descr': '>f2', 'fortran_order': False, 'shape': (1,), }", "\x3e\0", 2));
+        ck_assert((k == 0 || to[k - 1] == brain_is[k])
+                  && ls_array_real(&a, k) == (double)brain_is[k]);
+    ck_assert(
+        reads(&a, 1, "{'descr': '>f2', 'fortran_order': False, 'shape': (1,), }", "\x3e\0", 2));
     ls_array_floats(&a, 0, 1, to, 1);
     ck_assert_float_eq(to[0], 1.5f);
 }
@@ -109,7 +115,8 @@ START_TEST(headers_that_cannot_be_used_are_refused)
         {"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }", "Fortran"},
         {"{'descr': '<c8', 'fortran_order': False, 'shape': (1,), }", "'<c8' is not read"},
         {"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }", "not read"},
-        {"{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }", "save array.view(ml_dtypes.bfloat16)"},
+        {"{'descr': '|V2', 'fortran_order': False, 'shape': (1,), }",
+         "save array.view(ml_dtypes.bfloat16)"},
         {"{'descr': '>V2', 'fortran_order': False, 'shape': (1,), }", "not read"},
         {"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "not read"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }", "impossible shape"},
@@ -282,11 +289,12 @@ static void check_flags(const char *path, int member, const bool *utf8)
 
 START_TEST(names_beyond_ascii_are_said_to_be_utf8)
 {
-    static const char script[] = "import zipfile\n"
-                                 "z = zipfile.ZipFile('u.npz')\n"
-                                 "assert z.namelist()[:2] == ['x.npy', '\\u5c64/w\\xe9\\U0001f600.npy'], "
-                                 "z.namelist()\n"
-                                 "assert z.testzip() is None\n";
+    static const char script[] =
+        "import zipfile\n"
+        "z = zipfile.ZipFile('u.npz')\n"
+        "assert z.namelist()[:2] == ['x.npy', '\\u5c64/w\\xe9\\U0001f600.npy'], "
+        "z.namelist()\n"
+        "assert z.testzip() is None\n";
     static const char *const name[] = {"x", "\xe5\xb1\xa4/w\xc3\xa9\xf0\x9f\x98\x80", "latin\xe9",
                                        "cut\xe5\xb1", "\xed\xa0\x80", "\xc0\xaf"};
     static const bool utf8[] = {false, true, false, false, false, false};
@@ -369,13 +377,17 @@ END_TEST
 
 int main(void)
 {
-    const TTest *test[] = {every_element_type_is_converted, reals_of_16_bits_are_widened, scalars_and_empty_arrays_have_a_shape,
+    const TTest *test[] = {every_element_type_is_converted,
+                           reals_of_16_bits_are_widened,
+                           scalars_and_empty_arrays_have_a_shape,
                            headers_that_cannot_be_used_are_refused,
-                           no_header_is_read_past_its_end, a_header_may_be_long,
+                           no_header_is_read_past_its_end,
+                           a_header_may_be_long,
                            names_beyond_ascii_are_said_to_be_utf8,
                            a_name_that_fits_no_archive_is_refused,
                            an_archive_gives_back_what_was_written,
                            more_members_than_a_directory_has_room_for_are_none,
-                           numpy_reads_our_archives_and_we_read_its, damaged_archives_never_crash};
+                           numpy_reads_our_archives_and_we_read_its,
+                           damaged_archives_never_crash};
     return run_in_folder("npy", sizeof test / sizeof test[0], test);
 }

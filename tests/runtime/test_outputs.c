@@ -1,5 +1,5 @@
-/* tests/runtime/test_outputs.c -- the files that a trainer writes: a file that cannot be written is reported
- * before the first step, and a pipe or a device stays what it is. */
+/* tests/runtime/test_outputs.c -- the files that a trainer writes: a file that cannot be written is
+ * reported before the first step, and a pipe or a device stays what it is. */
 #include "runtime/base/file.h"
 #include "tests/support/same_file.h"
 #include "tests/support/tiny_run.h"

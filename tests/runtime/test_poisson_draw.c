@@ -1,5 +1,5 @@
-/* tests/runtime/test_poisson_draw.c -- the samples of private updates: every one with the same chance, independently; the
- * batches that hold them. */
+/* tests/runtime/test_poisson_draw.c -- the samples of private updates: every one with the same
+ * chance, independently; the batches that hold them. */
 #include "runtime/data/batch_loader.h"
 #include "tests/support/npz_util.h"
 
@@ -26,7 +26,8 @@ static int64_t update(LsDraw *d, int64_t most, int64_t *sample)
     return n;
 }
 
-/* Counts of the samples of an update, of each sample, and of what goes together, against their expectations. */
+/* Counts of the samples of an update, of each sample, and of what goes together, against their
+ * expectations. */
 START_TEST(the_number_of_samples_is_binomial_and_pairs_are_independent)
 {
     enum { N = 50, UPDATES = 20000 };
@@ -56,7 +57,8 @@ START_TEST(the_number_of_samples_is_binomial_and_pairs_are_independent)
         sum += (double)n, squares += ((double)n - mean) * ((double)n - mean);
     }
     ck_assert_double_eq_tol(sum / UPDATES, mean, 5 * sqrt(variance / UPDATES));
-    ck_assert_double_eq_tol(squares / UPDATES, variance, 5 * (variance + sqrt(variance)) * sqrt(2. / UPDATES));
+    ck_assert_double_eq_tol(squares / UPDATES, variance,
+                            5 * (variance + sqrt(variance)) * sqrt(2. / UPDATES));
     for (int i = 0; i < N; i++) {
         one += pow(together[i][i] - UPDATES * q, 2) / (UPDATES * q * (1 - q));
         ck_assert_double_eq_tol(again[i], UPDATES * q * q, 6 * sqrt(UPDATES * q * q));
@@ -94,10 +96,17 @@ START_TEST(updates_are_functions_of_secret_and_number)
 END_TEST
 
 static const LsInput input[] = {
-    {{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 0}}, .is_label = false}};
-static const LsProgram p = {.about.model = "m", .real_bytes = 4, .division.samples = BATCH, .input = input, .ninput = 1, .privacy = {.expected = 6}};
+    {{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {BATCH}, .at = {LS_AT_INPUT, 0}},
+     .is_label = false}};
+static const LsProgram p = {.about.model = "m",
+                            .real_bytes = 4,
+                            .division.samples = BATCH,
+                            .input = input,
+                            .ninput = 1,
+                            .privacy = {.expected = 6}};
 
-/* The batches of updates 3 to 8 have the samples that were drawn, in order; a pass may be left and begun anew. */
+/* The batches of updates 3 to 8 have the samples that were drawn, in order; a pass may be left and
+ * begun anew. */
 START_TEST(batches_hold_what_was_drawn)
 {
     int32_t x[SAMPLES];
@@ -111,7 +120,8 @@ START_TEST(batches_hold_what_was_drawn)
         LsLoader l;
         ck_assert(ls_loader_open(&l, &p, workers, &e));
         for (int start = 3; start <= 4; start++) {
-            const LsPass pass = {.data = &data, .first = 7, .drawn = {6. / SAMPLES, *key(9), start, 8}};
+            const LsPass pass = {
+                .data = &data, .first = 7, .drawn = {6. / SAMPLES, *key(9), start, 8}};
             ls_loader_begin(&l, &pass);
             LsDraw d;
             ls_draw_begin(&d, key(9), 6. / SAMPLES, SAMPLES, start);
@@ -124,7 +134,8 @@ START_TEST(batches_hold_what_was_drawn)
                     ck_assert_int_eq(b->valid, n - at < BATCH ? n - at : BATCH);
                     ck_assert_int_eq(b->last, at + BATCH >= n);
                     for (int64_t i = 0; i < b->valid; i++)
-                        ck_assert_int_eq(((const int32_t *)(const void *)b->input)[i], want[at + i]);
+                        ck_assert_int_eq(((const int32_t *)(const void *)b->input)[i],
+                                         want[at + i]);
                     ls_loader_release(&l);
                 }
             }

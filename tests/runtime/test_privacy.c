@@ -1,5 +1,5 @@
-/* tests/runtime/test_privacy.c -- the accountant of private training, beside what dp_accounting and mpmath
- * compute (tests/runtime/privacy_table.py), and at its edges. */
+/* tests/runtime/test_privacy.c -- the accountant of private training, beside what dp_accounting and
+ * mpmath compute (tests/runtime/privacy_table.py), and at its edges. */
 #include "tests/support/suite.h"
 #include "runtime/privacy/privacy_ledger.h"
 #include "runtime/privacy/renyi.h"
@@ -26,12 +26,14 @@ static int check_bound(const char *line)
     double rate, noise, delta, epsilon, order, least;
     long updates;
     char word[8];
-    if (sscanf(line, "bound %lf %lf %ld %lf %lf %lf %lf %7s", &rate, &noise, &updates, &delta, &epsilon, &order, &least,
-               word) != 8)
+    if (sscanf(line, "bound %lf %lf %ld %lf %lf %lf %lf %7s", &rate, &noise, &updates, &delta,
+               &epsilon, &order, &least, word)
+        != 8)
         return 0;
     const bool near = strcmp(word, "near") == 0;
     LsPrivacyBound b = bound_of(rate, noise, updates, delta);
-    ck_assert_msg(b.epsilon <= epsilon * (1 + 1e-8) && b.epsilon >= least, "%s: %.9g", line, b.epsilon);
+    ck_assert_msg(b.epsilon <= epsilon * (1 + 1e-8) && b.epsilon >= least, "%s: %.9g", line,
+                  b.epsilon);
     ck_assert_msg(near == (b.epsilon > epsilon - 1e-3), "%s: %.9g", line, b.epsilon);
     ck_assert_msg(!near || fabs(b.order - order) < 1e-9, "%s: order %g", line, b.order);
     return near;
@@ -89,9 +91,11 @@ START_TEST(whole_orders_are_the_binomial_sum_and_others_lie_between)
                 const double below = ls_renyi_update(rate[q], noise[s], order[a] - h);
                 const double at = ls_renyi_update(rate[q], noise[s], order[a]);
                 const double above = ls_renyi_update(rate[q], noise[s], order[a] + h);
-                ck_assert_msg(fabs(at / want - 1) < 1e-9, "rate %g noise %g order %d: %.15g, not %.15g",
-                              rate[q], noise[s], order[a], at, want);
-                ck_assert_msg(below < at && at < above && fabs((below + above) / 2 - at) < 1e-6 * at,
+                ck_assert_msg(fabs(at / want - 1) < 1e-9,
+                              "rate %g noise %g order %d: %.15g, not %.15g", rate[q], noise[s],
+                              order[a], at, want);
+                ck_assert_msg(below < at && at < above
+                                  && fabs((below + above) / 2 - at) < 1e-6 * at,
                               "rate %g noise %g order %d: %.15g %.15g %.15g", rate[q], noise[s],
                               order[a], below, at, above);
             }
@@ -138,7 +142,8 @@ START_TEST(extreme_numbers_stay_finite_and_in_order)
     before = INFINITY;
     for (double noise = 0.011; noise < 1e9; noise *= 3) {
         LsPrivacyBound b = bound_of(0.3, noise, 100, 1e-5);
-        ck_assert_msg(b.epsilon < before || b.epsilon == 0, "noise %g: %g after %g", noise, b.epsilon, before);
+        ck_assert_msg(b.epsilon < before || b.epsilon == 0, "noise %g: %g after %g", noise,
+                      b.epsilon, before);
         before = b.epsilon;
     }
     ck_assert_msg(before == 0, "much noise: %g", before);
@@ -147,7 +152,8 @@ START_TEST(extreme_numbers_stay_finite_and_in_order)
     before = 0;
     for (double rate = 1e-300; rate < 1; rate *= 1e10) {
         double r = ls_renyi_update(rate, 1, 2);         /* log(1 + rate^2 (e - 1)) */
-        ck_assert_msg(r >= before && fabs(r - log1p(rate * rate * (M_E - 1))) <= 1e-12 * r, "rate %g: %g", rate, r);
+        ck_assert_msg(r >= before && fabs(r - log1p(rate * rate * (M_E - 1))) <= 1e-12 * r,
+                      "rate %g: %g", rate, r);
         before = r;
     }
     ck_assert(isfinite(bound_of(1e-8, 0.02, INT64_MAX, 1e-5).epsilon));
@@ -157,7 +163,8 @@ START_TEST(extreme_numbers_stay_finite_and_in_order)
         before = 0;
         for (int k = 11; k < 110; k++) {
             double r = ls_renyi_update(0.3, noise, k / 10.);
-            ck_assert_msg(r > before && r < k / 20. / (noise * noise), "noise %g order %g: %g", noise, k / 10., r);
+            ck_assert_msg(r > before && r < k / 20. / (noise * noise), "noise %g order %g: %g",
+                          noise, k / 10., r);
             before = r;
         }
     }
@@ -176,10 +183,13 @@ START_TEST(runs_compose_in_any_order_and_equal_runs_are_one)
     LsPrivacyBound x = ls_privacy_epsilon(&ab, delta), y = ls_privacy_epsilon(&ba, delta);
     ck_assert_double_eq_tol(x.epsilon, y.epsilon, 1e-14);
     ck_assert(x.epsilon > bound_of(0.01, 1.1, 1000, delta).epsilon);
-    ck_assert(x.epsilon < bound_of(0.01, 1.1, 1000, delta).epsilon + bound_of(0.02, 2, 70, delta).epsilon);
+    ck_assert(x.epsilon
+              < bound_of(0.01, 1.1, 1000, delta).epsilon + bound_of(0.02, 2, 70, delta).epsilon);
     /* Divergences add up: at the order that was taken, the sum gives this epsilon. */
-    const double sum = 1000 * ls_renyi_update(0.01, 1.1, x.order) + 70 * ls_renyi_update(0.02, 2, x.order);
-    ck_assert_double_eq_tol(x.epsilon, sum + log1p(-1 / x.order) - log(delta * x.order) / (x.order - 1), 1e-12);
+    const double sum =
+        1000 * ls_renyi_update(0.01, 1.1, x.order) + 70 * ls_renyi_update(0.02, 2, x.order);
+    ck_assert_double_eq_tol(
+        x.epsilon, sum + log1p(-1 / x.order) - log(delta * x.order) / (x.order - 1), 1e-12);
     ck_assert(ls_privacy_add(&ab, 0.03, 2, 5, why) && ls_privacy_add(&ab, 0.02, 3, 5, why));
     ck_assert_int_eq(ab.n, 4);
     ck_assert(ls_privacy_add(&ab, 0.5, 0, 1, why));
@@ -191,14 +201,18 @@ END_TEST
 
 START_TEST(the_noise_for_an_epsilon_is_the_least_that_keeps_it)
 {
-    static const struct { double rate, epsilon; int64_t updates; } want[] = {
-        {0.01, 2, 10000}, {0.01, 8, 10000}, {0.5, 1, 100}, {1, 3, 1}, {1e-4, 0.05, 1000}, {0.001, 3000, 2}};
+    static const struct { double rate, epsilon; int64_t updates;
+    } want[] = {{0.01, 2, 10000}, {0.01, 8, 10000},   {0.5, 1, 100},
+                {1, 3, 1},        {1e-4, 0.05, 1000}, {0.001, 3000, 2}};
     for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
         double s = -1;
-        ck_assert_msg(ls_privacy_noise(want[k].rate, want[k].updates, 1e-5, want[k].epsilon, &s, why), "%s", why);
+        ck_assert_msg(
+            ls_privacy_noise(want[k].rate, want[k].updates, 1e-5, want[k].epsilon, &s, why), "%s",
+            why);
         ck_assert_msg(bound_of(want[k].rate, s, want[k].updates, 1e-5).epsilon <= want[k].epsilon
-                      && (s == LS_LEAST_NOISE
-                          || bound_of(want[k].rate, s - 1e-4, want[k].updates, 1e-5).epsilon > want[k].epsilon),
+                          && (s == LS_LEAST_NOISE
+                              || bound_of(want[k].rate, s - 1e-4, want[k].updates, 1e-5).epsilon
+                                     > want[k].epsilon),
                       "row %zu: noise %g", k, s);
         ck_assert_msg(fabs(s * 1e4 - round(s * 1e4)) < 1e-6, "row %zu: noise %.17g", k, s);
     }
@@ -244,11 +258,14 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("privacy");
-    add_tests(t, 8, (const TTest *[]){
-        epsilons_and_divergences_are_those_of_the_table, whole_orders_are_the_binomial_sum_and_others_lie_between,
-        full_batches_are_the_gaussian_mechanism, nothing_published_costs_nothing_and_no_noise_costs_everything,
-        extreme_numbers_stay_finite_and_in_order, runs_compose_in_any_order_and_equal_runs_are_one,
-        the_noise_for_an_epsilon_is_the_least_that_keeps_it,
-        numbers_out_of_range_are_refused_and_leave_the_ledger_as_it_was});
+    add_tests(t, 8,
+              (const TTest *[]){epsilons_and_divergences_are_those_of_the_table,
+                                whole_orders_are_the_binomial_sum_and_others_lie_between,
+                                full_batches_are_the_gaussian_mechanism,
+                                nothing_published_costs_nothing_and_no_noise_costs_everything,
+                                extreme_numbers_stay_finite_and_in_order,
+                                runs_compose_in_any_order_and_equal_runs_are_one,
+                                the_noise_for_an_epsilon_is_the_least_that_keeps_it,
+                                numbers_out_of_range_are_refused_and_leave_the_ledger_as_it_was});
     return run_tests("privacy", t);
 }

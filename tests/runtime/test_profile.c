@@ -1,5 +1,5 @@
-/* tests/runtime/test_profile.c -- --profile on known times: it writes the steps' usual times, and distributes
- * the difference between their sum and the usual run. */
+/* tests/runtime/test_profile.c -- --profile on known times: it writes the steps' usual times, and
+ * distributes the difference between their sum and the usual run. */
 #include "runtime/engine/engine.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/ls_program.h"
@@ -19,8 +19,12 @@ static const LsStep step[STEPS] = {{.name = "a", .op = "Relu", .node = 0, .nout 
                                    {.name = "b", .op = "Relu", .node = 1, .nout = 1, .count = 1},
                                    {.name = "c", .op = "Relu", .node = 2, .nout = 1, .count = 2}};
 static const LsPhaseTable phase = {.step = step, .nstep = STEPS};
-static const LsProgram program = {.about.model = "m", .about.plan_hash = "h", .real_bytes = 4, .division.samples = 1,
-                                  .argument.count = element_count, .argument.type = element_type};
+static const LsProgram program = {.about.model = "m",
+                                  .about.plan_hash = "h",
+                                  .real_bytes = 4,
+                                  .division.samples = 1,
+                                  .argument.count = element_count,
+                                  .argument.type = element_type};
 
 /* Writes the profile of those runs and reads the numbers called `key` of its steps. */
 static void profile(int64_t took[RUNS][STEPS], const char *key, double out[STEPS])

@@ -1,5 +1,5 @@
-/* tests/runtime/test_rank_exchange.c -- what ranks exchange in an update, with random sums, blocks and buckets, beside a
- * plain recursion over the parts. Ranks are threads. */
+/* tests/runtime/test_rank_exchange.c -- what ranks exchange in an update, with random sums, blocks
+ * and buckets, beside a plain recursion over the parts. Ranks are threads. */
 #include "runtime/comm/comm_threads.h"
 #include "runtime/ranks/rank_exchange.h"
 #include "runtime/ranks/slice_sum.h"
@@ -62,7 +62,8 @@ START_TEST(slices_add_up_as_the_tree_says)
                 for (int k = 1; k < n; k++)
                     row += number(k, i), in_a_row += (double)number(k, i);
                 ck_assert_msg(f[to][i] == tree(0, n, i), "%d slices, element %d", n, i);
-                ck_assert(d[to][i] == in_a_row);        /* sums of so few numbers are exact in double */
+                ck_assert(d[to][i] == in_a_row);        /* sums of so few numbers are exact in
+                                                         * double */
                 other += f[to][i] != row;
             }
         }
@@ -107,8 +108,15 @@ static void make(Case *c, int ranks, int64_t block)
     c->block = block;
     c->choice[0] = (LsRankChoice){1, 4};
     c->choice[1] = (LsRankChoice){ranks, 2};
-    c->r = (LsRanks){.choice = c->choice, .nchoice = 2, .parts = all, .sums = {LS_AT_STATE, sums}, .sum_bytes = at,
-                     .sum = c->sum, .nsum = SUMS, .rows = c->rows, .nrows = 2};
+    c->r = (LsRanks){.choice = c->choice,
+                     .nchoice = 2,
+                     .parts = all,
+                     .sums = {LS_AT_STATE, sums},
+                     .sum_bytes = at,
+                     .sum = c->sum,
+                     .nsum = SUMS,
+                     .rows = c->rows,
+                     .nrows = 2};
     c->p = (LsProgram){.real_bytes = 4, .bytes.state = sums + at, .ranks = &c->r};
     c->window = ranks > 1 && draw(2) ? calloc((size_t)ranks, (size_t)at) : NULL;
     c->how = (LsBucketing){1 + draw(6000), draw(3) == 0};
@@ -129,7 +137,8 @@ static void fill(const Case *c, int rank, char *to, char *sums)
     const int64_t n = own_parts(c, rank), first = rank * c->block;
     for (int k = 0; k < SUMS && n > 0; k++)
         for (int64_t i = 0; i < c->sum[k].count; i++)
-            ((float *)(void *)(sums + c->sum[k].at))[i] = tree((int)first, (int)n, c->sum[k].at + i);
+            ((float *)(void *)(sums + c->sum[k].at))[i] =
+                tree((int)first, (int)n, c->sum[k].at + i);
     for (int64_t j = first; j < first + n; j++) {
         memset(to + c->rows[0].at.offset + j * ROW, (int)(j + 1), ROW);
         memset(to + c->rows[1].at.offset + j * 4, (int)(j + 101), 4);
@@ -141,9 +150,11 @@ static bool is_right(const Case *c, const LsExchange *x, const char *is, const c
     bool ok = true;
     for (int k = 0; k < SUMS; k++)
         for (int64_t i = 0; i < c->sum[k].count; i++)
-            ok &= ((const float *)(const void *)(sums + c->sum[k].at))[i] == tree(0, (int)c->parts, c->sum[k].at + i);
+            ok &= ((const float *)(const void *)(sums + c->sum[k].at))[i]
+                  == tree(0, (int)c->parts, c->sum[k].at + i);
     for (int64_t j = 0; j < c->parts; j++) {
-        ok &= is[c->rows[0].at.offset + j * ROW + ROW - 1] == (char)(j + 1) && is[c->rows[1].at.offset + j * 4] == (char)(j + 101);
+        ok &= is[c->rows[0].at.offset + j * ROW + ROW - 1] == (char)(j + 1)
+              && is[c->rows[1].at.offset + j * 4] == (char)(j + 101);
         ok &= ls_exchange_loss(x, j).value == (double)j && ls_exchange_loss(x, j).weight == 0.5;
     }
     return ok && ls_exchange_stop(x) == (c->ranks > 1 ? 15 : 0);
@@ -170,7 +181,8 @@ static void *run_rank(void *arg)
         const LsHook hook = ls_exchange_hook(&x);
         for (uint32_t step = 0; n > 0 && step < 2 * SUMS; step++)
             hook.after(hook.self, step);
-        ok = ls_exchange_finish(&x, 7 + (uint64_t)round, own->rank == 1 ? 15 : 0, &e) && is_right(c, &x, m.state, sums);
+        ok = ls_exchange_finish(&x, 7 + (uint64_t)round, own->rank == 1 ? 15 : 0, &e)
+             && is_right(c, &x, m.state, sums);
     }
     if (!ok && c->comm[own->rank] != NULL)
         c->comm[own->rank]->engine->abandon(c->comm[own->rank], &e);
@@ -192,7 +204,8 @@ START_TEST(every_rank_has_the_sums_of_all_parts)
         LsError e = {0};
         const int ranks = 1 + round % RANKS;
         make(&c, ranks, 1 << draw(3));
-        ck_assert((ranks == 1 && draw(2)) || ls_comm_threads_open(ranks, c.comm, &e));     /* one alone may have no engine */
+        /* one alone may have no engine */
+        ck_assert((ranks == 1 && draw(2)) || ls_comm_threads_open(ranks, c.comm, &e));
         for (int k = 0; k < ranks; k++) {
             own[k] = (Own){&c, k};
             ck_assert_int_eq(pthread_create(&thread[k], NULL, run_rank, &own[k]), 0);
@@ -200,8 +213,8 @@ START_TEST(every_rank_has_the_sums_of_all_parts)
         for (int k = 0; k < ranks; k++)
             pthread_join(thread[k], NULL);
         for (int k = 0; k < ranks; k++)
-            ck_assert_msg(!c.failed[k], "%s window, %d ranks of %d parts, %d with samples: rank %d", c.window ? "a" : "no",
-                          ranks, (int)c.block, (int)c.parts, k);
+            ck_assert_msg(!c.failed[k], "%s window, %d ranks of %d parts, %d with samples: rank %d",
+                          c.window ? "a" : "no", ranks, (int)c.block, (int)c.parts, k);
         free(c.window);
     }
 }
@@ -243,8 +256,11 @@ START_TEST(a_rank_at_another_place_is_named_by_all)
     }
     for (int k = 0; k < 4; k++) {
         pthread_join(thread[k], NULL);
-        ck_assert_msg(t[k].right && strcmp(t[k].error.text, "data or checkpoint of rank 2 are not those of rank 0") == 0, "rank %d: %s",
-                      k, t[k].error.text);
+        ck_assert_msg(
+            t[k].right
+                && strcmp(t[k].error.text, "data or checkpoint of rank 2 are not those of rank 0")
+                       == 0,
+            "rank %d: %s", k, t[k].error.text);
     }
 }
 END_TEST
@@ -252,22 +268,39 @@ END_TEST
 /* ---- replicas ---- */
 
 enum { TENSORS = 3, ELEMENTS = 37 };
-typedef struct Replica { LsComm *comm; int64_t spoilt; bool start; bool same[2]; LsError error; } Replica;
+typedef struct Replica {
+    LsComm *comm;
+    int64_t spoilt;
+    bool start;
+    bool same[2];
+    LsError error;
+} Replica;
 
-/* A program with a parameter, a statistic and a sum, which is no business of others. Twice: as it is, and with one element
- * (spoilt, from 0; -1: none) that changed by one bit. */
+/* A program with a parameter, a statistic and a sum, which is no business of others. Twice: as it
+ * is, and with one element (spoilt, from 0; -1: none) that changed by one bit. */
 static void *hold(void *arg)
 {
     Replica *r = arg;
     LsRankSum sum[SUMS] = {{.count = 1, .bytes = 64}};
     LsRankChoice choice = {4, 1};
-    LsRanks ranks = {.choice = &choice, .nchoice = 1, .parts = 4, .sums = {LS_AT_STATE, 1024}, .sum_bytes = 64, .sum = sum, .nsum = 1};
+    LsRanks ranks = {.choice = &choice,
+                     .nchoice = 1,
+                     .parts = 4,
+                     .sums = {LS_AT_STATE, 1024},
+                     .sum_bytes = 64,
+                     .sum = sum,
+                     .nsum = 1};
     LsStateTensor state[TENSORS];
     float value[512] = {0};
     for (int k = 0; k < TENSORS; k++)
-        state[k] = (LsStateTensor){.t = {.name = "w", .rank = 1, .dim = {ELEMENTS}, .at = {LS_AT_STATE, 4 * k * ELEMENTS}},
-                                   .kind = (LsStateKind[]){LS_STATE_PARAM, LS_STATE_STAT, LS_STATE_SUM}[k]};
-    LsProgram p = {.real_bytes = 4, .bytes.state = sizeof value, .ranks = &ranks, .state = state, .nstate = TENSORS};
+        state[k] = (LsStateTensor){
+            .t = {.name = "w", .rank = 1, .dim = {ELEMENTS}, .at = {LS_AT_STATE, 4 * k * ELEMENTS}},
+            .kind = (LsStateKind[]){LS_STATE_PARAM, LS_STATE_STAT, LS_STATE_SUM}[k]};
+    LsProgram p = {.real_bytes = 4,
+                   .bytes.state = sizeof value,
+                   .ranks = &ranks,
+                   .state = state,
+                   .nstate = TENSORS};
     LsMemory m = {.p = &p, .state = (char *)value};
     LsEngine g = {.p = &p, .m = &m, .run.pool = NULL};
     LsExchange x;
@@ -297,8 +330,10 @@ static void check_replicas(int odd, int64_t element, bool start, const char *tex
     }
     for (int k = 0; k < 4; k++) {
         pthread_join(thread[k], NULL);
-        ck_assert_msg(r[k].same[0] && r[k].same[1] == (text == NULL), "rank %d: %s", k, r[k].error.text);
-        ck_assert_msg(text == NULL || strstr(r[k].error.text, text) != NULL, "rank %d: %s", k, r[k].error.text);
+        ck_assert_msg(r[k].same[0] && r[k].same[1] == (text == NULL), "rank %d: %s", k,
+                      r[k].error.text);
+        ck_assert_msg(text == NULL || strstr(r[k].error.text, text) != NULL, "rank %d: %s", k,
+                      r[k].error.text);
     }
 }
 
@@ -306,8 +341,10 @@ START_TEST(a_rank_whose_parameters_changed_is_named_by_all)
 {
     check_replicas(-1, -1, false, NULL);
     check_replicas(2, 0, false, "after step 200 the parameters of rank 2 are not those of rank 0");
-    check_replicas(0, ELEMENTS - 1, false, "after step 200 the parameters of rank 0 are not those of rank 1");
-    check_replicas(1, 2 * ELEMENTS - 1, false, "after step 200 the parameters of rank 1 are not those of rank 0");
+    check_replicas(0, ELEMENTS - 1, false,
+                   "after step 200 the parameters of rank 0 are not those of rank 1");
+    check_replicas(1, 2 * ELEMENTS - 1, false,
+                   "after step 200 the parameters of rank 1 are not those of rank 0");
     check_replicas(3, 7, true, "rank 3 begins with other weights than rank 0");
     check_replicas(3, 2 * ELEMENTS, false, NULL);        /* a rank's own sum */
 }
@@ -316,7 +353,8 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {slices_add_up_as_the_tree_says, every_rank_has_the_sums_of_all_parts,
-                           a_rank_at_another_place_is_named_by_all, a_rank_whose_parameters_changed_is_named_by_all};
+                           a_rank_at_another_place_is_named_by_all,
+                           a_rank_whose_parameters_changed_is_named_by_all};
     TCase *tc = tcase_create("rank_exchange");
     add_tests(tc, sizeof test / sizeof test[0], test);
     return run_tests("rank_exchange", tc);

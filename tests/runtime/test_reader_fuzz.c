@@ -1,5 +1,5 @@
-/* tests/runtime/test_reader_fuzz.c -- damaged data files and checkpoints are read or refused with a reason: no crash,
- * no byte read outside the file, no memory beyond what the file justifies. */
+/* tests/runtime/test_reader_fuzz.c -- damaged data files and checkpoints are read or refused with a
+ * reason: no crash, no byte read outside the file, no memory beyond what the file justifies. */
 #include "tests/support/fuzz_target.h"
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
@@ -7,7 +7,8 @@
 #include "runtime/data/dataset.h"
 #include "runtime/trainer/checkpoint.h"
 
-enum { ROUNDS = 3000 };         /* per kind of file: a second or two in all, also under sanitizers */
+enum { ROUNDS = 3000 };         /* per kind of file: a second or two in all, also under
+                                 * sanitizers */
 
 static LsError e;
 static LsFile victim;           /* what the file of that name has now */
@@ -44,7 +45,8 @@ static LsFile begin(const char *path, const unsigned char *bytes, size_t n)
 static void end(bool ok, uint64_t round)
 {
     fuzz_allow(0);
-    ck_assert_msg(ok || (e.text[0] && e.code != LS_EXIT_FAIL), "round %d: code %d, '%s'", (int)round, e.code, e.text);
+    ck_assert_msg(ok || (e.text[0] && e.code != LS_EXIT_FAIL), "round %d: code %d, '%s'",
+                  (int)round, e.code, e.text);
     victim = (LsFile){0};
 }
 
@@ -68,8 +70,10 @@ static void write_files(void)
 {
     const NpzItem item[] = {{"x", LS_F32, 4, {2, 3, 2, 2}, image}, {"label", LS_I64, 1, {2}, label},
                             {"in/x", LS_U8, 2, {2, 4}, token}};
-    static const char idx[] = "\0\0\x08\x04\0\0\0\2\0\0\0\3\0\0\0\2\0\0\0\2abcdefghijklmnopqrstuvwx";
-    static const char csv[] = "a,b,\"c\n\"\n1,2,3,4,5,6,7,8,9,10,11,12,1\n1,2,3,4,5,6,7,8,9,\"10\",1e1,-12,0\r\n";
+    static const char idx[] =
+        "\0\0\x08\x04\0\0\0\2\0\0\0\3\0\0\0\2\0\0\0\2abcdefghijklmnopqrstuvwx";
+    static const char csv[] =
+        "a,b,\"c\n\"\n1,2,3,4,5,6,7,8,9,10,11,12,1\n1,2,3,4,5,6,7,8,9,\"10\",1e1,-12,0\r\n";
     char npy[512 + sizeof image];
     size_t n = ls_npy_header(npy, LS_F32, 4, item[0].dim);
     memcpy(npy + n, image, sizeof image);
@@ -153,11 +157,23 @@ START_TEST(damaged_archives) { write_files(); fuzz_file("d.npz", try_npz); } END
 /* ---- data sets: from the file to the batch ---- */
 
 static const LsInput images[] = {
-    {{.name = "x", .channels_last = true, .rank = 4, .dim = {2, 3, 2, 2}, .at = {LS_AT_INPUT, 0}}, false, 0, 0},
-    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2}, .at = {LS_AT_INPUT, 1}}, true, 0, 0}};
+    {{.name = "x", .channels_last = true, .rank = 4, .dim = {2, 3, 2, 2}, .at = {LS_AT_INPUT, 0}},
+     false,
+     0,
+     0},
+    {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2}, .at = {LS_AT_INPUT, 1}},
+     true,
+     0,
+     0}};
 static const LsInput texts[] = {
-    {{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 0}}, false, 0, 40},
-    {{.name = "label", .type = LS_DT_I32, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 1}}, true, 0, 0}};
+    {{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 0}},
+     false,
+     0,
+     40},
+    {{.name = "label", .type = LS_DT_I32, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 1}},
+     true,
+     0,
+     0}};
 
 /* Reads the first samples and the last into a batch. */
 static bool read_samples(const LsDataset *d)
@@ -166,27 +182,37 @@ static bool read_samples(const LsDataset *d)
     bool ok = true;
     for (uint32_t k = 0; k < 2; k++) {
         int64_t elements = d->source[k].per_sample * (d->source[k].whole ? 1 : 2);
-        char *batch = malloc((size_t)(elements * ls_data_bytes(d->p->input[k].t.type, d->p->real_bytes)));
-        for (int64_t s = 0; ok && s < d->samples; s = s < SOME || s == d->samples - 1 ? s + 1 : d->samples - 1)
+        char *batch =
+            malloc((size_t)(elements * ls_data_bytes(d->p->input[k].t.type, d->p->real_bytes)));
+        for (int64_t s = 0; ok && s < d->samples;
+             s = s < SOME || s == d->samples - 1 ? s + 1 : d->samples - 1)
             ok = ls_dataset_read(d, k, s, s % 2, batch, &e) && ls_dataset_is_finite(d, k, s, &e);
         free(batch);
     }
     return ok;
 }
 
-static void try_data(const char *data, const char *path, const LsInput *input, const unsigned char *bytes, size_t n,
-                     uint64_t round, Dice *dice)
+static void try_data(const char *data, const char *path, const LsInput *input,
+                     const unsigned char *bytes, size_t n, uint64_t round, Dice *dice)
 {
     LsDataset d;
-    LsProgram p = {.about.model = "m.onnx", .real_bytes = roll(dice, 2) ? 4 : 8, .division.samples = 2, .input = input, .ninput = 2,
+    LsProgram p = {.about.model = "m.onnx",
+                   .real_bytes = roll(dice, 2) ? 4 : 8,
+                   .division.samples = 2,
+                   .input = input,
+                   .ninput = 2,
                    .target.classes = 40};
-    LsDataOptions o = {.data = data, .mean = roll(dice, 4) ? NULL : "0.5", .std = roll(dice, 4) ? NULL : "1,2,3",
-                       .scale = roll(dice, 4) ? NULL : "0.1", .raw = roll(dice, 16) ? NULL : "uint8"};
+    LsDataOptions o = {.data = data,
+                       .mean = roll(dice, 4) ? NULL : "0.5",
+                       .std = roll(dice, 4) ? NULL : "1,2,3",
+                       .scale = roll(dice, 4) ? NULL : "0.1",
+                       .raw = roll(dice, 16) ? NULL : "uint8"};
     const LsAlphabet none = {0};
     begin(path, bytes, n);
     if (input == texts)
         o.mean = o.std = NULL;
-    bool ok = ls_dataset_open(&d, &p, &o, &e) && ls_dataset_number(&d, &none, &e) && read_samples(&d);
+    bool ok =
+        ls_dataset_open(&d, &p, &o, &e) && ls_dataset_number(&d, &none, &e) && read_samples(&d);
     ls_dataset_close(&d);
     end(ok, round);
 }
@@ -235,7 +261,11 @@ START_TEST(a_table_of_many_short_rows_takes_no_memory_for_full_ones)
     enum { LINES = 4000 };
     static char lines[2 * LINES];
     LsInput wide[2] = {images[0], images[1]};
-    LsProgram p = {.about.model = "m.onnx", .real_bytes = 4, .division.samples = 2, .input = wide, .ninput = 2};
+    LsProgram p = {.about.model = "m.onnx",
+                   .real_bytes = 4,
+                   .division.samples = 2,
+                   .input = wide,
+                   .ninput = 2};
     LsDataset d;
     wide[0].t.dim[3] = 40;
     for (int k = 0; k < LINES; k++)
@@ -255,7 +285,13 @@ START_TEST(data_from_damaged_texts) { write_files(); fuzz_file("d.txt", try_text
 
 static LsProgram tiny;
 static LsMemory m;
-static const LsPlace here = {.update = 42, .cursor = 43, .epoch = 4, .samples = 10, .seed = 7, .shuffle = 1, .precision = "f32",
+static const LsPlace here = {.update = 42,
+                             .cursor = 43,
+                             .epoch = 4,
+                             .samples = 10,
+                             .seed = 7,
+                             .shuffle = 1,
+                             .precision = "f32",
                              .alphabet = {{UINT64_C(1) << 32, UINT64_C(0x7fffffe), 0, 0}}};
 
 static void fill_state(void)
@@ -314,11 +350,16 @@ static void write_alphabet(void)
 }
 
 const FuzzTarget fuzz_target[] = {
-    {"npy", try_npy, write_files, {"x.npy", "l.npy", "t.npy"}}, {"idx", try_idx, write_files, {"x.idx"}},
-    {"npz", try_npz, write_files, {"d.npz"}}, {"images", try_images, write_files, {"x.npy", "d.npz", "x.idx"}},
-    {"labels", try_labels, write_files, {"l.npy"}}, {"tokens", try_tokens, write_files, {"t.npy"}},
-    {"csv", try_csv, write_files, {"d.csv"}}, {"text", try_text, write_files, {"d.txt"}},
-    {"checkpoint", try_checkpoint, write_checkpoint, {"c.safetensors"}}, {"alphabet", try_alphabet, write_alphabet, {"alphabet"}},
+    {"npy", try_npy, write_files, {"x.npy", "l.npy", "t.npy"}},
+    {"idx", try_idx, write_files, {"x.idx"}},
+    {"npz", try_npz, write_files, {"d.npz"}},
+    {"images", try_images, write_files, {"x.npy", "d.npz", "x.idx"}},
+    {"labels", try_labels, write_files, {"l.npy"}},
+    {"tokens", try_tokens, write_files, {"t.npy"}},
+    {"csv", try_csv, write_files, {"d.csv"}},
+    {"text", try_text, write_files, {"d.txt"}},
+    {"checkpoint", try_checkpoint, write_checkpoint, {"c.safetensors"}},
+    {"alphabet", try_alphabet, write_alphabet, {"alphabet"}},
     {.name = NULL}};
 
 #ifndef LS_LIBFUZZER
@@ -352,10 +393,18 @@ END_TEST
 
 int main(void)
 {
-    const TTest *const test[] = {damaged_npy_files, damaged_idx_files, damaged_archives, data_from_damaged_arrays,
-                                 data_from_damaged_archives, data_from_damaged_tables,
-                                 a_table_of_many_short_rows_takes_no_memory_for_full_ones, data_from_damaged_texts,
-                                 damaged_checkpoints, damaged_alphabets, files_that_broke_a_reader_once, files_that_end_at_any_byte};
+    const TTest *const test[] = {damaged_npy_files,
+                                 damaged_idx_files,
+                                 damaged_archives,
+                                 data_from_damaged_arrays,
+                                 data_from_damaged_archives,
+                                 data_from_damaged_tables,
+                                 a_table_of_many_short_rows_takes_no_memory_for_full_ones,
+                                 data_from_damaged_texts,
+                                 damaged_checkpoints,
+                                 damaged_alphabets,
+                                 files_that_broke_a_reader_once,
+                                 files_that_end_at_any_byte};
     return run_in_folder("reader_fuzz", sizeof test / sizeof *test, test);
 }
 #endif

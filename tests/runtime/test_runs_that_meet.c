@@ -1,5 +1,5 @@
-/* tests/runtime/test_runs_that_meet.c -- runs that share a folder or a log, and files for which there is no room: no run
- * takes another's checkpoints for its own, and no model is lost. */
+/* tests/runtime/test_runs_that_meet.c -- runs that share a folder or a log, and files for which
+ * there is no room: no run takes another's checkpoints for its own, and no model is lost. */
 #include "tests/support/same_file.h"
 #include "tests/support/tiny_run.h"
 
@@ -25,7 +25,8 @@ static void check_rescued(const char *path)
     char command[700];
     make_data(SAMPLES);
     MUST(0, "--data data.npz --epochs 4 --export whole.onnx");
-    snprintf(command, sizeof command, "--data data.npz --epochs 4 --resume %s --export rest.onnx", path);
+    snprintf(command, sizeof command, "--data data.npz --epochs 4 --resume %s --export rest.onnx",
+             path);
     MUST(0, command);
     check_same_file("whole.onnx", "rest.onnx");
 }
@@ -66,7 +67,8 @@ START_TEST(a_branch_of_a_run_does_not_mix_with_its_later_checkpoints)
     MUST(2, "--data data.npz --epochs 4 --save ck --resume ck/step-000000006.safetensors");
     TOLD(err_text, "up to step 12");
     MUST(0, "--data data.npz --epochs 4 --save ck --resume ck/step-000000012.safetensors");
-    MUST(0, "--data data.npz --epochs 3 --save ck --overwrite --resume ck/step-000000006.safetensors");
+    MUST(0,
+         "--data data.npz --epochs 3 --save ck --overwrite --resume ck/step-000000006.safetensors");
     ck_assert(there("ck/step-000000003.safetensors") && there("ck/step-000000009.safetensors"));
     ck_assert(!there("ck/step-000000012.safetensors"));
     MUST(0, "--data data.npz --epochs 3 --save other --resume ck/step-000000006.safetensors");
@@ -122,7 +124,8 @@ START_TEST(two_runs_do_not_write_one_log)
     close(fd);
     MUST(0, "--data data.npz --epochs 1 --log log");
     tiny_read("log", after, sizeof after);
-    ck_assert_int_eq((int)strlen(before) / 8, (int)strlen(after) / 8);  /* emptied first; times differ */
+    /* emptied first; times differ */
+    ck_assert_int_eq((int)strlen(before) / 8, (int)strlen(after) / 8);
 }
 END_TEST
 
@@ -227,7 +230,8 @@ START_TEST(a_limit_on_the_size_of_files_is_an_error_with_a_sentence)
     make_data(SAMPLES);
     MUST(0, "--data data.npz --epochs 1 --save ck --log log --dump d.npz");
     MUST(0, "--data data.npz --epochs 2 --dump d2.npz");
-    ck_assert_int_eq(in_little_room("--data data.npz --epochs 2 --save ck --resume auto --progress none"), 1);
+    ck_assert_int_eq(
+        in_little_room("--data data.npz --epochs 2 --save ck --resume auto --progress none"), 1);
     TOLD(err_text, "ck/step-000000006.safetensors: cannot write: File too large");
     TOLD(err_text, "could be written nowhere, and is lost");
     ck_assert(there("ck/step-000000003.safetensors") && !there("ck/step-000000006.safetensors"));

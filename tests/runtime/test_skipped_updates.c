@@ -1,12 +1,13 @@
-/* tests/runtime/test_skipped_updates.c -- a trainer whose loss is scaled: bad steps change nothing but the scale, they
- * are told and logged, and too many in a row end the run. */
+/* tests/runtime/test_skipped_updates.c -- a trainer whose loss is scaled: bad steps change nothing
+ * but the scale, they are told and logged, and too many in a row end the run. */
 #include "tests/support/tiny_run.h"
 
 static void trains(int code, int accumulate, const char *command)
 {
     LsProgram p = tiny_scaled(accumulate);
     int got = run_program(&p, command);
-    ck_assert_msg(got == code, "%s: exit %d, not %d:\n%s%s", command, got, code, out_text, err_text);
+    ck_assert_msg(got == code, "%s: exit %d, not %d:\n%s%s", command, got, code, out_text,
+                  err_text);
 }
 
 static double value(const char *path, const char *name, int64_t k)
@@ -15,8 +16,8 @@ static double value(const char *path, const char *name, int64_t k)
     LsArray a;
     LsError e = {0};
     bool found = false;
-    ck_assert_msg(ls_file_map(&f, path, &e) && ls_npz_find(&f, name, &a, &found, &e) && found, "%s: no %s: %s", path, name,
-                  e.text);
+    ck_assert_msg(ls_file_map(&f, path, &e) && ls_npz_find(&f, name, &a, &found, &e) && found,
+                  "%s: no %s: %s", path, name, e.text);
     double v = ls_array_real(&a, k);
     ls_file_unmap(&f);
     return v;
@@ -25,12 +26,17 @@ static double value(const char *path, const char *name, int64_t k)
 /* Parameters, moments and (rows: 5) statistics have the same bits in both dumps. */
 static void check_kept(const char *a, const char *b, size_t rows)
 {
-    static const struct { const char *name; int n; } row[] = {
-        {"param/w", TM * TF}, {"param/b", TM}, {"moment/w.m", TM * TF}, {"moment/b.m", TM}, {"stat/mean", 1}};
+    static const struct { const char *name; int n;
+    } row[] = {{"param/w", TM * TF},
+               {"param/b", TM},
+               {"moment/w.m", TM * TF},
+               {"moment/b.m", TM},
+               {"stat/mean", 1}};
     for (size_t r = 0; r < rows; r++)
         for (int k = 0; k < row[r].n; k++)
-            ck_assert_msg(value(a, row[r].name, k) == value(b, row[r].name, k), "%s[%d]: %.9g, not %.9g", row[r].name, k,
-                          value(b, row[r].name, k), value(a, row[r].name, k));
+            ck_assert_msg(value(a, row[r].name, k) == value(b, row[r].name, k),
+                          "%s[%d]: %.9g, not %.9g", row[r].name, k, value(b, row[r].name, k),
+                          value(a, row[r].name, k));
 }
 
 static const char *text_of(const char *path)
@@ -89,7 +95,8 @@ START_TEST(neither_the_count_of_updates_nor_the_schedule_moves)
     tiny_bad_steps = 1u << 1 | 1u << 2;
     LsProgram p = tiny_scaled(1);
     tiny_spy = note;
-    ck_assert_int_eq(run_program(&p, "--data data.npz --epochs 2 --lr 1 --schedule step:every=1,gamma=0.5"), 0);
+    ck_assert_int_eq(
+        run_program(&p, "--data data.npz --epochs 2 --lr 1 --schedule step:every=1,gamma=0.5"), 0);
     TOLD(out_text, "epoch 2  step 6  ");
     tiny_spy = NULL;
     FILE *f = fopen("seen", "rb");
@@ -107,10 +114,15 @@ START_TEST(a_resumed_run_has_the_scale_and_the_skipped_updates)
 {
     make_data(SAMPLES);
     tiny_bad_steps = 1u << 1 | 1u << 5;
-    trains(0, 1, "--data data.npz --epochs 4 --save ck --save-every 1 --schedule linear --dump whole.npz");
-    trains(0, 1, "--data data.npz --epochs 4 --resume ck/step-000000003.safetensors --schedule linear --dump rest.npz");
+    trains(
+        0, 1,
+        "--data data.npz --epochs 4 --save ck --save-every 1 --schedule linear --dump whole.npz");
+    trains(0, 1,
+           "--data data.npz --epochs 4 --resume ck/step-000000003.safetensors --schedule linear "
+           "--dump rest.npz");
     check_kept("whole.npz", "rest.npz", 5);
-    ck_assert_double_eq(value("rest.npz", "moment/loss_scale", 0), value("whole.npz", "moment/loss_scale", 0));
+    ck_assert_double_eq(value("rest.npz", "moment/loss_scale", 0),
+                        value("whole.npz", "moment/loss_scale", 0));
     ck_assert_double_eq(value("rest.npz", "moment/loss_scale.skips", 0), 2);
 }
 END_TEST
@@ -184,7 +196,8 @@ START_TEST(a_loss_that_is_not_finite_is_no_error_if_the_update_is_skipped)
                                         {"label", LS_I64, 1, {SAMPLES}, labels}});
     trains(0, 1, "--data nan.npz --no-shuffle --epochs 2");
     TOLD(err_text, "step 2: scale 8 -> 4, update skipped\nstep 5: scale 4 -> 2, update skipped\n");
-    ck_assert_ptr_null(strstr(out_text, "nan"));        /* the loss of an epoch is that of its other batches */
+    ck_assert_ptr_null(
+        strstr(out_text, "nan")); /* the loss of an epoch is that of its other batches */
     trains(7, 1, "--data nan.npz --no-shuffle --max-skipped 1");
     TOLD(err_text, "because the data are not finite: nan.npz: sample 5");
 }

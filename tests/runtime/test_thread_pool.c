@@ -1,4 +1,5 @@
-/* tests/runtime/test_thread_pool.c -- the thread pool covers every range once, with any number of threads. */
+/* tests/runtime/test_thread_pool.c -- the thread pool covers every range once, with any number of
+ * threads. */
 #include "runtime/engine/thread_pool.h"
 #include "tests/support/suite.h"
 

@@ -121,7 +121,8 @@ END_TEST
  * samples, and the first one of the next. */
 START_TEST(an_update_may_lie_in_two_epochs)
 {
-    static const int update[3][8] = {{0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 0, 1, 2, 3}, {4, 5, 6, 7, 8, 9}};
+    static const int update[3][8] = {
+        {0, 1, 2, 3, 4, 5, 6, 7}, {8, 9, 0, 1, 2, 3}, {4, 5, 6, 7, 8, 9}};
     static const int samples[3] = {8, 6, 6};
     Model m = initial();
     LsProgram p = tiny_program(2);
@@ -138,7 +139,8 @@ START_TEST(an_update_may_lie_in_two_epochs)
     ck_assert_double_eq_tol(atof(strstr(out_text, "epoch 2  step 3  loss ") + 21), loss[2], 1e-6);
     ck_assert_int_eq(run_program(&p, "--data data.npz --no-shuffle --epochs 1"), 0);
     TOLD(out_text, "step 1 ");
-    TOLD(err_text, "the last 1 of 3 batches make no update: an update takes 2 batches (--accumulate)");
+    TOLD(err_text,
+         "the last 1 of 3 batches make no update: an update takes 2 batches (--accumulate)");
 }
 END_TEST
 
@@ -207,7 +209,8 @@ START_TEST(a_last_batch_that_copies_would_change_is_refused)
     TOLD(err_text, "10 samples fill no whole number of batches of 4");
     TOLD(err_text, "node 3 'm' (Sub) reads a statistic of all samples. --drop-last leaves it out");
     ck_assert_int_eq(run_program(&p, "--data data.npz --drop-last"), 0);
-    ck_assert_int_eq(run_program(&p, "--data data.npz --steps 2"), 0);      /* the run does not come to it */
+    ck_assert_int_eq(run_program(&p, "--data data.npz --steps 2"),
+                     0); /* the run does not come to it */
     ck_assert_int_ne(run_program(&p, "--data data.npz --steps 3"), 0);
     ck_assert_int_eq(run_program(&p, "--data data.npz --val data.npz --drop-last"), 0);
     make_data(8);
@@ -468,7 +471,8 @@ START_TEST(data_that_are_not_finite_are_called_that)
 {
     write_bad("nan.npz", 9, 3, NAN);
     MUST(7, "--data nan.npz --log log");
-    TOLD(err_text, "the loss is nan, because the data are not finite: nan.npz: sample 9: 'x' has nan "
+    TOLD(err_text,
+         "the loss is nan, because the data are not finite: nan.npz: sample 9: 'x' has nan "
          "at element 3");
     MUST(7, "--data nan.npz --no-shuffle --workers 0");
     TOLD(err_text, "step 3: the loss is nan");
@@ -503,10 +507,12 @@ END_TEST
 /* Once, after 20 updates; between two predictions by their ratio. */
 START_TEST(a_run_tells_its_pace_beside_the_predicted_one)
 {
-    static const struct { int threads; const char *text; } row[] = {
-        {1, "predicted were 8 ms (abacus, 1 thread)\n"}, {2, "predicted were 4 ms (abacus, 2 threads)\n"},
-        {3, "predicted were 2.667 ms (abacus, 3 threads)\n"}, {4, "predicted were 2 ms (abacus, 4 threads)\n"},
-        {64, "predicted were 2 ms (abacus, 64 threads)\n"}};
+    static const struct { int threads; const char *text;
+    } row[] = {{1, "predicted were 8 ms (abacus, 1 thread)\n"},
+               {2, "predicted were 4 ms (abacus, 2 threads)\n"},
+               {3, "predicted were 2.667 ms (abacus, 3 threads)\n"},
+               {4, "predicted were 2 ms (abacus, 4 threads)\n"},
+               {64, "predicted were 2 ms (abacus, 64 threads)\n"}};
     LsProgram p = tiny_program(1);
     char line[100];
     make_data(SAMPLES);
@@ -546,7 +552,8 @@ START_TEST(the_plan_and_the_trace_list_every_step)
     ck_assert_ptr_null(strstr(text, "\"run\":4"));
     tiny_read("p.json", text, sizeof text);
     TOLD(text, "\"runs\":9");
-    TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"elements\":[],\"types\":[],\"again\":false,\"ns\":");
+    TOLD(text, "\"node\":5,\"name\":\"b\",\"op\":\"SGD\",\"elements\":[],\"types\":[],\"again\":"
+               "false,\"ns\":");
 }
 END_TEST
 

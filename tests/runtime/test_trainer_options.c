@@ -1,5 +1,6 @@
-/* tests/runtime/test_trainer_options.c -- every option of a trainer reaches the program: the test gives it on
- * the command line and checks its effect. An option of --help without a row here fails. */
+/* tests/runtime/test_trainer_options.c -- every option of a trainer reaches the program: the test
+ * gives it on the command line and checks its effect. An option of --help without a row here
+ * fails. */
 #include "tests/support/tiny_run.h"
 #include "runtime/engine/device.h"
 
@@ -53,7 +54,8 @@ static void must(const LsProgram *p, int code, const char *command)
     seen = (Seen){0};
     unlink("seen");
     int got = run_program(p, command);
-    ck_assert_msg(got == code, "%s: exit %d, not %d:\n%s%s", command, got, code, out_text, err_text);
+    ck_assert_msg(got == code, "%s: exit %d, not %d:\n%s%s", command, got, code, out_text,
+                  err_text);
     FILE *f = fopen("seen", "rb");
     if (f) {
         ck_assert_uint_eq(fread(&seen, sizeof seen, 1, f), 1);
@@ -106,7 +108,8 @@ static void sees(const char *command, float mean, float factor)
     must(&p, 0, command);
     for (int c = 0; c < TC; c++)
         for (int s = 0; s < TS; s++)
-            ck_assert_float_eq_tol(seen.x[s * TC + c], (features[c * TS + s] - mean) * factor, 1e-6f);
+            ck_assert_float_eq_tol(seen.x[s * TC + c], (features[c * TS + s] - mean) * factor,
+                                   1e-6f);
 }
 
 static void check_data(void) { sees("--data data.npz --no-shuffle --steps 1", 0, 1); }
@@ -234,13 +237,15 @@ static void check_save(void)
 static void check_save_every(void)
 {
     runs("--data data.npz --save every --save-every 2");
-    ck_assert(!there("every/step-000000001.safetensors") && there("every/step-000000002.safetensors"));
+    ck_assert(!there("every/step-000000001.safetensors")
+              && there("every/step-000000002.safetensors"));
 }
 
 static void check_keep_last(void)
 {
     runs("--data data.npz --save last --save-every 1 --keep-last 1");
-    ck_assert(!there("last/step-000000002.safetensors") && there("last/step-000000003.safetensors"));
+    ck_assert(!there("last/step-000000002.safetensors")
+              && there("last/step-000000003.safetensors"));
 }
 
 static void check_resume(void)
@@ -255,14 +260,16 @@ static void check_overwrite(void)
     runs("--data data.npz --epochs 2 --save again");
     MUST(2, "--data data.npz --epochs 1 --save again");
     runs("--data data.npz --epochs 1 --save again --overwrite");
-    ck_assert(there("again/step-000000003.safetensors") && !there("again/step-000000006.safetensors"));
+    ck_assert(there("again/step-000000003.safetensors")
+              && !there("again/step-000000006.safetensors"));
 }
 
 static void check_begins(const char *path, const char *with)
 {
     static char text[1 << 16];
     tiny_read(path, text, sizeof text);
-    ck_assert_msg(strncmp(text, with, strlen(with)) == 0, "%s does not begin with '%s'", path, with);
+    ck_assert_msg(strncmp(text, with, strlen(with)) == 0, "%s does not begin with '%s'", path,
+                  with);
 }
 
 static void check_export(void)
@@ -276,7 +283,8 @@ static void check_export_precision(void)
 {
     runs("--data data.npz --export x.onnx --export-precision f32");
     MUST(2, "--data data.npz --export x.onnx --export-precision f16");
-    TOLD(err_text, "--export-precision: the model has opset 0, and Cast takes float16 from opset 6 on");
+    TOLD(err_text,
+         "--export-precision: the model has opset 0, and Cast takes float16 from opset 6 on");
     MUST(2, "--data data.npz --export x.onnx --export-precision half");
     TOLD(err_text, "--export-precision=half: must be f32, f16 or bf16");
     MUST(2, "--data data.npz --export-precision f16");
@@ -352,8 +360,10 @@ static void check_max_skipped(void)
 /* Programs of one process refuse these; tests/whole/test_ranks.c gives them to others. */
 static void check_of_ranks(void)
 {
-    static const char *const given[] = {"--ranks 2", "--peers a:1,b:1", "--rank 1", "--comm local", "--bucket 100",
-                                        "--late-exchange", "--share-gpus", "--token-file token", "--compare-replicas 7"};
+    static const char *const given[] = {
+        "--ranks 2",    "--peers a:1,b:1",    "--rank 1",
+        "--comm local", "--bucket 100",       "--late-exchange",
+        "--share-gpus", "--token-file token", "--compare-replicas 7"};
     LsProgram p = watched();
     for (size_t k = 0; k < sizeof given / sizeof given[0]; k++) {
         char line[80];
@@ -367,7 +377,8 @@ static void check_of_ranks(void)
 /* Programs of one model refuse these; tests/whole/test_ensembles.c gives them to others. */
 static void check_of_members(void)
 {
-    static const char *const given[] = {"--ensemble-seed 3", "--ensemble-weights w.npz", "--member-rates 1", "--member-seeds 1",
+    static const char *const given[] = {"--ensemble-seed 3", "--ensemble-weights w.npz",
+                                        "--member-rates 1", "--member-seeds 1",
                                         "--export-member 0"};
     for (size_t k = 0; k < sizeof given / sizeof *given; k++) {
         char line[80];
@@ -390,7 +401,8 @@ static void check_noise_seed(void)
     }
     ck_assert_int_eq(memcmp(noise[0], noise[1], sizeof *noise), 0);
     for (int k = 0; k < 8; k++)         /* no word of three different keys is another one's */
-        ck_assert(noise[0][k] != noise[2][k] && noise[0][k] != noise[3][k] && noise[2][k] != noise[3][k]);
+        ck_assert(noise[0][k] != noise[2][k] && noise[0][k] != noise[3][k]
+                  && noise[2][k] != noise[3][k]);
     ck_assert_ptr_null(strstr(err_text, "not private"));
     must(&p, 2, "--data data.npz --no-drop-last");
     TOLD(err_text, "draws the samples of every update at random");
@@ -427,7 +439,10 @@ static void prints(const char *option, const char *part)
 }
 
 static void check_print_plan(void) { prints("--print-plan", "step  node  again  op"); }
-static void check_version(void) { prints("--version", "tiny.onnx  plan 0123abcd  (ce, sgd, batch 4)"); }
+static void check_version(void)
+{
+    prints("--version", "tiny.onnx  plan 0123abcd  (ce, sgd, batch 4)");
+}
 static void check_help(void) { prints("--help", "usage: trainer --data SPEC"); }
 
 static const struct { const char *name; void (*check)(void); } row[] = {

@@ -31,7 +31,8 @@ START_TEST(a_state_tensor_that_is_not_finite_is_named)
             float *at = (float *)(void *)(m.state + p.state[k].t.at.offset);
             *at = bad[i];
             ck_assert_msg(!check(1), "%s", p.state[k].t.name);
-            snprintf(want, sizeof want, "step 3: the update made '%s' not finite", p.state[k].t.name);
+            snprintf(want, sizeof want, "step 3: the update made '%s' not finite",
+                     p.state[k].t.name);
             ck_assert_msg(strstr(e.text, want) != NULL, "'%s' is not in: %s", want, e.text);
             ck_assert_int_eq(e.code, LS_EXIT_DIVERGED);
             *at = 0;
@@ -68,6 +69,7 @@ END_TEST
 
 int main(void)
 {
-    const TTest *test[] = {a_state_tensor_that_is_not_finite_is_named, an_accumulator_of_a_skipped_update_is_no_fault};
+    const TTest *test[] = {a_state_tensor_that_is_not_finite_is_named,
+                           an_accumulator_of_a_skipped_update_is_no_fault};
     return run_in_folder("value_checks", sizeof test / sizeof test[0], test);
 }

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_anneal_least_peak.c -- the search for the least memory: its candidates are valid, and
- * reach the least memory of tiny graphs. */
+/* tests/scheduler/test_anneal_least_peak.c -- the search for the least memory: its candidates are
+ * valid, and reach the least memory of tiny graphs. */
 #include <check.h>
 
 #include "scheduler/plan/plan_audit.h"
@@ -12,7 +12,8 @@ static LsArena *a;
 static void open_arena(void) { a = ls_arena_new(); }
 static void close_arena(void) { ls_arena_free(a); }
 
-/* Returns the least peak that the search finds from the plain sequence; audits all its candidates. */
+/* Returns the least peak that the search finds from the plain sequence; audits all its
+ * candidates. */
 static int64_t search(const LsDag *g, uint64_t seed, int64_t *before)
 {
     LsProb *p = ls_prob_new(a, g, seed % 3 != 0);
@@ -70,7 +71,8 @@ START_TEST(the_least_of_tiny_graphs_is_found)
         found += best < before && least == best;
     }
     ck_assert_int_gt(6 * lower, 5 * graphs);
-    ck_assert_int_ge(3 * found, 2 * graphs);                    /* with a tenth of the usual moves */
+    /* with a tenth of the usual moves */
+    ck_assert_int_ge(3 * found, 2 * graphs);
 }
 END_TEST
 

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_anneal_wide.c -- unrestricted moves keep a tape valid, and annealing with them finds the
- * optima of small graphs without a backward part. */
+/* tests/scheduler/test_anneal_wide.c -- unrestricted moves keep a tape valid, and annealing with
+ * them finds the optima of small graphs without a backward part. */
 #include <check.h>
 #include <math.h>
 #include <string.h>

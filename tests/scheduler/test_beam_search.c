@@ -1,4 +1,5 @@
-/* tests/scheduler/test_beam_search.c -- schedules of a beam against the optimum and the rules of memory. */
+/* tests/scheduler/test_beam_search.c -- schedules of a beam against the optimum and the rules of
+ * memory. */
 #include <check.h>
 #include <math.h>
 
@@ -10,7 +11,8 @@
 typedef struct Tally { int found, lost, best; double excess; } Tally;
 
 /* A schedule has the cost and peak that it states. */
-static void check_schedule(LsArena *a, const LsProb *p, const LsSeq *seq, int64_t budget, double cost)
+static void check_schedule(LsArena *a, const LsProb *p, const LsSeq *seq, int64_t budget,
+                           double cost)
 {
     LsLive *live = ls_live_new(a, p);
     ls_live(p, seq, live);
@@ -60,8 +62,8 @@ static Tally compare_random(uint32_t width, double price)
         for (uint32_t t = 0; t < p->nt; t++)
             most += p->size[t];
         for (int k = 0; k < 4; k++)
-            compare(a, p, b, (int64_t)least.value + (most - (int64_t)least.value) * k / 8, width, price,
-                    &tally);
+            compare(a, p, b, (int64_t)least.value + (most - (int64_t)least.value) * k / 8, width,
+                    price, &tally);
         ls_arena_free(a);
     }
     printf("width %u: %d found, %d of them optimal, %d missed, %.4f too dear on average\n", width,
@@ -69,7 +71,8 @@ static Tally compare_random(uint32_t width, double price)
     return tally;
 }
 
-/* Nearly: an alternative can lead to a state with more left to run than the state in which it was tried. */
+/* Nearly: an alternative can lead to a state with more left to run than the state in which it was
+ * tried. */
 START_TEST(a_wide_beam_finds_the_optimum)
 {
     Tally t = compare_random(100000, 0);

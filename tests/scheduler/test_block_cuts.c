@@ -1,5 +1,5 @@
-/* tests/scheduler/test_block_cuts.c -- blocks, the values that ranges of them keep, variants of problems, and
- * the resulting sequences. */
+/* tests/scheduler/test_block_cuts.c -- blocks, the values that ranges of them keep, variants of
+ * problems, and the resulting sequences. */
 #include <check.h>
 #include <string.h>
 
@@ -28,8 +28,8 @@ static void audit(LsProb *p, const LsSeq *seq, uint64_t seed)
 
 enum { MOST_PHASES = 400 };
 
-/* A random split of the row into ranges of at most `longest`, each with a random option; the last range runs
- * first. */
+/* A random split of the row into ranges of at most `longest`, each with a random option; the last
+ * range runs first. */
 static uint32_t split(const LsBlocks *b, LsBlockWork *w, uint32_t longest, uint64_t *rnd,
                       LsPhase *phase)
 {
@@ -105,8 +105,8 @@ START_TEST(any_nest_of_any_graph_is_a_valid_sequence)
 }
 END_TEST
 
-/* The graph with an alternative for every other node that reads a value of another node: it reads that node's
- * operands, and costs a little more or less. */
+/* The graph with an alternative for every other node that reads a value of another node: it reads
+ * that node's operands, and costs a little more or less. */
 static LsDag *with_alternatives(const LsDag *g, uint64_t seed)
 {
     LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
@@ -291,8 +291,8 @@ static int64_t least_peak(LsDag *g, double *cost)
     return peak;
 }
 
-/* A backward node takes 400 bytes; split once, into ranges that are recomputed separately, these chains take
- * 500 and 560. */
+/* A backward node takes 400 bytes; split once, into ranges that are recomputed separately, these
+ * chains take 500 and 560. */
 START_TEST(ranges_within_ranges_take_little_of_a_deep_chain)
 {
     double cost;

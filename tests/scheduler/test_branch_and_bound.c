@@ -1,5 +1,6 @@
-/* tests/scheduler/test_branch_and_bound.c -- the exact DP: small cases by hand, random graphs against all
- * strategies, and the published graphs against a plain table of the paper's recurrence. */
+/* tests/scheduler/test_branch_and_bound.c -- the exact DP: small cases by hand, random graphs
+ * against all strategies, and the published graphs against a plain table of the paper's
+ * recurrence. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -81,9 +82,9 @@ START_TEST(the_fronts_of_the_dp_hold_nothing_better_on_larger_graphs)
 }
 END_TEST
 
-/* a -> b -> c -> d, each 8 bytes, cost 1, 2, 4, 8. A block of k vertices takes 16 k bytes, the kept values
- * before it, and 8 for the vertex behind it. With everything but d kept, the last two blocks take 40; {a, b},
- * {c, d} takes 32 + 8 twice, and b alone is kept. */
+/* a -> b -> c -> d, each 8 bytes, cost 1, 2, 4, 8. A block of k vertices takes 16 k bytes, the kept
+ * values before it, and 8 for the vertex behind it. With everything but d kept, the last two blocks
+ * take 40; {a, b}, {c, d} takes 32 + 8 twice, and b alone is kept. */
 START_TEST(a_chain_is_cut_where_the_budget_wants_it)
 {
     uint32_t id[4] = {0, 1, 2, 3};

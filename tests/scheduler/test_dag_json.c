@@ -1,4 +1,5 @@
-/* tests/scheduler/test_dag_json.c -- graphs come back as written; invalid graphs are refused with a reason. */
+/* tests/scheduler/test_dag_json.c -- graphs come back as written; invalid graphs are refused with a
+ * reason. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
@@ -53,7 +54,8 @@ END_TEST
 
 START_TEST(what_is_no_graph_is_refused_with_the_reason)
 {
-    static const struct { const char *text, *says; } bad[] = {
+    static const struct { const char *text, *says;
+    } bad[] = {
         {"[]", "not a JSON object"},
         {"{\"format\": \"lowerset-graph\", \"version\": 2}", "version 1"},
         {HEAD "\"tensors\": {}, \"nodes\": []}", "must be lists"},
@@ -62,7 +64,8 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
         {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": -4}], \"nodes\": []}", "negative bytes"},
         {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 1.5}], \"nodes\": []}", "not an integer"},
         {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 9007199254740992}, {\"id\": 1, \"bytes\": "
-         "9007199254740992}], \"alignment\": 0, \"nodes\": []}", "alignment"},
+              "9007199254740992}], \"alignment\": 0, \"nodes\": []}",
+         "alignment"},
         {HEAD TENSORS "\"nodes\": [], \"outputs\": [5]}", "'outputs' has 5"},
         {HEAD TENSORS "\"nodes\": [], \"outputs\": [1]}", "has no producer"},
         {NODE(", \"kind\": 3, \"inputs\": [1]"), "reads tensor 1 that no earlier node makes"},
@@ -75,7 +78,8 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
          "[own output, own input]"},
         {NODE(", \"outputs\": [1], \"inplace\": [[1]]"), "[output, input]"},
         {NODE(", \"workspace\": -1"), "not a byte count"},
-        {NODE(", \"workspace\": 140737488355329"), "workspace of node 0: a size of 140737488355329"},
+        {NODE(", \"workspace\": 140737488355329"),
+         "workspace of node 0: a size of 140737488355329"},
         {NODE(", \"workspace\": 1e999"), "not an integer"},
         {HEAD "\"tensors\": [{\"id\": 0, \"bytes\": 140737488355329}], \"nodes\": []}",
          "tensor 0: a size of 140737488355329 bytes; it must be from 0 to 140737488355328"},
@@ -85,7 +89,7 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
         {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 1e999}]}",
          "the cost is not a number"},
         {HEAD TENSORS "\"nodes\": [{\"id\": 0, \"kind\": \"forward\", \"cost\": 6e29}, "
-         "{\"id\": 1, \"kind\": \"forward\", \"cost\": 6e29}]}",
+                      "{\"id\": 1, \"kind\": \"forward\", \"cost\": 6e29}]}",
          "node 1: the costs up to here are above 1e+30 ns"},
         {NODE(", \"once\": 3"), "neither true nor false"},
         {NODE(", \"of\": 9"), "'of' is not a node"},
@@ -118,7 +122,8 @@ START_TEST(what_is_no_graph_is_refused_with_the_reason)
 END_TEST
 
 /* `tensors` tensors of `bytes` each, then `nodes` nodes with workspaces of `work` bytes. */
-static bool is_taken(uint32_t tensors, int64_t bytes, uint32_t nodes, int64_t work, int64_t alignment)
+static bool is_taken(uint32_t tensors, int64_t bytes, uint32_t nodes, int64_t work,
+                     int64_t alignment)
 {
     LsDag g = {.name = "many", .alignment = alignment, .ntensor = tensors, .nnode = nodes};
     g.tensor = ls_arena_alloc(a, tensors + 1u, sizeof *g.tensor);

@@ -1,4 +1,5 @@
-/* tests/scheduler/test_edited_order.c -- an edited tape has the figures of a fresh evaluation of its sequence. */
+/* tests/scheduler/test_edited_order.c -- an edited tape has the figures of a fresh evaluation of
+ * its sequence. */
 #include <check.h>
 #include <string.h>
 
@@ -110,19 +111,42 @@ START_TEST(what_nobody_reads_is_dead_and_what_is_read_later_is_there)
 }
 END_TEST
 
-/* Of two results that may take an operand's place the first does, and the second needs bytes of its own. */
+/* Of two results that may take an operand's place the first does, and the second needs bytes of its
+ * own. */
 START_TEST(an_operand_gives_its_place_to_one_result)
 {
     static const uint32_t id[] = {0, 1, 2, 3};
     static const LsDagPair pair[] = {{1, 0}, {2, 0}};
-    LsDagTensor tensor[] = {{"t", 100, false, false}, {"u", 100, false, false}, {"v", 100, false, false},
+    LsDagTensor tensor[] = {{"t", 100, false, false},
+                            {"u", 100, false, false},
+                            {"v", 100, false, false},
                             {"w", 4, false, true}};
-    LsDagNode node[] = {
-        {.name = "make", .op = "", .cost = 1, .out = id, .nout = 1, .of = -1},
-        {.name = "split", .op = "", .cost = 1, .in = id, .nin = 1, .out = id + 1, .nout = 2, .inplace = pair,
-         .ninplace = 2, .workspace = 50, .of = -1},
-        {.name = "join", .op = "", .cost = 1, .in = id + 1, .nin = 2, .out = id + 3, .nout = 1, .of = -1}};
-    LsDag g = {.name = "two heirs", .alignment = 1, .tensor = tensor, .ntensor = 4, .node = node, .nnode = 3};
+    LsDagNode node[] = {{.name = "make", .op = "", .cost = 1, .out = id, .nout = 1, .of = -1},
+                        {.name = "split",
+                         .op = "",
+                         .cost = 1,
+                         .in = id,
+                         .nin = 1,
+                         .out = id + 1,
+                         .nout = 2,
+                         .inplace = pair,
+                         .ninplace = 2,
+                         .workspace = 50,
+                         .of = -1},
+                        {.name = "join",
+                         .op = "",
+                         .cost = 1,
+                         .in = id + 1,
+                         .nin = 2,
+                         .out = id + 3,
+                         .nout = 1,
+                         .of = -1}};
+    LsDag g = {.name = "two heirs",
+               .alignment = 1,
+               .tensor = tensor,
+               .ntensor = 4,
+               .node = node,
+               .nnode = 3};
     for (int inplace = 0; inplace < 2; inplace++) {
         LsProb *p = ls_prob_new(a, &g, inplace);
         LsSeq plain = ls_seq_plain(a, p);

@@ -69,7 +69,8 @@ START_TEST(one_large_value_is_made_again_for_two_small_ones)
     Net x;
     make(&x);
     LsAnneal s = loaded(ls_prob_new(a, &x.g, true), &seq, 52);
-    ck_assert_int_eq(ls_tape_peak(s.t), 52);        /* b; operands, result and workspace of the turn */
+    ck_assert_int_eq(ls_tape_peak(s.t), 52);        /* b; operands, result and workspace of the
+                                                     * turn */
     double before = s.t->cost;
     ls_exchange(&s);
     ck_assert_double_eq_tol(s.t->cost, before + 9 - 12, 1e-9);

@@ -1,5 +1,6 @@
-/* tests/scheduler/test_json_fuzz.c -- damaged graphs and plans are read or refused with a reason: no crash, and no
- * memory beyond what the file justifies. A graph that is read can be planned, a plan that is read can be audited. */
+/* tests/scheduler/test_json_fuzz.c -- damaged graphs and plans are read or refused with a reason:
+ * no crash, and no memory beyond what the file justifies. A graph that is read can be planned, a
+ * plan that is read can be audited. */
 #include "tests/support/dag_tools.h"
 #include "tests/support/fuzz_target.h"
 #include "tests/support/suite.h"
@@ -75,7 +76,8 @@ static void try_graph(const unsigned char *bytes, size_t n, uint64_t round, Dice
     if (back != NULL) {
         TEXT(once, ls_dag_write(to, back));
         LsDag *same = ls_dag_parse(own, once, why, sizeof why);
-        ck_assert_msg(same != NULL, "round %d: what was read is written, but not read again: %s", (int)round, why);
+        ck_assert_msg(same != NULL, "round %d: what was read is written, but not read again: %s",
+                      (int)round, why);
         TEXT(twice, ls_dag_write(to, same));
         ck_assert_str_eq(once, twice);
         if (roll(d, 4) == 0)
@@ -96,7 +98,8 @@ static void try_plan(const unsigned char *bytes, size_t n, uint64_t round, Dice 
     end(ok, round);
     (void)d;
     if (ok && !ls_audit(g, &back, why, sizeof why)) {
-        ck_assert_msg(why[0] != '\0', "the audit finds a fault without a word in round %d", (int)round);
+        ck_assert_msg(why[0] != '\0', "the audit finds a fault without a word in round %d",
+                      (int)round);
     } else if (ok) {
         TEXT(written, ls_plan_write(to, g, &back, NULL));
         ck_assert_msg(ls_plan_parse(own, g, written, &back, why, sizeof why)
@@ -130,7 +133,8 @@ static void try_earlier(const unsigned char *bytes, size_t n, uint64_t round, Di
 
 static void write_json(void)
 {
-    FILE *graph = fopen("graph.json", "w"), *schedule = fopen("plan.json", "w"), *summary = fopen("view.json", "w");
+    FILE *graph = fopen("graph.json", "w"), *schedule = fopen("plan.json", "w"),
+         *summary = fopen("view.json", "w");
     ck_assert(graph != NULL && schedule != NULL && summary != NULL);
     open_arena();
     ls_dag_write(graph, g);
@@ -207,8 +211,8 @@ END_TEST
 int main(void)
 {
     TCase *tc = tcase_create("json_fuzz");
-    const TTest *const test[] = {damaged_graphs, damaged_plans, damaged_earlier_plans, texts_that_broke_a_reader_once,
-                                 texts_that_end_at_any_byte};
+    const TTest *const test[] = {damaged_graphs, damaged_plans, damaged_earlier_plans,
+                                 texts_that_broke_a_reader_once, texts_that_end_at_any_byte};
     tcase_set_timeout(tc, 600);
     tcase_add_checked_fixture(tc, open_arena, close_arena);
     add_tests(tc, sizeof test / sizeof *test, test);

@@ -1,4 +1,5 @@
-/* tests/scheduler/test_keep_forget_hints.c -- plans obey hints, and are plans of the original graph. */
+/* tests/scheduler/test_keep_forget_hints.c -- plans obey hints, and are plans of the original
+ * graph. */
 #include <check.h>
 #include <string.h>
 
@@ -258,8 +259,10 @@ START_TEST(policies_have_names)
         ck_assert(ls_recompute_parse(ls_recompute_policy[k].name, &p) && p == (LsRecompute)k);
     ck_assert(ls_recompute_parse("conv-saved", &p) && p == LS_RECOMPUTE_CONV_SAVED);
     ck_assert_str_eq(LS_RECOMPUTE_NAMES, "auto|none|cheap|conv-saved|all|except-last");
-    for (LsKeepMode keep = LS_KEEP_NEVER; keep <= LS_KEEP_AUTO; keep++)     /* of a pipeline, by policy */
-        ck_assert_int_eq(ls_pipeline_keep(ls_pipeline_policy(&(LsPipelineWant){.stages = 2}, keep)), keep);
+    /* of a pipeline, by policy */
+    for (LsKeepMode keep = LS_KEEP_NEVER; keep <= LS_KEEP_AUTO; keep++)
+        ck_assert_int_eq(ls_pipeline_keep(ls_pipeline_policy(&(LsPipelineWant){.stages = 2}, keep)),
+                         keep);
     ck_assert_int_eq(ls_pipeline_keep(LS_RECOMPUTE_CHEAP), LS_KEEP_AUTO);
     ck_assert(!ls_recompute_parse("some", &p));
 }

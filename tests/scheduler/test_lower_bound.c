@@ -89,8 +89,8 @@ static const LsDagNode *tiny_maker(const Tiny *x, uint32_t t)
     return NULL;
 }
 
-/* An alternative of a node that computes one of its operands itself: it reads the operands of that operand's
- * maker. */
+/* An alternative of a node that computes one of its operands itself: it reads the operands of that
+ * operand's maker. */
 static void tiny_fused(Tiny *x, uint64_t *rnd)
 {
     LsDagNode *node = &x->node[x->g.nnode];
@@ -376,8 +376,8 @@ START_TEST(the_least_that_a_report_certifies_is_the_optimum_to_the_byte)
 }
 END_TEST
 
-/* A chain with more nodes than the exact search takes. Its least memory is known: the largest operand and
- * result together. */
+/* A chain with more nodes than the exact search takes. Its least memory is known: the largest
+ * operand and result together. */
 START_TEST(the_least_certified_for_a_long_chain_is_its_largest_pair)
 {
     enum { N = 90 };
@@ -431,7 +431,8 @@ START_TEST(a_budget_proven_too_small_raises_the_least_to_the_next_byte)
 }
 END_TEST
 
-/* Prices and results that must not depend on a machine's rounding, at signs and sizes where they could. */
+/* Prices and results that must not depend on a machine's rounding, at signs and sizes where they
+ * could. */
 START_TEST(a_line_proves_the_same_whole_grains_on_every_machine)
 {
     static const struct { int64_t value, budget, fixed; double price, want; } row[] = {

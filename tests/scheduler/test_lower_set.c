@@ -1,4 +1,5 @@
-/* tests/scheduler/test_lower_set.c -- enumeration of lower sets against brute force, and its limit. */
+/* tests/scheduler/test_lower_set.c -- enumeration of lower sets against brute force, and its
+ * limit. */
 #include <check.h>
 #include <stdlib.h>
 

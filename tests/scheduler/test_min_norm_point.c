@@ -1,5 +1,5 @@
-/* tests/scheduler/test_min_norm_point.c -- nearest points of random polyhedra, checked by the optimality
- * condition. */
+/* tests/scheduler/test_min_norm_point.c -- nearest points of random polyhedra, checked by the
+ * optimality condition. */
 #include <check.h>
 #include <math.h>
 

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_moves.c -- memory at the peak is freed by the cheapest way: recomputation, or an
- * alternative that does without the value. */
+/* tests/scheduler/test_moves.c -- memory at the peak is freed by the cheapest way: recomputation,
+ * or an alternative that does without the value. */
 #include <check.h>
 
 #include "scheduler/order/moves.h"

@@ -1,4 +1,5 @@
-/* tests/scheduler/test_offsets.c -- live values never overlap in the arena, and the arena is near the bound. */
+/* tests/scheduler/test_offsets.c -- live values never overlap in the arena, and the arena is near
+ * the bound. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +23,8 @@ static LsBlock block(int64_t size, uint32_t from, uint32_t to)
 }
 
 /* Of up to `most` units of bytes; one in four loses its upper end on the way. */
-static LsBlock random_block(uint64_t *rnd, uint32_t most, int64_t unit, uint32_t steps, uint32_t wide)
+static LsBlock random_block(uint64_t *rnd, uint32_t most, int64_t unit, uint32_t steps,
+                            uint32_t wide)
 {
     LsBlock b = block((int64_t)dag_random(rnd, most) * unit, dag_random(rnd, steps), 0);
     b.to = b.from + dag_random(rnd, wide);
@@ -83,9 +85,11 @@ START_TEST(blocks_lie_over_floors)
         int64_t offset[FLOORS + 61];
         LsBlock b[FLOORS + 61];
         for (uint32_t i = 0; i < n; i++)
-            b[i] = i < FLOORS ? block((int64_t)dag_random(&rnd, 900), i * 12 + 3, i * 12 + 3 + dag_random(&rnd, 12))
+            b[i] = i < FLOORS ? block((int64_t)dag_random(&rnd, 900), i * 12 + 3,
+                                      i * 12 + 3 + dag_random(&rnd, 12))
                               : random_block(&rnd, 40, 64, STEPS, 20);
-        const int64_t bound = ls_offsets_bound(b, n), end = ls_offsets_over(b, n, FLOORS, alignment, offset);
+        const int64_t bound = ls_offsets_bound(b, n),
+                      end = ls_offsets_over(b, n, FLOORS, alignment, offset);
         ck_assert_int_eq(ls_align(check(b, n, alignment, offset), alignment), end);
         ck_assert_int_le(end, bound + bound / 2 + 64 * alignment);
         for (uint32_t i = 0; i < FLOORS; i++)
@@ -108,8 +112,8 @@ START_TEST(nested_lifetimes_are_packed_without_a_gap)
 }
 END_TEST
 
-/* The least end when the blocks from order[k] on are placed in every order, each on the skyline of the earlier
- * blocks. One of these placements is optimal. */
+/* The least end when the blocks from order[k] on are placed in every order, each on the skyline of
+ * the earlier blocks. One of these placements is optimal. */
 static int64_t least_end(const LsBlock *b, uint32_t n, uint32_t *order, uint32_t k, int64_t *place,
                          int64_t end)
 {
@@ -358,8 +362,8 @@ START_TEST(the_hard_instances_of_minimalloc_fit_their_capacity)
 }
 END_TEST
 
-/* Bytes above part of the peak, over all steps; -1: the sequence reads a missing value, or its peak or cost is
- * not what liveness.h finds in seq. */
+/* Bytes above part of the peak, over all steps; -1: the sequence reads a missing value, or its peak
+ * or cost is not what liveness.h finds in seq. */
 static int64_t crowd(LsArena *arena, const LsProb *p, const LsSeq *seq, const LsSeq *of)
 {
     LsLive *live = ls_live_new(arena, p);

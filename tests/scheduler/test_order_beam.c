@@ -43,7 +43,8 @@ static bool may_run(const All *x, uint32_t set, uint32_t v)
     return !has(x, set, v);
 }
 
-/* Bytes while v runs after the nodes of the set. In these graphs no two in-place pairs share a tensor. */
+/* Bytes while v runs after the nodes of the set. In these graphs no two in-place pairs share a
+ * tensor. */
 static int64_t bytes_at(const All *x, uint32_t set, uint32_t v)
 {
     const LsProb *p = x->p;

@@ -51,8 +51,8 @@ START_TEST(the_dp_finds_the_best_of_all_strategies)
 }
 END_TEST
 
-/* The memory formula is checked for listed steps and for steps found during the search. A term missing in one
- * of them would accept strategies above the budget. */
+/* The memory formula is checked for listed steps and for steps found during the search. A term
+ * missing in one of them would accept strategies above the budget. */
 START_TEST(no_budget_lets_through_a_strategy_that_needs_more)
 {
     enum { BUDGETS = 16 };
@@ -159,7 +159,8 @@ START_TEST(chen_cuts_a_chain_anywhere_and_nowhere_across_a_long_skip)
              .of = -1},
             {.name = "d", .op = "", .cost = 1, .in = last, .nin = skip ? 2 : 1, .out = out + 3,
              .nout = 1, .of = -1}};
-        LsDag g = {.name = "chain", .alignment = 1, .tensor = t, .ntensor = 4, .node = n, .nnode = 4};
+        LsDag g = {
+            .name = "chain", .alignment = 1, .tensor = t, .ntensor = 4, .node = n, .nnode = 4};
         LsStrategies s = ls_chen(a, ls_forward_new(a, ls_prob_new(a, &g, true)));
         /* the smallest parts first: every cut is taken */
         ck_assert_uint_eq(s.item[0].ncut, skip ? 2 : 4);

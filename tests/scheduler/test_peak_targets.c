@@ -1,5 +1,5 @@
-/* tests/scheduler/test_peak_targets.c -- the targets of searches fill exactly the array that was counted for
- * them. */
+/* tests/scheduler/test_peak_targets.c -- the targets of searches fill exactly the array that was
+ * counted for them. */
 #include "tests/support/suite.h"
 
 #include "scheduler/candidates/peak_targets.h"
@@ -19,7 +19,8 @@ static LsTargets checked(int64_t most, int64_t store_all, bool fine)
     ck_assert_msg((const char *)(t.bytes + t.n) <= behind || behind < (const char *)t.bytes,
                   "%u targets are more than there is room for", t.n);
     for (uint32_t k = 0; k < t.n; k++)
-        ck_assert(t.bytes[k] >= 0 && t.bytes[k] <= most && (k == 0 || t.bytes[k] <= t.bytes[k - 1]));
+        ck_assert(t.bytes[k] >= 0 && t.bytes[k] <= most
+                  && (k == 0 || t.bytes[k] <= t.bytes[k - 1]));
     return t;
 }
 

@@ -1,4 +1,5 @@
-/* tests/scheduler/test_pipe_audit.c -- the auditor of stages refuses every kind of broken layout, and says why. */
+/* tests/scheduler/test_pipe_audit.c -- the auditor of stages refuses every kind of broken layout,
+ * and says why. */
 #include <check.h>
 #include <string.h>
 
@@ -8,8 +9,8 @@
 #include "tests/support/dag_tools.h"
 #include "tests/support/suite.h"
 
-/* Stage 1 makes y of x and w, stage 2 z of y and v. B: stage 2 makes dy of z, which it sends, and dv; stage 1 makes s of y, before
- * dy is needed, then dx and dw of all of them. */
+/* Stage 1 makes y of x and w, stage 2 z of y and v. B: stage 2 makes dy of z, which it sends, and
+ * dv; stage 1 makes s of y, before dy is needed, then dx and dw of all of them. */
 enum { X, W, Y, V, Z, DY, DV, S, DX, DW, NT };
 enum { F, G, BZ, GV, SQ, BF, GW, UV, UW, NN };
 enum { MICROS = 4 };
@@ -27,28 +28,114 @@ static void make_graph(void)
 {
     static const uint32_t in[] = {X, W, Y, V, Z, Z, DY, Y, Y, DY, Y, S, DY, Y, DX, DV, V, DW, W};
     static const uint32_t out[] = {Y, Z, DY, DV, S, DX, DW}, upd[] = {V, W};
-    memcpy(tensor, (LsDagTensor[]){{"x", 8, true, false}, {"w", 8, true, false}, {"y", 16, false, false}, {"v", 8, true, false},
-           {"z", 24, false, true}, {"dy", 16, false, false}, {"dv", 8, false, false}, {"s", 16, false, false},
-           {"dx", 32, false, true}, {"dw", 8, false, false}}, sizeof tensor);
-    memcpy(node, (LsDagNode[]){
-        {.name = "f", .op = "", .cost = 10, .in = in, .nin = 2, .out = out, .nout = 1, .of = -1},
-        {.name = "g", .op = "", .cost = 10, .in = in + 2, .nin = 2, .out = out + 1, .nout = 1, .of = -1},
-        {.name = "bz", .op = "", .kind = LS_DAG_BACKWARD, .cost = 10, .in = in + 4, .nin = 1, .out = out + 2, .nout = 1, .of = G},
-        {.name = "gv", .op = "", .kind = LS_DAG_BACKWARD, .cost = 1, .in = in + 5, .nin = 3, .out = out + 3, .nout = 1, .of = G},
-        {.name = "sq", .op = "", .kind = LS_DAG_BACKWARD, .cost = 9, .in = in + 8, .nin = 1, .out = out + 4, .nout = 1, .of = F},
-        {.name = "bf", .op = "", .kind = LS_DAG_BACKWARD, .cost = 1, .in = in + 9, .nin = 3, .out = out + 5, .nout = 1, .of = F,
-         .workspace = 8},
-        {.name = "gw", .op = "", .kind = LS_DAG_BACKWARD, .cost = 1, .in = in + 12, .nin = 3, .out = out + 6, .nout = 1, .of = F},
-        {.name = "uv", .op = "", .kind = LS_DAG_OPTIMIZER, .cost = 1, .in = in + 15, .nin = 2, .upd = upd, .nupd = 1, .of = G},
-        {.name = "uw", .op = "", .kind = LS_DAG_OPTIMIZER, .cost = 1, .in = in + 17, .nin = 2, .upd = upd + 1, .nupd = 1, .of = F}},
-        sizeof node);
-    g = (LsDag){.name = "small", .alignment = 8, .tensor = tensor, .ntensor = NT, .node = node, .nnode = NN};
+    memcpy(tensor,
+           (LsDagTensor[]){{"x", 8, true, false},
+                           {"w", 8, true, false},
+                           {"y", 16, false, false},
+                           {"v", 8, true, false},
+                           {"z", 24, false, true},
+                           {"dy", 16, false, false},
+                           {"dv", 8, false, false},
+                           {"s", 16, false, false},
+                           {"dx", 32, false, true},
+                           {"dw", 8, false, false}},
+           sizeof tensor);
+    memcpy(node,
+           (LsDagNode[]){{.name = "f",
+                          .op = "",
+                          .cost = 10,
+                          .in = in,
+                          .nin = 2,
+                          .out = out,
+                          .nout = 1,
+                          .of = -1},
+                         {.name = "g",
+                          .op = "",
+                          .cost = 10,
+                          .in = in + 2,
+                          .nin = 2,
+                          .out = out + 1,
+                          .nout = 1,
+                          .of = -1},
+                         {.name = "bz",
+                          .op = "",
+                          .kind = LS_DAG_BACKWARD,
+                          .cost = 10,
+                          .in = in + 4,
+                          .nin = 1,
+                          .out = out + 2,
+                          .nout = 1,
+                          .of = G},
+                         {.name = "gv",
+                          .op = "",
+                          .kind = LS_DAG_BACKWARD,
+                          .cost = 1,
+                          .in = in + 5,
+                          .nin = 3,
+                          .out = out + 3,
+                          .nout = 1,
+                          .of = G},
+                         {.name = "sq",
+                          .op = "",
+                          .kind = LS_DAG_BACKWARD,
+                          .cost = 9,
+                          .in = in + 8,
+                          .nin = 1,
+                          .out = out + 4,
+                          .nout = 1,
+                          .of = F},
+                         {.name = "bf",
+                          .op = "",
+                          .kind = LS_DAG_BACKWARD,
+                          .cost = 1,
+                          .in = in + 9,
+                          .nin = 3,
+                          .out = out + 5,
+                          .nout = 1,
+                          .of = F,
+                          .workspace = 8},
+                         {.name = "gw",
+                          .op = "",
+                          .kind = LS_DAG_BACKWARD,
+                          .cost = 1,
+                          .in = in + 12,
+                          .nin = 3,
+                          .out = out + 6,
+                          .nout = 1,
+                          .of = F},
+                         {.name = "uv",
+                          .op = "",
+                          .kind = LS_DAG_OPTIMIZER,
+                          .cost = 1,
+                          .in = in + 15,
+                          .nin = 2,
+                          .upd = upd,
+                          .nupd = 1,
+                          .of = G},
+                         {.name = "uw",
+                          .op = "",
+                          .kind = LS_DAG_OPTIMIZER,
+                          .cost = 1,
+                          .in = in + 17,
+                          .nin = 2,
+                          .upd = upd + 1,
+                          .nupd = 1,
+                          .of = F}},
+           sizeof node);
+    g = (LsDag){.name = "small",
+                .alignment = 8,
+                .tensor = tensor,
+                .ntensor = NT,
+                .node = node,
+                .nnode = NN};
     ck_assert_msg(ls_dag_check(&g, why, sizeof why), "%s", why);
 }
 
 static void expect_sound(uint32_t stage)
 {
-    ck_assert_msg(ls_pipe_audit(&plan[stage].graph, &cut, stage, &plan[stage].layout, &flow[stage], why, sizeof why), "%s", why);
+    ck_assert_msg(ls_pipe_audit(&plan[stage].graph, &cut, stage, &plan[stage].layout, &flow[stage],
+                                why, sizeof why),
+                  "%s", why);
 }
 
 static void open_pipe(void)
@@ -66,7 +153,9 @@ static void open_pipe(void)
     ls_pipe_holds(&cut, LS_ORDER_GPIPE, MICROS, of, (LsLinkSpeed){0, 0});
     ck_assert_uint_eq(cut.nmove, 2);
     for (uint32_t k = 0; k < 2; k++) {
-        const LsPipeWish wish = {.flow = &flow[k], .plan = {.unproven = true, .effort = 1}, .hints.recompute = LS_RECOMPUTE_NONE};
+        const LsPipeWish wish = {.flow = &flow[k],
+                                 .plan = {.unproven = true, .effort = 1},
+                                 .hints.recompute = LS_RECOMPUTE_NONE};
         ck_assert(ls_pipe_plan(a, &cut, k, &wish, &plan[k], why, sizeof why));
         expect_sound(k);
     }
@@ -76,7 +165,8 @@ static void close_pipe(void) { ls_arena_free(a); }
 
 static void expect(uint32_t stage, const char *what)
 {
-    ck_assert_msg(!ls_pipe_audit(&plan[stage].graph, &cut, stage, &plan[stage].layout, &flow[stage], why, sizeof why),
+    ck_assert_msg(!ls_pipe_audit(&plan[stage].graph, &cut, stage, &plan[stage].layout, &flow[stage],
+                                 why, sizeof why),
                   "accepted; should say: %s", what);
     ck_assert_msg(strstr(why, what) != NULL, "says '%s', not '%s'", why, what);
 }

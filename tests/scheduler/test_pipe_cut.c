@@ -1,4 +1,5 @@
-/* tests/scheduler/test_pipe_cut.c -- where alternatives and updates of a graph in two stages run, and in which phase. */
+/* tests/scheduler/test_pipe_cut.c -- where alternatives and updates of a graph in two stages run,
+ * and in which phase. */
 #include <check.h>
 
 #include "scheduler/graph/dag_read.h"
@@ -14,18 +15,27 @@ enum { X, W, Y, V, Z, DY, DV, DX, DW, SOME };
 enum { F, G, BZ, GV, BF, GW, MORE };
 
 static const char tensors[] =
-    "{\"id\": 0, \"name\": \"x\", \"bytes\": 8, \"persistent\": true}, {\"id\": 1, \"name\": \"w\", \"bytes\": 8, \"persistent\": true},"
-    "{\"id\": 2, \"name\": \"y\", \"bytes\": 16}, {\"id\": 3, \"name\": \"v\", \"bytes\": 8, \"persistent\": true},"
-    "{\"id\": 4, \"name\": \"z\", \"bytes\": 8}, {\"id\": 5, \"name\": \"dy\", \"bytes\": 16}, {\"id\": 6, \"name\": \"dv\", \"bytes\": 8},"
-    "{\"id\": 7, \"name\": \"dx\", \"bytes\": 8}, {\"id\": 8, \"name\": \"dw\", \"bytes\": 8}, {\"id\": 9, \"name\": \"some\", \"bytes\": 8}";
+    "{\"id\": 0, \"name\": \"x\", \"bytes\": 8, \"persistent\": true}, {\"id\": 1, \"name\": "
+    "\"w\", \"bytes\": 8, \"persistent\": true},"
+    "{\"id\": 2, \"name\": \"y\", \"bytes\": 16}, {\"id\": 3, \"name\": \"v\", \"bytes\": 8, "
+    "\"persistent\": true},"
+    "{\"id\": 4, \"name\": \"z\", \"bytes\": 8}, {\"id\": 5, \"name\": \"dy\", \"bytes\": 16}, "
+    "{\"id\": 6, \"name\": \"dv\", \"bytes\": 8},"
+    "{\"id\": 7, \"name\": \"dx\", \"bytes\": 8}, {\"id\": 8, \"name\": \"dw\", \"bytes\": 8}, "
+    "{\"id\": 9, \"name\": \"some\", \"bytes\": 8}";
 
-static const char nodes[] =
-    "{\"id\": 0, \"name\": \"f\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 9, \"inputs\": [0, 1], \"outputs\": [2]},"
-    "{\"id\": 1, \"name\": \"g\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 9, \"inputs\": [2, 3], \"outputs\": [4]},"
-    "{\"id\": 2, \"name\": \"bz\", \"op\": \"B\", \"kind\": \"backward\", \"cost\": 9, \"inputs\": [4], \"outputs\": [5, 9], \"of\": 1},"
-    "{\"id\": 3, \"name\": \"gv\", \"op\": \"W\", \"kind\": \"backward\", \"cost\": 1, \"inputs\": [5, 2], \"outputs\": [6], \"of\": 1},"
-    "{\"id\": 4, \"name\": \"bf\", \"op\": \"B\", \"kind\": \"backward\", \"cost\": 9, \"inputs\": [5, 2], \"outputs\": [7], \"of\": 0},"
-    "{\"id\": 5, \"name\": \"gw\", \"op\": \"W\", \"kind\": \"backward\", \"cost\": 1, \"inputs\": [5, 9, 7], \"outputs\": [8], \"of\": 0}";
+static const char nodes[] = "{\"id\": 0, \"name\": \"f\", \"op\": \"F\", \"kind\": \"forward\", "
+                            "\"cost\": 9, \"inputs\": [0, 1], \"outputs\": [2]},"
+                            "{\"id\": 1, \"name\": \"g\", \"op\": \"F\", \"kind\": \"forward\", "
+                            "\"cost\": 9, \"inputs\": [2, 3], \"outputs\": [4]},"
+                            "{\"id\": 2, \"name\": \"bz\", \"op\": \"B\", \"kind\": \"backward\", "
+                            "\"cost\": 9, \"inputs\": [4], \"outputs\": [5, 9], \"of\": 1},"
+                            "{\"id\": 3, \"name\": \"gv\", \"op\": \"W\", \"kind\": \"backward\", "
+                            "\"cost\": 1, \"inputs\": [5, 2], \"outputs\": [6], \"of\": 1},"
+                            "{\"id\": 4, \"name\": \"bf\", \"op\": \"B\", \"kind\": \"backward\", "
+                            "\"cost\": 9, \"inputs\": [5, 2], \"outputs\": [7], \"of\": 0},"
+                            "{\"id\": 5, \"name\": \"gw\", \"op\": \"W\", \"kind\": \"backward\", "
+                            "\"cost\": 1, \"inputs\": [5, 9, 7], \"outputs\": [8], \"of\": 0}";
 
 static const char *wide = "";       /* one more tensor */
 
@@ -35,46 +45,61 @@ static LsPipeCut cut(const char *outputs, const char *more, bool splits)
     char why[400];
     LsPipeCut c;
     LsStages s;
-    const char *text = ls_arena_printf(a, "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"two\", \"alignment\": 1, "
-                                       "\"outputs\": [%s], \"tensors\": [%s%s], \"nodes\": [%s, %s]}", outputs, tensors, wide, nodes, more);
+    const char *text = ls_arena_printf(
+        a,
+        "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"two\", \"alignment\": 1, "
+        "\"outputs\": [%s], \"tensors\": [%s%s], \"nodes\": [%s, %s]}",
+        outputs, tensors, wide, nodes, more);
     const LsDag *g = ls_dag_parse(a, text, why, sizeof why);
     ck_assert_msg(g != NULL, "%s", why);
     const LsProb *p = ls_prob_new(a, g, true);
     const LsStageOptions o = {.stages = 2, .micros = 2};
     ck_assert_msg(ls_stages_in_file_order(a, p, &o, &s, why, sizeof why), "%s", why);
     ck_assert_msg(ls_pipe_cut(a, p, &s, splits, &c, why, sizeof why), "%s", why);
-    ck_assert(c.stage[F] == 0 && c.stage[BF] == 0 && c.stage[GW] == 0 && c.stage[G] == 1 && c.stage[BZ] == 1);
+    ck_assert(c.stage[F] == 0 && c.stage[BF] == 0 && c.stage[GW] == 0 && c.stage[G] == 1
+              && c.stage[BZ] == 1);
     return c;
 }
 
-#define UPDATE_V(id) "{\"id\": " id ", \"name\": \"uv\", \"op\": \"S\", \"kind\": \"optimizer\", \"cost\": 1, \"inputs\": [6, 3], \"updates\": [3], \"of\": 1}"
-#define UPDATE_W(id) "{\"id\": " id ", \"name\": \"uw\", \"op\": \"S\", \"kind\": \"optimizer\", \"cost\": 1, \"inputs\": [8, 1], \"updates\": [1], \"of\": 0}"
+#define UPDATE_V(id)                                                                               \
+    "{\"id\": " id ", \"name\": \"uv\", \"op\": \"S\", \"kind\": \"optimizer\", \"cost\": 1, "     \
+                   "\"inputs\": [6, 3], \"updates\": [3], \"of\": 1}"
+#define UPDATE_W(id)                                                                               \
+    "{\"id\": " id ", \"name\": \"uw\", \"op\": \"S\", \"kind\": \"optimizer\", \"cost\": 1, "     \
+                   "\"inputs\": [8, 1], \"updates\": [1], \"of\": 0}"
 
 /* g may be made of x, w and v, which needs no y: where w does not change, or stage 2 had a copy. */
 START_TEST(an_alternative_needs_the_states_that_it_reads)
 {
-#define OF_W(id) "{\"id\": " id ", \"name\": \"of w\", \"op\": \"A\", \"kind\": \"forward\", \"cost\": 9, \"inputs\": [0, 1, 3], " \
-                 "\"outputs\": [4], \"alternative\": true}"
+#define OF_W(id)                                                                                   \
+    "{\"id\": " id ", \"name\": \"of w\", \"op\": \"A\", \"kind\": \"forward\", \"cost\": 9, "     \
+                   "\"inputs\": [0, 1, 3], "                                                       \
+    "\"outputs\": [4], \"alternative\": true}"
     ck_assert_uint_eq(cut("4, 7, 8", OF_W("6") ", " UPDATE_V("7"), false).stage[6], 1);
-    ck_assert_uint_eq(cut("4, 7", OF_W("6") ", " UPDATE_V("7") ", " UPDATE_W("8"), false).stage[6], LS_NO_ID);
+    ck_assert_uint_eq(cut("4, 7", OF_W("6") ", " UPDATE_V("7") ", " UPDATE_W("8"), false).stage[6],
+                      LS_NO_ID);
 }
 END_TEST
 
 /* `some` arrives for phase W, where gw reads it, and bf runs in phase B. */
 START_TEST(an_alternative_needs_its_operands_in_time)
 {
-    static const char alternative[] = "{\"id\": 6, \"name\": \"of some\", \"op\": \"A\", \"kind\": \"backward\", \"cost\": 9, "
-                                      "\"inputs\": [5, 9], \"outputs\": [7], \"alternative\": true, \"of\": 0}, " UPDATE_W("7");
+    static const char alternative[] =
+        "{\"id\": 6, \"name\": \"of some\", \"op\": \"A\", \"kind\": \"backward\", \"cost\": 9, "
+        "\"inputs\": [5, 9], \"outputs\": [7], \"alternative\": true, \"of\": 0}, " UPDATE_W("7");
     ck_assert_uint_eq(cut("4, 6, 7", alternative, true).stage[6], LS_NO_ID);
     ck_assert_uint_eq(cut("4, 6, 7", alternative, false).stage[6], 0);
 }
 END_TEST
 
-/* A statistic of y, which is the larger one, and of z, which stage 2 makes: it is ready when gradients come. */
+/* A statistic of y, which is the larger one, and of z, which stage 2 makes: it is ready when
+ * gradients come. */
 START_TEST(an_update_waits_for_a_later_stage)
 {
-    static const char statistic[] = UPDATE_V("6") ", {\"id\": 7, \"name\": \"stat\", \"op\": \"R\", \"kind\": \"optimizer\", \"cost\": 1, "
-                                    "\"inputs\": [2, 4, 1], \"updates\": [1], \"of\": 0}";
+    static const char statistic[] =
+        UPDATE_V("6") ", {\"id\": 7, \"name\": \"stat\", \"op\": \"R\", \"kind\": \"optimizer\", "
+                      "\"cost\": 1, "
+                      "\"inputs\": [2, 4, 1], \"updates\": [1], \"of\": 0}";
     for (int splits = 0; splits < 2; splits++) {
         const LsPipeCut c = cut("4, 7, 8", statistic, splits);
         ck_assert_uint_eq(c.stage[7], 0);
@@ -90,13 +115,15 @@ END_TEST
 /* Stage 1 makes the gradient of v: v is there with its update, and stage 2 has a copy. */
 START_TEST(an_update_goes_where_its_gradient_is_in_time)
 {
-    static const char update[] = "{\"id\": 6, \"name\": \"uv\", \"op\": \"S\", \"kind\": \"optimizer\", \"cost\": 1, "
-                                 "\"inputs\": [7, 3], \"updates\": [3]}";
+    static const char update[] =
+        "{\"id\": 6, \"name\": \"uv\", \"op\": \"S\", \"kind\": \"optimizer\", \"cost\": 1, "
+        "\"inputs\": [7, 3], \"updates\": [3]}";
     for (int splits = 0; splits < 2; splits++) {
         const LsPipeCut c = cut("4, 6, 7, 8", update, splits);
         ck_assert_uint_eq(c.stage[6], 0);
         ck_assert_uint_eq(c.phase[6], splits ? LS_PHASE_W : LS_PHASE_B);
-        ck_assert(c.ncopy == 1 && c.copy[0].tensor == V && c.copy[0].from == 0 && c.copy[0].to == 1);
+        ck_assert(c.ncopy == 1 && c.copy[0].tensor == V && c.copy[0].from == 0
+                  && c.copy[0].to == 1);
     }
 }
 END_TEST

@@ -1,5 +1,6 @@
-/* tests/scheduler/test_pipe_plans.c -- plans of the stages of random graphs are sound for all micro-batches under way, also where
- * one of them has a plan of its own, and the audit that says so finds what is broken. */
+/* tests/scheduler/test_pipe_plans.c -- plans of the stages of random graphs are sound for all
+ * micro-batches under way, also where one of them has a plan of its own, and the audit that says so
+ * finds what is broken. */
 #include <check.h>
 
 #include "scheduler/pipeline/stage_audit.h"
@@ -29,8 +30,15 @@ static void add_statistic(LsDag *g, uint32_t v)
     in[0] = g->node[v].out[0];
     in[1] = g->ntensor;
     g->tensor[g->ntensor++] = (LsDagTensor){"mean", 64, true, false};
-    g->node[g->nnode++] = (LsDagNode){.name = "stat", .op = "Stat", .kind = LS_DAG_OPTIMIZER, .cost = 1, .in = in, .nin = 2,
-                                      .upd = in + 1, .nupd = 1, .of = v};
+    g->node[g->nnode++] = (LsDagNode){.name = "stat",
+                                      .op = "Stat",
+                                      .kind = LS_DAG_OPTIMIZER,
+                                      .cost = 1,
+                                      .in = in,
+                                      .nin = 2,
+                                      .upd = in + 1,
+                                      .nupd = 1,
+                                      .of = v};
 }
 
 static bool make(Pipe *x, uint64_t seed, uint32_t stages, uint32_t micros, LsOrderKind order)
@@ -47,13 +55,15 @@ static bool make(Pipe *x, uint64_t seed, uint32_t stages, uint32_t micros, LsOrd
     reads[0] = reads[stages - 1] = true;
     if (!ls_stages_in_file_order(a, p, &o, &s, why, sizeof why))
         return false;
-    ck_assert_msg(ls_pipe_cut(a, p, &s, order == LS_ORDER_ZB, &x->cut, why, sizeof why), "seed %d: %s", (int)seed, why);
+    ck_assert_msg(ls_pipe_cut(a, p, &s, order == LS_ORDER_ZB, &x->cut, why, sizeof why),
+                  "seed %d: %s", (int)seed, why);
     LsStageTimes (*of)[LS_PIPE_PLANS] = ls_arena_alloc(a, stages, sizeof *of);
     for (uint32_t k = 0; k < stages; k++)
         of[k][LS_PIPE_USUAL] = (LsStageTimes){.ns = {2, 3, 1 + k % 2}};
     ls_pipe_flow(a, &x->cut, order, micros, reads, x->flow);
     ls_pipe_holds(&x->cut, order, micros, of, (LsLinkSpeed){0, 0});
-    ck_assert_msg(ls_pipe_ring(&x->cut, x->flow, micros, &x->ring, why, sizeof why), "seed %d: %s", (int)seed, why);
+    ck_assert_msg(ls_pipe_ring(&x->cut, x->flow, micros, &x->ring, why, sizeof why), "seed %d: %s",
+                  (int)seed, why);
     return true;
 }
 
@@ -65,7 +75,8 @@ static bool plan(const Pipe *x, uint32_t stage, LsPipeWish wish, LsPipePlan *to)
     return ls_pipe_plan(a, &x->cut, stage, &wish, to, why, sizeof why);
 }
 
-/* Micro-batches change a state in their order whatever their plans, as each does so in the phase of the node. */
+/* Micro-batches change a state in their order whatever their plans, as each does so in the phase of
+ * the node. */
 static void check_changes(const LsPipeCut *c, const LsPipePlan *p, const LsPipeRuns *of)
 {
     uint32_t run = 0;
@@ -85,12 +96,13 @@ static void check(const Pipe *x, uint32_t stage, const LsPipePlan *p, uint64_t s
 {
     const LsPipeLayout *l = &p->layout;
     for (uint32_t k = 0; k < l->nplan; k++) {
-        ck_assert_msg(ls_audit(&p->graph.dag, &l->of[k].plan, why, sizeof why), "seed %d, stage %u: %s", (int)seed, stage, why);
+        ck_assert_msg(ls_audit(&p->graph.dag, &l->of[k].plan, why, sizeof why),
+                      "seed %d, stage %u: %s", (int)seed, stage, why);
         ck_assert_int_le(l->of[k].plan.arena, l->arena);
         check_changes(&x->cut, p, &l->of[k]);
     }
-    ck_assert_msg(ls_pipe_audit(&p->graph, &x->cut, stage, l, &x->flow[stage], why, sizeof why), "seed %d, stage %u: %s",
-                  (int)seed, stage, why);
+    ck_assert_msg(ls_pipe_audit(&p->graph, &x->cut, stage, l, &x->flow[stage], why, sizeof why),
+                  "seed %d, stage %u: %s", (int)seed, stage, why);
     int64_t bytes = 0;
     for (uint32_t k = 0; k < l->nregion; k++) {
         ck_assert_int_eq(l->region[k].at, bytes);
@@ -170,9 +182,11 @@ START_TEST(a_micro_batch_that_is_kept_is_sound_among_others)
             check(&x, k, &least, seed);
             ck_assert_uint_eq(one.layout.nplan, 2);
             ck_assert_int_eq(runs(&one.layout.of[LS_PIPE_KEPT].plan, true), 0);
-            ck_assert_int_eq(runs(&one.layout.of[LS_PIPE_KEPT].plan, false), runs(&one.layout.of[LS_PIPE_USUAL].plan, false));
+            ck_assert_int_eq(runs(&one.layout.of[LS_PIPE_KEPT].plan, false),
+                             runs(&one.layout.of[LS_PIPE_USUAL].plan, false));
             again += runs(&one.layout.of[LS_PIPE_USUAL].plan, true) > 0;
-            shared += one.layout.arena < always.layout.arena + one.layout.of[LS_PIPE_KEPT].plan.arena;
+            shared +=
+                one.layout.arena < always.layout.arena + one.layout.of[LS_PIPE_KEPT].plan.arena;
             ck_assert_int_le(least.layout.arena, one.layout.arena);
             const int64_t between = (least.layout.arena + one.layout.arena) / 2;
             const bool fits = plan_keeping(&x, k, (LsPipeWish){.budget.bytes = between}, &some);
@@ -188,7 +202,8 @@ START_TEST(a_micro_batch_that_is_kept_is_sound_among_others)
 END_TEST
 
 /* Returns whether the audit finds the fault. */
-static bool is_found(const Pipe *x, uint32_t stage, const LsPipePlan *p, const LsPipeLayout *l, const LsPipeFlow *f)
+static bool is_found(const Pipe *x, uint32_t stage, const LsPipePlan *p, const LsPipeLayout *l,
+                     const LsPipeFlow *f)
 {
     return !ls_pipe_audit(&p->graph, &x->cut, stage, l, f, why, sizeof why);
 }
@@ -212,11 +227,14 @@ START_TEST(the_audit_finds_what_is_broken)
         l = p.layout;
         l.arena -= l.region[r].bytes;                       /* a copy less */
         ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
-        for (uint32_t k = 0; k < p.layout.of[0].plan.noffset; k++) {      /* a result somewhere else */
+        /* a result somewhere else */
+        for (uint32_t k = 0; k < p.layout.of[0].plan.noffset; k++) {
             l = p.layout;
-            l.of[0].plan.offset = ls_arena_alloc(a, l.of[0].plan.noffset, sizeof *l.of[0].plan.offset);
+            l.of[0].plan.offset =
+                ls_arena_alloc(a, l.of[0].plan.noffset, sizeof *l.of[0].plan.offset);
             for (uint32_t j = 0; j < l.of[0].plan.noffset; j++)
-                l.of[0].plan.offset[j] = p.layout.of[0].plan.offset[j == k ? (k + 1) % l.of[0].plan.noffset : j];
+                l.of[0].plan.offset[j] =
+                    p.layout.of[0].plan.offset[j == k ? (k + 1) % l.of[0].plan.noffset : j];
             offsets += l.of[0].plan.offset[k] != p.layout.of[0].plan.offset[k];
             found += is_found(&x, 0, &p, &l, &x.flow[0]);
         }
@@ -240,7 +258,8 @@ START_TEST(the_audit_finds_a_kept_micro_batch_in_the_way)
         ck_assert_msg(is_found(&x, 0, &p, &l, &x.flow[0]), "seed %d", (int)seed);
         /* As if no other micro-batch were under way. */
         const LsProb *prob = ls_prob_new(a, &p.graph.dag, true);
-        ck_assert(ls_pipe_layout(a, &x.cut, 0, &p.graph, prob, &p.layout.of[LS_PIPE_USUAL].plan, &x.flow[0], 0, &l));
+        ck_assert(ls_pipe_layout(a, &x.cut, 0, &p.graph, prob, &p.layout.of[LS_PIPE_USUAL].plan,
+                                 &x.flow[0], 0, &l));
         l.nplaced = 0;
         ls_pipe_layout_kept(a, &x.cut, 0, &p.graph, prob, &p.layout.of[LS_PIPE_KEPT].plan, &l);
         floors += l.arena < p.layout.arena;
@@ -255,7 +274,8 @@ START_TEST(the_audit_finds_a_kept_micro_batch_in_the_way)
         const LsPlan *kept = &p.layout.of[LS_PIPE_KEPT].plan;
         for (uint32_t k = 0; k < kept->noffset; k++) {      /* a result somewhere else */
             l = p.layout;
-            int64_t *offset = l.of[LS_PIPE_KEPT].plan.offset = ls_arena_alloc(a, kept->noffset, sizeof *offset);
+            int64_t *offset = l.of[LS_PIPE_KEPT].plan.offset =
+                ls_arena_alloc(a, kept->noffset, sizeof *offset);
             for (uint32_t j = 0; j < kept->noffset; j++)
                 offset[j] = kept->offset[j == k ? (k + 1) % kept->noffset : j];
             offsets += offset[k] != kept->offset[k];
@@ -267,8 +287,8 @@ START_TEST(the_audit_finds_a_kept_micro_batch_in_the_way)
 }
 END_TEST
 
-/* A pipeline needs no more inputs at a time than its first stage has micro-batches under way, give or take what others do
- * late. */
+/* A pipeline needs no more inputs at a time than its first stage has micro-batches under way, give
+ * or take what others do late. */
 START_TEST(few_inputs_are_needed_at_a_time)
 {
     Pipe x;

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_pipeline_cuts.c -- cuts into stages against all chains of lower sets, and the plans of
- * whole pipelines. */
+/* tests/scheduler/test_pipeline_cuts.c -- cuts into stages against all chains of lower sets, and
+ * the plans of whole pipelines. */
 #include <check.h>
 #include <math.h>
 #include <string.h>
@@ -20,7 +20,8 @@ static void close_arena(void) { ls_arena_free(a); }
 
 static char why[500];
 
-typedef struct Chains {         /* every chain of lower sets, judged by what ls_stages_complete makes of it */
+typedef struct Chains {         /* every chain of lower sets, judged by what ls_stages_complete
+                                 * makes of it */
     const LsProb *p;
     const LsForward *f;
     const LsFamily *fam;
@@ -50,16 +51,20 @@ static bool is_read_later(const LsProb *p, const uint32_t *node, uint32_t t)
     return false;
 }
 
-/* Bytes of values that were made or received, up to and with *node, and that it or later nodes need. */
-static int64_t live(const LsProb *p, const LsStages *s, const uint32_t *first, const uint32_t *node, bool with)
+/* Bytes of values that were made or received, up to and with *node, and that it or later nodes
+ * need. */
+static int64_t live(const LsProb *p, const LsStages *s, const uint32_t *first, const uint32_t *node,
+                    bool with)
 {
     int64_t bytes = 0;
     for (uint32_t t = 0; t < p->nt; t++) {
         const uint32_t m = p->maker[t];
         bool there = false;
         for (const uint32_t *k = first; !there && k < node + with; k++)
-            there = *k == m || ls_id_in(p->in.id + p->in.at[*k], p->in.at[*k + 1] - p->in.at[*k], t);
-        there |= !with && m != LS_NO_ID && p->needed[m] && s->stage[m] != s->stage[*first] && s->phase[m] == LS_PHASE_F;
+            there =
+                *k == m || ls_id_in(p->in.id + p->in.at[*k], p->in.at[*k + 1] - p->in.at[*k], t);
+        there |= !with && m != LS_NO_ID && p->needed[m] && s->stage[m] != s->stage[*first]
+                 && s->phase[m] == LS_PHASE_F;
         bytes += there && (is_read_later(p, node, t) || (with && m == *node)) ? p->size[t] : 0;
     }
     return bytes;
@@ -75,7 +80,9 @@ static int64_t rank_bytes(const LsProb *p, const LsStages *s, uint32_t stage, ui
         const uint32_t *k = first;
         while (*k != LS_NO_ID && !ls_id_in(g->node[*k].in, g->node[*k].nin, t))
             k++;
-        state += g->tensor[t].persistent && *k != LS_NO_ID ? ls_align(g->tensor[t].bytes, g->alignment) : 0;
+        state += g->tensor[t].persistent && *k != LS_NO_ID
+                     ? ls_align(g->tensor[t].bytes, g->alignment)
+                     : 0;
     }
     for (const uint32_t *k = first; *k != LS_NO_ID; k++) {
         const int64_t now = live(p, s, first, k, true) + p->workspace[*k];
@@ -115,7 +122,8 @@ static void extend(Chains *c, uint32_t last, uint32_t n)
 {
     LsCutStep step;
     for (uint32_t j = last + 1; j < c->fam->n; j++) {
-        if ((n + 1 == c->o->stages) != (j == c->fam->n - 1) || !ls_cut_step(c->f, c->fam, last, j, &step))
+        if ((n + 1 == c->o->stages) != (j == c->fam->n - 1)
+            || !ls_cut_step(c->f, c->fam, last, j, &step))
             continue;
         c->cut[n] = j;
         if (n + 1 == c->o->stages)
@@ -137,7 +145,8 @@ START_TEST(the_cut_is_the_best_of_all_chains_and_its_bound_says_so)
 {
     uint64_t chains = 0;
     for (uint64_t seed = 0; seed < (uint64_t)tests_part(60, 20); seed++) {
-        const LsProb *p = ls_prob_new(a, dag_without_shared_weights(a, dag_make(a, 5 + seed % 5, seed)), true);
+        const LsProb *p =
+            ls_prob_new(a, dag_without_shared_weights(a, dag_make(a, 5 + seed % 5, seed)), true);
         const LsStageOptions o = {.stages = 2 + seed % 3, .micros = 4, .order = LS_ORDER_1F1B};
         const Chains c = all_chains(p, &o);
         LsStages s;
@@ -171,10 +180,14 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
 {
     int some = 0, none = 0;
     for (uint64_t seed = 200; seed < 200 + (uint64_t)tests_part(60, 20); seed++) {
-        const LsProb *p = ls_prob_new(a, dag_without_shared_weights(a, dag_make(a, 5 + seed % 4, seed)), true);
+        const LsProb *p =
+            ls_prob_new(a, dag_without_shared_weights(a, dag_make(a, 5 + seed % 4, seed)), true);
         /* What fits with everything kept fits for the planner, too. */
-        const LsStageOptions o = {.stages = 2 + seed % 2, .micros = 4, .order = (LsOrderKind)(seed % LS_ORDERS),
-                                  .keep = seed % 4 < 2 ? LS_KEEP_NEVER : LS_KEEP_AUTO, .budget = 4000 + 1500 * (int64_t)(seed % 8)};
+        const LsStageOptions o = {.stages = 2 + seed % 2,
+                                  .micros = 4,
+                                  .order = (LsOrderKind)(seed % LS_ORDERS),
+                                  .keep = seed % 4 < 2 ? LS_KEEP_NEVER : LS_KEEP_AUTO,
+                                  .budget = 4000 + 1500 * (int64_t)(seed % 8)};
         const Chains c = all_chains(p, &o);
         LsStages s;
         const bool found = ls_stages_find(a, p, &o, &s, why, sizeof why);
@@ -189,7 +202,8 @@ START_TEST(within_a_budget_no_chain_that_fits_beats_the_bound)
 }
 END_TEST
 
-/* Every needed node or its cheapest alternative once: more than plans need in which alternatives make nodes superfluous. */
+/* Every needed node or its cheapest alternative once: more than plans need in which alternatives
+ * make nodes superfluous. */
 static double cheapest_of_each(const LsProb *p)
 {
     double sum = 0;
@@ -221,27 +235,35 @@ START_TEST(no_plan_is_faster_than_the_least_times_of_its_nodes)
         LsPlanReport report;
         ck_assert(ls_plan(a, g, &(LsPlanOptions){.effort = 1, .unproven = true}, &plan, &report));
         ck_assert_double_ge(plan.cost, sum_of_least(p) - 1e-9);
-        ck_assert_double_ge(plan.cost, report.bound - 1e-9);        /* the reports of plans without proofs */
+        /* the reports of plans without proofs */
+        ck_assert_double_ge(plan.cost, report.bound - 1e-9);
         cheaper += plan.cost < p->base_cost - 1e-9;
         spared += plan.cost < cheapest_of_each(p) - 1e-9;
     }
     ck_assert_int_gt(cheaper, 3);
-    ck_assert_int_gt(spared, 1);        /* nodes that no plan needs once their readers are replaced */
+    ck_assert_int_gt(spared, 1);        /* nodes that no plan needs once their readers are
+                                         * replaced */
 }
 END_TEST
 
 /* x -> u -> v -> y, and an alternative that makes y of x: neither u nor v must run. */
 START_TEST(a_chain_that_an_alternative_spares_counts_as_nothing)
 {
-    static const char text[] =
-        "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"chain\", \"alignment\": 1, \"outputs\": [3],"
-        "\"tensors\": [{\"id\": 0, \"name\": \"x\", \"bytes\": 8, \"persistent\": true}, {\"id\": 1, \"name\": \"u\", \"bytes\": 8},"
-        "{\"id\": 2, \"name\": \"v\", \"bytes\": 8}, {\"id\": 3, \"name\": \"y\", \"bytes\": 8}], \"nodes\": ["
-        "{\"id\": 0, \"name\": \"u\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [0], \"outputs\": [1]},"
-        "{\"id\": 1, \"name\": \"v\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 10, \"inputs\": [1], \"outputs\": [2]},"
-        "{\"id\": 2, \"name\": \"y\", \"op\": \"F\", \"kind\": \"forward\", \"cost\": 1, \"inputs\": [2], \"outputs\": [3]},"
-        "{\"id\": 3, \"name\": \"xy\", \"op\": \"A\", \"kind\": \"forward\", \"cost\": 2, \"inputs\": [0], \"outputs\": [3],"
-        "\"alternative\": true}]}";
+    static const char text[] = "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": "
+                               "\"chain\", \"alignment\": 1, \"outputs\": [3],"
+                               "\"tensors\": [{\"id\": 0, \"name\": \"x\", \"bytes\": 8, "
+                               "\"persistent\": true}, {\"id\": 1, \"name\": \"u\", \"bytes\": 8},"
+                               "{\"id\": 2, \"name\": \"v\", \"bytes\": 8}, {\"id\": 3, \"name\": "
+                               "\"y\", \"bytes\": 8}], \"nodes\": ["
+                               "{\"id\": 0, \"name\": \"u\", \"op\": \"F\", \"kind\": \"forward\", "
+                               "\"cost\": 10, \"inputs\": [0], \"outputs\": [1]},"
+                               "{\"id\": 1, \"name\": \"v\", \"op\": \"F\", \"kind\": \"forward\", "
+                               "\"cost\": 10, \"inputs\": [1], \"outputs\": [2]},"
+                               "{\"id\": 2, \"name\": \"y\", \"op\": \"F\", \"kind\": \"forward\", "
+                               "\"cost\": 1, \"inputs\": [2], \"outputs\": [3]},"
+                               "{\"id\": 3, \"name\": \"xy\", \"op\": \"A\", \"kind\": "
+                               "\"forward\", \"cost\": 2, \"inputs\": [0], \"outputs\": [3],"
+                               "\"alternative\": true}]}";
     const LsDag *g = ls_dag_parse(a, text, why, sizeof why);
     ck_assert_msg(g != NULL, "%s", why);
     const LsProb *p = ls_prob_new(a, g, true);
@@ -259,7 +281,8 @@ END_TEST
 static bool is_sent(const LsPipeCut *c, uint32_t t, uint32_t reader)
 {
     for (uint32_t k = 0; k < c->nmove; k++)
-        if (c->move[k].tensor == t && c->move[k].from == c->stage[c->p->maker[t]] && c->move[k].to == c->stage[reader])
+        if (c->move[k].tensor == t && c->move[k].from == c->stage[c->p->maker[t]]
+            && c->move[k].to == c->stage[reader])
             return c->move[k].read <= c->phase[reader];
     return c->stage[c->p->maker[t]] == c->stage[reader];
 }
@@ -295,7 +318,8 @@ START_TEST(stages_have_all_nodes_and_get_what_they_read)
 {
     for (uint64_t seed = 300; seed < 330; seed++) {
         const LsProb *p = ls_prob_new(a, dag_make(a, 12, seed), true);
-        const LsStageOptions o = {.stages = 2 + seed % 4, .micros = 5, .order = (LsOrderKind)(seed % LS_ORDERS)};
+        const LsStageOptions o = {
+            .stages = 2 + seed % 4, .micros = 5, .order = (LsOrderKind)(seed % LS_ORDERS)};
         LsStages s[2];
         ck_assert(ls_stages_find(a, p, &o, &s[0], why, sizeof why));
         ck_assert(ls_stages_in_file_order(a, p, &o, &s[1], why, sizeof why));
@@ -306,13 +330,18 @@ START_TEST(stages_have_all_nodes_and_get_what_they_read)
 }
 END_TEST
 
-static const int64_t *none_of(const LsProb *p) { return ls_arena_alloc(a, p->nt + 1u, sizeof(int64_t)); }
+static const int64_t *none_of(const LsProb *p)
+{
+    return ls_arena_alloc(a, p->nt + 1u, sizeof(int64_t));
+}
 
-static LsPipelinePlan pipeline_by(const LsProb *p, int64_t budget, LsOrderKind order, LsKeepMode keep, LsPipelineMemo *memo)
+static LsPipelinePlan pipeline_by(const LsProb *p, int64_t budget, LsOrderKind order,
+                                  LsKeepMode keep, LsPipelineMemo *memo)
 {
     int64_t *bytes = ls_arena_alloc(a, p->nt + 1u, sizeof *bytes);
     for (uint32_t t = 0; t < p->nt; t++)
-        bytes[t] = p->dag->tensor[t].persistent ? ls_align(p->dag->tensor[t].bytes, p->dag->alignment) : 0;
+        bytes[t] =
+            p->dag->tensor[t].persistent ? ls_align(p->dag->tensor[t].bytes, p->dag->alignment) : 0;
     const LsPipelineWant want = {.stages = 2,
                                  .micros = 4,
                                  .budget = {LS_BUDGET_OF_PROCESS, .bytes = budget},
@@ -330,7 +359,8 @@ static LsPipelinePlan pipeline(const LsProb *p, int64_t budget, LsOrderKind orde
     return pipeline_by(p, budget, order, keep, NULL);
 }
 
-/* Stages that are alike in several orders, modes and budgets are planned once, with the same result. */
+/* Stages that are alike in several orders, modes and budgets are planned once, with the same
+ * result. */
 START_TEST(what_is_planned_once_is_what_is_planned_anew)
 {
     for (uint64_t seed = 300; seed < 300 + (uint64_t)tests_part(12, 1); seed++) {
@@ -343,7 +373,8 @@ START_TEST(what_is_planned_once_is_what_is_planned_anew)
             const LsKeepMode keep = poor ? LS_KEEP_AUTO : (LsKeepMode)(k / LS_ORDERS);
             const LsPipelinePlan known = pipeline_by(p, poor ? budget : 0, order, keep, memo);
             const LsPipelinePlan anew = pipeline(p, poor ? budget : 0, order, keep);
-            ck_assert(known.fits == anew.fits && known.peak == anew.peak && known.bound == anew.bound);
+            ck_assert(known.fits == anew.fits && known.peak == anew.peak
+                      && known.bound == anew.bound);
             ck_assert_double_eq(known.times.step, anew.times.step);
             for (uint32_t stage = 0; stage < 2; stage++) {
                 char one[17], other[17];
@@ -361,7 +392,8 @@ START_TEST(plans_of_stages_cost_what_their_nodes_do)
     for (uint64_t seed = 500; seed < 500 + (uint64_t)tests_part(20, 6); seed++) {
         const LsProb *p = ls_prob_new(a, dag_make(a, 10, seed), true);
         const LsOrderKind order = (LsOrderKind)(seed % LS_ORDERS);
-        const LsPipelinePlan never = pipeline(p, 0, order, LS_KEEP_NEVER), always = pipeline(p, 0, order, LS_KEEP_ALWAYS);
+        const LsPipelinePlan never = pipeline(p, 0, order, LS_KEEP_NEVER),
+                             always = pipeline(p, 0, order, LS_KEEP_ALWAYS);
         double whole = 0, sum = 0, again = -always.of[0][0].again - always.of[1][0].again;
         for (uint32_t i = 0; i < p->n; i++)
             whole += p->needed[i] ? p->cost[i] : 0;
@@ -378,14 +410,16 @@ START_TEST(plans_of_stages_cost_what_their_nodes_do)
 }
 END_TEST
 
-/* One of four micro-batches as with `never`, the others as with `always`; a single one is the one that is kept. */
+/* One of four micro-batches as with `never`, the others as with `always`; a single one is the one
+ * that is kept. */
 START_TEST(one_micro_batch_is_kept)
 {
     for (uint64_t seed = 500; seed < 500 + (uint64_t)tests_part(20, 2); seed++) {
         const LsProb *p = ls_prob_new(a, dag_make(a, 10, seed), true);
         const LsOrderKind order = (LsOrderKind)(seed % LS_ORDERS);
         const LsPipelinePlan one = pipeline(p, 0, order, LS_KEEP_EXCEPT_LAST);
-        ck_assert(one.bound > 0 && one.bound <= pipeline(p, 0, order, LS_KEEP_ALWAYS).bound * (1 + 1e-9));
+        ck_assert(one.bound > 0
+                  && one.bound <= pipeline(p, 0, order, LS_KEEP_ALWAYS).bound * (1 + 1e-9));
         ck_assert(one.bound >= pipeline(p, 0, order, LS_KEEP_NEVER).bound * (1 - 1e-9));
         for (uint32_t k = 0; k < 2; k++) {
             const LsStageTimes *usual = &one.of[k][LS_PIPE_USUAL], *kept = &one.of[k][LS_PIPE_KEPT];
@@ -394,14 +428,22 @@ START_TEST(one_micro_batch_is_kept)
                 again += usual->ns[phase] - kept->ns[phase];
             ck_assert_double_eq_tol(again, usual->again, 1e-6);
             ck_assert_double_eq(kept->again, 0);
-            ck_assert_double_ge(one.bottleneck, one.plan[k].layout.of[LS_PIPE_USUAL].plan.cost - again / 4 - 1e-6);
+            ck_assert_double_ge(one.bottleneck,
+                                one.plan[k].layout.of[LS_PIPE_USUAL].plan.cost - again / 4 - 1e-6);
             for (uint32_t t = 0; t < one.flow[k].nturn; t++)
-                ck_assert_uint_eq(one.flow[k].turn[t].plan, one.flow[k].turn[t].micro == 0 ? LS_PIPE_KEPT : LS_PIPE_USUAL);
+                ck_assert_uint_eq(one.flow[k].turn[t].plan,
+                                  one.flow[k].turn[t].micro == 0 ? LS_PIPE_KEPT : LS_PIPE_USUAL);
         }
-        const LsPipelineWant single = {.stages = 2, .micros = 1, .plan = {.effort = 1}, .state = none_of(p), .input = none_of(p)};
+        const LsPipelineWant single = {.stages = 2,
+                                       .micros = 1,
+                                       .plan = {.effort = 1},
+                                       .state = none_of(p),
+                                       .input = none_of(p)};
         LsPipelinePlan alone[2];
         for (int k = 0; k < 2; k++)
-            ck_assert_msg(ls_pipeline_plan(a, p, &single, order, k ? LS_KEEP_EXCEPT_LAST : LS_KEEP_NEVER, &alone[k], why, sizeof why),
+            ck_assert_msg(ls_pipeline_plan(a, p, &single, order,
+                                           k ? LS_KEEP_EXCEPT_LAST : LS_KEEP_NEVER, &alone[k], why,
+                                           sizeof why),
                           "%s", why);
         ck_assert_int_eq(alone[0].peak, alone[1].peak);
         ck_assert_double_eq(alone[0].times.step, alone[1].times.step);
@@ -418,7 +460,9 @@ START_TEST(a_budget_makes_stages_run_things_again)
         const LsPipelinePlan rich = pipeline(p, 0, LS_ORDER_GPIPE, LS_KEEP_AUTO);
         const LsPipelinePlan poor = pipeline(p, rich.peak * 9 / 10, LS_ORDER_GPIPE, LS_KEEP_AUTO);
         ck_assert(!poor.fits || poor.peak <= rich.peak * 9 / 10);
-        again += poor.fits && poor.of[0][0].again + poor.of[1][0].again > rich.of[0][0].again + rich.of[1][0].again;
+        again += poor.fits
+                 && poor.of[0][0].again + poor.of[1][0].again
+                        > rich.of[0][0].again + rich.of[1][0].again;
     }
     ck_assert_int_gt(again, 1);
 }
@@ -432,25 +476,32 @@ START_TEST(coarse_sets_are_lower_sets_and_fewer)
         double ns[12];
         for (int v = 0; v < 12; v++)
             ns[v] = f->time[v];
-        const LsFamily *same = ls_coarse_sets(a, f, ns, 0, 100000), *some = ls_coarse_sets(a, f, ns, 4, 100000);
+        const LsFamily *same = ls_coarse_sets(a, f, ns, 0, 100000),
+                       *some = ls_coarse_sets(a, f, ns, 4, 100000);
         ck_assert_uint_eq(same->n, all->n);
         ck_assert_uint_le(some->n, all->n);
         for (uint32_t i = 0; i < some->n; i++)
             for (uint32_t v = 0; v < f->n; v++)
-                for (uint32_t k = f->pred.at[v]; ls_bit(some->low + i, v) && k < f->pred.at[v + 1]; k++)
+                for (uint32_t k = f->pred.at[v]; ls_bit(some->low + i, v) && k < f->pred.at[v + 1];
+                     k++)
                     ck_assert(ls_bit(some->low + i, f->pred.id[k]));
     }
 }
 END_TEST
 
-/* A source, `wide` nodes that read it, each with a light node behind, and a sink: far more than all lower sets can be. */
+/* A source, `wide` nodes that read it, each with a light node behind, and a sink: far more than all
+ * lower sets can be. */
 static LsDag *fan(uint32_t wide, uint64_t seed)
 {
     LsDag *g = ls_arena_alloc(a, 1, sizeof *g);
     const uint32_t n = 2 * wide + 2;
     uint32_t *id = ls_arena_alloc(a, n, sizeof *id);
-    *g = (LsDag){.name = "fan", .alignment = 1, .tensor = ls_arena_alloc(a, n, sizeof *g->tensor), .ntensor = n,
-                 .node = ls_arena_alloc(a, n, sizeof *g->node), .nnode = n};
+    *g = (LsDag){.name = "fan",
+                 .alignment = 1,
+                 .tensor = ls_arena_alloc(a, n, sizeof *g->tensor),
+                 .ntensor = n,
+                 .node = ls_arena_alloc(a, n, sizeof *g->node),
+                 .nnode = n};
     for (uint32_t i = 0; i < n; i++) {
         const bool light = i > 0 && i % 2 == 0;
         id[i] = i;
@@ -476,9 +527,11 @@ START_TEST(large_lattices_are_cut_as_well_as_their_list_or_better)
 {
     for (uint64_t seed = 1; seed < 5; seed++) {
         const LsStageOptions o = {.stages = 2 + seed % 3, .micros = 4, .order = LS_ORDER_1F1B};
-        const LsProb *few = ls_prob_new(a, fan(11, seed), true), *many = ls_prob_new(a, fan(24, seed), true);
+        const LsProb *few = ls_prob_new(a, fan(11, seed), true),
+                     *many = ls_prob_new(a, fan(24, seed), true);
         LsStages s, list;
-        ck_assert(ls_stages_find(a, few, &o, &s, why, sizeof why));     /* 3^11 sets; 2^11 without light nodes */
+        /* 3^11 sets; 2^11 without light nodes */
+        ck_assert(ls_stages_find(a, few, &o, &s, why, sizeof why));
         ck_assert_ptr_nonnull(strstr(s.note, "more than 40000 lower sets"));
         ck_assert(ls_stages_in_file_order(a, few, &o, &list, why, sizeof why));
         ck_assert_double_lt(s.bottleneck, list.bottleneck);
@@ -495,9 +548,11 @@ START_TEST(too_many_stages_are_refused)
 {
     const LsProb *p = ls_prob_new(a, dag_make(a, 5, 1), true);
     LsStages s;
-    ck_assert(!ls_stages_find(a, p, &(LsStageOptions){.stages = 6, .micros = 1}, &s, why, sizeof why));
+    ck_assert(
+        !ls_stages_find(a, p, &(LsStageOptions){.stages = 6, .micros = 1}, &s, why, sizeof why));
     ck_assert_ptr_nonnull(strstr(why, "6 stages are too many: the forward part has 5 kernels"));
-    ck_assert(ls_stages_find(a, p, &(LsStageOptions){.stages = 5, .micros = 1}, &s, why, sizeof why));
+    ck_assert(
+        ls_stages_find(a, p, &(LsStageOptions){.stages = 5, .micros = 1}, &s, why, sizeof why));
 }
 END_TEST
 

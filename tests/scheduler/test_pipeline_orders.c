@@ -1,4 +1,5 @@
-/* tests/scheduler/test_pipeline_orders.c -- orders, their simulation against closed formulas, and deadlocks. */
+/* tests/scheduler/test_pipeline_orders.c -- orders, their simulation against closed formulas, and
+ * deadlocks. */
 #include <check.h>
 #include <string.h>
 
@@ -16,12 +17,16 @@ static char why[500];
 /* A chain of p stages: each sends `bytes` up in F and down in B. */
 static LsPipeCut chain(uint32_t p, int64_t bytes, LsOrderKind order)
 {
-    LsPipeCut c = {.k = p, .splits = order == LS_ORDER_ZB, .move = ls_arena_alloc(a, 2 * p + 2, sizeof *c.move)};
+    LsPipeCut c = {.k = p,
+                   .splits = order == LS_ORDER_ZB,
+                   .move = ls_arena_alloc(a, 2 * p + 2, sizeof *c.move)};
     for (uint32_t k = 0; k < p; k++) {
         if (k > 0)
-            c.move[c.nmove++] = (LsPipeMove){2 * k, k, k - 1, LS_PHASE_B, LS_PHASE_B, bytes, LS_PHASE_F, LS_TO_THE_END};
+            c.move[c.nmove++] = (LsPipeMove){2 * k,      k,     k - 1,      LS_PHASE_B,
+                                             LS_PHASE_B, bytes, LS_PHASE_F, LS_TO_THE_END};
         if (k + 1 < p)
-            c.move[c.nmove++] = (LsPipeMove){2 * k + 1, k, k + 1, LS_PHASE_F, LS_PHASE_F, bytes, LS_PHASE_F, LS_TO_THE_END};
+            c.move[c.nmove++] = (LsPipeMove){2 * k + 1,  k,     k + 1,      LS_PHASE_F,
+                                             LS_PHASE_F, bytes, LS_PHASE_F, LS_TO_THE_END};
     }
     return c;
 }
@@ -47,7 +52,8 @@ static Times *equal(uint32_t p, double f, double b, double w)
     return of;
 }
 
-static LsPipelineTimes simulate(const LsPipeCut *c, LsOrderKind order, uint32_t m, Times *of, LsLinkSpeed link)
+static LsPipelineTimes simulate(const LsPipeCut *c, LsOrderKind order, uint32_t m, Times *of,
+                                LsLinkSpeed link)
 {
     const LsPipelineRun run = {c, flows(c, order, m), m, of, link};
     return ls_pipeline_simulate(a, &run);
@@ -61,14 +67,16 @@ START_TEST(equal_stages_take_what_the_formulas_say)
         for (uint32_t m = 1; m <= 3 * p; m += 1 + p / 2)
             for (int kind = LS_ORDER_GPIPE; kind <= LS_ORDER_1F1B; kind++) {
                 const LsPipeCut c = chain(p, 0, (LsOrderKind)kind);
-                const LsPipelineTimes t = simulate(&c, (LsOrderKind)kind, m, equal(p, 2, 3, 1), no_time);
+                const LsPipelineTimes t =
+                    simulate(&c, (LsOrderKind)kind, m, equal(p, 2, 3, 1), no_time);
                 ck_assert_double_eq_tol(t.step, (m + p - 1) * 6.0, 1e-9);
                 ck_assert_double_eq_tol(t.bubble, (p - 1.0) / (m + p - 1), 1e-9);
             }
 }
 END_TEST
 
-/* The first micro-batch runs nothing again: each stage saves its recomputation once, and the last one is never idle. */
+/* The first micro-batch runs nothing again: each stage saves its recomputation once, and the last
+ * one is never idle. */
 START_TEST(a_micro_batch_that_is_kept_saves_its_recomputation)
 {
     for (uint32_t p = 1; p <= MOST; p++)
@@ -90,7 +98,8 @@ START_TEST(a_micro_batch_that_is_kept_saves_its_recomputation)
 }
 END_TEST
 
-/* ZB-H1: bubbles of (p - 1)(F + B - W), once there are micro-batches enough to fill the pipeline. */
+/* ZB-H1: bubbles of (p - 1)(F + B - W), once there are micro-batches enough to fill the
+ * pipeline. */
 START_TEST(gradients_of_weights_fill_bubbles)
 {
     for (uint32_t p = 1; p <= MOST; p++)
@@ -129,13 +138,15 @@ START_TEST(flows_say_how_many_micro_batches_are_under_way)
                 const LsPipeFlow *f = flows(&c, (LsOrderKind)kind, m);
                 for (uint32_t i = 0; i < p; i++) {
                     const LsRankOrder o = ls_rank_order(a, (LsOrderKind)kind, i, p, m);
-                    ck_assert_uint_eq(f[i].most, ls_rank_order_slots(&o, c.splits ? LS_PHASE_W : LS_PHASE_B));
+                    ck_assert_uint_eq(f[i].most,
+                                      ls_rank_order_slots(&o, c.splits ? LS_PHASE_W : LS_PHASE_B));
                 }
             }
 }
 END_TEST
 
-/* F, B and W once each, in this sequence, and each phase takes the micro-batches in rising order. */
+/* F, B and W once each, in this sequence, and each phase takes the micro-batches in rising
+ * order. */
 START_TEST(orders_have_all_phases_in_their_turn)
 {
     for (uint32_t p = 1; p <= MOST; p++)
@@ -150,7 +161,8 @@ START_TEST(orders_have_all_phases_in_their_turn)
                         next[phase]++;
                         ck_assert(phase == LS_PHASE_F || next[phase] <= next[phase - 1]);
                     }
-                    ck_assert(next[LS_PHASE_F] == m && next[LS_PHASE_B] == m && next[LS_PHASE_W] == m);
+                    ck_assert(next[LS_PHASE_F] == m && next[LS_PHASE_B] == m
+                              && next[LS_PHASE_W] == m);
                 }
 }
 END_TEST
@@ -159,11 +171,13 @@ START_TEST(messages_take_latency_and_bytes_over_bandwidth)
 {
     enum { P = 4, M = 6, BYTES = 30 };
     const LsPipeCut c = chain(P, BYTES, LS_ORDER_GPIPE);
-    const LsLinkSpeed link = {.latency = 2, .bytes_per_ns = 10};       /* a message takes 5 ns, less than a phase */
+    /* a message takes 5 ns, less than a phase */
+    const LsLinkSpeed link = {.latency = 2, .bytes_per_ns = 10};
     const LsPipelineTimes t = simulate(&c, LS_ORDER_GPIPE, M, equal(P, 10, 20, 10), link);
     ck_assert_double_eq_tol(t.step, (M + P - 1) * 40.0 + 2 * (P - 1) * 5.0, 1e-9);
     /* A link slower than the stages carries one message after the other. */
-    const LsPipelineTimes slow = simulate(&c, LS_ORDER_GPIPE, M, equal(P, 10, 20, 10), (LsLinkSpeed){0, 0.5});
+    const LsPipelineTimes slow =
+        simulate(&c, LS_ORDER_GPIPE, M, equal(P, 10, 20, 10), (LsLinkSpeed){0, 0.5});
     ck_assert_double_ge(slow.step, 2 * M * BYTES / 0.5);
 }
 END_TEST
@@ -181,7 +195,8 @@ START_TEST(what_happens_once_per_step_counts_once)
     of[0][0].ns[LS_PHASE_LATE] = 7;
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 18, 1e-9);
     c.move = ls_arena_grow(a, c.move, c.nmove, c.nmove + 1u, sizeof *c.move, &(uint32_t){0});
-    c.move[c.nmove++] = (LsPipeMove){9, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200, LS_PHASE_F, LS_TO_THE_END};
+    c.move[c.nmove++] =
+        (LsPipeMove){9, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200, LS_PHASE_F, LS_TO_THE_END};
     ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, of, link).step, before + 28, 1e-9);
     c.move[c.nmove - 1].until = LS_PHASE_B;         /* nobody waits for it before the end */
     c.move[c.nmove - 1].lag = 1;
@@ -201,23 +216,29 @@ START_TEST(a_link_adds_up_what_happens_once_per_step)
     const double before = simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step;
     c.copy = copy;
     c.ncopy = 2;
-    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step, before + 16, 1e-9);
+    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step,
+                            before + 16, 1e-9);
     c.ncopy = 0;
     for (uint32_t k = 0; k < 2; k++)
-        c.move[c.nmove++] = (LsPipeMove){9 + k, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200, LS_PHASE_F, LS_TO_THE_END};
-    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step, before + 41, 1e-9);
+        c.move[c.nmove++] =
+            (LsPipeMove){9 + k, 1, 0, LS_PHASE_B, LS_PHASE_LATE, 200, LS_PHASE_F, LS_TO_THE_END};
+    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_1F1B, 3, equal(2, 1, 1, 1), link).step,
+                            before + 41, 1e-9);
 }
 END_TEST
 
-/* F ends at 10, 20 and 30, and its messages arrive at 40, 70 and 100; those of B leave at 120 and arrive at 150, 180 and 210. */
+/* F ends at 10, 20 and 30, and its messages arrive at 40, 70 and 100; those of B leave at 120 and
+ * arrive at 150, 180 and 210. */
 START_TEST(a_link_carries_one_message_after_the_other)
 {
     const LsPipeCut c = chain(2, 30, LS_ORDER_GPIPE);
-    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_GPIPE, 3, equal(2, 10, 10, 0), (LsLinkSpeed){0, 1}).step, 220, 1e-9);
+    ck_assert_double_eq_tol(
+        simulate(&c, LS_ORDER_GPIPE, 3, equal(2, 10, 10, 0), (LsLinkSpeed){0, 1}).step, 220, 1e-9);
 }
 END_TEST
 
-/* What the first stage sends to the last one does not keep back what it sends to the second, which has it at 40. */
+/* What the first stage sends to the last one does not keep back what it sends to the second, which
+ * has it at 40. */
 START_TEST(each_pair_of_stages_has_a_link)
 {
     LsPipeCut c = chain(3, 30, LS_ORDER_GPIPE);
@@ -226,7 +247,8 @@ START_TEST(each_pair_of_stages_has_a_link)
     move[0] = (LsPipeMove){9, 0, 2, LS_PHASE_F, LS_PHASE_F, 30, LS_PHASE_F, LS_TO_THE_END};
     c.move = move;
     c.nmove++;
-    ck_assert_double_eq_tol(simulate(&c, LS_ORDER_GPIPE, 1, equal(3, 10, 10, 0), (LsLinkSpeed){0, 1}).step, 180, 1e-9);
+    ck_assert_double_eq_tol(
+        simulate(&c, LS_ORDER_GPIPE, 1, equal(3, 10, 10, 0), (LsLinkSpeed){0, 1}).step, 180, 1e-9);
 }
 END_TEST
 
@@ -234,8 +256,10 @@ END_TEST
 static LsPipeCut with_skips(uint32_t p, LsOrderKind order)
 {
     LsPipeCut c = chain(p, 1, order);
-    c.move[c.nmove++] = (LsPipeMove){2 * p, 0, p - 1, LS_PHASE_F, LS_PHASE_F, 1, LS_PHASE_F, LS_TO_THE_END};
-    c.move[c.nmove++] = (LsPipeMove){2 * p + 1, p - 1, 0, LS_PHASE_B, LS_PHASE_B, 1, LS_PHASE_F, LS_TO_THE_END};
+    c.move[c.nmove++] =
+        (LsPipeMove){2 * p, 0, p - 1, LS_PHASE_F, LS_PHASE_F, 1, LS_PHASE_F, LS_TO_THE_END};
+    c.move[c.nmove++] =
+        (LsPipeMove){2 * p + 1, p - 1, 0, LS_PHASE_B, LS_PHASE_B, 1, LS_PHASE_F, LS_TO_THE_END};
     return c;
 }
 
@@ -260,7 +284,8 @@ START_TEST(messages_are_kept_as_shortly_as_costs_nothing)
 }
 END_TEST
 
-/* The last stage keeps one gradient of a skip at a time: it waits until the first stage has got to it. */
+/* The last stage keeps one gradient of a skip at a time: it waits until the first stage has got to
+ * it. */
 START_TEST(a_sender_that_waits_stands_still)
 {
     enum { P = 4, M = 12 };
@@ -273,22 +298,27 @@ START_TEST(a_sender_that_waits_stands_still)
 }
 END_TEST
 
-/* What the last stage makes in each phase and the first one reads in a later one, as a loss scale's sums and statistics are. */
+/* What the last stage makes in each phase and the first one reads in a later one, as a loss scale's
+ * sums and statistics are. */
 static LsPipeCut with_later_readers(uint32_t p, LsOrderKind order)
 {
     LsPipeCut c = chain(p, 1, order);
     LsPipeMove *move = ls_arena_alloc(a, c.nmove + 3u, sizeof *move);
     memcpy(move, c.move, c.nmove * sizeof *move);
     c.move = move;
-    c.move[c.nmove++] = (LsPipeMove){2 * p, p - 1, 0, LS_PHASE_F, LS_PHASE_B, 1, LS_PHASE_F, LS_TO_THE_END};
+    c.move[c.nmove++] =
+        (LsPipeMove){2 * p, p - 1, 0, LS_PHASE_F, LS_PHASE_B, 1, LS_PHASE_F, LS_TO_THE_END};
     if (c.splits) {
-        c.move[c.nmove++] = (LsPipeMove){2 * p + 1, p - 1, 0, LS_PHASE_F, LS_PHASE_W, 1, LS_PHASE_F, LS_TO_THE_END};
-        c.move[c.nmove++] = (LsPipeMove){2 * p + 2, p - 1, 0, LS_PHASE_B, LS_PHASE_W, 1, LS_PHASE_F, LS_TO_THE_END};
+        c.move[c.nmove++] =
+            (LsPipeMove){2 * p + 1, p - 1, 0, LS_PHASE_F, LS_PHASE_W, 1, LS_PHASE_F, LS_TO_THE_END};
+        c.move[c.nmove++] =
+            (LsPipeMove){2 * p + 2, p - 1, 0, LS_PHASE_B, LS_PHASE_W, 1, LS_PHASE_F, LS_TO_THE_END};
     }
     return c;
 }
 
-/* In gpipe a sender that waits late among few micro-batches waits in the midst of phase F among many. */
+/* In gpipe a sender that waits late among few micro-batches waits in the midst of phase F among
+ * many. */
 START_TEST(what_suits_few_micro_batches_must_suit_all)
 {
     for (int kind = 0; kind < LS_ORDERS; kind++)
@@ -298,7 +328,8 @@ START_TEST(what_suits_few_micro_batches_must_suit_all)
                 Times *of = equal(p, 2, 3, 1);
                 const double before = simulate(&c, (LsOrderKind)kind, m, of, no_time).step;
                 ls_pipe_holds(&c, (LsOrderKind)kind, m, of, no_time);
-                ck_assert_double_le(simulate(&c, (LsOrderKind)kind, m, of, no_time).step, 1.001 * before);
+                ck_assert_double_le(simulate(&c, (LsOrderKind)kind, m, of, no_time).step,
+                                    1.001 * before);
             }
 }
 END_TEST
@@ -308,7 +339,8 @@ static LsPipeFlow flow_of(const char *text)
 {
     LsPipeFlow f = {.turn = ls_arena_alloc(a, strlen(text), sizeof *f.turn), .most = 2};
     for (; *text != '\0'; text += 2)
-        f.turn[f.nturn++] = (LsPipeTurn){text[0] == 'F' ? LS_PHASE_F : LS_PHASE_B, LS_PIPE_USUAL, (uint32_t)(text[1] - '0')};
+        f.turn[f.nturn++] = (LsPipeTurn){text[0] == 'F' ? LS_PHASE_F : LS_PHASE_B, LS_PIPE_USUAL,
+                                         (uint32_t)(text[1] - '0')};
     return f;
 }
 
@@ -330,7 +362,8 @@ START_TEST(stages_that_wait_in_a_circle_are_refused)
 }
 END_TEST
 
-/* No message is stored: a stage must not begin B before the next one has asked for what it made in F. */
+/* No message is stored: a stage must not begin B before the next one has asked for what it made in
+ * F. */
 START_TEST(messages_are_not_stored)
 {
     LsPipeCut c = chain(2, 1, LS_ORDER_1F1B);

@@ -1,4 +1,5 @@
-/* tests/scheduler/test_plan_audit.c -- the auditor refuses every kind of broken plan, and says why. */
+/* tests/scheduler/test_plan_audit.c -- the auditor refuses every kind of broken plan, and says
+ * why. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +39,8 @@ static void open_plan(void)
          .out = out + 3, .nout = 1, .inplace = pair, .ninplace = 1, .of = 0},
         {.name = "sgd", .op = "", .kind = LS_DAG_OPTIMIZER, .cost = 1, .in = in + 8, .nin = 2,
          .upd = upd, .nupd = 1, .of = 0}}, sizeof node);
-    g = (LsDag){.name = "small", .alignment = 4, .tensor = tensor, .ntensor = NT, .node = node, .nnode = 6};
+    g = (LsDag){
+        .name = "small", .alignment = 4, .tensor = tensor, .ntensor = NT, .node = node, .nnode = 6};
     a = ls_arena_new();
     LsPlanReport report;
     ck_assert(ls_dag_check(&g, why, sizeof why));
@@ -231,13 +233,33 @@ START_TEST(what_only_alternatives_read_is_no_base_cost)
     memcpy(tensors, tensor, NT * sizeof *tensor);
     tensors[NT] = (LsDagTensor){"e", 400, false, false};
     memcpy(nodes, node, 3 * sizeof *node);
-    nodes[3] = (LsDagNode){.name = "aside", .op = "", .kind = LS_DAG_BACKWARD, .cost = 100, .in = a_alone, .nin = 1,
-                           .out = aside, .nout = 1, .of = 0};
+    nodes[3] = (LsDagNode){.name = "aside",
+                           .op = "",
+                           .kind = LS_DAG_BACKWARD,
+                           .cost = 100,
+                           .in = a_alone,
+                           .nin = 1,
+                           .out = aside,
+                           .nout = 1,
+                           .of = 0};
     nodes[4] = node[3];
-    nodes[5] = (LsDagNode){.name = "gw otherwise", .op = "", .kind = LS_DAG_BACKWARD, .cost = 1, .in = reads, .nin = 2,
-                           .out = makes, .nout = 1, .alternative = true, .of = 0};
+    nodes[5] = (LsDagNode){.name = "gw otherwise",
+                           .op = "",
+                           .kind = LS_DAG_BACKWARD,
+                           .cost = 1,
+                           .in = reads,
+                           .nin = 2,
+                           .out = makes,
+                           .nout = 1,
+                           .alternative = true,
+                           .of = 0};
     memcpy(nodes + 6, node + 4, 2 * sizeof *node);
-    const LsDag two = {.name = "two ways", .alignment = 4, .tensor = tensors, .ntensor = NT + 1, .node = nodes, .nnode = 8};
+    const LsDag two = {.name = "two ways",
+                       .alignment = 4,
+                       .tensor = tensors,
+                       .ntensor = NT + 1,
+                       .node = nodes,
+                       .nnode = 8};
     ck_assert_msg(ls_dag_check(&two, why, sizeof why), "%s", why);
     ck_assert(ls_plan(a, &two, &(LsPlanOptions){0}, &plan, &report));
     ck_assert_msg(ls_audit(&two, &plan, why, sizeof why), "%s", why);
@@ -260,14 +282,22 @@ END_TEST
 int main(void)
 {
     const TTest *test[] = {
-        a_read_before_it_is_made_is_refused, a_read_after_the_free_is_refused,
-        frees_of_what_is_not_live_or_persistent_are_refused, overlapping_places_are_refused,
-        a_workspace_on_a_live_tensor_is_refused, a_place_off_the_alignment_is_refused,
-        a_node_that_may_run_once_runs_once, an_update_runs_once,
+        a_read_before_it_is_made_is_refused,
+        a_read_after_the_free_is_refused,
+        frees_of_what_is_not_live_or_persistent_are_refused,
+        overlapping_places_are_refused,
+        a_workspace_on_a_live_tensor_is_refused,
+        a_place_off_the_alignment_is_refused,
+        a_node_that_may_run_once_runs_once,
+        an_update_runs_once,
         a_result_that_is_still_live_is_not_made_again,
-        a_reader_of_a_weight_never_runs_after_its_update, a_missing_update_is_refused,
-        a_missing_output_is_refused, places_taken_over_wrongly_are_refused,
-        figures_that_are_not_so_are_refused, what_only_alternatives_read_is_no_base_cost, marks_of_recomputation_must_be_right,
+        a_reader_of_a_weight_never_runs_after_its_update,
+        a_missing_update_is_refused,
+        a_missing_output_is_refused,
+        places_taken_over_wrongly_are_refused,
+        figures_that_are_not_so_are_refused,
+        what_only_alternatives_read_is_no_base_cost,
+        marks_of_recomputation_must_be_right,
     };
     TCase *tc = tcase_create("audit");
     tcase_add_checked_fixture(tc, open_plan, close_plan);

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_plan_random.c -- auto on random graphs: audited, and compared with the search of all
- * schedules. */
+/* tests/scheduler/test_plan_random.c -- auto on random graphs: audited, and compared with the
+ * search of all schedules. */
 #include <check.h>
 #include <string.h>
 
@@ -61,7 +61,8 @@ START_TEST(random_graphs_get_plans_that_hold)
 }
 END_TEST
 
-/* Here an alternative comes before a node that must run; without a check nobody would miss that node. */
+/* Here an alternative comes before a node that must run; without a check nobody would miss that
+ * node. */
 START_TEST(what_must_run_stays_though_an_alternative_has_run)
 {
     LsArena *a = ls_arena_new();

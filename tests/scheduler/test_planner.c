@@ -1,4 +1,5 @@
-/* tests/scheduler/test_planner.c -- every plan of every strategy is valid and keeps the promises of planner.h. */
+/* tests/scheduler/test_planner.c -- every plan of every strategy is valid and keeps the promises of
+ * planner.h. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -164,7 +165,9 @@ static LsDag *chain(uint32_t n)
 {
     LsDag *g = ls_arena_alloc(a, 1, sizeof *g);
     uint32_t *id = ls_arena_alloc(a, 6 * n, sizeof *id);
-    *g = (LsDag){.name = "chain", .alignment = 1, .tensor = ls_arena_alloc(a, 2 * n + 2, sizeof *g->tensor),
+    *g = (LsDag){.name = "chain",
+                 .alignment = 1,
+                 .tensor = ls_arena_alloc(a, 2 * n + 2, sizeof *g->tensor),
                  .node = ls_arena_alloc(a, 2 * n, sizeof *g->node)};
     for (uint32_t k = 0; k < n; k++) {              /* node k reads k and makes k + 1 */
         id[2 * k] = k;
@@ -289,7 +292,12 @@ START_TEST(a_small_result_does_not_hold_the_whole_place_of_its_operand)
         {.name = "d", .op = "Op", .cost = 1, .in = id + 1, .nin = 2, .out = id + 3, .nout = 1,
          .of = -1},
     };
-    LsDag g = {.name = "small heir", .alignment = 1, .tensor = tensor, .ntensor = 4, .node = node, .nnode = 4};
+    LsDag g = {.name = "small heir",
+               .alignment = 1,
+               .tensor = tensor,
+               .ntensor = 4,
+               .node = node,
+               .nnode = 4};
     LsPlan plan;
     char why[300];
     ck_assert_msg(ls_dag_check(&g, why, sizeof why), "%s", why);
@@ -380,12 +388,14 @@ static void print_all(FILE *f, const LsDag *g, const LsPlan *plan, const LsPlanR
     ls_view_json(f, g, plan, r);
 }
 
-/* A picture counts runs of nodes; the id of a step that frees is a tensor's id, and may be far beyond the last
- * node. This graph has so many tensors that a read by that id would leave the array of nodes. */
+/* A picture counts runs of nodes; the id of a step that frees is a tensor's id, and may be far
+ * beyond the last node. This graph has so many tensors that a read by that id would leave the array
+ * of nodes. */
 START_TEST(a_picture_counts_runs_whatever_tensors_are_freed)
 {
     enum { MANY = 1 << 27 };
-    LsDagNode node[] = {{.name = "one", .op = "Op", .of = -1}, {.name = "two", .op = "Op", .of = -1}};
+    LsDagNode node[] = {{.name = "one", .op = "Op", .of = -1},
+                        {.name = "two", .op = "Op", .of = -1}};
     LsDag g = {.name = "few nodes", .alignment = 1, .ntensor = MANY + 1, .node = node, .nnode = 2};
     LsPlanStep step[] = {{.id = 0}, {.free = true, .id = 1}, {.free = true, .id = MANY}, {.id = 0}};
     LsPlan plan = {.step = step, .nstep = 4};
@@ -408,7 +418,8 @@ START_TEST(a_plan_written_and_read_is_the_same_plan)
         ck_assert(ls_plan(a, g, &QUICK(.budget.least = true, .no_offsets = seed % 2), &plan, &r));
         char *text = text_of(print_plan, g, &plan, &r);
         ck_assert(strstr(text, seed % 2 ? "live_peak" : "offset") != NULL);
-        ck_assert(seed % 2 == 0 || (strstr(text, "offset") == NULL && strstr(text, "arena") == NULL));
+        ck_assert(seed % 2 == 0
+                  || (strstr(text, "offset") == NULL && strstr(text, "arena") == NULL));
         ck_assert_msg(ls_plan_parse(a, g, text, &back, why, sizeof why), "%s", why);
         ck_assert_int_eq(back.unplaced, seed % 2);
         ck_assert_msg(ls_audit(g, &back, why, sizeof why), "%s", why);

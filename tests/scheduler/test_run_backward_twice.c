@@ -1,5 +1,6 @@
-/* tests/scheduler/test_run_backward_twice.c -- backward nodes may run twice, updates and statistics may not: plans of tiny
- * graphs against the search of all schedules, the audit, and the judge of the interchange format. */
+/* tests/scheduler/test_run_backward_twice.c -- backward nodes may run twice, updates and statistics
+ * may not: plans of tiny graphs against the search of all schedules, the audit, and the judge of
+ * the interchange format. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +24,8 @@ static int backward_again(const LsDag *g, const LsPlan *plan)
 {
     int again = 0;
     for (uint32_t s = 0; s < plan->nstep; s++)
-        again += !plan->step[s].free && plan->step[s].again && g->node[plan->step[s].id].kind == LS_DAG_BACKWARD;
+        again += !plan->step[s].free && plan->step[s].again
+                 && g->node[plan->step[s].id].kind == LS_DAG_BACKWARD;
     return again;
 }
 
@@ -39,16 +41,18 @@ static LsDag backward_once(LsArena *a, const LsDag *g)
     return once;
 }
 
-static void check_bounds(LsArena *a, const LsDag *g, int64_t budget, double best, double least, Tally *tally)
+static void check_bounds(LsArena *a, const LsDag *g, int64_t budget, double best, double least,
+                         Tally *tally)
 {
     LsProb *p = ls_prob_new(a, g, true);
     LsBound loose = ls_bound(p, budget, &(LsBoundOptions){.relaxed = true});
     LsBound exact = ls_bound(p, budget, &(LsBoundOptions){0});
     ck_assert_int_le(loose.least, (int64_t)least);
     ck_assert_int_eq(exact.infeasible, best < 0);
-    ck_assert_msg(best < 0 || (!loose.infeasible && loose.cost <= best + 1e-9), "%s at %ld: bound %g, best %g", g->name,
-                  (long)budget, loose.cost, best);
-    ck_assert_msg(best < 0 || fabs(exact.cost - best) < 1e-9, "%s at %ld: %g, best %g", g->name, (long)budget, exact.cost, best);
+    ck_assert_msg(best < 0 || (!loose.infeasible && loose.cost <= best + 1e-9),
+                  "%s at %ld: bound %g, best %g", g->name, (long)budget, loose.cost, best);
+    ck_assert_msg(best < 0 || fabs(exact.cost - best) < 1e-9, "%s at %ld: %g, best %g", g->name,
+                  (long)budget, exact.cost, best);
     tally->tight += best >= 0 && loose.cost >= best - 1e-9;
 }
 
@@ -68,11 +72,13 @@ static void check_graph(uint32_t layers, uint64_t seed, Tally *tally)
     const LsDag once = backward_once(a, g);
     LsPlanner *planner = ls_planner_new(a, g, &(LsPlanOptions){.seconds = 1e6, .effort = 30});
     for (int part = 0; part < PARTS; part++) {
-        const int64_t budget = (int64_t)least - (part == 0) + (none.live_peak - (int64_t)least) * part / PARTS;
+        const int64_t budget =
+            (int64_t)least - (part == 0) + (none.live_peak - (int64_t)least) * part / PARTS;
         const double best = exhaust(g, true, false, (double)budget);
         check_bounds(a, g, budget, best, least, tally);
         const bool fits = ls_planner_ask(planner, "auto", budget, &plan, &r);
-        ck_assert_msg(!fits || best >= 0, "%s has a plan at %ld, where nothing fits", g->name, (long)budget);
+        ck_assert_msg(!fits || best >= 0, "%s has a plan at %ld, where nothing fits", g->name,
+                      (long)budget);
         if (best < 0)
             continue;
         const double best_once = exhaust(&once, true, false, (double)budget);
@@ -81,11 +87,13 @@ static void check_graph(uint32_t layers, uint64_t seed, Tally *tally)
         tally->missed += !fits;
         if (!fits)
             continue;
-        ck_assert_msg(ls_audit(g, &plan, why, sizeof why), "%s at %ld: %s", g->name, (long)budget, why);
+        ck_assert_msg(ls_audit(g, &plan, why, sizeof why), "%s at %ld: %s", g->name, (long)budget,
+                      why);
         ck_assert_int_le(plan.arena, budget);
-        ck_assert_msg(plan.cost >= best - 1e-9, "%s at %ld: %g beats the search of all, %g", g->name, (long)budget, plan.cost,
-                      best);
-        ck_assert_msg(r.bound <= plan.cost + 1e-9, "%s at %ld: bound %g, cost %g", g->name, (long)budget, r.bound, plan.cost);
+        ck_assert_msg(plan.cost >= best - 1e-9, "%s at %ld: %g beats the search of all, %g",
+                      g->name, (long)budget, plan.cost, best);
+        ck_assert_msg(r.bound <= plan.cost + 1e-9, "%s at %ld: bound %g, cost %g", g->name,
+                      (long)budget, r.bound, plan.cost);
         tally->twice += backward_again(g, &plan) > 0;
         tally->optimal += plan.cost <= best + 1e-9;
     }
@@ -99,7 +107,8 @@ START_TEST(plans_that_run_backward_nodes_twice_are_the_best_of_all)
     Tally t = {0};
     for (uint64_t seed = 0; seed < graphs; seed++)
         check_graph(2 + seed % 4 / 3, seed, &t);
-    printf("%d plans, %d run backward nodes twice, %d times it pays; %d not found, %d as good as can be; separators prove %d\n",
+    printf("%d plans, %d run backward nodes twice, %d times it pays; %d not found, %d as good as "
+           "can be; separators prove %d\n",
            t.plans, t.twice, t.paid, t.missed, t.optimal, t.tight);
     ck_assert_int_gt(3 * t.paid, t.plans);
     ck_assert_int_ge(t.twice, t.paid);
@@ -108,7 +117,8 @@ START_TEST(plans_that_run_backward_nodes_twice_are_the_best_of_all)
 }
 END_TEST
 
-/* Bytes of all gradients of weights. If none is made twice, all are live when their factor is made. */
+/* Bytes of all gradients of weights. If none is made twice, all are live when their factor is
+ * made. */
 static int64_t gradient_bytes(const LsDag *g)
 {
     int64_t bytes = 0;
@@ -129,7 +139,8 @@ START_TEST(larger_graphs_get_plans_where_no_plan_of_single_backward_runs_fits)
         LsPlanner *planner = ls_planner_new(a, g, &(LsPlanOptions){.seconds = 1e6, .effort = 2});
         for (int part = 0; part < 3; part++) {
             ck_assert(part == 0 ? ls_planner_least(planner, "auto", &plan, &r)
-                                : ls_planner_ask(planner, "auto", gradient_bytes(g) * (6 + part) / 10, &plan, &r));
+                                : ls_planner_ask(planner, "auto",
+                                                 gradient_bytes(g) * (6 + part) / 10, &plan, &r));
             ck_assert_msg(ls_audit(g, &plan, why, sizeof why), "%s: %s", g->name, why);
             ck_assert(r.bound <= plan.cost * (1 + 1e-9) && r.least_bound <= plan.live_peak);
             ck_assert_int_lt(plan.arena, gradient_bytes(g));
@@ -177,11 +188,13 @@ START_TEST(the_audit_refuses_a_second_run_of_updates_and_statistics_alone)
         ck_assert(ls_plan_none(a, g, &plan));
         for (uint32_t s = 0; s < plan.nstep; s++) {
             const LsDagNode *n = &g->node[plan.step[s].id];
-            if (plan.step[s].free || (!is_once(n) && (plan.step[s].nreuse > 0 || n->kind != LS_DAG_BACKWARD)))
+            if (plan.step[s].free
+                || (!is_once(n) && (plan.step[s].nreuse > 0 || n->kind != LS_DAG_BACKWARD)))
                 continue;
             const LsPlan more = with_again(a, g, &plan, s);
             const bool good = ls_audit(g, &more, why, sizeof why);
-            ck_assert_msg(good == !is_once(n), "%s, %s twice: %s", g->name, n->name, good ? "accepted" : why);
+            ck_assert_msg(good == !is_once(n), "%s, %s twice: %s", g->name, n->name,
+                          good ? "accepted" : why);
             ck_assert(good || strstr(why, "runs a second time") != NULL);
             refused += !good;
             accepted += good;
@@ -196,7 +209,8 @@ END_TEST
 /* Exit status of the judge about a plan within a budget. */
 static int judged(const char *judge, const LsDag *g, const LsPlan *plan, const LsPlanReport *r)
 {
-    char graph[] = "/tmp/lowerset-graph-XXXXXX", steps[] = "/tmp/lowerset-plan-XXXXXX", command[4096];
+    char graph[] = "/tmp/lowerset-graph-XXXXXX", steps[] = "/tmp/lowerset-plan-XXXXXX",
+         command[4096];
     FILE *to[2] = {fdopen(mkstemp(graph), "w"), fdopen(mkstemp(steps), "w")};
     ck_assert(to[0] != NULL && to[1] != NULL);
     ls_dag_write(to[0], g);

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_spread_offsets.c -- dependencies between runs, and offsets that let more runs go on at
- * once. */
+/* tests/scheduler/test_spread_offsets.c -- dependencies between runs, and offsets that let more
+ * runs go on at once. */
 #include "scheduler/plan/plan_audit.h"
 #include "scheduler/plan/planner.h"
 #include "scheduler/plan/run_dependencies.h"
@@ -76,7 +76,8 @@ static uint64_t do_run(const LsDag *g, const LsPlan *plan, uint32_t s, uint32_t 
     return found;
 }
 
-/* The values that all runs find, in the order of the plan or in another order that the dependencies allow. */
+/* The values that all runs find, in the order of the plan or in another order that the dependencies
+ * allow. */
 static uint64_t *found_by_all(const LsDag *g, const LsPlan *plan, const LsWaits *w, uint64_t seed)
 {
     uint32_t *step = ls_arena_alloc(a, plan->nstep, sizeof *step), n = 0;
@@ -154,8 +155,8 @@ START_TEST(any_order_that_the_waits_allow_finds_the_same)
 }
 END_TEST
 
-/* A large value, then a chain whose values each feed a side run that no other run waits for: like data and
- * weight gradients. */
+/* A large value, then a chain whose values each feed a side run that no other run waits for: like
+ * data and weight gradients. */
 enum { RUNGS = 6, ASIDE = 300000, ALONG = 100000 };
 
 static LsDag *ladder(void)
@@ -167,7 +168,8 @@ static LsDag *ladder(void)
     uint32_t *id = ls_arena_alloc(a, 8 * RUNGS + 8, sizeof *id), last = 0;
     g->tensor[g->ntensor++] = (LsDagTensor){"large", 1000, false, false};
     *id = 0;
-    g->node[g->nnode++] = (LsDagNode){.name = "first", .cost = ALONG, .out = id++, .nout = 1, .of = -1};
+    g->node[g->nnode++] =
+        (LsDagNode){.name = "first", .cost = ALONG, .out = id++, .nout = 1, .of = -1};
     for (int k = 0; k < RUNGS; k++) {
         uint32_t value = g->ntensor++, state = g->ntensor++;
         g->tensor[value] = (LsDagTensor){"value", 100, false, k == RUNGS - 1};

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_tasks.c -- parallel tasks: each is done once, and plans do not depend on the number of
- * processors. */
+/* tests/scheduler/test_tasks.c -- parallel tasks: each is done once, and plans do not depend on the
+ * number of processors. */
 #include <check.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -50,7 +50,8 @@ START_TEST(tasks_of_jobs)
 }
 END_TEST
 
-/* The hash of the plan at this percentage of the live peak without recomputation; empty: no plan. */
+/* The hash of the plan at this percentage of the live peak without recomputation; empty: no
+ * plan. */
 static void plan(const LsDag *g, int percent, char hash[17])
 {
     LsPlan none, found;

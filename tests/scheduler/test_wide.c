@@ -1,4 +1,5 @@
-/* tests/scheduler/test_wide.c -- graphs with very wide kernels: every search ends within its limit of work. */
+/* tests/scheduler/test_wide.c -- graphs with very wide kernels: every search ends within its limit
+ * of work. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -144,8 +145,8 @@ START_TEST(exact_searches_of_wide_kernels_end_within_the_work_of_their_states)
 }
 END_TEST
 
-/* Annealing checks its limit within every step. Its starts run in up to four parallel lanes, each with the
- * whole limit. */
+/* Annealing checks its limit within every step. Its starts run in up to four parallel lanes, each
+ * with the whole limit. */
 START_TEST(annealing_of_wide_kernels_ends_within_its_limit)
 {
     const double seconds = 0.02;

@@ -1,5 +1,5 @@
-/* tests/scheduler/test_window_search.c -- windows of sequences: whole sequences against the optimum, parts
- * against the rules of memory. */
+/* tests/scheduler/test_window_search.c -- windows of sequences: whole sequences against the
+ * optimum, parts against the rules of memory. */
 #include <check.h>
 #include <math.h>
 
@@ -25,7 +25,8 @@ static uint32_t runs_of(const LsSeq *seq, uint32_t v)
     return n;
 }
 
-/* Every operand is made before its read; nodes that must run do run; nodes that may run once do not run twice. */
+/* Every operand is made before its read; nodes that must run do run; nodes that may run once do not
+ * run twice. */
 static void check_order(LsArena *a, const LsProb *p, const LsSeq *seq)
 {
     bool *made = ls_arena_alloc(a, p->nt + 1u, sizeof *made);
@@ -83,7 +84,8 @@ START_TEST(the_window_of_everything_is_the_optimum)
 }
 END_TEST
 
-/* Each part of an optimum is optimal. A part of another sequence may improve, without harm to the rest. */
+/* Each part of an optimum is optimal. A part of another sequence may improve, without harm to the
+ * rest. */
 START_TEST(parts_get_better_and_nothing_else_worse)
 {
     int better_ones = 0;

@@ -1,5 +1,5 @@
-/* tests/support/attention_reference.h -- attention by its formulas, one row of scores at a time, in double
- * precision: the reference for kernels and rows. */
+/* tests/support/attention_reference.h -- attention by its formulas, one row of scores at a time, in
+ * double precision: the reference for kernels and rows. */
 #ifndef LS_TESTS_SUPPORT_ATTENTION_REFERENCE_H
 #define LS_TESTS_SUPPORT_ATTENTION_REFERENCE_H
 
@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Operands and results of a node, row-major; without a gradient dq, dk and dv are NULL. For joint operands q, k
- * and v are the same array, and so are their gradients. */
+/* Operands and results of a node, row-major; without a gradient dq, dk and dv are NULL. For joint
+ * operands q, k and v are the same array, and so are their gradients. */
 typedef struct AttentionData {
     const LsGraph *g;
     LsNodeId n;
@@ -18,8 +18,8 @@ typedef struct AttentionData {
 } AttentionData;
 
 /* Where head h of token t begins; by the text of ops/net.def, not by ls_attention_heads. */
-static inline int64_t attention_at(const AttentionData *d, LsAttentionPart part, int64_t n, int64_t h,
-                                   int64_t t)
+static inline int64_t attention_at(const AttentionData *d, LsAttentionPart part, int64_t n,
+                                   int64_t h, int64_t t)
 {
     LsAttentionSize s = ls_attention_size(d->g, d->n);
     bool of_q = part == LS_ATT_Q || part == LS_ATT_Y;
@@ -118,7 +118,8 @@ static inline void attention_reference(const AttentionData *d)
     if (d->dq != NULL) {
         double *const to[] = {d->dq, d->dk, d->dv};
         for (int k = 0; k < d->g->node[d->n.i].nout; k++)
-            memset(to[k], 0, (size_t)ls_count(ls_shape(d->g, ls_out(d->g, d->n, k))) * sizeof(double));
+            memset(to[k], 0,
+                   (size_t)ls_count(ls_shape(d->g, ls_out(d->g, d->n, k))) * sizeof(double));
     }
     for (int64_t r = 0; r < s.batch * s.heads * s.rows; r++) {
         int64_t n = r / s.rows / s.heads, h = r / s.rows % s.heads, i = r % s.rows;

@@ -1,5 +1,5 @@
-/* tests/support/comm_cases.h -- what every engine between ranks must do. A case is what one rank does; tests run it in
- * all ranks at once. It ends its process where the engine is wrong. */
+/* tests/support/comm_cases.h -- what every engine between ranks must do. A case is what one rank
+ * does; tests run it in all ranks at once. It ends its process where the engine is wrong. */
 #ifndef LS_TESTS_SUPPORT_COMM_CASES_H
 #define LS_TESTS_SUPPORT_COMM_CASES_H
 
@@ -10,20 +10,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEEN(cond) \
-    ((cond) ? (void)0 : (fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, c->rank, #cond), abort()))
-#define WORKS(call) \
-    ((call) ? (void)0 : (fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, c->rank, e.text), abort()))
+#define SEEN(cond)                                                                                 \
+    ((cond)                                                                                        \
+         ? (void)0                                                                                 \
+         : (fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, c->rank, #cond), abort()))
+#define WORKS(call)                                                                                \
+    ((call) ? (void)0                                                                              \
+            : (fprintf(stderr, "%s:%d: rank %d: %s\n", __FILE__, __LINE__, c->rank, e.text),       \
+               abort()))
 
 /* Memory that all ranks see, and the rank's own share of a case. */
-typedef struct CommShared { atomic_int count, told, failed; char text[8][600]; int code[8]; } CommShared;
+typedef struct CommShared {
+    atomic_int count, told, failed;
+    char text[8][600];
+    int code[8];
+} CommShared;
 typedef void CommCase(LsComm *c, CommShared *s);        /* closes c */
 
-static inline unsigned comm_draw(unsigned *state) { return (*state = *state * 1664525u + 1013904223u) >> 8; }
-static inline unsigned char comm_byte(int from, int k, int64_t i) { return (unsigned char)(from * 31 + k * 7 + i + (i >> 8)); }
+static inline unsigned comm_draw(unsigned *state)
+{
+    return (*state = *state * 1664525u + 1013904223u) >> 8;
+}
+static inline unsigned char comm_byte(int from, int k, int64_t i)
+{
+    return (unsigned char)(from * 31 + k * 7 + i + (i >> 8));
+}
 
 enum { COMM_MESSAGES = 24, COMM_TAGS = 3 };
-typedef struct CommMessage { uint32_t tag; int64_t bytes; unsigned char *data; LsTransfer x; } CommMessage;
+typedef struct CommMessage {
+    uint32_t tag;
+    int64_t bytes;
+    unsigned char *data;
+    LsTransfer x;
+} CommMessage;
 
 /* Message k from one rank to another: both sides know it. */
 static inline CommMessage comm_message(int from, int to, int k, int64_t most)
@@ -41,8 +60,8 @@ static inline void comm_check(LsComm *c, const CommMessage *m, int from, int k)
         SEEN(m->data[i] == comm_byte(from, k, i));
 }
 
-/* Every rank sends messages of many lengths to every other; the receiver names them tag by tag, and all are waited for in
- * yet another order. */
+/* Every rank sends messages of many lengths to every other; the receiver names them tag by tag, and
+ * all are waited for in yet another order. */
 static inline void case_all_to_all(LsComm *c, CommShared *s)
 {
     (void)s;
@@ -61,7 +80,8 @@ static inline void case_all_to_all(LsComm *c, CommShared *s)
         for (int p = 0; p < c->size; p++)
             for (int k = 0; k < COMM_MESSAGES && p != c->rank; k++)
                 if (in[p][k].tag == tag)
-                    WORKS(c->engine->receive(c, p, tag, in[p][k].data, in[p][k].bytes, &in[p][k].x, &e));
+                    WORKS(c->engine->receive(c, p, tag, in[p][k].data, in[p][k].bytes, &in[p][k].x,
+                                             &e));
     for (int k = 0; k < COMM_MESSAGES; k++)
         for (int q = 0; q < c->size; q++) {
             const int p = (q + c->rank) % c->size, j = (k * 7 + 3) % COMM_MESSAGES;
@@ -147,7 +167,8 @@ static inline void case_mismatch(LsComm *c, CommShared *s)
     c->engine->close(c);
 }
 
-/* Rank 1 gives up; one rank waits for a message of it, one for the end of its own message, one in the barrier. */
+/* Rank 1 gives up; one rank waits for a message of it, one for the end of its own message, one in
+ * the barrier. */
 static inline void case_abandon(LsComm *c, CommShared *s)
 {
     enum { BYTES = 3000000 };
@@ -161,7 +182,8 @@ static inline void case_abandon(LsComm *c, CommShared *s)
     else if (ok && c->rank == 0)
         ok = c->engine->receive(c, 1, 5, data, 1, &x, &e) && c->engine->wait(c, &x, &e);
     else if (ok && c->rank == 2)        /* all of it may fit into buffers on the way */
-        ok = c->engine->send(c, 1, 5, data, BYTES, &x, &e) && c->engine->wait(c, &x, &e) && c->engine->barrier(c, &e);
+        ok = c->engine->send(c, 1, 5, data, BYTES, &x, &e) && c->engine->wait(c, &x, &e)
+             && c->engine->barrier(c, &e);
     else
         ok = ok && c->engine->barrier(c, &e);
     SEEN(!ok);
@@ -180,7 +202,8 @@ static inline void case_early_end(LsComm *c, CommShared *s)
         c->engine->close(c);
         return;
     }
-    SEEN(!((c->rank == 0 && c->engine->receive(c, 1, 5, data, 100, &x, &e) && c->engine->wait(c, &x, &e))
+    SEEN(!((c->rank == 0 && c->engine->receive(c, 1, 5, data, 100, &x, &e)
+            && c->engine->wait(c, &x, &e))
            || (c->rank > 1 && c->engine->barrier(c, &e))));
     comm_failed(c, s, &e);
     c->engine->close(c);

@@ -7,7 +7,8 @@
 #include <check.h>
 #include <pthread.h>
 
-/* Calls `rank_main` with the LsComm of each rank, which it closes, in a thread of its own, and waits for all. size: up to 8. */
+/* Calls `rank_main` with the LsComm of each rank, which it closes, in a thread of its own, and
+ * waits for all. size: up to 8. */
 static inline void comm_run_in_threads(void *(*rank_main)(void *), int size)
 {
     LsComm *c[8];

@@ -1,4 +1,5 @@
-/* tests/support/comm_proxy.h -- a process between two ranks that forwards what they send, or does harm to it. */
+/* tests/support/comm_proxy.h -- a process between two ranks that forwards what they send, or does
+ * harm to it. */
 #ifndef LS_TESTS_SUPPORT_COMM_PROXY_H
 #define LS_TESTS_SUPPORT_COMM_PROXY_H
 
@@ -18,10 +19,19 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* CHOP: few bytes at a time; MUTE: nothing goes on, and nothing says so; RESET: all connections break; SPOIL: bytes of
- * messages change; SPLIT: the ways of messages break, and signs of life go on; FLIP, FLIP_LIFE: one bit of
- * a message, of a sign of life changes. */
-typedef enum { PROXY_PASS, PROXY_CHOP, PROXY_MUTE, PROXY_RESET, PROXY_SPOIL, PROXY_SPLIT, PROXY_FLIP, PROXY_FLIP_LIFE } ProxyHarm;
+/* CHOP: few bytes at a time; MUTE: nothing goes on, and nothing says so; RESET: all connections
+ * break; SPOIL: bytes of messages change; SPLIT: the ways of messages break, and signs of life go
+ * on; FLIP, FLIP_LIFE: one bit of a message, of a sign of life changes. */
+typedef enum {
+    PROXY_PASS,
+    PROXY_CHOP,
+    PROXY_MUTE,
+    PROXY_RESET,
+    PROXY_SPOIL,
+    PROXY_SPLIT,
+    PROXY_FLIP,
+    PROXY_FLIP_LIFE
+} ProxyHarm;
 
 /* Loopback addresses of this test alone. */
 static inline struct sockaddr_in proxy_address(int k)
@@ -43,7 +53,8 @@ static inline int proxy_listen(int k)
     const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), yes = 1;
     struct sockaddr_in a = proxy_address(k);
     setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
-    ck_assert_msg(bind(fd, (struct sockaddr *)(void *)&a, sizeof a) == 0 && listen(fd, 16) == 0, "%s", strerror(errno));
+    ck_assert_msg(bind(fd, (struct sockaddr *)(void *)&a, sizeof a) == 0 && listen(fd, 16) == 0,
+                  "%s", strerror(errno));
     return fd;
 }
 
@@ -78,7 +89,8 @@ static inline void proxy_break(Proxy *p, int i)
 static inline void proxy_pass(Proxy *p, int i, ProxyHarm harm)
 {
     char buf[65536];
-    const ssize_t got = read(p->fd[i], buf, harm == PROXY_CHOP ? 1 + (size_t)(p->passed[i] * 7919) % 5000 : sizeof buf);
+    const ssize_t got = read(
+        p->fd[i], buf, harm == PROXY_CHOP ? 1 + (size_t)(p->passed[i] * 7919) % 5000 : sizeof buf);
     if (got <= 0) {
         if (p->fd[i ^ 1] >= 0)
             shutdown(p->fd[i ^ 1], SHUT_WR);
@@ -90,7 +102,8 @@ static inline void proxy_pass(Proxy *p, int i, ProxyHarm harm)
     if (p->passed[i] == GREETING && (i & 1) == 0 && got > CHANNEL_AT)
         p->messages[i] = p->messages[i ^ 1] = buf[CHANNEL_AT] == 0;
     const bool greets = p->passed[i] < GREETING + 1000;
-    if ((harm == PROXY_FLIP && p->messages[i] && !greets) || (harm == PROXY_FLIP_LIFE && !p->messages[i] && !greets))
+    if ((harm == PROXY_FLIP && p->messages[i] && !greets)
+        || (harm == PROXY_FLIP_LIFE && !p->messages[i] && !greets))
         buf[p->passed[i] * 7919 % got] ^= (char)(1 << p->passed[i] / 8 % 8);
     if (harm == PROXY_SPOIL && p->messages[i])
         memset(buf, 0x55, (size_t)got);

@@ -1,4 +1,5 @@
-/* tests/support/command_line.h -- command lines in the test's folder, and the data that they read. */
+/* tests/support/command_line.h -- command lines in the test's folder, and the data that they
+ * read. */
 #ifndef LS_TESTS_SUPPORT_COMMAND_LINE_H
 #define LS_TESTS_SUPPORT_COMMAND_LINE_H
 
@@ -46,8 +47,8 @@ static inline double told(const char *what)
     return atof(at + strlen(what));
 }
 
-static inline void write_npy(const char *path, const char *type, const char *shape, const void *data,
-                      size_t bytes)
+static inline void write_npy(const char *path, const char *type, const char *shape,
+                             const void *data, size_t bytes)
 {
     char head[128];
     int n = snprintf(head, sizeof head, "\x93NUMPY%c%cv%c{'descr': '%s', 'fortran_order': False, "
@@ -63,7 +64,8 @@ static inline void write_npy(const char *path, const char *type, const char *sha
     fclose(f);
 }
 
-/* Runs the tests of t in a new folder, after `make`, which writes what they all read. Returns the exit code. */
+/* Runs the tests of t in a new folder, after `make`, which writes what they all read. Returns the
+ * exit code. */
 static inline int run_command_lines(const char *name, TCase *t, void (*make)(void))
 {
     char dir[] = "/tmp/lowerset-test-XXXXXX", remove[64];

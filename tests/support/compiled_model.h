@@ -6,8 +6,8 @@
 #include "tests/support/model_util.h"
 
 /* line: as for `lowerset model`, without weights. */
-static inline LsGraph *compiled_with(LsCtx *cx, const char *line, int64_t batch, LsOptimizerOptions optimizer,
-                                     LsPrecision precision)
+static inline LsGraph *compiled_with(LsCtx *cx, const char *line, int64_t batch,
+                                     LsOptimizerOptions optimizer, LsPrecision precision)
 {
     LsPipelineOptions o = {
         .import = {.batch = batch, .training = true, .weightless = true},
@@ -26,7 +26,9 @@ static inline LsGraph *compiled_with(LsCtx *cx, const char *line, int64_t batch,
 
 static inline LsGraph *compiled(LsCtx *cx, const char *line, int64_t batch)
 {
-    return compiled_with(cx, line, batch, (LsOptimizerOptions){.kind = LS_SGD, .hyper.momentum = 0.9}, (LsPrecision){0});
+    return compiled_with(cx, line, batch,
+                         (LsOptimizerOptions){.kind = LS_SGD, .hyper.momentum = 0.9},
+                         (LsPrecision){0});
 }
 
 #endif

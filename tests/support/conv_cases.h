@@ -1,4 +1,5 @@
-/* tests/support/conv_cases.h -- convolutions of all shapes, and their results by plain loops in double. */
+/* tests/support/conv_cases.h -- convolutions of all shapes, and their results by plain loops in
+ * double. */
 #ifndef LS_TESTS_SUPPORT_CONV_CASES_H
 #define LS_TESTS_SUPPORT_CONV_CASES_H
 

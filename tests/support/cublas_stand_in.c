@@ -1,5 +1,5 @@
-/* tests/support/cublas_stand_in.c -- see cublas_stand_in.h. Apart from the tests, because compiler and runtime
- * have exit codes of the same names. */
+/* tests/support/cublas_stand_in.c -- see cublas_stand_in.h. Apart from the tests, because compiler
+ * and runtime have exit codes of the same names. */
 #include "tests/support/cublas_stand_in.h"
 
 #include "runtime/cuda/cublaslt.h"

@@ -1,9 +1,11 @@
-/* tests/support/cuda_executor.c -- blocks, threads, barriers and shuffles of tests/support/cuda_executor.h.
+/* tests/support/cuda_executor.c -- blocks, threads, barriers and shuffles of
+ * tests/support/cuda_executor.h.
  *
- * A fiber is made once, on a stack of its own, and takes one thread of block after block. It switches to the
- * scheduler and back by setjmp and longjmp, which unlike swapcontext need no system call. The scheduler lets a
- * thread run until it waits or ends, and releases threads when all that they wait for have arrived. If it can
- * release no thread and not all have ended, the kernel is wrong. */
+ * A fiber is made once, on a stack of its own, and takes one thread of block after block. It
+ * switches to the scheduler and back by setjmp and longjmp, which unlike swapcontext need no system
+ * call. The scheduler lets a thread run until it waits or ends, and releases threads when all that
+ * they wait for have arrived. If it can release no thread and not all have ended, the kernel is
+ * wrong. */
 #undef _FORTIFY_SOURCE          /* its longjmp treats a jump to another stack as an error */
 #include "tests/support/cuda_executor.h"
 
@@ -250,8 +252,8 @@ static bool is_tf32(float x)
     return ex.exact_factors || bits % (1 << 13) == 0;
 }
 
-/* The product of the warp whose first thread is w. An element (r, c) of a factor or a sum is a number
- * of one lane: PTX ISA, "Matrix Fragments for mma.m16n8k8", .tf32. */
+/* The product of the warp whose first thread is w. An element (r, c) of a factor or a sum is a
+ * number of one lane: PTX ISA, "Matrix Fragments for mma.m16n8k8", .tf32. */
 static void multiply(int w)
 {
     double a[16][8], b[8][8];
@@ -348,8 +350,8 @@ static void shuffle_turns(void)
     }
 }
 
-/* Lets every thread run to its end or the block's next barrier; threads that are first in the order run as far
- * ahead as possible. Returns the number of ended threads. */
+/* Lets every thread run to its end or the block's next barrier; threads that are first in the order
+ * run as far ahead as possible. Returns the number of ended threads. */
 static int run_threads(void)
 {
     int ended = 0;

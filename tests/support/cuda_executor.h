@@ -1,17 +1,18 @@
-/* tests/support/cuda_executor.h -- runs kernels written for a GPU (runtime/cuda_kernels/ls_cuda.h) on the CPU, thread by
- * thread.
+/* tests/support/cuda_executor.h -- runs kernels written for a GPU (runtime/cuda_kernels/ls_cuda.h)
+ * on the CPU, thread by thread.
  *
- * The text of the kernels is compiled with LS_EXECUTOR as a shared object that includes this file: it defines
- * the words of CUDA and includes ls_cuda.h, the same text that nvcc reads. The object's host functions call
- * ls_cuda_launch, which ends in exec_launch, in the program that loaded it (linked with cuda_executor.c and
- * -rdynamic).
+ * The text of the kernels is compiled with LS_EXECUTOR as a shared object that includes this file:
+ * it defines the words of CUDA and includes ls_cuda.h, the same text that nvcc reads. The object's
+ * host functions call ls_cuda_launch, which ends in exec_launch, in the program that loaded it
+ * (linked with cuda_executor.c and -rdynamic).
  *
- * Blocks run one after another. The threads of a block are fibers, each with a stack of its own, that switch
- * only where they wait. Behaviour that is undefined on a GPU is an error here: a barrier that some threads of
- * the block never reach, or reach at another place; a shuffle or a barrier of a warp that names a missing lane;
- * a product of a warp in which some lanes do not take part, or with factors that are not rounded; shared memory
- * that is read before it is written (it holds NaN and -1 when a block starts). exec_order changes the order of
- * threads, which shows results that depend on it. */
+ * Blocks run one after another. The threads of a block are fibers, each with a stack of its own,
+ * that switch only where they wait. Behaviour that is undefined on a GPU is an error here: a
+ * barrier that some threads of the block never reach, or reach at another place; a shuffle or a
+ * barrier of a warp that names a missing lane; a product of a warp in which some lanes do not take
+ * part, or with factors that are not rounded; shared memory that is read before it is written (it
+ * holds NaN and -1 when a block starts). exec_order changes the order of threads, which shows
+ * results that depend on it. */
 #ifndef LS_TESTS_SUPPORT_CUDA_EXECUTOR_H
 #define LS_TESTS_SUPPORT_CUDA_EXECUTOR_H
 
@@ -32,8 +33,8 @@ typedef struct ExecNow { Dim3 thread, block, block_dim, grid_dim; } ExecNow;
 extern const ExecNow *exec_now; /* of the thread that runs */
 
 /* ---- for callers that run kernels ---- */
-/* Which threads of a block run first, as far as they can: 0: by number, 1: the reverse, else random,
- * another order after each barrier of the block. */
+/* Which threads of a block run first, as far as they can: 0: by number, 1: the reverse, else
+ * random, another order after each barrier of the block. */
 void exec_order(unsigned seed);
 /* Runs the part on a grid of `units` blocks. After an error nothing runs. */
 void exec_launch(const ExecPart *part, int64_t units, const struct LsRun *run, void *const arg[]);
@@ -44,8 +45,8 @@ const char *exec_error(void);
 
 /* ---- for kernels ---- */
 typedef enum { EXEC_BLOCK, EXEC_WARP, EXEC_SHUFFLE, EXEC_MMA } ExecWait;
-/* Waits until all threads of the block, or all lanes of mask, wait for the same thing at the same line. A
- * shuffle gives `bits` and returns the bits of lane (own ^ by). */
+/* Waits until all threads of the block, or all lanes of mask, wait for the same thing at the same
+ * line. A shuffle gives `bits` and returns the bits of lane (own ^ by). */
 uint64_t exec_wait(ExecWait what, uint32_t mask, int line, uint64_t bits, unsigned by);
 /* An array of the block, filled again when a block first reaches it. */
 void exec_shared(void *p, size_t bytes);
@@ -81,9 +82,10 @@ void exec_trap(int line);
 #define LS_SHARED(type, name, dims)                                                                \
     static type name dims __attribute__((aligned(16)));                                            \
     exec_shared(name, sizeof name)
-#define LS_ENTRY(name, narg, x, y, together)                                                                 \
+#define LS_ENTRY(name, narg, x, y, together)                                                       \
     static const ExecPart name = {#name, narg, x, y, name##_unit};                                 \
-    static const ExecPart *const p_##name __attribute__((unused)) = &name;  /* by the names in host texts */
+    static const ExecPart *const p_##name __attribute__((unused)) =                                \
+        &name; /* by the names in host texts */
 #define ls_cuda_launch(run, part, units, arg) exec_launch(part, units, run, arg)
 #define ls_cuda_launch_with(run, part, units, arg, narg, number, n)                                \
     exec_launch_with(part, units, run, arg, narg, number, n)

@@ -1,6 +1,6 @@
-/* tests/support/cuda_objects.h -- the text that the compiler prints for nodes whose GPU kernels call a library,
- * built as a shared object for this machine: parts run as on the CPU, and calls go to a stand-in of the
- * library. Its kernels[] are the nodes' kernels, in order. */
+/* tests/support/cuda_objects.h -- the text that the compiler prints for nodes whose GPU kernels
+ * call a library, built as a shared object for this machine: parts run as on the CPU, and calls go
+ * to a stand-in of the library. Its kernels[] are the nodes' kernels, in order. */
 #ifndef TESTS_CUDA_OBJECTS_H
 #define TESTS_CUDA_OBJECTS_H
 
@@ -24,8 +24,10 @@ static void cuda_print_all(FILE *to, const LsEmitter *emitter, const char *heade
     FILE *host = open_memstream(&text[0], &size[0]), *table = open_memstream(&text[1], &size[1]);
     LsEmit e = {.to = to}, h = {.to = host}, t = {.to = table};
     LsArena *arena = ls_arena_new();
-    fprintf(to, "#include \"runtime/kernels/ls_kernel.h\"\n#include \"%s\"\n"
-                "#define ls_cuda_launch(run, part, n, arg) ls_parallel(run, part, n, arg)\n", header);
+    fprintf(to,
+            "#include \"runtime/kernels/ls_kernel.h\"\n#include \"%s\"\n"
+            "#define ls_cuda_launch(run, part, n, arg) ls_parallel(run, part, n, arg)\n",
+            header);
     for (int i = 0; i < n; i++) {
         char name[16];
         snprintf(name, sizeof name, "k%d", i);

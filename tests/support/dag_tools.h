@@ -1,5 +1,5 @@
-/* tests/support/dag_tools.h -- training graphs for the scheduler's tests: random ones and the shared
- * ones. */
+/* tests/support/dag_tools.h -- training graphs for the scheduler's tests: random ones and the
+ * shared ones. */
 #ifndef LS_TESTS_SUPPORT_DAG_TOOLS_H
 #define LS_TESTS_SUPPORT_DAG_TOOLS_H
 
@@ -145,12 +145,14 @@ static inline LsDag *dag_make(LsArena *a, uint32_t nf, uint64_t seed)
     return g;
 }
 
-/* Every second node that reads a forward value, or with `gradients` every second gradient that reads another one, gets an
- * alternative that reads the operands of its maker instead. */
-static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool gradients, uint64_t seed)
+/* Every second node that reads a forward value, or with `gradients` every second gradient that
+ * reads another one, gets an alternative that reads the operands of its maker instead. */
+static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool gradients,
+                                           uint64_t seed)
 {
     LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
-    uint32_t *maker = ls_arena_alloc(a, g->ntensor, sizeof *maker), *place = ls_arena_alloc(a, g->nnode, sizeof *place);
+    uint32_t *maker = ls_arena_alloc(a, g->ntensor, sizeof *maker),
+             *place = ls_arena_alloc(a, g->nnode, sizeof *place);
     *h = *g;
     h->node = ls_arena_alloc(a, 2 * g->nnode, sizeof *h->node);
     h->nnode = 0;
@@ -163,9 +165,12 @@ static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool grad
         for (uint32_t k = 0; k < n->nout; k++)
             maker[n->out[k]] = i;
         uint32_t t = n->nin > 0 ? n->in[0] : 0, at = 0;
-        for (; gradients && at + 1 < n->nin && (g->tensor[t].persistent || g->node[maker[t]].op[0] != 'B'); t = n->in[++at])
+        for (; gradients && at + 1 < n->nin
+               && (g->tensor[t].persistent || g->node[maker[t]].op[0] != 'B');
+             t = n->in[++at])
             continue;
-        if (n->nin == 0 || g->tensor[t].persistent || g->node[maker[t]].op[0] != (gradients ? 'B' : 'F') || n->nupd > 0
+        if (n->nin == 0 || g->tensor[t].persistent
+            || g->node[maker[t]].op[0] != (gradients ? 'B' : 'F') || n->nupd > 0
             || dag_random(&seed, 2))
             continue;
         const LsDagNode *of = &g->node[maker[t]];
@@ -176,21 +181,30 @@ static inline LsDag *dag_with_alternatives(LsArena *a, const LsDag *g, bool grad
         for (uint32_t k = 0; k < of->nin; k++)
             if (!ls_id_in(in, nin, of->in[k]))
                 in[nin++] = of->in[k];
-        h->node[h->nnode] = (LsDagNode){.name = "alternative", .op = "A", .kind = n->kind, .alternative = true, .in = in,
-                                        .nin = nin, .out = n->out, .nout = n->nout, .of = h->node[place[i]].of,
+        h->node[h->nnode] = (LsDagNode){.name = "alternative",
+                                        .op = "A",
+                                        .kind = n->kind,
+                                        .alternative = true,
+                                        .in = in,
+                                        .nin = nin,
+                                        .out = n->out,
+                                        .nout = n->nout,
+                                        .of = h->node[place[i]].of,
                                         .cost = n->cost + (int)dag_random(&seed, 5) - 1};
         h->nnode++;
     }
     return h;
 }
 
-/* Adds what changes states beside weights: running statistics of two forward values, the second wherever, and, with `norm`, a tensor made of all
- * gradients of weights, which their updates read. Some gradients are also made of a value far below. */
+/* Adds what changes states beside weights: running statistics of two forward values, the second
+ * wherever, and, with `norm`, a tensor made of all gradients of weights, which their updates read.
+ * Some gradients are also made of a value far below. */
 static inline LsDag *dag_with_updates(LsArena *a, const LsDag *g, bool norm, uint64_t seed)
 {
     LsDag *h = ls_arena_alloc(a, 1, sizeof *h);
     const uint32_t factor = g->ntensor;
-    uint32_t *list = ls_arena_alloc(a, 16u * g->nnode * g->nnode + 8, sizeof *list), *gradient = ls_arena_alloc(a, g->nnode + 1u, sizeof *list), n = 0, forward = 0;
+    uint32_t *list = ls_arena_alloc(a, 16u * g->nnode * g->nnode + 8, sizeof *list),
+             *gradient = ls_arena_alloc(a, g->nnode + 1u, sizeof *list), n = 0, forward = 0;
     *h = *g;
     h->node = ls_arena_alloc(a, 2u * g->nnode + 1, sizeof *h->node);
     h->tensor = ls_arena_alloc(a, g->ntensor + g->nnode + 1u, sizeof *h->tensor);
@@ -204,8 +218,11 @@ static inline LsDag *dag_with_updates(LsArena *a, const LsDag *g, bool norm, uin
         *to = g->node[i];
         if (to->op[0] == 'W')
             gradient[n++] = to->out[0];
-        const uint32_t far = to->op[0] == 'B' && to->of > 0 ? g->node[dag_random(&seed, (uint32_t)to->of)].out[0] : factor;
-        if (far == factor || to->nin == 0 || dag_random(&seed, 3) > 0 || ls_id_in(to->in, to->nin, far))
+        const uint32_t far = to->op[0] == 'B' && to->of > 0
+                                 ? g->node[dag_random(&seed, (uint32_t)to->of)].out[0]
+                                 : factor;
+        if (far == factor || to->nin == 0 || dag_random(&seed, 3) > 0
+            || ls_id_in(to->in, to->nin, far))
             continue;
         memcpy(list, to->in, to->nin * sizeof *list);
         list[to->nin++] = far;
@@ -213,8 +230,15 @@ static inline LsDag *dag_with_updates(LsArena *a, const LsDag *g, bool norm, uin
         list += to->nin;
     }
     list[0] = factor;
-    h->node[h->nnode++] = (LsDagNode){.name = "norm", .op = "N", .kind = LS_DAG_OPTIMIZER, .cost = 3, .in = gradient, .nin = n,
-                                      .out = list++, .nout = 1, .of = -1};
+    h->node[h->nnode++] = (LsDagNode){.name = "norm",
+                                      .op = "N",
+                                      .kind = LS_DAG_OPTIMIZER,
+                                      .cost = 3,
+                                      .in = gradient,
+                                      .nin = n,
+                                      .out = list++,
+                                      .nout = 1,
+                                      .of = -1};
     for (uint32_t i = 0; i < g->nnode; i++) {
         const LsDagNode *from = &g->node[i];
         LsDagNode *to = &h->node[h->nnode];
@@ -224,7 +248,13 @@ static inline LsDag *dag_with_updates(LsArena *a, const LsDag *g, bool norm, uin
             list[to->nin] = factor;
             to->nin += norm;
         } else if (from->op[0] == 'F' && dag_random(&seed, 4) == 0) {
-            *to = (LsDagNode){.name = "statistic", .op = "R", .kind = LS_DAG_OPTIMIZER, .cost = 2, .nin = 3, .nupd = 1, .of = i};
+            *to = (LsDagNode){.name = "statistic",
+                              .op = "R",
+                              .kind = LS_DAG_OPTIMIZER,
+                              .cost = 2,
+                              .nin = 3,
+                              .nupd = 1,
+                              .of = i};
             list[0] = from->out[0];
             to->upd = list + 1;
             list[1] = h->ntensor++;

@@ -1,5 +1,6 @@
-/* tests/support/eval.h -- runs a graph in double precision, slowly, by the definitions of the .def files: a
- * check of rows and gradients that shares no code with codegen. Values are row-major whatever the layout. */
+/* tests/support/eval.h -- runs a graph in double precision, slowly, by the definitions of the .def
+ * files: a check of rows and gradients that shares no code with codegen. Values are row-major
+ * whatever the layout. */
 #ifndef LS_TESTS_SUPPORT_EVAL_H
 #define LS_TESTS_SUPPORT_EVAL_H
 
@@ -71,7 +72,8 @@ static inline void eval_pointwise(Eval *e, LsNodeId n)
         for (int k = 0; k < g->node[n.i].nin; k++)
             arg[k] = e->v[ls_in(g, n, k).i][eval_place(ls_in_shape(g, n, k), at, space.rank)];
         const LsScalarAttr *s = &g->node[n.i].attr.scalar;
-        bool whole = ls_type(g, ls_in(g, n, 0)) != LS_REAL && ls_type(g, ls_out(g, n, 0)) != LS_REAL;
+        bool whole =
+            ls_type(g, ls_in(g, n, 0)) != LS_REAL && ls_type(g, ls_out(g, n, 0)) != LS_REAL;
         double v = expr_value(row->expr, arg, s->a, s->b, whole),
                *to = &y[eval_place(&out, at, space.rank)];
         if (!reduce)
@@ -345,7 +347,9 @@ static inline void eval_regression(Eval *e, LsNodeId n)
     double *y = e->v[ls_in(g, n, back).i], *t = e->v[ls_in(g, n, back + 1).i],
            *o = e->v[ls_out(g, n, 0).i];
     int64_t per = ls_count(s) / g->batch, count = (e->valid < g->batch ? e->valid : g->batch) * per;
-    double divisor = (double)(g->node[n.i].attr.loss.regression == LS_REG_KL ? count * s->dim[0] / ls_count(s) : count);
+    double divisor =
+        (double)(g->node[n.i].attr.loss.regression == LS_REG_KL ? count * s->dim[0] / ls_count(s)
+                                                                : count);
     memset(o, 0, (size_t)ls_count(ls_shape(g, ls_out(g, n, 0))) * sizeof *o);
     for (int64_t i = 0; i < count; i++) {
         double f, df;
@@ -424,7 +428,8 @@ static inline void eval_node(Eval *e, LsNodeId n)
     case LS_K_UPDATE: eval_update(e, n); return;
     default: break;
     }
-    if (move_node(g, e->v, n) || index_node(g, e->v, n) || sample_node(g, e->v, n) || roi_node(g, e->v, n))
+    if (move_node(g, e->v, n) || index_node(g, e->v, n) || sample_node(g, e->v, n)
+        || roi_node(g, e->v, n))
         return;
     switch (g->node[n.i].op) {
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;

@@ -1,5 +1,5 @@
-/* tests/support/eval_expr.h -- evaluates the scalar expressions of MAP and REDUCE rows (LsOp.expr) in double,
- * by recursive descent over the part of C's grammar that they use. */
+/* tests/support/eval_expr.h -- evaluates the scalar expressions of MAP and REDUCE rows (LsOp.expr)
+ * in double, by recursive descent over the part of C's grammar that they use. */
 #ifndef LS_TESTS_SUPPORT_EVAL_EXPR_H
 #define LS_TESTS_SUPPORT_EVAL_EXPR_H
 
@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <string.h>
 
-typedef struct Expr { const char *at; const double *arg; double a, b; bool whole; } Expr;    /* whole: of integers */
+/* whole: of integers */
+typedef struct Expr { const char *at; const double *arg; double a, b; bool whole; } Expr;
 
 static double expr_ternary(Expr *e);
 

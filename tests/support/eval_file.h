@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static inline bool eval_file(LsCtx *cx, const char *path, const LsImportOptions *o, unsigned char **bytes, size_t *n,
-                             LsOnnxSlot **slot, uint32_t *nslot)
+static inline bool eval_file(LsCtx *cx, const char *path, const LsImportOptions *o,
+                             unsigned char **bytes, size_t *n, LsOnnxSlot **slot, uint32_t *nslot)
 {
     LsOnnxForm f;
     if (!ls_onnx_eval_form(cx, path, o, &f))

@@ -1,5 +1,5 @@
-/* tests/support/eval_index.h -- scatters, gathers by element, scans and largest elements for tests/support/eval.h, by
- * the words of move.def. */
+/* tests/support/eval_index.h -- scatters, gathers by element, scans and largest elements for
+ * tests/support/eval.h, by the words of move.def. */
 #ifndef LS_TESTS_SUPPORT_EVAL_INDEX_H
 #define LS_TESTS_SUPPORT_EVAL_INDEX_H
 
@@ -21,7 +21,8 @@ static inline void index_move(const LsGraph *g, double **v, LsNodeId n, bool bac
 {
     const LsGatherAttr *at = &g->node[n.i].attr.gather;
     bool each = g->node[n.i].op != LS_OP_SCATTER;
-    LsValueId in = ls_in(g, n, 0), out = ls_out(g, n, 0), index = ls_in(g, n, 1), base = ls_in(g, n, 2);
+    LsValueId in = ls_in(g, n, 0), out = ls_out(g, n, 0), index = ls_in(g, n, 1),
+              base = ls_in(g, n, 2);
     const LsShape *table = ls_shape(g, back ? out : in), *by = ls_shape(g, index);
     int64_t inner = move_inner(table, at->axis), dim = table->dim[at->axis];
     int64_t count = each ? by->dim[at->axis] : ls_count(by), all = ls_count(table) / dim * count;
@@ -42,8 +43,8 @@ static inline void index_move(const LsGraph *g, double **v, LsNodeId n, bool bac
 }
 
 /* One line of a scan: elements i0, i0 + step, ..; a negative step for `reverse`. */
-static inline void index_scan_line(const LsNode *n, const double *x, const double *dy, double *y, int64_t i0,
-                                   int64_t step, int64_t length)
+static inline void index_scan_line(const LsNode *n, const double *x, const double *dy, double *y,
+                                   int64_t i0, int64_t step, int64_t length)
 {
     bool product = n->op != LS_OP_CUM_SUM, exclusive = n->attr.scan.exclusive;
     for (int64_t k = 0; k < length; k++) {
@@ -64,7 +65,8 @@ static inline void index_scan_line(const LsNode *n, const double *x, const doubl
 }
 
 /* Element a comes before element b among the largest, or least. */
-static inline bool index_before(const LsTopAttr *at, const double *x, int64_t a, int64_t b, int64_t inner)
+static inline bool index_before(const LsTopAttr *at, const double *x, int64_t a, int64_t b,
+                                int64_t inner)
 {
     double v = x[a * inner], w = x[b * inner];
     if (v == w || (isnan(v) && isnan(w)))
@@ -73,7 +75,8 @@ static inline bool index_before(const LsTopAttr *at, const double *x, int64_t a,
     return larger != at->least;
 }
 
-static inline void index_top_line(const LsTopAttr *at, const double *x, double *y, int64_t length, int64_t inner)
+static inline void index_top_line(const LsTopAttr *at, const double *x, double *y, int64_t length,
+                                  int64_t inner)
 {
     for (int64_t i = 0; i < length; i++) {
         int64_t before = 0;
@@ -96,10 +99,12 @@ static inline void index_lines(const LsGraph *g, double **v, LsNodeId n)
         int64_t outer = l / inner, i = l % inner, start = outer * length * inner + i;
         bool reverse = node->attr.scan.reverse;
         if (top)
-            index_top_line(&node->attr.top, x + start, y + outer * node->attr.top.k * inner + i, length, inner);
+            index_top_line(&node->attr.top, x + start, y + outer * node->attr.top.k * inner + i,
+                           length, inner);
         else
             index_scan_line(node, x, grad ? v[ls_in(g, n, 0).i] : NULL, y,
-                            reverse ? start + (length - 1) * inner : start, reverse ? -inner : inner, length);
+                            reverse ? start + (length - 1) * inner : start,
+                            reverse ? -inner : inner, length);
     }
 }
 

@@ -1,5 +1,6 @@
-/* tests/support/eval_move.h -- the moving rows for tests/support/eval.h, by the definitions of move.def. A
- * gradient runs as the transpose of its forward row: the same places with source and target exchanged. */
+/* tests/support/eval_move.h -- the moving rows for tests/support/eval.h, by the definitions of
+ * move.def. A gradient runs as the transpose of its forward row: the same places with source and
+ * target exchanged. */
 #ifndef LS_TESTS_SUPPORT_EVAL_MOVE_H
 #define LS_TESTS_SUPPORT_EVAL_MOVE_H
 

@@ -1,4 +1,5 @@
-/* tests/support/eval_sample.h -- images read at computed places for tests/support/eval.h, by the words of move.def. */
+/* tests/support/eval_sample.h -- images read at computed places for tests/support/eval.h, by the
+ * words of move.def. */
 #ifndef LS_TESTS_SUPPORT_EVAL_SAMPLE_H
 #define LS_TESTS_SUPPORT_EVAL_SAMPLE_H
 
@@ -20,8 +21,10 @@ static inline double sample_weight(LsSampleMode mode, double at, double i, bool 
     if (t >= 2)
         return 0;
     if (t < 1)
-        return slope ? sign * (3 * (a + 2) * t * t - 2 * (a + 3) * t) : (a + 2) * t * t * t - (a + 3) * t * t + 1;
-    return slope ? sign * (3 * a * t * t - 10 * a * t + 8 * a) : a * t * t * t - 5 * a * t * t + 8 * a * t - 4 * a;
+        return slope ? sign * (3 * (a + 2) * t * t - 2 * (a + 3) * t)
+                     : (a + 2) * t * t * t - (a + 3) * t * t + 1;
+    return slope ? sign * (3 * a * t * t - 10 * a * t + 8 * a)
+                 : a * t * t * t - 5 * a * t * t + 8 * a * t - 4 * a;
 }
 
 /* The element that stands for element i; -1: none. */
@@ -55,11 +58,13 @@ static inline bool sample_node(const LsGraph *g, double **v, LsNodeId n)
     bool dx = node->op == LS_OP_SAMPLE_DX, dat = node->op == LS_OP_SAMPLE_DAT;
     if (node->op != LS_OP_SAMPLE && !dx && !dat)
         return false;
-    LsValueId y = dx || dat ? ls_in(g, n, 0) : ls_out(g, n, 0), x = dx ? ls_out(g, n, 0) : ls_in(g, n, dat);
+    LsValueId y = dx || dat ? ls_in(g, n, 0) : ls_out(g, n, 0),
+              x = dx ? ls_out(g, n, 0) : ls_in(g, n, dat);
     LsValueId places = ls_in(g, n, 1 + dat), of = ls_in(g, n, 2 + dat), out = ls_out(g, n, 0);
     const LsShape *xs = ls_shape(g, x), *ps = ls_shape(g, places);
     int axes = xs->rank - 2, taps = 1;
-    int64_t pixels = ls_count(xs) / xs->dim[0] / xs->dim[1], each = ls_count(ps) / ps->dim[0] / axes;
+    int64_t pixels = ls_count(xs) / xs->dim[0] / xs->dim[1],
+            each = ls_count(ps) / ps->dim[0] / axes;
     memset(v[out.i], 0, (size_t)ls_count(ls_shape(g, out)) * sizeof(double));
     for (int d = 0; d < axes; d++)
         taps *= SAMPLE_TAPS;
@@ -95,14 +100,17 @@ static inline bool sample_node(const LsGraph *g, double **v, LsNodeId n)
                 else if (!dat)
                     *to += by * *from;
                 for (int d = 0; dat && d < axes; d++)
-                    v[out.i][q * axes + (a->last_first ? axes - 1 - d : d)] += slope[d] * *to * *from;
+                    v[out.i][q * axes + (a->last_first ? axes - 1 - d : d)] +=
+                        slope[d] * *to * *from;
             }
     }
     return true;
 }
 
-/* One sample of an image at (y, x), and its weight `by`: added to *to, or to the gradient of the image. */
-static inline void roi_sample(double *image, const LsShape *xs, double y, double x, double by, bool back, double *to)
+/* One sample of an image at (y, x), and its weight `by`: added to *to, or to the gradient of the
+ * image. */
+static inline void roi_sample(double *image, const LsShape *xs, double y, double x, double by,
+                              bool back, double *to)
 {
     double at[2] = {y, x};
     for (int d = 0; d < 2; d++) {
@@ -112,7 +120,8 @@ static inline void roi_sample(double *image, const LsShape *xs, double y, double
         at[d] = fmin(fmax(at[d], 0), n - 1);
     }
     for (int64_t i = 0; i < xs->dim[2] * xs->dim[3]; i++) {
-        double w = by * fmax(0, 1 - fabs(at[0] - (double)(i / xs->dim[3]))) * fmax(0, 1 - fabs(at[1] - (double)(i % xs->dim[3])));
+        double w = by * fmax(0, 1 - fabs(at[0] - (double)(i / xs->dim[3])))
+                   * fmax(0, 1 - fabs(at[1] - (double)(i % xs->dim[3])));
         if (back)
             image[i] += w * *to;
         else
@@ -128,15 +137,18 @@ static inline bool roi_node(const LsGraph *g, double **v, LsNodeId n)
     const bool back = node->op == LS_OP_ROI_MEAN_DX;
     if (node->op != LS_OP_ROI_MEAN && !back)
         return false;
-    LsValueId y = back ? ls_in(g, n, 0) : ls_out(g, n, 0), x = back ? ls_out(g, n, 0) : ls_in(g, n, 0);
+    LsValueId y = back ? ls_in(g, n, 0) : ls_out(g, n, 0),
+              x = back ? ls_out(g, n, 0) : ls_in(g, n, 0);
     const LsShape *xs = ls_shape(g, x);
     const int64_t bins = a->height * a->width, plane = xs->dim[2] * xs->dim[3];
-    memset(v[ls_out(g, n, 0).i], 0, (size_t)ls_count(ls_shape(g, ls_out(g, n, 0))) * sizeof(double));
+    memset(v[ls_out(g, n, 0).i], 0,
+           (size_t)ls_count(ls_shape(g, ls_out(g, n, 0))) * sizeof(double));
     for (int64_t q = 0; q < ls_count(ls_shape(g, y)); q++) {
         const int64_t p = q % bins, c = q / bins % xs->dim[1], r = q / bins / xs->dim[1];
         const double *box = &v[ls_in(g, n, 1).i][4 * r];
         const int64_t image = (int64_t)v[ls_in(g, n, 2).i][r];
-        const bool is = image >= 0 && image < xs->dim[0] && box[2] <= 1e9 && box[3] <= 1e9 && !isnan(box[0]) && !isnan(box[1]);
+        const bool is = image >= 0 && image < xs->dim[0] && box[2] <= 1e9 && box[3] <= 1e9
+                        && !isnan(box[0]) && !isnan(box[1]);
         if (!is && !back)
             v[y.i][q] = NAN;
         if (!is)
@@ -146,8 +158,8 @@ static inline bool roi_node(const LsGraph *g, double **v, LsNodeId n)
             for (double j = 0; j < wide; j++)
                 roi_sample(&v[x.i][(image * xs->dim[1] + c) * plane], xs,
                            box[1] + (double)(p / a->width) * box[3] + (i + 0.5) * box[3] / tall,
-                           box[0] + (double)(p % a->width) * box[2] + (j + 0.5) * box[2] / wide, 1 / (tall * wide), back,
-                           &v[y.i][q]);
+                           box[0] + (double)(p % a->width) * box[2] + (j + 0.5) * box[2] / wide,
+                           1 / (tall * wide), back, &v[y.i][q]);
     }
     return true;
 }

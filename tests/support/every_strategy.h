@@ -1,5 +1,5 @@
-/* tests/support/every_strategy.h -- every sequence of lower sets of a small graph, priced by the paper's
- * formulas. */
+/* tests/support/every_strategy.h -- every sequence of lower sets of a small graph, priced by the
+ * paper's formulas. */
 #ifndef LS_TESTS_SUPPORT_EVERY_STRATEGY_H
 #define LS_TESTS_SUPPORT_EVERY_STRATEGY_H
 

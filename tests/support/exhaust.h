@@ -1,6 +1,6 @@
-/* tests/support/exhaust.h -- the best schedule of a tiny graph by exhaustive search, directly from the rules of
- * the interchange format: Dijkstra's search over states of live tensors, and of nodes that have run where that
- * matters. Shares no code with the scheduler. */
+/* tests/support/exhaust.h -- the best schedule of a tiny graph by exhaustive search, directly from
+ * the rules of the interchange format: Dijkstra's search over states of live tensors, and of nodes
+ * that have run where that matters. Shares no code with the scheduler. */
 #ifndef LS_TESTS_SUPPORT_EXHAUST_H
 #define LS_TESTS_SUPPORT_EXHAUST_H
 

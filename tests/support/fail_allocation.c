@@ -1,5 +1,6 @@
-/* tests/support/fail_allocation.c -- loaded before a program (LD_PRELOAD): allocation number LS_FAIL_AT fails, once. With
- * LS_FAIL_COUNT=FILE the number of allocations is written there when the program ends. */
+/* tests/support/fail_allocation.c -- loaded before a program (LD_PRELOAD): allocation number
+ * LS_FAIL_AT fails, once. With LS_FAIL_COUNT=FILE the number of allocations is written there when
+ * the program ends. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -23,9 +24,13 @@ static void *early_room(size_t n)
     return used <= sizeof early ? p : NULL;
 }
 
-static bool is_early(const void *p) { return (const char *)p >= early && (const char *)p < early + sizeof early; }
+static bool is_early(const void *p)
+{
+    return (const char *)p >= early && (const char *)p < early + sizeof early;
+}
 
-static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t), *(*real_realloc)(void *, size_t);
+static void *(*real_malloc)(size_t), *(*real_calloc)(size_t, size_t),
+    *(*real_realloc)(void *, size_t);
 static void (*real_free)(void *);
 
 static void find(void *to, const char *name)
@@ -67,7 +72,10 @@ static bool fails(void)
 
 void *malloc(size_t n) { return !began ? early_room(n) : fails() ? NULL : real_malloc(n); }
 
-void *calloc(size_t n, size_t size) { return !began ? early_room(n * size) : fails() ? NULL : real_calloc(n, size); }
+void *calloc(size_t n, size_t size)
+{
+    return !began ? early_room(n * size) : fails() ? NULL : real_calloc(n, size);
+}
 
 void *realloc(void *p, size_t n)
 {

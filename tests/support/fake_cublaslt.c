@@ -1,14 +1,15 @@
-/* tests/support/fake_cublaslt.c -- a library that takes the place of libcublasLt: the same functions, products
- * computed on the CPU from what the descriptors say, each sum in double precision.
+/* tests/support/fake_cublaslt.c -- a library that takes the place of libcublasLt: the same
+ * functions, products computed on the CPU from what the descriptors say, each sum in double
+ * precision.
  *
- * It checks callers against the documentation, perhaps more strictly than the real library: types, sizes and
- * leading dimensions agree; vectors and auxiliary matrices are named and laid out as the epilogue needs them;
- * matrices lie as aligned as the heuristics were promised; the workspace begins at a multiple of 256 bytes and
- * is as large as the algorithm said (and is filled with garbage); algorithms come from the heuristics for
- * exactly this product, and have run before they are recorded. fake_report counts. In the environment,
- * FAKE_CUBLASLT_VERSION is the version that it reports; FAKE_CUBLASLT_WITHOUT lists epilogues without
- * algorithms, "6,36" or "all" except the plain epilogue; FAKE_CUBLASLT_STOPS lists epilogues that fail when
- * they run. */
+ * It checks callers against the documentation, perhaps more strictly than the real library: types,
+ * sizes and leading dimensions agree; vectors and auxiliary matrices are named and laid out as the
+ * epilogue needs them; matrices lie as aligned as the heuristics were promised; the workspace
+ * begins at a multiple of 256 bytes and is as large as the algorithm said (and is filled with
+ * garbage); algorithms come from the heuristics for exactly this product, and have run before they
+ * are recorded. fake_report counts. In the environment, FAKE_CUBLASLT_VERSION is the version that
+ * it reports; FAKE_CUBLASLT_WITHOUT lists epilogues without algorithms, "6,36" or "all" except the
+ * plain epilogue; FAKE_CUBLASLT_STOPS lists epilogues that fail when they run. */
 #include "tests/support/fake_stream.h"
 
 #include <cublasLt.h>
@@ -61,7 +62,8 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *h)
 {
     report.live++;
     *h = malloc(1);
-    return getenv("FAKE_CUBLASLT_NO_DEVICE") ? CUBLAS_STATUS_NOT_INITIALIZED : CUBLAS_STATUS_SUCCESS;
+    return getenv("FAKE_CUBLASLT_NO_DEVICE") ? CUBLAS_STATUS_NOT_INITIALIZED
+                                             : CUBLAS_STATUS_SUCCESS;
 }
 
 static cublasStatus_t drop(void *p)
@@ -141,7 +143,8 @@ cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t layout,
 cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t *to)
 {
     Preference *p = made(sizeof *p);
-    *p = (Preference){.reductions = CUBLASLT_REDUCTION_SCHEME_MASK, .aligned = {256, 256, 256, 256}};
+    *p =
+        (Preference){.reductions = CUBLASLT_REDUCTION_SCHEME_MASK, .aligned = {256, 256, 256, 256}};
     *to = (cublasLtMatmulPreference_t)p;
     return CUBLAS_STATUS_SUCCESS;
 }
@@ -241,7 +244,8 @@ static uint64_t name_of(const Desc *d, const Layout *a, const Layout *b, const L
     for (size_t k = 0; k < sizeof desc / sizeof *desc; k++)
         h = mixed(h, desc[k]);
     for (int k = 0; k < 3; k++)
-        h = mixed(mixed(mixed(mixed(h, of[k]->rows), of[k]->cols), (uint64_t)of[k]->count), of[k]->type);
+        h = mixed(mixed(mixed(mixed(h, of[k]->rows), of[k]->cols), (uint64_t)of[k]->count),
+                  of[k]->type);
     return h;
 }
 
@@ -299,9 +303,10 @@ cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t h, cublasLtMatmulDesc_t 
 /* ---- products ---- */
 static double element(const Layout *l, const void *at, int64_t k)
 {
-    return l->type == CUDA_R_64F  ? ((const double *)at)[k]
-         : l->type == CUDA_R_16BF ? (double)ls_from_bf16(((const ls_bf16 *)at)[k])
-         : l->type == CUDA_R_16F  ? (double)ls_from_f16(((const ls_f16 *)at)[k]) : ((const float *)at)[k];
+    return l->type == CUDA_R_64F    ? ((const double *)at)[k]
+           : l->type == CUDA_R_16BF ? (double)ls_from_bf16(((const ls_bf16 *)at)[k])
+           : l->type == CUDA_R_16F  ? (double)ls_from_f16(((const ls_f16 *)at)[k])
+                                    : ((const float *)at)[k];
 }
 
 static double get(const Layout *l, const void *at, int64_t i, int64_t j, int32_t batch)
@@ -334,7 +339,10 @@ static double factor(const Desc *d, int which, const Layout *l, const void *at, 
     return x.f;
 }
 
-static double gelu(double x) { return .5 * x * (1 + tanh(.7978845608028654 * (x + .044715 * x * x * x))); }
+static double gelu(double x)
+{
+    return .5 * x * (1 + tanh(.7978845608028654 * (x + .044715 * x * x * x)));
+}
 
 static double gelu_slope(double x)
 {
@@ -348,7 +356,8 @@ static double vector_at(const Layout *l, const void *at, int64_t i)
 }
 
 /* One element after the epilogue. */
-static double finish(const Desc *d, const Layout *out, int64_t i, int64_t j, int32_t batch, double v)
+static double finish(const Desc *d, const Layout *out, int64_t i, int64_t j, int32_t batch,
+                     double v)
 {
     const uint32_t e = d->epilogue;
     int64_t at = i + j * d->aux_ld + batch * d->aux_apart;
@@ -374,8 +383,8 @@ static double finish(const Desc *d, const Layout *out, int64_t i, int64_t j, int
 }
 
 /* Sums of a factor over k. */
-static void sums(const Desc *d, int which, const Layout *l, const void *at, const Layout *out, int64_t n,
-                 int64_t depth)
+static void sums(const Desc *d, int which, const Layout *l, const void *at, const Layout *out,
+                 int64_t n, int64_t depth)
 {
     Layout vector = {.type = out->type};
     for (int64_t i = 0; i < n; i++) {
@@ -412,8 +421,9 @@ static void multiply(const void *data)
                 double s = 0;
                 for (int64_t k = 0; k < p->depth; k++)
                     s += factor(d, 0, a, p->A, i, k, q) * factor(d, 1, b, p->B, k, j, q);
-                put(out, p->D, i, j, q, finish(d, out, i, j, q,
-                                            p->by * s + (p->C != NULL ? get(out, p->C, i, j, q) : 0)));
+                put(out, p->D, i, j, q,
+                    finish(d, out, i, j, q,
+                           p->by * s + (p->C != NULL ? get(out, p->C, i, j, q) : 0)));
             }
     if (d->epilogue == CUBLASLT_EPILOGUE_BGRADA)
         sums(d, 0, a, p->A, out, rows, p->depth);
@@ -459,7 +469,8 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t h, cublasLtMatmulDesc_t desc, con
         return CUBLAS_STATUS_INVALID_VALUE;
     if (!may_run(algo, stream) || is_listed("FAKE_CUBLASLT_STOPS", d->epilogue))
         return CUBLAS_STATUS_EXECUTION_FAILED;
-    const Product p = {*d, *a, *b, *out, A, B, keep != 0 ? C : NULL, D, workspace, algo->data[2], depth, by};
+    const Product p = {*d,    *a, *b, *out, A, B, keep != 0 ? C : NULL, D, workspace, algo->data[2],
+                       depth, by};
     fake_stream_work(stream, multiply, &p, sizeof p);
     return CUBLAS_STATUS_SUCCESS;
 }

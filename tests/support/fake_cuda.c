@@ -1,5 +1,5 @@
-/* tests/support/fake_cuda.c -- the part of libcuda.so.1 that lowerset uses to find devices, with one imaginary
- * device, for tests of behaviour with a device. */
+/* tests/support/fake_cuda.c -- the part of libcuda.so.1 that lowerset uses to find devices, with
+ * one imaginary device, for tests of behaviour with a device. */
 #include <stddef.h>
 #include <string.h>
 

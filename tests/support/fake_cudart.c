@@ -1,14 +1,14 @@
-/* tests/support/fake_cudart.c -- see fake_cudart.h. The functions that runtime/cuda uses, with the meaning
- * the CUDA documentation gives them; anything beyond that ends the process.
+/* tests/support/fake_cudart.c -- see fake_cudart.h. The functions that runtime/cuda uses, with the
+ * meaning the CUDA documentation gives them; anything beyond that ends the process.
  *
- * In eager mode every operation runs when it is issued. In lazy mode it waits in the queue of its stream until
- * the host waits for something that needs it. So memory that the host overwrites too early, or a missing wait
- * between streams, gives wrong results every time. Device memory can be touched only while an operation runs,
- * and is full of NaN at first.
+ * In eager mode every operation runs when it is issued. In lazy mode it waits in the queue of its
+ * stream until the host waits for something that needs it. So memory that the host overwrites too
+ * early, or a missing wait between streams, gives wrong results every time. Device memory can be
+ * touched only while an operation runs, and is full of NaN at first.
  *
- * It is stricter than a GPU: during a recording nothing is allocated and nothing waits; recorded kernels have
- * run before, so that they are loaded; kernels get addresses in device memory, at multiples of 16 bytes; only
- * events made for timing give times. */
+ * It is stricter than a GPU: during a recording nothing is allocated and nothing waits; recorded
+ * kernels have run before, so that they are loaded; kernels get addresses in device memory, at
+ * multiples of 16 bytes; only events made for timing give times. */
 #include "tests/support/fake_cudart.h"
 
 #include <stdint.h>
@@ -256,7 +256,8 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t n, enum cudaMemcp
     if (s != NULL && s->into != NULL)
         never("a copy is recorded, whose place here may be gone when it is made");
     if (kind == cudaMemcpyDeviceToDevice) {
-        if (there == NULL || here == NULL || !there->device || !here->device || (const char *)from + n > there->at + there->bytes
+        if (there == NULL || here == NULL || !there->device || !here->device
+            || (const char *)from + n > there->at + there->bytes
             || (const char *)to + n > here->at + here->bytes)
             return told(cudaErrorInvalidValue);
         return put(s, &(Op){.kind = COPY, .to = to, .from = from, .n = n});
@@ -291,8 +292,8 @@ static bool is_loaded(const FakeKernel *k)
     return false;
 }
 
-/* Arguments are addresses on the device, NULL, or numbers of shared texts (LS_NUMBER). Numbers are below the
- * first address. */
+/* Arguments are addresses on the device, NULL, or numbers of shared texts (LS_NUMBER). Numbers are
+ * below the first address. */
 #define MOST_NUMBER ((uintptr_t)1 << 32)
 
 static void check_arguments(const FakeKernel *k, const void *run, void *const arg[])

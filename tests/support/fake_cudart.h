@@ -1,5 +1,6 @@
-/* tests/support/fake_cudart.h -- a CUDA runtime without a GPU, for tests: device memory is memory that only
- * work in progress can touch, streams are queues, kernels are C functions. See fake_cudart.c. */
+/* tests/support/fake_cudart.h -- a CUDA runtime without a GPU, for tests: device memory is memory
+ * that only work in progress can touch, streams are queues, kernels are C functions. See
+ * fake_cudart.c. */
 #ifndef LS_TESTS_SUPPORT_FAKE_CUDART_H
 #define LS_TESTS_SUPPORT_FAKE_CUDART_H
 
@@ -19,7 +20,8 @@ struct FakeKernel {
 
 typedef struct FakeCudart {
     const FakeKernel *kernel; int nkernel;      /* what code has */
-    bool lazy; /* work runs only when something waits for it, as late as possible; else when it is issued */
+    bool lazy; /* work runs only when something waits for it, as late as possible; else when it is
+                * issued */
     int devices, driver;        /* how many; CUDA version */
     bool kinds;                 /* each device is of another kind */
     size_t room;                /* bytes of device memory */
@@ -30,7 +32,8 @@ typedef struct FakeCudart {
     size_t used;                /* bytes of device memory taken */
     bool unrecordable;          /* recordings fail */
     bool in_order;              /* dependencies of a recording cannot be changed */
-    unsigned order;             /* order of steps that recordings leave open, by this number; 0: as recorded */
+    unsigned order;             /* order of steps that recordings leave open, by this number; 0: as
+                                 * recorded */
     int apart;                  /* number of choices between several next nodes, with an order */
 } FakeCudart;
 extern FakeCudart fake_cudart;

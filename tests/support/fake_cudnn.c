@@ -1,18 +1,18 @@
-/* tests/support/fake_cudnn.c -- a library with the functions of cuDNN's graph API that convolutions use. It
- * computes convolutions on the CPU, slowly, from the descriptors, and so checks graphs, plans and addresses.
- * Its "device" memory is the memory of this process. It refuses attributes that a descriptor does not have
- * (fake_cudnn_rules.h), descriptors that are not finalised, tensors with less alignment than stated, and plans
- * that first run while they are recorded.
+/* tests/support/fake_cudnn.c -- a library with the functions of cuDNN's graph API that convolutions
+ * use. It computes convolutions on the CPU, slowly, from the descriptors, and so checks graphs,
+ * plans and addresses. Its "device" memory is the memory of this process. It refuses attributes
+ * that a descriptor does not have (fake_cudnn_rules.h), descriptors that are not finalised, tensors
+ * with less alignment than stated, and plans that first run while they are recorded.
  *
- * Engines: 7 rounds to TF32 (it does not really); 3 takes a workspace as large as x and y; 2 takes 1000 bytes;
- * 0 takes none; 9 is not deterministic; 5 compiles a kernel. Heuristics propose them in this order. 8 rounds to
- * halves, 6 adds less exactly: heuristics propose them only if asked for.
+ * Engines: 7 rounds to TF32 (it does not really); 3 takes a workspace as large as x and y; 2 takes
+ * 1000 bytes; 0 takes none; 9 is not deterministic; 5 compiles a kernel. Heuristics propose them in
+ * this order. 8 rounds to halves, 6 adds less exactly: heuristics propose them only if asked for.
  *
- * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("732905"), FAKE_CUDNN_MASK ("5"): engines that
- * apply a ReLU's gradient behind a convolution, FAKE_CUDNN_NO_DRIVER: no plan of engine 5 can be made,
- * FAKE_CUDNN_REFUSE: an engine whose stored plans do not run, FAKE_CUDNN_NO_WEIGHTS: weight gradients of 3x3 of
- * so many channels on both sides do not run, FAKE_CUDNN_PROCESSORS (132) of the device, FAKE_CUDNN_WORD: in the
- * text of plans. */
+ * Environment: FAKE_CUDNN_VERSION (91900), FAKE_CUDNN_ENGINES ("732905"), FAKE_CUDNN_MASK ("5"):
+ * engines that apply a ReLU's gradient behind a convolution, FAKE_CUDNN_NO_DRIVER: no plan of
+ * engine 5 can be made, FAKE_CUDNN_REFUSE: an engine whose stored plans do not run,
+ * FAKE_CUDNN_NO_WEIGHTS: weight gradients of 3x3 of so many channels on both sides do not run,
+ * FAKE_CUDNN_PROCESSORS (132) of the device, FAKE_CUDNN_WORD: in the text of plans. */
 #include "runtime/cuda/cudnn_abi.h"
 #include "tests/support/fake_cudnn_rules.h"
 #include "tests/support/fake_stream.h"
@@ -24,7 +24,15 @@
 
 #include "runtime/kernels/ls_kernel.h"  /* rounding to 16 bits */
 
-enum { ATTRS = 16, RANK = 5, OPS = 4, TENSORS = 5, BAD = 2000, NOT_SUPPORTED = 3000, FAILED = 5000 };
+enum {
+    ATTRS = 16,
+    RANK = 5,
+    OPS = 4,
+    TENSORS = 5,
+    BAD = 2000,
+    NOT_SUPPORTED = 3000,
+    FAILED = 5000
+};
 
 typedef struct Attr { int name, type; int64_t n; void *value; } Attr;
 typedef struct Desc {
@@ -126,7 +134,8 @@ static bool is_bias(const int64_t *p, const Desc *b)
     const Attr *dims = find(b, LS_DNN_TENSOR_DIMS);
     bool is = dims->n == p[AXES] + 2 && int_of(b, LS_DNN_TENSOR_UID) == 4;
     for (int64_t k = 0; is && k < dims->n; k++)
-        is = ((int64_t *)dims->value)[k] == (k != 1 ? 1 : p[DIMS + (p[KIND] == 1 ? 0 : 2) * RANK + 1]);
+        is = ((int64_t *)dims->value)[k]
+             == (k != 1 ? 1 : p[DIMS + (p[KIND] == 1 ? 0 : 2) * RANK + 1]);
     return is;
 }
 
@@ -226,7 +235,9 @@ static int64_t element_bytes(const int64_t *p)
 static int64_t workspace(const Desc *plan)
 {
     const int64_t *p = plan->number;
-    return plan->engine == 3 ? (count(p, 0) + count(p, 2)) * element_bytes(p) : plan->engine == 2 ? 1000 : 0;
+    return plan->engine == 3   ? (count(p, 0) + count(p, 2)) * element_bytes(p)
+           : plan->engine == 2 ? 1000
+                               : 0;
 }
 
 /* ---- computing ---- */
@@ -270,8 +281,8 @@ static bool next(const int64_t *dim, int rank, int64_t *index)
     return false;
 }
 
-/* For an element of y the places of the window inside x: offsets of x and of w, without channels. Returns their
- * number. */
+/* For an element of y the places of the window inside x: offsets of x and of w, without channels.
+ * Returns their number. */
 static int64_t find_taps(const int64_t *p, const int64_t *y, int64_t (*tap)[2])
 {
     const int64_t *xs = p + STRIDES, *ws = p + STRIDES + RANK, *v = p + WINDOW;
@@ -291,7 +302,8 @@ static int64_t find_taps(const int64_t *p, const int64_t *y, int64_t (*tap)[2])
 }
 
 /* Adds the products of an element of y to the sums of tensor `out`. */
-static void add_products(const int64_t *p, char *const at[], int out, const int64_t *y, int64_t (*tap)[2], double *sum)
+static void add_products(const int64_t *p, char *const at[], int out, const int64_t *y,
+                         int64_t (*tap)[2], double *sum)
 {
     const int64_t *wd = p + DIMS + RANK, *xs = p + STRIDES, *ws = p + STRIDES + RANK;
     const int64_t filters = wd[0] / (p[DIMS + 1] / wd[1]), n = find_taps(p, y, tap);
@@ -443,7 +455,8 @@ int cudnnBackendFinalize(LsDnnDesc desc)
     int64_t number[NUMBERS] = {0};
     int status = d->finalized ? fail(BAD, "finalised twice") : 0;
     for (int k = 0; k < FAKE_RULES && status == 0; k++)
-        if (fake_rule[k].of == d->type && fake_rule[k].least > 0 && find(d, fake_rule[k].name) == NULL)
+        if (fake_rule[k].of == d->type && fake_rule[k].least > 0
+            && find(d, fake_rule[k].name) == NULL)
             status = fail(BAD, "an attribute is missing");
     if (status != 0)
         return status;

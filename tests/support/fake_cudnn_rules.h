@@ -1,5 +1,5 @@
-/* tests/support/fake_cudnn_rules.h -- the attributes of the descriptors of cuDNN's graph API, by NVIDIA's
- * documentation: fake_cudnn.c refuses other attributes, and descriptors that lack one. */
+/* tests/support/fake_cudnn_rules.h -- the attributes of the descriptors of cuDNN's graph API, by
+ * NVIDIA's documentation: fake_cudnn.c refuses other attributes, and descriptors that lack one. */
 #ifndef LS_TESTS_SUPPORT_FAKE_CUDNN_RULES_H
 #define LS_TESTS_SUPPORT_FAKE_CUDNN_RULES_H
 

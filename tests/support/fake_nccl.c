@@ -1,7 +1,9 @@
-/* tests/support/fake_nccl.c -- an NCCL for ranks that are threads and whose GPUs' memory is this process's.
+/* tests/support/fake_nccl.c -- an NCCL for ranks that are threads and whose GPUs' memory is this
+ * process's.
  *
- * A group of a rank runs when those before it are complete. Sends and receives of two ranks' running groups pair up in
- * order. Calls outside groups, unknown ranks and unequal lengths are misuse. */
+ * A group of a rank runs when those before it are complete. Sends and receives of two ranks'
+ * running groups pair up in order. Calls outside groups, unknown ranks and unequal lengths are
+ * misuse. */
 #include "tests/support/fake_nccl.h"
 
 #include <pthread.h>
@@ -42,7 +44,10 @@ int ncclGetVersion(int *version)
     return 0;
 }
 
-const char *ncclGetErrorString(int result) { return result == 5 ? "invalid usage" : "unhandled cuda error"; }
+const char *ncclGetErrorString(int result)
+{
+    return result == 5 ? "invalid usage" : "unhandled cuda error";
+}
 
 int ncclGetUniqueId(Id *id)
 {
@@ -57,7 +62,8 @@ int ncclCommInitRank(void **comm, int size, Id id, int rank)
 {
     Comm *c = calloc(1, sizeof *c);
     pthread_mutex_lock(&lock);
-    const bool ok = !fake_nccl.fail_init && rank >= 0 && rank < size && size <= FAKE_NCCL_MOST && id.bytes[0] == (char)ids;
+    const bool ok = !fake_nccl.fail_init && rank >= 0 && rank < size && size <= FAKE_NCCL_MOST
+                    && id.bytes[0] == (char)ids;
     fake_nccl.misused += !ok && !fake_nccl.fail_init;
     if (ok) {
         *c = (Comm){.rank = rank, .size = size, .id = id};
@@ -113,8 +119,8 @@ static int misuse(void)
 
 static int add(Comm *c, Op op, int type, void *stream)
 {
-    if (open_group == NULL || open_group->n == 256 || type != 0 || op.n == 0 || op.peer < 0 || op.peer >= c->size
-        || (open_comm != NULL && open_comm != c))
+    if (open_group == NULL || open_group->n == 256 || type != 0 || op.n == 0 || op.peer < 0
+        || op.peer >= c->size || (open_comm != NULL && open_comm != c))
         return misuse();
     open_comm = c;
     pthread_mutex_lock(&lock);          /* other ranks ask for it */

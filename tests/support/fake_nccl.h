@@ -8,7 +8,8 @@ typedef struct FakeNccl {
     int version, fail_init, async_error;        /* to be set */
     int made, destroyed, aborted, misused;      /* communicators; wrong calls */
 } FakeNccl;
-/* Symbols of the library: the record, and a stream's state. A stream is any address that no other rank uses. */
+/* Symbols of the library: the record, and a stream's state. A stream is any address that no other
+ * rank uses. */
 typedef int FakeNcclQuery(void *stream);
 
 #endif

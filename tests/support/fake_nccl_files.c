@@ -1,9 +1,11 @@
-/* tests/support/fake_nccl_files.c -- an NCCL for ranks that are processes, each with a fake CUDA runtime (fake_cudart.c).
+/* tests/support/fake_nccl_files.c -- an NCCL for ranks that are processes, each with a fake CUDA
+ * runtime (fake_cudart.c).
  *
- * A message is a file, written when the stream of its sender comes to it, and read by that of its receiver, which waits for it.
- * So messages of memory for which the stream does not wait give wrong results. The sends of a group come before its receives. Messages
- * without bytes, unknown ranks, calls outside groups and unequal lengths end the process. FAKE_NCCL_TALLY names a file that
- * gets a line of each rank, with the bytes that it sent. */
+ * A message is a file, written when the stream of its sender comes to it, and read by that of its
+ * receiver, which waits for it. So messages of memory for which the stream does not wait give wrong
+ * results. The sends of a group come before its receives. Messages without bytes, unknown ranks,
+ * calls outside groups and unequal lengths end the process. FAKE_NCCL_TALLY names a file that gets
+ * a line of each rank, with the bytes that it sent. */
 #include "tests/support/fake_stream.h"
 
 #include <fcntl.h>
@@ -90,9 +92,11 @@ int ncclGroupStart(void)
 
 static void add(Comm *c, int from, int to, int peer, Op op, int type, void *stream)
 {
-    if (ngroup < 0 || ngroup == OPS || type != 0 || op.n == 0 || peer < 0 || peer >= c->size || peer == c->rank || stream == NULL)
+    if (ngroup < 0 || ngroup == OPS || type != 0 || op.n == 0 || peer < 0 || peer >= c->size
+        || peer == c->rank || stream == NULL)
         never("a message that NCCL does not take");
-    snprintf(op.file, sizeof op.file, "%s/%d-%d-%d", c->id.folder, from, to, c->next[op.sends][peer]++);
+    snprintf(op.file, sizeof op.file, "%s/%d-%d-%d", c->id.folder, from, to,
+             c->next[op.sends][peer]++);
     c->sent += op.sends ? (long long)op.n : 0;
     group_stream = stream;
     group[ngroup++] = op;
@@ -101,7 +105,8 @@ static void add(Comm *c, int from, int to, int peer, Op op, int type, void *stre
 int ncclSend(const void *data, size_t n, int type, int peer, void *comm, void *stream)
 {
     Comm *c = comm;
-    add(c, c->rank, peer, peer, (Op){.data = (char *)(uintptr_t)data, .n = n, .sends = 1}, type, stream);
+    add(c, c->rank, peer, peer, (Op){.data = (char *)(uintptr_t)data, .n = n, .sends = 1}, type,
+        stream);
     return 0;
 }
 
@@ -118,7 +123,8 @@ static void write_message(const void *data)
     char part[220];
     snprintf(part, sizeof part, "%s.part", op->file);
     FILE *f = fopen(part, "wb");
-    if (f == NULL || fwrite(op->data, 1, op->n, f) != op->n || fclose(f) != 0 || rename(part, op->file) != 0)
+    if (f == NULL || fwrite(op->data, 1, op->n, f) != op->n || fclose(f) != 0
+        || rename(part, op->file) != 0)
         never("a message is not written");
 }
 
@@ -130,13 +136,15 @@ static void read_message(const void *data)
     int f;
     while ((f = open(op->file, O_RDONLY)) < 0)
         nanosleep(&nap, NULL);
-    if (fstat(f, &is) != 0 || (size_t)is.st_size != op->n || read(f, op->data, op->n) != (ssize_t)op->n)
+    if (fstat(f, &is) != 0 || (size_t)is.st_size != op->n
+        || read(f, op->data, op->n) != (ssize_t)op->n)
         never("a message of another length");
     close(f);
     unlink(op->file);
 }
 
-/* The fake CUDA runtime does work as late as it can. Messages run at once, after what their stream waits for. */
+/* The fake CUDA runtime does work as late as it can. Messages run at once, after what their stream
+ * waits for. */
 int ncclGroupEnd(void)
 {
     int (*run)(void *);
@@ -144,7 +152,8 @@ int ncclGroupEnd(void)
     for (int sends = 1; sends >= 0; sends--)
         for (int k = 0; k < ngroup; k++)
             if (group[k].sends == sends)
-                fake_stream_work(group_stream, sends ? write_message : read_message, &group[k], sizeof group[k]);
+                fake_stream_work(group_stream, sends ? write_message : read_message, &group[k],
+                                 sizeof group[k]);
     if (run != NULL && ngroup > 0)
         run(group_stream);
     ngroup = -1;

@@ -1,5 +1,5 @@
-/* tests/support/fake_stream.h -- how the fake libraries give work to a stream: in the order of the fake
- * CUDA runtime where the program that loaded them has it, else at once. */
+/* tests/support/fake_stream.h -- how the fake libraries give work to a stream: in the order of the
+ * fake CUDA runtime where the program that loaded them has it, else at once. */
 #ifndef LS_TESTS_SUPPORT_FAKE_STREAM_H
 #define LS_TESTS_SUPPORT_FAKE_STREAM_H
 

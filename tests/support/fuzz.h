@@ -1,7 +1,8 @@
-/* tests/support/fuzz.h -- damaged copies of small files, for tests of readers: the same on every machine.
+/* tests/support/fuzz.h -- damaged copies of small files, for tests of readers: the same on every
+ * machine.
  *
- * LS_FUZZ_SEED and LS_FUZZ_ROUNDS change which copies are made and how many (per kind of file); LS_FUZZ_FIRST
- * begins with a later round, to come to one quickly. */
+ * LS_FUZZ_SEED and LS_FUZZ_ROUNDS change which copies are made and how many (per kind of file);
+ * LS_FUZZ_FIRST begins with a later round, to come to one quickly. */
 #ifndef LS_TESTS_SUPPORT_FUZZ_H
 #define LS_TESTS_SUPPORT_FUZZ_H
 
@@ -27,7 +28,8 @@ typedef struct Victim { unsigned char *byte; size_t n, room; } Victim;
 
 static inline void spot_bytes(Dice *d, Victim *v)
 {
-    static const unsigned char odd[] = {0, 1, 0x7f, 0x80, 0xff, 0xfe, '"', '\\', '\n', '{', '-', '9'};
+    static const unsigned char odd[] = {0,   1,    0x7f, 0x80, 0xff, 0xfe,
+                                        '"', '\\', '\n', '{',  '-',  '9'};
     unsigned char *p = &v->byte[roll(d, (uint32_t)v->n)];
     switch (roll(d, 3)) {
     case 0: *p ^= (unsigned char)(1u << roll(d, 8)); break;
@@ -36,11 +38,23 @@ static inline void spot_bytes(Dice *d, Victim *v)
     }
 }
 
-/* Writes an extreme number of 1, 2, 4 or 8 bytes, in either byte order, where a length may stand. */
+/* Writes an extreme number of 1, 2, 4 or 8 bytes, in either byte order, where a length may
+ * stand. */
 static inline void spot_length(Dice *d, Victim *v)
 {
-    const uint64_t far[] = {0, 1, v->n, v->n - 1, v->n + 1, UINT64_MAX, INT64_MAX, (uint64_t)INT64_MIN,
-                            UINT32_MAX, INT32_MAX, UINT64_C(1) << 31, UINT64_C(1) << 62, UINT16_MAX};
+    const uint64_t far[] = {0,
+                            1,
+                            v->n,
+                            v->n - 1,
+                            v->n + 1,
+                            UINT64_MAX,
+                            INT64_MAX,
+                            (uint64_t)INT64_MIN,
+                            UINT32_MAX,
+                            INT32_MAX,
+                            UINT64_C(1) << 31,
+                            UINT64_C(1) << 62,
+                            UINT16_MAX};
     size_t bytes = (size_t)1 << roll(d, 4);
     bool big = roll(d, 2) == 0;
     uint64_t value = far[roll(d, sizeof far / sizeof *far)];
@@ -64,10 +78,25 @@ static inline void replace(Victim *v, size_t at, size_t old, const void *with, s
 /* Replaces the number in decimal digits that is nearest behind a random place. */
 static inline void spot_number(Dice *d, Victim *v)
 {
-    static const char *const far[] = {
-        "0", "1", "-1", "7", "65536", "2147483648", "4294967295", "4294967296", "9007199254740992",
-        "140737488355328", "9223372036854775807", "9223372036854775808", "18446744073709551616", "0.5", "1e300",
-        "1e999", "-0", "00", "99999999999999999999999999999999999999999"};
+    static const char *const far[] = {"0",
+                                      "1",
+                                      "-1",
+                                      "7",
+                                      "65536",
+                                      "2147483648",
+                                      "4294967295",
+                                      "4294967296",
+                                      "9007199254740992",
+                                      "140737488355328",
+                                      "9223372036854775807",
+                                      "9223372036854775808",
+                                      "18446744073709551616",
+                                      "0.5",
+                                      "1e300",
+                                      "1e999",
+                                      "-0",
+                                      "00",
+                                      "99999999999999999999999999999999999999999"};
     size_t at = roll(d, (uint32_t)v->n), end;
     while (at < v->n && (v->byte[at] < '0' || v->byte[at] > '9'))
         at++;
@@ -93,8 +122,8 @@ static inline void spot_piece(Dice *d, Victim *v)
     }
 }
 
-/* Returns a damaged copy of n > 0 bytes, of exactly *size > 0 bytes, so that sanitizers see the first byte read behind
- * it; free it. */
+/* Returns a damaged copy of n > 0 bytes, of exactly *size > 0 bytes, so that sanitizers see the
+ * first byte read behind it; free it. */
 static inline unsigned char *damaged(Dice *d, const void *bytes, size_t n, size_t *size)
 {
     Victim v = {malloc(2 * n + 1024), n, 2 * n + 1024};
@@ -121,14 +150,16 @@ static inline uint64_t fuzz_env(const char *name, uint64_t absent)
     return text != NULL ? strtoull(text, NULL, 10) : absent;
 }
 
-/* Calls try with `rounds` damaged copies (20 times as many for whole sets); each round has dice of its own. */
+/* Calls try with `rounds` damaged copies (20 times as many for whole sets); each round has dice of
+ * its own. */
 static inline void fuzz(const void *bytes, size_t n, int rounds,
                         void (*try)(const unsigned char *bytes, size_t n, uint64_t round, Dice *d))
 {
     uint64_t seed = fuzz_env("LS_FUZZ_SEED", 20250101), first = fuzz_env("LS_FUZZ_FIRST", 0);
     uint64_t end = first + fuzz_env("LS_FUZZ_ROUNDS", (uint64_t)tests_part(20 * rounds, rounds));
     for (uint64_t round = first; round < end; round++) {
-        Dice d = {(seed * UINT64_C(0x9e3779b97f4a7c15)) ^ (round + 1) * UINT64_C(0xd1b54a32d192ed03)};
+        Dice d = {(seed * UINT64_C(0x9e3779b97f4a7c15))
+                  ^ (round + 1) * UINT64_C(0xd1b54a32d192ed03)};
         size_t size;
         d.state += d.state == 0;
         unsigned char *copy = damaged(&d, bytes, n, &size);
@@ -139,7 +170,8 @@ static inline void fuzz(const void *bytes, size_t n, int rounds,
 
 /* ---- tests/support/fuzz_limits.c, for tests linked with it ---- */
 
-/* From now on the program's own allocations may take `bytes` each; a larger one ends the test. 0: any. */
+/* From now on the program's own allocations may take `bytes` each; a larger one ends the test. 0:
+ * any. */
 void fuzz_allow(size_t bytes);
 
 #endif

@@ -1,5 +1,5 @@
-/* tests/support/fuzz_limits.c -- an allocation that no small file justifies ends the test. The linker sends the
- * program's calls here (--wrap), not those of shared libraries. */
+/* tests/support/fuzz_limits.c -- an allocation that no small file justifies ends the test. The
+ * linker sends the program's calls here (--wrap), not those of shared libraries. */
 #include "tests/support/fuzz.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* tests/support/gpu_nodes.h -- a graph for GPUs node by node: its kernels, run by the executor and by stand-ins of the
- * libraries, give what the CPU's kernels give of the same operands. */
+/* tests/support/gpu_nodes.h -- a graph for GPUs node by node: its kernels, run by the executor and
+ * by stand-ins of the libraries, give what the CPU's kernels give of the same operands. */
 #ifndef LS_TESTS_SUPPORT_GPU_NODES_H
 #define LS_TESTS_SUPPORT_GPU_NODES_H
 
@@ -39,7 +39,8 @@ static inline double round_to(LsType type, double v)
                     : type == LS_F16 ? ls_from_f16(ls_to_f16(ls_round_half((float)v))) : (float)v);
 }
 
-/* Changes the type of value v. filled: its numbers, rounded, go to a new buffer; returns the old one. */
+/* Changes the type of value v. filled: its numbers, rounded, go to a new buffer; returns the old
+ * one. */
 static inline char *retype(Rig *r, LsValueId v, LsType to, bool filled)
 {
     LsValue *x = &r->g->value[v.i];
@@ -122,11 +123,13 @@ static inline void *build(Rig *r)
     if (!cuda && has_dot_products(r))
         fputs(LS_DEFINES_DOT16, f);
     fprintf(f, cuda ? "#define LS_EXECUTOR\n#include <tests/support/cuda_executor.h>\n"
-                      "#include <runtime/cuda/cublaslt_matmul.h>\n#include <runtime/cuda/cudnn_conv_step.h>\n"
+                      "#include <runtime/cuda/cublaslt_matmul.h>\n#include "
+                      "<runtime/cuda/cudnn_conv_step.h>\n"
                       "void ls_cuda_matmul(LsRun *, const LsCudaMatmul *, void *const[]);\n"
                       "void ls_cuda_conv(LsRun *, const LsCudaConv *, void *const[]);\n"
                     : "#include <tests/support/rig_products.h>\n");
-    fprintf(f, "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n");    /* statements that nothing reads */
+    fprintf(f, "#pragma GCC diagnostic ignored \"-Wunused-variable\"\n"); /* statements that nothing
+                                                                             reads */
     for (uint32_t i = 1; i < r->g->nnode; i++) {
         const bool wide = !cuda && has_kernel(r, i) && is_wide_on_cpu(r, (LsNodeId){i});
         Wide w;
@@ -143,19 +146,25 @@ static inline void *build(Rig *r)
     return so;
 }
 
-/* The largest difference that rounding explains: sums in another order, by the largest number in sight, then rounded elements
- * that fall to the next number of the type. tf32: factors are rounded to that. */
+/* The largest difference that rounding explains: sums in another order, by the largest number in
+ * sight, then rounded elements that fall to the next number of the type. tf32: factors are rounded
+ * to that. */
 static inline double bound(LsType type, bool tf32, double most, double v)
 {
-    return (tf32 ? 2e-3 : 1e-5) * most + (type == LS_BF16 ? 0x1p-7 : type == LS_F16 ? 0x1p-10 : 0) * fabs(v)
-        + (type == LS_F16 ? 0x1p-24 : 0);
+    return (tf32 ? 2e-3 : 1e-5) * most
+           + (type == LS_BF16  ? 0x1p-7
+              : type == LS_F16 ? 0x1p-10
+                               : 0)
+                 * fabs(v)
+           + (type == LS_F16 ? 0x1p-24 : 0);
 }
 
 /* The largest of the value's reals. */
 static inline double largest(const Rig *r, LsValueId v)
 {
     double most = 0;
-    for (int64_t i = 0; ls_is(v) && ls_is_float(ls_type(r->g, v)) && i < ls_count(ls_shape(r->g, v)); i++)
+    for (int64_t i = 0;
+         ls_is(v) && ls_is_float(ls_type(r->g, v)) && i < ls_count(ls_shape(r->g, v)); i++)
         most = fmax(most, isfinite(rig_get(r, v, i)) ? fabs(rig_get(r, v, i)) : 0);
     return most;
 }
@@ -164,7 +173,8 @@ static inline double largest(const Rig *r, LsValueId v)
 static inline void compare(Rig *r, LsNodeId n, LsValueId v, char *want, double most, bool exact)
 {
     const LsValue *x = &r->g->value[v.i];
-    const bool tf32 = ls_op[r->g->node[n.i].op]->kernel == LS_K_ATTENTION;      /* weights of rows */
+    /* weights of rows */
+    const bool tf32 = ls_op[r->g->node[n.i].op]->kernel == LS_K_ATTENTION;
     char *got = r->buffer[v.i];
     most = fmax(most, largest(r, v));
     for (int64_t i = 0; i < ls_count(&x->shape); i++) {
@@ -174,8 +184,9 @@ static inline void compare(Rig *r, LsNodeId n, LsValueId v, char *want, double m
         r->buffer[v.i] = got;
         const bool same = a == b ? !exact || signbit(a) == signbit(b) : isnan(a) && isnan(b);
         if (!same && (exact || !(fabs(a - b) <= bound(x->type, tf32, most, b))))
-            ck_abort_msg("node %u: %s (%s)[%d]: %.9g on a GPU, not %.9g%s", n.i, x->name, ls_op[r->g->node[n.i].op]->name,
-                         (int)i, a, b, exact ? ", to the bit" : "");
+            ck_abort_msg("node %u: %s (%s)[%d]: %.9g on a GPU, not %.9g%s", n.i, x->name,
+                         ls_op[r->g->node[n.i].op]->name, (int)i, a, b,
+                         exact ? ", to the bit" : "");
     }
 }
 
@@ -193,7 +204,8 @@ static inline void copy_state(Rig *r, LsNodeId n, char *saved[], bool back)
     }
 }
 
-/* The kernel, whose results lie in their buffers, gives the same bits where a result takes an operand's place. */
+/* The kernel, whose results lie in their buffers, gives the same bits where a result takes an
+ * operand's place. */
 static inline void check_in_place(Rig *r, void *gpu, LsNodeId n, char *saved[])
 {
     const LsNode *node = &r->g->node[n.i];
@@ -208,14 +220,16 @@ static inline void check_in_place(Rig *r, void *gpu, LsNodeId n, char *saved[])
             memcpy(r->buffer[x.i], operand, bytes);
             copy_state(r, n, saved, true);
             rig_step(r, gpu, n, out, in);
-            ck_assert_msg(memcmp(r->buffer[x.i], r->buffer[y.i], bytes) == 0, "node %u (%s): result %d in place of operand %d",
-                          n.i, ls_op[node->op]->name, out, in);
+            ck_assert_msg(memcmp(r->buffer[x.i], r->buffer[y.i], bytes) == 0,
+                          "node %u (%s): result %d in place of operand %d", n.i,
+                          ls_op[node->op]->name, out, in);
             free(r->buffer[x.i]);
             r->buffer[x.i] = operand;
         }
 }
 
-/* Runs node n on the GPU from the operands that the CPU's kernels gave, and leaves the CPU's results. */
+/* Runs node n on the GPU from the operands that the CPU's kernels gave, and leaves the CPU's
+ * results. */
 static inline void check_node(Rig *r, void *cpu, void *gpu, LsNodeId n, bool numbers)
 {
     const LsNode *node = &r->g->node[n.i];
@@ -250,7 +264,8 @@ static inline void check_node(Rig *r, void *cpu, void *gpu, LsNodeId n, bool num
     }
 }
 
-/* Runs all nodes but updates, which are of reals alone. The rig's graph has its operands in the buffers. */
+/* Runs all nodes but updates, which are of reals alone. The rig's graph has its operands in the
+ * buffers. */
 static inline void check_all_nodes(Rig *r)
 {
     int kept, again;
@@ -283,8 +298,11 @@ static inline void open_buffers(Rig *r)
         const LsValueId v = {i};
         const LsValue *x = &r->g->value[i];
         rig_buffer(r, v);
-        for (int64_t k = 0; x->kind == LS_V_CONST && x->data != NULL && k < ls_count(&x->shape); k++)
-            rig_set(r, v, k, ls_is_float(x->type) ? ls_const_at(r->g, v, k) : (double)ls_const_int_at(r->g, v, k));
+        for (int64_t k = 0; x->kind == LS_V_CONST && x->data != NULL && k < ls_count(&x->shape);
+             k++)
+            rig_set(r, v, k,
+                    ls_is_float(x->type) ? ls_const_at(r->g, v, k)
+                                         : (double)ls_const_int_at(r->g, v, k));
     }
 }
 

@@ -1,4 +1,5 @@
-/* tests/support/gradient.h -- small graphs made by hand, and their gradients against central differences. */
+/* tests/support/gradient.h -- small graphs made by hand, and their gradients against central
+ * differences. */
 #ifndef LS_TESTS_SUPPORT_GRADIENT_H
 #define LS_TESTS_SUPPORT_GRADIENT_H
 

@@ -1,8 +1,9 @@
 /* tests/support/kernel_harness.h -- kernels of single hand-built nodes, compiled and loaded.
  *
- * A batch of nodes is printed into one C file, built as a shared object together with the thread pool, and run
- * on arrays that the caller fills. On this side all values are `double`; arrays are converted to the precision
- * of the object. With LS_KEEP in the environment the files stay in /tmp, for a profiler. */
+ * A batch of nodes is printed into one C file, built as a shared object together with the thread
+ * pool, and run on arrays that the caller fills. On this side all values are `double`; arrays are
+ * converted to the precision of the object. With LS_KEEP in the environment the files stay in /tmp,
+ * for a profiler. */
 #ifndef KERNEL_HARNESS_H
 #define KERNEL_HARNESS_H
 
@@ -98,8 +99,10 @@ static inline HObject h_build(const char *cc, const char *flags, int real_bytes,
         H_ASSERT(e.depth == 0, "case %d: braces", i);
     }
     fclose(e.to);
-    fprintf(to, "%s#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
-                "#include \"runtime/kernels/ls_matmul.h\"\n%s", e.needs & LS_NEEDS_DOT16 ? LS_DEFINES_DOT16 : "", text);
+    fprintf(to,
+            "%s#include \"runtime/kernels/ls_kernel.h\"\n#include \"runtime/kernels/ls_conv.h\"\n"
+            "#include \"runtime/kernels/ls_matmul.h\"\n%s",
+            e.needs & LS_NEEDS_DOT16 ? LS_DEFINES_DOT16 : "", text);
     free(text);
     fprintf(to, "const LsKernel kernels[] = {");
     for (int i = 0; i < n; i++)
@@ -180,7 +183,8 @@ static inline void h_put(LsType type, void *p, int64_t i, double v, int real_byt
 static inline void *h_run(const HObject *o, int i, const HNode *h, LsKernelId id,
                           const double *const in[], int threads)
 {
-    int nin = h->node[1].nin, rb = o->real_bytes, result = ls_type_bytes(h->value[nin + 1].type, rb);
+    int nin = h->node[1].nin, rb = o->real_bytes,
+        result = ls_type_bytes(h->value[nin + 1].type, rb);
     void *arg[6] = {0};
     int64_t out = ls_count(&h->value[nin + 1].shape), work = h_workspace(h, id, rb);
     for (int k = 0; k < nin; k++) {

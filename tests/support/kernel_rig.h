@@ -1,7 +1,7 @@
-/* tests/support/kernel_rig.h -- runs kernels alone: nodes made by hand, printed, compiled to a shared
- * object, run with their units cut in different ways (the bits must not change), results left for
- * the test to judge. Then the kernels that GPUs have of the same nodes, by the executor, their
- * threads in different orders, against the results of the former. */
+/* tests/support/kernel_rig.h -- runs kernels alone: nodes made by hand, printed, compiled to a
+ * shared object, run with their units cut in different ways (the bits must not change), results
+ * left for the test to judge. Then the kernels that GPUs have of the same nodes, by the executor,
+ * their threads in different orders, against the results of the former. */
 #ifndef LS_TESTS_SUPPORT_KERNEL_RIG_H
 #define LS_TESTS_SUPPORT_KERNEL_RIG_H
 
@@ -128,7 +128,7 @@ static inline void rig_set(Rig *r, LsValueId v, int64_t index, double x)
         break;
     case LS_I64: ((int64_t *)b)[at] = (int64_t)x; break;
     case LS_I32: ((int32_t *)b)[at] = (int32_t)x; break;
-    case LS_BF16: ((ls_bf16 *)b)[at] = ls_to_bf16((float)x); break;         /* cut to the type's numbers */
+    case LS_BF16: ((ls_bf16 *)b)[at] = ls_to_bf16((float)x); break; /* cut to the type's numbers */
     case LS_F16: ((ls_f16 *)b)[at] = ls_to_f16((float)x); break;
     default:     ((uint8_t *)b)[at] = (uint8_t)x; break;
     }
@@ -206,7 +206,8 @@ static inline const LsEmitter *rig_emitter(const Rig *r, LsNodeId n)
     return r->emitter != NULL ? r->emitter : ls_emitter_of(r->target.kind, rig_kernel(r, n));
 }
 
-static inline void rig_emit(Rig *r, const LsKernelText *like, FILE *parts, FILE *host, LsMarks *marks)
+static inline void rig_emit(Rig *r, const LsKernelText *like, FILE *parts, FILE *host,
+                            LsMarks *marks)
 {
     LsEmit e = {.to = parts, .marks = marks}, h = {.to = host};
     LsKernelText k = *like;
@@ -266,16 +267,16 @@ static inline char *rig_print(Rig *r)
     return text;
 }
 
-/* Without flags of a test: $LS_RIG_CFLAGS, else -O0, as compiling takes most of the time of these tests, and
- * -O1 where whole sets of cases are run. */
+/* Without flags of a test: $LS_RIG_CFLAGS, else -O0, as compiling takes most of the time of these
+ * tests, and -O1 where whole sets of cases are run. */
 static inline const char *rig_flags(const Rig *r)
 {
     const char *asked = getenv("LS_RIG_CFLAGS");
     return r->flags != NULL ? r->flags : asked != NULL ? asked : tests_do_all() ? "-O1" : "-O0";
 }
 
-/* Compiles and loads a text, by $LS_RIG_CC, or cc. Functions of libc and libm are found in the test's own process: to
- * read those libraries takes a linker as long as the rest of its work. */
+/* Compiles and loads a text, by $LS_RIG_CC, or cc. Functions of libc and libm are found in the
+ * test's own process: to read those libraries takes a linker as long as the rest of its work. */
 static inline void *rig_load(const Rig *r, const char *text)
 {
     static int serial;
@@ -287,7 +288,8 @@ static inline void *rig_load(const Rig *r, const char *text)
     ck_assert(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
     snprintf(command, sizeof command,
              "%s " LS_KERNEL_FLAGS " %s -Wall -Wextra "
-             "-Werror -Wno-unused-function %s %s -I" LS_PRECOMPILED " -I%s -shared -nostdlib %s -o %s -lgcc",
+             "-Werror -Wno-unused-function %s %s -I" LS_PRECOMPILED
+             " -I%s -shared -nostdlib %s -o %s -lgcc",
              cc != NULL ? cc : "cc", rig_flags(r), r->real_bytes == 8 ? "-DLS_F64=" : "",
              r->target.kind == LS_TARGET_CPU ? "" : "-ffp-contract=off", LS_SOURCE, source, object);
     ck_assert_msg(system(command) == 0, "the kernels do not compile: %s", source);
@@ -369,8 +371,8 @@ static inline void rig_restore(Rig *r, const char *from)
         }
 }
 
-/* The node computes the same when result `out` overwrites operand `in`: `done` holds its results, `start` is
- * what was there before it ran. */
+/* The node computes the same when result `out` overwrites operand `in`: `done` holds its results,
+ * `start` is what was there before it ran. */
 static inline void rig_check_inplace(Rig *r, void *so, LsNodeId n, int out, int in,
                                      const char *start, const char *done)
 {
@@ -482,8 +484,8 @@ static inline void rig_find_inexact(const Rig *r, bool inexact[RIG_VALUES])
     }
 }
 
-/* Exact values agree to the bit, except that the sign and the payload of a NaN are free: a compiler may swap the
- * operands of a sum. */
+/* Exact values agree to the bit, except that the sign and the payload of a NaN are free: a compiler
+ * may swap the operands of a sum. */
 static inline bool rig_near(double a, double b, bool loose, int real_bytes)
 {
     double bound = (real_bytes == 4 ? 5e-6 : 1e-13) * (fabs(b) > 1 ? fabs(b) : 1);
@@ -502,10 +504,12 @@ static inline void rig_compare(const Rig *r, LsValueId v, const char *want, bool
         return;
     }
     for (int64_t k = 0; k < n; k++) {
-        double a = r->real_bytes == 4 ? ((float *)r->buffer[v.i])[k] : ((double *)r->buffer[v.i])[k];
+        double a =
+            r->real_bytes == 4 ? ((float *)r->buffer[v.i])[k] : ((double *)r->buffer[v.i])[k];
         double b = r->real_bytes == 4 ? ((const float *)want)[k] : ((const double *)want)[k];
         if (!rig_near(a, b, loose, r->real_bytes))
-            ck_abort_msg("value %u of k%u, element %" PRId64 " in memory: %.9g on a GPU, not %.9g%s",
+            ck_abort_msg("value %u of k%u, element %" PRId64
+                         " in memory: %.9g on a GPU, not %.9g%s",
                          v.i, r->g->value[v.i].def.i, k, a, b, loose ? "" : ", to the bit");
     }
 }
@@ -580,8 +584,8 @@ static inline void rig_run(Rig *r)
     free(first);
 }
 
-/* |got - want| <= tolerance of the precision, relative to the larger of |want| and 1. Check writes a line of
- * every assertion that holds: too many for single elements. */
+/* |got - want| <= tolerance of the precision, relative to the larger of |want| and 1. Check writes
+ * a line of every assertion that holds: too many for single elements. */
 static inline void rig_close_to(const Rig *r, LsValueId v, int64_t index, double want,
                                 double tolerance)
 {

@@ -1,4 +1,5 @@
-/* tests/support/matmul_cases.h -- products of all kinds as nodes, and their results in double precision. */
+/* tests/support/matmul_cases.h -- products of all kinds as nodes, and their results in double
+ * precision. */
 #ifndef LS_TESTS_SUPPORT_MATMUL_CASES_H
 #define LS_TESTS_SUPPORT_MATMUL_CASES_H
 

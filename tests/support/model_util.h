@@ -1,5 +1,5 @@
-/* tests/support/model_util.h -- shared by the suites on generated networks: `lowerset model` without a process,
- * and files read back. */
+/* tests/support/model_util.h -- shared by the suites on generated networks: `lowerset model`
+ * without a process, and files read back. */
 #ifndef LS_TESTS_SUPPORT_MODEL_UTIL_H
 #define LS_TESTS_SUPPORT_MODEL_UTIL_H
 

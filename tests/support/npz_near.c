@@ -1,8 +1,8 @@
 /* tests/support/npz_near.c -- compares two archives that --dump wrote.
  *   npz_near A.npz B.npz TOLERANCE [PREFIX]
- * Every member of A, or every member whose name begins with PREFIX, must be in B and near it: the largest
- * difference is within TOLERANCE times the largest value. Prints the worst member; exits 1 if its difference is
- * larger. */
+ * Every member of A, or every member whose name begins with PREFIX, must be in B and near it: the
+ * largest difference is within TOLERANCE times the largest value. Prints the worst member; exits 1
+ * if its difference is larger. */
 #include "runtime/data/npz.h"
 
 #include <math.h>
@@ -42,7 +42,8 @@ int main(int argc, char **argv)
     char worst[300] = "";
     double most = -1;
     if (argc < 4 || argc > 5 || !ls_file_map(&a, argv[1], &e) || !ls_file_map(&b, argv[2], &e)) {
-        fprintf(stderr, "npz_near: %s\n", argc < 4 || argc > 5 ? "A.npz B.npz TOLERANCE [PREFIX]" : e.text);
+        fprintf(stderr, "npz_near: %s\n",
+                argc < 4 || argc > 5 ? "A.npz B.npz TOLERANCE [PREFIX]" : e.text);
         return 2;
     }
     ls_npz_names(&a, names, sizeof names);

@@ -1,4 +1,5 @@
-/* tests/support/onnx_make.h -- small ONNX models written by tests, and the context that imports them. */
+/* tests/support/onnx_make.h -- small ONNX models written by tests, and the context that imports
+ * them. */
 #ifndef LS_TESTS_SUPPORT_ONNX_MAKE_H
 #define LS_TESTS_SUPPORT_ONNX_MAKE_H
 
@@ -201,8 +202,8 @@ static inline void make_tensor_attr(Make *mk, Onnx__NodeProto *p, const char *na
     make_attr(mk, p, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR)->t = t;
 }
 
-/* An entry of metadata_props, in wire form: field `number` of the message (nodes 9, values 4, graphs
- * and tensors 16). Key and value are shorter than 16 KiB. */
+/* An entry of metadata_props, in wire form: field `number` of the message (nodes 9, values 4,
+ * graphs and tensors 16). Key and value are shorter than 16 KiB. */
 static inline void make_meta(Make *mk, ProtobufCMessage *m, uint32_t number, const char *key,
                              const char *value)
 {

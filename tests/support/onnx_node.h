@@ -1,4 +1,5 @@
-/* tests/support/onnx_node.h -- one node of an ONNX file, made by hand, and the result of its ONNX row. */
+/* tests/support/onnx_node.h -- one node of an ONNX file, made by hand, and the result of its ONNX
+ * row. */
 #ifndef LS_TESTS_SUPPORT_ONNX_NODE_H
 #define LS_TESTS_SUPPORT_ONNX_NODE_H
 
@@ -120,7 +121,8 @@ static inline void node_fails(Node *n, const char *op, int version, int nin, con
     char *log = NULL;
     ck_assert_msg(!node_build(n, op, version, nin, in, 1, out, &log), "%s was accepted", op);
     ck_assert_int_eq(cx.last, id);
-    ck_assert_msg(log != NULL && strstr(log, text) != NULL, "'%s' is not in: %s", text, log != NULL ? log : "");
+    ck_assert_msg(log != NULL && strstr(log, text) != NULL, "'%s' is not in: %s", text,
+                  log != NULL ? log : "");
 }
 
 /* ---- operands: constants, an input, none ---- */
@@ -173,7 +175,7 @@ static inline void expect_run(LsValueId y, int n, const double *want)
         ck_assert_msg(fabs(e.v[y.i][i] - want[i]) <= 1e-6 || (isnan(want[i]) && isnan(e.v[y.i][i])),
                       "element %d is %.9g, not %.9g", i, e.v[y.i][i], want[i]);
 }
-#define EXPECT_RUN(v, ...) expect_run(v, sizeof (double[]){__VA_ARGS__} / 8, (double[]){__VA_ARGS__})
+#define EXPECT_RUN(v, ...) expect_run(v, sizeof(double[]){__VA_ARGS__} / 8, (double[]){__VA_ARGS__})
 
 static inline void expect_shape(LsValueId v, LsShape want)
 {

@@ -1,5 +1,5 @@
-/* tests/support/onnx_small.h -- for tests that change the small model of onnx_make.h and import it: the model
- * of the running test, its imported graph, or the check that it is refused. */
+/* tests/support/onnx_small.h -- for tests that change the small model of onnx_make.h and import it:
+ * the model of the running test, its imported graph, or the check that it is refused. */
 #ifndef LS_TESTS_SUPPORT_ONNX_SMALL_H
 #define LS_TESTS_SUPPORT_ONNX_SMALL_H
 

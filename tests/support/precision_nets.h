@@ -7,8 +7,10 @@
 /* Writes gpt.onnx, res.onnx and mlp.onnx. */
 static inline void make_nets(void)
 {
-    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 --dropout=0.1 -o gpt.onnx");
-    MUST(LS_BUILD "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=8 -o res.onnx");
+    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=16 --vocab=33 "
+                  "--dropout=0.1 -o gpt.onnx");
+    MUST(LS_BUILD
+         "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=8 -o res.onnx");
     MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=8 --size=4 -o mlp.onnx");
 }
 

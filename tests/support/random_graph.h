@@ -1,6 +1,7 @@
-/* tests/support/random_graph.h -- random training graphs with all features of the format: several and empty
- * results, in-place pairs, workspaces, alternatives, nodes that run once, updates, nodes that must run, several
- * outputs. They do not have the shape of a network; graphs of dag_tools.h have. */
+/* tests/support/random_graph.h -- random training graphs with all features of the format: several
+ * and empty results, in-place pairs, workspaces, alternatives, nodes that run once, updates, nodes
+ * that must run, several outputs. They do not have the shape of a network; graphs of dag_tools.h
+ * have. */
 #ifndef LS_TESTS_SUPPORT_RANDOM_GRAPH_H
 #define LS_TESTS_SUPPORT_RANDOM_GRAPH_H
 

@@ -1,4 +1,5 @@
-/* tests/support/rig_products.h -- what kernels of convolutions and products include, as one header. */
+/* tests/support/rig_products.h -- what kernels of convolutions and products include, as one
+ * header. */
 #ifndef LS_TESTS_SUPPORT_RIG_PRODUCTS_H
 #define LS_TESTS_SUPPORT_RIG_PRODUCTS_H
 

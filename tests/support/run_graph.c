@@ -53,15 +53,17 @@ static bool print(LsRunGraph *r, const char *dir)
     return ok;
 }
 
-/* Compiles it into DIR/p.so, which finds libc and libm in this process. Without flags as what compiles soonest, and
- * optimised where whole sets are run. */
+/* Compiles it into DIR/p.so, which finds libc and libm in this process. Without flags as what
+ * compiles soonest, and optimised where whole sets are run. */
 static bool build(LsRunGraph *r, const char *dir, const char *flags)
 {
     const char *usual = tests_do_all() ? "-O1" : "-O0";
     return system(ls_arena_printf(r->cx->arena,
-                                  "cc " LS_KERNEL_FLAGS " %s -shared -nostdlib -I" LS_PRECOMPILED " -I%s "
-                                  "%s/p.c %s/p.S -o %s/p.so -lgcc", flags != NULL ? flags : usual,
-                                  LS_SOURCE, dir, dir, dir)) == 0;
+                                  "cc " LS_KERNEL_FLAGS " %s -shared -nostdlib -I" LS_PRECOMPILED
+                                  " -I%s "
+                                  "%s/p.c %s/p.S -o %s/p.so -lgcc",
+                                  flags != NULL ? flags : usual, LS_SOURCE, dir, dir, dir))
+           == 0;
 }
 
 static int64_t input_bytes(const LsRunGraph *r, uint32_t k)
@@ -92,7 +94,12 @@ void ls_run_graph_open(LsRunGraph *r)
     r->input = ls_arena_alloc(r->cx->arena, r->g->ninput, sizeof *r->input);
     for (uint32_t k = 0; k < r->g->ninput; k++)
         r->input[k] = ls_arena_alloc(r->cx->arena, (size_t)input_bytes(r, k) + 64, 1);
-    r->run = (LsRun){.valid = r->g->batch, .first = true, .apply = true, .share = 1, .lr = 0.01, .update = 1,
+    r->run = (LsRun){.valid = r->g->batch,
+                     .first = true,
+                     .apply = true,
+                     .share = 1,
+                     .lr = 0.01,
+                     .update = 1,
                      .pool = ls_pool_create(1)};
     set_state(r);
 }
@@ -198,7 +205,8 @@ void ls_run_graph_until(LsRunGraph *r, LsValueId v)
         run_step(r, &r->program->phase.train.step[k]);
 }
 
-void ls_run_graph_step_seen(LsRunGraph *r, void (*seen)(void *at, uint32_t k, const char *bytes), void *at)
+void ls_run_graph_step_seen(LsRunGraph *r, void (*seen)(void *at, uint32_t k, const char *bytes),
+                            void *at)
 {
     const LsPhaseTable *t = &r->program->phase.train;
     for (uint32_t s = 0; s < t->nstep; s++) {

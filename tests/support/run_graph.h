@@ -1,4 +1,5 @@
-/* tests/support/run_graph.h -- runs a graph in this process: prints its program, compiles it, loads it. */
+/* tests/support/run_graph.h -- runs a graph in this process: prints its program, compiles it, loads
+ * it. */
 #ifndef LS_TESTS_SUPPORT_RUN_GRAPH_H
 #define LS_TESTS_SUPPORT_RUN_GRAPH_H
 
@@ -27,12 +28,15 @@ LsRunGraph *ls_run_graph_plan(LsCtx *cx, LsProblem *problem, const LsPlan *plan,
 bool ls_run_graph_prints(LsCtx *cx, const LsGraph *g, int real_bytes);
 void ls_run_graph_free(LsRunGraph *r);
 
-/* For other makers of an LsRunGraph, with all fields up to `handle`: allocates memory, sets it up. */
+/* For other makers of an LsRunGraph, with all fields up to `handle`: allocates memory, sets it
+ * up. */
 void ls_run_graph_open(LsRunGraph *r);
 
 void ls_run_graph_step(LsRunGraph *r);          /* all steps of the plan, in order */
-/* The same; calls seen for each watch k of the program when its value is there. bytes: in the value's layout. */
-void ls_run_graph_step_seen(LsRunGraph *r, void (*seen)(void *at, uint32_t k, const char *bytes), void *at);
+/* The same; calls seen for each watch k of the program when its value is there. bytes: in the
+ * value's layout. */
+void ls_run_graph_step_seen(LsRunGraph *r, void (*seen)(void *at, uint32_t k, const char *bytes),
+                            void *at);
 
 /* Element i (row-major, logical) of a state or input value. */
 double ls_run_graph_get(const LsRunGraph *r, LsValueId v, int64_t i);

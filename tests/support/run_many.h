@@ -1,5 +1,5 @@
-/* tests/support/run_many.h -- compiles the programs of many graphs, and of several plans of each, by one call of the C
- * compiler: they share one text of kernels. */
+/* tests/support/run_many.h -- compiles the programs of many graphs, and of several plans of each,
+ * by one call of the C compiler: they share one text of kernels. */
 #ifndef LS_TESTS_SUPPORT_RUN_MANY_H
 #define LS_TESTS_SUPPORT_RUN_MANY_H
 
@@ -8,8 +8,9 @@
 typedef struct LsRunMany LsRunMany;
 
 LsRunMany *ls_run_many_new(LsCtx *cx, int real_bytes);
-/* Adds two programs: plans of one problem, or of the training graph and of its evaluation form, which has the former's
- * addresses. Returns the number of the first, the other is the next one. -1: after a diagnostic. */
+/* Adds two programs: plans of one problem, or of the training graph and of its evaluation form,
+ * which has the former's addresses. Returns the number of the first, the other is the next one. -1:
+ * after a diagnostic. */
 int ls_run_many_add(LsRunMany *m, LsProblem *const problem[2], const LsPlan plan[2]);
 /* Compiles and loads. false: after a message on stderr. */
 bool ls_run_many_build(LsRunMany *m, const char *flags);

@@ -1,4 +1,5 @@
-/* tests/support/suite.h -- the end of every suite of Check: runs its tests and returns the exit code. */
+/* tests/support/suite.h -- the end of every suite of Check: runs its tests and returns the exit
+ * code. */
 #ifndef LS_TESTS_SUPPORT_SUITE_H
 #define LS_TESTS_SUPPORT_SUITE_H
 

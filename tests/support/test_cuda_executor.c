@@ -1,6 +1,7 @@
-/* tests/support/test_cuda_executor.c -- the words of kernels for a GPU (runtime/cuda_kernels/ls_cuda.h),
- * executed thread by thread: each word works for blocks of every shape and for ragged sizes, in any order of
- * threads, and a kernel with undefined behaviour on a GPU is distinguished from a correct kernel. */
+/* tests/support/test_cuda_executor.c -- the words of kernels for a GPU
+ * (runtime/cuda_kernels/ls_cuda.h), executed thread by thread: each word works for blocks of every
+ * shape and for ragged sizes, in any order of threads, and a kernel with undefined behaviour on a
+ * GPU is distinguished from a correct kernel. */
 #define LS_EXECUTOR
 #include "tests/support/cuda_executor.h"
 #include "tests/support/suite.h"
@@ -9,11 +10,14 @@
 
 enum { MOST = 3000, ORDERS = 4 };
 
-static const struct { int x, y; } shape[] = {
-    {1, 1}, {2, 1}, {8, 1}, {16, 1}, {32, 1}, {64, 1}, {256, 1}, {1, 4}, {2, 8}, {8, 4}, {16, 8}, {32, 8},
+static const struct { int x, y;
+} shape[] = {
+    {1, 1},   {2, 1}, {8, 1}, {16, 1}, {32, 1}, {64, 1},
+    {256, 1}, {1, 4}, {2, 8}, {8, 4},  {16, 8}, {32, 8},
 };
 enum { SHAPES = sizeof shape / sizeof *shape };
-static const int64_t sizes[] = {1, 2, 3, 4, 5, 7, 8, 12, 31, 32, 33, 64, 100, 255, 256, 257, 1000, 1028};
+static const int64_t sizes[] = {1,  2,  3,  4,   5,   7,   8,   12,   31,
+                                32, 33, 64, 100, 255, 256, 257, 1000, 1028};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 static const LsRun run = {.seed = 1, .lr = 0.5};
@@ -27,8 +31,8 @@ static void launch(const ExecPart *part, int x, int y, int64_t units, void *cons
     exec_launch(&p, units, &run, arg);
 }
 
-/* No error, and the comparison holds. (Each assertion of Check writes to a pipe, so there is one for each
- * case.) */
+/* No error, and the comparison holds. (Each assertion of Check writes to a pipe, so there is one
+ * for each case.) */
 static void must(void)
 {
     const char *error = exec_error();
@@ -116,7 +120,8 @@ LS_PART(reduce, 5, 1, 1)
         to[NORMAL] = ls_row_normal_dot(a, b, a, LS_R(0.5), LS_R(2), n, 8);
         to[EXP] = ls_row_exp(a, LS_R(0.125), n, 8);
         to[EXP_TO] = ls_row_exp_to(y, b, LS_R(1), n, 8);
-        LS_LANES(i, 0, n) y[i] = (i == 0 ? 1 : 2) * y[i];   /* read by other threads than wrote it */
+        LS_LANES(i, 0, n) y[i] = (i == 0 ? 1 : 2) * y[i];   /* read by other threads than wrote
+                                                             * it */
     }
 }
 
@@ -150,7 +155,8 @@ static void check_rows(int s, int64_t n, const real *a, const real *b, const rea
                 wrong += *at != got[j * 1024 * RESULTS + r];
             }
         for (int64_t i = 0; i < n; i++)
-            wrong += !(fabs(to[j * MOST + i] - (i == 0 ? 1 : 2) * exp(b[j * MOST + i] - 1.)) < 1e-6);
+            wrong +=
+                !(fabs(to[j * MOST + i] - (i == 0 ? 1 : 2) * exp(b[j * MOST + i] - 1.)) < 1e-6);
     }
     all_right(wrong, s, n);
 }
@@ -357,7 +363,8 @@ START_TEST(keys_are_ranked_and_the_same_ones_by_place)
                 wrong += r > 0 && !stands_before(key, order[r - 1], order[r]);
             }
             wrong += order[n] != -1 || sorted[n] != -1;
-            ck_assert_msg(wrong == 0, "%lld wrong of %lld, %d rows", (long long)wrong, (long long)n, y);
+            ck_assert_msg(wrong == 0, "%lld wrong of %lld, %d rows", (long long)wrong, (long long)n,
+                          y);
         }
     exec_order(0);
 }

@@ -1,5 +1,5 @@
-/* tests/support/tiny_cuda.h -- the program of tiny_program.h for a device: the same functions as kernels of
- * the fake CUDA runtime. Included by it when LS_TINY_CUDA is defined. */
+/* tests/support/tiny_cuda.h -- the program of tiny_program.h for a device: the same functions as
+ * kernels of the fake CUDA runtime. Included by it when LS_TINY_CUDA is defined. */
 #ifndef LS_TESTS_SUPPORT_TINY_CUDA_H
 #define LS_TESTS_SUPPORT_TINY_CUDA_H
 

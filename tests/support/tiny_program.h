@@ -1,6 +1,6 @@
-/* tests/support/tiny_program.h -- a hand-written program with all parts of a generated program: a linear
- * classifier over x [4, 3, 2] with weights [2, 3, 2], both channels-last, momentum, accumulation, a running
- * statistic and an evaluation form. */
+/* tests/support/tiny_program.h -- a hand-written program with all parts of a generated program: a
+ * linear classifier over x [4, 3, 2] with weights [2, 3, 2], both channels-last, momentum,
+ * accumulation, a running statistic and an evaluation form. */
 #ifndef LS_TESTS_SUPPORT_TINY_PROGRAM_H
 #define LS_TESTS_SUPPORT_TINY_PROGRAM_H
 
@@ -32,13 +32,14 @@ enum {
 /* Called after every training step's last kernel; tests look from here into a running trainer. */
 static void (*tiny_spy)(const LsRun *run);
 static int tiny_accumulate = 1;
-/* Its gradients are scaled, by TINY_SCALE at first, which doubles after TINY_PERIOD good updates; an update with a
- * gradient that is not finite is bad (tiny_scaled). */
+/* Its gradients are scaled, by TINY_SCALE at first, which doubles after TINY_PERIOD good updates;
+ * an update with a gradient that is not finite is bad (tiny_scaled). */
 static bool tiny_scales, tiny_bad;
 static float tiny_scale_now = 1;
-static uint64_t tiny_bad_steps;         /* bit k: the gradient of b is infinite in micro-step k */
+static uint64_t tiny_bad_steps;         /* bit k: the gradient of b is infinite in micro-batch k */
 enum { TINY_SCALE = 8, TINY_PERIOD = 4 };
-static bool tiny_weighs;        /* its loss reports the number of labels that count: those that are not -1 */
+static bool tiny_weighs;        /* its loss reports the number of labels that count: those that are
+                                 * not -1 */
 /* The fault of the gradient's kernel. */
 static enum { TINY_RIGHT, TINY_DOUBLES_B, TINY_SKIPS_LAST_SAMPLE, TINY_NOT_FINITE } tiny_wrong;
 
@@ -107,13 +108,16 @@ static void tiny_grad(LsRun *run, void *const arg[])
         dw[k] *= tiny_scale_now;
     tiny_bad = tiny_scales && tiny_bad && !run->first;
     for (int m = 0; tiny_scales && m < TM; m++)
-        tiny_bad |= !isfinite(db[m] *= run->step < 64 && (tiny_bad_steps >> run->step & 1) ? INFINITY : tiny_scale_now);
+        tiny_bad |= !isfinite(db[m] *= run->step < 64 && (tiny_bad_steps >> run->step & 1)
+                                           ? INFINITY
+                                           : tiny_scale_now);
 }
 
 static void tiny_update(LsRun *run, const float *g, float *p, float *v, float *sum, int n)
 {
     for (int k = 0; k < n; k++) {
-        sum[k] = (run->first ? 0 : sum[k]) + g[k] / tiny_scale_now * (float)(run->share / tiny_accumulate);
+        sum[k] = (run->first ? 0 : sum[k])
+                 + g[k] / tiny_scale_now * (float)(run->share / tiny_accumulate);
         if (!run->apply || tiny_bad)
             continue;
         v[k] = 0.9f * v[k] + sum[k];
@@ -259,8 +263,26 @@ static LsProgram tiny_program(int accumulate)
         .argument.address = tiny_address,
         .argument.count = tiny_count,
         .argument.type = tiny_type,
-        .phase.train = {tiny_train, 5, tiny_watch, 3, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END, NULL, NULL, {LS_AT_NONE, 0}},
-        .phase.eval = {tiny_eval, 2, tiny_eval_watch, 2, {LS_AT_ARENA, AR_LOSS}, AR_END, AR_END, NULL, NULL, {LS_AT_NONE, 0}},
+        .phase.train = {tiny_train,
+                        5,
+                        tiny_watch,
+                        3,
+                        {LS_AT_ARENA, AR_LOSS},
+                        AR_END,
+                        AR_END,
+                        NULL,
+                        NULL,
+                        {LS_AT_NONE, 0}},
+        .phase.eval = {tiny_eval,
+                       2,
+                       tiny_eval_watch,
+                       2,
+                       {LS_AT_ARENA, AR_LOSS},
+                       AR_END,
+                       AR_END,
+                       NULL,
+                       NULL,
+                       {LS_AT_NONE, 0}},
         .target.classes = TM,
         .target.class_axis = 1,
         .file.onnx = tiny_onnx,
@@ -282,7 +304,10 @@ static inline LsProgram tiny_weighed(int accumulate)
 /* The same program, with a loss scale. */
 static inline LsProgram tiny_scaled(int accumulate)
 {
-    enum { N = sizeof tiny_state / sizeof *tiny_state, MORE = sizeof tiny_scaling_state / sizeof *tiny_scaling_state };
+    enum {
+        N = sizeof tiny_state / sizeof *tiny_state,
+        MORE = sizeof tiny_scaling_state / sizeof *tiny_scaling_state
+    };
     static LsStateTensor all[N + MORE];
     LsProgram p = tiny_program(accumulate);
     memcpy(all, tiny_state, sizeof tiny_state);
@@ -292,7 +317,8 @@ static inline LsProgram tiny_scaled(int accumulate)
     p.state = all;
     p.nstate = N + MORE;
     p.bytes.state = ST_SCALED_END;
-    p.scaling = (LsScaling){{LS_AT_STATE, ST_SCALE}, {LS_AT_STATE, ST_GOOD}, {LS_AT_STATE, ST_SKIPS}, TINY_SCALE};
+    p.scaling = (LsScaling){
+        {LS_AT_STATE, ST_SCALE}, {LS_AT_STATE, ST_GOOD}, {LS_AT_STATE, ST_SKIPS}, TINY_SCALE};
     return p;
 }
 

@@ -1,4 +1,5 @@
-/* tests/support/tiny_run.h -- the program of tiny_program.h run as a trainer, in a process of its own. */
+/* tests/support/tiny_run.h -- the program of tiny_program.h run as a trainer, in a process of its
+ * own. */
 #ifndef LS_TESTS_SUPPORT_TINY_RUN_H
 #define LS_TESTS_SUPPORT_TINY_RUN_H
 

@@ -1,5 +1,5 @@
-/* tests/support/wide_graph.h -- training graphs with a kernel of many operands, results and in-place pairs,
- * and a value that many alternatives can make. */
+/* tests/support/wide_graph.h -- training graphs with a kernel of many operands, results and
+ * in-place pairs, and a value that many alternatives can make. */
 #ifndef LS_TESTS_SUPPORT_WIDE_GRAPH_H
 #define LS_TESTS_SUPPORT_WIDE_GRAPH_H
 

@@ -1,11 +1,13 @@
-/* tests/whole/mixed_reference.c -- loss and gradients in 16 bits beside references in double, with the tolerances of
- * wave2/mixed/error_statistics.json in ../shared/inputs or, for one small network, in tests/data/inputs: those of PyTorch's autocast and of emulated storage in 16 bits.
+/* tests/whole/mixed_reference.c -- loss and gradients in 16 bits beside references in double, with
+ * the tolerances of wave2/mixed/error_statistics.json in ../shared/inputs or, for one small
+ * network, in tests/data/inputs: those of PyTorch's autocast and of emulated storage in 16 bits.
  *
- *   mixed_reference LOWERSET STATISTICS.json... [NAME-PART]   prints a row for each network and type
+ *   mixed_reference LOWERSET STATISTICS.json... [NAME-PART]   prints a row for each network and
+ * type
  *
- * An error is the Euclidean norm of the difference over that of the reference: of all parameters together, and of each
- * parameter, there over at least 1e-3 of the norm of all. By default the two networks whose tolerances are sharp.
- * A network that two files have is that of the first. */
+ * An error is the Euclidean norm of the difference over that of the reference: of all parameters
+ * together, and of each parameter, there over at least 1e-3 of the norm of all. By default the two
+ * networks whose tolerances are sharp. A network that two files have is that of the first. */
 #include "runtime/data/npz.h"
 #include "tests/support/less.h"
 
@@ -67,7 +69,9 @@ static bool compare(const Case *c, const char *param, Sums *s)
     if (!find(&c->ref, key, &ref)) {
         ls_npz_names(&c->ref, names, sizeof names);
         char *m = strtok_r(names, ", ", &save);
-        while (m != NULL && (strncmp(m, "grad.every", 10) != 0 || strcmp(m + strcspn(m, "/") + 1, param) != 0))
+        while (
+            m != NULL
+            && (strncmp(m, "grad.every", 10) != 0 || strcmp(m + strcspn(m, "/") + 1, param) != 0))
             m = strtok_r(NULL, ", ", &save);
         if (m == NULL || !find(&c->ref, m, &ref))
             return false;
@@ -101,7 +105,8 @@ static bool gradients(Case *c, double *error)
     }
     *error = sqrt(all.error / all.ref);
     if (n == 0 || fails(c, "all gradients", *error, number(c->tolerance, "all"))
-        || fails(c, "1 - cosine", 1 - all.dot / sqrt(all.got * all.ref), 1 - number(c->tolerance, "cosine")))
+        || fails(c, "1 - cosine", 1 - all.dot / sqrt(all.got * all.ref),
+                 1 - number(c->tolerance, "cosine")))
         return false;
     n = 0;
     cJSON_ArrayForEach(p, list) {
@@ -119,16 +124,20 @@ static bool train(Case *c)
     char command[TEXT];
     LsError e = {0};
     snprintf(command, sizeof command,
-             "cd '%s' && '%s' compile '%s/%s' -q -O1 --plan-effort=1 --precision=%s --store-gradients -o net >log 2>&1 && "
-             "./net --data '%s/%.*s.ref.npz' --no-shuffle --progress none --steps 1 --lr 0 --dump dump.npz >>log 2>&1",
-             c->work, c->lowerset, c->folder, model_of(c), c->type, c->folder, (int)strlen(model_of(c)) - 5, model_of(c));
+             "cd '%s' && '%s' compile '%s/%s' -q -O1 --plan-effort=1 --precision=%s "
+             "--store-gradients -o net >log 2>&1 && "
+             "./net --data '%s/%.*s.ref.npz' --no-shuffle --progress none --steps 1 --lr 0 --dump "
+             "dump.npz >>log 2>&1",
+             c->work, c->lowerset, c->folder, model_of(c), c->type, c->folder,
+             (int)strlen(model_of(c)) - 5, model_of(c));
     if (system(command) != 0) {
         snprintf(c->note, sizeof c->note, "it does not train: see %s/log", c->work);
         return false;
     }
     snprintf(command, sizeof command, "%s/dump.npz", c->work);
     bool ok = ls_file_map(&c->dump, strdup(command), &e);
-    snprintf(command, sizeof command, "%s/%.*s.ref.npz", c->folder, (int)strlen(model_of(c)) - 5, model_of(c));
+    snprintf(command, sizeof command, "%s/%.*s.ref.npz", c->folder, (int)strlen(model_of(c)) - 5,
+             model_of(c));
     return ls_file_map(&c->ref, strdup(command), &e) && ok;
 }
 
@@ -137,10 +146,11 @@ static bool run_case(Case *c)
     LsArray loss;
     double error = NAN, want = number(c->net, "loss_f64");
     bool ok = train(c) && find(&c->dump, "loss", &loss)
-        && !fails(c, "loss", fabs(ls_array_real(&loss, 0) - want) / want, number(c->tolerance, "loss"))
-        && gradients(c, &error);
-    printf("%-4s %-28s %-5s error of all gradients %.4f, tolerance %.4f %s\n", ok ? "ok" : "FAIL", model_of(c), c->type,
-           error, number(c->tolerance, "all"), c->note);
+              && !fails(c, "loss", fabs(ls_array_real(&loss, 0) - want) / want,
+                        number(c->tolerance, "loss"))
+              && gradients(c, &error);
+    printf("%-4s %-28s %-5s error of all gradients %.4f, tolerance %.4f %s\n", ok ? "ok" : "FAIL",
+           model_of(c), c->type, error, number(c->tolerance, "all"), c->note);
     return ok;
 }
 
@@ -157,7 +167,8 @@ static void run_net(const cJSON *net, const char *file, const char *lowerset, Co
 {
     static const char *const type[] = {"bf16", "f16"};
     for (int k = 0; k < 2; k++) {
-        Case c = {.net = net, .lowerset = lowerset, .type = type[k], .work = "/tmp/ls-mixed-XXXXXX"};
+        Case c = {
+            .net = net, .lowerset = lowerset, .type = type[k], .work = "/tmp/ls-mixed-XXXXXX"};
         const cJSON *tolerance = cJSON_GetObjectItemCaseSensitive(net, "tolerance");
         c.tolerance = cJSON_GetObjectItemCaseSensitive(tolerance, type[k]);
         snprintf(c.folder, sizeof c.folder, "%.*s/..", (int)(strrchr(file, '/') - file), file);
@@ -176,7 +187,8 @@ static bool is_chosen(const char *model, const char *part)
 }
 
 /* Runs the networks of a file that no file before it had; done gets their names. */
-static void run_file(const char *file, const char *lowerset, const char *part, cJSON *done, Counts *n)
+static void run_file(const char *file, const char *lowerset, const char *part, cJSON *done,
+                     Counts *n)
 {
     char *text = read_all(file);
     if (text == NULL) {

@@ -1,10 +1,11 @@
-/* tests/whole/paper_gpu.c -- the device half of a whole generated program for a simulated (paper) GPU: the
- * device text is compiled for the executor, and its kernels go to the fake CUDA runtime.
+/* tests/whole/paper_gpu.c -- the device half of a whole generated program for a simulated (paper)
+ * GPU: the device text is compiled for the executor, and its kernels go to the fake CUDA runtime.
  *
- * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked with the
- * host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy: work is done as late as
- * possible; LS_FAKE_ORDER=N: threads run in another order, and so do steps where a recording allows it; LS_FAKE_GPUS=N: there
- * are so many GPUs; LS_FAKE_KINDS: all of different kinds. */
+ * Compiled with LS_EXECUTOR, LS_TEXT="net.cu" and LS_PARTS="a file of PART(name) lines", and linked
+ * with the host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy:
+ * work is done as late as possible; LS_FAKE_ORDER=N: threads run in another order, and so do steps
+ * where a recording allows it; LS_FAKE_GPUS=N: there are so many GPUs; LS_FAKE_KINDS: all of
+ * different kinds. */
 #include "tests/support/fake_cudart.h"
 /* CUDA's headers define these words for the host; here they have the device's meaning. */
 #undef __device__
@@ -35,7 +36,8 @@ static void execute(const FakeKernel *k, const LsRun *run, void *const at[], int
 __attribute__((constructor)) static void plug_in(void)
 {
     static FakeKernel kernel[NPART];
-    const char *mode = getenv("LS_FAKE_CUDART"), *order = getenv("LS_FAKE_ORDER"), *gpus = getenv("LS_FAKE_GPUS");
+    const char *mode = getenv("LS_FAKE_CUDART"), *order = getenv("LS_FAKE_ORDER"),
+               *gpus = getenv("LS_FAKE_GPUS");
     for (int k = 0; k < NPART; k++)
         kernel[k] = (FakeKernel){part[k]->name, part[k]->narg, execute, part[k]};
     fake_cudart.kernel = kernel;

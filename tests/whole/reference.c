@@ -1,15 +1,17 @@
-/* tests/whole/reference.c -- compiles models, trains a few steps and compares with reference numbers.
+/* tests/whole/reference.c -- compiles models, trains a few steps and compares with reference
+ * numbers.
  *
  *   reference LOWERSET MANIFEST.json... [NAME-PART]     prints one row a model; 0 when all agree
  *
  * The manifest lists models with references in NPZ files: loss, outputs, gradients, parameters
  * after 3 steps of SGD and of Adam, running statistics. A tensor agrees when
  *   max|a - ref| <= tol * max(max|ref|, 1e-3 * largest of its group)
- * For sgd and adam, a and ref are the changes by the steps, with a tolerance of 4 ulps of the parameter.
+ * For sgd and adam, a and ref are the changes by the steps, with a tolerance of 4 ulps of the
+ * parameter.
  *
- * In three steps a Relu's operand can come so close to zero that rounding decides its sign. If only the changes
- * by the steps are off, the model is trained again in double, where no operand is that close to zero. If all
- * agrees then, the row says "tie". */
+ * In three steps a Relu's operand can come so close to zero that rounding decides its sign. If only
+ * the changes by the steps are off, the model is trained again in double, where no operand is that
+ * close to zero. If all agrees then, the row says "tie". */
 #include "runtime/data/npz.h"
 #include "tests/support/less.h"
 
@@ -150,7 +152,8 @@ static bool train(Case *c)
             at += (size_t)snprintf(shapes + at, sizeof shapes - at, "%s%ld", k > 0 ? "x" : "",
                                    (long)in.dim[k]);
     }
-    const bool whole = tests_do_all() && !tests_do_less();     /* else what compiles and runs soonest */
+    /* else what compiles and runs soonest */
+    const bool whole = tests_do_all() && !tests_do_less();
     const char *soon = most > 20000 ? "-O1 --plan-effort=1" : "-O0 --plan-effort=1";
     snprintf(compile, sizeof compile, "'%s' compile '%s' -q %s%s --precision=%s --loss=%s "
              "--loss-input '%s'", c->lowerset, c->model, whole ? "-O1" : soon, shapes,
@@ -165,7 +168,8 @@ static bool train(Case *c)
         && shell(c, "./adam %s --steps 3 --lr 0.001 --dump adam.npz", run, "");
 }
 
-/* Compares one reference tensor with ours. `every`: the reference has each every-th element only. */
+/* Compares one reference tensor with ours. `every`: the reference has each every-th element
+ * only. */
 typedef struct Pair { LsArray ref, got, before; int64_t every; bool has_before, zero; } Pair;
 
 static double ref_value(const Pair *p, int64_t i)
@@ -394,12 +398,13 @@ static cJSON *read_json(const char *path)
     return json;
 }
 
-/* A file whose program is much like that of another file: outside whole sets, one file of each kind runs. One net is
- * exported with every opset, for training and for evaluation: the first, a middle and the last opset run. The net of
- * dense blocks takes as long to compile as all others. */
+/* A file whose program is much like that of another file: outside whole sets, one file of each kind
+ * runs. One net is exported with every opset, for training and for evaluation: the first, a middle
+ * and the last opset run. The net of dense blocks takes as long to compile as all others. */
 static bool is_left_out(const char *file)
 {
-    static const char *const chosen[] = {"op9_train", "op13_eval", "op13_train_folded", "op17_train"};
+    static const char *const chosen[] = {"op9_train", "op13_eval", "op13_train_folded",
+                                         "op17_train"};
     static const char *const left[] = {"jmp_cnn.onnx", "mnist_cntk_optimised", "densenet_bc"};
     bool out = strstr(file, "opsets/") != NULL;
     for (size_t k = 0; k < sizeof chosen / sizeof *chosen; k++)
@@ -412,7 +417,8 @@ static bool is_left_out(const char *file)
 typedef struct Counts { int passed, failed; } Counts;
 
 /* Runs the rows of a manifest whose file no manifest before it had; done gets their names. */
-static void run_manifest(const char *manifest, const char *lowerset, const char *part, cJSON *done, Counts *n)
+static void run_manifest(const char *manifest, const char *lowerset, const char *part, cJSON *done,
+                         Counts *n)
 {
     char folder[1024];
     snprintf(folder, sizeof folder, "%s", manifest);

@@ -1,7 +1,7 @@
-/* tests/whole/test_batches.c -- losses over several batches, through the command line: an update of several
- * batches equals the update of one large batch, for every loss, optimizer, clipping and budget; so does an
- * evaluation. The programs use doubles, so only rounding differs. Labels must have the shape that fits the axis
- * of the classes.
+/* tests/whole/test_batches.c -- losses over several batches, through the command line: an update of
+ * several batches equals the update of one large batch, for every loss, optimizer, clipping and
+ * budget; so does an evaluation. The programs use doubles, so only rounding differs. Labels must
+ * have the shape that fits the axis of the classes.
  *
  * The network is x [N, 6] -> 5 -> relu -> 3 classes; data go by .npy files. */
 #include "tests/support/less.h"
@@ -31,8 +31,8 @@ static void write_data(const int64_t *label)
 
 /* ---- the network ---- */
 
-/* Makes m.onnx in a new folder and goes there. loss: operator of the file's own loss, over labels t; NULL:
- * none. The caller may add to the model, then writes it. */
+/* Makes m.onnx in a new folder and goes there. loss: operator of the file's own loss, over labels
+ * t; NULL: none. The caller may add to the model, then writes it. */
 static Onnx__NodeProto *open_net(Make *mk, const char *loss)
 {
     Onnx__NodeProto *n = NULL;
@@ -64,9 +64,10 @@ static void write_net(Make *mk)
 /* Runs two epochs of the program `to` with this batch size; its results are in TO.npz. */
 static void train(const char *to, const char *options, const char *batches, const char *label)
 {
-    MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --precision=f64 --plan-effort=2 %s %s -o %s", options,
-         batches, to);
-    MUST("./%s --data x.npy,%s=t.npy --no-shuffle --epochs 2 --lr 0.3 --dump %s.npz", to, label, to);
+    MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --precision=f64 --plan-effort=2 %s %s -o %s",
+         options, batches, to);
+    MUST("./%s --data x.npy,%s=t.npy --no-shuffle --epochs 2 --lr 0.3 --dump %s.npz", to, label,
+         to);
 }
 
 static void check_near(const char *a, const char *b, const char *options)
@@ -78,7 +79,8 @@ static void check_near(const char *a, const char *b, const char *options)
 /* ---- cases ---- */
 
 typedef struct Case {
-    const char *options, *loss;         /* loss: of the file, in mean or sum; NULL: as the options say */
+    const char *options, *loss;         /* loss: of the file, in mean or sum; NULL: as the options
+                                         * say */
     const char *reduction;
     bool ignores;                       /* by the file */
     bool real;
@@ -94,10 +96,12 @@ static const Case cases[] = {
     {.options = "--loss=mse --optimizer=sgd:momentum=0", .real = true},
     {.options = "--loss=l1 --optimizer=sgd:momentum=0.5 --clip-norm=0.1", .real = true},
     {.options = "--loss=bce --optimizer=adam:eps=1e-3", .real = true},
-    {.options = "--loss=kl:y@0.5,huber:y@delta=0.5,smooth_l1:y@beta=0.2,cosine:y@2 --optimizer=sgd", .real = true},
+    {.options = "--loss=kl:y@0.5,huber:y@delta=0.5,smooth_l1:y@beta=0.2,cosine:y@2 --optimizer=sgd",
+     .real = true},
     {.options = "--loss=nll@3 --ignore-index=-100 --class-weights=0.5,1,2 --clip-norm=0.1"},
     {.options = "--loss=graph --clip-norm=0.1", .loss = "SoftmaxCrossEntropyLoss", .ignores = true},
-    {.options = "--loss=graph --optimizer=sgd:momentum=0.9", .loss = "SoftmaxCrossEntropyLoss",
+    {.options = "--loss=graph --optimizer=sgd:momentum=0.9",
+     .loss = "SoftmaxCrossEntropyLoss",
      .reduction = "sum"},
 };
 enum { NCASE = sizeof cases / sizeof *cases };
@@ -147,8 +151,9 @@ END_TEST
 /* Gradients computed by their updates have the bits of stored gradients. */
 START_TEST(a_large_weight_takes_the_means_too)
 {
-    const char *options = "--ignore-index=-100 --class-weights=0.5,1,2 --optimizer=sgd:momentum=0.9 "
-                          "--batch=2 --accumulate=2";
+    const char *options =
+        "--ignore-index=-100 --class-weights=0.5,1,2 --optimizer=sgd:momentum=0.9 "
+        "--batch=2 --accumulate=2";
     Make mk;
     make_begin(&mk, 17);
     make_input(&mk, "x", "Nx6");
@@ -159,8 +164,9 @@ START_TEST(a_large_weight_takes_the_means_too)
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < w[k].n; i++)
             v[i] = 0.05f * wave(i, k);
-        MAKE_PUSH(&mk, mk.g->initializer, mk.g->n_initializer,
-                  make_tensor(&mk, w[k].name, MAKE_FLOAT, w[k].dims, v, (size_t)w[k].n * sizeof *v));
+        MAKE_PUSH(
+            &mk, mk.g->initializer, mk.g->n_initializer,
+            make_tensor(&mk, w[k].name, MAKE_FLOAT, w[k].dims, v, (size_t)w[k].n * sizeof *v));
     }
     make_node(&mk, "MatMul", "x w1", "h1");
     make_node(&mk, "MatMul", "h1 w2", "h2");
@@ -173,7 +179,8 @@ START_TEST(a_large_weight_takes_the_means_too)
         MUST(LS_BUILD "/lowerset compile m.onnx -q -O1 --plan-effort=2 %s %s -o t%d", options,
              k == 1 ? "--store-gradients" : "", k);
     for (int k = 0; k < 2; k++)
-        MUST("./t%d --data x.npy,label=t.npy --no-shuffle --epochs 1 --lr 0.01 --export c%d.onnx", k, k);
+        MUST("./t%d --data x.npy,label=t.npy --no-shuffle --epochs 1 --lr 0.01 --export c%d.onnx",
+             k, k);
     MUST("./t0 --data x.npy,label=t.npy --steps 1 --dump d.npz");
     ck_assert_ptr_nonnull(strstr(text, "will lack 1 gradient"));
     MUST("cmp c0.onnx c1.onnx");
@@ -190,7 +197,8 @@ START_TEST(a_window_without_a_label_changes_nothing_and_is_told)
     for (int i = 0; i < SAMPLES; i++)
         none[i] = -100;
     write_data(none);
-    train("t", "--ignore-index=-100 --optimizer=sgd:momentum=0", "--batch=4 --accumulate=2", "label");
+    train("t", "--ignore-index=-100 --optimizer=sgd:momentum=0", "--batch=4 --accumulate=2",
+          "label");
     ck_assert_ptr_nonnull(strstr(text, "step 1: no label counts"));
     ck_assert_double_eq(told("epoch 2  step 4  loss "), 0);
     MUST("./t --data x.npy,label=t.npy --steps 1 --lr 0 --dump before.npz");
@@ -220,11 +228,13 @@ START_TEST(labels_of_another_class_axis_are_refused)
     write_npy("x.npy", "<f4", "14, 4, 5", x, sizeof x);
     write_npy("t.npy", "<i8", "14, 5", t, sizeof t);
     ck_assert_int_eq(sh("%s -o t", compile), 1);
-    ck_assert_ptr_nonnull(strstr(text, "4 classes on axis 1 (labels 7x5), or 5 on axis 2 (labels 7x4)"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "4 classes on axis 1 (labels 7x5), or 5 on axis 2 (labels 7x4)"));
     MUST("%s --class-axis=2 -o t", compile);
     ck_assert_int_eq(sh("./t --data x.npy,t.npy"), 8);
-    ck_assert_ptr_nonnull(strstr(text, "shape 14x5 does not fit input 'label', which for one batch is 7x4, "
-                                       "because axis 2 of the scores has the classes"));
+    ck_assert_ptr_nonnull(
+        strstr(text, "shape 14x5 does not fit input 'label', which for one batch is 7x4, "
+                     "because axis 2 of the scores has the classes"));
     ck_assert_ptr_nonnull(strstr(text, "lowerset compile --class-axis"));
     for (int k = 0; k < 2; k++) {
         MUST("%s --class-axis=%s -o t", compile, k == 0 ? "1" : "-2");
@@ -245,8 +255,9 @@ START_TEST(labels_of_another_class_axis_are_refused)
     MUST("./by_label --data x.npy,t.npy --eval");
     ck_assert_int_eq(sh("%s --label-shape=7x6 -o t", compile), 1);
     ck_assert_ptr_nonnull(strstr(text, "labels 7x6 fit none of its axes"));
-    static const char *const bad[] = {"--class-axis=0", "--class-axis=x", "--class-axis=1.5",
-                                      "--class-axis=1 --loss=mse", "--label-shape=7x", "--label-shape=7x5 --loss=mse"};
+    static const char *const bad[] = {"--class-axis=0",   "--class-axis=x",
+                                      "--class-axis=1.5", "--class-axis=1 --loss=mse",
+                                      "--label-shape=7x", "--label-shape=7x5 --loss=mse"};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++)
         ck_assert_int_eq(sh("%s %s -o t", compile, bad[k]), 2);
     ck_assert_int_eq(sh("%s --class-axis=3 -o t", compile), 1);
@@ -259,8 +270,10 @@ END_TEST
 START_TEST(each_output_has_its_target)
 {
     static const char *const loss[] = {"ce:y,mse:h@0.5", "ce", "mse --loss-input=h"};
-    static const char *const data[] = {"label.h=h.npy,label.y=t.npy,x=x.npy", "x.npy,label=t.npy", "x.npy,h.npy"};
-    const char *compile = LS_BUILD "/lowerset compile m.onnx -q -O0 --precision=f64 --plan-effort=2 --optimizer=sgd";
+    static const char *const data[] = {"label.h=h.npy,label.y=t.npy,x=x.npy", "x.npy,label=t.npy",
+                                       "x.npy,h.npy"};
+    const char *compile =
+        LS_BUILD "/lowerset compile m.onnx -q -O0 --precision=f64 --plan-effort=2 --optimizer=sgd";
     float h[SAMPLES * 5];
     double told_of[3];
     Make mk;
@@ -278,10 +291,11 @@ START_TEST(each_output_has_its_target)
         ck_assert_int_eq(strstr(text, "accuracy") != NULL, k < 2);
     }
     ck_assert_double_eq_tol(told_of[0], told_of[1] + 0.5 * told_of[2], 1e-6);
-    MUST("./t0 --data x.npy,t.npy,h.npy --eval");       /* targets last, in the order of the losses */
+    MUST("./t0 --data x.npy,t.npy,h.npy --eval"); /* targets last, in the order of the losses */
     ck_assert_double_eq(told("val_loss "), told_of[0]);
     for (int k = 0; k < 2; k++) {
-        MUST("%s --loss=%s %s -o many", compile, loss[0], k == 0 ? "--batch=8" : "--batch=4 --accumulate=2");
+        MUST("%s --loss=%s %s -o many", compile, loss[0],
+             k == 0 ? "--batch=8" : "--batch=4 --accumulate=2");
         MUST("./many --data x.npy,t.npy,h.npy --no-shuffle --epochs 2 --lr 0.1 --dump %d.npz", k);
     }
     check_near("0.npz", "1.npz", loss[0]);
@@ -299,17 +313,20 @@ END_TEST
 /* It would count the samples that fill up a private batch. */
 START_TEST(private_training_takes_no_loss_of_the_file)
 {
-    const char *compile = LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --batch=4 --loss=graph --loss-input=loss "
-                                   "--dp=clip=1,noise=1,delta=1e-5 -o t";
+    const char *compile = LS_BUILD
+        "/lowerset compile m.onnx -q -O0 --plan-effort=2 --batch=4 --loss=graph --loss-input=loss "
+        "--dp=clip=1,noise=1,delta=1e-5 -o t";
     Make mk;
     open_net(&mk, NULL);
     make_int(&mk, make_node(&mk, "ReduceMean", "y", "loss"), "keepdims", 0);
     make_output(&mk, "loss");
     write_net(&mk);
     ck_assert_int_ne(sh("%s", compile), 0);
-    ck_assert_msg(strstr(text, "--dp: the file's loss counts all samples of a batch") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "--dp: the file's loss counts all samples of a batch") != NULL, "%s",
+                  text);
     make_end(&mk);
-    open_case(&mk, &(Case){.options = "", .loss = "SoftmaxCrossEntropyLoss"});     /* as one that is added */
+    open_case(&mk,
+              &(Case){.options = "", .loss = "SoftmaxCrossEntropyLoss"}); /* as one that is added */
     MUST("%s", compile);
     make_end(&mk);
 }
@@ -318,7 +335,8 @@ END_TEST
 /* Each cross-entropy has its own number of classes. */
 START_TEST(labels_are_checked_by_their_own_classes)
 {
-    const char *compile = LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --batch=4 --loss=ce:y,nll:h";
+    const char *compile =
+        LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --batch=4 --loss=ce:y,nll:h";
     int64_t u[SAMPLES];
     Make mk;
     open_net(&mk, NULL);
@@ -330,8 +348,11 @@ START_TEST(labels_are_checked_by_their_own_classes)
         for (int i = 0; i < SAMPLES; i++)
             u[i] = i % 5 + (bad == 1 && i == 4);
         write_npy("u.npy", "<i8", "14,", u, sizeof u);
-        ck_assert_msg(sh("./t --data x.npy,label.y=t.npy,label.h=u.npy --eval") == (bad == 1 ? 8 : 0), "%s", text);
-        ck_assert_int_eq(strstr(text, "label 5 is not one of the model's 5 classes") != NULL, bad == 1);
+        ck_assert_msg(sh("./t --data x.npy,label.y=t.npy,label.h=u.npy --eval")
+                          == (bad == 1 ? 8 : 0),
+                      "%s", text);
+        ck_assert_int_eq(strstr(text, "label 5 is not one of the model's 5 classes") != NULL,
+                         bad == 1);
     }
     ck_assert_int_eq(sh("./t --data x.npy,label.y=u.npy,label.h=t.npy --eval"), 8);
     MUST("./t --data synthetic:8 --eval");
@@ -357,7 +378,10 @@ static void write_dropouts(Make *mk)
     make_output(mk, "y");
 }
 
-static bool near(void) { return sh(LS_BUILD "/tests/npz_near first.npz other.npz 1e-10 param/") == 0; }
+static bool near(void)
+{
+    return sh(LS_BUILD "/tests/npz_near first.npz other.npz 1e-10 param/") == 0;
+}
 
 START_TEST(masks_do_not_depend_on_the_parts)
 {
@@ -366,12 +390,18 @@ START_TEST(masks_do_not_depend_on_the_parts)
     ck_assert_int_eq(chdir(mk.dir), 0);
     write_net(&mk);
     for (int parts = 1; parts <= 8; parts *= 2) {
-        MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 m.onnx --precision=f64 --batch=8 --microbatches=%d -o t", parts);
-        MUST("./t --data synthetic:24 --progress none --no-shuffle --lr 0.1 --epochs 4 --dump %s.npz", parts == 1 ? "first" : "other");
+        MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 m.onnx --precision=f64 --batch=8 "
+                      "--microbatches=%d -o t",
+             parts);
+        MUST("./t --data synthetic:24 --progress none --no-shuffle --lr 0.1 --epochs 4 --dump "
+             "%s.npz",
+             parts == 1 ? "first" : "other");
         ck_assert_msg(parts == 1 || near(), "%d parts: %s", parts, text);
     }
-    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 m.onnx --precision=f64 --batch=2 --accumulate=4 -o t");    /* draws for every batch */
-    MUST("./t --data synthetic:24 --progress none --no-shuffle --lr 0.1 --epochs 4 --dump other.npz");
+    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 m.onnx --precision=f64 --batch=2 "
+                  "--accumulate=4 -o t"); /* draws for every batch */
+    MUST("./t --data synthetic:24 --progress none --no-shuffle --lr 0.1 --epochs 4 --dump "
+         "other.npz");
     ck_assert(!near());
     make_end(&mk);
 }
@@ -390,8 +420,13 @@ START_TEST(mixed_samples_are_not_cut)
     ck_assert_int_eq(chdir(mk.dir), 0);
     write_net(&mk);
     for (int parts = 4; parts <= 8; parts += 4) {
-        ck_assert_int_ne(sh(LS_BUILD "/lowerset plan -q m.onnx --batch=8 --loss=mse --microbatches=%d", parts), 0);
-        ck_assert_msg(strstr(text, "the first axis of the inputs holds no samples, so a batch has no parts") != NULL, "%s", text);
+        ck_assert_int_ne(
+            sh(LS_BUILD "/lowerset plan -q m.onnx --batch=8 --loss=mse --microbatches=%d", parts),
+            0);
+        ck_assert_msg(
+            strstr(text, "the first axis of the inputs holds no samples, so a batch has no parts")
+                != NULL,
+            "%s", text);
     }
     make_end(&mk);
 }

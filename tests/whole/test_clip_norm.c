@@ -1,5 +1,5 @@
-/* tests/whole/test_clip_norm.c -- clipping by the norm of all gradients without storing them, through the command line:
- * norms from pairs of rows, gradients that are made twice. */
+/* tests/whole/test_clip_norm.c -- clipping by the norm of all gradients without storing them,
+ * through the command line: norms from pairs of rows, gradients that are made twice. */
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
 #include "tests/support/suite.h"
@@ -11,7 +11,8 @@
 static void make_nets(void)
 {
     MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=512 --size=16 --depth=3 -o wide.onnx");
-    MUST(LS_BUILD "/lowerset model gpt --depth=4 --heads=2 --width=32 --context=8 --vocab=33 -o gpt.onnx");
+    MUST(LS_BUILD
+         "/lowerset model gpt --depth=4 --heads=2 --width=32 --context=8 --vocab=33 -o gpt.onnx");
 }
 
 /* The norm of the difference of all parameters of two dumps. */
@@ -40,8 +41,8 @@ static double moved(const char *from, const char *to)
     return sqrt(sum);
 }
 
-/* Four rows, weights of 512 x 512: their norms come from pairs of rows. A step of SGD at rate 1 moves the parameters by
- * the clipped norm. */
+/* Four rows, weights of 512 x 512: their norms come from pairs of rows. A step of SGD at rate 1
+ * moves the parameters by the clipped norm. */
 START_TEST(norms_from_pairs_of_rows_clip_as_norms_of_gradients_do)
 {
     MUST(COMPILE "wide.onnx --batch=4 --optimizer=sgd --clip-norm=0.125 -o clip");
@@ -62,7 +63,8 @@ static double arena_of(const char *options)
     return told("arena ");
 }
 
-/* The gradients of the wide net take more than all else: with clipping by norm no plan stores one of 512 x 512. */
+/* The gradients of the wide net take more than all else: with clipping by norm no plan stores one
+ * of 512 x 512. */
 START_TEST(large_gradients_are_never_stored)
 {
     const double plain = arena_of("wide.onnx --batch=4 --optimizer=sgd");
@@ -83,7 +85,8 @@ START_TEST(gradients_are_made_twice_where_the_budget_wants_it)
     MUST("./least" RUN "--steps 4 --dump least.npz");
     MUST(LS_BUILD "/tests/npz_near all.npz least.npz 0");
     MUST(COMPILE "gpt.onnx --batch=1 --optimizer=adamw --clip-norm=0.5 --accumulate=2 -o all");
-    MUST(COMPILE "gpt.onnx --batch=1 --optimizer=adamw --clip-norm=0.5 --accumulate=2 --budget=min -o least");
+    MUST(COMPILE "gpt.onnx --batch=1 --optimizer=adamw --clip-norm=0.5 --accumulate=2 --budget=min "
+                 "-o least");
     MUST("./all" RUN "--steps 4 --dump all.npz");
     MUST("./least" RUN "--steps 4 --dump least.npz");
     MUST(LS_BUILD "/tests/npz_near all.npz least.npz 0");

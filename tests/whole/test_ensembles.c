@@ -1,5 +1,5 @@
-/* tests/whole/test_ensembles.c -- models that are trained together, through the command line: every member is, to the
- * bit, what a program of its own would have made of it. */
+/* tests/whole/test_ensembles.c -- models that are trained together, through the command line: every
+ * member is, to the bit, what a program of its own would have made of it. */
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
 #include "tests/support/less.h"
@@ -11,7 +11,8 @@
 
 enum { BATCH = 4, SAMPLES = 3 * BATCH, PIXELS = 9 };
 
-/* Samples of the small network, in one file and, for members with batches of their own, in a file for each. */
+/* Samples of the small network, in one file and, for members with batches of their own, in a file
+ * for each. */
 static void make_data(void)
 {
     static float x[SAMPLES * PIXELS];
@@ -21,7 +22,9 @@ static void make_data(void)
         x[i] = wave(i, 1);
     for (int i = 0; i < SAMPLES; i++)
         label[i] = i * 7 % 10;
-    write_npz("all.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {SAMPLES, 1, 3, 3}, x}, {"label", LS_I64, 1, {SAMPLES}, label}});
+    write_npz("all.npz", 2,
+              (NpzItem[]){{"x", LS_F32, 4, {SAMPLES, 1, 3, 3}, x},
+                          {"label", LS_I64, 1, {SAMPLES}, label}});
     for (int k = 0; k < SAMPLES / BATCH; k++) {
         snprintf(path, sizeof path, "part%d.npz", k);
         write_npz(path, 2, (NpzItem[]){{"x", LS_F32, 4, {BATCH, 1, 3, 3}, x + k * BATCH * PIXELS},
@@ -34,7 +37,8 @@ static void make_nets(void)
     MUST(LS_BUILD "/lowerset model mlp --width=32 --size=3 -o mlp.onnx");
     MUST(LS_BUILD "/lowerset model mlp --width=32 --size=3 --dropout=0.5 -o drop.onnx");
     MUST(LS_BUILD "/lowerset model cnn --size=12 --width=4 -o cnn.onnx");
-    MUST(LS_BUILD "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=8 -o res.onnx");
+    MUST(LS_BUILD
+         "/lowerset model resnet18 --stem=cifar --width=2 --classes=4 --size=8 -o res.onnx");
     make_data();
 }
 
@@ -58,8 +62,9 @@ static void compare(const char *all, int64_t n, int64_t k, const char *one)
         ck_assert(ls_npz_find(&f, key, &a, &found, &e));
         ck_assert_msg(found && a.count == n * b.count, "%s", key);
         for (int64_t i = 0; i < b.count; i++)
-            ck_assert_msg(ls_array_real(&a, k * b.count + i) == ls_array_real(&b, i), "%s of member %d, element %d: %.9g, alone %.9g",
-                          key, (int)k, (int)i, ls_array_real(&a, k * b.count + i), ls_array_real(&b, i));
+            ck_assert_msg(ls_array_real(&a, k * b.count + i) == ls_array_real(&b, i),
+                          "%s of member %d, element %d: %.9g, alone %.9g", key, (int)k, (int)i,
+                          ls_array_real(&a, k * b.count + i), ls_array_real(&b, i));
     }
     ck_assert_uint_gt(seen, 8);
     ls_file_unmap(&f);
@@ -70,14 +75,18 @@ static void compare(const char *all, int64_t n, int64_t k, const char *one)
 static void export_members(const char *program, int n)
 {
     for (int k = 0; k < n; k++)
-        MUST("./%s --data synthetic --steps 1 --lr 0 --ensemble-seed 5 --export first%d.onnx --export-member %d" QUIET, program, k, k);
+        MUST("./%s --data synthetic --steps 1 --lr 0 --ensemble-seed 5 --export first%d.onnx "
+             "--export-member %d" QUIET,
+             program, k, k);
 }
 
 /* What members share: all but the weights that they begin with. */
-static const struct { const char *compile, *lanes, *run; } same[] = {
+static const struct { const char *compile, *lanes, *run;
+} same[] = {
     {"mlp.onnx --batch=4 --optimizer=adam", "", ""},
     {"cnn.onnx --batch=4 --clip-norm=0.1 --accumulate=2", "", "--drop-last "},
-    {"cnn.onnx --batch=5 --precision=bf16 --budget=min", "--ensemble-lanes=2 ", "--threads 3 "},    /* the last batch is smaller */
+    {"cnn.onnx --batch=5 --precision=bf16 --budget=min", "--ensemble-lanes=2 ",
+     "--threads 3 "}, /* the last batch is smaller */
 };
 enum { NSAME = sizeof same / sizeof *same };
 
@@ -88,7 +97,9 @@ START_TEST(members_are_what_programs_of_their_own_would_be)
     char one[16];
     MUST(COMPILE "%s --ensemble=3 %s-o all", compile, same[_i].lanes);
     export_members("all", N);
-    MUST("./all --data synthetic:37 --steps 5 %s--ensemble-seed 5 --lr 0.05 --dump all_out.npz" QUIET, run);
+    MUST("./all --data synthetic:37 --steps 5 %s--ensemble-seed 5 --lr 0.05 --dump "
+         "all_out.npz" QUIET,
+         run);
     for (int k = 0; k < N; k++) {
         const char *rest = strchr(compile, ' ');
         snprintf(one, sizeof one, "one%d.npz", k);
@@ -104,12 +115,14 @@ START_TEST(members_have_rates_and_statistics_of_their_own)
 {
     static const char *const rate[] = {"0.1", "0.003"};
     MUST(COMPILE "res.onnx --batch=4 --ensemble=2 --schedule=cosine -o all");
-    MUST("./all --data synthetic:8 --steps 3 --member-rates 0.1,0.003 --dump all_out.npz --val synthetic:8" QUIET);
+    MUST("./all --data synthetic:8 --steps 3 --member-rates 0.1,0.003 --dump all_out.npz --val "
+         "synthetic:8" QUIET);
     const double mean = told("val_loss ");
     MUST(COMPILE "res.onnx --batch=4 --schedule=cosine -o one");
     double sum = 0;
     for (int k = 0; k < 2; k++) {
-        MUST("./one --data synthetic:8 --steps 3 --lr %s --dump one.npz --val synthetic:8" QUIET, rate[k]);
+        MUST("./one --data synthetic:8 --steps 3 --lr %s --dump one.npz --val synthetic:8" QUIET,
+             rate[k]);
         sum += told("val_loss ");
         compare("all_out.npz", 2, k, "one.npz");
     }
@@ -120,13 +133,18 @@ END_TEST
 START_TEST(members_have_masks_of_their_own_or_the_same)
 {
     ck_assert_int_ne(sh(COMPILE "drop.onnx --batch=4 --ensemble=2 -o no"), 0);
-    ck_assert_msg(strstr(text, "Dropout draws random numbers") != NULL && strstr(text, "--randomness=different") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "Dropout draws random numbers") != NULL
+                      && strstr(text, "--randomness=different") != NULL,
+                  "%s", text);
     MUST(COMPILE "drop.onnx --batch=4 -o one");
     for (int equal = 0; equal < 2; equal++) {
-        MUST(COMPILE "drop.onnx --batch=4 --ensemble=2 --randomness=%s -o all", equal ? "same" : "different");
-        MUST("./all --data all.npz --no-shuffle --steps 3 --seed 3 --member-seeds 3,11 --dump all_out.npz" QUIET);
+        MUST(COMPILE "drop.onnx --batch=4 --ensemble=2 --randomness=%s -o all",
+             equal ? "same" : "different");
+        MUST("./all --data all.npz --no-shuffle --steps 3 --seed 3 --member-seeds 3,11 --dump "
+             "all_out.npz" QUIET);
         for (int k = 0; k < 2; k++) {
-            MUST("./one --data all.npz --no-shuffle --steps 3 --seed %d --dump one.npz" QUIET, k == 1 && !equal ? 11 : 3);
+            MUST("./one --data all.npz --no-shuffle --steps 3 --seed %d --dump one.npz" QUIET,
+                 k == 1 && !equal ? 11 : 3);
             compare("all_out.npz", 2, k, "one.npz");
         }
     }
@@ -136,7 +154,8 @@ END_TEST
 START_TEST(members_may_have_batches_of_their_own)
 {
     MUST(COMPILE "mlp.onnx --batch=4 --ensemble=3 --ensemble-batches=each -o all");
-    MUST("./all --data all.npz --no-shuffle --epochs 2 --lr 0.05 --dump all_out.npz --val part0.npz" QUIET);
+    MUST("./all --data all.npz --no-shuffle --epochs 2 --lr 0.05 --dump all_out.npz --val "
+         "part0.npz" QUIET);
     MUST(COMPILE "mlp.onnx --batch=4 -o one");
     for (int k = 0; k < 3; k++) {
         MUST("./one --data part%d.npz --no-shuffle --epochs 2 --lr 0.05 --dump one.npz" QUIET, k);
@@ -164,7 +183,8 @@ static double element(const char *path, const char *name, int64_t i)
 START_TEST(a_member_is_exported_and_all_are_averaged)
 {
     MUST(COMPILE "mlp.onnx --batch=4 --ensemble=3 -o all");
-    MUST("./all --data all.npz --ensemble-seed 2 --steps 4 --save kept --export best.onnx --export-member 2" QUIET);
+    MUST("./all --data all.npz --ensemble-seed 2 --steps 4 --save kept --export best.onnx "
+         "--export-member 2" QUIET);
     MUST("./all --data all.npz --save kept --resume auto --eval --dump eval.npz" QUIET);
     const char *losses = strstr(text, "members' val_losses ");
     ck_assert_msg(losses != NULL, "%s", text);
@@ -190,7 +210,8 @@ START_TEST(checkpoints_hold_all_members)
     MUST(COMPILE "mlp.onnx --batch=4 --ensemble=2 --optimizer=adam -o all");
     MUST("./all --data all.npz --ensemble-seed 2 --steps 4 --dump whole.npz" QUIET);
     MUST("./all --data all.npz --ensemble-seed 2 --steps 2 --save half" QUIET);
-    MUST("./all --data all.npz --ensemble-seed 2 --steps 4 --save half --resume auto --dump rest.npz" QUIET);
+    MUST("./all --data all.npz --ensemble-seed 2 --steps 4 --save half --resume auto --dump "
+         "rest.npz" QUIET);
     compare("whole.npz", 1, 0, "rest.npz");
     MUST(COMPILE "mlp.onnx --batch=4 --optimizer=adam -o one");
     ck_assert_int_ne(sh("./one --data all.npz --save half --resume auto" QUIET), 0);
@@ -205,8 +226,10 @@ START_TEST(weights_come_from_an_archive)
         w[i] = 0.1f * wave(i, 3);
     for (int i = 0; i < 2 * 10 * 32; i++)
         v[i] = 0.1f * wave(i, 4);
-    const NpzItem item[] = {{"stack/fc1.weight", LS_F32, 3, {2, 32, 9}, w}, {"fc1.bias", LS_F32, 2, {2, 32}, b},
-                            {"stack/fc2.weight", LS_F32, 3, {2, 10, 32}, v}, {"fc2.bias", LS_F32, 2, {2, 10}, c}};
+    const NpzItem item[] = {{"stack/fc1.weight", LS_F32, 3, {2, 32, 9}, w},
+                            {"fc1.bias", LS_F32, 2, {2, 32}, b},
+                            {"stack/fc2.weight", LS_F32, 3, {2, 10, 32}, v},
+                            {"fc2.bias", LS_F32, 2, {2, 10}, c}};
     write_npz("w.npz", 4, item);
     write_npz("few.npz", 3, item);
     MUST(COMPILE "mlp.onnx --batch=4 --ensemble=2 -o all");
@@ -226,7 +249,8 @@ END_TEST
 START_TEST(a_member_that_diverges_leaves_the_others_alone)
 {
     MUST(COMPILE "mlp.onnx --batch=4 --ensemble=2 -o all");
-    MUST("./all --data all.npz --steps 6 --member-rates 0.01,1e30 --dump all_out.npz --log log" QUIET);
+    MUST("./all --data all.npz --steps 6 --member-rates 0.01,1e30 --dump all_out.npz --log "
+         "log" QUIET);
     ck_assert_msg(strstr(text, "the loss of member 1 is") != NULL, "%s", text);
     MUST(COMPILE "mlp.onnx --batch=4 -o one");
     MUST("./one --data all.npz --steps 6 --lr 0.01 --dump one.npz" QUIET);
@@ -265,7 +289,8 @@ END_TEST
 int main(void)
 {
     TCase *t = tcase_create("ensembles");
-    tcase_add_loop_test(t, members_are_what_programs_of_their_own_would_be, 0, tests_do_less() ? 1 : tests_part(NSAME, 3));
+    tcase_add_loop_test(t, members_are_what_programs_of_their_own_would_be, 0,
+                        tests_do_less() ? 1 : tests_part(NSAME, 3));
     tcase_add_test(t, members_have_rates_and_statistics_of_their_own);
     tcase_add_test(t, members_have_masks_of_their_own_or_the_same);
     tcase_add_test(t, members_may_have_batches_of_their_own);

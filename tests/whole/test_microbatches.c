@@ -1,6 +1,7 @@
-/* tests/whole/test_microbatches.c -- batches that run in parts, through the command line: one part changes nothing, modes
- * of recomputation and budgets change no bit, gradients add up in the tree that docs/micro-batches.md says, runs are
- * resumed, and what cannot be cut is refused. Losses with weights and random masks are in test_batches.c. */
+/* tests/whole/test_microbatches.c -- batches that run in parts, through the command line: one part
+ * changes nothing, modes of recomputation and budgets change no bit, gradients add up in the tree
+ * that docs/micro-batches.md says, runs are resumed, and what cannot be cut is refused. Losses with
+ * weights and random masks are in test_batches.c. */
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
 #include "tests/support/less.h"
@@ -11,15 +12,18 @@
 
 static void make_nets(void)
 {
-    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=17 --dropout=0.2 -o gpt.onnx");
+    MUST(LS_BUILD "/lowerset model gpt --depth=1 --heads=2 --width=16 --context=8 --vocab=17 "
+                  "--dropout=0.2 -o gpt.onnx");
     MUST(LS_BUILD "/lowerset model unet --depth=1 --size=4 --width=2 -o unet.onnx");
     MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=8 --size=4 -o mlp.onnx");
 }
 
 START_TEST(one_part_is_no_option)
 {
-    MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 --emit=c -o plain.c");
-    MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 --microbatches=1 --emit=c -o one.c");
+    MUST(COMPILE
+         "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 --emit=c -o plain.c");
+    MUST(COMPILE "gpt.onnx --optimizer=adam --clip-norm=1 --precision=f16 --batch=4 "
+                 "--microbatches=1 --emit=c -o one.c");
     MUST("cmp plain.c one.c");
     MUST(COMPILE "mlp.onnx --batch=4 --microbatches=2 --emit=c -o one.c");
     MUST("! cmp -s plain.c one.c");
@@ -37,14 +41,17 @@ static const struct { const char *net; int steps; const char *ways[6]; } bits[] 
 };
 enum { NBITS = sizeof bits / sizeof *bits };
 
-/* 19 samples: batches of 8 have parts of 2; the last one has a part that is half full, and two that are empty. */
+/* 19 samples: batches of 8 have parts of 2; the last one has a part that is half full, and two that
+ * are empty. */
 START_TEST(modes_and_budgets_change_no_bit)
 {
     for (int k = 0; bits[_i].ways[k] != NULL; k++) {
         MUST(COMPILE "%s %s --batch=8 --microbatches=4 -o t", bits[_i].net, bits[_i].ways[k]);
-        MUST("./t --data synthetic:19 --progress none --seed 3 --lr 0.01 --steps %d --epochs 100 --dump %s.npz", bits[_i].steps,
-             k == 0 ? "first" : "other");
-        ck_assert_msg(k == 0 || same_arrays("first.npz", "other.npz", ""), "%s %s: %s", bits[_i].net, bits[_i].ways[k], text);
+        MUST("./t --data synthetic:19 --progress none --seed 3 --lr 0.01 --steps %d --epochs 100 "
+             "--dump %s.npz",
+             bits[_i].steps, k == 0 ? "first" : "other");
+        ck_assert_msg(k == 0 || same_arrays("first.npz", "other.npz", ""), "%s %s: %s",
+                      bits[_i].net, bits[_i].ways[k], text);
     }
 }
 END_TEST
@@ -54,7 +61,8 @@ START_TEST(a_mode_that_recomputes_runs_steps_again)
     int again[3];
     static const char *const mode[] = {"none", "all", "except-last"};
     for (int k = 0; k < 3; k++) {
-        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --recompute=%s --emit=c -o t.c", mode[k]);
+        MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --recompute=%s --emit=c -o t.c",
+             mode[k]);
         MUST("sh -c \"grep -c ' again' t.c || true\"");
         again[k] = atoi(text);
     }
@@ -72,9 +80,12 @@ START_TEST(accumulated_batches_are_parts)
                                       "--batch=4 --microbatches=2 --accumulate=3"};
     for (int k = 0; k < 3; k++) {
         MUST(COMPILE "mlp.onnx --optimizer=adam %s -o t", way[k]);
-        MUST("./t --data synthetic:24" RUN "--lr 0.01 --epochs 3 --dump %s.npz", k == 0 ? "first" : "other");
-        ck_assert_msg(k == 0 || (same_arrays("first.npz", "other.npz", "param/") && same_arrays("first.npz", "other.npz", "moment/")), "%s",
-                      way[k]);
+        MUST("./t --data synthetic:24" RUN "--lr 0.01 --epochs 3 --dump %s.npz",
+             k == 0 ? "first" : "other");
+        ck_assert_msg(k == 0
+                          || (same_arrays("first.npz", "other.npz", "param/")
+                              && same_arrays("first.npz", "other.npz", "moment/")),
+                      "%s", way[k]);
     }
 }
 END_TEST
@@ -87,7 +98,8 @@ static void find(LsFile *f, const char *path, const char *name, LsArray *a)
 {
     LsError e = {0};
     bool found = false;
-    ck_assert_msg(ls_file_map(f, path, &e) && ls_npz_find(f, name, a, &found, &e) && found, "%s: no %s", path, name);
+    ck_assert_msg(ls_file_map(f, path, &e) && ls_npz_find(f, name, a, &found, &e) && found,
+                  "%s: no %s", path, name);
 }
 
 /* The sum of n parts from the first on: the largest power of two below n, and the rest. */
@@ -111,13 +123,16 @@ static float in_a_row(const Sum *s, int n)
     return sum;
 }
 
-/* With rate 1 and no momentum a step subtracts the gradient. The gradients of parts are those of batches of 2. */
+/* With rate 1 and no momentum a step subtracts the gradient. The gradients of parts are those of
+ * batches of 2. */
 static void check_tree(int parts)
 {
     static const char *const name[] = {"fc1.weight", "fc1.bias", "fc2.weight"};
     int64_t other = 0;
-    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=%d --microbatches=%d --optimizer=sgd:momentum=0 --store-gradients "
-         "-o whole", 2 * parts, parts);
+    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=%d --microbatches=%d "
+                  "--optimizer=sgd:momentum=0 --store-gradients "
+                  "-o whole",
+         2 * parts, parts);
     MUST("./whole --data synthetic:14" RUN "--lr 1 --steps 1 --dump whole.npz");
     for (int k = 0; k < 3; k++) {
         char member[40], path[20];
@@ -134,7 +149,8 @@ static void check_tree(int parts)
         }
         for (s.i = 0; s.i < after.count; s.i++) {
             const float w = (float)ls_array_real(&before, s.i), step = tree(&s, 0, parts);
-            ck_assert_msg((float)ls_array_real(&after, s.i) == w - step, "%d parts: %s[%d]", parts, name[k], (int)s.i);
+            ck_assert_msg((float)ls_array_real(&after, s.i) == w - step, "%d parts: %s[%d]", parts,
+                          name[k], (int)s.i);
             other += w - in_a_row(&s, parts) != w - step;
         }
         for (int p = 0; p < parts; p++)
@@ -147,7 +163,8 @@ static void check_tree(int parts)
 
 START_TEST(gradients_add_up_in_a_tree)
 {
-    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=2 --optimizer=sgd:momentum=0 --store-gradients -o part");
+    MUST(LS_BUILD "/lowerset compile -q -O2 mlp.onnx --batch=2 --optimizer=sgd:momentum=0 "
+                  "--store-gradients -o part");
     for (int k = 0; k < 7; k++)
         MUST("./part --data synthetic:14" RUN "--lr 0 --steps %d --dump g%d.npz", k + 1, k);
     if (tests_do_all())
@@ -163,12 +180,16 @@ START_TEST(a_resumed_run_is_the_unbroken_one)
     MUST(COMPILE "unet.onnx --batch=8 --microbatches=4 --recompute=except-last -o t");
     MUST(COMPILE "unet.onnx --batch=8 -o plain");
     MUST("./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --dump first.npz");
-    MUST("rm -rf saved; ./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --steps 5 --progress none --save saved");
-    MUST("./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --resume saved/$(ls saved | head -1) "
+    MUST("rm -rf saved; ./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --steps 5 --progress "
+         "none --save saved");
+    MUST("./t --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --resume "
+         "saved/$(ls saved | head -1) "
          "--dump other.npz");
-    ck_assert(same_arrays("first.npz", "other.npz", "param/") && same_arrays("first.npz", "other.npz", "stat/"));
+    ck_assert(same_arrays("first.npz", "other.npz", "param/")
+              && same_arrays("first.npz", "other.npz", "stat/"));
     MUST("! grep -q 'weight.grad' saved/*");    /* sums within an update are not saved */
-    MUST("./plain --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --resume saved/$(ls saved | head -1)");
+    MUST("./plain --data synthetic:21 --lr 0.01 --seed 5 --epochs 4 --progress none --resume "
+         "saved/$(ls saved | head -1)");
 }
 END_TEST
 
@@ -176,49 +197,69 @@ END_TEST
 
 START_TEST(plan_shows_all_modes)
 {
-    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --accumulate=2 --recompute=all");
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 "
+                  "--accumulate=2 --recompute=all");
     ck_assert_msg(strstr(text, "a batch of 8 samples runs in 4 parts of 2") != NULL, "%s", text);
-    ck_assert_msg(strstr(text, "gradients of 8 parts add up in a tree: 3 partial sums of each") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "gradients of 8 parts add up in a tree: 3 partial sums of each")
+                      != NULL,
+                  "%s", text);
     static const char *const mode[] = {"none", "except-last", "all", "auto"};
     for (int k = 0; k < 4; k++) {
         char line[32];
         snprintf(line, sizeof line, "\n  %-12s ", mode[k]);
         const char *at = strstr(text, line);
         ck_assert_msg(at != NULL, "%s", text);
-        ck_assert_int_eq(strstr(at, "chosen") != NULL && strstr(at, "chosen") < strchr(at + 1, '\n'), k == 2);
+        ck_assert_int_eq(
+            strstr(at, "chosen") != NULL && strstr(at, "chosen") < strchr(at + 1, '\n'), k == 2);
     }
     ck_assert_msg(strstr(text, "\n  cheap ") == NULL, "%s", text);
-    ck_assert_int_eq(sh(LS_BUILD "/lowerset plan -q unet.onnx --batch=8 --microbatches=4 --recompute=none --budget=90%%"), 4);
+    ck_assert_int_eq(
+        sh(LS_BUILD
+           "/lowerset plan -q unet.onnx --batch=8 --microbatches=4 --recompute=none --budget=90%%"),
+        4);
     ck_assert_msg(strstr(text, "with --recompute=none is") != NULL, "%s", text);
-    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --recompute=cheap | "
-         "grep -o '^  [a-z]* .* chosen'");
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 "
+                  "--recompute=cheap | "
+                  "grep -o '^  [a-z]* .* chosen'");
     ck_assert_msg(strncmp(text, "  cheap ", 8) == 0 && strchr(text, '\n')[1] == '\0', "%s", text);
     MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 --json");
-    ck_assert_msg(strstr(text, "{\"batch\":8,\"parts\":4,\"per_update\":4,\"sum_levels\":2,") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "{\"batch\":8,\"parts\":4,\"per_update\":4,\"sum_levels\":2,")
+                      != NULL,
+                  "%s", text);
 }
 END_TEST
 
-static const struct { const char *command; int code; const char *why; } refused[] = {
-    {"mlp.onnx --batch=8 --microbatches=3", 2, "--microbatches 3: a batch of 8 samples does not divide into so many equal parts"},
+static const struct { const char *command; int code; const char *why;
+} refused[] = {
+    {"mlp.onnx --batch=8 --microbatches=3", 2,
+     "--microbatches 3: a batch of 8 samples does not divide into so many equal parts"},
     {"mlp.onnx --batch=8 --microbatches=0", 2, "--microbatches needs a whole number"},
-    {"mlp.onnx --batch=8 --microbatches=1048576 --accumulate=2", 2, "an update takes more than 1048576 parts"},
-    {"mlp.onnx --batch=8 --microbatches=2 --dp=clip=1,noise=1,delta=1e-5", 2, "--microbatches: with --dp, --batch is"},
-    {"mlp.onnx --batch=8 --microbatches=2 --grads=per-sample", 2, "--grads shows the samples of a whole batch"},
-    {"mlp.onnx --batch=8 --microbatches=2 --recompute=some", 2, "--recompute: 'some' is not one of auto|none|cheap|"},
+    {"mlp.onnx --batch=8 --microbatches=1048576 --accumulate=2", 2,
+     "an update takes more than 1048576 parts"},
+    {"mlp.onnx --batch=8 --microbatches=2 --dp=clip=1,noise=1,delta=1e-5", 2,
+     "--microbatches: with --dp, --batch is"},
+    {"mlp.onnx --batch=8 --microbatches=2 --grads=per-sample", 2,
+     "--grads shows the samples of a whole batch"},
+    {"mlp.onnx --batch=8 --microbatches=2 --recompute=some", 2,
+     "--recompute: 'some' is not one of auto|none|cheap|"},
     {"mlp.onnx --batch=8 --recompute=except-last --keep=*", 2,
      "--recompute=except-last says what each part runs again: leave --keep out"},
-    {"mlp.onnx --batch=8 --checkpoint=never", 2, "unknown option '--checkpoint=never': use --recompute=none"},
-    {"mlp.onnx --batch=8 --microbatches=2 --label-shape=9", 2, "a shape whose samples divide into the --microbatches"},
-    {"mlp.onnx --batch=8 --ranks=2 --label-shape=9", 2, "a shape whose samples divide into the --microbatches"},
-    {"mlp.onnx --batch=8 --microbatches=2 --ignore-index=1 --loss=ce@1,ce@2", 1, "terms of the loss are means over different"},
+    {"mlp.onnx --batch=8 --checkpoint=never", 2,
+     "unknown option '--checkpoint=never': use --recompute=none"},
+    {"mlp.onnx --batch=8 --microbatches=2 --label-shape=9", 2,
+     "a shape whose samples divide into the --microbatches"},
+    {"mlp.onnx --batch=8 --ranks=2 --label-shape=9", 2,
+     "a shape whose samples divide into the --microbatches"},
+    {"mlp.onnx --batch=8 --microbatches=2 --ignore-index=1 --loss=ce@1,ce@2", 1,
+     "terms of the loss are means over different"},
 };
 enum { NREFUSED = sizeof refused / sizeof *refused };
 
 START_TEST(what_cannot_be_cut_is_refused)
 {
     const int code = sh(COMPILE "%s -o t", refused[_i].command);
-    ck_assert_msg(code == refused[_i].code && strstr(text, refused[_i].why) != NULL, "%s: %d: %s", refused[_i].command, code,
-                  text);
+    ck_assert_msg(code == refused[_i].code && strstr(text, refused[_i].why) != NULL, "%s: %d: %s",
+                  refused[_i].command, code, text);
 }
 END_TEST
 

@@ -1,8 +1,9 @@
-/* tests/whole/test_scaled_loss.c -- programs whose loss is scaled, with infinities in chosen gradients: nothing that
- * they keep moves in that step but the scale.
+/* tests/whole/test_scaled_loss.c -- programs whose loss is scaled, with infinities in chosen
+ * gradients: nothing that they keep moves in that step but the scale.
  *
- * The loss is a sum over inputs a, b and c, each times parameters of its own, so that an infinity in an input makes that
- * parameter's gradient infinite and no other's. b goes through a batch norm. */
+ * The loss is a sum over inputs a, b and c, each times parameters of its own, so that an infinity
+ * in an input makes that parameter's gradient infinite and no other's. b goes through a batch
+ * norm. */
 #include "tests/support/suite.h"
 #include "tests/support/wave_weight.h"
 
@@ -13,8 +14,8 @@ static void add_sum(Make *mk, const char *in, const char *out)
     make_int(mk, make_node(mk, "ReduceMean", in, out), "keepdims", 0);
 }
 
-/* Makes m.onnx in a new folder and goes there. Parameters in the order of the file: first [4], s and bias [6] of the
- * batch norm, last [1] and one, a scalar. */
+/* Makes m.onnx in a new folder and goes there. Parameters in the order of the file: first [4], s
+ * and bias [6] of the batch norm, last [1] and one, a scalar. */
 static void open_net(Make *mk)
 {
     make_begin(mk, 17);
@@ -66,7 +67,8 @@ static void write_data(int input, int sample)
 
 static void check_same(const char *a, const char *b, const char *prefix)
 {
-    ck_assert_msg(sh(LS_BUILD "/tests/npz_near %s %s 0 %s", a, b, prefix) == 0, "%s %s %s: %s", a, b, prefix, text);
+    ck_assert_msg(sh(LS_BUILD "/tests/npz_near %s %s 0 %s", a, b, prefix) == 0, "%s %s %s: %s", a,
+                  b, prefix, text);
 }
 
 /* Parameters, moments and running statistics are equal to the bit. */
@@ -85,14 +87,17 @@ static void check_kept(const char *a, const char *b, bool adam)
     }
 }
 
-typedef struct Case { const char *options; int group; bool adam; } Case;     /* group: samples of an update */
+/* group: samples of an update */
+typedef struct Case { const char *options; int group; bool adam; } Case;
 static const Case cases[] = {
     {"--optimizer=sgd:momentum=0.9", 2, false},
     {"--optimizer=adam --clip-norm=0.1", 2, true},
     {"--optimizer=adamw --accumulate=4", 8, true},
     {"--optimizer=adam --accumulate=4 --precision=f16", 8, true},
     {"--optimizer=sgd:momentum=0.9 --accumulate=4 --precision=bf16", 8, false},
-    {"--optimizer=sgd:momentum=0.9,nesterov --accumulate=4 --clip-norm=0.1 --clip-value=0.05 --budget=min", 8, false},
+    {"--optimizer=sgd:momentum=0.9,nesterov --accumulate=4 --clip-norm=0.1 --clip-value=0.05 "
+     "--budget=min",
+     8, false},
 };
 
 START_TEST(infinite_gradients_move_nothing_but_the_scale)
@@ -100,8 +105,10 @@ START_TEST(infinite_gradients_move_nothing_but_the_scale)
     const Case *c = &cases[_i];
     Make mk;
     open_net(&mk);
-    MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --loss=graph --bn=train --batch=2 --loss-scale=dynamic "
-         "%s -o t", c->options);
+    MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --loss=graph --bn=train "
+                  "--batch=2 --loss-scale=dynamic "
+                  "%s -o t",
+         c->options);
     write_data(3, 0);
     MUST(TRAIN "--eval --dump start.npz");
     MUST(TRAIN "--steps 1 --dump one.npz");
@@ -125,15 +132,20 @@ END_TEST
 /* A program without a scale, whose running statistics and updates are the same. */
 START_TEST(a_scale_of_a_power_of_two_changes_no_bit)
 {
-    static const char *const options[] = {"--optimizer=adam", "--optimizer=sgd:momentum=0.5 --accumulate=4 --clip-norm=0.1"};
+    static const char *const options[] = {
+        "--optimizer=adam", "--optimizer=sgd:momentum=0.5 --accumulate=4 --clip-norm=0.1"};
     Make mk;
     open_net(&mk);
     write_data(3, 0);
     for (int k = 0; k < 2; k++) {
-        MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --loss=graph --bn=train --batch=2 %s -o t", options[k]);
+        MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --loss=graph --bn=train "
+                      "--batch=2 %s -o t",
+             options[k]);
         MUST(TRAIN "--steps 4 --dump plain.npz");
-        MUST(LS_BUILD "/lowerset compile m.onnx -q -O0 --plan-effort=2 --loss=graph --bn=train --batch=2 %s "
-             "--loss-scale=dynamic:init=1024,period=2 -o t", options[k]);
+        MUST(LS_BUILD
+             "/lowerset compile m.onnx -q -O0 --plan-effort=2 --loss=graph --bn=train --batch=2 %s "
+             "--loss-scale=dynamic:init=1024,period=2 -o t",
+             options[k]);
         MUST(TRAIN "--steps 4 --dump scaled.npz");       /* it grew twice */
         check_kept("plain.npz", "scaled.npz", k == 0);
         check_same("plain.npz", "scaled.npz", "grad/");
@@ -146,7 +158,8 @@ int main(void)
 {
     TCase *t = tcase_create("scaled_loss");
     tcase_set_timeout(t, 120);
-    tcase_add_loop_test(t, infinite_gradients_move_nothing_but_the_scale, 0, sizeof cases / sizeof *cases);
+    tcase_add_loop_test(t, infinite_gradients_move_nothing_but_the_scale, 0,
+                        sizeof cases / sizeof *cases);
     tcase_add_test(t, a_scale_of_a_power_of_two_changes_no_bit);
     return run_tests("scaled_loss", t);
 }

@@ -1,5 +1,6 @@
-/* tests/whole/test_scaled_runs.c -- whole runs with a scaled loss, through the command line: scales that change no bit,
- * scales that f16 needs, runs that overflow and recover, budgets, resumed and killed runs, clipping. */
+/* tests/whole/test_scaled_runs.c -- whole runs with a scaled loss, through the command line: scales
+ * that change no bit, scales that f16 needs, runs that overflow and recover, budgets, resumed and
+ * killed runs, clipping. */
 #include "tests/support/command_line.h"
 #include "tests/support/npz_util.h"
 #include "tests/support/precision_nets.h"
@@ -49,7 +50,8 @@ START_TEST(small_gradients_live_with_a_scale_and_die_without)
 {
     double of[3][64];
     int64_t n;
-    static const char *const options[] = {"--precision=f32", "--precision=f16 --loss-scale=none", "--precision=f16"};
+    static const char *const options[] = {"--precision=f32", "--precision=f16 --loss-scale=none",
+                                          "--precision=f16"};
     for (int k = 0; k < 3; k++) {
         MUST(COMPILE "mlp.onnx --loss=mse@1e-7 %s -o t", options[k]);
         MUST("./t" RUN "--steps 1 --dump t.npz");
@@ -66,7 +68,8 @@ END_TEST
 /* Too large at first: it shrinks, and grows again after every second good step. */
 START_TEST(every_budget_gives_the_same_bits_while_the_scale_moves)
 {
-    const char *compile = COMPILE "gpt.onnx --precision=f16 --loss-scale=dynamic:init=1e7,period=2 --optimizer=adam";
+    const char *compile =
+        COMPILE "gpt.onnx --precision=f16 --loss-scale=dynamic:init=1e7,period=2 --optimizer=adam";
     MUST("%s -o t0", compile);
     MUST("./t0" RUN "--steps 16 --dump t0.npz");
     ck_assert_msg(strstr(text, "-> 5000000, update skipped") != NULL, "%s", text);
@@ -83,36 +86,45 @@ END_TEST
 /* An export whose layer norm overflows at the usual scale. */
 START_TEST(an_overflowing_net_recovers)
 {
-    MUST(LS_BUILD "/lowerset compile " LS_SOURCE "/tests/export/fixtures/layernorm/ts.onnx -q -O0 --plan-effort=2 --batch=2 "
-         "--precision=f16 -o t");
-    MUST("./t --data " LS_SOURCE "/tests/export/fixtures/layernorm/data.npz --epochs 6 --progress none --dump t.npz "
+    MUST(LS_BUILD "/lowerset compile " LS_SOURCE
+                  "/tests/export/fixtures/layernorm/ts.onnx -q -O0 --plan-effort=2 --batch=2 "
+                  "--precision=f16 -o t");
+    MUST("./t --data " LS_SOURCE
+         "/tests/export/fixtures/layernorm/data.npz --epochs 6 --progress none --dump t.npz "
          "--check-numerics");
-    ck_assert_msg(strstr(text, "step 2: scale 32768 -> 16384, update skipped; node '") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "step 2: scale 32768 -> 16384, update skipped; node '") != NULL,
+                  "%s", text);
     ck_assert_double_lt(told("epoch 6  step 24  loss "), 0.6 * told("epoch 1  step 4  loss "));
     ck_assert_double_le(scalar("t.npz", "moment/loss_scale.skips"), 3);
 }
 END_TEST
 
-/* Updates of three batches; the process is killed somewhere, mostly within one, and goes on from its last checkpoint. */
+/* Updates of three batches; the process is killed somewhere, mostly within one, and goes on from
+ * its last checkpoint. */
 START_TEST(a_killed_run_goes_on_bit_for_bit)
 {
     const bool half = _i == 0;          /* bf16 does not overflow: there the scale only grows */
     MUST("rm -rf ck");
-    MUST(COMPILE "res.onnx --precision=%s --loss-scale=torch:init=1e7,period=3 --accumulate=3 -o t", half ? "f16" : "bf16");
+    MUST(COMPILE "res.onnx --precision=%s --loss-scale=torch:init=1e7,period=3 --accumulate=3 -o t",
+         half ? "f16" : "bf16");
     MUST("./t" RUN "--steps 60 --epochs 99 --schedule cosine --dump whole.npz");
     ck_assert_int_eq(strstr(text, "update skipped") != NULL, half);
     ck_assert_double_ne(scalar("whole.npz", "moment/loss_scale"), 1e7);
-    MUST("./t" RUN "--steps 60 --epochs 99 --schedule cosine --save ck --save-every 1 >killed 2>&1 & p=$! i=0; "
-         "while [ ! -e ck/step-000000012.safetensors ] && [ $i -lt 3000 ]; do sleep 0.01; i=$((i + 1)); done; "
+    MUST("./t" RUN "--steps 60 --epochs 99 --schedule cosine --save ck --save-every 1 >killed 2>&1 "
+                   "& p=$! i=0; "
+         "while [ ! -e ck/step-000000012.safetensors ] && [ $i -lt 3000 ]; do sleep 0.01; i=$((i + "
+         "1)); done; "
          "kill -9 $p; wait $p || :");
     MUST("rm -f ck/step-000000060.safetensors");
-    MUST("./t" RUN "--steps 60 --epochs 99 --schedule cosine --save ck --resume=auto --dump rest.npz");
+    MUST("./t" RUN
+         "--steps 60 --epochs 99 --schedule cosine --save ck --resume=auto --dump rest.npz");
     ck_assert_ptr_nonnull(strstr(text, "continuing from"));
     ck_assert_msg(sh("cmp whole.npz rest.npz") == 0, "%s", text);
 }
 END_TEST
 
-/* Without a scale, or with a static one on both sides, the states are alike. Else the reason to refuse is told. */
+/* Without a scale, or with a static one on both sides, the states are alike. Else the reason to
+ * refuse is told. */
 START_TEST(a_run_says_that_its_checkpoint_is_of_another_precision)
 {
     static const char *const type[] = {"f16 --loss-scale=1024", "bf16 --loss-scale=1024", "bf16"};
@@ -122,18 +134,26 @@ START_TEST(a_run_says_that_its_checkpoint_is_of_another_precision)
     MUST("./t0" RUN "--steps 2 --resume ck/step-000000001.safetensors");
     ck_assert_msg(strstr(text, "computes in") == NULL, "%s", text);
     MUST("./t1" RUN "--steps 2 --resume ck/step-000000001.safetensors");
-    ck_assert_msg(strstr(text, "note: ck/step-000000001.safetensors was written by a program that computes in f16; this one "
-                               "computes in bf16\n") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "note: ck/step-000000001.safetensors was written by a program that "
+                               "computes in f16; this one "
+                               "computes in bf16\n")
+                      != NULL,
+                  "%s", text);
     ck_assert_int_ne(sh("./t2" RUN "--steps 2 --resume ck/step-000000001.safetensors"), 0);
-    ck_assert_msg(strstr(text, "holds 'loss_scale', which this program does not have (it was written by a program that computes "
-                               "in f16)") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "holds 'loss_scale', which this program does not have (it was "
+                               "written by a program that computes "
+                               "in f16)")
+                      != NULL,
+                  "%s", text);
 }
 END_TEST
 
-/* |change of all parameters| of a plain gradient step with rate 1: the norm of what the update applied. */
+/* |change of all parameters| of a plain gradient step with rate 1: the norm of what the update
+ * applied. */
 static double applied_norm(void)
 {
-    static const char *const name[] = {"param/fc1.weight", "param/fc1.bias", "param/fc2.weight", "param/fc2.bias"};
+    static const char *const name[] = {"param/fc1.weight", "param/fc1.bias", "param/fc2.weight",
+                                       "param/fc2.bias"};
     static double a[4096], b[4096];
     double sum = 0;
     int64_t n;
@@ -148,7 +168,8 @@ static double applied_norm(void)
     return sqrt(sum);
 }
 
-/* The same 16 samples in one batch or in four. The limit lies above the norm (but below the scaled one), and below it. */
+/* The same 16 samples in one batch or in four. The limit lies above the norm (but below the scaled
+ * one), and below it. */
 START_TEST(clipping_sees_unscaled_gradients)
 {
     double norm = 0;
@@ -156,14 +177,17 @@ START_TEST(clipping_sees_unscaled_gradients)
         double want = 0;
         for (int k = 0; k < 3; k++) {
             double clip = limit == 0 ? 4 : norm / 2;
-            MUST(LS_BUILD "/lowerset compile mlp.onnx -q -O0 --plan-effort=2 --optimizer=sgd:momentum=0 --clip-norm=%.9g %s -o t",
-                 clip, k == 0   ? "--batch=16"
-                       : k == 1 ? "--batch=16 --precision=f16"
-                                : "--batch=4 --accumulate=4 --precision=f16");
+            MUST(LS_BUILD "/lowerset compile mlp.onnx -q -O0 --plan-effort=2 "
+                          "--optimizer=sgd:momentum=0 --clip-norm=%.9g %s -o t",
+                 clip,
+                 k == 0   ? "--batch=16"
+                 : k == 1 ? "--batch=16 --precision=f16"
+                          : "--batch=4 --accumulate=4 --precision=f16");
             double got = applied_norm();
             want = k == 0 ? got : want;
             norm = norm == 0 ? got : norm;
-            ck_assert_msg(fabs(got - want) <= 1e-3 * want, "limit %g, program %d: norm %g, not %g", clip, k, got, want);
+            ck_assert_msg(fabs(got - want) <= 1e-3 * want, "limit %g, program %d: norm %g, not %g",
+                          clip, k, got, want);
         }
         const double most = limit == 0 ? norm : norm / 2;
         ck_assert_double_eq_tol(want, most, 1e-4 * norm);
@@ -180,14 +204,16 @@ static void make_batches(unsigned bad)
         x[i] = i % 64 == 5 && bad >> i / 64 & 1 ? NAN : (float)(i * 7 % 11) / 11;
     for (int i = 0; i < 40; i++)
         label[i] = i % 10;
-    write_npz("bad.npz", 2, (NpzItem[]){{"x", LS_F32, 4, {40, 1, 4, 4}, x}, {"label", LS_I64, 1, {40}, label}});
+    write_npz("bad.npz", 2,
+              (NpzItem[]){{"x", LS_F32, 4, {40, 1, 4, 4}, x}, {"label", LS_I64, 1, {40}, label}});
 }
 
 /* Skipped updates count in a row: a good one between them begins anew. On ranks, too. */
 START_TEST(good_updates_end_a_row_of_skipped_ones)
 {
     static const char *const way[] = {"", "--accumulate=1 --microbatches=2", "--ranks=2"};
-    const char *run = "./t --data bad.npz --no-shuffle --progress none --max-skipped 2 --dump t.npz";
+    const char *run =
+        "./t --data bad.npz --no-shuffle --progress none --max-skipped 2 --dump t.npz";
     MUST(COMPILE "mlp.onnx --precision=f16 --loss-scale=dynamic:init=64 %s -o t", way[_i]);
     make_batches(0x2aa);
     MUST("%s", run);

@@ -1,10 +1,12 @@
-/* tests/whole/test_short_batches.c -- a last batch that is not full, and parts of a batch, where samples depend on each other:
- * batch norms take the samples that count, as PyTorch does; other models are refused before the first step. The right values
- * are those of PyTorch, or of formulas in doubles, on the samples alone. */
+/* tests/whole/test_short_batches.c -- a last batch that is not full, and parts of a batch, where
+ * samples depend on each other: batch norms take the samples that count, as PyTorch does; other
+ * models are refused before the first step. The right values are those of PyTorch, or of formulas
+ * in doubles, on the samples alone. */
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
 
-#define COMPILE LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 --optimizer=sgd:momentum=0 --lr=1 -o t "
+#define COMPILE                                                                                    \
+    LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 --optimizer=sgd:momentum=0 --lr=1 -o t "
 #define DATA LS_SOURCE "/tests/data/faults/"
 #define NORM DATA "last-batch-norm/model.onnx "
 #define RUN "./t --progress none --no-shuffle --steps 1 "
@@ -40,7 +42,11 @@ static void expect_pair(const char *name, double a, double b, double off)
 /* 5 samples in a batch of 8. */
 START_TEST(a_batch_norm_takes_the_samples_that_count)
 {
-    static const char *const way[] = {"", "--budget=min", "--precision=f64", "--precision=bf16", "--bn-var=torch",
+    static const char *const way[] = {"",
+                                      "--budget=min",
+                                      "--precision=f64",
+                                      "--precision=bf16",
+                                      "--bn-var=torch",
                                       "--precision=f16 --loss-scale=8"};
     const double near[] = {2e-6, 2e-6, 2e-6, 2e-2, 2e-6, 2e-2};
     const bool unbiased = strstr(way[_i], "torch") != NULL;
@@ -51,7 +57,8 @@ START_TEST(a_batch_norm_takes_the_samples_that_count)
     expect("d.npz", "loss", 0, 1.115378, near[_i]);
     expect_pair("param/w", -0.200650, 1.348725, near[_i]);
     expect_pair("stat/rm", 0.075225, -0.028784, near[_i]);
-    expect_pair("stat/rv", unbiased ? 0.979284 : 0.963428, unbiased ? 1.198021 : 1.138417, near[_i]);
+    expect_pair("stat/rv", unbiased ? 0.979284 : 0.963428, unbiased ? 1.198021 : 1.138417,
+                near[_i]);
     MUST(LS_BUILD "/tests/npz_near five.npz d.npz 1e-6 param");
     MUST(LS_BUILD "/tests/npz_near five.npz d.npz 1e-6 stat");
 }
@@ -59,8 +66,12 @@ END_TEST
 
 /* 3 samples and 2. Some with sample variances: those of parts differ in their factor. */
 static const char *const parts[] = {
-    "--batch=6 --microbatches=2", "--batch=6 --microbatches=2 --budget=min", "--batch=6 --ranks=2",
-    "--batch=6 --microbatches=2 --stages=2", "--batch=6 --microbatches=2 --stages=2 --order=gpipe", "--batch=3 --accumulate=2",
+    "--batch=6 --microbatches=2",
+    "--batch=6 --microbatches=2 --budget=min",
+    "--batch=6 --ranks=2",
+    "--batch=6 --microbatches=2 --stages=2",
+    "--batch=6 --microbatches=2 --stages=2 --order=gpipe",
+    "--batch=3 --accumulate=2",
     "--batch=3 --accumulate=2 --budget=min",
 };
 enum { NPARTS = sizeof parts / sizeof *parts };
@@ -76,18 +87,27 @@ START_TEST(a_part_that_is_short_has_its_own_statistics)
     expect_pair("param/w", 3.408031, 1.357501, 1e-4);
     expect_pair("stat/rm", 0.156436, -0.038834, 2e-6);
     expect_pair("stat/rv", torch ? 0.935609 : 0.893739, torch ? 1.327593 : 1.153631, 2e-6);
-    ck_assert_msg(same_arrays("one.npz", "d.npz", "param") && same_arrays("one.npz", "d.npz", "stat"), "%s", text);
+    ck_assert_msg(same_arrays("one.npz", "d.npz", "param")
+                      && same_arrays("one.npz", "d.npz", "stat"),
+                  "%s", text);
 }
 END_TEST
 
 /* 5 samples: 4 and 1; or parts of one sample each. */
 START_TEST(one_value_per_channel_is_refused)
 {
-    static const char *const way[] = {"--batch=8 --microbatches=2", "--batch=8 --ranks=2", "--batch=8 --microbatches=2 --stages=2",
-                                      "--batch=4 --accumulate=2", "--batch=1", "--batch=4 --ranks=4"};
+    static const char *const way[] = {"--batch=8 --microbatches=2",
+                                      "--batch=8 --ranks=2",
+                                      "--batch=8 --microbatches=2 --stages=2",
+                                      "--batch=4 --accumulate=2",
+                                      "--batch=1",
+                                      "--batch=4 --ranks=4"};
     MUST(COMPILE NORM "%s", way[_i]);
     ck_assert_int_ne(sh(RUN_NORM), 0);
-    ck_assert_msg(strstr(text, "expected more than 1 value per channel when training: batch norm 'y'") != NULL, "%s", text);
+    ck_assert_msg(
+        strstr(text, "expected more than 1 value per channel when training: batch norm 'y'")
+            != NULL,
+        "%s", text);
     ck_assert_ptr_null(strstr(text, "epoch"));
 }
 END_TEST
@@ -95,7 +115,10 @@ END_TEST
 /* Images: statistics are over pixels, too; dense blocks share them. */
 START_TEST(images_of_short_batches)
 {
-    static const struct { const char *net; int batch, samples; } cases[] = {{"unet", 4, 1}, {"unet", 4, 3}, {"dense", 5, 3}};
+    static const struct {
+        const char *net;
+        int batch, samples;
+    } cases[] = {{"unet", 4, 1}, {"unet", 4, 3}, {"dense", 5, 3}};
     const char *net = cases[_i].net, *how = _i == 0 ? "" : "--precision=f64";
     MUST(COMPILE "%s.onnx --strategy=none --loss=ce %s --batch=%d", net, how, cases[_i].samples);
     MUST(RUN "--lr 0.1 --data synthetic:%d --dump few.npz", cases[_i].samples);
@@ -107,7 +130,9 @@ START_TEST(images_of_short_batches)
         return;
     MUST(COMPILE "%s.onnx --loss=ce %s --batch=%d --budget=min", net, how, cases[_i].batch);
     MUST(RUN "--lr 0.1 --data synthetic:%d --dump min.npz", cases[_i].samples);
-    ck_assert_msg(same_arrays("d.npz", "min.npz", "param") && same_arrays("d.npz", "min.npz", "stat"), "%s", text);
+    ck_assert_msg(same_arrays("d.npz", "min.npz", "param")
+                      && same_arrays("d.npz", "min.npz", "stat"),
+                  "%s", text);
 }
 END_TEST
 
@@ -115,8 +140,12 @@ END_TEST
 
 START_TEST(a_mean_of_the_file_is_of_the_samples_that_count)
 {
-    static const char *const way[] = {"--batch=5", "--batch=8", "--batch=8 --budget=min", "--batch=6 --microbatches=2",
-                                      "--batch=3 --accumulate=2", "--batch=8 --microbatches=2 --stages=2"};
+    static const char *const way[] = {"--batch=5",
+                                      "--batch=8",
+                                      "--batch=8 --budget=min",
+                                      "--batch=6 --microbatches=2",
+                                      "--batch=3 --accumulate=2",
+                                      "--batch=8 --microbatches=2 --stages=2"};
     MUST(COMPILE DATA "last-batch-loss/mean.onnx --loss=graph %s", way[_i]);
     MUST(RUN "--data " DATA "last-batch-loss/data.npz --dump d.npz");
     expect("d.npz", "loss", 0, 1.007954, 2e-6);
@@ -157,19 +186,30 @@ START_TEST(what_would_count_copies_is_refused)
     MUST(COMPILE DATA "%s.onnx --batch=4", mixing[_i].net);
     MUST(RUN "--data %s --drop-last", data);
     MUST(RUN "--data %s", data);        /* one step, which is full */
-    static const char *const more[] = {"--epochs 1 --steps 2", "--drop-last --eval", "--drop-last --val"};
+    static const char *const more[] = {"--epochs 1 --steps 2", "--drop-last --eval",
+                                       "--drop-last --val"};
     for (int k = 0; k < 3; k++) {
-        ck_assert_int_ne(sh("./t --progress none --data %s %s %s", data, more[k], k == 2 ? data : ""), 0);
-        ck_assert_msg(strstr(text, mixing[_i].node) != NULL && strstr(text, "cannot be filled up") != NULL, "%s", text);
+        ck_assert_int_ne(
+            sh("./t --progress none --data %s %s %s", data, more[k], k == 2 ? data : ""), 0);
+        ck_assert_msg(strstr(text, mixing[_i].node) != NULL
+                          && strstr(text, "cannot be filled up") != NULL,
+                      "%s", text);
         ck_assert_ptr_null(strstr(text, "loss"));
     }
 }
 END_TEST
 
 /* loss, w: of two parts that each have their own; from the formula on halves of the batch. */
-static const struct { const char *net, *node; double whole[3], own[3]; } cut[] = {
-    {"statistics-parts/covariance", "node 3 'y' (MatMul)", {10.044430, 4.436537, -1.647522}, {3.325584, 4.064508, -0.408532}},
-    {"statistics-parts/centre", "node 2 'y' (Sub)", {0.786430, 0.859698, 1.728380}, {0.768472, 0.856197, 1.731881}},
+static const struct { const char *net, *node; double whole[3], own[3];
+} cut[] = {
+    {"statistics-parts/covariance",
+     "node 3 'y' (MatMul)",
+     {10.044430, 4.436537, -1.647522},
+     {3.325584, 4.064508, -0.408532}},
+    {"statistics-parts/centre",
+     "node 2 'y' (Sub)",
+     {0.786430, 0.859698, 1.728380},
+     {0.768472, 0.856197, 1.731881}},
 };
 
 static void expect_three(const double right[3])
@@ -180,23 +220,33 @@ static void expect_three(const double right[3])
 
 START_TEST(parts_of_what_mixes_are_refused_or_own)
 {
-    static const char *const way[] = {"--microbatches=2", "--ranks=2", "--microbatches=2 --stages=2", "--ranks=8"};
+    static const char *const way[] = {"--microbatches=2", "--ranks=2",
+                                      "--microbatches=2 --stages=2", "--ranks=8"};
     MUST(COMPILE DATA "%s.onnx --batch=8", cut[_i].net);
     MUST(RUN "--data " DATA "statistics-parts/data.npz --dump d.npz");
     expect_three(cut[_i].whole);
     for (int k = 0; k < 4; k++) {
         ck_assert_int_eq(sh(COMPILE DATA "%s.onnx --batch=8 %s", cut[_i].net, way[k]), 2);
-        ck_assert_msg(strstr(text, cut[_i].node) != NULL && strstr(text, "--mixed-parts=own") != NULL, "%s", text);
+        ck_assert_msg(strstr(text, cut[_i].node) != NULL
+                          && strstr(text, "--mixed-parts=own") != NULL,
+                      "%s", text);
     }
     for (int k = 0; k < 3; k++) {
-        MUST(LS_BUILD "/lowerset compile -O0 --plan-effort=2 --optimizer=sgd:momentum=0 --lr=1 -o t --mixed-parts=own "
-             DATA "%s.onnx --batch=8 %s", cut[_i].net, way[k]);
-        ck_assert_msg(strstr(text, "warning") != NULL && strstr(text, "sees only its own samples") != NULL, "%s", text);
+        MUST(LS_BUILD "/lowerset compile -O0 --plan-effort=2 --optimizer=sgd:momentum=0 --lr=1 -o "
+                      "t --mixed-parts=own " DATA "%s.onnx --batch=8 %s",
+             cut[_i].net, way[k]);
+        ck_assert_msg(strstr(text, "warning") != NULL
+                          && strstr(text, "sees only its own samples") != NULL,
+                      "%s", text);
         MUST(RUN "--data " DATA "statistics-parts/data.npz --dump d.npz");
         expect_three(cut[_i].own);
     }
-    MUST(LS_BUILD "/lowerset compile -O0 --plan-effort=2 -o t " DATA "%s.onnx --batch=4 --accumulate=2", cut[_i].net);
-    ck_assert_msg(strstr(text, "--accumulate") != NULL && strstr(text, "sees only its own samples") != NULL, "%s", text);
+    MUST(LS_BUILD "/lowerset compile -O0 --plan-effort=2 -o t " DATA
+                  "%s.onnx --batch=4 --accumulate=2",
+         cut[_i].net);
+    ck_assert_msg(strstr(text, "--accumulate") != NULL
+                      && strstr(text, "sees only its own samples") != NULL,
+                  "%s", text);
     ck_assert_int_eq(sh(COMPILE DATA "%s.onnx --batch=8 --mixed-parts=own", cut[_i].net), 2);
 }
 END_TEST

@@ -1,5 +1,6 @@
-/* tests/whole/test_strangers.c -- ranks that meet over TCP, through the command line, while others call at their addresses:
- * strangers, and ranks of other runs, end nothing and learn nothing; ranks know each other by a token. */
+/* tests/whole/test_strangers.c -- ranks that meet over TCP, through the command line, while others
+ * call at their addresses: strangers, and ranks of other runs, end nothing and learn nothing; ranks
+ * know each other by a token. */
 #include "tests/support/command_line.h"
 
 #include <arpa/inet.h>
@@ -11,7 +12,8 @@
 
 enum { PORT = 20201 };
 static char host[40];
-static const char run[] = "--data synthetic:16 --progress none --steps 9 --epochs 100 --seed 5417 --lr 0.0625";
+static const char run[] =
+    "--data synthetic:16 --progress none --steps 9 --epochs 100 --seed 5417 --lr 0.0625";
 
 static void make_net(void)
 {
@@ -19,7 +21,8 @@ static void make_net(void)
     snprintf(host, sizeof host, "127.%u.%u.1", pid / 254 % 100 + 20, pid % 254);
     unsetenv("LOWERSET_TOKEN");
     MUST(LS_BUILD "/lowerset model mlp --batch=0 --width=9 --size=4 -o mlp.onnx");
-    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 mlp.onnx --batch=4 --microbatches=2 --ranks=2 -o two");
+    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 mlp.onnx --batch=4 --microbatches=2 "
+                  "--ranks=2 -o two");
     MUST("./two %s --dump right.npz", run);
 }
 
@@ -29,8 +32,8 @@ static const char *program = "two";
 static pid_t start(const char *name, int rank, const char *more)
 {
     char line[1000];
-    snprintf(line, sizeof line, "exec ./%s %s --peers %s:%d,%s:%d --rank %d %s >/dev/null 2>%s.txt", program, run, host, PORT, host, PORT + 1, rank,
-             more, name);
+    snprintf(line, sizeof line, "exec ./%s %s --peers %s:%d,%s:%d --rank %d %s >/dev/null 2>%s.txt",
+             program, run, host, PORT, host, PORT + 1, rank, more, name);
     const pid_t pid = fork();
     if (pid == 0) {
         execl("/bin/sh", "sh", "-c", line, (char *)NULL);
@@ -44,7 +47,8 @@ static void check_end(pid_t pid, const char *name, int code)
     int status;
     ck_assert_int_eq(waitpid(pid, &status, 0), pid);
     sh("cat %s.txt", name);
-    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code, "%s: %d, not %d: %s", name, WEXITSTATUS(status), code, text);
+    ck_assert_msg(WIFEXITED(status) && WEXITSTATUS(status) == code, "%s: %d, not %d: %s", name,
+                  WEXITSTATUS(status), code, text);
 }
 
 /* Says something at rank 0's address; returns the bytes of the answer. */
@@ -94,14 +98,19 @@ END_TEST
 
 START_TEST(ranks_know_each_other_by_a_token)
 {
-    MUST("printf ' the token of this run \\n' >token; printf 'the t0ken of this run' >other; printf short >short; head -c 1100 /dev/zero | tr '\\0' x >long; true");
+    MUST("printf ' the token of this run \\n' >token; printf 'the t0ken of this run' >other; "
+         "printf short >short; head -c 1100 /dev/zero | tr '\\0' x >long; true");
     const pid_t zero = start("zero", 0, "--token-file token --dump met.npz");
     check_end(start("without", 1, ""), "without", 9);
-    ck_assert_msg(strstr(text, "for rank 0 is of another program than this rank, or has a token") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "for rank 0 is of another program than this rank, or has a token")
+                      != NULL,
+                  "%s", text);
     check_end(start("wrong", 1, "--token-file other"), "wrong", 9);
-    ck_assert_msg(strstr(text, "for rank 0 has another token than this rank, or none") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "for rank 0 has another token than this rank, or none") != NULL,
+                  "%s", text);
     check_end(start("rate", 1, "--token-file token --lr 0.5"), "rate", 9);
-    ck_assert_msg(strstr(text, "do not run the same: ") != NULL && strstr(text, "lr 0.5,") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "do not run the same: ") != NULL && strstr(text, "lr 0.5,") != NULL,
+                  "%s", text);
     setenv("LOWERSET_TOKEN", "the token of this run", 1);
     const pid_t one = start("one", 1, "");
     check_end(zero, "zero", 0);
@@ -128,8 +137,11 @@ END_TEST
 
 START_TEST(a_rank_listens_at_its_own_address_or_not_at_all)
 {
-    ck_assert_int_eq(sh("./two %s --peers 192.0.2.7:%d,%s:%d --rank 0", run, PORT, host, PORT + 1), 2);
-    ck_assert_msg(strstr(text, "of rank 0 is no address of this machine; start rank 0 where it is") != NULL, "%s", text);
+    ck_assert_int_eq(sh("./two %s --peers 192.0.2.7:%d,%s:%d --rank 0", run, PORT, host, PORT + 1),
+                     2);
+    ck_assert_msg(strstr(text, "of rank 0 is no address of this machine; start rank 0 where it is")
+                      != NULL,
+                  "%s", text);
     const pid_t zero = start("zero", 0, "--dump met.npz");
     char answer[9];
     call("GET /\n", 6, answer, sizeof answer);
@@ -146,19 +158,24 @@ END_TEST
 START_TEST(replicas_that_differ_end_the_run)
 {
     MUST("./two %s --save a", run);
-    MUST("./two --data synthetic:16 --progress none --steps 9 --epochs 100 --seed 5417 --lr 0.125 --save b");
+    MUST("./two --data synthetic:16 --progress none --steps 9 --epochs 100 --seed 5417 --lr 0.125 "
+         "--save b");
     char more[2][80];
     for (int k = 0; k < 2; k++)
-        snprintf(more[k], sizeof more[k], "--steps 12 --resume %c/step-000000009.safetensors", 'a' + k);
+        snprintf(more[k], sizeof more[k], "--steps 12 --resume %c/step-000000009.safetensors",
+                 'a' + k);
     const pid_t zero = start("zero", 0, more[0]), one = start("one", 1, more[1]);
     check_end(zero, "zero", 2);
     const bool tells = strstr(text, "rank 1 begins with other weights than rank 0") != NULL;
     check_end(one, "one", 2);
     ck_assert(tells != (strstr(text, "rank 1 begins with other weights than rank 0") != NULL));
-    /* --compare-replicas reaches the ranks: one that compares more often than the other is of another run. */
+    /* --compare-replicas reaches the ranks: one that compares more often than the other is of
+     * another run. */
     const pid_t two = start("zero", 0, "--compare-replicas 1 --dump met.npz");
     check_end(start("never", 1, "--compare-replicas 0"), "never", 9);
-    ck_assert_msg(strstr(text, "replicas compared 1") != NULL && strstr(text, "replicas compared 0") != NULL, "%s", text);
+    ck_assert_msg(strstr(text, "replicas compared 1") != NULL
+                      && strstr(text, "replicas compared 0") != NULL,
+                  "%s", text);
     const pid_t again = start("one", 1, "--compare-replicas 1");
     check_end(two, "zero", 0);
     check_end(again, "one", 0);
@@ -191,7 +208,8 @@ static void read_pattern(const char *path, unsigned char to[PATTERN])
     ck_abort_msg("no weights in %s", path);
 }
 
-/* Flips a bit of the pattern wherever a process may write. Returns how often; -1: its memory cannot be opened. */
+/* Flips a bit of the pattern wherever a process may write. Returns how often; -1: its memory cannot
+ * be opened. */
 static int damage(pid_t pid, const unsigned char of[PATTERN])
 {
     static unsigned char part[1 << 20];
@@ -210,7 +228,8 @@ static int damage(pid_t pid, const unsigned char of[PATTERN])
         if (sscanf(line, "%lx-%lx %4s", &from, &to, may) != 3 || may[1] != 'w' || to - from > most)
             continue;
         for (unsigned long at = from; at < to; at += sizeof part - PATTERN) {
-            const ssize_t got = pread(memory, part, to - at < sizeof part ? to - at : sizeof part, (off_t)at);
+            const ssize_t got =
+                pread(memory, part, to - at < sizeof part ? to - at : sizeof part, (off_t)at);
             const unsigned char *end = part + (got > 0 ? got : 0), *hit = part;
             while ((hit = memmem(hit, (size_t)(end - hit), of, PATTERN)) != NULL) {
                 const unsigned char other = hit[0] ^ 1;
@@ -228,11 +247,13 @@ static int damage(pid_t pid, const unsigned char of[PATTERN])
 START_TEST(a_damaged_replica_ends_the_run)
 {
     unsigned char weights[PATTERN];
-    static const char more[] = "--steps 1000000000 --epochs 1000000000 --compare-replicas 50 --log steps";
+    static const char more[] =
+        "--steps 1000000000 --epochs 1000000000 --compare-replicas 50 --log steps";
     struct stat steps = {.st_size = 0};
     MUST("./two %s --lr 0 --save still && mv $(ls still/* | tail -n 1) still.safetensors", run);
     read_pattern("still.safetensors", weights);
-    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 mlp.onnx --batch=4 --microbatches=2 --ranks=2 --freeze fc1.weight -o ice");
+    MUST(LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 mlp.onnx --batch=4 --microbatches=2 "
+                  "--ranks=2 --freeze fc1.weight -o ice");
     program = "ice";
     const pid_t zero = start("zero", 0, more), one = start("one", 1, more);
     program = "two";
@@ -253,8 +274,10 @@ START_TEST(a_damaged_replica_ends_the_run)
     strcpy(all, text);
     check_end(one, "one", 9);
     strcat(all, text);
-    const char *told = strstr(all, "the parameters of rank 1 are not those of rank 0"), *step = strstr(all, "after step ");
-    ck_assert_msg(told != NULL && step != NULL && atol(step + 11) % 50 == 0 && atol(step + 11) > 0, "%s", all);
+    const char *told = strstr(all, "the parameters of rank 1 are not those of rank 0"),
+               *step = strstr(all, "after step ");
+    ck_assert_msg(told != NULL && step != NULL && atol(step + 11) % 50 == 0 && atol(step + 11) > 0,
+                  "%s", all);
     ck_assert_ptr_null(strstr(told + 1, "the parameters of rank 1"));
 }
 END_TEST

@@ -1,9 +1,16 @@
-/* compiler/ops/peakmax.c -- Peakmax, an operator that ONNX lacks, along the last axis: 1 at the first maximum, 0 elsewhere. */
+/* compiler/ops/peakmax.c -- Peakmax, an operator that ONNX lacks, along the last axis: 1 at the
+ * first maximum, 0 elsewhere. */
 #include "compiler/ops/row.h"
 
 const LsOp ls_op_peakmax = {
-    .name = "Peakmax", .min_in = 1, .max_in = 1, .nout = 1, .infer = ls_infer_like0, .grad = ls_grad_zero,
-    .kernel = LS_K_PEAKMAX, .layout = LS_LAY_ROW,
+    .name = "Peakmax",
+    .min_in = 1,
+    .max_in = 1,
+    .nout = 1,
+    .infer = ls_infer_like0,
+    .grad = ls_grad_zero,
+    .kernel = LS_K_PEAKMAX,
+    .layout = LS_LAY_ROW,
 };
 
 static bool peakmax_build(LsOnnxNode *n, LsValueId out[])

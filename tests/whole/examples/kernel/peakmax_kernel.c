@@ -15,7 +15,8 @@ static void peakmax_emit(const LsKernelText *k)
     ls_emit_line(k->e, "int64_t best = row * %" PRId64 ";", n);
     ls_emit_line(k->e, "for (int64_t i = best; i < (row + 1) * %" PRId64 "; i++)", n);
     ls_emit_line(k->e, "    best = x[i] > x[best] ? i : best;");
-    ls_emit_line(k->e, "for (int64_t i = row * %" PRId64 "; i < (row + 1) * %" PRId64 "; i++)", n, n);
+    ls_emit_line(k->e, "for (int64_t i = row * %" PRId64 "; i < (row + 1) * %" PRId64 "; i++)", n,
+                 n);
     ls_emit_line(k->e, "    y[i] = i == best ? LS_R(1.0) : LS_R(0.0);");
     ls_emit_line(k->e, "}");
     ls_emit_line(k->e, "}");

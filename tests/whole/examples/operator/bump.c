@@ -1,4 +1,5 @@
-/* compiler/ops/bump.c -- Bump, an operator that ONNX lacks: e^(-x^2), whose gradient is that of its parts. */
+/* compiler/ops/bump.c -- Bump, an operator that ONNX lacks: e^(-x^2), whose gradient is that of its
+ * parts. */
 #include "compiler/ops/row.h"
 
 static bool bump_build(LsOnnxNode *n, LsValueId out[])
