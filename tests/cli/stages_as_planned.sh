@@ -72,7 +72,8 @@ for model in mlp unet gpt; do
         same $model $stages --order gpipe --recompute all
         same $model $stages --order 1f1b --recompute none
         same $model $stages --order zb --recompute auto
-        same $model $stages --order "$(echo "gpipe 1f1b zb" | cut -d' ' -f$stages)" --recompute except-last
+        order=$(echo "gpipe 1f1b zb" | cut -d' ' -f$stages)
+        same $model $stages --order "$order" --recompute except-last
     done
 done
 grep -q 'transformer.wte.weight' p.json || fail "no tied weights" p.json
@@ -80,5 +81,6 @@ same unet 2 --order gpipe --recompute auto --budget 75%
 same unet 3 --order gpipe --recompute all --budget min
 same unet 3 --order gpipe --recompute except-last --budget min
 same gpt 2 --order gpipe --recompute auto --clip-norm 1 --optimizer adamw
-same gpt 2 --order gpipe --recompute auto --clip-norm 1 --optimizer adamw --budget $(($(all p.json rank_bytes | head -1) * 9 / 10))
+same gpt 2 --order gpipe --recompute auto --clip-norm 1 --optimizer adamw \
+    --budget $(($(all p.json rank_bytes | head -1) * 9 / 10))
 echo "$passed passed, 0 failed"
