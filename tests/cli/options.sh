@@ -3,7 +3,7 @@
 # --table) has a row here, and the command's output with the option differs from its output without it. An option
 # without a row fails.
 #   sh tests/cli/options.sh BUILD-FOLDER [EVERY]
-# With LS_WHOLE a row is run by each of its commands; else by the first of them, and of the others by every third, which
+# With LS_WHOLE a row is run by each of its commands; else by the first of them, and of the others by every ninth, which
 # changes from row to row.
 set -eu
 BUILT=$(cd "$1" && pwd)
@@ -79,7 +79,7 @@ row() {
         echo "$c $option" | sed 's/^measure /sweep /' >>rows
         n=$((n + 1))
         [ $((n % EVERY)) = 0 ] || continue
-        [ -n "${LS_WHOLE:-}" ] || [ "$c" = "${1%% *}" ] || [ $((n % 3)) = 0 ] || continue
+        [ -n "${LS_WHOLE:-}" ] || [ "$c" = "${1%% *}" ] || [ $((n % 9)) = 0 ] || continue
         key=without-$(echo "$c $before" | tr ' /*=' '____')
         # shellcheck disable=SC2086
         [ -f "$key" ] || makes "$c" $before >"$key"
