@@ -19,26 +19,31 @@ cd "$TOP"
 export XDG_CONFIG_HOME=$TOP/config XDG_CACHE_HOME=$TOP/cache
 fail() { echo "FAIL $*"; cat said 2>/dev/null; exit 1; }
 
-# A compiler for commands with files of this source: an object each, once for the same words before the first file.
+# A compiler for commands with files of the runtime library: an object each, once for the same library and the same flags.
 mkdir "$ALL/bin" "$ALL/objects"
 cat >"$ALL/bin/cc" <<'END'
 #!/bin/sh
 set -eu
 objects=$(dirname "$0")/../objects
 PATH=${PATH#*:}
-n=$# before= done=
+n=$# before= flags= sum=
 while [ "$n" -gt 0 ]; do
     word=$1
     shift
     n=$((n - 1))
     case $word in
-    */runtime/*.c)
-        key=$objects/$(printf '%s|' "$before" "$word" | cksum | tr ' ' -).o
+    */src/runtime/*.c)
+        file=${word##*/src/runtime/}
+        [ -n "$sum" ] || sum=$(cd "${word%"/$file"}" && find . -type f | LC_ALL=C sort | xargs cksum | cksum)
+        key=$objects/$(printf '%s|' "$flags" "$sum" "$file" | cksum | tr ' ' -).o
         [ -f "$key" ] || eval "cc $before -c \"\$word\" -o \"\$key\""
         set -- "$@" "$key" ;;
     *)  case $word in
-        *.c) done=1 ;;
-        *) [ -n "$done" ] || before="$before '$(printf %s "$word" | sed "s/'/'\\\\''/g")'" ;;
+        -I*) ;;
+        -[DUOfm]*|-std=*) flags="$flags $word" ;;
+        esac
+        case $word in
+        -[DUOfmI]*|-std=*) before="$before '$(printf %s "$word" | sed "s/'/'\\\\''/g")'" ;;
         esac
         set -- "$@" "$word" ;;
     esac
