@@ -83,6 +83,7 @@ runtime/watch engine data base .
 runtime/privacy
 runtime/pipeline ranks engine comm data base .
 runtime/trainer pipeline watch privacy ranks engine comm data base .
+runtime/library trainer pipeline watch privacy ranks engine comm data base .
 
 base/.
 models/.

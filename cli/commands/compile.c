@@ -3,6 +3,7 @@
 #include "base/heap.h"
 #include "cli/commands/commands.h"
 #include "cli/commands/compile.h"
+#include "cli/commands/compile_library.h"
 #include "cli/options/optimizer_spec.h"
 #include "cli/report/output.h"
 #include "cli/job/progress_line.h"
@@ -33,7 +34,8 @@ typedef struct Output {         /* the files of one compilation */
     bool temporary;             /* dir is removed at the end */
 } Output;
 
-static const char *const ending[] = {".c", "_data.S", ".const", "_eval.onnx", ".cu", ".fatbin"};
+static const char *const ending[] = {".c",  "_data.S", ".const", "_eval.onnx",
+                                     ".cu", ".fatbin", ".h",     "_library.c"};
 enum { C_TEXT, DATA_TEXT, CONSTANTS, ONNX, DEVICE_TEXT, DEVICE_CODE };
 enum { NFILES = sizeof ending / sizeof *ending };
 
@@ -54,16 +56,16 @@ static const char *stem(LsArena *a, const char *path)
 
 static int emit_kind(const LsOptions *o, LsEmitKind *kind)
 {
-    static const char *const word[] = {"exe", "obj", "c"};
+    static const char *const word[] = {"exe", "obj", "c", "lib"};
     *kind = LS_EMIT_EXE;
     if (o->output.emit == NULL)
         return 0;
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 4; k++)
         if (strcmp(o->output.emit, word[k]) == 0) {
             *kind = (LsEmitKind)k;
             return 0;
         }
-    fprintf(stderr, "lowerset: --emit: '%s' is not one of exe obj c\n", o->output.emit);
+    fprintf(stderr, "lowerset: --emit: '%s' is not one of exe obj c lib\n", o->output.emit);
     return LS_EXIT_USAGE;
 }
 
@@ -80,11 +82,11 @@ static bool make_folder(LsCtx *cx, const char *dir)
 static void name_files(LsArena *a, const LsOptions *o, Output *out)
 {
     const char *name = stem(a, o->model);
-    static const char *const suffix[] = {"", ".o", ".c"};
+    static const char *const suffix[] = {"", ".o", ".c", ""};
     if (out->path == NULL)
         out->path = o->output.file != NULL ? o->output.file
                                            : ls_arena_printf(a, "%s%s", name, suffix[out->kind]);
-    out->base = stem(a, out->kind == LS_EMIT_C ? out->path : name);
+    out->base = stem(a, out->kind == LS_EMIT_C || out->kind == LS_EMIT_LIB ? out->path : name);
     out->dir = o->output.save_temps;
     if (out->kind == LS_EMIT_C) {
         char *dir = ls_arena_strdup(a, out->path), *slash = strrchr(dir, '/');
@@ -193,6 +195,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .update = {job->update_problem,
                               job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
+                   .library = out->kind == LS_EMIT_LIB,
                    .onnx_bytes = (size_t)form.bytes,
                    .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
@@ -228,6 +231,8 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
             ok &= fclose(to[k]) == 0;
     if (!ok || dry)
         return ok;
+    if (code.library && !ls_library_write(job, &code, out->dir, out->base))
+        return false;
     return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant,
                        code.addresses->nconst)
            && ls_onnx_form_write(cx, &form, file_of(cx->arena, out, ONNX));
@@ -257,6 +262,11 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
     const LsOptions *o = job->options;
     LsCtx *cx = &job->cx;
     LsToolchain tool = toolchain(o, cuda);
+    if (out->kind == LS_EMIT_LIB) {
+        const bool ok = ls_library_emit(job, &tool, out->dir, out->base, out->path);
+        ls_stage_end(o);
+        return ok;
+    }
     if (out->kind != LS_EMIT_C) {
         const char *part = place_program(cx->arena, out);
         bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part) &&
@@ -397,6 +407,8 @@ int ls_compile_main(int argc, char **argv)
         return code;
     code = ls_job_start(&job, &o, false);
     code = code != 0 ? code : ls_staged_check(&job);
+    if (code == 0 && out.kind == LS_EMIT_LIB)
+        code = ls_library_check(&job);
     code = code != 0 ? code : prepare(&job, &out);
     code = code != 0 ? code : ls_options_stages(&o) > 1 ? ls_staged_plan(&job) : ls_job_plan(&job);
     code = code != 0 ? code : make(&job, &out);

@@ -11,9 +11,11 @@ static const LsOption output[] = {
      "folder for tables, curves and pages (default: MODEL-sweep)"},
     {"--output", "-o", "FILE", TEXT, AT(file), LS_CMD_CALIBRATE,
      "file for the costs (default: where plan and compile look for it)"},
-    {"--emit", NULL, "exe|obj|c", TEXT, AT(emit), LS_CMD_COMPILE,
-     "kind of output: a program, an object file, or readable C and all that it needs (default "
-     "exe)"},
+    {"--emit", NULL, "exe|obj|c|lib", TEXT, AT(emit), LS_CMD_COMPILE,
+     "kind of output: a program, an object file, readable C and all that it needs, or a library: "
+     "OUTPUT.h, libOUTPUT.a, libOUTPUT.so (default exe)"},
+    {"--prefix", NULL, "NAME", TEXT, AT(prefix), LS_CMD_COMPILE,
+     "with --emit=lib: what its symbols begin with (default: the output's name)"},
     {"--save-temps", NULL, "DIR", TEXT, AT(save_temps), LS_CMD_COMPILE,
      "keep the generated files in DIR (not with --emit=c, which leaves them beside the output)"},
     {"--dry-run", "-n", NULL, FLAG, AT(dry_run), LS_CMD_COMPILE,

@@ -6,7 +6,7 @@
 
 /* What a command writes and says. */
 typedef struct LsOutputGroup {
-    const char *file, *emit, *save_temps;
+    const char *file, *emit, *prefix, *save_temps;
     bool dry_run, verbose, quiet;
     int64_t max_errors;
     const char *dump_pass;

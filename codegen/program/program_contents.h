@@ -39,6 +39,7 @@ typedef struct LsCode {         /* the text's contents */
     LsCodePhase update;         /* over ranks; else without a problem */
     const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
     bool mpi;                   /* linked with MPI */
+    bool library;               /* has no main: functions of a library run it */
     const LsPipeCut *cut;       /* of a pipeline: its stages, cut->k, take the place of `train`;
                                  * else NULL */
     const LsCodeStage *stage;

@@ -366,6 +366,8 @@ static void print_rest(const Text *x, LsEmit *e)
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
     print_program(x, e);
+    if (c->library)
+        return;
     ls_emit_line(e, "\nint main(int argc, char **argv)");
     ls_emit_line(e, "{");
     ls_emit_line(e, "return ls_trainer_main(&ls_program, argc, argv);");

@@ -87,7 +87,7 @@ static bool no_compiler(LsCtx *cx, const char *name, int failed)
                     "cannot run '%s': %s", name, strerror(failed));
 }
 
-static bool run(LsCtx *cx, const LsCommand *c)
+bool ls_toolchain_run(LsCtx *cx, const LsCommand *c)
 {
     int failed = ls_command_run(c);
     if (failed > 0)
@@ -99,7 +99,7 @@ static bool run(LsCtx *cx, const LsCommand *c)
     return true;
 }
 
-static const char *compiler_of(const LsToolchain *t)
+const char *ls_toolchain_compiler(const LsToolchain *t)
 {
     const char *env = getenv("CC");
     return t->cc != NULL ? t->cc : env != NULL && env[0] != '\0' ? env : "cc";
@@ -116,7 +116,7 @@ static bool is_new_enough(LsCtx *cx, const LsToolchain *t)
 {
     enum { MOST = 1 << 12 };            /* bytes of --version that are looked at */
     LsCommand c = {.arena = cx->arena};
-    ls_command_add_words(&c, compiler_of(t));
+    ls_command_add_words(&c, ls_toolchain_compiler(t));
     ls_command_add(&c, "--version");
     const char *said = ls_command_output(&c, MOST);
     LsCompiler is = ls_compiler_of(said != NULL ? said : "");
@@ -126,8 +126,8 @@ static bool is_new_enough(LsCtx *cx, const LsToolchain *t)
                        "program, to be built "
                        "elsewhere",
                        "'%s' is %s %d.%d, and programs need gcc %d or clang %d, or later",
-                       compiler_of(t), is.kind == LS_CC_GCC ? "gcc" : "clang", is.major, is.minor,
-                       LS_GCC_LEAST, LS_CLANG_LEAST);
+                       ls_toolchain_compiler(t), is.kind == LS_CC_GCC ? "gcc" : "clang", is.major,
+                       is.minor, LS_GCC_LEAST, LS_CLANG_LEAST);
 }
 
 /* Whether the parts for MPI are there. */
@@ -144,7 +144,7 @@ static bool has_mpi(LsCtx *cx)
 bool ls_toolchain_find(LsCtx *cx, const LsToolchain *t)
 {
     LsCommand c = {.arena = cx->arena};
-    ls_command_add_words(&c, compiler_of(t));
+    ls_command_add_words(&c, ls_toolchain_compiler(t));
     if (c.n == 0 || ls_command_find(cx->arena, c.word[0]) == NULL)
         return no_compiler(cx, c.n > 0 ? c.word[0] : "", ENOENT);
     if (t->mpi && !has_mpi(cx))
@@ -203,7 +203,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     if (t->cuda != NULL && !ls_cuda_build(cx, t->cuda, dir, base, include))
         return false;
     LsCommand c = {.arena = a, .print = t->verbose, .dry = t->dry_run};
-    ls_command_add_words(&c, compiler_of(t));
+    ls_command_add_words(&c, ls_toolchain_compiler(t));
     ls_command_add(&c, "-std=gnu11");
     ls_command_add(&c, ls_arena_printf(a, "-O%s", level_of(t)));
     ls_command_add(&c, ls_arena_printf(a, "-march=%s", machine_of(t)));
@@ -214,13 +214,17 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     ls_command_add(&c, ls_arena_printf(a, "-I%s", include));
     ls_command_add(&c, ls_arena_printf(a, "%s/%s.c", dir, base));
     ls_command_add(&c, ls_arena_printf(a, "%s/%s_data.S", dir, base));
-    if (kind == LS_EMIT_OBJ)
+    if (kind == LS_EMIT_LIB) {
+        ls_command_add(&c, ls_arena_printf(a, "%s/%s_library.c", dir, base));
+        ls_command_add(&c, "-fPIC");
+    }
+    if (kind == LS_EMIT_OBJ || kind == LS_EMIT_LIB)
         ls_command_add_words(&c, "-r -nostdlib");
     else if (t->cuda != NULL && !add_cuda(cx, &c))
         return false;
     if (kind == LS_EMIT_EXE && t->mpi)
         ls_command_add(&c, find_mpi_library(cx));
-    if (kind == LS_EMIT_EXE)
+    if (kind == LS_EMIT_EXE || kind == LS_EMIT_LIB)
         ls_command_add(&c, lib);
     if (kind == LS_EMIT_EXE && t->mpi)
         ls_command_add_words(&c, LS_MPI_LIBS);
@@ -228,7 +232,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
         ls_command_add_words(&c, LS_EXTRA_LIBS " -lm -lpthread");
     ls_command_add(&c, "-o");
     ls_command_add(&c, output);
-    return run(cx, &c);
+    return ls_toolchain_run(cx, &c);
 }
 
 static bool copy_file(const char *from, const char *to)
@@ -352,7 +356,7 @@ const char *ls_toolchain_hint(LsCtx *cx, const LsToolchain *t, const char *dir, 
     return ls_arena_printf(a,
                            "%s%s -std=gnu11 -D_GNU_SOURCE -O%s -march=%s -fno-math-errno "
                            "-fno-trapping-math -I%s/.. %s.c %s_data.S %s -lm -lpthread -o %s",
-                           device, t->mpi ? "mpicc" : compiler_of(t), level_of(t), machine_of(t),
-                           shell_word(a, runtime_dir), shell_word(a, file), shell_word(a, file),
-                           sources, shell_word(a, base));
+                           device, t->mpi ? "mpicc" : ls_toolchain_compiler(t), level_of(t),
+                           machine_of(t), shell_word(a, runtime_dir), shell_word(a, file),
+                           shell_word(a, file), sources, shell_word(a, base));
 }

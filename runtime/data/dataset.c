@@ -12,7 +12,7 @@
 
 /* ---- opening ---- */
 
-static void describe_inputs(LsDataset *d)
+void ls_dataset_describe(LsDataset *d)
 {
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         const LsTensor *t = &d->p->input[k].t;
@@ -185,7 +185,7 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
     d->source = calloc(p->ninput + 1, sizeof *d->source);
     if (!d->source)
         return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    describe_inputs(d);
+    ls_dataset_describe(d);
     if (!find_label_input(d, e))
         return false;
     if (strncmp(opt->data, "synthetic", 9) == 0 && (opt->data[9] == ':' || !opt->data[9])) {

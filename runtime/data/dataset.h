@@ -76,7 +76,14 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
  * that is not finite, not for every sample. */
 bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, LsError *e);
 
+/* memory_data.c: a dataset of arrays in memory, which ls_dataset_point names before samples are
+ * read: `samples` of the input, row-major in logical order, of the input's own type (reals: of the
+ * program's). The arrays belong to the caller. */
+bool ls_dataset_in_memory(LsDataset *d, const LsProgram *p, LsError *e);
+void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samples);
+
 /* ---- parts, one file each ---- */
+void ls_dataset_describe(LsDataset *d);     /* shapes of samples, of all sources */
 bool ls_idx_read(LsArray *a, const LsFile *f, LsError *e);          /* idx.c; big-endian */
 bool ls_idx_is(const LsFile *f);
 bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds all free inputs */

@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 
 
-
 enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
 
 static char *get(int64_t bytes, const char *what, LsError *e)
@@ -159,6 +158,21 @@ static bool open_on_host(LsMemory *m, LsError *e)
            && (m->arena = get(p->bytes.arena, "arena", e)) != NULL;
 }
 
+/* Constants and the initial state. */
+static bool open_values(LsMemory *m, LsError *e)
+{
+    const LsProgram *p = m->p;
+    if (p->bytes.constants > 0 && (uintptr_t)p->constant % ALIGN != 0) {
+        m->copied = get(p->bytes.constants, "constants", e);
+        if (!m->copied)
+            return false;
+        memcpy(m->copied, p->constant, (size_t)p->bytes.constants);
+        m->constant = m->copied;
+    }
+    init_state(m);
+    return true;
+}
+
 bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage,
                          LsError *e)
 {
@@ -171,15 +185,20 @@ bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums,
         return open_on_device(m, e);
     if (stage >= 0 ? !open_stage(m, e) : !open_on_host(m, e))
         return false;
-    if (p->bytes.constants > 0 && (uintptr_t)p->constant % ALIGN != 0) {
-        m->copied = get(p->bytes.constants, "constants", e);
-        if (!m->copied)
-            return false;
-        memcpy(m->copied, p->constant, (size_t)p->bytes.constants);
-        m->constant = m->copied;
-    }
-    init_state(m);
-    return true;
+    return open_values(m, e);
+}
+
+bool ls_memory_open_at(LsMemory *m, const LsProgram *p, void *state, void *arena, LsError *e)
+{
+    *m = (LsMemory){.p = p,
+                    .constant = (const char *)p->constant,
+                    .stage = -1,
+                    .state = state,
+                    .arena = arena,
+                    .lent = true};
+    memset(state, 0, (size_t)p->bytes.state);
+    memset(arena, 0, (size_t)p->bytes.arena);
+    return open_values(m, e);
 }
 
 void ls_memory_close(LsMemory *m)
@@ -188,6 +207,8 @@ void ls_memory_close(LsMemory *m)
         free(m->device->view);          /* which gives slices and levels back itself */
         m->device->kind->close(m->device);
     } else {
+        if (m->lent)
+            m->state = m->arena = NULL;
         if (m->stage < 0)
             free(m->state);
         else if (m->state != NULL)

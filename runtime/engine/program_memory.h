@@ -32,6 +32,7 @@ typedef struct LsMemory {
     char *copied;               /* copy of the constants, where the program's own are not aligned */
     int stage;                  /* of a pipeline, that alone is here; -1: all of the program */
     int64_t arena_at;           /* bytes of the program's arena that lie before `arena` */
+    bool lent;                  /* state and arena are the caller's */
     bool lets_go;               /* of the pages of the embedded ONNX file (runtime/base/let_go.h) */
 } LsMemory;
 
@@ -44,6 +45,9 @@ bool ls_memory_open(LsMemory *m, const LsProgram *p, LsError *e);
  * other stages are not touched. */
 bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums, int stage,
                          LsError *e);
+/* The same in the caller's memory, for programs of one process on the host: p->bytes.state and
+ * .arena bytes at multiples of 64. */
+bool ls_memory_open_at(LsMemory *m, const LsProgram *p, void *state, void *arena, LsError *e);
 void ls_memory_close(LsMemory *m);
 /* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE, and for partial sums
  * that are not needed. */

@@ -1,0 +1,104 @@
+/* cli/commands/compile_library.c -- see the header. */
+#include "cli/commands/compile_library.h"
+
+#include "cli/report/output.h"
+#include "codegen/program/library_text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What a library has no function for. */
+static const char *lacking(const LsJob *job)
+{
+    const LsOptions *o = job->options;
+    return job->target.kind == LS_TARGET_CUDA    ? "--target=cuda"
+           : ls_options_stages(o) > 1            ? "--stages"
+           : o->ranks.count != 0                 ? "--ranks"
+           : o->samples.privacy != NULL          ? "--dp"
+           : job->pipeline.ensemble.members > 0  ? "--ensemble"
+                                                 : NULL;
+}
+
+int ls_library_check(const LsJob *job)
+{
+    const char *prefix = job->options->output.prefix, *what = lacking(job);
+    if (prefix != NULL && !ls_library_prefix_is(prefix))
+        fprintf(stderr,
+                "lowerset: --prefix: '%s' does not begin a C name: letters, digits and _ do\n",
+                prefix);
+    else if (what != NULL)
+        fprintf(stderr, "lowerset: a library (--emit=lib) does not do %s yet; a program does\n",
+                what);
+    else
+        return 0;
+    return LS_EXIT_USAGE;
+}
+
+static const char *prefix_of(LsJob *job, const char *base)
+{
+    const char *given = job->options->output.prefix;
+    return given != NULL ? given : ls_library_prefix(job->cx.arena, base);
+}
+
+bool ls_library_write(LsJob *job, const LsCode *code, const char *dir, const char *base)
+{
+    LsArena *a = job->cx.arena;
+    const char *prefix = prefix_of(job, base);
+    FILE *header = fopen(ls_arena_printf(a, "%s/%s.h", dir, base), "w");
+    FILE *functions = fopen(ls_arena_printf(a, "%s/%s_library.c", dir, base), "w");
+    bool ok = header != NULL && functions != NULL;
+    if (ok) {
+        ls_library_print_header(code, prefix, header);
+        ls_library_print_functions(prefix, ls_arena_printf(a, "%s.h", base), functions);
+    }
+    if (header != NULL)
+        ok &= fclose(header) == 0;
+    if (functions != NULL)
+        ok &= fclose(functions) == 0;
+    return ok
+           || ls_error(&job->cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write in '%s': %s", dir,
+                       strerror(errno));
+}
+
+/* Puts a file of the folder of generated files beside the output. */
+static bool take(LsArena *a, const char *from, const char *to)
+{
+    const char *part = ls_output_part(a, to);
+    FILE *in = fopen(from, "rb"), *out = in != NULL ? fopen(part, "wb") : NULL;
+    char bytes[1 << 14];
+    bool ok = out != NULL;
+    for (size_t n; ok && (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
+        ok = fwrite(bytes, 1, n, out) == n;
+    if (in != NULL)
+        fclose(in);
+    if (out != NULL)
+        ok &= fclose(out) == 0;
+    return ls_output_take(part, to, ok);
+}
+
+bool ls_library_emit(LsJob *job, const LsToolchain *tool, const char *dir, const char *base,
+                     const char *path)
+{
+    LsArena *a = job->cx.arena;
+    const char *slash = strrchr(path, '/');
+    const char *folder =
+        slash != NULL ? ls_arena_printf(a, "%.*s/", (int)(slash - path), path) : "";
+    const char *object = ls_arena_printf(a, "%s/%s_all.o", dir, base);
+    const char *archive = ls_arena_printf(a, "%slib%s.a", folder, base);
+    const char *shared = ls_arena_printf(a, "%slib%s.so", folder, base);
+    const char *part[] = {ls_output_part(a, archive), ls_output_part(a, shared)};
+    unlink(part[0]);            /* ar adds to an archive that is there */
+    bool ok = ls_toolchain_build(&job->cx, tool, dir, base, LS_EMIT_LIB, object)
+              && ls_library_build(&job->cx, tool, object, prefix_of(job, base), part[0], part[1]);
+    if (tool->dry_run)
+        return ok;
+    ok &= ls_output_take(part[0], archive, ok);
+    ok &= ls_output_take(part[1], shared, ok);
+    if (job->options->output.save_temps == NULL)
+        unlink(object);
+    return ok
+           && take(a, ls_arena_printf(a, "%s/%s.h", dir, base),
+                   ls_arena_printf(a, "%s%s.h", folder, base));
+}

@@ -1,0 +1,230 @@
+/* codegen/program/library_text.c -- see the header. Both texts have %P for the prefix in small
+ * letters, and the header %U for that in capitals. */
+#include "codegen/program/library_text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <string.h>
+
+const char *ls_library_prefix(LsArena *a, const char *base)
+{
+    char *name =
+        ls_arena_printf(a, "%s%s", isdigit((unsigned char)base[0]) ? "net_" : "", base);
+    for (char *c = name; *c != '\0'; c++)
+        *c = isalnum((unsigned char)*c) ? (char)tolower((unsigned char)*c) : '_';
+    return name;
+}
+
+bool ls_library_prefix_is(const char *prefix)
+{
+    if (!isalpha((unsigned char)prefix[0]))
+        return false;
+    for (const char *c = prefix; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_')
+            return false;
+    return true;
+}
+
+static void print(FILE *to, const char *text, const char *prefix)
+{
+    for (; *text != '\0'; text++) {
+        const char kind = *text == '%' ? text[1] : '\0';
+        if (kind != 'P' && kind != 'U') {
+            fputc(*text, to);
+            continue;
+        }
+        for (const char *c = prefix; *c != '\0'; c++)
+            fputc(kind == 'U' ? toupper((unsigned char)*c) : *c, to);
+        text++;
+    }
+}
+
+static const char types[] =
+    "\n"
+    "/* Numbers of errors. */\n"
+    "enum {\n"
+    "    %U_OK = 0,\n"
+    "    %U_E_SYSTEM = 1,       /* no memory, no threads, a file that cannot be written */\n"
+    "    %U_E_CALL = 2,         /* an argument that is wrong */\n"
+    "    %U_E_DIVERGED = 7,     /* the loss is not finite */\n"
+    "    %U_E_DATA = 8,         /* a label out of range; a checkpoint that cannot be read */\n"
+    "};\n"
+    "typedef struct %P_error { int code; char text[600]; } %P_error;\n"
+    "\n"
+    "typedef enum { %U_REAL, %U_I64, %U_I32, %U_BOOL } %P_type;\n"
+    "typedef enum { %U_INPUT, %U_PARAMETER, %U_FROZEN, %U_STATISTIC, %U_MOMENT, %U_AVERAGE, "
+    "%U_SUM } %P_role;\n"
+    "typedef struct %P_tensor {\n"
+    "    const char *name;\n"
+    "    %P_role role;\n"
+    "    %P_type type;\n"
+    "    int channels_last;      /* lies as N, spatial ..., C although dim is N, C, spatial ... "
+    "*/\n"
+    "    int rank;\n"
+    "    int64_t dim[8];\n"
+    "    void *data;             /* of state: its current values, in the state; else NULL */\n"
+    "} %P_tensor;\n"
+    "\n"
+    "typedef struct %P %P;      /* an instance; each is for one thread at a time */\n"
+    "\n"
+    "/* Sizes, as the macros above have them. */\n"
+    "size_t %P_state_bytes(void);\n"
+    "size_t %P_arena_bytes(void);\n"
+    "int64_t %P_batch(void);\n"
+    "const char *%P_plan_hash(void);\n"
+    "\n"
+    "/* An instance in the caller's memory, which it uses until %P_close: both at multiples of\n"
+    " * %U_ALIGN bytes. Weights are those of the model's file. threads: that compute, the "
+    "caller's\n"
+    " * among them. seed: of dropout. NULL: an error. */\n"
+    "%P *%P_open(void *state, size_t state_bytes, void *arena, size_t arena_bytes, int threads,\n"
+    "    uint64_t seed, %P_error *error);\n"
+    "void %P_close(%P *self);\n"
+    "\n"
+    "/* The functions below return 0, or the error's number. error may be NULL.\n"
+    " *\n"
+    " * One update. input: an array for each of the %U_INPUTS inputs, in the order of %P_input, "
+    "rows\n"
+    " * of the samples in logical order. samples: %U_BATCH_LEAST to %U_BATCH; fewer\n"
+    " * make the last batch short. loss: of these samples, before the update. */\n"
+    "int %P_step(%P *self, const void *const input[], int64_t samples, double rate, double *loss,\n"
+    "    %P_error *error);\n"
+    "/* The loss of the evaluation form over any number of samples. */\n"
+    "int %P_evaluate(%P *self, const void *const input[], int64_t samples, double *loss,\n"
+    "    %P_error *error);\n"
+    "/* Checkpoints of the trainer: a run goes on in either. */\n"
+    "int %P_save(%P *self, const char *path, %P_error *error);\n"
+    "int %P_load(%P *self, const char *path, %P_error *error);\n"
+    "int64_t %P_updates(const %P *self);      /* done */\n"
+    "\n"
+    "/* Input k, or tensor k of the state, from 0: 0, or %U_E_CALL if there is none. */\n"
+    "int %P_input(int k, %P_tensor *to);\n"
+    "int %P_state(%P *self, int k, %P_tensor *to);\n"
+    "\n"
+    "#ifdef __cplusplus\n"
+    "}\n"
+    "#endif\n"
+    "#endif\n";
+
+static const char functions[] =
+    "#include <string.h>\n"
+    "\n"
+    "extern const LsProgram ls_program;\n"
+    "\n"
+    "static int told(const LsError *e, %P_error *to)\n"
+    "{\n"
+    "    if (to != NULL) {\n"
+    "        to->code = e->code;\n"
+    "        memcpy(to->text, e->text, sizeof to->text);\n"
+    "    }\n"
+    "    return e->code;\n"
+    "}\n"
+    "\n"
+    "static int tensor(const LsTensor *t, %P_role role, void *data, %P_tensor *to)\n"
+    "{\n"
+    "    *to = (%P_tensor){t->name, role, (%P_type)t->type, t->channels_last && t->rank >= 3,\n"
+    "        t->rank, {0}, data};\n"
+    "    memcpy(to->dim, t->dim, sizeof to->dim);\n"
+    "    return %U_OK;\n"
+    "}\n"
+    "\n"
+    "size_t %P_state_bytes(void) { return %U_STATE_BYTES; }\n"
+    "size_t %P_arena_bytes(void) { return %U_ARENA_BYTES; }\n"
+    "int64_t %P_batch(void) { return %U_BATCH; }\n"
+    "const char *%P_plan_hash(void) { return %U_PLAN_HASH; }\n"
+    "\n"
+    "%P *%P_open(void *state, size_t state_bytes, void *arena, size_t arena_bytes, int threads,\n"
+    "    uint64_t seed, %P_error *error)\n"
+    "{\n"
+    "    LsError e = {0};\n"
+    "    LsNet *made = ls_net_open(&ls_program,\n"
+    "        (LsNetMemory){state, arena, state_bytes, arena_bytes}, threads, seed, &e);\n"
+    "    told(&e, error);\n"
+    "    return (%P *)made;\n"
+    "}\n"
+    "void %P_close(%P *self) { ls_net_close((LsNet *)self); }\n"
+    "\n"
+    "int %P_step(%P *self, const void *const input[], int64_t samples, double rate, double *loss,\n"
+    "    %P_error *error)\n"
+    "{\n"
+    "    LsError e = {0};\n"
+    "    ls_net_step((LsNet *)self, input, samples, rate, loss, &e);\n"
+    "    return told(&e, error);\n"
+    "}\n"
+    "int %P_evaluate(%P *self, const void *const input[], int64_t samples, double *loss,\n"
+    "    %P_error *error)\n"
+    "{\n"
+    "    LsError e = {0};\n"
+    "    ls_net_evaluate((LsNet *)self, input, samples, loss, &e);\n"
+    "    return told(&e, error);\n"
+    "}\n"
+    "int %P_save(%P *self, const char *path, %P_error *error)\n"
+    "{\n"
+    "    LsError e = {0};\n"
+    "    ls_net_save((LsNet *)self, path, &e);\n"
+    "    return told(&e, error);\n"
+    "}\n"
+    "int %P_load(%P *self, const char *path, %P_error *error)\n"
+    "{\n"
+    "    LsError e = {0};\n"
+    "    ls_net_load((LsNet *)self, path, &e);\n"
+    "    return told(&e, error);\n"
+    "}\n"
+    "int64_t %P_updates(const %P *self) { return ls_net_updates((const LsNet *)self); }\n"
+    "\n"
+    "int %P_input(int k, %P_tensor *to)\n"
+    "{\n"
+    "    if (k < 0 || k >= %U_INPUTS)\n"
+    "        return %U_E_CALL;\n"
+    "    return tensor(&ls_program.input[k].t, %U_INPUT, NULL, to);\n"
+    "}\n"
+    "int %P_state(%P *self, int k, %P_tensor *to)\n"
+    "{\n"
+    "    const LsStateTensor *s;\n"
+    "    void *at = k < 0 ? NULL : ls_net_state((LsNet *)self, (uint32_t)k, &s);\n"
+    "    return at == NULL ? %U_E_CALL\n"
+    "        : tensor(&s->t, (%P_role)(%U_PARAMETER + (int)s->kind), at, to);\n"
+    "}\n";
+
+/* One macro: PREFIX_NAME. */
+static void define(FILE *to, const char *prefix, const char *name, int64_t value)
+{
+    print(to, "#define %U_", prefix);
+    fprintf(to, "%s %" PRId64 "\n", name, value);
+}
+
+/* The larger of all phases. */
+static int64_t arena_bytes(const LsCode *c)
+{
+    const LsPlan *plan[] = {c->train.plan, c->last.plan, c->eval.plan};
+    int64_t arena = 0;
+    for (int k = 0; k < 3; k++)
+        arena = plan[k] != NULL && plan[k]->arena > arena ? plan[k]->arena : arena;
+    return arena;
+}
+
+void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to)
+{
+    const LsGraph *g = c->addresses->train;
+    const int64_t parts = c->parts > 1 ? c->parts : 1, most = c->accumulate > 1 ? c->accumulate : 1;
+    print(to, "/* %P.h -- the training step of ", prefix);
+    fprintf(to, "%s: %s, %s. Written by lowerset. */\n", c->model, c->loss, c->optimizer);
+    print(to, "#ifndef %U_H\n#define %U_H\n\n#include <stddef.h>\n#include <stdint.h>\n\n", prefix);
+    fprintf(to, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    define(to, prefix, "STATE_BYTES", c->addresses->state_bytes);
+    define(to, prefix, "ARENA_BYTES", arena_bytes(c));
+    define(to, prefix, "ALIGN", 64);
+    define(to, prefix, "BATCH", g->batch * parts * most);
+    define(to, prefix, "BATCH_LEAST", g->batch * parts * (most - 1) + 1);
+    define(to, prefix, "INPUTS", g->ninput);
+    define(to, prefix, "TENSORS", c->addresses->nstate);
+    print(to, "#define %U_PLAN_HASH", prefix);
+    fprintf(to, " \"%s\"\n", c->plan_hash);
+    print(to, types, prefix);
+}
+
+void ls_library_print_functions(const char *prefix, const char *header, FILE *to)
+{
+    fprintf(to, "#include \"runtime/library/net.h\"\n#include \"%s\"\n", header);
+    print(to, functions, prefix);
+}

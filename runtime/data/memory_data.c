@@ -1,0 +1,36 @@
+/* runtime/data/memory_data.c -- a dataset whose samples lie in the caller's memory. */
+#include "runtime/data/dataset.h"
+
+#include <stdlib.h>
+
+bool ls_dataset_in_memory(LsDataset *d, const LsProgram *p, LsError *e)
+{
+    *d = (LsDataset){.p = p, .opt.data = "the batch"};
+    d->source = calloc(p->ninput + 1, sizeof *d->source);
+    if (!d->source)
+        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    ls_dataset_describe(d);
+    return true;
+}
+
+static LsElement element_of(LsDataType type, int real_bytes)
+{
+    switch (type) {
+    case LS_DT_I64: return LS_I64;
+    case LS_DT_I32: return LS_I32;
+    case LS_DT_BOOL: return LS_B8;
+    default: return real_bytes == 8 ? LS_F64 : LS_F32;
+    }
+}
+
+void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samples)
+{
+    LsSource *s = &d->source[input];
+    s->path = "the batch";
+    s->stride = s->whole ? 0 : s->per_sample;
+    s->array = (LsArray){.data = at,
+                         .type = element_of(d->p->input[input].t.type, d->p->real_bytes),
+                         .count = s->per_sample * (s->whole ? 1 : samples)};
+    if (!s->whole)
+        d->samples = samples;
+}

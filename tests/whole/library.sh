@@ -1,0 +1,123 @@
+#!/bin/sh
+# Libraries (--emit=lib) have the bits of programs: for each network and setting, updates by a
+# library and by the trainer leave the same tensors in their checkpoints, and print the same losses;
+# a run that the trainer began goes on in the library, and the other way round. Symbols, refusals,
+# several instances in a process.
+#   sh tests/whole/library.sh BUILD-FOLDER SOURCE-FOLDER
+set -eu
+lowerset=$(cd "$1" && pwd)/lowerset
+client=$(cd "$2" && pwd)/tests/whole/library_client.c
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cd "$out"
+export LOWERSET_PROBE=off
+extra=${LS_SANITIZED:+-fsanitize=address,undefined}
+fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
+
+# tensors CHECKPOINT: name and bytes of each, without the place of the run
+cat >tensors.py <<'END'
+import hashlib, json, struct, sys
+data = open(sys.argv[1], "rb").read()
+n, = struct.unpack("<Q", data[:8])
+head = json.loads(data[8:8 + n])
+head.pop("__metadata__", None)
+for name, t in sorted(head.items()):
+    a, b = t["data_offsets"]
+    print(name, t["dtype"], t["shape"], hashlib.sha256(data[8 + n + a:8 + n + b]).hexdigest())
+END
+tensors() { python3 tensors.py "$1"; }
+
+"$lowerset" model mlp --batch=0 --width=16 --size=6 --dropout=0.3 -o mlp.onnx >said
+"$lowerset" model cnn --batch=0 --size=8 --width=4 -o cnn.onnx >said
+"$lowerset" model unet --width=2 --depth=1 --size=8 --batch=0 --classes=5 -o unet.onnx >said
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=9 --context=4 --batch=0 -o gpt.onnx \
+    >said
+
+# same NETWORK TOTAL OPTION...: 12 updates over so many samples
+same() {
+    net=$1 total=$2
+    shift 2
+    rm -rf lib saved
+    mkdir lib
+    "$lowerset" compile "$net.onnx" -q -O 0 --plan-effort 1 "$@" --lr 0.05 -o trainer 2>said \
+        || fail "$net $*: the program"
+    "$lowerset" compile "$net.onnx" -q -O 0 --plan-effort 1 "$@" --lr 0.05 --emit=lib -o lib/net \
+        2>said || fail "$net $*: the library"
+    # shellcheck disable=SC2086
+    cc -Wall -Wextra -Werror -std=c11 $extra -Ilib "$client" lib/libnet.a -lm -lpthread -o client \
+        >said 2>&1 || fail "$net $*: the library does not link"
+    (cd lib && ../client make "$total")
+    data=$(cd lib && for f in *.npy; do printf '%s=lib/%s,' "${f%.npy}" "$f"; done)
+    train="--data ${data%,} --seed 3 --threads 2 --progress none --epochs 100 --no-shuffle"
+    ./trainer $train --steps 12 --save saved --log log >said 2>&1 || fail "$net $*: the trainer"
+    ./client train "$total" 12 0.05 3 2 12.safetensors >losses 2>said || fail "$net $*: 12 updates"
+    tensors saved/*0012.safetensors >one
+    tensors 12.safetensors >other
+    cmp -s one other || fail "$net $*: other bits: $(diff one other | head -n 4)"
+    sed -n 's/.*"loss":\([^,}]*\).*/\1/p' log | head -n 12 >expected
+    cmp -s expected losses || fail "$net $*: other losses: $(diff expected losses | head -n 4)"
+    ./client check >said 2>&1 || fail "$net $*: refusals"
+    passed=$((passed + 1))
+}
+passed=0
+same mlp 64 --batch 8 --optimizer adamw
+same mlp 27 --batch 8 --optimizer sgd:momentum=0.9 --ema 0.9
+same cnn 32 --batch 8 --microbatches 2 --accumulate 2 --clip-norm 0.5
+same unet 16 --batch 4 --budget min --optimizer nadam
+same gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion
+same gpt 16 --batch 4 --precision bf16 --budget 60%
+
+# ---- runs go on: 5 updates here, 7 there ----
+./trainer $train --steps 5 --save half >said 2>&1 || fail "5 updates of the trainer"
+./client train 16 7 0.05 9 1 on.safetensors "$(ls half/*0005.safetensors)" >losses 2>said \
+    || fail "the library goes on"
+tensors on.safetensors | cmp -s - one || fail "the library goes on with other bits"
+./client train 16 5 0.05 3 2 five.safetensors >losses 2>said || fail "5 updates of the library"
+tensors "$(ls half/*0005.safetensors)" >five
+tensors five.safetensors | cmp -s - five || fail "5 updates have other bits"
+./trainer $train --steps 5 --resume five.safetensors --export five.onnx >said 2>&1 \
+    || fail "the trainer reads the library's checkpoint"
+./trainer $train --steps 5 --resume "$(ls half/*0005.safetensors)" --export half.onnx >said 2>&1
+cmp -s five.onnx half.onnx || fail "the trainer exports other weights of the library's checkpoint"
+
+# ---- symbols ----
+nm -g --defined-only lib/libnet.a | awk 'NF == 3 { print $3 }' >symbols
+grep -q '^net_step$' symbols && ! grep -qv '^net_' symbols || fail "symbols: $(cat symbols)"
+nm -D --defined-only lib/libnet.so | awk '{ print $3 }' | sort >shared
+sort symbols | cmp -s - shared || fail "the shared library has other symbols: $(cat shared)"
+"$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib --prefix own_2 -o lib/2nd 2>said \
+    || fail "--prefix"
+nm -g --defined-only lib/lib2nd.a | grep -q ' own_2_step$' || fail "--prefix: no own_2_step"
+"$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o lib/2nd 2>said || fail "2nd"
+nm -g --defined-only lib/lib2nd.a | grep -q ' net_2nd_step$' || fail "no net_2nd_step"
+
+# ---- two libraries in one program, as C++ and pedantic C; several instances ----
+cat >both.c <<'END'
+#include "net.h"
+#include "2nd.h"
+int main(void) { return net_batch() == 4 && net_2nd_batch() == 8 ? 0 : 1; }
+END
+cc -std=c11 -Wall -Wextra -pedantic -Werror $extra -Ilib both.c lib/libnet.a lib/lib2nd.a -lm \
+    -lpthread -o both >said 2>&1 || fail "two libraries do not link"
+./both || fail "two libraries"
+if command -v c++ >/dev/null 2>&1; then
+    c++ -x c++ -std=c++17 -Wall -Wextra -pedantic -Werror -fsyntax-only -Ilib both.c >said 2>&1 \
+        || fail "the header is not C++17"
+fi
+./client pair 16 9 >said 2>&1 || fail "instances"
+
+# ---- refusals ----
+refused() {     # WORDS OPTION...
+    words=$1
+    shift
+    code=0
+    "$lowerset" compile mlp.onnx --batch 8 --emit=lib -o no "$@" >said 2>&1 || code=$?
+    [ $code = 2 ] && grep -q -- "$words" said || fail "not refused: $*"
+}
+refused "a library (--emit=lib) does not do --ranks yet" --ranks 2
+refused "a library (--emit=lib) does not do --stages yet" --stages 2
+refused "a library (--emit=lib) does not do --ensemble yet" --ensemble 2
+refused "a library (--emit=lib) does not do --dp yet" --dp clip=1,noise=1,delta=1e-5
+refused "a library (--emit=lib) does not do --target=cuda yet" --target cuda
+refused "'2x' does not begin a C name" --prefix 2x
+echo "$passed settings have the bits of the trainer"
