@@ -40,9 +40,9 @@ is '' help compile p
 is '--batch|--bf16-sums|--bn|--bn-var|--budget|--budget-of' compile net.onnx --b
 is '--budget|--budget-of' plan --bu
 is '--threads' calibrate --t
-is 'c|exe|obj' compile --emit ''
+is 'c|exe|lib|obj' compile --emit ''
 is 'exe' compile --emit = e
-is 'c|exe|obj' compile --emit =
+is 'c|exe|lib|obj' compile --emit =
 is '--emit=obj' compile --emit=o
 is 'min' compile --budget m
 is '' compile --batch ''

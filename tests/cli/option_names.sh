@@ -13,7 +13,7 @@ trap 'rm -rf "$OUT"' EXIT
 cat >"$OUT/known" <<'END'
 --emit-c --emit-obj --loss-axis --checkpoint
 --create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option
---split-compile --mpi
+--split-compile --mpi --wildcard --keep-global-symbol
 --at --auto --card --ink --left --line --page --soft
 --name --no --to-be --version
 END

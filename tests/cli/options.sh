@@ -291,6 +291,8 @@ row "$BUILD" --dump import "$NET"
 row "compile" --output new/f "$NET"
 row "sweep" --output new/f "$NET --points 1 --strategies auto"
 row "compile" --emit obj "$NET"
+row "compile" --emit lib "$NET --dry-run"
+row "compile" --prefix own "$NET --emit lib --dry-run"
 row "compile" --save-temps new/f "$NET"
 row "compile" --dry-run - "$NET"
 
