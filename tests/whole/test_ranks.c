@@ -234,6 +234,8 @@ START_TEST(a_number_of_ranks_that_does_not_fit_is_refused)
          "this program is for 2 ranks, but srun started 4 processes"},
         {"", "--comm local", "--comm: one rank sends no messages; give --ranks"},
         {"", "--ranks 2 --eval --comm local --print-plan", NULL},
+        {"", "--eval --peers a:1,b:1 --rank 0", "--peers: evaluation runs in one process"},
+        {"", "--ranks 2 --comm nccl", "--comm=nccl: this program runs on no GPU"},
         {"", "--ranks 5 --print-plan", "--ranks=5: this program is for 1, 2 or 4 ranks"},
     };
     MUST("rm -rf saved; ./any " GO " --steps 3 --save saved");
