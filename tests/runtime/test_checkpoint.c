@@ -2,7 +2,6 @@
  * and changes nothing. */
 #include "tests/support/npz_util.h"
 #include "tests/support/tiny_program.h"
-#include "runtime/base/json_read.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/checkpoint_folder.h"
 
@@ -243,27 +242,6 @@ START_TEST(names_that_the_format_keeps_for_itself_come_back)
 }
 END_TEST
 
-/* As the JSON of other writers has them. */
-START_TEST(escaped_names_are_read)
-{
-    static const char text[] = " \"a\\u0041\\u00e9\\u20AC\\/\\n\" ", broken[] = "\"\\u12";
-    static const char *const no[] = {"\"\\u0000\"", "\"\\u12g4\"", "\"\\x\"",
-                                     "\"abcdefghijklmnop\""};
-    char to[16];
-    LsJson j = {text, text + sizeof text - 1};
-    ck_assert(ls_json_string(&j, to, sizeof to));
-    ck_assert_str_eq(to, "aA\xc3\xa9\xe2\x82\xac/\n");
-    for (size_t n = 0; n < sizeof broken; n++) {
-        j = (LsJson){broken, broken + n};
-        ck_assert(!ls_json_string(&j, to, sizeof to));
-    }
-    for (size_t k = 0; k < sizeof no / sizeof *no; k++) {
-        j = (LsJson){no[k], no[k] + strlen(no[k])};
-        ck_assert_msg(!ls_json_string(&j, to, sizeof to), "%s", no[k]);
-    }
-}
-END_TEST
-
 START_TEST(a_missing_tensor_is_named)
 {
     LsPlace at;
@@ -437,7 +415,6 @@ int main(void)
         tensors_out_of_place_are_refused,
         another_program_is_refused_with_the_tensor_that_differs,
         names_that_the_format_keeps_for_itself_come_back,
-        escaped_names_are_read,
         a_missing_tensor_is_named,
         a_tensor_outside_the_file_is_refused,
         the_header_is_json_that_others_read,
