@@ -219,7 +219,7 @@ START_TEST(a_rank_without_descriptors_says_so_and_keeps_none)
         ck_assert_int_lt(refused, 32);
         if (c == NULL)
             ck_assert_msg(e.code == LS_EXIT_FAIL
-                              && strstr(e.text, refused < 2 ? "no descriptors left"      /* a pair */
+                              && strstr(e.text, refused < 2 ? "no descriptors left"
                                                             : "descriptor") != NULL,
                           "%d: %s", e.code, e.text);
         else
