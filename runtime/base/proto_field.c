@@ -50,19 +50,6 @@ bool ls_proto_equals(LsProtoBytes b, const char *text)
     return b.p != NULL && ls_proto_size(b) == n && memcmp(b.p, text, n) == 0;
 }
 
-size_t ls_proto_varint_size(uint64_t v)
-{
-    size_t n = 1;
-    for (; v > 127; v >>= 7)
-        n++;
-    return n;
-}
-
-size_t ls_proto_field_size(uint64_t tag, size_t content)
-{
-    return ls_proto_varint_size(tag) + ls_proto_varint_size(content) + content;
-}
-
 unsigned char *ls_proto_put(unsigned char *to, uint64_t v)
 {
     for (; v > 127; v >>= 7)

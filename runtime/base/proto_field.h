@@ -22,9 +22,6 @@ typedef struct LsProtoField { uint64_t tag, value; LsProtoBytes held, whole; } L
 bool ls_proto_next(LsProtoBytes *b, LsProtoField *f);
 bool ls_proto_equals(LsProtoBytes b, const char *text);
 size_t ls_proto_size(LsProtoBytes b);
-/* Bytes that a varint takes, and a field of bytes with a tag below 128 * 128. */
-size_t ls_proto_varint_size(uint64_t v);
-size_t ls_proto_field_size(uint64_t tag, size_t content);
 /* Writes a varint, or a tag and the length of the content that is to follow; returns the end. */
 unsigned char *ls_proto_put(unsigned char *to, uint64_t v);
 unsigned char *ls_proto_put_head(unsigned char *to, uint64_t tag, size_t content);

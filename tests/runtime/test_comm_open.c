@@ -2,12 +2,16 @@
  * runs that are refused, as their processes would train side by side without knowing of each
  * other. */
 #include "runtime/comm/comm_open.h"
+#include "runtime/comm/comm_stream.h"
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 static const char *const variable[] = {
@@ -178,11 +182,62 @@ START_TEST(a_linked_engine_is_for_processes_that_something_started)
 }
 END_TEST
 
+static int open_descriptors(void)
+{
+    int n = 0;
+    for (int fd = 0; fd < 256; fd++)
+        n += fcntl(fd, F_GETFD) >= 0;
+    return n;
+}
+
+static void limit_descriptors(rlim_t n)
+{
+    struct rlimit r;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &r), 0);
+    r.rlim_cur = n;
+    ck_assert_int_eq(setrlimit(RLIMIT_NOFILE, &r), 0);
+}
+
+/* Whichever descriptor is the first that it does not get: it says so, and keeps none. */
+START_TEST(a_rank_without_descriptors_says_so_and_keeps_none)
+{
+    const int before = open_descriptors();
+    struct rlimit whole;
+    ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &whole), 0);
+    int refused = 0;
+    for (LsComm *c = NULL; c == NULL; refused++) {
+        int way[2], news[2], free_one = dup(0);
+        LsError e = {0};
+        close(free_one);
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, way), 0);
+        ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, news), 0);
+        const int stream[2] = {-1, way[0]}, channel[2] = {-1, news[0]};
+        limit_descriptors((rlim_t)(free_one + 4 + refused));
+        c = ls_comm_streams("sockets", &(LsStreams){.size = 2, .stream = stream,
+                                                    .channel = channel}, &e);
+        limit_descriptors(whole.rlim_cur);
+        ck_assert_int_lt(refused, 32);
+        if (c == NULL)
+            ck_assert_msg(e.code == LS_EXIT_FAIL
+                              && strstr(e.text, refused < 2 ? "no descriptors left"
+                                                            : "descriptor") != NULL,
+                          "%d: %s", e.code, e.text);
+        else
+            c->engine->close(c);
+        close(way[1]);
+        close(news[1]);
+        ck_assert_int_eq(open_descriptors(), before);
+    }
+    ck_assert_int_ge(refused, 2);
+}
+END_TEST
+
 int main(void)
 {
     TCase *tc = tcase_create("comm_open");
     tcase_add_loop_test(tc, copies_that_do_not_know_each_other_are_refused, 0,
                         sizeof row / sizeof row[0]);
     tcase_add_test(tc, a_linked_engine_is_for_processes_that_something_started);
+    tcase_add_test(tc, a_rank_without_descriptors_says_so_and_keeps_none);
     return run_tests("comm_open", tc);
 }

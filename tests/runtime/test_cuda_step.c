@@ -15,7 +15,7 @@ typedef struct Fake {
     bool lazy, unrecordable, in_order;
     int devices, driver, fail_at;
     size_t room;
-    const char *code;
+    const char *code, *last_kernel;
     unsigned order;             /* order of steps that a recording allows */
     const uint32_t *wait, *wait_of;     /* LsPhaseTable, of training */
 } Fake;
@@ -59,6 +59,12 @@ static void set_fake(const Fake *fake, LsProgram *p, LsCudaProgram *cuda)
     fake_cudart.order = fake->order;
     p->phase.train.wait = fake->wait;
     p->phase.train.wait_of = fake->wait_of;
+    static LsCudaPart part[sizeof tiny_part / sizeof *tiny_part];
+    memcpy(part, tiny_part, sizeof part);
+    if (fake->last_kernel != NULL) {
+        part[tiny_cuda.npart - 1].name = fake->last_kernel;
+        cuda->part = part;
+    }
     if (fake->code != NULL)
         cuda->fatbin = (const unsigned char *)fake->code;
     p->accelerator.program = cuda;
@@ -291,6 +297,8 @@ START_TEST(a_device_that_cannot_be_used_is_told_and_exits_5)
          "Paper GPU has 1000 of its 1000 bytes free"},
         {{.devices = 1, .driver = 13000, .room = 1 << 20, .code = "what is that, code?"},
          "compile again with --arch=90"},
+        {{.devices = 1, .driver = 13000, .room = 1 << 20, .last_kernel = "lost_part"},
+         "kernel lost_part is not in the device code: "},
     };
     make_data();
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {

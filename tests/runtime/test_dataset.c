@@ -443,6 +443,10 @@ START_TEST(what_does_not_fit_is_refused_with_both_shapes)
             .data = "label=labels");
     write_npz("a.npz", 1, &(NpzItem){"x", LS_F32, 4, {4, 3, 2, 2}, x});
     REFUSED(LS_EXIT_DATA, "members: x; --data IMAGES,LABELS gives both", .data = "a.npz");
+    REFUSED(LS_EXIT_DATA, "images: input 'x' has data already", .data = "x=images,x=images");
+    REFUSED(LS_EXIT_DATA, "labels: no input is left for it", .data = "images,labels,labels");
+    write_text("cut.npz", "nothing");
+    REFUSED(LS_EXIT_DATA, "cut.npz: not a ZIP archive (truncated?)", .data = "cut.npz");
 }
 END_TEST
 

@@ -5,6 +5,7 @@
 #include "runtime/base/png_write.h"
 
 #include <string.h>
+#include <unistd.h>
 #include <zlib.h>
 
 static LsError e;
@@ -163,10 +164,80 @@ END_TEST
 START_TEST(a_code_that_is_no_output_is_found) { check_grid(1, "code/h"); }
 END_TEST
 
+/* Scores of five classes for every pixel, whose greatest is that of class (pixel mod 5). */
+static void score(LsRun *run, void *const arg[])
+{
+    float *y = arg[1];
+    (void)run;
+    for (int k = 0; k < 2 * 5 * 16; k++)
+        y[k] = k / 16 % 5 == k % 16 % 5 ? 2 : 1;
+}
+
+/* Writes a picture of two samples of an input with these channels, whose values are all the
+ * same. */
+static bool draw_scores(int channels, const char *path)
+{
+    const LsInput input[] = {{{.name = "x", .rank = 4, .dim = {2, channels, 4, 4},
+                               .at = {LS_AT_INPUT, 0}}, false, 0, 0}};
+    static const LsAddress address[] = {{LS_AT_INPUT, 0}, {LS_AT_ARENA, 0}};
+    static const int64_t count[] = {160};
+    static const uint8_t type[1] = {LS_DT_REAL};
+    static const LsStep step[] = {{.run = score, .narg = 2, .nin = 1, .nout = 1, .name = "y"}};
+    static const LsWatch watch[] = {{{.name = "y", .rank = 4, .dim = {2, 5, 4, 4},
+                                      .at = {LS_AT_ARENA, 0}}, "out/y", 0, false, 0}};
+    const LsProgram p = {.about.model = "m", .real_bytes = 4, .division.samples = 2,
+                         .input = input, .ninput = 1,
+                         .argument = {.address = address, .count = count, .type = type},
+                         .bytes.arena = 640,
+                         .phase.eval = {step, 1, watch, 1, {0}, 0, 0, NULL, NULL, {0}}};
+    const float x[64] = {[0 ... 63] = 7};
+    LsMemory m;
+    LsEngine g;
+    LsLoader l;
+    LsDataset d;
+    e = (LsError){0};
+    write_npz("s.npz", 1, (NpzItem[]){{"x", LS_F32, 4, {2, channels, 4, 4}, x}});
+    ck_assert_msg(ls_dataset_open(&d, &p, &(LsDataOptions){.data = "s.npz"}, &e), "%s", e.text);
+    ck_assert(ls_memory_open(&m, &p, &e) && ls_engine_open(&g, &p, &m, &e));
+    ck_assert(ls_loader_open(&l, &p, 1, &e));
+    const bool ok = ls_grid_write(&g, &l, &d, path, &e);
+    ls_loader_close(&l);
+    ls_engine_close(&g);
+    ls_memory_close(&m);
+    ls_dataset_close(&d);
+    return ok;
+}
+
+START_TEST(scores_are_shown_as_the_class_of_the_greatest)
+{
+    int64_t width, height;
+    ck_assert_msg(draw_scores(1, "s.png"), "%s", e.text);
+    unsigned char *rgb = decode("s.png", &width, &height);
+    ck_assert(width == 4 + 2 * 100 && height == 4 + 2 * 100);
+    for (int k = 0; k < 16; k++) {
+        const int64_t x = 4 + k % 4 * 24 + 12, y = 4 + k / 4 * 24 + 12;
+        ck_assert_int_eq(rgb[(y * width + x) * 3], 0);          /* of one value: black */
+        ck_assert_int_eq(rgb[((y + 100) * width + x) * 3], 255 * (k % 5) / 4);
+    }
+    free(rgb);
+}
+END_TEST
+
+START_TEST(a_model_without_images_has_no_picture)
+{
+    ck_assert(!draw_scores(2, "none.png"));
+    ck_assert_int_eq(e.code, LS_EXIT_FAIL);
+    ck_assert_str_eq(e.text, "none.png: the model has no input that is an image");
+    ck_assert(access("none.png", F_OK) != 0);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {our_sums_are_zlibs, a_picture_survives_the_way_through_png,
                            a_grid_shows_input_code_and_output, a_code_that_is_no_output_is_found,
-                           a_code_that_is_an_output_is_shown_once_above_the_reconstruction};
-    return run_in_folder("grid", 5, test);
+                           a_code_that_is_an_output_is_shown_once_above_the_reconstruction,
+                           scores_are_shown_as_the_class_of_the_greatest,
+                           a_model_without_images_has_no_picture};
+    return run_in_folder("grid", sizeof test / sizeof test[0], test);
 }

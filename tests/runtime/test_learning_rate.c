@@ -164,6 +164,59 @@ START_TEST(json_that_is_cut_or_too_deep_is_refused)
 }
 END_TEST
 
+START_TEST(json_escapes_of_other_writers_are_read)
+{
+    static const char text[] = " \"a\\u0041\\u00e9\\u20AC\\/\\n\" ", broken[] = "\"\\u12";
+    static const char *const no[] = {"\"\\u0000\"", "\"\\u12g4\"", "\"\\x\"",
+                                     "\"abcdefghijklmnop\""};
+    char to[16];
+    LsJson j = {text, text + sizeof text - 1};
+    ck_assert(ls_json_string(&j, to, sizeof to));
+    ck_assert_str_eq(to, "aA\xc3\xa9\xe2\x82\xac/\n");
+    for (size_t n = 0; n < sizeof broken; n++) {
+        j = (LsJson){broken, broken + n};
+        ck_assert(!ls_json_string(&j, to, sizeof to));
+    }
+    for (size_t k = 0; k < sizeof no / sizeof *no; k++) {
+        j = (LsJson){no[k], no[k] + strlen(no[k])};
+        ck_assert_msg(!ls_json_string(&j, to, sizeof to), "%s", no[k]);
+    }
+}
+END_TEST
+
+/* One line, as after `done` batches in the hour since the last one. */
+static const char *line_of(int mode, int64_t done, const double *losses, int64_t nlosses)
+{
+    static char line[512];
+    LsProgress g;
+    ls_progress_open(&g, "none", 2048, 4096);
+    g.mode = mode;
+    g.utf8 = false;
+    g.last_ns -= (int64_t)3600 * 1000000000;
+    memset(line, 0, sizeof line);
+    g.to = fmemopen(line, sizeof line, "w");
+    ls_progress_show(&g, &(LsProgressAt){"epoch 1/2", done, 4, 2, 0.5, losses, nlosses});
+    ls_progress_clear(&g);
+    fclose(g.to);
+    return line;
+}
+
+START_TEST(progress_says_what_is_left_and_how_members_differ)
+{
+    char *s = strdup(line_of(LS_PROGRESS_PLAIN, 1, (const double[]){0.5, 0.25, 2}, 3));
+    ck_assert_msg(strncmp(s, "epoch 1/2 1/4 loss 0.5 (0.25 .. 2) ", 35) == 0, "%s", s);
+    ck_assert_msg(strstr(s, " 2.0 KiB/4.0 KiB ETA 2:00:") != NULL, "%s", s);
+    free(s);
+    s = strdup(line_of(LS_PROGRESS_PLAIN, 4, NULL, 0));
+    ck_assert_msg(strncmp(s, "epoch 1/2 4/4 loss 0.5 ", 23) == 0, "%s", s);
+    ck_assert_msg(strstr(s, " ETA 30:") != NULL && strchr(s, '(') == NULL, "%s", s);
+    free(s);
+    s = strdup(line_of(LS_PROGRESS_BAR, 4, NULL, 0));
+    ck_assert_msg(strncmp(s, "\repoch 1/2 [###", 15) == 0, "%s", s);
+    free(s);
+}
+END_TEST
+
 int main(void)
 {
     const TTest *test[] = {
@@ -171,6 +224,7 @@ int main(void)
         schedules_that_make_no_sense_are_refused, learning_rates_are_finite_and_not_negative,
         sizes_are_written_in_binary_units, json_strings_come_back,
         text_longer_than_its_buffer_arrives_whole, json_that_is_cut_or_too_deep_is_refused,
+        json_escapes_of_other_writers_are_read, progress_says_what_is_left_and_how_members_differ,
     };
     return run_in_folder("rate", sizeof test / sizeof test[0], test);
 }

@@ -347,6 +347,91 @@ END_TEST
 
 /* Any cut and any flipped byte gives the right values, a clear error, or "not there": never a
  * crash. */
+static unsigned char *put(unsigned char *to, int n, uint64_t v)
+{
+    for (int k = 0; k < n; k++)
+        *to++ = (unsigned char)(v >> 8 * k);
+    return to;
+}
+
+/* The archive of one member that write_npz wrote, with the directory that archives of more than
+ * 4 GiB have: sizes and places stand in an extra field, after another one, and in a record of
+ * 64 bits, which a locator names. `*record`, `*locator`: where they are. */
+static size_t with_zip64(unsigned char *to, const LsFile *f, size_t *record, size_t *locator)
+{
+    const unsigned char *end = f->data + f->size - 22;
+    const size_t start = end[16] | end[17] << 8, name = f->data[start + 28];
+    const size_t directory = 46 + name + 4 + 2 + 4 + 24;
+    memcpy(to, f->data, start + 46 + name);
+    const size_t bytes = f->data[start + 24] | f->data[start + 25] << 8;
+    memset(to + start + 20, 0xff, 8);
+    memset(to + start + 42, 0xff, 4);
+    put(to + start + 30, 2, 4 + 2 + 4 + 24);
+    unsigned char *p = put(put(put(to + start + 46 + name, 2, 0x7875), 2, 2), 2, 0);
+    p = put(put(put(put(put(p, 2, 1), 2, 24), 8, bytes), 8, bytes), 8, 0);
+    ck_assert_uint_eq((size_t)(p - to), start + directory);
+    *record = (size_t)(p - to);
+    p = put(put(put(put(put(p, 4, 0x06064b50), 8, 44), 2, 45), 2, 45), 8, 0);
+    p = put(put(put(put(p, 8, 1), 8, 1), 8, directory), 8, start);
+    *locator = (size_t)(p - to);
+    p = put(put(put(put(p, 4, 0x07064b50), 4, 0), 8, *record), 4, 1);
+    p = put(put(put(put(p, 4, 0x06054b50), 4, 0), 4, 0xffffffff), 8, UINT64_MAX);
+    return (size_t)(put(p, 2, 0) - to);
+}
+
+START_TEST(a_directory_of_64_bits_is_read)
+{
+    static unsigned char copy[1024];
+    const int64_t l[2] = {7, -8};
+    LsFile f;
+    LsArray a;
+    bool found;
+    size_t record, locator;
+    e = (LsError){0};
+    write_npz("one.npz", 1, (NpzItem[]){{"label", LS_I64, 1, {2}, l}});
+    ck_assert(ls_file_map(&f, "one.npz", &e));
+    LsFile wide = {"wide.npz", copy, with_zip64(copy, &f, &record, &locator)};
+    ck_assert_uint_eq(ls_npz_count(&wide), 1);
+    ck_assert_msg(ls_npz_find(&wide, "label", &a, &found, &e) && found, "%s", e.text);
+    ck_assert(ls_array_int(&a, 0) == 7 && ls_array_int(&a, 1) == -8);
+    for (int k = 0; k < 2; k++) {       /* what is no record, and one beyond the file */
+        copy[record] ^= 1;
+        put(copy + locator + 8, 8, k == 0 ? record : (uint64_t)1 << 40);
+        e = (LsError){0};
+        ck_assert(!ls_npz_find(&wide, "label", &a, &found, &e));
+        ck_assert_msg(strstr(e.text, "the archive has no directory") != NULL, "%s", e.text);
+    }
+    ls_file_unmap(&f);
+}
+END_TEST
+
+START_TEST(a_list_of_names_that_is_too_long_says_so)
+{
+    LsFile f;
+    char names[16];
+    e = (LsError){0};
+    write_sample("a.npz");
+    ck_assert(ls_file_map(&f, "a.npz", &e));
+    ls_npz_names(&f, names, sizeof names);
+    ck_assert_str_eq(names, "in/x, ...");
+    ls_file_unmap(&f);
+}
+END_TEST
+
+START_TEST(an_archive_takes_no_more_members_than_it_has_room_for)
+{
+    LsNpz z;
+    LsNpzMember room[1];
+    e = (LsError){0};
+    ck_assert(ls_npz_open(&z, "full.npz", room, 1, &e));
+    ck_assert(ls_npz_begin(&z, "a", LS_F32, 0, NULL, &e));
+    ls_npz_write(&z, &(float){1}, 4);
+    ck_assert(!ls_npz_begin(&z, "b", LS_F32, 0, NULL, &e));
+    ck_assert_str_eq(e.text, "full.npz: no room for member b");
+    ck_assert(ls_npz_close(&z, &e));
+}
+END_TEST
+
 START_TEST(damaged_archives_never_crash)
 {
     LsFile f;
@@ -388,6 +473,9 @@ int main(void)
                            an_archive_gives_back_what_was_written,
                            more_members_than_a_directory_has_room_for_are_none,
                            numpy_reads_our_archives_and_we_read_its,
+                           a_directory_of_64_bits_is_read,
+                           a_list_of_names_that_is_too_long_says_so,
+                           an_archive_takes_no_more_members_than_it_has_room_for,
                            damaged_archives_never_crash};
     return run_in_folder("npy", sizeof test / sizeof test[0], test);
 }

@@ -443,7 +443,16 @@ static void check_version(void)
 {
     prints("--version", "tiny.onnx  plan 0123abcd  (ce, sgd, batch 4)");
 }
-static void check_help(void) { prints("--help", "usage: trainer --data SPEC"); }
+static void check_help(void)
+{
+    LsProgram p = watched();
+    prints("--help", "usage: trainer --data SPEC");
+    prints("-h", "usage: trainer --data SPEC");
+    ck_assert_ptr_null(strstr(out_text, "Updates are private"));
+    p.privacy = (LsPrivacyTerms){1, 0.5, 1e-5, 4};
+    must(&p, 0, "--help");
+    TOLD(out_text, "Updates are private: clip 1, noise 0.5, delta 1e-05, 4 samples on average.");
+}
 
 static const struct { const char *name; void (*check)(void); } row[] = {
     {"data", check_data},
@@ -511,6 +520,33 @@ START_TEST(every_option_reaches_the_program)
 }
 END_TEST
 
+/* Options that are right by themselves, and not together or not for this program. */
+START_TEST(what_cannot_be_met_is_refused_with_the_reason)
+{
+    static const struct { const char *given, *why; } of[] = {
+        {"--seed 3", "no data: give --data FILE, or --data synthetic"},
+        {"--data data.npz --save-every 2", "--save-every and --keep-last need --save DIR"},
+        {"--data data.npz --keep-last 2", "--save-every and --keep-last need --save DIR"},
+        {"--data data.npz --resume auto", "--resume=auto looks into --save DIR"},
+        {"--data data.npz --workers 65", "at most 64 workers and 4096 threads"},
+        {"--data data.npz --threads 4097", "at most 64 workers and 4096 threads"},
+        {"--data data.npz --eval --check-gradients", "--eval has no gradients to check"},
+        {"--data data.npz --check-gradients --export a.onnx",
+         "--check-gradients trains nothing that --export could write"},
+    };
+    LsProgram p = watched();
+    make_data(SAMPLES);
+    for (size_t k = 0; k < sizeof of / sizeof *of; k++) {
+        must(&p, 2, of[k].given);
+        TOLD(err_text, of[k].why);
+        ck_assert_int_eq(seen.steps, 0);
+    }
+    p.phase.eval.nstep = 0;
+    must(&p, 2, "--data data.npz --val data.npz");
+    TOLD(err_text, "this program has no evaluation form");
+}
+END_TEST
+
 /* And the other way round. */
 START_TEST(every_option_of_the_help_text_has_a_row)
 {
@@ -543,6 +579,7 @@ int main(void)
 #ifndef LS_TINY_CUDA
         every_option_reaches_the_program,
         every_option_of_the_help_text_has_a_row,
+        what_cannot_be_met_is_refused_with_the_reason,
 #endif
     };
     return run_in_folder("trainer_options", sizeof test / sizeof test[0], test);

@@ -6,6 +6,7 @@ BUILD=$(cd "$1" && pwd)
 SOURCE=$(cd "$2" && pwd)
 CUDA=$3
 LOWERSET=$BUILD/lowerset
+. "$SOURCE/tests/support/link_flags.sh"
 OUT=$(mktemp -d)
 trap 'rm -rf "$OUT"' EXIT
 export XDG_CONFIG_HOME=$OUT/config XDG_CACHE_HOME=$OUT/cache
@@ -50,7 +51,8 @@ build_paper() {
     cc -std=gnu11 -D_GNU_SOURCE "-O$opt" -rdynamic -I"$SOURCE" "$dir/net.c" "$dir/net_data.S" \
         "$kernels" "$OUT/fake_cudart.o" "$OUT/cuda_executor.o" \
         "$BUILD/runtime/libls_runtime_cuda.a" \
-        "$BUILD/runtime/libls_runtime.a" -lm -lpthread -ldl -o "$dir/net"
+        "$BUILD/runtime/libls_runtime.a" $(link_flags "$BUILD") \
+        -lm -lpthread -ldl -o "$dir/net"
 }
 
 ends() {        # CODE COMMAND...: its exit code

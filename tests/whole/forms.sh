@@ -11,6 +11,7 @@
 #   sh tests/whole/forms.sh BUILD-FOLDER
 set -eu
 unset CC
+. "$(dirname "$0")/../support/link_flags.sh"
 BUILD=$(cd "$1" && pwd)
 LOWERSET=$BUILD/lowerset
 ALL=$(mktemp -d)
@@ -68,7 +69,6 @@ build_c() {
     mv "$1/net" "$1/c"
     [ -n "${LS_WHOLE:-}" ] || before=$ALL/bin:
 }
-extra=${LS_SANITIZED:+-fsanitize=address,undefined}
 
 # forms NAME OPTIONS...: all three
 forms() {
@@ -83,8 +83,8 @@ forms() {
             -o "$out" >said 2>&1 \
             || fail "$name: compile --emit=$form"
     done
-    cc $extra "$name/net.o" "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o "$name/obj" >said \
-        2>&1 || fail "$name: the object does not link"
+    cc "$name/net.o" "$BUILD/runtime/libls_runtime.a" $(link_flags "$BUILD") -lm -lpthread \
+        -o "$name/obj" >said 2>&1 || fail "$name: the object does not link"
     "$LOWERSET" compile net.onnx --batch 4 -O 0 --plan-effort 2 --loss mse "$@" --emit=c \
         -o "$TOP/$name/src/net.c" >said 2>&1
     build_c "$name"

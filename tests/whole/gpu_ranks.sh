@@ -144,6 +144,17 @@ says "which is said" "comm=nccl: ranks 0 and 1 have the same GPU"
 check "NCCL that is not there is refused" ends 5 "$d/net" $RUN --ranks 2 --comm=nccl
 says "with the reason" \
     "comm=nccl: rank 0: NCCL: /nowhere/libnccl.so, named by LOWERSET_NCCL, does not open"
+# A byte less than what two ranks need: their slices are the last that they take.
+low=0 high=1048576
+while [ $((high - low)) -gt 1 ]; do
+    room=$(((low + high) / 2))
+    if LS_FAKE_ROOM=$room run "$d/net" $RUN --steps 1 --ranks 2 >/dev/null; then high=$room
+    else low=$room
+    fi
+done
+LD_LIBRARY_PATH=$OUT/lib LS_FAKE_ROOM=$low check "a GPU without room for slices is refused" \
+    ends 5 "$d/net" $RUN --ranks 2
+says "with what would help" "Paper GPU has no [0-9]* bytes left for training over ranks: compile"
 LS_FAKE_GPUS=0 check "no GPU is an error" ends 5 "$d/net" $RUN --ranks 2
 says "as for one process" "there is an NVIDIA driver here, but no GPU"
 check "once" [ 1 = "$(grep -c error "$OUT/errors")" ]

@@ -5,7 +5,7 @@
  * with the host text, fake_cudart.c and cuda_executor.c: see paper_gpu.sh. LS_FAKE_CUDART=lazy:
  * work is done as late as possible; LS_FAKE_ORDER=N: threads run in another order, and so do steps
  * where a recording allows it; LS_FAKE_GPUS=N: there are so many GPUs; LS_FAKE_KINDS: all of
- * different kinds. */
+ * different kinds; LS_FAKE_ROOM=BYTES: of the memory of each. */
 #include "tests/support/fake_cudart.h"
 /* CUDA's headers define these words for the host; here they have the device's meaning. */
 #undef __device__
@@ -49,5 +49,7 @@ __attribute__((constructor)) static void plug_in(void)
     fake_cudart.order = order != NULL ? (unsigned)atoi(order) : 0;
     fake_cudart.devices = gpus != NULL ? atoi(gpus) : 1;
     fake_cudart.kinds = getenv("LS_FAKE_KINDS") != NULL;
+    if (getenv("LS_FAKE_ROOM") != NULL)
+        fake_cudart.room = (size_t)atoll(getenv("LS_FAKE_ROOM"));
     exec_order(fake_cudart.order);
 }

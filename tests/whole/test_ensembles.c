@@ -281,6 +281,13 @@ START_TEST(what_ensembles_cannot_do_is_refused)
     MUST(COMPILE "mlp.onnx --batch=4 --ensemble=2 -o all");
     ck_assert_int_ne(sh("./all --data all.npz --member-seeds 1,2,3" QUIET), 0);
     ck_assert_ptr_nonnull(strstr(text, "more than 2 numbers"));
+    ck_assert_int_eq(sh("./all --data all.npz --ensemble-seed 1 --ensemble-weights w.npz" QUIET),
+                     2);
+    ck_assert_ptr_nonnull(strstr(text, "both set the initial weights"));
+    ck_assert_int_eq(sh("./all --data all.npz --export a.onnx --export-member 2" QUIET), 2);
+    ck_assert_ptr_nonnull(strstr(text, "members are numbered from 0 to 1"));
+    ck_assert_int_eq(sh("./all --data all.npz --export-member 1" QUIET), 2);
+    ck_assert_ptr_nonnull(strstr(text, "--export-member is for --export FILE"));
     ck_assert_int_ne(sh("./all --data all.npz --check-gradients" QUIET), 0);
     ck_assert_ptr_nonnull(strstr(text, "--check-gradients is for one model"));
 }

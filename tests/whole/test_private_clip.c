@@ -3,17 +3,13 @@
  *
  * With a rate of 0 the parameters stay; moment/PARAM.grad of a dump is the clipped sum of the last
  * update over the expected batch. */
+#include "build_config.h"
 #include "runtime/data/npz.h"
 #include "tests/support/command_line.h"
 #include "tests/support/npz_util.h"
 #include "tests/support/suite.h"
 
 #define COMPILE LS_BUILD "/lowerset compile -q -O0 --plan-effort=2 --optimizer=sgd:momentum=0 "
-#ifdef __SANITIZE_ADDRESS__
-#define LS_LINK "-fsanitize=address,undefined"
-#else
-#define LS_LINK ""
-#endif
 #define QUIET " --progress none "
 #define FAULT LS_SOURCE "/tests/data/faults/dp-budget-wrong-clip/"
 
@@ -99,7 +95,7 @@ static void make_wrong(const char *more)
     MUST("sed -i 's/\\.privacy = {0\\.05[0-9]*,/.privacy = {0.04,/' wrong.c && grep -q 'privacy = "
          "{0.04,' wrong.c");
     MUST("${CC:-cc} -O0 -I " LS_SOURCE " wrong.c wrong_data.S " LS_BUILD
-         "/runtime/libls_runtime.a " LS_LINK " -lm -lpthread -o wrong");
+         "/runtime/libls_runtime.a " LS_EXTRA_CFLAGS " " LS_EXTRA_LIBS " -lm -lpthread -o wrong");
 }
 
 START_TEST(a_program_that_does_not_clip_ends_before_its_update)

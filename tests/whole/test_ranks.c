@@ -234,6 +234,8 @@ START_TEST(a_number_of_ranks_that_does_not_fit_is_refused)
          "this program is for 2 ranks, but srun started 4 processes"},
         {"", "--comm local", "--comm: one rank sends no messages; give --ranks"},
         {"", "--ranks 2 --eval --comm local --print-plan", NULL},
+        {"", "--eval --peers a:1,b:1 --rank 0", "--peers: evaluation runs in one process"},
+        {"", "--ranks 2 --comm nccl", "--comm=nccl: this program runs on no GPU"},
         {"", "--ranks 5 --print-plan", "--ranks=5: this program is for 1, 2 or 4 ranks"},
     };
     MUST("rm -rf saved; ./any " GO " --steps 3 --save saved");
@@ -342,6 +344,47 @@ START_TEST(ranks_agree_on_the_end_of_an_interrupted_run)
         ck_assert_int_eq(end_run(trains(start_run(k)), k, SIGINT), 130);
         MUST("grep -q 'interrupted after step' ended");
     }
+    check_saved();
+}
+END_TEST
+
+static char state_of(int pid)
+{
+    char path[64], state = '?';
+    snprintf(path, sizeof path, "/proc/%d/stat", pid);
+    FILE *f = fopen(path, "r");
+    if (f != NULL) {
+        if (fscanf(f, "%*d (any) %c", &state) != 1)
+            state = '?';
+        fclose(f);
+    }
+    return state;
+}
+
+/* Ctrl-Z stops the starter and all ranks, and they go on together. */
+START_TEST(a_run_that_is_stopped_goes_on)
+{
+    int status, rank[4];
+    MUST("rm -rf saved");
+    const int pid = trains(start_run(0));
+    for (int k = 0; k < 4; k++)
+        ck_assert_int_gt(rank[k] = child_of(pid, k), 0);
+    kill(pid, SIGTSTP);
+    ck_assert_int_eq(waitpid(pid, &status, WUNTRACED), pid);
+    ck_assert(WIFSTOPPED(status));
+    for (int k = 0; k < 4; k++) {
+        for (int wait = 0; wait < 5000 && state_of(rank[k]) != 'T'; wait++)
+            usleep(1000);
+        ck_assert_msg(state_of(rank[k]) == 'T', "rank %d is in state %c", k, state_of(rank[k]));
+    }
+    kill(pid, SIGCONT);
+    for (int k = 0; k < 4; k++) {
+        for (int wait = 0; wait < 5000 && state_of(rank[k]) == 'T'; wait++)
+            usleep(1000);
+        ck_assert_msg(state_of(rank[k]) != 'T', "rank %d does not go on", k);
+    }
+    ck_assert_int_eq(end_run(pid, 0, SIGINT), 130);
+    MUST("grep -q 'interrupted after step' ended");
     check_saved();
 }
 END_TEST
@@ -473,6 +516,7 @@ int main(void)
     tcase_add_test(t, a_number_of_ranks_that_does_not_fit_is_refused);
     tcase_add_test(t, a_killed_rank_costs_no_more_than_its_last_steps);
     tcase_add_test(t, ranks_agree_on_the_end_of_an_interrupted_run);
+    tcase_add_test(t, a_run_that_is_stopped_goes_on);
     tcase_add_test(t, one_rank_tells);
     tcase_add_test(t, plan_says_what_a_rank_holds_and_sends);
     tcase_add_test(t, plan_and_program_agree_on_bytes);

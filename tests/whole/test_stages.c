@@ -362,6 +362,8 @@ START_TEST(what_a_pipeline_cannot_show_is_refused)
         strstr(text, "--check-numerics: stages that are processes see only their own values")
             != NULL,
         "%s", text);
+    ck_assert_int_eq(sh("./t --data synthetic:8 --ranks=2 --comm=nccl"), 2);
+    ck_assert_msg(strstr(text, "--comm=nccl: this program runs on no GPU") != NULL, "%s", text);
     ck_assert_int_eq(sh("./t --data synthetic:8 --stages=3"), 2);
     ck_assert_msg(strstr(text, "compile again with lowerset compile --stages") != NULL, "%s", text);
 }

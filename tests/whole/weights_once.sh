@@ -5,6 +5,7 @@
 #   sh tests/whole/weights_once.sh BUILD-FOLDER PEAK-MEMORY
 # LS_WHOLE: also with more than 2 GiB of weights, where disk and memory suffice.
 set -eu
+. "$(dirname "$0")/../support/link_flags.sh"
 BUILD=$(cd "$1" && pwd)
 LOWERSET=$BUILD/lowerset
 peak=$(cd "$(dirname "$2")" && pwd)/$(basename "$2")
@@ -41,7 +42,8 @@ as_planned() {
 }
 
 "$LOWERSET" compile beside.onnx $how -O 0 -q --emit=obj -o net.o >said 2>&1 || fail "an object"
-cc net.o "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o linked >said 2>&1 \
+cc net.o "$BUILD/runtime/libls_runtime.a" $(link_flags "$BUILD") -lm -lpthread -o linked \
+    >said 2>&1 \
     || fail "linking an object"
 for program in ./in ./beside ./linked; do
     as_planned $program --export $program.trained.onnx
@@ -75,6 +77,7 @@ grep -q 'an ONNX file has at most 2 GiB' said \
     || fail "the message about an ONNX file of more than 2 GiB"
 rm large
 "$LOWERSET" compile large.onnx $how -O 0 -q --emit=obj -o net.o >said 2>&1 || fail "an object"
-cc net.o "$BUILD/runtime/libls_runtime.a" -lm -lpthread -o linked >said 2>&1 \
+cc net.o "$BUILD/runtime/libls_runtime.a" $(link_flags "$BUILD") -lm -lpthread -o linked \
+    >said 2>&1 \
     || fail "linking an object of 2.2 GiB"
 as_planned ./linked
