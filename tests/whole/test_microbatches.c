@@ -36,7 +36,7 @@ static const struct { const char *net; int steps; const char *ways[6]; } bits[] 
     {"unet.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
      {"--recompute=none", "--recompute=except-last", "--budget=90%", "--budget=min"}},
     {"gpt.onnx --optimizer=adamw", 25, {"--recompute=none", "--recompute=all", "--budget=min"}},
-    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --accumulate=2", 12,
+    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e6,period=3 --accumulate=2", 12,
      {"--recompute=none", "--recompute=except-last --store-gradients"}},
 };
 enum { NBITS = sizeof bits / sizeof *bits };

@@ -42,7 +42,7 @@ static const struct {
      false,
      {"", "--ranks=3", "--ranks=any"},
      {6, 1, 3}},
-    {"gpt.onnx --batch=4 --microbatches=2 --precision=f16 --loss-scale=torch:init=1e9,period=3 "
+    {"gpt.onnx --batch=4 --microbatches=2 --precision=f16 --loss-scale=torch:init=1e6,period=3 "
      "--accumulate=2",
      12,
      false,

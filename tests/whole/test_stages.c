@@ -50,7 +50,7 @@ static const struct { const char *net; int steps; const char *way[WAYS];
       "--stages=2 --order=gpipe --recompute=except-last", "--stages=4 --order=zb",
       "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --recompute=all",
       "--stages=2 --order=zb --budget=min"}},
-    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --optimizer=nadam --ema=0.9",
+    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e6,period=3 --optimizer=nadam --ema=0.9",
      12,
      {"--stages=2", "--stages=3 --order=zb", "--stages=4 --order=gpipe",
       "--stages=3 --order=zb --recompute=except-last",
@@ -146,7 +146,7 @@ START_TEST(stages_are_threads_or_processes)
 {
     static const char *const net[] = {
         "unet.onnx --optimizer=adam --clip-norm=1",
-        "gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --optimizer=nadam"};
+        "gpt.onnx --precision=f16 --loss-scale=torch:init=1e6,period=3 --optimizer=nadam"};
     for (int k = 0; k < 2; k++) {
         MUST(COMPILE "%s --batch=8 --microbatches=4 --store-gradients -o t", net[k]);
         MUST("./t --data synthetic:21 --val synthetic:9" RUN
