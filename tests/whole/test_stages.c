@@ -256,6 +256,25 @@ START_TEST(a_value_that_is_not_finite_is_named)
 }
 END_TEST
 
+/* Updates 1, 2, 5 and 6 are skipped. Each stage knows how many of these are in a row, also where
+ * another one moves the scale. */
+START_TEST(a_row_of_skipped_updates_ends_the_run)
+{
+#define SKIPS "./t --data synthetic:21" RUN "--lr 0.01 --epochs 9 "
+    static const char *const as[] = {"", "--ranks=2"};
+    MUST(COMPILE "gpt.onnx --precision=f16 --loss-scale=torch:init=4e5,period=1 --batch=8 "
+                 "--microbatches=4 --stages=2 -o t");
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_eq(sh(SKIPS "--max-skipped 2 %s", as[k]), 7);
+        ck_assert_msg(strstr(text, "step 2: 2 updates in a row were skipped (--max-skipped)")
+                          != NULL, "%s", text);
+        MUST("rm -rf saved; " SKIPS "--steps 2 --save saved %s", as[k]);
+        MUST(SKIPS "--steps 5 --max-skipped 2 --resume saved/$(ls saved) %s", as[k]);
+        ck_assert_msg(strstr(text, "step 5: scale ") != NULL, "%s", text);
+    }
+}
+END_TEST
+
 /* ---- memory ---- */
 
 /* The program's arena is that of all stages, as planned: each stage's regions, so many copies of
@@ -374,6 +393,7 @@ int main(void)
     tcase_add_test(t, the_times_of_both_plans_are_written);
     tcase_add_test(t, a_stage_that_dies_ends_the_run);
     tcase_add_test(t, a_value_that_is_not_finite_is_named);
+    tcase_add_test(t, a_row_of_skipped_updates_ends_the_run);
     tcase_add_loop_test(t, each_stage_takes_what_its_plan_says, 0, 2);
     tcase_add_test(t, a_budget_is_that_of_a_rank);
     tcase_add_loop_test(t, what_has_no_pipeline_is_refused, 0, NREFUSED);
