@@ -20,9 +20,10 @@ ZOO = [("autoencoder", []), ("cnn", []), ("densenet121", []), ("densenet201", []
 
 
 def plan(lowerset, model, stages, args):
-    command = [lowerset, "plan", model, "--json", "--quiet", f"--stages={stages}", "--plan-effort=2", f"--order={args.order}",
-               f"--recompute={args.mode}"]
-    run = subprocess.run([*command, f"--microbatches={2 * stages}", f"--batch={4 * stages}"], capture_output=True, text=True)
+    command = [lowerset, "plan", model, "--json", "--quiet", f"--stages={stages}",
+               "--plan-effort=2", f"--order={args.order}", f"--recompute={args.mode}"]
+    run = subprocess.run([*command, f"--microbatches={2 * stages}", f"--batch={4 * stages}"],
+                         capture_output=True, text=True)
     if "the file fixes the first dimension" in run.stderr:
         # a cut does not depend on their number
         run = subprocess.run(command, capture_output=True, text=True)

@@ -6,13 +6,12 @@ usage: seed_pipeline.py BUILD-FOLDER [--inputs FOLDER] [--steps N] [--rounds N]
                         [--order gpipe|1f1b|zb]
                         [--only checks|times|picture] [--out PAGE.md]
 
-The network is the convolutional autoencoder of digits (`lowerset model autoencoder`), with Adam and squared errors. Rows:
-one device; split in two, one batch at a time; a pipeline of two with 8, 16 and 32 micro-batches, `except-last`, `all` and
-`none`.
-Once at the batches of the known experiment, and once at equal updates, all at one batch. Each rank has one thread.
-Checks: weights after some steps, byte for byte those of one device with as many micro-batches. Picture: MNIST (FOLDER/mnist,
-default ../shared/inputs), 3 epochs of 2,048 images.
-Exit 6 if a check fails.
+The network is the convolutional autoencoder of digits (`lowerset model autoencoder`), with Adam and
+squared errors. Rows: one device; split in two, one batch at a time; a pipeline of two with 8, 16
+and 32 micro-batches, `except-last`, `all` and `none`. Once at the batches of the known experiment,
+and once at equal updates, all at one batch. Each rank has one thread. Checks: weights after some
+steps, byte for byte those of one device with as many micro-batches. Picture: MNIST (FOLDER/mnist,
+default ../shared/inputs), 3 epochs of 2,048 images. Exit 6 if a check fails.
 """
 import argparse
 import gzip
@@ -30,11 +29,13 @@ IMAGES, EPOCHS = 60000, 10
 # name, seconds of 10 epochs in the known experiment, options of the pipeline, batch there
 ROWS = [["one device", 103.67, [], 32],
         ["split in two, no overlap", 112.99, ["--stages=2"], 32],
-        ["pipeline, except-last, 8", 130.96, ["--stages=2", "--microbatches=8", "--recompute=except-last"], 256],
+        ["pipeline, except-last, 8", 130.96,
+         ["--stages=2", "--microbatches=8", "--recompute=except-last"], 256],
         ["pipeline, all, 8", None, ["--stages=2", "--microbatches=8", "--recompute=all"], 256],
         ["pipeline, none, 8", 87.23, ["--stages=2", "--microbatches=8", "--recompute=none"], 256],
         ["pipeline, none, 16", 79.36, ["--stages=2", "--microbatches=16", "--recompute=none"], 512],
-        ["pipeline, none, 32", 75.99, ["--stages=2", "--microbatches=32", "--recompute=none"], 1024]]
+        ["pipeline, none, 32", 75.99, ["--stages=2", "--microbatches=32", "--recompute=none"],
+         1024]]
 EQUAL = 256             # batch of the rows at equal updates
 CHECKED = 20            # steps after which weights are compared
 
@@ -135,12 +136,13 @@ def page(parts, args, load):
 Made {time.strftime('%Y-%m-%d')} by `./dev seed pipeline` on {processor()}; do not edit. At its
 start {load} of {os.cpu_count()} processors were busy with other programs.
 
-The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers; squared errors, Adam. Ranks
-are threads of one process, of one thread each, in the order `{args.order}`. The known experiment ran on two RTX 3090 under
-PyTorch 2.1. It took larger batches for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds
-in turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are those of the simulator
-([pipeline.md](../pipeline.md)), from times of single kernels, measured in a pipeline with `none` and the same parts (`--profile`,
-`--costs`).
+The network is a convolutional autoencoder of digits, 2.4 million parameters, a code of 32 numbers;
+squared errors, Adam. Ranks are threads of one process, of one thread each, in the order
+`{args.order}`. The known experiment ran on two RTX 3090 under PyTorch 2.1. It took larger batches
+for more micro-batches, and so made fewer updates. A step is the median of {args.rounds} rounds in
+turns on synthetic data; 10 epochs are its steps for 60,000 images. *Predicted* and *bubble* are
+those of the simulator ([pipeline.md](../pipeline.md)), from times of single kernels, measured in a
+pipeline with `none` and the same parts (`--profile`, `--costs`).
 
 {parts}"""
 

@@ -21,9 +21,10 @@ def profiled(folder, lowerset, net, batch, options):
     if not (folder / costs).exists():
         parts = [int(o.split("=")[1]) for o in only(way, "--microbatches")] or [1]
         kept = ["--recompute=none"] if only(options, "--stages") else []
-        run([lowerset, "compile", *net, f"--batch={batch}", *way, *kept, "-q", "-o", "profiled"], folder)
-        run(["./profiled", "--data", f"synthetic:{batch * 4}", "--steps", max(8, 64 // parts[0]), "--epochs", 1024, "--threads", 1,
-             "--progress", "none", "--profile", costs], folder)
+        run([lowerset, "compile", *net, f"--batch={batch}", *way, *kept, "-q", "-o", "profiled"],
+            folder)
+        run(["./profiled", "--data", f"synthetic:{batch * 4}", "--steps", max(8, 64 // parts[0]),
+             "--epochs", 1024, "--threads", 1, "--progress", "none", "--profile", costs], folder)
     return costs
 
 

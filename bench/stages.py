@@ -3,9 +3,10 @@
 
     ./dev bench stages [--net NAME]... [--order ORDER]... [--rounds R] [--steps N]
 
-Networks: the autoencoder of digits with parts of 32 images, and a U-Net with parts of one image of 128 x 128; 8 parts a step.
-Stages are threads of one process, of one thread each. Predictions come from the times of single kernels, measured in a pipeline
-with `none`. All rows take turns; a step is the median over all rounds. Where other programs run as well, the head says so.
+Networks: the autoencoder of digits with parts of 32 images, and a U-Net with parts of one image of
+128 x 128; 8 parts a step. Stages are threads of one process, of one thread each. Predictions come
+from the times of single kernels, measured in a pipeline with `none`. All rows take turns; a step is
+the median over all rounds. Where other programs run as well, the head says so.
 """
 import argparse
 import os
@@ -22,8 +23,9 @@ ORDERS = ("gpipe", "1f1b", "zb")
 
 
 def ways(orders):
-    return [("one process", [])] + [(f"{order}, {mode}", ["--stages=2", f"--order={order}", f"--recompute={mode}"])
-                                    for order in orders for mode in ("none", "except-last", "all")]
+    return [("one process", [])] + [
+        (f"{order}, {mode}", ["--stages=2", f"--order={order}", f"--recompute={mode}"])
+        for order in orders for mode in ("none", "except-last", "all")]
 
 
 def main():

@@ -8,7 +8,7 @@
 #define AT(field) offsetof(LsPartGroup, field)
 static const LsOption parts[] = {
     {"--accumulate", NULL, "K", INTEGER(1, MOST_COUNT), AT(accumulate), BUILD,
-     "batches per update; the update is that of one batch K times as large (default 1)"},
+     "batches per update: equivalent to one batch K times as large (default 1)"},
     {"--microbatches", NULL, "M", INTEGER(1, MOST_COUNT), AT(microbatches), BUILD,
      "cut every batch of training into M equal parts, which run one after the other in the "
      "memory of one; the update is that of the whole batch, batch norms take each part's "

@@ -9,8 +9,8 @@ static const LsOption samples[] = {
      "what the trainer's --dump has beside the gradients of the mean loss: those of every "
      "sample (psgrad/) and their norms (psnorm/), or the norms alone (default mean: neither)"},
     {"--sample-norms", NULL, "auto|pairs|tiles|terms", TEXT, AT(norms), BUILD,
-     "what norms of samples' gradients are made of: pairs of rows of operands, the gradients "
-     "themselves tile by tile or stored, or what is cheapest for each weight (default)"},
+     "how norms of samples' gradients are computed: pairs (Gram matrices), tiles, terms (stored "
+     "gradients), auto (the cheapest for each weight; default)"},
     {"--dp", NULL, "SPEC", TEXT, AT(privacy), BUILD & ~LS_CMD_CHECK,
      "private training: clip=1.0,noise=1.1,delta=1e-5[,expected-batch=N,sums=WAY]: every update "
      "draws samples at random, as many as the expected batch on average (default: batch times "

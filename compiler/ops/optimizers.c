@@ -285,9 +285,8 @@ const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
                   FLAG("apex", "apex"),
                   {"clip", "max_norm", "1", LS_SET_POSITIVE, "apex"},
                   {"nvlamb", "everywhere", NULL, LS_SET_FLAG, "apex"}},
-                 "u = m' / (sqrt(v') + eps) + wd p; p -= lr |p| / |u| u. optax's; apex: gradients "
-                 "are clipped to the norm "
-                 "`clip`, and the ratio is 1 without decay but for nvlamb"},
+                 "u = m' / (sqrt(v') + eps) + wd p; p -= lr |p| / |u| u. As in optax; apex: also "
+                 "clips gradients to `clip`; parameters without decay get ratio 1 unless nvlamb"},
     [LS_LARS] = {"lars",
                  LS_OP_DIRECTION,
                  false,

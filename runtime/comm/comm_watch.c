@@ -19,8 +19,8 @@ enum { MARK = 0x4c53666d };
 enum {
     TAKE_US = 200,
     PULSE_MS = 500, TICK_MS = 250,
-    LATE_MS = 2000,             /* a thread that comes so late was stopped itself: silence of that
-                                 * time is nobody's */
+    LATE_MS = 2000,             /* if this thread itself was suspended for so long, peers are not
+                                 * blamed for the gap */
     DOUBT_MS = 1500,            /* for a better reason than a closed connection */
     HEARD_MS = 3500,            /* for the word of the rank that is to print */
     NOTICE_MS = 2500,           /* for a rank to notice a failure by itself */
@@ -346,8 +346,8 @@ bool ls_watch_until(LsWatch *w, const bool *done, LsError *e)
     return *done || ls_watch_fine(w, e);
 }
 
-/* Whether this rank prints the failure. The rank that can print it first says that it has heard of
- * it. */
+/* Whether this rank reports the failure: the lowest living rank does, and acknowledges it to the
+ * others. */
 static bool is_teller(LsWatch *w)
 {
     struct timespec until;

@@ -1,4 +1,5 @@
 /* runtime/data/dataset.c -- opens data, and copies samples into batches. */
+#include "runtime/base/element.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
 #include "runtime/data/label_input.h"
@@ -248,7 +249,6 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
                                 : s->array.data + (r->from + i) * ls_element_bytes(s->array.type);
     bool wide = r->d->p->real_bytes == 8;
     float *f = to;
-    double *g = to;
     if (s->table && from && !wide) {
         const float *table = s->table + (s->mean ? c * 256 : 0);
         for (int64_t k = 0; k < n; k++)
@@ -264,10 +264,7 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
             double v =
                 byte ? normal(s, c, ls_array_real(&s->array, s->one ? 0 : r->from + i + k) / 255)
                      : value(r, i + k, c);
-            if (wide)
-                g[k * step] = v;
-            else
-                f[k * step] = (float)v;
+            ls_real_put((char *)to + k * step * r->d->p->real_bytes, v, r->d->p->real_bytes);
         }
     }
 }

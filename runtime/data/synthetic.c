@@ -4,6 +4,7 @@
  * Segmentation: noise with bright discs; the target is the class of the disc. Classification: noise
  * over a pattern of the class. Real targets: the first input's values. Integers: the target is the
  * next number. */
+#include "runtime/base/element.h"
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/data/dataset.h"
@@ -102,16 +103,13 @@ void ls_synthetic_reals(const LsDataset *d, uint32_t input, int64_t sample, int6
                         void *to, int64_t step)
 {
     const LsInput *in = &d->p->input[input];
-    bool wide = d->p->real_bytes == 8, plain = !in->is_label && !segments(d);
+    const bool plain = !in->is_label && !segments(d);
     uint64_t seed = d->opt.seed, k = key(seed, (uint64_t)sample, 0) % (uint64_t)classes_of(d->p);
     uint64_t noise = begin(seed, (uint64_t)sample) + input + 16, pattern = begin(seed + 2, k);
     for (int64_t j = 0; j < n; j++) {
         uint64_t at = (uint64_t)(i + j);
         double v = plain ? 0.5 * unit(ls_mix(noise + at * 64)) + 0.5 * unit(ls_mix(pattern + at))
                          : ls_synthetic_value(d, input, sample, i + j);
-        if (wide)
-            ((double *)to)[j * step] = v;
-        else
-            ((float *)to)[j * step] = (float)v;
+        ls_real_put((char *)to + j * step * d->p->real_bytes, v, d->p->real_bytes);
     }
 }

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "runtime/ls_half.h"         /* takes memcpy and integers from the headers above */
 
 
 enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
@@ -62,10 +61,7 @@ static void init_tensor(const LsMemory *m, const LsStateTensor *s)
         float v;
         memcpy(&v, from + 4 * k, 4);
         int64_t at = ls_walk_next(&w);
-        if (m->p->real_bytes == 8)
-            ((double *)(void *)to)[at] = v;
-        else
-            ((float *)(void *)to)[at] = v;
+        ls_real_put(to + at * m->p->real_bytes, v, m->p->real_bytes);
         if (k % PART == PART - 1 || k == one - 1)       /* all so far: a page that is read brings
                                                          * those before it back, too */
             ls_memory_let_go(m, from, 4 * (size_t)(k + 1));
@@ -81,11 +77,11 @@ static void init_state(LsMemory *m)
         if (p->state[k].onnx_offset >= 0 && is_here(m, k))
             init_tensor(m, &p->state[k]);
     ls_memory_let_go(m, p->file.onnx, p->file.bytes);
-    const float start = (float)p->scaling.start;
-    if (ls_has_scaling(p))
-        ls_memory_write(m, p->scaling.scale,
-                        p->real_bytes == 8 ? (const void *)&p->scaling.start : &start,
-                        p->real_bytes);
+    if (ls_has_scaling(p)) {
+        char start[8];
+        ls_real_put(start, p->scaling.start, p->real_bytes);
+        ls_memory_write(m, p->scaling.scale, start, p->real_bytes);
+    }
 }
 
 /* Allocates a view for the largest tensor that is ever read, so that none is allocated later. */
@@ -309,24 +305,4 @@ int64_t ls_memory_total(const LsProgram *p, int ranks)
 {
     return ls_memory_state(p, ranks) + p->bytes.arena + p->bytes.constants + ls_memory_input(p)
            + exchange_bytes(p->ranks, ranks);
-}
-
-double ls_real_at(const void *at, int real_bytes)
-{
-    float f;
-    double d;
-    if (real_bytes == 8)
-        return memcpy(&d, at, 8), d;
-    return memcpy(&f, at, 4), (double)f;
-}
-
-double ls_element_at(LsDataType type, const void *at, int real_bytes)
-{
-    ls_bf16 brain;
-    ls_f16 half;
-    if (type == LS_DT_BF16)
-        return memcpy(&brain, at, 2), (double)ls_from_bf16(brain);
-    if (type == LS_DT_F16)
-        return memcpy(&half, at, 2), (double)ls_from_f16(half);
-    return ls_real_at(at, real_bytes);
 }

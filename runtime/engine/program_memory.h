@@ -3,6 +3,7 @@
 #ifndef LS_RUNTIME_ENGINE_PROGRAM_MEMORY_H
 #define LS_RUNTIME_ENGINE_PROGRAM_MEMORY_H
 
+#include "runtime/base/element.h"
 #include "runtime/base/run_error.h"
 #include "runtime/engine/device.h"
 #include "runtime/ls_program.h"
@@ -74,12 +75,5 @@ static inline bool ls_has_scaling(const LsProgram *p)
 }
 /* Its updates are private (--dp). */
 static inline bool ls_is_private(const LsProgram *p) { return p->privacy.expected > 0; }
-double ls_real_at(const void *at, int real_bytes);
-/* An element of a type of reals, of 16 bits or of real_bytes. */
-double ls_element_at(LsDataType type, const void *at, int real_bytes);
-static inline bool ls_holds_reals(LsDataType t)
-{
-    return t == LS_DT_REAL || t == LS_DT_BF16 || t == LS_DT_F16;
-}
 
 #endif

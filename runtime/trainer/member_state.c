@@ -109,14 +109,6 @@ void ls_member_state_close(LsMemberState *s)
 
 /* ---- initial weights ---- */
 
-static void put_real(void *to, int64_t at, double v, int real_bytes)
-{
-    if (real_bytes == 8)
-        ((double *)to)[at] = v;
-    else
-        ((float *)to)[at] = (float)v;
-}
-
 /* Exchanges two elements. */
 static void swap(void *of, int64_t a, int64_t b, int64_t size)
 {
@@ -182,7 +174,8 @@ static bool read_stack(const LsMemory *m, const char *path, LsError *e)
         ok = find_stack(&f, t, &a, e);
         LsWalk w = ls_walk_start(t);
         for (int64_t i = 0; ok && i < a.count; i++)
-            put_real(ls_memory_at(m, t->at), ls_walk_next(&w), ls_array_real(&a, i), p->real_bytes);
+            ls_real_put((char *)ls_memory_at(m, t->at) + ls_walk_next(&w) * p->real_bytes,
+                        ls_array_real(&a, i), p->real_bytes);
     }
     ls_file_unmap(&f);
     return ok;

@@ -62,9 +62,7 @@ static void unscale(const LsDump *d, const LsWatch *w, char *at)
     const int bytes = p->real_bytes;
     const double scale = ls_real_at(ls_memory_view(d->g->m, p->scaling.scale, bytes), bytes);
     for (int64_t i = 0, n = ls_tensor_count(&w->t); i < n; i++) {
-        const double v = ls_real_at(at + i * bytes, bytes) / scale;
-        const float f = (float)v;
-        memcpy(at + i * bytes, bytes == 8 ? (const void *)&v : &f, (size_t)bytes);
+        ls_real_put(at + i * bytes, ls_real_at(at + i * bytes, bytes) / scale, bytes);
     }
 }
 
@@ -125,12 +123,13 @@ static bool write_tensor(LsNpz *z, const char *folder, const char *name, const L
 
 static bool write_losses(const LsDump *d, LsNpz *z, const double *loss, int64_t n, LsError *e)
 {
-    const bool wide = d->g->p->real_bytes == 8;
-    if (!ls_npz_begin(z, "loss", wide ? LS_F64 : LS_F32, 1, &n, e))
+    const int bytes = d->g->p->real_bytes;
+    char real[8];
+    if (!ls_npz_begin(z, "loss", element_of(LS_DT_REAL, bytes), 1, &n, e))
         return false;
     for (int64_t k = 0; k < n; k++) {
-        const float f = (float)loss[k];
-        ls_npz_write(z, wide ? (const void *)&loss[k] : &f, (size_t)d->g->p->real_bytes);
+        ls_real_put(real, loss[k], bytes);
+        ls_npz_write(z, real, (size_t)bytes);
     }
     return true;
 }
@@ -155,12 +154,12 @@ static bool write_mean(const LsDump *d, LsNpz *z, uint32_t k, LsError *e)
         return false;
     for (int64_t i = 0; i < n; i++) {
         const char *at = d->copy + d->offset[k] + ls_walk_next(&walk) * bytes;
+        char mean[8];
         double sum = 0;
         for (int64_t m = 0; m < all.members; m++)
             sum += ls_real_at(at + m * n * bytes, bytes);
-        sum /= (double)all.members;
-        const float f = (float)sum;
-        ls_npz_write(z, bytes == 8 ? (const void *)&sum : &f, (size_t)bytes);
+        ls_real_put(mean, sum / (double)all.members, bytes);
+        ls_npz_write(z, mean, (size_t)bytes);
     }
     return true;
 }

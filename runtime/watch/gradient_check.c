@@ -144,11 +144,12 @@ static bool loss_at(LsGradCheck *c, const LsGradSample *s, double to, double *is
     const LsWalk w = ls_walk_start(&s->of->t);
     int bytes = c->g->p->real_bytes;
     LsAddress a = s->of->t.at;
-    float f = (float)to;
+    char real[8];
     a.offset += ls_walk_at(&w, s->element) * bytes;
-    *is = bytes == 8 ? to : f;
+    ls_real_put(real, to, bytes);
+    *is = ls_real_at(real, bytes);
     restore(c);
-    ls_memory_write(c->g->m, a, bytes == 8 ? (const void *)&to : &f, bytes);
+    ls_memory_write(c->g->m, a, real, bytes);
     return run(c, NULL, loss, e);
 }
 

@@ -11,7 +11,7 @@ typedef struct LsCutTensor {
     bool forgotten;             /* where all is made again, it is, if `elsewhere` is in its stage */
     const uint64_t *forward;    /* set of vertices that read it in phase F */
     const uint64_t *later;      /* set of vertices whose nodes of phases B and W must read it */
-    const uint64_t *soft;       /* of those that read it if no cheaper node stands in for them */
+    const uint64_t *soft;       /* readers that a cheaper alternative may replace */
     const uint64_t *elsewhere;  /* set of vertices: in their stages phase B or W may read it, and
                                  * not phase F */
     double avoid;               /* ns that it takes at least to replace one of the latter */

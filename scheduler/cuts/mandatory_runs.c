@@ -57,8 +57,8 @@ static bool all_read(const LsProb *p, uint32_t node, uint32_t maker, uint32_t t)
     return true;
 }
 
-/* What an early node needs of the maker of an operand: it or, if alternatives do without it, what
- * these read that it reads, too. */
+/* Marks what must run early so that node i can read this operand: its producer or, if every
+ * alternative skips the producer, the producer's own operands. */
 static void add_early(const LsProb *p, LsCertain *c, bool alternatives, uint32_t i, uint32_t maker)
 {
     if (!alternatives || all_read(p, i, maker, LS_NO_ID)) {
@@ -126,8 +126,8 @@ static bool may_move(const LsProb *p, const LsAnchors *a, uint32_t i)
     return false;
 }
 
-/* An update is where the state is that it uses: there, where other nodes read it. State of its own
- * comes to it, and it is where its operands are made. */
+/* An update runs in the stage that holds its state. State that other nodes read fixes that stage;
+ * state of its own follows the update, which then runs where its operands are computed. */
 static bool stays(const LsProb *p, const LsAnchors *a, const State *state, uint32_t i)
 {
     const LsDagNode *node = &p->dag->node[i];

@@ -14,8 +14,8 @@ typedef struct LsCertain {      /* by node */
     bool *perhaps_ahead;        /* an update that does so in some cut */
     bool *stays;                /* in the stage that its anchor or its places say. Updates may move
                                  * to the state that they use */
-    bool *forgets;              /* where all is made again, what phases B and W read of it is,
-                                 * unless other stages or updates read it */
+    bool *forgets;              /* with --recompute=all: recomputed for phases B and W, unless
+                                 * another stage or an update reads it */
 } LsCertain;
 
 /* alternatives: they may replace nodes. */

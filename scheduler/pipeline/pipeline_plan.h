@@ -56,8 +56,9 @@ bool ls_pipeline_cut(LsArena *arena, const LsProb *p, const LsPipelineWant *want
                      LsStages *out, char *why, size_t room);
 
 /* Cuts and plans, and again with room for what the plans took beyond the estimates, until the ranks
- * keep the budget. What out->peak says where none do, can be kept. False, with a sentence in `why`:
- * there are too many stages, the graph has no such pipeline, or ranks would wait in a circle. */
+ * keep the budget. If no rank fits, out->peak is a budget that can be met. False, with a sentence
+ * in `why`: there are too many stages, the graph has no such pipeline, or ranks would wait in a
+ * circle. */
 bool ls_pipeline_plan(LsArena *arena, const LsProb *p, const LsPipelineWant *want,
                       LsOrderKind order, LsKeepMode keep, LsPipelinePlan *out, char *why,
                       size_t room);

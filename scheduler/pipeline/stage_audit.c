@@ -1,6 +1,7 @@
-/* scheduler/pipeline/stage_audit.c -- see the header. A step leaves nothing behind, so each is
- * replayed alone: one, one with a micro-batch less, as empty ones are left out, and one of the
- * first alone. Micro-batches beyond a few rounds of those under way bring nothing new. */
+/* scheduler/pipeline/stage_audit.c -- see the header. Steps share no values, so three are
+ * replayed on their own: a full one, one without the last micro-batch, one with the first only
+ * (short batches leave micro-batches out). Micro-batches beyond a few rounds of those in flight
+ * bring nothing new. */
 #include "scheduler/pipeline/stage_audit.h"
 
 #include "base/reason.h"

@@ -12,7 +12,8 @@ trap 'rm -rf "$OUT"' EXIT
 # properties of style sheets; the start of --no-FLAG.
 cat >"$OUT/known" <<'END'
 --emit-c --emit-obj --loss-axis --checkpoint
---create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option --split-compile --mpi
+--create --image3 --device-debug --generate-line-info --gpu-architecture --fmad --option
+--split-compile --mpi
 --at --auto --card --ink --left --line --page --soft
 --name --no --to-be --version
 END

@@ -1,11 +1,11 @@
 #!/bin/sh
 # Every option of every command reaches the program or the output: each row of the option table
-# (lowerset help
-# --table) has a row here, and the command's output with the option differs from its output without
-# it. An option without a row fails.
+# (`lowerset help --table`) has a row here, and the command's output with the option differs from
+# its output without it. An option without a row fails.
 #   sh tests/cli/options.sh BUILD-FOLDER [EVERY]
 # With LS_WHOLE a row is run by each of its commands; else by the first of them, and of the others
-# by every third, which changes from row to row.
+# by every ninth, which
+# changes from row to row.
 set -eu
 BUILT=$(cd "$1" && pwd)
 LOWERSET=$BUILT/lowerset
@@ -73,8 +73,8 @@ makes() {
     find new -type f | sort | while read -r f; do echo "$f" && cat "$f"; done >>made.txt
     # Programs of a calibration are built in any order.
     [ "$command" != calibrate ] || sort -o made.txt made.txt
-    sed \
-        's,[^ "]*/lowerset-[^ /"]*,DIR,g; s/after [0-9]* s$//; /^ *\.\(optimizer\|loss\|archs\) = "/d' made.txt
+    sed 's,[^ "]*/lowerset-[^ /"]*,DIR,g; s/after [0-9]* s$//' made.txt |
+        sed '/^ *\.\(about\.optimizer\|about\.loss\|archs\) = "/d'
 }
 
 # row COMMANDS OPTION VALUE BASE [OTHER]: with --option=VALUE ("-": a flag) beside options BASE, and
@@ -86,7 +86,7 @@ row() {
         echo "$c $option" | sed 's/^measure /sweep /' >>rows
         n=$((n + 1))
         [ $((n % EVERY)) = 0 ] || continue
-        [ -n "${LS_WHOLE:-}" ] || [ "$c" = "${1%% *}" ] || [ $((n % 3)) = 0 ] || continue
+        [ -n "${LS_WHOLE:-}" ] || [ "$c" = "${1%% *}" ] || [ $((n % 9)) = 0 ] || continue
         key=without-$(echo "$c $before" | tr ' /*=' '____')
         # shellcheck disable=SC2086
         [ -f "$key" ] || makes "$c" $before >"$key"
@@ -324,8 +324,8 @@ export LD_LIBRARY_PATH="$DIR/lib:${LD_LIBRARY_PATH:-}" NVCC=$DIR/cc
 export LOWERSET_CUDNN="$BUILT/tests/libcudnn-fake.so" FAKE_CUDNN_NO_DRIVER=1
 if "$LOWERSET" targets | grep -q "builds none"; then
     echo "this lowerset builds nothing for NVIDIA GPUs: their options are not looked at"
-    grep -Ee \
-        " --(arch|workspace|no-epilogues|no-overlap|compiled-engines|allow-nondeterministic|nvcc)$" table >>rows
+    gpu="arch|workspace|no-epilogues|no-overlap|compiled-engines|allow-nondeterministic|nvcc"
+    grep -Ee " --($gpu)$" table >>rows
 else
     row "$BUILD" --arch 80 "$GPU"
     row "compile check measure" --arch 80 "$GPU --machine h200"

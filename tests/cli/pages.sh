@@ -69,6 +69,7 @@ while read -r name again; do
     grep -q "^| \`$name\` | $again\( (default)\)\{0,1\} |" docs/planning.md ||
         fail "docs/planning.md has no row for --recompute=$name: $again"
 done <"$work/policies"
-grep -q '^| `except-last` |' docs/planning.md || fail "docs/planning.md has no row for --recompute=except-last"
+grep -q '^| `except-last` |' docs/planning.md \
+    || fail "docs/planning.md has no row for --recompute=except-last"
 [ "$failed" = 0 ] && echo "1 passed, 0 failed"
 exit "$failed"

@@ -46,13 +46,17 @@ for m in unet googlenet resnet mlp gpt; do
     done
 done
 plan unet 8 --json --order 1f1b --recompute none >u.json
-holds "$(number u.json best_cut_ns) < 0.98 * $(number u.json list_order_ns)" || fail "no better than list order on U-Net" u.json
+holds "$(number u.json best_cut_ns) < 0.98 * $(number u.json list_order_ns)" \
+    || fail "no better than list order on U-Net" u.json
 pass
 
-# Tied weights are shared by the first and the last stage; nothing else is, as no other parameter has readers so far apart.
+# Tied weights are shared by the first and the last stage; nothing else is, as no other parameter
+# has readers so far apart.
 plan gpt 4 --json --order 1f1b --recompute none >g.json
-[ "$(grep -c '"tensor":' g.json)" = 1 ] && grep -q '"tensor":.*transformer.wte.weight' g.json || fail "tied weights" g.json
-plan gpt 4 --order 1f1b --recompute none | grep -q "stage 3 reads 'transformer.wte.weight' of stage 0" || fail "the copy"
+[ "$(grep -c '"tensor":' g.json)" = 1 ] && grep -q '"tensor":.*transformer.wte.weight' g.json \
+    || fail "tied weights" g.json
+plan gpt 4 --order 1f1b --recompute none |
+    grep -q "stage 3 reads 'transformer.wte.weight' of stage 0" || fail "the copy"
 pass
 
 # All orders and modes side by side; zb has the smallest bubbles.
@@ -62,11 +66,16 @@ plan small 2 >table || fail "the table" table
 field() { awk -v o="$1" -v m="$2" -v k="$3" '$1 == o && $2 == m { print $k }' table; }
 for order in gpipe 1f1b zb; do
     none=$(field $order none 3) one=$(field $order except-last 3) all=$(field $order all 3)
-    holds "$none < $one && $one < $all" || fail "$order: a step of none, except-last, all: $none, $one, $all ms" table
+    holds "$none < $one && $one < $all" \
+        || fail "$order: a step of none, except-last, all: $none, $one, $all ms" table
 done
-# What is kept lies where the others run things again: far less than one micro-batch beside the others.
-kib() { awk -v m="$1" '$1 == "gpipe" && $2 == m { print $7 * ($8 == "MiB" ? 1024 : $8 == "KiB" ? 1 : 0) }' table; }
-holds "0 < $(kib all) && $(kib except-last) < ($(kib all) + $(kib none)) / 2" || fail "except-last takes too much" table
+# What is kept lies where the others run things again: far less than one micro-batch beside the
+# others.
+kib() {
+    awk -v m="$1" '$1 == "gpipe" && $2 == m { print $7 * ($8 == "MiB" ? 1024 : $8 == "KiB") }' table
+}
+holds "0 < $(kib all) && $(kib except-last) < ($(kib all) + $(kib none)) / 2" \
+    || fail "except-last takes too much" table
 bubble() { awk -v o="$1" '$1 == o && $2 == "none" { print $5 }' table; }
 holds "$(bubble zb) < $(bubble 1f1b)" || fail "zb fills no bubbles" table
 grep -q 'no deadlock' table || fail "the orders were not checked" table
@@ -77,7 +86,8 @@ pass
 plan small 2 --json --order gpipe --recompute auto >free.json
 most=$(number free.json rank_bytes)
 some=$((most * 9 / 10))
-plan small 2 --json --order gpipe --recompute auto --budget $some >tight.json || fail "a budget of 90 %" tight.json
+plan small 2 --json --order gpipe --recompute auto --budget $some >tight.json \
+    || fail "a budget of 90 %" tight.json
 holds "$(number tight.json rank_bytes) <= $some" || fail "a rank exceeds $some bytes" tight.json
 holds "$(number tight.json bottleneck_ns) >= $(number free.json bottleneck_ns)" \
     || fail "less memory in less time" tight.json
@@ -86,19 +96,23 @@ plan small 2 --budget 0.00001% --order 1f1b --recompute none >out 2>&1 || code=$
 [ $code = 4 ] || fail "less than a byte of an arena is a limit, too: exit $code" out
 code=0
 plan small 2 --budget 100K --order 1f1b --recompute none >out 2>&1 || code=$?
-[ $code = 4 ] && grep -q 'no cut into 2 stages was found whose ranks keep 100.00 KiB' out || fail "100 KiB are enough" out
+[ $code = 4 ] && grep -q 'no cut into 2 stages was found whose ranks keep 100.00 KiB' out \
+    || fail "100 KiB are enough" out
 pass
 
 # The picture and the table of who runs what.
 plan mlp 3 --order zb --recompute none --timeline t.svg >/dev/null
 grep -q '^<svg ' t.svg && [ "$(tail -1 t.svg)" = '</svg>' ] || fail "no picture" t.svg
-[ "$(grep -c '<rect class="f-[a-z]* s-page"' t.svg)" = 72 ] || fail "not F, B and W of 8 micro-batches in 3 rows"
+[ "$(grep -c '<rect class="f-[a-z]* s-page"' t.svg)" = 72 ] \
+    || fail "not F, B and W of 8 micro-batches in 3 rows"
 plan mlp 3 --order zb --recompute none --timeline t.txt >/dev/null
 [ "$(grep -vc '^#' t.txt)" = 72 ] || fail "not 72 lines" t.txt
 plan mlp 3 --order gpipe --recompute none --timeline t.txt >/dev/null
 [ "$(grep -c 'BW' t.txt)" = 24 ] || fail "gpipe runs B and W together" t.txt
-# Files of the stages: graph and plan of a micro-batch, which lowerset check replays, for which a budget of 1 KiB is too small.
-plan gpt 3 --order 1f1b --recompute none --graph-json out.d.json --plan-json p --json >g.json || fail "files of stages" g.json
+# Files of the stages: graph and plan of a micro-batch, which lowerset check replays, for which a
+# budget of 1 KiB is too small.
+plan gpt 3 --order 1f1b --recompute none --graph-json out.d.json --plan-json p --json >g.json \
+    || fail "files of stages" g.json
 for k in 0 1 2; do
     "$lowerset" check p.$k --graph out.d.$k.json >out 2>&1 \
         || fail "stage $k is not what its file says" out
@@ -114,8 +128,10 @@ pass
 # Links that take time make the step longer; runs are the same every time.
 plan mlp 3 --json --order 1f1b --recompute none --link none >none.json
 plan mlp 3 --json --order 1f1b --recompute none --link 1MB,500 >slow.json
-holds "$(number slow.json step_ns) > $(number none.json step_ns) + 2000000" || fail "slow links take no time" slow.json
-plan mlp 3 --json --order 1f1b --recompute none --link none | cmp -s - none.json || fail "two runs differ"
+holds "$(number slow.json step_ns) > $(number none.json step_ns) + 2000000" \
+    || fail "slow links take no time" slow.json
+plan mlp 3 --json --order 1f1b --recompute none --link none | cmp -s - none.json \
+    || fail "two runs differ"
 pass
 
 refuses() {

@@ -106,7 +106,8 @@ refuses 2 "--from: '0'" sweep net.onnx --from 0
 refuses 2 "--to: 'min'" sweep net.onnx --to min
 refuses 2 "--strategies: 'best'" sweep net.onnx --strategies best
 plan 2 "--strategy: 'best'" --strategy best
-plan 2 "--recompute: 'some' is not one of auto|none|cheap|conv-saved|all|except-last" --recompute some
+plan 2 "--recompute: 'some' is not one of auto|none|cheap|conv-saved|all|except-last" \
+    --recompute some
 for c in sweep check; do
     refuses 2 "--recompute=except-last is for compile and plan" $c net.onnx --recompute=except-last
 done
@@ -244,9 +245,11 @@ for c in compile plan sweep check; do
 done
 refuses 2 "unknown option '-S'" plan net.onnx -S
 for c in compile plan; do
-    refuses 2 "unknown option '--checkpoint=never': use --recompute=none" $c net.onnx --checkpoint=never
+    refuses 2 "unknown option '--checkpoint=never': use --recompute=none" \
+        $c net.onnx --checkpoint=never
     refuses 2 "unknown option '--checkpoint': use --recompute=all" $c net.onnx --checkpoint always
-    refuses 2 "unknown option '--checkpoint=except-last': use --recompute" $c net.onnx --checkpoint=except-last
+    refuses 2 "unknown option '--checkpoint=except-last': use --recompute" \
+        $c net.onnx --checkpoint=except-last
     refuses 2 "unknown option '--checkpoint': use --recompute" $c net.onnx --checkpoint
 done
 refuses 2 "unknown option '--checkpoint=never'" sweep net.onnx --checkpoint=never
@@ -290,8 +293,10 @@ lanes="--ensemble 3 --ensemble-lanes 2 --budget 1K --strategy none -q"
 "$LOWERSET" plan net.onnx --max-batch $lanes >out
 least=$(sed -n 's/.* a batch of 1 needs //p' out)
 # shellcheck disable=SC2086
-refuses 4 "the least budget found by strategy none is ${least:-told}," plan net.onnx --batch 1 $lanes
-refuses 2 "--recompute=except-last is for models, but this is a training graph" plan graph.json --recompute=except-last
+refuses 4 "the least budget found by strategy none is ${least:-told}," \
+    plan net.onnx --batch 1 $lanes
+refuses 2 "--recompute=except-last is for models, but this is a training graph" \
+    plan graph.json --recompute=except-last
 sed 's/"bytes": [0-9]\{1,\}/"bytes": 140000000000000/' graph.json >huge.json
 refuses 4 "but no machine addresses more than" plan huge.json --strategy none
 refuses 1 "large.onnx: 1 error" plan large.onnx --batch 80000000

@@ -44,16 +44,19 @@ MICROS, SAMPLES = 4, 2
 
 
 def whole():
-    """All of them: orders, modes, budgets and numbers of stages; of large networks each order with some of the rest."""
+    """All of them: orders, modes, budgets and numbers of stages; of large networks each order with
+    some of the rest."""
     ways = ["none", "all --budget min", "auto --budget 70%", "all", "auto", "auto --budget min"]
     for name in MODELS:
         for stages in (2, 3, 4) if name in SMALL else (2, 4):
             for k, order in enumerate(("gpipe", "1f1b", "zb")):
-                for how in ways if name in SMALL else [ways[(2 * k + stages + n) % len(ways)] for n in range(2)]:
+                some = [ways[(2 * k + stages + n) % len(ways)] for n in range(2)]
+                for how in ways if name in SMALL else some:
                     yield name, stages, f"--order {order} --recompute {how}"
     for order in ("gpipe", "1f1b", "zb"):
         for model in ("gpt", "unet"):
-            yield model, 3, f"--order {order} --recompute auto --budget min --optimizer adamw --clip-norm 1"
+            yield model, 3, (f"--order {order} --recompute auto --budget min --optimizer adamw "
+                             "--clip-norm 1")
 
 
 class Fault(Exception):

@@ -1,5 +1,6 @@
-/* tests/support/dot16_units.h -- products of bfloat16 factors by every unit of runtime/kernels/ls_dot16.h, with numbers
- * of all kinds among the factors: bits are the same in each of the two orders of sums. */
+/* tests/support/dot16_units.h -- products of bfloat16 factors by every unit of
+ * runtime/kernels/ls_dot16.h, with numbers of all kinds among the factors: bits are the same in
+ * each of the two orders of sums. */
 #ifndef LS_TESTS_SUPPORT_DOT16_UNITS_H
 #define LS_TESTS_SUPPORT_DOT16_UNITS_H
 
@@ -8,8 +9,9 @@
 
 #include <float.h>
 
-/* Which numbers a run has: usual ones; those whose products are about as small as f32 can be, and subnormal factors;
- * usual ones with some infinities, NaN and largest numbers; those whose products are zeros of both signs. */
+/* Which numbers a run has: usual ones; those whose products are about as small as f32 can be, and
+ * subnormal factors; usual ones with some infinities, NaN and largest numbers; those whose products
+ * are zeros of both signs. */
 enum { USUAL, TINY, SPECIAL, ZEROS, UNIT_KINDS };
 
 static inline uint64_t unit_random(uint64_t seed, int64_t i)
@@ -21,9 +23,12 @@ static inline uint64_t unit_random(uint64_t seed, int64_t i)
 
 static inline double unit_number(int kind, uint64_t z)
 {
-    static const uint16_t special[] = {0x7f80, 0xff80, 0x7fc0, 0x7f7f, 0xff7f, 0x0001, 0x8000, 0x0000};
+    static const uint16_t special[] = {0x7f80, 0xff80, 0x7fc0, 0x7f7f,
+                                       0xff7f, 0x0001, 0x8000, 0x0000};
     static const uint16_t zeros[] = {0x1c80, 0x9c80, 0x0000, 0x8000};
-    uint16_t bits = (uint16_t)((z & 0x807f) | (uint64_t)(kind == TINY ? 58 + (z >> 16) % 9 : 120 + (z >> 16) % 9) << 7);
+    uint16_t bits =
+        (uint16_t)((z & 0x807f)
+                   | (uint64_t)(kind == TINY ? 58 + (z >> 16) % 9 : 120 + (z >> 16) % 9) << 7);
     if (kind == TINY && (z >> 24) % 16 == 0)
         bits &= 0x807f;
     if (kind == SPECIAL && (z >> 24) % 512 == 0)
@@ -46,15 +51,21 @@ typedef struct Units {
     int runs;                   /* the leading ones that this processor runs */
 } Units;
 
-/* Makes all factors bfloat16, or f32 that is rounded as it is packed, like a weight: in all four ways by turns. gcc fuses
- * multiply-adds from -O2 on. */
+/* At -O1 gcc fuses no multiply-adds, but does with this flag, as from -O2 on: what fuses is what
+ * the tests need of -O2. */
+#define UNIT_FLAGS "-O1 -fexpensive-optimizations -march=native "
+
+/* Makes all factors bfloat16, or f32 that is rounded as it is packed, like a weight: in all four
+ * ways by turns. */
 static inline Units units_new(int order, int n, HNode *const node[])
 {
     static const char *const flags[ORDERS][3] = {
-        {"-O2 -march=native -DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=0", "-O2 -march=native -DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=2",
-         "-O2 -march=native -mavx512f -mavx512bf16 -DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=1"},
-        {"-O2 -march=native -DLS_DOT16_TILES=1 -DLS_DOT16_UNIT=0", "-O2 -march=native -DLS_DOT16_TILES=1 -DLS_DOT16_UNIT=2",
-         "-O2 -march=native -mavx512f -mamx-tile -mamx-bf16 -DLS_DOT16_TILES=1"}};
+        {UNIT_FLAGS "-DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=0",
+         UNIT_FLAGS "-DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=2",
+         UNIT_FLAGS "-mavx512f -mavx512bf16 -DLS_DOT16_TILES=0 -DLS_DOT16_UNIT=1"},
+        {UNIT_FLAGS "-DLS_DOT16_TILES=1 -DLS_DOT16_UNIT=0",
+         UNIT_FLAGS "-DLS_DOT16_TILES=1 -DLS_DOT16_UNIT=2",
+         UNIT_FLAGS "-mavx512f -mamx-tile -mamx-bf16 -DLS_DOT16_TILES=1"}};
     Units u = {.runs = 2 + has_last_unit(order)};
     bool x86 = false;
 #if defined __x86_64__
@@ -74,9 +85,10 @@ static inline Units units_new(int order, int n, HNode *const node[])
     return u;
 }
 
-/* Runs kernel i of every object on numbers of one kind; a bias is 0, some elements -0. Returns the result; in[3]: the
- * operands. Both go to units_free. */
-static inline void *units_run(const Units *u, int i, const HNode *h, LsKernelId id, int kind, double *in[])
+/* Runs kernel i of every object on numbers of one kind; a bias is 0, some elements -0. Returns the
+ * result; in[3]: the operands. Both go to units_free. */
+static inline void *units_run(const Units *u, int i, const HNode *h, LsKernelId id, int kind,
+                              double *in[])
 {
     const int nin = h->node[1].nin;
     const LsValue *y = &h->value[nin + 1];
@@ -85,13 +97,16 @@ static inline void *units_run(const Units *u, int i, const HNode *h, LsKernelId 
         int64_t n = k < nin && h->operand[k].i != 0 ? ls_count(&h->value[k + 1].shape) : 0;
         in[k] = malloc((size_t)(n > 0 ? n : 1) * sizeof **in);
         for (int64_t j = 0; j < n; j++)
-            in[k][j] = k == 2 ? (j % 3 != 0 ? 0. : -0.) : unit_number(kind, unit_random((uint64_t)(10 * i + k), j));
+            in[k][j] = k == 2 ? (j % 3 != 0 ? 0. : -0.)
+                              : unit_number(kind, unit_random((uint64_t)(10 * i + k), j));
     }
     for (int k = 0; k < u->runs; k++) {
         void *now = h_run(&u->object[k], i, h, id, (const double *const *)in, 1 + k);
         for (int64_t j = 0; k > 0 && j < ls_count(&y->shape); j++)
-            H_ASSERT(unit_bits(y->type, got, j) == unit_bits(y->type, now, j), "case %d, numbers of kind %d: object %d gives "
-                     "%a, object 0 %a at %d", i, kind, k, h_get(y->type, now, j, 4), h_get(y->type, got, j, 4), (int)j);
+            H_ASSERT(unit_bits(y->type, got, j) == unit_bits(y->type, now, j),
+                     "case %d, numbers of kind %d: object %d gives "
+                     "%a, object 0 %a at %d",
+                     i, kind, k, h_get(y->type, now, j, 4), h_get(y->type, got, j, 4), (int)j);
         if (k == 0)
             got = now;
         else

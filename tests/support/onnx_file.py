@@ -52,7 +52,7 @@ class Model:
 
     def __init__(self):
         self.nodes, self.weights, self.inputs, self.outputs = [], [], [], []
-        self.parameters = []
+        self.parameters, self.ops = [], set()
         self.names = 0
 
     def name(self, prefix="v"):
@@ -66,6 +66,7 @@ class Model:
         body += field(3, "node_" + out[0]) + field(4, op)
         body += b"".join(attribute(k, v) for k, v in attributes.items())
         self.nodes.append(body)
+        self.ops.add(op)
         return out[0] if results == 1 else out
 
     def weight(self, dims, data, kind=FLOAT, prefix="p"):

@@ -63,10 +63,9 @@ static void print_pair(Pair *p, uint32_t k, LsEmit *e)
     for (int i = 0; i < TABLES; i++)
         ls_emit_line(e, "#undef %s", name[i]);
     ls_emit_line(e, "const LsProgram program_%u = {", k);
-    for (int i = 0; i < TABLES; i++)
-        ls_emit_line(e, ".%s = %s_%u,", name[i], name[i], k);
-    ls_phase_print_entry(&p->phase[0], "train", e);
-    ls_phase_print_entry(&p->phase[1], "eval", e);
+    ls_emit_line(e, ".argument = {address_%u, element_count_%u, element_type_%u},", k, k, k);
+    ls_phase_print_entry(&p->phase[0], "phase.train", e);
+    ls_phase_print_entry(&p->phase[1], "phase.eval", e);
     ls_emit_line(e, "};");
     for (int i = TABLES; i < NAMES; i++)
         ls_emit_line(e, "#undef %s", name[i]);

@@ -38,16 +38,18 @@ if grep -q amx_bf16 /proc/cpuinfo && grep -q amx_tile /proc/cpuinfo; then
     own='machine cpu-amx (built in, as this processor has AMX tiles)'
 fi
 "$LOWERSET" model cnn --size=24 -o "$OUT/cnn.onnx"
-check "plans in bf16" ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --batch=8 --precision=bf16
+check "plans in bf16" \
+    ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --plan-effort=1 --batch=8 --precision=bf16
 check "take the machine of tiles for this processor" says "$own" "$OUT/out"
 compile() {
-    "$LOWERSET" compile "$OUT/cnn.onnx" --batch=8 --precision=bf16 --emit=c -o "$OUT/cnn.c" "$@"
+    "$LOWERSET" compile "$OUT/cnn.onnx" --plan-effort=1 --batch=8 --precision=bf16 --emit=c \
+        -o "$OUT/cnn.c" "$@"
 }
 case $own in
 *amx*) check "which compile tells without being asked" ends 0 compile
     check "by its name" says 'a step of about .* ms (cpu-amx, ' "$OUT/err"
     # f32 and bf16 are told of the same machine.
-    check "plans in f32" ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --batch=8
+    check "plans in f32" ends 0 "$LOWERSET" plan "$OUT/cnn.onnx" --plan-effort=1 --batch=8
     check "take that machine for the time, too" says \
         'a step takes .* ms (cpu-amx, .*by the costs of machine cpu (built in)' "$OUT/out" ;;
 esac

@@ -1,8 +1,13 @@
 #!/bin/sh
 # Every form of output is built as a user gets it: an executable; an object, linked with the runtime
-# library; C, by the command that compile prints. Programs of one process, of ranks and of stages,
-# whose three forms train the same weights; and programs for GPUs, which must link. In a folder
-# whose name has quotes, spaces, a backslash and a percent sign.
+# library; C, by the
+# command that compile prints. Programs of one process, of ranks and of stages, whose three forms
+# train the same weights; and
+# programs for GPUs, which must link. In a folder whose name has quotes, spaces, a backslash and a
+# percent sign.
+# The first printed command runs as it is; those after it, without LS_WHOLE, by a compiler that
+# takes files of the runtime
+# library that it has compiled before.
 #   sh tests/whole/forms.sh BUILD-FOLDER
 set -eu
 unset CC
@@ -18,13 +23,50 @@ cd "$TOP"
 export XDG_CONFIG_HOME=$TOP/config XDG_CACHE_HOME=$TOP/cache
 fail() { echo "FAIL $*"; cat said 2>/dev/null; exit 1; }
 
+# A compiler for commands with files of the runtime library: an object each, once for the same
+# library and the same flags.
+mkdir "$ALL/bin" "$ALL/objects"
+cat >"$ALL/bin/cc" <<'END'
+#!/bin/sh
+set -eu
+objects=$(dirname "$0")/../objects
+PATH=${PATH#*:}
+n=$# before= flags= sum=
+while [ "$n" -gt 0 ]; do
+    word=$1
+    shift
+    n=$((n - 1))
+    case $word in
+    */src/runtime/*.c)
+        file=${word##*/src/runtime/}
+        [ -n "$sum" ] \
+            || sum=$(cd "${word%"/$file"}" && find . -type f | LC_ALL=C sort | xargs cksum | cksum)
+        key=$objects/$(printf '%s|' "$flags" "$sum" "$file" | cksum | tr ' ' -).o
+        [ -f "$key" ] || eval "cc $before -c \"\$word\" -o \"\$key\""
+        set -- "$@" "$key" ;;
+    *)  case $word in
+        -I*) ;;
+        -[DUOfm]*|-std=*) flags="$flags $word" ;;
+        esac
+        case $word in
+        -[DUOfmI]*|-std=*) before="$before '$(printf %s "$word" | sed "s/'/'\\\\''/g")'" ;;
+        esac
+        set -- "$@" "$word" ;;
+    esac
+done
+exec cc "$@"
+END
+chmod +x "$ALL/bin/cc"
+before=                 # the path to it
+
 # Runs the command that compile printed for C, which makes the program `net`, in folder $1.
 build_c() {
     sed -n '/^cc -std.* -o net$/p' said >"$1/command"
     [ -s "$1/command" ] || fail "$1: no command for C"
-    (cd "$1" && sh ./command) >said 2>&1 \
+    (cd "$1" && PATH=$before$PATH sh ./command) >said 2>&1 \
         || fail "$1: the printed command does not build the program"
     mv "$1/net" "$1/c"
+    [ -n "${LS_WHOLE:-}" ] || before=$ALL/bin:
 }
 extra=${LS_SANITIZED:+-fsanitize=address,undefined}
 
