@@ -146,8 +146,8 @@ START_TEST(one_rank_is_no_option)
 }
 END_TEST
 
-/* One sum is of no parameter: that of the labels that count. Checkpoints bring slices of all buckets
- * together. */
+/* One sum is of no parameter: that of the labels that count. Checkpoints bring slices of all
+ * buckets together. */
 START_TEST(buckets_change_no_bit)
 {
     static const char *const bucket[] = {"1", "700", "1000000000"};
