@@ -8,9 +8,9 @@
 
 bool ls_part_watched(const LsTrainer *t)
 {
-    return t->o.check_numerics
-           || (ls_has_scaling(t->p) && !t->o.eval
-               && t->told.scale.row + 1 >= ls_most_skipped(&t->o));
+    const bool last = ls_has_scaling(t->p) && !t->o.eval
+                      && t->told.scale.row + 1 >= ls_most_skipped(&t->o);
+    return (t->o.check_numerics || last) && !ls_has_stage_ranks(t);
 }
 
 const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last)

@@ -8,7 +8,7 @@
 enum { LS_PART_HOOKS = 5 };
 
 /* Whether --check-numerics looks at this step; it also names the cause if this skipped update would
- * be one too many. */
+ * be one too many. Never in stages that are processes: they see only their own values. */
 bool ls_part_watched(const LsTrainer *t);
 /* The steps of a micro-batch. */
 const LsPhaseTable *ls_part_table(const LsTrainer *t, bool last);

@@ -81,8 +81,7 @@ static void count_samples(LsTrainer *t, int64_t steps)
 static bool run_pipeline(LsTrainer *t, LsError *e)
 {
     const LsPipeline *l = &t->pipeline;
-    if (!ls_pipelined_update(t, ls_part_watched(t) && t->group.comm == NULL,
-                             t->reports.dumps && ls_is_last_update(t), e))
+    if (!ls_pipelined_update(t, ls_part_watched(t), t->reports.dumps && ls_is_last_update(t), e))
         return false;
     t->place.cursor++;
     for (int64_t k = 0; k < l->nparts; k++) {

@@ -134,6 +134,13 @@ plan mlp 3 --json --order 1f1b --recompute none --link none | cmp -s - none.json
     || fail "two runs differ"
 pass
 
+# What stages send others receive; what happens once a step is not of a micro-batch.
+plan small 3 --json --order 1f1b --recompute none --clip-norm 1 >m.json
+both=$(sed -n 's/.*"\(received\|sent\)_bytes":[^0-9]*\([0-9]*\).*/\1 \2/p' m.json |
+    awk '{ sum[$1] += $2 } END { print (sum["received"] == sum["sent"] && sum["sent"] > 0) }')
+[ "$both" = 1 ] || fail "stages receive other bytes than are sent" m.json
+pass
+
 refuses() {
     code=0
     words=$1

@@ -1,5 +1,6 @@
 /* tests/compiler/test_attach_updates.c -- update nodes: their formulas over some steps, their place
  * in the graph, accumulation and clipping. */
+#include "compiler/updates/decay_groups.h"
 #include "tests/support/gradient.h"
 #include "tests/support/suite.h"
 
@@ -342,6 +343,25 @@ START_TEST(decay_can_leave_vectors_alone)
 }
 END_TEST
 
+/* A vector may have axes of 1, as a bias that is added does. */
+START_TEST(decay_knows_vectors_by_what_reads_them)
+{
+    const LsOptimizerOptions some = {.kind = LS_SGD, .hyper.decay = 0.5, .spares_vectors = true};
+    const LsOptimizerOptions all = {.kind = LS_SGD, .hyper.decay = 0.5};
+    graph_open();
+    const LsValueId x = param("x", SHAPE(4, 3)), row = param("row", SHAPE(1, 3)),
+                    table = param("table", SHAPE(4, 3)), w = param("w", SHAPE(3, 1));
+    LsValueId y = ls_append2(&cx, g, LS_OP_ADD, x, row, NULL);
+    y = ls_append2(&cx, g, LS_OP_MUL, y, table, NULL);
+    ls_append2(&cx, g, LS_OP_MATMUL, y, w, &(LsAttr){.gemm.alpha = 1});
+    ck_assert(!ls_decays(g, row, &some));
+    ck_assert(ls_decays(g, table, &some));
+    ck_assert(ls_decays(g, w, &some));          /* a matrix, however narrow */
+    ck_assert(ls_decays(g, row, &all));
+    graph_close();
+}
+END_TEST
+
 /* A chain of two layers: the second layer's update runs before the first layer's gradient is
  * made, and behind the node that reads its weight. */
 START_TEST(an_update_follows_the_last_reader_of_its_parameter)
@@ -461,6 +481,7 @@ int main(void)
     tcase_add_test(tc, an_update_without_a_label_has_no_gradient);
     tcase_add_test(tc, an_unknown_loss_of_the_file_is_warned_of);
     tcase_add_test(tc, decay_can_leave_vectors_alone);
+    tcase_add_test(tc, decay_knows_vectors_by_what_reads_them);
     tcase_add_loop_test(tc, updates_divide_by_the_loss_scale_and_skip_bad_steps, 0,
                         sizeof scaled / sizeof *scaled);
     tcase_add_test(tc, an_update_follows_the_last_reader_of_its_parameter);

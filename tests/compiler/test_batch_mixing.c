@@ -105,6 +105,14 @@ static LsValueId rolled(LsValueId x)
     return both(LS_OP_SUB, x, ls_append(&cx, g, LS_OP_CONCAT, 2, part, &(LsAttr){.axis = {0}}));
 }
 
+/* As many samples as a batch has, of two batches. */
+static LsValueId shifted(LsValueId x)
+{
+    LsValueId part[] = {x, linear(x)};
+    const LsValueId all = ls_append(&cx, g, LS_OP_CONCAT, 2, part, &(LsAttr){.axis = {0}});
+    return ls_slice_axis(&cx, g, all, 0, 1, B + 1);
+}
+
 static LsValueId permuted(LsValueId x)
 {
     static const int64_t order[B] = {3, 1, 5, 0, 2, 4};
@@ -152,6 +160,7 @@ static const struct {
     {"negatives", negatives, "compares samples with each other"},
     {"reversed", reversed, "is not known to keep each sample in its place"},
     {"rolled", rolled, "is not known to keep each sample in its place"},
+    {"shifted", shifted, "is not known to keep each sample in its place"},
     {"permuted", permuted, "is not known to keep each sample in its place"},
     {"sorted", sorted, "is not known to keep each sample in its place"},
     {"folded", folded, "is not known to keep each sample in its place"},
@@ -277,6 +286,31 @@ START_TEST(batch_norms_count)
 }
 END_TEST
 
+static LsValueId norm_of(LsValueId x, uint32_t axes)
+{
+    const LsStats s = ls_stats(&cx, g, x, axes, 1e-5);
+    return ls_normalized(&cx, g, x, &s, ls_const_real(&cx, g, 1), ls_const_real(&cx, g, 0));
+}
+
+/* One value for each channel is too little for any of them. */
+START_TEST(the_norm_with_the_fewest_values_counts)
+{
+    for (int first = 0; first < 2; first++) {
+        start();
+        LsValueId y = input("x", SHAPE(B, C));
+        if (first)
+            y = norm_of(y, 1);
+        y = norm_of(ls_reshape(&cx, g, y, &SHAPE(B, C / T, T)), 5);
+        y = ls_reshape(&cx, g, y, &SHAPE(B, C));
+        if (!first)
+            y = norm_of(y, 1);
+        ck_assert(look(y, LS_LOSS_MSE, (LsMixingOptions){0}));
+        ck_assert_int_eq(g->mixing.each, 1);
+        end();
+    }
+}
+END_TEST
+
 START_TEST(norms_of_each_sample_do_not)
 {
     LsCounted of;
@@ -315,7 +349,8 @@ int main(void)
     tcase_add_loop_test(tc, what_mixes_is_named, 0, NMIXING);
     tcase_add_loop_test(tc, parts_of_what_mixes_are_refused, 0, NMIXING);
     tcase_add_loop_test(tc, samples_that_are_apart_stay_so, 0, 5);
-    const TTest *const test[] = {batch_norms_count, norms_of_each_sample_do_not,
+    const TTest *const test[] = {batch_norms_count, the_norm_with_the_fewest_values_counts,
+                                 norms_of_each_sample_do_not,
                                  a_loss_of_the_file_counts_if_it_is_a_mean};
     add_tests(tc, sizeof test / sizeof *test, test);
     return run_tests("batch_mixing", tc);

@@ -168,6 +168,22 @@ START_TEST(constants_under_the_names_of_results_may_be_parameters)
 }
 END_TEST
 
+/* Two parts, of which the second differs in its last number. */
+START_TEST(a_parameter_that_does_not_repeat_stays_whole)
+{
+    float *v = numbers(16, 1, 1);
+    for (int i = 8; i < 15; i++)
+        v[i] = v[i - 8];
+    note("w", LS_META_KIND, "PARAMETER");
+    make_meta(&mk, &mk.g->base, 16, LS_META_SIGNATURE,
+              "p_w: PARAMETER target='w'\np_a: PARAMETER target='expand.token'\n");
+    repeat("expand", "2x2x4", v, 1, 16);
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "expand"), LS_V_PARAM);
+    ck_assert_uint_eq(named(g, "expand.token").i, 0);
+}
+END_TEST
+
 /* Keras's Dense layers are products and sums; their biases start as zeros. */
 START_TEST(biases_of_products_with_weights_of_their_own_are_separated)
 {
@@ -204,13 +220,14 @@ static void lstm(const float *bias, const char *producer)
 
 START_TEST(the_zeros_behind_the_only_bias_of_keras_stay_zeros)
 {
-    static const char *const producer[] = {"tf2onnx", "pytorch", "tf2onnx"};
-    for (int k = 0; k < 3; k++) {
+    static const char *const producer[] = {"tf2onnx", "pytorch", "tf2onnx", "tf2onnx", "tf2onnx"};
+    const int CASES = 5;        /* the last two: the first or the last of the zeros is none */
+    for (int k = 0; k < CASES; k++) {
         if (k > 0)
             setup();
         float *bias = numbers(16, 1, 1);
         for (int i = 8; i < 16; i++)
-            bias[i] = k == 2 ? 1 : 0;
+            bias[i] = k == 2 || (k == 3 && i == 8) || (k == 4 && i == 15) ? 1 : 0;
         lstm(bias, producer[k]);
         LsGraph *g = import_well();
         const bool halved = k == 0;
@@ -220,7 +237,7 @@ START_TEST(the_zeros_behind_the_only_bias_of_keras_stay_zeros)
         ck_assert(said("Keras's only bias ('B')") == halved);
         if (halved)
             ck_assert_int_eq(kind(g, "B.zeros"), LS_V_CONST);
-        if (k < 2)
+        if (k + 1 < CASES)
             teardown();
     }
 }
@@ -258,6 +275,7 @@ int main(void)
         different_numbers_or_a_request_keep_parameters_tied,
         the_head_of_a_tied_table_is_computed_from_it,
         a_parameter_that_is_repeated_along_the_batch_is_one,
+        a_parameter_that_does_not_repeat_stays_whole,
         constants_under_the_names_of_results_may_be_parameters,
         biases_of_products_with_weights_of_their_own_are_separated,
         the_zeros_behind_the_only_bias_of_keras_stay_zeros,

@@ -234,6 +234,23 @@ START_TEST(a_statistic_that_was_merged_with_a_weight_is_one_of_its_own)
 }
 END_TEST
 
+/* Statistics of two batch norms begin with equal numbers, and are two all the same. */
+START_TEST(statistics_of_two_batch_norms_are_two)
+{
+    static const char *const name[] = {"a.weight", "a.bias", "c.weight", "c.bias", "mean", "var"};
+    for (int k = 0; k < 6; k++)
+        one(name[k], "4", 0.5f + (float)k / 8, 4);
+    then("BatchNormalization", "y a.weight a.bias mean var", "a");
+    then("BatchNormalization", "a c.weight c.bias mean var", "c");
+    LsGraph *g = import_well();
+    ck_assert_int_eq(kind(g, "mean"), LS_V_STATE);
+    ck_assert_int_eq(kind(g, "var"), LS_V_STATE);
+    ck_assert_int_eq(kind(g, "c.running_mean"), LS_V_STATE);
+    ck_assert_int_eq(kind(g, "c.running_var"), LS_V_STATE);
+    ck_assert(said("2 running statistics had been merged"));
+}
+END_TEST
+
 /* ---- notes of torch.export ---- */
 
 static void called(Onnx__NodeProto *p, const char *call)
@@ -430,6 +447,7 @@ int main(void)
         norms_stay_tied_when_asked_or_when_their_values_are_no_coincidence,
         who_wrote_the_file_tells_whether_equal_norms_were_merged,
         a_statistic_that_was_merged_with_a_weight_is_one_of_its_own,
+        statistics_of_two_batch_norms_are_two,
         notes_tell_parameters_from_buffers_and_constants,
         calls_tell_which_parameter_was_merged_away,
         a_transposed_copy_of_a_parameter_is_computed_from_it,

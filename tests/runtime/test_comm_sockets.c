@@ -1,5 +1,6 @@
 /* tests/runtime/test_comm_sockets.c -- ranks that meet over TCP: messages, strangers, wrong runs,
  * and networks that fail. */
+#include "runtime/comm/comm_door.h"
 #include "runtime/comm/comm_greet.h"
 #include "runtime/comm/comm_meet.h"
 #include "runtime/comm/comm_watch.h"
@@ -8,6 +9,7 @@
 #include "tests/support/suite.h"
 
 #include <check.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -505,6 +507,30 @@ START_TEST(strangers_learn_nothing_and_end_nothing)
 }
 END_TEST
 
+/* Where there is no room, whoever was silent for longest makes room. */
+START_TEST(the_oldest_guest_leaves_first)
+{
+    enum { LATE = 3 };
+    const LsHmac key = ls_greet_key(NULL, "0123");
+    int caller[LS_GUESTS + LATE];
+    LsDoor d;
+    ls_door_init(&d, &key);
+    d.listener = proxy_listen(0);
+    ck_assert_int_eq(fcntl(d.listener, F_SETFL, O_NONBLOCK), 0);
+    for (int k = 0; k < LS_GUESTS + LATE; k++) {
+        caller[k] = proxy_call(0);
+        ls_door_let_in(&d, k);
+    }
+    for (int k = 0; k < LS_GUESTS + LATE; k++) {
+        char byte;
+        const ssize_t got = recv(caller[k], &byte, 1, k < LATE ? 0 : MSG_DONTWAIT);
+        ck_assert_msg(got == (k < LATE ? 0 : -1), "caller %d: %d", k, (int)got);
+        close(caller[k]);
+    }
+    ls_door_close(&d);
+}
+END_TEST
+
 START_TEST(a_rank_that_is_started_twice_ends_itself)
 {
     memset(seen, 0, sizeof *seen);
@@ -670,6 +696,7 @@ int main(void)
         a_rank_of_another_run_ends_and_the_others_wait,
         a_bit_that_flips_on_a_channel_ends_all_ranks,
         strangers_learn_nothing_and_end_nothing,
+        the_oldest_guest_leaves_first,
         a_rank_that_is_started_twice_ends_itself,
         a_rank_listens_at_its_own_address_alone,
         any_bit_of_a_greeting_counts,

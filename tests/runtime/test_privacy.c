@@ -3,6 +3,7 @@
 #include "tests/support/suite.h"
 #include "runtime/privacy/privacy_ledger.h"
 #include "runtime/privacy/renyi.h"
+#include "runtime/trainer/private_updates.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -255,11 +256,28 @@ START_TEST(numbers_out_of_range_are_refused_and_leave_the_ledger_as_it_was)
 }
 END_TEST
 
+/* Losses that are not finite are borne, but for so many updates in a row. */
+START_TEST(spoilt_updates_count_while_they_are_in_a_row)
+{
+    const LsProgram p = {.real_bytes = 4};
+    const LsMemory m = {.p = &p};
+    LsPrivateRun r = {.told = true};
+    LsError e = {0};
+    for (int64_t k = 1; k <= 4 * LS_MAX_SKIPPED; k++)
+        ck_assert_msg(ls_private_check(&r, &m, k, k % LS_MAX_SKIPPED != 0, &e), "%s", e.text);
+    for (int64_t k = 1; k < LS_MAX_SKIPPED; k++)
+        ck_assert_msg(ls_private_check(&r, &m, k, true, &e), "%s", e.text);
+    ck_assert(!ls_private_check(&r, &m, 9, true, &e));
+    ck_assert_int_eq(e.code, LS_EXIT_DIVERGED);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("privacy");
-    add_tests(t, 8,
+    add_tests(t, 9,
               (const TTest *[]){epsilons_and_divergences_are_those_of_the_table,
+                                spoilt_updates_count_while_they_are_in_a_row,
                                 whole_orders_are_the_binomial_sum_and_others_lie_between,
                                 full_batches_are_the_gaussian_mechanism,
                                 nothing_published_costs_nothing_and_no_noise_costs_everything,

@@ -366,9 +366,11 @@ START_TEST(a_state_without_a_copy_is_refused)
 {
     cut.stage[UW] = 1;
     expect(0, "'f' reads 'w', which stage 2 changes, and gets no copy of it");
-    LsPipeCopy copy = {W, 1, 0, 8};
+    LsPipeCopy copy = {W, 1, 1, 8};             /* another stage's copy */
     cut.copy = &copy;
     cut.ncopy = 1;
+    expect(0, "'f' reads 'w', which stage 2 changes, and gets no copy of it");
+    copy.to = 0;
     expect_sound(0);
 }
 END_TEST

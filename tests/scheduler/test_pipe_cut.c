@@ -2,6 +2,7 @@
  * and in which phase. */
 #include <check.h>
 
+#include "scheduler/cuts/mandatory_runs.h"
 #include "scheduler/graph/dag_read.h"
 #include "scheduler/pipeline/phases_and_messages.h"
 #include "tests/support/suite.h"
@@ -39,12 +40,10 @@ static const char nodes[] = "{\"id\": 0, \"name\": \"f\", \"op\": \"F\", \"kind\
 
 static const char *wide = "";       /* one more tensor */
 
-/* The cut between f and g, with more nodes. outputs: of the graph. */
-static LsPipeCut cut(const char *outputs, const char *more, bool splits)
+/* The graph with more nodes. outputs: of the graph. */
+static const LsProb *problem(const char *outputs, const char *more)
 {
     char why[400];
-    LsPipeCut c;
-    LsStages s;
     const char *text = ls_arena_printf(
         a,
         "{\"format\": \"lowerset-graph\", \"version\": 1, \"name\": \"two\", \"alignment\": 1, "
@@ -52,7 +51,16 @@ static LsPipeCut cut(const char *outputs, const char *more, bool splits)
         outputs, tensors, wide, nodes, more);
     const LsDag *g = ls_dag_parse(a, text, why, sizeof why);
     ck_assert_msg(g != NULL, "%s", why);
-    const LsProb *p = ls_prob_new(a, g, true);
+    return ls_prob_new(a, g, true);
+}
+
+/* The cut between f and g. */
+static LsPipeCut cut(const char *outputs, const char *more, bool splits)
+{
+    char why[400];
+    LsPipeCut c;
+    LsStages s;
+    const LsProb *p = problem(outputs, more);
     const LsStageOptions o = {.stages = 2, .micros = 2};
     ck_assert_msg(ls_stages_in_file_order(a, p, &o, &s, why, sizeof why), "%s", why);
     ck_assert_msg(ls_pipe_cut(a, p, &s, splits, &c, why, sizeof why), "%s", why);
@@ -147,6 +155,31 @@ START_TEST(a_gradient_is_widened_where_its_update_is)
 }
 END_TEST
 
+/* A statistic of y, which belongs to f: its state is its own, is read by f, or by g, with which it
+ * moves. */
+START_TEST(an_update_stays_unless_others_read_its_state)
+{
+    static const struct { const char *state; bool stays; } of[] = {
+        {"10", true}, {"1", true}, {"3", false}};
+    wide = ", {\"id\": 10, \"name\": \"own\", \"bytes\": 8, \"persistent\": true}";
+    for (int k = 0; k < 3; k++) {
+        const LsProb *p = problem(
+            "4, 6, 7, 8", ls_arena_printf(a, "{\"id\": 6, \"name\": \"stat\", \"op\": \"R\", "
+                                             "\"kind\": \"optimizer\", \"cost\": 1, \"inputs\": "
+                                             "[2, %s], \"updates\": [%s], \"of\": 0}",
+                                          of[k].state, of[k].state));
+        const LsAnchors at = ls_anchors(a, p);
+        const LsCertain c = ls_certain_runs(a, p, &at, false);
+        ck_assert_uint_eq(at.at[6], F);
+        ck_assert(!at.loose[6]);
+        ck_assert_int_eq(c.stays[6], of[k].stays);
+        ck_assert_int_eq(c.ahead[6], of[k].stays);
+        ck_assert(c.perhaps_ahead[6]);
+    }
+    wide = "";
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("pipe_cut");
@@ -156,5 +189,6 @@ int main(void)
     tcase_add_test(t, an_update_waits_for_a_later_stage);
     tcase_add_test(t, an_update_goes_where_its_gradient_is_in_time);
     tcase_add_test(t, a_gradient_is_widened_where_its_update_is);
+    tcase_add_test(t, an_update_stays_unless_others_read_its_state);
     return run_tests("pipe_cut", t);
 }

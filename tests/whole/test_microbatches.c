@@ -36,7 +36,7 @@ static const struct { const char *net; int steps; const char *ways[6]; } bits[] 
     {"unet.onnx --optimizer=sgd:momentum=0.9 --clip-norm=1", 200,
      {"--recompute=none", "--recompute=except-last", "--budget=90%", "--budget=min"}},
     {"gpt.onnx --optimizer=adamw", 25, {"--recompute=none", "--recompute=all", "--budget=min"}},
-    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --accumulate=2", 12,
+    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e6,period=3 --accumulate=2", 12,
      {"--recompute=none", "--recompute=except-last --store-gradients"}},
 };
 enum { NBITS = sizeof bits / sizeof *bits };
@@ -195,6 +195,30 @@ END_TEST
 
 /* ---- plans ---- */
 
+/* ms of a step in the row of a mode. */
+static double step_of(const char *mode)
+{
+    char line[32];
+    double ms;
+    snprintf(line, sizeof line, "\n  %-12s ", mode);
+    const char *at = strstr(text, line);
+    ck_assert_msg(at != NULL && sscanf(at + strlen(line), "%*f %*s %*f %*s %lf", &ms) == 1, "%s",
+                  text);
+    return ms;
+}
+
+/* A step has as many parts as its batch; of except-last all but one are those of `all`. */
+START_TEST(modes_tell_the_time_of_a_step)
+{
+    MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 gpt.onnx --batch=8 --microbatches=4 "
+                  "--recompute=all");
+    const double all = step_of("all"), none = step_of("none");
+    ck_assert_double_eq_tol(all, told("a step takes "), 1e-3 * all);
+    ck_assert_double_gt(all, 1.1 * none);
+    ck_assert_double_eq_tol(step_of("except-last"), 0.75 * all + 0.25 * none, 1e-3 * all);
+}
+END_TEST
+
 START_TEST(plan_shows_all_modes)
 {
     MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 unet.onnx --batch=8 --microbatches=4 "
@@ -272,6 +296,7 @@ int main(void)
     tcase_add_test(t, accumulated_batches_are_parts);
     tcase_add_test(t, gradients_add_up_in_a_tree);
     tcase_add_test(t, a_resumed_run_is_the_unbroken_one);
+    tcase_add_test(t, modes_tell_the_time_of_a_step);
     tcase_add_test(t, plan_shows_all_modes);
     tcase_add_loop_test(t, what_cannot_be_cut_is_refused, 0, NREFUSED);
     return run_command_lines("microbatches", t, make_nets);

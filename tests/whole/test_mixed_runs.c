@@ -236,6 +236,19 @@ START_TEST(where_16_bits_do_not_pay_a_plan_says_so)
 }
 END_TEST
 
+/* A program knows what a step takes with 1, 2, 4 and more threads. */
+START_TEST(a_program_has_the_times_that_plan_tells)
+{
+    MUST(LS_BUILD "/lowerset compile -q --plan-effort=2 gpt.onnx --batch=8 --emit=c -o told.c");
+    for (int k = 0; k < 4; k++) {
+        MUST("grep -F '.about.predicted.ns[%d] =' told.c", k);
+        const double ns = told("] = ");
+        MUST(LS_BUILD "/lowerset plan -q --plan-effort=2 gpt.onnx --batch=8 --threads=%d", 1 << k);
+        ck_assert_double_eq_tol(told("a step takes ") * 1e6, ns, 2e-3 * ns);
+    }
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("mixed_runs");
@@ -248,5 +261,6 @@ int main(void)
     tcase_add_test(t, a_profile_prices_programs_of_its_type);
     tcase_add_test(t, a_plan_has_both_types_side_by_side);
     tcase_add_test(t, where_16_bits_do_not_pay_a_plan_says_so);
+    tcase_add_test(t, a_program_has_the_times_that_plan_tells);
     return run_command_lines("mixed_runs", t, make_nets);
 }

@@ -50,7 +50,7 @@ static const struct { const char *net; int steps; const char *way[WAYS];
       "--stages=2 --order=gpipe --recompute=except-last", "--stages=4 --order=zb",
       "--stages=4 --order=gpipe --budget=min", "--stages=2 --order=1f1b --recompute=all",
       "--stages=2 --order=zb --budget=min"}},
-    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --optimizer=nadam --ema=0.9",
+    {"gpt.onnx --precision=f16 --loss-scale=torch:init=1e6,period=3 --optimizer=nadam --ema=0.9",
      12,
      {"--stages=2", "--stages=3 --order=zb", "--stages=4 --order=gpipe",
       "--stages=3 --order=zb --recompute=except-last",
@@ -147,7 +147,7 @@ START_TEST(stages_are_threads_or_processes)
 {
     static const char *const net[] = {
         "unet.onnx --optimizer=adam --clip-norm=1",
-        "gpt.onnx --precision=f16 --loss-scale=torch:init=1e9,period=3 --optimizer=nadam"};
+        "gpt.onnx --precision=f16 --loss-scale=torch:init=1e6,period=3 --optimizer=nadam"};
     for (int k = 0; k < 2; k++) {
         MUST(COMPILE "%s --batch=8 --microbatches=4 --store-gradients -o t", net[k]);
         MUST("./t --data synthetic:21 --val synthetic:9" RUN
@@ -254,6 +254,25 @@ START_TEST(a_value_that_is_not_finite_is_named)
         MUST("cmp one.txt other.txt");
     }
     ck_assert_int_eq(sh("./t --data broken.npz" RUN), 8);
+}
+END_TEST
+
+/* Updates 1, 2, 5 and 6 are skipped. Each stage knows how many of these are in a row, also where
+ * another one moves the scale. */
+START_TEST(a_row_of_skipped_updates_ends_the_run)
+{
+#define SKIPS "./t --data synthetic:21" RUN "--lr 0.01 --epochs 9 "
+    static const char *const as[] = {"", "--ranks=2"};
+    MUST(COMPILE "gpt.onnx --precision=f16 --loss-scale=torch:init=4e5,period=1 --batch=8 "
+                 "--microbatches=4 --stages=2 -o t");
+    for (int k = 0; k < 2; k++) {
+        ck_assert_int_eq(sh(SKIPS "--max-skipped 2 %s", as[k]), 7);
+        ck_assert_msg(strstr(text, "step 2: 2 updates in a row were skipped (--max-skipped)")
+                          != NULL, "%s", text);
+        MUST("rm -rf saved; " SKIPS "--steps 2 --save saved %s", as[k]);
+        MUST(SKIPS "--steps 5 --max-skipped 2 --resume saved/$(ls saved) %s", as[k]);
+        ck_assert_msg(strstr(text, "step 5: scale ") != NULL, "%s", text);
+    }
 }
 END_TEST
 
@@ -381,6 +400,7 @@ int main(void)
     tcase_add_test(t, the_times_of_both_plans_are_written);
     tcase_add_test(t, a_stage_that_dies_ends_the_run);
     tcase_add_test(t, a_value_that_is_not_finite_is_named);
+    tcase_add_test(t, a_row_of_skipped_updates_ends_the_run);
     tcase_add_loop_test(t, each_stage_takes_what_its_plan_says, 0, 2);
     tcase_add_test(t, a_budget_is_that_of_a_rank);
     tcase_add_loop_test(t, what_has_no_pipeline_is_refused, 0, NREFUSED);
