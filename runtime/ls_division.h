@@ -27,15 +27,5 @@ static inline int64_t ls_update_batches(const LsDivision *d)
 {
     return d->batches > 1 ? d->batches : 1;
 }
-static inline int64_t ls_update_micro_batches(const LsDivision *d)
-{
-    return ls_update_batches(d) * ls_micro_batches(d);
-}
-/* Of `valid` samples that lie at the start of a batch: those in micro-batch k. */
-static inline int64_t ls_valid_samples(const LsDivision *d, int64_t valid, int64_t k)
-{
-    const int64_t left = valid - k * d->samples;
-    return left < 0 ? 0 : left < d->samples ? left : d->samples;
-}
 
 #endif

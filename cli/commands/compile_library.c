@@ -62,22 +62,6 @@ bool ls_library_write(LsJob *job, const LsCode *code, const char *dir, const cha
                        strerror(errno));
 }
 
-/* Puts a file of the folder of generated files beside the output. */
-static bool take(LsArena *a, const char *from, const char *to)
-{
-    const char *part = ls_output_part(a, to);
-    FILE *in = fopen(from, "rb"), *out = in != NULL ? fopen(part, "wb") : NULL;
-    char bytes[1 << 14];
-    bool ok = out != NULL;
-    for (size_t n; ok && (n = fread(bytes, 1, sizeof bytes, in)) > 0;)
-        ok = fwrite(bytes, 1, n, out) == n;
-    if (in != NULL)
-        fclose(in);
-    if (out != NULL)
-        ok &= fclose(out) == 0;
-    return ls_output_take(part, to, ok);
-}
-
 bool ls_library_emit(LsJob *job, const LsToolchain *tool, const char *dir, const char *base,
                      const char *path)
 {
@@ -89,7 +73,8 @@ bool ls_library_emit(LsJob *job, const LsToolchain *tool, const char *dir, const
     const char *archive = ls_arena_printf(a, "%slib%s.a", folder, base);
     const char *shared = ls_arena_printf(a, "%slib%s.so", folder, base);
     const char *part[] = {ls_output_part(a, archive), ls_output_part(a, shared)};
-    unlink(part[0]);            /* ar adds to an archive that is there */
+    if (!tool->dry_run)
+        unlink(part[0]);        /* ar adds to an archive that is there */
     bool ok = ls_toolchain_build(&job->cx, tool, dir, base, LS_EMIT_LIB, object)
               && ls_library_build(&job->cx, tool, object, prefix_of(job, base), part[0], part[1]);
     if (tool->dry_run)
@@ -99,6 +84,6 @@ bool ls_library_emit(LsJob *job, const LsToolchain *tool, const char *dir, const
     if (job->options->output.save_temps == NULL)
         unlink(object);
     return ok
-           && take(a, ls_arena_printf(a, "%s/%s.h", dir, base),
-                   ls_arena_printf(a, "%s%s.h", folder, base));
+           && ls_output_copy(ls_arena_printf(a, "%s/%s.h", dir, base),
+                             ls_arena_printf(a, "%s%s.h", folder, base));
 }

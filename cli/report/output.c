@@ -83,6 +83,12 @@ bool ls_output_take(const char *part, const char *path, bool ok)
     return ok || tell(&e);
 }
 
+bool ls_output_copy(const char *from, const char *path)
+{
+    LsError e = {0};
+    return copy(from, path, &e) || tell(&e);
+}
+
 static int failed(const char *path)
 {
     fprintf(stderr, "lowerset: cannot write '%s': %s\n", path, strerror(errno));

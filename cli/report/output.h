@@ -18,6 +18,8 @@ const char *ls_output_part(LsArena *arena, const char *path);
 /* Moves the file `part` to path if `ok`, else removes it. part may be any other file too; its bytes
  * are then copied. False after a message. */
 bool ls_output_take(const char *part, const char *path, bool ok);
+/* Writes the bytes of the file `from` to path, whole or not at all. False after a message. */
+bool ls_output_copy(const char *from, const char *path);
 /* Whether files could be written to the folder, which need not exist yet: 0, or the exit code after
  * a message. */
 int ls_output_folder(const char *path);

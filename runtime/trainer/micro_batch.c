@@ -34,7 +34,7 @@ void ls_part_run(LsTrainer *t, const LsBatch *b, int64_t k, int64_t part)
 
 void ls_train_begin_pass(LsTrainer *t)
 {
-    const int64_t steps = ls_batches_per_update(t) * ls_micro_batches(&t->p->division);
+    const int64_t steps = ls_micro_batches_per_update(t);
     t->feed.pass.first = t->place.cursor * ls_micro_batches(&t->p->division);
     t->feed.pass.end = t->feed.pass.first + (t->updates - t->place.update) * steps;
     t->feed.pass.drawn = drawn(t);

@@ -163,5 +163,9 @@ static inline int64_t ls_batches_per_update(const LsTrainer *t)
 {
     return ls_is_private(t->p) ? 1 : ls_update_batches(&t->p->division);
 }
+static inline int64_t ls_micro_batches_per_update(const LsTrainer *t)
+{
+    return ls_batches_per_update(t) * ls_micro_batches(&t->p->division);
+}
 
 #endif

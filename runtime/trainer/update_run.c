@@ -103,7 +103,7 @@ static bool run_parts(LsTrainer *t, LsError *e)
     int64_t part = 0;
     t->engine.run.apply = false;
     for (int64_t k = 0; own ? !t->engine.run.apply
-                            : k < ls_batches_per_update(t) * ls_micro_batches(&t->p->division);
+                            : k < ls_micro_batches_per_update(t);
          k++)
         if (!run_part(t, k, &part, e))
             return false;
@@ -121,7 +121,7 @@ bool ls_update_run(LsTrainer *t, LsError *e)
         t->members.rates[k] = ls_rate_at(&of, t->engine.run.update);
     }
     if (!own)
-        count_samples(t, ls_batches_per_update(t) * ls_micro_batches(&t->p->division));
+        count_samples(t, ls_micro_batches_per_update(t));
     if (!(t->p->pipeline.nstage > 0     ? run_pipeline(t, e)
           : t->group.exchange.r != NULL ? ls_rank_block(t, e)
                                         : run_parts(t, e)))
