@@ -1,0 +1,1 @@
+"""Lowerset: train a module inside a memory budget."""
