@@ -84,7 +84,14 @@ static const char types[] =
     "int %P_tensors(void);\n"
     "const char *%P_plan_hash(void);\n"
     "\n"
-    "/* An instance in the caller's memory, which it uses until %P_close: both at multiples of\n"
+    "/* With %U_ON_GPU an instance takes its memory on the GPU itself: state and arena may "
+    "be NULL,\n"
+    " * threads is not read, and tensors of the state lie on the GPU. Arrays of input may "
+    "lie there, "
+    "too,\n"
+    " * once all work that writes them was issued.\n"
+    " *\n"
+    " * An instance in the caller's memory, which it uses until %P_close: both at multiples of\n"
     " * %U_ALIGN bytes. Weights are those of the model's file. threads: that compute, the "
     "caller's\n"
     " * among them. seed: of dropout. NULL: an error. */\n"
@@ -345,6 +352,7 @@ void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to)
     }
     define(to, prefix, "REAL_BYTES", c->target->real_bytes);
     define(to, prefix, "PRIVATE", is_private(c));
+    define(to, prefix, "ON_GPU", c->target->kind == LS_TARGET_CUDA);
     define(to, prefix, "INPUTS", g->ninput);
     define(to, prefix, "OUTPUTS", c->eval.problem != NULL ? c->eval.problem->g->noutput : 0);
     define(to, prefix, "TENSORS", c->addresses->nstate);
