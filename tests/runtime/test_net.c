@@ -282,13 +282,15 @@ START_TEST(arrays_may_lie_on_the_device)
     OK(ls_net_begin(n, 3, &e));
     ck_assert_int_eq(cudaMalloc(&there[0], sizeof features), cudaSuccess);
     ck_assert_int_eq(cudaMalloc(&there[1], sizeof labels), cudaSuccess);
-    cudaStream_t own;
+    cudaStream_t own;                   /* copies of pinned memory are late */
+    cudaHostRegister(features, sizeof features, cudaHostRegisterDefault);
     cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
     cudaMemcpyAsync(there[0], features, sizeof features, cudaMemcpyHostToDevice, own);
     cudaMemcpyAsync(there[1], labels, sizeof labels, cudaMemcpyHostToDevice, own);
     step(n, (const void *const[]){there[0], there[1]}, TB);
     values(n, is);
     ck_assert_mem_eq(was, is, sizeof is);
+    cudaHostUnregister(features);
     cudaFree(there[0]);
     cudaFree(there[1]);
     cudaStreamDestroy(own);
