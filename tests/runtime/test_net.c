@@ -282,15 +282,17 @@ START_TEST(arrays_may_lie_on_the_device)
     OK(ls_net_begin(n, 3, &e));
     ck_assert_int_eq(cudaMalloc(&there[0], sizeof features), cudaSuccess);
     ck_assert_int_eq(cudaMalloc(&there[1], sizeof labels), cudaSuccess);
-    cudaStream_t own;                   /* copies of pinned memory are late */
-    cudaHostRegister(features, sizeof features, cudaHostRegisterDefault);
+    cudaStream_t own;
+    void *pinned;                       /* whose copies are late */
+    ck_assert_int_eq(cudaHostAlloc(&pinned, sizeof features, 0), cudaSuccess);
+    memcpy(pinned, features, sizeof features);
     cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
-    cudaMemcpyAsync(there[0], features, sizeof features, cudaMemcpyHostToDevice, own);
     cudaMemcpyAsync(there[1], labels, sizeof labels, cudaMemcpyHostToDevice, own);
+    cudaMemcpyAsync(there[0], pinned, sizeof features, cudaMemcpyHostToDevice, own);
     step(n, (const void *const[]){there[0], there[1]}, TB);
     values(n, is);
     ck_assert_mem_eq(was, is, sizeof is);
-    cudaHostUnregister(features);
+    cudaFreeHost(pinned);
     cudaFree(there[0]);
     cudaFree(there[1]);
     cudaStreamDestroy(own);
