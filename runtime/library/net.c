@@ -144,6 +144,7 @@ void ls_net_close(LsNet *n)
 
 bool ls_net_begin(LsNet *n, uint64_t seed, LsError *e)
 {
+    ls_net_wait(n, NULL, &(LsError){0});     /* whatever became of it */
     ls_memory_begin(&n->t.memory);
     set_out(n, seed);
     return ls_memory_ok(&n->t.memory, e);
@@ -238,6 +239,26 @@ static bool draw(LsNet *n, int64_t samples, LsError *e)
     return true;
 }
 
+/* The next update begins anew. */
+static void give_up(LsTrainer *t, int64_t update, int64_t cursor)
+{
+    t->under_way = (LsUnderWay){0};
+    t->nflight = 0;
+    t->place.cursor = t->place.update == update ? cursor : t->place.cursor;
+}
+
+bool ls_net_wait(LsNet *n, double *loss, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (!ls_update_land(t, e)) {
+        give_up(t, t->place.update, t->place.cursor);
+        return false;
+    }
+    if (loss != NULL)
+        *loss = t->under_way.loss;
+    return true;
+}
+
 bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rate, double *loss,
                  LsError *e)
 {
@@ -249,14 +270,11 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
     t->rate = (LsRate){.lr = rate};
     t->updates = update + 1;
     ls_loader_begin(&t->feed.loader, &t->feed.pass);
-    const bool ok = ls_update_run(t, e) && ls_update_land(t, e);
-    *loss = t->under_way.loss;
-    if (!ok) {                  /* the next update begins anew */
-        t->under_way = (LsUnderWay){0};
-        t->nflight = 0;
-        t->place.cursor = t->place.update == update ? cursor : t->place.cursor;
+    if (!ls_update_run(t, e)) {
+        give_up(t, update, cursor);
+        return false;
     }
-    return ok;
+    return loss == NULL || ls_net_wait(n, loss, e);
 }
 
 bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double *loss, LsError *e)
@@ -265,7 +283,7 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
     LsScore score;
     if (t->p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
-    if (!ls_net_take(n, input, samples, false, e)
+    if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
         || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
                         &n->none, &score, e))
@@ -278,12 +296,13 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
 
 bool ls_net_save(LsNet *n, const char *path, LsError *e)
 {
-    return ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
+    return ls_net_wait(n, NULL, e) && ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
 }
 
 bool ls_net_save_to(LsNet *n, void *to, size_t room, int64_t *bytes, LsError *e)
 {
-    return ls_checkpoint_save_to(&n->t.memory, &n->t.place, to, room, bytes, e);
+    return ls_net_wait(n, NULL, e)
+           && ls_checkpoint_save_to(&n->t.memory, &n->t.place, to, room, bytes, e);
 }
 
 /* A refused checkpoint leaves the net as it was. */
@@ -291,6 +310,7 @@ static bool load_file(LsNet *n, const LsFile *f, LsError *e)
 {
     LsTrainer *t = &n->t;
     LsPlace place = {0};
+    ls_net_wait(n, NULL, &(LsError){0});        /* whatever became of it */
     if (!ls_checkpoint_look(&t->memory, &place, f, e))
         return false;
     const bool continues = ls_private_continues(t->p, &place, f->path, e);

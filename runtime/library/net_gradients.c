@@ -146,7 +146,8 @@ bool ls_net_gradients(LsNet *n, const void *const *input, int64_t samples, void 
     LsMean mean = {0};
     if (ls_is_private(t->p))
         return ls_fail(e, LS_EXIT_USAGE, "gradients of a private update are its secret");
-    if (!ls_net_take(n, input, samples, false, e) || !ls_net_divide(n, samples, e))
+    if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
+        || !ls_net_divide(n, samples, e))
         return false;
     bool ok = open_sum(&u, e);
     if (ok) {

@@ -67,7 +67,7 @@ bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *c
     LsScore score;
     if (t->p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
-    if (!ls_net_take(n, input, samples, true, e)
+    if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, true, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
         || (n->seen.copy == NULL && !ls_dump_open(&n->seen, &t->engine, &t->p->phase.eval, e)))
         return false;

@@ -88,6 +88,40 @@ START_TEST(updates_are_those_of_a_trainer)
 }
 END_TEST
 
+START_TEST(losses_need_not_be_waited_for)
+{
+    const LsProgram p = tiny_program(1);
+    float was[STATES][TM * TF], is[STATES][TM * TF];
+    double loss, last = 0;
+    int64_t bytes;
+    setenv("LS_FAKE_CUDART", "lazy", 1);
+    tiny_data(SAMPLES, features, labels);
+    LsNet *n = opened(&p, 1);
+    for (int k = 0; k < 5; k++)
+        last = step(n, all, TB);
+    values(n, was);
+    OK(ls_net_begin(n, 3, &e));
+    for (int k = 0; k < 5; k++)
+        OK(ls_net_step(n, all, TB, rate, NULL, &e));
+    OK(ls_net_wait(n, &loss, &e));
+    ck_assert_double_eq(loss, last);
+    values(n, is);
+    ck_assert_mem_eq(was, is, sizeof is);
+    ck_assert_int_eq(ls_net_updates(n), 5);
+    features[0] = (float)NAN;
+    LsError e = {0};
+    if (ls_net_step(n, all, TB, rate, NULL, &e))        /* the host waits in any case */
+        REFUSED(ls_net_save_to(n, NULL, 0, &bytes, &e), "not finite");
+    else
+        TOLD(e.text, "not finite");
+    OK(ls_net_begin(n, 3, &e));
+    tiny_data(SAMPLES, features, labels);
+    for (int k = 0; k < 5; k++)
+        ck_assert(isfinite(step(n, all, TB)));
+    ls_net_close(n);
+}
+END_TEST
+
 START_TEST(predicts_all_samples)
 {
     const LsProgram p = tiny_program(1);
@@ -401,6 +435,7 @@ int main(void)
     const TTest *test[20];
     int n = 0;
     test[n++] = updates_are_those_of_a_trainer;
+    test[n++] = losses_need_not_be_waited_for;
     test[n++] = predicts_all_samples;
     test[n++] = gradients_are_those_of_an_update;
     test[n++] = a_gradient_that_no_step_stores_is_refused;
