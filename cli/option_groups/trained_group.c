@@ -17,6 +17,11 @@ static const LsOption trained[] = {
     {"--tie", NULL, NULL, FLAG, AT(tie), ALL,
      "train each parameter of the file as one, even if the exporter may have merged several "
      "into it"},
+    {"--lora", NULL, "SPEC", TEXT, AT(lora), ALL,
+     "train low-rank adapters alone: r=8,alpha=16,dropout=0.05,rslora,bias=none:GLOB,..., see below"},
+    {"--adapter", NULL, "DIR", TEXT, AT(adapter), ALL,
+     "train the adapters of that folder (adapter_config.json and adapter_model.safetensors of "
+     "peft), from their values"},
 };
 const LsOptionGroup ls_trained_group = GROUP(NULL, trained);
 

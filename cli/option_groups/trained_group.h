@@ -8,6 +8,7 @@
 typedef struct LsTrainedGroup {
     LsList freeze, train, only, stop;
     bool tie;
+    const char *lora, *adapter;
 } LsTrainedGroup;
 extern const LsOptionGroup ls_trained_group;
 

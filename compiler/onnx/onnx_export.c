@@ -302,7 +302,7 @@ bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
 
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f)
 {
-    LsOnnxModel *m = ls_onnx_open(cx, path, o->tie_identity);
+    LsOnnxModel *m = ls_onnx_open(cx, path, o);
     if (m == NULL || !ls_onnx_resolve(cx, m))
         return false;
     cx->parsed = NULL;          /* the code below changes the structures */
