@@ -2,7 +2,9 @@
  * v = u B' and y + scale v, in the place of y. */
 #include "compiler/adapters/adapters.h"
 
+#include "compiler/adapters/adapter_nodes.h"
 #include "compiler/adapters/adapter_values.h"
+#include "compiler/adapters/dora.h"
 #include "compiler/adapters/find_modules.h"
 #include "compiler/ir/shape.h"
 #include "compiler/onnx_file/onnx_wire.h"
@@ -16,7 +18,7 @@ typedef struct Adapting {
     LsAdapters *a;
     LsAdapterValues values;
     int opset;
-    Onnx__NodeProto **made; uint32_t nmade, cap_made;   /* beside the node at hand */
+    LsAdapterNodes nodes;                       /* beside the node at hand */
     bool *named;                                /* by target: it named a module */
 } Adapting;
 
@@ -31,6 +33,17 @@ LsAdapters *ls_adapters_new(LsArena *a, const LsAdapterSpec *spec)
 bool ls_adapters_train(const LsAdapters *a, const char *tensor)
 {
     return ls_names_find(&a->trained, tensor) != 0;
+}
+
+static bool ends(const char *text, const char *end)
+{
+    const size_t n = strlen(text), m = strlen(end);
+    return n >= m && strcmp(text + n - m, end) == 0;
+}
+
+bool ls_adapters_stop(const LsAdapters *a, const char *value)
+{
+    return a->spec->dora && ends(value, LS_DORA_NORM);
 }
 
 /* ---- which modules ---- */
@@ -167,72 +180,17 @@ static bool add_factor(Adapting *w, const LsAdaptable *m, const LsShape *shape, 
 
 /* ---- nodes ---- */
 
-static Onnx__NodeProto *add_node(Adapting *w, const char *op, const char *x, const char *y,
-                                 const char *module, const char *end)
-{
-    LsArena *a = w->u->cx->arena;
-    char *to = (char *)ls_edit_fresh(w->u, ls_arena_printf(a, "%s.%s", module, end));
-    Onnx__NodeProto *p = ls_edit_node(w->u, op, x, to, y != NULL ? 2 : 1);
-    if (y != NULL)
-        p->input[1] = ls_arena_strdup(a, y);
-    w->made = ls_arena_grow(a, w->made, w->nmade, w->nmade + 1, sizeof *w->made, &w->cap_made);
-    w->made[w->nmade++] = p;
-    return p;
-}
-
-static const char *add(Adapting *w, const char *op, const char *x, const char *y,
-                       const char *module, const char *end)
-{
-    return add_node(w, op, x, y, module, end)->output[0];
-}
-
-static void take_attribute(LsArena *a, Onnx__NodeProto *p, const Onnx__AttributeProto *t)
-{
-    Onnx__AttributeProto **list = ls_arena_alloc(a, p->n_attribute + 1, sizeof *list);
-    if (p->n_attribute > 0)
-        memcpy(list, p->attribute, p->n_attribute * sizeof *list);
-    list[p->n_attribute++] = (Onnx__AttributeProto *)t;
-    p->attribute = list;
-}
-
-/* A Constant without axes. */
-static const char *add_scalar(Adapting *w, int32_t type, double value, const char *module,
-                              const char *end)
-{
-    LsArena *a = w->u->cx->arena;
-    Onnx__NodeProto *p = add_node(w, "Constant", "", NULL, module, end);
-    Onnx__AttributeProto *t = ls_arena_alloc(a, 1, sizeof *t);
-    Onnx__TensorProto *v = ls_arena_alloc(a, 1, sizeof *v);
-    const float real = (float)value;
-    const bool is_real = type == ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT;
-    const size_t bytes = is_real ? sizeof real : 1;
-    p->n_input = 0;
-    onnx__attribute_proto__init(t);
-    onnx__tensor_proto__init(v);
-    t->name = ls_arena_strdup(a, "value");
-    t->has_type = true;
-    t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
-    t->t = v;
-    v->has_data_type = v->has_raw_data = true;
-    v->data_type = type;
-    v->raw_data = (ProtobufCBinaryData){bytes, ls_arena_alloc(a, bytes, 1)};
-    memcpy(v->raw_data.data, is_real ? (const void *)&real : (const void *)"\1", bytes);
-    take_attribute(a, p, t);
-    return p->output[0];
-}
-
 /* The adapter's input: x, in training with its dropout. */
 static const char *input_of(Adapting *w, const LsAdaptable *m)
 {
+    LsAdapterNodes *n = &w->nodes;
     const char *x = ls_text(m->node->input[m->operand]);
     const double rate = w->a->spec->dropout;
     if (rate == 0 || m->kind == LS_MODULE_TABLE)        /* as in peft */
         return x;
-    const char *ratio = add_scalar(w, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, rate, m->module,
-                                   "lora_dropout.ratio"),
-               *mode = add_scalar(w, ONNX__TENSOR_PROTO__DATA_TYPE__BOOL, 1, m->module,
-                                  "lora_dropout.training");
-    Onnx__NodeProto *p = add_node(w, "Dropout", x, ratio, m->module, "lora_dropout");
+    const char *ratio = ls_adapter_real(n, rate, "lora_dropout.ratio"),
+               *mode = ls_adapter_true(n, "lora_dropout.training");
+    Onnx__NodeProto *p = ls_adapter_node(n, "Dropout", x, ratio, "lora_dropout");
     char **input = ls_arena_alloc(w->u->cx->arena, 3, sizeof *input);
     memcpy(input, p->input, 2 * sizeof *input);
     input[2] = (char *)mode;
@@ -242,34 +200,40 @@ static const char *input_of(Adapting *w, const LsAdaptable *m)
 }
 
 /* The two factors' result. */
-static const char *low_product(Adapting *w, const LsAdaptable *m, const char *a, const char *b)
+static const char *low_product(Adapting *w, const LsAdaptable *m, const LsAdapted *of,
+                               const char *x)
 {
-    const char *x = input_of(w, m), *name = m->module;
+    LsAdapterNodes *n = &w->nodes;
     if (m->kind == LS_MODULE_CONV) {
-        Onnx__NodeProto *first = add_node(w, "Conv", x, a, name, "lora_A");
+        Onnx__NodeProto *first = ls_adapter_node(n, "Conv", x, of->a, "lora_A");
         for (size_t k = 0; k < m->node->n_attribute; k++)
-            take_attribute(w->u->cx->arena, first, m->node->attribute[k]);
-        return add(w, "Conv", first->output[0], b, name, "lora_B");
+            ls_adapter_attribute(w->u->cx->arena, first, m->node->attribute[k]);
+        return ls_adapter_add(n, "Conv", first->output[0], of->b, "lora_B");
     }
-    const char *right = add(w, "Transpose", a, NULL, name, "lora_A.turned");
-    const char *u = m->kind == LS_MODULE_TABLE ? add(w, "Gather", right, x, name, "lora_A")
-                                               : add(w, "MatMul", x, right, name, "lora_A");
-    return add(w, "MatMul", u, add(w, "Transpose", b, NULL, name, "lora_B.turned"), name,
-               "lora_B");
+    const char *right = ls_adapter_add(n, "Transpose", of->a, NULL, "lora_A.turned");
+    const char *u = m->kind == LS_MODULE_TABLE ? ls_adapter_add(n, "Gather", right, x, "lora_A")
+                                               : ls_adapter_add(n, "MatMul", x, right, "lora_A");
+    return ls_adapter_add(n, "MatMul", u,
+                          ls_adapter_add(n, "Transpose", of->b, NULL, "lora_B.turned"), "lora_B");
 }
 
-/* Gives the node's result another name, and its own name to the sum. */
-static void add_to_result(Adapting *w, const LsAdaptable *m, const char *low, double scale)
+/* Gives the node's result another name, and its own name to that of the last node. */
+static void add_to_result(Adapting *w, const LsAdaptable *m, const LsAdapted *of)
 {
-    LsArena *a = w->u->cx->arena;
+    LsAdapterNodes *n = &w->nodes;
     char *result = m->node->output[0];
-    m->node->output[0] = (char *)ls_edit_fresh(w->u, ls_arena_printf(a, "%s.base", m->module));
-    if (scale != 1)
-        low = add(w, "Mul", low,
-                  add_scalar(w, ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, scale, m->module,
-                             "lora_scale"),
-                  m->module, "lora_scaled");
-    add_node(w, "Add", m->node->output[0], low, m->module, "lora_sum")->output[0] = result;
+    n->module = m->module;
+    m->node->output[0] =
+        (char *)ls_edit_fresh(w->u, ls_arena_printf(w->u->cx->arena, "%s.base", m->module));
+    const char *x = input_of(w, m), *low = low_product(w, m, of, x);
+    if (of->scale != 1)
+        low = ls_adapter_add(n, "Mul", low, ls_adapter_real(n, of->scale, "lora_scale"),
+                             "lora_scaled");
+    if (of->magnitude != NULL)
+        ls_dora_result(n, m, of, x, low, w->opset);
+    else
+        ls_adapter_add(n, "Add", m->node->output[0], low, "lora_sum");
+    n->made[n->nmade - 1]->output[0] = result;
 }
 
 static const LsAdapted *find_adapted(const LsAdapters *a, const char *module)
@@ -278,6 +242,32 @@ static const LsAdapted *find_adapted(const LsAdapters *a, const char *module)
         if (strcmp(a->adapted[k].module, module) == 0)
             return &a->adapted[k];
     return NULL;
+}
+
+/* Of DoRA: a magnitude for each row of the weight, at first its norm. */
+static bool add_magnitude(Adapting *w, const LsAdaptable *m, LsAdapted *one)
+{
+    LsArena *a = w->u->cx->arena;
+    LsShape shape = {.rank = m->kind == LS_MODULE_CONV ? (int)m->weight->n_dims : 1};
+    if (!w->a->spec->dora)
+        return true;
+    if (m->kind == LS_MODULE_TABLE)
+        return ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, "name other modules",
+                        "'%s' is a table, whose rows have no magnitude and direction here",
+                        m->module);
+    for (int k = 0; k < shape.rank; k++)
+        shape.dim[k] = 1;
+    shape.dim[shape.rank > 1] = m->out;
+    one->magnitude = ls_arena_printf(a, "%s.lora_magnitude_vector", m->module);
+    const char *key = key_of(a, m->module, "lora_magnitude_vector");
+    const float *data = w->values.file != NULL
+                            ? ls_adapter_value(&w->values, key, &shape, false, false)
+                            : ls_dora_norms(w->u, m);
+    if (data == NULL)
+        return false;
+    add_tensor(w, one->magnitude, &shape, data);
+    note(w, one->magnitude, key);
+    return true;
 }
 
 static bool fits_rank(Adapting *w, const LsAdaptable *m, int64_t rank)
@@ -296,30 +286,24 @@ static bool adapt(Adapting *w, const LsAdaptable *m)
     const int64_t rank = ls_adapter_rank(a->spec, m->module);
     const LsShape sa = shape_a(m, rank), sb = shape_b(m, rank);
     const LsAdapted *again = find_adapted(a, m->module);        /* a module that is called twice */
-    LsAdapted one = {m->module, ls_text(m->weight->name), NULL, NULL, rank, m->in, m->out,
+    LsAdapted one = {m->module, ls_text(m->weight->name), NULL, NULL, NULL, rank, m->in, m->out,
                      ls_adapter_scale(a->spec, m->module),
                      m->turned, m->by_scope};
     if (again != NULL)
         one = *again;
     else if (!fits_rank(w, m, rank) || !add_factor(w, m, &sa, false, &one.a)
-             || !add_factor(w, m, &sb, true, &one.b))
+             || !add_factor(w, m, &sb, true, &one.b) || !add_magnitude(w, m, &one))
         return false;
     if (again == NULL) {
         a->adapted = ls_arena_grow(w->u->cx->arena, a->adapted, a->nadapted, a->nadapted + 1,
                                    sizeof *a->adapted, &a->cap_adapted);
         a->adapted[a->nadapted++] = one;
     }
-    add_to_result(w, m, low_product(w, m, one.a, one.b), one.scale);
+    add_to_result(w, m, &one);
     return true;
 }
 
 /* ---- what is trained beside ---- */
-
-static bool ends(const char *text, const char *end)
-{
-    const size_t n = strlen(text), m = strlen(end);
-    return n >= m && strcmp(text + n - m, end) == 0;
-}
 
 /* The module of a tensor of the file: without the last part of its name. */
 static const char *owner_of(LsArena *a, const char *tensor)
@@ -394,9 +378,9 @@ static bool take_saved(Adapting *w)
 static void insert(Adapting *w, Onnx__NodeProto **list, size_t *n, Onnx__NodeProto *node)
 {
     list[(*n)++] = node;
-    for (uint32_t k = 0; k < w->nmade; k++)
-        list[(*n)++] = w->made[k];
-    w->nmade = 0;
+    for (uint32_t k = 0; k < w->nodes.nmade; k++)
+        list[(*n)++] = w->nodes.made[k];
+    w->nodes.nmade = 0;
 }
 
 static bool none_found(Adapting *w, const LsAdaptable *m, uint32_t n)
@@ -424,16 +408,13 @@ static bool all_named(const Adapting *w)
 bool ls_adapt(LsEditor *u, LsAdapters *a, int opset)
 {
     LsArena *arena = u->cx->arena;
-    Adapting w = {.u = u, .a = a, .opset = opset};
+    Adapting w = {.u = u, .a = a, .opset = opset, .nodes.u = u};
     uint32_t n, next = 0;
     size_t nnode = 0;
     const LsAdaptable *m = ls_adaptables(u, &n);
     Onnx__NodeProto **list =
-        ls_arena_alloc(arena, u->g->n_node + 12 * (size_t)n + 1, sizeof *list);
+        ls_arena_alloc(arena, u->g->n_node + 24 * (size_t)n + 1, sizeof *list);
     w.named = ls_arena_alloc(arena, a->spec->ntarget + 1u, sizeof *w.named);
-    if (a->spec->dora)
-        return ls_error(u->cx, LS_NOWHERE, LS_E_OPTION, "leave dora out",
-                        "weights as magnitude times direction (DoRA) are not trained yet");
     if (!ls_adapter_values_open(&w.values, u->cx, a->spec))
         return false;
     for (size_t i = 0; i < u->g->n_node; i++) {

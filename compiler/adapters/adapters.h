@@ -4,23 +4,13 @@
 #define LS_COMPILER_ADAPTERS_ADAPTERS_H
 
 #include "base/name_ids.h"
+#include "compiler/adapters/adapted.h"
 #include "compiler/adapters/adapter_spec.h"
 #include "compiler/onnx_repair/file_edit.h"
 
 /* A tensor of peft's adapter file. */
 typedef struct LsAdapterTensor { const char *name, *key; } LsAdapterTensor;     /* in the model; in
                                                                                  * that file */
-
-/* An adapted weight: W becomes W + scale * B A, in the weight's layout. */
-typedef struct LsAdapted {
-    const char *module;
-    const char *weight, *a, *b;         /* names of tensors */
-    int64_t rank, in, out;
-    double scale;
-    bool transposed;                    /* the weight is [in, out] */
-    bool by_scope;                      /* found by the node's scope: the weight's name tells no
-                                         * module */
-} LsAdapted;
 
 typedef struct LsAdapters {
     const LsAdapterSpec *spec;
@@ -37,6 +27,8 @@ LsAdapters *ls_adapters_new(LsArena *a, const LsAdapterSpec *spec);
  * False after diagnostics: a name that names no module, tensors of other shapes. */
 bool ls_adapt(LsEditor *u, LsAdapters *a, int opset);
 
+/* Whether no gradient flows through that value: the norms of DoRA. */
+bool ls_adapters_stop(const LsAdapters *a, const char *value);
 /* Whether the tensor is trained. */
 bool ls_adapters_train(const LsAdapters *a, const char *tensor);
 
