@@ -22,6 +22,8 @@ static const LsOption trained[] = {
     {"--adapter", NULL, "DIR", TEXT, AT(adapter), ALL,
      "train the adapters of that folder (adapter_config.json and adapter_model.safetensors of "
      "peft), from their values"},
+    {"--merge", NULL, NULL, FLAG, AT(merge), LS_CMD_COMPILE,
+     "the trainer's --export adds adapters to the weights, instead of writing them as nodes"},
 };
 const LsOptionGroup ls_trained_group = GROUP(NULL, trained);
 

@@ -71,6 +71,10 @@ static int adapters(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
                         "--lora would; leave one out\n");
         return LS_EXIT_USAGE;
     }
+    if (lora == NULL && dir == NULL && o->trained.merge) {
+        fprintf(stderr, "lowerset: --merge: there are no adapters; --lora or --adapter adds them\n");
+        return LS_EXIT_USAGE;
+    }
     if (lora == NULL && dir == NULL)
         return 0;
     const LsAdapterSpec *spec =
@@ -78,6 +82,7 @@ static int adapters(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     if (spec == NULL)
         return LS_EXIT_USAGE;
     im->adapters = ls_adapters_new(cx->arena, spec);
+    im->adapters->merge = o->trained.merge;
     return 0;
 }
 

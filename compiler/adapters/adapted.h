@@ -12,7 +12,7 @@ typedef struct LsAdapted {
     const char *magnitude;              /* of DoRA; else NULL */
     int64_t rank, in, out;
     double scale;
-    bool transposed;                    /* the weight is [in, out] */
+    bool turned;                        /* the weight is [in, out] */
     bool by_scope;                      /* found by the node's scope: the weight's name tells no
                                          * module */
 } LsAdapted;

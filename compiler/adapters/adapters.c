@@ -1,6 +1,6 @@
-/* compiler/adapters/adapters.c -- see the header. Beside y = x W of a module come u = dropout(x) A',
+/* compiler/adapters/adapters.c -- see adapters.h and adapt.h. Beside y = x W of a module come u = dropout(x) A',
  * v = u B' and y + scale v, in the place of y. */
-#include "compiler/adapters/adapters.h"
+#include "compiler/adapters/adapt.h"
 
 #include "compiler/adapters/adapter_nodes.h"
 #include "compiler/adapters/adapter_values.h"
@@ -26,13 +26,24 @@ LsAdapters *ls_adapters_new(LsArena *a, const LsAdapterSpec *spec)
 {
     LsAdapters *made = ls_arena_alloc(a, 1, sizeof *made);
     made->spec = spec;
-    made->trained.arena = a;
+    made->trained.arena = made->made.arena = a;
     return made;
 }
 
 bool ls_adapters_train(const LsAdapters *a, const char *tensor)
 {
     return ls_names_find(&a->trained, tensor) != 0;
+}
+
+bool ls_adapters_made(const LsAdapters *a, const char *tensor)
+{
+    for (uint32_t k = 0; k < a->nadapted; k++) {
+        const LsAdapted *of = &a->adapted[k];
+        if (strcmp(of->a, tensor) == 0 || strcmp(of->b, tensor) == 0
+            || (of->magnitude != NULL && strcmp(of->magnitude, tensor) == 0))
+            return true;
+    }
+    return false;
 }
 
 static bool ends(const char *text, const char *end)
@@ -44,6 +55,25 @@ static bool ends(const char *text, const char *end)
 bool ls_adapters_stop(const LsAdapters *a, const char *value)
 {
     return a->spec->dora && ends(value, LS_DORA_NORM);
+}
+
+static bool is_added(const LsAdapters *a, const Onnx__NodeProto *p)
+{
+    for (uint32_t k = 0; k < a->nchange; k++)
+        if (strcmp(a->change[k].result, ls_text(p->output[0])) == 0)
+            return true;                /* the sum, in the place of its module's result */
+    return ls_names_find(&a->made, ls_text(p->output[0])) != 0;
+}
+
+void ls_adapters_remove(const LsAdapters *a, Onnx__GraphProto *g)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < g->n_node; i++)
+        if (g->node[i]->n_output != 1 || !is_added(a, g->node[i]))
+            g->node[kept++] = g->node[i];
+    g->n_node = kept;
+    for (uint32_t k = 0; k < a->nchange; k++)
+        a->change[k].node->output[0] = a->change[k].result;
 }
 
 /* ---- which modules ---- */
@@ -222,7 +252,11 @@ static void add_to_result(Adapting *w, const LsAdaptable *m, const LsAdapted *of
 {
     LsAdapterNodes *n = &w->nodes;
     char *result = m->node->output[0];
+    LsAdapters *a = w->a;
     n->module = m->module;
+    a->change = ls_arena_grow(w->u->cx->arena, a->change, a->nchange, a->nchange + 1,
+                              sizeof *a->change, &a->cap_change);
+    a->change[a->nchange++] = (LsAdapterChange){m->node, result};
     m->node->output[0] =
         (char *)ls_edit_fresh(w->u, ls_arena_printf(w->u->cx->arena, "%s.base", m->module));
     const char *x = input_of(w, m), *low = low_product(w, m, of, x);
@@ -233,6 +267,8 @@ static void add_to_result(Adapting *w, const LsAdaptable *m, const LsAdapted *of
         ls_dora_result(n, m, of, x, low, w->opset);
     else
         ls_adapter_add(n, "Add", m->node->output[0], low, "lora_sum");
+    for (uint32_t k = 0; k < n->nmade; k++)
+        ls_names_add(&a->made, n->made[k]->output[0]);
     n->made[n->nmade - 1]->output[0] = result;
 }
 

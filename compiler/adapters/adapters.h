@@ -6,7 +6,6 @@
 #include "base/name_ids.h"
 #include "compiler/adapters/adapted.h"
 #include "compiler/adapters/adapter_spec.h"
-#include "compiler/onnx_repair/file_edit.h"
 
 /* A tensor of peft's adapter file. */
 typedef struct LsAdapterTensor { const char *name, *key; } LsAdapterTensor;     /* in the model; in
@@ -19,16 +18,17 @@ typedef struct LsAdapters {
     LsAdapterTensor *tensor; uint32_t ntensor, cap_tensor;
     LsAdapted *adapted; uint32_t nadapted, cap_adapted;
     const char *config;                 /* adapter_config.json */
+    struct LsAdapterChange *change; uint32_t nchange, cap_change;
+    LsNames made;                       /* results of the nodes that were added */
+    bool merge;                         /* --merge: the evaluation form has no adapters */
 } LsAdapters;
 
 LsAdapters *ls_adapters_new(LsArena *a, const LsAdapterSpec *spec);
 
-/* Adds the adapters to the graph of a file, whose index is made (ls_edit_index). opset: of ai.onnx.
- * False after diagnostics: a name that names no module, tensors of other shapes. */
-bool ls_adapt(LsEditor *u, LsAdapters *a, int opset);
-
 /* Whether no gradient flows through that value: the norms of DoRA. */
 bool ls_adapters_stop(const LsAdapters *a, const char *value);
+/* Whether the tensor is one of the adapters' own, not of the file. */
+bool ls_adapters_made(const LsAdapters *a, const char *tensor);
 /* Whether the tensor is trained. */
 bool ls_adapters_train(const LsAdapters *a, const char *tensor);
 

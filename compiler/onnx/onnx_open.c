@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "compiler/adapters/adapters.h"
+#include "compiler/adapters/adapt.h"
 #include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx/onnx_function.h"
 #include "compiler/onnx_file/onnx_subgraph.h"
