@@ -67,12 +67,14 @@ static int adapters(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
     const char *lora = o->trained.lora, *dir = o->trained.adapter;
     if (lora != NULL && dir != NULL) {
-        fprintf(stderr, "lowerset: --lora and --adapter: the folder's adapter_config.json says what "
-                        "--lora would; leave one out\n");
+        fprintf(stderr,
+                "lowerset: --lora and --adapter: the folder's adapter_config.json says what --lora "
+                "would; leave one out\n");
         return LS_EXIT_USAGE;
     }
     if (lora == NULL && dir == NULL && o->trained.merge) {
-        fprintf(stderr, "lowerset: --merge: there are no adapters; --lora or --adapter adds them\n");
+        fprintf(stderr,
+                "lowerset: --merge: there are no adapters; --lora or --adapter adds them\n");
         return LS_EXIT_USAGE;
     }
     if (lora == NULL && dir == NULL)

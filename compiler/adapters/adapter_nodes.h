@@ -1,5 +1,5 @@
-/* compiler/adapters/adapter_nodes.h -- the nodes that an adapter adds behind the node of its module.
- * Each is called, like its result, MODULE.END, or similarly if that is taken. */
+/* compiler/adapters/adapter_nodes.h -- the nodes that an adapter adds behind the node of its
+ * module. Each is called, like its result, MODULE.END, or similarly if that is taken. */
 #ifndef LS_COMPILER_ADAPTERS_ADAPTER_NODES_H
 #define LS_COMPILER_ADAPTERS_ADAPTER_NODES_H
 

@@ -113,8 +113,9 @@ const float *ls_adapter_saved(LsAdapterValues *v, const char *key, int64_t count
     if (n == count)
         return t->data;
     *bad = true;
-    ls_error(v->cx, LS_NOWHERE, LS_E_SHAPE, NULL, "%s: '%s' has %lld elements, and the model's %lld",
-             v->file->path, t->name, (long long)n, (long long)count);
+    ls_error(v->cx, LS_NOWHERE, LS_E_SHAPE, NULL,
+             "%s: '%s' has %lld elements, and the model's %lld", v->file->path, t->name,
+             (long long)n, (long long)count);
     return NULL;
 }
 

@@ -1,4 +1,5 @@
-/* compiler/adapters/adapter_values.h -- initial values of adapters: drawn, or from a file of peft. */
+/* compiler/adapters/adapter_values.h -- initial values of adapters: drawn, or from a file of
+ * peft. */
 #ifndef LS_COMPILER_ADAPTERS_ADAPTER_VALUES_H
 #define LS_COMPILER_ADAPTERS_ADAPTER_VALUES_H
 

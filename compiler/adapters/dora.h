@@ -1,5 +1,5 @@
-/* compiler/adapters/dora.h -- DoRA (arXiv 2402.09353) as peft has it: the rows of W + s B A, divided
- * by their norms, outside of the gradient, times a trained magnitude. */
+/* compiler/adapters/dora.h -- DoRA (arXiv 2402.09353) as peft has it: the rows of W + s B A,
+ * divided by their norms, outside of the gradient, times a trained magnitude. */
 #ifndef LS_COMPILER_ADAPTERS_DORA_H
 #define LS_COMPILER_ADAPTERS_DORA_H
 

@@ -1,5 +1,5 @@
-/* runtime/trainer/export_adapter.h -- --export-adapter: the trained adapters as peft reads them; and
- * weights with their adapters merged. */
+/* runtime/trainer/export_adapter.h -- --export-adapter: the trained adapters as peft reads them;
+ * and weights with their adapters merged. */
 #ifndef LS_RUNTIME_TRAINER_EXPORT_ADAPTER_H
 #define LS_RUNTIME_TRAINER_EXPORT_ADAPTER_H
 
