@@ -143,8 +143,7 @@ bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlab
     return true;
 }
 
-/* The batches of an update over these samples. */
-static bool divide(LsNet *n, int64_t samples, LsError *e)
+bool ls_net_divide(LsNet *n, int64_t samples, LsError *e)
 {
     LsTrainer *t = &n->t;
     const LsDivision *d = &t->p->division;
@@ -186,7 +185,7 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
 {
     LsTrainer *t = &n->t;
     if (!ls_net_take(n, input, samples, false, e)
-        || !(ls_is_private(t->p) ? draw(n, samples, e) : divide(n, samples, e)))
+        || !(ls_is_private(t->p) ? draw(n, samples, e) : ls_net_divide(n, samples, e)))
         return false;
     const int64_t update = t->place.update, cursor = t->place.cursor;
     t->rate = (LsRate){.lr = rate};

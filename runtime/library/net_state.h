@@ -23,5 +23,7 @@ struct LsNet {
 bool ls_net_has_threads(const LsNet *n, LsError *e);
 /* Takes the caller's arrays as the data. unlabelled: targets may be NULL, and are zeros then. */
 bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlabelled, LsError *e);
+/* Sets the pass to the batches of an update over these samples. */
+bool ls_net_divide(LsNet *n, int64_t samples, LsError *e);
 
 #endif

@@ -1,27 +1,19 @@
-/* runtime/library/net_values.c -- see net.h: outputs, gradients, and values of the state. */
+/* runtime/library/net_values.c -- see net.h: outputs, and values of the state. */
 #include "runtime/library/net.h"
 #include "runtime/library/net_state.h"
 
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/short_batch.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* ---- outputs ---- */
-
-static const char output_key[] = "out/", gradient_key[] = "grad/";
-
-static bool has_key(const LsWatch *w, const char *key)
-{
-    return strncmp(w->key, key, strlen(key)) == 0;
-}
 
 /* The watch of output k; NULL: there is none. */
 static const LsWatch *output(const LsProgram *p, uint32_t k)
 {
     for (uint32_t i = 0; i < p->phase.eval.nwatch; i++)
-        if (has_key(&p->phase.eval.watch[i], output_key) && k-- == 0)
+        if (strncmp(p->phase.eval.watch[i].key, "out/", 4) == 0 && k-- == 0)
             return &p->phase.eval.watch[i];
     return NULL;
 }
@@ -82,91 +74,6 @@ bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *c
     const LsHook hook[] = {ls_dump_hook(&n->seen), {NULL, after_step, &r, NULL}};
     return ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, hook, 2, &n->none,
                        &score, e);
-}
-
-/* ---- gradients ---- */
-
-/* The watch of a gradient; NULL: no step stores it. */
-static const LsWatch *gradient_of(const LsPhaseTable *table, const LsStateTensor *s)
-{
-    for (uint32_t i = 0; i < table->nwatch; i++)
-        if (has_key(&table->watch[i], gradient_key)
-            && strcmp(table->watch[i].key + strlen(gradient_key), s->t.name) == 0)
-            return &table->watch[i];
-    return NULL;
-}
-
-static bool can_give(const LsProgram *p, const LsPhaseTable *table, void *const *to, LsError *e)
-{
-    for (uint32_t k = 0; k < p->nstate; k++) {
-        const LsStateTensor *s = &p->state[k];
-        if (to[k] == NULL)
-            continue;
-        if (s->kind != LS_STATE_PARAM)
-            return ls_fail(e, LS_EXIT_USAGE, "'%s' is no parameter and has no gradient", s->t.name);
-        if (gradient_of(table, s) == NULL)
-            return ls_fail(e, LS_EXIT_USAGE,
-                           "the gradient of '%s' is applied as it is computed: compile with "
-                           "--store-gradients",
-                           s->t.name);
-    }
-    return true;
-}
-
-static void copy_gradients(const LsProgram *p, const LsDump *d, void *const *to)
-{
-    for (uint32_t k = 0; k < p->nstate; k++) {
-        if (to[k] == NULL)
-            continue;
-        const LsWatch *w = gradient_of(d->t, &p->state[k]);
-        LsTensor t = w->t;
-        t.type = LS_DT_REAL;
-        LsWalk walk = ls_walk_start(&t);
-        ls_walk_read(&walk, d->copy + d->offset[w - d->t->watch], to[k], ls_tensor_count(&t),
-                     p->real_bytes);
-    }
-}
-
-/* An update whose gradients the dump keeps, and whose state is thrown away. */
-static bool run_watched(LsNet *n, const void *const *input, int64_t samples, double *loss,
-                        LsError *e)
-{
-    LsTrainer *t = &n->t;
-    const LsPlace place = t->place;
-    const size_t bytes = (size_t)t->p->bytes.state;
-    void *state = malloc(bytes + 1);
-    if (state == NULL)
-        return ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of the state, %zu bytes", bytes);
-    memcpy(state, t->memory.state, bytes);
-    t->o.dump = "";
-    t->reports.dumps = true;
-    const bool ok = ls_net_step(n, input, samples, 0, loss, e);
-    t->o.dump = NULL;
-    t->reports.dumps = false;
-    memcpy(t->memory.state, state, bytes);
-    free(state);
-    t->place = place;
-    t->told.scale = ls_scaling_read(&t->memory);
-    return ok;
-}
-
-bool ls_net_gradients(LsNet *n, const void *const *input, int64_t samples, void *const *gradient,
-                      double *loss, LsError *e)
-{
-    LsTrainer *t = &n->t;
-    const LsPhases *phase = &t->p->phase;
-    const LsPhaseTable *table = phase->last.nstep > 0 ? &phase->last : &phase->train;
-    LsDump *d = &t->reports.dump;
-    if (ls_is_private(t->p))
-        return ls_fail(e, LS_EXIT_USAGE, "gradients of a private update are its secret");
-    if (!can_give(t->p, table, gradient, e))
-        return false;
-    const bool ok =
-        ls_dump_open(d, &t->engine, table, e) && run_watched(n, input, samples, loss, e);
-    if (ok)
-        copy_gradients(t->p, d, gradient);
-    ls_dump_close(d);
-    return ok;
 }
 
 /* ---- the state ---- */
