@@ -14,11 +14,18 @@ from ._arrays import as_numpy
 _TARGETS = ("label", "labels", "target", "targets", "y")
 
 
+def several(value) -> bool:
+    """Whether this is a tuple or list of arrays, and not one array written as lists of numbers."""
+    return isinstance(value, tuple) or isinstance(value, list) and bool(value) and all(
+        isinstance(v, (tuple, Mapping)) or hasattr(v, "__array__") or hasattr(v, "__dlpack__")
+        for v in value)
+
+
 def _put(found: dict, names: Sequence[str], values, what: str) -> None:
     if isinstance(values, Mapping):
         found.update(values)
         return
-    values = list(values) if isinstance(values, (tuple, list)) else [values]
+    values = list(values) if several(values) else [values]
     if len(values) != len(names):
         raise ValueError(f"there are {len(values)} {what} for {', '.join(names) or 'nothing'}")
     found.update(zip(names, values))
@@ -32,7 +39,7 @@ def by_name(x, y, inputs: Sequence[str], targets: Sequence[str],
     be (x, y) itself. unread: inputs that the network does not read.
     """
     found: dict = {}
-    if y is None and isinstance(x, (tuple, list)) and targets:
+    if y is None and several(x) and targets:
         x, y = _halves(list(x), len(inputs), len(targets))
     _put(found, inputs, x, "arrays")
     if y is not None:
@@ -51,7 +58,8 @@ def by_name(x, y, inputs: Sequence[str], targets: Sequence[str],
 
 
 def _halves(values: list, inputs: int, targets: int) -> tuple:
-    if len(values) == inputs + targets and not isinstance(values[0], (tuple, list, Mapping)):
+    if len(values) == inputs + targets and not (several(values[0])
+                                                or isinstance(values[0], Mapping)):
         return tuple(values[:inputs]), tuple(values[inputs:])
     if len(values) == 2:
         return values[0], values[1]
@@ -122,6 +130,9 @@ def fit(t, loader: Iterable, epochs: int, val, lr, progress) -> list[dict]:
     if iter(loader) is loader and epochs > 1:
         raise ValueError("the loader is an iterator, which ends after one epoch: give a list, a "
                          "DataLoader, or an object whose __iter__ begins anew")
+    if t.net.private:
+        raise ValueError("updates of private training draw their samples from all data: call "
+                         "t.step(x, y) with all of them, once for each update")
     tell = progress if callable(progress) else _Line(
         sys.stderr.isatty() if progress is None else bool(progress))
     history = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
@@ -261,8 +262,8 @@ def _loss_arguments(loss) -> tuple[list[str], Callable | None]:
     """Options, and the function that is exported with the module, if the loss is one."""
     if loss is None or isinstance(loss, str):
         return (["--loss", loss] if loss else []), None
-    import torch
-    if isinstance(loss, torch.nn.Module):
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(loss, torch.nn.Module):
         from ._from_torch import loss_options
         return loss_options(loss), None
     if callable(loss):
