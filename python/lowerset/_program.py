@@ -1,28 +1,16 @@
-"""The compiler as a program: where it is, and one run of it."""
+"""The compiler as a program: where it is, one run of it, and keywords as its options."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from .errors import LowersetError, ToolError, UsageError, error_of
 
-class LowersetError(Exception):
-    """What the compiler or a library of it refused.
-
-    code: the exit code of the program, or the number of a library's error
-    node: the ONNX node that the message is about, or None
-    hint: what to do about it, or None
-    """
-
-    def __init__(self, text: str, *, code: int = 1, node: str | None = None,
-                 hint: str | None = None):
-        super().__init__(text)
-        self.code = code
-        self.node = node
-        self.hint = hint
+__all__ = ["LowersetError", "find_program", "option_words", "run"]
 
 
 def find_program() -> str:
@@ -31,18 +19,89 @@ def find_program() -> str:
     for path in (os.environ.get("LOWERSET"), str(own), shutil.which("lowerset")):
         if path and os.access(path, os.X_OK):
             return path
-    raise LowersetError("there is no program `lowerset`: install the package's wheel, or set "
-                        "LOWERSET to the path of one", code=1)
+    raise ToolError("there is no program `lowerset`: install the package's wheel, or set LOWERSET "
+                    "to the path of one", code=5)
 
 
 def run(arguments: Sequence[str], *, cwd: str | os.PathLike[str] | None = None) -> str:
     """What `lowerset ARGUMENTS` prints on its standard output.
 
-    Raises LowersetError if it fails, with the message that it printed.
+    Raises the LowersetError of its exit code if it fails, with the message that it printed.
     """
     done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd, text=True,
                           stdin=subprocess.DEVNULL, capture_output=True, check=False)
     if done.returncode != 0:
-        raise LowersetError(done.stderr.strip() or f"lowerset ended with {done.returncode}",
-                            code=done.returncode)
+        raise error_of(done.returncode, done.stderr)
     return done.stdout
+
+
+# Options without a value, and those that are given as --no-NAME alone: the test `python_commands`
+# compares them with the program's own table.
+_FLAGS = frozenset((
+    "allow-nondeterministic", "compiled-engines", "dry-run", "json", "max-batch", "measure",
+    "prove", "quick", "quiet", "store-gradients", "table", "tie", "verbose"))
+_NEGATIVES = frozenset(("alternatives", "epilogues", "inplace", "offsets", "overlap"))
+# Options whose value is a list in one word, with what stands between its elements.
+_JOINED = {"arch": ",", "class-weights": ",", "label-shape": "x", "link": ",", "loss": ",",
+           "strategies": ","}
+
+
+def _text(name: str, value: object) -> str:
+    """A single value of an option as text."""
+    if isinstance(value, (str, os.PathLike)):
+        return os.fspath(value)
+    if isinstance(value, (bool, bytes)) or value is None:
+        raise UsageError(f"option {name} cannot be {value!r}")
+    return str(value)
+
+
+def _collected(name: str, key: object, value: object) -> str:
+    """KEY=VALUE; a shape as AxBxC."""
+    if isinstance(value, (list, tuple)):
+        value = "x".join(_text(name, v) for v in value)
+    return f"{_text(name, key)}={_text(name, value)}"
+
+
+def _flag_words(name: str, value: bool) -> list[str]:
+    """The words of NAME=True or NAME=False."""
+    negative = name.removeprefix("no-")
+    if negative in _NEGATIVES:
+        is_off = value if name != negative else not value
+        return [f"--no-{negative}"] if is_off else []
+    if name not in _FLAGS:
+        raise UsageError(f"option {name} takes a value, not {value}",
+                         hint="leave it out, or give None, for its default")
+    return [f"--{name}"] if value else []
+
+
+def option_words(**options: object) -> list[str]:
+    """Keywords as words of the command line.
+
+    clip_norm=1 is --clip-norm=1; prove=True is --prove, and False or None is nothing; a list
+    repeats the option (freeze=["a", "b"]), or is one value where the option takes one
+    (class_weights=[1, 2]); a dict is NAME=VALUE each (dim={"N": 8}, shape={"x": (8, 3)}).
+    inplace=False is --no-inplace. An underscore at the end is dropped: from_="20%".
+
+    Raises UsageError for True or False where the option takes a value. What the program does not
+    know it refuses itself.
+    """
+    words = []
+    for key, value in options.items():
+        name = key.rstrip("_").replace("_", "-")
+        if value is None:
+            continue
+        if type(value).__name__ in ("bool", "bool_"):
+            words += _flag_words(name, bool(value))
+            continue
+        if isinstance(value, Mapping):
+            values = [_collected(name, k, v) for k, v in value.items()]
+        elif isinstance(value, (list, tuple)):
+            values = [_text(name, v) for v in value]
+            if name in _JOINED and values:
+                values = [_JOINED[name].join(values)]
+        else:
+            values = [_text(name, value)]
+        if name in _FLAGS or name.removeprefix("no-") in _NEGATIVES:
+            raise UsageError(f"option {name} is True or False, not {value!r}")
+        words += [f"--{name}={v}" if name != "march" else f"-march={v}" for v in values]
+    return words
