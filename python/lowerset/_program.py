@@ -10,17 +10,55 @@ from pathlib import Path
 
 from .errors import LowersetError, ToolError, UsageError, error_of
 
-__all__ = ["LowersetError", "find_program", "option_words", "run"]
+__all__ = ["LowersetError", "environment", "find_program", "option_words", "run"]
+
+
+def _is_script(path: str) -> bool:
+    """Whether a file is a script: such as this package's own command, which calls the program."""
+    with open(path, "rb") as file:
+        return file.read(2) == b"#!"
 
 
 def find_program() -> str:
     """The path of `lowerset`: $LOWERSET, the package's own, or the one of $PATH."""
-    own = Path(__file__).parent / "bin" / "lowerset"
-    for path in (os.environ.get("LOWERSET"), str(own), shutil.which("lowerset")):
+    own = str(Path(__file__).parent / "bin" / "lowerset")
+    for path in (os.environ.get("LOWERSET"), own):
         if path and os.access(path, os.X_OK):
             return path
+    found = shutil.which("lowerset")
+    if found is not None and not _is_script(found):
+        return found
     raise ToolError("there is no program `lowerset`: install the package's wheel, or set LOWERSET "
                     "to the path of one", code=5)
+
+
+def _zig() -> str | None:
+    """The program of the package ziglang; None: it is not installed."""
+    from importlib.util import find_spec
+    spec = find_spec("ziglang")
+    for folder in spec.submodule_search_locations or () if spec is not None else ():
+        path = os.path.join(folder, "zig")
+        if os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def environment() -> dict[str, str]:
+    """The variables that the program runs with: those of this process, and CC.
+
+    CC stays what it is. Where it is not set and there is no cc, it is gcc, clang, or the compiler
+    of the package ziglang (pip install lowerset[cc]).
+    """
+    variables = dict(os.environ)
+    if variables.get("CC") or shutil.which("cc"):
+        return variables
+    other = shutil.which("gcc") or shutil.which("clang") or _zig()
+    if other is not None:
+        folder, name = os.path.split(other)
+        # The program takes CC apart at blanks.
+        variables["PATH"] = f"{folder}:{variables.get('PATH', os.defpath)}"
+        variables["CC"] = (name if " " in folder else other) + (" cc" if name == "zig" else "")
+    return variables
 
 
 def run(arguments: Sequence[str], *, cwd: str | os.PathLike[str] | None = None) -> str:
@@ -28,8 +66,9 @@ def run(arguments: Sequence[str], *, cwd: str | os.PathLike[str] | None = None) 
 
     Raises the LowersetError of its exit code if it fails, with the message that it printed.
     """
-    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd, text=True,
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd, env=environment(),
+                          stdin=subprocess.DEVNULL, capture_output=True, check=False,
+                          encoding="utf-8", errors="backslashreplace")
     if done.returncode != 0:
         raise error_of(done.returncode, done.stderr)
     return done.stdout
