@@ -4,7 +4,9 @@
  *   client train TOTAL STEPS RATE SEED THREADS SAVE [LOAD]
  *                               updates over the same samples in order, each epoch anew
  *   client pair TOTAL STEPS     two instances in turns and a third in a thread: each as alone
- *   client check                refusals; nothing is written around state and arena */
+ *   client check                refusals; nothing is written around state and arena
+ *
+ * CLASSES in the environment: labels are below it, else below 5. */
 #define _GNU_SOURCE
 #include "net.h"
 
@@ -50,13 +52,15 @@ static void *make_input(int k, int64_t total, net_tensor *t)
     net_input(k, t);
     const int64_t n = elements(t);
     char *all = need(malloc((size_t)(total * n) * width(t->type)));
+    const char *classes = getenv("CLASSES");
+    const int64_t labels = classes != NULL ? atoll(classes) : 5;
     uint64_t x = 88172645463325252u + (uint64_t)k;
     for (int64_t i = 0; i < total * n; i++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         if (t->type == NET_REAL)
             ((float *)(void *)all)[i] = (float)(x >> 40) / (1 << 24);
         else if (t->type == NET_I64)
-            ((int64_t *)(void *)all)[i] = (int64_t)(x >> 33) % 5;
+            ((int64_t *)(void *)all)[i] = (int64_t)(x >> 33) % labels;
         else
             memset(all + (size_t)i * width(t->type), 0, width(t->type));
     }
