@@ -201,6 +201,12 @@ bool ls_memory_open_at(LsMemory *m, const LsProgram *p, void *state, void *arena
     return open_values(m, e);
 }
 
+void ls_memory_begin(LsMemory *m)
+{
+    memset(m->state, 0, (size_t)m->p->bytes.state);
+    init_state(m);
+}
+
 void ls_memory_close(LsMemory *m)
 {
     if (m->device != NULL) {

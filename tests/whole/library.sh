@@ -24,6 +24,8 @@ alike mlp 64 --batch 8 --optimizer adamw
 alike mlp 27 --batch 8 --optimizer sgd:momentum=0.9 --ema 0.9
 alike cnn 32 --batch 8 --microbatches 2 --accumulate 2 --clip-norm 0.5
 alike unet 16 --batch 4 --budget min --optimizer nadam
+alike mlp 24 --batch 4 --precision f64 --optimizer sgd
+alike cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
 alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion
 alike gpt 16 --batch 4 --precision bf16 --budget 60%
 
@@ -77,7 +79,6 @@ refused() {     # WORDS OPTION...
 refused "a library (--emit=lib) does not do --ranks yet" --ranks 2
 refused "a library (--emit=lib) does not do --stages yet" --stages 2
 refused "a library (--emit=lib) does not do --ensemble yet" --ensemble 2
-refused "a library (--emit=lib) does not do --dp yet" --dp clip=1,noise=1,delta=1e-5
 refused "a library (--emit=lib) does not do --target=cuda yet" --target cuda
 refused "'2x' does not begin a C name" --prefix 2x
 echo "$passed settings have the bits of the trainer"

@@ -20,6 +20,12 @@
 
 enum { MOST_INPUTS = 8 };
 
+#if NET_REAL_BYTES == 8
+typedef double real;
+#else
+typedef float real;
+#endif
+
 static void *need(void *at)
 {
     if (at == NULL)
@@ -36,7 +42,10 @@ static int must(int code, const net_error *e)
 
 /* ---- samples ---- */
 
-static size_t width(net_type t) { return t == NET_I64 ? 8 : t == NET_BOOL ? 1 : 4; }
+static size_t width(net_type t)
+{
+    return t == NET_I64 ? 8 : t == NET_BOOL ? 1 : t == NET_REAL ? NET_REAL_BYTES : 4;
+}
 
 static int64_t elements(const net_tensor *t)
 {
@@ -58,7 +67,7 @@ static void *make_input(int k, int64_t total, net_tensor *t)
     for (int64_t i = 0; i < total * n; i++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         if (t->type == NET_REAL)
-            ((float *)(void *)all)[i] = (float)(x >> 40) / (1 << 24);
+            ((real *)(void *)all)[i] = (real)(x >> 40) / (1 << 24);
         else if (t->type == NET_I64)
             ((int64_t *)(void *)all)[i] = (int64_t)(x >> 33) % labels;
         else
@@ -70,7 +79,8 @@ static void *make_input(int k, int64_t total, net_tensor *t)
 static void write_npy(const net_tensor *t, const void *all, int64_t total)
 {
     char name[300], head[128] = "", dims[80] = "";
-    const char *kind = t->type == NET_REAL ? "<f4" : t->type == NET_I64 ? "<i8" : "<i4";
+    const char *kind = t->type == NET_REAL ? NET_REAL_BYTES == 8 ? "<f8" : "<f4"
+                       : t->type == NET_I64 ? "<i8" : "<i4";
     for (int k = 1; k < t->rank; k++)
         sprintf(dims + strlen(dims), " %" PRId64 ",", t->dim[k]);
     snprintf(name, sizeof name, "%s.npy", t->name);
@@ -100,14 +110,24 @@ static void *room(size_t bytes)
     return need(aligned_alloc(NET_ALIGN, (bytes + NET_ALIGN - 1) / NET_ALIGN * NET_ALIGN));
 }
 
-static Run start(int64_t total, uint64_t seed, int threads)
+/* Opened; of a private net draws and noise can be repeated. */
+static net *opened(void *state, void *arena, int threads, uint64_t seed)
 {
     net_error e;
+    net *it = net_open(state, NET_STATE_BYTES, arena, NET_ARENA_BYTES, threads, seed, &e);
+    must(it == NULL ? e.code : 0, &e);
+#if NET_PRIVATE
+    must(net_seed_noise(it, 7, &e), &e);
+#endif
+    return it;
+}
+
+static Run start(int64_t total, uint64_t seed, int threads)
+{
     Run r = {.total = total, .state = room(NET_STATE_BYTES), .arena = room(NET_ARENA_BYTES)};
     for (int k = 0; k < NET_INPUTS; k++)
         r.data[k] = make_input(k, total, &r.input[k]);
-    r.it = net_open(r.state, NET_STATE_BYTES, r.arena, NET_ARENA_BYTES, threads, seed, &e);
-    must(r.it == NULL ? e.code : 0, &e);
+    r.it = opened(r.state, r.arena, threads, seed);
     return r;
 }
 
@@ -140,7 +160,7 @@ static void train(char **arg)
     Run r = start(atoll(arg[0]), (uint64_t)atoll(arg[3]), atoi(arg[4]));
     if (arg[6] != NULL) {
         must(net_load(r.it, arg[6], &e), &e);
-        r.next = net_updates(r.it) * NET_BATCH % r.total;
+        r.next = NET_PRIVATE ? 0 : net_updates(r.it) * NET_BATCH % r.total;
     }
     for (int k = 0; k < atoi(arg[1]); k++)
         printf("%.9g\n", step(&r, atof(arg[2])));
@@ -215,13 +235,12 @@ static void check(void)
     refused(state, NET_STATE_BYTES, arena, NET_ARENA_BYTES - 1, "the arena has");
     refused(state, NET_STATE_BYTES, arena + 1, NET_ARENA_BYTES, "the arena must lie");
     refused(NULL, NET_STATE_BYTES, arena, NET_ARENA_BYTES, "the state must lie");
-    Run r = start(NET_BATCH + 1, 7, 2);
+    Run r = start(NET_PRIVATE ? 40 : NET_BATCH + 1, 7, 2);
     const double alone = step(&r, 0.01);
     net_error e;
     net_close(r.it);
     r.next = 0;
-    r.it = net_open(state, NET_STATE_BYTES, arena, NET_ARENA_BYTES, 2, 7, &e);
-    must(r.it == NULL ? e.code : 0, &e);
+    r.it = opened(state, arena, 2, 7);
     if (step(&r, 0.01) != alone)
         exit((fprintf(stderr, "other memory, other loss\n"), 1));
     const void *in[MOST_INPUTS] = {NULL};

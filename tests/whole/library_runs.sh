@@ -53,7 +53,8 @@ same() {
     compile_both "$file" "$@"
     (cd lib && ../client make "$total")
     data=$(cd lib && for f in *.npy; do printf '%s=lib/%s,' "${f%.npy}" "$f"; done)
-    train="--data ${data%,} --seed 3 --threads 2 --progress none --epochs 100 --no-shuffle"
+    train="--data ${data%,} --seed 3 --threads 2 --progress none --epochs 100"
+    case "$*" in *--dp*) train="$train --noise-seed 7" ;; *) train="$train --no-shuffle" ;; esac
     # shellcheck disable=SC2086
     ./trainer $train --steps "$steps" --lr 0.05 --save saved --log log >said 2>&1 \
         || fail "$file $*: the trainer"
