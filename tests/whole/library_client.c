@@ -163,7 +163,7 @@ static void train(char **arg)
         r.next = NET_PRIVATE ? 0 : net_updates(r.it) * NET_BATCH % r.total;
     }
     for (int k = 0; k < atoi(arg[1]); k++)
-        printf("%.9g\n", step(&r, atof(arg[2])));
+        printf("%.*g\n", NET_REAL_BYTES == 8 ? 17 : 9, step(&r, atof(arg[2])));
     must(net_save(r.it, arg[5], &e), &e);
     end(&r);
 }
