@@ -9,7 +9,7 @@ out=$(mktemp -d)
 trap 'rm -rf "$out"' EXIT
 cd "$out"
 export LOWERSET_PROBE=off
-passed=0
+passed=0 rate=0.05
 fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
 
 # tensors CHECKPOINT: name and bytes of each, without the place of the run
@@ -38,9 +38,9 @@ compile_both() {
     shift
     rm -rf lib saved log
     mkdir lib
-    "$lowerset" compile "$file" -q -O 0 --plan-effort 1 "$@" --lr 0.05 -o trainer 2>said \
+    "$lowerset" compile "$file" -q -O 0 --plan-effort 1 "$@" --lr "$rate" -o trainer 2>said \
         || fail "$file $*: the program"
-    "$lowerset" compile "$file" -q -O 0 --plan-effort 1 "$@" --lr 0.05 --emit=lib -o lib/net \
+    "$lowerset" compile "$file" -q -O 0 --plan-effort 1 "$@" --lr "$rate" --emit=lib -o lib/net \
         2>said || fail "$file $*: the library"
     build_client "$client" client || fail "$file $*: the library does not link"
 }
@@ -56,9 +56,9 @@ same() {
     train="--data ${data%,} --seed 3 --threads 2 --progress none --epochs 100"
     case "$*" in *--dp*) train="$train --noise-seed 7" ;; *) train="$train --no-shuffle" ;; esac
     # shellcheck disable=SC2086
-    ./trainer $train --steps "$steps" --lr 0.05 --save saved --log log >said 2>&1 \
+    ./trainer $train --steps "$steps" --save saved --log log >said 2>&1 \
         || fail "$file $*: the trainer"
-    ./client train "$total" "$steps" 0.05 3 2 end.safetensors >losses 2>said \
+    ./client train "$total" "$steps" "$rate" 3 2 end.safetensors >losses 2>said \
         || fail "$file $*: $steps updates"
     tensors saved/*"$(printf %04d "$steps")".safetensors >one
     tensors end.safetensors >other
