@@ -13,8 +13,7 @@
 static const char *lacking(const LsJob *job)
 {
     const LsOptions *o = job->options;
-    return job->target.kind == LS_TARGET_CUDA    ? "--target=cuda"
-           : ls_options_stages(o) > 1            ? "--stages"
+    return ls_options_stages(o) > 1              ? "--stages"
            : o->ranks.count != 0                 ? "--ranks"
            : job->pipeline.ensemble.members > 0  ? "--ensemble"
                                                  : NULL;

@@ -84,7 +84,14 @@ static const char types[] =
     "int %P_tensors(void);\n"
     "const char *%P_plan_hash(void);\n"
     "\n"
-    "/* An instance in the caller's memory, which it uses until %P_close: both at multiples of\n"
+    "/* With %U_ON_GPU an instance takes its memory on the GPU itself: state and arena may "
+    "be NULL,\n"
+    " * threads is not read, and tensors of the state lie on the GPU. Arrays of input may "
+    "lie there, "
+    "too,\n"
+    " * once all work that writes them was issued.\n"
+    " *\n"
+    " * An instance in the caller's memory, which it uses until %P_close: both at multiples of\n"
     " * %U_ALIGN bytes. Weights are those of the model's file. threads: that compute, the "
     "caller's\n"
     " * among them. seed: of dropout. NULL: an error. */\n"
@@ -106,9 +113,13 @@ static const char types[] =
     " * One update. input: an array for each of the %U_INPUTS inputs, in the order of "
     "%P_input, rows\n"
     " * of the samples in logical order. samples: %U_BATCH_LEAST to %U_BATCH; fewer\n"
-    " * make the last batch short. loss: of these samples, before the update. */\n"
+    " * make the last batch short. loss: of these samples, before the update; NULL: it is "
+    "not waited\n"
+    " * for, a GPU computes on, and a loss that is not finite is the error of a later call. */\n"
     "int %P_step(%P *self, const void *const input[], int64_t samples, double rate, double *loss,\n"
     "    %P_error *error);\n"
+    "/* Waits for all updates. loss: of the last one, or NULL. */\n"
+    "int %P_wait(%P *self, double *loss, %P_error *error);\n"
     "/* The loss of the evaluation form over any number of samples. */\n"
     "int %P_evaluate(%P *self, const void *const input[], int64_t samples, double *loss,\n"
     "    %P_error *error);\n"
@@ -227,6 +238,7 @@ static const char functions[] =
     "{\n"
     "    CALL(ls_net_step(NET, input, samples, rate, loss, &e));\n"
     "}\n"
+    "int %P_wait(%P *self, double *loss, %P_error *error) { CALL(ls_net_wait(NET, loss, &e)); }\n"
     "int %P_evaluate(%P *self, const void *const input[], int64_t samples, double *loss,\n"
     "    %P_error *error)\n"
     "{\n"
@@ -345,6 +357,7 @@ void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to)
     }
     define(to, prefix, "REAL_BYTES", c->target->real_bytes);
     define(to, prefix, "PRIVATE", is_private(c));
+    define(to, prefix, "ON_GPU", c->target->kind == LS_TARGET_CUDA);
     define(to, prefix, "INPUTS", g->ninput);
     define(to, prefix, "OUTPUTS", c->eval.problem != NULL ? c->eval.problem->g->noutput : 0);
     define(to, prefix, "TENSORS", c->addresses->nstate);

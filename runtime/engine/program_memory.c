@@ -203,7 +203,12 @@ bool ls_memory_open_at(LsMemory *m, const LsProgram *p, void *state, void *arena
 
 void ls_memory_begin(LsMemory *m)
 {
-    memset(m->state, 0, (size_t)m->p->bytes.state);
+    const LsAddress all = {LS_AT_STATE, 0};
+    void *state = ls_memory_view(m, all, m->p->bytes.state);
+    if (state == NULL)
+        return;                         /* the device has failed: ls_memory_ok */
+    memset(state, 0, (size_t)m->p->bytes.state);
+    ls_memory_store(m, all, m->p->bytes.state);
     init_state(m);
 }
 

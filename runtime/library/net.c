@@ -2,6 +2,7 @@
 #include "runtime/library/net.h"
 #include "runtime/library/net_state.h"
 
+#include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/short_batch.h"
 #include "runtime/trainer/update_run.h"
 
@@ -30,11 +31,34 @@ static bool fits(const LsProgram *p, const LsNetMemory *m, LsError *e)
     return true;
 }
 
+/* A device takes its memory itself. */
+static bool open_memory(LsNet *n, const LsProgram *p, const LsNetMemory *m, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (p->accelerator.kind == NULL)
+        return ls_memory_open_at(&t->memory, p, m->state, m->arena, e);
+    n->fetched = calloc(p->ninput + 1u, sizeof *n->fetched);
+    return n->fetched != NULL ? ls_memory_open(&t->memory, p, e)
+                              : ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
+
+/* The ring is the source of copies to a device. */
+static bool open_loader(LsTrainer *t, LsError *e)
+{
+    LsDevice *d = t->memory.device;
+    if (!ls_loader_open(&t->feed.loader, t->p, 0, e))
+        return false;
+    t->feed.pinned = d != NULL;
+    if (t->feed.pinned)
+        d->kind->pin(d, t->feed.loader.memory, ls_ring_bytes(t->p));
+    return true;
+}
+
 static bool open_pool(LsNet *n, const LsNetThreads *how, LsError *e)
 {
     LsTrainer *t = &n->t;
     const bool own = how->parallel_for == NULL;
-    t->threads = how->count > 1 ? how->count : 1;
+    t->threads = how->count > 1 && t->memory.device == NULL ? how->count : 1;
     t->engine.run.pool = own ? ls_pool_create(t->threads)
                              : ls_pool_borrow(how->parallel_for, how->context, t->threads);
     n->opened_by = own && t->threads > 1 ? getpid() : 0;
@@ -70,9 +94,8 @@ static bool open_net(LsNet *n, const LsProgram *p, const LsNetMemory *m, const L
     t->p = p;
     t->o.noise_seed = t->o.check_clip = -1;
     t->ending.signal = &n->none;
-    if (!ls_memory_open_at(&t->memory, p, m->state, m->arena, e)
-        || !ls_engine_open(&t->engine, p, &t->memory, e)
-        || !ls_loader_open(&t->feed.loader, p, 0, e)
+    if (!open_memory(n, p, m, e) || !ls_engine_open(&t->engine, p, &t->memory, e)
+        || !open_loader(t, e)
         || !ls_dataset_in_memory(&t->feed.train, p, e)
         || !ls_member_state_open(&t->members, p, &t->o, seed, e) || !open_pool(n, how, e))
         return false;
@@ -83,7 +106,7 @@ static bool open_net(LsNet *n, const LsProgram *p, const LsNetMemory *m, const L
 LsNet *ls_net_open(const LsProgram *p, LsNetMemory memory, LsNetThreads threads, uint64_t seed,
                    LsError *e)
 {
-    if (!fits(p, &memory, e))
+    if (p->accelerator.kind == NULL && !fits(p, &memory, e))
         return NULL;
     LsNet *n = calloc(1, sizeof *n);
     if (n == NULL) {
@@ -103,6 +126,11 @@ void ls_net_close(LsNet *n)
         return;
     LsTrainer *t = &n->t;
     ls_dump_close(&n->seen);
+    for (uint32_t k = 0; n->fetched != NULL && k < t->p->ninput; k++)
+        free(n->fetched[k]);
+    free(n->fetched);
+    if (t->feed.pinned)
+        t->memory.device->kind->unpin(t->memory.device, t->feed.loader.memory);
     ls_loader_close(&t->feed.loader);
     ls_member_state_close(&t->members);
     if (ls_net_has_threads(n, &gone))
@@ -116,13 +144,49 @@ void ls_net_close(LsNet *n)
 
 bool ls_net_begin(LsNet *n, uint64_t seed, LsError *e)
 {
-    (void)e;
+    ls_net_wait(n, NULL, &(LsError){0});     /* whatever became of it */
     ls_memory_begin(&n->t.memory);
     set_out(n, seed);
-    return true;
+    return ls_memory_ok(&n->t.memory, e);
 }
 
 /* ---- updates ---- */
+
+/* The array of input k where the host can read it. */
+static const void *fetch(LsNet *n, uint32_t k, const void *at, int64_t samples, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    LsDevice *d = t->memory.device;
+    if (d == NULL || !d->kind->holds(d, at))
+        return at;
+    const LsSource *s = &t->feed.train.source[k];
+    const int64_t bytes = s->per_sample * (s->whole ? 1 : samples)
+                          * ls_data_bytes(t->p->input[k].t.type, t->p->real_bytes);
+    void *copy = realloc(n->fetched[k], (size_t)bytes);
+    if (copy == NULL) {
+        ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of '%s', %" PRId64 " bytes",
+                t->p->input[k].t.name, bytes);
+        return NULL;
+    }
+    n->fetched[k] = copy;
+    return d->kind->read(d, copy, at, bytes) || ls_device_ok(d, e) ? copy : NULL;
+}
+
+static bool take_input(LsNet *n, uint32_t k, const void *at, int64_t samples, bool unlabelled,
+                       LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (at == NULL && unlabelled && t->p->input[k].is_label) {
+        ls_dataset_zero(&t->feed.train, k);
+        return true;
+    }
+    if (at == NULL)
+        return ls_fail(e, LS_EXIT_DATA, "there is no array for '%s'", t->p->input[k].t.name);
+    const void *here = fetch(n, k, at, samples, e);
+    if (here != NULL)
+        ls_dataset_point(&t->feed.train, k, here, samples);
+    return here != NULL;
+}
 
 bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlabelled, LsError *e)
 {
@@ -132,14 +196,9 @@ bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlab
     if (samples < 1)
         return ls_fail(e, LS_EXIT_DATA, "a batch has at least one sample");
     t->feed.train.samples = samples;
-    for (uint32_t k = 0; k < t->p->ninput; k++) {
-        if (input[k] != NULL)
-            ls_dataset_point(&t->feed.train, k, input[k], samples);
-        else if (unlabelled && t->p->input[k].is_label)
-            ls_dataset_zero(&t->feed.train, k);
-        else
-            return ls_fail(e, LS_EXIT_DATA, "there is no array for '%s'", t->p->input[k].t.name);
-    }
+    for (uint32_t k = 0; k < t->p->ninput; k++)
+        if (!take_input(n, k, input[k], samples, unlabelled, e))
+            return false;
     return true;
 }
 
@@ -180,6 +239,26 @@ static bool draw(LsNet *n, int64_t samples, LsError *e)
     return true;
 }
 
+/* The next update begins anew. */
+static void give_up(LsTrainer *t, int64_t update, int64_t cursor)
+{
+    t->under_way = (LsUnderWay){0};
+    t->nflight = 0;
+    t->place.cursor = t->place.update == update ? cursor : t->place.cursor;
+}
+
+bool ls_net_wait(LsNet *n, double *loss, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (!ls_update_land(t, e)) {
+        give_up(t, t->place.update, t->place.cursor);
+        return false;
+    }
+    if (loss != NULL)
+        *loss = t->under_way.loss;
+    return true;
+}
+
 bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rate, double *loss,
                  LsError *e)
 {
@@ -191,14 +270,11 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
     t->rate = (LsRate){.lr = rate};
     t->updates = update + 1;
     ls_loader_begin(&t->feed.loader, &t->feed.pass);
-    const bool ok = ls_update_run(t, e) && ls_update_land(t, e);
-    *loss = t->under_way.loss;
-    if (!ok) {                  /* the next update begins anew */
-        t->under_way = (LsUnderWay){0};
-        t->nflight = 0;
-        t->place.cursor = t->place.update == update ? cursor : t->place.cursor;
+    if (!ls_update_run(t, e)) {
+        give_up(t, update, cursor);
+        return false;
     }
-    return ok;
+    return loss == NULL || ls_net_wait(n, loss, e);
 }
 
 bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double *loss, LsError *e)
@@ -207,7 +283,7 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
     LsScore score;
     if (t->p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
-    if (!ls_net_take(n, input, samples, false, e)
+    if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
         || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
                         &n->none, &score, e))
@@ -220,12 +296,13 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
 
 bool ls_net_save(LsNet *n, const char *path, LsError *e)
 {
-    return ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
+    return ls_net_wait(n, NULL, e) && ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
 }
 
 bool ls_net_save_to(LsNet *n, void *to, size_t room, int64_t *bytes, LsError *e)
 {
-    return ls_checkpoint_save_to(&n->t.memory, &n->t.place, to, room, bytes, e);
+    return ls_net_wait(n, NULL, e)
+           && ls_checkpoint_save_to(&n->t.memory, &n->t.place, to, room, bytes, e);
 }
 
 /* A refused checkpoint leaves the net as it was. */
@@ -233,6 +310,7 @@ static bool load_file(LsNet *n, const LsFile *f, LsError *e)
 {
     LsTrainer *t = &n->t;
     LsPlace place = {0};
+    ls_net_wait(n, NULL, &(LsError){0});        /* whatever became of it */
     if (!ls_checkpoint_look(&t->memory, &place, f, e))
         return false;
     const bool continues = ls_private_continues(t->p, &place, f->path, e);

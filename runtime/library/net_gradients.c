@@ -48,6 +48,8 @@ static bool open_tensor(Sum *u, uint32_t k, LsError *e)
     return u->sum[k] != NULL || ls_fail(e, LS_EXIT_FAIL, "no memory for a gradient");
 }
 
+static LsAddress whole_state(void) { return (LsAddress){LS_AT_STATE, 0}; }
+
 static bool open_sum(Sum *u, LsError *e)
 {
     const LsProgram *p = u->n->t.p;
@@ -57,7 +59,10 @@ static bool open_sum(Sum *u, LsError *e)
     u->state = malloc(bytes + 1);
     if (u->watch == NULL || u->sum == NULL || u->state == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of the state, %zu bytes", bytes);
-    memcpy(u->state, u->n->t.memory.state, bytes);
+    const void *now = ls_memory_view(&u->n->t.memory, whole_state(), p->bytes.state);
+    if (now == NULL)
+        return ls_memory_ok(&u->n->t.memory, e);
+    memcpy(u->state, now, bytes);
     for (uint32_t k = 0; k < p->nstate; k++)
         if (u->to[k] != NULL && !open_tensor(u, k, e))
             return false;
@@ -141,13 +146,15 @@ bool ls_net_gradients(LsNet *n, const void *const *input, int64_t samples, void 
     LsMean mean = {0};
     if (ls_is_private(t->p))
         return ls_fail(e, LS_EXIT_USAGE, "gradients of a private update are its secret");
-    if (!ls_net_take(n, input, samples, false, e) || !ls_net_divide(n, samples, e))
+    if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
+        || !ls_net_divide(n, samples, e))
         return false;
     bool ok = open_sum(&u, e);
     if (ok) {
         ls_loader_begin(&t->feed.loader, &t->feed.pass);
         ok = run_parts(&u, &mean, e);
-        memcpy(t->memory.state, u.state, (size_t)t->p->bytes.state);
+        ls_memory_write(&t->memory, whole_state(), u.state, t->p->bytes.state);
+        ok = ok && ls_memory_ok(&t->memory, e);
         t->under_way = (LsUnderWay){0};
     }
     if (ok) {

@@ -16,6 +16,7 @@ struct LsNet {
                                  * none */
     LsDump seen;                /* outputs of the last batch, once one was predicted; else
                                  * seen.copy is NULL */
+    void **fetched;             /* by input: a copy of what lies on a device, or NULL */
     bool begun;                 /* a private net: its ledger has this run */
 };
 

@@ -67,7 +67,7 @@ bool ls_net_predict(LsNet *n, const void *const *input, int64_t samples, void *c
     LsScore score;
     if (t->p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
-    if (!ls_net_take(n, input, samples, true, e)
+    if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, true, e)
         || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
         || (n->seen.copy == NULL && !ls_dump_open(&n->seen, &t->engine, &t->p->phase.eval, e)))
         return false;
@@ -86,32 +86,38 @@ void *ls_net_state(LsNet *n, uint32_t k, const LsStateTensor **t)
     return ls_memory_at(&n->t.memory, (*t)->t.at);
 }
 
-static void *find(LsNet *n, uint32_t k, const LsStateTensor **s, LsError *e)
+static const LsStateTensor *find(const LsNet *n, uint32_t k, LsError *e)
 {
-    void *at = ls_net_state(n, k, s);
-    if (at == NULL)
-        ls_fail(e, LS_EXIT_USAGE, "the state has %u tensors, and no tensor %u", n->t.p->nstate, k);
-    return at;
+    const LsProgram *p = n->t.p;
+    if (k < p->nstate)
+        return &p->state[k];
+    ls_fail(e, LS_EXIT_USAGE, "the state has %u tensors, and no tensor %u", p->nstate, k);
+    return NULL;
 }
 
 bool ls_net_read(LsNet *n, uint32_t k, void *to, LsError *e)
 {
-    const LsStateTensor *s;
-    const void *at = find(n, k, &s, e);
+    const LsStateTensor *s = find(n, k, e);
+    const int bytes = n->t.p->real_bytes;
+    const void *at =
+        s != NULL ? ls_memory_view(&n->t.memory, s->t.at, ls_tensor_bytes(&s->t, bytes)) : NULL;
     if (at == NULL)
         return false;
     LsWalk walk = ls_walk_start(&s->t);
-    ls_walk_read(&walk, at, to, ls_tensor_count(&s->t), n->t.p->real_bytes);
-    return true;
+    ls_walk_read(&walk, at, to, ls_tensor_count(&s->t), bytes);
+    return ls_memory_ok(&n->t.memory, e);
 }
 
 bool ls_net_write(LsNet *n, uint32_t k, const void *from, LsError *e)
 {
-    const LsStateTensor *s;
-    void *at = find(n, k, &s, e);
+    const LsStateTensor *s = find(n, k, e);
+    const int bytes = n->t.p->real_bytes;
+    void *at =
+        s != NULL ? ls_memory_view(&n->t.memory, s->t.at, ls_tensor_bytes(&s->t, bytes)) : NULL;
     if (at == NULL)
         return false;
     LsWalk walk = ls_walk_start(&s->t);
-    ls_walk_write(&walk, from, at, ls_tensor_count(&s->t), n->t.p->real_bytes);
-    return true;
+    ls_walk_write(&walk, from, at, ls_tensor_count(&s->t), bytes);
+    ls_memory_store(&n->t.memory, s->t.at, ls_tensor_bytes(&s->t, bytes));
+    return ls_memory_ok(&n->t.memory, e);
 }

@@ -79,6 +79,5 @@ refused() {     # WORDS OPTION...
 refused "a library (--emit=lib) does not do --ranks yet" --ranks 2
 refused "a library (--emit=lib) does not do --stages yet" --stages 2
 refused "a library (--emit=lib) does not do --ensemble yet" --ensemble 2
-refused "a library (--emit=lib) does not do --target=cuda yet" --target cuda
 refused "'2x' does not begin a C name" --prefix 2x
 echo "$passed settings have the bits of the trainer"
