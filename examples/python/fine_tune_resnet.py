@@ -1,4 +1,4 @@
-"""A torchvision ResNet fine-tuned: the body frozen but for its last stage, norms in evaluation mode.
+"""A torchvision ResNet fine-tuned: frozen but for its last stage, norms in evaluation mode.
 
     pip install torch torchvision lowerset
     python fine_tune_resnet.py [--weights] [--budget 300MiB]
