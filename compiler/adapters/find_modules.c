@@ -127,15 +127,18 @@ static bool ends(const char *text, const char *end)
 }
 
 /* The module's name: that of its weight; of a weight that other modules read, too, or whose name
- * the exporter made up, that of the node's scope. */
+ * the exporter made up, that of the node's scope; where that tells no module, the weight's whole
+ * name. */
 static void name_module(const LsEditor *u, LsAdaptable *m)
 {
     const char *weight = ls_text(m->weight->name), *scope = scope_of(u, m->node);
     const char *own = ends(weight, ".weight")
                           ? ls_arena_printf(u->cx->arena, "%.*s", (int)strlen(weight) - 7, weight)
                           : NULL;
-    m->by_scope = own == NULL || (scope != NULL && ls_edit_reads(u, weight) > 1);
+    m->by_scope = (own == NULL && scope != NULL) || (scope != NULL && ls_edit_reads(u, weight) > 1);
     m->module = m->by_scope ? scope : own;
+    if (m->module == NULL && !ls_source_made_up(weight))
+        m->module = weight;
 }
 
 LsAdaptable *ls_adaptables(LsEditor *u, uint32_t *n)
