@@ -1,7 +1,7 @@
 """Numbers of an adapter's run beside those of peft, with the standard library alone.
 
 usage: adapters.py losses LOG REF.npz            losses of updates, to 1e-5 of their size
-       adapters.py gradients DUMP.npz REF.npz    gradients of the first update, to 1e-4 of the largest
+       adapters.py gradients DUMP.npz REF.npz    gradients of the first update, to 1e-4
        adapters.py files DIR REF-DIR             tensors of adapters by key, to 1e-4, keys equal
        adapters.py drawn DIR                     A within +-1 / sqrt(in), B zeros
        adapters.py samples DATA.npz              the number of samples
