@@ -5,8 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import io
 import json
+import logging
 import os
+import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -213,12 +216,37 @@ def _draw_in_attention(graph) -> None:
         node.replace_input_with(2, on.outputs[0])
 
 
+@contextlib.contextmanager
+def _statistics_stay(module):
+    """This exporter runs the network, which updates running statistics before they are written:
+    each norm gets its own back after it ran, in a way that the trace does not see."""
+    import torch
+
+    def restore(m, *_):
+        tracing = torch._C._get_tracing_state()
+        torch._C._set_tracing_state(None)
+        try:
+            for b, old in saved[m]:
+                b.copy_(old)
+        finally:
+            torch._C._set_tracing_state(tracing)
+    saved = {m: [(b, b.detach().clone()) for b in m.buffers(recurse=False)]
+             for m in module.modules() if getattr(m, "running_mean", None) is not None}
+    hooks = [m.register_forward_hook(restore) for m in saved]
+    try:
+        yield
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
 def _torchscript(shell: _Shell, named: dict, path: str, any_batch: bool, large: bool) -> None:
     import torch
-    shell.module(*named.values())       # for the names of outputs
+    with torch.no_grad(), _statistics_stay(shell.module):
+        shell.module(*named.values())       # for the names of outputs
     axes = {k: {0: "N"} for k in [*named, *shell.outputs]} if any_batch else None
     more = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
-    with torch.no_grad():
+    with torch.no_grad(), _statistics_stay(shell.module):
         torch.onnx.export(shell.module, tuple(named.values()), path, input_names=list(named),
                           output_names=list(shell.outputs), dynamic_axes=axes,
                           training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False,
@@ -228,9 +256,23 @@ def _torchscript(shell: _Shell, named: dict, path: str, any_batch: bool, large: 
 _EXPORTERS = {"dynamo": _dynamo, "torchscript": _torchscript}
 
 
-def _first_line(e: Exception) -> str:
-    lines = [s.strip() for s in str(e).splitlines() if s.strip()]
-    return f"{type(e).__name__}: {lines[0] if lines else ''}"
+@contextlib.contextmanager
+def _quiet():
+    """Exporters print what they do and whole graphs; the reason of a failure is in its error."""
+    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
+        disabled = logging.root.manager.disable
+        logging.disable(logging.CRITICAL)
+        try:
+            yield
+        finally:
+            logging.disable(disabled)
+
+
+def _first_line(e: BaseException) -> str:
+    while e.__cause__ is not None:      # exporters wrap the reason
+        e = e.__cause__
+    lines = [re.sub(r"\033\[[0-9;]*m", "", s).strip() for s in str(e).splitlines()]
+    return f"{type(e).__name__}: {next((s for s in lines if s), '')}"
 
 
 def _try_exporters(shell: _Shell, named: dict, path: str, batch: int, large: bool,
@@ -242,7 +284,8 @@ def _try_exporters(shell: _Shell, named: dict, path: str, batch: int, large: boo
             samples = max(2, len(next(iter(named.values())))) if any_batch else batch
             example = {k: tiled(v, samples) for k, v in named.items()}
             try:
-                _EXPORTERS[exporter](shell, example, path, any_batch, large)
+                with _quiet():
+                    _EXPORTERS[exporter](shell, example, path, any_batch, large)
                 return exporter, any_batch, tuple(failed)
             except Exception as e:      # exporters fail in any way
                 size = "any size" if any_batch else f"{batch} samples"

@@ -85,7 +85,10 @@ class Trainer:
         inputs = here if inputs is None else inputs
         self.net, self._plan, self._rate, self._folder = net, plan, rate, folder
         self.inputs = tuple(inputs)
-        self.targets = tuple(t.name for t in net.inputs if t.role == "target")
+        # A function as the loss is a part of the network, and its target an input of it.
+        self.targets = tuple(t.name for t in net.inputs
+                             if t.role == "target" or t.name not in set(self.inputs))
+        self.outputs = tuple(t.name for t in net.outputs if t.shape)
         self._unread = frozenset(inputs) - frozenset(here)
         self._names = dict(names) if names is not None else {
             t.name: t.name for t in net.state if t.role in ("parameter", "frozen", "statistic")}
@@ -159,7 +162,11 @@ class Trainer:
         tensors of torch if x has such, else arrays of numpy.
         """
         given = _batches.by_name(x, None, self.inputs, (), self._unread)
-        found = self.net.predict(given)
+        count = _batches.samples(given)
+        for t in self.net.inputs:
+            if t.role == "input" and t.name in self.targets:    # only the loss reads it
+                given[t.name] = np.zeros((count, *t.shape[1:]), t.dtype)
+        found = self.net.predict(given, self.outputs)
         if any(is_torch(v) for v in given.values()):
             import torch
             found = {k: torch.from_numpy(v) for k, v in found.items()}

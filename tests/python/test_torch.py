@@ -107,8 +107,10 @@ class Modules(Compared):
         optimizer = optimizer_of(torch.optim.SGD, case.module, lr=case.lr)
         self.loads(*self.both(case, optimizer, **options))
         case = zoo.case(name)
-        optimizer = optimizer_of(torch.optim.AdamW, case.module, lr=1e-3, weight_decay=0.1,
-                                 eps=1e-3)
+        if case.adam_lr == 0:
+            return
+        optimizer = optimizer_of(torch.optim.AdamW, case.module, lr=case.adam_lr,
+                                 weight_decay=0.1, eps=1e-3)
         self.train(case, optimizer, 5, **options)
 
     def both(self, case, optimizer, **options):
@@ -267,10 +269,10 @@ class Draws(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.to = nn.Linear(6, 12)
+        self.linear = nn.Linear(6, 12)
 
     def forward(self, x):
-        h = self.to(x).unflatten(-1, (2, 6)).transpose(1, 2)
+        h = self.linear(x).unflatten(-1, (2, 6)).transpose(1, 2)
         h = F.scaled_dot_product_attention(h, h, h, dropout_p=0.9 if self.training else 0.0)
         return h.transpose(1, 2).flatten(2).mean(1)
 
@@ -294,10 +296,10 @@ class Fixed(nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.to = nn.Linear(6, 4)
+        self.linear = nn.Linear(6, 4)
 
     def forward(self, x):
-        return self.to(x).reshape(8, 2, 2).reshape(8, 4)
+        return self.linear(x).reshape(8, 2, 2).reshape(8, 4)
 
 
 class Exports(Compared):
@@ -417,11 +419,11 @@ class Exports(Compared):
         class Lies(nn.Module):
             def __init__(self):
                 super().__init__()
-                self.to = nn.Linear(6, 4)
+                self.linear = nn.Linear(6, 4)
 
             def forward(self, x):
                 scale = 2.0 if torch.compiler.is_compiling() else 1.0
-                return self.to(x) * scale
+                return self.linear(x) * scale
         with self.assertRaisesRegex(lowerset.LowersetError, "differs from the module's own"):
             lowerset.trainer(Lies(), x, **FAST)
         lowerset.trainer(Lies(), x, check=False, **FAST).close()
