@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .errors import LowersetError, ToolError, UsageError, error_of
+from .errors import (LowersetError, LowersetWarning, ToolError, UsageError, error_of,
+                     warnings_of)
 
 __all__ = ["LowersetError", "environment", "find_program", "option_words", "run"]
 
@@ -61,16 +64,33 @@ def environment() -> dict[str, str]:
     return variables
 
 
-def run(arguments: Sequence[str], *, cwd: str | os.PathLike[str] | None = None) -> str:
+def _json_of(text: str) -> dict | None:
+    try:
+        report = json.loads(text)
+    except ValueError:
+        return None
+    return report if isinstance(report, dict) else None
+
+
+def run(arguments: Sequence[str | os.PathLike[str]], *,
+        cwd: str | os.PathLike[str] | None = None, accept: Sequence[int] = (0,)) -> str:
     """What `lowerset ARGUMENTS` prints on its standard output.
+
+    accept: exit codes that are no error. What the program warns of is warned of as
+    LowersetWarning.
 
     Raises the LowersetError of its exit code if it fails, with the message that it printed.
     """
-    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd, env=environment(),
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                          encoding="utf-8", errors="backslashreplace")
-    if done.returncode != 0:
-        raise error_of(done.returncode, done.stderr)
+    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd,
+                          env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False, encoding="utf-8", errors="backslashreplace")
+    report = _json_of(done.stdout) if done.returncode != 0 else None
+    if done.returncode not in accept or (done.returncode != 0 and report is None):
+        error = error_of(done.returncode, done.stderr)
+        error.report = report
+        raise error
+    for text in warnings_of(done.stderr):
+        warnings.warn(text, LowersetWarning, stacklevel=3)
     return done.stdout
 
 
