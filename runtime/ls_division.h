@@ -14,6 +14,9 @@ typedef struct LsDivision {
     int batches;                /* of an update; 0, 1: one. In private training as many as needed */
 } LsDivision;
 
+/* Samples that a library takes at a time, whose updates draw theirs of all data. */
+#define LS_NET_MOST ((int64_t)1 << 60)
+
 static inline int64_t ls_micro_batches(const LsDivision *d)
 {
     return d->micro_batches > 1 ? d->micro_batches : 1;

@@ -13,10 +13,8 @@
 static const char *lacking(const LsJob *job)
 {
     const LsOptions *o = job->options;
-    return job->target.kind == LS_TARGET_CUDA    ? "--target=cuda"
-           : ls_options_stages(o) > 1            ? "--stages"
+    return ls_options_stages(o) > 1              ? "--stages"
            : o->ranks.count != 0                 ? "--ranks"
-           : o->samples.privacy != NULL          ? "--dp"
            : job->pipeline.ensemble.members > 0  ? "--ensemble"
                                                  : NULL;
 }
@@ -51,7 +49,7 @@ bool ls_library_write(LsJob *job, const LsCode *code, const char *dir, const cha
     bool ok = header != NULL && functions != NULL;
     if (ok) {
         ls_library_print_header(code, prefix, header);
-        ls_library_print_functions(prefix, ls_arena_printf(a, "%s.h", base), functions);
+        ls_library_print_functions(code, prefix, ls_arena_printf(a, "%s.h", base), functions);
     }
     if (header != NULL)
         ok &= fclose(header) == 0;

@@ -13,6 +13,6 @@ bool ls_library_prefix_is(const char *prefix);
 /* The header, for C11 and C++17. Call after ls_program_print. */
 void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to);
 /* The C file that defines its functions. header: its name, for #include. */
-void ls_library_print_functions(const char *prefix, const char *header, FILE *to);
+void ls_library_print_functions(const LsCode *c, const char *prefix, const char *header, FILE *to);
 
 #endif

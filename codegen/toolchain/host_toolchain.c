@@ -173,8 +173,8 @@ static const char *find_cudart(LsArena *a)
 }
 
 /* Adds the libraries of a program for GPUs. cuDNN and cuBLASLt are opened at run time: first along
- * LD_LIBRARY_PATH, then in the toolkit's folder. */
-static bool add_cuda(LsCtx *cx, LsCommand *c)
+ * LD_LIBRARY_PATH, then in the toolkit's folder. object: static ones alone. */
+static bool add_cuda(LsCtx *cx, LsCommand *c, bool object)
 {
     const char *lib = find_cuda_library(cx), *cudart = find_cudart(cx->arena);
     if (lib == NULL)
@@ -188,7 +188,8 @@ static bool add_cuda(LsCtx *cx, LsCommand *c)
                         "libcudart_static.a is not in " LS_CUDA_HOME);
     ls_command_add(c, lib);
     ls_command_add(c, cudart);
-    ls_command_add_words(c, "-Wl,-rpath," LS_CUDA_HOME "/lib64 -ldl -lrt");
+    if (!object)
+        ls_command_add_words(c, LS_CUDA_LIBS);
     return true;
 }
 
@@ -220,7 +221,7 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
     }
     if (kind == LS_EMIT_OBJ || kind == LS_EMIT_LIB)
         ls_command_add_words(&c, "-r -nostdlib");
-    else if (t->cuda != NULL && !add_cuda(cx, &c))
+    if (kind != LS_EMIT_OBJ && t->cuda != NULL && !add_cuda(cx, &c, kind == LS_EMIT_LIB))
         return false;
     if (kind == LS_EMIT_EXE && t->mpi)
         ls_command_add(&c, find_mpi_library(cx));

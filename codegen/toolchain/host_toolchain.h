@@ -3,10 +3,14 @@
 #ifndef LS_CODEGEN_TOOLCHAIN_HOST_TOOLCHAIN_H
 #define LS_CODEGEN_TOOLCHAIN_HOST_TOOLCHAIN_H
 
+#include "build_config.h"
 #include "codegen/toolchain/run_command.h"
 #include "compiler/ir/diag.h"
 
 typedef enum { LS_EMIT_EXE, LS_EMIT_OBJ, LS_EMIT_C, LS_EMIT_LIB } LsEmitKind;
+
+/* What a linked program for GPUs needs besides static libraries. */
+#define LS_CUDA_LIBS "-Wl,-rpath," LS_CUDA_HOME "/lib64 -ldl -lrt"
 
 typedef struct LsToolchain {
     const char *cc;             /* NULL: $CC, then cc */

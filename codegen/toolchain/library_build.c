@@ -32,6 +32,8 @@ static bool shared_of(LsCtx *cx, const LsToolchain *t, const char *object, const
     ls_command_add_words(&c, "-shared -Wl,-z,noexecstack");
     ls_command_add_words(&c, LS_EXTRA_CFLAGS);
     ls_command_add(&c, object);
+    if (t->cuda != NULL)
+        ls_command_add_words(&c, LS_CUDA_LIBS);
     ls_command_add_words(&c, LS_EXTRA_LIBS " -lm -lpthread -o");
     ls_command_add(&c, shared);
     return ls_toolchain_run(cx, &c);

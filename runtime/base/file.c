@@ -111,12 +111,24 @@ static int unnamed_file(void)
 
 bool ls_out_open(LsOut *o, const char *path, LsError *e)
 {
-    o->fd = -1, o->err = 0, o->at = 0, o->fill = 0, o->quick = false;
+    o->fd = -1, o->err = 0, o->at = 0, o->fill = 0, o->quick = o->in_memory = false;
     if (!ls_out_place(o, path, e))
         return false;
     o->fd = o->through ? unnamed_file()
                        : open(o->tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
     return o->fd >= 0 || cannot_write(o->through ? "a temporary file" : o->tmp, errno, e);
+}
+
+void ls_out_open_memory(LsOut *o, void *to, size_t room)
+{
+    o->fd = -1, o->err = 0, o->at = 0, o->fill = 0;
+    o->in_memory = true, o->to = to, o->room = room;
+}
+
+static void put_into(const LsOut *o, int64_t at, const void *data, size_t n)
+{
+    if (o->room > 0 && (size_t)at + n <= o->room)
+        memcpy(o->to + at, data, n);
 }
 
 static void put_to(LsOut *o, int fd, const unsigned char *data, size_t n)
@@ -145,6 +157,10 @@ static void flush(LsOut *o)
 void ls_out_write(LsOut *o, const void *data, size_t n)
 {
     o->at += (int64_t)n;
+    if (o->in_memory) {
+        put_into(o, o->at - (int64_t)n, data, n);
+        return;
+    }
     if (n > sizeof o->buf - o->fill)
         flush(o);
     if (n > sizeof o->buf) {
@@ -157,6 +173,10 @@ void ls_out_write(LsOut *o, const void *data, size_t n)
 
 void ls_out_patch(LsOut *o, int64_t at, const void *data, size_t n)
 {
+    if (o->in_memory) {
+        put_into(o, at, data, n);
+        return;
+    }
     flush(o);
     if (!o->err && pwrite(o->fd, data, n, at) != (ssize_t)n)
         o->err = errno ? errno : EIO;
@@ -234,6 +254,10 @@ static void replace(LsOut *o)
 
 bool ls_out_commit(LsOut *o, LsError *e)
 {
+    if (o->in_memory)
+        return o->room == 0 || (size_t)o->at <= o->room
+               || ls_fail(e, LS_EXIT_USAGE, "there is room for %zu bytes, and %lld are needed",
+                          o->room, (long long)o->at);
     flush(o);
     if (!o->through) {
         replace(o);

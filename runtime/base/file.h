@@ -25,6 +25,8 @@ typedef struct LsOut {
     char path[LS_PATH], tmp[LS_PATH + 8];
     bool through;               /* the bytes go to the existing file, device or pipe */
     bool quick;                 /* no sync: the file need not survive a crash of the machine */
+    bool in_memory;             /* the bytes go to `to`, as many as it has room for */
+    unsigned char *to; size_t room;
     int fd, err;
     int64_t at;                 /* bytes written so far */
     size_t fill;
@@ -44,6 +46,9 @@ bool ls_file_hold(int fd);
  * the end. -1 with errno, EWOULDBLOCK if another process writes that log. */
 int ls_out_follow(const char *path, bool append);
 bool ls_out_open(LsOut *o, const char *path, LsError *e);
+/* An output into the caller's memory; its commit fails if that has too little room. room 0: the
+ * bytes are only counted. */
+void ls_out_open_memory(LsOut *o, void *to, size_t room);
 void ls_out_write(LsOut *o, const void *data, size_t n);
 /* Overwrites n bytes written before. */
 void ls_out_patch(LsOut *o, int64_t at, const void *data, size_t n);

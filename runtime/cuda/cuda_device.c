@@ -247,11 +247,23 @@ static void unpin(LsDevice *d, void *here)
         cudaGetLastError();
 }
 
+static bool holds(LsDevice *d, const void *at)
+{
+    struct cudaPointerAttributes of;
+    if (cudaPointerGetAttributes(&of, at) != cudaSuccess) {
+        cudaGetLastError();             /* of memory that CUDA does not know: the host's */
+        return false;
+    }
+    return of.type == cudaMemoryTypeDevice
+           && ls_cuda_check(ls_cuda_of(d), cudaDeviceSynchronize(), "wait for the caller's work");
+}
+
 const LsDeviceKind ls_cuda_device = {
     .open = open_device,
     .close = close_device,
     .read = read_device,
     .write = write_device,
+    .holds = holds,
     .pin = pin,
     .unpin = unpin,
     .feed = ls_cuda_feed,

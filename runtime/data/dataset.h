@@ -81,6 +81,8 @@ bool ls_dataset_is_finite(const LsDataset *d, uint32_t input, int64_t sample, Ls
  * program's). The arrays belong to the caller. */
 bool ls_dataset_in_memory(LsDataset *d, const LsProgram *p, LsError *e);
 void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samples);
+/* All elements of the input are zero. */
+void ls_dataset_zero(LsDataset *d, uint32_t input);
 
 /* ---- parts, one file each ---- */
 void ls_dataset_describe(LsDataset *d);     /* shapes of samples, of all sources */

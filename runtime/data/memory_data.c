@@ -27,10 +27,19 @@ void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samp
 {
     LsSource *s = &d->source[input];
     s->path = "the batch";
+    s->one = false;
     s->stride = s->whole ? 0 : s->per_sample;
     s->array = (LsArray){.data = at,
                          .type = element_of(d->p->input[input].t.type, d->p->real_bytes),
                          .count = s->per_sample * (s->whole ? 1 : samples)};
     if (!s->whole)
         d->samples = samples;
+}
+
+void ls_dataset_zero(LsDataset *d, uint32_t input)
+{
+    static const int64_t zero;
+    ls_dataset_point(d, input, &zero, d->samples);
+    d->source[input].one = true;
+    d->source[input].array.count = 1;
 }

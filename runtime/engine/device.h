@@ -33,6 +33,9 @@ struct LsDeviceKind {
     /* Both wait for all work issued so far, copy, and wait for the copy. */
     bool (*read)(LsDevice *d, void *here, const void *there, int64_t bytes);
     bool (*write)(LsDevice *d, void *there, const void *here, int64_t bytes);
+    /* Whether memory that the program did not take lies on the device. If so, all work on the
+     * device is done, whoever issued it, and `read` may copy the memory. */
+    bool (*holds)(LsDevice *d, const void *at);
     /* Prepares host memory as a source of batch copies; optional. */
     void (*pin)(LsDevice *d, void *here, int64_t bytes);
     void (*unpin)(LsDevice *d, void *here);

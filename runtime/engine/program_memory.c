@@ -201,6 +201,17 @@ bool ls_memory_open_at(LsMemory *m, const LsProgram *p, void *state, void *arena
     return open_values(m, e);
 }
 
+void ls_memory_begin(LsMemory *m)
+{
+    const LsAddress all = {LS_AT_STATE, 0};
+    void *state = ls_memory_view(m, all, m->p->bytes.state);
+    if (state == NULL)
+        return;                         /* the device has failed: ls_memory_ok */
+    memset(state, 0, (size_t)m->p->bytes.state);
+    ls_memory_store(m, all, m->p->bytes.state);
+    init_state(m);
+}
+
 void ls_memory_close(LsMemory *m)
 {
     if (m->device != NULL) {

@@ -48,6 +48,8 @@ bool ls_memory_open_with(LsMemory *m, const LsProgram *p, int ranks, char *sums,
 /* The same in the caller's memory, for programs of one process on the host: p->bytes.state and
  * .arena bytes at multiples of 64. */
 bool ls_memory_open_at(LsMemory *m, const LsProgram *p, void *state, void *arena, LsError *e);
+/* Gives the state its initial values again; of programs of one process. */
+void ls_memory_begin(LsMemory *m);
 void ls_memory_close(LsMemory *m);
 /* The address for steps. NULL for LS_AT_NONE, LS_AT_INPUT and LS_AT_SLICE, and for partial sums
  * that are not needed. */

@@ -33,6 +33,8 @@ struct LsPool {
     atomic_int started;         /* threads that know their number */
     pthread_t *thread;
     Share *share;               /* by thread */
+    LsParallelFor parallel_for; /* the caller's threads; NULL: the pool has its own */
+    void *context;
     LsRun *run;                 /* the job: see the head comment */
     LsPart fn;
     void *const *arg;
@@ -89,6 +91,8 @@ static void work(LsPool *p, int me)
             compute(p, piece);
     }
 }
+
+static void work_for(void *of, int k) { work(of, k); }
 
 static void sleep_for_work(LsPool *p, uint_fast64_t seen)
 {
@@ -156,6 +160,10 @@ void ls_parallel(LsRun *run, LsPart fn, int64_t units, void *const arg[])
         uint_fast64_t to = (uint_fast64_t)(p->pieces * (t + 1) / n);
         atomic_store_explicit(&p->share[t].left, from | to << 32, memory_order_release);
     }
+    if (p->parallel_for != NULL) {
+        p->parallel_for(p->context, p->threads, work_for, p);
+        return;
+    }
     atomic_fetch_add(&p->job, 1);       /* ordered with `asleep` as in sleep_for_work */
     if (atomic_load(&p->asleep) > 0) {
         pthread_mutex_lock(&p->lock);
@@ -177,7 +185,8 @@ static bool start(LsPool *p, int i)
     return err == 0;
 }
 
-LsPool *ls_pool_create(int threads)
+/* A pool without threads, and shares for n of them. */
+static LsPool *make(size_t n)
 {
     LsPool *p = aligned_alloc(64, (sizeof *p + 63) / 64 * 64);
     if (p == NULL)
@@ -186,19 +195,37 @@ LsPool *ls_pool_create(int threads)
     pthread_mutex_init(&p->lock, NULL);
     pthread_cond_init(&p->work, NULL);
     pthread_cond_init(&p->ready, NULL);
-    size_t n = threads > 1 ? (size_t)threads : 1;
     p->thread = calloc(n, sizeof *p->thread);
     p->share = aligned_alloc(64, n * sizeof *p->share);
-    bool ok = p->thread != NULL && p->share != NULL;
-    for (size_t t = 0; ok && t < n; t++)
-        atomic_init(&p->share[t].left, 0);
-    while (ok && p->threads < threads) {
-        ok = start(p, p->threads);
-        p->threads += ok;
-    }
-    if (!ok) {
+    if (p->thread == NULL || p->share == NULL) {
         ls_pool_destroy(p);
         return NULL;
+    }
+    for (size_t t = 0; t < n; t++)
+        atomic_init(&p->share[t].left, 0);
+    return p;
+}
+
+LsPool *ls_pool_create(int threads)
+{
+    LsPool *p = make(threads > 1 ? (size_t)threads : 1);
+    while (p != NULL && p->threads < threads) {
+        if (!start(p, p->threads)) {
+            ls_pool_destroy(p);
+            return NULL;
+        }
+        p->threads++;
+    }
+    return p;
+}
+
+LsPool *ls_pool_borrow(LsParallelFor parallel_for, void *context, int tasks)
+{
+    LsPool *p = make(tasks > 1 ? (size_t)tasks : 1);
+    if (p != NULL) {
+        p->threads = tasks > 1 ? tasks : 1;
+        p->parallel_for = parallel_for;
+        p->context = context;
     }
     return p;
 }
@@ -211,7 +238,7 @@ void ls_pool_destroy(LsPool *p)
     atomic_store(&p->stop, 1);
     pthread_cond_broadcast(&p->work);
     pthread_mutex_unlock(&p->lock);
-    for (int i = 1; i < p->threads; i++)
+    for (int i = 1; i < p->threads && p->parallel_for == NULL; i++)
         pthread_join(p->thread[i], NULL);
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->work);

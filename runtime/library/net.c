@@ -1,18 +1,17 @@
-/* runtime/library/net.c -- see net.h. A net is a trainer without options, files and reports, whose
- * dataset is the caller's batch. */
+/* runtime/library/net.c -- see net.h: an instance, its updates and its checkpoints. */
 #include "runtime/library/net.h"
+#include "runtime/library/net_state.h"
 
-#include "runtime/engine/thread_pool.h"
-#include "runtime/trainer/trainer_state.h"
+#include "runtime/base/tensor_copy.h"
+#include "runtime/trainer/short_batch.h"
 #include "runtime/trainer/update_run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
-struct LsNet {
-    LsTrainer t;
-    volatile sig_atomic_t none; /* no signal ends a net */
-};
+/* ---- open and close ---- */
 
 static bool fits(const LsProgram *p, const LsNetMemory *m, LsError *e)
 {
@@ -32,37 +31,89 @@ static bool fits(const LsProgram *p, const LsNetMemory *m, LsError *e)
     return true;
 }
 
-static bool open_net(LsNet *n, const LsProgram *p, const LsNetMemory *m, uint64_t seed, LsError *e)
+/* A device takes its memory itself. */
+static bool open_memory(LsNet *n, const LsProgram *p, const LsNetMemory *m, LsError *e)
 {
     LsTrainer *t = &n->t;
-    t->p = p;
-    t->ending.signal = &n->none;
-    t->place.seed = seed;
-    if (!ls_memory_open_at(&t->memory, p, m->state, m->arena, e)
-        || !ls_engine_open(&t->engine, p, &t->memory, e)
-        || !ls_loader_open(&t->feed.loader, p, 0, e)
-        || !ls_dataset_in_memory(&t->feed.train, p, e)
-        || !ls_member_state_open(&t->members, p, &t->o, seed, e))
+    if (p->accelerator.kind == NULL)
+        return ls_memory_open_at(&t->memory, p, m->state, m->arena, e);
+    n->fetched = calloc(p->ninput + 1u, sizeof *n->fetched);
+    return n->fetched != NULL ? ls_memory_open(&t->memory, p, e)
+                              : ls_fail(e, LS_EXIT_FAIL, "out of memory");
+}
+
+/* The ring is the source of copies to a device. */
+static bool open_loader(LsTrainer *t, LsError *e)
+{
+    LsDevice *d = t->memory.device;
+    if (!ls_loader_open(&t->feed.loader, t->p, 0, e))
         return false;
-    t->engine.run.pool = ls_pool_create(t->threads);
-    if (t->engine.run.pool == NULL)
-        return ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
-    t->engine.run.seed = seed;
-    t->told.scale = ls_scaling_read(&t->memory);
+    t->feed.pinned = d != NULL;
+    if (t->feed.pinned)
+        d->kind->pin(d, t->feed.loader.memory, ls_ring_bytes(t->p));
     return true;
 }
 
-LsNet *ls_net_open(const LsProgram *p, LsNetMemory memory, int threads, uint64_t seed, LsError *e)
+static bool open_pool(LsNet *n, const LsNetThreads *how, LsError *e)
 {
-    if (!fits(p, &memory, e))
+    LsTrainer *t = &n->t;
+    const bool own = how->parallel_for == NULL;
+    t->threads = how->count > 1 && t->memory.device == NULL ? how->count : 1;
+    t->engine.run.pool = own ? ls_pool_create(t->threads)
+                             : ls_pool_borrow(how->parallel_for, how->context, t->threads);
+    n->opened_by = own && t->threads > 1 ? getpid() : 0;
+    return t->engine.run.pool != NULL
+           || ls_fail(e, LS_EXIT_FAIL, "cannot start %d threads", t->threads);
+}
+
+bool ls_net_has_threads(const LsNet *n, LsError *e)
+{
+    return n->opened_by == 0 || n->opened_by == getpid()
+           || ls_fail(e, LS_EXIT_USAGE,
+                      "this process was forked from the one that opened the net, and has none of "
+                      "its %d threads: open another here, or open it with one thread",
+                      n->t.threads);
+}
+
+/* The state of a run that has made no update. */
+static void set_out(LsNet *n, uint64_t seed)
+{
+    LsTrainer *t = &n->t;
+    ls_privacy_free(&t->place.ledger);
+    t->place = (LsPlace){.seed = seed};
+    t->engine.run.seed = seed;
+    t->told = (LsTold){.scale = ls_scaling_read(&t->memory)};
+    t->under_way = (LsUnderWay){0};
+    n->begun = false;
+}
+
+static bool open_net(LsNet *n, const LsProgram *p, const LsNetMemory *m, const LsNetThreads *how,
+                     uint64_t seed, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    t->p = p;
+    t->o.noise_seed = t->o.check_clip = -1;
+    t->ending.signal = &n->none;
+    if (!open_memory(n, p, m, e) || !ls_engine_open(&t->engine, p, &t->memory, e)
+        || !open_loader(t, e)
+        || !ls_dataset_in_memory(&t->feed.train, p, e)
+        || !ls_member_state_open(&t->members, p, &t->o, seed, e) || !open_pool(n, how, e))
+        return false;
+    set_out(n, seed);
+    return true;
+}
+
+LsNet *ls_net_open(const LsProgram *p, LsNetMemory memory, LsNetThreads threads, uint64_t seed,
+                   LsError *e)
+{
+    if (p->accelerator.kind == NULL && !fits(p, &memory, e))
         return NULL;
     LsNet *n = calloc(1, sizeof *n);
     if (n == NULL) {
         ls_fail(e, LS_EXIT_FAIL, "out of memory");
         return NULL;
     }
-    n->t.threads = threads > 1 ? threads : 1;
-    if (open_net(n, p, &memory, seed, e))
+    if (open_net(n, p, &memory, &threads, seed, e))
         return n;
     ls_net_close(n);
     return NULL;
@@ -70,41 +121,93 @@ LsNet *ls_net_open(const LsProgram *p, LsNetMemory memory, int threads, uint64_t
 
 void ls_net_close(LsNet *n)
 {
+    LsError gone = {0};
     if (n == NULL)
         return;
     LsTrainer *t = &n->t;
+    ls_dump_close(&n->seen);
+    for (uint32_t k = 0; n->fetched != NULL && k < t->p->ninput; k++)
+        free(n->fetched[k]);
+    free(n->fetched);
+    if (t->feed.pinned)
+        t->memory.device->kind->unpin(t->memory.device, t->feed.loader.memory);
     ls_loader_close(&t->feed.loader);
     ls_member_state_close(&t->members);
-    ls_pool_destroy(t->engine.run.pool);
+    if (ls_net_has_threads(n, &gone))
+        ls_pool_destroy(t->engine.run.pool);
     ls_engine_close(&t->engine);
     ls_dataset_close(&t->feed.train);
+    ls_privacy_free(&t->place.ledger);
     ls_memory_close(&t->memory);
     free(n);
 }
 
-/* Takes the caller's arrays as the data. */
-static bool take(LsNet *n, const void *const *input, int64_t samples, LsError *e)
+bool ls_net_begin(LsNet *n, uint64_t seed, LsError *e)
+{
+    ls_net_wait(n, NULL, &(LsError){0});     /* whatever became of it */
+    ls_memory_begin(&n->t.memory);
+    set_out(n, seed);
+    return ls_memory_ok(&n->t.memory, e);
+}
+
+/* ---- updates ---- */
+
+/* The array of input k where the host can read it. */
+static const void *fetch(LsNet *n, uint32_t k, const void *at, int64_t samples, LsError *e)
 {
     LsTrainer *t = &n->t;
+    LsDevice *d = t->memory.device;
+    if (d == NULL || !d->kind->holds(d, at))
+        return at;
+    const LsSource *s = &t->feed.train.source[k];
+    const int64_t bytes = s->per_sample * (s->whole ? 1 : samples)
+                          * ls_data_bytes(t->p->input[k].t.type, t->p->real_bytes);
+    void *copy = realloc(n->fetched[k], (size_t)bytes);
+    if (copy == NULL) {
+        ls_fail(e, LS_EXIT_FAIL, "no memory for a copy of '%s', %" PRId64 " bytes",
+                t->p->input[k].t.name, bytes);
+        return NULL;
+    }
+    n->fetched[k] = copy;
+    return d->kind->read(d, copy, at, bytes) || ls_device_ok(d, e) ? copy : NULL;
+}
+
+static bool take_input(LsNet *n, uint32_t k, const void *at, int64_t samples, bool unlabelled,
+                       LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (at == NULL && unlabelled && t->p->input[k].is_label) {
+        ls_dataset_zero(&t->feed.train, k);
+        return true;
+    }
+    if (at == NULL)
+        return ls_fail(e, LS_EXIT_DATA, "there is no array for '%s'", t->p->input[k].t.name);
+    const void *here = fetch(n, k, at, samples, e);
+    if (here != NULL)
+        ls_dataset_point(&t->feed.train, k, here, samples);
+    return here != NULL;
+}
+
+bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlabelled, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (!ls_net_has_threads(n, e))
+        return false;
     if (samples < 1)
         return ls_fail(e, LS_EXIT_DATA, "a batch has at least one sample");
-    for (uint32_t k = 0; k < t->p->ninput; k++) {
-        if (input[k] == NULL)
-            return ls_fail(e, LS_EXIT_DATA, "there is no array for '%s'", t->p->input[k].t.name);
-        ls_dataset_point(&t->feed.train, k, input[k], samples);
-    }
+    t->feed.train.samples = samples;
+    for (uint32_t k = 0; k < t->p->ninput; k++)
+        if (!take_input(n, k, input[k], samples, unlabelled, e))
+            return false;
     return true;
 }
 
-bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rate, double *loss,
-                 LsError *e)
+bool ls_net_divide(LsNet *n, int64_t samples, LsError *e)
 {
     LsTrainer *t = &n->t;
     const LsDivision *d = &t->p->division;
     const int64_t batches = ls_update_batches(d), most = ls_batch_samples(d) * batches;
     const int64_t least = most - ls_batch_samples(d) + 1;       /* no batch is empty */
-    if (!take(n, input, samples, e))
-        return false;
     if (samples < least || samples > most)
         return ls_fail(e, LS_EXIT_DATA, "an update takes %" PRId64 " to %" PRId64 " samples", least,
                        most);
@@ -112,12 +215,66 @@ bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rat
                             .parts = d->micro_batches,
                             .seed = t->place.seed,
                             .end = batches * ls_micro_batches(d)};
+    return ls_short_part_trains(t->p, t->feed.train.opt.data, samples, samples % d->samples, e);
+}
+
+/* Draws the samples of a private update. */
+static bool draw(LsNet *n, int64_t samples, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (samples > LS_NET_MOST)
+        return ls_fail(e, LS_EXIT_DATA, "an update draws of at most 2^60 samples");
+    if (!n->begun || samples != t->place.samples) {
+        if (!ls_private_begin(&t->privacy, t->p, &t->o, &t->place, samples, e))
+            return false;
+        memcpy(t->engine.run.noise, t->privacy.noise.word, sizeof t->engine.run.noise);
+        t->place.samples = samples;
+        n->begun = true;
+    }
+    const int64_t update = t->place.update + 1;
+    t->feed.pass = (LsPass){.data = &t->feed.train,
+                            .seed = t->place.seed,
+                            .first = t->place.cursor,
+                            .drawn = {t->privacy.rate, t->privacy.draw, update, update}};
+    return true;
+}
+
+/* The next update begins anew. */
+static void give_up(LsTrainer *t, int64_t update, int64_t cursor)
+{
+    t->under_way = (LsUnderWay){0};
+    t->nflight = 0;
+    t->place.cursor = t->place.update == update ? cursor : t->place.cursor;
+}
+
+bool ls_net_wait(LsNet *n, double *loss, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (!ls_update_land(t, e)) {
+        give_up(t, t->place.update, t->place.cursor);
+        return false;
+    }
+    if (loss != NULL)
+        *loss = t->under_way.loss;
+    return true;
+}
+
+bool ls_net_step(LsNet *n, const void *const *input, int64_t samples, double rate, double *loss,
+                 LsError *e)
+{
+    LsTrainer *t = &n->t;
+    if (!ls_net_take(n, input, samples, false, e)
+        || !(ls_is_private(t->p) ? draw(n, samples, e) : ls_net_divide(n, samples, e)))
+        return false;
+    const int64_t update = t->place.update, cursor = t->place.cursor;
     t->rate = (LsRate){.lr = rate};
-    t->updates = t->place.update + 1;
+    t->updates = update + 1;
     ls_loader_begin(&t->feed.loader, &t->feed.pass);
-    const bool ok = ls_update_run(t, e) && ls_update_land(t, e);
-    *loss = t->under_way.loss;
-    return ok;
+    if (!ls_update_run(t, e)) {
+        give_up(t, update, cursor);
+        return false;
+    }
+    return loss == NULL || ls_net_wait(n, loss, e);
 }
 
 bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double *loss, LsError *e)
@@ -126,7 +283,8 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
     LsScore score;
     if (t->p->phase.eval.nstep == 0)
         return ls_fail(e, LS_EXIT_USAGE, "the program has no evaluation form");
-    if (!take(n, input, samples, e)
+    if (!ls_net_wait(n, NULL, e) || !ls_net_take(n, input, samples, false, e)
+        || !ls_short_batch_evaluates(t->p, &t->feed.train, e)
         || !ls_evaluate(&t->engine, &t->feed.loader, &t->members, &t->feed.train, NULL, 0,
                         &n->none, &score, e))
         return false;
@@ -134,27 +292,50 @@ bool ls_net_evaluate(LsNet *n, const void *const *input, int64_t samples, double
     return true;
 }
 
+/* ---- checkpoints ---- */
+
 bool ls_net_save(LsNet *n, const char *path, LsError *e)
 {
-    return ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
+    return ls_net_wait(n, NULL, e) && ls_checkpoint_save(&n->t.memory, &n->t.place, path, e);
+}
+
+bool ls_net_save_to(LsNet *n, void *to, size_t room, int64_t *bytes, LsError *e)
+{
+    return ls_net_wait(n, NULL, e)
+           && ls_checkpoint_save_to(&n->t.memory, &n->t.place, to, room, bytes, e);
+}
+
+/* A refused checkpoint leaves the net as it was. */
+static bool load_file(LsNet *n, const LsFile *f, LsError *e)
+{
+    LsTrainer *t = &n->t;
+    LsPlace place = {0};
+    ls_net_wait(n, NULL, &(LsError){0});        /* whatever became of it */
+    if (!ls_checkpoint_look(&t->memory, &place, f, e))
+        return false;
+    const bool continues = ls_private_continues(t->p, &place, f->path, e);
+    ls_privacy_free(&place.ledger);
+    if (!continues || !ls_checkpoint_load_from(&t->memory, &place, f, e))
+        return false;
+    set_out(n, place.seed);
+    t->place = place;
+    return true;
 }
 
 bool ls_net_load(LsNet *n, const char *path, LsError *e)
 {
-    LsTrainer *t = &n->t;
-    if (!ls_checkpoint_load(&t->memory, &t->place, path, e))
+    LsFile f;
+    if (!ls_file_map(&f, path, e))
         return false;
-    t->engine.run.seed = t->place.seed;
-    t->told.scale = ls_scaling_read(&t->memory);
-    return true;
+    const bool ok = load_file(n, &f, e);
+    ls_file_unmap(&f);
+    return ok;
+}
+
+bool ls_net_load_from(LsNet *n, const void *from, size_t bytes, LsError *e)
+{
+    const LsFile f = {"the checkpoint", from, bytes};
+    return load_file(n, &f, e);
 }
 
 int64_t ls_net_updates(const LsNet *n) { return n->t.place.update; }
-
-void *ls_net_state(LsNet *n, uint32_t k, const LsStateTensor **t)
-{
-    if (k >= n->t.p->nstate)
-        return NULL;
-    *t = &n->t.p->state[k];
-    return ls_memory_at(&n->t.memory, (*t)->t.at);
-}

@@ -155,23 +155,36 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
     ls_text_flush(&t);
 }
 
+static bool write_to(LsOut *o, const LsMemory *m, const LsPlace *at, LsError *e)
+{
+    unsigned char length[8] = {0};
+    ls_out_write(o, length, 8);
+    put_header(o, m, at);
+    while (o->at % 8 != 0)
+        ls_out_write(o, " ", 1);
+    for (int k = 0; k < 8; k++)
+        length[k] = (unsigned char)((uint64_t)(o->at - 8) >> 8 * k);
+    each_part(m, put_file, o);
+    ls_out_patch(o, 0, length, 8);
+    if (!ls_memory_ok(m, e))
+        o->err = EIO;           /* so that no incomplete file is left */
+    return ls_out_commit(o, e);
+}
+
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e)
 {
     LsOut o;
-    unsigned char length[8] = {0};
-    if (!ls_out_open(&o, path, e))
-        return false;
-    ls_out_write(&o, length, 8);
-    put_header(&o, m, at);
-    while (o.at % 8 != 0)
-        ls_out_write(&o, " ", 1);
-    for (int k = 0; k < 8; k++)
-        length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
-    each_part(m, put_file, &o);
-    ls_out_patch(&o, 0, length, 8);
-    if (!ls_memory_ok(m, e))
-        o.err = EIO;            /* so that no incomplete file is left */
-    return ls_out_commit(&o, e);
+    return ls_out_open(&o, path, e) && write_to(&o, m, at, e);
+}
+
+bool ls_checkpoint_save_to(const LsMemory *m, const LsPlace *at, void *to, size_t room,
+                           int64_t *bytes, LsError *e)
+{
+    LsOut o;
+    ls_out_open_memory(&o, to, room);
+    const bool ok = write_to(&o, m, at, e);
+    *bytes = o.at;
+    return ok;
 }
 
 /* ---- reading ---- */
@@ -378,32 +391,56 @@ static bool load(LsLoaded *l, LsError *e)
     return ok;
 }
 
-bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e)
+/* Gives the state the values that were read. */
+static void take_values(const LsLoaded *l)
 {
-    LsFile f;
-    LsLoaded l = {.m = m, .f = &f};
-    if (!ls_file_map(&f, path, e))
-        return false;
-    l.offset = malloc((m->p->nstate + 1) * sizeof *l.offset);
-    for (uint32_t k = 0; l.offset && k < m->p->nstate; k++)
-        l.offset[k] = -1;
-    bool ok = l.offset ? load(&l, e) : ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    for (uint32_t k = 0; ok && k < m->p->nstate; k++) {
+    const LsMemory *m = l->m;
+    for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
         if (!is_saved(&m->p->state[k]))
             continue;
         LsWalk w = ls_walk_start(t);
-        ls_walk_write(&w, l.data + l.offset[k],
+        ls_walk_write(&w, l->data + l->offset[k],
                       ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k])), ls_tensor_count(t),
                       m->p->real_bytes);
         ls_memory_store(m, t->at, bytes_of(m, &m->p->state[k]));
     }
+}
+
+static bool load_from(const LsMemory *m, LsPlace *at, const LsFile *f, bool look, LsError *e)
+{
+    LsLoaded l = {.m = m, .f = f};
+    l.offset = malloc((m->p->nstate + 1) * sizeof *l.offset);
+    for (uint32_t k = 0; l.offset && k < m->p->nstate; k++)
+        l.offset[k] = -1;
+    bool ok = l.offset ? load(&l, e) : ls_fail(e, LS_EXIT_FAIL, "out of memory");
+    if (ok && !look)
+        take_values(&l);
     ok = ok && ls_memory_ok(m, e);
     if (ok)
         *at = l.place;
     else
         ls_privacy_free(&l.place.ledger);
     free(l.offset);
+    return ok;
+}
+
+bool ls_checkpoint_look(const LsMemory *m, LsPlace *at, const LsFile *f, LsError *e)
+{
+    return load_from(m, at, f, true, e);
+}
+
+bool ls_checkpoint_load_from(const LsMemory *m, LsPlace *at, const LsFile *f, LsError *e)
+{
+    return load_from(m, at, f, false, e);
+}
+
+bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e)
+{
+    LsFile f;
+    if (!ls_file_map(&f, path, e))
+        return false;
+    const bool ok = ls_checkpoint_load_from(m, at, &f, e);
     ls_file_unmap(&f);
     return ok;
 }

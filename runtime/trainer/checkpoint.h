@@ -35,4 +35,12 @@ bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, 
  * the ledger of private updates, which the caller frees. */
 bool ls_checkpoint_load(const LsMemory *m, LsPlace *at, const char *path, LsError *e);
 
+/* The same in memory. bytes: of the checkpoint; room 0: they are only counted. f->path: what errors
+ * call it. */
+bool ls_checkpoint_save_to(const LsMemory *m, const LsPlace *at, void *to, size_t room,
+                           int64_t *bytes, LsError *e);
+/* look: at the place alone, once all of the checkpoint is found usable; the state stays. */
+bool ls_checkpoint_look(const LsMemory *m, LsPlace *at, const LsFile *f, LsError *e);
+bool ls_checkpoint_load_from(const LsMemory *m, LsPlace *at, const LsFile *f, LsError *e);
+
 #endif

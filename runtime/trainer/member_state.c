@@ -1,6 +1,8 @@
 /* runtime/trainer/member_state.c -- see member_state.h. */
 #include "runtime/trainer/member_state.h"
 
+#include "runtime/base/note.h"
+
 #include "runtime/base/number.h"
 #include "runtime/base/seed_mix.h"
 #include "runtime/base/tensor_copy.h"
@@ -216,13 +218,13 @@ void ls_member_state_judged(LsMemberState *s)
     }
 }
 
-void ls_member_state_tell(LsMemberState *s, int64_t update)
+void ls_member_state_tell(LsMemberState *s, int64_t update, FILE *notes)
 {
     for (int64_t k = 0; k < s->n; k++) {
         if (s->told[k] || isfinite(s->loss[k]))
             continue;
         s->told[k] = true;
-        fprintf(stderr,
+        ls_note(notes,
                 "note: step %" PRId64 ": the loss of member %" PRId64
                 " is %g, that member has diverged; the others "
                 "train on\n",

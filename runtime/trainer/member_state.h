@@ -33,7 +33,7 @@ void ls_member_state_add(LsMemberState *s, const LsEngine *g);
 /* Ends an update: sets `loss`. Ends an evaluation: sets `val_loss`. */
 void ls_member_state_end(LsMemberState *s);
 void ls_member_state_judged(LsMemberState *s);
-/* Prints a note for each member that has diverged since the last one. */
-void ls_member_state_tell(LsMemberState *s, int64_t update);
+/* Notes (ls_note) each member that has diverged since the last one. */
+void ls_member_state_tell(LsMemberState *s, int64_t update, FILE *notes);
 
 #endif

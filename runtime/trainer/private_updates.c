@@ -1,6 +1,7 @@
 /* runtime/trainer/private_updates.c -- see private_updates.h. */
 #include "runtime/trainer/private_updates.h"
 
+#include "runtime/base/note.h"
 #include "runtime/base/tensor_copy.h"
 
 #include <inttypes.h>
@@ -36,12 +37,12 @@ static bool take_secrets(LsPrivateRun *r, const LsTrainerOptions *o, LsPlace *at
         return ls_fail(e, LS_EXIT_FAIL, "the system gives no random numbers for the noise");
     }
     if (at->update > 0 && o->noise_seed < 0)
-        fprintf(stderr, "note: draws and noise go on under new keys, as no checkpoint has them: "
+        ls_note(r->notes, "note: draws and noise go on under new keys, as no checkpoint has them: "
                         "the updates to come are not those "
                         "of an unbroken run\n");
     at->seeded |= o->noise_seed >= 0;
     if (at->seeded)
-        fprintf(stderr,
+        ls_note(r->notes,
                 "warning: --noise-seed%s: who knows the seed can subtract the noise, so this run "
                 "is not private\n",
                 o->noise_seed >= 0 ? "" : " was given to the checkpoint's run");
@@ -57,7 +58,7 @@ bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOption
                       int64_t samples, LsError *e)
 {
     char why[LS_PRIVACY_WHY];
-    *r = (LsPrivateRun){.rate = p->privacy.expected / (double)samples};
+    *r = (LsPrivateRun){.rate = p->privacy.expected / (double)samples, .notes = r->notes};
     if (!(r->rate <= 1))
         return ls_fail(e, LS_EXIT_USAGE,
                        "the expected batch of %g is more than all %" PRId64
@@ -65,14 +66,14 @@ bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOption
                        "--dp=...,expected-batch=N",
                        p->privacy.expected, samples);
     if (p->privacy.delta * (double)samples >= 1)
-        fprintf(stderr,
+        ls_note(r->notes,
                 "warning: delta %g is large: a program that publishes one of %" PRId64
                 " samples unchanged would "
                 "pass; compile with one well below %.2g\n",
                 p->privacy.delta, samples, 1 / (double)samples);
     if (at->ledger.n > 0 && at->samples != samples)
-        fprintf(
-            stderr,
+        ls_note(
+            r->notes,
             "note: the data are not those of the checkpoint; epsilon counts the updates on both\n");
     if (!take_secrets(r, o, at, e))
         return false;
@@ -126,7 +127,7 @@ bool ls_private_check(LsPrivateRun *r, const LsMemory *m, int64_t update, bool s
                        "diverged (lower --lr?), or the data are not finite",
                        update, MOST_SPOILT);
     if (!r->told)
-        fprintf(stderr,
+        ls_note(r->notes,
                 "note: step %" PRId64
                 ": the loss is not finite; samples whose gradients are not finite count as "
                 "zero\n",

@@ -11,12 +11,15 @@
 #include "runtime/trainer/checkpoint.h"
 #include "runtime/trainer/trainer_options.h"
 
+#include <stdio.h>
+
 typedef struct LsPrivateRun {
     LsSecretKey draw, noise;    /* the secrets */
     double rate;                /* probability of a sample in an update; 0: the program is not
                                  * private */
     int64_t row;                /* the last updates in a row that had a loss that is not finite */
     bool told;                  /* of such a loss */
+    FILE *notes;                /* where notes go (ls_note) */
     int64_t next_check, checks; /* clip_check.c: the update from which one is due; how many were
                                  * made */
 } LsPrivateRun;
@@ -25,7 +28,7 @@ typedef struct LsPrivateRun {
  * private, or neither. */
 bool ls_private_continues(const LsProgram *p, const LsPlace *at, const char *from, LsError *e);
 /* Starts a run of a private program on data of that many samples. Refuses an expected batch larger
- * than the data. */
+ * than the data. The caller has set r->notes. */
 bool ls_private_begin(LsPrivateRun *r, const LsProgram *p, const LsTrainerOptions *o, LsPlace *at,
                       int64_t samples, LsError *e);
 /* Updates that take as many samples as the data have, on average. */

@@ -19,30 +19,42 @@ static int64_t short_part(const LsTrainer *t)
     return t->feed.train.samples % whole % t->p->division.samples;
 }
 
+/* The last batch cannot be filled up. */
+static bool cannot_fill(const LsProgram *p, const char *data, int64_t samples, LsError *e)
+{
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s: %" PRId64 " samples fill no whole number of batches of %" PRId64
+                   ", and the last one cannot be filled up with samples that do not count: %s. "
+                   "Leave it out (--drop-last), or compile with a --batch that divides the samples",
+                   data, samples, ls_batch_samples(&p->division), p->mixing.train);
+}
+
+static bool one_value(const LsProgram *p, const char *data, bool last, LsError *e)
+{
+    return ls_fail(e, LS_EXIT_DATA,
+                   "%s: expected more than 1 value per channel when training: batch norm '%s' "
+                   "would take its statistics of one value, in %s. %s",
+                   data, p->mixing.norm,
+                   last ? "a last batch, or a last part of it, of one sample"
+                        : "batches, or parts of them, of one sample",
+                   last ? "Leave that batch out (--drop-last), or compile with another --batch"
+                        : "Compile with a larger --batch or fewer parts, or with --bn=frozen");
+}
+
+bool ls_short_part_trains(const LsProgram *p, const char *data, int64_t samples, int64_t some,
+                          LsError *e)
+{
+    const int64_t least = some > 0 ? some : p->division.samples;
+    if (some > 0 && p->mixing.train != NULL)
+        return cannot_fill(p, data, samples, e);
+    return ls_is_private(p) || p->mixing.norm == NULL || p->mixing.each > 1 || least > 1
+           || one_value(p, data, some > 0, e);
+}
+
 bool ls_short_batch_trains(const LsTrainer *t, LsError *e)
 {
-    const LsProgram *p = t->p;
-    const int64_t some = short_part(t), least = some > 0 ? some : p->division.samples;
-    if (some > 0 && p->mixing.train != NULL)
-        return ls_fail(
-            e, LS_EXIT_DATA,
-            "%s: %" PRId64 " samples fill no whole number of batches of %" PRId64 ", and the last "
-            "one cannot be filled up with samples that do not count: %s. --drop-last leaves it "
-            "out; or compile with "
-            "a --batch that divides the samples",
-            t->o.data, t->feed.train.samples, ls_batch_samples(&p->division), p->mixing.train);
-    if (ls_is_private(p) || p->mixing.norm == NULL || p->mixing.each > 1 || least > 1
-        || t->updates <= t->place.update)
-        return true;
-    return ls_fail(
-        e, LS_EXIT_DATA,
-        "%s: expected more than 1 value per channel when training: batch norm '%s' would take its "
-        "statistics of one value, in %s. %s",
-        t->o.data, p->mixing.norm,
-        some > 0 ? "a last batch, or a last part of it, of one sample"
-                 : "batches, or parts of them, of one sample",
-        some > 0 ? "--drop-last leaves that batch out; or compile with another --batch"
-                 : "Compile with a larger --batch or fewer parts, or with --bn=frozen");
+    return t->updates <= t->place.update
+           || ls_short_part_trains(t->p, t->o.data, t->feed.train.samples, short_part(t), e);
 }
 
 bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e)

@@ -7,6 +7,10 @@
 
 /* Of training: after the run's length is set. False with a sentence that says what to do. */
 bool ls_short_batch_trains(const LsTrainer *t, LsError *e);
+/* The same for one update: over `samples` samples, `some` of which are in a part that is not full;
+ * 0: all parts are. data: what errors call them. */
+bool ls_short_part_trains(const LsProgram *p, const char *data, int64_t samples, int64_t some,
+                          LsError *e);
 /* Of evaluation on these data. */
 bool ls_short_batch_evaluates(const LsProgram *p, const LsDataset *data, LsError *e);
 

@@ -1,6 +1,8 @@
 /* runtime/trainer/skipped_updates.c -- see skipped_updates.h. */
 #include "runtime/trainer/skipped_updates.h"
 
+#include "runtime/base/note.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -26,15 +28,15 @@ static const char *reason(const LsError *why)
     return colon != NULL ? colon + 2 : "";
 }
 
-void ls_scaling_tell(const LsScaleSeen *was, const LsScaleSeen *is, int64_t update,
+void ls_scaling_tell(FILE *to, const LsScaleSeen *was, const LsScaleSeen *is, int64_t update,
                      const LsError *why)
 {
     const char *text = reason(why), *gap = *text != '\0' ? "; " : "";
     if (is->scale != was->scale)
-        fprintf(stderr, "step %" PRId64 ": scale %.9g -> %.9g, update skipped%s%s\n", update,
+        ls_note(to, "step %" PRId64 ": scale %.9g -> %.9g, update skipped%s%s\n", update,
                 was->scale, is->scale, gap, text);
     else
-        fprintf(stderr, "step %" PRId64 ": scale %.9g, update skipped%s%s\n", update, is->scale,
+        ls_note(to, "step %" PRId64 ": scale %.9g, update skipped%s%s\n", update, is->scale,
                 gap, text);
 }
 

@@ -17,9 +17,9 @@ typedef struct LsScaleSeen {
 
 /* Zeros if the program has no loss scale. */
 LsScaleSeen ls_scaling_read(const LsMemory *m);
-/* Prints that an update was skipped; why: the first value that is not finite, or no error; NULL:
- * not looked for. */
-void ls_scaling_tell(const LsScaleSeen *was, const LsScaleSeen *is, int64_t update,
+/* Prints that an update was skipped (ls_note); why: the first value that is not finite, or no
+ * error; NULL: not looked for. */
+void ls_scaling_tell(FILE *to, const LsScaleSeen *was, const LsScaleSeen *is, int64_t update,
                      const LsError *why);
 /* An error: too many updates in a row were skipped. Names what the data or `why` tell of the
  * cause. */

@@ -237,6 +237,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     bool resumed;
+    t->told.notes = stderr;
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->place.seed = (uint64_t)o->seed;

@@ -96,6 +96,7 @@ typedef struct LsReports {
 
 /* What was seen, and told once. */
 typedef struct LsTold {
+    FILE *notes;                /* where notes go; NULL: nowhere */
     LsScaleSeen scale;          /* after the last update */
     bool no_label;              /* a warning was printed that no label counts in some update */
     bool blamed;                /* it was reported whether the evaluation data are finite */

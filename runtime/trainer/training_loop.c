@@ -26,6 +26,7 @@ bool ls_train_plan(LsTrainer *t, bool resumed, LsError *e)
                             .drop_last = t->o.drop_last,
                             .members = t->p->ensemble.own_batches ? t->p->ensemble.members : 0,
                             .readers = (int)t->pipeline.readers};
+    t->privacy.notes = t->told.notes;
     if (ls_is_private(t->p)
         && !ls_private_begin(&t->privacy, t->p, &t->o, &t->place, t->feed.train.samples, e))
         return false;

@@ -2,6 +2,8 @@
  * with it, and who hears it. */
 #include "runtime/trainer/update_loss.h"
 
+#include "runtime/base/note.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -62,7 +64,7 @@ static void tell_of_none(LsTrainer *t, int64_t update)
         return;
     t->told.no_label = true;
     ls_progress_clear(&t->reports.progress);
-    fprintf(stderr,
+    ls_note(t->told.notes,
             "note: step %" PRId64 ": no label counts, all are ignored or of weight 0; its loss "
             "and its gradients are 0\n",
             update);
@@ -80,7 +82,8 @@ static bool end_scaled(LsTrainer *t, const LsInFlight *f, LsError *e)
         ls_log_scale(&t->reports.log, f->update, f->epoch, was.scale, t->told.scale.scale, skipped);
     if (skipped) {
         ls_progress_clear(&t->reports.progress);
-        ls_scaling_tell(&was, &t->told.scale, f->update, t->o.check_numerics ? &why : NULL);
+        ls_scaling_tell(t->told.notes, &was, &t->told.scale, f->update,
+                        t->o.check_numerics ? &why : NULL);
         return t->told.scale.row < ls_most_skipped(&t->o)
                || ls_scaling_give_up(&t->told.scale, f->update, &why, &t->feed.pass, f->batch, e);
     }
@@ -138,7 +141,7 @@ static void end_members(LsTrainer *t, int64_t update)
     for (int64_t k = 0; k < t->members.n; k++)
         if (!isfinite(t->members.loss[k]) && !t->members.told[k])
             ls_progress_clear(&t->reports.progress);
-    ls_member_state_tell(&t->members, update);
+    ls_member_state_tell(&t->members, update, t->told.notes);
 }
 
 bool ls_part_check(LsTrainer *t, const LsInFlight *f, LsLoss one, LsError *e)

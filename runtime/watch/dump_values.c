@@ -91,6 +91,14 @@ static void after(void *self, uint32_t step) { copy(self, step, false); }
 
 LsHook ls_dump_hook(LsDump *d) { return (LsHook){before, after, d, NULL}; }
 
+void ls_dump_add(const LsDump *d, uint32_t watch, double weight, double *to)
+{
+    const int bytes = d->g->p->real_bytes;
+    const char *from = d->copy + d->offset[watch];
+    for (int64_t i = 0, n = ls_tensor_count(&d->t->watch[watch].t); i < n; i++)
+        to[i] += weight * ls_real_at(from + i * bytes, bytes);
+}
+
 static LsElement element_of(LsDataType type, int real_bytes)
 {
     switch (type) {

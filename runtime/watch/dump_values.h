@@ -19,6 +19,8 @@ void ls_dump_close(LsDump *d);
 bool ls_dump_fits(const LsDump *d, uint32_t n, const char *path, LsError *e);
 /* Copies the watched values while the step runs. */
 LsHook ls_dump_hook(LsDump *d);
+/* Adds watched reals times `weight` to `to`, in memory order. */
+void ls_dump_add(const LsDump *d, uint32_t watch, double weight, double *to);
 /* Writes the archive of n dumps after the step: the loss, or those of an ensemble's members; out/
  * and grad/ as copied, param/, stat/ and moment/ as they are now. */
 bool ls_dump_write(const LsDump *d, uint32_t n, const char *path, const double *loss, int64_t nloss,

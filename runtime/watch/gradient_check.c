@@ -32,14 +32,8 @@ static void restore(const LsGradCheck *c)
 /* Adds the gradients of the dump, times `weight`. */
 static void add_gradients(LsGradCheck *c, double weight)
 {
-    const int bytes = c->g->p->real_bytes;
-    for (int64_t k = 0; k < c->nparam; k++) {
-        const uint32_t watch = c->watch[k];
-        const char *from = c->dump.copy + c->dump.offset[watch];
-        double *to = c->whole + c->at[watch];
-        for (int64_t i = 0, n = ls_tensor_count(&c->dump.t->watch[watch].t); i < n; i++)
-            to[i] += weight * ls_real_at(from + i * bytes, bytes);
-    }
+    for (int64_t k = 0; k < c->nparam; k++)
+        ls_dump_add(&c->dump, c->watch[k], weight, c->whole + c->at[c->watch[k]]);
 }
 
 static void divide_gradients(LsGradCheck *c, double by)

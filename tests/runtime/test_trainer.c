@@ -207,7 +207,7 @@ START_TEST(a_last_batch_that_copies_would_change_is_refused)
     make_data(SAMPLES);
     ck_assert_int_ne(run_program(&p, "--data data.npz"), 0);
     TOLD(err_text, "10 samples fill no whole number of batches of 4");
-    TOLD(err_text, "node 3 'm' (Sub) reads a statistic of all samples. --drop-last leaves it out");
+    TOLD(err_text, "node 3 'm' (Sub) reads a statistic of all samples. Leave it out (--drop-last)");
     ck_assert_int_eq(run_program(&p, "--data data.npz --drop-last"), 0);
     ck_assert_int_eq(run_program(&p, "--data data.npz --steps 2"),
                      0); /* the run does not come to it */

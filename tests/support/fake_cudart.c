@@ -18,7 +18,10 @@
 #include <sys/mman.h>
 #include <time.h>
 
-enum { QUEUE = 1024, GRAPH = 4096, EDGES = 16384, BLOCKS = 64, PAGE = 4096, KERNELS = 4096 };
+enum {
+    QUEUE = 1024, GRAPH = 4096, EDGES = 16384, BLOCKS = 64, PAGE = 4096, KERNELS = 4096,
+    STREAMS = 64
+};
 enum { DRIVER = 13000 };
 
 typedef enum { COPY, SET, KERNEL, WORK, RECORD, WAIT } Kind;
@@ -52,6 +55,8 @@ static cudaError_t sticky, last;
 static int recordings;          /* under way */
 static const FakeKernel *loaded[KERNELS];       /* kernels that ran outside recordings */
 static int nloaded;
+static cudaStream_t streams[STREAMS];
+static int nstreams;
 
 static void never(const char *what)
 {
@@ -125,6 +130,14 @@ static void open_memory(bool open)
     for (int k = 0; k < BLOCKS; k++)
         if (block[k].at != NULL && block[k].device)
             mprotect(block[k].at, block[k].bytes, open ? PROT_READ | PROT_WRITE : PROT_NONE);
+}
+
+cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *of, const void *at)
+{
+    const Block *b = block_of(at);
+    *of = (struct cudaPointerAttributes){
+        .type = b != NULL && b->device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered};
+    return told(cudaSuccess);
 }
 
 cudaError_t cudaMalloc(void **p, size_t n) { return take(p, n, true); }
@@ -354,7 +367,12 @@ cudaError_t cudaStreamCreateWithFlags(cudaStream_t *s, unsigned flags)
     if (flags != cudaStreamNonBlocking)
         never("a stream that waits for the default stream");
     *s = calloc(1, sizeof **s);
-    return told(*s != NULL ? cudaSuccess : cudaErrorMemoryAllocation);
+    if (*s == NULL)
+        return told(cudaErrorMemoryAllocation);
+    if (nstreams == STREAMS)
+        never("too many streams");
+    streams[nstreams++] = *s;
+    return told(cudaSuccess);
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t s)
@@ -362,7 +380,18 @@ cudaError_t cudaStreamDestroy(cudaStream_t s)
     if (s->into != NULL)
         never("a stream is given back while it is recorded");
     run_until(s, s->given);
+    for (int k = 0; k < nstreams; k++)
+        if (streams[k] == s)
+            streams[k--] = streams[--nstreams];
     free(s);
+    return told(cudaSuccess);
+}
+
+cudaError_t cudaDeviceSynchronize(void)
+{
+    not_while_recorded("waiting for the device while a recording is made");
+    for (int k = 0; k < nstreams; k++)
+        run_until(streams[k], streams[k]->given);
     return told(cudaSuccess);
 }
 

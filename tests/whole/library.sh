@@ -48,7 +48,8 @@ same() {
         >said 2>&1 || fail "$net $*: the library does not link"
     (cd lib && ../client make "$total")
     data=$(cd lib && for f in *.npy; do printf '%s=lib/%s,' "${f%.npy}" "$f"; done)
-    train="--data ${data%,} --seed 3 --threads 2 --progress none --epochs 100 --no-shuffle"
+    train="--data ${data%,} --seed 3 --threads 2 --progress none --epochs 100"
+    case "$*" in *--dp*) train="$train --noise-seed 7" ;; *) train="$train --no-shuffle" ;; esac
     ./trainer $train --steps 12 --save saved --log log >said 2>&1 || fail "$net $*: the trainer"
     ./client train "$total" 12 0.05 3 2 12.safetensors >losses 2>said || fail "$net $*: 12 updates"
     tensors saved/*0012.safetensors >one
@@ -64,6 +65,7 @@ same mlp 64 --batch 8 --optimizer adamw
 same mlp 27 --batch 8 --optimizer sgd:momentum=0.9 --ema 0.9
 same cnn 32 --batch 8 --microbatches 2 --accumulate 2 --clip-norm 0.5
 same unet 16 --batch 4 --budget min --optimizer nadam
+same cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
 same gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion
 same gpt 16 --batch 4 --precision bf16 --budget 60%
 
@@ -117,7 +119,5 @@ refused() {     # WORDS OPTION...
 refused "a library (--emit=lib) does not do --ranks yet" --ranks 2
 refused "a library (--emit=lib) does not do --stages yet" --stages 2
 refused "a library (--emit=lib) does not do --ensemble yet" --ensemble 2
-refused "a library (--emit=lib) does not do --dp yet" --dp clip=1,noise=1,delta=1e-5
-refused "a library (--emit=lib) does not do --target=cuda yet" --target cuda
 refused "'2x' does not begin a C name" --prefix 2x
 echo "$passed settings have the bits of the trainer"

@@ -96,14 +96,24 @@ static void *room(size_t bytes)
     return need(aligned_alloc(NET_ALIGN, (bytes + NET_ALIGN - 1) / NET_ALIGN * NET_ALIGN));
 }
 
-static Run start(int64_t total, uint64_t seed, int threads)
+/* Opened; of a private net draws and noise can be repeated. */
+static net *opened(void *state, void *arena, int threads, uint64_t seed)
 {
     net_error e;
+    net *it = net_open(state, NET_STATE_BYTES, arena, NET_ARENA_BYTES, threads, seed, &e);
+    must(it == NULL ? e.code : 0, &e);
+#if NET_PRIVATE
+    must(net_seed_noise(it, 7, &e), &e);
+#endif
+    return it;
+}
+
+static Run start(int64_t total, uint64_t seed, int threads)
+{
     Run r = {.total = total, .state = room(NET_STATE_BYTES), .arena = room(NET_ARENA_BYTES)};
     for (int k = 0; k < NET_INPUTS; k++)
         r.data[k] = make_input(k, total, &r.input[k]);
-    r.it = net_open(r.state, NET_STATE_BYTES, r.arena, NET_ARENA_BYTES, threads, seed, &e);
-    must(r.it == NULL ? e.code : 0, &e);
+    r.it = opened(r.state, r.arena, threads, seed);
     return r;
 }
 
@@ -136,7 +146,7 @@ static void train(char **arg)
     Run r = start(atoll(arg[0]), (uint64_t)atoll(arg[3]), atoi(arg[4]));
     if (arg[6] != NULL) {
         must(net_load(r.it, arg[6], &e), &e);
-        r.next = net_updates(r.it) * NET_BATCH % r.total;
+        r.next = NET_PRIVATE ? 0 : net_updates(r.it) * NET_BATCH % r.total;
     }
     for (int k = 0; k < atoi(arg[1]); k++)
         printf("%.9g\n", step(&r, atof(arg[2])));
@@ -211,13 +221,12 @@ static void check(void)
     refused(state, NET_STATE_BYTES, arena, NET_ARENA_BYTES - 1, "the arena has");
     refused(state, NET_STATE_BYTES, arena + 1, NET_ARENA_BYTES, "the arena must lie");
     refused(NULL, NET_STATE_BYTES, arena, NET_ARENA_BYTES, "the state must lie");
-    Run r = start(NET_BATCH + 1, 7, 2);
+    Run r = start(NET_PRIVATE ? 40 : NET_BATCH + 1, 7, 2);
     const double alone = step(&r, 0.01);
     net_error e;
     net_close(r.it);
     r.next = 0;
-    r.it = net_open(state, NET_STATE_BYTES, arena, NET_ARENA_BYTES, 2, 7, &e);
-    must(r.it == NULL ? e.code : 0, &e);
+    r.it = opened(state, arena, 2, 7);
     if (step(&r, 0.01) != alone)
         exit((fprintf(stderr, "other memory, other loss\n"), 1));
     const void *in[MOST_INPUTS] = {NULL};

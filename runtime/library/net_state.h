@@ -1,0 +1,30 @@
+/* runtime/library/net_state.h -- one instance, for the files of runtime/library/. */
+#ifndef LS_RUNTIME_LIBRARY_NET_STATE_H
+#define LS_RUNTIME_LIBRARY_NET_STATE_H
+
+#include "runtime/trainer/trainer_state.h"
+
+#include <sys/types.h>
+
+typedef struct LsNet LsNet;
+
+/* A trainer without options, files and reports, whose dataset is the caller's batch. */
+struct LsNet {
+    LsTrainer t;
+    volatile sig_atomic_t none; /* no signal ends a net */
+    pid_t opened_by;            /* whose threads compute; 0: they are the caller's, or there are
+                                 * none */
+    LsDump seen;                /* outputs of the last batch, once one was predicted; else
+                                 * seen.copy is NULL */
+    void **fetched;             /* by input: a copy of what lies on a device, or NULL */
+    bool begun;                 /* a private net: its ledger has this run */
+};
+
+/* Whether this process has the net's threads. */
+bool ls_net_has_threads(const LsNet *n, LsError *e);
+/* Takes the caller's arrays as the data. unlabelled: targets may be NULL, and are zeros then. */
+bool ls_net_take(LsNet *n, const void *const *input, int64_t samples, bool unlabelled, LsError *e);
+/* Sets the pass to the batches of an update over these samples. */
+bool ls_net_divide(LsNet *n, int64_t samples, LsError *e);
+
+#endif
