@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -50,9 +51,12 @@ def environment() -> dict[str, str]:
     """The variables that the program runs with: those of this process, and CC.
 
     CC stays what it is. Where it is not set and there is no cc, it is gcc, clang, or the compiler
-    of the package ziglang (pip install lowerset[cc]).
+    of the package ziglang (pip install lowerset[cc]). VIRTUAL_ENV is where NVIDIA's packages are
+    looked for.
     """
     variables = dict(os.environ)
+    if sys.prefix != sys.base_prefix:
+        variables.setdefault("VIRTUAL_ENV", sys.prefix)
     if variables.get("CC") or shutil.which("cc"):
         return variables
     other = shutil.which("gcc") or shutil.which("clang") or _zig()
