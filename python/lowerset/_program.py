@@ -64,7 +64,9 @@ def environment() -> dict[str, str]:
         folder, name = os.path.split(other)
         # The program takes CC apart at blanks.
         variables["PATH"] = f"{folder}:{variables.get('PATH', os.defpath)}"
-        variables["CC"] = (name if " " in folder else other) + (" cc" if name == "zig" else "")
+        variables["CC"] = name if " " in folder else other
+        if name == "zig":       # else it adds checks to programs of -O 0, and needs their library
+            variables["CC"] += " cc -fno-sanitize=undefined"
     return variables
 
 

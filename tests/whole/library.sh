@@ -5,27 +5,7 @@
 # several instances in a process.
 #   sh tests/whole/library.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
-lowerset=$(cd "$1" && pwd)/lowerset
-client=$(cd "$2" && pwd)/tests/whole/library_client.c
-out=$(mktemp -d)
-trap 'rm -rf "$out"' EXIT
-cd "$out"
-export LOWERSET_PROBE=off
-extra=${LS_SANITIZED:+-fsanitize=address,undefined}
-fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
-
-# tensors CHECKPOINT: name and bytes of each, without the place of the run
-cat >tensors.py <<'END'
-import hashlib, json, struct, sys
-data = open(sys.argv[1], "rb").read()
-n, = struct.unpack("<Q", data[:8])
-head = json.loads(data[8:8 + n])
-head.pop("__metadata__", None)
-for name, t in sorted(head.items()):
-    a, b = t["data_offsets"]
-    print(name, t["dtype"], t["shape"], hashlib.sha256(data[8 + n + a:8 + n + b]).hexdigest())
-END
-tensors() { python3 tensors.py "$1"; }
+. "$(dirname "$0")/library_runs.sh"
 
 "$lowerset" model mlp --batch=0 --width=16 --size=6 --dropout=0.3 -o mlp.onnx >said
 "$lowerset" model cnn --batch=0 --size=8 --width=4 -o cnn.onnx >said
@@ -33,41 +13,21 @@ tensors() { python3 tensors.py "$1"; }
 "$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=9 --context=4 --batch=0 -o gpt.onnx \
     >said
 
-# same NETWORK TOTAL OPTION...: 12 updates over so many samples
-same() {
+# alike NETWORK TOTAL OPTION...: 12 updates over so many samples, and what is refused
+alike() {
     net=$1 total=$2
     shift 2
-    rm -rf lib saved
-    mkdir lib
-    "$lowerset" compile "$net.onnx" -q -O 0 --plan-effort 1 "$@" --lr 0.05 -o trainer 2>said \
-        || fail "$net $*: the program"
-    "$lowerset" compile "$net.onnx" -q -O 0 --plan-effort 1 "$@" --lr 0.05 --emit=lib -o lib/net \
-        2>said || fail "$net $*: the library"
-    # shellcheck disable=SC2086
-    cc -Wall -Wextra -Werror -std=c11 $extra -Ilib "$client" lib/libnet.a -lm -lpthread -o client \
-        >said 2>&1 || fail "$net $*: the library does not link"
-    (cd lib && ../client make "$total")
-    data=$(cd lib && for f in *.npy; do printf '%s=lib/%s,' "${f%.npy}" "$f"; done)
-    train="--data ${data%,} --seed 3 --threads 2 --progress none --epochs 100"
-    case "$*" in *--dp*) train="$train --noise-seed 7" ;; *) train="$train --no-shuffle" ;; esac
-    ./trainer $train --steps 12 --save saved --log log >said 2>&1 || fail "$net $*: the trainer"
-    ./client train "$total" 12 0.05 3 2 12.safetensors >losses 2>said || fail "$net $*: 12 updates"
-    tensors saved/*0012.safetensors >one
-    tensors 12.safetensors >other
-    cmp -s one other || fail "$net $*: other bits: $(diff one other | head -n 4)"
-    sed -n 's/.*"loss":\([^,}]*\).*/\1/p' log | head -n 12 >expected
-    cmp -s expected losses || fail "$net $*: other losses: $(diff expected losses | head -n 4)"
+    same "$net.onnx" "$total" 12 "$@"
     ./client check >said 2>&1 || fail "$net $*: refusals"
-    passed=$((passed + 1))
 }
-passed=0
-same mlp 64 --batch 8 --optimizer adamw
-same mlp 27 --batch 8 --optimizer sgd:momentum=0.9 --ema 0.9
-same cnn 32 --batch 8 --microbatches 2 --accumulate 2 --clip-norm 0.5
-same unet 16 --batch 4 --budget min --optimizer nadam
-same cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
-same gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion
-same gpt 16 --batch 4 --precision bf16 --budget 60%
+alike mlp 64 --batch 8 --optimizer adamw
+alike mlp 27 --batch 8 --optimizer sgd:momentum=0.9 --ema 0.9
+alike cnn 32 --batch 8 --microbatches 2 --accumulate 2 --clip-norm 0.5
+alike unet 16 --batch 4 --budget min --optimizer nadam
+alike mlp 24 --batch 4 --precision f64 --optimizer sgd
+alike cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
+alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion
+alike gpt 16 --batch 4 --precision bf16 --budget 60%
 
 # ---- runs go on: 5 updates here, 7 there ----
 ./trainer $train --steps 5 --save half >said 2>&1 || fail "5 updates of the trainer"
@@ -112,7 +72,7 @@ cat >both.c <<'END'
 #include "2nd.h"
 int main(void) { return net_batch() == 4 && net_2nd_batch() == 8 ? 0 : 1; }
 END
-cc -std=c11 -Wall -Wextra -pedantic -Werror $extra -Ilib both.c lib/libnet.a lib/lib2nd.a -lm \
+cc -std=c11 -Wall -Wextra -pedantic -Werror $flags -Ilib both.c lib/libnet.a lib/lib2nd.a -lm \
     -lpthread -o both >said 2>&1 || fail "two libraries do not link"
 ./both || fail "two libraries"
 if command -v c++ >/dev/null 2>&1; then

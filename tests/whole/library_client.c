@@ -4,7 +4,9 @@
  *   client train TOTAL STEPS RATE SEED THREADS SAVE [LOAD]
  *                               updates over the same samples in order, each epoch anew
  *   client pair TOTAL STEPS     two instances in turns and a third in a thread: each as alone
- *   client check                refusals; nothing is written around state and arena */
+ *   client check                refusals; nothing is written around state and arena
+ *
+ * CLASSES in the environment: labels are below it, else below 5. */
 #define _GNU_SOURCE
 #include "net.h"
 
@@ -17,6 +19,12 @@
 #include <unistd.h>
 
 enum { MOST_INPUTS = 8 };
+
+#if NET_REAL_BYTES == 8
+typedef double real;
+#else
+typedef float real;
+#endif
 
 static void *need(void *at)
 {
@@ -34,7 +42,10 @@ static int must(int code, const net_error *e)
 
 /* ---- samples ---- */
 
-static size_t width(net_type t) { return t == NET_I64 ? 8 : t == NET_BOOL ? 1 : 4; }
+static size_t width(net_type t)
+{
+    return t == NET_I64 ? 8 : t == NET_BOOL ? 1 : t == NET_REAL ? NET_REAL_BYTES : 4;
+}
 
 static int64_t elements(const net_tensor *t)
 {
@@ -50,13 +61,15 @@ static void *make_input(int k, int64_t total, net_tensor *t)
     net_input(k, t);
     const int64_t n = elements(t);
     char *all = need(malloc((size_t)(total * n) * width(t->type)));
+    const char *classes = getenv("CLASSES");
+    const int64_t labels = classes != NULL ? atoll(classes) : 5;
     uint64_t x = 88172645463325252u + (uint64_t)k;
     for (int64_t i = 0; i < total * n; i++) {
         x ^= x << 13, x ^= x >> 7, x ^= x << 17;
         if (t->type == NET_REAL)
-            ((float *)(void *)all)[i] = (float)(x >> 40) / (1 << 24);
+            ((real *)(void *)all)[i] = (real)(x >> 40) / (1 << 24);
         else if (t->type == NET_I64)
-            ((int64_t *)(void *)all)[i] = (int64_t)(x >> 33) % 5;
+            ((int64_t *)(void *)all)[i] = (int64_t)(x >> 33) % labels;
         else
             memset(all + (size_t)i * width(t->type), 0, width(t->type));
     }
@@ -66,7 +79,8 @@ static void *make_input(int k, int64_t total, net_tensor *t)
 static void write_npy(const net_tensor *t, const void *all, int64_t total)
 {
     char name[300], head[128] = "", dims[80] = "";
-    const char *kind = t->type == NET_REAL ? "<f4" : t->type == NET_I64 ? "<i8" : "<i4";
+    const char *kind = t->type == NET_REAL ? NET_REAL_BYTES == 8 ? "<f8" : "<f4"
+                       : t->type == NET_I64 ? "<i8" : "<i4";
     for (int k = 1; k < t->rank; k++)
         sprintf(dims + strlen(dims), " %" PRId64 ",", t->dim[k]);
     snprintf(name, sizeof name, "%s.npy", t->name);
@@ -149,7 +163,7 @@ static void train(char **arg)
         r.next = NET_PRIVATE ? 0 : net_updates(r.it) * NET_BATCH % r.total;
     }
     for (int k = 0; k < atoi(arg[1]); k++)
-        printf("%.9g\n", step(&r, atof(arg[2])));
+        printf("%.*g\n", NET_REAL_BYTES == 8 ? 17 : 9, step(&r, atof(arg[2])));
     must(net_save(r.it, arg[5], &e), &e);
     end(&r);
 }
