@@ -7,6 +7,7 @@ import html
 import json
 import os
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +72,17 @@ class Plan(dict):
         return _table(rows) + picture
 
 
+def planned(model: str | os.PathLike[str], words: Sequence[str], *, timeline: bool = True) -> Plan:
+    """The plan of a model with options that are words of the command line (option_words)."""
+    with tempfile.TemporaryDirectory(prefix="lowerset-") as folder:
+        drawn = Path(folder, "timeline.svg")
+        drawing = [f"--timeline={drawn}"] if timeline else []
+        made = Plan(json.loads(run(["plan", _model_word(model), "--json", *words, *drawing])))
+        if drawn.exists():
+            made.timeline = drawn.read_text(encoding="utf-8")
+    return made
+
+
 def plan(model: str | os.PathLike[str], *, budget: int | str | None = None,
          batch: int | None = None, **options: object) -> Plan:
     """What training a model takes, and what a budget costs. Builds nothing.
@@ -85,15 +97,8 @@ def plan(model: str | os.PathLike[str], *, budget: int | str | None = None,
     """
     _own(options, "plan", "json")
     words = option_words(budget=budget, batch=batch, **options)
-    with tempfile.TemporaryDirectory(prefix="lowerset-") as folder:
-        timeline = Path(folder, "timeline.svg")
-        if not {"stages", "max_batch", "timeline", "against"} & options.keys():
-            words.append(f"--timeline={timeline}")
-        text = run(["plan", _model_word(model), "--json", *words])
-        made = Plan(json.loads(text))
-        if timeline.exists():
-            made.timeline = timeline.read_text(encoding="utf-8")
-    return made
+    drawn = not {"stages", "max_batch", "timeline", "against"} & options.keys()
+    return planned(model, words, timeline=drawn)
 
 
 def compile(model: str | os.PathLike[str], output: str | os.PathLike[str], *,

@@ -141,7 +141,8 @@ class Commands(InFolder):
 
     def test_compile(self):
         def plan_of(**options):
-            program = commands.compile(self.mlp, self.path("net"), batch=4, opt=0, **QUICK, **options)
+            program = commands.compile(self.mlp, self.path("net"), batch=4, opt=0, **QUICK,
+                                       **options)
             return subprocess.run([program, "--version"], check=True, capture_output=True,
                                   text=True).stdout
         self.assertIn("adamw:wd=0.01", plan_of(optimizer="adamw:wd=0.01"))

@@ -49,8 +49,8 @@ done
 cd "$out"
 said() { venv/bin/python -m lowerset "$@" >said 2>&1; }
 said --version || fail "python -m lowerset"
-grep -qx "lowerset $(sed -n "s/^project.* version: '\([^']*\)'.*/\1/p" "$source/meson.build")" said \
-    || fail "another version"
+version=$(sed -n "s/^project.* version: '\([^']*\)'.*/\1/p" "$source/meson.build")
+grep -qx "lowerset $version" said || fail "another version than $version"
 venv/bin/lowerset --version | cmp -s - said || fail "the command lowerset is another"
 said model mlp --batch=4 --width=16 -o mlp.onnx || fail "model"
 said compile mlp.onnx -v -O 0 -o net || fail "compile"
