@@ -220,7 +220,8 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
         ls_command_add(&c, "-fPIC");
     }
     if (kind == LS_EMIT_OBJ || kind == LS_EMIT_LIB)
-        ls_command_add_words(&c, "-r -nostdlib");
+        ls_command_add(&c, "-r");      /* leaves out libraries, as -nostdlib does; but with that
+                                         * zig has no headers of C either */
     if (kind != LS_EMIT_OBJ && t->cuda != NULL && !add_cuda(cx, &c, kind == LS_EMIT_LIB))
         return false;
     if (kind == LS_EMIT_EXE && t->mpi)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .errors import LowersetError, ToolError, UsageError, error_of
+from .errors import (LowersetError, LowersetWarning, ToolError, UsageError, error_of,
+                     warnings_of)
 
 __all__ = ["LowersetError", "environment", "find_program", "option_words", "run"]
 
@@ -47,9 +51,12 @@ def environment() -> dict[str, str]:
     """The variables that the program runs with: those of this process, and CC.
 
     CC stays what it is. Where it is not set and there is no cc, it is gcc, clang, or the compiler
-    of the package ziglang (pip install lowerset[cc]).
+    of the package ziglang (pip install lowerset[cc]). VIRTUAL_ENV is where NVIDIA's packages are
+    looked for.
     """
     variables = dict(os.environ)
+    if sys.prefix != sys.base_prefix:
+        variables.setdefault("VIRTUAL_ENV", sys.prefix)
     if variables.get("CC") or shutil.which("cc"):
         return variables
     other = shutil.which("gcc") or shutil.which("clang") or _zig()
@@ -57,20 +64,39 @@ def environment() -> dict[str, str]:
         folder, name = os.path.split(other)
         # The program takes CC apart at blanks.
         variables["PATH"] = f"{folder}:{variables.get('PATH', os.defpath)}"
-        variables["CC"] = (name if " " in folder else other) + (" cc" if name == "zig" else "")
+        variables["CC"] = name if " " in folder else other
+        if name == "zig":       # else it adds checks to programs of -O 0, and needs their library
+            variables["CC"] += " cc -fno-sanitize=undefined"
     return variables
 
 
-def run(arguments: Sequence[str], *, cwd: str | os.PathLike[str] | None = None) -> str:
+def _json_of(text: str) -> dict | None:
+    try:
+        report = json.loads(text)
+    except ValueError:
+        return None
+    return report if isinstance(report, dict) else None
+
+
+def run(arguments: Sequence[str | os.PathLike[str]], *,
+        cwd: str | os.PathLike[str] | None = None, accept: Sequence[int] = (0,)) -> str:
     """What `lowerset ARGUMENTS` prints on its standard output.
+
+    accept: exit codes that are no error. What the program warns of is warned of as
+    LowersetWarning.
 
     Raises the LowersetError of its exit code if it fails, with the message that it printed.
     """
-    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd, env=environment(),
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                          encoding="utf-8", errors="backslashreplace")
-    if done.returncode != 0:
-        raise error_of(done.returncode, done.stderr)
+    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd,
+                          env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False, encoding="utf-8", errors="backslashreplace")
+    report = _json_of(done.stdout) if done.returncode != 0 else None
+    if done.returncode not in accept or (done.returncode != 0 and report is None):
+        error = error_of(done.returncode, done.stderr)
+        error.report = report
+        raise error
+    for text in warnings_of(done.stderr):
+        warnings.warn(text, LowersetWarning, stacklevel=3)
     return done.stdout
 
 
