@@ -70,6 +70,7 @@ case \$page in docs/from-pytorch.md)
     cp "$source/tests/export/fixtures/cnn/raw_n.onnx" net.onnx
     cp "$source/tests/export/fixtures/cnn/data.npz" train.npz
     cp train.npz val.npz ;;
+examples/c/README.md) cp "$source"/examples/c/*.c . ;;
 esac
 page=\$page sh "\$script"
 echo "\$page: \$n commands"
