@@ -15,7 +15,9 @@ import importlib
 
 # Public names and the modules that define them.
 _HOMES = {
-    "LowersetError": "_program",
+    **dict.fromkeys(("LowersetError", "BudgetError", "CheckError", "DataError", "DivergedError",
+                     "ModelError", "RankError", "ToolError", "UnsupportedError", "UsageError"),
+                    "errors"),
     "Exported": "_export",
     "Net": "_library",
     "Tensor": "_library",

@@ -15,7 +15,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ._arrays import as_numpy, is_torch
-from ._program import LowersetError, run
+from ._program import run
+from .errors import ModelError, UnsupportedError
 
 LABEL = "label"     # the target input of a loss function
 LOSS = "loss"       # the output that it makes
@@ -182,9 +183,9 @@ def _refuse_unsayable(module) -> None:
     for name, m in module.named_modules():
         if m.training and getattr(m, "running_mean", None) is not None \
                 and getattr(m, "momentum", 0) is None:
-            raise LowersetError(
+            raise UnsupportedError(
                 f"norm '{name}' has momentum=None, a running average over all batches, which no "
-                "file says", node=name, hint="give it a momentum such as 0.1, or .eval() it")
+                "file says", code=3, node=name, hint="give it a momentum such as 0.1, or .eval() it")
 
 
 # ---- exporters ----
@@ -244,13 +245,16 @@ def _torchscript(shell: _Shell, named: dict, path: str, any_batch: bool, large: 
     import torch
     with torch.no_grad(), _statistics_stay(shell.module):
         shell.module(*named.values())       # for the names of outputs
+    silence = getattr(torch._C, "_jit_set_onnx_log_enabled", None)
+    if silence is not None:
+        silence(False)      # of whole graphs
     axes = {k: {0: "N"} for k in [*named, *shell.outputs]} if any_batch else None
     more = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     with torch.no_grad(), _statistics_stay(shell.module):
         torch.onnx.export(shell.module, tuple(named.values()), path, input_names=list(named),
                           output_names=list(shell.outputs), dynamic_axes=axes,
                           training=torch.onnx.TrainingMode.PRESERVE, do_constant_folding=False,
-                          **more)
+                          verbose=False, **more)
 
 
 _EXPORTERS = {"dynamo": _dynamo, "torchscript": _torchscript}
@@ -290,7 +294,7 @@ def _try_exporters(shell: _Shell, named: dict, path: str, batch: int, large: boo
             except Exception as e:      # exporters fail in any way
                 size = "any size" if any_batch else f"{batch} samples"
                 failed.append(f"{exporter}, a batch of {size}: {_first_line(e)}")
-    raise LowersetError("torch cannot export the module:\n  " + "\n  ".join(failed), code=1,
+    raise ModelError("torch cannot export the module:\n  " + "\n  ".join(failed), code=1,
                         hint="export it yourself, and give the path of the file in place of the "
                         "module")
 

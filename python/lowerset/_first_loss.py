@@ -6,7 +6,7 @@ import numpy as np
 
 from ._arrays import as_numpy, is_torch
 from ._export import _arguments, flat_outputs, named_inputs, tiled, unchanged
-from ._program import LowersetError
+from .errors import CheckError
 
 # How much results may differ, in parts of the largest one: rounding, of each type.
 _EXACT, _ROUGH = 1e-3, 5e-2
@@ -18,7 +18,7 @@ _OTHER_FORM = {"dropout", "bn", "microbatches", "accumulate", "dp"}
 
 
 def must_agree(t, module, example, loss, target, options: dict) -> None:
-    """Raises LowersetError if the library's evaluation form gives other outputs than the module's,
+    """Raises CheckError if the library's evaluation form gives other outputs than the module's,
     or if its loss, in evaluation or in training form, is another.
 
     options: of the trainer, by keyword. The state is as from the file afterwards.
@@ -59,7 +59,7 @@ def _run(module, named: dict):
 
 def _compare(found: float, want: float, part: float, what: str) -> None:
     if np.isfinite(want) and abs(found - want) > part * (1 + abs(want)):
-        raise LowersetError(f"{what} is {found:.7g}, and the module's own {want:.7g}: the file is "
+        raise CheckError(f"{what} is {found:.7g}, and the module's own {want:.7g}: the file is "
                             "not the module", code=6,
                             hint="check=False trains it nevertheless; export it another way and "
                             "give the path, or say what is random or changed in forward()")
@@ -74,14 +74,14 @@ def _compare_outputs(t, arrays: dict, wanted: dict, part: float) -> None:
             continue
         found, want = (as_numpy(v, name).astype(np.float64) for v in (value, wanted[name]))
         if found.shape != want.shape:
-            raise LowersetError(f"output '{name}' is {list(found.shape)}, and the module's own "
+            raise CheckError(f"output '{name}' is {list(found.shape)}, and the module's own "
                                 f"{list(want.shape)}", code=6)
         seen = np.isfinite(want)
         if not seen.any():
             continue
         off = np.abs(found - want)[seen].max()
         if not off <= part * (0.1 + np.abs(want[seen]).max()):
-            raise LowersetError(f"output '{name}' in evaluation form differs from the module's own "
+            raise CheckError(f"output '{name}' in evaluation form differs from the module's own "
                                 f"by {off:.3g} (its largest is {np.abs(want[seen]).max():.3g}): "
                                 "the file is not the module", code=6,
                                 hint="check=False trains it nevertheless")

@@ -159,7 +159,7 @@ def optimizer_options(optimizer) -> Options:
     kind, settings = _OPTIMIZERS[name]
     parts = [k if v is True else f"{k}={float(v)!r}" for k, v in settings(group).items()
              if v is not False]
-    options = ["--optimizer", kind + ":" + ",".join(parts), "--lr", repr(float(group["lr"]))]
+    options = ["--optimizer", kind + ":" + ",".join(parts)]
     if group["weight_decay"]:
         options += ["--no-decay", "none"]       # torch's decay all, biases and norms, too
     return options

@@ -15,10 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ._arrays import as_input
-from ._program import LowersetError
+from .errors import LowersetError, ModelError, UsageError, error_of
 
 ALIGN = 64      # of state and arena, bytes
-CALL, DATA = 2, 8       # numbers of errors: a wrong argument, data that cannot be right
 
 _ROLES = ("input", "parameter", "frozen", "statistic", "moment", "average", "sum", "target",
           "output")
@@ -86,10 +85,10 @@ class Net:
         try:
             self._lib: ctypes.CDLL | None = ctypes.CDLL(os.path.abspath(self.path))
         except OSError as e:
-            raise LowersetError(f"{self.path} cannot be loaded: {e}") from None
+            raise ModelError(f"{self.path} cannot be loaded: {e}") from None
         if not hasattr(self._lib, f"{prefix}_step"):
-            raise LowersetError(f"{self.path} has no function {prefix}_step: it is no library of "
-                                "lowerset compile --emit=lib, or has another --prefix", code=CALL)
+            raise UsageError(f"{self.path} has no function {prefix}_step: it is no library of "
+                             "lowerset compile --emit=lib, or has another --prefix")
         self._error = _Error()
         self._loss = ctypes.c_double()
         self._declare()
@@ -140,7 +139,7 @@ class Net:
         return self._function[name](*arguments)
 
     def _failure(self) -> LowersetError:
-        return LowersetError(self._error.text.decode(errors="replace"), code=self._error.code)
+        return error_of(self._error.code, self._error.text.decode(errors="replace"))
 
     def _must(self, name: str, *arguments) -> None:
         """Calls a function of this instance that returns an error's number."""

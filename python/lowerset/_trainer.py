@@ -15,44 +15,25 @@ import numpy as np
 from . import _batches
 from ._arrays import as_numpy, is_torch
 from ._library import Net, Tensor
-from ._program import LowersetError, run
+from ._program import option_words, run
+from .errors import ModelError, UsageError
 
-# Options of compile that plan does not take, each with a value.
-_ONLY_COMPILE = ("--lr", "--bf16-sums", "-march", "-O", "--cc", "--nvcc", "--schedule")
-_SHORT = {"opt": "-O", "march": "-march"}
+# Options of compile that plan does not take.
+_ONLY_COMPILE = ("bf16_sums", "cc", "march", "nvcc", "opt")
 # What the trainer sets itself.
 _OWN = {"emit": "a trainer is a library", "prefix": "a trainer is a library",
         "output": "give folder='DIR' to keep what compile writes",
         "schedule": "give t.fit(lr=function of the update), or t.step(x, y, lr=rate)"}
 
 
-def option_arguments(options: Mapping) -> list[str]:
-    """Keywords as options: clip_norm=1 is --clip-norm 1, True a flag, a list the option again and
-    again, a dict NAME=VALUE each; None and False are left out."""
-    arguments = []
-    for key, value in options.items():
+def _option_words(options: Mapping) -> tuple[list[str], list[str]]:
+    """Keywords as words: those of compile and plan, and those of compile alone."""
+    for key in options:
         if key in _OWN:
-            raise TypeError(f"the option {key}= is not for a trainer: {_OWN[key]}")
-        name = _SHORT.get(key, "--" + key.replace("_", "-"))
-        values = ([f"{k}={v}" for k, v in value.items()] if isinstance(value, Mapping)
-                  else value if isinstance(value, (list, tuple)) else [value])
-        for one in values:
-            if one is True:
-                arguments.append(name)
-            elif one is not None and one is not False:
-                arguments += [name, str(one)]
-    return arguments
-
-
-def _for_plan(arguments: Sequence[str]) -> list[str]:
-    kept, k = [], 0
-    while k < len(arguments):
-        if arguments[k] in _ONLY_COMPILE:
-            k += 2
-            continue
-        kept.append(arguments[k])
-        k += 1
-    return kept
+            raise UsageError(f"the option {key}= is not for a trainer", hint=_OWN[key])
+    build = {k: v for k, v in options.items() if k in _ONLY_COMPILE}
+    return (option_words(**{k: v for k, v in options.items() if k not in build}),
+            option_words(**build))
 
 
 @lru_cache(maxsize=1)
@@ -335,18 +316,18 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
         os.makedirs(folder, exist_ok=True)
     place = temporary.name if temporary else os.fspath(folder)
     try:
-        arguments, rate = _optimizer_arguments(optimizer)
-        words, function = _loss_arguments(loss)
-        arguments += words + option_arguments(
-            {"budget": budget, "precision": precision, "lr": lr, "threads": threads, **options})
+        words, rate = _optimizer_arguments(optimizer)
+        loss_words, function = _loss_arguments(loss)
+        more, build = _option_words(
+            {"budget": budget, "precision": precision, "threads": threads, **options})
         if lr is not None:
             fixed = float(lr)
             rate = lambda: fixed    # noqa: E731
         made = _Source(model, example_inputs, place, batch, function, example_target, exporter,
                        optimizer)
-        arguments += made.arguments
-        net = Net(_compiled(made.path, arguments, place), threads=threads, seed=seed)
-        t = Trainer(net, made.inputs, plan=_plan_of(made.path, arguments), rate=rate,
+        words += loss_words + more + made.words
+        net = Net(_compiled(made.path, words + build, place), threads=threads, seed=seed)
+        t = Trainer(net, made.inputs, plan=_plan_of(made.path, words), rate=rate,
                     names=made.names, counters=made.counters, torch=made.module is not None,
                     folder=temporary)
         if made.module is not None:
@@ -362,8 +343,8 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
         raise
 
 
-def _plan_of(path: str, arguments: Sequence[str]) -> Callable[[], dict]:
-    return lambda: json.loads(run(["plan", path, "--json", "-q", *_for_plan(arguments)]))
+def _plan_of(path: str, words: Sequence[str]) -> Callable[[], dict]:
+    return lambda: json.loads(run(["plan", path, "--json", "-q", *words]))
 
 
 class _Source:
@@ -378,7 +359,7 @@ class _Source:
                 raise TypeError("a function as the loss is exported with a module, but the model "
                                 "is a file: give the loss as a name, or \"graph\"")
             self.inputs = None
-            self.arguments = ["--batch", str(batch)] if batch else []
+            self.words = ["--batch", str(batch)] if batch else []
             return
         import torch
         if not isinstance(model, torch.nn.Module):
@@ -391,20 +372,20 @@ class _Source:
         made = export(model, example, os.path.join(place, "net.onnx"), batch=batch, loss=function,
                       example_target=example_target, exporter=exporter)
         self.path, self.inputs, self.names = made.path, made.inputs, made.names
-        self.arguments = made.options + (["--batch", str(made.batch)] if made.any_batch else [])
+        self.words = made.options + (["--batch", str(made.batch)] if made.any_batch else [])
         self.counters = _counters(model)
         if hasattr(optimizer, "param_groups"):
             from ._from_torch import untrained
             left = {made.names.get(k) for k in untrained(model, optimizer)} - {None}
             for name in sorted(left - set(made.frozen)):
-                self.arguments += ["--freeze", name]
+                self.words += ["--freeze", name]
 
     def must_know(self, net: Net) -> None:
         """Every tensor that is trained must be one of the module's."""
         known = set(self.names.values())
         strange = [t.name for t in net.state if t.role == "parameter" and t.name not in known]
         if strange:
-            raise LowersetError(f"'{strange[0]}' is trained, but no parameter of the module is "
+            raise ModelError(f"'{strange[0]}' is trained, but no parameter of the module is "
                                 "called so", node=strange[0],
                                 hint="the exporter renamed it, or it is a constant of the module's:"
                                 " freeze= it, or make it a buffer")
