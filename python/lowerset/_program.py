@@ -23,10 +23,20 @@ def _is_script(path: str) -> bool:
         return file.read(2) == b"#!"
 
 
+def _of_checkout() -> list[str]:
+    """Where a checkout has the program, if this file lies in one: `pip install -e .` builds it in
+    the second place."""
+    root = Path(__file__).parents[2]
+    if not (root / "meson.build").exists():
+        return []
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return [str(root / "build" / "lowerset"), str(root / "build" / python / "lowerset")]
+
+
 def find_program() -> str:
-    """The path of `lowerset`: $LOWERSET, the package's own, or the one of $PATH."""
+    """The path of `lowerset`: $LOWERSET, the package's own, that of a checkout, that of $PATH."""
     own = str(Path(__file__).parent / "bin" / "lowerset")
-    for path in (os.environ.get("LOWERSET"), own):
+    for path in (os.environ.get("LOWERSET"), own, *_of_checkout()):
         if path and os.access(path, os.X_OK):
             return path
     found = shutil.which("lowerset")

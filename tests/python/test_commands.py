@@ -5,6 +5,7 @@
 
 import os
 import re
+import shutil
 import stat
 import subprocess
 import sys
@@ -246,15 +247,38 @@ class CommandLine(InFolder):
         self.assertEqual(self.run_module("plan", self.mlp).returncode, 1)
         self.assertEqual(self.run_module("no-such").returncode, 2)
 
+    def copied(self):
+        """A copy of the package in a folder of its own."""
+        package = Path(_program.__file__).parent
+        shutil.copytree(package, self.path("site/python/lowerset"),
+                        ignore=shutil.ignore_patterns("__pycache__", "bin", "lib"))
+        return {"PYTHONPATH": self.path("site/python"), "LOWERSET": ""}
+
     def test_no_program(self):
         # Its own command on the path, a script, is not what it calls: it would never end.
-        os.mkdir(self.path("bin"))
-        script = Path(self.path("bin/lowerset"))
-        script.write_text(f"#!{sys.executable}\n", encoding="utf-8")
-        script.chmod(0o755)
-        done = self.run_module(LOWERSET="", PATH=self.path("bin"))
+        self.script("bin/lowerset", "exit 9")
+        done = self.run_module(**self.copied(), PATH=self.path("bin"))
         self.assertEqual(done.returncode, 1)
         self.assertIn("there is no program `lowerset`", done.stderr)
+
+    def test_where_the_program_is(self):
+        there = self.copied()
+        program = {place: Path(self.path(place)) for place in
+                   ("site/python/lowerset/bin/lowerset", "site/build/lowerset", "bin/lowerset")}
+        Path(self.path("site")).joinpath("meson.build").touch()
+        for path in program.values():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(PROGRAM, path)
+        with mock.patch.dict(os.environ, PATH=self.path("bin")):
+            self.assertEqual(self.found(there | {"LOWERSET": PROGRAM}), PROGRAM)
+            for path in program.values():
+                self.assertEqual(self.found(there), str(path))
+                path.unlink()
+
+    def found(self, variables):
+        words = "from lowerset._program import find_program; print(find_program())"
+        return subprocess.run([sys.executable, "-c", words], check=True, capture_output=True,
+                              text=True, env={**os.environ, **variables}).stdout.strip()
 
 
 if __name__ == "__main__":
