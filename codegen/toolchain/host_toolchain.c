@@ -83,7 +83,8 @@ static bool no_runtime(LsCtx *cx)
 static bool no_compiler(LsCtx *cx, const char *name, int failed)
 {
     return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
-                    "install a C compiler (Debian: apt-get install gcc), or name one with --cc",
+                    "install a C compiler (Debian: apt-get install gcc; Python: pip install "
+                    "lowerset[cc]), or name one with --cc",
                     "cannot run '%s': %s", name, strerror(failed));
 }
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -57,26 +58,46 @@ def _zig() -> str | None:
     return None
 
 
+# The oldest compilers that programs are right with: codegen/toolchain/compiler_version.h.
+_LEAST = {"gcc": 12, "clang": 13}
+
+
+def _is_too_old(compiler: str) -> bool:
+    """Whether a compiler says that it is older than programs need."""
+    try:
+        said = subprocess.run([compiler, "--version"], stdin=subprocess.DEVNULL, check=False,
+                              capture_output=True, encoding="utf-8", errors="replace").stdout
+    except OSError:
+        return False
+    clang = re.search(r"clang version (\d+)", said)
+    gcc = "Free Software Foundation" in said and re.search(r"\) (\d+)", said)
+    return (int(clang[1]) < _LEAST["clang"] if clang else
+            int(gcc[1]) < _LEAST["gcc"] if gcc else False)
+
+
 def environment() -> dict[str, str]:
     """The variables that the program runs with: those of this process, and CC.
 
-    CC stays what it is. Where it is not set and there is no cc, it is gcc, clang, or the compiler
-    of the package ziglang (pip install lowerset[cc]). VIRTUAL_ENV is where NVIDIA's packages are
-    looked for.
+    CC stays what it is. Where it is not set, it is cc, gcc or clang, the first that is there. If
+    there is none, or an old one, it is the compiler of the package ziglang, where that is
+    installed (pip install lowerset[cc]). VIRTUAL_ENV is where NVIDIA's packages are looked for.
     """
     variables = dict(os.environ)
     if sys.prefix != sys.base_prefix:
         variables.setdefault("VIRTUAL_ENV", sys.prefix)
-    if variables.get("CC") or shutil.which("cc"):
+    if variables.get("CC"):
         return variables
-    other = shutil.which("gcc") or shutil.which("clang") or _zig()
-    if other is not None:
-        folder, name = os.path.split(other)
-        # The program takes CC apart at blanks.
-        variables["PATH"] = f"{folder}:{variables.get('PATH', os.defpath)}"
-        variables["CC"] = name if " " in folder else other
-        if name == "zig":       # else it adds checks to programs of -O 0, and needs their library
-            variables["CC"] += " cc -fno-sanitize=undefined"
+    there = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    zig = _zig()
+    if zig is not None and (there is None or _is_too_old(there)):
+        folder = os.path.dirname(zig)
+        if " " in folder:       # the program takes CC apart at blanks
+            variables["PATH"] = f"{folder}:{variables.get('PATH', os.defpath)}"
+            zig = "zig"
+        # Else zig adds checks to programs of -O 0, and needs their library.
+        variables["CC"] = f"{zig} cc -fno-sanitize=undefined"
+    elif there is not None and os.path.basename(there) != "cc":
+        variables["CC"] = os.path.basename(there)
     return variables
 
 

@@ -210,10 +210,12 @@ class Commands(InFolder):
 class Compilers(InFolder):
     """CC of the program, by what is there."""
 
-    def cc(self, *there, zig=None, given=None):
-        os.makedirs(self.path("bin"), exist_ok=True)
+    GCC = "%s (Ubuntu 11.4.0-1ubuntu1~22.04) %s\\nCopyright (C) 2021 Free Software Foundation, Inc."
+    CLANG = "Ubuntu clang version %s-1ubuntu1"
+
+    def cc(self, *there, zig=None, given=None, says=""):
         for name in there:
-            self.script(f"bin/{name}", "exit 0")
+            self.script(f"bin/{name}", f"printf '{says}'")
         variables = {"PATH": self.path("bin")}
         if given is not None:
             variables["CC"] = given
@@ -225,12 +227,24 @@ class Compilers(InFolder):
         return made.get("CC"), made["PATH"]
 
     def test_which(self):
+        zig_cc = "/z/zig cc -fno-sanitize=undefined"
         self.assertIsNone(self.cc("cc", "gcc", zig="/z/zig")[0])
         self.assertEqual(self.cc(zig="/z/zig", given="my cc")[0], "my cc")
-        self.assertEqual(self.cc("gcc", "clang")[0], self.path("bin/gcc"))
-        self.assertEqual(self.cc("clang", zig="/z/zig")[0], self.path("bin/clang"))
-        self.assertEqual(self.cc(zig="/z/zig", given="")[0], "/z/zig cc -fno-sanitize=undefined")
+        self.assertEqual(self.cc("gcc", "clang")[0], "gcc")
+        self.assertEqual(self.cc("clang", zig="/z/zig")[0], "clang")
+        self.assertEqual(self.cc(zig="/z/zig", given="")[0], zig_cc)
         self.assertIsNone(self.cc()[0])
+        for says, is_old in ((self.GCC % ("cc", "11.4.0"), True), (self.GCC % ("cc", "12"), False),
+                             (self.CLANG % "12.0.1", True), (self.CLANG % "13.0.0", False)):
+            self.assertEqual(self.cc("cc", zig="/z/zig", says=says)[0],
+                             zig_cc if is_old else None, says)
+            self.assertIsNone(self.cc("cc", says=says)[0])
+
+    def test_oldest_are_those_of_the_program(self):
+        header = Path(__file__).parents[2] / "codegen/toolchain/compiler_version.h"
+        for kind, least in _program._LEAST.items():
+            self.assertRegex(header.read_text(encoding="utf-8"),
+                             rf"LS_{kind.upper()}_LEAST = {least}\b")
 
     def test_a_path_with_blanks(self):
         cc, path = self.cc(zig="/my site/zig")
