@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -245,9 +246,6 @@ def _torchscript(shell: _Shell, named: dict, path: str, any_batch: bool, large: 
     import torch
     with torch.no_grad(), _statistics_stay(shell.module):
         shell.module(*named.values())       # for the names of outputs
-    silence = getattr(torch._C, "_jit_set_onnx_log_enabled", None)
-    if silence is not None:
-        silence(False)      # of whole graphs
     axes = {k: {0: "N"} for k in [*named, *shell.outputs]} if any_batch else None
     more = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     with torch.no_grad(), _statistics_stay(shell.module):
@@ -262,14 +260,26 @@ _EXPORTERS = {"dynamo": _dynamo, "torchscript": _torchscript}
 
 @contextlib.contextmanager
 def _quiet():
-    """Exporters print what they do and whole graphs; the reason of a failure is in its error."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        disabled = logging.root.manager.disable
-        logging.disable(logging.CRITICAL)
-        try:
+    """Exporters print what they do and, in C++, whole graphs; the reason of a failure is in its
+    error. Both file descriptors of output lead nowhere meanwhile."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    kept = [(fd, os.dup(fd)) for fd in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for fd, _ in kept:
+            os.dup2(nowhere, fd)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             yield
-        finally:
-            logging.disable(disabled)
+    finally:
+        for fd, old in kept:
+            os.dup2(old, fd)
+            os.close(old)
+        os.close(nowhere)
+        logging.disable(disabled)
 
 
 def _first_line(e: BaseException) -> str:
