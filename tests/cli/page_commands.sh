@@ -3,9 +3,9 @@
 #   sh tests/cli/page_commands.sh BUILD-FOLDER SOURCE-FOLDER [PAGE.md...]
 # What runs are the blocks ```sh of README.md and docs/*.md, all of a page in one folder. A block
 # ```prints after one has lines that it must print, `...` standing for anything. A page begins with
-# nothing, or with what blocks in Python write: files of tests/export/fixtures. So that this takes
-# seconds, programs are compiled without optimization and plans get little work, unless the page
-# says how much.
+# nothing, with what blocks in Python write: files of tests/export/fixtures, or with its C program.
+# So that this takes seconds, programs are compiled without optimization and plans get little work,
+# unless the page says how much.
 set -eu
 build=$(cd "$1" && pwd) source=$(cd "$2" && pwd)
 shift 2
