@@ -50,14 +50,19 @@ shown_alike() {
     python3 shown.py out eval.npz >said 2>&1 || fail "outputs of a library"
     python3 shown.py grad step.npz >said 2>&1 || fail "gradients of a library"
 }
-alike mlp 64 --batch 8 --optimizer adamw
+alike mlp 64 --batch 8 --optimizer adamw --store-gradients
+shown_alike
 alike mlp 27 --batch 8 --optimizer sgd:momentum=0.9 --ema 0.9
 alike cnn 32 --batch 8 --microbatches 2 --accumulate 2 --clip-norm 0.5
-alike unet 16 --batch 4 --budget min --optimizer nadam
-alike mlp 24 --batch 4 --precision f64 --optimizer sgd
+alike unet 16 --batch 4 --budget min --optimizer nadam --store-gradients
+shown_alike
+alike mlp 24 --batch 4 --precision f64 --optimizer sgd --store-gradients
+shown_alike
 alike cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
-alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion
-alike gpt 16 --batch 4 --precision bf16 --budget 60%
+alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion --store-gradients
+shown_alike
+alike gpt 16 --batch 4 --precision bf16 --budget 60% --store-gradients
+shown_alike
 
 grep -q '^[1-9][0-9]* calls' lent || fail "no library calls the caller's threads"
 
