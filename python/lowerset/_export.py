@@ -10,6 +10,7 @@ import json
 import logging
 import os
 import re
+import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -245,9 +246,6 @@ def _torchscript(shell: _Shell, named: dict, path: str, any_batch: bool, large: 
     import torch
     with torch.no_grad(), _statistics_stay(shell.module):
         shell.module(*named.values())       # for the names of outputs
-    silence = getattr(torch._C, "_jit_set_onnx_log_enabled", None)
-    if silence is not None:
-        silence(False)      # of whole graphs
     axes = {k: {0: "N"} for k in [*named, *shell.outputs]} if any_batch else None
     more = {"dynamo": False} if "dynamo" in inspect.signature(torch.onnx.export).parameters else {}
     with torch.no_grad(), _statistics_stay(shell.module):
@@ -262,14 +260,26 @@ _EXPORTERS = {"dynamo": _dynamo, "torchscript": _torchscript}
 
 @contextlib.contextmanager
 def _quiet():
-    """Exporters print what they do and whole graphs; the reason of a failure is in its error."""
-    with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
-        disabled = logging.root.manager.disable
-        logging.disable(logging.CRITICAL)
-        try:
+    """Exporters print what they do and, in C++, whole graphs; the reason of a failure is in its
+    error. Both file descriptors of output lead nowhere meanwhile."""
+    for stream in (sys.stdout, sys.stderr):
+        if stream is not None:
+            stream.flush()
+    disabled = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    kept = [(fd, os.dup(fd)) for fd in (1, 2)]
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    try:
+        for fd, _ in kept:
+            os.dup2(nowhere, fd)
+        with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
             yield
-        finally:
-            logging.disable(disabled)
+    finally:
+        for fd, old in kept:
+            os.dup2(old, fd)
+            os.close(old)
+        os.close(nowhere)
+        logging.disable(disabled)
 
 
 def _first_line(e: BaseException) -> str:
@@ -324,8 +334,27 @@ def state_names(module, tensors: Mapping[str, str]) -> dict[str, str]:
 def _frozen(module, names: Mapping[str, str], tensors: Mapping[str, str]) -> list[str]:
     trained = {names.get(k) for k, p in module.named_parameters(remove_duplicate=False)
                if p.requires_grad}
-    return [k for k in tensors if tensors[k] == "trained" and k in names.values()
-            and k not in trained]
+    known = {*names.values(), *(k for k, _ in module.named_buffers())}
+    return [k for k in tensors if tensors[k] == "trained" and k in known and k not in trained]
+
+
+def _must_have_all(module, named: Mapping, names: Mapping[str, str]) -> None:
+    """A trained parameter that the file lacks must be one that forward() does not read."""
+    import torch
+    lost = {k: p for k, p in module.named_parameters() if p.requires_grad and k not in names}
+    if not lost:
+        return
+    few = {k: tiled(v, 2) if is_torch(v) else v for k, v in named.items()}
+    by_name, ordered = _arguments(module, few)
+    with torch.enable_grad():
+        outs = [v.sum() for v in flat_outputs(module(*ordered, **by_name)).values()
+                if v.requires_grad]
+        found = torch.autograd.grad(sum(outs), list(lost.values()), allow_unused=True)
+    read = [k for k, g in zip(lost, found) if g is not None]
+    if read:
+        raise ModelError(f"parameter '{read[0]}' of the module is not in the file that torch "
+                         "exported: it would not be trained", node=read[0],
+                         hint="exporter='torchscript' or 'dynamo' asks for the other exporter")
 
 
 def export(module, example_inputs, path: str | os.PathLike[str], *, batch: int | None = None,
@@ -362,14 +391,14 @@ def export(module, example_inputs, path: str | os.PathLike[str], *, batch: int |
         tensors[LABEL] = target.to(tensors[inputs[0]].device)
     large = sum(p.numel() * p.element_size() for p in module.parameters()) > LARGE
     shell = _Shell(module, named, loss)
-    if loss is None:
-        tensors.pop(LABEL, None) if LABEL not in named else None
     with unchanged(module):
         used, any_batch, notes = _try_exporters(
             shell, tensors, os.fspath(path), batch or samples, large,
             [exporter] if exporter else list(_EXPORTERS))
     found = _file_tensors(os.fspath(path), any_batch)
     names = state_names(module, found)
-    return Exported(os.fspath(path), inputs, tuple(k for k in shell.outputs if k != LOSS or not loss),
-                    tuple(_frozen(module, names, found)), names, used, any_batch,
+    with unchanged(module):
+        _must_have_all(module, named, names)
+    outputs = tuple(k for k in shell.outputs if k != LOSS or not loss)
+    return Exported(os.fspath(path), inputs, outputs, tuple(_frozen(module, names, found)), names, used, any_batch,
                     batch or samples, notes)
