@@ -19,7 +19,8 @@ import glob, struct, sys, zipfile
 kind, archive = sys.argv[1:]
 z = zipfile.ZipFile(archive)
 names = sorted(n for n in z.namelist() if n.startswith(kind + "/"))
-assert names == sorted("%s/%s.npy" % (kind, f[len(kind) + 1:]) for f in glob.glob(kind + ".*")), names
+shown = sorted("%s/%s.npy" % (kind, f[len(kind) + 1:]) for f in glob.glob(kind + ".*"))
+assert names and names == shown, (names, shown)
 for name in names:
     npy, got = z.read(name), open(kind + "." + name[len(kind) + 1:-4], "rb").read()
     want = npy[10 + struct.unpack("<H", npy[8:10])[0]:]
