@@ -91,6 +91,19 @@ nm -g --defined-only lib/lib2nd.a | grep -q ' own_2_step$' || fail "--prefix: no
 "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o lib/2nd 2>said || fail "2nd"
 nm -g --defined-only lib/lib2nd.a | grep -q ' net_2nd_step$' || fail "no net_2nd_step"
 
+# ---- neither objcopy nor ar is needed: the C compiler alone makes the same library ----
+mkdir only alone
+for tool in cc as ld; do
+    ! command -v $tool >/dev/null 2>&1 || ln -s "$(command -v $tool)" only/$tool
+done
+PATH=$PWD/only CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o alone/2nd 2>said \
+    || fail "without objcopy and ar"
+nm -s alone/lib2nd.a | grep -q '^net_2nd_step in ' || fail "the archive has no index"
+CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o lib/2nd 2>said \
+    || fail "2nd again"
+[ -n "$extra" ] || cmp -s lib/lib2nd.a alone/lib2nd.a || fail "the same library twice has other bytes"
+ar t alone/lib2nd.a >said && (cd alone && ar x lib2nd.a) || fail "ar cannot read the archive"
+
 # ---- two libraries in one program, as C++ and pedantic C; several instances ----
 cat >both.c <<'END'
 #include "net.h"

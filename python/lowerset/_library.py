@@ -1,0 +1,318 @@
+"""A library that `lowerset compile --emit=lib` made, by ctypes.
+
+A library is a shared object whose header (net.h) says what its functions take; this module knows
+that interface by heart and reads no header. State and arena are arrays of this process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ._arrays import as_input
+from .errors import LowersetError, ModelError, UsageError, error_of
+
+ALIGN = 64      # of state and arena, bytes
+
+_ROLES = ("input", "parameter", "frozen", "statistic", "moment", "average", "sum", "target",
+          "output")
+_KINDS = ("real", "i8", "i4", "?")
+
+
+class _Error(ctypes.Structure):
+    _fields_ = [("code", ctypes.c_int), ("text", ctypes.c_char * 600)]
+
+
+class _Tensor(ctypes.Structure):
+    _fields_ = [("name", ctypes.c_char_p), ("role", ctypes.c_int), ("type", ctypes.c_int),
+                ("channels_last", ctypes.c_int), ("rank", ctypes.c_int),
+                ("dim", ctypes.c_int64 * 8), ("data", ctypes.c_void_p)]
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A row of a library's tables.
+
+    shape: in logical order (N, C, spatial ...); of inputs and outputs that have samples, the first
+        number is the samples of one batch
+    role: input, target, output, parameter, frozen, statistic, moment, average or sum
+    """
+
+    name: str
+    role: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    channels_last: bool = False
+
+    @classmethod
+    def _read(cls, t: _Tensor, real_bytes: int) -> Tensor:
+        dtype = np.dtype(f"f{real_bytes}" if t.type == 0 else _KINDS[t.type])
+        return cls(t.name.decode(), _ROLES[t.role], dtype, tuple(t.dim[:t.rank]),
+                   bool(t.channels_last))
+
+
+def _room(size: int) -> np.ndarray:
+    """`size` bytes at a multiple of ALIGN."""
+    whole = np.empty(size + ALIGN, np.uint8)
+    start = -whole.ctypes.data % ALIGN
+    return whole[start:start + size]
+
+
+class Net:
+    """An instance of a library: its own weights, statistics and moments.
+
+    Net("libnet.so", prefix="net", threads=4, seed=0)
+
+    path: the shared object; prefix: what its symbols begin with; threads: that compute, the
+    caller's among them (default: all cores that the process may use); seed: of dropout.
+    Two instances share nothing. An instance runs one call at a time.
+
+    inputs (targets behind them), outputs, state: tables of Tensor; batch: samples of a full update;
+    batch_least: the fewest that an update takes; private: whether updates are (--dp), which take
+    all data, of any number of samples, and draw their batch from them; on_gpu: whether it computes on
+    a GPU, where tensors of torch may lie, too.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, prefix: str = "net",
+                 threads: int | None = None, seed: int = 0):
+        self.path, self.prefix = os.fspath(path), prefix
+        self._self: int | None = None
+        self._busy = threading.Lock()
+        try:
+            self._lib: ctypes.CDLL | None = ctypes.CDLL(os.path.abspath(self.path))
+        except OSError as e:
+            raise ModelError(f"{self.path} cannot be loaded: {e}") from None
+        if not hasattr(self._lib, f"{prefix}_step"):
+            raise UsageError(f"{self.path} has no function {prefix}_step: it is no library of "
+                             "lowerset compile --emit=lib, or has another --prefix")
+        self._error = _Error()
+        self._loss = ctypes.c_double()
+        self._declare()
+        self.batch: int = self._call("batch")
+        self.batch_least: int = self._call("batch_least")
+        self.plan_hash: str = self._call("plan_hash").decode()
+        self.private = "spent" in self._function
+        threads = threads or len(os.sched_getaffinity(0))
+        self.on_gpu = bool(self._call("on_gpu"))
+        state, arena = ((0, 0) if self.on_gpu       # it takes its memory there itself
+                        else (self._call("state_bytes"), self._call("arena_bytes")))
+        self._state, self._arena = _room(state), _room(arena)
+        self._self = self._call("open", self._state.ctypes.data, self._state.size,
+                                self._arena.ctypes.data, self._arena.size, threads, seed,
+                                self._error)
+        if self._self is None:
+            raise self._failure()
+        self._tables()
+
+    # ---- functions of the library ----
+
+    def _declare(self) -> None:
+        p, i64, size = ctypes.c_void_p, ctypes.c_int64, ctypes.c_size_t
+        error, tensor = ctypes.POINTER(_Error), ctypes.POINTER(_Tensor)
+        loss, number = ctypes.POINTER(ctypes.c_double), ctypes.c_int
+        self._function = {}
+        for name, result, takes in (
+                ("state_bytes", size, ()), ("arena_bytes", size, ()), ("batch", i64, ()),
+                ("batch_least", i64, ()), ("plan_hash", ctypes.c_char_p, ()),
+                ("real_bytes", number, ()), ("on_gpu", number, ()),
+                ("open", p, (p, size, p, size, number, ctypes.c_uint64, error)),
+                ("close", None, (p,)), ("updates", i64, (p,)),
+                ("step", number, (p, p, i64, ctypes.c_double, loss, error)),
+                ("evaluate", number, (p, p, i64, loss, error)),
+                ("predict", number, (p, p, i64, p, error)),
+                ("gradients", number, (p, p, i64, p, loss, error)),
+                ("begin", number, (p, ctypes.c_uint64, error)),
+                ("spent", number, (p, loss, loss, error)),
+                ("save", number, (p, ctypes.c_char_p, error)),
+                ("load", number, (p, ctypes.c_char_p, error)),
+                ("read", number, (p, number, p, error)), ("write", number, (p, number, p, error)),
+                ("input", number, (number, tensor)), ("output", number, (number, tensor)),
+                ("state", number, (p, number, tensor))):
+            function = getattr(self._lib, f"{self.prefix}_{name}", None)
+            if function is not None:
+                function.restype, function.argtypes = result, takes
+                self._function[name] = function
+
+    def _call(self, name: str, *arguments):
+        return self._function[name](*arguments)
+
+    def _failure(self) -> LowersetError:
+        return error_of(self._error.code, self._error.text.decode(errors="replace"))
+
+    def _must(self, name: str, *arguments) -> None:
+        """Calls a function of this instance that returns an error's number."""
+        with self._busy:
+            if self._self is None:
+                raise ValueError("the net is closed")
+            if self._function[name](self._self, *arguments, self._error) != 0:
+                raise self._failure()
+
+    def _tables(self) -> None:
+        t, real_bytes = _Tensor(), self._call("real_bytes")
+        tables: dict[str, list[Tensor]] = {"input": [], "state": [], "output": []}
+        for kind, rows in tables.items():
+            own = (self._self,) if kind == "state" else ()
+            while self._call(kind, *own, len(rows), t) == 0:
+                rows.append(Tensor._read(t, real_bytes))
+        self.inputs, self.state, self.outputs = (tuple(tables[k])
+                                                 for k in ("input", "state", "output"))
+        self._at = {s.name: k for k, s in enumerate(self.state)}
+        self._pointers = (ctypes.c_void_p * len(self.inputs))()
+        self._slice = self.inputs[0].shape[0] if self.inputs[0].shape else 0   # of a micro-batch
+
+    # ---- runs ----
+
+    def _take(self, arrays: Sequence | Mapping,
+              optional: frozenset[str] = frozenset()) -> tuple[list[np.ndarray | None], int]:
+        """Arrays of all inputs, and their samples. optional: roles of inputs that may lack."""
+        if isinstance(arrays, Mapping):
+            arrays = [arrays.get(t.name) for t in self.inputs]
+        if len(arrays) != len(self.inputs):
+            raise ValueError(f"there are {len(arrays)} arrays for {len(self.inputs)} inputs "
+                             f"({', '.join(t.name for t in self.inputs)})")
+        taken: list[np.ndarray | None] = []
+        first = None
+        for array, t in zip(arrays, self.inputs):
+            if array is None:
+                if t.role not in optional:
+                    raise ValueError(f"there is no array for {t.role} '{t.name}'")
+                taken.append(None)
+                continue
+            taken.append(as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu))
+            first = first or (t.name, len(taken[-1]))
+            if len(taken[-1]) != first[1]:
+                raise ValueError(f"'{t.name}' has {len(taken[-1])} samples, and '{first[0]}' has "
+                                 f"{first[1]}")
+        if first is None:
+            raise ValueError("there are no arrays")
+        return taken, first[1]
+
+    def _point(self, taken: Sequence[np.ndarray | None]):
+        """Their addresses. Their memory must live until the call is over."""
+        for k, a in enumerate(taken):
+            self._pointers[k] = None if a is None else a.__array_interface__["data"][0]
+        return self._pointers
+
+    def step(self, arrays: Sequence | Mapping, rate: float) -> float:
+        """One update over batch_least to batch samples; the loss before it.
+
+        arrays: one for each input in order, or by name, of shape [samples, ...].
+        Raises ValueError or TypeError for arrays that do not fit; LowersetError with code 7 if the
+        loss is not finite, 8 for labels out of range.
+        """
+        taken, samples = self._take(arrays)
+        if not self.private and not self.batch_least <= samples <= self.batch:
+            raise ValueError(f"an update takes {self._samples()} samples, and '"
+                             f"{self.inputs[0].name}' has {samples}")
+        self._must("step", self._point(taken), samples, rate, self._loss)
+        return self._loss.value
+
+    def _samples(self) -> str:
+        return (f"{self.batch_least} to {self.batch}" if self.batch_least < self.batch
+                else str(self.batch))
+
+    def evaluate(self, arrays: Sequence | Mapping) -> float:
+        """The mean loss of the evaluation form over any number of samples."""
+        taken, samples = self._take(arrays)
+        self._must("evaluate", self._point(taken), samples, self._loss)
+        return self._loss.value
+
+    def predict(self, arrays: Sequence | Mapping,
+                outputs: Sequence[str] | None = None) -> dict[str, np.ndarray]:
+        """Outputs of the evaluation form by name, for any number of samples.
+
+        arrays: as for step; targets may be None, or lack in a dict. outputs: those wanted (default:
+        all). An output whose first axis has no samples has its value for the last batch.
+        """
+        taken, samples = self._take(arrays, frozenset(("target",)))
+        found, to = {}, (ctypes.c_void_p * len(self.outputs))()
+        for k, t in enumerate(self.outputs):
+            if outputs is None or t.name in outputs:
+                found[t.name] = np.empty(self._rows(t, samples), t.dtype)
+                to[k] = found[t.name].ctypes.data
+        self._must("predict", self._point(taken), samples, to)
+        return found
+
+    def _rows(self, t: Tensor, samples: int) -> tuple[int, ...]:
+        return (samples, *t.shape[1:]) if t.shape and t.shape[0] == self._slice else t.shape
+
+    def gradients(self, arrays: Sequence | Mapping,
+                  names: Sequence[str] | None = None) -> tuple[float, dict[str, np.ndarray]]:
+        """The loss, and gradients by the names of parameters (default: all), of an update over
+        these samples, before clipping. The state stays as it is; the call takes as much memory
+        again."""
+        taken, samples = self._take(arrays)
+        found, to = {}, (ctypes.c_void_p * len(self.state))()
+        for k, t in enumerate(self.state):
+            if t.role == "parameter" and (names is None or t.name in names):
+                found[t.name] = np.empty(t.shape, t.dtype)
+                to[k] = found[t.name].ctypes.data
+        self._must("gradients", self._point(taken), samples, to, self._loss)
+        return self._loss.value, found
+
+    def begin(self, seed: int = 0) -> None:
+        """The weights of the model's file again, and no updates done."""
+        self._must("begin", seed)
+
+    def spent(self) -> tuple[float, float]:
+        """Of private training: the updates so far are (epsilon, delta)-private."""
+        delta = ctypes.c_double()
+        self._must("spent", self._loss, delta)
+        return self._loss.value, delta.value
+
+    @property
+    def updates(self) -> int:
+        """Updates done."""
+        return self._call("updates", self._self) if self._self is not None else 0
+
+    # ---- the state ----
+
+    def index(self, name: str) -> int:
+        """Where a tensor stands in `state`. Raises KeyError if there is none of this name."""
+        return self._at[name]
+
+    def read(self, name: str) -> np.ndarray:
+        """A copy of a tensor of the state, in logical order."""
+        k = self._at[name]
+        to = np.empty(self.state[k].shape, self.state[k].dtype)
+        self._must("read", k, to.ctypes.data)
+        return to
+
+    def write(self, name: str, value) -> None:
+        """Sets a tensor of the state. value: of its shape, converted to its type."""
+        k = self._at[name]
+        t = self.state[k]
+        value = np.ascontiguousarray(value, t.dtype)
+        if value.shape != t.shape:
+            raise ValueError(f"'{name}' is {list(t.shape)}, and the array is {list(value.shape)}")
+        self._must("write", k, value.ctypes.data)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a checkpoint of the trainer's format (safetensors)."""
+        self._must("save", os.fsencode(path))
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Goes on from a checkpoint, bit for bit. After an error the state is undefined."""
+        self._must("load", os.fsencode(path))
+
+    def close(self) -> None:
+        """Ends threads and gives the memory back. A second call does nothing."""
+        with self._busy:
+            if self._self is not None:
+                self._call("close", self._self)
+            self._self = self._state = self._arena = None
+
+    def __enter__(self) -> Net:
+        return self
+
+    def __exit__(self, *_) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_self", None) is not None:
+            self.close()
