@@ -101,7 +101,10 @@ PATH=$PWD/only CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -
 nm -s alone/lib2nd.a | grep -q '^net_2nd_step in ' || fail "the archive has no index"
 CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o lib/2nd 2>said \
     || fail "2nd again"
-[ -n "$extra" ] || cmp -s lib/lib2nd.a alone/lib2nd.a || fail "the same library twice has other bytes"
+case $flags in
+*sanitize*) ;;
+*) cmp -s lib/lib2nd.a alone/lib2nd.a || fail "the same library twice has other bytes" ;;
+esac
 ar t alone/lib2nd.a >said && (cd alone && ar x lib2nd.a) || fail "ar cannot read the archive"
 
 # ---- two libraries in one program, as C++ and pedantic C; several instances ----
