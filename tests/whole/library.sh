@@ -134,4 +134,22 @@ refused "a library (--emit=lib) does not do --ranks yet" --ranks 2
 refused "a library (--emit=lib) does not do --stages yet" --stages 2
 refused "a library (--emit=lib) does not do --ensemble yet" --ensemble 2
 refused "'2x' does not begin a C name" --prefix 2x
+
+# ---- valgrind sees no fault and no leak; it does not know the instructions of every machine ----
+checked() {
+    valgrind -q --error-exitcode=9 --leak-check=full --show-leak-kinds=definite,indirect "$@" \
+        >said 2>&1 || fail "valgrind: $*"
+}
+case $(uname -m)$flags in
+*sanitize*) ;;
+x86_64*)
+    if command -v valgrind >/dev/null 2>&1; then
+        compile_both mlp.onnx --batch 8 -march=x86-64-v3 --store-gradients
+        build_client "$source/tests/whole/library_calls.c" calls || fail "calls do not link"
+        checked ./client train 20 5 0.01 3 3 valgrind.safetensors
+        checked ./calls show valgrind.safetensors 20
+        checked ./calls check 10
+        checked ./client pair 16 3
+    fi ;;
+esac
 echo "$passed settings have the bits of the trainer"
