@@ -25,6 +25,7 @@ models base compiler
 cli base compiler scheduler codegen models runtime
 lowerset.c base compiler scheduler codegen models runtime cli
 demo runtime
+examples
 bench base compiler scheduler codegen models runtime cli tests
 tests base compiler scheduler codegen models runtime cli
 
@@ -94,6 +95,7 @@ cli/job options option_groups
 cli/report job options option_groups
 cli/commands report job options option_groups
 demo/.
+examples/c
 bench/.
 END
 rooms=$(cut -d' ' -f1 "$work/may" | grep -v /)
