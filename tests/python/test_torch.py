@@ -10,6 +10,7 @@ import copy
 import os
 import pathlib
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -219,7 +220,7 @@ class Optimizers(Compared):
                 (torch.optim.RMSprop, {"lr": 0.01, "alpha": 0.9, "weight_decay": 0.1}),
                 (torch.optim.Adagrad, {"lr": 0.05, "lr_decay": 0.1,
                                        "initial_accumulator_value": 0.2}),
-                (torch.optim.NAdam, {"lr": 0.01, "weight_decay": 0.1}),
+                (torch.optim.NAdam, {"lr": 0.01, "weight_decay": 0.1, "momentum_decay": 0.05}),
                 (torch.optim.RAdam, {"lr": 0.01, "weight_decay": 0.1,
                                      "decoupled_weight_decay": True})):
             with self.subTest(kind=kind.__name__, **settings):
@@ -364,6 +365,8 @@ class Exports(Compared):
     def test_an_example_of_one_sample(self):
         module = zoo.UNet(4).train()
         x, y = torch.randn(5, 3, 8, 8), torch.randint(0, 4, (5, 8, 8))
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(lowerset.export(module, x[:1], folder + "/net.onnx").any_batch)
         with lowerset.trainer(module, x[:1], batch=5, **FAST) as t:
             want = F.cross_entropy(module(x), y).item()
             self.assert_close(t.step(x, y), want, "loss")
@@ -440,7 +443,6 @@ class Exports(Compared):
         lowerset.trainer(Lies(), x, check=False, **FAST).close()
 
     def test_export_alone(self):
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "net.onnx")
             case = zoo.case("mlp_partly_frozen")
