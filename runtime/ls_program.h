@@ -330,7 +330,24 @@ typedef struct LsEnsembleTable {
 typedef struct LsModelFile {
     const unsigned char *onnx;  /* NULL: it is attached (runtime/base/attached_file.h) */
     size_t bytes;
+    size_t tail;                /* bytes behind them, of initial values that are no part of the
+                                 * model: adapters that --export merges */
 } LsModelFile;
+
+/* Low-rank adapters, in the form of peft. Weights of the program lie row-major in logical order. */
+typedef struct LsAdapterEntry { uint32_t state; const char *key; } LsAdapterEntry;
+typedef struct LsMergedWeight { /* becomes W + scale * B A; times magnitude / norm of its rows */
+    uint32_t weight, a, b;      /* states; b [out, rank], a [rank, in ...] */
+    int64_t magnitude;          /* state; -1: none */
+    double scale;
+    bool turned;                /* the weight is [in, out] */
+} LsMergedWeight;
+typedef struct LsAdapterTable {
+    const char *config;         /* adapter_config.json; NULL: there are none */
+    const LsAdapterEntry *entry; uint32_t nentry;       /* of adapter_model.safetensors */
+    const LsMergedWeight *merged; uint32_t nmerged;     /* by --export; 0: it writes adapters as
+                                                         * nodes of their own */
+} LsAdapterTable;
 
 /* What the trainer's options have where they are not given. */
 typedef struct LsDefaults {
@@ -370,6 +387,7 @@ typedef struct LsProgram {
     LsPrivacyTerms privacy;     /* expected = 0: not private */
     LsEnsembleTable ensemble;
     LsModelFile file;
+    LsAdapterTable adapters;
     LsDefaults defaults;
     LsAccelerator accelerator;
 } LsProgram;

@@ -49,7 +49,8 @@ compiler/ir
 compiler/fold ir
 compiler/onnx_file ir
 compiler/onnx_repair onnx_file ir
-compiler/onnx onnx_repair onnx_file fold ir
+compiler/adapters onnx_repair onnx_file ir
+compiler/onnx adapters onnx_repair onnx_file fold ir
 compiler/ops onnx onnx_file fold ir
 compiler/per_sample ops fold ir
 compiler/updates per_sample onnx fold ir

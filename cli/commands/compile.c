@@ -196,7 +196,9 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                               job->update_problem != NULL ? &job->update_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
                    .library = out->kind == LS_EMIT_LIB,
-                   .onnx_bytes = (size_t)form.bytes,
+                   .onnx_bytes = (size_t)(form.bytes - form.tail),
+                   .onnx_tail = (size_t)form.tail,
+                   .adapters = job->pipeline.import.adapters,
                    .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};

@@ -71,8 +71,6 @@ bool ls_library_emit(LsJob *job, const LsToolchain *tool, const char *dir, const
     const char *archive = ls_arena_printf(a, "%slib%s.a", folder, base);
     const char *shared = ls_arena_printf(a, "%slib%s.so", folder, base);
     const char *part[] = {ls_output_part(a, archive), ls_output_part(a, shared)};
-    if (!tool->dry_run)
-        unlink(part[0]);        /* ar adds to an archive that is there */
     bool ok = ls_toolchain_build(&job->cx, tool, dir, base, LS_EMIT_LIB, object)
               && ls_library_build(&job->cx, tool, object, prefix_of(job, base), part[0], part[1]);
     if (tool->dry_run)

@@ -17,6 +17,14 @@ static const LsOption trained[] = {
     {"--tie", NULL, NULL, FLAG, AT(tie), ALL,
      "train each parameter of the file as one, even if the exporter may have merged several "
      "into it"},
+    {"--lora", NULL, "SPEC", TEXT, AT(lora), ALL,
+     "train low-rank adapters alone: r=8,alpha=16,dropout=0.05,rslora,bias=none:GLOB,..., see "
+     "docs/fine-tuning.md"},
+    {"--adapter", NULL, "DIR", TEXT, AT(adapter), ALL,
+     "train the adapters of that folder (adapter_config.json and adapter_model.safetensors of "
+     "peft), from their values"},
+    {"--merge", NULL, NULL, FLAG, AT(merge), LS_CMD_COMPILE,
+     "the trainer's --export adds adapters to the weights, instead of writing them as nodes"},
 };
 const LsOptionGroup ls_trained_group = GROUP(NULL, trained);
 

@@ -8,6 +8,8 @@
 typedef struct LsTrainedGroup {
     LsList freeze, train, only, stop;
     bool tie;
+    const char *lora, *adapter;
+    bool merge;
 } LsTrainedGroup;
 extern const LsOptionGroup ls_trained_group;
 

@@ -3,6 +3,7 @@
 #include "cli/options/settings.h"
 
 #include "cli/options/option_values.h"
+#include "compiler/adapters/adapters.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -62,6 +63,31 @@ static int shapes(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     return 0;
 }
 
+static int adapters(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
+{
+    const char *lora = o->trained.lora, *dir = o->trained.adapter;
+    if (lora != NULL && dir != NULL) {
+        fprintf(stderr,
+                "lowerset: --lora and --adapter: the folder's adapter_config.json says what --lora "
+                "would; leave one out\n");
+        return LS_EXIT_USAGE;
+    }
+    if (lora == NULL && dir == NULL && o->trained.merge) {
+        fprintf(stderr,
+                "lowerset: --merge: there are no adapters; --lora or --adapter adds them\n");
+        return LS_EXIT_USAGE;
+    }
+    if (lora == NULL && dir == NULL)
+        return 0;
+    const LsAdapterSpec *spec =
+        lora != NULL ? ls_adapter_option(cx, lora) : ls_adapter_config(cx, dir);
+    if (spec == NULL)
+        return LS_EXIT_USAGE;
+    im->adapters = ls_adapters_new(cx->arena, spec);
+    im->adapters->merge = o->trained.merge;
+    return 0;
+}
+
 int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
     static const char *const bn[] = {"file", "train", "frozen", NULL};
@@ -101,6 +127,7 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->stop = o->trained.stop.item;
     im->nstop = o->trained.stop.n;
     im->tie_identity = o->trained.tie;
-    int code = dims(cx, o, im);
+    int code = adapters(cx, o, im);
+    code = code != 0 ? code : dims(cx, o, im);
     return code != 0 ? code : shapes(cx, o, im);
 }

@@ -2,6 +2,8 @@
  * (phase_tables.c), state, inputs, and the LsProgram that names them all. */
 #include "codegen/program/program_text.h"
 
+#include "codegen/program/adapter_tables.h"
+
 #include "base/heap.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
@@ -289,8 +291,10 @@ static void print_program(const Text *x, LsEmit *e)
     print_ensemble(x->g, e);
     ls_emit_line(
         e, ".argument = {address, element_count, element_type},");
-    ls_emit_line(e, ".constant = ls_constant_data, .file = {%s, %zu},",
-                 c->onnx_attached ? "NULL" : "ls_onnx_data", c->onnx_bytes);
+    ls_emit_line(e, ".constant = ls_constant_data, .file = {%s, %zu, %zu},",
+                 c->onnx_attached ? "NULL" : "ls_onnx_data", c->onnx_bytes, c->onnx_tail);
+    if (c->adapters != NULL)
+        ls_adapter_tables_entry(c, e);
     if (c->target->kind == LS_TARGET_CUDA)
         ls_emit_line(e, ".accelerator = {&ls_cuda_device, &cuda, %s},",
                      c->ranks != NULL ? "&ls_cuda_ranks" : "NULL");
@@ -365,6 +369,8 @@ static void print_rest(const Text *x, LsEmit *e)
                  c->onnx_attached ? "" : ", ls_onnx_data[]");
     if (c->target->kind == LS_TARGET_CUDA)
         ls_cuda_program_print(c, e);
+    if (x->c->adapters != NULL)
+        ls_adapter_tables_print(x->c, e);
     print_program(x, e);
     if (c->library)
         return;

@@ -83,7 +83,8 @@ static bool no_runtime(LsCtx *cx)
 static bool no_compiler(LsCtx *cx, const char *name, int failed)
 {
     return ls_error(cx, LS_NOWHERE, LS_E_TOOL,
-                    "install a C compiler (Debian: apt-get install gcc), or name one with --cc",
+                    "install a C compiler (Debian: apt-get install gcc; Python: pip install "
+                    "lowerset[cc]), or name one with --cc",
                     "cannot run '%s': %s", name, strerror(failed));
 }
 
@@ -220,7 +221,8 @@ bool ls_toolchain_build(LsCtx *cx, const LsToolchain *t, const char *dir, const 
         ls_command_add(&c, "-fPIC");
     }
     if (kind == LS_EMIT_OBJ || kind == LS_EMIT_LIB)
-        ls_command_add_words(&c, "-r -nostdlib");
+        ls_command_add(&c, "-r");      /* leaves out libraries, as -nostdlib does; but with that
+                                         * zig has no headers of C either */
     if (kind != LS_EMIT_OBJ && t->cuda != NULL && !add_cuda(cx, &c, kind == LS_EMIT_LIB))
         return false;
     if (kind == LS_EMIT_EXE && t->mpi)

@@ -3,27 +3,8 @@
 
 #include "base/arena.h"
 #include "build_config.h"
+#include "codegen/toolchain/object_file.h"
 #include "codegen/toolchain/run_command.h"
-
-/* Everything but the library's own functions becomes local, so that one process may have several
- * libraries. */
-static bool hide(LsCtx *cx, const LsToolchain *t, const char *object, const char *prefix)
-{
-    LsCommand c = {.arena = cx->arena, .print = t->verbose, .dry = t->dry_run};
-    ls_command_add_words(&c, "objcopy --wildcard");
-    ls_command_add(&c, ls_arena_printf(cx->arena, "--keep-global-symbol=%s_*", prefix));
-    ls_command_add(&c, object);
-    return ls_toolchain_run(cx, &c);
-}
-
-static bool archive_of(LsCtx *cx, const LsToolchain *t, const char *object, const char *archive)
-{
-    LsCommand c = {.arena = cx->arena, .print = t->verbose, .dry = t->dry_run};
-    ls_command_add_words(&c, "ar rcsD");
-    ls_command_add(&c, archive);
-    ls_command_add(&c, object);
-    return ls_toolchain_run(cx, &c);
-}
 
 static bool shared_of(LsCtx *cx, const LsToolchain *t, const char *object, const char *shared)
 {
@@ -42,6 +23,9 @@ static bool shared_of(LsCtx *cx, const LsToolchain *t, const char *object, const
 bool ls_library_build(LsCtx *cx, const LsToolchain *t, const char *object, const char *prefix,
                       const char *archive, const char *shared)
 {
-    return hide(cx, t, object, prefix) && archive_of(cx, t, object, archive)
+    /* Everything but the library's own functions becomes local, so that one process may have
+     * several libraries. */
+    return (t->dry_run || (ls_hide_symbols(cx, object, prefix)
+                           && ls_archive_write(cx, archive, object)))
            && shared_of(cx, t, object, shared);
 }

@@ -262,7 +262,7 @@ bool ls_inspect(LsCtx *cx, const char *path, const LsImportOptions *o, FILE *to,
     if (cx->model == NULL)
         cx->model = path;
     LsInspectReport r = {.cx = cx, .all = all, .open = {.arena = cx->arena}};
-    if ((r.m = ls_onnx_open(cx, path, o->tie_identity)) == NULL)
+    if ((r.m = ls_onnx_open(cx, path, o)) == NULL)
         return false;
     /* The import reports problems with names again, together with all others. */
     LsCtx quiet = {.arena = cx->arena, .model = cx->model, .log = fopen("/dev/null", "w")};

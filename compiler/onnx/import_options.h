@@ -26,6 +26,9 @@ typedef struct LsImportOptions {
     const char *const *only; int nonly;         /* trained, and nothing else */
     const char *const *stop; int nstop;         /* globs over names of values and nodes: no gradient
                                                  * flows there */
+    struct LsAdapters *adapters;        /* --lora, --adapter: added to the file when it is first
+                                         * opened; what they train is trained, and nothing else;
+                                         * NULL: none */
     bool tie_identity;          /* an Identity of an initializer stays one parameter */
     bool verbose;               /* warnings name every tensor, not just the first ones */
     bool located;               /* do not load initial values, but they must be there: a program

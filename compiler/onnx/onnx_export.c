@@ -2,6 +2,7 @@
  * its bytes. */
 #include "compiler/onnx/onnx_export.h"
 
+#include "compiler/adapters/adapt.h"
 #include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx_file/onnx_widen.h"
 #include "compiler/onnx/onnx_infer_form.h"
@@ -260,8 +261,24 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
     add_piece(cx, f, raw.data, raw.len);
 }
 
-/* The model, its graph, the graph's initializers: protocol buffers take fields in any order. */
-static void lay_out(Export *e, Onnx__ModelProto *p, LsOnnxForm *f)
+/* Values of adapters that the model itself does not have lie behind it. */
+static void add_tail(LsCtx *cx, LsOnnxForm *f, const LsAdapters *a, Onnx__TensorProto *const *list,
+                     size_t n)
+{
+    const int64_t model = f->bytes;
+    for (size_t i = 0; i < n; i++) {
+        const char *name = ls_text(list[i]->name);
+        if (!ls_adapters_made(a, name))
+            continue;
+        f->slot[f->nslot++] = (LsOnnxSlot){name, f->bytes, (int64_t)list[i]->raw_data.len};
+        add_piece(cx, f, list[i]->raw_data.data, list[i]->raw_data.len);
+    }
+    f->tail = f->bytes - model;
+}
+
+/* The model, its graph, the graph's initializers: protocol buffers take fields in any order.
+ * merged: whose tensors are left out; NULL: none are. */
+static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, LsOnnxForm *f)
 {
     LsCtx *cx = e->cx;
     Onnx__GraphProto *g = p->graph;
@@ -269,7 +286,8 @@ static void lay_out(Export *e, Onnx__ModelProto *p, LsOnnxForm *f)
     g->n_initializer = 0;
     add_message(cx, &inner, &g->base);
     for (size_t i = 0; i < e->nlist; i++)
-        add_tensor(cx, &inner, e->list[i]);
+        if (merged == NULL || !ls_adapters_made(merged, ls_text(e->list[i]->name)))
+            add_tensor(cx, &inner, e->list[i]);
     p->graph = NULL;
     *f = (LsOnnxForm){.slot = inner.slot, .nslot = inner.nslot};
     add_message(cx, f, &p->base);
@@ -278,6 +296,8 @@ static void lay_out(Export *e, Onnx__ModelProto *p, LsOnnxForm *f)
         f->slot[i].offset += f->bytes;
     for (uint32_t i = 0; i < inner.npiece; i++)
         add_piece(cx, f, inner.piece[i].bytes, inner.piece[i].n);
+    if (merged != NULL)
+        add_tail(cx, f, merged, e->list, e->nlist);
     p->graph = g;
     g->initializer = e->list;
     g->n_initializer = e->nlist;
@@ -302,7 +322,7 @@ bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
 
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f)
 {
-    LsOnnxModel *m = ls_onnx_open(cx, path, o->tie_identity);
+    LsOnnxModel *m = ls_onnx_open(cx, path, o);
     if (m == NULL || !ls_onnx_resolve(cx, m))
         return false;
     cx->parsed = NULL;          /* the code below changes the structures */
@@ -320,10 +340,14 @@ bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, Ls
         return false;
     take_nodes(&e, o);
     drop_nodes(&e, g);
+    const LsAdapters *merged =
+        o->adapters != NULL && o->adapters->merge ? o->adapters : NULL;
+    if (merged != NULL)
+        ls_adapters_remove(merged, g);
     ls_onnx_infer_form(cx->arena, p, other ? &m->names : NULL);
     drop_unread_constants(cx->arena, g);
     p->n_training_info = 0;
     p->ir_version = p->ir_version < 4 ? 4 : p->ir_version;  /* initializers need not be inputs */
-    lay_out(&e, p, f);
+    lay_out(&e, p, merged, f);
     return true;
 }

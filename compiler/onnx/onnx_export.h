@@ -14,6 +14,7 @@ typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; i
                                  * files that it maps */
     LsOnnxPiece *piece; uint32_t npiece, cap_piece;
     int64_t bytes;
+    int64_t tail;               /* of them, behind the model: values of adapters that it has not */
     LsOnnxSlot *slot; uint32_t nslot;
 } LsOnnxForm;
 

@@ -450,7 +450,7 @@ static LsGraph *import_any(LsCtx *cx, const char *path, LsOnnxModel *m, const Ls
     LsReport r;
     int before = cx->nerror;
     ls_report_begin(&r, cx);
-    LsGraph *g = import_model(cx, &r, m != NULL ? m : ls_onnx_open(cx, path, o->tie_identity), o);
+    LsGraph *g = import_model(cx, &r, m != NULL ? m : ls_onnx_open(cx, path, o), o);
     ls_report_end(&r);
     return cx->nerror == before ? g : NULL;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiler/adapters/adapt.h"
 #include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx/onnx_function.h"
 #include "compiler/onnx_file/onnx_subgraph.h"
@@ -48,7 +49,24 @@ static const char *home_of(LsArena *a, const char *path)
     return home;
 }
 
-LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
+/* Undoes what the exporter changed, then adds the adapters: the structures of a file are changed
+ * only once. NULL after diagnostics. */
+static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOptions *o)
+{
+    const LsDataFolder data = {.dir = m->dir, .home = m->home};
+    Onnx__GraphProto *g = m->proto->graph;
+    ls_subgraph_hoist(cx->arena, g);
+    const LsOnnxEdits *e = ls_onnx_untie(cx, m->proto, data, m->sources, o->tie_identity);
+    if (o->adapters == NULL)
+        return e;
+    LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = (LsOnnxEdits *)e};
+    ls_edit_index(&u);
+    const bool ok = ls_adapt(&u, o->adapters, m->opset);
+    ls_edit_finish(&u);
+    return ok ? e : NULL;
+}
+
+LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, const LsImportOptions *o)
 {
     Onnx__ModelProto *p = ls_onnx_read(cx, path);
     if (p == NULL)
@@ -61,13 +79,9 @@ LsOnnxModel *ls_onnx_open(LsCtx *cx, const char *path, bool tie)
                        .home = home_of(cx->arena, path),
                        .opset = opset, .names = {.arena = cx->arena},
                        .sources = ls_onnx_sources(cx->arena, p->graph)};
-    const LsOnnxEdits **edits = ls_onnx_edits(cx);      /* the structures of a file are changed only
-                                                         * once */
+    const LsOnnxEdits **edits = ls_onnx_edits(cx);
     if (*edits == NULL)
-        ls_subgraph_hoist(cx->arena, p->graph);
-    if (*edits == NULL)
-        *edits = ls_onnx_untie(cx, p, (LsDataFolder){.dir = m->dir, .home = m->home}, m->sources,
-                               tie);
+        *edits = change(cx, m, o);
     m->edits = *edits;
-    return ls_onnx_inline(cx, m) ? m : NULL;
+    return m->edits != NULL && ls_onnx_inline(cx, m) ? m : NULL;
 }

@@ -7,6 +7,8 @@
  * initializers: old exporters and ONNX's light models write weights so. */
 #include "compiler/onnx/onnx_roles.h"
 
+#include "compiler/adapters/adapters.h"
+
 #include <fnmatch.h>
 #include <math.h>
 #include <string.h>
@@ -82,16 +84,25 @@ static bool matches(const char *const *glob, int n, const char *name)
     return false;
 }
 
+/* Nothing is trained but what the options name. */
+static bool trains_only(const LsImportOptions *o) { return o->nonly > 0 || o->adapters != NULL; }
+
+static const char *why_trained(const LsImportOptions *o)
+{
+    return o->adapters != NULL ? "of an adapter" : o->nonly > 0 ? "--train-only" : "--train";
+}
+
 bool ls_onnx_told_to_train(const LsImportOptions *o, const char *name)
 {
-    return matches(o->train, o->ntrain, name) || matches(o->only, o->nonly, name);
+    return matches(o->train, o->ntrain, name) || matches(o->only, o->nonly, name)
+           || (o->adapters != NULL && ls_adapters_train(o->adapters, name));
 }
 
 bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
 {
     return ls_onnx_told_to_stop(o, name)
            || (!ls_onnx_told_to_train(o, name)
-               && (o->nonly > 0 || matches(o->freeze, o->nfreeze, name)));
+               && (trains_only(o) || matches(o->freeze, o->nfreeze, name)));
 }
 
 /* ---- values that are masks ---- */
@@ -253,7 +264,7 @@ static LsVerdict decide(const Tensor *t)
     const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
     bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
     if (told(t, s, ls_onnx_told_to_train) && !ls_onnx_told_to_stop(im->o, t->name))
-        return may_train ? verdict(LS_ROLE_TRAINED, im->o->nonly > 0 ? "--train-only" : "--train")
+        return may_train ? verdict(LS_ROLE_TRAINED, why_trained(im->o))
                          : without_gradient(t, true);
     if (t->count == 1 && t->decides)
         return verdict(LS_ROLE_CONSTANT, "decides which nodes of a body run, and how often");
@@ -265,6 +276,7 @@ static LsVerdict decide(const Tensor *t)
                                         : unsaid(t);
     if (v.role == LS_ROLE_TRAINED && told(t, s, ls_onnx_told_to_freeze))
         return verdict(LS_ROLE_FROZEN, ls_onnx_told_to_stop(im->o, t->name) ? "--stop-gradient"
+                                       : im->o->adapters != NULL ? "beside adapters"
                                        : im->o->nonly > 0 ? "not named by --train-only"
                                                           : "--freeze");
     return v;

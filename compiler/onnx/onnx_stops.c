@@ -9,6 +9,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
+#include "compiler/adapters/adapters.h"
 #include "compiler/fold/append.h"
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx_file/onnx_metadata.h"
@@ -18,7 +19,7 @@ bool ls_onnx_told_to_stop(const LsImportOptions *o, const char *name)
     for (int k = 0; k < o->nstop; k++)
         if (fnmatch(o->stop[k], name, 0) == 0)
             return true;
-    return false;
+    return o->adapters != NULL && ls_adapters_stop(o->adapters, name);
 }
 
 static const char target[] = "target=torch.ops.aten.detach";
@@ -43,7 +44,7 @@ static bool asked(const LsImportOptions *o, const LsOnnxFlat *f, size_t k)
 
 static LsStopsBy stops(LsArena *a, const LsImportOptions *o, const LsOnnxFlat *f, size_t k)
 {
-    if (o->nstop > 0 && asked(o, f, k))
+    if ((o->nstop > 0 || o->adapters != NULL) && asked(o, f, k))
         return LS_STOPS_ASKED;
     return ls_flat_is(f, "Identity") && is_detach(a, f->proto) ? LS_STOPS_BY_NOTES : LS_STOPS_NOT;
 }

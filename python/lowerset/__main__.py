@@ -1,4 +1,4 @@
-"""The command line: `python -m lowerset compile net.onnx …` is `lowerset compile net.onnx …`."""
+"""The command line: `python -m lowerset plan net.onnx` is `lowerset plan net.onnx`."""
 
 from __future__ import annotations
 

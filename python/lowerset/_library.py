@@ -74,7 +74,8 @@ class Net:
 
     inputs (targets behind them), outputs, state: tables of Tensor; batch: samples of a full update;
     batch_least: the fewest that an update takes; private: whether updates are (--dp), which take
-    all data, of any number of samples, and draw their batch from them.
+    all data, of any number of samples, and draw their batch from them; on_gpu: whether it computes on
+    a GPU, where tensors of torch may lie, too.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, prefix: str = "net",
@@ -97,8 +98,10 @@ class Net:
         self.plan_hash: str = self._call("plan_hash").decode()
         self.private = "spent" in self._function
         threads = threads or len(os.sched_getaffinity(0))
-        self._state, self._arena = _room(self._call("state_bytes")), _room(
-            self._call("arena_bytes"))
+        self.on_gpu = bool(self._call("on_gpu"))
+        state, arena = ((0, 0) if self.on_gpu       # it takes its memory there itself
+                        else (self._call("state_bytes"), self._call("arena_bytes")))
+        self._state, self._arena = _room(state), _room(arena)
         self._self = self._call("open", self._state.ctypes.data, self._state.size,
                                 self._arena.ctypes.data, self._arena.size, threads, seed,
                                 self._error)
@@ -116,7 +119,7 @@ class Net:
         for name, result, takes in (
                 ("state_bytes", size, ()), ("arena_bytes", size, ()), ("batch", i64, ()),
                 ("batch_least", i64, ()), ("plan_hash", ctypes.c_char_p, ()),
-                ("real_bytes", number, ()),
+                ("real_bytes", number, ()), ("on_gpu", number, ()),
                 ("open", p, (p, size, p, size, number, ctypes.c_uint64, error)),
                 ("close", None, (p,)), ("updates", i64, (p,)),
                 ("step", number, (p, p, i64, ctypes.c_double, loss, error)),
@@ -180,7 +183,7 @@ class Net:
                     raise ValueError(f"there is no array for {t.role} '{t.name}'")
                 taken.append(None)
                 continue
-            taken.append(as_input(array, t.name, t.dtype, t.shape[1:]))
+            taken.append(as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu))
             first = first or (t.name, len(taken[-1]))
             if len(taken[-1]) != first[1]:
                 raise ValueError(f"'{t.name}' has {len(taken[-1])} samples, and '{first[0]}' has "

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
+import sys
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from .errors import LowersetError, ToolError, UsageError, error_of
+from .errors import (LowersetError, LowersetWarning, ToolError, UsageError, error_of,
+                     warnings_of)
 
 __all__ = ["LowersetError", "environment", "find_program", "option_words", "run"]
 
@@ -19,10 +24,20 @@ def _is_script(path: str) -> bool:
         return file.read(2) == b"#!"
 
 
+def _of_checkout() -> list[str]:
+    """Where a checkout has the program, if this file lies in one: `pip install -e .` builds it in
+    the second place."""
+    root = Path(__file__).parents[2]
+    if not (root / "meson.build").exists():
+        return []
+    python = f"cp{sys.version_info.major}{sys.version_info.minor}"
+    return [str(root / "build" / "lowerset"), str(root / "build" / python / "lowerset")]
+
+
 def find_program() -> str:
-    """The path of `lowerset`: $LOWERSET, the package's own, or the one of $PATH."""
+    """The path of `lowerset`: $LOWERSET, the package's own, that of a checkout, that of $PATH."""
     own = str(Path(__file__).parent / "bin" / "lowerset")
-    for path in (os.environ.get("LOWERSET"), own):
+    for path in (os.environ.get("LOWERSET"), own, *_of_checkout()):
         if path and os.access(path, os.X_OK):
             return path
     found = shutil.which("lowerset")
@@ -43,34 +58,76 @@ def _zig() -> str | None:
     return None
 
 
+# The oldest compilers that programs are right with: codegen/toolchain/compiler_version.h.
+_LEAST = {"gcc": 12, "clang": 13}
+
+
+def _is_too_old(compiler: str) -> bool:
+    """Whether a compiler says that it is older than programs need."""
+    try:
+        said = subprocess.run([compiler, "--version"], stdin=subprocess.DEVNULL, check=False,
+                              capture_output=True, encoding="utf-8", errors="replace").stdout
+    except OSError:
+        return False
+    clang = re.search(r"clang version (\d+)", said)
+    gcc = "Free Software Foundation" in said and re.search(r"\) (\d+)", said)
+    return (int(clang[1]) < _LEAST["clang"] if clang else
+            int(gcc[1]) < _LEAST["gcc"] if gcc else False)
+
+
 def environment() -> dict[str, str]:
     """The variables that the program runs with: those of this process, and CC.
 
-    CC stays what it is. Where it is not set and there is no cc, it is gcc, clang, or the compiler
-    of the package ziglang (pip install lowerset[cc]).
+    CC stays what it is. Where it is not set, it is cc, gcc or clang, the first that is there. If
+    there is none, or an old one, it is the compiler of the package ziglang, where that is
+    installed (pip install lowerset[cc]). VIRTUAL_ENV is where NVIDIA's packages are looked for.
     """
     variables = dict(os.environ)
-    if variables.get("CC") or shutil.which("cc"):
+    if sys.prefix != sys.base_prefix:
+        variables.setdefault("VIRTUAL_ENV", sys.prefix)
+    if variables.get("CC"):
         return variables
-    other = shutil.which("gcc") or shutil.which("clang") or _zig()
-    if other is not None:
-        folder, name = os.path.split(other)
-        # The program takes CC apart at blanks.
-        variables["PATH"] = f"{folder}:{variables.get('PATH', os.defpath)}"
-        variables["CC"] = (name if " " in folder else other) + (" cc" if name == "zig" else "")
+    there = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
+    zig = _zig()
+    if zig is not None and (there is None or _is_too_old(there)):
+        folder = os.path.dirname(zig)
+        if " " in folder:       # the program takes CC apart at blanks
+            variables["PATH"] = f"{folder}:{variables.get('PATH', os.defpath)}"
+            zig = "zig"
+        # Else zig adds checks to programs of -O 0, and needs their library.
+        variables["CC"] = f"{zig} cc -fno-sanitize=undefined"
+    elif there is not None and os.path.basename(there) != "cc":
+        variables["CC"] = os.path.basename(there)
     return variables
 
 
-def run(arguments: Sequence[str], *, cwd: str | os.PathLike[str] | None = None) -> str:
+def _json_of(text: str) -> dict | None:
+    try:
+        report = json.loads(text)
+    except ValueError:
+        return None
+    return report if isinstance(report, dict) else None
+
+
+def run(arguments: Sequence[str | os.PathLike[str]], *,
+        cwd: str | os.PathLike[str] | None = None, accept: Sequence[int] = (0,)) -> str:
     """What `lowerset ARGUMENTS` prints on its standard output.
+
+    accept: exit codes that are no error. What the program warns of is warned of as
+    LowersetWarning.
 
     Raises the LowersetError of its exit code if it fails, with the message that it printed.
     """
-    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd, env=environment(),
-                          stdin=subprocess.DEVNULL, capture_output=True, check=False,
-                          encoding="utf-8", errors="backslashreplace")
-    if done.returncode != 0:
-        raise error_of(done.returncode, done.stderr)
+    done = subprocess.run([find_program(), *map(str, arguments)], cwd=cwd,
+                          env=environment(), stdin=subprocess.DEVNULL, capture_output=True,
+                          check=False, encoding="utf-8", errors="backslashreplace")
+    report = _json_of(done.stdout) if done.returncode != 0 else None
+    if done.returncode not in accept or (done.returncode != 0 and report is None):
+        error = error_of(done.returncode, done.stderr)
+        error.report = report
+        raise error
+    for text in warnings_of(done.stderr):
+        warnings.warn(text, LowersetWarning, stacklevel=3)
     return done.stdout
 
 
@@ -78,7 +135,7 @@ def run(arguments: Sequence[str], *, cwd: str | os.PathLike[str] | None = None) 
 # compares them with the program's own table.
 _FLAGS = frozenset((
     "allow-nondeterministic", "compiled-engines", "dry-run", "json", "max-batch", "measure",
-    "prove", "quick", "quiet", "store-gradients", "table", "tie", "verbose"))
+    "merge", "prove", "quick", "quiet", "store-gradients", "table", "tie", "verbose"))
 _NEGATIVES = frozenset(("alternatives", "epilogues", "inplace", "offsets", "overlap"))
 # Options whose value is a list in one word, with what stands between its elements.
 _JOINED = {"arch": ",", "class-weights": ",", "label-shape": "x", "link": ",", "loss": ",",

@@ -11,6 +11,7 @@ class LowersetError(Exception):
     code: the exit code of the program, or the number of a library's error
     node: the ONNX node that the message is about, or None
     hint: what to do about it, or None
+    report: the JSON report that the program printed nevertheless, as a dict, or None
     """
 
     def __init__(self, text: str, *, code: int = 1, node: str | None = None,
@@ -19,6 +20,11 @@ class LowersetError(Exception):
         self.code = code
         self.node = node
         self.hint = hint
+        self.report: dict | None = None
+
+
+class LowersetWarning(UserWarning):
+    """What the compiler warned of."""
 
 
 class ModelError(LowersetError):
@@ -70,6 +76,9 @@ _BY_CODE = {1: ModelError, 2: UsageError, 3: UnsupportedError, 4: BudgetError, 5
 _FIRST = re.compile(r"^(?P<file>.*?): (?:(?:node (?P<number>\d+))? ?(?:'(?P<name>.*?)')? ?"
                     r"(?:\((?P<op>[^)]*)\))?: )?error LS-E(?P<id>\d{4}): (?P<text>.*)$", re.M)
 _HINT = re.compile(r"\n  hint: (.*)")
+# Where a message is about several nodes, its text names the first or the worst.
+_NAMED = re.compile(r"\bnode (?:\d+ )?'(.+?)'")
+_WARNING = re.compile(r"^.*?: warning: .*(?:\n  hint: .*)?$", re.M)
 
 
 def error_of(code: int, said: str) -> LowersetError:
@@ -84,5 +93,12 @@ def error_of(code: int, said: str) -> LowersetError:
     if first is None:
         return kind(said or f"lowerset ended with {code}", code=code)
     hint = _HINT.match(said, first.end())
-    return kind(said, code=code, node=first["name"] or first["number"],
-                hint=hint[1] if hint is not None else None)
+    node = first["name"] or first["number"]
+    if node is None and (named := _NAMED.search(first["text"])):
+        node = named[1]
+    return kind(said, code=code, node=node, hint=hint[1] if hint is not None else None)
+
+
+def warnings_of(said: str) -> list[str]:
+    """The warnings in what the program printed on standard error, each with its hint."""
+    return _WARNING.findall(said)

@@ -29,9 +29,12 @@ void ls_dataset_point(LsDataset *d, uint32_t input, const void *at, int64_t samp
     s->path = "the batch";
     s->one = false;
     s->stride = s->whole ? 0 : s->per_sample;
+    int64_t count;
+    if (__builtin_mul_overflow(s->per_sample, s->whole ? 1 : samples, &count))
+        count = INT64_MAX;      /* no array has as many: the number of samples is refused later */
     s->array = (LsArray){.data = at,
                          .type = element_of(d->p->input[input].t.type, d->p->real_bytes),
-                         .count = s->per_sample * (s->whole ? 1 : samples)};
+                         .count = count};
     if (!s->whole)
         d->samples = samples;
 }

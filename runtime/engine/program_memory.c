@@ -71,11 +71,11 @@ static void init_tensor(const LsMemory *m, const LsStateTensor *s)
 static void init_state(LsMemory *m)
 {
     const LsProgram *p = m->p;
-    m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes);
+    m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes + p->file.tail);
     for (uint32_t k = 0; k < p->nstate; k++)
         if (p->state[k].onnx_offset >= 0 && is_here(m, k))
             init_tensor(m, &p->state[k]);
-    ls_memory_let_go(m, p->file.onnx, p->file.bytes);
+    ls_memory_let_go(m, p->file.onnx, p->file.bytes + p->file.tail);
     if (ls_has_scaling(p)) {
         char start[8];
         ls_real_put(start, p->scaling.start, p->real_bytes);

@@ -164,7 +164,7 @@ bool ls_is_exported(const LsProgram *p, uint32_t state)
     for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
         averaged |=
             p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
-    return s->onnx_offset >= 0 && !averaged;
+    return s->onnx_offset >= 0 && s->onnx_offset < (int64_t)p->file.bytes && !averaged;
 }
 
 bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e)

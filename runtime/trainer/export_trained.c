@@ -2,6 +2,7 @@
  * tensor replaced. */
 #include "runtime/base/file.h"
 #include "runtime/base/tensor_copy.h"
+#include "runtime/trainer/export_adapter.h"
 #include "runtime/trainer/export_narrow.h"
 #include "runtime/trainer/export_trained.h"
 
@@ -24,6 +25,8 @@ static void put_model(LsOut *o, const LsMemory *m)
     for (uint32_t k = 0; k < m->p->nstate; k++)
         if (ls_is_exported(m->p, k))
             ls_export_patch(o, m, &m->p->state[k], m->p->state[k].onnx_offset);
+    for (uint32_t k = 0; k < m->p->adapters.nmerged; k++)
+        ls_export_merged(o, m, &m->p->adapters.merged[k]);
 }
 
 static bool write_model(const LsMemory *m, const LsAlphabet *alphabet, LsDataType type,

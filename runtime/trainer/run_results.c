@@ -1,5 +1,6 @@
 /* runtime/trainer/run_results.c -- see run_results.h. */
 #include "runtime/trainer/run_results.h"
+#include "runtime/trainer/export_adapter.h"
 #include "runtime/trainer/export_trained.h"
 #include "runtime/watch/image_grid.h"
 #include "runtime/trainer/pipelined_update.h"
@@ -55,7 +56,7 @@ bool ls_write_results(LsTrainer *t, LsError *e)
 {
     const LsTrainerOptions *o = &t->o;
     const bool whole = o->eval || t->place.update == t->updates, dumps = o->dump && whole;
-    LsError dump = {0}, times = {0}, model = {0}, grid = {0};
+    LsError dump = {0}, times = {0}, model = {0}, grid = {0}, adapter = {0};
     if (o->dump && !whole)
         fprintf(stderr, "note: %s is not written: the last step was not run\n", o->dump);
     if (o->measure)
@@ -63,6 +64,8 @@ bool ls_write_results(LsTrainer *t, LsError *e)
     if (o->export_to)
         ls_export(&t->memory, o->export_member, &t->place.alphabet, o->export_type, o->export_to,
                   &model);
+    if (o->export_adapter)
+        ls_export_adapter(&t->memory, o->export_adapter, &adapter);
     if (dumps)
         write_dump(t, &dump);
     write_times(t, &times);
@@ -71,6 +74,7 @@ bool ls_write_results(LsTrainer *t, LsError *e)
                       o->image_grid, &grid);
     if (!o->eval && (o->export_to ? &model : &dump)->code != LS_EXIT_DONE)
         ls_rescue_unwritten(t);
-    const bool wrote[] = {keep(e, &model), keep(e, &dump), keep(e, &times), keep(e, &grid)};
-    return wrote[0] && wrote[1] && wrote[2] && wrote[3];
+    const bool wrote[] = {keep(e, &model), keep(e, &adapter), keep(e, &dump), keep(e, &times),
+                          keep(e, &grid)};
+    return wrote[0] && wrote[1] && wrote[2] && wrote[3] && wrote[4];
 }

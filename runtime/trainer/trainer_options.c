@@ -8,6 +8,7 @@
 #include "runtime/base/option_table.h"
 #include "runtime/engine/program_memory.h"
 #include "runtime/trainer/checkpoint_folder.h"
+#include "runtime/trainer/export_adapter.h"
 #include "runtime/trainer/export_narrow.h"
 
 #define FLAG LS_OPTION_FLAG, 0, 0
@@ -119,6 +120,9 @@ static const LsOption row[] = {
      "that has some is refused"},
     {"--export", NULL, "FILE", OUTPUT, AT(export_to), 1,
      "write the trained model as ONNX, in evaluation form"},
+    {"--export-adapter", NULL, "DIR", TEXT, AT(export_adapter), 1,
+     "write the trained adapters as peft reads them: adapter_config.json and "
+     "adapter_model.safetensors"},
     {"--export-member", NULL, "K", WHOLE(0), AT(export_member), 1,
      "the member of an ensemble that --export writes, from 0"},
     {"--export-precision", NULL, "f32|f16|bf16", TEXT, AT(export_precision), 1,
@@ -437,6 +441,14 @@ static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
 {
     if (o->help)
         return true;
+    if (o->export_adapter != NULL && p->adapters.config == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-adapter: this program has no adapters; compile with --lora or "
+                       "--adapter");
+    if (o->export_precision != NULL && p->adapters.nmerged > 0)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-precision: adapters are merged into weights of float32; compile "
+                       "without --merge, or export those");
     if (o->export_precision == NULL)
         return o->export_to == NULL || ls_export_fits(p, LS_DT_REAL, e);
     if (!ls_export_type(o->export_precision, &o->export_type))
@@ -494,7 +506,7 @@ bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e)
     for (int k = 0; k < NROWS; k++)
         if (output(o, k) && (!is_apart(o, k, e) || !ls_out_check(output(o, k), e)))
             return false;
-    return true;
+    return o->export_adapter == NULL || ls_export_adapter_check(o->export_adapter, e);
 }
 
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)

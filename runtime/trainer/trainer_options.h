@@ -33,7 +33,7 @@ typedef struct LsTrainerOptions {
     bool share_gpus;            /* two ranks may have the same */
     bool tune;
     bool eval;
-    const char *save, *resume, *export_to, *export_precision;
+    const char *save, *resume, *export_to, *export_precision, *export_adapter;
     LsDataType export_type;     /* of weights: LS_DT_REAL, LS_DT_F16, LS_DT_BF16 */
     int64_t save_every, keep_last;
     bool overwrite;

@@ -114,6 +114,8 @@ cp "$FIXTURES/mlp/ref.npz" ref.npz
 cp "$FIXTURES/cnn/ts.onnx" cnn.onnx
 cp "$FIXTURES/../../data/faults/statistics-parts/covariance.onnx" mixed.onnx
 cp "$FIXTURES/gpt_tied/ts.onnx" gpt.onnx
+cp "$FIXTURES/../../data/inputs/wave3/adapters/mlp_patterns/base.onnx" lora.onnx
+cp -r "$FIXTURES/../../data/inputs/wave3/adapters/mlp_patterns/start" adapter
 cp "$FIXTURES/layernorm/dyn.onnx" tied.onnx
 sed 's/Relu/Rexu/g; s/Gemm/Gexx/g' cnn.onnx >bad.onnx
 "$LOWERSET" model mlp --batch=0 --width=8 --size=4 -o net.onnx
@@ -179,6 +181,12 @@ row "$BUILD" --train "fc1*" "$NET --freeze *"
 row "$BUILD" --train-only "fc1*" "$NET" "fc2*"
 row "$BUILD" --stop-gradient relu1 "$NET"
 row "$BUILD" --tie - "tied.onnx $EFFORT"
+row "$BUILD" --lora r=2:a "lora.onnx --batch 2 $EFFORT" r=3:a
+row "$BUILD" --adapter adapter "lora.onnx --batch 2 $EFFORT"
+row "compile" --merge - "lora.onnx --batch 2 --lora r=2:a $EFFORT"
+row "compile" --lora r=2,alpha=4:a "lora.onnx --batch 2 $EFFORT" r=2,alpha=5:a
+row "inspect" --lora r=2:a lora.onnx
+row "inspect" --adapter adapter lora.onnx
 row "$BUILD" --bn frozen "$CNN"
 row "compile" --bn-var torch "$CNN -q"        # the option also silences a warning
 row "$BUILD" --bn-var torch "$CNN -d all" onnx

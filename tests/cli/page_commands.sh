@@ -3,9 +3,9 @@
 #   sh tests/cli/page_commands.sh BUILD-FOLDER SOURCE-FOLDER [PAGE.md...]
 # What runs are the blocks ```sh of README.md and docs/*.md, all of a page in one folder. A block
 # ```prints after one has lines that it must print, `...` standing for anything. A page begins with
-# nothing, or with what blocks in Python write: files of tests/export/fixtures. So that this takes
-# seconds, programs are compiled without optimization and plans get little work, unless the page
-# says how much.
+# nothing, with what blocks in Python write: files of tests/export/fixtures, or with its C program.
+# So that this takes seconds, programs are compiled without optimization and plans get little work,
+# unless the page says how much.
 set -eu
 build=$(cd "$1" && pwd) source=$(cd "$2" && pwd)
 shift 2
@@ -28,6 +28,13 @@ esac
 exec "$build/lowerset" "\$@"
 END
 chmod +x "$work/bin/lowerset"
+# What links with a library of this build needs its sanitizers, too.
+. "$source/tests/support/link_flags.sh"
+if [ -n "$(link_flags "$build" | tr -d ' ')" ]; then
+    printf '#!/bin/sh\nexec "%s" "$@" %s\n' "$(command -v cc)" "$(link_flags "$build")" \
+        >"$work/bin/cc"
+    chmod +x "$work/bin/cc"
+fi
 export PATH="$work/bin:$PATH"
 
 # The page as a script. Before each command stands the line that it begins in.
@@ -70,6 +77,9 @@ case \$page in docs/from-pytorch.md)
     cp "$source/tests/export/fixtures/cnn/raw_n.onnx" net.onnx
     cp "$source/tests/export/fixtures/cnn/data.npz" train.npz
     cp train.npz val.npz ;;
+docs/library.md)
+    awk '/^\`\`\`/ { c = \$0 == "\`\`\`c"; next } c' "$source/\$page" >step.c ;;
+examples/c/README.md) cp "$source"/examples/c/*.c . ;;
 esac
 page=\$page sh "\$script"
 echo "\$page: \$n commands"

@@ -91,6 +91,9 @@ class Options:
         if dice.random() < 0.15:
             self.compile += [dice.choice(["--freeze", "--freeze", "--train-only"]),
                              dice.choice(net.model.parameters)]
+        elif dice.random() < 0.15:
+            self.maybe(1, "--lora r=2", "--lora r=1,alpha=3", "--lora r=2,dora",
+                       "--lora r=2,rslora", "--lora r=2,bias=all")
         self.maybe(0.1, "--schedule cosine:warmup=2", "--schedule step:every=1,gamma=0.5")
         if net.has_norm:
             trains = ["--bn train", "--bn train --bn-var torch"]

@@ -42,6 +42,8 @@ ROWS = [
      and (o.precision == "f16" or given("--loss-scale")(o))),
     (r"--train-only \S+ matches no parameter that can be trained",     # a norm's statistic
      lambda o: given("--train-only")(o) and o.net.has_norm),
+    (r"has rank \d+, and its weight has", given("--lora")),
+    (r"no module that can have an adapter", given("--lora")),
     (r"no number of ranks but 1 divides", lambda o: given("--ranks=any")(o) and o.accumulate > 1),
     (r"expected more than 1 value per channel when training",
      lambda o: given("--bn=train")(o) and (o.batch == o.parts or o.short > 0)),

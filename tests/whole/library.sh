@@ -13,21 +13,58 @@ set -eu
 "$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=9 --context=4 --batch=0 -o gpt.onnx \
     >said
 
+# shown KIND ARCHIVE.npz: KIND.NAME, which `calls show` wrote, end with the bytes of KIND/NAME
+cat >shown.py <<'END'
+import glob, struct, sys, zipfile
+kind, archive = sys.argv[1:]
+z = zipfile.ZipFile(archive)
+names = sorted(n for n in z.namelist() if n.startswith(kind + "/"))
+assert names == sorted("%s/%s.npy" % (kind, f[len(kind) + 1:]) for f in glob.glob(kind + ".*")), names
+for name in names:
+    npy, got = z.read(name), open(kind + "." + name[len(kind) + 1:-4], "rb").read()
+    want = npy[10 + struct.unpack("<H", npy[8:10])[0]:]
+    if not want or not got.endswith(want):
+        sys.exit("%s has other bytes" % name)
+END
+
 # alike NETWORK TOTAL OPTION...: 12 updates over so many samples, and what is refused
 alike() {
     net=$1 total=$2
     shift 2
     same "$net.onnx" "$total" 12 "$@"
     ./client check >said 2>&1 || fail "$net $*: refusals"
+    build_client "$source/tests/whole/library_calls.c" calls || fail "$net $*: calls do not link"
+    ./calls check "$total" >said 2>&1 || fail "$net $*: calls"
+    cat said >>lent
 }
-alike mlp 64 --batch 8 --optimizer adamw
+
+# shown_alike: outputs and gradients are those that the trainer shows
+shown_alike() {
+    rm -f out.* grad.*
+    last=$(ls saved/*0012.safetensors)
+    ./calls show "$last" "$total" >said 2>&1 || fail "outputs and gradients"
+    # shellcheck disable=SC2086
+    ./trainer $train --eval --resume "$last" --dump eval.npz >said 2>&1 || fail "evaluation"
+    # shellcheck disable=SC2086
+    ./trainer $train --steps 13 --resume "$last" --dump step.npz >said 2>&1 || fail "a step"
+    python3 shown.py out eval.npz >said 2>&1 || fail "outputs of a library"
+    python3 shown.py grad step.npz >said 2>&1 || fail "gradients of a library"
+}
+alike mlp 64 --batch 8 --optimizer adamw --store-gradients
+shown_alike
 alike mlp 27 --batch 8 --optimizer sgd:momentum=0.9 --ema 0.9
 alike cnn 32 --batch 8 --microbatches 2 --accumulate 2 --clip-norm 0.5
-alike unet 16 --batch 4 --budget min --optimizer nadam
-alike mlp 24 --batch 4 --precision f64 --optimizer sgd
+alike unet 16 --batch 4 --budget min --optimizer nadam --store-gradients
+shown_alike
+alike mlp 24 --batch 4 --precision f64 --optimizer sgd --store-gradients
+shown_alike
 alike cnn 24 --batch 4 --dp clip=1,noise=0.5,delta=1e-3,expected-batch=9 --optimizer adam
-alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion
-alike gpt 16 --batch 4 --precision bf16 --budget 60%
+alike gpt 16 --batch 4 --precision f16 --loss-scale 1024 --optimizer lion --store-gradients
+shown_alike
+alike gpt 16 --batch 4 --precision bf16 --budget 60% --store-gradients
+shown_alike
+
+grep -q '^[1-9][0-9]* calls' lent || fail "no library calls the caller's threads"
 
 # ---- runs go on: 5 updates here, 7 there ----
 ./trainer $train --steps 5 --save half >said 2>&1 || fail "5 updates of the trainer"
@@ -52,6 +89,19 @@ sort symbols | cmp -s - shared || fail "the shared library has other symbols: $(
 nm -g --defined-only lib/lib2nd.a | grep -q ' own_2_step$' || fail "--prefix: no own_2_step"
 "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o lib/2nd 2>said || fail "2nd"
 nm -g --defined-only lib/lib2nd.a | grep -q ' net_2nd_step$' || fail "no net_2nd_step"
+
+# ---- neither objcopy nor ar is needed: the C compiler alone makes the same library ----
+mkdir only alone
+for tool in cc as ld; do
+    ! command -v $tool >/dev/null 2>&1 || ln -s "$(command -v $tool)" only/$tool
+done
+PATH=$PWD/only CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o alone/2nd 2>said \
+    || fail "without objcopy and ar"
+nm -s alone/lib2nd.a | grep -q '^net_2nd_step in ' || fail "the archive has no index"
+CC=cc "$lowerset" compile mlp.onnx -q -O 0 --batch 8 --emit=lib -o lib/2nd 2>said \
+    || fail "2nd again"
+[ -n "$extra" ] || cmp -s lib/lib2nd.a alone/lib2nd.a || fail "the same library twice has other bytes"
+ar t alone/lib2nd.a >said && (cd alone && ar x lib2nd.a) || fail "ar cannot read the archive"
 
 # ---- two libraries in one program, as C++ and pedantic C; several instances ----
 cat >both.c <<'END'

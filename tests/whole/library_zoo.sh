@@ -115,6 +115,7 @@ else
     zoo resnet18 9
     reference "$source/tests/data/inputs/models/mlp_mse_loss_in_graph.onnx" 6
 fi
-echo "$passed settings have the bits of the trainer; budgets of a half: $(echo "$shares" |
-    tr ' ' '\n' | sort | uniq -c | awk 'NF == 2 { printf "%s%d of %s %%", sep, $1, $2; sep = ", " }')"
+halves=$(echo "$shares" | tr ' ' '\n' | sort | uniq -c |
+    awk 'NF == 2 { printf "%s%d of %s %%", sep, $1, $2; sep = ", " }')
+echo "$passed settings have the bits of the trainer; budgets of a half: $halves"
 [ "$passed" -gt 0 ]

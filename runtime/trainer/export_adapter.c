@@ -1,0 +1,190 @@
+/* runtime/trainer/export_adapter.c -- see the header. */
+#include "runtime/trainer/export_adapter.h"
+
+#include "runtime/base/json_read.h"
+#include "runtime/base/tensor_copy.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { PART = 4096 };           /* floats converted at a time */
+
+/* ---- peft's files ---- */
+
+/* State tensor k as evaluation reads it: an average takes the place of a parameter. */
+static const LsStateTensor *shown(const LsProgram *p, uint32_t k)
+{
+    const LsStateTensor *s = &p->state[k];
+    for (uint32_t i = 0; i < p->nstate && s->kind == LS_STATE_PARAM; i++)
+        if (p->state[i].kind == LS_STATE_AVERAGE && p->state[i].onnx_offset == s->onnx_offset)
+            return &p->state[i];
+    return s;
+}
+
+static void put_file(void *to, const void *data, size_t n) { ls_out_write(to, data, n); }
+
+static void put_header(LsOut *o, const LsProgram *p)
+{
+    char text[2048];
+    LsText t = {text, 0, sizeof text, put_file, o};
+    int64_t offset = 0;
+    ls_text_put(&t, "{\"__metadata__\":{\"format\":\"pt\"}");
+    for (uint32_t k = 0; k < p->adapters.nentry; k++) {
+        const LsAdapterEntry *of = &p->adapters.entry[k];
+        const LsTensor *tensor = &p->state[of->state].t;
+        const int64_t bytes = 4 * ls_tensor_count(tensor);
+        ls_text_put(&t, ",");
+        ls_text_string(&t, of->key);
+        ls_text_put(&t, ":{\"dtype\":\"F32\",\"shape\":[");
+        for (int d = 0; d < tensor->rank; d++)
+            ls_text_put(&t, "%s%" PRId64, d > 0 ? "," : "", tensor->dim[d]);
+        ls_text_put(&t, "],\"data_offsets\":[%" PRId64 ",%" PRId64 "]}", offset, offset + bytes);
+        offset += bytes;
+    }
+    ls_text_put(&t, "}");
+    ls_text_flush(&t);
+}
+
+static void put_values(LsOut *o, const LsMemory *m, const LsStateTensor *s)
+{
+    float part[PART];
+    LsWalk w = ls_walk_start(&s->t);
+    const void *from = ls_memory_view(m, s->t.at, ls_tensor_bytes(&s->t, m->p->real_bytes));
+    for (int64_t left = ls_tensor_count(&s->t), n; left > 0; left -= n) {
+        n = left < PART ? left : PART;
+        ls_walk_floats(&w, from, part, n, m->p->real_bytes);
+        ls_out_write(o, part, (size_t)n * sizeof part[0]);
+    }
+}
+
+static bool write_tensors(const LsMemory *m, const char *path, LsError *e)
+{
+    LsOut o;
+    unsigned char length[8] = {0};
+    if (!ls_out_open(&o, path, e))
+        return false;
+    ls_out_write(&o, length, 8);
+    put_header(&o, m->p);
+    while (o.at % 8 != 0)
+        ls_out_write(&o, " ", 1);
+    for (int k = 0; k < 8; k++)
+        length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
+    for (uint32_t k = 0; k < m->p->adapters.nentry; k++)
+        put_values(&o, m, shown(m->p, m->p->adapters.entry[k].state));
+    ls_out_patch(&o, 0, length, 8);
+    if (!ls_memory_ok(m, e))
+        o.err = EIO;            /* so that no incomplete file is left */
+    return ls_out_commit(&o, e);
+}
+
+static bool write_config(const LsProgram *p, const char *path, LsError *e)
+{
+    LsOut o;
+    if (!ls_out_open(&o, path, e))
+        return false;
+    ls_out_write(&o, p->adapters.config, strlen(p->adapters.config));
+    ls_out_write(&o, "\n", 1);
+    return ls_out_commit(&o, e);
+}
+
+static bool path_in(char path[LS_PATH], const char *dir, const char *file, LsError *e)
+{
+    return snprintf(path, LS_PATH, "%s/%s", dir, file) < LS_PATH
+           || ls_fail(e, LS_EXIT_FAIL, "%s: the path is too long", dir);
+}
+
+bool ls_export_adapter_check(const char *dir, LsError *e)
+{
+    char path[LS_PATH];
+    if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+        return ls_fail(e, LS_EXIT_FAIL, "cannot make folder '%s': %s", dir, strerror(errno));
+    return path_in(path, dir, "adapter_model.safetensors", e) && ls_out_check(path, e);
+}
+
+bool ls_export_adapter(const LsMemory *m, const char *dir, LsError *e)
+{
+    char path[LS_PATH];
+    return ls_export_adapter_check(dir, e) && path_in(path, dir, "adapter_model.safetensors", e)
+           && write_tensors(m, path, e) && path_in(path, dir, "adapter_config.json", e)
+           && write_config(m->p, path, e);
+}
+
+/* ---- merged weights ---- */
+
+/* All values of a state tensor, row-major; NULL: no memory. */
+static double *values_of(const LsMemory *m, const LsStateTensor *s)
+{
+    const int64_t n = ls_tensor_count(&s->t);
+    const int bytes = m->p->real_bytes;
+    double *to = malloc((size_t)n * sizeof *to + 1);
+    const char *from = ls_memory_view(m, s->t.at, ls_tensor_bytes(&s->t, bytes));
+    LsWalk w = ls_walk_start(&s->t);
+    for (int64_t i = 0; to != NULL && from != NULL && i < n; i++)
+        to[i] = ls_real_at(from + ls_walk_next(&w) * bytes, bytes);
+    return to;
+}
+
+/* W + s B A, with rows of `in` elements, in W's place. */
+static void add_low(double *w, const double *a, const double *b, int64_t out, int64_t in,
+                    int64_t rank, const LsMergedWeight *of)
+{
+    for (int64_t i = 0; i < out; i++)
+        for (int64_t r = 0; r < rank; r++)
+            for (int64_t k = 0; k < in; k++)
+                w[of->turned ? k * out + i : i * in + k] +=
+                    of->scale * b[i * rank + r] * a[r * in + k];
+}
+
+/* Gives each row the norm of its magnitude. */
+static void scale_rows(double *w, const double *magnitude, int64_t out, int64_t in, bool turned)
+{
+    for (int64_t i = 0; i < out; i++) {
+        double sum = 0;
+        for (int64_t k = 0; k < in; k++) {
+            const double v = w[turned ? k * out + i : i * in + k];
+            sum += v * v;
+        }
+        for (int64_t k = 0; k < in && sum > 0; k++)
+            w[turned ? k * out + i : i * in + k] *= magnitude[i] / sqrt(sum);
+    }
+}
+
+static void patch(LsOut *o, int64_t at, const double *v, int64_t n)
+{
+    float part[PART];
+    for (int64_t i = 0; i < n; i += PART) {
+        const int64_t some = n - i < PART ? n - i : PART;
+        for (int64_t k = 0; k < some; k++)
+            part[k] = (float)v[i + k];
+        ls_out_patch(o, at + 4 * i, part, (size_t)some * sizeof part[0]);
+    }
+}
+
+void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *of)
+{
+    const LsProgram *p = m->p;
+    const LsStateTensor *weight = &p->state[of->weight];
+    const int64_t n = ls_tensor_count(&weight->t), rank = p->state[of->b].t.dim[1];
+    const int64_t out = p->state[of->b].t.dim[0], in = n / out;
+    double *w = values_of(m, weight), *a = values_of(m, shown(p, of->a)),
+           *b = values_of(m, shown(p, of->b)),
+           *magnitude = of->magnitude >= 0
+                            ? values_of(m, shown(p, (uint32_t)of->magnitude)) : NULL;
+    if (w == NULL || a == NULL || b == NULL || (of->magnitude >= 0 && magnitude == NULL)) {
+        o->err = ENOMEM;
+    } else {
+        add_low(w, a, b, out, in, rank, of);
+        if (magnitude != NULL)
+            scale_rows(w, magnitude, out, in, of->turned);
+        patch(o, weight->onnx_offset, w, n);
+    }
+    free(w);
+    free(a);
+    free(b);
+    free(magnitude);
+}

@@ -1,0 +1,17 @@
+/* runtime/trainer/export_adapter.h -- --export-adapter: the trained adapters as peft reads them;
+ * and weights with their adapters merged. */
+#ifndef LS_RUNTIME_TRAINER_EXPORT_ADAPTER_H
+#define LS_RUNTIME_TRAINER_EXPORT_ADAPTER_H
+
+#include "runtime/base/file.h"
+#include "runtime/engine/program_memory.h"
+
+/* Writes adapter_config.json and adapter_model.safetensors to the folder, which is made if
+ * missing. */
+bool ls_export_adapter(const LsMemory *m, const char *dir, LsError *e);
+/* Whether the folder can be written now. */
+bool ls_export_adapter_check(const char *dir, LsError *e);
+/* Overwrites the float32 data of an exported weight by those of the merged one. */
+void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *w);
+
+#endif
