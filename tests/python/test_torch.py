@@ -442,6 +442,23 @@ class Exports(Compared):
             lowerset.trainer(Lies(), x, **FAST)
         lowerset.trainer(Lies(), x, check=False, **FAST).close()
 
+    def test_adapters(self):
+        module, x, y = small(), torch.randn(8, 6), torch.randint(0, 4, (8,))
+        before = copy.deepcopy(module.state_dict())
+        with lowerset.trainer(module, x, lora="r=2:0,3", optimizer="adamw", lr=0.1, **FAST) as t:
+            for _ in range(4):
+                t.step(x, y)
+            state = t.state_dict()
+            for name, value in before.items():
+                self.assertTrue(torch.equal(state[name], value), name)
+            for name in ("0", "3"):     # merged by hand: alpha is 8
+                a, b = (state[f"{name}.lora_{k}.weight"] for k in "AB")
+                before[f"{name}.weight"] = before[f"{name}.weight"] + 8 / 2 * (b @ a)
+            with self.assertRaisesRegex(lowerset.UnsupportedError, "adapter"):
+                t.load_into(module)
+            module.load_state_dict(before)
+            self.assertLess(off(t.predict(x), module(x)), CLOSE)
+
     def test_export_alone(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "net.onnx")
