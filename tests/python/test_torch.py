@@ -194,6 +194,21 @@ class Losses(Compared):
                 optimizer.step()
             self.assert_state(t, module)
             self.assertLess(off(t.predict(x), module(x)), CLOSE)
+            self.assert_close(t.evaluate(x, y), loss(module(x), y).item(), "evaluation")
+            for call in (t.step, t.evaluate):   # a mean over a part of the batch cannot be told
+                with self.assertRaisesRegex(lowerset.DataError, "computes its own loss"):
+                    call(x[:3], y[:3])
+        module = small()
+
+        def known(output, target):
+            return F.cross_entropy(output, target)
+        y = torch.randint(0, 4, (8,))
+        with lowerset.trainer(module, x, loss=known, example_target=y, **FAST) as t:
+            for n in (3, 8):
+                self.assert_close(t.evaluate(x[:n], y[:n]), known(module(x[:n]), y[:n]).item(),
+                                  "evaluation")
+            self.assert_close(t.step(x[:3], y[:3]), known(module(x[:3]), y[:3]).item(), "short")
+        module, y = small(), torch.randn(8, 4)
         with self.assertRaisesRegex(ValueError, "example_target"):
             lowerset.trainer(module, x, loss=loss, **FAST)
 
@@ -348,6 +363,27 @@ class Exports(Compared):
         del names["1.bias"]
         with self.assertRaisesRegex(lowerset.ModelError, "'1.bias' of the module is not in"):
             _export._must_have_all(module, {"input": x}, names)
+
+    def test_precisions(self):
+        """A module of 16 or 64 bits is trained as f32, or as asked for, and gets its own back."""
+        x, y = torch.randn(8, 6), torch.randint(0, 4, (8,))
+        for kind in (torch.float64, torch.bfloat16):
+            module = small().to(kind)
+            want = F.cross_entropy(module.float()(x), y).item()
+            module = module.to(kind)
+            with lowerset.trainer(module, x.to(kind), **FAST) as t:
+                self.assert_close(t.step(x.to(kind), y), want, str(kind), 1e-2)
+                t.load_into(module)
+                self.assertEqual(module[0].weight.dtype, kind)
+                self.assertLess(off(module.float()(x), t.predict(x)), 1e-2)
+        with lowerset.trainer(small().double(), x.double(), precision="f64", **FAST) as t:
+            self.assertEqual(t.predict(x).dtype, torch.float64)
+            self.assert_close(t.step(x.double(), y),
+                              F.cross_entropy(small().double()(x.double()), y).item(), "f64", 1e-12)
+        for precision in ("bf16", "f16"):
+            with lowerset.trainer(small(), x, precision=precision, **FAST) as t:
+                self.assert_close(t.step(x, y), F.cross_entropy(small()(x), y).item(), precision,
+                                  1e-2)
 
     def test_arguments_by_name(self):
         module = Unused()
