@@ -18,6 +18,8 @@ _HOMES = {
     **dict.fromkeys(("LowersetError", "BudgetError", "CheckError", "DataError", "DivergedError",
                      "ModelError", "RankError", "ToolError", "UnsupportedError", "UsageError"),
                     "errors"),
+    **dict.fromkeys(("Check", "Plan", "Sweep", "check", "compile", "inspect", "plan", "sweep"),
+                    "commands"),
     "Exported": "_export",
     "Net": "_library",
     "Tensor": "_library",

@@ -334,8 +334,8 @@ def state_names(module, tensors: Mapping[str, str]) -> dict[str, str]:
 def _frozen(module, names: Mapping[str, str], tensors: Mapping[str, str]) -> list[str]:
     trained = {names.get(k) for k, p in module.named_parameters(remove_duplicate=False)
                if p.requires_grad}
-    known = {*names.values(), *(k for k, _ in module.named_buffers())}
-    return [k for k in tensors if tensors[k] == "trained" and k in known and k not in trained]
+    return [k for k in tensors if tensors[k] == "trained" and k in names.values()
+            and k not in trained]
 
 
 def _must_have_all(module, named: Mapping, names: Mapping[str, str]) -> None:

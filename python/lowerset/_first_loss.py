@@ -29,7 +29,8 @@ def must_agree(t, module, example, loss, target, options: dict) -> None:
     count = min(max(2, len(named[tensors[0]])), t.batch)
     named.update({k: tiled(named[k], count) for k in tensors})
     numbers = f"{options.get('precision')} {options.get('eval_precision')}"
-    part = _ROUGH if "16" in numbers or "tf32" in numbers else _EXACT
+    short = any(p.element_size() < 4 for p in module.parameters())
+    part = _ROUGH if short or "16" in numbers or "tf32" in numbers else _EXACT
     told = not _OTHER_LOSS & options.keys()
     with unchanged(module), torch.no_grad():
         modes = [(m, m.training) for m in module.modules()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import sys
@@ -16,7 +15,7 @@ from . import _batches
 from ._arrays import as_numpy, is_torch
 from ._library import Net, Tensor
 from ._program import option_words, run
-from .errors import ModelError, UsageError
+from .errors import ModelError, UnsupportedError, UsageError
 
 # Options of compile that plan does not take.
 _ONLY_COMPILE = ("bf16_sums", "cc", "march", "nvcc", "opt")
@@ -88,7 +87,8 @@ class Trainer:
 
     @cached_property
     def plan(self) -> dict:
-        """The report of `lowerset plan --json`: bytes, costs, what is kept and recomputed."""
+        """The report of `lowerset plan --json`: bytes, costs, what is kept and recomputed; in a
+        notebook a timeline. It is made when it is first asked for, before close()."""
         return self._plan()
 
     @property
@@ -193,6 +193,10 @@ class Trainer:
         own = model.state_dict(keep_vars=True)
         state = self.state_dict()
         for name, value in state.items():
+            if name not in own and ".lora_" in name:
+                raise UnsupportedError(f"the module has no place for the adapter's '{name}'", code=3,
+                                       hint="t.save(path) and t.state_dict() keep adapters; "
+                                       "load_into takes a module with tensors of their names")
             if name not in own:
                 raise KeyError(f"the module has no '{name}'")
             if tuple(own[name].shape) != tuple(value.shape):
@@ -327,12 +331,13 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
                        optimizer)
         words += loss_words + more + made.words
         net = Net(_compiled(made.path, words + build, place), threads=threads, seed=seed)
+        if made.module is not None:
+            made.must_know(net, "lora" in options or "adapter" in options)
         t = Trainer(net, made.inputs, plan=_plan_of(made.path, words), rate=rate,
                     names=made.names, counters=made.counters, torch=made.module is not None,
                     folder=temporary)
         if made.module is not None:
-            made.must_know(net)
-            if check:
+            if check and "adapter" not in options:      # whose values the module lacks
                 from ._first_loss import must_agree
                 must_agree(t, made.module, example_inputs, loss, example_target,
                            {"precision": precision, "seed": seed, **options})
@@ -344,7 +349,8 @@ def trainer(model, example_inputs=None, *, loss=None, optimizer=None,
 
 
 def _plan_of(path: str, words: Sequence[str]) -> Callable[[], dict]:
-    return lambda: json.loads(run(["plan", path, "--json", "-q", *words]))
+    from .commands import planned
+    return lambda: planned(path, words)
 
 
 class _Source:
@@ -380,10 +386,14 @@ class _Source:
             for name in sorted(left - set(made.frozen)):
                 self.words += ["--freeze", name]
 
-    def must_know(self, net: Net) -> None:
-        """Every tensor that is trained must be one of the module's."""
+    def must_know(self, net: Net, adapters: bool) -> None:
+        """Every tensor that is trained must be one of the module's, or of an adapter."""
         known = set(self.names.values())
         strange = [t.name for t in net.state if t.role == "parameter" and t.name not in known]
+        if adapters:
+            own = [name for name in strange if ".lora_" in name]
+            strange = [name for name in strange if name not in own]
+            self.names = {**self.names, **{name: name for name in own}}
         if strange:
             raise ModelError(f"'{strange[0]}' is trained, but no parameter of the module is "
                                 "called so", node=strange[0],

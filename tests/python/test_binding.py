@@ -12,6 +12,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import unittest
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[2] / "python"
@@ -145,6 +146,35 @@ class Step(unittest.TestCase):
                 losses.append(t.step(*data(t)))
         self.assertEqual(losses[0], losses[1])
         self.assertNotEqual(losses[0], losses[2])
+
+    def test_threads_take_turns(self):
+        with trainer() as t, trainer() as alone:
+            x, y = data(t)
+            threads = [threading.Thread(target=lambda: [t.step(x, y) for _ in range(50)])
+                       for _ in range(3)]
+            for one in threads:
+                one.start()
+            for one in threads:
+                one.join()
+            for _ in range(150):
+                alone.step(x, y)
+            self.assertEqual(t.updates, 150)
+            for name, value in t.state_dict().items():
+                np.testing.assert_array_equal(value, alone.state_dict()[name])
+
+    def test_a_fork_is_told(self):
+        with trainer() as t:
+            x, y = data(t)
+            t.step(x, y)
+            child = os.fork()
+            if child == 0:
+                try:
+                    t.step(x, y)
+                except lowerset.UsageError as e:
+                    os._exit(42 if "fork" in str(e) else 1)
+                os._exit(0)
+            self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 42)
+            t.step(x, y)
 
     def test_a_closed_trainer_says_so(self):
         t = trainer()
@@ -391,7 +421,7 @@ class Options(unittest.TestCase):
                         for k, v in t.state_dict().items())
             self.assertAlmostEqual(moved**0.5, 1e-3, 6)
         with trainer(budget="min") as t, trainer() as free:
-            self.assertEqual(t.plan["schema"], 1)
+            self.assertIsInstance(t.plan, lowerset.Plan)
             self.assertLessEqual(t.plan["arena_bytes"], free.plan["arena_bytes"])
             self.assertEqual(t.plan["arena_bytes"], t.plan["least_arena_bytes"])
 

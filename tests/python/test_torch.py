@@ -10,6 +10,7 @@ import copy
 import os
 import pathlib
 import sys
+import tempfile
 import unittest
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -193,6 +194,21 @@ class Losses(Compared):
                 optimizer.step()
             self.assert_state(t, module)
             self.assertLess(off(t.predict(x), module(x)), CLOSE)
+            self.assert_close(t.evaluate(x, y), loss(module(x), y).item(), "evaluation")
+            for call in (t.step, t.evaluate):   # a mean over a part of the batch cannot be told
+                with self.assertRaisesRegex(lowerset.DataError, "computes its own loss"):
+                    call(x[:3], y[:3])
+        module = small()
+
+        def known(output, target):
+            return F.cross_entropy(output, target)
+        y = torch.randint(0, 4, (8,))
+        with lowerset.trainer(module, x, loss=known, example_target=y, **FAST) as t:
+            for n in (3, 8):
+                self.assert_close(t.evaluate(x[:n], y[:n]), known(module(x[:n]), y[:n]).item(),
+                                  "evaluation")
+            self.assert_close(t.step(x[:3], y[:3]), known(module(x[:3]), y[:3]).item(), "short")
+        module, y = small(), torch.randn(8, 4)
         with self.assertRaisesRegex(ValueError, "example_target"):
             lowerset.trainer(module, x, loss=loss, **FAST)
 
@@ -219,7 +235,7 @@ class Optimizers(Compared):
                 (torch.optim.RMSprop, {"lr": 0.01, "alpha": 0.9, "weight_decay": 0.1}),
                 (torch.optim.Adagrad, {"lr": 0.05, "lr_decay": 0.1,
                                        "initial_accumulator_value": 0.2}),
-                (torch.optim.NAdam, {"lr": 0.01, "weight_decay": 0.1}),
+                (torch.optim.NAdam, {"lr": 0.01, "weight_decay": 0.1, "momentum_decay": 0.05}),
                 (torch.optim.RAdam, {"lr": 0.01, "weight_decay": 0.1,
                                      "decoupled_weight_decay": True})):
             with self.subTest(kind=kind.__name__, **settings):
@@ -348,6 +364,27 @@ class Exports(Compared):
         with self.assertRaisesRegex(lowerset.ModelError, "'1.bias' of the module is not in"):
             _export._must_have_all(module, {"input": x}, names)
 
+    def test_precisions(self):
+        """A module of 16 or 64 bits is trained as f32, or as asked for, and gets its own back."""
+        x, y = torch.randn(8, 6), torch.randint(0, 4, (8,))
+        for kind in (torch.float64, torch.bfloat16):
+            module = small().to(kind)
+            want = F.cross_entropy(module.float()(x), y).item()
+            module = module.to(kind)
+            with lowerset.trainer(module, x.to(kind), **FAST) as t:
+                self.assert_close(t.step(x.to(kind), y), want, str(kind), 1e-2)
+                t.load_into(module)
+                self.assertEqual(module[0].weight.dtype, kind)
+                self.assertLess(off(module.float()(x), t.predict(x)), 1e-2)
+        with lowerset.trainer(small().double(), x.double(), precision="f64", **FAST) as t:
+            self.assertEqual(t.predict(x).dtype, torch.float64)
+            self.assert_close(t.step(x.double(), y),
+                              F.cross_entropy(small().double()(x.double()), y).item(), "f64", 1e-12)
+        for precision in ("bf16", "f16"):
+            with lowerset.trainer(small(), x, precision=precision, **FAST) as t:
+                self.assert_close(t.step(x, y), F.cross_entropy(small()(x), y).item(), precision,
+                                  1e-2)
+
     def test_arguments_by_name(self):
         module = Unused()
         x, y = torch.randn(8, 6), torch.randint(0, 6, (8,))
@@ -364,6 +401,8 @@ class Exports(Compared):
     def test_an_example_of_one_sample(self):
         module = zoo.UNet(4).train()
         x, y = torch.randn(5, 3, 8, 8), torch.randint(0, 4, (5, 8, 8))
+        with tempfile.TemporaryDirectory() as folder:
+            self.assertTrue(lowerset.export(module, x[:1], folder + "/net.onnx").any_batch)
         with lowerset.trainer(module, x[:1], batch=5, **FAST) as t:
             want = F.cross_entropy(module(x), y).item()
             self.assert_close(t.step(x, y), want, "loss")
@@ -439,8 +478,24 @@ class Exports(Compared):
             lowerset.trainer(Lies(), x, **FAST)
         lowerset.trainer(Lies(), x, check=False, **FAST).close()
 
+    def test_adapters(self):
+        module, x, y = small(), torch.randn(8, 6), torch.randint(0, 4, (8,))
+        before = copy.deepcopy(module.state_dict())
+        with lowerset.trainer(module, x, lora="r=2:0,3", optimizer="adamw", lr=0.1, **FAST) as t:
+            for _ in range(4):
+                t.step(x, y)
+            state = t.state_dict()
+            for name, value in before.items():
+                self.assertTrue(torch.equal(state[name], value), name)
+            for name in ("0", "3"):     # merged by hand: alpha is 8
+                a, b = (state[f"{name}.lora_{k}.weight"] for k in "AB")
+                before[f"{name}.weight"] = before[f"{name}.weight"] + 8 / 2 * (b @ a)
+            with self.assertRaisesRegex(lowerset.UnsupportedError, "adapter"):
+                t.load_into(module)
+            module.load_state_dict(before)
+            self.assertLess(off(t.predict(x), module(x)), CLOSE)
+
     def test_export_alone(self):
-        import tempfile
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "net.onnx")
             case = zoo.case("mlp_partly_frozen")
