@@ -52,6 +52,11 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
         && ls_part_randomness(cx, g, parts) && mixing(cx, g, o);
 }
 
+static bool chunks(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_head_chunks(cx, g, o->head_chunks);
+}
+
 /* On the built-in machine, so that a program's bits do not depend on the one that it is made on. */
 static double price(const void *cpu, const LsGraph *g, LsNodeId n)
 {
@@ -119,6 +124,7 @@ static bool ensemble(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
+    {"chunks", false, chunks},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
     {"layout", false, layout},     {"residual", true, residual},
     {"precision", false, precision},

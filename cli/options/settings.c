@@ -210,6 +210,12 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
                         "are no members without --ensemble\n");
         return LS_EXIT_USAGE;
     }
+    if (o->loss.head_chunks > 0 && ls_wants_samples(&p->grads)) {
+        fprintf(stderr, "lowerset: --head-chunks: a chunk has positions of several samples, and "
+                        "--grads and --dp need those of each apart\n");
+        return LS_EXIT_USAGE;
+    }
+    p->head_chunks = o->loss.head_chunks;
     if (o->samples.norms != NULL && !ls_wants_samples(&p->grads)) {
         fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without "
                         "--grads or --dp\n");

@@ -51,25 +51,33 @@ static void positions(LsLossText *l)
     LsShape space = x->shape;
     int64_t own[LS_MAX_RANK];
     ls_strides(&space, x->layout, own);
-    l->classes = x->columns > 0 ? x->columns : space.dim[l->at->axis];
-    l->width = space.dim[l->at->axis];
-    l->stride = own[l->at->axis];
-    l->runs = l->stride == 1 || l->classes == 1;
-    space.dim[l->at->axis] = 1;
+    if (l->sums) {
+        l->classes = l->width = l->at->nclass;
+        l->stride = 1;
+        l->runs = true;
+    } else {
+        l->classes = x->columns > 0 ? x->columns : space.dim[l->at->axis];
+        l->width = space.dim[l->at->axis];
+        l->stride = own[l->at->axis];
+        l->runs = l->stride == 1 || l->classes == 1;
+        space.dim[l->at->axis] = 1;
+    }
     l->n = ls_nest_new(g, &space, x->layout, LS_LOSS_TENSORS);
     l->n->alone[0] = true;
     bool each = l->at->reduction == LS_LOSS_EACH;
     place(l, &space, x->layout, LS_LOSS_SCORES, scores);
-    place(l, &space, x->layout, LS_LOSS_LABELS, ls_in(g, n, l->grad && !l->nll ? 2 : 1));
-    if (!l->nll)
+    place(l, &space, x->layout, LS_LOSS_LABELS, ls_in(g, n, ls_loss_label_operand(l)));
+    if (!l->nll && !l->sums)
         place(l, &space, x->layout, LS_LOSS_LSE, l->grad ? ls_in(g, n, 4) : ls_out(g, n, 1));
     if (each)
         place(l, &space, x->layout, LS_LOSS_AT_EACH, l->grad ? ls_in(g, n, 0) : ls_out(g, n, 0));
     ls_nest_merge(l->n);
-    int64_t rows = space.dim[0];
+    const int64_t rows = l->at->rows > 0 ? l->at->rows : space.dim[0];
+    const char *row = l->n->var[0];
+    if (l->at->first > 0)
+        row = ls_arena_printf(g->arena, "(%s + " LS_N64 ")", row, l->at->first);
     if (rows % g->batch == 0)
-        l->valid = ls_arena_printf(g->arena, "%s / " LS_N64 " < run->valid", l->n->var[0],
-                                   rows / g->batch);
+        l->valid = ls_arena_printf(g->arena, "%s / " LS_N64 " < run->valid", row, rows / g->batch);
 }
 
 static LsLossText loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
@@ -78,7 +86,8 @@ static LsLossText loss_new(const LsGraph *g, LsNodeId n, const LsKernelText *k)
     LsLossText l = {.k = k, .e = k->e, .at = &node->attr.loss};
     l.nll = node->op == LS_OP_NLL || node->op == LS_OP_NLL_GRAD;
     l.grad = node->op == LS_OP_XENT_GRAD || node->op == LS_OP_NLL_GRAD;
-    int weight = !l.grad || l.nll ? 2 : 3;
+    l.sums = node->op == LS_OP_XENT_SUM || node->op == LS_OP_LABEL_WEIGHT;
+    int weight = node->op == LS_OP_LABEL_WEIGHT ? 1 : !l.grad || l.nll ? 2 : 3;
     l.weight = ls_is(ls_in(g, n, weight)) ? weight : -1;
     positions(&l);
     l.lanes = ls_lanes(l.classes);
@@ -104,7 +113,9 @@ static void loss_emit(const LsKernelText *k)
     default: break;
     }
     const LsLossText l = loss_new(k->g, k->n, k);
-    if (l.grad)
+    if (l.sums)
+        ls_loss_sums(&l);
+    else if (l.grad)
         ls_loss_backward(&l);
     else
         ls_loss_forward(&l);
@@ -115,7 +126,7 @@ static int64_t loss_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     LsKernelText k = {.g = g, .n = n, .target = t};
     switch (g->node[n.i].op) {
     case LS_OP_REGRESSION_LOSS: return ls_regression_units(g, n) * (int64_t)sizeof(double);
-    case LS_OP_XENT: case LS_OP_NLL: return loss_new(g, n, &k).units * 2 * (int64_t)sizeof(double);
+    case LS_OP_XENT: case LS_OP_NLL: case LS_OP_XENT_SUM: case LS_OP_LABEL_WEIGHT: return loss_new(g, n, &k).units * 2 * (int64_t)sizeof(double);
     default: return 0;
     }
 }

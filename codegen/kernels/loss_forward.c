@@ -22,13 +22,28 @@ static void add_position(const LsLossText *l, const char *at)
     else if (l->at->smoothing == 0)
         ls_emit_line(e, "loss = (double)(%s * (z - %s));", w, score);
     else
-        ls_emit_line(e, "loss = (double)(%s * %s * (z - %s)) + %s * (%s * (double)z - mix);",
+        ls_emit_line(e,
+                     "loss = (double)(real)((double)(%s * %s * (z - %s)) + %s * (%s * (double)z - "
+                     "mix));",
                      l->plain, w, score, l->smooth, l->weight >= 0 ? "all" : l->classes_text);
     ls_emit_line(e, "}");
     ls_emit_line(e, "sums[%s0] += loss;", at);
     ls_emit_line(e, "sums[%s1] += in ? %s : 0;", at, w);
     if (l->at->reduction == LS_LOSS_EACH)
         ls_emit_line(e, "each[%s] = (real)loss;", ls_loss_offset(l, LS_LOSS_AT_EACH));
+}
+
+/* The sums of a unit's rows. */
+static void fold_group(const LsLossText *l)
+{
+    LsEmit *e = l->e;
+    ls_emit_line(e, "LS_SYNC;");
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "double sum = sums[0], count = sums[1];");
+    ls_emit_line(e, "LS_FOLD(k, %d) {", ls_loss_grid(l).y);
+    ls_emit_line(e, "sum += LS_OF_ROW(sums, k)[0];");
+    ls_emit_line(e, "count += LS_OF_ROW(sums, k)[1];");
+    ls_emit_line(e, "}");
 }
 
 static void forward_group(const LsLossText *l)
@@ -58,13 +73,7 @@ static void forward_group(const LsLossText *l)
         ls_emit_line(e, "lse[%s] = z;", ls_loss_offset(l, LS_LOSS_LSE));
     add_position(l, "");
     ls_emit_close(e, 2);
-    ls_emit_line(e, "LS_SYNC;");
-    ls_emit_line(e, "LS_ONE {");
-    ls_emit_line(e, "double sum = sums[0], count = sums[1];");
-    ls_emit_line(e, "LS_FOLD(k, %d) {", ls_loss_grid(l).y);
-    ls_emit_line(e, "sum += LS_OF_ROW(sums, k)[0];");
-    ls_emit_line(e, "count += LS_OF_ROW(sums, k)[1];");
-    ls_emit_line(e, "}");
+    fold_group(l);
 }
 
 /* Declares a tile's accumulators for each position, for the loops over classes. */
@@ -131,7 +140,7 @@ static void end_part(const LsLossText *l, const LsGrid *part)
         ls_emit_line(e, "(void)total0;");
     else
         ls_emit_line(e, "loss[0] = (real)%s;", l->at->reduction == LS_LOSS_MEAN
-                     ? "(total1 != 0 ? total0 / total1 : total0)" : "total0");
+                     ? "(wsum[0] != 0 ? total0 / (double)wsum[0] : total0)" : "total0");
     ls_emit_close(e, 2);
 }
 
@@ -154,5 +163,46 @@ void ls_loss_forward(const LsLossText *l)
     ls_emit_line(l->e, "part[2 * u + 1] = count;");
     ls_emit_close(l->e, 3);
     end_part(l, &part[1]);
+    ls_emit_launch(k, part, 2);
+}
+
+static void sums_group(const LsLossText *l)
+{
+    LsEmit *e = l->e;
+    const bool each = ls_loss_label_operand(l) > 0;
+    ls_loss_open_group(l);
+    ls_loss_label(l);
+    ls_emit_line(e, "LS_LEAD {");
+    ls_emit_line(e, "sums[0] += %s%s%s;", each ? "(double)x[" : "0",
+                 each ? ls_loss_offset(l, LS_LOSS_SCORES) : "", each ? "]" : "");
+    ls_emit_line(e, "sums[1] += in ? %s : 0;", l->weight >= 0 ? "weight[t]" : "1");
+    ls_emit_close(e, 2);
+    fold_group(l);
+}
+
+void ls_loss_sums(const LsLossText *l)
+{
+    const LsKernelText *k = l->k;
+    LsEmit *e = l->e;
+    const bool each = ls_loss_label_operand(l) > 0;
+    const LsGrid part[2] = {ls_loss_grid(l), {"end", 1, LS_TOTAL_LANES, 1}};
+    ls_emit_part(k, &part[0]);
+    ls_loss_pointers(l);
+    ls_emit_workspace(k, "double", "part");
+    sums_group(l);
+    ls_emit_line(e, "part[2 * u] = sum;");
+    ls_emit_line(e, "part[2 * u + 1] = count;");
+    ls_emit_close(e, 3);
+    ls_emit_part(k, &part[1]);
+    ls_emit_workspace(k, "const double", "part");
+    if (each)
+        ls_emit_operand(k, "wsum", 3);
+    ls_emit_result(k, each ? "loss" : "wsum", 0);
+    ls_emit_totals(k, 2, l->units);
+    ls_emit_line(e, "LS_ONE {");
+    ls_emit_line(e, "(void)total%d;", each);
+    ls_emit_line(e, each ? "loss[0] = (real)(wsum[0] != 0 ? total0 / (double)wsum[0] : total0);"
+                         : "wsum[0] = (real)total1;");
+    ls_emit_close(e, 2);
     ls_emit_launch(k, part, 2);
 }

@@ -6,5 +6,8 @@
 
 /* Prints all parts and the launch. */
 void ls_loss_forward(const LsLossText *l);
+/* XENT_SUM and LABEL_WEIGHT: the same sums in the same order, from what is known of each
+ * position. */
+void ls_loss_sums(const LsLossText *l);
 
 #endif

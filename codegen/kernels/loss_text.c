@@ -9,6 +9,13 @@ const char *ls_loss_offset(const LsLossText *l, int tensor)
     return ls_nest_offset(l->n, tensor, 0, l->n->naxis);
 }
 
+int ls_loss_label_operand(const LsLossText *l)
+{
+    if (l->k->g->node[l->k->n.i].op == LS_OP_LABEL_WEIGHT)
+        return 0;
+    return l->grad && !l->nll ? 2 : 1;
+}
+
 const char *ls_loss_widened(const LsLossText *l, const char *element)
 {
     int scores = l->grad && !l->nll ? 1 : 0;
@@ -84,9 +91,9 @@ void ls_loss_pointers(const LsLossText *l)
 {
     const LsKernelText *k = l->k;
     int scores = l->grad && !l->nll ? 1 : 0;
-    if (!(l->grad && l->nll))
+    if (!(l->grad && l->nll) && ls_loss_label_operand(l) > 0)
         ls_emit_operand(k, "x", scores);
-    ls_emit_operand(k, "label", l->grad && !l->nll ? 2 : 1);
+    ls_emit_operand(k, "label", ls_loss_label_operand(l));
     if (l->weight >= 0)
         ls_emit_operand(k, "weight", l->weight);
     if (l->weight >= 0 && l->at->smoothing != 0)

@@ -16,6 +16,7 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     const LsLossAttr *at;
     LsNest *n;              /* positions */
     bool nll, grad;
+    bool sums;              /* XENT_SUM, LABEL_WEIGHT: of what is known of each position */
     int weight;             /* operand; -1: all 1 */
     int64_t width;          /* of the scores' axis: the classes, or more
                              * (codegen/cuda/pad_classes.h) */
@@ -28,6 +29,8 @@ typedef struct LsLossText {         /* one node of cross-entropy or likelihood *
     const char *classes_text, *plain, *smooth;      /* C; 1 - smoothing; smoothing / C */
 } LsLossText;
 
+/* The operand with the labels. */
+int ls_loss_label_operand(const LsLossText *l);
 /* An element of the scores as a value. */
 const char *ls_loss_widened(const LsLossText *l, const char *element);
 /* The offset of the position's element in a tensor of the nest. */

@@ -238,10 +238,20 @@ static void print_watch(LsPhaseText *ph, LsEmit *e, const char *kind, const char
 LsNodeId ls_find_cross_entropy_of(const LsGraph *g, LsValueId label)
 {
     for (uint32_t i = 1; i < g->nnode; i++)
-        if ((g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL)
+        if ((g->node[i].op == LS_OP_XENT || g->node[i].op == LS_OP_NLL
+             || g->node[i].op == LS_OP_XENT_SUM)
             && (!ls_is(label) || ls_viewed(g, ls_in(g, (LsNodeId){i}, 1)).i == label.i))
             return (LsNodeId){i};
     return (LsNodeId){0};
+}
+
+int64_t ls_classes_of(const LsGraph *g, LsNodeId loss)
+{
+    const LsLossAttr *at = &g->node[loss.i].attr.loss;
+    const int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
+    return g->node[loss.i].op == LS_OP_XENT_SUM ? at->nclass
+           : columns > 0                        ? columns
+                                                : ls_in_shape(g, loss, 0)->dim[at->axis];
 }
 
 LsNodeId ls_find_cross_entropy(const LsGraph *g)
@@ -265,7 +275,7 @@ static void print_watches(LsPhaseText *ph, LsEmit *e)
     }
     if (ph->g != NULL && !ph->g->training) {
         LsNodeId loss = ls_find_cross_entropy(ph->g);
-        if (loss.i != 0)
+        if (loss.i != 0 && ph->g->node[loss.i].op != LS_OP_XENT_SUM)
             print_watch(ph, e, "", "logits", ls_in(ph->g, loss, 0));
     }
     ls_emit_line(e, "{.key = NULL}");

@@ -85,8 +85,7 @@ static int64_t further_classes(const LsGraph *g, uint32_t k)
     LsNodeId loss = ls_find_cross_entropy_of(g, label);
     if (k < g->ninput - g->objective.nlabel || label.i == g->objective.label.i || loss.i == 0)
         return 0;
-    int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
-    return columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[g->node[loss.i].attr.loss.axis];
+    return ls_classes_of(g, loss);
 }
 
 static void print_inputs(const LsGraph *g, LsEmit *e)
@@ -119,12 +118,11 @@ static void print_classes(const LsGraph *g, LsEmit *e)
     if (loss.i == 0)
         return;
     const LsLossAttr *at = &g->node[loss.i].attr.loss;
-    int64_t columns = g->value[ls_in(g, loss, 0).i].columns;
     ls_emit_line(e,
                  ".target.classes = %" PRId64
                  ", .target.class_axis = %d, .target.has_ignore = %s, .target.ignore = %" PRId64
                  ",",
-                 columns > 0 ? columns : ls_in_shape(g, loss, 0)->dim[at->axis], at->axis,
+                 ls_classes_of(g, loss), at->axis,
                  at->has_ignore ? "true" : "false", at->has_ignore ? at->ignore : 0);
 }
 

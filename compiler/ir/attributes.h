@@ -118,6 +118,8 @@ typedef struct {                /* losses: compiler/ir/loss.def defines the kern
     LsReduction reduction;
     LsRegression regression;
     double edge;                /* beta of LS_REG_SMOOTH, delta of LS_REG_HUBER: above 0 */
+    int64_t first, rows;        /* cross-entropy of a chunk: its place along dim 0, and dim 0 of
+                                 * all; rows 0: it is all */
 } LsLossAttr;
 typedef struct {                /* LOSS_SCALE: LsScaleRule of runtime/kernels/ls_scale.h */
     double period, grow, shrink, least;

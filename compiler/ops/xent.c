@@ -97,6 +97,29 @@ static void nll_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], co
         dx[0] = ls_append(cx, g, LS_OP_NLL_GRAD, 4, in, &at);
 }
 
+static bool weight_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
+{
+    (void)cx;
+    ls_set_out(g, n, 0, LS_REAL, &(LsShape){0});
+    return true;
+}
+
+/* Each position that counts has the same share. */
+static void sum_grad(LsCtx *cx, LsGraph *g, LsNodeId n, const LsValueId dy[], const bool want[],
+                     LsValueId dx[])
+{
+    const LsShape each = *ls_in_shape(g, n, 0);
+    if (!want[0] || !ls_is(dy[0]))
+        return;
+    const LsValueId by = ls_append1(cx, g, LS_OP_MEAN_FACTOR, ls_in(g, n, 3), NULL);
+    dx[0] = ls_expand(cx, g, ls_append2(cx, g, LS_OP_MUL, dy[0], by, NULL), each);
+}
+
+static double weight_flops(const LsGraph *g, LsNodeId n)
+{
+    return 4.0 * (double)ls_count(ls_in_shape(g, n, 0));
+}
+
 static double xent_flops(const LsGraph *g, LsNodeId n)
 {
     return 10.0 * (double)ls_count(ls_in_shape(g, n, ls_op[g->node[n.i].op]->nout == 3 ? 0 : 1));
@@ -114,6 +137,14 @@ const LsOp ls_op_xent = {
 const LsOp ls_op_xent_grad = {
     .name = "xent_grad", .min_in = 6, .max_in = 6, .nout = 1, .infer = ls_infer_like1,
     .flops = xent_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_xent_sum = {
+    .name = "xent_sum", .min_in = 4, .max_in = 4, .nout = 1, .infer = weight_infer,
+    .grad = sum_grad, .flops = weight_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
+};
+const LsOp ls_op_label_weight = {
+    .name = "label_weight", .min_in = 1, .max_in = 2, .nout = 1, .infer = weight_infer,
+    .flops = weight_flops, .kernel = LS_K_LOSS, .layout = LS_LAY_SAME,
 };
 const LsOp ls_op_nll = {
     .name = "NegativeLogLikelihoodLoss", .min_in = 2, .max_in = 3, .nout = 2, .infer = nll_infer,

@@ -58,6 +58,9 @@ int ls_class_axis_of_label(LsCtx *, const LsGraph *, LsValueId y, const LsShape 
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label,
                                                              * g->loss_over */
 
+/* --head-chunks: as many chunks; 0: none. After ls_loss. (compiler/passes/head_chunks.c) */
+bool ls_head_chunks(LsCtx *, LsGraph *, int64_t chunks);
+
 /* ---- training; updates are in compiler/updates/update_options.h ---- */
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */
 /* The same with what --grads and --dp ask for. */

@@ -42,6 +42,11 @@ ROWS = [
      and (o.precision == "f16" or given("--loss-scale")(o))),
     (r"--train-only \S+ matches no parameter that can be trained",     # a norm's statistic
      lambda o: given("--train-only")(o) and o.net.has_norm),
+    (r"--head-chunks: (the (loss|scores|classes) (is|are) not|[123] chunks of)",
+     given("--head-chunks")),
+    (r"--head-chunks: a chunk has positions of several samples",
+     lambda o: given("--head-chunks")(o) and samples(o)),
+    (r"--precision-of: nothing is called 'y0'", given("--head-chunks")),
     (r"has rank \d+, and its weight has", given("--lora")),
     (r"no module that can have an adapter", given("--lora")),
     (r"no number of ranks but 1 divides", lambda o: given("--ranks=any")(o) and o.accumulate > 1),

@@ -255,8 +255,9 @@ static inline EvalLoss eval_position(const Eval *e, LsNodeId n, LsValueId labels
     for (int k = at->axis + 1; k < x->rank; k++)
         p.stride *= x->dim[k];
     p.base = i / p.stride * p.stride * p.classes + i % p.stride;
-    int64_t row = i / (ls_count(t) / t->dim[0]), per = t->dim[0] % e->g->batch == 0
-        ? t->dim[0] / e->g->batch : 0;
+    const int64_t all = at->rows > 0 ? at->rows : t->dim[0];
+    int64_t row = at->first + i / (ls_count(t) / t->dim[0]),
+            per = all % e->g->batch == 0 ? all / e->g->batch : 0;
     p.counts = (per == 0 || row / per < e->valid) && !(at->has_ignore && p.label == at->ignore)
         && p.label >= 0 && p.label < p.classes;
     p.w = !p.counts ? 0 : ls_is(weights) ? e->v[weights.i][p.label] : 1;
@@ -292,6 +293,21 @@ static inline void eval_class_loss(Eval *e, LsNodeId n)
     e->v[ls_out(g, n, xent ? 2 : 1).i][0] = wsum;
     if (at->reduction != LS_LOSS_EACH)
         loss[0] = at->reduction == LS_LOSS_SUM ? total : wsum != 0 ? total / wsum : total;
+}
+
+/* XENT_SUM and LABEL_WEIGHT, whose positions lie on one axis. */
+static inline void eval_class_sums(Eval *e, LsNodeId n)
+{
+    const LsGraph *g = e->g;
+    const bool sums = g->node[n.i].op == LS_OP_XENT_SUM;
+    const LsValueId labels = ls_in(g, n, sums), weights = ls_in(g, n, 1 + sums);
+    const LsShape x = {2, {ls_shape(g, labels)->dim[0], g->node[n.i].attr.loss.nclass}};
+    double total = 0, wsum = 0;
+    for (int64_t i = 0; i < x.dim[0]; i++) {
+        wsum += eval_position(e, n, labels, weights, &x, i).w;
+        total += sums ? e->v[ls_in(g, n, 0).i][i] : 0;
+    }
+    e->v[ls_out(g, n, 0).i][0] = !sums ? wsum : wsum != 0 ? total / wsum : total;
 }
 
 static inline void eval_class_grad(Eval *e, LsNodeId n)
@@ -433,6 +449,7 @@ static inline void eval_node(Eval *e, LsNodeId n)
         return;
     switch (g->node[n.i].op) {
     case LS_OP_XENT: case LS_OP_NLL: eval_class_loss(e, n); return;
+    case LS_OP_XENT_SUM: case LS_OP_LABEL_WEIGHT: eval_class_sums(e, n); return;
     case LS_OP_XENT_GRAD: case LS_OP_NLL_GRAD: eval_class_grad(e, n); return;
     case LS_OP_REGRESSION_LOSS: case LS_OP_REGRESSION_GRAD: eval_regression(e, n); return;
     case LS_OP_RESHAPE: case LS_OP_EITHER:

@@ -1,0 +1,84 @@
+#!/bin/sh
+# --head-chunks: a cross-entropy over a vocabulary by chunks of positions has the bits of the whole
+# head, in its losses and in what is trained, for every number of chunks, budget and number of
+# threads; and takes less memory.
+#   sh tests/whole/head_chunks.sh BUILD-FOLDER
+set -eu
+lowerset=$(cd "$1" && pwd)/lowerset
+out=$(mktemp -d)
+trap 'rm -rf "$out"' EXIT
+cd "$out"
+export LOWERSET_PROBE=off
+fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
+
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=24 --context=6 --batch=0 -o gpt.onnx >said
+"$lowerset" model mlp --batch=0 --width=8 --size=4 -o mlp.onnx >said
+
+# trained NAME MODEL THREADS OPTION...: NAME.onnx and NAME.losses of 8 updates; a short last batch
+trained() {
+    name=$1 model=$2 threads=$3
+    shift 3
+    "$lowerset" compile "$model" --batch 4 -q -O 0 --plan-effort 1 "$@" -o net >said 2>&1 \
+        || fail "compile $*"
+    ./net --data synthetic:14 --seed 3 --threads "$threads" --lr 0.1 --epochs 2 --log log \
+        --progress none --export "$name.onnx" >said 2>&1 || fail "the program of $*"
+    grep -o '"loss":[^,}]*' log >"$name.losses"
+    ./net --data synthetic:14 --eval --progress none 2>&1 | grep -o 'val_loss [-0-9.e]*' \
+        >>"$name.losses"
+    rm -f log
+}
+passed=0
+# same MODEL CHUNKS OPTION...
+same() {
+    model=$1 chunks=$2
+    shift 2
+    trained whole "$model" 2 "$@"
+    for n in $chunks; do
+        trained parts "$model" 1 "$@" --head-chunks "$n"
+        cmp -s whole.losses parts.losses || fail "$n chunks, $*: other losses"
+        cmp -s whole.onnx parts.onnx || fail "$n chunks, $*: other weights"
+        passed=$((passed + 1))
+    done
+}
+head="--freeze transformer.wte.weight"
+same gpt.onnx "1 2 7 24" $head
+same gpt.onnx 5 $head --ignore-index 3 --budget min
+same gpt.onnx 3 $head --class-weights "$(seq -s, 1 24)" --ignore-index 7
+same gpt.onnx 4 $head --label-smoothing 0.1
+same gpt.onnx 3 $head --microbatches 2 --accumulate 2 --optimizer adamw
+same gpt.onnx 3 $head --precision bf16
+same gpt.onnx 3 $head --precision f16 --loss-scale 1024
+same gpt.onnx 3 --lora r=2
+same mlp.onnx 2 --freeze 'fc2.*'
+
+# ---- a trained head is told of; its own numbers are those of every budget and thread ----
+"$lowerset" compile gpt.onnx --batch 4 -O 0 --plan-effort 1 --head-chunks 3 -o net >said 2>&1
+grep -q "'transformer.wte.weight' is trained, and its gradient adds up by chunks" said \
+    || fail "a trained head is not told of"
+trained one gpt.onnx 1 --head-chunks 3
+trained other gpt.onnx 2 --head-chunks 3 --budget min
+cmp -s one.onnx other.onnx || fail "a budget changes the bits of a trained head in chunks"
+
+# ---- memory ----
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=4000 --context=32 --batch=0 -o big.onnx \
+    >said
+least() {
+    "$lowerset" plan big.onnx --batch 4 --plan-effort 1 $head --budget min --json -q "$@" \
+        | grep -o '"arena_bytes":[^0-9]*[0-9]*' | head -n 1 | grep -o '[0-9]*$'
+}
+whole=$(least) parts=$(least --head-chunks 8)
+[ $((parts * 3)) -lt "$whole" ] || fail "chunks take $parts bytes, the whole head $whole"
+
+# ---- refusals ----
+refused() {
+    words=$1
+    shift
+    code=0
+    "$lowerset" compile "$@" -q -o no >said 2>&1 || code=$?
+    [ $code -ne 0 ] && grep -q -- "$words" said || fail "not refused: $*"
+}
+refused "the loss is not one cross-entropy" mlp.onnx --batch 4 --head-chunks 2 --loss mse
+refused "5 chunks of 4 rows" mlp.onnx --batch 4 --head-chunks 5
+refused "a chunk has positions of several samples" gpt.onnx --batch 4 --head-chunks 2 \
+    --grads per-sample
+echo "$passed settings have the bits of the whole head; $whole bytes become $parts"
