@@ -453,6 +453,24 @@ class Exports(Compared):
             self.assertLess(off(found["boxes_0"], want["boxes"][0]), CLOSE)
             self.assertLess(off(found["boxes_1"], want["boxes"][1]), CLOSE)
 
+    def test_several_rows_of_a_sample(self):
+        """Samples and tokens in one axis, as many write it before a cross-entropy."""
+        module = nn.Sequential(nn.Linear(6, 4), nn.Flatten(0, 1))
+        x, y = torch.randn(11, 5, 6), torch.randint(0, 4, (55,))
+        with lowerset.trainer(module, x[:4], loss=nn.CrossEntropyLoss(), **FAST) as t:
+            found = t.predict(x)
+            self.assertEqual(found.shape, (55, 4))
+            self.assertLess(off(found, module(x)), CLOSE)
+            self.assertLess(off(t.predict(x[:2]), module(x[:2])), CLOSE)
+            self.assert_close(t.evaluate(x[:8], y[:40]), F.cross_entropy(module(x[:8]),
+                                                                         y[:40]).item(), "loss")
+            self.assert_close(t.step(x[:4], y[:20]), F.cross_entropy(module(x[:4]), y[:20]).item(),
+                              "loss")
+            with self.assertRaisesRegex(ValueError, "5 rows for each sample"):
+                t.step(x[:4], y[:4])
+            with self.assertRaisesRegex(ValueError, "'label' has 3 samples, and 'input' has 4"):
+                t.step(x[:4], y[:15])
+
     def test_the_loss_of_the_model_itself(self):
         try:
             case = zoo.bert()
