@@ -16,8 +16,10 @@ import importlib
 # Public names and the modules that define them.
 _HOMES = {
     **dict.fromkeys(("LowersetError", "BudgetError", "CheckError", "DataError", "DivergedError",
-                     "ModelError", "RankError", "ToolError", "UnsupportedError", "UsageError"),
-                    "errors"),
+                     "LowersetWarning", "ModelError", "RankError", "ToolError",
+                     "UnsupportedError", "UsageError"), "errors"),
+    **dict.fromkeys(("Check", "Plan", "Sweep", "check", "compile", "inspect", "plan", "sweep"),
+                    "commands"),
     **dict.fromkeys(("Check", "Plan", "Sweep", "check", "compile", "inspect", "plan", "sweep"),
                     "commands"),
     "Exported": "_export",

@@ -230,6 +230,13 @@ LsPool *ls_pool_borrow(LsParallelFor parallel_for, void *context, int tasks)
     return p;
 }
 
+void ls_pool_forget(LsPool *p)
+{
+    free(p->share);
+    free(p->thread);
+    free(p);
+}
+
 void ls_pool_destroy(LsPool *p)
 {
     if (p == NULL)
@@ -243,9 +250,7 @@ void ls_pool_destroy(LsPool *p)
     pthread_mutex_destroy(&p->lock);
     pthread_cond_destroy(&p->work);
     pthread_cond_destroy(&p->ready);
-    free(p->share);
-    free(p->thread);
-    free(p);
+    ls_pool_forget(p);
 }
 
 int ls_pool_threads(const LsPool *p)

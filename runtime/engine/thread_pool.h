@@ -17,6 +17,8 @@ typedef void (*LsParallelFor)(void *context, int tasks, void (*task)(void *of, i
 LsPool *ls_pool_borrow(LsParallelFor parallel_for, void *context, int tasks);
 
 void ls_pool_destroy(LsPool *pool);     /* NULL is allowed; no ls_parallel may be in progress */
+/* Gives back the memory alone: in a forked process, which has none of the threads. */
+void ls_pool_forget(LsPool *pool);
 int ls_pool_threads(const LsPool *pool);
 
 #endif

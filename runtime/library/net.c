@@ -135,6 +135,8 @@ void ls_net_close(LsNet *n)
     ls_member_state_close(&t->members);
     if (ls_net_has_threads(n, &gone))
         ls_pool_destroy(t->engine.run.pool);
+    else
+        ls_pool_forget(t->engine.run.pool);
     ls_engine_close(&t->engine);
     ls_dataset_close(&t->feed.train);
     ls_privacy_free(&t->place.ledger);

@@ -268,6 +268,19 @@ class CommandLine(InFolder):
                         ignore=shutil.ignore_patterns("__pycache__", "bin", "lib"))
         return {"PYTHONPATH": self.path("site/python"), "LOWERSET": ""}
 
+    def test_zig_reaches_the_program(self):
+        program = self.script("program", 'echo "$CC"')
+        zig = self.script("packages/ziglang/zig", "exit 0")
+        self.script("packages/ziglang/__init__.py", "")
+        path = f"{Path(_program.__file__).parents[1]}:{self.path('packages')}"
+        variables = {"LOWERSET": program, "PYTHONPATH": path, "PATH": self.path("bin"), "CC": ""}
+        expected = f"{zig} cc -fno-sanitize=undefined\n"
+        self.assertEqual(self.run_module(**variables).stdout, expected)
+        words = "from lowerset._program import run; print(run(['plan']), end='')"
+        done = subprocess.run([sys.executable, "-c", words], check=True, capture_output=True,
+                              text=True, env={**os.environ, **variables})
+        self.assertEqual(done.stdout, expected)
+
     def test_no_program(self):
         # Its own command on the path, a script, is not what it calls: it would never end.
         self.script("bin/lowerset", "exit 9")

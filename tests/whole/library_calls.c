@@ -1,7 +1,7 @@
 /* tests/whole/library_calls.c -- what any library with the prefix `net` does beside updates.
  *
- *   calls show CHECKPOINT TOTAL     outputs of the evaluation form over TOTAL samples, and gradients
- *                                   of the next update, as bytes in out.NAME and grad.NAME
+ *   calls show CHECKPOINT TOTAL     outputs of the evaluation form over TOTAL samples, and
+ *                                   gradients of the next update: bytes in out.NAME, grad.NAME
  *   calls check TOTAL               each function against the others */
 #define _GNU_SOURCE
 #include "library_client.h"
@@ -11,6 +11,11 @@
 #include <unistd.h>
 
 enum { THREADS = 3, FEW = NET_PRIVATE ? 24 : NET_BATCH };
+#ifdef __SANITIZE_THREAD__
+enum { CHILD_THREADS = 1 };     /* ThreadSanitizer knows no others after a fork */
+#else
+enum { CHILD_THREADS = 2 };
+#endif
 static const double rate = 0.01;
 
 static void holds(int is_so, const char *what)
@@ -258,7 +263,7 @@ static void check_fork(int threads)
         else
             must(code, &e);
         end(&r);
-        r = start(r.total, 7, 2);       /* one of its own */
+        r = start(r.total, 7, CHILD_THREADS);   /* one of its own */
         step(&r, rate);
         end(&r);
         _exit(0);

@@ -115,7 +115,7 @@ static void check(void)
     if (net_state(r.it, NET_TENSORS, &t) != NET_E_CALL || net_state(r.it, 0, &t) != 0
         || (char *)t.data < state || (char *)t.data >= state + NET_STATE_BYTES)
         exit((fprintf(stderr, "the table of the state is wrong\n"), 1));
-    end(&(Run){.it = r.it});
+    end(&r);
     printf("refused\n");
 }
 

@@ -28,8 +28,8 @@ tensors() { python3 tensors.py "$1"; }
 # build_client FILE.c PROGRAM: with the library in lib/
 build_client() {
     # shellcheck disable=SC2086
-    cc -Wall -Wextra -Werror -std=c11 $flags -Ilib -I"$source/tests/whole" "$1" lib/libnet.a -lm -lpthread -o "$2" \
-        >said 2>&1
+    cc -Wall -Wextra -Werror -std=c11 $flags -Ilib -I"$source/tests/whole" "$1" lib/libnet.a -lm \
+        -lpthread -o "$2" >said 2>&1
 }
 
 # compile_both FILE.onnx OPTION...: ./trainer, lib/ and ./client
