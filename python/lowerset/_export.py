@@ -165,6 +165,7 @@ def unchanged(module):
     """Buffers, modes and random numbers are after it what they were before."""
     import torch
     buffers = [(b, b.detach().clone()) for b in module.buffers()]
+    tables = [(m, dict(m._buffers)) for m in module.modules()]      # forward() may bind them anew
     modes = [(m, m.training) for m in module.modules()]
     devices = list(range(torch.cuda.device_count())) if torch.cuda.is_initialized() else []
     with torch.random.fork_rng(devices=devices), warnings.catch_warnings():
@@ -174,6 +175,9 @@ def unchanged(module):
         finally:
             for m, mode in modes:
                 m.training = mode
+            for m, table in tables:
+                m._buffers.clear()
+                m._buffers.update(table)
             with torch.no_grad():
                 for b, old in buffers:
                     if not torch.equal(b, old):

@@ -103,7 +103,8 @@ def _target(t, out, loss, target, count: int) -> dict:
     if target is not None:
         given = target if isinstance(target, dict) else dict(zip(
             t.targets, target if isinstance(target, (tuple, list)) else [target]))
-        return {k: tiled(v if is_torch(v) else torch.from_numpy(as_numpy(v, k).copy()), count)
+        rows = {r.name: count * t.net.rows_of_sample(r) for r in t.net.inputs}
+        return {k: tiled(v if is_torch(v) else torch.from_numpy(as_numpy(v, k).copy()), rows[k])
                 for k, v in given.items()}
     flat = list(flat_outputs(out).values())
     made = {}
@@ -111,7 +112,7 @@ def _target(t, out, loss, target, count: int) -> dict:
     for row in t.net.inputs:
         if row.name not in t.targets:
             continue
-        shape = (count, *row.shape[1:])
+        shape = (count * t.net.rows_of_sample(row), *row.shape[1:])
         if row.dtype.kind == "i":
             axis = _class_axis(flat[0], row.shape[1:]) if flat else None
             classes = flat[0].shape[axis] if axis is not None else 2

@@ -157,6 +157,8 @@ def optimizer_options(optimizer) -> Options:
     if group.get("maximize"):
         raise ValueError(f"{name} has maximize=True: training minimises; negate the loss")
     kind, settings = _OPTIMIZERS[name]
+    if kind == "adam" and group.get("decoupled_weight_decay"):
+        kind = "adamw"
     parts = [k if v is True else f"{k}={float(v)!r}" for k, v in settings(group).items()
              if v is not False]
     options = ["--optimizer", kind + ":" + ",".join(parts)]

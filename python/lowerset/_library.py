@@ -91,7 +91,6 @@ class Net:
             raise UsageError(f"{self.path} has no function {prefix}_step: it is no library of "
                              "lowerset compile --emit=lib, or has another --prefix")
         self._error = _Error()
-        self._loss = ctypes.c_double()
         self._declare()
         self.batch: int = self._call("batch")
         self.batch_least: int = self._call("batch_least")
@@ -162,8 +161,8 @@ class Net:
         self.inputs, self.state, self.outputs = (tuple(tables[k])
                                                  for k in ("input", "state", "output"))
         self._at = {s.name: k for k, s in enumerate(self.state)}
-        self._pointers = (ctypes.c_void_p * len(self.inputs))()
-        self._slice = self.inputs[0].shape[0] if self.inputs[0].shape else 0   # of a micro-batch
+        self._pointers = ctypes.c_void_p * len(self.inputs)
+        self._slice = self.inputs[0].shape[0]       # samples of a micro-batch
 
     # ---- runs ----
 
@@ -184,19 +183,33 @@ class Net:
                 taken.append(None)
                 continue
             taken.append(as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu))
-            first = first or (t.name, len(taken[-1]))
-            if len(taken[-1]) != first[1]:
-                raise ValueError(f"'{t.name}' has {len(taken[-1])} samples, and '{first[0]}' has "
+            each = self.rows_of_sample(t)
+            if each == 0:       # without samples
+                if len(taken[-1]) != t.shape[0]:
+                    raise ValueError(f"'{t.name}' takes {list(t.shape)}, and the array is "
+                                     f"{list(taken[-1].shape)}")
+                continue
+            if len(taken[-1]) % each != 0:
+                raise ValueError(f"'{t.name}' takes {each} rows for each sample, and the array has "
+                                 f"{len(taken[-1])}")
+            samples = len(taken[-1]) // each
+            first = first or (t.name, samples)
+            if samples != first[1]:
+                raise ValueError(f"'{t.name}' has {samples} samples, and '{first[0]}' has "
                                  f"{first[1]}")
         if first is None:
             raise ValueError("there are no arrays")
         return taken, first[1]
 
+    def rows_of_sample(self, t: Tensor) -> int:
+        """Rows that a sample has along the first axis of an input or output: mostly 1, and T where
+        samples and tokens are one axis [N * T, C]; 0 if that axis has no samples."""
+        return t.shape[0] // self._slice if t.shape and t.shape[0] % self._slice == 0 else 0
+
     def _point(self, taken: Sequence[np.ndarray | None]):
         """Their addresses. Their memory must live until the call is over."""
-        for k, a in enumerate(taken):
-            self._pointers[k] = None if a is None else a.__array_interface__["data"][0]
-        return self._pointers
+        return self._pointers(*[None if a is None else a.__array_interface__["data"][0]
+                                for a in taken])
 
     def step(self, arrays: Sequence | Mapping, rate: float) -> float:
         """One update over batch_least to batch samples; the loss before it.
@@ -209,8 +222,9 @@ class Net:
         if not self.private and not self.batch_least <= samples <= self.batch:
             raise ValueError(f"an update takes {self._samples()} samples, and '"
                              f"{self.inputs[0].name}' has {samples}")
-        self._must("step", self._point(taken), samples, rate, self._loss)
-        return self._loss.value
+        loss = ctypes.c_double()
+        self._must("step", self._point(taken), samples, rate, loss)
+        return loss.value
 
     def _samples(self) -> str:
         return (f"{self.batch_least} to {self.batch}" if self.batch_least < self.batch
@@ -219,8 +233,9 @@ class Net:
     def evaluate(self, arrays: Sequence | Mapping) -> float:
         """The mean loss of the evaluation form over any number of samples."""
         taken, samples = self._take(arrays)
-        self._must("evaluate", self._point(taken), samples, self._loss)
-        return self._loss.value
+        loss = ctypes.c_double()
+        self._must("evaluate", self._point(taken), samples, loss)
+        return loss.value
 
     def predict(self, arrays: Sequence | Mapping,
                 outputs: Sequence[str] | None = None) -> dict[str, np.ndarray]:
@@ -239,7 +254,9 @@ class Net:
         return found
 
     def _rows(self, t: Tensor, samples: int) -> tuple[int, ...]:
-        return (samples, *t.shape[1:]) if t.shape and t.shape[0] == self._slice else t.shape
+        """The shape for all samples."""
+        each = self.rows_of_sample(t)
+        return (each * samples, *t.shape[1:]) if each > 0 else t.shape
 
     def gradients(self, arrays: Sequence | Mapping,
                   names: Sequence[str] | None = None) -> tuple[float, dict[str, np.ndarray]]:
@@ -252,8 +269,9 @@ class Net:
             if t.role == "parameter" and (names is None or t.name in names):
                 found[t.name] = np.empty(t.shape, t.dtype)
                 to[k] = found[t.name].ctypes.data
-        self._must("gradients", self._point(taken), samples, to, self._loss)
-        return self._loss.value, found
+        loss = ctypes.c_double()
+        self._must("gradients", self._point(taken), samples, to, loss)
+        return loss.value, found
 
     def begin(self, seed: int = 0) -> None:
         """The weights of the model's file again, and no updates done."""
@@ -261,9 +279,9 @@ class Net:
 
     def spent(self) -> tuple[float, float]:
         """Of private training: the updates so far are (epsilon, delta)-private."""
-        delta = ctypes.c_double()
-        self._must("spent", self._loss, delta)
-        return self._loss.value, delta.value
+        epsilon, delta = ctypes.c_double(), ctypes.c_double()
+        self._must("spent", epsilon, delta)
+        return epsilon.value, delta.value
 
     @property
     def updates(self) -> int:

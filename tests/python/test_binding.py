@@ -148,19 +148,27 @@ class Step(unittest.TestCase):
         self.assertNotEqual(losses[0], losses[2])
 
     def test_threads_take_turns(self):
-        with trainer() as t, trainer() as alone:
-            x, y = data(t)
-            threads = [threading.Thread(target=lambda: [t.step(x, y) for _ in range(50)])
-                       for _ in range(3)]
-            for one in threads:
-                one.start()
-            for one in threads:
-                one.join()
-            for _ in range(150):
-                alone.step(x, y)
-            self.assertEqual(t.updates, 150)
-            for name, value in t.state_dict().items():
-                np.testing.assert_array_equal(value, alone.state_dict()[name])
+        """Calls of several threads, each with its own data, do not get into each other's way."""
+        with trainer(optimizer="none") as t:
+            batches = [data(t, 8, seed) for seed in range(3)]
+            want = [t.step(*b) for b in batches]
+            found = [set() for _ in batches]
+
+            def run(k):
+                for _ in range(300):
+                    found[k].add(t.step(*batches[k]))
+            threads = [threading.Thread(target=run, args=(k,)) for k in range(3)]
+            interval = sys.getswitchinterval()
+            sys.setswitchinterval(1e-6)
+            try:
+                for one in threads:
+                    one.start()
+                for one in threads:
+                    one.join()
+            finally:
+                sys.setswitchinterval(interval)
+            self.assertEqual(found, [{loss} for loss in want])
+            self.assertEqual(t.updates, 903)
 
     def test_a_fork_is_told(self):
         with trainer() as t:

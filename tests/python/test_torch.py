@@ -230,6 +230,8 @@ class Optimizers(Compared):
                 (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.1}),
                 (torch.optim.SGD, {"lr": 0.1, "momentum": 0.8, "nesterov": True}),
                 (torch.optim.Adam, {"lr": 0.01, "betas": (0.8, 0.95), "weight_decay": 0.1}),
+                (torch.optim.Adam, {"lr": 0.01, "weight_decay": 0.3,
+                                    "decoupled_weight_decay": True}),
                 (torch.optim.AdamW, {"lr": 0.01, "eps": 1e-4, "weight_decay": 0.3}),
                 (torch.optim.RMSprop, {"lr": 0.01, "momentum": 0.5, "centered": True}),
                 (torch.optim.RMSprop, {"lr": 0.01, "alpha": 0.9, "weight_decay": 0.1}),
@@ -320,6 +322,22 @@ class Fixed(nn.Module):
         return self.linear(x).reshape(8, 2, 2).reshape(8, 4)
 
 
+class Counting(nn.Module):
+    """A buffer that forward() binds anew, and one that it changes."""
+
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(6, 4)
+        self.register_buffer("seen", torch.zeros(()))
+        self.register_buffer("total", torch.zeros(4))
+
+    def forward(self, x):
+        y = self.linear(x)
+        self.seen = self.seen + 1
+        self.total.add_(y.detach().sum(0))
+        return y
+
+
 class Exports(Compared):
     def train(self, module, x, y, steps=4, loss=F.cross_entropy, **options):
         optimizer = torch.optim.SGD(module.parameters(), lr=0.1)
@@ -354,6 +372,15 @@ class Exports(Compared):
                              {f"{m}.{p}" for m in ("first", "again") for p in ("weight", "bias")})
             for name, value in state.items():
                 self.assertLess(off(value, module.state_dict()[name]), CLOSE, name)
+
+    def test_buffers_that_forward_changes(self):
+        for exporter in ("dynamo", "torchscript"):
+            module, x, y = Counting(), torch.randn(8, 6), torch.randint(0, 4, (8,))
+            seen = module.seen
+            with lowerset.trainer(module, x, exporter=exporter, **FAST) as t:
+                self.assertIs(module.seen, seen)
+                self.assertEqual((seen.item(), module.total.abs().max().item()), (0, 0))
+                self.assert_close(t.step(x, y), F.cross_entropy(module(x), y).item(), "loss")
 
     def test_a_parameter_that_is_lost_is_noticed(self):
         from lowerset import _export
@@ -425,6 +452,24 @@ class Exports(Compared):
             self.assertLess(off(found["classes"], want["classes"]), CLOSE)
             self.assertLess(off(found["boxes_0"], want["boxes"][0]), CLOSE)
             self.assertLess(off(found["boxes_1"], want["boxes"][1]), CLOSE)
+
+    def test_several_rows_of_a_sample(self):
+        """Samples and tokens in one axis, as many write it before a cross-entropy."""
+        module = nn.Sequential(nn.Linear(6, 4), nn.Flatten(0, 1))
+        x, y = torch.randn(11, 5, 6), torch.randint(0, 4, (55,))
+        with lowerset.trainer(module, x[:4], loss=nn.CrossEntropyLoss(), **FAST) as t:
+            found = t.predict(x)
+            self.assertEqual(found.shape, (55, 4))
+            self.assertLess(off(found, module(x)), CLOSE)
+            self.assertLess(off(t.predict(x[:2]), module(x[:2])), CLOSE)
+            self.assert_close(t.evaluate(x[:8], y[:40]), F.cross_entropy(module(x[:8]),
+                                                                         y[:40]).item(), "loss")
+            self.assert_close(t.step(x[:4], y[:20]), F.cross_entropy(module(x[:4]), y[:20]).item(),
+                              "loss")
+            with self.assertRaisesRegex(ValueError, "5 rows for each sample"):
+                t.step(x[:4], y[:4])
+            with self.assertRaisesRegex(ValueError, "'label' has 3 samples, and 'input' has 4"):
+                t.step(x[:4], y[:15])
 
     def test_the_loss_of_the_model_itself(self):
         try:
