@@ -11,7 +11,8 @@ cd "$out"
 export LOWERSET_PROBE=off
 fail() { echo "FAIL $*"; [ ! -f said ] || tail -n 5 said; exit 1; }
 
-"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=24 --context=6 --batch=0 -o gpt.onnx >said
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=24 --context=6 --batch=0 \
+    -o gpt.onnx >said
 "$lowerset" model mlp --batch=0 --width=8 --size=4 -o mlp.onnx >said
 
 # trained NAME MODEL THREADS OPTION...: NAME.onnx and NAME.losses of 8 updates; a short last batch
@@ -60,8 +61,8 @@ trained other gpt.onnx 2 --head-chunks 3 --budget min
 cmp -s one.onnx other.onnx || fail "a budget changes the bits of a trained head in chunks"
 
 # ---- memory ----
-"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=4000 --context=32 --batch=0 -o big.onnx \
-    >said
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=4000 --context=32 --batch=0 \
+    -o big.onnx >said
 least() {
     "$lowerset" plan big.onnx --batch 4 --plan-effort 1 $head --budget min --json -q "$@" \
         | grep -o '"arena_bytes":[^0-9]*[0-9]*' | head -n 1 | grep -o '[0-9]*$'
