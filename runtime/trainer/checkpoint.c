@@ -26,8 +26,23 @@ const char *ls_checkpoint_precision(const LsProgram *p)
     return p->about.precision != NULL ? p->about.precision : p->real_bytes == 8 ? "f64" : "f32";
 }
 
-/* Sums within an update are not saved: checkpoints come between updates. */
-static bool is_saved(const LsStateTensor *s) { return s->kind != LS_STATE_SUM; }
+/* Sums within an update are not saved: checkpoints come between updates. Frozen weights may be
+ * left out. */
+static bool may_be_saved(const LsStateTensor *s) { return s->kind != LS_STATE_SUM; }
+static bool is_frozen(const LsStateTensor *s) { return s->kind == LS_STATE_FROZEN; }
+static bool is_trained(const LsStateTensor *s) { return may_be_saved(s) && !is_frozen(s); }
+
+typedef bool (*Which)(const LsStateTensor *s);
+
+static Which saved(const LsPlace *at) { return at->keeps_frozen ? may_be_saved : is_trained; }
+
+static bool has_frozen(const LsProgram *p)
+{
+    for (uint32_t k = 0; k < p->nstate; k++)
+        if (is_frozen(&p->state[k]))
+            return true;
+    return false;
+}
 
 /* The format keeps the name __metadata__ for itself. A tensor of that name is stored as
  * ___metadata__, one of that name as ____metadata__, and so on: this is what precedes the name of a
@@ -47,15 +62,15 @@ static bool is_stored_as(const char *name, const char *stored)
 
 /* ---- writing ---- */
 
-/* Calls put with the state's data in ONNX's order, part by part. */
-static void each_part(const LsMemory *m, void (*put)(void *to, const void *data, size_t n),
-                      void *to)
+/* Calls put with the data of these tensors in ONNX's order, part by part. */
+static void each_part(const LsMemory *m, Which which,
+                      void (*put)(void *to, const void *data, size_t n), void *to)
 {
     char part[PART];
     int64_t size = m->p->real_bytes;
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
-        if (!is_saved(&m->p->state[k]))
+        if (!which(&m->p->state[k]))
             continue;
         LsWalk w = ls_walk_start(t);
         const void *at = ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k]));
@@ -108,11 +123,18 @@ static void put_ledger(LsText *t, const LsPlace *at)
     ls_text_put(t, "\"");
 }
 
+static uint64_t sum_frozen(const LsMemory *m)
+{
+    uint64_t sum = LS_FNV64;
+    each_part(m, is_frozen, put_sum, &sum);
+    return sum;
+}
+
 static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
 {
     uint64_t sum = sum_place(at, ls_checkpoint_precision(m->p));
     char alphabet[LS_ALPHABET_TEXT];
-    each_part(m, put_sum, &sum);
+    each_part(m, saved(at), put_sum, &sum);
     ls_text_put(t, "{\"__metadata__\":{\"format\":\"lowerset-1\",\"model\":");
     ls_text_string(t, m->p->about.model);
     ls_text_put(t, ",\"plan\":");
@@ -123,6 +145,8 @@ static void put_metadata(LsText *t, const LsMemory *m, const LsPlace *at)
         ls_text_string(t, ls_alphabet_text(&at->alphabet, alphabet));
     }
     put_ledger(t, at);
+    if (!at->keeps_frozen && has_frozen(m->p))
+        ls_text_put(t, ",\"frozen\":\"%" PRIu64 "\"", sum_frozen(m));
     ls_text_put(t,
                 ",\"update\":\"%" PRId64 "\",\"cursor\":\"%" PRId64 "\",\"epoch\":\"%" PRId64
                 "\",\"samples\":\"%" PRId64 "\",\"seed\":\"%" PRIu64 "\",\"drop_last\":\"%" PRId64
@@ -139,7 +163,7 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
     put_metadata(&t, m, at);
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsStateTensor *s = &m->p->state[k];
-        if (!is_saved(s))
+        if (!saved(at)(s))
             continue;
         ls_text_put(&t, ",\"%s", before_name(s->t.name));
         ls_text_escaped(&t, s->t.name);
@@ -164,7 +188,7 @@ static bool write_to(LsOut *o, const LsMemory *m, const LsPlace *at, LsError *e)
         ls_out_write(o, " ", 1);
     for (int k = 0; k < 8; k++)
         length[k] = (unsigned char)((uint64_t)(o->at - 8) >> 8 * k);
-    each_part(m, put_file, o);
+    each_part(m, saved(at), put_file, o);
     ls_out_patch(o, 0, length, 8);
     if (!ls_memory_ok(m, e))
         o->err = EIO;           /* so that no incomplete file is left */
@@ -197,8 +221,8 @@ typedef struct LsLoaded {
     int64_t *offset;            /* of each state tensor; -1: not seen */
     int64_t next;               /* where the next tensor begins */
     LsPlace place;
-    uint64_t checksum;
-    bool ours, has_sum;
+    uint64_t checksum, frozen;
+    bool ours, has_sum, has_frozen;
     size_t room;                /* size of each of these buffers: no string of the header is
                                  * longer */
     char *name, *key, *value;
@@ -232,6 +256,10 @@ static bool read_metadata(LsLoaded *l, LsJson *j)
         if (strcmp(key, "checksum") == 0) {
             l->checksum = strtoull(value, NULL, 10);
             l->has_sum = true;
+        }
+        if (strcmp(key, "frozen") == 0) {
+            l->frozen = strtoull(value, NULL, 10);
+            l->has_frozen = true;
         }
         if (strcmp(key, "precision") == 0)
             snprintf(l->place.precision, sizeof l->place.precision, "%s", value);
@@ -304,7 +332,7 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
         return ls_fail(e, LS_EXIT_DATA, "%s: holds '%s', which this program does not have (%s)",
                        l->f->path, name, another(l, have));
     const LsStateTensor *s = &p->state[k];
-    if (!is_saved(s) && t->from == l->next && t->to >= t->from && t->to <= l->bytes) {
+    if (!may_be_saved(s) && t->from == l->next && t->to >= t->from && t->to <= l->bytes) {
         l->next = t->to;        /* of older versions, which saved sums */
         return true;
     }
@@ -348,7 +376,8 @@ static bool read_header(LsLoaded *l, LsJson *j, LsError *e)
     if (!ls_json_char(j, '}'))
         return damaged(l->f, e);
     for (uint32_t k = 0; k < l->m->p->nstate; k++)
-        if (l->offset[k] < 0 && is_saved(&l->m->p->state[k]))
+        if (l->offset[k] < 0 && may_be_saved(&l->m->p->state[k])
+            && !(l->has_frozen && is_frozen(&l->m->p->state[k])))
             return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is missing (%s)", l->f->path,
                            l->m->p->state[k].t.name, another(l, why));
     return true;
@@ -362,6 +391,12 @@ static bool verify(const LsLoaded *l, LsError *e)
     uint64_t sum = sum_place(&l->place, l->place.precision);
     if (ls_fnv64(sum, l->data, (size_t)l->bytes) != l->checksum)
         return ls_fail(e, LS_EXIT_DATA, "%s: damaged checkpoint (its checksum is wrong)",
+                       l->f->path);
+    if (l->has_frozen && sum_frozen(l->m) != l->frozen)
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: its weights that are not trained are others than this program's, and "
+                       "it does not have them: compile the model that it was trained with, or "
+                       "save with --save-frozen",
                        l->f->path);
     return true;
 }
@@ -397,7 +432,7 @@ static void take_values(const LsLoaded *l)
     const LsMemory *m = l->m;
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
-        if (!is_saved(&m->p->state[k]))
+        if (l->offset[k] < 0)
             continue;
         LsWalk w = ls_walk_start(t);
         ls_walk_write(&w, l->data + l->offset[k],
@@ -417,6 +452,7 @@ static bool load_from(const LsMemory *m, LsPlace *at, const LsFile *f, bool look
     if (ok && !look)
         take_values(&l);
     ok = ok && ls_memory_ok(m, e);
+    l.place.keeps_frozen = at->keeps_frozen;
     if (ok)
         *at = l.place;
     else

@@ -23,6 +23,8 @@ typedef struct LsPlace {
     LsAlphabet alphabet;        /* of the text; the checksum covers it only if it is not empty */
     LsPrivacyLedger ledger;     /* of private updates; likewise, and with it `seeded` */
     int64_t seeded;             /* 0 or 1: private updates were made with --noise-seed */
+    int64_t keeps_frozen;       /* 0 or 1: checkpoints also have the weights that are not trained
+                                 * (--save-frozen); a load leaves it alone */
     char precision[8];          /* of the program that wrote the checkpoint that was loaded; "": not
                                  * known */
 } LsPlace;
@@ -30,6 +32,8 @@ typedef struct LsPlace {
 /* "f32", "f64", "bf16", "f16": in which the program computes. */
 const char *ls_checkpoint_precision(const LsProgram *p);
 
+/* Weights that are not trained are those of the program: a checkpoint has their checksum, unless
+ * at->keeps_frozen. */
 bool ls_checkpoint_save(const LsMemory *m, const LsPlace *at, const char *path, LsError *e);
 /* On an unusable file leaves state and place unchanged, with LS_EXIT_DATA and the reason. Allocates
  * the ledger of private updates, which the caller frees. */

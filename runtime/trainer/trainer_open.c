@@ -238,6 +238,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     const LsTrainerOptions *o = &t->o;
     bool resumed;
     t->told.notes = stderr;
+    t->place.keeps_frozen = o->save_frozen;
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->place.seed = (uint64_t)o->seed;

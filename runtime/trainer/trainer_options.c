@@ -113,6 +113,8 @@ static const LsOption row[] = {
     {"--save-every", NULL, "N", WHOLE(1), AT(save_every), 1,
      "save every N updates (default: every epoch)"},
     {"--keep-last", NULL, "K", WHOLE(1), AT(keep_last), 1, "delete all but the last K checkpoints"},
+    {"--save-frozen", NULL, NULL, FLAG, AT(save_frozen), 1,
+     "checkpoints also have the weights that are not trained"},
     {"--resume", NULL, "FILE", TEXT, AT(resume), 1,
      "continue from a checkpoint, bit for bit; auto: from the newest in --save"},
     {"--overwrite", NULL, NULL, FLAG, AT(overwrite), 1,
@@ -423,7 +425,7 @@ static bool consistent(const LsTrainerOptions *o, const LsProgram *p, LsError *e
     if (!fits_privacy(o, p, e) || !fits_ensemble(o, p, e) || !fits_ranks(o, p, e)
         || !fits_pipeline(o, p, e))
         return false;
-    if ((o->save_every || o->keep_last) && !o->save)
+    if ((o->save_every || o->keep_last || o->save_frozen) && !o->save)
         return ls_fail(e, LS_EXIT_USAGE, "--save-every and --keep-last need --save DIR");
     if (o->overwrite && (!o->save || o->eval))
         return ls_fail(e, LS_EXIT_USAGE, "--overwrite makes room for checkpoints, but %s",

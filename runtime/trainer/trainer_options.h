@@ -36,6 +36,7 @@ typedef struct LsTrainerOptions {
     const char *save, *resume, *export_to, *export_precision, *export_adapter;
     LsDataType export_type;     /* of weights: LS_DT_REAL, LS_DT_F16, LS_DT_BF16 */
     int64_t save_every, keep_last;
+    bool save_frozen;
     bool overwrite;
     const char *log, *trace, *profile, *progress, *dump, *image_grid;
     int64_t check_gradients;    /* elements; 0: no check; -1: as many as some seconds allow */
