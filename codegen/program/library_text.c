@@ -78,6 +78,7 @@ static const char types[] =
     "size_t %P_arena_bytes(void);\n"
     "int64_t %P_batch(void);\n"
     "int64_t %P_batch_least(void);\n"
+    "int64_t %P_micro_batch(void);\n"
     "int %P_real_bytes(void);\n"
     "int %P_on_gpu(void);\n"
     "int %P_inputs(void);\n"
@@ -202,6 +203,7 @@ static const char functions[] =
     "size_t %P_arena_bytes(void) { return %U_ARENA_BYTES; }\n"
     "int64_t %P_batch(void) { return %U_BATCH; }\n"
     "int64_t %P_batch_least(void) { return %U_BATCH_LEAST; }\n"
+    "int64_t %P_micro_batch(void) { return %U_MICRO_BATCH; }\n"
     "int %P_real_bytes(void) { return %U_REAL_BYTES; }\n"
     "int %P_on_gpu(void) { return %U_ON_GPU; }\n"
     "int %P_inputs(void) { return %U_INPUTS; }\n"
@@ -350,6 +352,7 @@ void ls_library_print_header(const LsCode *c, const char *prefix, FILE *to)
     define(to, prefix, "STATE_BYTES", c->addresses->state_bytes);
     define(to, prefix, "ARENA_BYTES", arena_bytes(c));
     define(to, prefix, "ALIGN", 64);
+    define(to, prefix, "MICRO_BATCH", g->batch);        /* samples */
     if (is_private(c)) {
         define(to, prefix, "BATCH", LS_NET_MOST);       /* all data */
         define(to, prefix, "BATCH_LEAST", 1);

@@ -6,6 +6,8 @@
 #include "codegen/toolchain/object_file.h"
 #include "codegen/toolchain/run_command.h"
 
+#include <stdio.h>
+
 static bool shared_of(LsCtx *cx, const LsToolchain *t, const char *object, const char *shared)
 {
     LsCommand c = {.arena = cx->arena, .print = t->verbose, .dry = t->dry_run};
@@ -25,6 +27,9 @@ bool ls_library_build(LsCtx *cx, const LsToolchain *t, const char *object, const
 {
     /* Everything but the library's own functions becomes local, so that one process may have
      * several libraries. */
+    if (t->verbose || t->dry_run)
+        fprintf(stderr, "# %s: symbols that do not begin with %s_ become local; %s: that object\n",
+                object, prefix, archive);
     return (t->dry_run || (ls_hide_symbols(cx, object, prefix)
                            && ls_archive_write(cx, archive, object)))
            && shared_of(cx, t, object, shared);

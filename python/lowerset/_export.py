@@ -190,7 +190,8 @@ def _refuse_unsayable(module) -> None:
                 and getattr(m, "momentum", 0) is None:
             raise UnsupportedError(
                 f"norm '{name}' has momentum=None, a running average over all batches, which no "
-                "file says", code=3, node=name, hint="give it a momentum such as 0.1, or .eval() it")
+                "file says", code=3, node=name,
+                hint="give it a momentum such as 0.1, or .eval() it")
 
 
 # ---- exporters ----
@@ -404,5 +405,6 @@ def export(module, example_inputs, path: str | os.PathLike[str], *, batch: int |
     with unchanged(module):
         _must_have_all(module, named, names)
     outputs = tuple(k for k in shell.outputs if k != LOSS or not loss)
-    return Exported(os.fspath(path), inputs, outputs, tuple(_frozen(module, names, found)), names, used, any_batch,
+    frozen = tuple(_frozen(module, names, found))
+    return Exported(os.fspath(path), inputs, outputs, frozen, names, used, any_batch,
                     batch or samples, notes)

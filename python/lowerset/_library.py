@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ._arrays import as_input
+from ._arrays import as_input, as_numpy
 from .errors import LowersetError, ModelError, UsageError, error_of
 
 ALIGN = 64      # of state and arena, bytes
@@ -74,7 +74,8 @@ class Net:
 
     inputs (targets behind them), outputs, state: tables of Tensor; batch: samples of a full update;
     batch_least: the fewest that an update takes; private: whether updates are (--dp), which take
-    all data, of any number of samples, and draw their batch from them; on_gpu: whether it computes on
+    all data, of any number of samples, and draw their batch from them; on_gpu: whether it computes
+    on
     a GPU, where tensors of torch may lie, too.
     """
 
@@ -117,7 +118,8 @@ class Net:
         self._function = {}
         for name, result, takes in (
                 ("state_bytes", size, ()), ("arena_bytes", size, ()), ("batch", i64, ()),
-                ("batch_least", i64, ()), ("plan_hash", ctypes.c_char_p, ()),
+                ("batch_least", i64, ()), ("micro_batch", i64, ()),
+                ("plan_hash", ctypes.c_char_p, ()),
                 ("real_bytes", number, ()), ("on_gpu", number, ()),
                 ("open", p, (p, size, p, size, number, ctypes.c_uint64, error)),
                 ("close", None, (p,)), ("updates", i64, (p,)),
@@ -162,7 +164,7 @@ class Net:
                                                  for k in ("input", "state", "output"))
         self._at = {s.name: k for k, s in enumerate(self.state)}
         self._pointers = ctypes.c_void_p * len(self.inputs)
-        self._slice = self.inputs[0].shape[0]       # samples of a micro-batch
+        self._slice = self._call("micro_batch")     # samples
 
     # ---- runs ----
 
@@ -182,10 +184,12 @@ class Net:
                     raise ValueError(f"there is no array for {t.role} '{t.name}'")
                 taken.append(None)
                 continue
+            if not t.shape:     # a number
+                array = as_numpy(array, t.name).reshape(-1)
             taken.append(as_input(array, t.name, t.dtype, t.shape[1:], self.on_gpu))
             each = self.rows_of_sample(t)
             if each == 0:       # without samples
-                if len(taken[-1]) != t.shape[0]:
+                if len(taken[-1]) != (*t.shape, 1)[0]:
                     raise ValueError(f"'{t.name}' takes {list(t.shape)}, and the array is "
                                      f"{list(taken[-1].shape)}")
                 continue

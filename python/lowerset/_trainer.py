@@ -194,9 +194,9 @@ class Trainer:
         state = self.state_dict()
         for name, value in state.items():
             if name not in own and ".lora_" in name:
-                raise UnsupportedError(f"the module has no place for the adapter's '{name}'", code=3,
-                                       hint="t.save(path) and t.state_dict() keep adapters; "
-                                       "load_into takes a module with tensors of their names")
+                raise UnsupportedError(f"the module has no place for the adapter's '{name}'",
+                                       code=3, hint="t.save(path) and t.state_dict() keep "
+                                       "adapters; load_into takes a module with their names")
             if name not in own:
                 raise KeyError(f"the module has no '{name}'")
             if tuple(own[name].shape) != tuple(value.shape):

@@ -196,8 +196,8 @@ def autoencoder() -> Case:
 
 
 ZOO = {make.__name__: make for make in (
-    resnet18, resnet18_smooth, densenet_frozen_norms, unet, bert, gpt2_tied_head, lstm, gru, convnext, vit,
-    mlp_partly_frozen, one_norm_in_eval, group_norms, autoencoder)}
+    resnet18, resnet18_smooth, densenet_frozen_norms, unet, bert, gpt2_tied_head, lstm, gru,
+    convnext, vit, mlp_partly_frozen, one_norm_in_eval, group_norms, autoencoder)}
 
 
 def case(name: str) -> Case:
