@@ -248,6 +248,58 @@ static void check_keep_last(void)
               && there("last/step-000000003.safetensors"));
 }
 
+/* The tiny program, with a weight that is not trained and nobody reads. */
+static LsProgram with_frozen(void)
+{
+    static LsStateTensor state[sizeof tiny_state / sizeof *tiny_state];
+    LsProgram p = tiny_program(1);
+    memcpy(state, tiny_state, sizeof tiny_state);
+    state[4].kind = LS_STATE_FROZEN;
+    state[4].onnx_offset = TINY_W;
+    p.state = state;
+    return p;
+}
+
+static bool file_has(const char *path, const char *text)
+{
+    char all[8192];
+    FILE *f = fopen(path, "rb");
+    ck_assert_ptr_nonnull(f);
+    const size_t n = fread(all, 1, sizeof all, f);
+    fclose(f);
+    return memmem(all, n, text, strlen(text)) != NULL;
+}
+
+static void check_save_frozen(void)
+{
+    LsProgram p = with_frozen();
+    must(&p, 0, "--data data.npz --save plain");
+    ck_assert(!file_has("plain/step-000000003.safetensors", "\"w.sum\""));
+    must(&p, 0, "--data data.npz --save whole --save-frozen");
+    ck_assert(file_has("whole/step-000000003.safetensors", "\"w.sum\""));
+    must(&p, 0, "--data data.npz --epochs 2 --resume plain/step-000000003.safetensors");
+    must(&p, 0, "--data data.npz --epochs 2 --resume whole/step-000000003.safetensors");
+    const float other = 3;              /* in the file: w has its values from the checkpoint */
+    memcpy(tiny_onnx + TINY_W, &other, sizeof other);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --epochs 2 --resume "
+                                     "plain/step-000000003.safetensors"), LS_EXIT_DATA);
+    TOLD(err_text, "weights that are not trained are others than this program's");
+    must(&p, 0, "--data data.npz --epochs 2 --resume whole/step-000000003.safetensors");
+}
+
+static void check_export_adapter(void)
+{
+    static const LsAdapterEntry entry[] = {{0, "base_model.model.fc.lora_A.weight"}};
+    LsProgram p = tiny_program(1);
+    ck_assert_int_eq(run_program(&p, "--data data.npz --export-adapter no"), LS_EXIT_USAGE);
+    TOLD(err_text, "this program has no adapters");
+    p.adapters = (LsAdapterTable){.config = "{\"r\": 4}", .entry = entry, .nentry = 1};
+    must(&p, 0, "--data data.npz --export-adapter adapter");
+    ck_assert(file_has("adapter/adapter_config.json", "{\"r\": 4}"));
+    ck_assert(file_has("adapter/adapter_model.safetensors", entry[0].key));
+    ck_assert(file_has("adapter/adapter_model.safetensors", "\"shape\":[2,3,2]"));
+}
+
 static void check_resume(void)
 {
     runs("--data data.npz --epochs 2 --save resume");
@@ -493,6 +545,8 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"save", check_save},
     {"save-every", check_save_every},
     {"keep-last", check_keep_last},
+    {"save-frozen", check_save_frozen},
+    {"export-adapter", check_export_adapter},
     {"resume", check_resume},
     {"overwrite", check_overwrite},
     {"export", check_export},
