@@ -248,15 +248,18 @@ static void check_keep_last(void)
               && there("last/step-000000003.safetensors"));
 }
 
-/* The tiny program, with a weight that is not trained and nobody reads. */
+/* The tiny program, with a weight that is not trained and that nobody reads. */
 static LsProgram with_frozen(void)
 {
-    static LsStateTensor state[sizeof tiny_state / sizeof *tiny_state];
+    enum { N = sizeof tiny_state / sizeof *tiny_state };
+    static LsStateTensor state[N + 1];
     LsProgram p = tiny_program(1);
     memcpy(state, tiny_state, sizeof tiny_state);
-    state[4].kind = LS_STATE_FROZEN;
-    state[4].onnx_offset = TINY_W;
+    state[N] = (LsStateTensor){
+        TENSOR("still", false, 1, TM), IN_STATE(ST_SCALE), LS_STATE_FROZEN, TINY_B};
     p.state = state;
+    p.nstate = N + 1;
+    p.bytes.state = ST_SCALED_END;
     return p;
 }
 
@@ -274,13 +277,13 @@ static void check_save_frozen(void)
 {
     LsProgram p = with_frozen();
     must(&p, 0, "--data data.npz --save plain");
-    ck_assert(!file_has("plain/step-000000003.safetensors", "\"w.sum\""));
+    ck_assert(!file_has("plain/step-000000003.safetensors", "\"still\""));
     must(&p, 0, "--data data.npz --save whole --save-frozen");
-    ck_assert(file_has("whole/step-000000003.safetensors", "\"w.sum\""));
+    ck_assert(file_has("whole/step-000000003.safetensors", "\"still\""));
     must(&p, 0, "--data data.npz --epochs 2 --resume plain/step-000000003.safetensors");
     must(&p, 0, "--data data.npz --epochs 2 --resume whole/step-000000003.safetensors");
-    const float other = 3;              /* in the file: w has its values from the checkpoint */
-    memcpy(tiny_onnx + TINY_W, &other, sizeof other);
+    const float other = 3;              /* in the file: b has its values from the checkpoint */
+    memcpy(tiny_onnx + TINY_B, &other, sizeof other);
     ck_assert_int_eq(run_program(&p, "--data data.npz --epochs 2 --resume "
                                      "plain/step-000000003.safetensors"), LS_EXIT_DATA);
     TOLD(err_text, "weights that are not trained are others than this program's");
