@@ -157,7 +157,7 @@ const char *ls_optimizer_state_text(const LsGraph *g, LsOptimizerKind kind, int 
     g = g->rank.updates != NULL ? g->rank.updates : g;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         if (g->value[i].of_optimizer)
-            state += ls_count(&g->value[i].shape) * real_bytes;
+            state += ls_value_bytes(g, (LsValueId){i}, real_bytes);
         else if (g->value[i].kind == LS_V_PARAM && g->value[i].once_written)
             trained += ls_count(&g->value[i].shape);
     }
