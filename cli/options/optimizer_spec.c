@@ -161,7 +161,7 @@ const char *ls_optimizer_state_text(const LsGraph *g, LsOptimizerKind kind, int 
         else if (g->value[i].kind == LS_V_PARAM && g->value[i].once_written)
             trained += ls_count(&g->value[i].shape);
     }
-    return ls_arena_printf(g->arena, "%s: %.4g bytes of state per parameter (%s)",
+    return ls_arena_printf(g->arena, "%s: %.5g bytes of state per parameter (%s)",
                            ls_optimizer_row[kind].name,
                            trained > 0 ? (double)state / (double)trained : 0.0, suffixes(g));
 }

@@ -77,6 +77,87 @@ def beside_torchao(lowerset, ref):
             compare(ref, kind, step, net.npz_read("out.npz"))
 
 
+def compiled(lowerset, kind, name, *more):
+    run(lowerset, "compile", "unet.onnx", "-q", "-O0", "--plan-effort=2", "--batch=4",
+        f"--optimizer={kind}", "-o", name, *more)
+
+
+def dump(program, steps, *more):
+    run("./" + program, "--data=synthetic:16", f"--steps={steps}", "--progress=none",
+        "--dump=out.npz", *more)
+    return {k: v for k, v in net.npz_read("out.npz").items()
+            if k.split("/")[0] in ("param", "moment", "average") and not k.endswith(".grad")}
+
+
+def same(what, lowerset, kind, left, right, left_runs=(), right_runs=()):
+    """Two programs, and how they are run, give the same bits of state."""
+    compiled(lowerset, kind, "one", *left)
+    compiled(lowerset, kind, "other", *right)
+    one, other = dump("one", 3, *left_runs), dump("other", 3, *right_runs)
+    must(f"{kind}: {what}", one == other and coded(one))
+    return one
+
+
+def coded(state):
+    """Some tensor has codes, of more than a few kinds."""
+    return any(k + "_scale" in state and len(set(v[1])) > 8 for k, v in state.items())
+
+
+def same_bits(lowerset, kind):
+    same("the least budget, one thread", lowerset, kind, [], ["--budget=min"], [],
+         ["--threads=1"])
+    same("clipped sums of batches, in the least budget", lowerset, kind,
+         ["--accumulate=3", "--clip-norm=0.1", "--ema=0.9"],
+         ["--accumulate=3", "--clip-norm=0.1", "--ema=0.9", "--budget=min"])
+    frozen = ["--bn=frozen", "--accumulate=2"]
+    same("two ranks are one process", lowerset, kind, frozen + ["--microbatches=2"],
+         frozen + ["--ranks=2"])
+    parts = ["--bn=frozen", "--microbatches=2"]
+    same("two stages are one process", lowerset, kind, parts, parts + ["--stages=2"])
+
+
+def checkpoints(lowerset, kind):
+    compiled(lowerset, kind, "net")
+    whole = dump("net", 4)
+    dump("net", 2, f"--save={kind}")
+    must(f"{kind}: a resumed run", dump("net", 4, f"--save={kind}", "--resume=auto") == whole)
+    compiled(lowerset, "adamw", "other")
+    dump("other", 2, "--save=adamw", "--overwrite")
+    for program, of in ("other", kind), ("net", "adamw"):
+        held = next(f for f in sorted(os.listdir(of)) if f.endswith(".safetensors"))
+        said = run("./" + program, "--data=synthetic:16", "--steps=1", f"--resume={of}/{held}",
+                   code=8)
+        must(f"{kind}: {said.strip()}", "another optimizer" in said)
+
+
+def skips(lowerset, kind):
+    """The first update is good, and makes the scale so large that the second one is skipped."""
+    compiled(lowerset, kind, "half", "--precision=f16",
+             "--loss-scale=dynamic:init=1,period=1,factor=1e30")
+    good, bad = dump("half", 1), dump("half", 2)
+    must(f"{kind}: the loss scale skips an update", bad["moment/loss_scale.skips"][1][0] == 1)
+    must(f"{kind}: which moves no state", coded(good) and all(
+        v == bad[k] for k, v in good.items() if "loss_scale" not in k))
+
+
+def members(lowerset, kind):
+    """A member of an ensemble is the program alone."""
+    compiled(lowerset, kind, "two", "--ensemble=2")
+    compiled(lowerset, kind, "net")
+    both, alone = dump("two", 3), dump("net", 3)
+    must(f"{kind}: members are the program alone",
+         coded(alone) and all(both[k][1] == v[1] * 2 for k, v in alone.items()))
+
+
+def state_bytes(lowerset, kind):
+    """One parameter, all of it in codes."""
+    with open("one.onnx", "wb") as f:
+        f.write(net.model({"w": ((64, 64), [0.0] * 4096)}))
+    said = run(lowerset, "plan", "one.onnx", "--batch=1", "--loss=graph", f"--optimizer={kind}")
+    want = f"optimizer {kind}: {BYTES[kind]:.5g} bytes of state per parameter"
+    must(want, want in said)
+
+
 def main():
     lowerset = os.path.abspath(sys.argv[1])
     files = [os.path.join(os.path.abspath(f), "wave3/adam8/adam_low_bit.npz")
@@ -85,6 +166,14 @@ def main():
     with tempfile.TemporaryDirectory() as work:
         os.chdir(work)
         beside_torchao(lowerset, ref)
+        run(lowerset, "model", "unet", "--batch=4", "--width=8", "--size=16", "--depth=2",
+            "-o", "unet.onnx")
+        for kind in BYTES:
+            state_bytes(lowerset, kind)
+            checkpoints(lowerset, kind)
+        same_bits(lowerset, "adam8")
+        members(lowerset, "adam4")
+        skips(lowerset, "adam4")
         os.chdir("/")
     for what in wrong:
         print(f"FAIL: {what}")
