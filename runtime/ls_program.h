@@ -35,7 +35,16 @@ typedef enum {
 /* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE, LS_AT_LEVEL: LsRanks */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
-typedef enum { LS_DT_REAL, LS_DT_I64, LS_DT_I32, LS_DT_BOOL, LS_DT_BF16, LS_DT_F16 } LsDataType;
+/* LS_DT_U8: codes, of state alone */
+typedef enum {
+    LS_DT_REAL,
+    LS_DT_I64,
+    LS_DT_I32,
+    LS_DT_BOOL,
+    LS_DT_BF16,
+    LS_DT_F16,
+    LS_DT_U8
+} LsDataType;
 typedef struct LsTensor {       /* names and logical shapes as in the ONNX file */
     const char *name;
     LsDataType type;

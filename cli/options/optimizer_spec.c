@@ -157,11 +157,11 @@ const char *ls_optimizer_state_text(const LsGraph *g, LsOptimizerKind kind, int 
     g = g->rank.updates != NULL ? g->rank.updates : g;
     for (uint32_t i = 1; i < g->nvalue; i++) {
         if (g->value[i].of_optimizer)
-            state += ls_count(&g->value[i].shape) * real_bytes;
+            state += ls_value_bytes(g, (LsValueId){i}, real_bytes);
         else if (g->value[i].kind == LS_V_PARAM && g->value[i].once_written)
             trained += ls_count(&g->value[i].shape);
     }
-    return ls_arena_printf(g->arena, "%s: %.4g bytes of state per parameter (%s)",
+    return ls_arena_printf(g->arena, "%s: %.5g bytes of state per parameter (%s)",
                            ls_optimizer_row[kind].name,
                            trained > 0 ? (double)state / (double)trained : 0.0, suffixes(g));
 }

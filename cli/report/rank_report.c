@@ -12,6 +12,8 @@ static const char *why_whole(const LsOptimizerOptions *o)
     const LsRule *r = o->kind != LS_OPT_NONE ? ls_rule_of(ls_optimizer_row[o->kind].op) : NULL;
     return o->scale.on ? "the loss scale looks at all gradients"
         : o->clip_norm > 0 ? "the norm is that of all gradients"
+        : o->kind == LS_ADAM8 || o->kind == LS_ADAM4
+            ? "moments in codes lie in blocks, at whose ends slices do not end"
         : r != NULL && r->makes ? "a step of this optimizer depends on whole tensors"
         : "averages of the parameters are whole";
 }

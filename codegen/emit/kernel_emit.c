@@ -71,7 +71,7 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
 const char *ls_ctype(LsType t)
 {
     static const char *const name[LS_NTYPES] = {"real",    "int64_t", "int32_t",
-                                                "uint8_t", "ls_bf16", "ls_f16"};
+                                                "uint8_t", "ls_bf16", "ls_f16", "uint8_t"};
     return name[t];
 }
 

@@ -40,7 +40,8 @@ static uint32_t product_for(const Apply *a, LsNodeId n)
     const LsNode *node = &g->node[n.i];
     LsValueId v = ls_in(g, n, 1);
     LsNodeId def = g->value[v.i].def;
-    bool is = ls_rule_of((LsOpCode)node->op) != NULL && node->nout == 0 && ls_updated(node) == 1
+    const LsRule *rule = ls_rule_of((LsOpCode)node->op);
+    bool is = rule != NULL && !ls_rule_has_codes(rule) && node->nout == 0 && ls_updated(node) == 1
         && def.i != 0 && a->readers[v.i] == 1 && is_large_product(g, def)
         && ls_shape_same(ls_shape(g, v), ls_in_shape(g, n, 0));
     return is ? def.i : 0;

@@ -11,6 +11,7 @@
 #include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/loop_nest.h"
 #include "codegen/kernels/product.h"
+#include "codegen/kernels/update_codes.h"
 #include "codegen/kernels/update_operands.h"
 #include "codegen/kernels/update_state.h"
 #include "codegen/kernels/update_text.h"
@@ -72,7 +73,11 @@ static void declare_operands(const LsUpdateText *u)
 static void apply(const LsUpdateText *u, bool alone)
 {
     LsEmit *e = u->k->e;
-    ls_update_open_loop(u);
+    const bool codes = ls_rule_has_codes(u->rule);
+    if (codes)
+        ls_update_open_blocks(u);
+    else
+        ls_update_open_loop(u);
     gradient(u, alone);
     ls_update_text(u->k, u->rule, &u->at->hyper, states(u), u->rule->each);
     if (u->average >= 0 && u->at->hyper.ema != 0)
@@ -80,6 +85,8 @@ static void apply(const LsUpdateText *u, bool alone)
                      ls_update_number(u, u->at->hyper.ema),
                      ls_update_number(u, 1 - u->at->hyper.ema));
     ls_emit_line(e, "}");
+    if (codes)
+        ls_update_close_blocks(u);
 }
 
 /* The update of a parameter: with an accumulator, micro-batches that do not update only add to it.
@@ -129,15 +136,21 @@ static bool is_sliced(const LsUpdateText *u) { return u->rule != NULL && u->at->
 static LsGrid one(LsUpdateText *u)
 {
     int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
-    const LsGrid part = ls_flat_grid(u->k, "part", n);
+    const bool codes = u->rule != NULL && ls_rule_has_codes(u->rule);
+    LsGrid part = ls_flat_grid(u->k, "part", n);
     u->fours = n % 4 == 0;
+    if (codes) {
+        u->unit = ls_update_block_unit(u);
+        part.units = ls_ceil_div(n, u->unit);
+        ls_emit_line(u->k->e, "LS_EXACT_BEGIN");
+    }
     ls_emit_part(u->k, &part);
     if (is_sliced(u))       /* slices end at a multiple of LS_SLICE bytes, or with the tensor */
         ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", run->count);",
-                     ls_unit(u->k));
+                     u->unit);
     else
         ls_emit_line(u->k->e, "const int64_t end = ls_least(hi * " LS_N64 ", " LS_N64 ");",
-                     ls_unit(u->k), n);
+                     u->unit, n);
     update(u);
     return part;
 }
@@ -246,7 +259,8 @@ static void update_emit(const LsKernelText *k)
                       .weight = -1,
                       .average = -1,
                       .shared = -1,
-                      .next = -1};
+                      .next = -1,
+                      .unit = ls_unit(k)};
     if (u.rule != NULL) {
         u.factor = present(&u, ls_rule_factor(u.rule));
         u.acc = present(&u, ls_rule_acc(u.rule));
@@ -274,6 +288,8 @@ static void update_emit(const LsKernelText *k)
     }
     const LsGrid part = ls_updated(node) > 1 ? many(&u) : one(&u);
     ls_emit_line(k->e, "}");
+    if (u.rule != NULL && ls_rule_has_codes(u.rule))
+        ls_emit_line(k->e, "LS_EXACT_END");
     if (is_sliced(&u))
         ls_emit_launch_units(k, &part,
                              ls_arena_printf(k->g->arena, "(run->count + %" PRId64 ") / %" PRId64,

@@ -19,11 +19,13 @@ const char *ls_update_number(const LsUpdateText *u, double v)
 
 void ls_update_declare(const LsUpdateText *u, const char *word, const char *name, int operand)
 {
+    const LsValueId v = ls_in(u->k->g, u->k->n, operand);
+    const char *type = ls_is(v) ? ls_ctype(ls_type(u->k->g, v)) : "real";
     if (u->each > 0)
-        ls_emit_line(u->k->e, "%s(real, %s, u * " LS_N " + " LS_N ");", word, name, u->each,
+        ls_emit_line(u->k->e, "%s(%s, %s, u * " LS_N " + " LS_N ");", word, type, name, u->each,
                      operand);
     else
-        ls_emit_line(u->k->e, "%s(real, %s, " LS_N ");", word, name, operand);
+        ls_emit_line(u->k->e, "%s(%s, %s, " LS_N ");", word, type, name, operand);
 }
 
 void ls_update_state(const LsUpdateText *u, const char *name, int operand)
@@ -42,7 +44,7 @@ void ls_update_open_loop(const LsUpdateText *u)
         ls_emit_line(u->k->e, "%s(i, 0, end) {", ls_lanes_word(u->fours ? 4 : 0));
     else
         ls_emit_line(u->k->e, "%s(i, lo * " LS_INNER64 ", end) {", ls_lanes_word(u->fours ? 4 : 0),
-                     ls_unit(u->k));
+                     u->unit);
 }
 
 void ls_update_declare_weight(const LsUpdateText *u)

@@ -14,6 +14,7 @@ typedef struct LsUpdateText {
     int factor, acc, weight, average, shared, next;  /* operands, -1: absent */
     int each;               /* many tensors: operands of each tensor's update; else 0 */
     bool fours, row;        /* row: updates elements 0 .. end, whose gradient was just computed */
+    int64_t unit;           /* elements of a unit of the grid */
 } LsUpdateText;
 
 /* Whether the update of the first tensor has this operand; factors of the gradient do not count. */

@@ -220,9 +220,12 @@ void ls_kernel_set_print_includes(const LsKernelSet *set, FILE *to)
     static const struct { unsigned bit; const char *header;
     } need[] = {{LS_NEEDS_CONV, "ls_conv.h"},
                 {LS_NEEDS_MATMUL, "ls_matmul.h"},
-                {LS_NEEDS_ATTENTION, "ls_attention.h"}};
+                {LS_NEEDS_ATTENTION, "ls_attention.h"},
+                {LS_NEEDS_CODES, "ls_codes.h"}};
     if (set->target->kind == LS_TARGET_CUDA) {
         fprintf(to, "#include \"runtime/cuda_kernels/ls_cuda%s.h\"\n", set->adds ? "_add" : "");
+        if (set->needs & LS_NEEDS_CODES)
+            fprintf(to, "#include \"runtime/kernels/ls_codes.h\"\n");
         return;
     }
     if (set->needs & LS_NEEDS_DOT16)

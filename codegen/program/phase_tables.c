@@ -21,7 +21,7 @@ static void print_address(LsEmit *e, LsAddress a, const char *end)
 void ls_tensor_print(FILE *to, const LsTensor *t)
 {
     static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64",  "LS_DT_I32",
-                                       "LS_DT_BOOL", "LS_DT_BF16", "LS_DT_F16"};
+                                       "LS_DT_BOOL", "LS_DT_BF16", "LS_DT_F16", "LS_DT_U8"};
     static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
                                         "LS_AT_INPUT", "LS_AT_SLICE", "LS_AT_LEVEL"};
     fputc('{', to);

@@ -222,7 +222,7 @@ LsWhere ls_where(const LsGraph *g, LsNodeId n)
 const char *ls_type_name(LsType t)
 {
     static const char *const name[LS_NTYPES] = {"float", "int64",    "int32",
-                                                "bool",  "bfloat16", "float16"};
+                                                "bool",  "bfloat16", "float16", "uint8"};
     return name[t];
 }
 

@@ -6,7 +6,7 @@
 #include "compiler/ir/graph.h"
 #include "compiler/ir/optimizer.h"
 
-static const char *const type_name[LS_NTYPES] = {"real", "i64", "i32", "bool", "bf16", "f16"};
+static const char *const type_name[LS_NTYPES] = {"real", "i64", "i32", "bool", "bf16", "f16", "u8"};
 static const char *const phase_name[] = {"forward", "backward", "update"};
 
 static void print_value(const LsGraph *g, LsValueId v, FILE *to)

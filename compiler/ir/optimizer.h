@@ -15,7 +15,7 @@
 
 #include "compiler/ir/op.h"
 
-/* State of a parameter's shape, zeros at first. */
+/* State of a parameter's shape, zeros at first; but see ls_rule_has_codes. */
 typedef struct LsMoment {
     const char *var;            /* in the rule's text; NULL: no more */
     const char *suffix;         /* of its name: "PARAM.suffix" */
@@ -28,7 +28,7 @@ typedef struct LsMoment {
  *   $NAME  is a hyperparameter as a real, $~NAME one minus it, @NAME the same as a double;
  *   a line that begins with ?NAME or !NAME is printed if that hyperparameter is not 0, is 0; NAME
  * may also be the variable of a state, which is there or not. */
-enum { LS_MOMENTS = 3 };
+enum { LS_MOMENTS = 4 };
 typedef struct LsRule {
     LsOpCode op;
     int nstate;
@@ -44,6 +44,15 @@ typedef struct LsRule {
 const LsRule *ls_rule_of(LsOpCode op);
 /* The k-th rule, from 0; NULL at the end. */
 const LsRule *ls_rule_at(int k);
+
+/* The rule keeps its moments in blocks of codes (runtime/kernels/ls_codes.h): an element's step
+ * needs its whole block. Two tensors of rank 1 are the state of a moment: its codes, in bytes, and
+ * the scales of its blocks. Blocks follow the parameter's row-major logical order, whatever its
+ * layout. In the text m[j], v[j] are the element's moments. */
+static inline bool ls_rule_has_codes(const LsRule *r) { return r->op == LS_OP_ADAM_CODES; }
+static inline bool ls_are_codes(int state) { return state % 2 == 0; }
+/* Elements of a block of codes with so many bits. */
+static inline int64_t ls_code_block(double bits) { return bits == 8 ? 256 : 128; }
 
 /* Where an update node has its operands. */
 static inline int ls_rule_factor(const LsRule *r) { return 2 + r->nstate; }
@@ -71,6 +80,8 @@ typedef enum {
     LS_MUON,
     LS_FREE_SGD,
     LS_FREE_ADAMW,
+    LS_ADAM8,
+    LS_ADAM4,
     LS_OPT_NONE,
     LS_NOPTIMIZERS
 } LsOptimizerKind;

@@ -36,6 +36,16 @@ static const char adam_each[] =
     "!decoupled p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);\n"
     "?decoupled!decay p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);";
 
+/* The moments m, v of a block lie in arrays, by j. The codes are made of what is stored here; the
+ * step takes it as it is. */
+static const char adam_codes_each[] =
+    "const real mean = ls_codes_towards(m[j], d, $~beta1);\n"
+    "const real square = ls_codes_towards(v[j], d * d, $~beta2);\n"
+    "m[j] = mean;\n"
+    "v[j] = square;\n"
+    "?decay p[i] = p[i] * keep - rate * mean / (ls_sqrt(square) * root + $eps);\n"
+    "!decay p[i] = p[i] - rate * mean / (ls_sqrt(square) * root + $eps);";
+
 /* The sign of a NaN is a NaN: a broken gradient does not stay hidden. */
 static const char lion_each[] =
     "const real c = $beta1 * m[i] + $~beta1 * d;\n"
@@ -156,6 +166,16 @@ static const char free_adamw_each[] =
 static const LsRule rule[] = {
     {LS_OP_SGD, 1, {{"v", "momentum", "momentum"}}, rate_part, sgd_each, false, 6},
     {LS_OP_ADAM, 2, {{"m", "m", NULL}, {"v", "v", NULL}}, adam_part, adam_each, false, 16},
+    {LS_OP_ADAM_CODES,
+     4,
+     {{"m_codes", "m", NULL},
+      {"m_scales", "m_scale", NULL},
+      {"v_codes", "v", NULL},
+      {"v_scales", "v_scale", NULL}},
+     adam_part,
+     adam_codes_each,
+     false,
+     60},
     {LS_OP_LION, 1, {{"m", "m", NULL}}, rate_part, lion_each, false, 12},
     {LS_OP_RMSPROP,
      3,
@@ -346,6 +366,18 @@ const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
                         {"r", "by_time", "0", LS_SET_POSITIVE, NULL},
                         {"power", "by_rate", "2", LS_SET_POSITIVE, NULL}},
                        "the same with z -= lr (g / (sqrt(v') + eps) + wd p), beta = beta1"},
+    [LS_ADAM8] = {"adam8",
+                  LS_OP_ADAM,
+                  true,
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3")},
+                  "adamw with m and v in 8 bits, a scale for each 256 elements, as torchao's "
+                  "AdamW8bit; in f32 where a tensor has fewer than 4096 elements or is no multiple "
+                  "of 256"},
+    [LS_ADAM4] = {"adam4",
+                  LS_OP_ADAM,
+                  true,
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3")},
+                  "the same with 4 bits, and a scale for each 128 elements"},
     [LS_OPT_NONE] =
         {"none", LS_OP_NOP, false, {{NULL, NULL, NULL, LS_SET_FLAG, NULL}}, "no update"},
 };

@@ -64,6 +64,8 @@ const LsOp ls_op_trust_ratio = {
 };
 const LsOp ls_op_sgd = UPDATE("sgd", 1);
 const LsOp ls_op_adam = UPDATE("adam", 2);
+/* The state has four tensors: codes and scales of both moments. */
+const LsOp ls_op_adam_codes = UPDATE("adam_codes", 4);
 const LsOp ls_op_lion = UPDATE("lion", 1);
 const LsOp ls_op_rmsprop = UPDATE("rmsprop", 3);
 const LsOp ls_op_adagrad = UPDATE("adagrad", 1);

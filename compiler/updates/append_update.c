@@ -27,6 +27,23 @@ static LsValueId add_state(const Make *m, const char *suffix, const LsShape *sha
     return v;
 }
 
+/* Tensor k of a rule's state. */
+static LsValueId add_moment(const Make *m, const LsRule *rule, int k)
+{
+    const LsMoment *s = &rule->state[k];
+    const double bits = m->in->at.update.hyper.bits;
+    const LsShape *p = ls_shape(m->g, m->in->p);
+    const int64_t n = ls_count(p);
+    if (!ls_rule_has_codes(rule))
+        return add_state(m, s->suffix, p);
+    const bool codes = ls_are_codes(k);
+    const LsShape flat = {1, {codes ? n * (int64_t)bits / 8 : n / ls_code_block(bits)}};
+    const LsValueId v = add_state(m, s->suffix, &flat);
+    if (codes)
+        m->g->value[v.i].type = LS_U8;
+    return v;
+}
+
 /* The average of the parameter, which begins with the parameter. */
 static LsValueId average(const Make *m)
 {
@@ -45,7 +62,7 @@ static LsValueId append_rule(const Make *m, const LsRule *rule, const LsStepIn *
     for (int k = 0; k < rule->nstate; k++) {
         const LsMoment *s = &rule->state[k];
         if (s->when == NULL || *ls_hyper_find(&in->at.update.hyper, s->when, strlen(s->when)) != 0)
-            of[2 + k] = add_state(m, s->suffix, ls_shape(m->g, in->p));
+            of[2 + k] = add_moment(m, rule, k);
     }
     of[ls_rule_factor(rule)] = in->factor;
     of[ls_rule_acc(rule)] = in->acc;
@@ -193,6 +210,15 @@ static bool by_adam(const Make *m)
     return m->o->kind == LS_MUON && ls_shape(m->g, m->in->p)->rank != 2;
 }
 
+/* Bits of the codes in which the moments are kept; 0: they are reals. */
+static int code_bits(const Make *m)
+{
+    enum { LEAST = 4096 };      /* elements: of smaller tensors there is little to save */
+    const int bits = m->o->kind == LS_ADAM8 ? 8 : m->o->kind == LS_ADAM4 ? 4 : 0;
+    const int64_t n = ls_count(ls_shape(m->g, m->in->p));
+    return bits != 0 && n >= LEAST && n % ls_code_block(bits) == 0 ? bits : 0;
+}
+
 void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOptimizerOptions *o)
 {
     LsStepIn in = *given;
@@ -206,6 +232,11 @@ void ls_append_update(LsCtx *cx, LsGraph *g, const LsStepIn *given, const LsOpti
         in.at.update.hyper.decay =
             in.at.update.hyper.decay != 0 || !o->spares_vectors ? o->hyper.rest_decay : 0;
         append_rule(&m, ls_rule_of(LS_OP_ADAM), &in);
+        return;
+    }
+    in.at.update.hyper.bits = code_bits(&m);
+    if (in.at.update.hyper.bits != 0) {
+        append_rule(&m, ls_rule_of(LS_OP_ADAM_CODES), &in);
         return;
     }
     LsStepIn first = in;

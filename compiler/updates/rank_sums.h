@@ -27,7 +27,7 @@ LsValueId ls_rank_source(LsCtx *, LsGraph *g, LsValueId v);
  * parts, in their order. factor: of g->updates, negative if the step is bad; or none. */
 void ls_rank_statistics(LsCtx *, LsGraph *g, LsValueId factor, int64_t steps);
 /* Whether every rank may update a slice of each parameter: no element's update needs another
- * element. */
+ * element. Slices do not end at the ends of blocks of codes. */
 bool ls_rank_slices(const LsOptimizerOptions *);
 
 #endif

@@ -38,7 +38,7 @@ int64_t ls_data_bytes(LsDataType type, int real_bytes)
     case LS_DT_REAL: return real_bytes;
     case LS_DT_I64: return 8;
     case LS_DT_I32: return 4;
-    case LS_DT_BOOL: return 1;
+    case LS_DT_BOOL: case LS_DT_U8: return 1;
     case LS_DT_BF16: case LS_DT_F16: return 2;
     }
     return real_bytes;

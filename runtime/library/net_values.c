@@ -104,7 +104,7 @@ bool ls_net_read(LsNet *n, uint32_t k, void *to, LsError *e)
     if (at == NULL)
         return false;
     LsWalk walk = ls_walk_start(&s->t);
-    ls_walk_read(&walk, at, to, ls_tensor_count(&s->t), bytes);
+    ls_walk_read(&walk, at, to, ls_tensor_count(&s->t), ls_data_bytes(s->t.type, bytes));
     return ls_memory_ok(&n->t.memory, e);
 }
 
@@ -117,7 +117,7 @@ bool ls_net_write(LsNet *n, uint32_t k, const void *from, LsError *e)
     if (at == NULL)
         return false;
     LsWalk walk = ls_walk_start(&s->t);
-    ls_walk_write(&walk, from, at, ls_tensor_count(&s->t), bytes);
+    ls_walk_write(&walk, from, at, ls_tensor_count(&s->t), ls_data_bytes(s->t.type, bytes));
     ls_memory_store(&n->t.memory, s->t.at, ls_tensor_bytes(&s->t, bytes));
     return ls_memory_ok(&n->t.memory, e);
 }

@@ -21,6 +21,12 @@ static int64_t bytes_of(const LsMemory *m, const LsStateTensor *s)
     return ls_tensor_bytes(&s->t, m->p->real_bytes);
 }
 
+/* The format's word for a tensor's type. */
+static const char *dtype(const LsMemory *m, const LsStateTensor *s)
+{
+    return s->t.type == LS_DT_U8 ? "U8" : m->p->real_bytes == 8 ? "F64" : "F32";
+}
+
 const char *ls_checkpoint_precision(const LsProgram *p)
 {
     return p->about.precision != NULL ? p->about.precision : p->real_bytes == 8 ? "f64" : "f32";
@@ -67,9 +73,9 @@ static void each_part(const LsMemory *m, Which which,
                       void (*put)(void *to, const void *data, size_t n), void *to)
 {
     char part[PART];
-    int64_t size = m->p->real_bytes;
     for (uint32_t k = 0; k < m->p->nstate; k++) {
         const LsTensor *t = &m->p->state[k].t;
+        const int64_t size = ls_data_bytes(t->type, m->p->real_bytes);
         if (!which(&m->p->state[k]))
             continue;
         LsWalk w = ls_walk_start(t);
@@ -167,7 +173,7 @@ static void put_header(LsOut *o, const LsMemory *m, const LsPlace *at)
             continue;
         ls_text_put(&t, ",\"%s", before_name(s->t.name));
         ls_text_escaped(&t, s->t.name);
-        ls_text_put(&t, "\":{\"dtype\":\"%s\",\"shape\":[", m->p->real_bytes == 8 ? "F64" : "F32");
+        ls_text_put(&t, "\":{\"dtype\":\"%s\",\"shape\":[", dtype(m, s));
         int64_t dim[LS_TENSOR_RANK + 1];
         for (int d = 0, rank = ls_tensor_dims(&s->t, dim); d < rank; d++)
             ls_text_put(&t, "%s%" PRId64, d ? "," : "", dim[d]);
@@ -321,6 +327,16 @@ static const char *another(const LsLoaded *l, char text[96])
     return text;
 }
 
+static bool other_type(const LsLoaded *l, const char *name, const LsEntry *t,
+                       const LsStateTensor *s, LsError *e)
+{
+    if (s->t.type == LS_DT_U8 || strcmp(t->dtype, "U8") == 0)
+        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, in this program it is %s (%s)",
+                       l->f->path, name, t->dtype, dtype(l->m, s), "another optimizer?");
+    return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path,
+                   name, t->dtype, 8 * l->m->p->real_bytes);
+}
+
 static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError *e)
 {
     const LsProgram *p = l->m->p;
@@ -336,9 +352,8 @@ static bool take_entry(LsLoaded *l, const char *name, const LsEntry *t, LsError 
         l->next = t->to;        /* of older versions, which saved sums */
         return true;
     }
-    if (strcmp(t->dtype, p->real_bytes == 8 ? "F64" : "F32") != 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: '%s' is %s, this program computes in F%d", l->f->path,
-                       name, t->dtype, 8 * p->real_bytes);
+    if (strcmp(t->dtype, dtype(l->m, s)) != 0)
+        return other_type(l, name, t, s, e);
     int64_t dim[LS_TENSOR_RANK + 1];
     const int rank = ls_tensor_dims(&s->t, dim);
     if (t->rank != rank || memcmp(t->dim, dim, (size_t)rank * sizeof dim[0]) != 0)
@@ -437,7 +452,7 @@ static void take_values(const LsLoaded *l)
         LsWalk w = ls_walk_start(t);
         ls_walk_write(&w, l->data + l->offset[k],
                       ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k])), ls_tensor_count(t),
-                      m->p->real_bytes);
+                      ls_data_bytes(t->type, m->p->real_bytes));
         ls_memory_store(m, t->at, bytes_of(m, &m->p->state[k]));
     }
 }

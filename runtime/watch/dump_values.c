@@ -105,6 +105,7 @@ static LsElement element_of(LsDataType type, int real_bytes)
     case LS_DT_I64: return LS_I64;
     case LS_DT_I32: return LS_I32;
     case LS_DT_BOOL: return LS_B8;
+    case LS_DT_U8: return LS_U8;
     default: return real_bytes == 8 ? LS_F64 : LS_F32;
     }
 }

@@ -221,7 +221,8 @@ static const char *type_name(const LsProgram *p, LsDataType type)
 {
     static const char *const name[] = {
         [LS_DT_REAL] = "f32",  [LS_DT_I64] = "i64",   [LS_DT_I32] = "i32",
-        [LS_DT_BOOL] = "bool", [LS_DT_BF16] = "bf16", [LS_DT_F16] = "f16"};
+        [LS_DT_BOOL] = "bool", [LS_DT_BF16] = "bf16", [LS_DT_F16] = "f16",
+        [LS_DT_U8] = "u8"};
     return type == LS_DT_REAL && p->real_bytes == 8 ? "f64" : name[type];
 }
 

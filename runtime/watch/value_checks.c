@@ -78,7 +78,7 @@ static const LsStateTensor *bad_state(const LsEngine *g)
 {
     for (uint32_t k = 0; k < g->p->nstate; k++) {
         const LsStateTensor *s = &g->p->state[k];
-        if (s->kind == LS_STATE_SUM)
+        if (s->kind == LS_STATE_SUM || !ls_holds_reals(s->t.type))
             continue;
         int64_t n = ls_tensor_count(&s->t);
         if (!all_finite(LS_DT_REAL, ls_memory_view(g->m, s->t.at, n * g->p->real_bytes), n,

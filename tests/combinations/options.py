@@ -3,7 +3,8 @@
 OPTIMIZERS = ["sgd", "sgd:momentum=0.9", "sgd:momentum=0.9,nesterov,wd=0.01", "adam", "adamw",
               "lion", "rmsprop", "rmsprop:momentum=0.5,centered", "adagrad", "nadam",
               "radam", "lamb",
-              "lars", "adafactor", "muon", "schedule-free-sgd", "schedule-free-adamw"]
+              "lars", "adafactor", "muon", "schedule-free-sgd", "schedule-free-adamw", "adam8",
+              "adam4"]
 LOSSES = {"classes": ["ce", "ce", "ce"], "reals": ["mse", "l1", "huber", "bce"], "tokens": ["ce"]}
 STEPS = 3
 

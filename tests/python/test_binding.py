@@ -299,6 +299,22 @@ class Arrays(unittest.TestCase):
         self.assertEqual(e.exception.code, 7)
 
 
+class Codes(unittest.TestCase):
+    def test_moments_in_codes_are_bytes(self):
+        model = network("mlp", "--batch=0", "--width=64", "--size=8")
+        with trainer(model=model, optimizer="adam8") as t, \
+                trainer(model=model, optimizer="adam8") as other:
+            x, y = data(t)
+            t.step(x, y)
+            for s in t.net.state:
+                other.net.write(s.name, t.net.read(s.name))
+            codes = t.net.read("fc1.weight.m")
+            self.assertEqual((codes.dtype, codes.shape), (np.uint8, (64 * 64,)))
+            self.assertGreater(len(set(codes.tolist())), 100)
+            for s in t.net.state:
+                self.assertTrue(np.array_equal(t.net.read(s.name), other.net.read(s.name)), s.name)
+
+
 class Loops(unittest.TestCase):
     def test_fit_is_its_steps(self):
         with trainer(optimizer="adamw") as t, trainer(optimizer="adamw") as other:

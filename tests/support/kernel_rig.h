@@ -144,7 +144,7 @@ static inline void rig_buffer(Rig *r, LsValueId v)
     r->buffer[v.i] = memset(b, 0x5a, bytes);
 }
 
-/* An operand: random in [-1, 1), small integers, or bits. */
+/* An operand: random in [-1, 1), small integers, bits, or any bytes. */
 static inline LsValueId rig_operand(Rig *r, LsType type, LsLayout layout, LsShape shape)
 {
     LsValueId v = ls_value_add(&r->cx, r->g, LS_V_INPUT, "x", type, &shape, NULL);
@@ -152,7 +152,9 @@ static inline LsValueId rig_operand(Rig *r, LsType type, LsLayout layout, LsShap
     rig_buffer(r, v);
     for (int64_t i = 0; i < ls_count(&shape); i++) {
         double x = rig_random(r);
-        rig_set(r, v, i, ls_is_float(type) ? x : type == LS_BOOL ? x > 0 : floor(x * 5));
+        rig_set(r, v, i, ls_is_float(type) ? x : type == LS_BOOL ? x > 0
+                                           : type == LS_U8   ? floor((x + 1) * 128)
+                                                             : floor(x * 5));
     }
     return v;
 }
@@ -260,6 +262,9 @@ static inline char *rig_print(Rig *r)
     fprintf(f, cuda ? "#define LS_EXECUTOR\n#include <tests/support/cuda_executor.h>\n"
                : r->products ? "#include <tests/support/rig_products.h>\n"
                              : "#include <runtime/kernels/ls_kernel.h>\n");
+    for (uint32_t i = 1; i < r->g->nnode; i++)
+        if (r->g->node[i].op == LS_OP_ADAM_CODES)
+            fprintf(f, "#include <runtime/kernels/ls_codes.h>\n");
     for (uint32_t i = 1; i < r->g->nnode; i++)
         for (int numbers = 0; numbers <= cuda; numbers++)
             rig_print_kernel(r, i, numbers, f);
