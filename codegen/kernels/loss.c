@@ -126,7 +126,8 @@ static int64_t loss_workspace(const LsGraph *g, LsNodeId n, const LsTarget *t)
     LsKernelText k = {.g = g, .n = n, .target = t};
     switch (g->node[n.i].op) {
     case LS_OP_REGRESSION_LOSS: return ls_regression_units(g, n) * (int64_t)sizeof(double);
-    case LS_OP_XENT: case LS_OP_NLL: case LS_OP_XENT_SUM: case LS_OP_LABEL_WEIGHT: return loss_new(g, n, &k).units * 2 * (int64_t)sizeof(double);
+    case LS_OP_XENT: case LS_OP_NLL: case LS_OP_XENT_SUM: case LS_OP_LABEL_WEIGHT:
+        return loss_new(g, n, &k).units * 2 * (int64_t)sizeof(double);
     default: return 0;
     }
 }
