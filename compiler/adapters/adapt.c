@@ -296,6 +296,11 @@ static bool adapt(Adapting *w, const LsAdaptable *m)
     LsAdapted one = {m->module, ls_text(m->weight->name), NULL, NULL, NULL, rank, m->in, m->out,
                      ls_adapter_scale(a->spec, m->module),
                      m->turned, m->by_scope};
+    if (again != NULL && (again->in != m->in || again->out != m->out))
+        return ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, "name other modules",
+                        "'%s' looks up rows of its weight, and multiplies by it: one adapter is "
+                        "not right for both",
+                        m->module);
     if (again != NULL)
         one = *again;
     else if (!fits_rank(w, m, rank) || !add_factor(w, m, &sa, false, &one.a)
@@ -422,6 +427,8 @@ bool ls_adapt(LsEditor *u, LsAdapters *a, int opset)
     Onnx__NodeProto **list =
         ls_arena_alloc(arena, u->g->n_node + 24 * (size_t)n + 1, sizeof *list);
     w.named = ls_arena_alloc(arena, a->spec->ntarget + 1u, sizeof *w.named);
+    a->ntensor = a->nadapted = a->nchange = 0;          /* a file may be opened again */
+    a->trained = a->made = (LsNames){.arena = arena};
     if (!ls_adapter_values_open(&w.values, u->cx, a->spec))
         return false;
     for (size_t i = 0; i < u->g->n_node; i++) {

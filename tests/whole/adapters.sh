@@ -115,6 +115,12 @@ ran ./net --data "$mlp/data.npz" --epochs 3 --lr 0.5 --save saved
     || fail "compile --lora"
 grep -q "trains 4 of 10 tensors, 264 of " said || fail "what is trained: $(tail -n 1 said)"
 
+# ---- several programs of one command ----
+"$lowerset" check "$mlp/base.onnx" --batch 4 --lora r=2 --elements 4 >said 2>&1 \
+    || fail "check --lora"
+"$lowerset" sweep "$mlp/base.onnx" --batch 4 --lora r=2 --points 2 --strategies auto >said 2>&1 \
+    || fail "sweep --lora"
+
 # ---- refusals ----
 refused() {     # CODE WORDS OPTION...
     want=$1 words=$2
