@@ -13,6 +13,10 @@ static const LsOption parts[] = {
      "cut every batch of training into M equal parts, which run one after the other in the "
      "memory of one; the update is that of the whole batch, batch norms take each part's "
      "statistics (default 1)"},
+    {"--sums", NULL, "tree|running", TEXT, AT(sums), BUILD,
+     "how the gradients of an update's parts add up. tree: in a tree, whose bits are those of any "
+     "number of ranks, with a partial sum for each binary digit of the parts; running: one after "
+     "the other, with one partial sum and bits of its own (default tree)"},
     {"--mixed-parts", NULL, "refuse|own", TEXT, AT(mixed), BUILD,
      "where the model combines the samples of a batch, as in scores between all of them: refuse "
      "to cut batches into parts, or let each part have its own, which is another loss; batch "

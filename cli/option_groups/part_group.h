@@ -7,7 +7,7 @@
 /* Parts of an update. */
 typedef struct LsPartGroup {
     int64_t accumulate, microbatches;   /* 0: not given */
-    const char *mixed;
+    const char *mixed, *sums;
 } LsPartGroup;
 extern const LsOptionGroup ls_parts_group;
 

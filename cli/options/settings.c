@@ -63,6 +63,24 @@ static int weight_options(LsCtx *cx, const LsOptions *o, LsOptimizerOptions *op)
     return 0;
 }
 
+/* --sums */
+static int sum_options(const LsOptions *o, LsOptimizerOptions *op)
+{
+    static const char *const way[] = {"tree", "running", NULL};
+    const int running = ls_options_word("--sums", o->parts.sums, way, 0);
+    const char *why = running != 1 ? NULL
+        : o->samples.privacy != NULL ? "private training has one running sum anyway: leave one of them out"
+        : ls_options_over_ranks(o) ? "ranks add up in the tree: leave one of them out"
+        : ls_options_stages(o) > 1 ? "stages add up in the tree: leave one of them out"
+        : ls_options_parts(o) < 2 && o->parts.accumulate < 2
+            ? "an update has one part without --accumulate or --microbatches"
+            : NULL;
+    if (why != NULL)
+        fprintf(stderr, "lowerset: --sums=running: %s\n", why);
+    op->running_sums = running == 1;
+    return running < 0 || why != NULL ? LS_EXIT_USAGE : 0;
+}
+
 static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOptimizerOptions *op)
 {
     char why[300];
@@ -90,6 +108,7 @@ static int optimizer_options(LsCtx *cx, const LsOptions *o, LsType compute, LsOp
     if (o->parts.accumulate > 1)
         op->accumulate = (int)o->parts.accumulate;
     op->parts = (int)ls_options_parts(o);
+    code = code != 0 ? code : sum_options(o, op);
     op->ranks = o->ranks.count == LS_OPTION_ANY ? LS_RANKS_ANY : (int)o->ranks.count;
     if (code == 0 && o->parts.accumulate > MOST_STEPS / ls_options_parts(o)) {
         fprintf(stderr,

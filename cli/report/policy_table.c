@@ -88,7 +88,9 @@ static void find_sums(const LsJob *job, Modes *m)
         if (g->value[i].of_update && !g->value[i].rank_sum)
             m->sum_bytes +=
                 ls_align(ls_stored_bytes(g, (LsValueId){i}, job->target.real_bytes), LS_ALIGNMENT);
-    m->levels = ls_tree_levels(ls_job_micro_steps(job) / ls_job_ranks(job));
+    m->levels = job->pipeline.optimizer.running_sums
+                    ? m->sum_bytes > 0
+                    : ls_tree_levels(ls_job_micro_steps(job) / ls_job_ranks(job));
 }
 
 static int64_t total(const LsJob *job, const Mode *m)
@@ -119,9 +121,10 @@ bool ls_recompute_print(LsJob *job)
            "; the plan is that of a part\n",
            job->train->batch * parts, parts, parts == 1 ? "" : "s", job->train->batch);
     if (m.levels > 0)
-        printf("  gradients of %" PRId64 " parts add up in a tree: %" PRId64
+        printf("  gradients of %" PRId64 " parts add up %s: %" PRId64
                " partial sum%s of each, %s of the state\n",
-               ls_job_micro_steps(job) / ls_job_ranks(job), m.levels, m.levels == 1 ? "" : "s",
+               ls_job_micro_steps(job) / ls_job_ranks(job),
+               job->pipeline.optimizer.running_sums ? "one after the other" : "in a tree", m.levels, m.levels == 1 ? "" : "s",
                ls_bytes_text(a, m.sum_bytes));
     printf("  %-12s %12s %18s %15s  (%s)\n", "recompute", "in all", "kept of a part", "a step",
            ls_job_told_of(job));

@@ -33,6 +33,14 @@ static bool is_large_product(const LsGraph *g, LsNodeId m)
         && p.m * p.n >= LARGE && PART * factors <= p.m * p.n;
 }
 
+/* Codes take whole blocks of a row of the gradient. */
+static bool takes_rows(const LsGraph *g, LsNodeId n, const LsRule *rule)
+{
+    const LsShape *p = ls_in_shape(g, n, 0);
+    return !ls_rule_has_codes(rule)
+        || p->dim[p->rank - 1] % ls_code_block(g->node[n.i].attr.update.hyper.bits) == 0;
+}
+
 /* The large product whose result only update n reads; 0: none. */
 static uint32_t product_for(const Apply *a, LsNodeId n)
 {
@@ -41,7 +49,7 @@ static uint32_t product_for(const Apply *a, LsNodeId n)
     LsValueId v = ls_in(g, n, 1);
     LsNodeId def = g->value[v.i].def;
     const LsRule *rule = ls_rule_of((LsOpCode)node->op);
-    bool is = rule != NULL && !ls_rule_has_codes(rule) && node->nout == 0 && ls_updated(node) == 1
+    bool is = rule != NULL && takes_rows(g, n, rule) && node->nout == 0 && ls_updated(node) == 1
         && def.i != 0 && a->readers[v.i] == 1 && is_large_product(g, def)
         && ls_shape_same(ls_shape(g, v), ls_in_shape(g, n, 0));
     return is ? def.i : 0;

@@ -136,7 +136,7 @@ static bool is_sliced(const LsUpdateText *u) { return u->rule != NULL && u->at->
 static LsGrid one(LsUpdateText *u)
 {
     int64_t n = ls_count(ls_in_shape(u->k->g, u->k->n, 0));
-    const bool codes = u->rule != NULL && ls_rule_has_codes(u->rule);
+    const bool codes = ls_update_block(u) > 0;
     LsGrid part = ls_flat_grid(u->k, "part", n);
     u->fours = n % 4 == 0;
     if (codes) {
@@ -171,6 +171,9 @@ static void emit_shape(const LsUpdateText *u)
 static void emit_row(LsUpdateText *u)
 {
     const LsKernelText *k = u->k;
+    const bool codes = ls_update_block(u) > 0;
+    if (codes)
+        ls_emit_line(k->e, "LS_EXACT_BEGIN");
     ls_emit_line(k->e, "static void %s_row(LsRun *run, void *const all[], int64_t at, int64_t end, "
                  "real *tile)", k->name);
     ls_emit_line(k->e, "{");
@@ -178,13 +181,18 @@ static void emit_row(LsUpdateText *u)
     for (int i = 0; i < u->node->computed->first; i++) {
         bool flat =
             i != 1 && i != u->factor && i != u->weight && i != u->shared && ls_update_has(u, i);
-        ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
+        if (codes && flat)
+            ls_emit_line(k->e, "%s", ls_update_block_operand(u, i));
+        else
+            ls_emit_line(k->e, i == 1 ? "tile," : flat ? "(real *)all[%d] + at," : "all[%d],", i);
     }
     ls_emit_line(k->e, "};");
     ls_emit_line(k->e, "end -= at;");
     u->row = true;
     update(u);
     ls_emit_line(k->e, "}");
+    if (codes)
+        ls_emit_line(k->e, "LS_EXACT_END");
 }
 
 static const char *arg_of(const LsKernelText *k, int operand)
@@ -208,14 +216,15 @@ static void emit_product(LsUpdateText *u)
     ls_emit_line(e, "const LsMatmulArgs of = {.a = %s, .b = %s};",
                  ls_stored_source(k, arg_of(k, first), first),
                  ls_stored_source(k, arg_of(k, first + 1), first + 1));
-    ls_emit_line(e, "const LsTaken by = {%s_row, run, arg, {arg[0]%s}};", k->name,
-                 ls_update_has(u, 2) ? ", arg[2]" : "");
+    const int64_t block = ls_update_block(u);
+    ls_emit_line(e, "const LsTaken by = {%s_row, run, arg, {arg[0]%s}, %" PRId64 "};", k->name,
+                 block == 0 && ls_update_has(u, 2) ? ", arg[2]" : "", block);
     ls_emit_line(e, "ls_matmul_taken(&%s_shape, &of, lo, hi, &by);", k->name);
     ls_emit_line(e, "}");
     ls_emit_line(e, "static void %s(LsRun *run, void *const arg[])", k->name);
     ls_emit_line(e, "{");
-    ls_emit_line(e, "ls_parallel(run, %s_part, ls_matmul_units(&%s_shape), arg);", k->name,
-                 k->name);
+    ls_emit_line(e, "ls_parallel(run, %s_part, ls_taken_units(&%s_shape, %" PRId64 "), arg);",
+                 k->name, k->name, block);
     ls_emit_line(e, "}");
 }
 
@@ -288,7 +297,7 @@ static void update_emit(const LsKernelText *k)
     }
     const LsGrid part = ls_updated(node) > 1 ? many(&u) : one(&u);
     ls_emit_line(k->e, "}");
-    if (u.rule != NULL && ls_rule_has_codes(u.rule))
+    if (ls_update_block(&u) > 0)
         ls_emit_line(k->e, "LS_EXACT_END");
     if (is_sliced(&u))
         ls_emit_launch_units(k, &part,

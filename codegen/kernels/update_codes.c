@@ -1,12 +1,18 @@
 /* codegen/kernels/update_codes.c -- see update_codes.h. */
 #include "codegen/kernels/update_codes.h"
 
+#include "base/arena.h"
 #include "codegen/kernels/loop_nest.h"
 
 #include <inttypes.h>
 
 static int bits(const LsUpdateText *u) { return (int)u->at->hyper.bits; }
 static int64_t block(const LsUpdateText *u) { return ls_code_block(u->at->hyper.bits); }
+
+int64_t ls_update_block(const LsUpdateText *u)
+{
+    return u->rule != NULL && ls_rule_has_codes(u->rule) ? block(u) : 0;
+}
 
 /* Elements of the first axis's index, among which a layout moves the others; 1: it moves none. */
 static int64_t slab(const LsUpdateText *u)
@@ -36,6 +42,16 @@ int64_t ls_update_block_unit(const LsUpdateText *u)
 /* Bytes of the codes of a block. */
 static int64_t bytes(const LsUpdateText *u) { return block(u) * bits(u) / 8; }
 
+const char *ls_update_block_operand(const LsUpdateText *u, int in)
+{
+    LsArena *a = u->k->g->arena;
+    if (in < 2 || in >= ls_rule_factor(u->rule))
+        return ls_arena_printf(a, "(real *)all[%d] + at,", in);
+    if (ls_are_codes(in - 2))
+        return ls_arena_printf(a, "(uint8_t *)all[%d] + at * %d / 8,", in, bits(u));
+    return ls_arena_printf(a, "(real *)all[%d] + at / %" PRId64 ",", in, block(u));
+}
+
 static const struct { const char *name, *table; } moment[] = {{"m", "signed"}, {"v", "unsigned"}};
 enum { MOMENTS = sizeof moment / sizeof *moment };
 
@@ -61,8 +77,11 @@ void ls_update_open_blocks(const LsUpdateText *u)
         ls_emit_line(e, "LS_LOCAL(real, %s, %" PRId64 ");", moment[k].name, n);
     if (u->at->sum.levels > 0)      /* other threads made the sums */
         ls_emit_line(e, "LS_SYNC;");
-    ls_emit_line(e, "for (int64_t b = lo * %" PRId64 "; b < end / %" PRId64 "; b++) {",
-                 u->unit / n, n);
+    if (u->row)
+        ls_emit_line(e, "for (int64_t b = 0; b < end / %" PRId64 "; b++) {", n);
+    else
+        ls_emit_line(e, "for (int64_t b = lo * %" PRId64 "; b < end / %" PRId64 "; b++) {",
+                     u->unit / n, n);
     read_moments(u);
     ls_emit_line(e, "LS_LANES(j, 0, %" PRId64 ") {", n);
     ls_emit_line(e, "const int64_t %s = b * %" PRId64 " + j;", all > 1 ? "at" : "i", n);

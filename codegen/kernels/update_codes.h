@@ -7,6 +7,11 @@
 
 /* Elements of a unit: whole blocks, which hold the same elements in the parameter's layout. */
 int64_t ls_update_block_unit(const LsUpdateText *u);
+/* Elements of a block; 0: the update has no codes. */
+int64_t ls_update_block(const LsUpdateText *u);
+/* Operand `in` of the elements from `at` on, the first of a block; of the kernel's arguments
+ * `all`. */
+const char *ls_update_block_operand(const LsUpdateText *u, int in);
 /* Opens the loop over blocks, which reads the moments of each into m, v; and in it that over
  * elements, `i` in the parameter's layout, `j` in the block. */
 void ls_update_open_blocks(const LsUpdateText *u);

@@ -71,7 +71,7 @@ static Update start(LsCtx *cx, LsGraph *g, const LsOptimizerOptions *o)
         return u;
     /* the fewest ranks */
     u.part.update.sum.levels =
-        ls_tree_levels(is_over_ranks(&u) ? steps / g->rank.choice[0] : steps);
+        o->running_sums ? 0 : ls_tree_levels(is_over_ranks(&u) ? steps / g->rank.choice[0] : steps);
     if (g->objective.over == LS_OVER_SUM)
         return u;
     if (g->objective.over == LS_OVER_SAMPLES) {

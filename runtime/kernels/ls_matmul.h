@@ -37,12 +37,14 @@ typedef struct LsMatmulArgs {
 
 /* A consumer of elements at .. end of c, all in one row, called before other elements overwrite
  * them. arg: the kernel's arguments; soon: matrices like c whose same elements the consumer will
- * read, or NULL. */
+ * read, or NULL. block: 0, or it wants whole blocks of so many elements, at most LS_BLOCK_MOST, of
+ * which c's rows are multiples, and gets one at a time. */
 typedef struct LsTaken {
     void (*take)(LsRun *run, void *const arg[], int64_t at, int64_t end, real *c);
     LsRun *run;
     void *const *arg;
     const real *soon[2];
+    int64_t block;
 } LsTaken;
 
 enum {
@@ -50,6 +52,8 @@ enum {
     LS_DEPTH_MOST = LS_DEPTH + LS_LINE,
     LS_ROWS_LD = LS_DEPTH_MOST + LS_V,  /* as LS_LDA */
     LS_ACROSS = 8 * LS_VEC_BYTES,       /* columns of a block */
+    LS_BLOCK_MOST = 256,
+    LS_TAKEN = LS_ACROSS > LS_BLOCK_MOST ? LS_ACROSS : LS_BLOCK_MOST,   /* of a consumer's tile */
     LS_TURNED = 8 * LS_MR,              /* transposed rows turned into tiles at a time: whole cache
                                          * lines */
     LS_TALL = 1024,                     /* most rows that share a packed B */
@@ -347,11 +351,11 @@ LS_SHARED_FN void ls_matmul_tile(const LsMatmul *d, const LsBlock *s, const LsMa
 LS_SHARED_FN void ls_matmul_taken_part(const LsMatmul *d, const LsMatmulArgs *arg, int64_t i,
                                        int64_t m, int64_t j, int64_t n, const LsTaken *by)
 {
-    _Alignas(64) real tile[LS_TURNED * LS_ACROSS], panels[LS_DEPTH_MOST * LS_ACROSS];
+    _Alignas(64) real tile[LS_TURNED * LS_TAKEN], panels[LS_DEPTH_MOST * LS_TAKEN];
     const bool once = ls_matmul_depths(d) == 1;
     LsMatmulArgs mine = *arg;
     mine.c = tile;
-    mine.ldc = ls_even_block(n, LS_ACROSS, LS_NR);
+    mine.ldc = by->block > 0 ? by->block : ls_even_block(n, LS_ACROSS, LS_NR);
     for (mine.j0 = j; mine.j0 < j + n; mine.j0 += mine.ldc) {
         const LsBlock s = {mine.j0, ls_least(mine.ldc, j + n - mine.j0), 0, d->k, true};
         if (once)
@@ -419,11 +423,28 @@ LS_SHARED_FN void ls_matmul_some(const LsMatmul *d, const LsMatmulArgs *arg, int
     }
 }
 
+/* Units of a consumer that wants blocks (0: any elements) have whole ones. */
+LS_SHARED_FN LsUnits ls_taken_grid(const LsMatmul *d, int64_t block)
+{
+    LsUnits u = ls_matmul_grid(d);
+    if (block > 0) {
+        u.cols = ls_ceil_div(u.cols, block) * block;
+        u.across = ls_ceil_div(d->n, u.cols);
+    }
+    return u;
+}
+
+LS_SHARED_FN int64_t ls_taken_units(const LsMatmul *d, int64_t block)
+{
+    const LsUnits u = ls_taken_grid(d, block);
+    return u.down * u.across;
+}
+
 /* Units lo..hi of one matrix, whose elements go to a consumer and are not stored. */
 LS_SHARED_FN void ls_matmul_taken(const LsMatmul *d, const LsMatmulArgs *arg, int64_t lo,
                                   int64_t hi, const LsTaken *by)
 {
-    const LsUnits u = ls_matmul_grid(d);
+    const LsUnits u = ls_taken_grid(d, by->block);
     while (lo < hi) {
         LsRectangle r = ls_units_take(d, &u, &lo, hi);
         ls_matmul_taken_part(d, arg, r.i, r.m, r.j, r.n, by);

@@ -167,6 +167,7 @@ row "compile plan measure" --ensemble 3 "$NET"
 row "compile plan measure" --ensemble-batches each "$NET --ensemble 3" shared
 row "compile plan" --ensemble-lanes 2 "$NET --ensemble 3"
 row "$BUILD" --accumulate 3 "$NET"
+row "$BUILD" --sums running "$NET --accumulate 3"
 row "$BUILD" --microbatches 2 "$NET"
 row "$BUILD" --mixed-parts own "mixed.onnx --batch 8 --microbatches 2 $EFFORT"
 row "compile plan" --stages 2 "$NET"

@@ -109,6 +109,60 @@ START_TEST(test_what_is_not_finite_stays_in_its_block)
 }
 END_TEST
 
+/* An update that computes its gradient takes each row of it in whole blocks: the same bits as one
+ * that reads the gradient. */
+START_TEST(test_a_product_is_applied_block_by_block)
+{
+    static const struct { int64_t m, n, k; int bits; bool acc; } of[] = {
+        {61, 512, 13, 8, false}, {130, 256, 600, 8, true}, {33, 384, 303, 4, true},
+        {1, 4096, 9, 4, false}};
+    const int64_t m = of[_i].m, n = of[_i].n, all = m * n, block = ls_code_block(of[_i].bits);
+    Rig r = rig_of_products(4, _i == 0 ? "-O2 -march=native" : "-O0 -march=native");
+    const LsGemmAttr gemm = {.trans_a = true, .alpha = 1};
+    const LsValueId none = {0};
+    LsValueId a = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(of[_i].k, m)),
+              b = rig_operand(&r, LS_REAL, LS_ROW, SHAPE(of[_i].k, n)), v[2][OPERANDS];
+    const LsNodeId product =
+        rig_node(&r, LS_OP_MATMUL, VALUES(a, b), 1, &(LsAttr){.gemm = gemm});
+    const LsValueId grad = rig_result(&r, product, 0, LS_REAL, LS_ROW, SHAPE(m, n));
+    for (int way = 0; way < 2; way++) {
+        for (int k = 0; k < OPERANDS; k++) {
+            const bool codes = k == M || k == V, scales = k == M_SCALE || k == V_SCALE;
+            const LsShape s = codes  ? SHAPE(all * of[_i].bits / 8)
+                            : scales ? SHAPE(all / block)
+                                     : SHAPE(m, n);
+            v[way][k] = rig_operand(&r, codes ? LS_U8 : LS_REAL, LS_ROW, s);
+            for (int64_t i = 0; i < ls_count(&s); i++)
+                rig_set(&r, v[way][k], i, codes ? (double)(i * 7 % 256)
+                                                : rig_get(&r, v[0][k], i));
+            for (int64_t i = 0; scales && i < ls_count(&s); i++)
+                rig_set(&r, v[way][k], i, (double)(1 + i % 3));
+        }
+        const LsAttr at = {.update = {.hyper.beta1 = 0.9, .hyper.beta2 = 0.99, .hyper.eps = 1e-8,
+                                      .hyper.decoupled = 1, .hyper.bits = of[_i].bits,
+                                      .sum.scale = 0.5}};
+        const LsNodeId update = rig_node(
+            &r, LS_OP_ADAM_CODES,
+            VALUES(v[way][P], way == 0 ? grad : none, v[way][M], v[way][M_SCALE], v[way][V],
+                   v[way][V_SCALE], none, of[_i].acc ? v[way][ACC] : none, none, none, none, a, b),
+            0, &at);
+        LsComputed *c = ls_arena_alloc(r.cx.arena, 1, sizeof *c);
+        *c = (LsComputed){.operand = 1, .first = 11, .product = &gemm};
+        r.g->node[update.i].computed = way == 0 ? NULL : c;
+        if (way == 0)
+            r.g->node[update.i].nin = 11;
+    }
+    rig_run(&r);
+    for (int k = P; k < OPERANDS; k++)
+        for (int64_t i = 0; i < ls_count(ls_shape(r.g, v[0][k])) && k != G; i++)
+            ck_assert_msg(rig_get(&r, v[0][k], i) == rig_get(&r, v[1][k], i),
+                          "operand %d, element %" PRId64 ": %.9g of a stored gradient, %.9g", k, i,
+                          rig_get(&r, v[0][k], i), rig_get(&r, v[1][k], i));
+    ck_assert(rig_get(&r, v[1][M_SCALE], 0) != 1);
+    rig_close(&r);
+}
+END_TEST
+
 int main(void)
 {
     TCase *t = tcase_create("kernels_codes");
@@ -116,5 +170,6 @@ int main(void)
     tcase_add_loop_test(t, test_a_layout_moves_no_element_to_another_block, 0,
                         2 * sizeof cases / sizeof *cases);
     tcase_add_loop_test(t, test_what_is_not_finite_stays_in_its_block, 0, 2);
+    tcase_add_loop_test(t, test_a_product_is_applied_block_by_block, 0, 4);
     return run_tests("kernels_codes", t);
 }

@@ -46,6 +46,8 @@ class Options:
             self.compile += ["--microbatches", str(self.parts)]
         if self.accumulate > 1:
             self.compile += ["--accumulate", str(self.accumulate)]
+            if self.mode != "dp":
+                self.maybe(0.1, "--sums running")
         self.run += ["--data", f"synthetic:{samples}", "--seed", str(dice.randint(0, 9)),
                      "--progress", "none"]
         if self.mode == "dp":

@@ -24,6 +24,8 @@ samples = either(given("--grads"), given("--dp"))
 
 ROWS = [
     (r"the budget of its arena is .* but the least found is", given("--stages", "--budget")),
+    (r"--sums=running: (ranks|stages) add up in the tree",
+     lambda o: given("--sums")(o) and either(given("--ranks"), given("--stages"))(o)),
     (r"no plan .* budget|least budget", given("--budget")),
     (r"a mean over the labels that count, not over samples", lambda o: counted(o) and samples(o)),
     (r"gradients of samples have no loss scale",

@@ -77,8 +77,8 @@ def beside_torchao(lowerset, ref):
             compare(ref, kind, step, net.npz_read("out.npz"))
 
 
-def compiled(lowerset, kind, name, *more):
-    run(lowerset, "compile", "unet.onnx", "-q", "-O0", "--plan-effort=2", "--batch=4",
+def compiled(lowerset, kind, name, *more, model="unet.onnx"):
+    run(lowerset, "compile", model, "-q", "-O0", "--plan-effort=2", "--batch=4",
         f"--optimizer={kind}", "-o", name, *more)
 
 
@@ -89,13 +89,12 @@ def dump(program, steps, *more):
             if k.split("/")[0] in ("param", "moment", "average") and not k.endswith(".grad")}
 
 
-def same(what, lowerset, kind, left, right, left_runs=(), right_runs=()):
+def same(what, lowerset, kind, left, right, left_runs=(), right_runs=(), model="unet.onnx"):
     """Two programs, and how they are run, give the same bits of state."""
-    compiled(lowerset, kind, "one", *left)
-    compiled(lowerset, kind, "other", *right)
+    compiled(lowerset, kind, "one", *left, model=model)
+    compiled(lowerset, kind, "other", *right, model=model)
     one, other = dump("one", 3, *left_runs), dump("other", 3, *right_runs)
     must(f"{kind}: {what}", one == other and coded(one))
-    return one
 
 
 def coded(state):
@@ -114,6 +113,15 @@ def same_bits(lowerset, kind):
          frozen + ["--ranks=2"])
     parts = ["--bn=frozen", "--microbatches=2"]
     same("two stages are one process", lowerset, kind, parts, parts + ["--stages=2"])
+
+
+def tiles(lowerset, kind):
+    """A large weight, whose gradient is made in tiles, or stored."""
+    run(lowerset, "model", "mlp", "--batch=4", "--width=1024", "--size=16", "-o", "wide.onnx")
+    same("gradients in tiles", lowerset, kind, [], ["--store-gradients"], ["--threads=2"],
+         ["--threads=1"], "wide.onnx")
+    must("one is applied as it is computed", "1 gradient" in run(
+        "./one", "--data=synthetic:8", "--steps=1", "--progress=none", "--dump=x.npz"))
 
 
 def checkpoints(lowerset, kind):
@@ -172,6 +180,7 @@ def main():
             state_bytes(lowerset, kind)
             checkpoints(lowerset, kind)
         same_bits(lowerset, "adam8")
+        tiles(lowerset, "adam4")
         members(lowerset, "adam4")
         skips(lowerset, "adam4")
         os.chdir("/")
