@@ -69,7 +69,8 @@ static int sum_options(const LsOptions *o, LsOptimizerOptions *op)
     static const char *const way[] = {"tree", "running", NULL};
     const int running = ls_options_word("--sums", o->parts.sums, way, 0);
     const char *why = running != 1 ? NULL
-        : o->samples.privacy != NULL ? "private training has one running sum anyway: leave one of them out"
+        : o->samples.privacy != NULL
+            ? "private training has one running sum anyway: leave one of them out"
         : ls_options_over_ranks(o) ? "ranks add up in the tree: leave one of them out"
         : ls_options_stages(o) > 1 ? "stages add up in the tree: leave one of them out"
         : ls_options_parts(o) < 2 && o->parts.accumulate < 2

@@ -124,7 +124,8 @@ bool ls_recompute_print(LsJob *job)
         printf("  gradients of %" PRId64 " parts add up %s: %" PRId64
                " partial sum%s of each, %s of the state\n",
                ls_job_micro_steps(job) / ls_job_ranks(job),
-               job->pipeline.optimizer.running_sums ? "one after the other" : "in a tree", m.levels, m.levels == 1 ? "" : "s",
+               job->pipeline.optimizer.running_sums ? "one after the other" : "in a tree",
+               m.levels, m.levels == 1 ? "" : "s",
                ls_bytes_text(a, m.sum_bytes));
     printf("  %-12s %12s %18s %15s  (%s)\n", "recompute", "in all", "kept of a part", "a step",
            ls_job_told_of(job));
