@@ -143,12 +143,23 @@ static int64_t scale_at(const Grid *g, bool blocks, int64_t i)
     return (i / g->inner / g->axis * each + along / g->block) * g->inner + i % g->inner;
 }
 
+static bool is_output(const LsEditor *u, const char *name)
+{
+    for (size_t k = 0; k < u->g->n_output; k++)
+        if (strcmp(ls_text(u->g->output[k]->name), name) == 0)
+            return true;
+    return false;
+}
+
 /* False: an operand is not of the file's own constants, and the node stays. */
 static bool is_dequantize(const LsEditor *u, const Onnx__NodeProto *p)
 {
+    if (strcmp(ls_text(p->op_type), "DequantizeLinear") != 0
+        || ls_onnx_domain(p->domain)[0] != '\0' || p->n_output != 1
+        || is_output(u, ls_text(p->output[0])))
+        return false;
     const Onnx__TensorProto *q = stored(u, p, 0), *s = stored(u, p, 1);
-    return strcmp(ls_text(p->op_type), "DequantizeLinear") == 0
-           && ls_onnx_domain(p->domain)[0] == '\0' && p->n_output == 1 && q != NULL && s != NULL
+    return q != NULL && s != NULL
            && low(q->data_type) && s->data_type == DT(FLOAT)
            && (!given(p, 2) || stored(u, p, 2) != NULL)
            && number(p, "output_dtype", 0) <= DT(FLOAT);
@@ -169,8 +180,8 @@ static bool dequantize(LsEditor *u, Onnx__NodeProto *p)
         zero = bytes_of(u, z, code_bytes(z->data_type, g.scales));
     }
     if (code == NULL || scale == NULL || (z != NULL && zero == NULL))
-        return refuse(u, p, "its codes, scales or zero points have another length than their shape, "
-                            "or their data file is missing");
+        return refuse(u, p, "its codes, scales or zero points have another length than their "
+                            "shape, or their data file is missing");
     float *to = ls_arena_alloc(u->cx->arena, (size_t)n, sizeof *to);
     for (int64_t i = 0; i < n; i++) {
         const int64_t at = scale_at(&g, number(p, "block_size", 0) > 0, i);
@@ -243,6 +254,10 @@ static bool product(LsEditor *u, Onnx__NodeProto *p)
     const int64_t K = number(p, "K", 0), N = number(p, "N", 0), block = number(p, "block_size", 0);
     if (K < 1 || N < 1 || block < 1 || block > LARGEST_BLOCK || K > LARGEST_BLOCK / N * 1024)
         return refuse(u, p, "K, N and block_size must be positive numbers");
+    /* The codes are there before so much memory is asked for. */
+    const Onnx__TensorProto *q = stored(u, p, 1);
+    if (ls_edit_count(q) < K * N / 2 || bytes_of(u, q, ls_edit_count(q)) == NULL)
+        return refuse(u, p, "it has fewer codes than K and N say, or their data file is missing");
     float *to = ls_arena_alloc(u->cx->arena, (size_t)(K * N), sizeof *to);
     if (!(strcmp(p->op_type, "MatMulBnb4") == 0 ? bnb4 : n_bits)(u, p, K, N, block, to))
         return false;

@@ -57,7 +57,8 @@ END
     [ -n "$want" ] || fail "$model: nothing was evaluated"
     rm -rf saved
     ran ./net --epochs 11 --lr 0.1 --save saved
-    [ "$(evaluated ./net --resume saved/step-000000011.safetensors)" = "$want" ] || fail "$model: the export differs"
+    [ "$(evaluated ./net --resume saved/step-000000011.safetensors)" = "$want" ] \
+        || fail "$model: the export differs"
     refused "stored in 4 or 8 bits: it cannot be trained" \
         "$lowerset" plan "$files/$model.onnx" --batch 10 --loss ce --train '*'
     "$lowerset" inspect "$files/$model.onnx" -v >said 2>&1 || fail "$model: inspect"
@@ -71,4 +72,13 @@ sed 's/quant_type/quant_typf/' "$files/matmul_bnb4.onnx" >bad.onnx
 refused "its quant_type is neither" "$lowerset" inspect bad.onnx
 sed 's/block_size/block_sizf/' "$files/dequantize_blocks.onnx" >bad.onnx
 refused "its scales do not fit" "$lowerset" inspect bad.onnx
+# K is the one attribute of that name: the field name, "K", and the type.
+python3 - "$files/matmul_bnb4.onnx" bad.onnx <<'END'
+import sys
+data = open(sys.argv[1], "rb").read()
+old = b"\x0a\x01K\x18\x40"
+assert data.count(old) == 1
+open(sys.argv[2], "wb").write(data.replace(old, b"\x0a\x01K\x18\x7f"))
+END
+refused "fewer codes than K and N say" "$lowerset" inspect bad.onnx
 echo "4 models"
