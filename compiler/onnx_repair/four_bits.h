@@ -14,8 +14,8 @@ extern const float ls_four_bits[2][16];
  * each block of `block` elements. */
 void ls_four_bits_decode(LsFourBits form, const uint8_t *code, const float *scale, int64_t block,
                          int64_t count, float *to);
-/* The codes of count reals, by bitsandbytes' rule: a real halfway between two values takes the lower
- * one; an odd end is filled with a zero. One scale for each block. */
+/* The codes of count reals, by bitsandbytes' rule: a real halfway between two values takes the
+ * lower one; an odd end is filled with a zero. One scale for each block. */
 void ls_four_bits_encode(LsFourBits form, const float *from, int64_t block, int64_t count,
                          uint8_t *code, float *scale);
 

@@ -107,7 +107,8 @@ static int code_at(int type, const uint8_t *b, int64_t i)
 
 static int64_t code_bytes(int type, int64_t n) { return type < UINT4 ? n : n / 2 + n % 2; }
 
-/* Codes of `outer` x `axis` x `inner`; blocks of `block` along the axis have one scale. */
+/* Codes of `outer` x `axis` x `inner`; blocks of `block` along the axis have one scale;
+ * 0: each slice has one. */
 typedef struct Grid { int64_t outer, axis, inner, block, scales; } Grid;
 
 static bool grid_of(const Onnx__NodeProto *p, const Onnx__TensorProto *q,
@@ -115,7 +116,7 @@ static bool grid_of(const Onnx__NodeProto *p, const Onnx__TensorProto *q,
 {
     int64_t axis = number(p, "axis", 1), block = number(p, "block_size", 0);
     const int64_t rank = (int64_t)q->n_dims;
-    *g = (Grid){1, 1, 1, 1, ls_edit_count(s)};
+    *g = (Grid){1, 1, 1, 0, ls_edit_count(s)};
     if (s->n_dims == 0 || (s->n_dims == 1 && s->dims[0] == 1 && block == 0)) {
         g->inner = ls_edit_count(q);
         return g->inner > 0;
@@ -134,10 +135,10 @@ static bool grid_of(const Onnx__NodeProto *p, const Onnx__TensorProto *q,
     return fits;
 }
 
-static int64_t scale_at(const Grid *g, bool blocks, int64_t i)
+static int64_t scale_at(const Grid *g, int64_t i)
 {
     const int64_t along = i / g->inner % g->axis;
-    if (!blocks)
+    if (g->block == 0)
         return along;
     const int64_t each = (g->axis + g->block - 1) / g->block;
     return (i / g->inner / g->axis * each + along / g->block) * g->inner + i % g->inner;
@@ -184,7 +185,7 @@ static bool dequantize(LsEditor *u, Onnx__NodeProto *p)
                             "shape, or their data file is missing");
     float *to = ls_arena_alloc(u->cx->arena, (size_t)n, sizeof *to);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t at = scale_at(&g, number(p, "block_size", 0) > 0, i);
+        const int64_t at = scale_at(&g, i);
         const int from = zero != NULL ? code_at(q->data_type, zero, at) : 0;
         to[i] = (float)(code_at(q->data_type, code, i) - from) * scale[at];
     }

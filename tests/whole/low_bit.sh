@@ -61,6 +61,9 @@ END
         || fail "$model: the export differs"
     refused "stored in 4 or 8 bits: it cannot be trained" \
         "$lowerset" plan "$files/$model.onnx" --batch 10 --loss ce --train '*'
+    built tuned "$files/$model.onnx" --lora r=2 --optimizer sgd
+    ran ./tuned --epochs 2 --lr 0.1 --export-adapter adapter
+    grep -q "loss" said || fail "$model: an adapter beside it"
     "$lowerset" inspect "$files/$model.onnx" -v >said 2>&1 || fail "$model: inspect"
     grep -q "stored in 4 or 8 bits" said || fail "$model: inspect does not say why"
 done
