@@ -10,6 +10,7 @@
 #include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx/onnx_function.h"
 #include "compiler/onnx_file/onnx_subgraph.h"
+#include "compiler/onnx_repair/low_bit_weights.h"
 #include "compiler/onnx_repair/unmerge_parameters.h"
 
 static bool check_versions(LsCtx *cx, const Onnx__ModelProto *p, int opset)
@@ -56,10 +57,20 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
     const LsDataFolder data = {.dir = m->dir, .home = m->home};
     Onnx__GraphProto *g = m->proto->graph;
     ls_subgraph_hoist(cx->arena, g);
-    const LsOnnxEdits *e = ls_onnx_untie(cx, m->proto, data, m->sources, o->tie_identity);
+    LsOnnxEdits *few = ls_arena_alloc(cx->arena, 1, sizeof *few);
+    LsEditor low = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = few};
+    ls_edit_index(&low);
+    const bool unpacked = ls_onnx_unpack_weights(&low);
+    ls_edit_finish(&low);
+    if (!unpacked)
+        return NULL;
+    LsOnnxEdits *e =
+        (LsOnnxEdits *)ls_onnx_untie(cx, m->proto, data, m->sources, o->tie_identity);
+    e->unpacked = few->unpacked;
+    e->nunpacked = few->nunpacked;
     if (o->adapters == NULL)
         return e;
-    LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = (LsOnnxEdits *)e};
+    LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e};
     ls_edit_index(&u);
     const bool ok = ls_adapt(&u, o->adapters, m->opset);
     ls_edit_finish(&u);

@@ -248,6 +248,15 @@ static bool is_literal(const LsImport *im, const char *name)
     return false;
 }
 
+static bool is_unpacked(const LsImport *im, const char *name)
+{
+    const LsOnnxEdits *e = im->m->edits;
+    for (uint32_t k = 0; k < e->nunpacked; k++)
+        if (strcmp(e->unpacked[k].name, name) == 0)
+            return true;
+    return false;
+}
+
 /* Globs match a folded tensor by its own name, or by the parameter that it was folded from. */
 static bool told(const Tensor *t, const LsOnnxSource *s,
                  bool (*to)(const LsImportOptions *, const char *))
@@ -263,6 +272,13 @@ static LsVerdict decide(const Tensor *t)
     const LsImport *im = t->im;
     const LsOnnxSource *s = ls_onnx_source(im->m->sources, t->name);
     bool may_train = !only(t, SETTING | NO_GRADIENT | STATISTIC);
+    if (is_unpacked(im, t->name)) {
+        if (told(t, s, ls_onnx_told_to_train))
+            ls_error(im->cx, LS_NOWHERE, LS_E_OPTION,
+                     "give narrower patterns, or train adapters beside it (--lora)",
+                     "'%s' is stored in 4 or 8 bits: it cannot be trained", t->name);
+        return verdict(LS_ROLE_FROZEN, "stored in 4 or 8 bits");
+    }
     if (told(t, s, ls_onnx_told_to_train) && !ls_onnx_told_to_stop(im->o, t->name))
         return may_train ? verdict(LS_ROLE_TRAINED, why_trained(im->o))
                          : without_gradient(t, true);

@@ -19,6 +19,8 @@ typedef struct LsOnnxEdits {
                                                          * computed again */
     LsUntied *halved; uint32_t nhalved, cap_halved;     /* biases whose second half is a constant
                                                          * (single_bias.h) */
+    LsUntied *unpacked; uint32_t nunpacked, cap_unpacked;       /* weights of 4 or 8 bits; from:
+                                                                 * nothing (low_bit_weights.h) */
     /* parameters that were spread over the batch, and the result */
     LsUntied *unspread; uint32_t nunspread, cap_unspread;
 } LsOnnxEdits;
