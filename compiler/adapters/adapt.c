@@ -294,8 +294,7 @@ static bool adapt(Adapting *w, const LsAdaptable *m)
     const LsShape sa = shape_a(m, rank), sb = shape_b(m, rank);
     const LsAdapted *again = find_adapted(a, m->module);        /* a module that is called twice */
     LsAdapted one = {m->module, ls_text(m->weight->name), NULL, NULL, NULL, rank, m->in, m->out,
-                     ls_adapter_scale(a->spec, m->module),
-                     m->turned, m->by_scope};
+                     ls_adapter_scale(a->spec, m->module), m->turned};
     if (again != NULL && (again->in != m->in || again->out != m->out))
         return ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, "name other modules",
                         "'%s' looks up rows of its weight, and multiplies by it: one adapter is "

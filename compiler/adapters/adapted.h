@@ -13,8 +13,6 @@ typedef struct LsAdapted {
     int64_t rank, in, out;
     double scale;
     bool turned;                        /* the weight is [in, out] */
-    bool by_scope;                      /* found by the node's scope: the weight's name tells no
-                                         * module */
 } LsAdapted;
 
 /* The end of the name of the norms of DoRA, whose gradient is no part of the loss's. */

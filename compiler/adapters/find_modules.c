@@ -135,8 +135,9 @@ static void name_module(const LsEditor *u, LsAdaptable *m)
     const char *own = ends(weight, ".weight")
                           ? ls_arena_printf(u->cx->arena, "%.*s", (int)strlen(weight) - 7, weight)
                           : NULL;
-    m->by_scope = (own == NULL && scope != NULL) || (scope != NULL && ls_edit_reads(u, weight) > 1);
-    m->module = m->by_scope ? scope : own;
+    const bool by_scope = scope != NULL && (own == NULL || ls_edit_reads(u, weight) > 1);
+
+    m->module = by_scope ? scope : own;
     if (m->module == NULL && !ls_source_made_up(weight))
         m->module = weight;
 }

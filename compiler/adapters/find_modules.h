@@ -9,7 +9,6 @@ typedef enum { LS_MODULE_PRODUCT, LS_MODULE_CONV, LS_MODULE_TABLE } LsModuleKind
 
 typedef struct LsAdaptable {    /* a node that reads the weight of its module */
     const char *module;
-    bool by_scope;              /* the name is that of the node's scope, not that of the weight */
     LsModuleKind kind;
     Onnx__NodeProto *node;
     size_t at;                  /* of the node in the graph */
