@@ -10,28 +10,14 @@ of state, other bits by no budget, threads or parts, a resumed run, and what is 
 """
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 import linear_net as net
+from command_checks import finish, must, run
 
 HYPER = "beta1=0.9,beta2=0.99,eps=1e-8,wd=0.1,lr=1e-3"
 BYTES = {"adam8": 2 + 8 / 256, "adam4": 1 + 8 / 128}
-wrong = []
-
-
-def run(*words, code=0):
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != code:
-        sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr or done.stdout}")
-    return done.stdout + done.stderr
-
-
-def must(what, holds):
-    print(f"{'ok' if holds else 'FAIL'}: {what}")
-    if not holds:
-        wrong.append(what)
 
 
 def steps_of(ref, kind):
@@ -184,9 +170,7 @@ def main():
         members(lowerset, "adam4")
         skips(lowerset, "adam4")
         os.chdir("/")
-    for what in wrong:
-        print(f"FAIL: {what}")
-    sys.exit(bool(wrong))
+    finish()
 
 
 if __name__ == "__main__":

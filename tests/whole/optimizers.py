@@ -23,6 +23,7 @@ import tempfile
 
 import linear_net as net
 import optimizer_models as models
+from command_checks import finish, wrong
 
 # Name in the references or None, optimizer, settings beside the rate, the rate. All
 # parameters decay.
@@ -61,7 +62,6 @@ CASES = [
 ]
 STEPS = 1000
 QUICK_RESNET = ["lamb"]                 # what LS_WHOLE is not needed for
-wrong = []
 
 
 def whole():
@@ -332,9 +332,7 @@ def main():
             else:
                 on_net(lowerset, inputs, name, [c for c in of if c[0]], precisions)
         os.chdir("/")
-    for what in wrong:
-        print(f"FAIL: {what}")
-    sys.exit(bool(wrong))
+    finish()
 
 
 if __name__ == "__main__":

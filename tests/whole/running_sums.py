@@ -5,26 +5,11 @@
 """
 import os
 import re
-import subprocess
 import sys
 import tempfile
 
 import linear_net as net
-
-wrong = []
-
-
-def run(*words, code=0):
-    done = subprocess.run(words, capture_output=True, text=True)
-    if done.returncode != code:
-        sys.exit(f"{' '.join(words)}: exit {done.returncode}: {done.stderr or done.stdout}")
-    return done.stdout + done.stderr
-
-
-def must(what, holds):
-    print(f"{'ok' if holds else 'FAIL'}: {what}")
-    if not holds:
-        wrong.append(what)
+from command_checks import finish, must, run
 
 
 def dump(program, data, steps, *more):
@@ -95,9 +80,7 @@ def main():
         sizes(lowerset)
         refusals(lowerset)
         os.chdir("/")
-    for what in wrong:
-        print(f"FAIL: {what}")
-    sys.exit(bool(wrong))
+    finish()
 
 
 if __name__ == "__main__":
