@@ -83,6 +83,12 @@ static bool optimizer(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
     return ls_optimizer(cx, g, &o->optimizer);
 }
 
+static bool unpack(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    (void)o;
+    return ls_unpack_weights(cx, g);
+}
+
 static bool dce(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     (void)o;
@@ -125,7 +131,8 @@ static bool ensemble(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
     {"chunks", false, chunks},
-    {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"dce", false, dce},
+    {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"unpack", false, unpack},
+    {"dce", false, dce},
     {"layout", false, layout},     {"residual", true, residual},
     {"precision", false, precision},
     {"fuse", false, fuse},         {"split", false, split}, {"ensemble", false, ensemble},

@@ -72,9 +72,12 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * is named "PARAM.m" or so */
     LsTensor t;
     LsStateKind kind;
+    const struct LsPacked *packed;      /* not NULL: t.at has codes of it (runtime/ls_unpack.h), which
+                                 * are a state of their own; for exports */
     int64_t onnx_offset;        /* offset of its float32 data, row-major in logical order, in the
                                  * embedded ONNX file: source of the initial value, and place of the
-                                 * trained value. -1: starts as zeros (moments), not exported */
+                                 * trained value. Of codes: of their bytes, behind the model. -1:
+                                 * starts as zeros (moments), not exported */
 } LsStateTensor;
 
 /* How long a batch takes in training, as predicted for 1, 2, 4, 8, ... threads on the machine whose
@@ -346,7 +349,7 @@ typedef struct LsModelFile {
 /* Low-rank adapters, in the form of peft. Weights of the program lie row-major in logical order. */
 typedef struct LsAdapterEntry { uint32_t state; const char *key; } LsAdapterEntry;
 typedef struct LsMergedWeight { /* becomes W + scale * B A; times magnitude / norm of its rows */
-    uint32_t weight, a, b;      /* states; b [out, rank], a [rank, in ...] */
+    uint32_t weight, a, b;      /* numbers of ls_exported; b [out, rank], a [rank, in ...] */
     int64_t magnitude;          /* state; -1: none */
     double scale;
     bool turned;                /* the weight is [in, out] */
@@ -377,6 +380,9 @@ typedef struct LsProgram {
     LsDivision division;
     LsPlannedBytes bytes;
     const LsStateTensor *state; uint32_t nstate;
+    const LsStateTensor *packed; uint32_t npacked;      /* weights that are kept in few bits: their
+                                 * codes are a state, and they have a place in the ONNX file; see
+                                 * ls_exported */
     const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the
                                  * parameter and the loss, so that its gradient is not the loss's
                                  * derivative. NULL: nowhere */
@@ -400,6 +406,12 @@ typedef struct LsProgram {
     LsDefaults defaults;
     LsAccelerator accelerator;
 } LsProgram;
+
+/* What the ONNX file has a place for: the states, and from number nstate on the packed weights. */
+static inline const LsStateTensor *ls_exported(const LsProgram *p, uint32_t k)
+{
+    return k < p->nstate ? &p->state[k] : &p->packed[k - p->nstate];
+}
 
 /* Calls fn(run, arg, lo, hi) on pieces that cover [0, units), on all threads, and waits. The result
  * of a unit must not depend on the partition of the range: results are the same for any number of

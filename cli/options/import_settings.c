@@ -4,6 +4,7 @@
 
 #include "cli/options/option_values.h"
 #include "compiler/adapters/adapters.h"
+#include "compiler/adapters/pack_modules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,18 @@ static int adapters(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     return 0;
 }
 
+static int packed(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
+{
+    const LsList *of = &o->trained.quantize;
+    LsPackChoice *choice = ls_arena_alloc(cx->arena, (size_t)of->n + 1, sizeof *choice);
+    for (int k = 0; k < of->n; k++)
+        if (!ls_pack_option(cx, of->item[k], &choice[k]))
+            return LS_EXIT_USAGE;
+    im->pack = choice;
+    im->npack = (uint32_t)of->n;
+    return 0;
+}
+
 int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
 {
     static const char *const bn[] = {"file", "train", "frozen", NULL};
@@ -128,6 +141,7 @@ int ls_settings_import(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     im->nstop = o->trained.stop.n;
     im->tie_identity = o->trained.tie;
     int code = adapters(cx, o, im);
+    code = code != 0 ? code : packed(cx, o, im);
     code = code != 0 ? code : dims(cx, o, im);
     return code != 0 ? code : shapes(cx, o, im);
 }

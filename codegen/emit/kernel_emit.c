@@ -11,7 +11,8 @@
 extern const LsEmitter ls_emitter_fused, ls_emitter_update, ls_emitter_move, ls_emitter_gather,
     ls_emitter_resize, ls_emitter_pool, ls_emitter_softmax, ls_emitter_norm, ls_emitter_loss,
     ls_emitter_matmul, ls_emitter_conv, ls_emitter_attention, ls_emitter_matmul_cuda,
-    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_scan, ls_emitter_sample;
+    ls_emitter_conv_cuda, ls_emitter_attention_cuda, ls_emitter_scan, ls_emitter_sample,
+    ls_emitter_unpack;
 
 static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_FUSED] = &ls_emitter_fused,     [LS_K_UPDATE] = &ls_emitter_update,
@@ -21,6 +22,7 @@ static const LsEmitter *const cpu_emitter[LS_NKERNELS] = {
     [LS_K_LOSS] = &ls_emitter_loss,       [LS_K_MATMUL] = &ls_emitter_matmul,
     [LS_K_CONV] = &ls_emitter_conv,       [LS_K_ATTENTION] = &ls_emitter_attention,
     [LS_K_SCAN] = &ls_emitter_scan,       [LS_K_SAMPLE] = &ls_emitter_sample,
+    [LS_K_UNPACK] = &ls_emitter_unpack,
 };
 
 /* Kernels that differ on GPUs, or that a library computes; all others use the CPU's text. */

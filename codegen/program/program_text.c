@@ -7,6 +7,7 @@
 #include "base/heap.h"
 #include "codegen/fusion/gradient_in_update.h"
 #include "codegen/program/cuda_program_text.h"
+#include "codegen/program/packed_tables.h"
 #include "codegen/program/phase_tables.h"
 #include "codegen/program/rank_tables.h"
 #include "codegen/program/stage_tables.h"
@@ -25,10 +26,11 @@ static void print_state(const LsAddresses *a, LsEmit *e)
         const LsStateTensor *row = &a->state[k].row;
         fprintf(e->to, "    {");
         ls_tensor_print(e->to, &row->t);
-        fprintf(e->to, ", %s, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
+        fprintf(e->to, ", %s, NULL, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
     }
     ls_emit_line(e, "{.onnx_offset = -1}");
     ls_emit_line(e, "};");
+    ls_packed_tables_print(a, e);
 }
 
 static bool any_stopped(const LsAddresses *a)
@@ -291,6 +293,7 @@ static void print_program(const Text *x, LsEmit *e)
         e, ".argument = {address, element_count, element_type},");
     ls_emit_line(e, ".constant = ls_constant_data, .file = {%s, %zu, %zu},",
                  c->onnx_attached ? "NULL" : "ls_onnx_data", c->onnx_bytes, c->onnx_tail);
+    ls_packed_tables_entry(c->addresses, e);
     if (c->adapters != NULL)
         ls_adapter_tables_entry(c, e);
     if (c->target->kind == LS_TARGET_CUDA)

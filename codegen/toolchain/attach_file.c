@@ -25,15 +25,25 @@ static bool put(int fd, const void *bytes, size_t n, int64_t at)
     return true;
 }
 
-/* Copies all of `from` to byte `at` on; returns the number of bytes, -1: an error. */
+enum { PART = 1 << 16 };
+
+static bool is_zero(const char *part, size_t n)
+{
+    static const char zeros[PART];
+    return memcmp(part, zeros, n) == 0;
+}
+
+/* Copies all of `from` to byte `at` on, the file's end; returns the number of bytes, -1: an error.
+ * Parts of zeros become holes, which take no room on the disk. */
 static int64_t copy(int to, int64_t at, int from)
 {
-    static char part[1 << 16];
+    static char part[PART];
     int64_t bytes = 0;
     for (ssize_t n; (n = read(from, part, sizeof part)) != 0; bytes += n > 0 ? n : 0)
-        if ((n < 0 && errno != EINTR) || (n > 0 && !put(to, part, (size_t)n, at + bytes)))
+        if ((n < 0 && errno != EINTR)
+            || (n > 0 && !is_zero(part, (size_t)n) && !put(to, part, (size_t)n, at + bytes)))
             return -1;
-    return bytes;
+    return ftruncate(to, at + bytes) == 0 ? bytes : -1;
 }
 
 /* Sets place and size of the section. */

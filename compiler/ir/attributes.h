@@ -3,6 +3,7 @@
 #ifndef LS_COMPILER_IR_ATTRIBUTES_H
 #define LS_COMPILER_IR_ATTRIBUTES_H
 
+#include "compiler/ir/packed.h"
 #include "compiler/ir/types.h"
 
 typedef struct {                /* convolutions and pooling; spatial axis d is tensor axis 2 + d */
@@ -149,6 +150,8 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow
                                  * those of the other (codegen/cuda/updates.h); else one tensor */
 } LsUpdateAttr;
+/* UNPACK: its codes (compiler/ir/packed.h), and the shape of what they stand for. */
+typedef struct { LsPackedCodes codes; LsShape shape; } LsUnpackAttr;
 typedef struct LsFused LsFused;                             /* compiler/passes/fuse.h */
 typedef struct { const LsFused *body; } LsFusedAttr;
 
@@ -164,6 +167,7 @@ typedef union LsAttr {
     LsRoiAttr roi; LsGemmAttr gemm;
     LsScalarAttr scalar; LsAttentionAttr attention;
     LsNormAttr norm; LsLossAttr loss; LsUpdateAttr update; LsFusedAttr fused;
+    LsUnpackAttr unpack;
     LsType cast;
 } LsAttr;
 

@@ -13,6 +13,7 @@
 #include "compiler/onnx/onnx_stops.h"
 #include "compiler/onnx_file/onnx_subgraph.h"
 #include "compiler/onnx_file/onnx_wire_field.h"
+#include "compiler/packed/packed_tensor.h"
 
 #include <errno.h>
 #include <string.h>
@@ -49,6 +50,15 @@ static Onnx__TensorProto *add_float(Export *e, const char *name, const int64_t *
     return e->list[e->nlist++] = t;
 }
 
+/* The tensor is a hole in the file, of float32; its values are read when the codes are made. */
+static bool take_packed(Export *e, Onnx__TensorProto *t, LsPackedTensor *p)
+{
+    if (p->code == NULL && !ls_tensor_stored(e->cx, LS_NOWHERE, &e->data, t, &p->values))
+        return false;
+    ls_tensor_hollow(t, (size_t)p->codes.count * sizeof(float));
+    return true;
+}
+
 static bool take_initializers(Export *e)
 {
     Onnx__GraphProto *g = e->m->proto->graph;
@@ -56,6 +66,12 @@ static bool take_initializers(Export *e)
     for (size_t i = 0; i < g->n_initializer; i++) {
         Onnx__TensorProto *t = g->initializer[i];
         bool real = ls_onnx_type_is_float(t->data_type);
+        LsPackedTensor *packed = ls_packed_named(e->cx->packed, ls_text(t->name));
+        if (packed != NULL && packed->used) {
+            good &= take_packed(e, t, packed);
+            e->list[e->nlist++] = t;
+            continue;
+        }
         good &= real ? ls_tensor_to_float(e->cx, LS_NOWHERE, &e->data, t)
                      : ls_tensor_embed(e->cx, LS_NOWHERE, &e->data, t);
         e->list[e->nlist++] = t;
@@ -220,7 +236,7 @@ static void add_piece(LsCtx *cx, LsOnnxForm *f, const void *bytes, size_t n)
 {
     f->piece = ls_arena_grow(cx->arena, f->piece, f->npiece, f->npiece + 1u, sizeof *f->piece,
                              &f->cap_piece);
-    f->piece[f->npiece++] = (LsOnnxPiece){bytes, n};
+    f->piece[f->npiece++] = (LsOnnxPiece){bytes, n, NULL};
     f->bytes += (int64_t)n;
 }
 
@@ -265,7 +281,6 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
 static void add_tail(LsCtx *cx, LsOnnxForm *f, const LsAdapters *a, Onnx__TensorProto *const *list,
                      size_t n)
 {
-    const int64_t model = f->bytes;
     for (size_t i = 0; i < n; i++) {
         const char *name = ls_text(list[i]->name);
         if (!ls_adapters_made(a, name))
@@ -273,7 +288,23 @@ static void add_tail(LsCtx *cx, LsOnnxForm *f, const LsAdapters *a, Onnx__Tensor
         f->slot[f->nslot++] = (LsOnnxSlot){name, f->bytes, (int64_t)list[i]->raw_data.len};
         add_piece(cx, f, list[i]->raw_data.data, list[i]->raw_data.len);
     }
-    f->tail = f->bytes - model;
+}
+
+/* Codes of weights lie behind it, too. */
+static void add_codes(LsCtx *cx, LsOnnxForm *f)
+{
+    static const unsigned char zeros[64];
+    for (uint32_t k = 0; cx->packed != NULL && k < cx->packed->n; k++) {
+        const LsPackedTensor *t = cx->packed->tensor[k];
+        const int64_t bytes = ls_packed_parts(&t->codes).end;
+        if (!t->used)
+            continue;
+        add_piece(cx, f, zeros, (size_t)(-f->bytes & 63));
+        f->slot[f->nslot++] =
+            (LsOnnxSlot){ls_arena_printf(cx->arena, "%s.codes", t->name), f->bytes, bytes};
+        add_piece(cx, f, NULL, (size_t)bytes);
+        f->piece[f->npiece - 1].packed = t;
+    }
 }
 
 /* The model, its graph, the graph's initializers: protocol buffers take fields in any order.
@@ -282,7 +313,8 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
 {
     LsCtx *cx = e->cx;
     Onnx__GraphProto *g = p->graph;
-    LsOnnxForm inner = {.slot = ls_arena_alloc(cx->arena, e->nlist + 1, sizeof *inner.slot)};
+    const size_t slots = e->nlist + (cx->packed != NULL ? cx->packed->n : 0);
+    LsOnnxForm inner = {.slot = ls_arena_alloc(cx->arena, slots + 1, sizeof *inner.slot)};
     g->n_initializer = 0;
     add_message(cx, &inner, &g->base);
     for (size_t i = 0; i < e->nlist; i++)
@@ -296,11 +328,29 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
         f->slot[i].offset += f->bytes;
     for (uint32_t i = 0; i < inner.npiece; i++)
         add_piece(cx, f, inner.piece[i].bytes, inner.piece[i].n);
+    const int64_t model = f->bytes;
     if (merged != NULL)
         add_tail(cx, f, merged, e->list, e->nlist);
+    add_codes(cx, f);
+    f->tail = f->bytes - model;
     p->graph = g;
     g->initializer = e->list;
     g->n_initializer = e->nlist;
+}
+
+static bool write_piece(LsCtx *cx, const LsOnnxPiece *p, FILE *to)
+{
+    bool ok = true;
+    if (p->packed != NULL)
+        return ls_packed_write(p->packed, cx->arena, to);
+    if (p->bytes == NULL)
+        return fseeko(to, (off_t)p->n, SEEK_CUR) == 0;
+    for (size_t at = 0, n; at < p->n && ok; at += n) {
+        n = p->n - at < LS_ARENA_PART ? p->n - at : LS_ARENA_PART;
+        ok = fwrite(p->bytes + at, 1, n, to) == n;
+        ls_arena_let_go(cx->arena, p->bytes, at + n);
+    }
+    return ok;
 }
 
 bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
@@ -308,11 +358,7 @@ bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
     FILE *to = fopen(path, "wb");
     bool ok = to != NULL;
     for (uint32_t i = 0; i < f->npiece && ok; i++)
-        for (size_t at = 0, n; at < f->piece[i].n && ok; at += n) {
-            n = f->piece[i].n - at < LS_ARENA_PART ? f->piece[i].n - at : LS_ARENA_PART;
-            ok = fwrite(f->piece[i].bytes + at, 1, n, to) == n;
-            ls_arena_let_go(cx->arena, f->piece[i].bytes, at + n);
-        }
+        ok = write_piece(cx, &f->piece[i], to);
     if (to != NULL)
         ok &= fclose(to) == 0;
     return ok

@@ -111,7 +111,7 @@ bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
  * may initialise a parameter. */
 static bool is_mask(LsImport *im, const Onnx__TensorProto *t, int64_t count)
 {
-    LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+    LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1, .packed = im->cx->packed};
     LsDataFolder from = {.dir = im->m->dir, .home = im->m->home};
     const LsFileReal *v = ls_tensor_reals(&quiet, LS_NOWHERE, &from, t);
     bool differ = false;
@@ -358,7 +358,8 @@ void ls_onnx_decide(LsImport *im)
     im->verdict = ls_arena_alloc(im->cx->arena, im->m->names.n + 1, sizeof *im->verdict);
     collect_uses(im, uses);
     for (size_t i = 0; i < g->n_initializer; i++) {
-        LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+        LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1,
+                       .packed = im->cx->packed};
         Tensor t = {.im = im, .proto = g->initializer[i], .name = ls_text(g->initializer[i]->name)};
         uint32_t id = ls_names_find(&im->m->names, t.name);
         LsType type;

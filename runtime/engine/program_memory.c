@@ -47,6 +47,15 @@ static bool is_here(const LsMemory *m, uint32_t k)
            || m->p->pipeline.state_stage[k] == LS_NO_STAGE;
 }
 
+/* Codes lie in the file as they are read. */
+static void init_codes(const LsMemory *m, const LsStateTensor *s)
+{
+    const int64_t n = ls_tensor_count(&s->t);
+    memcpy(ls_memory_view(m, s->t.at, n), m->p->file.onnx + s->onnx_offset, (size_t)n);
+    ls_memory_store(m, s->t.at, n);
+    ls_memory_let_go(m, m->p->file.onnx, (size_t)(s->onnx_offset + n));
+}
+
 /* The initial values of one tensor; members of an ensemble start with the same ones. */
 static void init_tensor(const LsMemory *m, const LsStateTensor *s)
 {
@@ -74,7 +83,7 @@ static void init_state(LsMemory *m)
     m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes + p->file.tail);
     for (uint32_t k = 0; k < p->nstate; k++)
         if (p->state[k].onnx_offset >= 0 && is_here(m, k))
-            init_tensor(m, &p->state[k]);
+            (p->state[k].t.type == LS_DT_U8 ? init_codes : init_tensor)(m, &p->state[k]);
     ls_memory_let_go(m, p->file.onnx, p->file.bytes + p->file.tail);
     if (ls_has_scaling(p)) {
         char start[8];

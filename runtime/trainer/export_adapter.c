@@ -2,7 +2,7 @@
 #include "runtime/trainer/export_adapter.h"
 
 #include "runtime/base/json_read.h"
-#include "runtime/base/tensor_copy.h"
+#include "runtime/trainer/state_floats.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -53,11 +53,10 @@ static void put_header(LsOut *o, const LsProgram *p)
 static void put_values(LsOut *o, const LsMemory *m, const LsStateTensor *s)
 {
     float part[PART];
-    LsWalk w = ls_walk_start(&s->t);
-    const void *from = ls_memory_view(m, s->t.at, ls_tensor_bytes(&s->t, m->p->real_bytes));
+    LsStateFloats f = ls_state_floats(m, s);
     for (int64_t left = ls_tensor_count(&s->t), n; left > 0; left -= n) {
         n = left < PART ? left : PART;
-        ls_walk_floats(&w, from, part, n, m->p->real_bytes);
+        ls_state_floats_take(&f, part, n);
         ls_out_write(o, part, (size_t)n * sizeof part[0]);
     }
 }
@@ -120,12 +119,15 @@ bool ls_export_adapter(const LsMemory *m, const char *dir, LsError *e)
 static double *values_of(const LsMemory *m, const LsStateTensor *s)
 {
     const int64_t n = ls_tensor_count(&s->t);
-    const int bytes = m->p->real_bytes;
+    float part[PART];
     double *to = malloc((size_t)n * sizeof *to + 1);
-    const char *from = ls_memory_view(m, s->t.at, ls_tensor_bytes(&s->t, bytes));
-    LsWalk w = ls_walk_start(&s->t);
-    for (int64_t i = 0; to != NULL && from != NULL && i < n; i++)
-        to[i] = ls_real_at(from + ls_walk_next(&w) * bytes, bytes);
+    LsStateFloats f = ls_state_floats(m, s);
+    for (int64_t i = 0, some; to != NULL && f.from != NULL && i < n; i += some) {
+        some = n - i < PART ? n - i : PART;
+        ls_state_floats_take(&f, part, some);
+        for (int64_t k = 0; k < some; k++)
+            to[i + k] = part[k];
+    }
     return to;
 }
 
@@ -168,7 +170,7 @@ static void patch(LsOut *o, int64_t at, const double *v, int64_t n)
 void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *of)
 {
     const LsProgram *p = m->p;
-    const LsStateTensor *weight = &p->state[of->weight];
+    const LsStateTensor *weight = ls_exported(p, of->weight);
     const int64_t n = ls_tensor_count(&weight->t), rank = p->state[of->b].t.dim[1];
     const int64_t out = p->state[of->b].t.dim[0], in = n / out;
     double *w = values_of(m, weight), *a = values_of(m, shown(p, of->a)),

@@ -11,8 +11,8 @@
 
 #include "runtime/base/let_go.h"
 #include "runtime/base/proto_field.h"
-#include "runtime/base/tensor_copy.h"
 #include "runtime/ls_half.h"
+#include "runtime/trainer/state_floats.h"
 
 enum {
     MODEL_GRAPH = LS_PROTO_BYTES(7),
@@ -140,12 +140,10 @@ static float convert(const Narrow *n, const LsStateTensor *s, LsOut *o)
 {
     float part[PART];
     uint16_t to[PART];
-    const int size = n->m->p->real_bytes;
-    LsWalk w = ls_walk_start(&s->t);
-    const void *from = ls_memory_view(n->m, s->t.at, ls_tensor_count(&s->t) * size);
+    LsStateFloats f = ls_state_floats(n->m, s);
     for (int64_t left = ls_tensor_count(&s->t), k; left > 0; left -= k) {
         k = left < PART ? left : PART;
-        ls_walk_floats(&w, from, part, k, size);
+        ls_state_floats_take(&f, part, k);
         for (int64_t i = 0; i < k; i++) {
             to[i] = rounded(n->type, part[i]);
             if (o == NULL && isfinite(part[i]) && (to[i] & 0x7fff) == 0x7c00)
@@ -159,7 +157,7 @@ static float convert(const Narrow *n, const LsStateTensor *s, LsOut *o)
 
 bool ls_is_exported(const LsProgram *p, uint32_t state)
 {
-    const LsStateTensor *s = &p->state[state];
+    const LsStateTensor *s = ls_exported(p, state);
     bool averaged = false;
     for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
         averaged |=
@@ -170,10 +168,11 @@ bool ls_is_exported(const LsProgram *p, uint32_t state)
 bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e)
 {
     int64_t bytes = (int64_t)p->file.bytes;
-    for (uint32_t k = 0; k < p->nstate && type != LS_DT_REAL; k++) {
-        const int64_t members = p->state[k].t.members > 0 ? p->state[k].t.members : 1;
-        if (ls_is_exported(p, k) && p->state[k].kind != LS_STATE_STAT)
-            bytes -= 2 * ls_tensor_count(&p->state[k].t) / members;
+    for (uint32_t k = 0; k < p->nstate + p->npacked && type != LS_DT_REAL; k++) {
+        const LsStateTensor *s = ls_exported(p, k);
+        const int64_t members = s->t.members > 0 ? s->t.members : 1;
+        if (ls_is_exported(p, k) && s->kind != LS_STATE_STAT)
+            bytes -= 2 * ls_tensor_count(&s->t) / members;
     }
     return bytes <= INT32_MAX
            || ls_fail(e, LS_EXIT_USAGE,
@@ -197,11 +196,10 @@ void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t
 void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at)
 {
     float part[PART];
-    LsWalk w = ls_walk_start(&s->t);
-    const void *from = ls_memory_view(m, s->t.at, ls_tensor_bytes(&s->t, m->p->real_bytes));
+    LsStateFloats f = ls_state_floats(m, s);
     for (int64_t left = ls_tensor_count(&s->t), n; left > 0; left -= n, at += 4 * n) {
         n = left < PART ? left : PART;
-        ls_walk_floats(&w, from, part, n, m->p->real_bytes);
+        ls_state_floats_take(&f, part, n);
         ls_out_patch(o, at, part, (size_t)n * sizeof part[0]);
     }
 }
@@ -222,9 +220,10 @@ static bool find_weight(const Narrow *n, LsProtoField f, Weight *w)
     while (f.tag == GRAPH_INITIALIZER && ls_proto_next(&f.held, &part)) {
         if (part.tag == TENSOR_NAME)
             w->name = part.held;
-        for (uint32_t k = 0; part.tag == TENSOR_RAW && k < p->nstate; k++)
-            if (ls_is_exported(p, k) && p->state[k].onnx_offset == part.held.p - p->file.onnx)
-                *w = (Weight){&p->state[k], w->name, part.held.p, n->narrow[k]};
+        for (uint32_t k = 0; part.tag == TENSOR_RAW && k < p->nstate + p->npacked; k++)
+            if (ls_is_exported(p, k)
+                && ls_exported(p, k)->onnx_offset == part.held.p - p->file.onnx)
+                *w = (Weight){ls_exported(p, k), w->name, part.held.p, n->narrow[k]};
     }
     return w->state != NULL && w->name.p != NULL;
 }
@@ -260,10 +259,11 @@ static const char *name_in_file(const LsProgram *p, const LsStateTensor *s)
 /* Decides which weights become narrow. */
 static void choose(Narrow *n, LsProtoBytes graph, const char *path)
 {
-    for (uint32_t k = 0; k < n->m->p->nstate; k++) {
-        const LsStateTensor *s = &n->m->p->state[k];
-        const char *name = name_in_file(n->m->p, s);
-        if (!ls_is_exported(n->m->p, k) || s->kind == LS_STATE_STAT || is_output(graph, name))
+    const LsProgram *p = n->m->p;
+    for (uint32_t k = 0; k < p->nstate + p->npacked; k++) {
+        const LsStateTensor *s = ls_exported(p, k);
+        const char *name = name_in_file(p, s);
+        if (!ls_is_exported(p, k) || s->kind == LS_STATE_STAT || is_output(graph, name))
             continue;
         const float far = n->type == LS_DT_F16 ? convert(n, s, NULL) : 0;
         n->narrow[k] = far == 0;
@@ -278,8 +278,9 @@ static void choose(Narrow *n, LsProtoBytes graph, const char *path)
 
 static bool is_narrow(const Narrow *n, LsProtoBytes name)
 {
-    for (uint32_t k = 0; k < n->m->p->nstate; k++)
-        if (n->narrow[k] && ls_proto_equals(name, name_in_file(n->m->p, &n->m->p->state[k])))
+    const LsProgram *p = n->m->p;
+    for (uint32_t k = 0; k < p->nstate + p->npacked; k++)
+        if (n->narrow[k] && ls_proto_equals(name, name_in_file(p, ls_exported(p, k))))
             return true;
     return false;
 }
@@ -410,7 +411,7 @@ static bool occurs(LsProtoBytes graph, const char *text)
 bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *path, LsError *e)
 {
     Narrow n = {
-        .m = m, .type = type, .narrow = calloc(m->p->nstate + 1, sizeof *n.narrow), .suffix = ""};
+        .m = m, .type = type, .narrow = calloc(m->p->nstate + m->p->npacked + 1, sizeof *n.narrow), .suffix = ""};
     LsProtoBytes file = {m->p->file.onnx, m->p->file.onnx + m->p->file.bytes};
     LsProtoField f;
     Sink s = {.o = o, .m = m};

@@ -22,9 +22,9 @@ static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
 static void put_model(LsOut *o, const LsMemory *m)
 {
     ls_export_copy(o, m, m->p->file.onnx, m->p->file.bytes);
-    for (uint32_t k = 0; k < m->p->nstate; k++)
+    for (uint32_t k = 0; k < m->p->nstate + m->p->npacked; k++)
         if (ls_is_exported(m->p, k))
-            ls_export_patch(o, m, &m->p->state[k], m->p->state[k].onnx_offset);
+            ls_export_patch(o, m, ls_exported(m->p, k), ls_exported(m->p, k)->onnx_offset);
     for (uint32_t k = 0; k < m->p->adapters.nmerged; k++)
         ls_export_merged(o, m, &m->p->adapters.merged[k]);
 }

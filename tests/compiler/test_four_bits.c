@@ -1,7 +1,7 @@
 /* tests/compiler/test_four_bits.c -- codes and scales of NF4 and FP4 beside those of bitsandbytes.
  *   test_four_bits FILE    cases of: count, block (int32); reals; then for NF4 and FP4: codes,
  *                          scales */
-#include "compiler/onnx_repair/four_bits.h"
+#include "compiler/packed/four_bits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
