@@ -30,9 +30,11 @@ typedef enum {
     LS_AT_CONST,
     LS_AT_INPUT,
     LS_AT_SLICE,
-    LS_AT_LEVEL
+    LS_AT_LEVEL,
+    LS_AT_FILE
 } LsSpace;
-/* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE, LS_AT_LEVEL: LsRanks */
+/* bytes; LS_AT_INPUT: index of LsProgram.input; LS_AT_SLICE, LS_AT_LEVEL: LsRanks; LS_AT_FILE: in
+ * LsModelFile, which steps only read */
 typedef struct LsAddress { uint8_t space; int64_t offset; } LsAddress;
 
 /* LS_DT_U8: codes, of state alone */
@@ -284,6 +286,8 @@ typedef struct LsAbout {
 typedef struct LsPlannedBytes {
     int64_t budget;             /* as asked for, in all; 0: none */
     int64_t state, constants;
+    int64_t mapped;             /* of the state, beside `state`: weights that are read in the attached
+                                 * file */
     int64_t arena;              /* the larger of both phases, for each lane of an ensemble */
     int ring;                   /* batches in the input ring; 0: LS_RING */
 } LsPlannedBytes;
@@ -343,7 +347,8 @@ typedef struct LsModelFile {
     const unsigned char *onnx;  /* NULL: it is attached (runtime/base/attached_file.h) */
     size_t bytes;
     size_t tail;                /* bytes behind them, of initial values that are no part of the
-                                 * model: adapters that --export merges */
+                                 * model: adapters that --export merges, codes of weights */
+    size_t shift;               /* of the first byte from a multiple of 64, where it is attached */
 } LsModelFile;
 
 /* Low-rank adapters, in the form of peft. Weights of the program lie row-major in logical order. */

@@ -168,6 +168,7 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
     LsOnnxForm form;
     if (!ls_onnx_eval_form(cx, job->options->model, &job->pipeline.import, &form))
         return false;
+    job->file_shift = form.shift;
     const bool has_last = job->last_plan.nstep > 0;
     LsCode code = {.model = job->options->model,
                    .plan_hash = job->report.hash,
@@ -198,12 +199,14 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                    .library = out->kind == LS_EMIT_LIB,
                    .onnx_bytes = (size_t)(form.bytes - form.tail),
                    .onnx_tail = (size_t)form.tail,
+                   .onnx_shift = (size_t)form.shift,
                    .adapters = job->pipeline.import.adapters,
                    .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
     code.addresses =
-        ls_addresses_new(cx, job->train, job->target.real_bytes, form.slot, form.nslot);
+        ls_addresses_new(cx, job->train, job->target.real_bytes, &form,
+                         code.onnx_attached && cuda == NULL);
     if (job->staged != NULL)
         code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
@@ -273,7 +276,7 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
         const char *part = place_program(cx->arena, out);
         bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part) &&
                   (out->kind != LS_EMIT_EXE || o->output.dry_run ||
-                   ls_attach_file(cx, part, file_of(cx->arena, out, ONNX)));
+                   ls_attach_file(cx, part, file_of(cx->arena, out, ONNX), job->file_shift));
         ls_stage_end(o);
         return o->output.dry_run ? ok : ls_output_take(part, out->path, ok);
     }

@@ -30,15 +30,6 @@ int64_t ls_packed_number(const LsAddresses *a, const char *name)
     return -1;
 }
 
-/* Where the file has the weight as float32. */
-static int64_t place_in_file(const LsAddresses *a, const char *name)
-{
-    for (uint32_t k = 0; k < a->nslot; k++)
-        if (strcmp(a->slot[k].name, name) == 0)
-            return a->slot[k].offset;
-    return -1;
-}
-
 void ls_packed_tables_print(const LsAddresses *a, LsEmit *e)
 {
     const LsStateSlot *s = ls_packed_slot(a, 0);
@@ -58,7 +49,7 @@ void ls_packed_tables_print(const LsAddresses *a, LsEmit *e)
         fprintf(e->to, "    {");
         ls_tensor_print(e->to, &t);
         fprintf(e->to, ", LS_STATE_FROZEN, &packed_codes[%u], %" PRId64 "},\n", k,
-                place_in_file(a, of->name));
+                ls_onnx_offset(a, of->name));
     }
     ls_emit_line(e, "};");
 }

@@ -9,7 +9,7 @@
 
 static const char *space_word(LsSpace s)
 {
-    static const char *const word[] = {"Z", "A", "S", "C", "I", "P", "L"};
+    static const char *const word[] = {"Z", "A", "S", "C", "I", "P", "L", "F"};
     return word[s];
 }
 
@@ -23,7 +23,7 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
     static const char *const type[] = {"LS_DT_REAL", "LS_DT_I64",  "LS_DT_I32",
                                        "LS_DT_BOOL", "LS_DT_BF16", "LS_DT_F16", "LS_DT_U8"};
     static const char *const space[] = {"LS_AT_NONE", "LS_AT_ARENA", "LS_AT_STATE", "LS_AT_CONST",
-                                        "LS_AT_INPUT", "LS_AT_SLICE", "LS_AT_LEVEL"};
+                                        "LS_AT_INPUT", "LS_AT_SLICE", "LS_AT_LEVEL", "LS_AT_FILE"};
     fputc('{', to);
     ls_emit_string(to, t->name);
     fprintf(to, ", %s, %s, %d, {", type[t->type], t->channels_last ? "true" : "false", t->rank);
@@ -311,6 +311,7 @@ void ls_phase_print_tables(LsPhaseText *const phase[], int n, LsEmit *e)
     ls_emit_line(e, "#define C(offset) {LS_AT_CONST, offset}");
     ls_emit_line(e, "#define I(index) {LS_AT_INPUT, index}");
     ls_emit_line(e, "#define Z(none) {LS_AT_NONE, none}");
+    ls_emit_line(e, "#define F(offset) {LS_AT_FILE, offset}");
     if (phase[0]->g->rank.updates != NULL) {
         ls_emit_line(e, "#define P(offset) {LS_AT_SLICE, offset}");
         ls_emit_line(e, "#define L(offset) {LS_AT_LEVEL, offset}");

@@ -46,7 +46,7 @@ typedef struct LsCode {         /* the text's contents */
     const int64_t *copy_at;     /* by cut->copy: its place in the state */
     uint32_t ring;              /* batches in the input ring; 0: LS_RING */
     LsAddresses *addresses;
-    size_t onnx_bytes, onnx_tail;
+    size_t onnx_bytes, onnx_tail, onnx_shift;
     const struct LsAdapters *adapters;  /* NULL: none */
     bool onnx_attached;         /* to the linked program (ls_attach_file), not embedded in its
                                  * data */

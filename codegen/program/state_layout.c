@@ -16,11 +16,11 @@ LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
     return t;
 }
 
-static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t nslot)
+int64_t ls_onnx_offset(const LsAddresses *a, const char *name)
 {
-    for (uint32_t k = 0; k < nslot; k++)
-        if (strcmp(slot[k].name, name) == 0)
-            return (int64_t)slot[k].offset;
+    for (uint32_t k = 0; a->form != NULL && k < a->form->nslot; k++)
+        if (strcmp(a->form->slot[k].name, name) == 0)
+            return a->form->slot[k].offset;
     return -1;
 }
 
@@ -42,7 +42,7 @@ void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddres
 {
     const LsValue *x = &g->value[v.i];
     LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at),
-                            .onnx_offset = onnx_offset(name_in_file(x), a->slot, a->nslot)}};
+                            .onnx_offset = ls_onnx_offset(a, name_in_file(x))}};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
         : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT
@@ -55,24 +55,45 @@ void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddres
     a->state[a->nstate++] = s;
 }
 
+/* Whether kernels can read the value where the file has it: codes, and large reals in the file's
+ * order, that nothing writes. */
+static bool stays_in_file(const LsAddresses *a, const LsGraph *g, const LsValue *x)
+{
+    enum { LARGE = 1 << 16, LINE = 64 };
+    const int64_t at = a->maps ? ls_onnx_offset(a, x->name) : -1;
+    if (at < 0 || x->kind != LS_V_STATE || x->statistic || x->stacked || x->average_of != NULL
+        || x->of_update || x->rows_behind > 0 || is_written(g, x)
+        || (at + a->form->shift) % LINE != 0)
+        return false;
+    return x->packed != NULL
+           || (x->type == LS_REAL && a->real_bytes == 4 && 4 * ls_count(&x->shape) >= LARGE
+               && (x->layout == LS_ROW || ls_layout_free(&x->shape)));
+}
+
 void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v)
 {
     for (uint32_t k = 0; k < a->nstate && g != a->train; k++)
         if (strcmp(a->state[k].row.t.name, g->value[v.i].name) == 0)
             return;
+    const LsValue *x = &g->value[v.i];
+    if (stays_in_file(a, g, x)) {
+        ls_address_state_at(a, g, v, (LsAddress){LS_AT_FILE, ls_onnx_offset(a, x->name)});
+        a->mapped_bytes += ls_value_bytes(g, v, a->real_bytes);
+        return;
+    }
     ls_address_state_at(a, g, v, (LsAddress){LS_AT_STATE, a->state_bytes});
     a->state_bytes += ls_align(ls_stored_bytes(g, v, a->real_bytes), LS_ALIGNMENT);
 }
 
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
-                              const LsOnnxSlot *slot, uint32_t nslot)
+                              const LsOnnxForm *form, bool maps)
 {
     LsAddresses *a = ls_arena_alloc(cx->arena, 1, sizeof *a);
     a->cx = cx;
     a->real_bytes = real_bytes;
     a->train = train;
-    a->slot = slot;
-    a->nslot = nslot;
+    a->form = form;
+    a->maps = maps;
     for (uint32_t i = 1; i < train->nvalue; i++)
         if (train->value[i].kind == LS_V_PARAM)
             ls_address_state(a, train, (LsValueId){i});

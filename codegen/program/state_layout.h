@@ -17,13 +17,19 @@ typedef struct LsAddresses {
     unsigned char *constant;    /* bytes of all constants, laid out and converted to real */
     uint32_t nconst, cap_const; /* bytes */
     int64_t state_bytes;
-    const LsOnnxSlot *slot; uint32_t nslot;
+    int64_t mapped_bytes;       /* of weights that kernels read in the attached file */
+    const LsOnnxForm *form;     /* the file; NULL: there is none */
+    bool maps;                  /* weights that are not trained, and codes, stay in the file */
 } LsAddresses;
 
-/* Gives the training graph's state its addresses. slot: offsets of initial values
- * (ls_onnx_eval_form). */
+/* Gives the training graph's state its addresses. form: the file with initial values
+ * (ls_onnx_eval_form); NULL: there is none. maps: it is attached to the program, so that large
+ * weights that nothing writes are read where they lie in it. */
 LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
-                              const LsOnnxSlot *slot, uint32_t nslot);
+                              const LsOnnxForm *form, bool maps);
+/* Where the file has the float32 data, or the codes, of that name; -1: nowhere. */
+int64_t ls_onnx_offset(const LsAddresses *a, const char *name);
+
 /* Gives an address to a state value of g, the training graph or its updates, unless its name has
  * one. */
 void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v);

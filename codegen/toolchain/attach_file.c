@@ -55,16 +55,16 @@ static bool set_entry(int fd, int64_t entry, int64_t offset, int64_t bytes)
         && put(fd, &size, sizeof size, entry + (int64_t)offsetof(Elf64_Shdr, sh_size));
 }
 
-static bool attach(int to, int from, const LsAttached *a)
+static bool attach(int to, int from, const LsAttached *a, int64_t shift)
 {
     struct stat st;
     if (fstat(to, &st) != 0)
         return false;
-    const int64_t at = (st.st_size + PAGE - 1) / PAGE * PAGE, bytes = copy(to, at, from);
+    const int64_t at = (st.st_size + PAGE - 1) / PAGE * PAGE + shift, bytes = copy(to, at, from);
     return bytes >= 0 && set_entry(to, a->entry, at, bytes);
 }
 
-bool ls_attach_file(LsCtx *cx, const char *program, const char *file)
+bool ls_attach_file(LsCtx *cx, const char *program, const char *file, int64_t shift)
 {
     LsAttached a;
     bool is_elf = true, ok = false;
@@ -72,7 +72,7 @@ bool ls_attach_file(LsCtx *cx, const char *program, const char *file)
     if (to >= 0 && from >= 0 && !ls_attached_find(to, &a, &is_elf))
         errno = ENOEXEC;
     else if (to >= 0 && from >= 0)
-        ok = attach(to, from, &a);
+        ok = attach(to, from, &a, shift);
     if (to >= 0 && close(to) != 0)
         ok = false;
     if (from >= 0)

@@ -256,15 +256,39 @@ static size_t add_head(LsCtx *cx, LsOnnxForm *f, uint32_t number, size_t content
     return n;
 }
 
+static size_t head_of(uint32_t number, size_t content)
+{
+    unsigned char head[LS_WIRE_HEAD];
+    return (size_t)(ls_wire_put_head(head, number, content) - head);
+}
+
+/* Gives a tensor a comment of blanks, so that its data lie at a multiple of 64 bytes: a program may
+ * read them where they are. bytes: before the tensor. */
+static void pad_tensor(LsCtx *cx, Onnx__TensorProto *t, int64_t bytes, size_t raw)
+{
+    static const char blanks[] = "                                                                ";
+    enum { LARGE = 1 << 16, LINE = 64 };
+    _Static_assert(sizeof blanks > LINE, "a line of blanks");
+    if (raw < LARGE || ls_text(t->doc_string)[0] != '\0')
+        return;
+    for (int k = 0; k < LINE; k++) {
+        t->doc_string = k > 0 ? ls_arena_printf(cx->arena, "%.*s", k, blanks) : NULL;
+        const size_t own = onnx__tensor_proto__get_packed_size(t) + head_of(FIELD_RAW_DATA, raw);
+        if (((size_t)bytes + head_of(FIELD_INITIALIZER, own + raw) + own) % LINE == 0)
+            return;
+    }
+    t->doc_string = NULL;
+}
+
 /* An initializer: its other fields, then its raw data. The slot is relative to the first byte. */
 static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
 {
-    unsigned char head[LS_WIRE_HEAD];
     const ProtobufCBinaryData raw = t->raw_data;
     const bool has_raw = t->has_raw_data;
     t->has_raw_data = false;
-    const size_t head_bytes =
-        has_raw ? (size_t)(ls_wire_put_head(head, FIELD_RAW_DATA, raw.len) - head) : 0;
+    if (has_raw && raw.data != NULL)
+        pad_tensor(cx, t, f->bytes, raw.len);
+    const size_t head_bytes = has_raw ? head_of(FIELD_RAW_DATA, raw.len) : 0;
     add_head(cx, f, FIELD_INITIALIZER,
              onnx__tensor_proto__get_packed_size(t) + head_bytes + (has_raw ? raw.len : 0));
     add_message(cx, f, &t->base);
@@ -299,7 +323,7 @@ static void add_codes(LsCtx *cx, LsOnnxForm *f)
         const int64_t bytes = ls_packed_parts(&t->codes).end;
         if (!t->used)
             continue;
-        add_piece(cx, f, zeros, (size_t)(-f->bytes & 63));
+        add_piece(cx, f, zeros, (size_t)(-(f->bytes + f->shift) & 63));
         f->slot[f->nslot++] =
             (LsOnnxSlot){ls_arena_printf(cx->arena, "%s.codes", t->name), f->bytes, bytes};
         add_piece(cx, f, NULL, (size_t)bytes);
@@ -324,6 +348,7 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
     *f = (LsOnnxForm){.slot = inner.slot, .nslot = inner.nslot};
     add_message(cx, f, &p->base);
     add_head(cx, f, FIELD_GRAPH, (size_t)inner.bytes);
+    f->shift = -f->bytes & 63;
     for (uint32_t i = 0; i < f->nslot; i++)
         f->slot[i].offset += f->bytes;
     for (uint32_t i = 0; i < inner.npiece; i++)

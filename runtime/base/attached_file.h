@@ -17,7 +17,8 @@ typedef struct LsAttached { int64_t offset, bytes, entry; } LsAttached;
 bool ls_attached_find(int fd, LsAttached *a, bool *is_elf);
 
 /* Maps the file that is attached to this program, `bytes` long, for as long as the program runs.
- * name: argv[0]. NULL: it is not there. */
-const unsigned char *ls_attached_map(const char *name, size_t bytes);
+ * name: argv[0]. shift: of its first byte from a multiple of 64; a program that a tool has laid out
+ * anew gets a copy at such a place. NULL: it is not there. */
+const unsigned char *ls_attached_map(const char *name, size_t bytes, size_t shift);
 
 #endif

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 
 enum { ALIGN = 64, HUGE = 1 << 21 };    /* bytes; HUGE: least size for large pages */
@@ -82,7 +83,7 @@ static void init_state(LsMemory *m)
     const LsProgram *p = m->p;
     m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes + p->file.tail);
     for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].onnx_offset >= 0 && is_here(m, k))
+        if (p->state[k].onnx_offset >= 0 && p->state[k].t.at.space != LS_AT_FILE && is_here(m, k))
             (p->state[k].t.type == LS_DT_U8 ? init_codes : init_tensor)(m, &p->state[k]);
     ls_memory_let_go(m, p->file.onnx, p->file.bytes + p->file.tail);
     if (ls_has_scaling(p)) {
@@ -250,6 +251,7 @@ void *ls_memory_at(const LsMemory *m, LsAddress a)
             return m->sums + (a.offset - m->p->ranks->sums.offset);
         return m->state + a.offset;
     case LS_AT_CONST: return (char *)m->constant + a.offset;    /* kernels only read operands */
+    case LS_AT_FILE: return (char *)m->p->file.onnx + a.offset;
     case LS_AT_LEVEL: return m->level != NULL ? m->level + a.offset : NULL;
     default: return NULL;
     }
@@ -306,6 +308,17 @@ void ls_memory_write(const LsMemory *m, LsAddress a, const void *from, int64_t b
         memcpy(ls_memory_at(m, a), from, (size_t)bytes);
 }
 
+void ls_memory_replace(const LsMemory *m, LsAddress a, const void *from, int64_t bytes)
+{
+    char *to = ls_memory_at(m, a);
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    if (memcmp(to, from, (size_t)bytes) == 0)
+        return;
+    char *first = (char *)((uintptr_t)to / page * page);
+    if (mprotect(first, (size_t)(to + bytes - first), PROT_READ | PROT_WRITE) == 0)
+        memcpy(to, from, (size_t)bytes);
+}
+
 void ls_memory_let_go(const LsMemory *m, const void *onnx, size_t bytes)
 {
     if (m->lets_go)
@@ -336,7 +349,7 @@ static int64_t exchange_bytes(const LsRanks *r, int n)
 
 int64_t ls_memory_state(const LsProgram *p, int ranks)
 {
-    return p->bytes.state
+    return p->bytes.state + p->bytes.mapped
            + (ranks > 0
                   ? ls_rank_slice_bytes(p->ranks, ranks) + ls_rank_level_bytes(p->ranks, ranks)
                   : 0);

@@ -449,6 +449,10 @@ static void take_values(const LsLoaded *l)
         const LsTensor *t = &m->p->state[k].t;
         if (l->offset[k] < 0)
             continue;
+        if (t->at.space == LS_AT_FILE) {        /* in the order of files */
+            ls_memory_replace(m, t->at, l->data + l->offset[k], bytes_of(m, &m->p->state[k]));
+            continue;
+        }
         LsWalk w = ls_walk_start(t);
         ls_walk_write(&w, l->data + l->offset[k],
                       ls_memory_view(m, t->at, bytes_of(m, &m->p->state[k])), ls_tensor_count(t),
