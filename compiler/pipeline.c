@@ -85,8 +85,7 @@ static bool optimizer(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool unpack(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    (void)o;
-    return ls_unpack_weights(cx, g);
+    return ls_unpack_weights(cx, g, o->import.npack > 0);
 }
 
 static bool dce(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)

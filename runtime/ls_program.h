@@ -74,8 +74,8 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
                                  * is named "PARAM.m" or so */
     LsTensor t;
     LsStateKind kind;
-    const struct LsPacked *packed;      /* not NULL: t.at has codes of it (runtime/ls_unpack.h), which
-                                 * are a state of their own; for exports */
+    const struct LsPacked *packed;      /* not NULL: t.at has codes of it (runtime/ls_unpack.h),
+                                 * which are a state of their own; for exports */
     int64_t onnx_offset;        /* offset of its float32 data, row-major in logical order, in the
                                  * embedded ONNX file: source of the initial value, and place of the
                                  * trained value. Of codes: of their bytes, behind the model. -1:
@@ -286,8 +286,8 @@ typedef struct LsAbout {
 typedef struct LsPlannedBytes {
     int64_t budget;             /* as asked for, in all; 0: none */
     int64_t state, constants;
-    int64_t mapped;             /* of the state, beside `state`: weights that are read in the attached
-                                 * file */
+    int64_t mapped;             /* of the state, beside `state`: weights that are read in the
+                                 * attached file */
     int64_t arena;              /* the larger of both phases, for each lane of an ensemble */
     int ring;                   /* batches in the input ring; 0: LS_RING */
 } LsPlannedBytes;
@@ -348,7 +348,7 @@ typedef struct LsModelFile {
     size_t bytes;
     size_t tail;                /* bytes behind them, of initial values that are no part of the
                                  * model: adapters that --export merges, codes of weights */
-    size_t shift;               /* of the first byte from a multiple of 64, where it is attached */
+    size_t shift;               /* bytes of the section before them, where it is attached */
 } LsModelFile;
 
 /* Low-rank adapters, in the form of peft. Weights of the program lie row-major in logical order. */

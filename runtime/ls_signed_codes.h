@@ -1,5 +1,5 @@
-/* runtime/ls_signed_codes.h -- the signed dynamic map of 8 bits: what the codes of moments stand for,
- * and those of scales that are quantised themselves. C11 and CUDA C++. */
+/* runtime/ls_signed_codes.h -- the signed dynamic map of 8 bits: what the codes of moments stand
+ * for, and those of scales that are quantised themselves. C11 and CUDA C++. */
 #ifndef LS_SIGNED_CODES_H
 #define LS_SIGNED_CODES_H
 

@@ -8,7 +8,8 @@
 
 const char *ls_packed_literal(LsArena *a, const LsPackedCodes *c)
 {
-    static const char *const form[LS_NCODES] = {"FP4", "NF4", "U4", "I4", "U8", "I8", "BF16", "F16"};
+    static const char *const form[LS_NCODES] = {"FP4", "NF4", "U4",   "I4",
+                                                "U8",  "I8",  "BF16", "F16"};
     const LsPackedParts at = ls_packed_parts(c);
     return ls_arena_printf(a,
                            "{.form = LS_PACKED_%s, .count = %" PRId64 ", .axis = %" PRId64

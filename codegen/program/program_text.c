@@ -259,8 +259,9 @@ static void print_program(const Text *x, LsEmit *e)
         print_string_field(e, "about.precision", c->precision);
     if (ls_kernel_set_has_dots(x->set))
         ls_emit_line(e, ".about.bf16_sums = LS_DOT16_TILES ? \"tiles\" : \"pairs\",");
-    ls_emit_line(e, ".bytes.budget = %" PRId64 ", .bytes.state = %" PRId64 ", .bytes.mapped = %" PRId64
-                 ",", c->budget, c->addresses->state_bytes, c->addresses->mapped_bytes);
+    ls_emit_line(e, ".bytes.budget = %" PRId64 ", .bytes.state = %" PRId64 ",", c->budget,
+                 c->addresses->state_bytes);
+    ls_emit_line(e, ".bytes.mapped = %" PRId64 ",", c->addresses->mapped_bytes);
     ls_emit_line(e, ".bytes.arena = %" PRId64 ", .bytes.constants = %u,", arena_bytes(x),
                  c->addresses->nconst);
     ls_emit_line(e, ".about.overhead = %.6f, .napplied = %u, .defaults.lr = %g,", overhead(c),

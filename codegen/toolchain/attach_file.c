@@ -46,13 +46,14 @@ static int64_t copy(int to, int64_t at, int from)
     return ftruncate(to, at + bytes) == 0 ? bytes : -1;
 }
 
-/* Sets place and size of the section. */
+/* Sets place and size of the section. Tools that lay a program out anew keep its alignment. */
 static bool set_entry(int fd, int64_t entry, int64_t offset, int64_t bytes)
 {
     const Elf64_Off place = (Elf64_Off)offset;
-    const Elf64_Xword size = (Elf64_Xword)bytes;
+    const Elf64_Xword size = (Elf64_Xword)bytes, align = LS_ATTACHED_ALIGN;
     return put(fd, &place, sizeof place, entry + (int64_t)offsetof(Elf64_Shdr, sh_offset))
-        && put(fd, &size, sizeof size, entry + (int64_t)offsetof(Elf64_Shdr, sh_size));
+        && put(fd, &size, sizeof size, entry + (int64_t)offsetof(Elf64_Shdr, sh_size))
+        && put(fd, &align, sizeof align, entry + (int64_t)offsetof(Elf64_Shdr, sh_addralign));
 }
 
 static bool attach(int to, int from, const LsAttached *a, int64_t shift)
@@ -60,8 +61,8 @@ static bool attach(int to, int from, const LsAttached *a, int64_t shift)
     struct stat st;
     if (fstat(to, &st) != 0)
         return false;
-    const int64_t at = (st.st_size + PAGE - 1) / PAGE * PAGE + shift, bytes = copy(to, at, from);
-    return bytes >= 0 && set_entry(to, a->entry, at, bytes);
+    const int64_t at = (st.st_size + PAGE - 1) / PAGE * PAGE, bytes = copy(to, at + shift, from);
+    return bytes >= 0 && set_entry(to, a->entry, at, shift + bytes);
 }
 
 bool ls_attach_file(LsCtx *cx, const char *program, const char *file, int64_t shift)

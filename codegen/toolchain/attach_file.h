@@ -7,7 +7,7 @@
 
 /* Copies the file behind the program's last byte, and makes it the content of the section that
  * ls_program_print_data prints. A program that is no ELF file, such as the script of a wrapper
- * around the compiler, stays as it is. shift: of the file's first byte from the begin of a page.
+ * around the compiler, stays as it is. shift: bytes of the section before the file.
  * False after a diagnostic. */
 bool ls_attach_file(LsCtx *cx, const char *program, const char *file, int64_t shift);
 

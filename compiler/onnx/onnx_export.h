@@ -22,8 +22,8 @@ typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; i
     int64_t bytes;
     int64_t tail;               /* of them, behind the model: values of adapters that it has not,
                                  * and codes of weights, each at a multiple of 64 */
-    int64_t shift;              /* data of large tensors, and codes, lie at multiples of 64 in a file
-                                 * that begins with so many other bytes */
+    int64_t shift;              /* large tensors' data, and codes, lie at multiples of 64 behind so
+                                 * many other bytes */
     LsOnnxSlot *slot; uint32_t nslot;
 } LsOnnxForm;
 

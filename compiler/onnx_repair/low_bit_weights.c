@@ -103,7 +103,10 @@ static LsCodesForm form_of(int type)
 }
 
 /* Four bits of number i, low halves first. */
-static int half_at(const uint8_t *b, int64_t i) { return i % 2 == 0 ? b[i / 2] & 15 : b[i / 2] >> 4; }
+static int half_at(const uint8_t *b, int64_t i)
+{
+    return i % 2 == 0 ? b[i / 2] & 15 : b[i / 2] >> 4;
+}
 
 /* n zero points, a byte for each. */
 static const uint8_t *zeros_of(LsEditor *u, int type, const uint8_t *b, int64_t n)

@@ -66,9 +66,9 @@ bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g
 /* The same with what --grads and --dp ask for. */
 bool ls_autodiff_samples(LsCtx *, LsGraph *, const LsSampleGrads *);
 
-/* Weights that are kept in few bits are read from their codes.
- * (compiler/passes/unpack_weights.c) */
-bool ls_unpack_weights(LsCtx *, LsGraph *);
+/* Weights that are kept in few bits are read from their codes. asked: --quantize-frozen was given,
+ * so that there must be some. (compiler/passes/unpack_weights.c) */
+bool ls_unpack_weights(LsCtx *, LsGraph *, bool asked);
 
 /* ---- before scheduling; ls_layout is in channels_last.h ---- */
 bool ls_dce(LsCtx *, LsGraph *);

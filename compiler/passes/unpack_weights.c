@@ -73,11 +73,14 @@ static uint32_t add_codes(LsCtx *cx, LsGraph *g, Unpacking *u)
     return made;
 }
 
-bool ls_unpack_weights(LsCtx *cx, LsGraph *g)
+bool ls_unpack_weights(LsCtx *cx, LsGraph *g, bool asked)
 {
     Unpacking u = {.made = 0};
     if (add_codes(cx, g, &u) == 0)
-        return true;
+        return !asked
+               || ls_error(cx, LS_NOWHERE, LS_E_OPTION,
+                           "give --lora, --adapter, --freeze or --train-only, or leave it out",
+                           "--quantize-frozen: no weight is frozen");
     ls_rewrite(cx, g, visit, &u);
     for (uint32_t i = 1; i < g->nvalue; i++)            /* the states that nobody reads any more */
         if (g->value[i].packed != NULL && g->value[i].type == LS_REAL)

@@ -83,11 +83,13 @@ LS_INLINE void ls_unpack_run(LsPackedForm form, const uint8_t *code, int64_t at,
 LS_SHARED_FN void ls_unpack(const LsPacked *p, const uint8_t *data, int64_t at, real *restrict to,
                             int64_t n)
 {
-    if (p->form >= LS_PACKED_BF16) {
-        ls_widen(p->form == LS_PACKED_BF16 ? LS_STORED_BF16 : LS_STORED_F16, to,
-                 (const ls_bf16 *)data + at, n);
+    if (p->form == LS_PACKED_F16)
+        ls_widen(LS_STORED_F16, to, (const ls_f16 *)data + at, n);
+    if (p->form == LS_PACKED_BF16)
+        LS_INDEPENDENT for (int64_t i = 0; i < n; i++)
+            to[i] = ls_from_bf16(((const ls_bf16 *)data)[at + i]);
+    if (p->form >= LS_PACKED_BF16)
         return;
-    }
     for (int64_t i = 0, some; i < n; i += some) {
         const int64_t place = (at + i) / p->inner;
         const int64_t along = place % p->axis, in = (at + i) % p->inner;

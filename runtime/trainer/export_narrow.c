@@ -411,7 +411,8 @@ static bool occurs(LsProtoBytes graph, const char *text)
 bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *path, LsError *e)
 {
     Narrow n = {
-        .m = m, .type = type, .narrow = calloc(m->p->nstate + m->p->npacked + 1, sizeof *n.narrow), .suffix = ""};
+        .m = m, .type = type, .suffix = "",
+        .narrow = calloc(m->p->nstate + m->p->npacked + 1, sizeof *n.narrow)};
     LsProtoBytes file = {m->p->file.onnx, m->p->file.onnx + m->p->file.bytes};
     LsProtoField f;
     Sink s = {.o = o, .m = m};

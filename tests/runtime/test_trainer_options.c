@@ -256,7 +256,7 @@ static LsProgram with_frozen(void)
     LsProgram p = tiny_program(1);
     memcpy(state, tiny_state, sizeof tiny_state);
     state[N] = (LsStateTensor){
-        TENSOR("still", false, 1, TM), IN_STATE(ST_SCALE), LS_STATE_FROZEN, TINY_B};
+        TENSOR("still", false, 1, TM), IN_STATE(ST_SCALE), LS_STATE_FROZEN, NULL, TINY_B};
     p.state = state;
     p.nstate = N + 1;
     p.bytes.state = ST_SCALED_END;
