@@ -8,6 +8,7 @@
  * ranking (ls_rank) first sorts the places by their index, and a row of threads then combines the
  * places of one index, which lie side by side. Where every element has its own index, a lane has
  * all indices of one line along the axis. */
+#include "codegen/kernels/computed_operand.h"
 #include "codegen/kernels/move_axes.h"
 #include "codegen/kernels/unpack.h"
 #include "compiler/passes/fuse.h"
@@ -80,6 +81,21 @@ static const char *element(const Gather *g, const char *x)
     return converts(g) ? ls_stored(a, to, ls_widened(a, from, x)) : x;
 }
 
+/* A row of a table in codes, rounded to 16 bits. */
+static void unpack_narrow(const Gather *g)
+{
+    enum { SOME = 256 };
+    LsEmit *e = g->e;
+    ls_emit_line(e, "for (int64_t i = 0; i < %" PRId64 " && t >= 0 && t < %" PRId64 "; i += %d) {",
+                 g->inner, g->length, SOME);
+    ls_emit_line(e, "real some[%d];", SOME);
+    ls_emit_line(e, "const int64_t n = ls_least(%d, %" PRId64 " - i);", SOME, g->inner);
+    ls_emit_line(e, "ls_unpack(&codes, x, t * %" PRId64 " + i, some, n);", g->inner);
+    ls_emit_line(e, "ls_give(%s, y, j * %" PRId64 " + i, some, n);",
+                 ls_stored_word(ls_result_type(g->k, 0)), g->inner);
+    ls_emit_line(e, "}");
+}
+
 /* Rows of a table in codes. */
 static void forward_codes(const Gather *g, const LsComputed *c)
 {
@@ -94,9 +110,12 @@ static void forward_codes(const Gather *g, const LsComputed *c)
     ls_emit_line(e, "for (int64_t j = lo * %" PRId64 "; j < ls_least(hi * %" PRId64 ", %" PRId64
                  "); j++) {", group, group, g->count);
     pick(g, "t", "j");
-    ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ")", g->length);
-    ls_emit_line(e, "    ls_unpack(&codes, x, t * %" PRId64 ", y + j * %" PRId64 ", %" PRId64 ");",
-                 g->inner, g->inner, g->inner);
+    if (ls_is_16(ls_result_type(g->k, 0)))
+        unpack_narrow(g);
+    else
+        ls_emit_line(e, "if (t >= 0 && t < %" PRId64 ") ls_unpack(&codes, x, t * %" PRId64
+                        ", y + j * %" PRId64 ", %" PRId64 ");",
+                     g->length, g->inner, g->inner, g->inner);
     ls_emit_line(e, "for (int64_t i = 0; i < %" PRId64 " && (t < 0 || t >= %" PRId64 "); i++)",
                  g->inner, g->length);
     ls_emit_line(e, "    y[j * %" PRId64 " + i] = %s;", g->inner, nothing(g));

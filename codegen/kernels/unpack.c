@@ -12,10 +12,8 @@ const char *ls_packed_literal(LsArena *a, const LsPackedCodes *c)
                                                 "U8",  "I8",  "BF16", "F16"};
     const LsPackedParts at = ls_packed_parts(c);
     return ls_arena_printf(a,
-                           "{.form = LS_PACKED_%s, .count = %" PRId64 ", .axis = %" PRId64
-                           ", .inner = %" PRId64 ",\n        .block = %" PRId64
-                           ", .nscales = %" PRId64 ", .scales = %" PRId64 ", .zeros = %" PRId64
-                           ", .nested = %" PRId64 "}",
+                           "{LS_PACKED_%s, %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64
+                           ", %" PRId64 ", %" PRId64 ", %" PRId64 ", %" PRId64 "}",
                            form[c->form], c->count, c->axis, c->inner, c->block,
                            ls_codes_scales(c), at.scales, at.zeros, at.nested);
 }

@@ -5,7 +5,7 @@
 #include "base/arena.h"
 #include "codegen/emit/kernel_emit.h"
 
-/* "{.form = LS_PACKED_NF4, ...}", of type LsPacked. */
+/* "{LS_PACKED_NF4, 4096, ...}", of type LsPacked. */
 const char *ls_packed_literal(LsArena *a, const LsPackedCodes *c);
 /* Prints `const LsPacked NAME = ...`, and asks for the headers that read codes. */
 void ls_unpack_emit_codes(const LsKernelText *k, const char *name, const LsPackedCodes *c);

@@ -35,6 +35,7 @@ void ls_packed_tables_print(const LsAddresses *a, LsEmit *e)
     const LsStateSlot *s = ls_packed_slot(a, 0);
     if (s == NULL)
         return;
+    ls_emit_line(e, "#include <string.h>");
     ls_emit_line(e, "#include \"runtime/ls_unpack.h\"");
     ls_emit_line(e, "static const LsPacked packed_codes[] = {");
     for (uint32_t k = 0; (s = ls_packed_slot(a, k)) != NULL; k++)

@@ -26,10 +26,10 @@ refused() {
     ! "$@" >said 2>&1 || fail "accepted: $*"
     grep -q -e "$what" said || fail "no word of '$what': $*"
 }
-# state OPTION...: bytes of state in the plan
+# state OPTION...: bytes of state in the program's plan
 state() {
-    "$lowerset" plan gpt.onnx --plan-effort 1 --json "$@" >plan.json 2>said || fail "plan $*"
-    sed -n 's/.*"state_bytes": *\([0-9]*\).*/\1/p' plan.json | head -n 1
+    built sized "$@"
+    ./sized --print-plan | sed -n 's/^state \([0-9]*\) .*/\1/p'
 }
 
 "$lowerset" model gpt --depth=2 --width=128 --heads=2 --vocab=96 --context=16 --batch=4 \
@@ -46,10 +46,12 @@ for form in nf4 nf4-double fp4 int8 bf16 f16; do
         fail "$form: another budget has other bits"
     # The exported model has the values of the codes, and learns no more.
     want=$(evaluated ./net --resume "$(ls -d saved/*.safetensors | tail -n 1)")
-    "$lowerset" compile out.onnx -q -O 0 --plan-effort 1 -o again >said 2>&1 || fail "$form: export"
+    "$lowerset" compile out.onnx -q -O 0 --plan-effort 1 -o again >said 2>&1 ||
+        fail "$form: export"
     [ -n "$want" ] && [ "$(evaluated ./again)" = "$want" ] || fail "$form: the export differs"
     # A checkpoint has no weights of few bits.
-    [ "$(wc -c <"$(ls -d saved/*.safetensors | tail -n 1)")" -lt 200000 ] || fail "$form: checkpoint"
+    saved=$(ls -d saved/*.safetensors | tail -n 1)
+    [ "$(wc -c <"$saved")" -lt 200000 ] || fail "$form: checkpoint"
 done
 
 # Where the C compiler has no vectors, and in 16 bits and 64; the same network without codes learns
