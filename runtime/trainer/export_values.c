@@ -1,0 +1,71 @@
+/* runtime/trainer/export_values.c -- see export_values.h. */
+#include "runtime/trainer/export_values.h"
+
+#include <math.h>
+
+#include "runtime/base/tensor_copy.h"
+#include "runtime/ls_half.h"
+
+enum { PART = 4096 };           /* elements converted at a time */
+
+typedef struct Walk {           /* through the elements of a state tensor, as float32 */
+    const LsMemory *m;
+    const void *from;
+    LsWalk walk;
+    int64_t left;
+} Walk;
+
+static Walk start(const LsMemory *m, const LsStateTensor *s)
+{
+    const int64_t bytes = ls_tensor_bytes(&s->t, m->p->real_bytes);
+    return (Walk){m, ls_memory_view(m, s->t.at, bytes), ls_walk_start(&s->t),
+                  ls_tensor_count(&s->t)};
+}
+
+/* The next elements; returns their number, 0 at the end. */
+static size_t next(Walk *w, float part[PART])
+{
+    const int64_t n = w->left < PART ? w->left : PART;
+    if (n > 0)
+        ls_walk_floats(&w->walk, w->from, part, n, w->m->p->real_bytes);
+    w->left -= n;
+    return (size_t)n;
+}
+
+static uint16_t rounded(LsDataType type, float x)
+{
+    return type == LS_DT_F16 ? ls_to_f16(ls_nearest_f16(x)).bits
+                             : ls_to_bf16(ls_nearest_bf16(x)).bits;
+}
+
+void ls_export_values(LsOut *o, const LsMemory *m, const LsStateTensor *s, LsDataType type)
+{
+    float part[PART];
+    uint16_t to[PART];
+    Walk w = start(m, s);
+    for (size_t n; (n = next(&w, part)) > 0;) {
+        for (size_t i = 0; i < n && type != LS_DT_REAL; i++)
+            to[i] = rounded(type, part[i]);
+        ls_out_write(o, type == LS_DT_REAL ? (const void *)part : to,
+                     n * (type == LS_DT_REAL ? sizeof *part : sizeof *to));
+    }
+}
+
+void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at)
+{
+    float part[PART];
+    Walk w = start(m, s);
+    for (size_t n; (n = next(&w, part)) > 0; at += (int64_t)(n * sizeof *part))
+        ls_out_patch(o, at, part, n * sizeof *part);
+}
+
+float ls_export_too_large(const LsMemory *m, const LsStateTensor *s)
+{
+    float part[PART];
+    Walk w = start(m, s);
+    for (size_t n; (n = next(&w, part)) > 0;)
+        for (size_t i = 0; i < n; i++)
+            if (isfinite(part[i]) && (rounded(LS_DT_F16, part[i]) & 0x7fff) == 0x7c00)
+                return part[i];
+    return 0;
+}
