@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/let_go.h"
 #include "runtime/base/proto_field.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/trainer/export_values.h"
@@ -125,25 +124,6 @@ static void put_message(Sink *s, const Narrow *n, uint64_t tag, Put *content, Ls
 }
 
 /* ---- weights ---- */
-
-bool ls_is_exported(const LsProgram *p, uint32_t state)
-{
-    const LsStateTensor *s = &p->state[state];
-    bool averaged = false;
-    for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
-        averaged |=
-            p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
-    return s->onnx_offset >= 0 && s->onnx_offset < (int64_t)p->file.bytes && !averaged;
-}
-
-void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n)
-{
-    for (size_t k = 0, part; k < n; k += part) {
-        part = n - k < LS_LET_GO ? n - k : LS_LET_GO;
-        ls_out_write(o, at + k, part);
-        ls_memory_let_go(m, at, k + part);
-    }
-}
 
 /* An initializer. */
 typedef struct Weight {
@@ -401,7 +381,8 @@ static bool put_model_graph(Sink *s, Narrow *n, LsProtoBytes graph, const char *
         return ls_fail(e, LS_EXIT_FAIL,
                        "%s: cannot write: the file would have %zu bytes, and an ONNX file has at "
                        "most 2 GiB%s",
-                       path, size.n, n->external == NULL ? ": --export-external writes two files" : "");
+                       path, size.n,
+                       n->external == NULL ? ": --export-external writes two files" : "");
     put_message(s, n, MODEL_GRAPH, put_graph, graph);
     return true;
 }

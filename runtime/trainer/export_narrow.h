@@ -17,11 +17,6 @@
 bool ls_export_type(const char *word, LsDataType *type);
 /* Whether the model's opset has a Cast from that type; else an LS_EXIT_USAGE error. */
 bool ls_export_narrow_can(const LsProgram *p, LsDataType type, LsError *e);
-/* Whether the state tensor's value is the trained one of the file: not if it has no place there, or
- * an average takes it. */
-bool ls_is_exported(const LsProgram *p, uint32_t state);
-/* Writes bytes of the embedded file, without keeping their memory. */
-void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n);
 /* Writes the model to o; with LS_DT_REAL no weight becomes narrow. external: gets the places of the
  * tensors whose data are left out, to be closed by the caller; NULL: none are. `path` is the file's
  * name. */

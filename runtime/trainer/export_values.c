@@ -3,10 +3,30 @@
 
 #include <math.h>
 
+#include "runtime/base/let_go.h"
 #include "runtime/base/tensor_copy.h"
 #include "runtime/ls_half.h"
 
 enum { PART = 4096 };           /* elements converted at a time */
+
+bool ls_is_exported(const LsProgram *p, uint32_t state)
+{
+    const LsStateTensor *s = &p->state[state];
+    bool averaged = false;
+    for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
+        averaged |=
+            p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
+    return s->onnx_offset >= 0 && s->onnx_offset < (int64_t)p->file.bytes && !averaged;
+}
+
+void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n)
+{
+    for (size_t k = 0, part; k < n; k += part) {
+        part = n - k < LS_LET_GO ? n - k : LS_LET_GO;
+        ls_out_write(o, at + k, part);
+        ls_memory_let_go(m, at, k + part);
+    }
+}
 
 typedef struct Walk {           /* through the elements of a state tensor, as float32 */
     const LsMemory *m;

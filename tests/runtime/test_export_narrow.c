@@ -103,7 +103,9 @@ static const Onnx__GraphProto *exported(LsDataType type)
 {
     LsFile f;
     const LsAlphabet none = {{0}};
-    ck_assert_msg(ls_export(&m, 0, &none, &(LsExportForm){.type = type}, "out.onnx", &e) && ls_file_map(&f, "out.onnx", &e),
+    const LsExportForm form = {.type = type};
+    ck_assert_msg(ls_export(&m, 0, &none, &form, "out.onnx", &e)
+                      && ls_file_map(&f, "out.onnx", &e),
                   "%s", e.text);
     const Onnx__ModelProto *model = onnx__model_proto__unpack(NULL, f.size, f.data);
     ck_assert_ptr_nonnull(model);
