@@ -89,10 +89,11 @@ static void open_program(void)
     p = (LsProgram){.about.model = "m.onnx", .real_bytes = 4, .state = state, .nstate = 2,
                     .bytes.state = ROOM, .bytes.arena = 64, .file.onnx = bytes,
                     .file.bytes = onnx__model_proto__pack(&model, bytes)};
-    state[0] = (LsStateTensor){{.name = "w", .rank = 1, .dim = {W}, .at = {LS_AT_STATE, 0}},
-                               LS_STATE_PARAM, place_of(t[2])};
-    state[1] = (LsStateTensor){{.name = "b", .rank = 1, .dim = {B}, .at = {LS_AT_STATE, PLACE_B}},
-                               LS_STATE_PARAM, place_of(t[0])};
+    state[0] = (LsStateTensor){.t = {.name = "w", .rank = 1, .dim = {W}, .at = {LS_AT_STATE, 0}},
+                               .kind = LS_STATE_PARAM, .onnx_offset = place_of(t[2])};
+    state[1] =
+        (LsStateTensor){.t = {.name = "b", .rank = 1, .dim = {B}, .at = {LS_AT_STATE, PLACE_B}},
+                        .kind = LS_STATE_PARAM, .onnx_offset = place_of(t[0])};
     ck_assert_msg(ls_memory_open(&m, &p, &e), "%s", e.text);
 }
 
