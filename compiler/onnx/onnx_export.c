@@ -14,7 +14,6 @@
 #include "compiler/onnx_file/onnx_subgraph.h"
 #include "compiler/onnx_file/onnx_wire_field.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum {
@@ -49,6 +48,15 @@ static Onnx__TensorProto *add_float(Export *e, const char *name, const int64_t *
     return e->list[e->nlist++] = t;
 }
 
+/* Data of other reals stay as they are until they are written: they may be most of a file. */
+static bool take_real(Export *e, Onnx__TensorProto *t)
+{
+    return t->data_type != FLOAT && ls_tensor_is_raw(t)
+               ? ls_tensor_check(e->cx, LS_NOWHERE, &e->data, t)
+                     && ls_tensor_embed(e->cx, LS_NOWHERE, &e->data, t)
+               : ls_tensor_to_float(e->cx, LS_NOWHERE, &e->data, t);
+}
+
 static bool take_initializers(Export *e)
 {
     Onnx__GraphProto *g = e->m->proto->graph;
@@ -56,7 +64,7 @@ static bool take_initializers(Export *e)
     for (size_t i = 0; i < g->n_initializer; i++) {
         Onnx__TensorProto *t = g->initializer[i];
         bool real = ls_onnx_type_is_float(t->data_type);
-        good &= real ? ls_tensor_to_float(e->cx, LS_NOWHERE, &e->data, t)
+        good &= real ? take_real(e, t)
                      : ls_tensor_embed(e->cx, LS_NOWHERE, &e->data, t);
         e->list[e->nlist++] = t;
         if (real)
@@ -147,9 +155,10 @@ static void take_identity(Export *e, const LsOnnxFlat *f)
     const char *name = ls_text(f->proto->output[0]);
     if (t == NULL || t->raw_data.len == 0)
         return;
-    e->tensor[ls_names_find(&e->m->names, name)] =
-        add_float(e, name, t->dims, t->n_dims, t->raw_data.data,
-                  t->raw_data.len / sizeof(float));
+    Onnx__TensorProto *copy = add_float(e, name, t->dims, t->n_dims, NULL, 0);
+    copy->data_type = t->data_type;
+    copy->raw_data = t->raw_data;
+    e->tensor[ls_names_find(&e->m->names, name)] = copy;
     e->gone[f->index] = true;
 }
 
@@ -220,7 +229,7 @@ static void add_piece(LsCtx *cx, LsOnnxForm *f, const void *bytes, size_t n)
 {
     f->piece = ls_arena_grow(cx->arena, f->piece, f->npiece, f->npiece + 1u, sizeof *f->piece,
                              &f->cap_piece);
-    f->piece[f->npiece++] = (LsOnnxPiece){bytes, n};
+    f->piece[f->npiece++] = (LsOnnxPiece){.bytes = bytes, .n = n};
     f->bytes += (int64_t)n;
 }
 
@@ -244,8 +253,14 @@ static size_t add_head(LsCtx *cx, LsOnnxForm *f, uint32_t number, size_t content
 static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
 {
     unsigned char head[LS_WIRE_HEAD];
-    const ProtobufCBinaryData raw = t->raw_data;
+    const int own = t->data_type;
     const bool has_raw = t->has_raw_data;
+    const bool wide = has_raw && own != FLOAT && ls_onnx_type_is_float(own);
+    ProtobufCBinaryData raw = t->raw_data;
+    if (wide) {
+        raw.len = raw.len / (size_t)ls_onnx_type_bytes(own) * sizeof(float);
+        t->data_type = FLOAT;
+    }
     t->has_raw_data = false;
     const size_t head_bytes =
         has_raw ? (size_t)(ls_wire_put_head(head, FIELD_RAW_DATA, raw.len) - head) : 0;
@@ -259,6 +274,7 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
     if (t->data_type == FLOAT)
         f->slot[f->nslot++] = (LsOnnxSlot){ls_text(t->name), f->bytes, (int64_t)raw.len};
     add_piece(cx, f, raw.data, raw.len);
+    f->piece[f->npiece - 1].widen = wide ? own : 0;
 }
 
 /* Values of adapters that the model itself does not have lie behind it. */
@@ -294,30 +310,15 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
     add_head(cx, f, FIELD_GRAPH, (size_t)inner.bytes);
     for (uint32_t i = 0; i < f->nslot; i++)
         f->slot[i].offset += f->bytes;
-    for (uint32_t i = 0; i < inner.npiece; i++)
+    for (uint32_t i = 0; i < inner.npiece; i++) {
         add_piece(cx, f, inner.piece[i].bytes, inner.piece[i].n);
+        f->piece[f->npiece - 1].widen = inner.piece[i].widen;
+    }
     if (merged != NULL)
         add_tail(cx, f, merged, e->list, e->nlist);
     p->graph = g;
     g->initializer = e->list;
     g->n_initializer = e->nlist;
-}
-
-bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
-{
-    FILE *to = fopen(path, "wb");
-    bool ok = to != NULL;
-    for (uint32_t i = 0; i < f->npiece && ok; i++)
-        for (size_t at = 0, n; at < f->piece[i].n && ok; at += n) {
-            n = f->piece[i].n - at < LS_ARENA_PART ? f->piece[i].n - at : LS_ARENA_PART;
-            ok = fwrite(f->piece[i].bytes + at, 1, n, to) == n;
-            ls_arena_let_go(cx->arena, f->piece[i].bytes, at + n);
-        }
-    if (to != NULL)
-        ok &= fclose(to) == 0;
-    return ok
-           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path,
-                       strerror(errno));
 }
 
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f)

@@ -9,7 +9,12 @@
 /* Where the float32 data of an initializer lies in the file: row-major, little-endian. */
 typedef struct LsOnnxSlot { const char *name; int64_t offset, bytes; } LsOnnxSlot;
 
-typedef struct LsOnnxPiece { const unsigned char *bytes; size_t n; } LsOnnxPiece;
+typedef struct LsOnnxPiece {
+    const unsigned char *bytes;
+    size_t n;                   /* in the form */
+    int widen;                  /* ONNX type of the reals at `bytes`, which the form has as float32;
+                                 * 0: the bytes are those of the form */
+} LsOnnxPiece;
 typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; in the arena or in
                                  * files that it maps */
     LsOnnxPiece *piece; uint32_t npiece, cap_piece;
@@ -24,7 +29,5 @@ typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; i
  * importer trains has a slot under its name in the graph: initializers, Constant and
  * ConstantOfShape nodes, untied Identities. False after a diagnostic (data missing). */
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f);
-/* Writes the file, without taking the memory of its data. False after a diagnostic. */
-bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path);
 
 #endif
