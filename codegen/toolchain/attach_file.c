@@ -55,6 +55,6 @@ bool ls_attach_form(LsCtx *cx, const char *program, const LsOnnxForm *form)
     if (to != NULL && fclose(to) != 0)
         ok = false;
     return ok || !is_elf
-           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot attach the initial weights to '%s': %s",
-                       program, strerror(errno));
+           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL,
+                       "cannot attach the initial weights to '%s': %s", program, strerror(errno));
 }

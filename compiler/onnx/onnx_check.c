@@ -169,8 +169,8 @@ static bool check_floats(LsCtx *cx, const LsOnnxModel *m, const LsOnnxFlat *f, i
     return good;
 }
 
-/* Tensors of adapters are float32 beside weights of any type: everything is computed in float32, and
- * their own type says nothing of the values that they meet. */
+/* Tensors of adapters are float32 beside weights of any type: everything is computed in float32,
+ * and their own type says nothing of the values that they meet. */
 static bool is_of_adapter(const LsAdapters *a, const LsOnnxFlat *f)
 {
     return a != NULL && ls_flat_is(f, "Constant") && f->proto->n_output == 1

@@ -1,5 +1,5 @@
-/* compiler/onnx_file/onnx_reals.h -- the reals of a tensor, read in parts: tensors may be larger than
- * memory, and reals of 16 bits need not be there as floats all at once. */
+/* compiler/onnx_file/onnx_reals.h -- the reals of a tensor, read in parts: tensors may be larger
+ * than memory, and reals of 16 bits need not be there as floats all at once. */
 #ifndef LS_COMPILER_ONNX_FILE_ONNX_REALS_H
 #define LS_COMPILER_ONNX_FILE_ONNX_REALS_H
 

@@ -26,8 +26,8 @@ static const Onnx__TensorProto *only_origin(LsEditor *u, const Onnx__TensorProto
 
 typedef enum { OTHER, RESHAPED, TRANSPOSED, SPREAD } Form;
 
-/* Bytes of two tensors of one type. The transposed one is read in blocks, whose memory is given back:
- * each row of it touches all of its pages. */
+/* Bytes of two tensors of one type. The transposed one is read in blocks, whose memory is given
+ * back: each row of it touches all of its pages. */
 typedef struct Both {
     const LsArena *arena;
     const unsigned char *t, *of;
@@ -243,6 +243,11 @@ static uint64_t sum_of(LsEditor *u, const Onnx__TensorProto *t, bool turned)
     return sum;
 }
 
+static Matrix matrix_of(LsEditor *u, uint32_t id, bool turned)
+{
+    return (Matrix){ls_edit_count(u->real[id]), sum_of(u, u->real[id], turned), id, 0};
+}
+
 /* The first of the n matrices, which are sorted, that is not before `like`. */
 static uint32_t first_like(const Matrix *m, uint32_t n, const Matrix *like)
 {
@@ -265,12 +270,12 @@ static Matrix *tables_of(LsEditor *u, const int *uses, uint32_t *n)
     for (uint32_t id = 1; id < u->nid; id++)
         if (u->real[id] != NULL && u->real[id]->n_dims == 2 && (uses[id] & ROWS)
             && ls_edit_differs_within(u, u->real[id]))
-            table[(*n)++] = (Matrix){ls_edit_count(u->real[id]), sum_of(u, u->real[id], false), id, 0};
+            table[(*n)++] = matrix_of(u, id, false);
     return table;
 }
 
-/* Factors with as many elements as some table, sorted; each as it is, and as its transpose. The data
- * of others are not read. */
+/* Factors with as many elements as some table, sorted; each as it is, and as its transpose. The
+ * data of others are not read. */
 static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, uint32_t ntable,
                             uint32_t *n)
 {
@@ -285,7 +290,7 @@ static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, u
         const Matrix like = {.count = ls_edit_count(u->real[id])};
         const uint32_t at = first_like(sorted, ntable, &like);
         for (int turned = 0; at < ntable && sorted[at].count == like.count && turned < 2; turned++)
-            factor[(*n)++] = (Matrix){like.count, sum_of(u, u->real[id], turned), id, 0};
+            factor[(*n)++] = matrix_of(u, id, turned);
     }
     qsort(factor, *n, sizeof *factor, by_numbers);
     for (uint32_t from = 0, to; from < *n; from = to) {
