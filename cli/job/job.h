@@ -41,7 +41,6 @@ typedef struct LsJob {
     int64_t state_bytes, input_bytes;   /* input_bytes: the ring of batches */
     int64_t exchange_bytes;     /* --ranks: buffers for what other ranks send
                                  * (cli/job/rank_facts.h) */
-    int64_t file_shift;         /* of the attached file's first byte (LsOnnxForm.shift) */
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
     int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of
                                  * an ensemble */

@@ -48,7 +48,7 @@ typedef struct LsCode {         /* the text's contents */
     LsAddresses *addresses;
     size_t onnx_bytes, onnx_tail, onnx_shift;
     const struct LsAdapters *adapters;  /* NULL: none */
-    bool onnx_attached;         /* to the linked program (ls_attach_file), not embedded in its
+    bool onnx_attached;         /* to the linked program (ls_attach_form), not embedded in its
                                  * data */
 } LsCode;
 

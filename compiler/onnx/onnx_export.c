@@ -15,7 +15,6 @@
 #include "compiler/onnx_file/onnx_wire_field.h"
 #include "compiler/packed/packed_tensor.h"
 
-#include <errno.h>
 #include <string.h>
 
 enum {
@@ -59,6 +58,15 @@ static bool take_packed(Export *e, Onnx__TensorProto *t, LsPackedTensor *p)
     return true;
 }
 
+/* Data of other reals stay as they are until they are written: they may be most of a file. */
+static bool take_real(Export *e, Onnx__TensorProto *t)
+{
+    return t->data_type != FLOAT && ls_tensor_is_raw(t)
+               ? ls_tensor_check(e->cx, LS_NOWHERE, &e->data, t)
+                     && ls_tensor_embed(e->cx, LS_NOWHERE, &e->data, t)
+               : ls_tensor_to_float(e->cx, LS_NOWHERE, &e->data, t);
+}
+
 static bool take_initializers(Export *e)
 {
     Onnx__GraphProto *g = e->m->proto->graph;
@@ -72,7 +80,7 @@ static bool take_initializers(Export *e)
             e->list[e->nlist++] = t;
             continue;
         }
-        good &= real ? ls_tensor_to_float(e->cx, LS_NOWHERE, &e->data, t)
+        good &= real ? take_real(e, t)
                      : ls_tensor_embed(e->cx, LS_NOWHERE, &e->data, t);
         e->list[e->nlist++] = t;
         if (real)
@@ -163,9 +171,10 @@ static void take_identity(Export *e, const LsOnnxFlat *f)
     const char *name = ls_text(f->proto->output[0]);
     if (t == NULL || t->raw_data.len == 0)
         return;
-    e->tensor[ls_names_find(&e->m->names, name)] =
-        add_float(e, name, t->dims, t->n_dims, t->raw_data.data,
-                  t->raw_data.len / sizeof(float));
+    Onnx__TensorProto *copy = add_float(e, name, t->dims, t->n_dims, NULL, 0);
+    copy->data_type = t->data_type;
+    copy->raw_data = t->raw_data;
+    e->tensor[ls_names_find(&e->m->names, name)] = copy;
     e->gone[f->index] = true;
 }
 
@@ -236,7 +245,7 @@ static void add_piece(LsCtx *cx, LsOnnxForm *f, const void *bytes, size_t n)
 {
     f->piece = ls_arena_grow(cx->arena, f->piece, f->npiece, f->npiece + 1u, sizeof *f->piece,
                              &f->cap_piece);
-    f->piece[f->npiece++] = (LsOnnxPiece){bytes, n, NULL};
+    f->piece[f->npiece++] = (LsOnnxPiece){.bytes = bytes, .n = n};
     f->bytes += (int64_t)n;
 }
 
@@ -283,8 +292,14 @@ static void pad_tensor(LsCtx *cx, Onnx__TensorProto *t, int64_t bytes, size_t ra
 /* An initializer: its other fields, then its raw data. The slot is relative to the first byte. */
 static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
 {
-    const ProtobufCBinaryData raw = t->raw_data;
+    const int own = t->data_type;
     const bool has_raw = t->has_raw_data;
+    const bool wide = has_raw && own != FLOAT && ls_onnx_type_is_float(own);
+    ProtobufCBinaryData raw = t->raw_data;
+    if (wide) {
+        raw.len = raw.len / (size_t)ls_onnx_type_bytes(own) * sizeof(float);
+        t->data_type = FLOAT;
+    }
     t->has_raw_data = false;
     if (has_raw && raw.data != NULL)
         pad_tensor(cx, t, f->bytes, raw.len);
@@ -299,6 +314,7 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
     if (t->data_type == FLOAT)
         f->slot[f->nslot++] = (LsOnnxSlot){ls_text(t->name), f->bytes, (int64_t)raw.len};
     add_piece(cx, f, raw.data, raw.len);
+    f->piece[f->npiece - 1].widen = wide ? own : 0;
 }
 
 /* Values of adapters that the model itself does not have lie behind it. */
@@ -351,8 +367,10 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
     f->shift = -f->bytes & 63;
     for (uint32_t i = 0; i < f->nslot; i++)
         f->slot[i].offset += f->bytes;
-    for (uint32_t i = 0; i < inner.npiece; i++)
+    for (uint32_t i = 0; i < inner.npiece; i++) {
         add_piece(cx, f, inner.piece[i].bytes, inner.piece[i].n);
+        f->piece[f->npiece - 1].widen = inner.piece[i].widen;
+    }
     const int64_t model = f->bytes;
     if (merged != NULL)
         add_tail(cx, f, merged, e->list, e->nlist);
@@ -361,34 +379,6 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
     p->graph = g;
     g->initializer = e->list;
     g->n_initializer = e->nlist;
-}
-
-static bool write_piece(LsCtx *cx, const LsOnnxPiece *p, FILE *to)
-{
-    bool ok = true;
-    if (p->packed != NULL)
-        return ls_packed_write(p->packed, cx->arena, to);
-    if (p->bytes == NULL)
-        return fseeko(to, (off_t)p->n, SEEK_CUR) == 0;
-    for (size_t at = 0, n; at < p->n && ok; at += n) {
-        n = p->n - at < LS_ARENA_PART ? p->n - at : LS_ARENA_PART;
-        ok = fwrite(p->bytes + at, 1, n, to) == n;
-        ls_arena_let_go(cx->arena, p->bytes, at + n);
-    }
-    return ok;
-}
-
-bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path)
-{
-    FILE *to = fopen(path, "wb");
-    bool ok = to != NULL;
-    for (uint32_t i = 0; i < f->npiece && ok; i++)
-        ok = write_piece(cx, &f->piece[i], to);
-    if (to != NULL)
-        ok &= fclose(to) == 0;
-    return ok
-           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot write '%s': %s", path,
-                       strerror(errno));
 }
 
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f)

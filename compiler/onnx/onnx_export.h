@@ -9,11 +9,13 @@
 /* Where the float32 data of an initializer lies in the file: row-major, little-endian. */
 typedef struct LsOnnxSlot { const char *name; int64_t offset, bytes; } LsOnnxSlot;
 
-/* packed: the codes of that weight, which are made as they are written. bytes NULL: zeros that take
- * no room on the disk, in the place of values that the program has as codes. */
+/* packed: the codes of that weight, which are made as they are written. bytes NULL: zeros, in the
+ * place of values that the program has as codes. */
 typedef struct LsOnnxPiece {
     const unsigned char *bytes;
-    size_t n;
+    size_t n;                   /* in the form */
+    int widen;                  /* ONNX type of the reals at `bytes`, which the form has as float32;
+                                 * 0: the bytes are those of the form */
     const struct LsPackedTensor *packed;
 } LsOnnxPiece;
 typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; in the arena or in
@@ -35,7 +37,5 @@ typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; i
  * (LsPackedTensor.used) has one, and its codes have one under NAME.codes. False after a diagnostic
  * (data missing). */
 bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, LsOnnxForm *f);
-/* Writes the file, without taking the memory of its data. False after a diagnostic. */
-bool ls_onnx_form_write(LsCtx *cx, const LsOnnxForm *f, const char *path);
 
 #endif

@@ -406,7 +406,7 @@ static bool import(LsImport *im, LsReport *r)
     LsOnnxModel *m = im->m;
     m->report = r;
     bool good = ls_onnx_resolve(im->cx, m);
-    good &= ls_onnx_check(im->cx, m);
+    good &= ls_onnx_check(im->cx, m, im->o->adapters);
     uint32_t n = im->nname = m->names.n + 1;
     im->data = (LsDataFolder){.dir = m->dir, .home = m->home};
     im->value = ls_arena_alloc(im->cx->arena, n, sizeof *im->value);

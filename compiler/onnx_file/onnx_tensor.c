@@ -43,6 +43,8 @@ static const Kind *kind_of(int data_type)
     return data_type < (int)(sizeof kinds / sizeof *kinds) ? &kinds[data_type] : &newer;
 }
 
+int ls_onnx_type_bytes(int data_type) { return kind_of(data_type)->bytes; }
+
 const char *ls_onnx_type_name(int data_type) { return kind_of(data_type)->name; }
 
 bool ls_onnx_type_is_float(int data_type)
@@ -94,6 +96,13 @@ static double raw_real(int data_type, const unsigned char *p)
     case DT(FLOAT16): memcpy(&h, p, 2); return ls_half_value(h);
     default:          memcpy(&h, p, 2); return ls_brain_value(h);
     }
+}
+
+void ls_raw_to_floats(int data_type, const unsigned char *raw, size_t count, float *to)
+{
+    const size_t bytes = (size_t)kind_of(data_type)->bytes;
+    for (size_t i = 0; i < count; i++)
+        to[i] = (float)raw_real(data_type, raw + i * bytes);
 }
 
 static int64_t raw_int(int data_type, const unsigned char *p)
@@ -244,6 +253,23 @@ const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from,
     if (d.external)
         return (const void *)ls_external_data(cx, at, from, t, d.count * sizeof(float));
     return d.raw && d.count > 0 ? (const void *)t->raw_data.data : ls_tensor_data(cx, at, from, t);
+}
+
+bool ls_tensor_is_raw(const Onnx__TensorProto *t)
+{
+    return t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL
+           || (t->has_raw_data
+               && (t->raw_data.len > 0 || typed_count(t, kind_of(t->data_type)->field) == 0));
+}
+
+const unsigned char *ls_tensor_raw(LsCtx *cx, LsWhere at, LsDataFolder *from,
+                                   const Onnx__TensorProto *t)
+{
+    Data d;
+    if (!find_data(cx, at, t, &d))
+        return NULL;
+    const size_t bytes = d.count * (size_t)kind_of(t->data_type)->bytes;
+    return d.external ? ls_external_data(cx, at, from, t, bytes) : t->raw_data.data;
 }
 
 bool ls_tensor_check(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t)

@@ -36,6 +36,14 @@ typedef float LsFileReal __attribute__((aligned(1)));
  * their memory back. */
 const LsFileReal *ls_tensor_reals(LsCtx *cx, LsWhere at, LsDataFolder *from,
                                   const Onnx__TensorProto *t);
+/* Whether the tensor's data are bytes, of this file or of another; else they are typed fields. */
+bool ls_tensor_is_raw(const Onnx__TensorProto *t);
+/* These bytes; NULL as for ls_tensor_data. Of large data in another file none is read. */
+const unsigned char *ls_tensor_raw(LsCtx *cx, LsWhere at, LsDataFolder *from,
+                                   const Onnx__TensorProto *t);
+int ls_onnx_type_bytes(int data_type);  /* of an element of raw data */
+/* Converts reals of that type. */
+void ls_raw_to_floats(int data_type, const unsigned char *raw, size_t count, float *to);
 
 /* Where the reals of t lie, without a copy of float32 and numbers of 16 bits. As ls_tensor_data. */
 bool ls_tensor_stored(LsCtx *cx, LsWhere at, LsDataFolder *from, const Onnx__TensorProto *t,

@@ -39,6 +39,28 @@ const LsFileReal *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
     return ls_tensor_reals(&quiet, LS_NOWHERE, &u->data, t);
 }
 
+bool ls_edit_reals(LsEditor *u, const Onnx__TensorProto *t, LsReals *r)
+{
+    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1};
+    return ls_reals_open(r, &quiet, LS_NOWHERE, &u->data, t);
+}
+
+bool ls_edit_differs_within(LsEditor *u, const Onnx__TensorProto *t)
+{
+    LsReals r;
+    bool differ = false;
+    if (!ls_edit_reals(u, t, &r) || r.count == 0)
+        return false;
+    const float first = ls_reals_at(&r, 0);
+    for (int64_t at = 0, n; at < r.count && !differ; at += n) {
+        const LsFileReal *v = ls_reals_from(&r, at, &n);
+        for (int64_t i = 0; i < n && !differ; i++)
+            differ = v[i] != first;
+    }
+    ls_reals_let_go(&r);
+    return differ;
+}
+
 /* The number of the next name like that of id. Thousands of names may be alike. */
 static uint32_t *suffix_of(LsEditor *u, uint32_t id)
 {

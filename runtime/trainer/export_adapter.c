@@ -2,6 +2,8 @@
 #include "runtime/trainer/export_adapter.h"
 
 #include "runtime/base/json_read.h"
+#include "runtime/base/tensor_copy.h"
+#include "runtime/trainer/export_values.h"
 #include "runtime/trainer/state_floats.h"
 
 #include <errno.h>
@@ -50,17 +52,6 @@ static void put_header(LsOut *o, const LsProgram *p)
     ls_text_flush(&t);
 }
 
-static void put_values(LsOut *o, const LsMemory *m, const LsStateTensor *s)
-{
-    float part[PART];
-    LsStateFloats f = ls_state_floats(m, s);
-    for (int64_t left = ls_tensor_count(&s->t), n; left > 0; left -= n) {
-        n = left < PART ? left : PART;
-        ls_state_floats_take(&f, part, n);
-        ls_out_write(o, part, (size_t)n * sizeof part[0]);
-    }
-}
-
 static bool write_tensors(const LsMemory *m, const char *path, LsError *e)
 {
     LsOut o;
@@ -74,7 +65,7 @@ static bool write_tensors(const LsMemory *m, const char *path, LsError *e)
     for (int k = 0; k < 8; k++)
         length[k] = (unsigned char)((uint64_t)(o.at - 8) >> 8 * k);
     for (uint32_t k = 0; k < m->p->adapters.nentry; k++)
-        put_values(&o, m, shown(m->p, m->p->adapters.entry[k].state));
+        ls_export_values(&o, m, shown(m->p, m->p->adapters.entry[k].state), LS_DT_REAL);
     ls_out_patch(&o, 0, length, 8);
     if (!ls_memory_ok(m, e))
         o.err = EIO;            /* so that no incomplete file is left */
@@ -167,7 +158,7 @@ static void patch(LsOut *o, int64_t at, const double *v, int64_t n)
     }
 }
 
-void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *of)
+void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *of, int64_t at)
 {
     const LsProgram *p = m->p;
     const LsStateTensor *weight = ls_exported(p, of->weight);
@@ -183,7 +174,7 @@ void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *of)
         add_low(w, a, b, out, in, rank, of);
         if (magnitude != NULL)
             scale_rows(w, magnitude, out, in, of->turned);
-        patch(o, weight->onnx_offset, w, n);
+        patch(o, at, w, n);
     }
     free(w);
     free(a);

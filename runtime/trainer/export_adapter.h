@@ -11,7 +11,8 @@
 bool ls_export_adapter(const LsMemory *m, const char *dir, LsError *e);
 /* Whether the folder can be written now. */
 bool ls_export_adapter_check(const char *dir, LsError *e);
-/* Overwrites the float32 data of an exported weight by those of the merged one. */
-void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *w);
+/* Overwrites the float32 data of an exported weight, from byte `at` of o on, by those of the merged
+ * one. */
+void ls_export_merged(LsOut *o, const LsMemory *m, const LsMergedWeight *w, int64_t at);
 
 #endif

@@ -129,6 +129,9 @@ static const LsOption row[] = {
      "the member of an ensemble that --export writes, from 0"},
     {"--export-precision", NULL, "f32|f16|bf16", TEXT, AT(export_precision), 1,
      "types of the weights in --export (default f32); a Cast widens those of 16 bits"},
+    {"--export-external", NULL, NULL, FLAG, AT(export_external), 1,
+     "--export writes the weights to FILE.data beside FILE, as it does with more than 2 GiB of "
+     "them"},
     {"--image-grid", NULL, "FILE", OUTPUT, AT(image_grid), 1,
      "write a picture (PNG or PPM): five inputs, with the model's outputs below"},
     LS_OPTION_HEADING("Reports"),
@@ -451,15 +454,17 @@ static bool read_export(LsTrainerOptions *o, const LsProgram *p, LsError *e)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--export-precision: adapters are merged into weights of float32; compile "
                        "without --merge, or export those");
-    if (o->export_precision == NULL)
-        return o->export_to == NULL || ls_export_fits(p, LS_DT_REAL, e);
-    if (!ls_export_type(o->export_precision, &o->export_type))
+    if (o->export_external && o->export_to == NULL)
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--export-external is for --export FILE, which is not given");
+    if (o->export_precision != NULL && !ls_export_type(o->export_precision, &o->export_type))
         return ls_fail(e, LS_EXIT_USAGE, "--export-precision=%s: must be f32, f16 or bf16",
                        o->export_precision);
-    if (o->export_to == NULL)
+    if (o->export_precision != NULL && o->export_to == NULL)
         return ls_fail(e, LS_EXIT_USAGE,
                        "--export-precision is for --export FILE, which is not given");
-    return ls_export_narrow_can(p, o->export_type, e) && ls_export_fits(p, o->export_type, e);
+    o->export_external |= o->export_to != NULL && ls_export_is_large(p, o->export_type);
+    return ls_export_narrow_can(p, o->export_type, e);
 }
 
 bool ls_trainer_options_parse(LsTrainerOptions *o, const LsProgram *p, int argc, char **argv,
@@ -503,12 +508,27 @@ static bool is_apart(const LsTrainerOptions *o, int k, LsError *e)
     return true;
 }
 
+/* The second file of --export is an output, too. */
+static bool is_apart_from_data(const LsTrainerOptions *o, LsError *e)
+{
+    const size_t n = strlen(o->export_to);
+    for (int k = 0; k < NROWS; k++) {
+        const char *other = output(o, k);
+        if (other && strncmp(other, o->export_to, n) == 0 && strcmp(other + n, ".data") == 0)
+            return ls_fail(e, LS_EXIT_USAGE, "--export writes its weights to %s, and %s writes it",
+                           other, row[k].name);
+    }
+    return true;
+}
+
 bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e)
 {
     for (int k = 0; k < NROWS; k++)
         if (output(o, k) && (!is_apart(o, k, e) || !ls_out_check(output(o, k), e)))
             return false;
-    return o->export_adapter == NULL || ls_export_adapter_check(o->export_adapter, e);
+    return (o->export_adapter == NULL || ls_export_adapter_check(o->export_adapter, e))
+           && (!o->export_external
+               || (is_apart_from_data(o, e) && ls_external_check(o->export_to, e)));
 }
 
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to)

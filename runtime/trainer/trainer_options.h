@@ -35,6 +35,7 @@ typedef struct LsTrainerOptions {
     bool eval;
     const char *save, *resume, *export_to, *export_precision, *export_adapter;
     LsDataType export_type;     /* of weights: LS_DT_REAL, LS_DT_F16, LS_DT_BF16 */
+    bool export_external;       /* two files, whatever their size */
     int64_t save_every, keep_last;
     bool save_frozen;
     bool overwrite;

@@ -334,6 +334,16 @@ static void check_export(void)
 }
 
 /* What it writes: test_export_narrow.c, with a model; the tiny program's bytes are none. */
+/* What it writes: test_export_external.c. */
+static void check_export_external(void)
+{
+    runs("--data data.npz --export /dev/null");
+    MUST(2, "--data data.npz --export /dev/null --export-external");
+    TOLD(err_text, "/dev/null is a device or a pipe");
+    MUST(2, "--data data.npz --export-external");
+    TOLD(err_text, "--export-external is for --export FILE, which is not given");
+}
+
 static void check_export_precision(void)
 {
     runs("--data data.npz --export x.onnx --export-precision f32");
@@ -553,6 +563,7 @@ static const struct { const char *name; void (*check)(void); } row[] = {
     {"resume", check_resume},
     {"overwrite", check_overwrite},
     {"export", check_export},
+    {"export-external", check_export_external},
     {"export-precision", check_export_precision},
     {"image-grid", check_image_grid},
     {"log", check_log},
