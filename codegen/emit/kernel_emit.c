@@ -44,6 +44,7 @@ static unsigned inplace_operands(LsOpCode op)
     case LS_OP_SOFTMAX: case LS_OP_LOG_SOFTMAX: case LS_OP_LAYER_NORM: case LS_OP_ACCUMULATE:
         return 1;
     case LS_OP_LAMB: case LS_OP_MUON: case LS_OP_DIRECTION: case LS_OP_BLEND:
+    case LS_OP_RAW_ADAM:
         return 2;
     case LS_OP_SOFTMAX_GRAD: case LS_OP_LOG_SOFTMAX_GRAD:
         return 1 | 2;

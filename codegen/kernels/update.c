@@ -288,7 +288,8 @@ static void update_emit(const LsKernelText *k)
         u.factor = present(&u, 3);
     } else if (node->op == LS_OP_MOMENTUM_PRODUCT) {
         u.factor = present(&u, 1);
-    } else if (node->op == LS_OP_BLEND || node->op == LS_OP_AVERAGE_SHARE) {
+    } else if (node->op == LS_OP_BLEND || node->op == LS_OP_AVERAGE_SHARE
+               || node->op == LS_OP_GROWTH_LIMIT) {
         u.factor = present(&u, 2);
     }
     if (node->computed != NULL) {

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 
 static void accumulation(const LsUpdateText *u)
 {
@@ -211,6 +212,29 @@ static void momentum_product(const LsUpdateText *u)
     ls_emit_line(e, "}");
 }
 
+/* One element. */
+static void growth_limit(const LsUpdateText *u)
+{
+    LsEmit *e = u->k->e;
+    const LsHyper *h = &u->at->hyper;
+    ls_update_state(u, "norm", 0);
+    ls_update_operand(u, "squares", 1);
+    ls_emit_result(u->k, "y", 0);
+    declare_moves(u);
+    ls_update_open_loop(u);
+    ls_emit_line(e, "const real now = ls_sqrt(squares[i]);");
+    if (h->growth > 0)
+        ls_emit_line(e, "const real over = run->update > 1 ? "
+                        "ls_max(now / (norm[i] + LS_R(1e-8)), %s) / %s : 1;",
+                     ls_update_number(u, h->growth), ls_update_number(u, h->growth));
+    else
+        ls_emit_line(e, "const real over = 1;");
+    ls_emit_line(e, "y[i] = moves ? %s / over : 1;",
+                 ls_update_number(u, h->front != 0 ? 1 : sqrt(h->scale)));
+    ls_emit_line(e, "norm[i] = moves ? now / over : norm[i];");
+    ls_emit_line(e, "}");
+}
+
 void ls_update_of_state(const LsUpdateText *u)
 {
     switch (u->node->op) {
@@ -223,6 +247,7 @@ void ls_update_of_state(const LsUpdateText *u)
     case LS_OP_BLEND:        blend(u); break;
     case LS_OP_AVERAGE_SHARE: average_share(u); break;
     case LS_OP_MOMENTUM_PRODUCT: momentum_product(u); break;
+    case LS_OP_GROWTH_LIMIT: growth_limit(u); break;
     default:                 assert(0);
     }
 }
