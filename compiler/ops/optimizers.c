@@ -246,6 +246,7 @@ const double *ls_hyper_find(const LsHyper *h, const char *name, size_t n)
 #define EPS(usual) {"eps", "eps", usual, LS_SET_POSITIVE, NULL}
 #define MOMENTUM(usual) {"momentum", "momentum", usual, LS_SET_PART, NULL}
 #define FLAG(name, hyper) {name, hyper, NULL, LS_SET_FLAG, NULL}
+#define BF16 FLAG("bf16", "bf16")
 #define RANK(usual) {"rank", "rank", usual, LS_SET_WHOLE, NULL}
 #define SCALE(usual) {"scale", "scale", usual, LS_SET_POSITIVE, NULL}
 #define LOW_RANK {"gap", "gap", "200", LS_SET_WHOLE, NULL}, \
@@ -257,22 +258,22 @@ const LsOptimizer ls_optimizer_row[LS_NOPTIMIZERS] = {
     [LS_SGD] = {"sgd",
                 LS_OP_SGD,
                 false,
-                {MOMENTUM("0"), WD("0"), LR("0.01"), FLAG("nesterov", "nesterov")},
+                {MOMENTUM("0"), WD("0"), LR("0.01"), FLAG("nesterov", "nesterov"), BF16},
                 "g += wd p; v = momentum v + g; p -= lr v"},
     [LS_ADAM] = {"adam",
                  LS_OP_ADAM,
                  false,
-                 {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("1e-3")},
+                 {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0"), LR("1e-3"), BF16},
                  "g += wd p; p -= lr m' / (sqrt(v') + eps)"},
     [LS_ADAMW] = {"adamw",
                   LS_OP_ADAM,
                   true,
-                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3")},
+                  {BETA1("0.9"), BETA2("0.999"), EPS("1e-8"), WD("0.01"), LR("1e-3"), BF16},
                   "p -= lr wd p; p -= lr m' / (sqrt(v') + eps)"},
     [LS_LION] = {"lion",
                  LS_OP_LION,
                  false,
-                 {BETA1("0.9"), BETA2("0.99"), WD("0"), LR("1e-4")},
+                 {BETA1("0.9"), BETA2("0.99"), WD("0"), LR("1e-4"), BF16},
                  "p -= lr (sign(beta1 m + (1 - beta1) g) + wd p); m = beta2 m + (1 - beta2) g"},
     [LS_RMSPROP] =
         {"rmsprop",

@@ -34,8 +34,12 @@ static LsValueId add_moment(const Make *m, const LsRule *rule, int k, const LsSh
     const LsMoment *s = &rule->state[k];
     const double bits = m->in->at.update.hyper.bits;
     const int64_t n = ls_count(p);
-    if (!ls_rule_has_codes(rule))
-        return add_state(m, s->suffix, p);
+    if (!ls_rule_has_codes(rule)) {
+        const LsValueId v = add_state(m, s->suffix, p);
+        if (m->in->at.update.hyper.bf16 != 0)
+            m->g->value[v.i].type = LS_BF16;
+        return v;
+    }
     const bool codes = ls_are_codes(k);
     const LsShape flat = {1, {codes ? n * (int64_t)bits / 8 : n / ls_code_block(bits)}};
     const LsValueId v = add_state(m, s->suffix, &flat);
