@@ -136,7 +136,8 @@ bool ls_optimizer_parse(const char *text, LsOptimizerOptions *op, double *lr, ch
     if (op->hyper.nesterov != 0 && op->hyper.momentum == 0)
         return snprintf(why, size, "nesterov needs a momentum above 0"), false;
     if (of->op == LS_OP_SGD && op->hyper.bf16 != 0 && op->hyper.momentum == 0)
-        return snprintf(why, size, "bf16 needs a momentum above 0: there is no other moment"), false;
+        return snprintf(why, size, "bf16 needs a momentum above 0: there is no other moment"),
+               false;
     return true;
 }
 

@@ -185,7 +185,8 @@ static inline void eval_rule(uint16_t op, const LsUpdateAttr *h, const EvalEleme
 static inline bool eval_adds_decay(uint16_t op, const LsUpdateAttr *h)
 {
     return h->hyper.decoupled == 0 && op != LS_OP_LION && op != LS_OP_LAMB && op != LS_OP_MUON
-           && op != LS_OP_RAW_ADAM && op != LS_OP_STEP && op != LS_OP_FREE_SGD && op != LS_OP_FREE_ADAMW;
+           && op != LS_OP_RAW_ADAM && op != LS_OP_STEP && op != LS_OP_FREE_SGD
+           && op != LS_OP_FREE_ADAMW;
 }
 
 /* What the parameter loses of itself first, over the rate. */
@@ -288,7 +289,8 @@ static inline void eval_update(Eval *e, LsNodeId n)
         eval_parameter(e, n, ls_rule_of((LsOpCode)op));
         return;
     }
-    if (op == LS_OP_MOMENTUM_PRODUCT || op == LS_OP_BLEND || op == LS_OP_GROWTH_LIMIT || op == LS_OP_AVERAGE_SHARE) {
+    if (op == LS_OP_MOMENTUM_PRODUCT || op == LS_OP_BLEND || op == LS_OP_GROWTH_LIMIT
+        || op == LS_OP_AVERAGE_SHARE) {
         eval_number(e, n);
         return;
     }

@@ -97,8 +97,8 @@ END_TEST
  * scores share: the least arena is that without clipping, in which the step runs twice. */
 START_TEST(the_least_arena_has_no_room_for_gradients)
 {
-    MUST(LS_BUILD
-         "/lowerset model gpt --depth=6 --heads=2 --width=32 --context=32 --vocab=500 -o deep.onnx");
+    MUST(LS_BUILD "/lowerset model gpt --depth=6 --heads=2 --width=32 --context=32 --vocab=500 "
+                  "-o deep.onnx");
     const double plain = arena_of("deep.onnx --batch=1 --optimizer=adamw --budget=min");
     MUST(COMPILE "deep.onnx --batch=1 --optimizer=adamw --clip-norm=0.5 --budget=min -v -o least");
     const double least = told("arena ");
