@@ -10,14 +10,19 @@ static void accumulation(const LsUpdateText *u)
 {
     ls_update_operand(u, "g", 0);
     ls_update_state(u, "acc", 1);
-    ls_emit_result(u->k, "y", 0);
+    if (!u->at->stays)
+        ls_emit_result(u->k, "y", 0);
     ls_update_declare_part(u);
-    if (u->at->sum.levels > 0)
-        ls_update_join_tree(u, NULL);
+    if (u->at->sum.levels > 0)          /* the last part takes level 0, which it joins, or which is
+                                         * free */
+        ls_update_join_tree(u, u->at->stays ? "acc" : NULL);
+    if (u->at->sum.levels > 0 && u->at->stays)
+        return;
     ls_update_open_loop(u);
     if (u->at->sum.levels == 0)
         ls_update_accumulate(u);
-    ls_emit_line(u->k->e, u->at->sum.levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
+    if (!u->at->stays)
+        ls_emit_line(u->k->e, u->at->sum.levels > 0 ? "y[i] = sums[i];" : "y[i] = sum;");
     ls_emit_line(u->k->e, "}");
 }
 

@@ -24,7 +24,7 @@ static uint32_t gate_of(LsArena *tmp, const LsProb *p)
     return gate;
 }
 
-/* Whether the node's results are only waited for, or it is an alternative with such results. */
+/* Whether a result of the node has its flag set. */
 static bool makes_one_of(const LsProb *p, uint32_t v, const bool *tensor)
 {
     for (uint32_t k = p->out.at[v]; k < p->out.at[v + 1]; k++)
@@ -83,6 +83,25 @@ LsProb *ls_step_without_gate(LsArena *arena, const LsProb *p, uint32_t *gate)
     return open;
 }
 
+/* Appends the runs of `once` that the gate is made by, whichever alternatives these are. */
+static void append_first(LsArena *tmp, const LsProb *p, const LsSeq *once, uint32_t gate, LsSeq *to)
+{
+    bool *want = ls_arena_alloc(tmp, p->nt + 1u, sizeof *want);
+    bool *keep = ls_arena_alloc(tmp, once->n + 1u, sizeof *keep);
+    want[gate] = true;
+    for (uint32_t s = once->n; s-- > 0;) {
+        const uint32_t v = once->node[s];
+        keep[s] = makes_one_of(p, v, want);
+        for (uint32_t k = p->out.at[v]; keep[s] && k < p->out.at[v + 1]; k++)
+            want[p->out.id[k]] = false;
+        for (uint32_t k = p->in.at[v]; keep[s] && k < p->in.at[v + 1]; k++)
+            want[p->in.id[k]] = true;
+    }
+    for (uint32_t s = 0; s < once->n; s++)
+        if (keep[s])
+            to->node[to->n++] = once->node[s];
+}
+
 /* Whether nodes that may run once do. */
 static bool runs_once(LsArena *tmp, const LsProb *p, const LsSeq *seq)
 {
@@ -100,16 +119,12 @@ void ls_strategy_step_again(LsCandidates *pool, uint32_t gate, const LsCandidate
 {
     const LsProb *p = pool->prob;
     LsArena *arena = ls_arena_new();                /* the pool's is renewed between offers */
-    bool *source = ls_arena_alloc(arena, p->nt + 1u, sizeof *source);
     bool *is_gate = ls_arena_alloc(arena, p->nt + 1u, sizeof *is_gate);
-    mark_sources(p, gate, source);
     is_gate[gate] = true;
     for (uint32_t k = 0; k < open->n; k++) {
         const LsSeq *once = &open->cand[k].seq;
         LsSeq seq = {ls_arena_alloc(pool->tmp, 2 * once->n + p->n + 1u, sizeof *seq.node), 0};
-        for (uint32_t s = 0; s < once->n; s++)
-            if (makes_one_of(p, once->node[s], source))
-                seq.node[seq.n++] = once->node[s];
+        append_first(pool->tmp, p, once, gate, &seq);
         for (uint32_t s = 0; s < once->n; s++)
             if (!makes_one_of(p, once->node[s], is_gate))
                 seq.node[seq.n++] = once->node[s];
