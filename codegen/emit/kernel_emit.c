@@ -63,6 +63,8 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
     const LsValue *x = &g->value[ls_in(g, n, in).i], *y = &g->value[ls_out(g, n, out).i];
     if (!ls_shape_same(&x->shape, &y->shape) || x->layout != y->layout || x->type != y->type)
         return false;
+    if (node->op == LS_OP_ACCUMULATE && node->attr.update.stays)
+        return false;
     if (node->op == LS_OP_FUSED)        /* an inset operand is read at other points, too */
         return ls_is_stored(&node->attr.fused.body->out[out])
             && ls_inset_of(node->attr.fused.body, in) == NULL;

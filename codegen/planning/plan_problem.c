@@ -101,8 +101,7 @@ static void add_edges(LsCtx *cx, const LsProblem *p, LsNodeId n, LsDagNode *d)
         out[d->nout++] = (uint32_t)p->tensor_of[ls_out(g, n, o).i];
         for (int k = 0; k < node->nin; k++) {
             int64_t t = p->tensor_of[ls_in(g, n, k).i];
-            if (t >= 0 && !p->dag.tensor[t].persistent && p->dag.tensor[out[o]].bytes > 0
-                && read_once(p, n, t)
+            if (t >= 0 && !p->dag.tensor[t].persistent && read_once(p, n, t)
                 && ls_kernel_inplace(g, n, o, k))
                 pair[d->ninplace++] = (LsDagPair){out[o], (uint32_t)t};
         }

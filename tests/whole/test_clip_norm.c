@@ -103,6 +103,9 @@ START_TEST(the_least_arena_has_no_room_for_gradients)
     MUST(COMPILE "deep.onnx --batch=1 --optimizer=adamw --clip-norm=0.5 --budget=min -v -o least");
     const double least = told("arena ");
     ck_assert_msg(least <= 1.02 * plain, "%g KiB, without clipping %g", least, plain);
+    const double summed =
+        arena_of("deep.onnx --batch=1 --optimizer=adamw --clip-norm=1 --accumulate=3 --budget=min");
+    ck_assert_msg(summed <= 1.02 * plain, "%g KiB with sums of batches", summed);
     MUST(COMPILE "deep.onnx --batch=1 --optimizer=adamw --clip-norm=0.5 -v -o all");
     ck_assert_msg(3 * least < told("arena "), "%g KiB of %g", least, told("arena "));
     MUST("./all" RUN "--steps 3 --dump all.npz");
