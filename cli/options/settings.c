@@ -79,6 +79,7 @@ static int sum_options(const LsOptions *o, LsOptimizerOptions *op)
     if (why != NULL)
         fprintf(stderr, "lowerset: --sums=running: %s\n", why);
     op->running_sums = running == 1;
+    op->sums_stay = ls_options_stages(o) < 2;
     return running < 0 || why != NULL ? LS_EXIT_USAGE : 0;
 }
 

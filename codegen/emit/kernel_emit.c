@@ -46,6 +46,7 @@ static unsigned inplace_operands(LsOpCode op)
     case LS_OP_SOFTMAX: case LS_OP_LOG_SOFTMAX: case LS_OP_LAYER_NORM: case LS_OP_ACCUMULATE:
         return 1;
     case LS_OP_LAMB: case LS_OP_MUON: case LS_OP_DIRECTION: case LS_OP_BLEND:
+    case LS_OP_RAW_ADAM:
         return 2;
     case LS_OP_SOFTMAX_GRAD: case LS_OP_LOG_SOFTMAX_GRAD:
         return 1 | 2;
@@ -63,6 +64,8 @@ bool ls_kernel_inplace(const LsGraph *g, LsNodeId n, int out, int in)
     const LsNode *node = &g->node[n.i];
     const LsValue *x = &g->value[ls_in(g, n, in).i], *y = &g->value[ls_out(g, n, out).i];
     if (!ls_shape_same(&x->shape, &y->shape) || x->layout != y->layout || x->type != y->type)
+        return false;
+    if (node->op == LS_OP_ACCUMULATE && node->attr.update.stays)
         return false;
     if (node->op == LS_OP_FUSED)        /* an inset operand is read at other points, too */
         return ls_is_stored(&node->attr.fused.body->out[out])

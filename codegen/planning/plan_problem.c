@@ -20,6 +20,13 @@ static LsValueId root(const LsGraph *g, LsValueId v)
     return v;
 }
 
+LsValueId ls_problem_home(const LsGraph *g, LsValueId v)
+{
+    const LsNodeId n = g->value[v.i].def;
+    const bool stays = g->node[n.i].op == LS_OP_ACCUMULATE && g->node[n.i].attr.update.stays;
+    return stays ? ls_in(g, n, 1) : (LsValueId){0};
+}
+
 static void add_tensors(LsCtx *cx, LsProblem *p)
 {
     const LsGraph *g = p->g;
@@ -38,7 +45,8 @@ static void add_tensors(LsCtx *cx, LsProblem *p)
         type[d->ntensor] = ls_is_16(ls_type(g, v)) ? ls_precision_name(ls_type(g, v)) : NULL;
         p->tensor_of[i] = d->ntensor;
         d->tensor[d->ntensor++] = (LsDagTensor){
-            .name = g->value[i].name, .bytes = ls_value_bytes(g, v, p->target.real_bytes),
+            .name = g->value[i].name,
+            .bytes = ls_is(ls_problem_home(g, v)) ? 0 : ls_value_bytes(g, v, p->target.real_bytes),
             .persistent = g->value[i].def.i == 0};
     }
     d->type = type;

@@ -36,6 +36,11 @@ void ls_tensor_print(FILE *to, const LsTensor *t)
     fputc('}', to);
 }
 
+static LsValueId home_of(const LsPhaseText *ph, uint32_t t)
+{
+    return ls_problem_home(ph->g, ph->p->value_of[t]);
+}
+
 bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhase *from,
                    const char *name)
 {
@@ -51,6 +56,8 @@ bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhas
     for (uint32_t t = 0; t < d->ntensor; t++)
         if (d->tensor[t].persistent)
             ph->first[t] = ph->at[t] = ls_address_source(c->addresses, ph->g, ph->p->value_of[t]);
+        else if (ls_is(home_of(ph, t)))
+            ph->at[t] = ls_address_source(c->addresses, ph->g, home_of(ph, t));
     return cx->nerror == 0;
 }
 
@@ -89,7 +96,8 @@ static void place_results(LsPhaseText *ph, uint32_t s)
     const LsDagNode *n = &ph->p->dag.node[st->id];
     for (uint32_t k = 0; k < n->nout; k++) {
         uint32_t t = n->out[k];
-        ph->at[t] = (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
+        if (!ls_is(home_of(ph, t)))
+            ph->at[t] = (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
         if (ph->made[t] == 0 && ls_phase_runs(ph, s)) {
             ph->made[t] = ph->nstep + 1;
             ph->first[t] = ph->at[t];

@@ -145,6 +145,8 @@ typedef struct {                /* updates: compiler/ir/loss.def */
     int64_t each;               /* RUNNING_STAT, PART_STAT of an unbiased variance: LsCounted.each;
                                  * else 0 */
     bool skips;                 /* nothing is written if `factor` is negative */
+    bool stays;                 /* ACCUMULATE: the result lies where the accumulator does, and takes
+                                 * no memory */
     bool sliced;                /* updates the elements of one rank: run->count of them */
     LsScaleAttr rule;           /* LOSS_SCALE */
     int many;                   /* > 1: updates that many tensors; the operands of one update follow

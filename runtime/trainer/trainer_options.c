@@ -48,7 +48,8 @@ static const LsOption row[] = {
      "cosine:warmup=500"},
     {"--max-skipped", NULL, "N", WHOLE(1), AT(max_skipped), 1,
      "with a loss scale: end with exit code 7 after N skipped updates in a row (default 100)"},
-    {"--seed", NULL, "N", WHOLE(0), AT(seed), 1, "seed of shuffling and dropout (default 0)"},
+    {"--seed", NULL, "N", WHOLE(0), AT(seed), 1,
+     "seed of shuffling, dropout and what optimizers draw (default 0)"},
     {"--ensemble-seed", NULL, "N", WHOLE(0), AT(ensemble_seed), 1,
      "an ensemble's members begin with different weights: all but the first with the file's in an "
      "order drawn by N, within "
