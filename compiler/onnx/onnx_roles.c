@@ -45,6 +45,8 @@ static const Use table[] = {
     {LS_MICROSOFT "EmbedLayerNormalization", 0x7c, WEIGHT}, {LS_MICROSOFT "FastGelu", 0x02, WEIGHT},
     {LS_MICROSOFT "FusedConv", 0x06, WEIGHT},    {LS_MICROSOFT "FusedGemm", 0x07, WEIGHT},
     {LS_MICROSOFT "FusedMatMul", 0x03, WEIGHT},  {LS_MICROSOFT "MultiHeadAttention", 0x08, WEIGHT},
+    {LS_MICROSOFT "GroupQueryAttention", 0x180, BOUND},
+    {LS_MICROSOFT "GroupQueryAttention", 0xc000, WEIGHT},
     {LS_MICROSOFT "SkipLayerNormalization", 0x1c, WEIGHT},
     {LS_MICROSOFT "SkipSimplifiedLayerNormalization", 0x0c, WEIGHT},
     {LS_MICROSOFT "RotaryEmbedding", 0x0c, BOUND},

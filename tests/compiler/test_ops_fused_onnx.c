@@ -1,45 +1,10 @@
 /* tests/compiler/test_ops_fused_onnx.c -- operators that onnxruntime's optimizers write
  * (com.microsoft) beside the nodes of ai.onnx that they stand for: the same numbers; gradients
  * against differences; refusals. */
-#include "tests/support/onnx_node.h"
+#include "tests/support/fused_node.h"
 #include "tests/support/suite.h"
 
 enum { N = 2, T = 3, C = 4, H = 2, S = 5 };
-
-#define MS(op) LS_MICROSOFT op
-/* A node of one result without attributes. */
-#define PLAIN(op, version, ...) node_one(&(Node){0}, op, version, IN(__VA_ARGS__))
-
-static void expect_equal(LsValueId a, LsValueId b)
-{
-    Eval e = eval_new(g);
-    eval_run(&e, 1, g->nnode);
-    ck_assert(ls_shape_same(ls_shape(g, a), ls_shape(g, b)));
-    for (int64_t i = 0; i < ls_count(ls_shape(g, a)); i++)
-        ck_assert_msg(fabs(e.v[a.i][i] - e.v[b.i][i]) <= 1e-6, "element %d: %.9g, not %.9g", (int)i,
-                      e.v[a.i][i], e.v[b.i][i]);
-}
-
-/* fused has the numbers of its definition, and right gradients. */
-static void expect_fused(LsValueId fused, LsValueId definition)
-{
-    expect_equal(fused, definition);
-    check_gradients(weighed(fused));
-}
-
-static LsValueId int_input(const char *name, LsShape s, const int32_t *v)
-{
-    return ls_value_add(&cx, g, LS_V_INPUT, name, LS_I32, &s, v);
-}
-
-static LsValueId turned(LsValueId v, size_t rank, const int64_t *perm)
-{
-    Node n = {0};
-    node_ints(&n, "perm", rank, perm);
-    return node_one(&n, "Transpose", 13, IN(v));
-}
-
-static LsValueId reshaped(LsValueId v, LsShape s) { return ls_reshape(&cx, g, v, &s); }
 
 /* ---- GELUs ---- */
 START_TEST(gelus_are_those_of_their_sum)
