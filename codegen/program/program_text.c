@@ -15,6 +15,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void print_state(const LsAddresses *a, LsEmit *e)
 {
@@ -88,6 +89,17 @@ static int64_t further_classes(const LsGraph *g, uint32_t k)
     return ls_classes_of(g, loss);
 }
 
+/* Masks and positions of tokens, by the names that all exporters give them: a LsUsual. */
+static const char *usual(const LsGraph *g, LsValueId v)
+{
+    const LsValue *x = &g->value[v.i];
+    if (x->type == LS_REAL || x->shape.rank != 2)
+        return "LS_USUAL_NONE";
+    return strcmp(x->name, "attention_mask") == 0 ? "LS_USUAL_ONES"
+           : strcmp(x->name, "position_ids") == 0 ? "LS_USUAL_COUNT"
+                                                  : "LS_USUAL_NONE";
+}
+
 static void print_inputs(const LsGraph *g, LsEmit *e)
 {
     ls_emit_line(e, "static const LsInput input[] = {");
@@ -97,9 +109,10 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         ls_tensor_print(e->to, &t);
         int64_t rows = indexed_rows(g, g->input[k]);
         const int64_t classes = further_classes(g, k);
-        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n",
-                k >= g->ninput - g->objective.nlabel ? "true" : "false", classes > 0 ? 0 : -rows,
-                classes > 0 ? classes : rows);
+        const bool label = k >= g->ninput - g->objective.nlabel;
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 ", %s},\n", label ? "true" : "false",
+                classes > 0 ? 0 : -rows, classes > 0 ? classes : rows,
+                label ? "LS_USUAL_NONE" : usual(g, g->input[k]));
     }
     ls_emit_line(e, "{.is_label = false}");
     ls_emit_line(e, "};");

@@ -51,7 +51,7 @@ static bool count_samples(LsDataset *d, LsError *e)
     const LsSource *first = NULL;
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         LsSource *s = &d->source[k];
-        if (s->whole || s->one)
+        if (s->whole || s->one || s->synthetic)
             continue;
         int64_t n = s->array.count / s->per_sample;
         if (first && n != d->samples && (n == 1 || d->samples == 1) && s->array.count == 1) {
@@ -188,7 +188,9 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
     ls_dataset_describe(d);
     if (!find_label_input(d, e))
         return false;
-    if (strncmp(opt->data, "synthetic", 9) == 0 && (opt->data[9] == ':' || !opt->data[9])) {
+    const bool made = strncmp(opt->data, "synthetic", 9) == 0
+                      && (opt->data[9] == ':' || !opt->data[9]);
+    if (made) {
         if (!open_synthetic(d, e))
             return false;
     } else if (!ls_bind_files(d, e)) {
@@ -199,7 +201,7 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
         *s = d->source[d->label_input];
         s->channel = own.channel, s->run = own.run;
     }
-    return (d->source[0].synthetic || count_samples(d, e)) && set_scales(d, e);
+    return (made || count_samples(d, e)) && set_scales(d, e);
 }
 
 void ls_dataset_close(LsDataset *d)
