@@ -1,7 +1,7 @@
 #!/bin/sh
 # Models as ONNX Runtime's builder and optimum write them: packed q, k and v, rotation, caches of
-# past tokens that are empty, masks that the data lack. Results and gradients of PyTorch; what is
-# refused.
+# past tokens that are empty, masks that the data lack. Results and gradients of PyTorch; peft's
+# adapters; what is refused.
 #   sh tests/whole/builders.sh BUILD-FOLDER SOURCE-FOLDER
 set -eu
 lowerset=$(cd "$1" && pwd)/lowerset
@@ -80,6 +80,17 @@ want=$(./net --eval --data "$models/packed.npz" --progress none 2>/dev/null | gr
 [ "$(./again --eval --data "$models/packed.npz" --progress none 2>/dev/null | grep loss)" \
     != "$want" ] || fail "the exported model has the initial weights"
 
+# ---- peft's adapters, by the names of peft's modules ----
+built net "$models/packed.onnx" --adapter "$models/adapter/start" --optimizer adamw:wd=0.01 \
+    --no-decay none
+rm -f log
+ran ./net --data "$models/packed.npz" --epochs 20 --lr 3e-3 --log log --export-adapter end
+python3 "$compare" losses log "$models/adapter/ref.npz" >said 2>&1 || fail "losses with adapters"
+python3 "$compare" files end "$models/adapter/end" >said 2>&1 || fail "the trained adapter"
+for lora in r=2:qkv_proj r=2,bias=all:self_attn.o_proj,gate_proj,lm_head,embed_tokens; do
+    built net "$models/packed.onnx" --lora "$lora"
+done
+
 # ---- refusals ----
 refused() {     # WORDS MODEL OPTION...
     words=$1 model=$2 code=0
@@ -93,6 +104,8 @@ refused "total_sequence_length is 9, and there are 8 tokens" packed --dim sequen
     --dim total_sequence_length=9
 refused "cos_cache is 16x8, sin_cache is 16x8, and there are 17 tokens" packed \
     --dim sequence_length=17
+refused "no module that can have an adapter is called 'q_proj'" packed --dim sequence_length=8 \
+    --lora r=2:q_proj
 refused "give --dim sequence_length=SIZE" packed
 # Caches with a length are inputs, where nodes of ai.onnx read them.
 built net "$models/plain.onnx" --dim past_sequence_length=2 \
