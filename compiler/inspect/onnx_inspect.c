@@ -68,8 +68,8 @@ static int64_t tokens(const Onnx__GraphProto *g, const LsImportOptions *o)
     return d != NULL && !ls_inspect_is_open(d) ? d->dim_value : 1;
 }
 
-/* Gives every input of known rank a full shape, but for caches without tokens; open dimensions are 1, unless the options say
- * more. */
+/* Gives every input of known rank a full shape, but for caches without tokens; open dimensions are
+ * 1, unless the options say more. */
 static void bind_open(LsInspectReport *r, LsImportOptions *o)
 {
     const Onnx__GraphProto *g = r->m->graph;

@@ -15,7 +15,9 @@ enum {
     Q_NORM, K_NORM, CHUNKS, OPERANDS
 };
 enum { Y, PRESENT_KEY, PRESENT_VALUE, SCORES };
-enum { REALS = 1 << Q | 1 << K | 1 << V | 1 << COS | 1 << SIN | 1 << BIAS | 1 << Q_NORM | 1 << K_NORM };
+enum {
+    REALS = 1 << Q | 1 << K | 1 << V | 1 << COS | 1 << SIN | 1 << BIAS | 1 << Q_NORM | 1 << K_NORM
+};
 
 typedef struct Grouped {
     int64_t batch, tokens, heads, groups, depth;

@@ -20,8 +20,8 @@ built() {
     program=$1 model=$2
     shift 2
     # shellcheck disable=SC2086
-    "$lowerset" compile "$model" $sizes --ignore-index -100 -O 0 --plan-effort 1 -o "$program" "$@" \
-        >said 2>&1 || fail "compile $model $*"
+    "$lowerset" compile "$model" $sizes --ignore-index -100 -O 0 --plan-effort 1 -o "$program" \
+        "$@" >said 2>&1 || fail "compile $model $*"
 }
 ran() { "$@" --progress none --no-shuffle >said 2>&1 || fail "$*"; }
 has() { grep -q -- "$1" said || fail "no '$1': $2"; }
