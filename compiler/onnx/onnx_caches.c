@@ -84,7 +84,7 @@ const Onnx__ValueInfoProto *ls_cache_tokens(const Onnx__GraphProto *g)
 {
     for (size_t i = 0; i < g->n_input; i++) {
         const Onnx__TensorShapeProto *s = shape_of(g->input[i]);
-        if (s != NULL && s->n_dim >= 2 && ls_cache_axis(g->input[i]) < 0
+        if (s != NULL && (s->n_dim == 2 || s->n_dim == 3) && ls_cache_axis(g->input[i]) < 0
             && !ls_cache_is_total(symbol(s->dim[1])))
             return g->input[i];
     }

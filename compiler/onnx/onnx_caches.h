@@ -19,7 +19,8 @@ bool ls_cache_any(const LsImportOptions *o, const Onnx__GraphProto *g);
 bool ls_cache_is_switch(const Onnx__ValueInfoProto *p);
 /* The number of past and new tokens together, by the name of a dimension. */
 bool ls_cache_is_total(const char *symbol);
-/* The input whose second dimension is the number of new tokens; NULL: none is. */
+/* The input, [N,T] or [N,T,C], whose second dimension is the number of new tokens; NULL: none
+ * is. */
 const Onnx__ValueInfoProto *ls_cache_tokens(const Onnx__GraphProto *g);
 /* An output that is a cache with the new tokens, by its name. */
 bool ls_cache_is_extended(const char *output);

@@ -194,7 +194,7 @@ static bool use_past(LsOnnxNode *n, Heads *h, LsValueId out[])
             return ls_onnx_error(n, LS_E_SHAPE, "give [2,N,H,P,D]", "past is %s",
                                  ls_dims(n->g, past));
         h->at.past = s.dim[3];
-        for (int k = 1; k < 3 && s.dim[3] > 0; k++)
+        for (int k = 1; k < 3; k++)
             half[k] = ls_reshape(n->cx, n->g, ls_slice_axis(n->cx, n->g, past, 0, k - 1, k),
                                  &(LsShape){4, {s.dim[1], s.dim[2], s.dim[3], s.dim[4]}});
     }

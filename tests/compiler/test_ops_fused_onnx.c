@@ -499,6 +499,9 @@ START_TEST(empty_caches_change_nothing)
     ck_assert(node_build(&plain, "Attention", 23, IN(p.q, p.k, p.v, NONE, one, one), 3, out, NULL));
     expect_equal(out[0], want);
     expect_equal(out[2], by_heads(p.v, T));
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin && g->node[i].op == LS_OP_CONCAT; k++)
+            ck_assert(ls_count(ls_in_shape(g, (LsNodeId){i}, k)) > 0);
 }
 END_TEST
 
