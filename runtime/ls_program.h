@@ -106,6 +106,8 @@ typedef struct LsWatch {
 typedef enum LsUsual {
     LS_USUAL_NONE,              /* the data must have it */
     LS_USUAL_ONES,              /* a mask that hides nothing */
+    LS_USUAL_LENGTH,            /* the same, of which the model reads the number of ones at most:
+                                 * none may follow a zero */
     LS_USUAL_COUNT              /* 0, 1, 2, ... along the last axis: positions of tokens */
 } LsUsual;
 

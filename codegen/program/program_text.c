@@ -89,15 +89,24 @@ static int64_t further_classes(const LsGraph *g, uint32_t k)
     return ls_classes_of(g, loss);
 }
 
+static bool is_read(const LsGraph *g, LsValueId v)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++)
+            if (ls_in(g, (LsNodeId){i}, k).i == v.i)
+                return true;
+    return false;
+}
+
 /* Masks and positions of tokens, by the names that all exporters give them: a LsUsual. */
 static const char *usual(const LsGraph *g, LsValueId v)
 {
     const LsValue *x = &g->value[v.i];
     if (x->type == LS_REAL || x->shape.rank != 2)
         return "LS_USUAL_NONE";
-    return strcmp(x->name, "attention_mask") == 0 ? "LS_USUAL_ONES"
-           : strcmp(x->name, "position_ids") == 0 ? "LS_USUAL_COUNT"
-                                                  : "LS_USUAL_NONE";
+    if (strcmp(x->name, "attention_mask") == 0)
+        return is_read(g, v) ? "LS_USUAL_ONES" : "LS_USUAL_LENGTH";
+    return strcmp(x->name, "position_ids") == 0 ? "LS_USUAL_COUNT" : "LS_USUAL_NONE";
 }
 
 static void print_inputs(const LsGraph *g, LsEmit *e)

@@ -331,6 +331,25 @@ static bool read_ints(const LsRead *r, int64_t i, int64_t n, char *to, int64_t s
     return true;
 }
 
+/* No token follows one that the mask hides. */
+static bool is_padded_behind(const LsRead *r, LsError *e)
+{
+    const LsSource *s = r->s;
+    bool ended = false;
+    for (int64_t i = 0; i < s->per_sample && !s->synthetic && !s->one; i++) {
+        const bool sees = ls_array_int(&s->array, r->from + i) != 0;
+        if (sees && ended)
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: sample %" PRId64
+                           ": '%s' hides tokens before element %" PRId64
+                           ": this model reads no more than its number of ones, so that samples "
+                           "are padded behind their tokens",
+                           s->path, r->sample, r->d->p->input[r->input].t.name, i);
+        ended |= !sees;
+    }
+    return true;
+}
+
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e)
 {
@@ -340,6 +359,8 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
     bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
     int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
     int64_t size = ls_data_bytes(t->type, d->p->real_bytes);
+    if (d->p->input[input].usual == LS_USUAL_LENGTH && !is_padded_behind(&r, e))
+        return false;
     char *to = (char *)batch + (s->whole ? 0 : place) * s->per_sample * size;
     for (int64_t i = 0; i < s->per_sample; i += run) {
         int64_t c = by_channel ? i / run % s->channel : 0;

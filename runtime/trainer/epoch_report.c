@@ -18,7 +18,7 @@ static void say_lacking(const LsTrainer *t)
         const LsSource *s = &t->feed.train.source[k];
         if (usual != LS_USUAL_NONE && s->synthetic && strcmp(s->path, "synthetic") != 0)
             fprintf(stderr, "note: the data have no '%s': every sample has %s there\n",
-                    t->p->input[k].t.name, usual == LS_USUAL_ONES ? "ones" : "0, 1, 2, ...");
+                    t->p->input[k].t.name, usual == LS_USUAL_COUNT ? "0, 1, 2, ..." : "ones");
     }
 }
 

@@ -506,6 +506,23 @@ START_TEST(inputs_that_data_lack_have_ones)
 }
 END_TEST
 
+START_TEST(masks_that_are_only_counted_have_their_ones_first)
+{
+    const int64_t x[6] = {1, 1, 0, 0, 1, 1}, label[2] = {1, 2};
+    expect_usual(LS_USUAL_LENGTH, (int64_t[]){1, 1, 1, 1, 1, 1});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
+    input[0].usual = LS_USUAL_LENGTH;
+    OPEN(.data = "a.npz");
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, whole, &e));
+    ck_assert(!ls_dataset_read(&d, 0, 1, 0, whole, &e));
+    ck_assert_int_eq(e.code, LS_EXIT_DATA);
+    ck_assert_msg(strstr(e.text, "sample 1: 'x' hides tokens before element 1") != NULL, "%s",
+                  e.text);
+    ls_dataset_close(&d);
+}
+END_TEST
+
 START_TEST(inputs_that_data_lack_count)
 {
     expect_usual(LS_USUAL_COUNT, (int64_t[]){0, 1, 2, 0, 1, 2});
@@ -652,6 +669,7 @@ int main(void)
         integers_that_index_are_checked,
         inputs_that_data_lack_have_ones,
         inputs_that_data_lack_count,
+        masks_that_are_only_counted_have_their_ones_first,
         integers_that_do_not_fit_32_bits_are_refused,
         real_mnist_files_are_read,
         synthetic_samples_depend_on_seed_and_number_only,

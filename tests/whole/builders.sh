@@ -61,11 +61,24 @@ with zipfile.ZipFile("whole.npz") as z, zipfile.ZipFile("short.npz", "w") as to:
     for name in ("input_ids.npy", "label.npy", "position_ids.npy"):
         to.writestr(name, z.read(name))
     to.writestr("attention_mask.npy", npy([1] * 5 + [0] * 3 + [1] * 8))
+with zipfile.ZipFile("whole.npz") as z, zipfile.ZipFile("left.npz", "w") as to:
+    for name in ("input_ids.npy", "label.npy"):
+        to.writestr(name, z.read(name))
+    to.writestr("attention_mask.npy", npy([0] * 3 + [1] * 13))
 PY
 ran ./net --data whole.npz --steps 1 --lr 0 --dump given.npz
 cmp -s lacking.npz given.npz || fail "ones and positions of the data have other bits"
 ran ./net --data short.npz --steps 1 --lr 0 --dump given.npz
 ! cmp -s lacking.npz given.npz || fail "the mask of the data has no effect"
+
+# ---- where nothing but the mask's number of ones is read, zeros are behind the tokens ----
+built net "$models/packed.onnx" --store-gradients --optimizer sgd
+ran ./net --data "$models/packed.npz" --steps 1 --lr 0 --dump lacking.npz
+ran ./net --data short.npz --steps 1 --lr 0 --dump given.npz
+cmp -s lacking.npz given.npz || fail "a causal model depends on the mask"
+code=0
+./net --data left.npz --steps 1 --lr 0 >said 2>&1 || code=$?
+[ $code = 8 ] && has "samples are padded behind their tokens" "a mask with zeros in front"
 
 # ---- exported models are as they were, for the runtime that generates text ----
 built net "$models/packed.onnx" --optimizer sgd
