@@ -107,6 +107,15 @@ typedef struct LsWatch {
                                  * of that axis */
 } LsWatch;
 
+/* What every sample has of an input that the data need not have. */
+typedef enum LsUsual {
+    LS_USUAL_NONE,              /* the data must have it */
+    LS_USUAL_ONES,              /* a mask that hides nothing */
+    LS_USUAL_LENGTH,            /* the same, of which the model reads the number of ones at most:
+                                 * none may follow a zero */
+    LS_USUAL_COUNT              /* 0, 1, 2, ... along the last axis: positions of tokens */
+} LsUsual;
+
 typedef struct LsInput {        /* one per graph input, the targets last; t.at.offset is its
                                  * index */
     LsTensor t;
@@ -115,6 +124,7 @@ typedef struct LsInput {        /* one per graph input, the targets last; t.at.o
                                  * indices, or as they are classes of a target beside that of
                                  * LsLossTarget.classes (LsLossTarget.ignore also passes); low =
                                  * high: not checked, except the classes of a label */
+    LsUsual usual;              /* of integers and bools */
 } LsInput;
 
 typedef struct LsPhaseTable {   /* train: one step of training; eval: the

@@ -16,6 +16,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void print_state(const LsAddresses *a, LsEmit *e)
 {
@@ -90,6 +91,26 @@ static int64_t further_classes(const LsGraph *g, uint32_t k)
     return ls_classes_of(g, loss);
 }
 
+static bool is_read(const LsGraph *g, LsValueId v)
+{
+    for (uint32_t i = 1; i < g->nnode; i++)
+        for (int k = 0; k < g->node[i].nin; k++)
+            if (ls_in(g, (LsNodeId){i}, k).i == v.i)
+                return true;
+    return false;
+}
+
+/* Masks and positions of tokens, by the names that all exporters give them: a LsUsual. */
+static const char *usual(const LsGraph *g, LsValueId v)
+{
+    const LsValue *x = &g->value[v.i];
+    if (x->type == LS_REAL || x->shape.rank != 2)
+        return "LS_USUAL_NONE";
+    if (strcmp(x->name, "attention_mask") == 0)
+        return is_read(g, v) ? "LS_USUAL_ONES" : "LS_USUAL_LENGTH";
+    return strcmp(x->name, "position_ids") == 0 ? "LS_USUAL_COUNT" : "LS_USUAL_NONE";
+}
+
 static void print_inputs(const LsGraph *g, LsEmit *e)
 {
     ls_emit_line(e, "static const LsInput input[] = {");
@@ -99,9 +120,10 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
         ls_tensor_print(e->to, &t);
         int64_t rows = indexed_rows(g, g->input[k]);
         const int64_t classes = further_classes(g, k);
-        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 "},\n",
-                k >= g->ninput - g->objective.nlabel ? "true" : "false", classes > 0 ? 0 : -rows,
-                classes > 0 ? classes : rows);
+        const bool label = k >= g->ninput - g->objective.nlabel;
+        fprintf(e->to, ", %s, %" PRId64 ", %" PRId64 ", %s},\n", label ? "true" : "false",
+                classes > 0 ? 0 : -rows, classes > 0 ? classes : rows,
+                label ? "LS_USUAL_NONE" : usual(g, g->input[k]));
     }
     ls_emit_line(e, "{.is_label = false}");
     ls_emit_line(e, "};");

@@ -8,6 +8,7 @@
 #include "compiler/adapters/find_modules.h"
 #include "compiler/ir/shape.h"
 #include "compiler/onnx_file/onnx_wire.h"
+#include "compiler/onnx_repair/module_scope.h"
 
 #include <regex.h>
 #include <stdlib.h>
@@ -316,10 +317,14 @@ static bool adapt(Adapting *w, const LsAdaptable *m)
 
 /* ---- what is trained beside ---- */
 
-/* The module of a tensor of the file: without the last part of its name. */
+/* The module of a tensor of the file: without the last part of its name. A weight of ONNX Runtime's
+ * builder is turned beside that of the module, and is none of it here. */
 static const char *owner_of(LsArena *a, const char *tensor)
 {
     const char *dot = strrchr(tensor, '.');
+    const char *module = ends(tensor, ".bias") ? ls_scope_of_builder(a, tensor) : NULL;
+    if (module != NULL)
+        return module;
     return dot != NULL ? ls_arena_printf(a, "%.*s", (int)(dot - tensor), tensor) : "";
 }
 
@@ -327,10 +332,10 @@ static const char *owner_of(LsArena *a, const char *tensor)
 static const char *saved_key(Adapting *w, const char *tensor, const char *owner)
 {
     LsArena *a = w->u->cx->arena;
-    return find_adapted(w->a, owner) != NULL
-               ? ls_arena_printf(a, "base_model.model.%s.base_layer%s", owner,
-                                 tensor + strlen(owner))
-               : ls_arena_printf(a, "base_model.model.%s", tensor);
+    const char *dot = strrchr(tensor, '.'), *last = dot != NULL ? dot + 1 : tensor;
+    if (find_adapted(w->a, owner) != NULL)
+        return ls_arena_printf(a, "base_model.model.%s.base_layer.%s", owner, last);
+    return ls_arena_printf(a, "base_model.model.%s%s%s", owner, owner[0] != '\0' ? "." : "", last);
 }
 
 static bool is_beside(Adapting *w, const char *tensor, const char *owner)

@@ -210,6 +210,9 @@ static bool bind_item(LsDataset *d, char *item, LsError *e)
 static bool all_bound(LsDataset *d, LsError *e)
 {
     char dims[96], names[256] = "", too[160];
+    for (uint32_t j = 0; j < d->p->ninput; j++)
+        if (d->source[j].path == NULL && d->p->input[j].usual != LS_USUAL_NONE)
+            ls_dataset_usual(d, j);
     int k = next_free(d);
     if (k < 0)
         return true;

@@ -51,7 +51,7 @@ static bool count_samples(LsDataset *d, LsError *e)
     const LsSource *first = NULL;
     for (uint32_t k = 0; k < d->p->ninput; k++) {
         LsSource *s = &d->source[k];
-        if (s->whole || s->one)
+        if (s->whole || s->one || s->synthetic)
             continue;
         int64_t n = s->array.count / s->per_sample;
         if (first && n != d->samples && (n == 1 || d->samples == 1) && s->array.count == 1) {
@@ -188,7 +188,9 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
     ls_dataset_describe(d);
     if (!find_label_input(d, e))
         return false;
-    if (strncmp(opt->data, "synthetic", 9) == 0 && (opt->data[9] == ':' || !opt->data[9])) {
+    const bool made = strncmp(opt->data, "synthetic", 9) == 0
+                      && (opt->data[9] == ':' || !opt->data[9]);
+    if (made) {
         if (!open_synthetic(d, e))
             return false;
     } else if (!ls_bind_files(d, e)) {
@@ -199,7 +201,7 @@ bool ls_dataset_open(LsDataset *d, const LsProgram *p, const LsDataOptions *opt,
         *s = d->source[d->label_input];
         s->channel = own.channel, s->run = own.run;
     }
-    return (d->source[0].synthetic || count_samples(d, e)) && set_scales(d, e);
+    return (made || count_samples(d, e)) && set_scales(d, e);
 }
 
 void ls_dataset_close(LsDataset *d)
@@ -329,6 +331,25 @@ static bool read_ints(const LsRead *r, int64_t i, int64_t n, char *to, int64_t s
     return true;
 }
 
+/* No token follows one that the mask hides. */
+static bool is_padded_behind(const LsRead *r, LsError *e)
+{
+    const LsSource *s = r->s;
+    bool ended = false;
+    for (int64_t i = 0; i < s->per_sample && !s->synthetic && !s->one; i++) {
+        const bool sees = ls_array_int(&s->array, r->from + i) != 0;
+        if (sees && ended)
+            return ls_fail(e, LS_EXIT_DATA,
+                           "%s: sample %" PRId64
+                           ": '%s' hides tokens before element %" PRId64
+                           ": this model reads no more than its number of ones, so that samples "
+                           "are padded behind their tokens",
+                           s->path, r->sample, r->d->p->input[r->input].t.name, i);
+        ended |= !sees;
+    }
+    return true;
+}
+
 bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t place, void *batch,
                      LsError *e)
 {
@@ -338,6 +359,8 @@ bool ls_dataset_read(const LsDataset *d, uint32_t input, int64_t sample, int64_t
     bool last = t->channels_last && t->rank >= 3, by_channel = last || s->mean;
     int64_t run = by_channel ? s->run : s->per_sample, step = last ? s->channel : 1;
     int64_t size = ls_data_bytes(t->type, d->p->real_bytes);
+    if (d->p->input[input].usual == LS_USUAL_LENGTH && !is_padded_behind(&r, e))
+        return false;
     char *to = (char *)batch + (s->whole ? 0 : place) * s->per_sample * size;
     for (int64_t i = 0; i < s->per_sample; i += run) {
         int64_t c = by_channel ? i / run % s->channel : 0;

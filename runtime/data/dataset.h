@@ -31,7 +31,8 @@ typedef struct LsSource {
     int64_t stride;
     bool whole;                 /* the input has no sample axis: the same values for every batch */
     bool one;                   /* one number fills every element */
-    bool synthetic;
+    bool synthetic;             /* computed, and not in an array: data that are made up, or what is
+                                 * usual for an input that the data lack (LsInput.usual) */
     const int16_t *token;       /* number of each byte of a text; -1: none */
     int64_t per_sample;         /* elements */
     int64_t channel, run;       /* channels; consecutive elements of one channel */
@@ -93,6 +94,8 @@ bool ls_csv_read(LsDataset *d, const LsFile *f, LsError *e);  /* csv.c: binds al
 bool ls_text_read(LsDataset *d, const LsFile *f, LsError *e);
 /* bind_files.c: all items of --data */
 bool ls_bind_files(LsDataset *d, LsError *e);
+/* The input has what is usual for it. */
+void ls_dataset_usual(LsDataset *d, uint32_t input);
 /* synthetic.c: element i of a synthetic sample. */
 double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, int64_t i);
 /* The same for n elements of a real input, stored `step` elements apart. Work that does not depend

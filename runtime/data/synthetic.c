@@ -92,6 +92,10 @@ double ls_synthetic_value(const LsDataset *d, uint32_t input, int64_t sample, in
 {
     const LsInput *in = &d->p->input[input];
     uint64_t bits = key(d->opt.seed, (uint64_t)sample, (uint64_t)i * 64 + input + 16);
+    if (in->usual == LS_USUAL_ONES || in->usual == LS_USUAL_LENGTH)
+        return 1;
+    if (in->usual == LS_USUAL_COUNT)
+        return (double)(i % in->t.dim[in->t.rank - 1]);
     if (in->is_label)
         return label_value(d, input, sample, i);
     if (in->t.type == LS_DT_REAL)

@@ -20,9 +20,10 @@ static void program(bool channels_last)
                           .at = {LS_AT_INPUT, 0}},
                          false,
                          0,
-                         0};
+                         0,
+                         LS_USUAL_NONE};
     input[1] = (LsInput){{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {2},
-                          .at = {LS_AT_INPUT, 1}}, true, 0, 0};
+                          .at = {LS_AT_INPUT, 1}}, true, 0, 0, LS_USUAL_NONE};
     p = (LsProgram){.about.model = "m.onnx",
                     .real_bytes = 4,
                     .division.samples = 2,
@@ -454,7 +455,11 @@ START_TEST(integers_that_index_are_checked)
 {
     int64_t x[6] = {0, 1, 2, 3, 4, 5}, label[2] = {0, 0};
     program(false);
-    input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}}, false, -1, 5};
+    input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}},
+                         false,
+                         -1,
+                         5,
+                         LS_USUAL_NONE};
     write_npz("a.npz", 2,
               (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
     OPEN(.data = "a.npz");
@@ -463,6 +468,64 @@ START_TEST(integers_that_index_are_checked)
     ck_assert_msg(strstr(e.text, "a.npz: sample 1: 5 for 'x' does not lie in -1..4") != NULL, "%s",
                   e.text);
     ls_dataset_close(&d);
+}
+END_TEST
+
+/* Masks and positions of tokens: every sample has them, whatever the data are made of. */
+static void expect_usual(LsUsual usual, const int64_t want[6])
+{
+    const int64_t x[6] = {7, 8, 9, 4, 5, 6}, label[3] = {1, 2, 3};
+    program(false);
+    input[0] = (LsInput){{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 3}},
+                         false,
+                         0,
+                         0,
+                         usual};
+    write_npz("a.npz", 1, (NpzItem[]){{"label", LS_I64, 1, {3}, label}});
+    for (int made = 0; made < 2; made++) {
+        OPEN(.data = made ? "synthetic:3" : "a.npz");
+        ck_assert_int_eq(d.samples, 3);
+        for (int place = 0; place < 2; place++)
+            ck_assert(ls_dataset_read(&d, 0, place + 1, place, whole, &e));
+        ck_assert_mem_eq(whole, want, 6 * sizeof *want);
+        ls_dataset_close(&d);
+    }
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
+    OPEN(.data = "a.npz");
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, whole, &e) && whole[2] == 9);
+    ls_dataset_close(&d);
+    input[0].usual = LS_USUAL_NONE;
+    write_npz("a.npz", 1, (NpzItem[]){{"label", LS_I64, 1, {3}, label}});
+    REFUSED(LS_EXIT_DATA, "nothing for input 'x'", .data = "a.npz");
+}
+
+START_TEST(inputs_that_data_lack_have_ones)
+{
+    expect_usual(LS_USUAL_ONES, (int64_t[]){1, 1, 1, 1, 1, 1});
+}
+END_TEST
+
+START_TEST(masks_that_are_only_counted_have_their_ones_first)
+{
+    const int64_t x[6] = {1, 1, 0, 0, 1, 1}, label[2] = {1, 2};
+    expect_usual(LS_USUAL_LENGTH, (int64_t[]){1, 1, 1, 1, 1, 1});
+    write_npz("a.npz", 2,
+              (NpzItem[]){{"x", LS_I64, 2, {2, 3}, x}, {"label", LS_I64, 1, {2}, label}});
+    input[0].usual = LS_USUAL_LENGTH;
+    OPEN(.data = "a.npz");
+    ck_assert(ls_dataset_read(&d, 0, 0, 0, whole, &e));
+    ck_assert(!ls_dataset_read(&d, 0, 1, 0, whole, &e));
+    ck_assert_int_eq(e.code, LS_EXIT_DATA);
+    ck_assert_msg(strstr(e.text, "sample 1: 'x' hides tokens before element 1") != NULL, "%s",
+                  e.text);
+    ls_dataset_close(&d);
+}
+END_TEST
+
+START_TEST(inputs_that_data_lack_count)
+{
+    expect_usual(LS_USUAL_COUNT, (int64_t[]){0, 1, 2, 0, 1, 2});
 }
 END_TEST
 
@@ -476,7 +539,7 @@ START_TEST(integers_that_do_not_fit_32_bits_are_refused)
     int32_t got[2];
     char told[100];
     program(false);
-    input[0] = (LsInput){{.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {2}}, false, 0, 0};
+    input[0] = (LsInput){.t = {.name = "x", .type = LS_DT_I32, .rank = 1, .dim = {2}}};
     write_npz("a.npz", 2, (NpzItem[]){{"x", LS_I64, 1, {N}, x}, {"label", LS_I64, 1, {N}, label}});
     OPEN(.data = "a.npz");
     for (int k = 0; k < N; k++) {
@@ -604,6 +667,9 @@ int main(void)
         raw_files_have_as_many_samples_as_bytes,
         what_does_not_fit_is_refused_with_both_shapes,
         integers_that_index_are_checked,
+        inputs_that_data_lack_have_ones,
+        inputs_that_data_lack_count,
+        masks_that_are_only_counted_have_their_ones_first,
         integers_that_do_not_fit_32_bits_are_refused,
         real_mnist_files_are_read,
         synthetic_samples_depend_on_seed_and_number_only,

@@ -182,11 +182,16 @@ static const LsStateTensor tiny_scaling_state[] = {
 };
 
 static const LsInput
-    tiny_input[] = {{TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}}, false, 0, 0},
+    tiny_input[] = {{TENSOR("x", true, 3, TB, TC, TS), .at = {LS_AT_INPUT, 0}},
+                    false,
+                    0,
+                    0,
+                    LS_USUAL_NONE},
     {{.name = "label", .type = LS_DT_I64, .rank = 1, .dim = {TB}, .at = {LS_AT_INPUT, 1}},
      true,
      0,
-     0},
+     0,
+     LS_USUAL_NONE},
 };
 
 static const LsAddress tiny_address[] = {
