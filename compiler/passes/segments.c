@@ -91,6 +91,18 @@ static bool take_ids(LsCtx *cx, LsGraph *g, int64_t tokens, LsValueId *ids)
 
 /* ---- tables by position ---- */
 
+/* Whether a transpose moves no axis but those of length 1 past others: a reshape is enough. */
+static bool only_ones_move(const LsShape *s, const int perm[])
+{
+    int last = -1;
+    for (int k = 0; k < s->rank; k++) {
+        if (s->dim[perm[k]] > 1 && perm[k] < last)
+            return false;
+        last = s->dim[perm[k]] > 1 ? perm[k] : last;
+    }
+    return true;
+}
+
 /* x by the positions of the tokens, [.., T, ..] to [.., N, .., T, ..] with the axes of the result
  * that reads it. */
 static LsValueId restart(LsRewrite *r, const Pack *p, LsValueId x, const LsTable *at, int rank)
@@ -121,7 +133,8 @@ static LsValueId restart(LsRewrite *r, const Pack *p, LsValueId x, const LsTable
             from++;
         }
     }
-    x = ls_is(x) ? ls_transpose(cx, r->to, x, perm) : x;
+    if (ls_is(x) && !only_ones_move(ls_shape(r->to, x), perm))
+        x = ls_transpose(cx, r->to, x, perm);
     return ls_is(x) ? ls_reshape(cx, r->to, x, &full) : x;
 }
 

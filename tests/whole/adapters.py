@@ -115,4 +115,5 @@ def main(what, *paths):
         {"losses": losses, "gradients": gradients, "files": files, "drawn": drawn}[what](*paths)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])
