@@ -1,9 +1,12 @@
 """Samples that share rows of tokens, beside the same samples in rows of their own.
 
-usage: packing.py models               writes rotary.onnx, masked.onnx, mixing.onnx
-       packing.py data                 writes apart.npz, packed.npz, and samples.jsonl
+usage: packing.py models               writes rotary.onnx, masked.onnx, and some to be refused
+       packing.py data                 writes apart.npz, packed.npz, merged.npz (one segment a row),
+                                       samples.jsonl, and streams of tokens
        packing.py near A.npz B.npz     losses and gradients of two dumps, to 1e-6 of their size
+       packing.py losses A B           losses of updates, likewise
 """
+import array
 import json
 import math
 import os
@@ -89,10 +92,10 @@ def masked(path, bias=None):
     m.write(path)
 
 
-def mixing(path):
+def mixing(path, name="x"):
     """A running sum over the tokens."""
     m = Net()
-    x = m.embedded(WORDS, 1)(m.input("x", ["N", TOKENS], INT64))
+    x = m.embedded(WORDS, 1)(m.input(name, ["N", TOKENS], INT64))
     x = m.node("CumSum", [x, m.weight([], [1], INT64, "c")])
     m.output(m.linear(x, WIDTH, WORDS, 6), ["N", TOKENS, WORDS])
     m.write(path)
@@ -134,9 +137,8 @@ def npy(values, dims, code):
             + struct.pack(f"<{len(values)}{code}", *values))
 
 
-def archive(path, rows):
+def archive(path, rows, names=("x", "label", "segments", "position_ids", "attention_mask")):
     with zipfile.ZipFile(path, "w") as z:
-        names = ["x", "label", "segments", "position_ids", "attention_mask"]
         for k, name in enumerate(names):
             flat = [v for r in rows for v in r[k]]
             code = "i" if name == "segments" else "q"
@@ -145,10 +147,34 @@ def archive(path, rows):
                 z.writestr("input_ids.npy", npy(flat, [len(rows), TOKENS], code))
 
 
+def streams():
+    """The same tokens in every form, and their windows as arrays."""
+    rng = random.Random(1)
+    t = [rng.randrange(WORDS) for _ in range(100)]
+    wide = t[:57] + [WORDS] + t[58:]
+    for name, kind, head, of in (("tokens", "H", None, t), ("tokens32", "I", None, t),
+                                 ("llmc", "H", (20240520, 1), t), ("llmc32", "I", (20240801, 7), t),
+                                 ("wide", "H", None, wide)):
+        with open(name + ".bin", "wb") as f:
+            if head:
+                f.write(struct.pack("<256i", *head, len(of), *[0] * 253))
+            f.write(array.array(kind, of).tobytes())
+    for name, stride in (("windows", TOKENS), ("overlapping", 5)):
+        at = range(0, len(t) - TOKENS, stride)
+        archive(name + ".npz", [(t[k:k + TOKENS], t[k + 1:k + 1 + TOKENS]) for k in at],
+                ("x", "label"))
+
+
 def data():
     of = samples()
+    streams()
     archive("apart.npz", [row([s]) for s in of])
-    archive("packed.npz", [row([of[k] for k in r]) for r in ROWS])
+    packed = [row([of[k] for k in r]) for r in ROWS]
+    archive("packed.npz", packed)
+    archive("merged.npz", [(x, y, [0] * TOKENS, p, seen) for x, y, _, p, seen in packed])
+    with open("wide.jsonl", "w", encoding="utf-8") as f:
+        print(json.dumps({"input_ids": [1, 2]}), json.dumps({"input_ids": [1, WORDS]}), sep="\n",
+              file=f)
     with open("samples.jsonl", "w", encoding="utf-8") as f:
         for tokens, prompt in of:
             print(json.dumps({"input_ids": tokens, "prompt_length": prompt}), file=f)
@@ -168,10 +194,18 @@ def near(a, b):
 if sys.argv[1] == "models":
     rotary("rotary.onnx")
     masked("masked.onnx")
-    masked("uneven.onnx", [v + 0.1 * (k % 3) for k, v in enumerate(causal(TOKENS, -1e30))])
+    prefix = [0.0 if k % TOKENS < 4 else v for k, v in enumerate(causal(TOKENS, -1e30))]
+    masked("uneven.onnx", prefix)
     mixing("mixing.onnx")
+    mixing("named.onnx", "segments")
     pooled("pooled.onnx")
 elif sys.argv[1] == "data":
     data()
+elif sys.argv[1] == "losses":
+    both = []
+    for path in sys.argv[2:]:
+        with open(path, encoding="utf-8") as f:
+            both.append([float(line.split(":")[1]) for line in f])
+    adapters.must(1e-6, adapters.off(*both), f"{len(both[0])} losses")
 else:
     near(sys.argv[2], sys.argv[3])
