@@ -211,11 +211,11 @@ bool ls_json_lines_read(LsDataset *d, const LsFile *f, LsError *e)
     if (!ls_token_inputs(d, &in))
         return ls_fail(e, LS_EXIT_DATA, "%s: JSON lines need a program whose first input and target "
                        "are rows of integers of one length", f->path);
+    if (!may_pack(d, e))
+        return false;
     if (!d->p->target.has_ignore)
         return ls_fail(e, LS_EXIT_DATA, "%s: a sample's last token and what fills its row up have "
                        "no label; compile the program with --ignore-index -100", f->path);
-    if (!may_pack(d, e))
-        return false;
     Lines l = {.rows = &d->rows, .path = f->path, .most = in.tokens, .e = e};
     d->rows.none = d->p->target.ignore;
     if (!take_lines(&l, f))
