@@ -15,6 +15,11 @@ static bool segments_infer(LsCtx *cx, LsGraph *g, LsNodeId n)
 }
 
 const LsOp ls_op_segments = {
-    .name = "segments", .min_in = 1, .max_in = 1, .nout = 2, .infer = segments_infer,
-    .kernel = LS_K_SCAN, .layout = LS_LAY_ROW,
+    .name = "segments",
+    .min_in = 1,
+    .max_in = 1,
+    .nout = 2,
+    .infer = segments_infer,
+    .kernel = LS_K_SCAN,
+    .layout = LS_LAY_ROW,
 };

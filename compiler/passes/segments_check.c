@@ -1,9 +1,10 @@
 /* compiler/passes/segments_check.c -- see the header.
  *
- * Each token of a row stays in its place from the inputs to the loss (LsSamples of the tokens); what
- * takes a place away, moves it or combines places is refused with its node. Values that depend on no
- * input but have a row for each token are tables of positions: learned embeddings, sines, rotary
- * angles. Masks may depend on the distance of two tokens alone, as that is the same in a segment. */
+ * Each token of a row stays in its place from the inputs to the loss (LsSamples of the tokens);
+ * what takes a place away, moves it or combines places is refused with its node. Values that depend
+ * on no input but have a row for each token are tables of positions: learned embeddings, sines,
+ * rotary angles. Masks may depend on the distance of two tokens alone, as that is the same in a
+ * segment. */
 #include "compiler/passes/segments_check.h"
 
 #include "base/arena.h"
@@ -19,7 +20,10 @@ static bool refuse(const LsTokens *t, LsNodeId n, const char *why)
                     "--segments: %s %s", ls_op[t->g->node[n.i].op]->name, why);
 }
 
-static LsSampleRole role(const LsTokens *t, LsValueId v) { return ls_role_of(&t->by_token, v); }
+static LsSampleRole role(const LsTokens *t, LsValueId v)
+{
+    return ls_role_of(&t->by_token, v);
+}
 
 /* The axis of a value within which the tokens, or the samples, lie; -1: there is none. */
 static int axis_within(const LsSamples *f, const LsGraph *g, LsValueId v)
@@ -62,10 +66,10 @@ static bool *find_masks(LsCtx *cx, const LsGraph *g)
     for (uint32_t i = g->nnode; i-- > 1;) {
         const LsNodeId n = {i};
         const LsKernelId kernel = ls_op[g->node[i].op]->kernel;
-        const bool attends = kernel == LS_K_ATTENTION, copies = kernel == LS_K_MAP
-            || kernel == LS_K_VIEW || kernel == LS_K_MOVE;
-        const bool makes = g->node[i].nout == 1 && copies && masks[g->node[i].out]
-            && !other[g->node[i].out];
+        const bool attends = kernel == LS_K_ATTENTION,
+                   copies = kernel == LS_K_MAP || kernel == LS_K_VIEW || kernel == LS_K_MOVE;
+        const bool makes =
+            g->node[i].nout == 1 && copies && masks[g->node[i].out] && !other[g->node[i].out];
         for (int k = 0; k < g->node[i].nin; k++) {
             const LsValueId v = ls_in(g, n, k);
             const bool is = makes || (attends && k == ls_attention_mask(g, n));
@@ -148,20 +152,23 @@ static bool check_tables(const LsTokens *t, LsNodeId n)
     const int token = axis_within(&t->by_token, g, y), rank = ls_shape(g, y)->rank;
     const bool stacked = kernel == LS_K_MATMUL && token < rank - 2;
     const bool joins = node->op == LS_OP_CONCAT || node->op == LS_OP_GATHER_EACH
-        || node->op == LS_OP_SCATTER || node->op == LS_OP_SCATTER_EACH || kernel == LS_K_REDUCE;
+                       || node->op == LS_OP_SCATTER || node->op == LS_OP_SCATTER_EACH
+                       || kernel == LS_K_REDUCE;
     for (int k = 0; k < node->nin && role(t, y) == LS_PLACED; k++) {
         LsTable table;
         if (!is_free(t, ls_in(g, n, k)))
             continue;
         if ((stacked || joins) && (token < 0 || length_at(g, n, k, token) > 1))
-            return refuse(t, n, "reads other numbers for each position of a row, which cannot "
-                                "begin anew with each sample");
+            return refuse(t, n,
+                          "reads other numbers for each position of a row, which cannot "
+                          "begin anew with each sample");
         if (kernel == LS_K_MAP
             && (differs_within(t, n, k)
                 || (ls_tokens_table(t, n, k, &table) && t->samples > 1
                     && (table.sample < 0 || length_at(g, n, k, table.sample) > 1))))
-            return refuse(t, n, "reads other numbers for each position, in an order that is not "
-                                "known");
+            return refuse(t, n,
+                          "reads other numbers for each position, in an order that is not "
+                          "known");
     }
     return true;
 }
@@ -195,12 +202,12 @@ static bool check_attention(const LsTokens *t, LsNodeId n)
     if (!is_over(t, n, LS_ATT_Q) || !is_over(t, n, LS_ATT_K) || !is_over(t, n, LS_ATT_V)
         || s.rows != t->tokens || s.cols != t->tokens || (at->causal && at->past != 0))
         return refuse(t, n, "has queries and keys of different tokens");
-    if (s.batch != t->samples
-        || (t->samples > 1 && axis_of(&t->by_sample, g, ls_in(g, n, 0)) != 0))
+    if (s.batch != t->samples || (t->samples > 1 && axis_of(&t->by_sample, g, ls_in(g, n, 0)) != 0))
         return refuse(t, n, "has samples and heads on one axis");
     if (is_free(t, mask) && !is_of_distance(t, mask))
-        return refuse(t, n, "has a mask or bias that does not depend on the distance of two tokens "
-                            "alone");
+        return refuse(t, n,
+                      "has a mask or bias that does not depend on the distance of two tokens "
+                      "alone");
     return true;
 }
 
@@ -214,16 +221,16 @@ static bool check_mask(const LsTokens *t, LsNodeId n)
     for (int k = 0; k < g->node[n.i].nin && y->sampled; k++)
         known = known && (!is_free(t, ls_in(g, n, k)) || is_of_distance(t, ls_in(g, n, k)));
     return known ? true
-                 : refuse(t, n, "makes a mask of which is not known that it depends on the distance "
-                                "of two tokens alone");
+                 : refuse(t, n,
+                          "makes a mask of which is not known that it depends on the distance "
+                          "of two tokens alone");
 }
 
 /* The losses of tokens add up; nothing else may. */
 static bool check_loss(const LsTokens *t, LsNodeId n)
 {
     const LsSampleRole of = role(t, ls_in(t->g, n, 0));
-    return of == LS_PLACED || of == LS_SUMMED
-           || refuse(t, n, "is not a loss of each token");
+    return of == LS_PLACED || of == LS_SUMMED || refuse(t, n, "is not a loss of each token");
 }
 
 static bool check_node(const LsTokens *t, LsNodeId n)
@@ -244,7 +251,8 @@ static bool check_node(const LsTokens *t, LsNodeId n)
         return refuse(t, n, "is not known to keep each token in its place");
     if (placed && role(t, y) == LS_SUMMED)
         return refuse(t, n, "takes the tokens of a row together");
-    return check_tables(t, n) && (ls_op[node->op]->kernel != LS_K_ATTENTION || check_attention(t, n));
+    return check_tables(t, n)
+           && (ls_op[node->op]->kernel != LS_K_ATTENTION || check_attention(t, n));
 }
 
 /* The first loss of the objective has tokens: a sum of losses has no places. */

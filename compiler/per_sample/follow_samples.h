@@ -33,8 +33,8 @@ typedef struct LsSamples {
 LsSamples ls_follow_samples(LsCtx *, const LsGraph *, const bool *need,
                             const LsValueId *gradient_of);
 
-/* The same for the second axis of the inputs, of length `tokens`, whose elements attention combines.
- * Inputs without it, of other shapes, are lost. */
+/* The same for the second axis of the inputs, of length `tokens`, whose elements attention may
+ * combine. Inputs without it, of other shapes, are lost. */
 LsSamples ls_follow_tokens(LsCtx *, const LsGraph *, const bool *need, int64_t tokens);
 
 /* The axis of s that has such a place; -1: the samples are not within one axis. */

@@ -5,8 +5,8 @@
  * the inputs in order, the target last. An NPZ archive serves inputs by member names (NAME, then
  * in/NAME; a single target is also found as "label"), a CSV file by columns; a .txt file gives its
  * characters, and the following characters as target, a single .bin file tokens in the same way
- * (token_stream.c), a .jsonl file samples of tokens (json_lines.c). Files are mapped, not read: they
- * may be larger than memory, but for the numbers of .csv and .jsonl files. */
+ * (token_stream.c), a .jsonl file samples of tokens (json_lines.c). Files are mapped, not read:
+ * they may be larger than memory, but for the numbers of .csv and .jsonl files. */
 #ifndef LS_RUNTIME_DATA_DATASET_H
 #define LS_RUNTIME_DATA_DATASET_H
 

@@ -14,12 +14,12 @@ typedef struct Lines {
     LsTokenRows *rows;
     const char *path;
     int64_t line;
-    int64_t most;               /* tokens of a sample */
+    int64_t most; /* tokens of a sample */
     LsError *e;
-    bool ids;                   /* of the line */
-    int64_t labels, seen;       /* numbers in its lists; -1: it has none */
-    int64_t prompt;             /* -1: not given */
-    LsJson label;               /* the list of labels, once it is found */
+    bool ids;             /* of the line */
+    int64_t labels, seen; /* numbers in its lists; -1: it has none */
+    int64_t prompt;       /* -1: not given */
+    LsJson label;         /* the list of labels, once it is found */
 } Lines;
 
 static bool wrong(Lines *l, const char *why)
@@ -27,7 +27,10 @@ static bool wrong(Lines *l, const char *why)
     return ls_fail(l->e, LS_EXIT_DATA, "%s:%" PRId64 ": %s", l->path, l->line, why);
 }
 
-static bool no_memory(Lines *l) { return ls_fail(l->e, LS_EXIT_FAIL, "out of memory"); }
+static bool no_memory(Lines *l)
+{
+    return ls_fail(l->e, LS_EXIT_FAIL, "out of memory");
+}
 
 /* An integer of 32 bits. */
 static bool whole(LsJson *j, int64_t *v)
@@ -52,8 +55,10 @@ static bool list(Lines *l, LsJson *j, const char *what, bool (*take)(Lines *, in
         return true;
     do {
         if (!whole(j, &v))
-            return ls_fail(l->e, LS_EXIT_DATA, "%s:%" PRId64 ": number %" PRId64 " of '%s' is no "
-                           "integer of 32 bits", l->path, l->line, *n, what);
+            return ls_fail(l->e, LS_EXIT_DATA,
+                           "%s:%" PRId64 ": number %" PRId64 " of '%s' is no "
+                           "integer of 32 bits",
+                           l->path, l->line, *n, what);
         if (!take(l, v, (*n)++))
             return false;
     } while (ls_json_char(j, ','));
@@ -62,7 +67,10 @@ static bool list(Lines *l, LsJson *j, const char *what, bool (*take)(Lines *, in
                       what);
 }
 
-static LsTokenSample *sample_of(Lines *l) { return &l->rows->sample[l->rows->nsample - 1]; }
+static LsTokenSample *sample_of(Lines *l)
+{
+    return &l->rows->sample[l->rows->nsample - 1];
+}
 
 static bool take_token(Lines *l, int64_t v, int64_t k)
 {
@@ -94,7 +102,7 @@ static bool take_key(Lines *l, LsJson *j)
     int64_t n;
     const LsJson at = *j;
     if (!ls_json_string(j, key, sizeof key)) {
-        *j = at;                /* a long name, of another key */
+        *j = at; /* a long name, of another key */
         key[0] = '\0';
         if (!ls_json_skip(j))
             return wrong(l, "no JSON object");
@@ -127,8 +135,10 @@ static bool end_sample(Lines *l)
     if (!l->ids || s->count == 0)
         return wrong(l, l->ids ? "'input_ids' is empty" : "no 'input_ids'");
     if (s->count > l->most)
-        return ls_fail(l->e, LS_EXIT_DATA, "%s:%" PRId64 ": %" PRId64 " tokens, but a row of the "
-                       "program has %" PRId64, l->path, l->line, s->count, l->most);
+        return ls_fail(l->e, LS_EXIT_DATA,
+                       "%s:%" PRId64 ": %" PRId64 " tokens, but a row of the "
+                       "program has %" PRId64,
+                       l->path, l->line, s->count, l->most);
     if ((l->labels >= 0 && l->labels != s->count) || (l->seen >= 0 && l->seen != s->count))
         return ls_fail(l->e, LS_EXIT_DATA, "%s:%" PRId64 ": %" PRId64 " tokens and %" PRId64 " %s",
                        l->path, l->line, s->count, l->labels >= 0 ? l->labels : l->seen,
@@ -186,10 +196,12 @@ static bool take_lines(Lines *l, const LsFile *f)
 static bool may_pack(const LsDataset *d, LsError *e)
 {
     if (d->opt.pack && d->p->segments == 0)
-        return ls_fail(e, LS_EXIT_USAGE, "--pack: the program does not keep the samples of a row "
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--pack: the program does not keep the samples of a row "
                        "apart; compile it with --segments");
     if (d->opt.pack && d->p->privacy.expected > 0)
-        return ls_fail(e, LS_EXIT_USAGE, "--pack: private training counts rows as samples, so each "
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--pack: private training counts rows as samples, so each "
                        "sample needs a row of its own");
     return true;
 }
@@ -201,7 +213,9 @@ static void bind(LsDataset *d, uint32_t k, const LsFile *f, LsRowPart part)
     s->rows = &d->rows;
     s->part = part;
     s->stride = s->per_sample;
-    s->array = (LsArray){.type = LS_I32, .rank = 2, .dim = {d->rows.rows, s->per_sample},
+    s->array = (LsArray){.type = LS_I32,
+                         .rank = 2,
+                         .dim = {d->rows.rows, s->per_sample},
                          .count = d->rows.rows * s->per_sample};
 }
 
@@ -209,13 +223,17 @@ bool ls_json_lines_read(LsDataset *d, const LsFile *f, LsError *e)
 {
     LsTokenInputs in;
     if (!ls_token_inputs(d, &in))
-        return ls_fail(e, LS_EXIT_DATA, "%s: JSON lines need a program whose first input and target "
-                       "are rows of integers of one length", f->path);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: JSON lines need a program whose first input and target "
+                       "are rows of integers of one length",
+                       f->path);
     if (!may_pack(d, e))
         return false;
     if (!d->p->target.has_ignore)
-        return ls_fail(e, LS_EXIT_DATA, "%s: a sample's last token and what fills its row up have "
-                       "no label; compile the program with --ignore-index -100", f->path);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: a sample's last token and what fills its row up have "
+                       "no label; compile the program with --ignore-index -100",
+                       f->path);
     Lines l = {.rows = &d->rows, .path = f->path, .most = in.tokens, .e = e};
     d->rows.none = d->p->target.ignore;
     if (!take_lines(&l, f))

@@ -9,11 +9,11 @@ LsRowPart ls_token_part(const LsDataset *d, uint32_t k)
 {
     const LsInput *in = &d->p->input[k];
     const bool fits = in->t.type != LS_DT_REAL && !d->source[k].path && !d->source[k].whole;
-    return !fits                                        ? LS_ROW_TOKEN
-           : d->p->segments == k + 1                    ? LS_ROW_SEGMENT
-           : strcmp(in->t.name, "attention_mask") == 0  ? LS_ROW_SEEN
-           : strcmp(in->t.name, "position_ids") == 0    ? LS_ROW_PLACE
-                                                        : LS_ROW_TOKEN;
+    return !fits                                       ? LS_ROW_TOKEN
+           : d->p->segments == k + 1                   ? LS_ROW_SEGMENT
+           : strcmp(in->t.name, "attention_mask") == 0 ? LS_ROW_SEEN
+           : strcmp(in->t.name, "position_ids") == 0   ? LS_ROW_PLACE
+                                                       : LS_ROW_TOKEN;
 }
 
 bool ls_token_inputs(const LsDataset *d, LsTokenInputs *to)

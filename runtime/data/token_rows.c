@@ -49,7 +49,10 @@ void ls_token_rows_free(LsTokenRows *r)
 /* ---- rows ---- */
 
 /* Room in rows, as a tree: node k has the most of 2k and 2k + 1, and row r is node leaves + r. */
-typedef struct Room { int32_t *most; int64_t leaves; } Room;
+typedef struct Room {
+    int32_t *most;
+    int64_t leaves;
+} Room;
 
 static bool room_new(Room *t, int64_t rows, int64_t length)
 {
@@ -123,8 +126,8 @@ bool ls_token_rows_place(LsTokenRows *r, int64_t length, bool pack)
 
 /* ---- reading ---- */
 
-/* The sample at place *i of a row, and the place within it; NULL: behind them. *number: the sample's
- * within the row; behind them, how many there are. */
+/* The sample at place *i of a row, and the place within it; NULL: behind them. *number: the
+ * sample's within the row; behind them, how many there are. */
 static const LsTokenSample *sample_at(const LsTokenRows *r, int64_t row, int64_t *i,
                                       int64_t *number)
 {

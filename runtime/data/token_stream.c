@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { HEAD = 1024 };           /* bytes of the header: 256 numbers of 32 bits */
+enum { HEAD = 1024 }; /* bytes of the header: 256 numbers of 32 bits */
 
 static uint32_t number_at(const LsFile *f, size_t k)
 {
@@ -17,8 +17,10 @@ static uint32_t number_at(const LsFile *f, size_t k)
 }
 
 /* The magic numbers of llm.c's data, with the version and the elements that belong to each. */
-static const struct { uint32_t magic, version; LsElement type; } format[] = {
-    {20240520, 1, LS_U16}, {20240801, 7, LS_U32}};
+static const struct {
+    uint32_t magic, version;
+    LsElement type;
+} format[] = {{20240520, 1, LS_U16}, {20240801, 7, LS_U32}};
 
 static int format_of(const LsFile *f)
 {
@@ -32,8 +34,10 @@ static bool read_head(const LsDataset *d, const LsFile *f, LsArray *a, LsError *
 {
     const int k = format_of(f);
     if (d->opt.raw)
-        return ls_fail(e, LS_EXIT_USAGE, "--raw=%s: %s has a header, which says that its tokens are "
-                       "%s", d->opt.raw, f->path, ls_element_name(format[k].type));
+        return ls_fail(e, LS_EXIT_USAGE,
+                       "--raw=%s: %s has a header, which says that its tokens are "
+                       "%s",
+                       d->opt.raw, f->path, ls_element_name(format[k].type));
     if (f->size < HEAD)
         return ls_fail(e, LS_EXIT_DATA, "%s: truncated: the header has %d bytes, %zu are there",
                        f->path, HEAD, f->size);
@@ -43,8 +47,9 @@ static bool read_head(const LsDataset *d, const LsFile *f, LsArray *a, LsError *
     const int64_t said = number_at(f, 2), each = ls_element_bytes(format[k].type),
                   there = (int64_t)(f->size - HEAD) / each;
     if ((int64_t)(f->size - HEAD) != said * each)
-        return ls_fail(e, LS_EXIT_DATA, "%s: the header announces %" PRId64 " tokens, %" PRId64
-                       " are there", f->path, said, there);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: the header announces %" PRId64 " tokens, %" PRId64 " are there",
+                       f->path, said, there);
     *a = (LsArray){f->data + HEAD, format[k].type, false, 1, {said}, said};
     return true;
 }
@@ -75,11 +80,13 @@ static bool bare(const LsDataset *d, const LsFile *f, LsArray *a, LsError *e)
                        d->opt.raw);
     const int64_t each = ls_element_bytes(type[k]), n = (int64_t)f->size / each;
     if ((int64_t)f->size % each != 0)
-        return ls_fail(e, LS_EXIT_DATA, "%s: %zu bytes are not a multiple of the %" PRId64
-                       " of a token as %s", f->path, f->size, each, ls_element_name(type[k]));
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: %zu bytes are not a multiple of the %" PRId64 " of a token as %s",
+                       f->path, f->size, each, ls_element_name(type[k]));
     *a = (LsArray){f->data, type[k], false, 1, {n}, n};
     if (!d->opt.raw && looks_wider(a))
-        return ls_fail(e, LS_EXIT_DATA, "%s: every second token is 0, so they seem to have 32 or 64 "
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: every second token is 0, so they seem to have 32 or 64 "
                        "bits; --raw=uint32 or --raw=int64 reads such, --raw=uint16 these",
                        f->path);
     return true;
@@ -97,7 +104,7 @@ static void bind(LsDataset *d, uint32_t input, const LsFile *f, LsArray a, int64
 {
     LsSource *s = &d->source[input];
     a.data += from * ls_element_bytes(a.type);
-    a.count = samples * s->per_sample;          /* windows may overlap */
+    a.count = samples * s->per_sample; /* windows may overlap */
     s->path = f->path;
     s->array = a;
     s->stride = d->opt.stride > 0 ? d->opt.stride : s->per_sample;
@@ -113,8 +120,8 @@ static void bind_part(LsDataset *d, uint32_t k, const LsFile *f, LsRowPart part)
     s->path = f->path;
     s->counts = part == LS_ROW_PLACE;
     s->one = true;
-    s->array = (LsArray){(const unsigned char *)(part == LS_ROW_SEEN ? &one : &zero), LS_I64, false,
-                         0, {0}, 1};
+    s->array = (LsArray){
+        (const unsigned char *)(part == LS_ROW_SEEN ? &one : &zero), LS_I64, false, 0, {0}, 1};
 }
 
 bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
@@ -126,8 +133,10 @@ bool ls_stream_read(LsDataset *d, const LsFile *f, LsError *e)
         return false;
     const int64_t stride = d->opt.stride > 0 ? d->opt.stride : in.tokens;
     if (a.count <= in.tokens)
-        return ls_fail(e, LS_EXIT_DATA, "%s: a window takes %" PRId64 " tokens and the one behind "
-                       "them, the file has %" PRId64, f->path, in.tokens, a.count);
+        return ls_fail(e, LS_EXIT_DATA,
+                       "%s: a window takes %" PRId64 " tokens and the one behind "
+                       "them, the file has %" PRId64,
+                       f->path, in.tokens, a.count);
     const int64_t samples = (a.count - 1 - in.tokens) / stride + 1;
     bind(d, in.ids, f, a, 0, samples);
     bind(d, in.label, f, a, 1, samples);

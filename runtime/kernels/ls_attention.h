@@ -193,8 +193,8 @@ LS_INLINE real ls_heads_dot(const real *a, const real *b, int64_t n)
     return ls_lanes_add(lane) + rest;
 }
 
-/* Applies the mask to the visible scores of row r, from t->from on; the others become minus infinity
- * up to the end of whole panels. Returns that end, at least t->from. */
+/* Applies the mask to the visible scores of row r, from t->from on; the others become minus
+ * infinity up to the end of whole panels. Returns that end, at least t->from. */
 LS_INLINE int64_t ls_row_masked(const LsScores *t, int64_t r, real *s)
 {
     const LsAttention *d = t->d;

@@ -27,7 +27,7 @@ static const Case cases[] = {
     {1, 1, 1, 1, 1, 1, 1, 0, false, 0, NO_MASK, {0}, 0, 0, 0},
     {2, 3, 3, 19, 17, 5, 7, 0, false, 0, NO_MASK, {0}, 0, 0, 0},
     {2, 4, 4, 33, 33, 16, 16, 15, true, 0, NO_MASK, {0}, 0, 0, 0},
-    {1, 4, 2, 30, 45, 8, 12, 5, false, 0, NO_MASK, {0}, 0, 0, 0},          /* two heads to a group */
+    {1, 4, 2, 30, 45, 8, 12, 5, false, 0, NO_MASK, {0}, 0, 0, 0},       /* two heads to a group */
     {1, 6, 1, 40, 31, 20, 9, 10, true, 3, NO_MASK, {0}, 0, 0, 0},
     {1, 2, 2, 120, 500, 24, 24, 15, true, 300, NO_MASK, {0}, 0, 0, 0},     /* several blocks */
     {1, 1, 1, 600, 600, 32, 40, 0, true, 0, NO_MASK, {0}, 0, 0, 0},        /* several units */
@@ -38,7 +38,8 @@ static const Case cases[] = {
     {2, 2, 1, 11, 40, 8, 8, 7, false, 0, ADDED, {4, {2, 1, 11, 1}}, 0, 0, 0},
     {2, 2, 2, 21, 34, 8, 8, 0, false, 0, BOOLS, {0}, true, -3.4e38, 0},
     {2, 2, 2, 34, 34, 8, 8, 15, true, 2, BOOLS, {4, {2, 1, 1, 34}}, false, -1e9, 0},
-    {1, 2, 2, 14, 9, 8, 8, 2, false, 0, BOOLS, {4, {1, 1, 14, 9}}, true, 0.5, 0},  /* moves nothing */
+    /* moves nothing */
+    {1, 2, 2, 14, 9, 8, 8, 2, false, 0, BOOLS, {4, {1, 1, 14, 9}}, true, 0.5, 0},
     {1, 4, 2, 70, 100, 64, 64, 15, true, 30, NO_MASK, {0}, 0, 0, 0},
     {1, 2, 2, 66, 75, 13, 38, 6, false, 0, ADDED, {4, {1, 1, 1, 75}}, 0, 0, 0},
     {2, 3, 3, 35, 35, 8, 8, JOINT | 15, true, 0, NO_MASK, {0}, 0, 0, 0},
@@ -49,7 +50,7 @@ static const Case cases[] = {
     {2, 3, 3, 40, 40, 8, 8, JOINT | 15, true, 0, ADDED, {4, {2, 1, 1, 40}}, 0, 0, 17},
     {1, 2, 2, 620, 620, 24, 20, 15, true, 0, NO_MASK, {0}, 0, 0, 250},  /* several blocks, units */
     {1, 1, 1, 500, 500, 16, 16, 0, true, 0, NO_MASK, {0}, 0, 0, 3},
-    {2, 2, 2, 300, 300, 8, 8, 5, false, 0, NO_MASK, {0}, 0, 0, 270},    /* each in both directions */
+    {2, 2, 2, 300, 300, 8, 8, 5, false, 0, NO_MASK, {0}, 0, 0, 270},  /* in both directions */
     {1, 2, 2, 70, 70, 8, 8, 0, false, 0, BOOLS, {4, {1, 1, 70, 70}}, true, -INFINITY, 20},
     {1, 1, 1, 260, 260, 170, 3, 3, true, 0, BOOLS, {4, {1, 1, 1, 260}}, true, -1e9, 100},
 };
@@ -166,7 +167,8 @@ static void check(const Rig *r, LsNodeId n, double tolerance)
     for (int k = 0; k < node->nout; k++)
         out[k] = values(r, ls_out(g, n, k), false);
     AttentionData d = {.g = g, .n = n, .q = in[first], .k = in[first + (joint ? 0 : 1)],
-                       .v = in[first + (joint ? 0 : 2)], .mask = in[first + nq], .spans = in[first + nq + 1],
+                       .v = in[first + (joint ? 0 : 2)], .mask = in[first + nq],
+                       .spans = in[first + nq + 1],
                        .dy = back ? in[0] : NULL, .y = back ? in[1] : out[0],
                        .lse = back ? in[2] : out[1]};
     if (back)

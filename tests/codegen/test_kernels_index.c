@@ -166,7 +166,8 @@ START_TEST(segments_are_runs_of_equal_numbers)
         const LsValueId spans = ls_out(r.g, (LsNodeId){i}, 0), places = {spans.i + 1};
         const LsShape *s = ls_shape(r.g, places);
         for (int64_t k = 0; k < ls_count(s); k++)
-            ck_assert(rig_get(&r, places, k) == (double)(k % s->dim[1]) - rig_get(&r, spans, 2 * k));
+            ck_assert(rig_get(&r, places, k)
+                      == (double)(k % s->dim[1]) - rig_get(&r, spans, 2 * k));
     }
     rig_close(&r);
 }

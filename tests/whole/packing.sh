@@ -26,7 +26,7 @@ python3 "$compare" data
 "$lowerset" model gpt --depth=2 --width=16 --heads=2 --vocab=24 --context=16 --batch=0 -o gpt.onnx \
     >said
 
-# ---- packed = one by one: positions that are learned, rotary, an input; masks that are computed ----
+# ---- packed = one by one: learned, rotary and given positions; masks that are computed ----
 label="--ignore-index -100"
 for model in gpt rotary masked; do
     # shellcheck disable=SC2086

@@ -1,4 +1,4 @@
-/* compiler/passes/segments.c -- lets several samples share a row of tokens.
+/* compiler/passes/segment_rows.c -- lets several samples share a row of tokens.
  *
  * requires the forward part and its loss; adds an input of integers, [samples, tokens]: tokens with
  * equal numbers beside each other are a segment. Attention over the tokens sees its own segment
@@ -14,13 +14,17 @@
 #include <inttypes.h>
 #include <string.h>
 
-typedef struct Restarted { LsTable at; int rank; LsValueId v; } Restarted;
+typedef struct Restarted {
+    LsTable at;
+    int rank;
+    LsValueId v;
+} Restarted;
 
 typedef struct Pack {
     LsTokens tokens;
-    LsValueId numbers, ids;     /* inputs of the old graph; ids: position_ids, or none */
-    LsValueId spans, places;    /* of the new one */
-    Restarted *restarted;       /* by old value: what it last became */
+    LsValueId numbers, ids;  /* inputs of the old graph; ids: position_ids, or none */
+    LsValueId spans, places; /* of the new one */
+    Restarted *restarted;    /* by old value: what it last became */
 } Pack;
 
 /* ---- inputs ---- */
@@ -81,7 +85,8 @@ static bool take_ids(LsCtx *cx, LsGraph *g, int64_t tokens, LsValueId *ids)
         || (type != LS_I64 && type != LS_I32))
         return ls_error(cx, LS_NOWHERE, LS_E_OPTION, NULL,
                         "--segments: input 'position_ids' is %s, not a row of %" PRId64
-                        " integers for each sample", ls_dims(g, *ids), tokens);
+                        " integers for each sample",
+                        ls_dims(g, *ids), tokens);
     if (s->dim[0] == g->batch)
         return true;
     fix_ids(cx, g, *ids, tokens);
@@ -113,7 +118,7 @@ static LsValueId restart(LsRewrite *r, const Pack *p, LsValueId x, const LsTable
     LsShape less = {0}, full = {.rank = rank};
     int perm[LS_MAX_RANK], n = 0, token = at->axis;
     LsValueId places = p->places;
-    if (at->sample < 0) {       /* one sample */
+    if (at->sample < 0) { /* one sample */
         places = ls_reshape(cx, r->to, places, &(LsShape){1, {p->tokens.tokens}});
         return ls_append2(cx, r->to, LS_OP_GATHER, x, places, &(LsAttr){.gather = {.axis = token}});
     }
@@ -123,7 +128,7 @@ static LsValueId restart(LsRewrite *r, const Pack *p, LsValueId x, const LsTable
     token -= drop >= 0 && drop < token;
     x = ls_reshape(cx, r->to, x, &less);
     x = ls_append2(cx, r->to, LS_OP_GATHER, x, places, &(LsAttr){.gather = {.axis = token}});
-    for (int k = 0, from = 0; k < rank; k++) {  /* from: the next axis of `less` */
+    for (int k = 0, from = 0; k < rank; k++) { /* from: the next axis of `less` */
         const bool is_sample = k == at->sample, is_table = k >= before && !is_sample;
         full.dim[k] = is_sample ? p->tokens.samples : is_table ? s.dim[k - before] : 1;
         if (is_sample)
@@ -160,10 +165,10 @@ static void begin(LsRewrite *r, Pack *p)
     p->places = (LsValueId){made.i + 1};
     if (!ls_is(p->ids))
         return;
-    r->map[p->ids.i] = ls_type(r->from, p->ids) == LS_I32
-                           ? p->places
-                           : ls_append1(r->cx, r->to, LS_OP_CAST, p->places,
-                                        &(LsAttr){.cast = LS_I64});
+    r->map[p->ids.i] =
+        ls_type(r->from, p->ids) == LS_I32
+            ? p->places
+            : ls_append1(r->cx, r->to, LS_OP_CAST, p->places, &(LsAttr){.cast = LS_I64});
 }
 
 static bool visit(LsRewrite *r, LsNodeId n)
@@ -213,8 +218,8 @@ static bool can_have(LsCtx *cx, const LsGraph *g, const char *name, int64_t toke
             && strcmp(g->value[g->input[i].i].name, "position_ids") != 0)
             return ls_error(cx, LS_NOWHERE, LS_E_OPTION, "leave --segments out",
                             "--segments: input '%s' is %s, not of %" PRId64 " tokens: samples that "
-                            "share a row would share it, too", g->value[g->input[i].i].name,
-                            ls_dims(g, g->input[i]), tokens);
+                            "share a row would share it, too",
+                            g->value[g->input[i].i].name, ls_dims(g, g->input[i]), tokens);
     }
     return true;
 }
