@@ -116,7 +116,9 @@ static void set_results(Follow *f, LsNodeId n, Track t)
     const LsShape *y = out_shape(f->g, n);
     for (int k = 0; k < f->g->node[n.i].nout; k++) {
         const LsValueId v = ls_out(f->g, n, k);
-        f->of[v.i] = k == 0 ? t : of_further(f, y, &t, ls_shape(f->g, v));
+        f->of[v.i] = k == 0                                    ? t
+                     : f->g->node[n.i].op == LS_OP_SEGMENTS ? f->of[ls_in(f->g, n, 0).i]
+                                                            : of_further(f, y, &t, ls_shape(f->g, v));
     }
 }
 
@@ -452,6 +454,7 @@ static Track of_node(Follow *f, LsNodeId n)
     case LS_OP_LAYER_NORM: return of_rows(f, n, node->attr.norm.axis, last);
     case LS_OP_ATTENTION_JOINT:
         return f->attends ? of_joint(f, n) : of_rows(f, n, 1, last);
+    case LS_OP_SEGMENTS: return of_rows(f, n, 1, 1);
     case LS_OP_MATMUL: return of_product(f, n);
     case LS_OP_CONV: case LS_OP_CONV_DX: return of_conv(f, n);
     case LS_OP_MAX_POOL: case LS_OP_AVERAGE_POOL: return of_pool(f, n);
