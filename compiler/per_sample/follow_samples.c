@@ -114,11 +114,12 @@ static Track of_further(const Follow *f, const LsShape *y, const Track *first, c
 static void set_results(Follow *f, LsNodeId n, Track t)
 {
     const LsShape *y = out_shape(f->g, n);
+    const bool positions = f->g->node[n.i].op == LS_OP_SEGMENTS;       /* as the numbers */
     for (int k = 0; k < f->g->node[n.i].nout; k++) {
         const LsValueId v = ls_out(f->g, n, k);
-        f->of[v.i] = k == 0                                    ? t
-                     : f->g->node[n.i].op == LS_OP_SEGMENTS ? f->of[ls_in(f->g, n, 0).i]
-                                                            : of_further(f, y, &t, ls_shape(f->g, v));
+        f->of[v.i] = k == 0      ? t
+                     : positions ? f->of[ls_in(f->g, n, 0).i]
+                                 : of_further(f, y, &t, ls_shape(f->g, v));
     }
 }
 
