@@ -115,6 +115,21 @@ static int64_t length_at(const LsGraph *g, LsNodeId n, int k, int axis)
     return at >= 0 ? x->dim[at] : 1;
 }
 
+/* Rows of one and the same index along this axis, as of a token type that all tokens have. */
+static bool is_even(const LsGraph *g, LsValueId v, int axis)
+{
+    const LsNodeId n = g->value[v.i].def;
+    if (g->node[n.i].op != LS_OP_GATHER)
+        return false;
+    const LsValueId index = ls_in(g, n, 1);
+    const int first = g->node[n.i].attr.gather.axis;
+    bool even = ls_is_const(g, index) && g->value[index.i].data != NULL && axis >= first
+        && axis < first + ls_shape(g, index)->rank;
+    for (int64_t i = 1; even && i < ls_count(ls_shape(g, index)); i++)
+        even = ls_const_int_at(g, index, i) == ls_const_int_at(g, index, 0);
+    return even;
+}
+
 static bool is_free(const LsTokens *t, LsValueId v)
 {
     return ls_is(v) && role(t, v) == LS_FREE_OF_SAMPLES && !t->random[v.i];
@@ -132,7 +147,7 @@ bool ls_tokens_table(const LsTokens *t, LsNodeId n, int k, LsTable *to)
     if (to->token < 0 || length_at(g, n, k, to->token) == 1)
         return false;
     to->axis = to->token - (ls_shape(g, y)->rank - ls_in_shape(g, n, k)->rank);
-    return true;
+    return !is_even(g, ls_in(g, n, k), to->axis);
 }
 
 /* The tokens lie within an axis of node n's result along which operand k differs, too. */

@@ -78,6 +78,8 @@ def masked(path, bias=None):
     seen = m.input("attention_mask", ["N", TOKENS], INT64)
     places = m.input("position_ids", ["N", TOKENS], INT64)
     x = m.node("Add", [m.embedded(WORDS, 1)(ids), m.embedded(TOKENS, 7)(places)])
+    types = m.node("Cast", [m.node("ConstantOfShape", [m.node("Shape", [ids])])], to=INT64)
+    x = m.node("Add", [x, m.embedded(2, 8)(types)])         # all are of one type
     q, k, v = (m.heads(m.linear(x, WIDTH, WIDTH, s)) for s in (2, 3, 4))
     low, one, half = (m.node("Constant", [], value_float=v) for v in (-1e30, 1.0, 0.5))
     far = m.node("Cast", [m.node("Reshape", [seen, m.ints(0, 1, 1, TOKENS)])], to=FLOAT)
