@@ -52,6 +52,11 @@ static bool loss(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
         && ls_part_randomness(cx, g, parts) && mixing(cx, g, o);
 }
 
+static bool segments(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
+{
+    return ls_segments(cx, g, o->segments);
+}
+
 static bool chunks(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
     return ls_head_chunks(cx, g, o->head_chunks);
@@ -129,7 +134,7 @@ static bool ensemble(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static const Stage stage[] = {
     {"patterns", false, patterns}, {"heads", false, heads},        {"loss", false, loss},
-    {"chunks", false, chunks},
+    {"segments", false, segments}, {"chunks", false, chunks},
     {"autodiff", true, autodiff},  {"optimizer", true, optimizer}, {"unpack", false, unpack},
     {"dce", false, dce},
     {"layout", false, layout},     {"residual", true, residual},

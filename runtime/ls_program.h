@@ -402,6 +402,7 @@ typedef struct LsProgram {
                                  * parameter and the loss, so that its gradient is not the loss's
                                  * derivative. NULL: nowhere */
     const LsInput *input; uint32_t ninput;
+    uint32_t segments;          /* 1 + the input of --segments; 0: each row is one sample */
     const unsigned char *constant;      /* bytes.constants of constant tensors */
     LsArguments argument;
     LsPhases phase;

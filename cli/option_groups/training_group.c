@@ -25,6 +25,9 @@ static const LsOption loss[] = {
      "cross-entropy: positions with this label do not count"},
     {"--class-weights", NULL, "W0,W1,...", TEXT, AT(class_weights), BUILD,
      "cross-entropy: weight of each class"},
+    {"--segments", NULL, NULL, FLAG, AT(segments), BUILD,
+     "samples share rows of tokens: adds an input 'segments' of integers, in which a run of equal "
+     "numbers is a sample; attention and positions keep them apart"},
     {"--head-chunks", NULL, "N", INTEGER(1, 65536), AT(head_chunks), BUILD,
      "cross-entropy over a vocabulary: compute scores, losses and gradients by N chunks of the "
      "positions, so that all scores are never there (default: at once)"},

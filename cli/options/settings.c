@@ -237,6 +237,12 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
         return LS_EXIT_USAGE;
     }
     p->head_chunks = o->loss.head_chunks;
+    if (o->loss.segments && o->machine.target != NULL && strcmp(o->machine.target, "cuda") == 0) {
+        fprintf(stderr, "lowerset: --segments: kernels of GPUs do not keep the samples of a row "
+                        "apart; leave --target=cuda or --segments out\n");
+        return LS_EXIT_USAGE;
+    }
+    p->segments = o->loss.segments ? "segments" : NULL;
     if (o->samples.norms != NULL && !ls_wants_samples(&p->grads)) {
         fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without "
                         "--grads or --dp\n");

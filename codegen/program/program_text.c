@@ -129,6 +129,13 @@ static void print_inputs(const LsGraph *g, LsEmit *e)
     ls_emit_line(e, "};");
 }
 
+static void print_segments(const LsGraph *g, LsEmit *e)
+{
+    for (uint32_t k = 0; k < g->ninput && ls_is(g->segments); k++)
+        if (g->input[k].i == g->segments.i)
+            ls_emit_line(e, ".segments = %u,", k + 1);
+}
+
 static void print_string_field(LsEmit *e, const char *field, const char *s)
 {
     fprintf(e->to, "    .%s = ", field);
@@ -305,6 +312,7 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".ranks = &ranks,");
     if (c->mpi)
         ls_emit_line(e, ".comm = &ls_comm_mpi,");
+    print_segments(x->g, e);
     print_classes(x->g, e);
     print_loss(x->g, e);
     print_short_batches(e, x->g, c->eval.problem != NULL ? c->eval.problem->g : NULL,

@@ -187,6 +187,8 @@ typedef struct LsGraph {
     int64_t batch;              /* dim 0 of the first model input; 1: the inputs are one sample */
     bool training;              /* false: evaluation form */
     LsObjective objective;
+    LsValueId segments;         /* --segments: the input that says which tokens of a row are one
+                                 * sample; none: each row is one */
     LsScalingState scaling;
     LsPrivacy privacy;          /* the gradients of an update's micro-batches then add up as they
                                  * are */

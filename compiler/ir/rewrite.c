@@ -106,6 +106,7 @@ void ls_rewrite_order(LsCtx *cx, LsGraph *g, bool (*visit)(LsRewrite *, LsNodeId
     result.objective.loss = r.map[g->objective.loss.i];
     result.objective.weight = r.map[g->objective.weight.i];
     result.objective.label = r.map[g->objective.label.i];
+    result.segments = r.map[g->segments.i];
     result.scaling.scale = r.map[g->scaling.scale.i];
     result.scaling.counter = r.map[g->scaling.counter.i];
     result.scaling.skips = r.map[g->scaling.skips.i];

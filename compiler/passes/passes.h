@@ -58,6 +58,10 @@ int ls_class_axis_of_label(LsCtx *, const LsGraph *, LsValueId y, const LsShape 
 bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->label,
                                                              * g->loss_over */
 
+/* --segments: samples share rows of tokens, and the input `name` says which token is of which;
+ * NULL: none. After ls_loss. (compiler/passes/segment_rows.c) */
+bool ls_segments(LsCtx *, LsGraph *, const char *name);
+
 /* --head-chunks: as many chunks; 0: none. After ls_loss. (compiler/passes/head_chunks.c) */
 bool ls_head_chunks(LsCtx *, LsGraph *, int64_t chunks);
 

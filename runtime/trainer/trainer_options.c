@@ -23,7 +23,7 @@ static const LsOption row[] = {
     LS_OPTION_HEADING("Data"),
     {"--data", NULL, "SPEC", TEXT, AT(data), 1,
      "FILE, FILE,FILE or INPUT=FILE,...: IDX, NPY, NPZ (members by input name, target 'label'), "
-     "CSV, .txt, "
+     "CSV, .txt, .jsonl, .bin of tokens, "
      "raw; or synthetic[:SAMPLES]"},
     {"--val", NULL, "SPEC", TEXT, AT(val), 1, "data to evaluate on after every epoch"},
     {"--label-from", NULL, "INPUT", TEXT, AT(label_from), 1,
@@ -35,6 +35,10 @@ static const LsOption row[] = {
     {"--std", NULL, "D,...", TEXT, AT(std), 1,
      "divide by after --mean: one number, or one for each channel"},
     {"--raw", NULL, "TYPE", TEXT, AT(raw), 1, "files are bare numbers: float32, uint8, int64, ..."},
+    {"--stride", NULL, "N", WHOLE(1), AT(stride), 1,
+     "token streams: tokens from the start of one row to that of the next (default: a row)"},
+    {"--pack", NULL, NULL, FLAG, AT(pack), 1,
+     "JSON lines: put as many samples into a row as fit; of programs compiled with --segments"},
     {"--shuffle", NULL, NULL, FLAG, AT(shuffle), 1,
      "a new order every epoch (default); --no-shuffle: file order"},
     {"--drop-last", NULL, NULL, FLAG, AT(drop_last), 1, "leave out an incomplete last batch"},

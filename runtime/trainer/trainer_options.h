@@ -12,6 +12,8 @@ enum { LS_MAX_SKIPPED = 100, LS_COMPARE_REPLICAS = 100 };
 
 typedef struct LsTrainerOptions {
     const char *data, *val, *label_from, *scale, *mean, *std, *raw;
+    int64_t stride;             /* of token streams; 0: a row */
+    bool pack;
     bool shuffle, drop_last, order_given;   /* order_given: one of both */
     int64_t workers;            /* -1: chosen from the number of threads */
     int64_t epochs, steps;      /* steps: updates; 0: no limit */
