@@ -1,5 +1,6 @@
 /* cli/commands/plan_cmd.c -- lowerset plan: prints the memory of training and the cost of a budget;
  * builds nothing. */
+#include "cli/report/adapter_report.h"
 #include "cli/report/policy_table.h"
 #include "cli/commands/commands.h"
 #include "cli/job/job.h"
@@ -243,6 +244,7 @@ static int report(LsJob *job)
         job->report.precisions = ls_precision_json(job);
         job->report.microbatches = ls_recompute_json(job);
         job->report.ranks = ls_rank_json(job);
+        job->report.adapters = ls_adapter_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         ls_job_tell_people(job);
@@ -250,6 +252,7 @@ static int report(LsJob *job)
         if (!ls_recompute_print(job))
             return ls_job_failed(job);
         ls_rank_report(job);
+        ls_adapter_report(job);
         printf("\n");
         ls_view_table(stdout, &job->report);
         printf("\n");

@@ -256,6 +256,8 @@ void ls_view_json(FILE *to, const LsDag *g, const LsPlan *plan, const LsPlanRepo
         cJSON_AddStringToObject(root, "precision", r->of.precision);
     if (r->ranks != NULL)
         cJSON_AddRawToObject(root, "ranks", r->ranks);
+    if (r->adapters != NULL)
+        cJSON_AddRawToObject(root, "adapters", r->adapters);
     if (r->microbatches != NULL)
         cJSON_AddRawToObject(root, "microbatches", r->microbatches);
     if (r->precisions != NULL)
