@@ -75,6 +75,8 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
     int64_t onnx_offset;        /* offset of its float32 data, row-major in logical order, in the
                                  * embedded ONNX file: source of the initial value, and place of the
                                  * trained value. -1: starts as zeros (moments), not exported */
+    int64_t further;            /* where the initial values of an ensemble's members 1, 2, ... lie
+                                 * there, one behind the other; 0: they begin as member 0 */
 } LsStateTensor;
 
 /* How long a batch takes in training, as predicted for 1, 2, 4, 8, ... threads on the machine whose
@@ -340,7 +342,7 @@ typedef struct LsModelFile {
     const unsigned char *onnx;  /* NULL: it is attached (runtime/base/attached_file.h) */
     size_t bytes;
     size_t tail;                /* bytes behind them, of initial values that are no part of the
-                                 * model: adapters that --export merges */
+                                 * model: adapters that --export merges, further members */
 } LsModelFile;
 
 /* Low-rank adapters, in the form of peft. Weights of the program lie row-major in logical order. */

@@ -22,7 +22,7 @@ static const LsOption trained[] = {
      "docs/fine-tuning.md"},
     {"--adapter", NULL, "DIR", TEXT, AT(adapter), ALL,
      "train the adapters of that folder (adapter_config.json and adapter_model.safetensors of "
-     "peft), from their values"},
+     "peft), from their values; with --ensemble a folder for each member: DIR,DIR,..."},
     {"--merge", NULL, NULL, FLAG, AT(merge), LS_CMD_COMPILE,
      "the trainer's --export adds adapters to the weights, instead of writing them as nodes"},
 };

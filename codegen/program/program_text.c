@@ -25,7 +25,10 @@ static void print_state(const LsAddresses *a, LsEmit *e)
         const LsStateTensor *row = &a->state[k].row;
         fprintf(e->to, "    {");
         ls_tensor_print(e->to, &row->t);
-        fprintf(e->to, ", %s, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
+        fprintf(e->to, ", %s, %" PRId64, kind[row->kind], row->onnx_offset);
+        if (row->further > 0)
+            fprintf(e->to, ", %" PRId64, row->further);
+        fprintf(e->to, "},\n");
     }
     ls_emit_line(e, "{.onnx_offset = -1}");
     ls_emit_line(e, "};");

@@ -16,12 +16,12 @@ LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
     return t;
 }
 
-static int64_t onnx_offset(const char *name, const LsOnnxSlot *slot, uint32_t nslot)
+static LsOnnxSlot slot_of(const char *name, const LsOnnxSlot *slot, uint32_t nslot)
 {
     for (uint32_t k = 0; k < nslot; k++)
         if (strcmp(slot[k].name, name) == 0)
-            return (int64_t)slot[k].offset;
-    return -1;
+            return slot[k];
+    return (LsOnnxSlot){.offset = -1};
 }
 
 /* The name under which the file has the initial value of v. */
@@ -41,8 +41,9 @@ static bool is_written(const LsGraph *g, const LsValue *x)
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at)
 {
     const LsValue *x = &g->value[v.i];
-    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at),
-                            .onnx_offset = onnx_offset(name_in_file(x), a->slot, a->nslot)}};
+    const LsOnnxSlot from = slot_of(name_in_file(x), a->slot, a->nslot);
+    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at), .onnx_offset = from.offset,
+                            .further = from.further}};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
         : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT

@@ -7,14 +7,20 @@
 #include "compiler/onnx/import_options.h"
 
 /* Where the float32 data of an initializer lies in the file: row-major, little-endian. */
-typedef struct LsOnnxSlot { const char *name; int64_t offset, bytes; } LsOnnxSlot;
+typedef struct LsOnnxSlot {
+    const char *name;
+    int64_t offset, bytes;
+    int64_t further;            /* where the values of an ensemble's members 1, 2, ... lie, one
+                                 * behind the other; 0: all members begin with these */
+} LsOnnxSlot;
 
 typedef struct LsOnnxPiece { const unsigned char *bytes; size_t n; } LsOnnxPiece;
 typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; in the arena or in
                                  * files that it maps */
     LsOnnxPiece *piece; uint32_t npiece, cap_piece;
     int64_t bytes;
-    int64_t tail;               /* of them, behind the model: values of adapters that it has not */
+    int64_t tail;               /* of them, behind the model: values of adapters that it has not,
+                                 * and those of further members of an ensemble */
     LsOnnxSlot *slot; uint32_t nslot;
 } LsOnnxForm;
 

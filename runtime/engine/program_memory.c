@@ -47,16 +47,19 @@ static bool is_here(const LsMemory *m, uint32_t k)
            || m->p->pipeline.state_stage[k] == LS_NO_STAGE;
 }
 
-/* The initial values of one tensor; members of an ensemble start with the same ones. */
+/* The initial values of one tensor; members of an ensemble start with the same ones, unless the
+ * file has others for them. */
 static void init_tensor(const LsMemory *m, const LsStateTensor *s)
 {
     const int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
-    const unsigned char *from = m->p->file.onnx + s->onnx_offset;
     enum { PART = LS_LET_GO / 4 };
     LsWalk w = ls_walk_start(&s->t);
     char *to = ls_memory_view(m, s->t.at, n * m->p->real_bytes);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t k = i % one;
+        const int64_t k = i % one, member = i / one;
+        const unsigned char *from =
+            m->p->file.onnx
+            + (member > 0 && s->further > 0 ? s->further + (member - 1) * one * 4 : s->onnx_offset);
         float v;
         memcpy(&v, from + 4 * k, 4);
         int64_t at = ls_walk_next(&w);
