@@ -295,6 +295,9 @@ typedef struct LsArguments {
 } LsArguments;
 
 typedef struct LsPhases {
+    LsPhaseTable once;          /* of an ensemble: what is the same for all members runs before
+                                 * `train` and `last`, with its results behind the state; nstep may
+                                 * be 0 */
     LsPhaseTable train;         /* empty in a program for a pipeline */
     LsPhaseTable last;          /* the last micro-batch of an update, if it has other steps than
                                  * `train`; else nstep is 0 */

@@ -169,10 +169,15 @@ static void print_memory(const LsJob *job)
                     ? "two batches on the device" : "ring of batches");
     if (job->exchange_bytes > 0)
         print_share(job, "exchange", job->exchange_bytes, "what other ranks send");
+    if (job->shared != NULL)
+        print_share(job, "shared", job->shared->bytes,
+                    "activations that are the same for all members, made once in a step");
     print_share(job, job->plan.unplaced ? "live" : "arena", job->arena_bytes,
                 "activations, gradients, workspaces");
     print_share(job, "total",
-                job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes, "");
+                job->state_bytes + job->input_bytes + job->exchange_bytes + job->arena_bytes
+                    + (job->shared != NULL ? job->shared->bytes : 0),
+                "");
     if (job->target.kind == LS_TARGET_CUDA)
         print_share(job, "+ context", context_bytes(job),
                     "driver and libraries on the device: an estimate, outside the budget");
@@ -234,6 +239,18 @@ static int compare(LsJob *job, const LsEarlier *then, double tolerance)
     }
 }
 
+/* What members of an ensemble share in a step, as JSON; NULL: nothing. */
+static const char *shared_json(const LsJob *job)
+{
+    return job->shared == NULL
+               ? NULL
+               : ls_arena_printf(job->cx.arena,
+                                 "{\"bytes\":%" PRId64 ",\"nodes\":%" PRIu32
+                                 ",\"arena_bytes\":%" PRId64 "}",
+                                 job->shared->bytes, job->shared->once->dag.nnode,
+                                 job->once_plan.arena);
+}
+
 static int report(LsJob *job)
 {
     const LsOptions *o = job->options;
@@ -245,6 +262,7 @@ static int report(LsJob *job)
         job->report.microbatches = ls_recompute_json(job);
         job->report.ranks = ls_rank_json(job);
         job->report.adapters = ls_adapter_json(job);
+        job->report.shared = shared_json(job);
         ls_view_json(stdout, dag, &job->plan, &job->report);
     } else {
         ls_job_tell_people(job);

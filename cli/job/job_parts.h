@@ -7,6 +7,11 @@
 /* Loads everything but the plan without recomputation. 0 or the exit code, after diagnostics. */
 int ls_job_load_model(LsJob *job);
 
+/* Of an ensemble: takes the steps that are the same for all members out of the problem, unless hints
+ * or policies speak of its nodes. False: the planner failed. ls_job_unshare puts them back. */
+bool ls_job_share(LsJob *job);
+void ls_job_unshare(LsJob *job);
+
 /* Plans without recomputation; false: the planner failed. ls_job_set_none takes that plan from a
  * report, instead. Both set job->none and job->whole. */
 bool ls_job_plan_none(LsJob *job);

@@ -188,7 +188,7 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
 
 /* Stages of a pipeline follow the other phases: the first plan of each, then the second one of
  * each. */
-enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
+enum { ONCE, TRAIN, LAST, UPDATE, EVAL, NPHASES };
 
 typedef struct Text {           /* the program while it is printed */
     const LsCode *c;
@@ -249,8 +249,8 @@ static void print_predicted(const LsPredicted *p, LsEmit *e)
 
 static void print_program(const Text *x, LsEmit *e)
 {
-    static const char *const field[NPHASES] = {"phase.train", "phase.last", "phase.update",
-                                               "phase.eval"};
+    static const char *const field[NPHASES] = {"phase.once", "phase.train", "phase.last",
+                                               "phase.update", "phase.eval"};
     const LsCode *c = x->c;
     ls_emit_line(e, "const LsProgram ls_program = {");
     print_words(c, e);
@@ -404,9 +404,9 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
 /* Sets up all phases and names their kernels. */
 static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
 {
-    static const char *const name[NPHASES] = {"train", "last", "update", "eval"};
+    static const char *const name[NPHASES] = {"once", "train", "last", "update", "eval"};
     const LsCode *c = x->c;
-    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
+    const LsCodePhase *from[NPHASES] = {&c->once, &c->train, &c->last, &c->update, &c->eval};
     bool ok = true;
     x->nphase = NPHASES + (int)(c->cut != NULL ? c->cut->k * c->stage[0].plan->layout.nplan : 0);
     x->phase = ls_arena_alloc(cx->arena, (size_t)x->nphase, sizeof *x->phase);

@@ -112,6 +112,27 @@ static LsAddress find_input(LsAddresses *a, const LsGraph *g, LsValueId v)
     return (LsAddress){LS_AT_NONE, 0};
 }
 
+void ls_address_shared(LsAddresses *a, const LsValueId *result, uint32_t n)
+{
+    a->shared = result;
+    a->nshared = n;
+    a->shared_at = a->state_bytes;
+    for (uint32_t k = 0; k < n; k++)
+        a->state_bytes += ls_align(ls_value_bytes(a->train, result[k], a->real_bytes),
+                                   LS_ALIGNMENT);
+}
+
+LsAddress ls_address_of_shared(const LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    int64_t at = a->shared_at;
+    for (uint32_t k = 0; k < a->nshared && g == a->train; k++) {
+        if (a->shared[k].i == v.i)
+            return (LsAddress){LS_AT_STATE, at};
+        at += ls_align(ls_value_bytes(g, a->shared[k], a->real_bytes), LS_ALIGNMENT);
+    }
+    return (LsAddress){LS_AT_NONE, 0};
+}
+
 /* Writes the element of a constant with this logical index to `to`. */
 static void put_element(const LsAddresses *a, const LsValue *x, const LsGraph *g, LsValueId v,
                         int64_t logical, unsigned char *to)
@@ -164,6 +185,6 @@ LsAddress ls_address_source(LsAddresses *a, const LsGraph *g, LsValueId v)
     case LS_V_STATE: return find_state(a, g, v);
     case LS_V_INPUT: return find_input(a, g, v);
     case LS_V_CONST: return add_constant(a, g, v);
-    default:         return (LsAddress){LS_AT_NONE, 0};
+    default:         return ls_address_of_shared(a, g, v);
     }
 }

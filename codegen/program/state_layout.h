@@ -18,6 +18,9 @@ typedef struct LsAddresses {
     uint32_t nconst, cap_const; /* bytes */
     int64_t state_bytes;
     const LsOnnxSlot *slot; uint32_t nslot;
+    const LsValueId *shared; uint32_t nshared;  /* of an ensemble: results of the training graph
+                                                 * that all members read, behind the state */
+    int64_t shared_at;
 } LsAddresses;
 
 /* Gives the training graph's state its addresses. slot: offsets of initial values
@@ -29,6 +32,11 @@ LsAddresses *ls_addresses_new(LsCtx *cx, const LsGraph *train, int real_bytes,
 void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v);
 /* The same at an address that the caller made up. */
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at);
+
+/* Gives those results their places (codegen/planning/shared_steps.h). */
+void ls_address_shared(LsAddresses *a, const LsValueId *result, uint32_t n);
+/* The place of such a result; LS_AT_NONE: v is none. */
+LsAddress ls_address_of_shared(const LsAddresses *a, const LsGraph *g, LsValueId v);
 
 /* The address of a value of g (the training graph or the evaluation form) that no node makes; adds
  * constants to the blob. LS_AT_NONE after a diagnostic. */

@@ -24,6 +24,7 @@ same() {
     model=$1 spec=$2
     shift 2
     compiled --lora "seed=7,$spec" --ensemble 3 "$@" -o many
+    [ $# -lt 1 ] || [ "$1" != --ensemble-lanes ] || shift 2
     rm -rf many.d
     run ./many --threads 2 --member-rates 0.1,0.05,0.2 --export-adapter many.d
     for k in 0 1 2; do
@@ -43,6 +44,7 @@ same gpt.onnx r=2
 same gpt.onnx r=2:h.1.mlp.c_proj --optimizer adamw
 same gpt.onnx r=2,dora,bias=lora_only:c_attn --accumulate 2
 same gpt.onnx r=2:c_attn,wpe --precision bf16
+same gpt.onnx r=2 --ensemble-lanes 2
 same conv.onnx r=2 --budget min
 
 # ---- one member of its own; a merged model; each member from a folder of its own ----
@@ -81,6 +83,31 @@ one=$(state --lora r=2) five=$(state --lora r=2 --ensemble 5)
 all=$("$lowerset" plan gpt.onnx --batch 4 -q --strategy none --json --lora r=2 \
     | grep -o '"trained_elements":[0-9]*' | head -n 1 | grep -o '[0-9]*$')
 [ "$five" -lt $((one + 4 * 3 * 4 * all)) ] || fail "the base is stacked: $one, $five"
+
+# ---- what no member changes is computed once in a step, and exists once ----
+shared() { "$lowerset" plan gpt.onnx --batch 4 -q --plan-effort 1 --json "$@" \
+    | grep -o '"shared":.*' | grep -o '"bytes":[0-9]*' | grep -o '[0-9]*$'; }
+few=$(shared --lora 'r=2:transformer.h.1.*' --ensemble 3)
+[ "$few" = "$(shared --lora 'r=2:transformer.h.1.*' --ensemble 9)" ] || fail "grows with members"
+# the input of the last layer, and of its norm and first product what members read: 24 x (1 + 1 + 3)
+# channels of 16 numbers
+[ "$few" -eq $((24 * 5 * 16 * 4)) ] || fail "$few bytes are shared"
+[ -z "$(shared --lora r=2 --ensemble 3 --ensemble-batches each)" ] || fail "batches differ"
+[ -z "$(shared --ensemble 3)" ] || fail "all is trained"
+# not where its results do not fit
+least=$("$lowerset" plan gpt.onnx --batch 4 -q --plan-effort 1 --budget min --ensemble 3 \
+    --lora r=2 | sed -n 's/^  total *\([0-9.]*\) KiB.*/\1/p' | awk '{print int($1 * 1024) + 64}')
+"$lowerset" plan gpt.onnx --batch 4 -q --plan-effort 1 --ensemble 3 --lora r=2 \
+    --budget "$least" >said 2>&1 || fail "the least budget of $least has no plan"
+! grep -q "^  shared" said || fail "the least memory has nothing that outlives a member's steps"
+
+# ---- parts of a model that are frozen otherwise ----
+model=gpt.onnx
+compiled --ensemble 2 --train-only 'transformer.ln_f.*' --optimizer adamw -o pair
+run ./pair --member-rates 0.1,0.02 --export two.onnx --export-member 1
+compiled --train-only 'transformer.ln_f.*' --optimizer adamw -o one
+run ./one --lr 0.02 --export one.onnx
+cmp -s one.onnx two.onnx || fail "an ensemble of norms is not a program's"
 
 # ---- refusals ----
 refused() {
