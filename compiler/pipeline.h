@@ -8,7 +8,7 @@
 typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
-    int64_t head_chunks;        /* 0: the head is whole */
+    LsHeadChunks head;
     LsSampleGrads grads;
     LsEnsemble ensemble;
     LsOptimizerOptions optimizer;

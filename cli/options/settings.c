@@ -7,6 +7,7 @@
 #include "cli/options/privacy_spec.h"
 #include "cli/options/scale_spec.h"
 #include "cli/options/trainer_words.h"
+#include "codegen/kernels/matmul.h"
 #include "runtime/base/number.h"
 #include "scheduler/plan/planner.h"
 
@@ -208,6 +209,9 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
     static const char *const randomness[] = {"error", "different", "same", NULL};
     static const char *const norms[] = {"auto", "pairs", "tiles", "terms", NULL};
     char why[300];
+    LsPrecisionSpec precision;
+    if (ls_options_precision(o, &precision) != 0)
+        return LS_EXIT_USAGE;
     const int mode = ls_options_word("--grads", o->samples.grads, grads, LS_GRADS_MEAN);
     if (mode < 0)
         return LS_EXIT_USAGE;
@@ -235,7 +239,12 @@ static int grads_options(const LsOptions *o, LsPipelineOptions *p)
                         "--grads and --dp need those of each apart\n");
         return LS_EXIT_USAGE;
     }
-    p->head_chunks = o->loss.head_chunks;
+    p->head = (LsHeadChunks){
+        .chunks = o->loss.head_chunks,
+        .ends = p->precision.gpu ? NULL : ls_matmul_block_ends,
+        .real_bytes = precision.real_bytes,
+        .dot16 = precision.compute == LS_BF16,
+    };
     if (o->samples.norms != NULL && !ls_wants_samples(&p->grads)) {
         fprintf(stderr, "lowerset: --sample-norms: samples have no gradients of their own without "
                         "--grads or --dp\n");
