@@ -49,6 +49,7 @@ typedef struct LsJob {
     int64_t whole;              /* bytes of arena that count as 100 % of a budget */
     int64_t arena_bytes;        /* arena of the program: the larger of both plans, for each lane of
                                  * an ensemble */
+    LsArena *before;            /* of a job that this one took the place of; NULL: none */
     int64_t budget; /* as asked for, bytes of the process (of a graph: of the arena); 0: none */
 } LsJob;
 

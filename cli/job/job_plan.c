@@ -59,6 +59,9 @@ static int over_budget(LsJob *job)
                         : o->memory.keep.n + o->memory.forget.n > 0 ? " with these hints"
                         : job->recompute != LS_RECOMPUTE_AUTO
                             ? ls_arena_printf(a, " with --recompute=%s", o->memory.recompute)
+                        : job->pipeline.head.strict
+                            ? ls_arena_printf(a, " with the vocabulary head in %" PRId64 " chunks",
+                                              job->pipeline.head.chunks)
                             : "";
     const char *parts = fixed == 0
                             ? ""
@@ -211,6 +214,16 @@ static int plan_last(LsJob *job, const LsBudget *b)
     return code;
 }
 
+bool ls_job_plan_loaded(LsJob *job, const LsBudget *b)
+{
+    LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven,
+                          .state_bytes = job->state_bytes};
+    const LsHinted *hinted;
+    return ls_options_planning(job->options, &want) == 0
+           && ls_options_recompute(job->options, &job->recompute) == 0
+           && ls_job_hints(job, &hinted) == 0 && plan_ensemble(job, hinted, b, &want);
+}
+
 int ls_job_plan(LsJob *job)
 {
     LsPlanOptions want = {.compare = job->compare, .unproven = job->unproven};
@@ -227,7 +240,8 @@ int ls_job_plan(LsJob *job)
     if (code != 0)
         return code;
     want.state_bytes = job->state_bytes;
-    if (!plan_ensemble(job, hinted, &budget, &want))
+    const bool fits = plan_ensemble(job, hinted, &budget, &want);
+    if ((!fits || budget.least) && !ls_job_plan_chunks(job, &budget, fits) && !fits)
         return over_budget(job);
     if (ls_job_overlaps(job)) {
         ls_spread(job->cx.arena, job->dag, &job->plan);

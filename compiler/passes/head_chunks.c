@@ -140,13 +140,15 @@ static void choose_ends(LsCtx *cx, const LsGraph *g, const LsHeadChunks *o, Head
         h->end[k] = h->rows * (k + 1) / o->chunks;
 }
 
-/* Says what adds up otherwise than in the whole head. */
-static void warn_of_sum(LsCtx *cx, const LsGraph *g, const Head *h, const LsHeadChunks *o)
+/* Says what adds up otherwise than in the whole head; false: it must not. */
+static bool warn_of_sum(LsCtx *cx, const LsGraph *g, const Head *h, const LsHeadChunks *o)
 {
     const LsValue *w = trained(g, h->w, DEEP),
                   *bias = ls_is(h->bias) ? trained(g, h->bias, DEEP) : NULL;
     if (!g->training || o->chunks < 2)
-        return;
+        return true;
+    if (o->strict && (bias != NULL || (w != NULL && !h->blocks)))
+        return refuse(cx, "the gradient of its weight or bias would have other bits");
     if (w != NULL && !h->blocks)
         ls_warn(cx, LS_NOWHERE,
                 o->ends != NULL ? "fewer chunks, or more positions: chunks of a trained head end "
@@ -160,6 +162,7 @@ static void warn_of_sum(LsCtx *cx, const LsGraph *g, const Head *h, const LsHead
                 "--head-chunks: '%s' is trained, and its gradient adds up by chunks: its bits "
                 "depend on their number",
                 bias->name);
+    return true;
 }
 
 bool ls_head_chunks(LsCtx *cx, LsGraph *g, const LsHeadChunks *o)
@@ -174,7 +177,8 @@ bool ls_head_chunks(LsCtx *cx, LsGraph *g, const LsHeadChunks *o)
         return refuse(cx, ls_arena_printf(cx->arena, "%" PRId64 " chunks of %" PRId64 " rows",
                                           chunks, h.rows));
     choose_ends(cx, g, o, &h);
-    warn_of_sum(cx, g, &h, o);
+    if (!warn_of_sum(cx, g, &h, o))
+        return false;
     LsAttr at = g->node[h.loss.i].attr;
     const LsValueId weights = ls_in(g, h.loss, 2);
     at.loss.nclass = h.classes;

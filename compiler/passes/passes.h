@@ -63,6 +63,7 @@ bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->
  * cannot go on with a sum. */
 typedef struct LsHeadChunks {
     int64_t chunks;
+    bool strict;                /* refuse chunks with other bits than those of the whole head */
     bool (*ends)(int real_bytes, bool dot16, int64_t k, int64_t at);
     int real_bytes;
     bool dot16;

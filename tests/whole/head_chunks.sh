@@ -95,6 +95,32 @@ least() {
 whole=$(least) parts=$(least --head-chunks 8)
 [ $((parts * 3)) -lt "$whole" ] || fail "chunks take $parts bytes, the whole head $whole"
 
+# ---- as many chunks as a budget needs ----
+"$lowerset" model gpt --depth=1 --width=8 --heads=2 --vocab=400 --context=192 --batch=0 \
+    -o wide.onnx >said
+planned() { "$lowerset" plan wide.onnx --batch 4 --plan-effort 1 "$@" >said 2>err; }
+# The bytes that the plan takes in all, rounded up.
+in_all() { awk '$1 == "total" {print int(($2 + 0.01) * ($3 == "MiB" ? 1048576 : 1024))}' said; }
+planned --budget min --head-chunks 2
+few=$(in_all)
+planned --budget min --head-chunks 3
+more=$(in_all)
+[ "$more" -lt "$few" ] || fail "3 chunks take $more bytes, 2 take $few"
+planned --budget "$few" || fail "no plan of 2 chunks within $few"
+grep -q "computed in 2 chunks of positions" err || fail "chunks are not told of: $(cat err)"
+planned --budget "$more" || fail "no plan of 3 chunks within $more"
+grep -q "computed in 3 chunks of positions" err || fail "not 3 chunks: $(cat err)"
+! planned --budget "$more" --head-chunks off || fail "a whole head within $more"
+planned --budget min --head-chunks auto
+grep -q "computed in 3 chunks of positions" err || fail "not the least: $(cat err)"
+planned --budget 1GiB
+! grep -q chunks err || fail "chunks where the whole head fits"
+! planned --budget 1000 || fail "a plan within 1000 bytes"
+grep -q "least budget found with the vocabulary head in 3 chunks" err || fail "said: $(cat err)"
+same wide.onnx 3
+trained by_budget wide.onnx 2 --budget "$more"
+cmp -s whole.onnx by_budget.onnx || fail "a budget changes the bits"
+
 # ---- refusals ----
 refused() {
     words=$1
