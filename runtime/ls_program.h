@@ -75,8 +75,6 @@ typedef struct LsStateTensor {  /* parameters first, in file order; a moment
     int64_t onnx_offset;        /* offset of its float32 data, row-major in logical order, in the
                                  * embedded ONNX file: source of the initial value, and place of the
                                  * trained value. -1: starts as zeros (moments), not exported */
-    int64_t further;            /* where the initial values of an ensemble's members 1, 2, ... lie
-                                 * there, one behind the other; 0: they begin as member 0 */
 } LsStateTensor;
 
 /* How long a batch takes in training, as predicted for 1, 2, 4, 8, ... threads on the machine whose
@@ -385,6 +383,9 @@ typedef struct LsProgram {
     const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the
                                  * parameter and the loss, so that its gradient is not the loss's
                                  * derivative. NULL: nowhere */
+    const int64_t *further;     /* by state: where the initial values of an ensemble's members 1, 2,
+                                 * ... lie in the ONNX file, one behind the other; 0: they begin as
+                                 * member 0. NULL: all do */
     const LsInput *input; uint32_t ninput;
     const unsigned char *constant;      /* bytes.constants of constant tensors */
     LsArguments argument;

@@ -25,10 +25,7 @@ static void print_state(const LsAddresses *a, LsEmit *e)
         const LsStateTensor *row = &a->state[k].row;
         fprintf(e->to, "    {");
         ls_tensor_print(e->to, &row->t);
-        fprintf(e->to, ", %s, %" PRId64, kind[row->kind], row->onnx_offset);
-        if (row->further > 0)
-            fprintf(e->to, ", %" PRId64, row->further);
-        fprintf(e->to, "},\n");
+        fprintf(e->to, ", %s, %" PRId64 "},\n", kind[row->kind], row->onnx_offset);
     }
     ls_emit_line(e, "{.onnx_offset = -1}");
     ls_emit_line(e, "};");
@@ -53,6 +50,25 @@ static void print_stopped(const LsAddresses *a, LsEmit *e)
                 : k % 32 == 0 ? ",\n    "
                               : ", ",
                 a->state[k].g->value[a->state[k].v.i].stopped);
+    fprintf(e->to, "};\n");
+}
+
+static bool any_further(const LsAddresses *a)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < a->nstate; k++)
+        any |= a->state[k].further > 0;
+    return any;
+}
+
+static void print_further(const LsAddresses *a, LsEmit *e)
+{
+    if (!any_further(a))
+        return;
+    fprintf(e->to, "static const int64_t further[] = {");
+    for (uint32_t k = 0; k < a->nstate; k++)
+        fprintf(e->to, "%s%" PRId64, k == 0 ? "" : k % 12 == 0 ? ",\n    " : ", ",
+                a->state[k].further);
     fprintf(e->to, "};\n");
 }
 
@@ -273,6 +289,8 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".about.trains = \"%s\",", ls_trained_share_text(x->g));
     if (any_stopped(c->addresses))
         ls_emit_line(e, ".stopped = stopped,");
+    if (any_further(c->addresses))
+        ls_emit_line(e, ".further = further,");
     for (int k = 0; k < NPHASES; k++)
         if (is_printed(x, k))
             ls_phase_print_entry(&x->phase[k], field[k], e);
@@ -359,6 +377,7 @@ static void print_rest(const Text *x, LsEmit *e)
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
     print_stopped(c->addresses, e);
+    print_further(c->addresses, e);
     if (c->cut != NULL)
         ls_state_stages_print(c, &x->phase[NPHASES], e);
     print_inputs(x->g, e);

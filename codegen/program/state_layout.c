@@ -42,8 +42,8 @@ void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddres
 {
     const LsValue *x = &g->value[v.i];
     const LsOnnxSlot from = slot_of(name_in_file(x), a->slot, a->nslot);
-    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at), .onnx_offset = from.offset,
-                            .further = from.further}};
+    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at), .onnx_offset = from.offset},
+                     from.further};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
         : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT

@@ -7,7 +7,12 @@
 #include "runtime/ls_program.h"
 #include "compiler/ir/graph.h"
 
-typedef struct LsStateSlot { const LsGraph *g; LsValueId v; LsStateTensor row; } LsStateSlot;
+typedef struct LsStateSlot {
+    const LsGraph *g;
+    LsValueId v;
+    LsStateTensor row;
+    int64_t further;            /* LsProgram.further */
+} LsStateSlot;
 
 typedef struct LsAddresses {
     LsCtx *cx;

@@ -49,8 +49,10 @@ static bool is_here(const LsMemory *m, uint32_t k)
 
 /* The initial values of one tensor; members of an ensemble start with the same ones, unless the
  * file has others for them. */
-static void init_tensor(const LsMemory *m, const LsStateTensor *s)
+static void init_tensor(const LsMemory *m, uint32_t state)
 {
+    const LsStateTensor *s = &m->p->state[state];
+    const int64_t further = m->p->further != NULL ? m->p->further[state] : 0;
     const int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
     enum { PART = LS_LET_GO / 4 };
     LsWalk w = ls_walk_start(&s->t);
@@ -59,7 +61,7 @@ static void init_tensor(const LsMemory *m, const LsStateTensor *s)
         const int64_t k = i % one, member = i / one;
         const unsigned char *from =
             m->p->file.onnx
-            + (member > 0 && s->further > 0 ? s->further + (member - 1) * one * 4 : s->onnx_offset);
+            + (member > 0 && further > 0 ? further + (member - 1) * one * 4 : s->onnx_offset);
         float v;
         memcpy(&v, from + 4 * k, 4);
         int64_t at = ls_walk_next(&w);
@@ -77,7 +79,7 @@ static void init_state(LsMemory *m)
     m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes + p->file.tail);
     for (uint32_t k = 0; k < p->nstate; k++)
         if (p->state[k].onnx_offset >= 0 && is_here(m, k))
-            init_tensor(m, &p->state[k]);
+            init_tensor(m, k);
     ls_memory_let_go(m, p->file.onnx, p->file.bytes + p->file.tail);
     if (ls_has_scaling(p)) {
         char start[8];
