@@ -32,7 +32,7 @@ static const char *least_place(const LsJob *job)
                             : ls_arena_printf(a,
                                               "at node '%s' with %u live tensors, the "
                                               "largest '%s' of %s",
-                                              node, r->nowner, g->tensor[r->owner[0].tensor].name,
+                                              node, r->nowner, ls_dag_label(g, r->owner[0].tensor),
                                               like_budget(job, r->owner[0].bytes));
     return r->least_bound <= 0
                ? place

@@ -80,7 +80,10 @@ static LsValueId chunk(LsCtx *cx, LsGraph *g, const Head *h, int64_t first, int6
     at.loss.first = first;
     at.loss.rows = h->rows;
     const LsValueId of[] = {x, h->w, h->bias};
+    const LsNode head = g->node[h->product.i];
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, head.onnx, head.name});
     const LsValueId scores = ls_append(cx, g, LS_OP_MATMUL, ls_is(h->bias) ? 3 : 2, of, &product);
+    ls_graph_origin(g, (LsOrigin){LS_FORWARD, {0}, 0, "loss"});
     const LsValueId in[] = {scores, label, weights};
     return ls_append(cx, g, LS_OP_XENT, ls_is(weights) ? 3 : 2, in, &at);
 }
