@@ -59,7 +59,7 @@ static bool segments(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 
 static bool chunks(LsCtx *cx, LsGraph *g, const LsPipelineOptions *o)
 {
-    return ls_head_chunks(cx, g, o->head_chunks);
+    return ls_head_chunks(cx, g, &o->head);
 }
 
 /* On the built-in machine, so that a program's bits do not depend on the one that it is made on. */

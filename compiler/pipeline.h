@@ -9,7 +9,7 @@ typedef struct LsPipelineOptions {
     LsImportOptions import;
     LsLossOptions loss;
     const char *segments;       /* name of the input; NULL: each row is one sample */
-    int64_t head_chunks;        /* 0: the head is whole */
+    LsHeadChunks head;
     LsSampleGrads grads;
     LsEnsemble ensemble;
     LsOptimizerOptions optimizer;

@@ -310,6 +310,9 @@ typedef struct LsArguments {
 } LsArguments;
 
 typedef struct LsPhases {
+    LsPhaseTable once;          /* of an ensemble: what is the same for all members runs before
+                                 * `train` and `last`, with its results behind the state; nstep may
+                                 * be 0 */
     LsPhaseTable train;         /* empty in a program for a pipeline */
     LsPhaseTable last;          /* the last micro-batch of an update, if it has other steps than
                                  * `train`; else nstep is 0 */
@@ -357,7 +360,8 @@ typedef struct LsModelFile {
     const unsigned char *onnx;  /* NULL: it is attached (runtime/base/attached_file.h) */
     size_t bytes;
     size_t tail;                /* bytes behind them, of initial values that are no part of the
-                                 * model: adapters that --export merges, codes of weights */
+                                 * model: adapters that --export merges, further members, codes of
+                                 * weights */
     size_t shift;               /* bytes of the section before them, where it is attached */
 } LsModelFile;
 
@@ -401,6 +405,9 @@ typedef struct LsProgram {
     const uint8_t *stopped;     /* by state: not 0 where a stopped gradient lies between the
                                  * parameter and the loss, so that its gradient is not the loss's
                                  * derivative. NULL: nowhere */
+    const int64_t *further;     /* by state: where the initial values of an ensemble's members 1, 2,
+                                 * ... lie in the ONNX file, one behind the other; 0: they begin as
+                                 * member 0. NULL: all do */
     const LsInput *input; uint32_t ninput;
     uint32_t segments;          /* 1 + the input of --segments; 0: each row is one sample */
     const unsigned char *constant;      /* bytes.constants of constant tensors */

@@ -80,11 +80,14 @@ static int adapters(LsCtx *cx, const LsOptions *o, LsImportOptions *im)
     }
     if (lora == NULL && dir == NULL)
         return 0;
-    const LsAdapterSpec *spec =
-        lora != NULL ? ls_adapter_option(cx, lora) : ls_adapter_config(cx, dir);
-    if (spec == NULL)
+    LsAdapterSpec *spec = NULL;
+    const LsAdapterSpec **further;
+    const int64_t members = o->ensemble.members;
+    if (!ls_adapter_members(cx, lora, dir, members, &spec, &further))
         return LS_EXIT_USAGE;
     im->adapters = ls_adapters_new(cx->arena, spec);
+    im->adapters->further = further;
+    im->adapters->nfurther = further != NULL ? (uint32_t)(members - 1) : 0;
     im->adapters->merge = o->trained.merge;
     return 0;
 }

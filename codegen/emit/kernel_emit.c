@@ -53,7 +53,7 @@ static unsigned inplace_operands(LsOpCode op)
     case LS_OP_LAYER_NORM_GRAD: return 1 | 2 | 32;
     case LS_OP_XENT_GRAD:       return 2;
     case LS_OP_REGRESSION_GRAD: return 2 | 4;
-    case LS_OP_GATHER_GRAD: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH:
+    case LS_OP_GATHER_GRAD: case LS_OP_SCATTER: case LS_OP_SCATTER_EACH: case LS_OP_MATMUL_PART:
         return 4;
     default:                    return 0;
     }

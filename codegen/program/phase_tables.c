@@ -45,7 +45,8 @@ bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhas
                    const char *name)
 {
     *ph = (LsPhaseText){.name = name, .p = from->problem, .plan = from->plan,
-                        .overlap = from->overlap && from->plan != NULL};
+                        .overlap = from->overlap && from->plan != NULL,
+                        .stage = from == &c->once};
     if (from->problem == NULL)
         return true;
     const LsDag *d = &ph->p->dag;
@@ -53,11 +54,14 @@ bool ls_phase_init(LsCtx *cx, LsPhaseText *ph, const LsCode *c, const LsCodePhas
     ph->at = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->at);
     ph->first = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->first);
     ph->made = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->made);
-    for (uint32_t t = 0; t < d->ntensor; t++)
+    ph->shared = ls_arena_alloc(cx->arena, d->ntensor, sizeof *ph->shared);
+    for (uint32_t t = 0; t < d->ntensor; t++) {
+        ph->shared[t] = ls_address_of_shared(c->addresses, ph->g, ph->p->value_of[t]);
         if (d->tensor[t].persistent)
             ph->first[t] = ph->at[t] = ls_address_source(c->addresses, ph->g, ph->p->value_of[t]);
         else if (ls_is(home_of(ph, t)))
             ph->at[t] = ls_address_source(c->addresses, ph->g, home_of(ph, t));
+    }
     return cx->nerror == 0;
 }
 
@@ -97,7 +101,9 @@ static void place_results(LsPhaseText *ph, uint32_t s)
     for (uint32_t k = 0; k < n->nout; k++) {
         uint32_t t = n->out[k];
         if (!ls_is(home_of(ph, t)))
-            ph->at[t] = (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
+            ph->at[t] = ph->shared[t].space != LS_AT_NONE
+                            ? ph->shared[t]
+                            : (LsAddress){LS_AT_ARENA, ph->plan->offset[st->offset + k]};
         if (ph->made[t] == 0 && ls_phase_runs(ph, s)) {
             ph->made[t] = ph->nstep + 1;
             ph->first[t] = ph->at[t];

@@ -37,6 +37,8 @@ typedef struct LsCode {         /* the text's contents */
     LsCodePhase last;           /* the last micro-batch of an update; without a problem it is as
                                  * `train` */
     LsCodePhase update;         /* over ranks; else without a problem */
+    LsCodePhase once;           /* of an ensemble: what runs before all members' steps; else without
+                                 * a problem */
     const struct LsRankTable *ranks;    /* ls_rank_layout; NULL: one process */
     bool mpi;                   /* linked with MPI */
     bool library;               /* has no main: functions of a library run it */

@@ -56,6 +56,25 @@ static void print_stopped(const LsAddresses *a, LsEmit *e)
     fprintf(e->to, "};\n");
 }
 
+static bool any_further(const LsAddresses *a)
+{
+    bool any = false;
+    for (uint32_t k = 0; k < a->nstate; k++)
+        any |= a->state[k].further > 0;
+    return any;
+}
+
+static void print_further(const LsAddresses *a, LsEmit *e)
+{
+    if (!any_further(a))
+        return;
+    fprintf(e->to, "static const int64_t further[] = {");
+    for (uint32_t k = 0; k < a->nstate; k++)
+        fprintf(e->to, "%s%" PRId64, k == 0 ? "" : k % 12 == 0 ? ",\n    " : ", ",
+                a->state[k].further);
+    fprintf(e->to, "};\n");
+}
+
 /* The length of the axis that operand 1 of node n indexes; 0: it is no index. */
 static int64_t indexed_length(const LsGraph *g, LsNodeId n)
 {
@@ -216,7 +235,7 @@ static void print_ensemble(const LsGraph *g, LsEmit *e)
 
 /* Stages of a pipeline follow the other phases: the first plan of each, then the second one of
  * each. */
-enum { TRAIN, LAST, UPDATE, EVAL, NPHASES };
+enum { ONCE, TRAIN, LAST, UPDATE, EVAL, NPHASES };
 
 typedef struct Text {           /* the program while it is printed */
     const LsCode *c;
@@ -277,8 +296,8 @@ static void print_predicted(const LsPredicted *p, LsEmit *e)
 
 static void print_program(const Text *x, LsEmit *e)
 {
-    static const char *const field[NPHASES] = {"phase.train", "phase.last", "phase.update",
-                                               "phase.eval"};
+    static const char *const field[NPHASES] = {"phase.once", "phase.train", "phase.last",
+                                               "phase.update", "phase.eval"};
     const LsCode *c = x->c;
     ls_emit_line(e, "const LsProgram ls_program = {");
     print_words(c, e);
@@ -302,6 +321,8 @@ static void print_program(const Text *x, LsEmit *e)
         ls_emit_line(e, ".about.trains = \"%s\",", ls_trained_share_text(x->g));
     if (any_stopped(c->addresses))
         ls_emit_line(e, ".stopped = stopped,");
+    if (any_further(c->addresses))
+        ls_emit_line(e, ".further = further,");
     for (int k = 0; k < NPHASES; k++)
         if (is_printed(x, k))
             ls_phase_print_entry(&x->phase[k], field[k], e);
@@ -391,6 +412,7 @@ static void print_rest(const Text *x, LsEmit *e)
     ls_emit_line(e, "\n/* ---- state, inputs, program ---- */");
     print_state(c->addresses, e);
     print_stopped(c->addresses, e);
+    print_further(c->addresses, e);
     if (c->cut != NULL)
         ls_state_stages_print(c, &x->phase[NPHASES], e);
     print_inputs(x->g, e);
@@ -436,9 +458,9 @@ static void print_kernels(const LsCode *c, const LsKernelSet *set, FILE *to, FIL
 /* Sets up all phases and names their kernels. */
 static bool init_phases(LsCtx *cx, Text *x, LsKernelSet *set)
 {
-    static const char *const name[NPHASES] = {"train", "last", "update", "eval"};
+    static const char *const name[NPHASES] = {"once", "train", "last", "update", "eval"};
     const LsCode *c = x->c;
-    const LsCodePhase *from[NPHASES] = {&c->train, &c->last, &c->update, &c->eval};
+    const LsCodePhase *from[NPHASES] = {&c->once, &c->train, &c->last, &c->update, &c->eval};
     bool ok = true;
     x->nphase = NPHASES + (int)(c->cut != NULL ? c->cut->k * c->stage[0].plan->layout.nplan : 0);
     x->phase = ls_arena_alloc(cx->arena, (size_t)x->nphase, sizeof *x->phase);

@@ -16,12 +16,17 @@ LsTensor ls_address_tensor(const LsGraph *g, LsValueId v, LsAddress at)
     return t;
 }
 
-int64_t ls_onnx_offset(const LsAddresses *a, const char *name)
+static LsOnnxSlot slot_of(const LsAddresses *a, const char *name)
 {
     for (uint32_t k = 0; a->form != NULL && k < a->form->nslot; k++)
         if (strcmp(a->form->slot[k].name, name) == 0)
-            return a->form->slot[k].offset;
-    return -1;
+            return a->form->slot[k];
+    return (LsOnnxSlot){.offset = -1};
+}
+
+int64_t ls_onnx_offset(const LsAddresses *a, const char *name)
+{
+    return slot_of(a, name).offset;
 }
 
 /* The name under which the file has the initial value of v. */
@@ -41,8 +46,9 @@ static bool is_written(const LsGraph *g, const LsValue *x)
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at)
 {
     const LsValue *x = &g->value[v.i];
-    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at),
-                            .onnx_offset = ls_onnx_offset(a, name_in_file(x))}};
+    const LsOnnxSlot from = slot_of(a, name_in_file(x));
+    LsStateSlot s = {g, v, {.t = ls_address_tensor(g, v, at), .onnx_offset = from.offset},
+                      from.further};
     s.row.kind = x->kind == LS_V_PARAM                  ? LS_STATE_PARAM
         : x->average_of != NULL                         ? LS_STATE_AVERAGE
         : x->statistic                                  ? LS_STATE_STAT
@@ -132,6 +138,27 @@ static LsAddress find_input(LsAddresses *a, const LsGraph *g, LsValueId v)
     return (LsAddress){LS_AT_NONE, 0};
 }
 
+void ls_address_shared(LsAddresses *a, const LsValueId *result, uint32_t n)
+{
+    a->shared = result;
+    a->nshared = n;
+    a->shared_at = a->state_bytes;
+    for (uint32_t k = 0; k < n; k++)
+        a->state_bytes += ls_align(ls_value_bytes(a->train, result[k], a->real_bytes),
+                                   LS_ALIGNMENT);
+}
+
+LsAddress ls_address_of_shared(const LsAddresses *a, const LsGraph *g, LsValueId v)
+{
+    int64_t at = a->shared_at;
+    for (uint32_t k = 0; k < a->nshared && g == a->train; k++) {
+        if (a->shared[k].i == v.i)
+            return (LsAddress){LS_AT_STATE, at};
+        at += ls_align(ls_value_bytes(g, a->shared[k], a->real_bytes), LS_ALIGNMENT);
+    }
+    return (LsAddress){LS_AT_NONE, 0};
+}
+
 /* Writes the element of a constant with this logical index to `to`. */
 static void put_element(const LsAddresses *a, const LsValue *x, const LsGraph *g, LsValueId v,
                         int64_t logical, unsigned char *to)
@@ -184,6 +211,6 @@ LsAddress ls_address_source(LsAddresses *a, const LsGraph *g, LsValueId v)
     case LS_V_STATE: return find_state(a, g, v);
     case LS_V_INPUT: return find_input(a, g, v);
     case LS_V_CONST: return add_constant(a, g, v);
-    default:         return (LsAddress){LS_AT_NONE, 0};
+    default:         return ls_address_of_shared(a, g, v);
     }
 }

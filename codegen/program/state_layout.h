@@ -7,7 +7,12 @@
 #include "runtime/ls_program.h"
 #include "compiler/ir/graph.h"
 
-typedef struct LsStateSlot { const LsGraph *g; LsValueId v; LsStateTensor row; } LsStateSlot;
+typedef struct LsStateSlot {
+    const LsGraph *g;
+    LsValueId v;
+    LsStateTensor row;
+    int64_t further;            /* LsProgram.further */
+} LsStateSlot;
 
 typedef struct LsAddresses {
     LsCtx *cx;
@@ -20,6 +25,9 @@ typedef struct LsAddresses {
     int64_t mapped_bytes;       /* of weights that kernels read in the attached file */
     const LsOnnxForm *form;     /* the file; NULL: there is none */
     bool maps;                  /* weights that are not trained, and codes, stay in the file */
+    const LsValueId *shared; uint32_t nshared;  /* of an ensemble: results of the training graph
+                                                 * that all members read, behind the state */
+    int64_t shared_at;
 } LsAddresses;
 
 /* Gives the training graph's state its addresses. form: the file with initial values
@@ -35,6 +43,11 @@ int64_t ls_onnx_offset(const LsAddresses *a, const char *name);
 void ls_address_state(LsAddresses *a, const LsGraph *g, LsValueId v);
 /* The same at an address that the caller made up. */
 void ls_address_state_at(LsAddresses *a, const LsGraph *g, LsValueId v, LsAddress at);
+
+/* Gives those results their places (codegen/planning/shared_steps.h). */
+void ls_address_shared(LsAddresses *a, const LsValueId *result, uint32_t n);
+/* The place of such a result; LS_AT_NONE: v is none. */
+LsAddress ls_address_of_shared(const LsAddresses *a, const LsGraph *g, LsValueId v);
 
 /* The address of a value of g (the training graph or the evaluation form) that no node makes; adds
  * constants to the blob. LS_AT_NONE after a diagnostic. */

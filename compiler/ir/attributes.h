@@ -82,7 +82,16 @@ typedef enum {
     LS_THEN_SUM_A, LS_THEN_SUM_B,   /* result 1: sums of that operand over the inner axis */
     LS_THEN_ADD,                /* plus operand 3, of the result's shape */
 } LsThen;
-typedef struct { bool trans_a, trans_b; double alpha, beta; LsThen then; } LsGemmAttr;
+/* part: MATMUL: rows from .. of A of `of` rows, whose other rows are multiplied by other nodes; the
+ * gradient of B is the sum of theirs, as MATMUL_PART. MATMUL_PART: terms from .. of a sum of `of`
+ * terms. of 0: the parts of the sum do not end at ends of its blocks, and add up by themselves. */
+typedef struct {
+    bool trans_a, trans_b;
+    double alpha, beta;
+    LsThen then;
+    bool part;
+    int64_t of, from;
+} LsGemmAttr;
 /* alpha, beta, min, max, epsilon, ratio. Random numbers of a batch that is cut into parts: `parts`
  * of them, and the elements of a part that follow each other (LsRun.slice); parts 0: not cut */
 typedef struct { double a, b; bool tanh; int64_t parts, inner; LsCounted counted; } LsScalarAttr;

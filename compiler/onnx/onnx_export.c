@@ -312,7 +312,7 @@ static void add_tensor(LsCtx *cx, LsOnnxForm *f, Onnx__TensorProto *t)
         return;
     add_head(cx, f, FIELD_RAW_DATA, raw.len);
     if (t->data_type == FLOAT)
-        f->slot[f->nslot++] = (LsOnnxSlot){ls_text(t->name), f->bytes, (int64_t)raw.len};
+        f->slot[f->nslot++] = (LsOnnxSlot){ls_text(t->name), f->bytes, (int64_t)raw.len, 0};
     add_piece(cx, f, raw.data, raw.len);
     f->piece[f->npiece - 1].widen = wide ? own : 0;
 }
@@ -325,7 +325,7 @@ static void add_tail(LsCtx *cx, LsOnnxForm *f, const LsAdapters *a, Onnx__Tensor
         const char *name = ls_text(list[i]->name);
         if (!ls_adapters_made(a, name))
             continue;
-        f->slot[f->nslot++] = (LsOnnxSlot){name, f->bytes, (int64_t)list[i]->raw_data.len};
+        f->slot[f->nslot++] = (LsOnnxSlot){name, f->bytes, (int64_t)list[i]->raw_data.len, 0};
         add_piece(cx, f, list[i]->raw_data.data, list[i]->raw_data.len);
     }
 }
@@ -341,17 +341,31 @@ static void add_codes(LsCtx *cx, LsOnnxForm *f)
             continue;
         add_piece(cx, f, zeros, (size_t)(-(f->bytes + f->shift) & 63));
         f->slot[f->nslot++] =
-            (LsOnnxSlot){ls_arena_printf(cx->arena, "%s.codes", t->name), f->bytes, bytes};
+            (LsOnnxSlot){ls_arena_printf(cx->arena, "%s.codes", t->name), f->bytes, bytes, 0};
         add_piece(cx, f, NULL, (size_t)bytes);
         f->piece[f->npiece - 1].packed = t;
     }
 }
 
-/* The model, its graph, the graph's initializers: protocol buffers take fields in any order.
- * merged: whose tensors are left out; NULL: none are. */
-static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, LsOnnxForm *f)
+/* So do the values with which further members of an ensemble begin. */
+static void add_further(LsCtx *cx, LsOnnxForm *f, const LsAdapters *a)
+{
+    for (uint32_t i = 0; i < f->nslot; i++) {
+        const LsAdapterTensor *t = ls_adapters_tensor(a, f->slot[i].name);
+        if (t == NULL || t->further == NULL)
+            continue;
+        f->slot[i].further = f->bytes;
+        for (uint32_t k = 0; k < a->nfurther; k++)
+            add_piece(cx, f, (const unsigned char *)t->further[k], (size_t)f->slot[i].bytes);
+    }
+}
+
+/* The model, its graph, the graph's initializers: protocol buffers take fields in any order. of:
+ * adapters, whose tensors are left out if they are merged; NULL: there are none. */
+static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *of, LsOnnxForm *f)
 {
     LsCtx *cx = e->cx;
+    const LsAdapters *merged = of != NULL && of->merge ? of : NULL;
     Onnx__GraphProto *g = p->graph;
     const size_t slots = e->nlist + (cx->packed != NULL ? cx->packed->n : 0);
     LsOnnxForm inner = {.slot = ls_arena_alloc(cx->arena, slots + 1, sizeof *inner.slot)};
@@ -374,6 +388,8 @@ static void lay_out(Export *e, Onnx__ModelProto *p, const LsAdapters *merged, Ls
     const int64_t model = f->bytes;
     if (merged != NULL)
         add_tail(cx, f, merged, e->list, e->nlist);
+    if (of != NULL)
+        add_further(cx, f, of);
     add_codes(cx, f);
     f->tail = f->bytes - model;
     p->graph = g;
@@ -401,14 +417,12 @@ bool ls_onnx_eval_form(LsCtx *cx, const char *path, const LsImportOptions *o, Ls
         return false;
     take_nodes(&e, o);
     drop_nodes(&e, g);
-    const LsAdapters *merged =
-        o->adapters != NULL && o->adapters->merge ? o->adapters : NULL;
-    if (merged != NULL)
-        ls_adapters_remove(merged, g);
+    if (o->adapters != NULL && o->adapters->merge)
+        ls_adapters_remove(o->adapters, g);
     ls_onnx_infer_form(cx->arena, p, other ? &m->names : NULL);
     drop_unread_constants(cx->arena, g);
     p->n_training_info = 0;
     p->ir_version = p->ir_version < 4 ? 4 : p->ir_version;  /* initializers need not be inputs */
-    lay_out(&e, p, merged, f);
+    lay_out(&e, p, o->adapters, f);
     return true;
 }

@@ -7,7 +7,12 @@
 #include "compiler/onnx/import_options.h"
 
 /* Where the float32 data of an initializer lies in the file: row-major, little-endian. */
-typedef struct LsOnnxSlot { const char *name; int64_t offset, bytes; } LsOnnxSlot;
+typedef struct LsOnnxSlot {
+    const char *name;
+    int64_t offset, bytes;
+    int64_t further;            /* where the values of an ensemble's members 1, 2, ... lie, one
+                                 * behind the other; 0: all members begin with these */
+} LsOnnxSlot;
 
 /* packed: the codes of that weight, which are made as they are written. bytes NULL: zeros, in the
  * place of values that the program has as codes. */
@@ -23,7 +28,8 @@ typedef struct LsOnnxForm {     /* the pieces of a file, one behind the other; i
     LsOnnxPiece *piece; uint32_t npiece, cap_piece;
     int64_t bytes;
     int64_t tail;               /* of them, behind the model: values of adapters that it has not,
-                                 * and codes of weights, each at a multiple of 64 */
+                                 * those of further members of an ensemble, and codes of weights,
+                                 * each at a multiple of 64 */
     int64_t shift;              /* large tensors' data, and codes, lie at multiples of 64 behind so
                                  * many other bytes */
     LsOnnxSlot *slot; uint32_t nslot;

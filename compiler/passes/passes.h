@@ -62,8 +62,18 @@ bool ls_loss(LsCtx *, LsGraph *, const LsLossOptions *);    /* sets g->loss, g->
  * NULL: none. After ls_loss. (compiler/passes/segment_rows.c) */
 bool ls_segments(LsCtx *, LsGraph *, const char *name);
 
-/* --head-chunks: as many chunks; 0: none. After ls_loss. (compiler/passes/head_chunks.c) */
-bool ls_head_chunks(LsCtx *, LsGraph *, int64_t chunks);
+/* --head-chunks: as many chunks; 0: none. ends: whether a block of a product's sum over k terms ends
+ * before the term `at`, so that parts of the sum can end there without other bits; NULL: the kernels
+ * cannot go on with a sum. */
+typedef struct LsHeadChunks {
+    int64_t chunks;
+    bool strict;                /* refuse chunks with other bits than those of the whole head */
+    bool (*ends)(int real_bytes, bool dot16, int64_t k, int64_t at);
+    int real_bytes;
+    bool dot16;
+} LsHeadChunks;
+/* After ls_loss. (compiler/passes/head_chunks.c) */
+bool ls_head_chunks(LsCtx *, LsGraph *, const LsHeadChunks *);
 
 /* ---- training; updates are in compiler/updates/update_options.h ---- */
 bool ls_autodiff(LsCtx *, LsGraph *);       /* appends the backward part, sets g->grad */

@@ -57,16 +57,21 @@ static void init_codes(const LsMemory *m, const LsStateTensor *s)
     ls_memory_let_go(m, m->p->file.onnx, (size_t)(s->onnx_offset + n));
 }
 
-/* The initial values of one tensor; members of an ensemble start with the same ones. */
-static void init_tensor(const LsMemory *m, const LsStateTensor *s)
+/* The initial values of one tensor; members of an ensemble start with the same ones, unless the
+ * file has others for them. */
+static void init_tensor(const LsMemory *m, uint32_t state)
 {
+    const LsStateTensor *s = &m->p->state[state];
+    const int64_t further = m->p->further != NULL ? m->p->further[state] : 0;
     const int64_t n = ls_tensor_count(&s->t), one = s->t.members > 0 ? n / s->t.members : n;
-    const unsigned char *from = m->p->file.onnx + s->onnx_offset;
     enum { PART = LS_LET_GO / 4 };
     LsWalk w = ls_walk_start(&s->t);
     char *to = ls_memory_view(m, s->t.at, n * m->p->real_bytes);
     for (int64_t i = 0; i < n; i++) {
-        const int64_t k = i % one;
+        const int64_t k = i % one, member = i / one;
+        const unsigned char *from =
+            m->p->file.onnx
+            + (member > 0 && further > 0 ? further + (member - 1) * one * 4 : s->onnx_offset);
         float v;
         memcpy(&v, from + 4 * k, 4);
         int64_t at = ls_walk_next(&w);
@@ -83,8 +88,12 @@ static void init_state(LsMemory *m)
     const LsProgram *p = m->p;
     m->lets_go = p->file.onnx != NULL && ls_can_let_go(p->file.onnx, p->file.bytes + p->file.tail);
     for (uint32_t k = 0; k < p->nstate; k++)
-        if (p->state[k].onnx_offset >= 0 && p->state[k].t.at.space != LS_AT_FILE && is_here(m, k))
-            (p->state[k].t.type == LS_DT_U8 ? init_codes : init_tensor)(m, &p->state[k]);
+        if (p->state[k].onnx_offset < 0 || p->state[k].t.at.space == LS_AT_FILE || !is_here(m, k))
+            continue;
+        else if (p->state[k].t.type == LS_DT_U8)
+            init_codes(m, &p->state[k]);
+        else
+            init_tensor(m, k);
     ls_memory_let_go(m, p->file.onnx, p->file.bytes + p->file.tail);
     if (ls_has_scaling(p)) {
         char start[8];

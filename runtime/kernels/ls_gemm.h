@@ -12,13 +12,14 @@
 #ifndef LS_RUNTIME_KERNELS_LS_GEMM_H
 #define LS_RUNTIME_KERNELS_LS_GEMM_H
 
+#include "runtime/kernels/ls_depth_blocks.h"
 #include "runtime/kernels/ls_dot16.h"
 #ifdef LS_UNPACKS               /* some kernel reads codes */
 #include "runtime/kernels/ls_unpack_rows.h"
 #endif
 
 enum {
-    LS_KC = 1024 / sizeof(real),              /* depth of a block: a panel is then at most 32 KiB */
+    LS_KC = LS_BLOCK_TERMS(sizeof(real)),     /* depth of a block: a panel is then at most 32 KiB */
     LS_L1_ROWS = LS_MR * (LS_MR > 8 ? 2 : 4), /* rows that stay in the L1 cache while panels
                                                * stream */
     LS_LDA = LS_KC + LS_V, /* distance of copied rows: an odd number of vectors, to spread over

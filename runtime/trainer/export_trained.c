@@ -6,9 +6,9 @@
 #include "runtime/trainer/export_narrow.h"
 #include "runtime/trainer/export_values.h"
 #include "runtime/trainer/export_trained.h"
+#include "runtime/trainer/member_view.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 /* Writes the alphabet, unless the model contains one: it is then the alphabet of the training. */
 static void put_alphabet(LsOut *o, const LsProgram *p, const LsAlphabet *a)
@@ -80,18 +80,9 @@ bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet,
 {
     if (m->p->ensemble.members == 0)
         return write_form(m, alphabet, form, path, e);
-    LsProgram of = *m->p;       /* the same memory as the member's program would see it */
-    LsMemory mine = *m;
-    LsStateTensor *state = calloc(of.nstate + 1u, sizeof *state);
-    if (state == NULL)
-        return ls_fail(e, LS_EXIT_FAIL, "out of memory");
-    for (uint32_t k = 0; k < of.nstate; k++) {
-        state[k] = of.state[k];
-        state[k].t = ls_tensor_of(&of.state[k].t, member, of.real_bytes);
-    }
-    of.state = state;
-    mine.p = &of;
-    const bool ok = write_form(&mine, alphabet, form, path, e);
-    free(state);
+    LsMember one;
+    const bool ok = ls_member_open(&one, m, member, e)
+                    && write_form(&one.memory, alphabet, form, path, e);
+    ls_member_close(&one);
     return ok;
 }

@@ -256,7 +256,7 @@ bool ls_trainer_open(LsTrainer *t, LsError *e)
     t->threads = o->threads ? (int)o->threads : cores_of_rank(t);
     int workers = o->workers >= 0 ? (int)o->workers : default_workers(t);
     t->place.seed = (uint64_t)o->seed;
-    if (!ls_trainer_outputs_check(o, e) || !open_data(t, e) || !takes_options(t, e)
+    if (!ls_trainer_outputs_check(o, t->p, e) || !open_data(t, e) || !takes_options(t, e)
         || !ls_ranks_choose_devices(t, e)
         || !ls_memory_open_with(&t->memory, t->p, t->group.count, sums_in_window(t),
                                 ls_has_stage_ranks(t) ? t->group.comm->rank : -1, e))

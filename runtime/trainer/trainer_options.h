@@ -53,7 +53,7 @@ enum { LS_RANK_NUMBERS = 120 };
 /* "1, 2, 4 or 8 ranks": how many the program may have. Returns text. */
 const char *ls_rank_numbers(const LsRanks *r, char text[LS_RANK_NUMBERS]);
 /* Whether every requested output file could be written now. */
-bool ls_trainer_outputs_check(const LsTrainerOptions *o, LsError *e);
+bool ls_trainer_outputs_check(const LsTrainerOptions *o, const LsProgram *p, LsError *e);
 void ls_trainer_options_help(const LsProgram *p, const char *name, FILE *to);
 
 #endif
