@@ -25,8 +25,8 @@ typedef struct LsProblem {
 LsProblem *ls_problem_new(LsCtx *cx, const LsGraph *g, const char *name,
                           const LsTarget *target);
 
-/* The state in whose memory, at its beginning, a node's result lies; none: it lies in the arena. The
- * tensor of such a result has no bytes. */
+/* The state in whose memory, at its beginning, a node's result lies; none: it lies in the arena.
+ * The tensor of such a result has no bytes. */
 LsValueId ls_problem_home(const LsGraph *g, LsValueId v);
 
 /* The work of a dag node on a machine. */

@@ -58,8 +58,8 @@ bool ls_waits_for_gradients(const LsProb *p);
  * twice, or that reader takes an alternative that reads other values. */
 void ls_strategy_twice(LsCandidates *pool);
 
-/* If the updates wait for one number that is made of gradients: the problem whose updates do not,
- * and the number's tensor. NULL: they wait for none. */
+/* If the updates wait for one number that is made of gradients, and may be made twice: the problem
+ * whose updates do not, and the number's tensor. Else NULL. */
 LsProb *ls_step_without_gate(LsArena *arena, const LsProb *p, uint32_t *gate);
 
 /* Offers the candidates of that problem, each run twice: for the number alone, then as a whole. */

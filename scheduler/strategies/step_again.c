@@ -33,15 +33,17 @@ static bool makes_one_of(const LsProb *p, uint32_t v, const bool *tensor)
     return false;
 }
 
-/* Flags of the tensors that the gate is made of, with itself; returns whether a gradient is among
- * them. */
-static bool mark_sources(const LsProb *p, uint32_t gate, bool *source)
+/* Whether the gate is made of gradients, by nodes that may run twice: sums of several batches run
+ * once, and their memory is the state's. */
+static bool can_be_made_twice(LsArena *tmp, const LsProb *p, uint32_t gate)
 {
-    bool gradients = false;
+    bool gradients = false, *source = ls_arena_alloc(tmp, p->nt + 1u, sizeof *source);
     source[gate] = true;
     for (uint32_t v = p->n; v-- > 0;) {
         if (!p->used[v] || !makes_one_of(p, v, source))
             continue;
+        if (p->stuck[v])
+            return false;
         gradients |= p->dag->node[v].kind == LS_DAG_BACKWARD;
         for (uint32_t k = p->in.at[v]; k < p->in.at[v + 1]; k++)
             source[p->in.id[k]] = true;
@@ -72,9 +74,8 @@ static LsDag *opened(LsArena *arena, const LsProb *p, uint32_t gate)
 LsProb *ls_step_without_gate(LsArena *arena, const LsProb *p, uint32_t *gate)
 {
     LsArena *tmp = ls_arena_new();
-    bool *source = ls_arena_alloc(tmp, p->nt + 1u, sizeof *source);
     *gate = gate_of(tmp, p);
-    const bool waits = *gate != LS_NO_ID && mark_sources(p, *gate, source);
+    const bool waits = *gate != LS_NO_ID && can_be_made_twice(tmp, p, *gate);
     ls_arena_free(tmp);
     if (!waits)
         return NULL;
