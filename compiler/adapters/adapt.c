@@ -374,7 +374,20 @@ static bool take_beside(Adapting *w, Onnx__TensorProto *t)
     return true;
 }
 
-static bool take_saved(Adapting *w)
+static bool none_saved(Adapting *w, const LsAdaptable *m, uint32_t n)
+{
+    const char *name = w->a->spec->save[0];
+    for (uint32_t k = 0; k < n; k++)
+        if (ls_adapter_names(name, m[k].module))
+            return ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, "give it an adapter instead",
+                            "'%s' (modules_to_save) has its weight under the name '%s' here, in "
+                            "another layout than the module's: it is not trained as it is",
+                            name, ls_text(m[k].weight->name));
+    return ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                    "no module of the file is called '%s' (modules_to_save)", name);
+}
+
+static bool take_saved(Adapting *w, const LsAdaptable *m, uint32_t n)
 {
     const Onnx__GraphProto *g = w->u->g;
     const LsAdapterSpec *s = w->a->spec;
@@ -383,9 +396,7 @@ static bool take_saved(Adapting *w)
         if (ls_edit_real(w->u, ls_text(g->initializer[i]->name)) != NULL
             && !take_beside(w, g->initializer[i]))
             return false;
-    return s->nsave == 0 || w->a->ntensor > before
-           || ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, NULL,
-                       "no module of the file is called '%s' (modules_to_save)", s->save[0]);
+    return s->nsave == 0 || w->a->ntensor > before || none_saved(w, m, n);
 }
 
 /* ---- the whole ---- */
@@ -448,5 +459,5 @@ bool ls_adapt(LsEditor *u, LsAdapters *a, int opset)
     if (!all_named(&w))
         return none_found(&w, m, n);
     a->config = ls_adapter_config_text(arena, a->spec);
-    return take_saved(&w) && ls_adapter_values_end(&w.values);
+    return take_saved(&w, m, n) && ls_adapter_values_end(&w.values);
 }
