@@ -21,6 +21,7 @@ typedef struct Adapting {
     int opset;
     LsAdapterNodes nodes;                       /* beside the node at hand */
     bool *named;                                /* by target: it named a module */
+    uint32_t nsaved;                            /* tensors that are trained as they are */
 } Adapting;
 
 static bool ends(const char *text, const char *end)
@@ -360,6 +361,7 @@ static bool take_beside(Adapting *w, Onnx__TensorProto *t)
     if (bad)
         return false;
     note(w, name, key);
+    w->nsaved += is_saved(w->a->spec, owner);
     if (data == NULL)
         return true;
     Onnx__TensorProto own;
@@ -391,12 +393,11 @@ static bool take_saved(Adapting *w, const LsAdaptable *m, uint32_t n)
 {
     const Onnx__GraphProto *g = w->u->g;
     const LsAdapterSpec *s = w->a->spec;
-    const uint32_t before = w->a->ntensor;
     for (size_t i = 0; i < g->n_initializer; i++)
         if (ls_edit_real(w->u, ls_text(g->initializer[i]->name)) != NULL
             && !take_beside(w, g->initializer[i]))
             return false;
-    return s->nsave == 0 || w->a->ntensor > before || none_saved(w, m, n);
+    return s->nsave == 0 || w->nsaved > 0 || none_saved(w, m, n);
 }
 
 /* ---- the whole ---- */

@@ -123,6 +123,7 @@ refused "give --dim sequence_length=SIZE" packed
 cp -r "$models/adapter/start" saves
 chmod -R u+w saves
 sed -i 's/"modules_to_save": null/"modules_to_save": ["lm_head"]/' saves/adapter_config.json
+sed -i 's/"bias": "none"/"bias": "all"/' saves/adapter_config.json
 refused "'lm_head' (modules_to_save) has its weight under the name 'lm_head.MatMul.weight'" packed \
     --dim sequence_length=8 --adapter saves
 # Caches with a length are inputs, where nodes of ai.onnx read them.
