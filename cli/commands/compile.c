@@ -32,6 +32,7 @@ typedef struct Output {         /* the files of one compilation */
     const char *dir;            /* folder of the generated files */
     const char *base;           /* their name without extension */
     bool temporary;             /* dir is removed at the end */
+    LsOnnxForm form;            /* the model, with its initial weights */
 } Output;
 
 static const char *const ending[] = {".c",  "_data.S", ".const", "_eval.onnx",
@@ -162,12 +163,12 @@ static bool wants_mpi(const LsOptions *o)
 
 /* C text, assembler text, constants, the evaluation form as an ONNX file; for GPUs the device's
  * text. */
-static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
+static bool write_program(LsJob *job, Output *out, const LsCudaTool *cuda)
 {
     LsCtx *cx = &job->cx;
-    LsOnnxForm form;
-    if (!ls_onnx_eval_form(cx, job->options->model, &job->pipeline.import, &form))
+    if (!ls_onnx_eval_form(cx, job->options->model, &job->pipeline.import, &out->form))
         return false;
+    const LsOnnxForm form = out->form;
     const bool has_last = job->last_plan.nstep > 0;
     LsCode code = {.model = job->options->model,
                    .plan_hash = job->report.hash,
@@ -194,16 +195,22 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
                             ls_job_overlaps(job)},
                    .update = {job->update_problem,
                               job->update_problem != NULL ? &job->update_plan : NULL, false},
+                   .once = {job->shared != NULL ? job->shared->once : NULL,
+                            job->shared != NULL ? &job->once_plan : NULL, false},
                    .mpi = wants_mpi(job->options),
                    .library = out->kind == LS_EMIT_LIB,
                    .onnx_bytes = (size_t)(form.bytes - form.tail),
                    .onnx_tail = (size_t)form.tail,
+                   .onnx_shift = (size_t)form.shift,
                    .adapters = job->pipeline.import.adapters,
                    .onnx_attached = out->kind == LS_EMIT_EXE};
     if (job->staged != NULL)
         code.train = (LsCodePhase){.problem = NULL};
     code.addresses =
-        ls_addresses_new(cx, job->train, job->target.real_bytes, form.slot, form.nslot);
+        ls_addresses_new(cx, job->train, job->target.real_bytes, &form,
+                         code.onnx_attached && cuda == NULL);
+    if (job->shared != NULL)
+        ls_address_shared(code.addresses, job->shared->result, job->shared->nresult);
     if (job->staged != NULL)
         code.copy_at = ls_copies_place(&job->staged->plan.cut, job->train_problem, code.addresses);
     if (job->update_problem != NULL && (code.ranks = ls_rank_layout(cx, &code)) == NULL)
@@ -235,9 +242,11 @@ static bool write_program(LsJob *job, const Output *out, const LsCudaTool *cuda)
         return ok;
     if (code.library && !ls_library_write(job, &code, out->dir, out->base))
         return false;
+    /* What is attached to the program need not be a file of its own, which may be large. */
+    const bool apart = !code.onnx_attached || job->options->output.save_temps != NULL;
     return write_bytes(cx, file_of(cx->arena, out, CONSTANTS), code.addresses->constant,
                        code.addresses->nconst)
-           && ls_onnx_form_write(cx, &form, file_of(cx->arena, out, ONNX));
+           && (!apart || ls_onnx_form_write(cx, &form, file_of(cx->arena, out, ONNX)));
 }
 
 /* The linker's output file: a name beside the output, renamed once complete. A linker cannot write
@@ -273,7 +282,7 @@ static bool build(LsJob *job, const Output *out, const LsCudaTool *cuda)
         const char *part = place_program(cx->arena, out);
         bool ok = ls_toolchain_build(cx, &tool, out->dir, out->base, out->kind, part) &&
                   (out->kind != LS_EMIT_EXE || o->output.dry_run ||
-                   ls_attach_file(cx, part, file_of(cx->arena, out, ONNX)));
+                   ls_attach_form(cx, part, &out->form));
         ls_stage_end(o);
         return o->output.dry_run ? ok : ls_output_take(part, out->path, ok);
     }

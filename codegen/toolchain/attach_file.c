@@ -5,7 +5,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stddef.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -25,49 +24,39 @@ static bool put(int fd, const void *bytes, size_t n, int64_t at)
     return true;
 }
 
-/* Copies all of `from` to byte `at` on; returns the number of bytes, -1: an error. */
-static int64_t copy(int to, int64_t at, int from)
-{
-    static char part[1 << 16];
-    int64_t bytes = 0;
-    for (ssize_t n; (n = read(from, part, sizeof part)) != 0; bytes += n > 0 ? n : 0)
-        if ((n < 0 && errno != EINTR) || (n > 0 && !put(to, part, (size_t)n, at + bytes)))
-            return -1;
-    return bytes;
-}
-
-/* Sets place and size of the section. */
+/* Sets place and size of the section. Tools that lay a program out anew keep its alignment. */
 static bool set_entry(int fd, int64_t entry, int64_t offset, int64_t bytes)
 {
     const Elf64_Off place = (Elf64_Off)offset;
-    const Elf64_Xword size = (Elf64_Xword)bytes;
+    const Elf64_Xword size = (Elf64_Xword)bytes, align = LS_ATTACHED_ALIGN;
     return put(fd, &place, sizeof place, entry + (int64_t)offsetof(Elf64_Shdr, sh_offset))
-        && put(fd, &size, sizeof size, entry + (int64_t)offsetof(Elf64_Shdr, sh_size));
+        && put(fd, &size, sizeof size, entry + (int64_t)offsetof(Elf64_Shdr, sh_size))
+        && put(fd, &align, sizeof align, entry + (int64_t)offsetof(Elf64_Shdr, sh_addralign));
 }
 
-static bool attach(int to, int from, const LsAttached *a)
+static bool attach(LsCtx *cx, FILE *to, const LsAttached *a, const LsOnnxForm *form)
 {
     struct stat st;
-    if (fstat(to, &st) != 0)
+    if (fstat(fileno(to), &st) != 0)
         return false;
-    const int64_t at = (st.st_size + PAGE - 1) / PAGE * PAGE, bytes = copy(to, at, from);
-    return bytes >= 0 && set_entry(to, a->entry, at, bytes);
+    const int64_t at = (st.st_size + PAGE - 1) / PAGE * PAGE;
+    return fseeko(to, (off_t)(at + form->shift), SEEK_SET) == 0 && ls_onnx_form_put(cx, form, to)
+           && fflush(to) == 0
+           && set_entry(fileno(to), a->entry, at, form->shift + form->bytes);
 }
 
-bool ls_attach_file(LsCtx *cx, const char *program, const char *file)
+bool ls_attach_form(LsCtx *cx, const char *program, const LsOnnxForm *form)
 {
     LsAttached a;
     bool is_elf = true, ok = false;
-    const int to = open(program, O_RDWR | O_CLOEXEC), from = open(file, O_RDONLY | O_CLOEXEC);
-    if (to >= 0 && from >= 0 && !ls_attached_find(to, &a, &is_elf))
+    FILE *to = fopen(program, "r+be");
+    if (to != NULL && !ls_attached_find(fileno(to), &a, &is_elf))
         errno = ENOEXEC;
-    else if (to >= 0 && from >= 0)
-        ok = attach(to, from, &a);
-    if (to >= 0 && close(to) != 0)
+    else if (to != NULL)
+        ok = attach(cx, to, &a, form);
+    if (to != NULL && fclose(to) != 0)
         ok = false;
-    if (from >= 0)
-        close(from);
     return ok || !is_elf
-           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL, "cannot attach '%s' to '%s': %s", file,
-                       program, strerror(errno));
+           || ls_error(cx, LS_NOWHERE, LS_E_IO, NULL,
+                       "cannot attach the initial weights to '%s': %s", program, strerror(errno));
 }

@@ -10,22 +10,23 @@
 const float *ls_dora_norms(LsEditor *u, const LsAdaptable *m)
 {
     const int64_t all = ls_edit_count(m->weight), row = m->out > 0 ? all / m->out : 0;
-    const LsFileReal *w = ls_edit_data(u, m->weight);
+    LsReals w;
     float *norm = ls_arena_alloc(u->cx->arena, (size_t)m->out + 1, sizeof *norm);
-    if (w == NULL) {
+    double *sum = ls_arena_alloc(u->scratch, (size_t)m->out + 1, sizeof *sum);
+    if (!ls_edit_reals(u, m->weight, &w)) {
         ls_error(u->cx, LS_NOWHERE, LS_E_DATA, NULL,
                  "the data of '%s' are missing: DoRA begins with its norms",
                  ls_text(m->weight->name));
         return NULL;
     }
-    for (int64_t i = 0; i < m->out; i++) {
-        double sum = 0;
-        for (int64_t k = 0; k < row; k++) {
-            const double v = m->turned ? w[k * m->out + i] : w[i * row + k];
-            sum += v * v;
-        }
-        norm[i] = (float)sqrt(sum);
+    for (int64_t at = 0, n; at < all; at += n) {
+        const LsFileReal *v = ls_reals_from(&w, at, &n);
+        for (int64_t k = 0; k < n; k++)
+            sum[m->turned ? (at + k) % m->out : (at + k) / row] += (double)v[k] * v[k];
     }
+    ls_reals_let_go(&w);
+    for (int64_t i = 0; i < m->out; i++)
+        norm[i] = (float)sqrt(sum[i]);
     return norm;
 }
 

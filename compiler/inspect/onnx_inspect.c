@@ -253,7 +253,8 @@ static void try_import(LsInspectReport *r, const LsImportOptions *given)
 static void find_data(LsInspectReport *r)
 {
     LsDataFolder from = {.dir = r->m->dir, .home = r->m->home};
-    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1};     /* already reported */
+    LsCtx quiet = {.arena = r->cx->arena, .max_error = 1, .nerror = 1,      /* already reported */
+                   .packed = r->cx->packed};
     for (size_t i = 0; i < r->m->graph->n_initializer; i++)
         ls_tensor_check(&quiet, LS_NOWHERE, &from, r->m->graph->initializer[i]);
     r->missing = from.nmissing > 0;

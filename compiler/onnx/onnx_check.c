@@ -169,7 +169,15 @@ static bool check_floats(LsCtx *cx, const LsOnnxModel *m, const LsOnnxFlat *f, i
     return good;
 }
 
-static bool check_types(LsCtx *cx, const LsOnnxModel *m)
+/* Tensors of adapters are float32 beside weights of any type: everything is computed in float32,
+ * and their own type says nothing of the values that they meet. */
+static bool is_of_adapter(const LsAdapters *a, const LsOnnxFlat *f)
+{
+    return a != NULL && ls_flat_is(f, "Constant") && f->proto->n_output == 1
+           && ls_names_find(&a->made, ls_text(f->proto->output[0])) != 0;
+}
+
+static bool check_types(LsCtx *cx, const LsOnnxModel *m, const LsAdapters *a)
 {
     const Onnx__GraphProto *g = m->graph;
     int *type = ls_arena_alloc(cx->arena, m->names.n + 1, sizeof *type);
@@ -182,19 +190,23 @@ static bool check_types(LsCtx *cx, const LsOnnxModel *m)
             type[ls_names_find(&m->names, ls_text(g->input[i]->name))] = t->tensor_type->elem_type;
     }
     for (size_t i = 0; i < g->n_initializer; i++)
-        if (ls_onnx_type_is_float(g->initializer[i]->data_type))
+        if (ls_onnx_type_is_float(g->initializer[i]->data_type)
+            && (a == NULL || !ls_adapters_made(a, ls_text(g->initializer[i]->name))))
             type[ls_names_find(&m->names, ls_text(g->initializer[i]->name))] =
                 g->initializer[i]->data_type;
     type[0] = 0;
     for (uint32_t i = 0; i < m->norder; i++) {
-        good &= check_floats(cx, m, &m->node[m->order[i]], type);
+        const LsOnnxFlat *f = &m->node[m->order[i]];
+        good &= check_floats(cx, m, f, type);
+        if (is_of_adapter(a, f))
+            type[ls_names_find(&m->names, ls_text(f->proto->output[0]))] = 0;
         type[ls_names_find(&m->names, "")] = 0;
         ls_report_cut(m->report, m->node[m->order[i]].index);
     }
     return good;
 }
 
-bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m)
+bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m, const LsAdapters *a)
 {
     bool good = check_inputs(cx, m);
     ls_report_cut(m->report, LS_REPORT_FIRST);
@@ -209,5 +221,5 @@ bool ls_onnx_check(LsCtx *cx, const LsOnnxModel *m)
             good &= ls_onnx_check_attributes(cx, ls_flat_where(&m->node[i]), m->node[i].proto);
             ls_report_cut(m->report, m->node[i].index);
         }
-    return check_types(cx, m) && good;
+    return check_types(cx, m, a) && good;
 }

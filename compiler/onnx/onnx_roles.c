@@ -17,6 +17,7 @@
 #include "compiler/onnx/import_state.h"
 #include "compiler/onnx_file/onnx_domain.h"
 #include "compiler/onnx_file/onnx_metadata.h"
+#include "compiler/onnx_file/onnx_reals.h"
 #include "compiler/onnx/onnx_stops.h"
 #include "compiler/onnx_file/onnx_subgraph.h"
 
@@ -114,16 +115,19 @@ bool ls_onnx_told_to_freeze(const LsImportOptions *o, const char *name)
  * may initialise a parameter. */
 static bool is_mask(LsImport *im, const Onnx__TensorProto *t, int64_t count)
 {
-    LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+    LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1, .packed = im->cx->packed};
     LsDataFolder from = {.dir = im->m->dir, .home = im->m->home};
-    const LsFileReal *v = ls_tensor_reals(&quiet, LS_NOWHERE, &from, t);
-    bool differ = false;
-    for (int64_t i = 0; v != NULL && i < count; i++) {
-        if (v[i] != 0 && v[i] != 1 && !(v[i] <= -1e4f))
-            return false;
-        differ |= v[i] != v[0];
+    LsReals r;
+    bool differ = false, mask = ls_reals_open(&r, &quiet, LS_NOWHERE, &from, t);
+    const float first = mask && count > 0 ? ls_reals_at(&r, 0) : 0;
+    for (int64_t at = 0, n; at < count && mask; at += n) {
+        const LsFileReal *v = ls_reals_from(&r, at, &n);
+        for (int64_t i = 0; i < n; i++) {
+            mask &= v[i] == 0 || v[i] == 1 || v[i] <= -1e4f;
+            differ |= v[i] != first;
+        }
     }
-    return v != NULL && differ;
+    return mask && differ;
 }
 
 /* ---- one tensor ---- */
@@ -363,7 +367,8 @@ void ls_onnx_decide(LsImport *im)
     im->verdict = ls_arena_alloc(im->cx->arena, im->m->names.n + 1, sizeof *im->verdict);
     collect_uses(im, uses);
     for (size_t i = 0; i < g->n_initializer; i++) {
-        LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1};
+        LsCtx quiet = {.arena = im->cx->arena, .max_error = 1, .nerror = 1,
+                       .packed = im->cx->packed};
         Tensor t = {.im = im, .proto = g->initializer[i], .name = ls_text(g->initializer[i]->name)};
         uint32_t id = ls_names_find(&im->m->names, t.name);
         LsType type;

@@ -30,12 +30,35 @@ int64_t ls_edit_count(const Onnx__TensorProto *t)
 
 const LsFileReal *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t)
 {
-    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1}; /* the import reports it */
+    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1, /* the import reports it */
+                   .packed = u->cx->packed};
     LsShape shape;
     LsType type;
     if (!ls_tensor_shape(&quiet, LS_NOWHERE, t, &shape, &type) || type != LS_REAL)
         return NULL;
     return ls_tensor_reals(&quiet, LS_NOWHERE, &u->data, t);
+}
+
+bool ls_edit_reals(LsEditor *u, const Onnx__TensorProto *t, LsReals *r)
+{
+    LsCtx quiet = {.arena = u->cx->arena, .max_error = 1, .nerror = 1};
+    return ls_reals_open(r, &quiet, LS_NOWHERE, &u->data, t);
+}
+
+bool ls_edit_differs_within(LsEditor *u, const Onnx__TensorProto *t)
+{
+    LsReals r;
+    bool differ = false;
+    if (!ls_edit_reals(u, t, &r) || r.count == 0)
+        return false;
+    const float first = ls_reals_at(&r, 0);
+    for (int64_t at = 0, n; at < r.count && !differ; at += n) {
+        const LsFileReal *v = ls_reals_from(&r, at, &n);
+        for (int64_t i = 0; i < n && !differ; i++)
+            differ = v[i] != first;
+    }
+    ls_reals_let_go(&r);
+    return differ;
 }
 
 /* The number of the next name like that of id. Thousands of names may be alike. */

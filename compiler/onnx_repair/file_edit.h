@@ -6,7 +6,7 @@
 
 #include "base/name_ids.h"
 #include "compiler/onnx_repair/tensor_origin.h"
-#include "compiler/onnx_file/onnx_tensor.h"
+#include "compiler/onnx_file/onnx_reals.h"
 
 typedef struct LsOnnxEdits {
     LsUntied *untied; uint32_t nuntied, cap_untied;     /* parameters */
@@ -53,6 +53,10 @@ int64_t ls_edit_count(const Onnx__TensorProto *t);      /* elements; 0: the dime
                                                          * invalid */
 /* The elements as floats; NULL: damaged, or the data file does not exist. Prints no diagnostic. */
 const LsFileReal *ls_edit_data(LsEditor *u, const Onnx__TensorProto *t);
+/* The same in parts, for tensors that may be large. */
+bool ls_edit_reals(LsEditor *u, const Onnx__TensorProto *t, LsReals *r);
+/* Not all elements are the same. */
+bool ls_edit_differs_within(LsEditor *u, const Onnx__TensorProto *t);
 /* A name similar to `like` that no value of the graph has. */
 const char *ls_edit_fresh(LsEditor *u, const char *like);
 /* Notes that `name` was made from `from` in one of the lists of LsOnnxEdits. */

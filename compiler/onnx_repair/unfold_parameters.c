@@ -26,33 +26,60 @@ static const Onnx__TensorProto *only_origin(LsEditor *u, const Onnx__TensorProto
 
 typedef enum { OTHER, RESHAPED, TRANSPOSED, SPREAD } Form;
 
-static Form compare(const Onnx__TensorProto *t, const LsFileReal *b, const Onnx__TensorProto *of,
-                    const LsFileReal *a, int64_t n)
+/* Bytes of two tensors of one type. The transposed one is read in blocks, whose memory is given
+ * back: each row of it touches all of its pages. */
+typedef struct Both {
+    const LsArena *arena;
+    const unsigned char *t, *of;
+    int64_t rows, columns;      /* of `of` */
+    size_t bytes;               /* of an element */
+} Both;
+
+static bool is_transposed(const Both *b)
 {
-    if (memcmp(a, b, (size_t)n * sizeof *a) == 0)
-        return RESHAPED;
-    if (of->n_dims != 2 || t->n_dims != 2 || of->dims[0] != t->dims[1] || of->dims[1] != t->dims[0])
-        return OTHER;
-    int64_t rows = of->dims[0], columns = of->dims[1];
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t j = 0; j < columns; j++)
-            if (memcmp(&a[i * columns + j], &b[j * rows + i], sizeof *a) != 0)
-                return OTHER;
-    return TRANSPOSED;
+    enum { BLOCK = 512 };
+    bool same = true;
+    for (int64_t i = 0, end; i < b->rows && same; i = end) {
+        end = i + BLOCK < b->rows ? i + BLOCK : b->rows;
+        for (int64_t j = 0; j < b->columns && same; j++)
+            for (int64_t k = i; k < end && same; k++)
+                same = memcmp(b->of + (size_t)(k * b->columns + j) * b->bytes,
+                              b->t + (size_t)(j * b->rows + k) * b->bytes, b->bytes)
+                       == 0;
+        ls_arena_let_go(b->arena, b->of, (size_t)(end * b->columns) * b->bytes);
+        ls_arena_let_go(b->arena, b->t, (size_t)(b->rows * b->columns) * b->bytes);
+    }
+    return same;
+}
+
+static bool is_reshaped(const Both *b)
+{
+    const size_t all = (size_t)(b->rows * b->columns) * b->bytes;
+    bool same = true;
+    for (size_t at = 0, n; at < all && same; at += n) {
+        n = all - at < LS_ARENA_PART ? all - at : LS_ARENA_PART;
+        same = memcmp(b->of + at, b->t + at, n) == 0;
+        ls_arena_let_go(b->arena, b->of, at + n);
+        ls_arena_let_go(b->arena, b->t, at + n);
+    }
+    return same;
 }
 
 static Form form_of(LsEditor *u, const Onnx__TensorProto *t, const Onnx__TensorProto *of)
 {
     const int64_t n = ls_edit_count(t);
-    if (n < 1 || n != ls_edit_count(of))
+    LsReals x, y;
+    if (n < 1 || n != ls_edit_count(of) || !ls_edit_reals(u, t, &x) || !ls_edit_reals(u, of, &y)
+        || x.data_type != y.data_type)
         return OTHER;
-    const LsFileReal *a = ls_edit_data(u, of), *b = ls_edit_data(u, t);
-    const Form form = a != NULL && b != NULL ? compare(t, b, of, a, n) : OTHER;
-    if (a != NULL)
-        ls_arena_let_go(u->cx->arena, a, (size_t)n * sizeof *a);
-    if (b != NULL)
-        ls_arena_let_go(u->cx->arena, b, (size_t)n * sizeof *b);
-    return form;
+    Both b = {u->cx->arena, x.raw, y.raw, 1, n, (size_t)x.bytes};
+    if (is_reshaped(&b))
+        return RESHAPED;
+    if (of->n_dims != 2 || t->n_dims != 2 || of->dims[0] != t->dims[1] || of->dims[1] != t->dims[0])
+        return OTHER;
+    b.rows = of->dims[0];
+    b.columns = of->dims[1];
+    return is_transposed(&b) ? TRANSPOSED : OTHER;
 }
 
 /* An initializer of integers: the shape of t. */
@@ -93,30 +120,25 @@ static void retie(LsEditor *u, uint32_t id, const Onnx__TensorProto *of, Form fo
     ls_edit_note(u, &e->retied, &e->nretied, &e->cap_retied, t->name, of->name);
 }
 
-static bool differs_within(LsEditor *u, const Onnx__TensorProto *t)
-{
-    const LsFileReal *v = ls_edit_data(u, t);
-    const int64_t n = ls_edit_count(t);
-    for (int64_t i = 1; v != NULL && i < n; i++)
-        if (v[i] != v[0])
-            return true;
-    return false;
-}
-
 /* ---- parameters that were spread over the batch, such as class tokens ---- */
 
 /* All parts along the first `axes` axes are the same. */
 static bool repeats(LsEditor *u, const Onnx__TensorProto *t, size_t axes)
 {
+    LsReals r;
     int64_t parts = 1;
     for (size_t k = 0; k < axes; k++)
         parts *= t->dims[k];
-    const LsFileReal *v = t->n_dims > axes && parts > 1 ? ls_edit_data(u, t) : NULL;
-    const int64_t part = v != NULL ? ls_edit_count(t) / parts : 0;
-    for (int64_t i = 1; v != NULL && i < parts; i++)
-        if (memcmp(v, v + i * part, (size_t)part * sizeof *v) != 0)
-            return false;
-    return v != NULL;
+    if (t->n_dims <= axes || parts < 2 || !ls_edit_reals(u, t, &r))
+        return false;
+    const size_t part = (size_t)(r.count / parts) * (size_t)r.bytes;
+    bool same = true;
+    for (int64_t i = 1; i < parts && same; i++) {
+        const unsigned char *own = r.raw + (size_t)i * part;
+        same = memcmp(r.raw, own, part) == 0;
+        ls_arena_let_go(r.arena, own, part);
+    }
+    return same;
 }
 
 static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, size_t axes,
@@ -142,7 +164,7 @@ static Onnx__TensorProto *first_part(LsEditor *u, const Onnx__TensorProto *t, si
  * nothing, but the name "expand" does. Rows of a table may be repeated along the steps, too. */
 static size_t repeated_axes(LsEditor *u, const Onnx__TensorProto *t)
 {
-    const bool tells = t->n_dims > 2 && differs_within(u, t);
+    const bool tells = t->n_dims > 2 && ls_edit_differs_within(u, t);
     if (tells && strncmp(t->name, "embedding", 9) == 0 && repeats(u, t, t->n_dims - 1))
         return t->n_dims - 1;
     return (tells || strncmp(t->name, "expand", 6) == 0) && repeats(u, t, 1) ? 1 : 0;
@@ -184,8 +206,9 @@ static int use_of(const Onnx__NodeProto *p, size_t k)
     return k == 1 && (strstr(op, "MatMul") != NULL || strstr(op, "Gemm") != NULL) ? FACTOR : 0;
 }
 
-/* A matrix, by what a transposed copy shares with it: the number of its elements, and the sum of
- * their bits. Factors that begin a run of equal ones know how many of these are left. */
+/* A matrix, by what a transposed or reshaped copy shares with it: the number of its elements, and
+ * the sum of some of their bits. Factors that begin a run of equal ones know how many of these are
+ * left. */
 typedef struct Matrix { int64_t count; uint64_t sum; uint32_t id, left; } Matrix;
 
 static int by_numbers(const void *x, const void *y)
@@ -198,20 +221,31 @@ static int by_numbers(const void *x, const void *y)
     return a->id < b->id ? -1 : a->id > b->id;
 }
 
-static uint64_t sum_of(LsEditor *u, uint32_t id)
+/* The sum over some elements of a matrix. turned: over those that its transpose has in the places
+ * of the others. All may be most of the file. */
+static uint64_t sum_of(LsEditor *u, const Onnx__TensorProto *t, bool turned)
 {
-    enum { PART = LS_ARENA_PART / 4 };
-    const LsFileReal *v = ls_edit_data(u, u->real[id]);
-    const int64_t n = ls_edit_count(u->real[id]);
-    uint64_t sum = 0;
-    for (int64_t i = 0; v != NULL && i < n; i++) {
+    enum { SOME = 256 };
+    LsReals r;
+    uint64_t sum = 0, draw = 1;
+    if (!ls_edit_reals(u, t, &r) || r.count == 0)
+        return 0;
+    const int64_t rows = t->dims[0], columns = t->dims[1], n = r.count < SOME ? r.count : SOME;
+    for (int64_t k = 0; k < n; k++) {
+        draw = draw * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+        const int64_t i = r.count <= SOME ? k : (int64_t)((draw >> 11) % (uint64_t)r.count);
+        const float v = ls_reals_at(&r, turned ? i % rows * columns + i / rows : i);
         uint32_t bits;
-        memcpy(&bits, &v[i], sizeof bits);
-        sum += bits * UINT64_C(0x9e3779b97f4a7c15);
-        if (i % PART == PART - 1 || i == n - 1)
-            ls_arena_let_go(u->cx->arena, v, (size_t)(i + 1) * sizeof *v);
+        memcpy(&bits, &v, sizeof bits);
+        sum += (bits + (uint64_t)k) * UINT64_C(0x9e3779b97f4a7c15);
     }
+    ls_reals_let_go(&r);
     return sum;
+}
+
+static Matrix matrix_of(LsEditor *u, uint32_t id, bool turned)
+{
+    return (Matrix){ls_edit_count(u->real[id]), sum_of(u, u->real[id], turned), id, 0};
 }
 
 /* The first of the n matrices, which are sorted, that is not before `like`. */
@@ -235,18 +269,18 @@ static Matrix *tables_of(LsEditor *u, const int *uses, uint32_t *n)
     *n = 0;
     for (uint32_t id = 1; id < u->nid; id++)
         if (u->real[id] != NULL && u->real[id]->n_dims == 2 && (uses[id] & ROWS)
-            && differs_within(u, u->real[id]))
-            table[(*n)++] = (Matrix){ls_edit_count(u->real[id]), sum_of(u, id), id, 0};
+            && ls_edit_differs_within(u, u->real[id]))
+            table[(*n)++] = matrix_of(u, id, false);
     return table;
 }
 
-/* Factors with as many elements as some table, sorted. The data of others are not read: they may be
- * most of the file. */
+/* Factors with as many elements as some table, sorted; each as it is, and as its transpose. The
+ * data of others are not read. */
 static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, uint32_t ntable,
                             uint32_t *n)
 {
     Matrix *sorted = ls_arena_alloc(u->scratch, ntable, sizeof *sorted);
-    Matrix *factor = ls_arena_alloc(u->scratch, u->nid, sizeof *factor);
+    Matrix *factor = ls_arena_alloc(u->scratch, 2 * (size_t)u->nid, sizeof *factor);
     memcpy(sorted, table, ntable * sizeof *sorted);
     qsort(sorted, ntable, sizeof *sorted, by_numbers);
     *n = 0;
@@ -255,8 +289,8 @@ static Matrix *factors_like(LsEditor *u, const int *uses, const Matrix *table, u
             continue;
         const Matrix like = {.count = ls_edit_count(u->real[id])};
         const uint32_t at = first_like(sorted, ntable, &like);
-        if (at < ntable && sorted[at].count == like.count)
-            factor[(*n)++] = (Matrix){like.count, sum_of(u, id), id, 0};
+        for (int turned = 0; at < ntable && sorted[at].count == like.count && turned < 2; turned++)
+            factor[(*n)++] = matrix_of(u, id, turned);
     }
     qsort(factor, *n, sizeof *factor, by_numbers);
     for (uint32_t from = 0, to; from < *n; from = to) {
@@ -293,7 +327,9 @@ static void retie_by_values(LsEditor *u)
         uint32_t kept = 0;
         for (uint32_t k = 0; k < left; k++) {
             const uint32_t id = factor[at + k].id;
-            const Form form = form_of(u, u->real[id], of);
+            const Form form = u->real[id] != NULL ? form_of(u, u->real[id], of) : OTHER;
+            if (u->real[id] == NULL)
+                continue;               /* found as the other of its two entries */
             if (form != OTHER)
                 retie(u, id, of, form);
             else

@@ -40,12 +40,8 @@ static bool is_norm(const Onnx__NodeProto *p)
 
 static bool uniform(LsEditor *u, const Onnx__TensorProto *t)
 {
-    const LsFileReal *v = ls_edit_data(u, t);
-    int64_t n = ls_edit_count(t);
-    for (int64_t i = 1; v != NULL && i < n; i++)
-        if (v[i] != v[0])
-            return false;
-    return v != NULL;
+    LsReals r;
+    return ls_edit_reals(u, t, &r) && !ls_edit_differs_within(u, t);
 }
 
 /* ---- from an exporter's notes of calls ---- */

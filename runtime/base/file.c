@@ -238,12 +238,18 @@ static void copy_through(LsOut *o)
         o->err = errno;
 }
 
-static void replace(LsOut *o)
+/* The file is complete under its temporary name. */
+static void finish(LsOut *o)
 {
     if (!o->err && !o->quick && fsync(o->fd) != 0)
         o->err = errno;
     if (close(o->fd) != 0 && !o->err)
         o->err = errno;
+}
+
+static void replace(LsOut *o)
+{
+    finish(o);
     if (!o->err && rename(o->tmp, o->path) != 0)
         o->err = errno;
     if (o->err)
@@ -267,4 +273,26 @@ bool ls_out_commit(LsOut *o, LsError *e)
         close(o->fd);
     }
     return !o->err || cannot_write(o->path, o->err, e);
+}
+
+bool ls_out_commit_both(LsOut *first, LsOut *second, LsError *e)
+{
+    LsOut *const both[] = {first, second};
+    int err = 0;
+    for (int k = 0; k < 2; k++) {
+        flush(both[k]);
+        finish(both[k]);
+        err = err ? err : both[k]->err;
+    }
+    /* An older second file must not be read with the new first one. */
+    if (!err && access(first->path, F_OK) == 0 && unlink(second->path) != 0 && errno != ENOENT)
+        err = errno;
+    if (!err)
+        sync_folder(second->path);
+    for (int k = 0; k < 2 && !err; k++)
+        err = rename(both[k]->tmp, both[k]->path) != 0 ? errno : 0;
+    for (int k = 0; k < 2 && err; k++)
+        unlink(both[k]->tmp);
+    sync_folder(second->path);
+    return !err || cannot_write((first->err ? first : second)->path, err, e);
 }

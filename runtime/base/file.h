@@ -53,5 +53,9 @@ void ls_out_write(LsOut *o, const void *data, size_t n);
 /* Overwrites n bytes written before. */
 void ls_out_patch(LsOut *o, int64_t at, const void *data, size_t n);
 bool ls_out_commit(LsOut *o, LsError *e);
+/* Commits two regular files of one folder, of which the second needs the first: at no time is there
+ * a second one beside a first that is not its own. An older pair is given up for that just before
+ * both names get their new files, which are complete by then. */
+bool ls_out_commit_both(LsOut *first, LsOut *second, LsError *e);
 
 #endif

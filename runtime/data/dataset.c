@@ -215,6 +215,7 @@ void ls_dataset_close(LsDataset *d)
     free(d->text);
     free(d->csv);
     free(d->norm);
+    ls_token_rows_free(&d->rows);
     *d = (LsDataset){0};
 }
 
@@ -271,28 +272,43 @@ static void read_reals(const LsRead *r, int64_t i, int64_t c, int64_t n, void *t
     }
 }
 
-static bool check_range(const LsRead *r, const LsInput *in, int64_t v, LsError *e)
+/* "x.npy: sample 3", "train.bin: token 77" or "train.jsonl:4": where element i is. */
+enum { PLACE = 320 };
+static const char *place(const LsRead *r, int64_t i, char text[PLACE])
 {
+    const LsSource *s = r->s;
+    const int64_t line = s->rows ? ls_token_row_line(s->rows, r->sample, i) : 0;
+    if (s->rows && line > 0)
+        snprintf(text, PLACE, "%.256s:%" PRId64, s->path, line);
+    else if (s->stream)
+        snprintf(text, PLACE, "%.256s: token %" PRId64, s->path, s->first + r->from + i);
+    else
+        snprintf(text, PLACE, "%.256s: sample %" PRId64, s->path, r->sample);
+    return text;
+}
+
+static bool check_range(const LsRead *r, const LsInput *in, int64_t i, int64_t v, LsError *e)
+{
+    char at[PLACE];
     if (in->t.type == LS_DT_I32 && v != (int32_t)v)
-        return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": %" PRId64 " does not fit 32 bits",
-                       r->s->path, r->sample, v);
+        return ls_fail(e, LS_EXIT_DATA, "%s: %" PRId64 " does not fit 32 bits", place(r, i, at), v);
     if (!in->is_label && in->low < in->high && (v < in->low || v >= in->high))
         return ls_fail(e, LS_EXIT_DATA,
-                       "%s: sample %" PRId64 ": %" PRId64 " for '%s' does not lie in "
-                       "%" PRId64 "..%" PRId64,
-                       r->s->path, r->sample, v, in->t.name, in->low, in->high - 1);
+                       "%s: %" PRId64 " for '%s' does not lie in %" PRId64 "..%" PRId64,
+                       place(r, i, at), v, in->t.name, in->low, in->high - 1);
     return true;
 }
 
-static bool check_label(const LsRead *r, int64_t v, LsError *e)
+static bool check_label(const LsRead *r, int64_t i, int64_t v, LsError *e)
 {
+    char at[PLACE];
     const LsProgram *p = r->d->p;
     const LsInput *in = &p->input[r->input];
     const int64_t classes = in->low < in->high ? in->high : p->target.classes;
     if (classes == 0 || (v >= 0 && v < classes) || (p->target.has_ignore && v == p->target.ignore))
         return true;
-    return ls_fail(e, LS_EXIT_DATA, "%s: sample %" PRId64 ": label %" PRId64 " is not one of the "
-                   "model's %" PRId64 " classes", r->s->path, r->sample, v, classes);
+    return ls_fail(e, LS_EXIT_DATA, "%s: label %" PRId64 " is not one of the model's %" PRId64
+                   " classes", place(r, i, at), v, classes);
 }
 
 static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
@@ -304,6 +320,10 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
         *v = (int64_t)value(r, i, 0);
     } else if (s->token) {
         *v = s->token[s->array.data[at]];       /* ls_dataset_number has checked all characters */
+    } else if (s->rows) {
+        *v = ls_token_row_value(s->rows, s->part, r->sample, i);
+    } else if (s->counts) {
+        *v = i;
     } else {
         *v = ls_array_int(&s->array, at);
         if (ls_element_is_float(s->array.type) && ls_array_real(&s->array, at) != (double)*v)
@@ -311,7 +331,7 @@ static bool read_int(const LsRead *r, int64_t i, int64_t *v, LsError *e)
                            "%s: sample %" PRId64 ": %g is not an integer, but '%s' takes integers",
                            s->path, r->sample, ls_array_real(&s->array, at), in->t.name);
     }
-    return check_range(r, in, *v, e) && (!in->is_label || check_label(r, *v, e));
+    return check_range(r, in, i, *v, e) && (!in->is_label || check_label(r, i, *v, e));
 }
 
 static bool read_ints(const LsRead *r, int64_t i, int64_t n, char *to, int64_t step, LsError *e)

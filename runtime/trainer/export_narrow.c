@@ -3,16 +3,13 @@
  * onnx.proto. */
 #include "runtime/trainer/export_narrow.h"
 
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtime/base/let_go.h"
 #include "runtime/base/proto_field.h"
 #include "runtime/base/tensor_copy.h"
-#include "runtime/ls_half.h"
+#include "runtime/trainer/export_values.h"
 
 enum {
     MODEL_GRAPH = LS_PROTO_BYTES(7),
@@ -39,7 +36,7 @@ enum {
 static const unsigned char to_float[] = {
     LS_PROTO_BYTES(1), 2, 't', 'o', LS_PROTO_VARINT(3), 1, 0xa0, 1, 2};
 enum { FLOAT16 = 10, BFLOAT16 = 16 };
-enum { PART = 4096 };           /* elements converted at a time */
+enum { OTHERS = 1 << 16 };      /* bytes of a model beside its graph, at most */
 
 /* Counts the bytes that it is given, and writes them if there is an output. */
 typedef struct Sink { LsOut *o; const LsMemory *m; size_t n; } Sink;
@@ -48,6 +45,7 @@ typedef struct Narrow {
     const LsMemory *m;
     LsDataType type;
     bool *narrow;               /* by state: becomes narrow */
+    LsExternal *external;       /* where tensors' data lie; NULL: in the model */
     char suffix[32];            /* of the name of the widened weight, which nodes read */
 } Narrow;
 
@@ -127,106 +125,39 @@ static void put_message(Sink *s, const Narrow *n, uint64_t tag, Put *content, Ls
 
 /* ---- weights ---- */
 
-static uint16_t rounded(LsDataType type, float x)
-{
-    return type == LS_DT_F16 ? ls_to_f16(ls_nearest_f16(x)).bits
-                             : ls_to_bf16(ls_nearest_bf16(x)).bits;
-}
-
-/* Rounds the elements of a weight, in the order of the file, and writes them. Without an output it
- * only looks whether each finite number stays finite, and returns the first that does not, else
- * 0. */
-static float convert(const Narrow *n, const LsStateTensor *s, LsOut *o)
-{
-    float part[PART];
-    uint16_t to[PART];
-    const int size = n->m->p->real_bytes;
-    LsWalk w = ls_walk_start(&s->t);
-    const void *from = ls_memory_view(n->m, s->t.at, ls_tensor_count(&s->t) * size);
-    for (int64_t left = ls_tensor_count(&s->t), k; left > 0; left -= k) {
-        k = left < PART ? left : PART;
-        ls_walk_floats(&w, from, part, k, size);
-        for (int64_t i = 0; i < k; i++) {
-            to[i] = rounded(n->type, part[i]);
-            if (o == NULL && isfinite(part[i]) && (to[i] & 0x7fff) == 0x7c00)
-                return part[i];
-        }
-        if (o != NULL)
-            ls_out_write(o, to, (size_t)k * sizeof *to);
-    }
-    return 0;
-}
-
-bool ls_is_exported(const LsProgram *p, uint32_t state)
-{
-    const LsStateTensor *s = &p->state[state];
-    bool averaged = false;
-    for (uint32_t k = 0; k < p->nstate && s->kind == LS_STATE_PARAM; k++)
-        averaged |=
-            p->state[k].kind == LS_STATE_AVERAGE && p->state[k].onnx_offset == s->onnx_offset;
-    return s->onnx_offset >= 0 && s->onnx_offset < (int64_t)p->file.bytes && !averaged;
-}
-
-bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e)
-{
-    int64_t bytes = (int64_t)p->file.bytes;
-    for (uint32_t k = 0; k < p->nstate && type != LS_DT_REAL; k++) {
-        const int64_t members = p->state[k].t.members > 0 ? p->state[k].t.members : 1;
-        if (ls_is_exported(p, k) && p->state[k].kind != LS_STATE_STAT)
-            bytes -= 2 * ls_tensor_count(&p->state[k].t) / members;
-    }
-    return bytes <= INT32_MAX
-           || ls_fail(e, LS_EXIT_USAGE,
-                      "--export: the file would have %" PRId64
-                      " bytes, and an ONNX file has at most 2 GiB: %s",
-                      bytes,
-                      type == LS_DT_REAL ? "--export-precision=f16 or bf16 halves the weights, and "
-                                           "--save keeps them as they are"
-                                         : "--save keeps the weights");
-}
-
-void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n)
-{
-    for (size_t k = 0, part; k < n; k += part) {
-        part = n - k < LS_LET_GO ? n - k : LS_LET_GO;
-        ls_out_write(o, at + k, part);
-        ls_memory_let_go(m, at, k + part);
-    }
-}
-
-void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at)
-{
-    float part[PART];
-    LsWalk w = ls_walk_start(&s->t);
-    const void *from = ls_memory_view(m, s->t.at, ls_tensor_bytes(&s->t, m->p->real_bytes));
-    for (int64_t left = ls_tensor_count(&s->t), n; left > 0; left -= n, at += 4 * n) {
-        n = left < PART ? left : PART;
-        ls_walk_floats(&w, from, part, n, m->p->real_bytes);
-        ls_out_patch(o, at, part, (size_t)n * sizeof part[0]);
-    }
-}
-
-/* An initializer that the program trains, or keeps as a statistic. */
+/* An initializer. */
 typedef struct Weight {
-    const LsStateTensor *state;
-    LsProtoBytes name;
-    const unsigned char *raw;
+    const LsStateTensor *state; /* that the program trains, or keeps as a statistic; NULL: none */
+    LsProtoBytes name, raw;
     bool narrow;
+    const LsExternalTensor *beside;     /* NULL: its data lie in the model */
 } Weight;
 
-static bool find_weight(const Narrow *n, LsProtoField f, Weight *w)
+static void find_state(const Narrow *n, Weight *w)
 {
     const LsProgram *p = n->m->p;
+    for (uint32_t k = 0; k < p->nstate + p->npacked; k++)
+        if (ls_exported(p, k)->onnx_offset == w->raw.p - p->file.onnx && ls_is_exported(p, k))
+            w->state = ls_exported(p, k), w->narrow = n->narrow[k];
+}
+
+/* False: the field is no initializer with data that change or lie beside the model. */
+static bool find_weight(const Narrow *n, LsProtoField f, Weight *w)
+{
     LsProtoField part;
     *w = (Weight){0};
-    while (f.tag == GRAPH_INITIALIZER && ls_proto_next(&f.held, &part)) {
+    if (f.tag != GRAPH_INITIALIZER)
+        return false;
+    while (ls_proto_next(&f.held, &part))
         if (part.tag == TENSOR_NAME)
             w->name = part.held;
-        for (uint32_t k = 0; part.tag == TENSOR_RAW && k < p->nstate; k++)
-            if (ls_is_exported(p, k) && p->state[k].onnx_offset == part.held.p - p->file.onnx)
-                *w = (Weight){&p->state[k], w->name, part.held.p, n->narrow[k]};
-    }
-    return w->state != NULL && w->name.p != NULL;
+        else if (part.tag == TENSOR_RAW)
+            w->raw = part.held;
+    if (w->raw.p == NULL || w->name.p == NULL)
+        return false;
+    find_state(n, w);
+    w->beside = n->external != NULL ? ls_external_find(n->external, w->raw.p) : NULL;
+    return w->state != NULL || w->beside != NULL;
 }
 
 /* The name of an input, an output or a value. */
@@ -260,12 +191,13 @@ static const char *name_in_file(const LsProgram *p, const LsStateTensor *s)
 /* Decides which weights become narrow. */
 static void choose(Narrow *n, LsProtoBytes graph, const char *path)
 {
-    for (uint32_t k = 0; k < n->m->p->nstate; k++) {
-        const LsStateTensor *s = &n->m->p->state[k];
-        const char *name = name_in_file(n->m->p, s);
-        if (!ls_is_exported(n->m->p, k) || s->kind == LS_STATE_STAT || is_output(graph, name))
+    const LsProgram *p = n->m->p;
+    for (uint32_t k = 0; k < p->nstate + p->npacked && n->type != LS_DT_REAL; k++) {
+        const LsStateTensor *s = ls_exported(p, k);
+        const char *name = name_in_file(p, s);
+        if (!ls_is_exported(p, k) || s->kind == LS_STATE_STAT || is_output(graph, name))
             continue;
-        const float far = n->type == LS_DT_F16 ? convert(n, s, NULL) : 0;
+        const float far = n->type == LS_DT_F16 ? ls_export_too_large(n->m, s) : 0;
         n->narrow[k] = far == 0;
         if (far != 0)
             fprintf(stderr,
@@ -274,12 +206,34 @@ static void choose(Narrow *n, LsProtoBytes graph, const char *path)
     }
 }
 
+/* Gives tensors their places in the second file. */
+static bool place(const Narrow *n, LsProtoBytes graph, const char *path, LsError *e)
+{
+    uint32_t count = 0;
+    LsProtoField f;
+    Weight w;
+    for (LsProtoBytes at = graph; ls_proto_next(&at, &f);)
+        count += f.tag == GRAPH_INITIALIZER;
+    if (!ls_external_open(n->external, path, count, e))
+        return false;
+    while (ls_proto_next(&graph, &f)) {
+        find_weight(n, f, &w);
+        const int64_t bytes = (int64_t)ls_proto_size(w.raw);
+        if (w.raw.p != NULL)
+            ls_external_add(n->external,
+                            &(LsExternalTensor){w.raw.p, 0, w.narrow ? bytes / 2 : bytes, w.state,
+                                                w.narrow});
+    }
+    return true;
+}
+
 /* ---- the new messages ---- */
 
 static bool is_narrow(const Narrow *n, LsProtoBytes name)
 {
-    for (uint32_t k = 0; k < n->m->p->nstate; k++)
-        if (n->narrow[k] && ls_proto_equals(name, name_in_file(n->m->p, &n->m->p->state[k])))
+    const LsProgram *p = n->m->p;
+    for (uint32_t k = 0; k < p->nstate + p->npacked; k++)
+        if (n->narrow[k] && ls_proto_equals(name, name_in_file(p, ls_exported(p, k))))
             return true;
     return false;
 }
@@ -342,19 +296,26 @@ static void put_body(Sink *s, const Narrow *n, LsProtoBytes body)
             put_bytes(s, f.whole);
 }
 
+/* A weight that is narrow, or lies beside the model. */
 static void put_tensor(Sink *s, const Narrow *n, const Weight *w, LsProtoBytes tensor)
 {
     const unsigned char type[] = {TENSOR_TYPE, n->type == LS_DT_F16 ? FLOAT16 : BFLOAT16};
-    const size_t bytes = (size_t)ls_tensor_count(&w->state->t) * sizeof(uint16_t);
+    unsigned char where[LS_EXTERNAL_FIELDS];
     LsProtoField f;
     while (ls_proto_next(&tensor, &f))
-        if (f.tag != TENSOR_TYPE && f.tag != TENSOR_RAW)
+        if (f.tag != TENSOR_RAW && (f.tag != TENSOR_TYPE || !w->narrow))
             put_bytes(s, f.whole);
-    put(s, type, sizeof type);
+    if (w->narrow)
+        put(s, type, sizeof type);
+    if (w->beside != NULL) {
+        put(s, where, (size_t)(ls_external_fields(n->external, w->beside, where) - where));
+        return;
+    }
+    const size_t bytes = (size_t)ls_tensor_count(&w->state->t) * sizeof(uint16_t);
     put_head(s, TENSOR_RAW, bytes);
     s->n += bytes;
     if (s->o != NULL)
-        convert(n, w->state, s->o);
+        ls_export_values(s->o, n->m, w->state, n->type);
 }
 
 /* A description of a weight: among the inputs of old files, or as a value. It has another type
@@ -372,14 +333,14 @@ static void put_graph(Sink *s, const Narrow *n, LsProtoBytes graph)
         if (find_weight(n, f, &w) && w.narrow)
             put_message(s, n, GRAPH_NODE, put_cast, w.name);
     for (LsProtoBytes at = graph; ls_proto_next(&at, &f);) {
-        bool trained = find_weight(n, f, &w);
-        if (trained && w.narrow) {
+        const bool known = find_weight(n, f, &w);
+        if (known && (w.narrow || w.beside != NULL)) {
             Sink size = {0};
             put_tensor(&size, n, &w, f.held);
             put_head(s, GRAPH_INITIALIZER, size.n);
             put_tensor(s, n, &w, f.held);
-        } else if (trained) {
-            int64_t at = s->o != NULL ? s->o->at + (w.raw - f.whole.p) : 0;
+        } else if (known) {
+            int64_t at = s->o != NULL ? s->o->at + (w.raw.p - f.whole.p) : 0;
             put_bytes(s, f.whole);
             if (s->o != NULL)
                 ls_export_patch(s->o, n->m, w.state, at);
@@ -407,27 +368,46 @@ static bool occurs(LsProtoBytes graph, const char *text)
     return false;
 }
 
-bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *path, LsError *e)
+/* The graph, with its head. */
+static bool put_model_graph(Sink *s, Narrow *n, LsProtoBytes graph, const char *path, LsError *e)
 {
-    Narrow n = {
-        .m = m, .type = type, .narrow = calloc(m->p->nstate + 1, sizeof *n.narrow), .suffix = ""};
+    for (size_t end = strlen(n->suffix); end + 1 < sizeof n->suffix && occurs(graph, n->suffix);
+         end++)
+        n->suffix[end] = '_';
+    choose(n, graph, path);
+    if (n->external != NULL && !place(n, graph, path, e))
+        return false;
+    Sink size = {0};
+    put_graph(&size, n, graph);
+    if (size.n > INT32_MAX - OTHERS)
+        return ls_fail(e, LS_EXIT_FAIL,
+                       "%s: cannot write: the file would have %zu bytes, and an ONNX file has at "
+                       "most 2 GiB%s",
+                       path, size.n,
+                       n->external == NULL ? ": --export-external writes two files" : "");
+    put_message(s, n, MODEL_GRAPH, put_graph, graph);
+    return true;
+}
+
+bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, LsExternal *external,
+                      const char *path, LsError *e)
+{
+    Narrow n = {.m = m,
+                .type = type,
+                .narrow = calloc(m->p->nstate + m->p->npacked + 1, sizeof *n.narrow),
+                .external = external,
+                .suffix = ".f32"};
     LsProtoBytes file = {m->p->file.onnx, m->p->file.onnx + m->p->file.bytes};
     LsProtoField f;
     Sink s = {.o = o, .m = m};
     if (n.narrow == NULL)
         return ls_fail(e, LS_EXIT_FAIL, "no memory for --export");
-    strcpy(n.suffix, ".f32");
-    while (ls_proto_next(&file, &f)) {
-        if (f.tag != MODEL_GRAPH) {
+    bool ok = true;
+    while (ok && ls_proto_next(&file, &f))
+        if (f.tag == MODEL_GRAPH)
+            ok = put_model_graph(&s, &n, f.held, path, e);
+        else
             put_bytes(&s, f.whole);
-            continue;
-        }
-        for (size_t end = strlen(n.suffix); end + 1 < sizeof n.suffix && occurs(f.held, n.suffix);
-             end++)
-            n.suffix[end] = '_';
-        choose(&n, f.held, path);
-        put_message(&s, &n, MODEL_GRAPH, put_graph, f.held);
-    }
     free(n.narrow);
-    return true;
+    return ok;
 }

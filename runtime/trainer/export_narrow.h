@@ -11,22 +11,16 @@
 
 #include "runtime/base/file.h"
 #include "runtime/engine/program_memory.h"
+#include "runtime/trainer/export_external.h"
 
 /* LS_DT_REAL for "f32", LS_DT_F16 for "f16", LS_DT_BF16 for "bf16". False: another word. */
 bool ls_export_type(const char *word, LsDataType *type);
 /* Whether the model's opset has a Cast from that type; else an LS_EXIT_USAGE error. */
 bool ls_export_narrow_can(const LsProgram *p, LsDataType type, LsError *e);
-/* Whether the state tensor's value is the trained one of the file: not if it has no place there, or
- * an average takes it. */
-bool ls_is_exported(const LsProgram *p, uint32_t state);
-/* Whether the file is one that ONNX's readers take: of less than 2 GiB; else an LS_EXIT_USAGE
- * error. */
-bool ls_export_fits(const LsProgram *p, LsDataType type, LsError *e);
-/* Writes bytes of the embedded file, without keeping their memory. */
-void ls_export_copy(LsOut *o, const LsMemory *m, const unsigned char *at, size_t n);
-/* Overwrites the float32 data that begin at byte `at` of o with those of a state tensor. */
-void ls_export_patch(LsOut *o, const LsMemory *m, const LsStateTensor *s, int64_t at);
-/* Writes the model to o. `path` names the file in notes. False: no memory. */
-bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, const char *path, LsError *e);
+/* Writes the model to o; with LS_DT_REAL no weight becomes narrow. external: gets the places of the
+ * tensors whose data are left out, to be closed by the caller; NULL: none are. `path` is the file's
+ * name. */
+bool ls_export_narrow(LsOut *o, const LsMemory *m, LsDataType type, LsExternal *external,
+                      const char *path, LsError *e);
 
 #endif

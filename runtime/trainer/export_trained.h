@@ -6,9 +6,14 @@
 #include "runtime/data/alphabet.h"
 #include "runtime/engine/program_memory.h"
 
+typedef struct LsExportForm {
+    LsDataType type;            /* of the weights, LS_DT_REAL (float32), LS_DT_F16 or LS_DT_BF16 */
+    bool external;              /* their data lie in PATH.data */
+} LsExportForm;
+
 /* member: of an ensemble, else not read. alphabet: of the training text, written to the file's
- * metadata; may be empty. type: of the weights, LS_DT_REAL (float32), LS_DT_F16 or LS_DT_BF16. */
-bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet, LsDataType type,
-               const char *path, LsError *e);
+ * metadata; may be empty. */
+bool ls_export(const LsMemory *m, int64_t member, const LsAlphabet *alphabet,
+               const LsExportForm *form, const char *path, LsError *e);
 
 #endif

@@ -2,9 +2,7 @@
 #ifndef LS_TESTS_SUPPORT_EVAL_FILE_H
 #define LS_TESTS_SUPPORT_EVAL_FILE_H
 
-#include "compiler/onnx/onnx_export.h"
-
-#include <string.h>
+#include "compiler/onnx/onnx_form_write.h"
 
 static inline bool eval_file(LsCtx *cx, const char *path, const LsImportOptions *o,
                              unsigned char **bytes, size_t *n, LsOnnxSlot **slot, uint32_t *nslot)
@@ -13,9 +11,10 @@ static inline bool eval_file(LsCtx *cx, const char *path, const LsImportOptions 
     if (!ls_onnx_eval_form(cx, path, o, &f))
         return false;
     *bytes = ls_arena_alloc(cx->arena, (size_t)f.bytes + 1, 1);
-    *n = 0;
-    for (uint32_t i = 0; i < f.npiece; *n += f.piece[i++].n)
-        memcpy(*bytes + *n, f.piece[i].bytes, f.piece[i].n);
+    *n = (size_t)f.bytes;
+    FILE *to = fmemopen(*bytes, *n + 1, "w");
+    if (to == NULL || !ls_onnx_form_put(cx, &f, to) || fclose(to) != 0)
+        return false;
     *slot = f.slot;
     *nslot = f.nslot;
     return true;

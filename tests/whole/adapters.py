@@ -126,4 +126,5 @@ def main(what, *paths):
          "drawn": drawn}[what](*paths)
 
 
-main(*sys.argv[1:])
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -48,6 +48,15 @@ $run --epochs 3 --export small/net.onnx --log small/log --dump small/d.npz >out 
 [ "$code" = 1 ] || fail "exit $code"
 says "small/net.onnx: cannot write: No space left on device"
 cmp whole.onnx small/net.onnx || fail "the older export is damaged"
+# Two files: room for the model, but not for its weights.
+rm small/fill
+run_of_two="$run --epochs 3 --export small/two.onnx --export-external"
+dd if=/dev/zero of=small/fill bs=1k count=40 2>said || true
+code=0
+$run_of_two >out 2>err || code=$?
+[ "$code" = 1 ] || fail "exit $code"
+says "small/two.onnx.data: cannot write: No space left on device"
+[ -z "$(ls small | grep two)" ] || fail "there are $(ls small)"
 rescued=$(sed -n 's/.* --resume=\([^ ]*\) continues.*/\1/p' err)
 [ -n "$rescued" ] || fail "nothing was rescued"
 $run --epochs 4 --resume "$rescued" --export rest.onnx >out 2>err || fail "from $rescued"
