@@ -22,6 +22,8 @@ typedef struct Adapting {
     int opset;
     LsAdapterNodes nodes;                       /* beside the node at hand */
     bool *named;                                /* by target: it named a module */
+    uint32_t nsaved;                            /* tensors that are trained as they are */
+    const LsAdaptable *found; uint32_t nfound;  /* modules that can have adapters */
 } Adapting;
 
 static bool ends(const char *text, const char *end)
@@ -385,6 +387,7 @@ static bool take_beside(Adapting *w, Onnx__TensorProto *t)
     const char *name = ls_text(t->name), *owner = owner_of(w->u->cx->arena, name);
     if (!is_beside(w, name, owner))
         return true;
+    w->nsaved += is_saved(w->a->spec, owner);
     bool bad;
     const int64_t count = ls_edit_count(t);
     const char *key = saved_key(w, name, owner);
@@ -410,18 +413,28 @@ static bool take_beside(Adapting *w, Onnx__TensorProto *t)
     return true;
 }
 
+static bool none_saved(Adapting *w)
+{
+    const char *name = w->a->spec->save[0];
+    for (uint32_t k = 0; k < w->nfound; k++)
+        if (ls_adapter_names(name, w->found[k].module))
+            return ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, "give it an adapter instead",
+                            "'%s' (modules_to_save) has its weight under the name '%s' here, in "
+                            "another layout than the module's: it is not trained as it is",
+                            name, ls_text(w->found[k].weight->name));
+    return ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, NULL,
+                    "no module of the file is called '%s' (modules_to_save)", name);
+}
+
 static bool take_saved(Adapting *w)
 {
     const Onnx__GraphProto *g = w->u->g;
     const LsAdapterSpec *s = w->a->spec;
-    const uint32_t before = w->a->ntensor;
     for (size_t i = 0; i < g->n_initializer; i++)
         if (ls_edit_real(w->u, ls_text(g->initializer[i]->name)) != NULL
             && !take_beside(w, g->initializer[i]))
             return false;
-    return s->nsave == 0 || w->a->ntensor > before
-           || ls_error(w->u->cx, LS_NOWHERE, LS_E_OPTION, NULL,
-                       "no module of the file is called '%s' (modules_to_save)", s->save[0]);
+    return s->nsave == 0 || w->nsaved > 0 || none_saved(w);
 }
 
 /* ---- the whole ---- */
@@ -482,6 +495,8 @@ bool ls_adapt(LsEditor *u, LsAdapters *a, int opset)
     uint32_t n, next = 0;
     size_t nnode = 0;
     const LsAdaptable *m = ls_adaptables(u, &n);
+    w.found = m;
+    w.nfound = n;
     Onnx__NodeProto **list =
         ls_arena_alloc(arena, u->g->n_node + 24 * (size_t)n + 1, sizeof *list);
     w.named = ls_arena_alloc(arena, a->spec->ntarget + 1u, sizeof *w.named);

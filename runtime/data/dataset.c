@@ -356,16 +356,18 @@ static bool is_padded_behind(const LsRead *r, LsError *e)
 {
     const LsSource *s = r->s;
     bool ended = false;
+    int64_t v;
     for (int64_t i = 0; i < s->per_sample && !s->synthetic && !s->one; i++) {
-        const bool sees = ls_array_int(&s->array, r->from + i) != 0;
-        if (sees && ended)
+        if (!read_int(r, i, &v, e))
+            return false;
+        if (v != 0 && ended)
             return ls_fail(e, LS_EXIT_DATA,
                            "%s: sample %" PRId64
                            ": '%s' hides tokens before element %" PRId64
                            ": this model reads no more than its number of ones, so that samples "
                            "are padded behind their tokens",
                            s->path, r->sample, r->d->p->input[r->input].t.name, i);
-        ended |= !sees;
+        ended |= v == 0;
     }
     return true;
 }

@@ -382,7 +382,8 @@ static void program_of_rows(void)
                             .at = {LS_AT_INPUT, k}},
                            k == 4,
                            0,
-                           k == 0 ? 90 : 0};
+                           k == 0 ? 90 : 0,
+                           LS_USUAL_NONE};
     p = (LsProgram){.about.model = "m.onnx",
                     .real_bytes = 4,
                     .division.samples = 2,

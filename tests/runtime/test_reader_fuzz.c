@@ -199,15 +199,18 @@ static const LsInput packed[] = {
     {{.name = "x", .type = LS_DT_I64, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 0}},
      false,
      0,
-     40},
+     40,
+     LS_USUAL_NONE},
     {{.name = "segments", .type = LS_DT_I32, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 1}},
      false,
      0,
-     0},
+     0,
+     LS_USUAL_NONE},
     {{.name = "label", .type = LS_DT_I32, .rank = 2, .dim = {2, 4}, .at = {LS_AT_INPUT, 2}},
      true,
      0,
-     0}};
+     0,
+     LS_USUAL_NONE}};
 
 /* Reads the first samples and the last into a batch. */
 static bool read_samples(const LsDataset *d)

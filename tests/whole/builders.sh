@@ -120,6 +120,12 @@ refused "cos_cache is 16x8, sin_cache is 16x8, and there are 17 tokens" packed \
 refused "no module that can have an adapter is called 'q_proj'" packed --dim sequence_length=8 \
     --lora r=2:q_proj
 refused "give --dim sequence_length=SIZE" packed
+cp -r "$models/adapter/start" saves
+chmod -R u+w saves
+sed -i 's/"modules_to_save": null/"modules_to_save": ["lm_head"]/' saves/adapter_config.json
+sed -i 's/"bias": "none"/"bias": "all"/' saves/adapter_config.json
+refused "'lm_head' (modules_to_save) has its weight under the name 'lm_head.MatMul.weight'" packed \
+    --dim sequence_length=8 --adapter saves
 # Caches with a length are inputs, where nodes of ai.onnx read them.
 built net "$models/plain.onnx" --dim past_sequence_length=2 \
     --dim "past_sequence_length + sequence_length=10"
