@@ -70,7 +70,8 @@ static const LsOnnxEdits *change(LsCtx *cx, LsOnnxModel *m, const LsImportOption
     e->nunpacked = few->nunpacked;
     if (o->adapters == NULL)
         return e;
-    LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e};
+    LsEditor u = {.cx = cx, .g = g, .s = m->sources, .data = data, .e = e,
+                  .weightless = o->weightless};
     ls_edit_index(&u);
     const bool ok = ls_adapt(&u, o->adapters, m->opset);
     ls_edit_finish(&u);
